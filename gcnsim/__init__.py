@@ -1,0 +1,32 @@
+"""gcnsim: predict one training iteration of a distributed GCN, its bottleneck, and what each knob would bring.
+
+Nothing is imported here: public names resolve on first use, so `import gcnsim` stays instant.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from gcnsim.api import Answer as Answer
+    from gcnsim.api import load_graph as load_graph
+    from gcnsim.api import simulate as simulate
+    from gcnsim.api import what_if as what_if
+
+__version__ = "0.1.0"
+
+_PUBLIC = ("Answer", "load_graph", "simulate", "what_if")
+
+__all__ = ["Answer", "__version__", "load_graph", "simulate", "what_if"]  # noqa: F822 - resolved lazily below
+
+
+def __getattr__(name: str) -> Any:
+    if name in _PUBLIC:
+        import importlib
+
+        return getattr(importlib.import_module("gcnsim.api"), name)
+    raise AttributeError(f"module 'gcnsim' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return list(__all__)

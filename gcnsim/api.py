@@ -1,0 +1,172 @@
+"""The Python API: a what-if, a simulation or a graph in one call each.
+
+>>> import gcnsim
+>>> answer = gcnsim.what_if(gpus=2, method="pipegcn")
+>>> answer.results[0]["method"]
+'pipegcn'
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, TypeAlias, TypeVar
+
+from gcnsim.errors import ScenarioError
+from gcnsim.graph import load_graph
+from gcnsim.methods import methods
+from gcnsim.planning import Grid, Workshop, scenarios, sweep_bandwidth
+from gcnsim.planning import what_if as _what_if
+from gcnsim.planning.what_if import Progress
+from gcnsim.scenario import SCHEMA, MethodSpec, Scenario, from_mapping, load_scenario, parse_cache
+from gcnsim.study import Result, study
+from gcnsim.units import bandwidth as parse_bandwidth
+
+__all__ = ["Answer", "load_graph", "simulate", "what_if"]
+
+T = TypeVar("T")
+Some: TypeAlias = T | Sequence[T]
+"""One value, or several: a row each."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a what-if found. payload: plain data in the shape of the JSON schema `gcnsim.what-if/1`."""
+
+    payload: Mapping[str, Any]
+    workshop: Workshop
+    grid: Grid
+    base: Scenario
+
+    @property
+    def results(self) -> list[dict[str, Any]]:
+        """One dict per row: seconds, bytes, shares."""
+        rows: list[dict[str, Any]] = self.payload["results"]
+        return rows
+
+    @property
+    def recommendation(self) -> dict[str, Any]:
+        """The recommended method and knobs, with its iteration time and why."""
+        chosen: dict[str, Any] = self.payload["recommendation"]
+        return chosen
+
+    def __str__(self) -> str:
+        """The table that the command line prints."""
+        from gcnsim.report import render_table
+
+        return render_table(dict(self.payload))
+
+
+def what_if(
+    *,
+    dataset: str | None = None,
+    graph: str | Path | None = None,
+    gpus: Some[int] = 6,
+    gpus_per_server: int | None = None,
+    device: str = "t4",
+    bandwidth: Some[str] = "15Gbps",
+    method: Some[str] = "all",
+    tau: Some[int] | None = None,
+    epsilon: Some[float] | None = None,
+    cache: Some[str] | None = None,
+    cache_policy: str | None = None,
+    norms: str | Path | None = None,
+    model: str | None = None,
+    layers: int | None = None,
+    hidden: int | None = None,
+    iterations: int = 30,
+    seed: int = 0,
+    overrides: Sequence[str] = (),
+    progress: Progress = lambda _: None,
+) -> Answer:
+    """Predict iteration times of every combination asked for, recommend knobs, and try a step more of each.
+
+    Sequences give a row per value. gpus_per_server None is 2, the last server holding what is left. overrides: `PATH=VALUE`
+    on scenario fields, e.g. `cluster.latency=20us`. progress: told what is being done.
+    Raises GcnsimError (one line: path, value, what is allowed).
+    """
+    every_gpus, every_bandwidth = _list(gpus), _list(bandwidth)
+    cluster = {"gpus": every_gpus[0], "gpus_per_server": gpus_per_server, "device": device}
+    workload = {"graph": None if graph is None else str(graph), "model": model, "layers": layers, "hidden": hidden}
+    if dataset is not None or graph is None:
+        workload["dataset"] = dataset or "reddit"
+    knobs = {"cache_policy": cache_policy, "norms": None if norms is None else str(norms)}
+    mapping = {
+        "schema": SCHEMA,
+        "name": "what-if",
+        "cluster": _given(cluster | {"bandwidth": every_bandwidth[0]}),
+        "workload": _given(workload),
+        "method": {"name": "psc-gcn"} | _given(knobs),
+        "run": {"iterations": iterations, "seed": seed},
+    }
+    base = from_mapping(mapping, "what-if", overrides)
+    names = methods() if _list(method) == ["all"] else tuple(_list(method))
+    grid = Grid(
+        methods=tuple(MethodSpec.of(name).name for name in names),
+        gpus=_distinct(every_gpus, base.cluster.gpus),
+        bandwidths=_distinct([parse_bandwidth(each) for each in every_bandwidth], base.cluster.bandwidth),
+        taus=tuple(_list(tau)) if tau is not None else (base.method.tau,),
+        epsilons=tuple(_list(epsilon)) if epsilon is not None else (base.method.epsilon,),
+        caches=tuple(parse_cache(each, "method.cache") for each in _list(cache))
+        if cache is not None
+        else (base.method.cache,),
+    )
+    answer, workshop = _what_if(base, grid, progress)
+    return Answer(answer.payload(), workshop, grid, answer.base)
+
+
+def bandwidth_curve(answer: Answer, progress: Progress = lambda _: None) -> Any:
+    """The data of the figure of iteration time against bandwidth: the first machine's rows from 1/8 to 8 times its own."""
+    from gcnsim.report import BandwidthCurve, Series
+
+    base = answer.base
+    first = replace(answer.grid, gpus=answer.grid.gpus[:1], bandwidths=answer.grid.bandwidths[:1])
+    rows = scenarios(base, first)
+    values = tuple(base.cluster.bandwidth * 2.0**power for power in range(-3, 4))
+    curves = sweep_bandwidth(answer.workshop, rows, values, progress)
+    series = tuple(
+        Series(
+            _label(each.method),
+            tuple(point.iteration_s for point in curve),
+            tuple(point.low_s for point in curve),
+            tuple(point.high_s for point in curve),
+        )
+        for each, curve in zip(rows, curves, strict=True)
+    )
+    return BandwidthCurve(values, series)
+
+
+def simulate(scenario: str | Path | Mapping[str, Any], overrides: Sequence[str] = ()) -> Result:
+    """Simulate one scenario: a YAML file, or its content as a mapping.
+
+    Raises GcnsimError (one line: path, value, what is allowed).
+    """
+    if isinstance(scenario, Mapping):
+        return study(from_mapping(dict(scenario), "scenario", overrides))
+    return study(load_scenario(scenario, overrides))
+
+
+def _label(method: MethodSpec) -> str:
+    if method.name != "psc-gcn":
+        return method.name
+    cache = "" if method.cache.empty else f", cache {method.cache.describe()}"
+    return f"{method.name} (tau {method.tau}, epsilon {method.epsilon:g}{cache})"
+
+
+def _list(value: Any) -> list[Any]:
+    values = list(value) if isinstance(value, Sequence) and not isinstance(value, str) else [value]
+    if not values:
+        raise ScenarioError("what-if: an empty list of values; give at least one")
+    return values
+
+
+def _given(mapping: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in mapping.items() if value is not None}
+
+
+def _distinct(values: Sequence[Any], first: Any) -> tuple[Any, ...]:
+    """The values asked for, the first as the scenario read it (an override may have changed it), none twice."""
+    return tuple(dict.fromkeys([first, *values[1:]]))
+
+

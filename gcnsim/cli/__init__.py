@@ -1,0 +1,116 @@
+"""The command line: parse, call, print. Only the module of the command that was asked for is imported.
+
+Exit codes: 0 done; 2 the user's error, one line on stderr; 1 our fault, one line (GCNSIM_DEBUG=1 adds the traceback).
+"""
+
+from __future__ import annotations
+
+import errno
+import importlib
+import os
+import sys
+import traceback
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+import click
+
+from gcnsim import __version__
+from gcnsim.errors import GcnsimError, nearest
+
+COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
+    "what-if": ("gcnsim.cli.what_if:command", "Predict an iteration, its bottleneck, and what each knob would bring."),
+    "simulate": ("gcnsim.cli.simulate:command", "Simulate one scenario file."),
+    "graph": ("gcnsim.cli.graph:group", "Inspect and partition graph files."),
+    "trace": ("gcnsim.cli.trace:group", "Record and inspect access traces."),
+    "catalog": ("gcnsim.cli.catalog:group", "Devices, links, hosts, datasets, methods and prices, with sources."),
+    "doctor": ("gcnsim.cli.doctor:command", "What is installed, what is missing, what each extra would add."),
+}
+
+
+class LazyGroup(click.Group):
+    """A group that knows its commands by name and help, and imports one only to run it."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """The names, in the order a reader meets them."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """The command, imported now; None when there is none of that name."""
+        if cmd_name not in COMMANDS:
+            return None
+        module, attribute = COMMANDS[cmd_name][0].split(":")
+        command = getattr(importlib.import_module(module), attribute)
+        assert isinstance(command, click.Command)
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """The command of `args`. Raises UsageError with the nearest name."""
+        if args and args[0] not in COMMANDS and not args[0].startswith("-"):
+            raise click.UsageError(f"unknown command {args[0]!r}; {nearest(args[0], COMMANDS)}")
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """The names with their help, without importing any."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])
+
+
+@click.group(
+    cls=LazyGroup,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
+    epilog="Example: gcnsim what-if --bandwidth 15Gbps --gpus 6",
+)
+@click.version_option(__version__, message="gcnsim %(version)s")
+def root() -> None:
+    """Predict how long one training iteration of a distributed GCN takes, why, and which knob to turn."""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command line on `argv` (the process's own when None); return the exit code."""
+    try:
+        code = root.main(args=None if argv is None else list(argv), prog_name="gcnsim", standalone_mode=False)
+        sys.stdout.flush()
+    except GcnsimError as error:
+        return _say(str(error), 2)
+    except click.ClickException as error:
+        return _usage(error)
+    except (click.Abort, KeyboardInterrupt):
+        return _say("interrupted", 130)
+    except OSError as error:
+        if error.errno == errno.EPIPE:
+            return _reader_left()
+        return _internal(error)
+    except Exception as error:
+        return _internal(error)
+    return code if isinstance(code, int) else 0
+
+
+def _usage(error: click.ClickException) -> int:
+    """A group without a command prints its help; every other misuse is one line."""
+    context = getattr(error, "ctx", None)
+    if type(error).__name__ == "NoArgsIsHelpError" and context is not None:
+        click.echo(context.get_help())
+        return 0
+    hint = f" (see {context.command_path} --help)" if context is not None else ""
+    return _say(f"{error.format_message()}{hint}", 2)
+
+
+def _reader_left() -> int:
+    """Whoever read our output has seen enough: not an error. Nothing may be written at shutdown either."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return 0
+
+
+def _internal(error: Exception) -> int:
+    if os.environ.get("GCNSIM_DEBUG") == "1":
+        traceback.print_exc()
+        return _say(f"internal error: {type(error).__name__}: {error}", 1)
+    return _say(f"internal error: {type(error).__name__}: {error} (GCNSIM_DEBUG=1 shows the traceback)", 1)
+
+
+def _say(message: str, code: int) -> int:
+    click.echo(f"gcnsim: {' '.join(message.split())}", err=True)
+    return code

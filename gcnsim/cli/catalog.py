@@ -1,0 +1,187 @@
+"""`gcnsim catalog`: what the package knows of devices, links, hosts, datasets, methods and prices, and from where."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
+from typing import Any, Final
+
+import click
+
+from gcnsim import knobs, profile, workload
+from gcnsim.errors import ScenarioError, nearest
+
+SCHEMA: Final = "gcnsim.catalog/1"
+_SINGULAR: Final = {"devices": "device", "links": "link", "hosts": "host", "datasets": "dataset", "methods": "method"}
+_METHODS: Final = {
+    "full-graph": "every boundary row, every iteration, waited for",
+    "pipegcn": "every boundary row, one iteration old, sent while computing",
+    "psc-gcn": "sampled boundary rows, tau iterations old, inputs cached on the GPU",
+}
+
+
+@click.group()
+def group() -> None:
+    """Devices, links, hosts, datasets, methods and prices, with source and date.
+
+    Example: gcnsim catalog show t4
+    """
+
+
+@group.command("list", short_help="Names and titles, of one kind or of all.")
+@click.argument("kind", required=False)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def list_command(kind: str | None, as_json: bool) -> None:
+    """Names and titles, of one KIND (devices, links, hosts, datasets, methods, prices) or of all.
+
+    Example: gcnsim catalog list devices
+    """
+    if kind is not None and kind not in _LISTS:
+        raise ScenarioError(f"catalog: unknown kind {kind!r}; {nearest(kind, _LISTS)}")
+    found = {name: rows() for name, rows in _LISTS.items() if kind in (None, name)}
+    if as_json:
+        click.echo(json.dumps({"schema": SCHEMA, **found}, indent=2, ensure_ascii=False))
+        return
+    for name, rows in found.items():
+        click.echo(f"{name}:")
+        click.echo(_aligned([[str(value) for value in row.values()] for row in rows]))
+
+
+@group.command("show", short_help="Every figure of a name, with source, date and range.")
+@click.argument("name")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def show_command(name: str, as_json: bool) -> None:
+    """Every figure of NAME with its source, date and range.
+
+    Example: gcnsim catalog show pcie3-x16
+    """
+    kind = next((kind for kind, names in _names().items() if name in names), None)
+    if kind is None:
+        every = [known for names in _names().values() for known in names]
+        raise ScenarioError(f"catalog: unknown name {name!r}; {nearest(name, every)}")
+    facts, rows = _SHOWS[kind](name)
+    if as_json:
+        click.echo(json.dumps({"schema": SCHEMA, "kind": _SINGULAR[kind], **facts}, indent=2, ensure_ascii=False))
+        return
+    click.echo(f"{name} ({_SINGULAR[kind]}): {facts.get('title', '')}".rstrip(" :"))
+    click.echo(_aligned(rows))
+
+
+def _names() -> Mapping[str, Sequence[str]]:
+    return {
+        "devices": profile.devices(),
+        "links": profile.links(),
+        "hosts": profile.hosts(),
+        "datasets": workload.datasets(),
+        "methods": tuple(knobs.METHOD_KNOBS),
+    }
+
+
+def _titles(names: Sequence[str], load: Callable[[str], Any]) -> list[dict[str, Any]]:
+    return [{"name": name, "title": load(name).title} for name in names]
+
+
+def _list_datasets() -> list[dict[str, Any]]:
+    facts = [workload.dataset(name) for name in workload.datasets()]
+    text = "{0.nodes:,} nodes, {0.entries:,} entries, {0.features} features, {0.classes} classes"
+    return [{"name": fact.name, "title": text.format(fact)} for fact in facts]
+
+
+def _list_prices() -> list[dict[str, Any]]:
+    rows = [asdict(price) for price in profile.prices()]
+    return [row | {"usd_per_gpu_hour": round(row["usd_per_gpu_hour"], 4)} for row in rows]
+
+
+_LISTS: Final[Mapping[str, Callable[[], list[dict[str, Any]]]]] = {
+    "devices": lambda: _titles(profile.devices(), profile.device),
+    "links": lambda: _titles(profile.links(), profile.link),
+    "hosts": lambda: _titles(profile.hosts(), profile.host),
+    "datasets": _list_datasets,
+    "methods": lambda: [{"name": name, "title": _METHODS.get(name, "")} for name in knobs.METHOD_KNOBS],
+    "prices": _list_prices,
+}
+
+
+def _show_profile(item: Any) -> tuple[dict[str, Any], list[list[str]]]:
+    figures = profile.figures_of(item)
+    facts = {"name": item.name, "title": item.title, "figures": {key: asdict(value) for key, value in figures.items()}}
+    rows = [[key, *_figure_cells(key, value)] for key, value in figures.items()]
+    return facts, rows
+
+
+def _figure_cells(key: str, figure: profile.Figure) -> list[str]:
+    text = _written(key, figure.value)
+    if figure.low is not None and figure.high is not None:
+        text += f" ({_written(key, figure.low)} to {_written(key, figure.high)})"
+    return [text, figure.source, figure.date, figure.reference]
+
+
+def _written(key: str, value: float) -> str:
+    quantity = profile.QUANTITIES[key]
+    return f"{value:g}" if quantity is None else quantity.exact(value)
+
+
+def _show_device(name: str) -> tuple[dict[str, Any], list[list[str]]]:
+    device, prices = profile.device(name), profile.prices(name)
+    facts, rows = _show_profile(device)
+    facts |= {"link": device.link, "prices": [asdict(price) for price in prices]}
+    rows.append(["link", device.link, "", "", "to the host"])
+    for price in prices:
+        text = f"{price.usd_per_gpu_hour:.4g} USD/h per GPU"
+        rows.append(["price", text, "list", price.date, f"{price.instance}, {price.region}: {price.source}"])
+    if not prices:
+        rows.append(["price", "none known", "", "", "not in the price list"])
+    return facts, rows
+
+
+def _show_dataset(name: str) -> tuple[dict[str, Any], list[list[str]]]:
+    facts = workload.dataset(name)
+    data = asdict(facts) | {"citations": dict(facts.citations)}
+    rows = []
+    for field, citation in facts.citations:
+        if field == "boundary":
+            for row in facts.boundary:
+                counts = f"{row.inner:,.0f} inner, {row.boundary:,.0f} boundary nodes"
+                rows.append([f"{row.partitions} partitions", counts, citation])
+        else:
+            value = getattr(facts, field)
+            rows.append([field, f"{value:,}" if isinstance(value, int) else str(value), citation])
+    return data, rows
+
+
+def _show_method(name: str) -> tuple[dict[str, Any], list[list[str]]]:
+    have = knobs.METHOD_KNOBS[name]
+    data = {
+        "name": name,
+        "title": _METHODS.get(name, ""),
+        "knobs": [asdict(knob) | {"allowed": knob.allowed} for knob in have],
+        "fixed": dict(knobs.FIXED[name]),
+    }
+    rows = [[knob.name, f"default {_default(knob)}", knob.allowed, knob.help] for knob in have]
+    for key, value in knobs.FIXED[name].items():
+        stands = "0%" if key == "cache" else f"{value:g}" if isinstance(value, float) else str(value)
+        rows.append([key, f"fixed at {stands}", "", knobs.KNOBS[key].help])
+    return data, rows
+
+
+def _default(knob: knobs.Knob) -> str:
+    if knob.kind == "size":
+        return "0%"
+    return "none" if knob.default is None else str(knob.default)
+
+
+_SHOWS: Final[Mapping[str, Callable[[str], tuple[dict[str, Any], list[list[str]]]]]] = {
+    "devices": _show_device,
+    "links": lambda name: _show_profile(profile.link(name)),
+    "hosts": lambda name: _show_profile(profile.host(name)),
+    "datasets": _show_dataset,
+    "methods": _show_method,
+}
+
+
+def _aligned(rows: Sequence[Sequence[str]]) -> str:
+    """`rows` in columns; the last one is free to run on."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = ("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in rows)
+    return "\n".join(f"  {line.rstrip()}" for line in lines)

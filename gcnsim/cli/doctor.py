@@ -1,0 +1,169 @@
+"""`gcnsim doctor`: what is installed, what is missing, and what each extra would add.
+
+Core dependencies are really imported; extras are only looked up, because importing torch takes seconds.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.metadata
+import importlib.util
+import json
+import os
+import re
+import shutil
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import click
+
+from gcnsim import __version__
+
+SCHEMA: Final = "gcnsim.doctor/1"
+CORE: Final[Mapping[str, str]] = {
+    "click": "click",
+    "networkx": "networkx",
+    "numba": "numba",
+    "numpy": "numpy",
+    "plotly": "plotly",
+    "pyarrow": "pyarrow",
+    "pymetis": "pymetis",
+    "pyyaml": "yaml",
+    "rich": "rich",
+    "scipy": "scipy",
+    "simpy": "simpy",
+}
+"""Distribution -> module; every command may need any of them, so each is really imported here."""
+
+EXTRAS: Final[Mapping[str, tuple[str, Mapping[str, str]]]] = {
+    "runtime": (
+        "really trains the methods on many workers: python -m runtime.train",
+        {"torch": "torch", "safetensors": "safetensors", "scikit-learn": "sklearn"},
+    ),
+    "dgl": ("DGL graphs and kernels in the runtime", {"dgl": "dgl", "packaging": "packaging"}),
+    "dashboard": ("interactive pages: gcnsim dashboard", {"dash": "dash"}),
+    "dev": (
+        "tests, types and lint: make check",
+        {
+            "hypothesis": "hypothesis",
+            "import-linter": "importlinter",
+            "jsonschema": "jsonschema",
+            "mypy": "mypy",
+            "pytest": "pytest",
+            "ruff": "ruff",
+        },
+    ),
+}
+TOOLS: Final[Mapping[str, tuple[tuple[str, ...], str]]] = {
+    "chromium": (("chromium", "chromium-browser", "google-chrome"), "views the pages that --html writes"),
+    "tc": (("tc",), "limits the bandwidth of emulated links"),
+    "ip": (("ip",), "creates the emulated hosts and links"),
+}
+
+
+@click.command("doctor")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.pass_context
+def command(ctx: click.Context, as_json: bool) -> None:
+    """What is installed, what is missing, what each extra would add; exit code 1 if a core dependency is broken.
+
+    Example: gcnsim doctor --json
+    """
+    report = examine()
+    click.echo(json.dumps(report, indent=2, ensure_ascii=False) if as_json else render(report))
+    ctx.exit(0 if report["healthy"] else 1)
+
+
+def examine() -> dict[str, Any]:
+    """The state of this installation, as plain data."""
+    minimum = _minimum_versions()
+    core = {name: _core(name, module, minimum.get(name)) for name, module in CORE.items()}
+    python_ok = sys.version_info >= (3, 11)
+    return {
+        "schema": SCHEMA,
+        "gcnsim": __version__,
+        "python": {"version": sys.version.split()[0], "executable": sys.executable, "ok": python_ok},
+        "core": core,
+        "extras": {name: _extra(adds, parts) for name, (adds, parts) in EXTRAS.items()},
+        "tools": {
+            name: {"path": next(filter(None, map(shutil.which, names)), None), "for": purpose}
+            for name, (names, purpose) in TOOLS.items()
+        },
+        "data": _data(),
+        "healthy": python_ok and all(entry["problem"] is None for entry in core.values()),
+    }
+
+
+def render(report: Mapping[str, Any]) -> str:
+    """`report` for people, one fact a line."""
+    python = report["python"]
+    lines = [
+        f"gcnsim {report['gcnsim']}, Python {python['version']} ({python['executable']})"
+        + ("" if python["ok"] else "  NEEDS 3.11 or later"),
+        "core dependencies:",
+    ]
+    for name, entry in report["core"].items():
+        lines.append(f"  {name:<14} {entry['version'] or 'missing':<12} {entry['problem'] or 'ok'}")
+    lines.append("extras:")
+    for name, extra in report["extras"].items():
+        state = "installed" if not extra["missing"] else f"missing {', '.join(extra['missing'])}"
+        lines.append(f"  {name:<14} {state}; adds: {extra['adds']}")
+        if extra["missing"]:
+            lines.append(f"  {'':<14} pip install 'gcnsim[{name}]'")
+    lines.append("tools:")
+    for name, tool in report["tools"].items():
+        lines.append(f"  {name:<14} {tool['path'] or 'not found'}; {tool['for']}")
+    lines.append(f"GCNSIM_DATA: {report['data']['state']}")
+    lines.append("all core dependencies work" if report["healthy"] else "a core dependency is broken: see above")
+    return "\n".join(lines)
+
+
+def _core(name: str, module: str, minimum: str | None) -> dict[str, str | None]:
+    version = _version(name)
+    if importlib.util.find_spec(module) is None:
+        return {"version": version, "problem": f"missing: pip install {name}"}
+    try:
+        importlib.import_module(module)
+    except Exception as error:
+        return {"version": version, "problem": f"cannot be imported: {' '.join(str(error).split())}"}
+    if version is not None and minimum is not None and _parts(version) < _parts(minimum):
+        return {"version": version, "problem": f"too old: {minimum} or later is needed"}
+    return {"version": version, "problem": None}
+
+
+def _extra(adds: str, parts: Mapping[str, str]) -> dict[str, Any]:
+    found = {name: _version(name) for name, module in parts.items() if importlib.util.find_spec(module) is not None}
+    return {"adds": adds, "installed": found, "missing": [name for name in parts if name not in found]}
+
+
+def _version(distribution: str) -> str | None:
+    try:
+        return importlib.metadata.version(distribution)
+    except importlib.metadata.PackageNotFoundError:
+        return None
+
+
+def _minimum_versions() -> dict[str, str]:
+    """What our own metadata asks for (`name>=version`); empty when we run from a source tree that is not installed."""
+    try:
+        wanted = importlib.metadata.requires("gcnsim") or []
+    except importlib.metadata.PackageNotFoundError:
+        return {}
+    matches = (re.match(r"([A-Za-z0-9._-]+)>=([0-9.]+)$", line) for line in wanted)
+    return {match[1].lower(): match[2] for match in matches if match}
+
+
+def _parts(version: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in re.findall(r"\d+", version.split("+")[0])[:3])
+
+
+def _data() -> dict[str, Any]:
+    folder = os.environ.get("GCNSIM_DATA")
+    if not folder:
+        return {"path": None, "state": "not set; tests on real graphs are skipped"}
+    if not Path(folder).is_dir():
+        return {"path": folder, "state": f"{folder} is not a folder"}
+    graphs = sorted(path.stem for path in Path(folder).glob("*.npz"))
+    return {"path": folder, "state": f"{folder}: {len(graphs)} graphs ({', '.join(graphs)})"}

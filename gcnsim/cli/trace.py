@@ -1,0 +1,142 @@
+"""`gcnsim trace`: record which boundary nodes a partitioned graph's samples need, and look at such a record."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+
+import click
+
+from gcnsim.graph import load_graph
+from gcnsim.partition import partition_graph, read_partition, split
+from gcnsim.record import read_norms
+from gcnsim.sampling import checked_rate
+from gcnsim.sampling import sampler as sampling_rule
+from gcnsim.trace import (
+    AccessTrace,
+    TraceOrigin,
+    WorkerSummary,
+    prepared_sampling,
+    read_trace,
+    record_prepared,
+    summarise,
+    write_trace,
+)
+
+
+@click.group()
+def trace() -> None:
+    """Record access traces of partitioned graphs and look into them."""
+
+
+@trace.command()
+@click.argument("graph", type=click.Path())
+@click.option("--parts", type=click.IntRange(min=1), help="Partition GRAPH into this many parts (METIS, volume).")
+@click.option("--partition", type=click.Path(), help="Use this partition file instead (gcnsim graph partition --out).")
+@click.option("--sampler", default="vr", show_default=True, help="full, uniform, or vr (least variance).")
+@click.option("--epsilon", type=float, default=0.1, show_default=True, help="Share of edges kept, in (0, 1].")
+@click.option("--iterations", type=click.IntRange(min=1), default=30, show_default=True, help="Graphs to draw.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Seed of the partition and of the draws.")
+@click.option("--norms", type=click.Path(), help="Norms of a training run, for vr; without it all are 1.")
+@click.option("--out", type=click.Path(), required=True, help="Trace file to write.")
+def record(
+    graph: str,
+    parts: int | None,
+    partition: str | None,
+    sampler: str,
+    epsilon: float,
+    iterations: int,
+    seed: int,
+    norms: str | None,
+    out: str,
+) -> None:
+    """Draw sampled graphs from GRAPH and write which boundary nodes each of them needs.
+
+    \b
+    Example:
+      gcnsim trace record amazon_cs.npz --parts 4 --epsilon 0.1 --out amazon_cs.trace
+    """
+    sampling_rule(sampler)
+    checked_rate(epsilon)
+    loaded = load_graph(graph)
+    if partition is not None and parts is None:
+        owners = read_partition(partition, loaded)
+    elif parts is not None and partition is None:
+        owners = partition_graph(loaded, parts, seed=seed)
+    else:
+        raise click.UsageError("give one of --parts and --partition")
+    shares = split(loaded, owners)
+    prepared = prepared_sampling(sampler, shares, None if norms is None else read_norms(norms, loaded))
+    with _progress(iterations * len(shares)) as advance:
+        drawn = record_prepared(prepared, owners, epsilon=epsilon, iterations=iterations, seed=seed, on_graph=advance)
+    write_trace(out, drawn)
+    _print(drawn)
+    click.echo(f"written        {out}")
+
+
+@trace.command()
+@click.argument("file", type=click.Path())
+@click.option("--json", "as_json", is_flag=True, help="Print JSON (schema gcnsim.trace-info/1).")
+def info(file: str, as_json: bool) -> None:
+    """Print where the trace in FILE comes from and what its graphs need.
+
+    \b
+    Example:
+      gcnsim trace info amazon_cs.trace
+    """
+    stored = read_trace(file)
+    if not as_json:
+        _print(stored)
+        return
+    facts = {
+        "schema": "gcnsim.trace-info/1",
+        "origin": asdict(stored.origin),
+        "iterations": stored.iterations,
+        "parts": stored.parts,
+        "expected_rows": stored.expected_rows,
+        "workers": [asdict(worker) for worker in summarise(stored)],
+    }
+    click.echo(json.dumps(facts, indent=2))
+
+
+@contextmanager
+def _progress(steps: int) -> Iterator[Callable[[], None]]:
+    """A bar on stderr where a person watches, nothing elsewhere."""
+    if not sys.stderr.isatty():
+        yield lambda: None
+        return
+    with click.progressbar(length=steps, label="drawing graphs", file=sys.stderr) as bar:
+        yield lambda: bar.update(1)
+
+
+def _print(shown: AccessTrace) -> None:
+    for label, value in _provenance(shown.origin):
+        click.echo(f"{label:<13}  {value}")
+    click.echo(f"{'graphs':<13}  {shown.iterations} on {shown.parts} workers")
+    click.echo(f"{'rows':<13}  {shown.expected_rows:,.1f} expected per graph and layer, all workers")
+    click.echo("worker     inner  boundary  rows needed (mean)   least..most per owner   inclusion 10/50/90 %")
+    for worker in summarise(shown):
+        click.echo(_line(worker))
+
+
+def _provenance(origin: TraceOrigin) -> list[tuple[str, str]]:
+    norms = "all 1" if origin.norms_hash is None else f"SHA-256 {origin.norms_hash[:12]}"
+    return [
+        ("graph", f"{origin.graph_name} (SHA-256 {origin.graph_hash[:12]})"),
+        ("partition", f"{origin.partition_method}, seed {origin.partition_seed}"),
+        ("sampler", f"{origin.sampler}, epsilon {origin.epsilon:g}, seed {origin.seed}"),
+        ("norms", norms),
+        ("floored", f"{origin.floored:,} edge probabilities raised to the least value"),
+    ]
+
+
+def _line(worker: WorkerSummary) -> str:
+    others = [rows for owner, rows in enumerate(worker.rows_by_owner) if owner != worker.rank] or [0.0]
+    return (
+        f"{worker.rank:>6} {worker.inner_nodes:>9,} {worker.boundary_nodes:>9,} {worker.rows:>19,.1f}"
+        f" {f'{min(others):,.1f}..{max(others):,.1f}':>23}"
+        f" {f'{worker.inclusion_low:.3f}/{worker.inclusion_median:.3f}/{worker.inclusion_high:.3f}':>22}"
+    )

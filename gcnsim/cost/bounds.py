@@ -1,0 +1,91 @@
+"""Analytic bounds of a schedule's iteration time, without simulating it: max(resources, critical path) <= T <= sum.
+
+A schedule is a max-plus system once the durations of its flows are fixed: its period is the largest mean over cycles of
+(work / iterations reached back). Hence, with durations that no run can undercut, the period is at least the longest chain
+within one iteration and at least what each stream and link must do; with durations that no run can exceed, it is at most
+the longest chain of the synchronous reading (every dependency of lag >= 1 taken as lag 0).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+
+from gcnsim.ids import FloatArray, Seconds
+from gcnsim.schedule import Op, Schedule, topological
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """Seconds per iteration: lower <= estimate <= upper (the estimate is no bound, it ranks candidates).
+
+    busiest: the stream or link whose load is largest; busiest_kind: `compute` or the kind of link; busiest_s: that load.
+    """
+
+    lower_s: Seconds
+    estimate_s: Seconds
+    upper_s: Seconds
+    busiest: str
+    busiest_kind: str
+    busiest_s: Seconds
+
+
+def bounds(schedule: Schedule) -> Bounds:
+    """Bounds of the mean iteration, from the mean demand of each op."""
+    occupied = schedule.occupied.mean(axis=0)
+    alone = _durations(schedule, occupied, Counter())
+    busiest, kind, load = _load(schedule, alone, occupied)
+    stage = Counter((link, _stage(op)) for op in schedule.ops for link in set(op.route or ()))
+    every = Counter((link, op.stream) for op in schedule.ops for link in set(op.route or ()))
+    streams = Counter(link for link, _ in every)
+    among_stage = Counter({(op.index, link): stage[link, _stage(op)] for op in schedule.ops for link in op.route or ()})
+    among_all = Counter({(op.index, link): streams[link] for op in schedule.ops for link in op.route or ()})
+    order, synchronous = topological(schedule), topological(schedule, collapse=True)
+    return Bounds(
+        lower_s=max(load, _longest(schedule, order, alone)),
+        estimate_s=max(load, _longest(schedule, order, _durations(schedule, occupied, among_stage))),
+        upper_s=max(load, _longest(schedule, synchronous, _durations(schedule, occupied, among_all))),
+        busiest=busiest,
+        busiest_kind=kind,
+        busiest_s=load,
+    )
+
+
+def _stage(op: Op) -> tuple[str, int, int]:
+    return op.kind, op.layer, op.direction
+
+
+def _load(schedule: Schedule, alone: list[float], occupied: FloatArray) -> tuple[str, str, Seconds]:
+    """Name, kind and seconds per iteration of the stream or link with the largest load."""
+    loads: dict[tuple[str, str], float] = {}
+    for op, seconds in zip(schedule.ops, alone, strict=True):
+        stream = schedule.streams[op.stream]
+        kinds = [schedule.link_kinds[link] for link in op.route or ()]
+        busy = (f"{stream.name} of worker {stream.worker}", kinds[0] if kinds else "compute")
+        loads[busy] = loads.get(busy, 0.0) + seconds
+        for link in op.route or ():
+            busy = (schedule.link_names[link], schedule.link_kinds[link])
+            loads[busy] = loads.get(busy, 0.0) + float(occupied[op.index]) / schedule.capacity[link]
+    name, kind = max(sorted(loads), key=lambda key: loads[key])
+    return name, kind, loads[name, kind]
+
+
+def _durations(schedule: Schedule, occupied: FloatArray, sharers: Counter[tuple[int, int]]) -> list[float]:
+    """Seconds of each op when `sharers[op, link]` flows (at least itself) divide each of its links equally."""
+    seconds = []
+    for op, work in zip(schedule.ops, occupied.tolist(), strict=True):
+        if op.route is None or work == 0:
+            seconds.append(work)
+            continue
+        rate = min(schedule.capacity[link] / max(1, sharers[op.index, link]) for link in op.route)
+        seconds.append(op.latency_s + work / (rate if op.cap is None else min(rate, op.cap)))
+    return seconds
+
+
+def _longest(schedule: Schedule, order: tuple[list[int], list[list[int]]], seconds: list[float]) -> Seconds:
+    """Length of the longest chain that ends an iteration; transfers that outlive it are not part of it."""
+    sequence, before = order
+    end = [0.0] * len(sequence)
+    for op in sequence:
+        end[op] = seconds[op] + max((end[dep] for dep in before[op]), default=0.0)
+    return max(end[op] for op in schedule.ends)

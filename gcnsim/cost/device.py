@@ -1,0 +1,63 @@
+"""Roofline laws of one device: bytes and flop to seconds.
+
+Assumption shared by all: a kernel takes its launch plus the larger of its memory time and its arithmetic time (Williams et
+al., Roofline, 2009), each at the efficiency the profile gives. fp32: 4 bytes per value, 4 per column index. Sizes may be
+numbers or arrays (one entry per iteration); an empty kernel is not launched and costs nothing.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gcnsim.ids import FloatArray
+from gcnsim.profile import DeviceProfile
+
+VALUE = 4
+"""Bytes of one fp32 value."""
+
+INDEX = 4
+"""Bytes of one column index or node id."""
+
+Size = float | FloatArray
+
+
+def _kernel(device: DeviceProfile, memory_s: Size, arithmetic_s: Size) -> FloatArray:
+    busy = np.maximum(memory_s, arithmetic_s)
+    return np.where(busy > 0, busy + device.launch_s.value, 0.0)
+
+
+def spmm_seconds(device: DeviceProfile, entries: Size, rows: Size, width: int) -> FloatArray:
+    """Seconds of rows x any sparse matrix with `entries` stored values times a dense matrix of `width` columns.
+
+    Memory: per entry its column index, its value and one gathered row; per output row one written row. Every gathered row
+    is counted as read from DRAM, so the profile's spmm_efficiency includes what caches save or skew costs.
+    """
+    traffic = entries * (INDEX + VALUE + VALUE * width) + rows * (VALUE * width)
+    flop = 2.0 * entries * width
+    return _kernel(
+        device,
+        traffic / (device.memory_bandwidth.value * device.spmm_efficiency.value),
+        flop / device.flops_fp32.value,
+    )
+
+
+def gemm_seconds(device: DeviceProfile, m: Size, k: Size, n: Size) -> FloatArray:
+    """Seconds of an (m x k) times (k x n) fp32 product: 2 m k n flop, each operand read and the result written once."""
+    traffic = VALUE * (m * k + k * n + m * n)
+    return _kernel(
+        device,
+        traffic / (device.memory_bandwidth.value * device.elementwise_efficiency.value),
+        2.0 * m * k * n / (device.flops_fp32.value * device.gemm_efficiency.value),
+    )
+
+
+def rows_seconds(device: DeviceProfile, rows: Size, width: int) -> FloatArray:
+    """Seconds to gather or scatter `rows` rows of `width` values: each row is read and written once, plus its index."""
+    traffic = rows * (2 * VALUE * width + INDEX)
+    return _kernel(device, traffic / (device.memory_bandwidth.value * device.gather_efficiency.value), 0.0)
+
+
+def elementwise_seconds(device: DeviceProfile, values: Size, passes: int) -> FloatArray:
+    """Seconds of elementwise kernels that read or write `values` fp32 values `passes` times in all."""
+    traffic = values * (VALUE * passes)
+    return _kernel(device, traffic / (device.memory_bandwidth.value * device.elementwise_efficiency.value), 0.0)

@@ -1,0 +1,79 @@
+"""What one layer costs one worker: the kernels of its forward and backward pass.
+
+Order of a GCN or GraphSAGE layer: aggregate at the input width, then update (one dense product, activation). Forward:
+Z = P Hcat, H' = act(Z W). Backward: M = J * act', G = Z^T M, then, unless it is the first layer, J' = P^T (M W^T). The
+first layer needs no input gradient (PipeGCN, Algorithm 1), and the aggregation Z is kept from the forward pass. The norm
+and dropout after each hidden layer are counted with the activation.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from gcnsim.cost.device import VALUE, elementwise_seconds, gemm_seconds, spmm_seconds
+from gcnsim.ids import Bytes, FloatArray, IntArray
+from gcnsim.profile import DeviceProfile
+from gcnsim.workload import LayerShape
+
+ACTIVATION_PASSES = 6
+"""Reads and writes of activation, normalisation and dropout together: three kernels, one read and one write each."""
+
+ADAM_PASSES = 7
+"""Adam reads parameter, gradient and two moments and writes parameter and both moments (Kingma and Ba, Algorithm 1)."""
+
+LOSS_PASSES = 5
+"""Softmax cross-entropy: logits read, probabilities written and read, gradient written, labels read."""
+
+
+@dataclass(frozen=True, slots=True)
+class LayerCost:
+    """Seconds of one worker's kernels of one layer, float64[T] each (0 where a kernel does not run)."""
+
+    aggregate: FloatArray
+    update: FloatArray
+    update_backward: FloatArray
+    aggregate_backward: FloatArray
+
+
+def layer_cost(
+    device: DeviceProfile, shape: LayerShape, *, first: bool, inner: int, entries: IntArray, boundary_rows: IntArray
+) -> LayerCost:
+    """The kernels of one layer on one worker.
+
+    inner: its inner nodes. entries: int64[T], stored entries of the trained graphs, self-loops included. boundary_rows:
+    int64[T], rows of the boundary nodes in them.
+    """
+    kept = entries.astype(np.float64)
+    update = gemm_seconds(device, float(inner), shape.update_in, shape.d_out)
+    activation = elementwise_seconds(device, float(inner * shape.d_out), ACTIVATION_PASSES)
+    weight_gradient = gemm_seconds(device, shape.update_in, float(inner), shape.d_out)
+    input_gradient = gemm_seconds(device, float(inner), shape.d_out, shape.update_in)
+    both = np.zeros(kept.shape)
+    return LayerCost(
+        aggregate=spmm_seconds(device, kept, inner, shape.d_in),
+        update=both + update + activation,
+        update_backward=both + activation + weight_gradient + (0.0 if first else input_gradient),
+        aggregate_backward=both if first else spmm_seconds(device, kept, inner + boundary_rows, shape.d_in),
+    )
+
+
+def loss_seconds(device: DeviceProfile, inner: int, classes: int) -> float:
+    """Seconds of loss and its gradient over the logits of the inner nodes."""
+    return float(elementwise_seconds(device, float(inner * classes), LOSS_PASSES))
+
+
+def parameters(shapes: tuple[LayerShape, ...]) -> int:
+    """Number of trained parameters of the model."""
+    return sum(shape.weights for shape in shapes)
+
+
+def gradient_bytes(shapes: tuple[LayerShape, ...]) -> Bytes:
+    """Bytes of one flat fp32 gradient, what the all-reduce carries."""
+    return VALUE * parameters(shapes)
+
+
+def step_seconds(device: DeviceProfile, shapes: tuple[LayerShape, ...]) -> float:
+    """Seconds of one Adam step over all parameters."""
+    return float(elementwise_seconds(device, float(parameters(shapes)), ADAM_PASSES))

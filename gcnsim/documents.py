@@ -1,0 +1,101 @@
+"""YAML documents of ours: safe, small, and with one meaning.
+
+Of YAML's plain scalars only null, true/false, decimal integers and floats are typed (the JSON core, so that `1:30`,
+`on` and dates stay text); a key given twice is refused instead of silently overwritten. No objects, no code.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import yaml
+
+from gcnsim.errors import FileError
+
+if TYPE_CHECKING:
+    _Base = yaml.SafeLoader
+else:
+    _Base = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+LIMIT = 1 << 20
+"""Bytes: a document of ours is a page or two; anything larger is another file given by mistake."""
+
+DEPTH = 16
+"""Levels of nesting, more than any document of ours has."""
+
+
+class _Loader(_Base):
+    yaml_implicit_resolvers: dict[str, list[tuple[str, re.Pattern[str]]]] = {}  # noqa: RUF012 - PyYAML's own table
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        seen: set[str] = set()
+        for key, _ in node.value:
+            name = key.value if isinstance(key, yaml.ScalarNode) else None
+            if name is None:
+                raise yaml.MarkedYAMLError(problem="a key must be a plain word", problem_mark=key.start_mark)
+            if name in seen:
+                raise yaml.MarkedYAMLError(problem=f"key {name!r} is given twice", problem_mark=key.start_mark)
+            seen.add(name)
+        return {str(key.value): self.construct_object(value, deep=True) for key, value in node.value}
+
+
+def _mapping(loader: _Loader, node: yaml.MappingNode) -> dict[Any, Any]:
+    return loader.construct_mapping(node)
+
+
+for _tag, _pattern, _first in (
+    ("null", r"~|null|", ["~", "n", ""]),
+    ("bool", r"true|false", ["t", "f"]),
+    ("int", r"[-+]?(?:0|[1-9][0-9]*)", list("-+0123456789")),
+    ("float", r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?", list("-+.0123456789")),
+    ("float", r"[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)", list("-+.")),
+):
+    _Loader.add_implicit_resolver(f"tag:yaml.org,2002:{_tag}", re.compile(f"^(?:{_pattern})$"), _first)
+_Loader.add_constructor("tag:yaml.org,2002:map", _mapping)
+
+
+def parse_yaml(text: str, source: str) -> Any:
+    """The document in `text`: mappings, lists, text, numbers, booleans, null.
+
+    Raises FileError naming `source` (and the line) when it is not one YAML document, or gives a key twice.
+    """
+    try:
+        _refuse_depth(text)
+        return yaml.load(text, Loader=_Loader)
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        where = f"{source}:{mark.line + 1}" if mark else source
+        raise FileError(f"{where}: not a valid YAML document: {' '.join(str(error.problem).split())}") from None
+    except (yaml.YAMLError, ValueError) as error:
+        raise FileError(f"{source}: not a valid YAML document: {' '.join(str(error).split())}") from None
+
+
+def _refuse_depth(text: str) -> None:
+    """The loader recurses in C, where too deep a document ends the process; reading events does not recurse."""
+    depth = 0
+    for event in yaml.parse(text, Loader=_Loader):
+        if isinstance(event, yaml.CollectionStartEvent):
+            depth += 1
+        elif isinstance(event, yaml.CollectionEndEvent):
+            depth -= 1
+        if depth > DEPTH:
+            raise yaml.MarkedYAMLError(problem="nested too deeply", problem_mark=event.start_mark)
+
+
+def read_yaml(path: str | Path) -> Any:
+    """The document in the file at `path`. Raises FileError: missing, unreadable, too large, not UTF-8, not YAML."""
+    source = Path(path)
+    try:
+        with open(source, "rb") as file:
+            data = file.read(LIMIT + 1)
+    except OSError as error:
+        raise FileError(f"{source}: cannot be read: {error.strerror}") from None
+    if len(data) > LIMIT:
+        raise FileError(f"{source}: larger than {LIMIT} bytes, so not one of our documents")
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise FileError(f"{source}: not UTF-8 text (byte {error.start})") from None
+    return parse_yaml(text, str(source))

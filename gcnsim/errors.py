@@ -1,0 +1,41 @@
+"""The errors a user can cause, each one readable line: where, what was found, what is allowed.
+
+The doors turn every `GcnsimError` into that line and exit code 2; anything else that escapes is our fault (exit code 1).
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+class GcnsimError(Exception):
+    """A user's error: the message is complete, one line, and names the value."""
+
+
+class UnitError(GcnsimError):
+    """A quantity without a unit, with an unknown unit, or out of its range."""
+
+
+class ScenarioError(GcnsimError):
+    """A scenario field, option or knob that cannot be accepted; the message starts with its path."""
+
+
+class FileError(GcnsimError):
+    """A missing, truncated, altered or foreign file; the message starts with its path."""
+
+
+class GraphError(GcnsimError):
+    """A graph or partition that cannot be used (empty, fewer nodes than workers, ...)."""
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """The hint that follows an unknown name: the nearest known one first, then all of them.
+
+    >>> nearest("psc-gnc", ["full-graph", "psc-gcn"])
+    "did you mean 'psc-gcn'? known: full-graph, psc-gcn"
+    """
+    names = sorted(known)
+    close = difflib.get_close_matches(name.lower(), names, n=1, cutoff=0.5)
+    hint = f"did you mean {close[0]!r}? " if close else ""
+    return f"{hint}known: {', '.join(names)}"

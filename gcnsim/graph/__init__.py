@@ -1,0 +1,10 @@
+"""The graph: compressed rows, built clean from arrays, files or NetworkX objects."""
+
+from __future__ import annotations
+
+from gcnsim.graph.build import build_csr, from_csr
+from gcnsim.graph.csr import Cleaning, Graph
+from gcnsim.graph.load import SUFFIXES, load_graph
+from gcnsim.graph.networks import from_networkx
+
+__all__ = ["SUFFIXES", "Cleaning", "Graph", "build_csr", "from_csr", "from_networkx", "load_graph"]

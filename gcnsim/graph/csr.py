@@ -1,0 +1,73 @@
+"""The graph: an undirected, unweighted adjacency in compressed sparse rows.
+
+Invariant: symmetric, sorted within a row, no self-loops, no duplicates. Loaders establish it and report what they
+changed; self-loops of the GCN's A + I are added by the weights (`gcn_weights`), never stored.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from gcnsim.ids import Int32Array, IntArray
+
+
+@dataclass(frozen=True, slots=True)
+class Cleaning:
+    """What a loader changed to reach the invariant; all zero when the file was clean."""
+
+    self_loops_dropped: int = 0
+    duplicates_dropped: int = 0
+    reverse_entries_added: int = 0
+    weights_ignored: bool = False
+    """True when the source carries edge or node weights that the unweighted graph does not keep."""
+
+    def __str__(self) -> str:
+        """One line for people, e.g. `dropped 3 self-loops, added 10 reverse entries`; `already clean` if nothing."""
+        said = [
+            f"dropped {self.self_loops_dropped:,} self-loops" if self.self_loops_dropped else "",
+            f"dropped {self.duplicates_dropped:,} duplicates" if self.duplicates_dropped else "",
+            f"added {self.reverse_entries_added:,} reverse entries" if self.reverse_entries_added else "",
+            "ignored the weights" if self.weights_ignored else "",
+        ]
+        return ", ".join(part for part in said if part) or "already clean"
+
+
+@dataclass(frozen=True, slots=True)
+class Graph:
+    """Nodes 0..N-1 and both directions of every edge.
+
+    indptr: int64[N + 1], read-only. indices: int32[nnz], read-only; row v's neighbours are
+    indices[indptr[v]:indptr[v + 1]], ascending. features and classes are widths the source declares (None: not said).
+    """
+
+    indptr: IntArray
+    indices: Int32Array
+    name: str
+    features: int | None = None
+    classes: int | None = None
+    cleaning: Cleaning = field(default_factory=Cleaning)
+
+    @property
+    def nodes(self) -> int:
+        """Number of nodes N."""
+        return int(self.indptr.size - 1)
+
+    @property
+    def entries(self) -> int:
+        """Number of stored entries: both directions of every edge."""
+        return int(self.indices.size)
+
+    @property
+    def degrees(self) -> IntArray:
+        """Neighbours per node without the self-loop, int64[N]."""
+        return np.diff(self.indptr)
+
+    def content_hash(self) -> str:
+        """SHA-256 over the structure alone (indptr, indices), so a renamed file is the same graph."""
+        digest = hashlib.sha256()
+        for array in (self.indptr, self.indices):
+            digest.update(np.ascontiguousarray(array).data.cast("B"))
+        return digest.hexdigest()

@@ -1,0 +1,38 @@
+"""The domain's numbers as words: one word, one meaning (docs/glossary.md)."""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+Rank: TypeAlias = int
+"""A worker, its partition and its GPU: the same number, 0-based."""
+
+Server: TypeAlias = int
+"""A machine with one or more GPUs and one NIC, 0-based."""
+
+Iteration: TypeAlias = int
+"""One model update, 0-based."""
+
+Layer: TypeAlias = int
+"""One graph convolution, 0-based; layer l maps width d_l to d_(l+1)."""
+
+Seconds: TypeAlias = float
+Bytes: TypeAlias = float
+
+IntArray: TypeAlias = NDArray[np.int64]
+Int32Array: TypeAlias = NDArray[np.int32]
+FloatArray: TypeAlias = NDArray[np.float64]
+Float32Array: TypeAlias = NDArray[np.float32]
+BoolArray: TypeAlias = NDArray[np.bool_]
+ByteArray: TypeAlias = NDArray[np.uint8]
+AnyArray: TypeAlias = NDArray[Any]
+
+
+def frozen(array: NDArray[Any]) -> NDArray[Any]:
+    """A read-only view of `array`: facts hold no array that a caller could change."""
+    view = array.view()
+    view.flags.writeable = False
+    return view

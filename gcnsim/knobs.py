@@ -1,0 +1,159 @@
+"""The knobs of each method, declared once: scenario, methods, command line and runtime all read this table.
+
+A method has the knobs listed for it; a knob it lacks sits at the value in `FIXED`, which is what the method is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Final, Literal, TypeAlias
+
+from gcnsim.errors import ScenarioError, nearest
+
+KnobValue: TypeAlias = int | float | str | None
+Kind: TypeAlias = Literal["int", "real", "size", "choice", "file"]
+
+
+@dataclass(frozen=True, slots=True)
+class Knob:
+    """One knob: what it is called, its unit, its range and its default.
+
+    kind: `int`, `real`, `size` (a share of the boundary, or bytes), `choice`, `file` (a path, or none).
+    low, high: inclusive, except low when low_open; high None is no limit. A share is in fractions of one, shown in %.
+    """
+
+    name: str
+    unit: Literal["", "%", "iterations"]
+    kind: Kind
+    low: float | None
+    high: float | None
+    low_open: bool
+    default: KnobValue
+    choices: tuple[str, ...]
+    help: str
+
+    @property
+    def allowed(self) -> str:
+        """The range in words, for messages and tables."""
+        if self.kind == "choice":
+            return f"one of {', '.join(self.choices)}"
+        if self.kind == "file":
+            return "a file, or none"
+        if self.kind == "size":
+            return "0% to 100% of the boundary nodes, or bytes with a unit (2GiB)"
+        noun = "a whole number" if self.kind == "int" else "a number"
+        if self.low is None:
+            return noun
+        low = f"{'above' if self.low_open else 'of at least'} {self.low:g}"
+        return f"{noun} {low}" + (f" and at most {self.high:g}" if self.high is not None else "")
+
+
+TAU: Final = Knob(
+    "tau", "iterations", "int", 0, 1000, False, 2, (), "staleness: age in iterations of the boundary values read"
+)
+EPSILON: Final = Knob(
+    "epsilon", "", "real", 0, 1, True, 0.1, (), "sampling rate: expected share of each node's edges that are drawn"
+)
+CACHE: Final = Knob("cache", "%", "size", 0, 1, False, 0.0, (), "layer-0 rows of boundary nodes kept on the GPU")
+CACHE_POLICY: Final = Knob(
+    "cache_policy",
+    "",
+    "choice",
+    None,
+    None,
+    False,
+    "inclusion",
+    ("inclusion", "degree", "random"),
+    "which boundary rows the cache keeps",
+)
+SAMPLER: Final = Knob(
+    "sampler",
+    "",
+    "choice",
+    None,
+    None,
+    False,
+    "vr",
+    ("vr", "uniform"),
+    "edge probabilities: variance-reduced (PSC-GCN, Theorem 2) or the same for every edge",
+)
+REFRESH: Final = Knob(
+    "refresh",
+    "iterations",
+    "int",
+    1,
+    None,
+    False,
+    20,
+    (),
+    "iterations between recomputations of the edge probabilities",
+)
+NORMS: Final = Knob(
+    "norms", "", "file", None, None, False, None, (), "node norms recorded in training; without them every norm is 1"
+)
+
+KNOBS: Final[Mapping[str, Knob]] = MappingProxyType(
+    {knob.name: knob for knob in (TAU, EPSILON, CACHE, CACHE_POLICY, SAMPLER, REFRESH, NORMS)}
+)
+METHOD_KNOBS: Final[Mapping[str, tuple[Knob, ...]]] = MappingProxyType(
+    {"full-graph": (), "pipegcn": (), "psc-gcn": tuple(KNOBS.values())}
+)
+FIXED: Final[Mapping[str, Mapping[str, KnobValue]]] = MappingProxyType(
+    {
+        "full-graph": MappingProxyType({"tau": 0, "epsilon": 1.0, "cache": 0.0}),
+        "pipegcn": MappingProxyType({"tau": 1, "epsilon": 1.0, "cache": 0.0}),
+        "psc-gcn": MappingProxyType({}),
+    }
+)
+
+
+def has_knob(method: str, name: str) -> bool:
+    """Whether `method` has the knob `name`. Raises ScenarioError for an unknown method."""
+    return any(knob.name == name for knob in knobs_of(method))
+
+
+def knobs_of(method: str, path: str = "method.name") -> tuple[Knob, ...]:
+    """The knobs of `method`. Raises ScenarioError, starting with `path`, for an unknown method."""
+    if method not in METHOD_KNOBS:
+        raise ScenarioError(f"{path}: unknown method {method!r}; {nearest(method, METHOD_KNOBS)}")
+    return METHOD_KNOBS[method]
+
+
+def check(knob: Knob, value: object, path: str) -> None:
+    """Refuse a `value` that `knob` does not allow: ScenarioError with `path`, the value and the range.
+
+    A size is checked as its share of the boundary (None when it was given in bytes).
+    """
+    if knob.kind == "file":
+        good = value is None or isinstance(value, str)
+    elif knob.kind == "choice":
+        if isinstance(value, str) and value not in knob.choices:
+            raise ScenarioError(f"{path}: unknown {knob.name} {value!r}; {nearest(value, knob.choices)}")
+        good = isinstance(value, str)
+    elif knob.kind == "size" and value is None:
+        good = True
+    else:
+        good = _is_number(knob, value) and _in_range(knob, value)
+    if not good:
+        shown = f"{value:.6g}" if isinstance(value, float) and knob.unit != "%" else _percent(knob, value)
+        raise ScenarioError(f"{path}: {shown} is not allowed; {knob.name} is {knob.allowed}")
+
+
+def _is_number(knob: Knob, value: object) -> bool:
+    if isinstance(value, bool):
+        return False
+    return isinstance(value, int) or (knob.kind != "int" and isinstance(value, float))
+
+
+def _in_range(knob: Knob, value: object) -> bool:
+    assert isinstance(value, int | float)
+    if knob.low is not None and not (value > knob.low if knob.low_open else value >= knob.low):
+        return False
+    return value < float("inf") and (knob.high is None or value <= knob.high)
+
+
+def _percent(knob: Knob, value: object) -> str:
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    return f"{100 * float(str(value)):g}%" if number and knob.unit == "%" else repr(value)

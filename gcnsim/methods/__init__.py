@@ -1,0 +1,5 @@
+"""Published systems, one file each: facts in, schedule out."""
+
+from gcnsim.methods.facts import Facts, method, methods
+
+__all__ = ["Facts", "method", "methods"]

@@ -1,0 +1,233 @@
+"""Partition-parallel training: the iteration that full-graph, PipeGCN and PSC-GCN share.
+
+Every worker trains its partition; before each layer it needs the rows of its boundary nodes from their owners, and after
+each layer's backward pass it returns their gradients. What differs is tau, the age of the rows that a layer reads (0 waits
+for this iteration's), and whether the graph is sampled anew each iteration.
+
+Reading of the published algorithms (PipeGCN, Algorithm 1; PSC-GCN, Algorithm 1):
+- graph t is trained in iteration t; it is drawn, and its boundary rows start to travel, in iteration t - tau;
+- the gradients of graph t's boundary rows are sent in iteration t and added by their owners in iteration t + tau;
+- a layer's transfer of iteration t starts once that of t - tau has been read, so at most tau are under way per layer;
+- wanted ids are sent once per iteration, owners answer layer by layer as soon as their rows exist (pull);
+- packing runs on its own GPU stream, copies are staged through host memory, one message per peer, layer and direction;
+- the sampler is one CPU thread per worker that starts with the iteration.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gcnsim.cost import (
+    LayerCost,
+    draw_core_seconds,
+    gradient_bytes,
+    graph_bytes,
+    id_bytes,
+    layer_cost,
+    loss_seconds,
+    row_bytes,
+    rows_seconds,
+    step_seconds,
+)
+from gcnsim.ids import IntArray, Layer, Rank
+from gcnsim.methods.facts import Facts
+from gcnsim.schedule import Builder, Schedule, ring_allreduce
+from gcnsim.timeline import Direction, OpKind
+
+FORWARD, BACKWARD = Direction.FORWARD, Direction.BACKWARD
+ONE_THREAD = 1.0
+"""A sampler is one thread: it never uses more than one core."""
+
+
+def partition_parallel(name: str, facts: Facts) -> Schedule:
+    """The schedule of method `name` for `facts`, every worker's iteration side by side."""
+    return _Writer(name, facts).write()
+
+
+class _Writer:
+    def __init__(self, name: str, facts: Facts) -> None:
+        self.facts = facts
+        self.builder = Builder(name, facts.cluster, facts.counts.iterations)
+        self.workers = range(facts.cluster.gpus)
+        self.exchanges = facts.cluster.gpus > 1
+        self.first: list[list[int]] = [[] for _ in self.workers]
+        """Ops off the compute stream that wait for the end of the worker's previous iteration."""
+        counts = facts.counts
+        self.trained = counts.rows
+        """rows[t, n, m] of the graph trained in iteration t."""
+        self.ahead = np.roll(counts.rows, -facts.tau, axis=0)
+        """rows of the graph whose transfer starts in iteration t."""
+        self.costs = [self.worker_costs(rank) for rank in self.workers]
+
+    def worker_costs(self, rank: Rank) -> list[LayerCost]:
+        counts = self.facts.counts
+        inner = int(counts.inner_nodes[rank])
+        entries = counts.inner_edges[:, rank] + counts.boundary_edges[:, rank] + inner
+        rows = counts.rows[:, rank].sum(axis=1)
+        return [
+            layer_cost(
+                self.facts.device, shape, first=layer == 0, inner=inner, entries=entries, boundary_rows=rows
+            )
+            for layer, shape in enumerate(self.facts.shapes)
+        ]
+
+    def write(self) -> Schedule:
+        ids = self.sample() if self.facts.sampled else [[] for _ in self.workers]
+        ready: list[int | None] = [None for _ in self.workers]
+        for layer in range(len(self.facts.shapes)):
+            ready = self.forward(layer, ready, ids)
+        classes = self.facts.shapes[-1].d_out
+        for rank in self.workers:
+            inner = int(self.facts.counts.inner_nodes[rank])
+            self.builder.compute(OpKind.LOSS, rank, loss_seconds(self.facts.device, inner, classes))
+        last: list[int] = []
+        for layer in reversed(range(len(self.facts.shapes))):
+            last = self.backward(layer)
+        reduced = ring_allreduce(self.builder, gradient_bytes(self.facts.shapes), last)
+        seconds = step_seconds(self.facts.device, self.facts.shapes)
+        steps = [self.builder.compute(OpKind.STEP, rank, seconds, after=[reduced[rank]]) for rank in self.workers]
+        for rank in self.workers:
+            for op in self.first[rank]:
+                self.builder.wait_for(op, (steps[rank], 1))
+        return self.builder.close(steps)
+
+    def sample(self) -> list[list[int]]:
+        """Draw the graph of iteration t + tau and tell every owner which rows it will want; per worker, the ids it gets."""
+        facts, counts = self.facts, self.facts.counts
+        cluster = facts.cluster
+        heard: list[list[int]] = [[] for _ in self.workers]
+        for rank in self.workers:
+            work = draw_core_seconds(facts.host, int(counts.entries[rank]), facts.refresh, weighted=facts.weighted)
+            drawn = self.builder.flow(
+                OpKind.SAMPLE, rank, work, cluster.cores(rank), stream="sampler", cap=ONE_THREAD
+            )
+            self.first[rank].append(drawn)
+            kept = np.roll(counts.inner_edges[:, rank] + counts.boundary_edges[:, rank], -facts.tau)
+            nbytes = graph_bytes(kept, int(counts.inner_nodes[rank]))
+            upload = self.builder.flow(
+                OpKind.INDEX, rank, nbytes, cluster.to_device(rank), stream="graph.h2d", after=[drawn]
+            )
+            self.builder.compute(OpKind.INDEX, rank, 0.0, after=[(upload, facts.tau)])
+            for peer in self.workers:
+                if peer != rank:
+                    ids = id_bytes(self.ahead[:, rank, peer])
+                    route = cluster.between(rank, peer)
+                    heard[peer].append(
+                        self.builder.flow(
+                            OpKind.INDEX, rank, ids, route, stream=f"ids.tx{peer}", after=[drawn], peer=peer
+                        )
+                    )
+        return heard
+
+    def forward(self, layer: Layer, ready: list[int | None], ids: list[list[int]]) -> list[int | None]:
+        """One layer's forward pass and the transfer of its input rows; per worker, the op that makes its output."""
+        facts = self.facts
+        width = facts.shapes[layer].d_in
+        hits = facts.counts.hits if layer == 0 else np.zeros_like(facts.counts.hits)
+        received = (self.trained - hits).sum(axis=2)
+        reads = self.read(layer, FORWARD, received, width) if self.exchanges else []
+        done: list[int | None] = []
+        for rank in self.workers:
+            if layer == 0 and facts.counts.cached_rows[rank]:
+                rows = hits[:, rank].sum(axis=1)
+                self.builder.compute(
+                    OpKind.LOOKUP, rank, rows_seconds(facts.device, rows, width), layer=layer, direction=FORWARD
+                )
+            cost = self.costs[rank][layer]
+            self.builder.compute(OpKind.AGGREGATE, rank, cost.aggregate, layer=layer, direction=FORWARD)
+            done.append(self.builder.compute(OpKind.UPDATE, rank, cost.update, layer=layer, direction=FORWARD))
+        if reads:
+            misses = self.ahead - np.roll(hits, -facts.tau, axis=0)
+            sources = [[op for op in (ready[rank],) if op is not None] + ids[rank] * (layer == 0) for rank in self.workers]
+            self.transfer(layer, FORWARD, misses.transpose(0, 2, 1), width, sources, reads)
+        return done
+
+    def backward(self, layer: Layer) -> list[int]:
+        """One layer's backward pass and the transfer of its boundary gradients; per worker, its last gradient op."""
+        facts = self.facts
+        width = facts.shapes[layer].d_in
+        last = [
+            self.builder.compute(
+                OpKind.UPDATE, rank, self.costs[rank][layer].update_backward, layer=layer, direction=BACKWARD
+            )
+            for rank in self.workers
+        ]
+        if layer == 0:
+            return last
+        made = [
+            self.builder.compute(
+                OpKind.AGGREGATE, rank, self.costs[rank][layer].aggregate_backward, layer=layer, direction=BACKWARD
+            )
+            for rank in self.workers
+        ]
+        if self.exchanges:
+            arrived = np.roll(self.trained, facts.tau, axis=0).sum(axis=1)
+            reads = self.read(layer, BACKWARD, arrived, width)
+            self.transfer(layer, BACKWARD, self.trained, width, [[op] for op in made], reads)
+        return last
+
+    def read(self, layer: Layer, direction: Direction, rows: IntArray, width: int) -> list[int]:
+        """Per worker, the compute-stream op that takes received rows in: it waits for them and copies `rows[t, n]`."""
+        return [
+            self.builder.compute(
+                OpKind.SCATTER,
+                rank,
+                rows_seconds(self.facts.device, rows[:, rank], width),
+                layer=layer,
+                direction=direction,
+            )
+            for rank in self.workers
+        ]
+
+    def transfer(
+        self,
+        layer: Layer,
+        direction: Direction,
+        rows: IntArray,
+        width: int,
+        sources: list[list[int]],
+        reads: list[int],
+    ) -> None:
+        """Move rows[t, n, m] rows from n to m: pack, copy to host, one message per peer, copy to device, then be read.
+
+        sources: per worker, the ops that make its rows. reads: per worker, the op that waits for what arrives.
+        """
+        builder, cluster, tau = self.builder, self.facts.cluster, self.facts.tau
+        tag = "f" if direction is FORWARD else "b"
+        arriving: list[list[int]] = [[] for _ in self.workers]
+        for rank in self.workers:
+            out = rows[:, rank].sum(axis=1)
+            pack = builder.compute(
+                OpKind.PACK, rank, rows_seconds(self.facts.device, out, width), stream=f"{tag}.pack", layer=layer, direction=direction
+            )
+            for source in sources[rank]:
+                builder.wait_for(pack, source)
+            if tau:
+                builder.reuse(pack, reads[rank])
+            if direction is FORWARD and layer == 0:
+                self.first[rank].append(pack)
+            nbytes = row_bytes(out, width)
+            down = builder.flow(
+                OpKind.D2H, rank, nbytes, cluster.to_host(rank), stream=f"{tag}.d2h", after=[pack], layer=layer, direction=direction
+            )
+            for peer in self.workers:
+                if peer != rank:
+                    arriving[peer].append(
+                        builder.flow(
+                            OpKind.WIRE,
+                            rank,
+                            row_bytes(rows[:, rank, peer], width),
+                            cluster.between(rank, peer),
+                            stream=f"{tag}.tx{peer}",
+                            after=[down],
+                            peer=peer,
+                            layer=layer,
+                            direction=direction,
+                        )
+                    )
+        for rank in self.workers:
+            nbytes = row_bytes(rows[:, :, rank].sum(axis=1), width)
+            up = builder.flow(
+                OpKind.H2D, rank, nbytes, cluster.to_device(rank), stream=f"{tag}.h2d", after=arriving[rank], layer=layer, direction=direction
+            )
+            builder.wait_for(reads[rank], (up, tau))

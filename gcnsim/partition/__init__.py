@@ -1,0 +1,26 @@
+"""Partitions: who owns each node, what each worker holds, and what crosses between workers."""
+
+from __future__ import annotations
+
+from gcnsim.partition.assign import METHODS, OBJECTIVES, partition_graph
+from gcnsim.partition.facts import PartitionFacts, Spread, partition_facts
+from gcnsim.partition.files import read_partition, write_partition
+from gcnsim.partition.metis import metis_owners
+from gcnsim.partition.parts import Part, Partitioning
+from gcnsim.partition.split import send_set, split
+
+__all__ = [
+    "METHODS",
+    "OBJECTIVES",
+    "Part",
+    "PartitionFacts",
+    "Partitioning",
+    "Spread",
+    "metis_owners",
+    "partition_facts",
+    "partition_graph",
+    "read_partition",
+    "send_set",
+    "split",
+    "write_partition",
+]

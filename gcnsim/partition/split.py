@@ -1,0 +1,73 @@
+"""Splitting a graph by its owners: inner nodes, boundary nodes and local rows of every worker, and the send sets."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from gcnsim.errors import GraphError
+from gcnsim.graph import Graph
+from gcnsim.ids import Int32Array, IntArray, Rank, frozen
+from gcnsim.partition.parts import Part, Partitioning
+
+
+def split(graph: Graph, partitioning: Partitioning) -> tuple[Part, ...]:
+    """Every worker's part, by rank.
+
+    A row's columns keep the order of their global ids. Time: one pass over the entries, plus parts * N.
+    Raises GraphError when the owners are not this graph's (another node count, a rank out of range).
+    """
+    owner, parts = partitioning.owner, partitioning.parts
+    if owner.size != graph.nodes:
+        raise GraphError(f"{graph.name}: {graph.nodes} nodes, but the partition has {owner.size}")
+    if owner.min() < 0 or owner.max() >= parts:
+        raise GraphError(f"{graph.name}: owners run from {owner.min()} to {owner.max()}; 0 to {parts - 1} are allowed")
+    by_owner = np.argsort(owner, kind="stable")
+    ends = np.cumsum(np.bincount(owner, minlength=parts))
+    degrees = graph.degrees
+    local = np.empty(graph.nodes, dtype=np.int32)
+    inner = np.split(by_owner, ends[:-1])
+    return tuple(_part(graph, owner, parts, rank, inner[rank], degrees, local) for rank in range(parts))
+
+
+def send_set(parts: Sequence[Part], n: Rank, m: Rank) -> IntArray:
+    """S(n, m): the local ids of n's inner nodes that m borders on, int64, ascending.
+
+    The k-th is the k-th of m's boundary rows of owner n; empty for n == m.
+    """
+    ptr = parts[m].boundary_ptr
+    wanted = parts[m].boundary[ptr[n] : ptr[n + 1]]
+    found: IntArray = np.searchsorted(parts[n].inner, wanted).astype(np.int64, copy=False)
+    return found
+
+
+def _part(
+    graph: Graph, owner: Int32Array, parts: int, rank: Rank, inner: IntArray, degrees: IntArray, local: Int32Array
+) -> Part:
+    """`local` is scratch, int32[N]: only the ids of this part's nodes are written, and only those are read."""
+    inner_degree = degrees[inner]
+    indptr = np.zeros(inner.size + 1, dtype=np.int64)
+    np.cumsum(inner_degree, out=indptr[1:])
+    entries = np.repeat(graph.indptr[inner] - indptr[:-1], inner_degree)
+    entries += np.arange(entries.size)
+    columns = graph.indices[entries]
+    seen = np.zeros(graph.nodes, dtype=np.bool_)
+    seen[columns] = True
+    seen[inner] = False
+    outside = np.flatnonzero(seen)
+    boundary = outside[np.argsort(owner[outside], kind="stable")]
+    boundary_ptr = np.searchsorted(owner[boundary], np.arange(parts + 1)).astype(np.int64, copy=False)
+    local[inner] = np.arange(inner.size, dtype=np.int32)
+    local[boundary] = np.arange(inner.size, inner.size + boundary.size, dtype=np.int32)
+    return Part(
+        rank=rank,
+        parts=parts,
+        inner=frozen(inner),
+        boundary=frozen(boundary),
+        boundary_ptr=frozen(boundary_ptr),
+        indptr=frozen(indptr),
+        columns=frozen(local[columns]),
+        inner_degree=frozen(inner_degree),
+        boundary_degree=frozen(degrees[boundary]),
+    )

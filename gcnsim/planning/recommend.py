@@ -1,0 +1,74 @@
+"""Which knobs to choose: the least approximate setting that is about as fast as the fastest.
+
+Staleness and sampling trade accuracy for time, so of settings within NEAR of the fastest the one with the largest
+epsilon, then the smallest tau, then the smallest cache is recommended. Candidates are ranked by their analytic estimate;
+the best three are simulated. Rates below 0.1 are not recommended unasked: PSC-GCN (Table II) reports accuracy at 0.1
+equal to or above that of full-graph training on its three datasets, and 3.2 points below it on ogbn-products at 0.01.
+"""
+
+from __future__ import annotations
+
+from itertools import product
+
+from gcnsim.planning.workshop import Estimate, Workshop, with_knobs
+from gcnsim.scenario import CacheSize, Scenario
+
+NEAR = 0.03
+"""Settings within 3 % of the fastest count as equally fast."""
+
+TAUS = (0, 1, 2, 3)
+EPSILONS = (1.0, 0.5, 0.2, 0.1)
+CACHES = (0.0, 0.1, 0.3)
+SIMULATED = 3
+
+
+def mildness(scenario: Scenario) -> tuple[float, int, float, float]:
+    """What a setting gives up, for sorting: less sampling, less staleness, less cache memory first."""
+    method = scenario.method
+    return (-method.epsilon, method.tau, method.cache.fraction or 0.0, method.cache.nbytes or 0.0)
+
+
+def candidates(scenario: Scenario) -> list[Scenario]:
+    """The settings considered, the mildest first."""
+    grid = [
+        with_knobs(scenario, tau, epsilon, CacheSize(fraction=cache))
+        for epsilon, tau, cache in product(EPSILONS, TAUS, CACHES)
+    ]
+    return sorted(dict.fromkeys(grid), key=mildness)
+
+
+def ranked(workshop: Workshop, scenario: Scenario) -> list[Scenario]:
+    """The candidates, most promising first: those near the best analytic estimate by mildness, then the rest by time.
+
+    The estimate does not see what a second iteration of slack brings, so tau above 1 takes the estimate of tau 1.
+    """
+    known: dict[Scenario, float] = {}
+    for each in candidates(scenario):
+        method = each.method
+        twin = with_knobs(scenario, min(method.tau, 1), method.epsilon, method.cache)
+        if twin not in known:
+            known[twin] = workshop.bound(twin).estimate_s
+        known[each] = known[twin]
+    best = min(known.values())
+    near = [each for each in known if known[each] <= best * (1 + NEAR)]
+    rest = sorted((each for each in known if known[each] > best * (1 + NEAR)), key=lambda each: known[each])
+    return sorted(near, key=mildness) + rest
+
+
+def recommend(workshop: Workshop, scenario: Scenario) -> tuple[Estimate, str]:
+    """The recommended setting on the scenario's machine, simulated, and why."""
+    finalists = [workshop.estimate(each) for each in ranked(workshop, scenario)[:SIMULATED]]
+    fastest = min(finalists, key=lambda each: each.iteration_s)
+    near = [each for each in finalists if each.iteration_s <= fastest.iteration_s * (1 + NEAR)]
+    chosen = min(near, key=lambda each: mildness(each.result.scenario))
+    return chosen, _why(chosen, fastest)
+
+
+def _why(chosen: Estimate, fastest: Estimate) -> str:
+    limit = f"its bottleneck is {chosen.result.metrics.bottleneck}"
+    if chosen is fastest:
+        return f"fastest of the {SIMULATED} most promising settings; {limit}"
+    lost = 100 * (chosen.iteration_s / fastest.iteration_s - 1)
+    other = fastest.result.scenario.method
+    setting = f"tau {other.tau}, epsilon {other.epsilon:g}, cache {other.cache.describe()}"
+    return f"within {lost:.1f} % of the fastest simulated ({setting}) with less staleness, sampling or cache; {limit}"

@@ -1,0 +1,148 @@
+"""The what-if question: a grid of machines and methods, a recommendation, and the next steps."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from itertools import product
+from typing import Any
+
+from gcnsim.knobs import has_knob
+from gcnsim.planning.provenance import provenance
+from gcnsim.planning.recommend import recommend
+from gcnsim.planning.steps import Step, next_steps
+from gcnsim.planning.workshop import Estimate, Workshop
+from gcnsim.scenario import CacheSize, MethodSpec, Scenario, to_mapping
+from gcnsim.units import BANDWIDTH
+
+SCHEMA = "gcnsim.what-if/1"
+
+Progress = Callable[[str], None]
+"""Told what is being done, before it is done."""
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """The values asked for; each combination is a row. Knobs a method lacks do not multiply its rows."""
+
+    methods: tuple[str, ...]
+    gpus: tuple[int, ...]
+    bandwidths: tuple[float, ...]
+    taus: tuple[int, ...]
+    epsilons: tuple[float, ...]
+    caches: tuple[CacheSize, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """Everything a what-if found. rows: with the full-graph iteration time of the same machine beside each."""
+
+    base: Scenario
+    rows: tuple[tuple[Estimate, float], ...]
+    recommended: Estimate
+    why: str
+    steps: tuple[Step, ...]
+    origin: dict[str, Any]
+
+    def payload(self) -> dict[str, Any]:
+        """The answer as plain data, in the shape of the shipped JSON schema `gcnsim.what-if/1`."""
+        return {
+            "schema": SCHEMA,
+            "scenario": to_mapping(self.base) | {"grid": [_machine(each.result.scenario) for each, _ in self.rows]},
+            "provenance": self.origin,
+            "results": [_result(each, baseline) for each, baseline in self.rows],
+            "recommendation": _setting(self.recommended) | {"iteration_s": self.recommended.iteration_s, "why": self.why},
+            "next_steps": [
+                {"knob": step.knob, "from": step.start, "to": step.end, "iteration_s": step.iteration_s, "gain": step.gain}
+                for step in self.steps
+            ],
+        }
+
+
+def scenarios(base: Scenario, grid: Grid) -> list[Scenario]:
+    """One scenario per row, machines outermost."""
+    rows: list[Scenario] = []
+    for gpus, bandwidth in product(grid.gpus, grid.bandwidths):
+        cluster = replace(base.cluster, gpus=gpus, bandwidth=bandwidth)
+        for name in grid.methods:
+            rows += [replace(base, cluster=cluster, method=method) for method in _methods(base, name, grid)]
+    return rows
+
+
+def _methods(base: Scenario, name: str, grid: Grid) -> list[MethodSpec]:
+    if not has_knob(name, "tau"):
+        return [MethodSpec.of(name)]
+    start = base.method if base.method.name == name else MethodSpec.of(name)
+    return [
+        replace(start, tau=tau, epsilon=epsilon, cache=cache)
+        for tau, epsilon, cache in product(grid.taus, grid.epsilons, grid.caches)
+    ]
+
+
+def what_if(base: Scenario, grid: Grid, progress: Progress = lambda _: None) -> tuple[Answer, Workshop]:
+    """Answer the grid; the recommendation and next steps are for the first machine of it.
+
+    Returns the answer and the workshop, with which the same question can be asked of other machines.
+    """
+    progress("reading the workload")
+    asked = scenarios(base, grid)
+    workshop = Workshop(asked[0])
+    rows = []
+    for each in asked:
+        progress(f"simulating {each.method.name} on {each.cluster.gpus} GPUs")
+        baseline = workshop.result(replace(each, method=MethodSpec.of("full-graph")))
+        rows.append((workshop.estimate(each), baseline.metrics.iteration_s))
+    first = replace(base, cluster=asked[0].cluster)
+    progress("ranking settings")
+    chosen, why = recommend(workshop, first)
+    progress("trying the next step of each knob")
+    steps = next_steps(workshop, chosen.result.scenario)
+    origin = provenance(workshop, first, [each for each, _ in rows])
+    return Answer(first, tuple(rows), chosen, why, tuple(steps), origin), workshop
+
+
+def sweep_bandwidth(
+    workshop: Workshop, rows: Sequence[Scenario], bandwidths: Sequence[float], progress: Progress = lambda _: None
+) -> list[list[Estimate]]:
+    """Per scenario, its estimates at each bandwidth (bytes/s), for the figure of time against bandwidth."""
+    curves = []
+    for each in rows:
+        progress(f"{each.method.name} against bandwidth")
+        curves.append(
+            [workshop.estimate(replace(each, cluster=replace(each.cluster, bandwidth=value))) for value in bandwidths]
+        )
+    return curves
+
+
+def _machine(scenario: Scenario) -> dict[str, Any]:
+    return {"gpus": scenario.cluster.gpus, "bandwidth": BANDWIDTH.exact(scenario.cluster.bandwidth)}
+
+
+def _setting(estimate: Estimate) -> dict[str, Any]:
+    method = estimate.result.scenario.method
+    return {
+        "method": method.name,
+        "tau": method.tau,
+        "epsilon": method.epsilon,
+        "cache_fraction": estimate.result.cache_fraction,
+    }
+
+
+def _result(estimate: Estimate, baseline_s: float) -> dict[str, Any]:
+    metrics = estimate.result.metrics
+    return _setting(estimate) | {
+        "iteration_s": metrics.iteration_s,
+        "iteration_s_low": estimate.low_s,
+        "iteration_s_high": estimate.high_s,
+        "compute_s": metrics.compute_s,
+        "exposed_comm_s": metrics.exposed_comm_s,
+        "exposed_other_s": metrics.exposed_other_s,
+        "hidden_comm_s": metrics.hidden_comm_s,
+        "sampling_s": metrics.sampling_s,
+        "gpu_utilization": metrics.gpu_utilization,
+        "nic_utilization": metrics.nic_utilization,
+        "cache_hit_rate": estimate.result.cache_hit_rate,
+        "nic_bytes": metrics.nic_bytes,
+        "speedup_vs_full_graph": baseline_s / metrics.iteration_s,
+        "bottleneck": metrics.bottleneck,
+    }

@@ -1,0 +1,37 @@
+"""A number with its origin: every prediction is as good as the worst figure it rests on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Any, Final
+
+SOURCES: Final = ("assumed", "datasheet", "fitted", "measured")
+"""Kinds of origin, the weakest first; only `assumed` figures carry a range."""
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """One number in SI units and where it comes from.
+
+    value: seconds, bytes, bytes/s, flop/s, edges/s or a share of one. source: one of `SOURCES`. reference: the
+    document, or the way it was measured. date: of the reference (ISO, or the year). low, high: the range if assumed.
+    """
+
+    value: float
+    source: str
+    reference: str
+    date: str
+    low: float | None = None
+    high: float | None = None
+
+
+def figures_of(profile: Any) -> dict[str, Figure]:
+    """The figures of `profile` by field name, in the order of its fields."""
+    pairs = ((field.name, getattr(profile, field.name)) for field in fields(profile))
+    return {name: value for name, value in pairs if isinstance(value, Figure)}
+
+
+def origins(profile: Any) -> tuple[str, ...]:
+    """The kinds of origin among the figures of `profile`, the weakest first."""
+    found = {figure.source for figure in figures_of(profile).values()}
+    return tuple(source for source in SOURCES if source in found)

@@ -1,0 +1,92 @@
+"""What the cost laws know of a device, a link and a host: figures, no formulas."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from gcnsim.profile.figure import Figure, origins
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceProfile:
+    """One GPU (or one CPU core that trains).
+
+    memory: bytes. memory_bandwidth: bytes/s. flops_fp32, flops_fp16: peak flop/s (fp16 dense, on matrix units where the
+    device has them; None when it has no fp16 rate worth using). spmm, gemm, gather and elementwise efficiency: share of
+    the memory bandwidth (of the fp32 peak for gemm) that the kernel reaches; for SpMM every gathered row counts as read
+    from DRAM. launch_s: seconds a kernel costs before its first byte. link: name of the link to the host.
+    """
+
+    name: str
+    title: str
+    kind: str
+    """`gpu` or `cpu`."""
+    memory: Figure
+    memory_bandwidth: Figure
+    flops_fp32: Figure
+    flops_fp16: Figure | None
+    spmm_efficiency: Figure
+    gemm_efficiency: Figure
+    gather_efficiency: Figure
+    elementwise_efficiency: Figure
+    launch_s: Figure
+    link: str
+
+    def provenance(self) -> tuple[str, ...]:
+        """Kinds of origin among its figures, the weakest first."""
+        return origins(self)
+
+
+@dataclass(frozen=True, slots=True)
+class LinkProfile:
+    """One kind of link, full duplex.
+
+    bandwidth: raw bytes/s per direction. efficiency: share of it that payload reaches in long transfers. latency_s:
+    seconds before the first byte. half_size: bytes of a message at which half of the reachable bandwidth is reached.
+    """
+
+    name: str
+    title: str
+    bandwidth: Figure
+    efficiency: Figure
+    latency_s: Figure
+    half_size: Figure
+
+    def provenance(self) -> tuple[str, ...]:
+        """Kinds of origin among its figures, the weakest first."""
+        return origins(self)
+
+
+@dataclass(frozen=True, slots=True)
+class HostProfile:
+    """One server's CPU side.
+
+    cores: number of cores (vCPU). memory_bandwidth: bytes/s of the whole server. sample_edges_per_s: edges that one
+    sampling thread draws per second. sort_edges_per_s: edges whose sampling probabilities one thread recomputes per
+    second. message_s: CPU seconds per message sent or received.
+    """
+
+    name: str
+    title: str
+    cores: Figure
+    memory_bandwidth: Figure
+    sample_edges_per_s: Figure
+    sort_edges_per_s: Figure
+    message_s: Figure
+
+    def provenance(self) -> tuple[str, ...]:
+        """Kinds of origin among its figures, the weakest first."""
+        return origins(self)
+
+
+@dataclass(frozen=True, slots=True)
+class Price:
+    """What one GPU costs per hour on demand: the price of `instance` divided by its `gpus`."""
+
+    device: str
+    usd_per_gpu_hour: float
+    instance: str
+    gpus: int
+    region: str
+    source: str
+    date: str

@@ -1,0 +1,125 @@
+"""What a payload says beside its table, as plain text: bottlenecks, recommendation, next steps, provenance.
+
+Terminal and page print the same words. Text that came from outside (names, paths) has its control characters removed
+here, so that a file name cannot steer a terminal; a page escapes it besides.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from gcnsim.report.rows import labels_of, rows_of
+from gcnsim.units import format_seconds
+
+
+class Bottleneck(NamedTuple):
+    """What limits some rows, and the labels of those rows (empty: all of them)."""
+
+    name: str
+    rows: tuple[str, ...]
+
+
+class Step(NamedTuple):
+    """One knob turned one step further: its values, the iteration time that gives, and the change in words."""
+
+    knob: str
+    before: str
+    after: str
+    iteration: str
+    change: str
+
+
+class Assumption(NamedTuple):
+    """A number that was assumed: its value, its range and why it is believed."""
+
+    name: str
+    value: str
+    range: str
+    basis: str
+
+
+def plain(text: object) -> str:
+    """`text` on one line without control characters."""
+    return "".join(char if char.isprintable() else " " for char in str(text))
+
+
+def number(value: object) -> str:
+    """A number in up to four significant digits; any other value as plain text."""
+    return f"{value:.4g}" if isinstance(value, float) else plain(value)
+
+
+def bottlenecks_of(payload: Mapping[str, Any]) -> list[Bottleneck]:
+    """The distinct bottlenecks in the order of their first row; a method whose rows all share one is named once."""
+    rows = rows_of(payload)
+    limits: dict[str, set[str]] = {}
+    for row in rows:
+        limits.setdefault(row.method, set()).add(row.bottleneck)
+    found: dict[str, dict[str, None]] = {}
+    for row, (method, setting) in zip(rows, labels_of(rows), strict=True):
+        label = f"{method} ({setting})" if setting and len(limits[method]) > 1 else method
+        found.setdefault(row.bottleneck, {})[plain(label)] = None
+    return [Bottleneck(plain(name), tuple(labels) if len(found) > 1 else ()) for name, labels in found.items()]
+
+
+def recommendation_of(payload: Mapping[str, Any]) -> tuple[str, str]:
+    """The recommended setting with its iteration time, and why."""
+    best = payload["recommendation"]
+    knobs = f"tau {best['tau']}, epsilon {best['epsilon']:g}, cache {100 * best['cache_fraction']:.4g}%"
+    return plain(f"{best['method']}, {knobs}: {format_seconds(best['iteration_s'])} per iteration"), plain(best["why"])
+
+
+def steps_of(payload: Mapping[str, Any]) -> list[Step]:
+    """The next steps in the payload's order."""
+    return [
+        Step(
+            plain(step["knob"]),
+            number(step["from"]),
+            number(step["to"]),
+            format_seconds(step["iteration_s"]),
+            _change(step["gain"]),
+        )
+        for step in payload["next_steps"]
+    ]
+
+
+def provenance_of(payload: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Where the numbers come from, as (what, said) pairs; assumptions and warnings are apart."""
+    told = dict(payload["provenance"])
+    graph = told.pop("graph")
+    for apart in ("assumptions", "warnings"):
+        told.pop(apart)
+    pairs = {"graph": f"{graph['text']} ({graph['kind']})"} | {name: _said(value) for name, value in told.items()}
+    return [(plain(name).replace("_", " "), plain(value)) for name, value in pairs.items()]
+
+
+def assumptions_of(payload: Mapping[str, Any]) -> list[Assumption]:
+    """The assumed numbers in the payload's order."""
+    return [
+        Assumption(
+            plain(item["name"]),
+            number(item["value"]),
+            f"{number(item['low'])} to {number(item['high'])}",
+            plain(item["basis"]),
+        )
+        for item in payload["provenance"]["assumptions"]
+    ]
+
+
+def warnings_of(payload: Mapping[str, Any]) -> list[str]:
+    """What the reader must know before trusting a number."""
+    return [plain(text) for text in payload["provenance"]["warnings"]]
+
+
+def _change(gain: float) -> str:
+    if abs(gain) < 0.0005:
+        return "no change"
+    return f"{abs(100 * gain):.1f}% {'shorter' if gain > 0 else 'longer'}"
+
+
+def _said(value: object) -> str:
+    if isinstance(value, Mapping):
+        return ", ".join(f"{name} {_said(item)}" for name, item in value.items())
+    if isinstance(value, list | tuple):
+        return ", ".join(_said(item) for item in value)
+    return number(value)

@@ -1,0 +1,58 @@
+"""Drawing one sampled graph, and the chance that a boundary node takes part in it.
+
+The trace and the training runtime draw through the same function: the same stream gives the same graph in both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from gcnsim.ids import BoolArray, Float32Array, FloatArray
+from gcnsim.partition.parts import Part
+
+_CHUNK = 1 << 20
+
+
+def inclusion(part: Part, p: Float32Array) -> FloatArray:
+    """The chance that a boundary node is needed: 1 - product over its inner neighbours i of (1 - p_ij), float64[B].
+
+    Exact, because edges are drawn independently (PSC-GCN, inclusion probability); exactly 1 where any p_ij is 1. Its
+    sum is the expected number of boundary rows fetched.
+    """
+    cross = np.flatnonzero(part.columns >= part.inner_nodes)
+    with np.errstate(divide="ignore"):
+        log_missed = np.log1p(-p[cross].astype(np.float64))
+    index = part.columns[cross] - part.inner_nodes
+    return -np.expm1(np.bincount(index, weights=log_missed, minlength=part.boundary_nodes))
+
+
+def draw(part: Part, p: Float32Array, generator: np.random.Generator) -> tuple[BoolArray, int, int]:
+    """One drawn graph as counts: boundary nodes needed bool[B], inner edges kept, boundary edges kept.
+
+    Every stored entry is kept independently with its own p (a float32 uniform below p, so p counts in steps of 2^-24).
+    """
+    needed = np.zeros(part.boundary_nodes, np.bool_)
+    inner_edges = boundary_edges = 0
+    for first, kept in _draws(p, generator):
+        columns = part.columns[first : first + kept.size][kept]
+        cross = columns[columns >= part.inner_nodes]
+        needed[cross - part.inner_nodes] = True
+        inner_edges += columns.size - cross.size
+        boundary_edges += cross.size
+    return needed, inner_edges, boundary_edges
+
+
+def draw_edges(part: Part, p: Float32Array, generator: np.random.Generator) -> BoolArray:
+    """One drawn graph as the mask of its kept entries, bool[nnz]; the same graph as `draw` from the same stream."""
+    edges = np.empty(part.entries, np.bool_)
+    for first, kept in _draws(p, generator):
+        edges[first : first + kept.size] = kept
+    return edges
+
+
+def _draws(p: Float32Array, generator: np.random.Generator) -> Iterator[tuple[int, BoolArray]]:
+    for first in range(0, p.size, _CHUNK):
+        piece = p[first : first + _CHUNK]
+        yield first, generator.random(piece.size, dtype=np.float32) < piece

@@ -1,0 +1,33 @@
+"""The scenario: one validated question, read from YAML and written back without loss."""
+
+from __future__ import annotations
+
+from gcnsim.caching.size import CacheSize
+from gcnsim.scenario.load import (
+    SCHEMA,
+    describe_schema,
+    from_mapping,
+    load_scenario,
+    scenario_hash,
+    to_mapping,
+)
+from gcnsim.scenario.rules import describe_cache, parse_cache
+from gcnsim.scenario.specs import ClusterSpec, MethodSpec, PartitionSpec, RunSpec, Scenario, WorkloadSpec
+
+__all__ = [
+    "SCHEMA",
+    "CacheSize",
+    "ClusterSpec",
+    "MethodSpec",
+    "PartitionSpec",
+    "RunSpec",
+    "Scenario",
+    "WorkloadSpec",
+    "describe_cache",
+    "describe_schema",
+    "from_mapping",
+    "load_scenario",
+    "parse_cache",
+    "scenario_hash",
+    "to_mapping",
+]

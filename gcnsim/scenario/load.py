@@ -1,0 +1,159 @@
+"""The door of scenarios: YAML in, a validated `Scenario` out, and back without loss.
+
+A scenario starts with `schema: gcnsim.scenario/1`. An unknown key, a missing unit or a value out of range is refused
+with its path; nothing is guessed. File names in a scenario are relative to the working directory, as on a command line.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from copy import deepcopy
+from dataclasses import MISSING, fields
+from pathlib import Path
+from typing import Any, Final
+
+from gcnsim import knobs
+from gcnsim.documents import parse_yaml, read_yaml
+from gcnsim.errors import FileError, ScenarioError, nearest
+from gcnsim.scenario.rules import read_fields, rule_of, shown
+from gcnsim.scenario.specs import ClusterSpec, MethodSpec, PartitionSpec, RunSpec, Scenario, WorkloadSpec
+
+SCHEMA: Final = "gcnsim.scenario/1"
+SECTIONS: Final[Mapping[str, type]] = {
+    "cluster": ClusterSpec,
+    "workload": WorkloadSpec,
+    "partition": PartitionSpec,
+    "method": MethodSpec,
+    "run": RunSpec,
+}
+
+
+def load_scenario(path: str | Path, overrides: Sequence[str] = ()) -> Scenario:
+    """The scenario in the file at `path`, with `overrides` (`cluster.latency=20us`) put over it.
+
+    Raises FileError (unreadable, not YAML, a key twice), ScenarioError or UnitError (a bad field, with its path).
+    """
+    return from_mapping(read_yaml(path), str(path), overrides)
+
+
+def from_mapping(mapping: object, source: str, overrides: Sequence[str] = ()) -> Scenario:
+    """The scenario in `mapping` (as YAML gives it); `source` starts the message when the schema is not ours.
+
+    Raises ScenarioError or UnitError.
+    """
+    if not isinstance(mapping, dict):
+        raise ScenarioError(f"{source}: {shown(mapping)} is not a scenario; it starts with schema: {SCHEMA}")
+    if mapping.get("schema") != SCHEMA:
+        raise ScenarioError(f"{source}: schema: {shown(mapping.get('schema'))} is not known; write schema: {SCHEMA}")
+    raw = deepcopy(mapping)
+    for override in overrides:
+        _override(raw, override)
+    for key, value in raw.items():
+        if key not in SECTIONS and key not in ("schema", "name"):
+            raise ScenarioError(f"{key}: unknown key; {nearest(str(key), ['schema', 'name', *SECTIONS])}")
+        if key in SECTIONS and not isinstance(value, dict):
+            raise ScenarioError(f"{key}: {shown(value)} is not a section; keys: {_keys(SECTIONS[key])}")
+    name = raw.get("name", "scenario")
+    if not isinstance(name, str) or not name.isprintable() or not 1 <= len(name) <= 200:
+        raise ScenarioError(f"name: {shown(name)} is not a name (one line of text)")
+    given = {section: read_fields(kind, raw.get(section, {}), section) for section, kind in SECTIONS.items()}
+    return _build(name, given)
+
+
+def _build(name: str, given: Mapping[str, dict[str, Any]]) -> Scenario:
+    cluster, workload, method = given["cluster"], given["workload"], dict(given["method"])
+    if workload.get("graph") is not None:
+        workload = {"dataset": None} | workload
+    return Scenario(
+        name=name,
+        cluster=ClusterSpec(**cluster, gpus_per_server_explicit="gpus_per_server" in cluster),
+        workload=WorkloadSpec(**workload),
+        partition=PartitionSpec(**given["partition"]),
+        method=MethodSpec.of(method.pop("name", "psc-gcn"), **method),
+        run=RunSpec(**given["run"]),
+    )
+
+
+def to_mapping(scenario: Scenario) -> dict[str, Any]:
+    """`scenario` as plain text and numbers, units written out; `from_mapping` gives the same scenario back."""
+    mapping: dict[str, Any] = {"schema": SCHEMA, "name": scenario.name}
+    for section in SECTIONS:
+        spec = getattr(scenario, section)
+        mapping[section] = {
+            item.name: None if value is None else found[0].write(value)
+            for item in fields(spec)
+            if (found := rule_of(item)) is not None and _written(spec, item.name)
+            for value in [getattr(spec, item.name)]
+        }
+    return mapping
+
+
+def scenario_hash(scenario: Scenario) -> str:
+    """SHA-256 (hex) of what the scenario says, its name aside: equal for equal questions however they were written."""
+    mapping = to_mapping(scenario)
+    del mapping["name"]
+    return hashlib.sha256(json.dumps(mapping, sort_keys=True, allow_nan=False).encode()).hexdigest()
+
+
+def describe_schema() -> list[tuple[str, str, str, str, str]]:
+    """Rows (path, unit, allowed, default, documentation) of every field a scenario may give."""
+    rows = []
+    for section, kind in SECTIONS.items():
+        for item in fields(kind):
+            found = rule_of(item)
+            if found is None:
+                continue
+            rule, doc, optional = found
+            default = None if item.default is MISSING else item.default
+            text = "null" if default is None else str(rule.write(default))
+            allowed = f"{rule.allowed}, or null" if optional else rule.allowed
+            rows.append((f"{section}.{item.name}", rule.unit, allowed, text, doc))
+    return rows
+
+
+def _written(spec: Any, name: str) -> bool:
+    """A knob the method lacks is not written, nor a gpus_per_server that nobody chose."""
+    if isinstance(spec, MethodSpec):
+        return name == "name" or knobs.has_knob(spec.name, name)
+    if isinstance(spec, ClusterSpec) and name == "gpus_per_server":
+        return spec.gpus_per_server_explicit or spec.gpus_per_server != ClusterSpec().gpus_per_server
+    return True
+
+
+def _override(raw: dict[str, Any], text: str) -> None:
+    """Put `PATH=VALUE` into `raw`; VALUE is read as a YAML scalar."""
+    path, equals, value = text.partition("=")
+    path = path.strip()
+    if not equals:
+        raise ScenarioError(f"--set {text}: write PATH=VALUE, e.g. cluster.latency=20us")
+    try:
+        scalar = parse_yaml(value, f"--set {path}")
+    except FileError as error:
+        raise ScenarioError(str(error)) from None
+    if isinstance(scalar, dict | list):
+        raise ScenarioError(f"--set {path}: {shown(scalar)} is not one value")
+    section, dot, key = path.partition(".")
+    if path == "name":
+        raw["name"] = scalar
+        return
+    if section not in SECTIONS or not dot:
+        raise ScenarioError(f"--set {path}: unknown path; {nearest(path, _paths())}")
+    if key not in _keys_of(SECTIONS[section]):
+        raise ScenarioError(f"--set {path}: unknown path; {nearest(key, _keys_of(SECTIONS[section]))}")
+    inner = raw.setdefault(section, {})
+    if isinstance(inner, dict):
+        inner[key] = scalar
+
+
+def _keys_of(kind: type) -> list[str]:
+    return [item.name for item in fields(kind) if rule_of(item) is not None]
+
+
+def _keys(kind: type) -> str:
+    return ", ".join(_keys_of(kind))
+
+
+def _paths() -> list[str]:
+    return [f"{section}.{key}" for section, kind in SECTIONS.items() for key in _keys_of(kind)]

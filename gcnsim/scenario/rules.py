@@ -1,0 +1,219 @@
+"""What a scenario field may hold: one rule reads it, checks it, writes it and describes it.
+
+A rule is declared beside its field, so the loader, the writer, the checks of hand-made specs and the table in the
+documentation cannot drift apart.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import MISSING, Field, dataclass, field, fields
+from typing import Any, Final, Protocol
+
+from gcnsim.caching.size import CacheSize
+from gcnsim.errors import ScenarioError, UnitError, nearest
+from gcnsim.knobs import CACHE
+from gcnsim.units import FRACTION, NBYTES, Quantity, format_bytes
+
+_KEY: Final = "gcnsim"
+
+
+class Rule(Protocol):
+    """Reads one YAML scalar into the value used inside, and back."""
+
+    @property
+    def unit(self) -> str:
+        """What it is written in: an example unit, or empty."""
+
+    @property
+    def allowed(self) -> str:
+        """The values allowed, in words."""
+
+    def read(self, raw: object, path: str) -> Any:
+        """The value of `raw`. Raises ScenarioError or UnitError, starting with `path`."""
+
+    def check(self, value: Any, path: str) -> None:
+        """Refuse a `value` of the inside that is out of range. Raises ScenarioError, starting with `path`."""
+
+    def write(self, value: Any) -> object:
+        """The YAML scalar that `read` turns back into `value`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Number:
+    """A number without a unit: whole or real, within a range."""
+
+    whole: bool
+    low: float
+    high: float = math.inf
+    low_open: bool = False
+    unit: str = ""
+
+    @property
+    def allowed(self) -> str:
+        noun = "a whole number" if self.whole else "a number"
+        low = "above" if self.low_open else "of at least"
+        high = f" and at most {self.high:.12g}" if self.high < math.inf else ""
+        return f"{noun} {low} {self.low:.12g}{high}"
+
+    def read(self, raw: object, path: str) -> int | float:
+        if isinstance(raw, bool) or not isinstance(raw, int if self.whole else int | float):
+            raise ScenarioError(f"{path}: {shown(raw)} is not {self.allowed}")
+        value = int(raw) if self.whole else float(raw)
+        self.check(value, path)
+        return value
+
+    def check(self, value: Any, path: str) -> None:
+        above = value > self.low if self.low_open else value >= self.low
+        if not (above and value <= self.high and math.isfinite(value)):
+            raise ScenarioError(f"{path}: {value:g} is not allowed; {self.allowed}")
+
+    def write(self, value: Any) -> object:
+        return value
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """A quantity with a unit, within a range."""
+
+    quantity: Quantity
+    low: float
+    high: float
+    low_open: bool = False
+
+    @property
+    def unit(self) -> str:
+        return self.quantity.written[0]
+
+    @property
+    def allowed(self) -> str:
+        low = f"{'above' if self.low_open else 'of at least'} {self.quantity.exact(self.low)}"
+        return f"{self.quantity.noun} {low} and at most {self.quantity.exact(self.high)}"
+
+    def read(self, raw: object, path: str) -> float:
+        try:
+            value = self.quantity.parse(raw)
+        except UnitError as error:
+            raise UnitError(f"{path}: {error}") from None
+        self.check(value, path)
+        return value
+
+    def check(self, value: Any, path: str) -> None:
+        if not (self.low <= value <= self.high) or (self.low_open and value == self.low):
+            text = self.quantity.exact(value) if 0 <= value < math.inf else f"{value:g}"
+            raise ScenarioError(f"{path}: {text} is not allowed; {self.allowed}")
+
+    def write(self, value: Any) -> object:
+        return self.quantity.exact(value)
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """Text: a name out of `names()`, or any text (a file) when there is no list."""
+
+    noun: str
+    names: Callable[[], Collection[str]] | None = None
+    unit: str = ""
+
+    @property
+    def allowed(self) -> str:
+        return f"one of {', '.join(sorted(self.names()))}" if self.names else self.noun
+
+    def read(self, raw: object, path: str) -> str:
+        if not isinstance(raw, str) or raw == "":
+            raise ScenarioError(f"{path}: {shown(raw)} is not {self.noun}; {self.allowed}")
+        self.check(raw, path)
+        return raw
+
+    def check(self, value: Any, path: str) -> None:
+        if self.names is not None and value not in self.names():
+            noun = self.noun.split(" ", 1)[-1]
+            raise ScenarioError(f"{path}: unknown {noun} {shown(value)}; {nearest(str(value), self.names())}")
+
+    def write(self, value: Any) -> object:
+        return value
+
+
+@dataclass(frozen=True, slots=True)
+class Cache:
+    """A cache size: `30%` of the boundary nodes, or bytes (`2GiB`)."""
+
+    unit: str = "%"
+    allowed: str = CACHE.allowed
+
+    def read(self, raw: object, path: str) -> CacheSize:
+        try:
+            size = parse_cache(raw)
+        except UnitError as error:
+            raise UnitError(f"{path}: {error}") from None
+        except ScenarioError as error:
+            raise ScenarioError(f"{path}: {error}") from None
+        return size
+
+    def check(self, value: Any, path: str) -> None:
+        if not isinstance(value, CacheSize):
+            raise ScenarioError(f"{path}: {shown(value)} is not a cache size; {self.allowed}")
+
+    def write(self, value: Any) -> object:
+        return NBYTES.exact(value.nbytes) if value.nbytes is not None else FRACTION.exact(value.fraction or 0.0)
+
+
+def parse_cache(raw: object) -> CacheSize:
+    """The cache size written as `30%` or `2GiB`; nothing of either is no cache. Raises UnitError, ScenarioError."""
+    if isinstance(raw, str) and raw.rstrip().endswith("%"):
+        share = FRACTION.parse(raw)
+        if share > 1:
+            raise ScenarioError(f"{shown(raw)} is not allowed; {CACHE.allowed}")
+        return CacheSize(fraction=share) if share else CacheSize.none()
+    if isinstance(raw, str) and raw.rstrip().endswith("B"):
+        size = NBYTES.parse(raw)
+        return CacheSize(nbytes=size) if size else CacheSize.none()
+    raise UnitError(f"{shown(raw)}: a cache size needs its unit; write e.g. 30% (of the boundary nodes) or 2GiB")
+
+
+def describe_cache(size: CacheSize) -> str:
+    """The size for people: `30%` (of the boundary nodes), `2.00 GiB`, or `0%`."""
+    return format_bytes(size.nbytes) if size.nbytes is not None else FRACTION.exact(size.fraction or 0.0)
+
+
+def shown(value: object) -> str:
+    """`value` for a message: short, one line, and safe for any value YAML can hold."""
+    if isinstance(value, dict):
+        return "a mapping"
+    if isinstance(value, list):
+        return "a list"
+    text = "nothing" if value is None else repr(value)
+    return text if len(text) <= 60 else f"{text[:56]}...'"
+
+
+def entry(rule: Rule, doc: str, default: Any = MISSING, *, optional: bool = False) -> Any:
+    """A dataclass field with its rule. optional: None (YAML null) is allowed and means what `doc` says."""
+    return field(default=default, metadata={_KEY: (rule, doc, optional)})
+
+
+def rule_of(item: Field[Any]) -> tuple[Rule, str, bool] | None:
+    """The rule, the documentation and whether None is allowed of a field; None for a field no file can set."""
+    found: tuple[Rule, str, bool] | None = item.metadata.get(_KEY)
+    return found
+
+
+def check_fields(spec: Any, section: str) -> None:
+    """Refuse a spec whose fields break their rules. Raises ScenarioError with the field's path."""
+    for item in fields(spec):
+        found = rule_of(item)
+        value = getattr(spec, item.name)
+        if found is not None and not (value is None and found[2]):
+            found[0].check(value, f"{section}.{item.name}")
+
+
+def read_fields(kind: type, raw: Mapping[str, object], section: str) -> dict[str, Any]:
+    """The values given in `raw`, by field name. Raises ScenarioError for an unknown key, with the nearest one."""
+    known = {item.name: found for item in fields(kind) if (found := rule_of(item)) is not None}
+    values: dict[str, Any] = {}
+    for key, text in raw.items():
+        if key not in known:
+            raise ScenarioError(f"{section}.{key}: unknown key; {nearest(str(key), known)}")
+        rule, _, optional = known[key]
+        values[key] = None if text is None and optional else rule.read(text, f"{section}.{key}")
+    return values

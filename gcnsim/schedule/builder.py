@@ -1,0 +1,139 @@
+"""Writing a schedule op by op: streams appear on first use, dependencies are named by the ops they wait for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import TypeAlias
+
+import numpy as np
+
+from gcnsim.cluster import Cluster
+from gcnsim.ids import FloatArray, Layer, Rank
+from gcnsim.schedule.order import topological
+from gcnsim.schedule.schedule import Op, Schedule, Stream
+from gcnsim.timeline import Direction, OpKind
+
+Dependency: TypeAlias = int | tuple[int, int]
+"""An op of the same iteration, or (op, lag) for the one `lag` iterations ago."""
+
+Work: TypeAlias = float | FloatArray
+"""The same amount every iteration, or float64[T], one per iteration."""
+
+
+class Builder:
+    """Collects ops and closes them into a checked `Schedule`."""
+
+    def __init__(self, method: str, cluster: Cluster, iterations: int) -> None:
+        self.method = method
+        self.cluster = cluster
+        self.iterations = iterations
+        self._streams: dict[tuple[Rank, str], int] = {}
+        self._ops: list[Op] = []
+        self._demand: list[Work] = []
+        self._late: dict[int, list[tuple[int, int]]] = {}
+        self._reuses: dict[int, list[int]] = {}
+
+    def _stream(self, worker: Rank, name: str) -> int:
+        return self._streams.setdefault((worker, name), len(self._streams))
+
+    def _add(
+        self,
+        kind: OpKind,
+        worker: Rank,
+        stream: str,
+        work: Work,
+        after: Iterable[Dependency],
+        *,
+        route: tuple[int, ...] | None,
+        cap: float | None,
+        layer: Layer,
+        direction: Direction,
+        peer: Rank,
+    ) -> int:
+        index = len(self._ops)
+        waits = tuple(dep if isinstance(dep, tuple) else (dep, 0) for dep in after)
+        latency = self.cluster.latency(route) if route else 0.0
+        where = self._stream(worker, stream)
+        self._ops.append(Op(index, kind, worker, where, waits, route, cap, latency, layer, direction, peer))
+        self._demand.append(work)
+        return index
+
+    def compute(
+        self,
+        kind: OpKind,
+        worker: Rank,
+        seconds: Work,
+        *,
+        after: Iterable[Dependency] = (),
+        stream: str = "gpu",
+        layer: Layer = -1,
+        direction: Direction = Direction.NONE,
+    ) -> int:
+        """Add exclusive work on one of the worker's streams; return its op id."""
+        return self._add(
+            kind, worker, stream, seconds, after, route=None, cap=None, layer=layer, direction=direction, peer=-1
+        )
+
+    def flow(
+        self,
+        kind: OpKind,
+        worker: Rank,
+        units: Work,
+        route: tuple[int, ...],
+        *,
+        stream: str,
+        after: Iterable[Dependency] = (),
+        cap: float | None = None,
+        layer: Layer = -1,
+        direction: Direction = Direction.NONE,
+        peer: Rank = -1,
+    ) -> int:
+        """Add units (bytes; core-seconds on a CPU) in flight on a route; return its op id."""
+        return self._add(
+            kind, worker, stream, units, after, route=route, cap=cap, layer=layer, direction=direction, peer=peer
+        )
+
+    def wait_for(self, op: int, dependency: Dependency) -> None:
+        """Let an op that is already written also wait for `dependency` (one written after it)."""
+        wait = dependency if isinstance(dependency, tuple) else (dependency, 0)
+        self._late.setdefault(op, []).append(wait)
+
+    def reuse(self, op: int, reader: int) -> None:
+        """Let `op` wait until `reader`, of the same iteration, has read the buffer that `op` starts to fill again."""
+        self._reuses.setdefault(op, []).append(reader)
+
+    def close(self, ends: Iterable[int]) -> Schedule:
+        """The finished schedule; `ends` names, per worker in rank order, the op that closes its iteration.
+
+        Raises ValueError when dependencies of one iteration form a cycle, or work is negative or not finite.
+        """
+        ops = tuple(
+            replace(
+                op,
+                after=op.after + tuple(self._late.get(op.index, ())),
+                reuses=tuple(self._reuses.get(op.index, ())),
+            )
+            if op.index in self._late or op.index in self._reuses
+            else op
+            for op in self._ops
+        )
+        demand = np.empty((self.iterations, len(ops)))
+        for index, work in enumerate(self._demand):
+            demand[:, index] = work
+        if not np.isfinite(demand).all() or (demand < 0).any():
+            raise ValueError(f"{self.method}: an op has negative or non-finite work")
+        links = self.cluster.links
+        schedule = Schedule(
+            method=self.method,
+            streams=tuple(Stream(worker, name) for worker, name in self._streams),
+            ops=ops,
+            demand=demand,
+            extra=np.array([self.cluster.half_size(op.route) if op.route else 0.0 for op in ops]),
+            capacity=tuple(link.spec.capacity for link in links),
+            link_names=tuple(link.name for link in links),
+            link_kinds=tuple(link.kind for link in links),
+            ends=tuple(ends),
+        )
+        topological(schedule)
+        return schedule

@@ -1,0 +1,101 @@
+"""One method's iteration as operations on streams with dependencies, some reaching back tau iterations; no clock in it.
+
+A stream runs its ops in the order given, iteration after iteration. An op starts when its stream is free and all its
+dependencies have ended. Because every stream is in order and flows share links by a rule that depends only on which flows
+are in flight, the end of every op is independent of the order in which simultaneous events are handled.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from gcnsim.ids import BoolArray, FloatArray, Layer, Rank, Seconds
+from gcnsim.timeline import Direction, OpKind
+
+
+@dataclass(frozen=True, slots=True)
+class Stream:
+    """An in-order queue of one worker: the GPU's compute stream, a copy stream, a sending thread, ..."""
+
+    worker: Rank
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Op:
+    """One step of the iteration.
+
+    route: ids of the links a flow occupies, None for exclusive work on its stream. cap: the most a single flow can use
+    of its links (units per second), None for no limit of its own. after: (op, lag) pairs; lag k means the op of k
+    iterations ago. reuses: ops of the same iteration that must have read the buffer this op fills again. latency_s: delay
+    before a flow moves its first byte.
+    """
+
+    index: int
+    kind: OpKind
+    worker: Rank
+    stream: int
+    after: tuple[tuple[int, int], ...]
+    route: tuple[int, ...] | None = None
+    cap: float | None = None
+    latency_s: Seconds = 0.0
+    layer: Layer = -1
+    direction: Direction = Direction.NONE
+    peer: Rank = -1
+    reuses: tuple[int, ...] = ()
+
+    @property
+    def waits(self) -> tuple[tuple[int, int], ...]:
+        """All (op, lag) pairs that must have ended before this op starts."""
+        return self.after + tuple((op, 0) for op in self.reuses)
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """Ops, their streams, and how much work each is in each iteration.
+
+    demand: float64[T, ops]: seconds for exclusive ops, link units (bytes; core-seconds on a CPU) for flows. extra:
+    float64[ops]: link units a flow occupies beyond its payload (half-size of its route). capacity: units per second of
+    each link. ends: per worker, the op whose end closes its iteration. Iterations beyond T repeat from the start.
+    """
+
+    method: str
+    streams: tuple[Stream, ...]
+    ops: tuple[Op, ...]
+    demand: FloatArray
+    extra: FloatArray
+    capacity: tuple[float, ...]
+    link_names: tuple[str, ...]
+    link_kinds: tuple[str, ...]
+    ends: tuple[int, ...]
+
+    @property
+    def workers(self) -> int:
+        """Number of workers."""
+        return len(self.ends)
+
+    @property
+    def depth(self) -> int:
+        """The longest reach back, in iterations: 1 for synchronous methods (the barrier), tau or more otherwise."""
+        return max((lag for op in self.ops for _, lag in op.after), default=0)
+
+    @cached_property
+    def order(self) -> tuple[tuple[int, ...], ...]:
+        """Per stream, its ops in the order they run within an iteration."""
+        queues: list[list[int]] = [[] for _ in self.streams]
+        for op in self.ops:
+            queues[op.stream].append(op.index)
+        return tuple(tuple(queue) for queue in queues)
+
+    @cached_property
+    def is_flow(self) -> BoolArray:
+        """bool[ops]: which ops are flows."""
+        import numpy as np
+
+        return np.array([op.route is not None for op in self.ops], dtype=np.bool_)
+
+    @cached_property
+    def occupied(self) -> FloatArray:
+        """float64[T, ops]: what each op takes of its stream or links; an empty flow sends no message and costs nothing."""
+        return self.demand + self.extra * (self.demand > 0)

@@ -1,0 +1,153 @@
+"""One container for every binary file of ours: a JSON header, then aligned arrays with a checksum each.
+
+Layout (little-endian): 8 bytes magic `GCNSIM\\0\\1`, 8 bytes header length, the header (JSON, UTF-8), zero padding to 64,
+then each section at a multiple of 64 bytes. The header holds `kind`, `version`, `meta` and, per section, dtype, shape,
+offset (from the end of the padded header), bytes and SHA-256; its own SHA-256 follows the magic, so an altered header is
+seen too. No pickle anywhere; arrays are memory-mapped on reading. Files are written beside their name and renamed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import mmap
+import os
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+
+from gcnsim.errors import FileError
+from gcnsim.ids import AnyArray, frozen
+
+MAGIC = b"GCNSIM\x00\x01"
+ALIGN = 64
+_ALLOWED = frozenset({"|u1", "<u4", "<u8", "<i4", "<i8", "<f4", "<f8"})
+_PREFIX = len(MAGIC) + 8 + 32
+
+
+@dataclass(frozen=True, slots=True)
+class Sections:
+    """A file's header facts and its arrays (read-only, memory-mapped)."""
+
+    kind: str
+    version: int
+    meta: Mapping[str, Any]
+    arrays: Mapping[str, AnyArray]
+    content_hash: str
+    """SHA-256 of the header, which holds every section's own hash: the identity of the content."""
+
+
+@contextmanager
+def replacing(path: str | Path, *, text: bool = False) -> Iterator[IO[Any]]:
+    """A temporary file beside `path` that takes its place when the block ends, and vanishes if the block fails.
+
+    Raises FileError when the folder cannot be written.
+    """
+    target = Path(path)
+    try:
+        handle, name = tempfile.mkstemp(dir=target.parent or Path(), prefix=f".{target.name}.", suffix=".part")
+    except OSError as error:
+        raise FileError(f"{target}: cannot be written: {error.strerror}") from None
+    try:
+        with os.fdopen(handle, "w" if text else "wb", encoding="utf-8" if text else None) as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        umask = os.umask(0)
+        os.umask(umask)
+        os.chmod(name, 0o666 & ~umask)
+        os.replace(name, target)
+    except IsADirectoryError:
+        os.unlink(name)
+        raise FileError(f"{target}: is a directory") from None
+    except BaseException:
+        if os.path.exists(name):
+            os.unlink(name)
+        raise
+
+
+def write_sections(
+    path: str | Path, *, kind: str, version: int, meta: Mapping[str, Any], arrays: Mapping[str, AnyArray]
+) -> str:
+    """Write `arrays` and `meta` to `path` atomically; return the content hash.
+
+    Raises FileError when the file cannot be written; ValueError for a dtype the format does not have.
+    """
+    entries: dict[str, dict[str, Any]] = {}
+    payload: list[AnyArray] = []
+    offset = 0
+    for name, array in arrays.items():
+        flat = np.ascontiguousarray(array)
+        flat = flat.astype(flat.dtype.newbyteorder("<"), copy=False)
+        if flat.dtype.str not in _ALLOWED:
+            raise ValueError(f"section {name!r}: dtype {flat.dtype} is not one of {sorted(_ALLOWED)}")
+        entries[name] = {
+            "dtype": flat.dtype.str,
+            "shape": list(flat.shape),
+            "offset": offset,
+            "bytes": flat.nbytes,
+            "sha256": hashlib.sha256(memoryview(flat).cast("B") if flat.size else b"").hexdigest(),
+        }
+        payload.append(flat)
+        offset += -(-flat.nbytes // ALIGN) * ALIGN
+    header = json.dumps(
+        {"kind": kind, "version": version, "meta": meta, "sections": entries}, sort_keys=True, allow_nan=False
+    ).encode()
+    digest = hashlib.sha256(header)
+    with replacing(path) as file:
+        file.write(MAGIC + len(header).to_bytes(8, "little") + digest.digest() + header)
+        file.write(b"\x00" * (-(_PREFIX + len(header)) % ALIGN))
+        for flat in payload:
+            file.write(memoryview(flat).cast("B") if flat.size else b"")
+            file.write(b"\x00" * (-flat.nbytes % ALIGN))
+    return digest.hexdigest()
+
+
+def read_sections(path: str | Path, *, kind: str, version: int) -> Sections:
+    """The file at `path`, every checksum verified.
+
+    Raises FileError when it is missing, not ours, of another kind or version, truncated, or altered.
+    """
+    source = Path(path)
+    try:
+        with open(source, "rb") as file:
+            size = os.fstat(file.fileno()).st_size
+            data = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) if size else b""
+    except OSError as error:
+        raise FileError(f"{source}: cannot be read: {error.strerror}") from None
+    header, raw, start = _header(source, data)
+    if header["kind"] != kind:
+        raise FileError(f"{source}: is a {header['kind']} file, wanted a {kind} file")
+    if header["version"] != version:
+        raise FileError(f"{source}: {kind} version {header['version']}, this gcnsim reads version {version}")
+    arrays = {name: _section(source, data, start, name, entry) for name, entry in header["sections"].items()}
+    return Sections(kind, version, header["meta"], arrays, hashlib.sha256(raw).hexdigest())
+
+
+def _header(source: Path, data: bytes | mmap.mmap) -> tuple[dict[str, Any], bytes, int]:
+    if len(data) < _PREFIX or data[: len(MAGIC)] != MAGIC:
+        raise FileError(f"{source}: is not a gcnsim file (or is truncated before its header)")
+    length = int.from_bytes(data[len(MAGIC) : len(MAGIC) + 8], "little")
+    raw = bytes(data[_PREFIX : _PREFIX + length])
+    if len(raw) != length:
+        raise FileError(f"{source}: truncated: header of {length} bytes, {len(raw)} present")
+    if hashlib.sha256(raw).digest() != data[len(MAGIC) + 8 : _PREFIX]:
+        raise FileError(f"{source}: altered: the header does not match its checksum")
+    header: dict[str, Any] = json.loads(raw)
+    return header, raw, -(-(_PREFIX + length) // ALIGN) * ALIGN
+
+
+def _section(source: Path, data: bytes | mmap.mmap, start: int, name: str, entry: Mapping[str, Any]) -> AnyArray:
+    begin, count = start + int(entry["offset"]), int(entry["bytes"])
+    if begin + count > len(data):
+        raise FileError(f"{source}: truncated: section {name!r} needs {begin + count} bytes, the file has {len(data)}")
+    if hashlib.sha256(memoryview(data)[begin : begin + count]).hexdigest() != entry["sha256"]:
+        raise FileError(f"{source}: altered: section {name!r} does not match its checksum")
+    dtype = np.dtype(entry["dtype"])
+    array = np.frombuffer(data, dtype=dtype, count=count // dtype.itemsize, offset=begin)
+    return frozen(array.reshape(entry["shape"]))

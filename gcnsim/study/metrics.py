@@ -1,0 +1,214 @@
+"""What a run's spans say: DESIGN's numbers, per iteration, for the slowest worker (docs/glossary.md, "What the numbers mean").
+
+Every instant of a worker's iteration is exactly one of three: its GPU computes (compute); it does not, and what it waits
+for or handles is communication (exposed_comm); or it is neither (exposed_other: sampling, optimizer, and the rest). A
+gap on the compute stream belongs to the op that ended it: a transfer, a peer or the all-reduce is communication; sampling
+is other, and so is the part of a transfer's wait in which this worker's sampler ran and none of its transfers did.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from gcnsim.cost import Bounds
+from gcnsim.engine import Run
+from gcnsim.ids import BoolArray, IntArray, Rank
+from gcnsim.schedule import Op
+from gcnsim.timeline import PHASE, PS_PER_S, Intervals, Phase
+
+
+@dataclass(frozen=True, slots=True)
+class Metrics:
+    """Means per iteration over the measured window; seconds and bytes. iteration = compute + exposed comm + exposed other.
+
+    Communication of the worker (one of its transfers in flight, or an exposed wait) is exposed_comm + hidden_comm.
+    nic_bytes: sent by the busiest server NIC. utilizations: shares of one.
+    """
+
+    worker: Rank
+    iteration_s: float
+    compute_s: float
+    exposed_comm_s: float
+    exposed_other_s: float
+    hidden_comm_s: float
+    sampling_s: float
+    gpu_utilization: float
+    nic_utilization: float
+    nic_bytes: float
+    bottleneck: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Split:
+    """One worker's window in picoseconds."""
+
+    compute: int
+    exposed: Intervals
+    other: int
+    transfers: Intervals
+    sampling: int
+
+
+class _Window:
+    """The measured iterations [first, T) of a run."""
+
+    def __init__(self, run: Run, first: int) -> None:
+        self.run = run
+        self.schedule = run.schedule
+        self.first = first
+        self.count = run.iterations - first
+        self.phase = np.array([PHASE[op.kind] for op in run.schedule.ops])
+        self.worker = np.array([op.worker for op in run.schedule.ops])
+        self.peer = np.array([op.peer for op in run.schedule.ops])
+
+    def edges(self, rank: Rank) -> tuple[int, int]:
+        """Start and end of the window as this worker sees it: from the end of its previous iteration to its last end."""
+        ends = self.run.ends[:, self.schedule.ends[rank]]
+        return int(ends[self.first - 1]), int(ends[-1])
+
+    def spans(self, mask: BoolArray, rank: Rank) -> Intervals:
+        """Instants of the window in which one of the ops of `mask` is under way."""
+        start, end = self.edges(rank)
+        return Intervals.of(self.run.starts[:, mask].ravel(), self.run.ends[:, mask].ravel()).within(start, end)
+
+    def split(self, rank: Rank) -> _Split:
+        mine = self.worker == rank
+        near = mine | (self.peer == rank)
+        transfers = self.spans(near & (self.phase == Phase.TRANSFER), rank)
+        sampling = self.spans(mine & (self.phase == Phase.SAMPLING), rank)
+        gpu = [op for op in self.schedule.ops if op.worker == rank and self.schedule.streams[op.stream].name == "gpu"]
+        on_gpu = np.isin(np.arange(len(self.schedule.ops)), [op.index for op in gpu])
+        computing = self.spans(on_gpu & (self.phase == Phase.COMPUTE), rank)
+        waits = self._gaps(gpu, rank)
+        handling = self.spans(on_gpu & (self.phase == Phase.TRANSFER), rank)
+        drawn = waits.minus(transfers).both(sampling)
+        exposed = waits.minus(drawn).union(handling)
+        start, end = self.edges(rank)
+        other = (end - start) - computing.length - exposed.length
+        return _Split(computing.length, exposed, other, transfers, sampling.length)
+
+    def _gaps(self, gpu: list[Op], rank: Rank) -> Intervals:
+        """Waits of the compute stream that a transfer, a peer or the all-reduce ended."""
+        order = [op.index for op in gpu]
+        starts = self.run.starts[:, order].ravel()
+        ends = self.run.ends[:, order].ravel()
+        free = np.r_[0, ends[:-1]]
+        causes = np.array([self._cause_is_comm(op) for op in gpu]).T.ravel()
+        begin, end = self.edges(rank)
+        return Intervals.of(free[causes], starts[causes]).within(begin, end)
+
+    def _cause_is_comm(self, op: Op) -> BoolArray:
+        """bool[T]: whether the dependency that ended last is communication rather than sampling."""
+        total = self.run.iterations
+        latest = np.full(total, -1, dtype=np.int64)
+        comm = np.zeros(total, dtype=np.bool_)
+        for dep, lag in op.waits:
+            ended = np.full(total, -1, dtype=np.int64)
+            ended[lag:] = self.run.ends[: total - lag, dep]
+            later = ended > latest
+            latest[later] = ended[later]
+            comm[later] = self.phase[dep] != Phase.SAMPLING
+        return comm
+
+
+def measure(run: Run, first: int, limits: Bounds) -> Metrics:
+    """The metrics of the iterations from `first` (at least 1) to the end of `run`; limits: the schedule's bounds."""
+    window = _Window(run, first)
+    ranks = range(run.schedule.workers)
+    splits = [window.split(rank) for rank in ranks]
+    # All workers end together (all-reduce); the slowest is the one the others wait for: it has most to do itself.
+    slowest = max(ranks, key=lambda rank: (splits[rank].compute + splits[rank].transfers.length, -rank))
+    split = splits[slowest]
+    start, end = window.edges(slowest)
+    scale = 1.0 / (window.count * PS_PER_S)
+    length = (end - start) * scale
+    nic_bytes, nic_share = _nic(window, length)
+    hidden = split.transfers.minus(split.exposed).length
+    busy = [each.compute / max(1, e - s) for each, (s, e) in zip(splits, map(window.edges, ranks), strict=True)]
+    return Metrics(
+        worker=slowest,
+        iteration_s=length,
+        compute_s=split.compute * scale,
+        exposed_comm_s=split.exposed.length * scale,
+        exposed_other_s=split.other * scale,
+        hidden_comm_s=hidden * scale,
+        sampling_s=split.sampling * scale,
+        gpu_utilization=float(np.mean(busy)),
+        nic_utilization=nic_share,
+        nic_bytes=nic_bytes,
+        bottleneck=_bottleneck(window, split, slowest, limits, length),
+    )
+
+
+def _demand(window: _Window) -> IntArray:
+    """Which rows of the demand the measured iterations used."""
+    return np.arange(window.first, window.run.iterations) % window.schedule.demand.shape[0]
+
+
+def link_units(run: Run, first: int) -> dict[str, float]:
+    """Mean units per iteration (bytes; core-seconds for a CPU) carried by each link, by name."""
+    window = _Window(run, first)
+    moved = window.schedule.demand[_demand(window)].mean(axis=0)
+    units = dict.fromkeys(window.schedule.link_names, 0.0)
+    for op in window.schedule.ops:
+        for link in op.route or ():
+            units[window.schedule.link_names[link]] += float(moved[op.index])
+    return units
+
+
+def _nic(window: _Window, iteration_s: float) -> tuple[float, float]:
+    """Bytes sent per iteration by the busiest NIC, and the utilization of the busiest NIC direction."""
+    schedule = window.schedule
+    units = link_units(window.run, window.first)
+    nics = [
+        (name, capacity)
+        for name, kind, capacity in zip(schedule.link_names, schedule.link_kinds, schedule.capacity, strict=True)
+        if kind == "nic"
+    ]
+    sent = max((units[name] for name, _ in nics if name.endswith(".tx")), default=0.0)
+    share = max((units[name] / capacity / iteration_s for name, capacity in nics), default=0.0)
+    return sent, share
+
+
+WORDS = {
+    "compute": "GPU compute",
+    "nic": "network (NIC)",
+    "pcie": "PCIe copies",
+    "memory": "host memory copies",
+    "cpu": "sampling on the CPU",
+    "peer": "waiting for a slower worker",
+    "other": "optimizer and bookkeeping",
+}
+
+
+SATURATED = 0.95
+"""Share of the iteration above which a stream or link sets the pace by itself: 95 %."""
+
+
+def _bottleneck(window: _Window, split: _Split, rank: Rank, limits: Bounds, iteration_s: float) -> str:
+    """What to speed up first: the saturated stream or link, else the longest exposed part of the slowest worker.
+
+    Exposed communication is named after the kind of link its transfers spend most time on.
+    """
+    if limits.busiest_s >= SATURATED * iteration_s:
+        return WORDS[limits.busiest_kind]
+    parts = {"compute": split.compute, "other": 0, "cpu": 0}
+    parts["cpu" if split.sampling > split.other / 2 else "other"] = split.other
+    carried = split.exposed.both(split.transfers).length
+    parts[_link_kind(window, rank)] = carried
+    parts["peer"] = split.exposed.length - carried
+    return WORDS[max(parts, key=lambda part: parts[part])]
+
+
+def _link_kind(window: _Window, rank: Rank) -> str:
+    near = ((window.worker == rank) | (window.peer == rank)) & (window.phase == Phase.TRANSFER)
+    spent: dict[str, int] = {"nic": 0}
+    for kind in dict.fromkeys(window.schedule.link_kinds):
+        using = [
+            op.route is not None and any(window.schedule.link_kinds[link] == kind for link in op.route)
+            for op in window.schedule.ops
+        ]
+        spent[kind] = window.spans(near & np.array(using), rank).length
+    return max(spent, key=lambda kind: spent[kind])

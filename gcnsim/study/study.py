@@ -1,0 +1,91 @@
+"""One run, on one screen: scenario -> schedule -> engine -> result."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from gcnsim.cost import Bounds, bounds
+from gcnsim.engine import Run, simulate
+from gcnsim.methods import Facts, method
+from gcnsim.schedule import Schedule
+from gcnsim.scenario import Scenario
+from gcnsim.study.accesses import Accesses, Corner, keeps_all, open_accesses
+from gcnsim.study.machine import machine
+from gcnsim.study.metrics import Metrics, measure
+from gcnsim.study.model import resolve_model
+from gcnsim.study.steady import NORMAL_90, TOLERANCE, Steady, drift
+from gcnsim.timeline import PS_PER_S
+from gcnsim.trace import AccessCounts
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What one scenario gave. low, high: the 90 % interval of the mean iteration, from the spread of its iterations.
+
+    settled: whether the run reached its steady state; if not, `high` reaches to what it was drifting towards. warm_up:
+    iterations before the measured ones.
+    """
+
+    scenario: Scenario
+    metrics: Metrics
+    bounds: Bounds
+    low_s: float
+    high_s: float
+    cache_hit_rate: float
+    cache_fraction: float
+    settled: bool
+    warm_up: int
+    run: Run
+
+
+
+def write_schedule(scenario: Scenario, counts: AccessCounts, accesses: Accesses) -> Schedule:
+    """The schedule of the scenario's method on its machine, for these access counts."""
+    cluster, device, host = machine(scenario.cluster)
+    chosen = scenario.method
+    facts = Facts(
+        cluster=cluster,
+        device=device,
+        host=host,
+        shapes=resolve_model(scenario.workload, accesses.graph).shapes,
+        counts=counts,
+        tau=chosen.tau,
+        sampled=not keeps_all(chosen),
+        weighted=chosen.sampler == "vr",
+        refresh=chosen.refresh,
+    )
+    return method(chosen.name)(facts)
+
+
+def study(scenario: Scenario, accesses: Accesses | None = None, corner: Corner = Corner.LIKELY) -> Result:
+    """Simulate one scenario until it is steady. accesses: what `open_accesses` gave, to share slow work between studies.
+
+    Raises GcnsimError for a scenario whose files or names cannot be used.
+    """
+    accesses = accesses or open_accesses(scenario)
+    features = resolve_model(scenario.workload, accesses.graph).features
+    counts = accesses.counts(scenario, features, corner)
+    schedule = write_schedule(scenario, counts, accesses)
+    judge = Steady(schedule, scenario.run.iterations)
+    run = simulate(schedule, judge.most, judge.enough)
+    first = judge.first_measured(run.ends)
+    limits = bounds(schedule)
+    metrics = measure(run, first, limits)
+    times = judge.iteration_times(run.ends)[first - 1 :] / PS_PER_S
+    spread = float(NORMAL_90 * times.std(ddof=1) / np.sqrt(times.size)) if times.size > 1 else 0.0
+    falling_behind = max(0.0, drift(schedule, run.ends, first))
+    settled = falling_behind <= TOLERANCE
+    return Result(
+        scenario=scenario,
+        metrics=metrics,
+        bounds=limits,
+        low_s=max(0.0, metrics.iteration_s - spread),
+        high_s=metrics.iteration_s * (1.0 if settled else 1.0 + falling_behind) + spread,
+        cache_hit_rate=counts.hit_rate,
+        cache_fraction=counts.cache_fraction,
+        settled=settled,
+        warm_up=first,
+        run=run,
+    )

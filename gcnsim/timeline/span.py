@@ -1,0 +1,93 @@
+"""Spans and the timeline: when every op ran, where, and how much it moved. Simulated or measured: one type.
+
+Columns, not objects: a run of 30 iterations on 48 workers has a million spans. Times are integer picoseconds since the
+start of the run, so that a timeline is byte-identical across machines.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import NamedTuple
+
+import numpy as np
+
+from gcnsim.ids import AnyArray, BoolArray, FloatArray, Int32Array, IntArray, Iteration, Layer, Rank
+from gcnsim.timeline.opkind import PHASE, OpKind, Phase
+
+PS_PER_S = 1_000_000_000_000
+
+KINDS: tuple[OpKind, ...] = tuple(OpKind)
+"""The code of a kind in `Timeline.kind` is its position here."""
+
+KIND_CODE: dict[OpKind, int] = {kind: code for code, kind in enumerate(KINDS)}
+
+
+class Direction(IntEnum):
+    """Which half of the iteration an op belongs to."""
+
+    NONE = 0
+    FORWARD = 1
+    BACKWARD = 2
+
+
+class Span(NamedTuple):
+    """One op on one resource, from start to end (seconds)."""
+
+    kind: OpKind
+    worker: Rank
+    stream: str
+    iteration: Iteration
+    layer: Layer
+    direction: Direction
+    peer: Rank
+    start_s: float
+    end_s: float
+    nbytes: float
+
+
+@dataclass(frozen=True, slots=True)
+class Timeline:
+    """All spans of a run as columns of equal length, ordered by (start, worker, stream, op).
+
+    kind: uint8 codes into KINDS. worker, stream, iteration, layer, peer: int32; layer and peer are -1 where an op has
+    none; stream indexes `streams`. direction: uint8. start_ps, end_ps: int64. nbytes: float64, 0 for compute.
+    """
+
+    kind: AnyArray
+    worker: Int32Array
+    stream: Int32Array
+    iteration: Int32Array
+    layer: Int32Array
+    direction: AnyArray
+    peer: Int32Array
+    start_ps: IntArray
+    end_ps: IntArray
+    nbytes: FloatArray
+    streams: tuple[str, ...]
+
+    def __len__(self) -> int:
+        """Number of spans."""
+        return int(self.kind.size)
+
+    def __iter__(self) -> Iterator[Span]:
+        """The spans as readable rows."""
+        for i in range(len(self)):
+            yield Span(
+                KINDS[int(self.kind[i])],
+                int(self.worker[i]),
+                self.streams[int(self.stream[i])],
+                int(self.iteration[i]),
+                int(self.layer[i]),
+                Direction(int(self.direction[i])),
+                int(self.peer[i]),
+                float(self.start_ps[i]) / PS_PER_S,
+                float(self.end_ps[i]) / PS_PER_S,
+                float(self.nbytes[i]),
+            )
+
+    def of_phase(self, *phases: Phase) -> BoolArray:
+        """Mask of the spans whose kind belongs to one of `phases`."""
+        codes = [KIND_CODE[kind] for kind, phase in PHASE.items() if phase in phases]
+        return np.isin(self.kind, codes)

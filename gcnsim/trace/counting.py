@@ -1,0 +1,61 @@
+"""From a trace and a cache to the counts a simulation needs."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+
+from gcnsim.caching import CacheSize, cached_mask, capacity
+from gcnsim.ids import BoolArray, IntArray, frozen
+from gcnsim.streams import stream
+from gcnsim.trace.access import AccessTrace, WorkerAccess
+from gcnsim.trace.counts import AccessCounts
+
+_UNPACKED = 1 << 25
+"""Unpacked bits held at a time."""
+
+
+def counts(trace: AccessTrace, cache: CacheSize, policy: str, feature_width: int, seed: int) -> AccessCounts:
+    """Rows and layer-0 hits per graph, worker and owner, with every worker's cache filled once by `policy`.
+
+    feature_width: values per cached row. seed: of the `random` policy, stream ("cache", rank).
+    Raises ScenarioError for an unknown policy.
+    """
+    shape = (trace.iterations, trace.parts, trace.parts)
+    rows, hits = np.zeros(shape, np.int64), np.zeros(shape, np.int64)
+    held = np.zeros(trace.parts, np.int64)
+    for rank, worker in enumerate(trace.workers):
+        size = capacity(cache, worker.boundary_nodes, feature_width)
+        generator = stream(seed, "cache", rank)
+        cached = cached_mask(policy, size, worker.inclusion, worker.boundary_degree, generator)
+        held[rank] = size
+        _count(worker, cached, rows[:, rank], hits[:, rank])
+    return AccessCounts(
+        rows=frozen(rows),
+        hits=frozen(hits),
+        inner_edges=frozen(trace.edges[:, :, 0]),
+        boundary_edges=frozen(trace.edges[:, :, 1]),
+        inner_nodes=trace.inner_nodes,
+        boundary_nodes=frozen(trace.boundary_nodes),
+        entries=trace.entries,
+        cached_rows=frozen(held),
+    )
+
+
+def _count(worker: WorkerAccess, cached: BoolArray, rows: IntArray, hits: IntArray) -> None:
+    """Fill rows and hits, int64[T, P], a block of iterations at a time."""
+    step = max(1, _UNPACKED // max(1, worker.boundary_nodes))
+    anything = bool(cached.any())
+    for first in range(0, rows.shape[0], step):
+        needed = worker.needed(first, first + step)
+        rows[first : first + step] = _per_owner(needed, worker.boundary_ptr)
+        if anything:
+            hits[first : first + step] = _per_owner(needed & cached, worker.boundary_ptr)
+
+
+def _per_owner(needed: BoolArray, boundary_ptr: IntArray) -> IntArray:
+    """Set bits per owner, int64[T', P]; an owner without boundary nodes has 0."""
+    bounds = boundary_ptr.tolist()
+    segments = [np.count_nonzero(needed[:, a:b], axis=1) for a, b in itertools.pairwise(bounds)]
+    return np.stack(segments, axis=1).astype(np.int64, copy=False)

@@ -1,0 +1,50 @@
+"""What a simulation needs of an access trace: rows needed by each pair of workers, and how many edges were kept."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from gcnsim.ids import IntArray
+
+
+@dataclass(frozen=True, slots=True)
+class AccessCounts:
+    """Counts per drawn graph t (0..T-1), worker n and owner m; the schedule's only view of sampling.
+
+    rows: int64[T, P, P]; rows[t, n, m] = boundary nodes of n owned by m that graph t needs (0 for m == n).
+    hits: int64[T, P, P]; how many of them n's layer-0 cache holds (hits <= rows).
+    inner_edges, boundary_edges: int64[T, P]; stored entries kept, self-loops not counted.
+    inner_nodes, boundary_nodes, entries: int64[P]; the whole partition (entries: all stored entries of its rows).
+    cached_rows: int64[P]; rows held by the cache.
+    """
+
+    rows: IntArray
+    hits: IntArray
+    inner_edges: IntArray
+    boundary_edges: IntArray
+    inner_nodes: IntArray
+    boundary_nodes: IntArray
+    entries: IntArray
+    cached_rows: IntArray
+
+    @property
+    def iterations(self) -> int:
+        """T, the number of drawn graphs."""
+        return int(self.rows.shape[0])
+
+    @property
+    def workers(self) -> int:
+        """P, the number of workers."""
+        return int(self.rows.shape[1])
+
+    @property
+    def hit_rate(self) -> float:
+        """Share of layer-0 boundary rows that the cache answered, over all graphs and workers; 0 without any row."""
+        asked = int(self.rows.sum())
+        return int(self.hits.sum()) / asked if asked else 0.0
+
+    @property
+    def cache_fraction(self) -> float:
+        """Share of all boundary rows that the caches hold; 0 without a boundary."""
+        boundary = int(self.boundary_nodes.sum())
+        return int(self.cached_rows.sum()) / boundary if boundary else 0.0

@@ -1,0 +1,97 @@
+"""The trace file: version 1 of kind `trace`, bits memory-mapped, a checksum per section (see `gcnsim.sections`)."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from gcnsim.errors import FileError
+from gcnsim.ids import AnyArray
+from gcnsim.sections import Sections, read_sections, write_sections
+from gcnsim.trace.access import AccessTrace, TraceOrigin, WorkerAccess
+
+KIND = "trace"
+VERSION = 1
+
+_ORIGIN_TYPES: dict[str, tuple[type, ...]] = {
+    "graph_name": (str,),
+    "graph_hash": (str,),
+    "partition_method": (str,),
+    "partition_seed": (int,),
+    "sampler": (str,),
+    "epsilon": (float, int),
+    "seed": (int,),
+    "norms_hash": (str, type(None)),
+    "floored": (int,),
+}
+
+
+def write_trace(path: str | Path, trace: AccessTrace) -> str:
+    """Write `trace` to `path` atomically; return its content hash. Raises FileError when it cannot be written."""
+    arrays: dict[str, AnyArray] = {"edges": trace.edges, "inner_nodes": trace.inner_nodes, "entries": trace.entries}
+    for rank, worker in enumerate(trace.workers):
+        for field in fields(WorkerAccess):
+            arrays[f"worker{rank}.{field.name}"] = getattr(worker, field.name)
+    meta = {"origin": asdict(trace.origin), "parts": trace.parts}
+    return write_sections(path, kind=KIND, version=VERSION, meta=meta, arrays=arrays)
+
+
+def read_trace(path: str | Path) -> AccessTrace:
+    """The trace at `path`, memory-mapped, its sections consistent with one another.
+
+    Raises FileError when the file is missing, truncated, altered, of another kind, or contradicts itself.
+    """
+    stored = read_sections(path, kind=KIND, version=VERSION)
+    parts = stored.meta.get("parts")
+    if not isinstance(parts, int) or parts < 1:
+        raise FileError(f"{path}: parts is {parts!r}; allowed: 1 or more")
+    edges = _section(path, stored, "edges", "<i8", 3)
+    if edges.shape[0] < 1 or edges.shape[1:] != (parts, 2):
+        raise FileError(f"{path}: section 'edges' has shape {edges.shape}, wanted (1 or more, {parts}, 2)")
+    inner = _section(path, stored, "inner_nodes", "<i8", 1, (parts,))
+    entries = _section(path, stored, "entries", "<i8", 1, (parts,))
+    if (edges < 0).any() or (edges.sum(axis=2) > entries).any():
+        raise FileError(f"{path}: section 'edges' keeps more edges than 'entries' has")
+    workers = tuple(_worker(path, stored, rank, parts, edges.shape[0]) for rank in range(parts))
+    return AccessTrace(_origin(path, stored.meta.get("origin")), workers, edges, inner, entries)
+
+
+def _worker(path: str | Path, stored: Sections, rank: int, parts: int, iterations: int) -> WorkerAccess:
+    name = f"worker{rank}"
+    ptr = _section(path, stored, f"{name}.boundary_ptr", "<i8", 1, (parts + 1,))
+    if ptr[0] != 0 or (np.diff(ptr) < 0).any() or ptr[rank] != ptr[rank + 1]:
+        raise FileError(f"{path}: section '{name}.boundary_ptr' does not ascend from 0 with no rows of {rank} itself")
+    boundary = int(ptr[-1])
+    bits = _section(path, stored, f"{name}.bits", "|u1", 2, (iterations, -(-boundary // 8)))
+    if boundary % 8 and (bits[:, -1] >> (boundary % 8)).any():
+        raise FileError(f"{path}: section '{name}.bits' names boundary nodes beyond the last, {boundary - 1}")
+    chance = _section(path, stored, f"{name}.inclusion", "<f4", 1, (boundary,))
+    if not bool(np.all((chance >= 0) & (chance <= 1))):
+        raise FileError(f"{path}: section '{name}.inclusion' has values outside [0, 1]")
+    degree = _section(path, stored, f"{name}.boundary_degree", "<u4", 1, (boundary,))
+    return WorkerAccess(bits, ptr, chance, degree)
+
+
+def _section(
+    path: str | Path, stored: Sections, name: str, dtype: str, ndim: int, shape: tuple[int, ...] | None = None
+) -> AnyArray:
+    array = stored.arrays.get(name)
+    if array is None:
+        raise FileError(f"{path}: section {name!r} is missing")
+    if array.dtype != np.dtype(dtype) or array.ndim != ndim or (shape is not None and array.shape != shape):
+        raise FileError(
+            f"{path}: section {name!r} is {array.dtype} {array.shape}, wanted {dtype} {shape or ''}".rstrip()
+        )
+    return array
+
+
+def _origin(path: str | Path, stored: Any) -> TraceOrigin:
+    if not isinstance(stored, dict) or stored.keys() != _ORIGIN_TYPES.keys():
+        raise FileError(f"{path}: origin is incomplete; wanted {', '.join(_ORIGIN_TYPES)}")
+    for name, types in _ORIGIN_TYPES.items():
+        if not isinstance(stored[name], types):
+            raise FileError(f"{path}: origin.{name} is {stored[name]!r}, wanted {types[0].__name__}")
+    return TraceOrigin(**stored)

@@ -1,0 +1,249 @@
+"""Quantities with units, converted at the door and nowhere else: inside are seconds, bytes, bytes/s, flop/s.
+
+A quantity is a number and a unit in one string (`15Gbps`, `12GiB/s`, `250us`, `30%`). A bare number is refused, because
+a guessed unit is wrong by 8, 1000 or 1.07. Case matters where it decides the meaning: `b` is a bit, `B` is a byte.
+Prefixes are decimal (k, M, G, T) or binary (Ki, Mi, Gi, Ti; IEC 80000-13). Conversion is exact and rounded once.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from decimal import Context, Decimal
+from fractions import Fraction
+from typing import Final
+
+from gcnsim.errors import UnitError
+
+_NUMBER: Final = re.compile(r"\s*([+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d{1,3})?)\s*(.*?)\s*", re.ASCII | re.DOTALL)
+_ENOUGH_DIGITS: Final = 18
+"""17 significant digits name a double; the scaling to another unit may cost one more."""
+_DECIMAL: Final = {"": 1, "k": 10**3, "M": 10**6, "G": 10**9, "T": 10**12, "P": 10**15}
+_BINARY: Final = {"Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40, "Pi": 2**50}
+
+
+@dataclass(frozen=True, slots=True)
+class Quantity:
+    """One dimension: the units it is written in, each as a multiple of the unit used inside.
+
+    noun: with its article, for messages. examples: what a reader may type. hints: refused spellings and what to write.
+    shown: the units results are printed in, largest first. written: the units files are written in, preferred first.
+    """
+
+    noun: str
+    units: Mapping[str, Fraction]
+    examples: tuple[str, ...]
+    shown: tuple[str, ...]
+    written: tuple[str, ...]
+    hints: Mapping[str, str] = field(default_factory=dict)
+
+    def parse(self, text: object) -> float:
+        """`text` in the unit used inside, finite and not negative.
+
+        Raises UnitError when it is not a string, has no unit or an unknown one, or is negative or too large.
+        """
+        if isinstance(text, int | float) and not isinstance(text, bool):
+            raise UnitError(f"{_brief(text)}: a bare number, {self.noun} needs its unit; {self._allowed()}")
+        if not isinstance(text, str):
+            raise UnitError(f"{_brief(text)}: not {self.noun}; {self._allowed()}")
+        match = _NUMBER.fullmatch(text)
+        if match is None:
+            raise UnitError(f"{_brief(text)}: not {self.noun} (a number, then its unit); {self._allowed()}")
+        number, unit = match.groups()
+        if unit == "":
+            raise UnitError(f"{_brief(text)}: a bare number, {self.noun} needs its unit; {self._allowed()}")
+        if unit not in self.units:
+            raise UnitError(f"{_brief(text)}: unknown unit {_brief(unit)}; {self._hint(unit)}{self._allowed()}")
+        value = Fraction(number) * self.units[unit]
+        if value < 0:
+            raise UnitError(f"{_brief(text)}: {self.noun} cannot be negative; {self._allowed()}")
+        try:
+            return float(value)
+        except OverflowError:
+            raise UnitError(f"{_brief(text)}: too large; {self._allowed()}") from None
+
+    def exact(self, value: float) -> str:
+        """The plainest text of `value` that `parse` turns back into the very same number (for files)."""
+        for digits in range(1, _ENOUGH_DIGITS + 1):
+            texts = {f"{_decimal(Fraction(value) / self.units[unit], digits)}{unit}": unit for unit in self.written}
+            same = [text for text in texts if self.parse(text) == value]
+            if same:
+                return min(same, key=lambda text: (not 1 <= value / self.units[texts[text]] < 1000, len(text)))
+        raise ValueError(f"{value!r} is not {self.noun}")
+
+    def shown_as(self, value: float) -> str:
+        """`value` for people: three significant digits in the largest unit that keeps it at or above one."""
+        magnitude = abs(value)
+        if magnitude == 0:
+            return f"0 {self.base}"
+        factors = [(unit, float(self.units[unit])) for unit in self.shown]
+        # 0.9995 of a unit already rounds to 1.00 of it
+        unit, factor = next((pair for pair in factors if magnitude >= 0.9995 * pair[1]), factors[-1])
+        return f"{_digits(value / factor)} {unit}"
+
+    @property
+    def base(self) -> str:
+        """The unit used inside, or the only one there is."""
+        return next((unit for unit in self.shown if self.units[unit] == 1), self.shown[0])
+
+    def _allowed(self) -> str:
+        return f"write e.g. {', '.join(self.examples)}"
+
+    def _hint(self, unit: str) -> str:
+        if unit in self.hints:
+            return f"{self.hints[unit]}; "
+        close = [known for known in self.units if known.lower() == unit.lower()]
+        return f"did you mean {' or '.join(map(repr, close))}? " if close else ""
+
+
+def _brief(value: object) -> str:
+    text = repr(value) if isinstance(value, str | int | float | bool | None) else type(value).__name__
+    return text if len(text) <= 60 else f"{text[:56]}...'"
+
+
+def _decimal(number: Fraction, digits: int) -> str:
+    """`number` to `digits` significant digits, without trailing zeros, with an exponent only if far from one."""
+    context = Context(prec=digits)
+    value = context.divide(Decimal(number.numerator), Decimal(number.denominator)).normalize(context)
+    return f"{value:f}" if -7 <= value.adjusted() < 15 else f"{value:e}".replace("+", "")
+
+
+def _digits(number: float) -> str:
+    """`number` with three significant digits and no exponent, zeros kept (1.50, 12.3, 250, 12300)."""
+    magnitude = abs(number)
+    if magnitude >= 99.95:
+        return f"{number:.0f}"
+    if magnitude >= 9.995:
+        return f"{number:.1f}"
+    if magnitude >= 0.9995:
+        return f"{number:.2f}"
+    return f"{number:.3g}"
+
+
+def _scaled(bases: Mapping[str, Fraction], *, binary: bool = False) -> dict[str, Fraction]:
+    prefixes = _DECIMAL | _BINARY if binary else _DECIMAL
+    return {f"{prefix}{base}": scale * unit for base, unit in bases.items() for prefix, scale in prefixes.items()}
+
+
+_BIT: Final = Fraction(1, 8)
+_LOWER_BITS: Final = {"gbps": 10**9 * _BIT, "mbps": 10**6 * _BIT, "tbps": 10**12 * _BIT}
+
+BANDWIDTH: Final = Quantity(
+    noun="a bandwidth",
+    units=_scaled({"bps": _BIT, "bit/s": _BIT, "B/s": Fraction(1)}, binary=True) | _LOWER_BITS,
+    examples=("15Gbps", "1.9GB/s", "12GiB/s"),
+    shown=("TB/s", "GB/s", "MB/s", "kB/s", "B/s"),
+    written=("Gbps", "Mbps", "kbps", "GB/s", "MB/s", "GiB/s", "B/s"),
+    hints={
+        spelling: f"bits or bytes? {prefix}bps is bits, {prefix}B/s is bytes"
+        for prefix in ("k", "M", "G", "T")
+        for spelling in (f"{prefix}BPS", f"{prefix.upper()}BPS", f"{prefix}Bps", f"{prefix}b", f"{prefix}B")
+    },
+)
+NBYTES: Final = Quantity(
+    noun="a size in bytes",
+    units=_scaled({"B": Fraction(1)}, binary=True),
+    examples=("2GiB", "512MB", "64KiB"),
+    shown=("TiB", "GiB", "MiB", "KiB", "B"),
+    written=("GiB", "MiB", "KiB", "GB", "MB", "B"),
+)
+SECONDS: Final = Quantity(
+    noun="a time",
+    units={
+        "ps": Fraction(1, 10**12),
+        "ns": Fraction(1, 10**9),
+        "us": Fraction(1, 10**6),
+        "µs": Fraction(1, 10**6),
+        "μs": Fraction(1, 10**6),
+        "ms": Fraction(1, 10**3),
+        "s": Fraction(1),
+        "min": Fraction(60),
+        "h": Fraction(3600),
+    },
+    examples=("250us", "1.5ms", "2s"),
+    shown=("s", "ms", "us", "ns", "ps"),
+    written=("s", "ms", "us", "ns", "ps"),
+)
+FRACTION: Final = Quantity(
+    noun="a percentage",
+    units={"%": Fraction(1, 100)},
+    examples=("30%", "0%", "12.5%"),
+    shown=("%",),
+    written=("%",),
+)
+FLOPS: Final = Quantity(
+    noun="a rate of arithmetic",
+    units=_scaled({"FLOP/s": Fraction(1), "FLOPS": Fraction(1), "flop/s": Fraction(1)}),
+    examples=("8.1TFLOP/s", "120GFLOP/s"),
+    shown=("PFLOP/s", "TFLOP/s", "GFLOP/s", "MFLOP/s", "FLOP/s"),
+    written=("TFLOP/s", "GFLOP/s", "FLOP/s"),
+)
+MONEY: Final = Quantity(
+    noun="a price per hour",
+    units={"USD/h": Fraction(1), "USD/hour": Fraction(1)},
+    examples=("0.526USD/h",),
+    shown=("USD/h",),
+    written=("USD/h",),
+)
+RATE: Final = Quantity(
+    noun="a rate of edges",
+    units=_scaled({"edges/s": Fraction(1), "edge/s": Fraction(1)}),
+    examples=("120Medges/s",),
+    shown=("Gedges/s", "Medges/s", "kedges/s", "edges/s"),
+    written=("Medges/s", "edges/s"),
+)
+
+
+def bandwidth(text: object) -> float:
+    """`text` (15Gbps, 1.9GB/s, 12GiB/s) in bytes per second. Raises UnitError.
+
+    >>> bandwidth("15Gbps")
+    1875000000.0
+    """
+    return BANDWIDTH.parse(text)
+
+
+def nbytes(text: object) -> float:
+    """`text` (2GiB, 512MB) in bytes. Raises UnitError."""
+    return NBYTES.parse(text)
+
+
+def seconds(text: object) -> float:
+    """`text` (250us, 1.5ms, 2s) in seconds. Raises UnitError."""
+    return SECONDS.parse(text)
+
+
+def fraction(text: object) -> float:
+    """`text` (30%) as a share of one (0.3); its range is the caller's to check. Raises UnitError."""
+    return FRACTION.parse(text)
+
+
+def flops(text: object) -> float:
+    """`text` (8.1TFLOP/s) in floating-point operations per second. Raises UnitError."""
+    return FLOPS.parse(text)
+
+
+def money(text: object) -> float:
+    """`text` (0.526USD/h) in US dollars per hour. Raises UnitError."""
+    return MONEY.parse(text)
+
+
+def format_seconds(value: float) -> str:
+    """`value` seconds for people: `1.50 ms`."""
+    return SECONDS.shown_as(value)
+
+
+def format_bytes(value: float) -> str:
+    """`value` bytes for people: `2.00 GiB`."""
+    return NBYTES.shown_as(value)
+
+
+def format_bandwidth(value: float) -> str:
+    """`value` bytes per second for people: `1.88 GB/s`."""
+    return BANDWIDTH.shown_as(value)
+
+
+def format_fraction(value: float) -> str:
+    """`value` (a share of one) for people: `30.0 %`."""
+    return FRACTION.shown_as(value)

@@ -1,0 +1,19 @@
+"""Published datasets, their boundary tables, and the layer shapes of the models trained on them."""
+
+from __future__ import annotations
+
+from gcnsim.workload.boundary import boundary_at, leave_one_out
+from gcnsim.workload.datasets import BoundaryRow, DatasetFacts, dataset, datasets
+from gcnsim.workload.shapes import MODELS, LayerShape, layer_shapes
+
+__all__ = [
+    "MODELS",
+    "BoundaryRow",
+    "DatasetFacts",
+    "LayerShape",
+    "boundary_at",
+    "dataset",
+    "datasets",
+    "layer_shapes",
+    "leave_one_out",
+]

@@ -1,0 +1,57 @@
+"""How many boundary nodes a partition of a published dataset has, at any number of GPUs.
+
+Published counts are used as printed. Between and beyond them the ratio boundary/inner follows a power law of the number
+of partitions, fitted by least squares to the logarithms of the published ratios; what it misses when each published
+count is left out in turn is stated with the answer.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from gcnsim.errors import ScenarioError
+from gcnsim.workload.datasets import BoundaryRow, DatasetFacts
+
+
+def boundary_at(facts: DatasetFacts, gpus: int) -> tuple[float, float, str]:
+    """Mean inner nodes, mean boundary nodes per partition at `gpus` partitions, and a note on where they come from.
+
+    One partition has no boundary. A partition's boundary never exceeds the nodes it does not own.
+
+    Raises ScenarioError when gpus is below 1 or above the number of nodes.
+    """
+    if not 1 <= gpus <= facts.nodes:
+        raise ScenarioError(
+            f"cluster.gpus: {gpus} is not allowed; {facts.name} has {facts.nodes} nodes, so 1 to {facts.nodes} GPUs"
+        )
+    if gpus == 1:
+        return float(facts.nodes), 0.0, "one partition: no boundary"
+    for row in facts.boundary:
+        if row.partitions == gpus:
+            return row.inner, row.boundary, f"published for {gpus} METIS partitions"
+    inner = facts.nodes / gpus
+    boundary = min(inner * _ratio(facts.boundary, gpus), facts.nodes - inner)
+    counts = [row.partitions for row in facts.boundary]
+    how = "interpolated between" if counts[0] < gpus < counts[-1] else "extrapolated from"
+    error = leave_one_out(facts.boundary)
+    listed = ", ".join(map(str, counts))
+    return inner, boundary, f"{how} published counts at {listed} partitions (leave-one-out error {100 * error:.0f} %)"
+
+
+def leave_one_out(rows: Sequence[BoundaryRow]) -> float:
+    """The largest relative error of the power law at a published count that it was not fitted to."""
+    errors = []
+    for left in rows:
+        rest = [row for row in rows if row is not left]
+        errors.append(abs(_ratio(rest, left.partitions) * left.inner / left.boundary - 1.0))
+    return max(errors)
+
+
+def _ratio(rows: Sequence[BoundaryRow], gpus: int) -> float:
+    """boundary/inner at `gpus` by the line through (log partitions, log ratio)."""
+    x = [math.log(row.partitions) for row in rows]
+    y = [math.log(row.boundary / row.inner) for row in rows]
+    x_mean, y_mean = sum(x) / len(x), sum(y) / len(y)
+    slope = sum((a - x_mean) * (b - y_mean) for a, b in zip(x, y, strict=True)) / sum((a - x_mean) ** 2 for a in x)
+    return math.exp(y_mean + slope * (math.log(gpus) - x_mean))

@@ -1,0 +1,79 @@
+"""Datasets known from publications: what was printed about them, with a citation per fact."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any, Final
+
+from gcnsim.documents import read_yaml
+from gcnsim.errors import ScenarioError, nearest
+
+_FILE: Final = Path(__file__).resolve().parent.parent / "data" / "datasets.yaml"
+
+
+@dataclass(frozen=True, slots=True)
+class BoundaryRow:
+    """Mean inner and boundary nodes per partition at one number of METIS partitions."""
+
+    partitions: int
+    inner: float
+    boundary: float
+
+
+@dataclass(frozen=True, slots=True)
+class DatasetFacts:
+    """One dataset and the model published for it.
+
+    nodes: nodes. entries: stored adjacency entries (both directions of every edge). features, classes: widths of the
+    input and the output. model, layers, hidden: the published model. boundary: what partitioning it gives, by number of
+    partitions, ascending. citations: by field name, the publication and the place in it.
+    """
+
+    name: str
+    nodes: int
+    entries: int
+    features: int
+    classes: int
+    model: str
+    layers: int
+    hidden: int
+    boundary: tuple[BoundaryRow, ...]
+    citations: tuple[tuple[str, str], ...]
+
+
+def datasets() -> tuple[str, ...]:
+    """Names of the datasets known from publications, sorted."""
+    return tuple(sorted(_raw()["datasets"]))
+
+
+@cache
+def dataset(name: str) -> DatasetFacts:
+    """The dataset `name`. Raises ScenarioError with the nearest name for any other."""
+    known = _raw()["datasets"]
+    if name not in known:
+        raise ScenarioError(f"unknown dataset {name!r}; {nearest(name, known)}")
+    raw, papers = known[name], _raw()["papers"]
+    facts = {field: raw[field] for field in ("nodes", "entries", "features", "classes", "model", "layers", "hidden")}
+    citations = {field: _cited(fact["cite"], papers) for field, fact in facts.items()}
+    citations["boundary"] = _cited(raw["boundary"]["cite"], papers)
+    return DatasetFacts(
+        name=name,
+        boundary=tuple(
+            BoundaryRow(count, float(inner), float(outer)) for count, inner, outer in raw["boundary"]["rows"]
+        ),
+        citations=tuple(citations.items()),
+        **{field: fact["value"] for field, fact in facts.items()},
+    )
+
+
+def _cited(cite: Mapping[str, str], papers: Mapping[str, str]) -> str:
+    return f"{papers[cite['paper']]}, {cite['place']}"
+
+
+@cache
+def _raw() -> Mapping[str, Any]:
+    raw: dict[str, Any] = read_yaml(_FILE)
+    return raw

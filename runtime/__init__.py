@@ -1,0 +1,1 @@
+"""Real multi-worker training of the methods that gcnsim predicts."""

@@ -1,0 +1,114 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gcnsim.errors import GraphError
+from gcnsim.graph import Cleaning, Graph, build_csr, from_csr
+from gcnsim.ids import AnyArray, IntArray
+
+_Pairs = list[tuple[int, int]]
+
+
+def _pairs(graph: Graph) -> set[tuple[int, int]]:
+    rows = np.repeat(np.arange(graph.nodes), graph.degrees)
+    return set(zip(rows.tolist(), graph.indices.tolist(), strict=True))
+
+
+def _build(pairs: _Pairs, nodes: int) -> Graph:
+    ends: IntArray = np.array(pairs, dtype=np.int64).reshape(-1, 2)
+    return build_csr(ends[:, 0], ends[:, 1], nodes, "g")
+
+
+@settings(deadline=None, max_examples=80)
+@given(st.lists(st.tuples(st.integers(0, 7), st.integers(0, 7)), min_size=1, max_size=40))
+def test_any_entries_become_the_symmetric_sorted_graph_and_every_change_is_counted(pairs: _Pairs) -> None:
+    directed = {(u, v) for u, v in pairs if u != v}
+    if not directed:
+        with pytest.raises(GraphError, match="empty graph"):
+            _build(pairs, 8)
+        return
+    graph = _build(pairs, 8)
+    full = directed | {(v, u) for u, v in directed}
+    loops = sum(u == v for u, v in pairs)
+    assert _pairs(graph) == full
+    assert graph.entries == len(full)
+    assert graph.cleaning == Cleaning(loops, len(pairs) - loops - len(directed), len(full) - len(directed))
+    for node in range(8):
+        row = graph.indices[graph.indptr[node] : graph.indptr[node + 1]]
+        assert np.all(np.diff(row) > 0)
+
+
+@settings(deadline=None, max_examples=30)
+@given(st.lists(st.tuples(st.integers(0, 7), st.integers(0, 7)).filter(lambda p: p[0] != p[1]), min_size=1))
+def test_a_clean_graph_built_again_is_the_same_and_reports_no_change(pairs: _Pairs) -> None:
+    graph = _build(pairs, 8)
+    again = from_csr(graph.indptr, graph.indices, "again")
+    assert again.cleaning == Cleaning()
+    assert again.content_hash() == graph.content_hash()
+
+
+def test_unsorted_rows_are_sorted_without_counting_as_a_change() -> None:
+    graph = from_csr(np.array([0, 2, 3, 4]), np.array([2, 1, 0, 0]), "star")
+    assert graph.indices.tolist() == [1, 2, 0, 0]
+    assert graph.cleaning == Cleaning()
+
+
+def test_hundreds_of_duplicates_of_one_edge_neither_cancel_nor_overflow() -> None:
+    graph = _build([(0, 1)] * 512 + [(1, 0)] * 256, 2)
+    assert graph.entries == 2
+    assert graph.cleaning.duplicates_dropped == 511 + 255
+
+
+def test_arrays_are_read_only_and_apart_from_the_callers() -> None:
+    indptr, indices = np.array([0, 1, 2]), np.array([1, 0], dtype=np.int32)
+    graph = from_csr(indptr, indices, "pair")
+    indices[0] = 0
+    indptr[1] = 2
+    assert graph.indices.tolist() == [1, 0]
+    assert graph.indptr.tolist() == [0, 1, 2]
+    with pytest.raises(ValueError, match="read-only"):
+        graph.indices[0] = 0
+
+
+def test_unsigned_and_narrow_integers_are_accepted() -> None:
+    graph = from_csr(np.array([0, 1, 2], dtype=np.uint64), np.array([1, 0], dtype=np.uint8), "pair")
+    assert graph.indptr.dtype == np.int64
+    assert graph.indices.dtype == np.int32
+
+
+@pytest.mark.parametrize(
+    ("indptr", "indices", "message"),
+    [
+        ([0, 2, 1, 3], [1, 2, 0], "decreases after row 1"),
+        ([1, 2, 3], [1, 0, 1], "runs from 1 to 3; it must run from 0 to 3"),
+        ([0, 1, 1], [1, 0], "runs from 0 to 1; it must run from 0 to 2"),
+        ([0, 1, 2], [1, 2], "node id 2 is out of range; 0 to 1 are allowed"),
+        ([0, 1, 2], [1, -1], "node id -1 is out of range"),
+        ([0.0, 1.0, 2.0], [1, 0], "indptr is float64[3]; integers[N + 1] are needed"),
+        ([0, 1, 2], [1.0, 0.0], "node ids are float64[2]; a row of integers is needed"),
+        ([0], [], "empty graph: 0 nodes"),
+        ([0, 0, 0], [], "empty graph: no edge between two different nodes (2 nodes, 0 self-loops)"),
+        ([0, 1, 2], [0, 1], "empty graph: no edge between two different nodes (2 nodes, 2 self-loops)"),
+    ],
+)
+def test_rows_that_are_no_graph_are_refused_in_one_line(
+    indptr: list[float], indices: list[float], message: str
+) -> None:
+    columns: AnyArray = np.array(indices) if indices else np.empty(0, dtype=np.int32)
+    with pytest.raises(GraphError) as caught:
+        from_csr(np.array(indptr), columns, "g", where="dir/g.npz")
+    assert str(caught.value).startswith("dir/g.npz: ")
+    assert message in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_unequal_lengths_and_absurd_node_counts_are_refused() -> None:
+    with pytest.raises(GraphError, match="3 row ids and 2 column ids"):
+        build_csr(np.array([0, 1, 2]), np.array([1, 0]), 3, "g")
+    with pytest.raises(GraphError, match="4294967296 nodes; 1 to 2147483647 are allowed"):
+        build_csr(np.array([0]), np.array([1]), 2**32, "g")
+    with pytest.raises(GraphError, match="1,000,000,000 nodes for 1 entries"):
+        build_csr(np.array([0]), np.array([1]), 10**9, "g")

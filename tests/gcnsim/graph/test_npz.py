@@ -1,0 +1,120 @@
+from __future__ import annotations
+
+import zipfile
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import pytest
+import scipy.sparse
+
+from gcnsim.errors import FileError, GcnsimError
+from gcnsim.graph import Cleaning, load_graph
+from gcnsim.ids import AnyArray
+
+_INDPTR, _INDICES = np.array([0, 1, 3, 4]), np.array([1, 0, 2, 1], dtype=np.int32)
+
+
+def _saved(path: Path, **arrays: AnyArray) -> Path:
+    named: dict[str, Any] = {"indptr": _INDPTR, "indices": _INDICES, **arrays}
+    np.savez_compressed(path, **named)
+    return path
+
+
+def test_structure_widths_and_classes_are_read(tmp_path: Path) -> None:
+    path = _saved(tmp_path / "path.npz", x=np.zeros((3, 7)), labels=np.array([0, -1, 4], dtype=np.int16))
+    graph = load_graph(path)
+    assert (graph.name, graph.nodes, graph.entries) == ("path", 3, 4)
+    assert (graph.features, graph.classes, graph.cleaning) == (7, 5, Cleaning())
+
+
+def test_without_features_or_labels_nothing_is_claimed(tmp_path: Path) -> None:
+    graph = load_graph(_saved(tmp_path / "bare.npz"))
+    assert (graph.features, graph.classes) == (None, None)
+    unknown = load_graph(_saved(tmp_path / "unknown.npz", labels=np.array([-1, -1, -1])))
+    assert unknown.classes is None
+
+
+def test_sparse_features_and_multi_label_classes_come_from_shapes(tmp_path: Path) -> None:
+    graph = load_graph(_saved(tmp_path / "g.npz", x_shape=np.array([3, 8415]), labels=np.zeros((3, 100))))
+    assert (graph.features, graph.classes) == (8415, 100)
+
+
+def test_the_features_themselves_stay_unread(tmp_path: Path) -> None:
+    path = _saved(tmp_path / "g.npz", x=np.zeros((3, 100_000)))
+    with zipfile.ZipFile(path) as archive:
+        begin = archive.getinfo("x.npy").header_offset
+    raw = bytearray(path.read_bytes())
+    raw[begin + 400] ^= 0xFF  # inside the compressed features, after their header
+    path.write_bytes(raw)
+    assert load_graph(path).features == 100_000
+
+
+@pytest.mark.parametrize("layout", ["csr", "csc", "coo"])
+@pytest.mark.parametrize("weight", [1.0, 0.5])
+def test_scipy_matrices_are_read(tmp_path: Path, layout: Literal["csr", "csc", "coo"], weight: float) -> None:
+    entries = (np.full(3, weight), (np.array([0, 1, 2]), np.array([1, 2, 2])))
+    matrix: scipy.sparse.coo_array[np.float64] = scipy.sparse.coo_array(entries, shape=(4, 4))
+    scipy.sparse.save_npz(tmp_path / "m.npz", matrix.asformat(layout))
+    graph = load_graph(tmp_path / "m.npz")
+    assert graph.indptr.tolist() == [0, 1, 3, 4, 4]
+    assert graph.indices.tolist() == [1, 0, 2, 1]
+    assert graph.cleaning == Cleaning(1, 0, 2, weights_ignored=weight != 1)
+
+
+@pytest.mark.parametrize(
+    ("arrays", "message"),
+    [
+        ({"indptr": np.array([0.0, 1, 3, 4])}, "'indptr' is float64[4]; a row of integers is needed"),
+        ({"indices": np.array([[1, 0], [2, 1]])}, "'indices' is int64[2, 2]; a row of integers is needed"),
+        ({"indices": np.array([1, 0, 2, 3])}, "node id 3 is out of range; 0 to 2 are allowed"),
+        ({"indices": np.array([1, 0, 2])}, "indptr runs from 0 to 4; it must run from 0 to 3"),
+        ({"x": np.zeros((2, 5))}, "features have shape [2, 5]; [3, width] is needed"),
+        ({"x_shape": np.array([3, -5])}, "features have shape [3, -5]; [3, width] is needed"),
+        ({"labels": np.zeros(4, dtype=np.int16)}, "labels have shape [4]; [3] or [3, classes] is needed"),
+        ({"labels": np.zeros(3)}, "'labels' is float64[3]; a row of integers is needed"),
+        ({"indptr": np.array([0])}, "indptr runs from 0 to 0; it must run from 0 to 4"),
+        ({"labels": np.array(["a", 1, None], dtype=object)}, "'labels' is an object array (a pickle)"),
+        ({"format": np.array(b"bsr"), "shape": np.array([3, 3])}, "sparse format 'bsr'; csr, csc and coo are read"),
+        ({"format": np.array(b"csr"), "shape": np.array([3, 4])}, "a matrix of shape [3, 4] is no adjacency"),
+        ({"format": np.array(b"csr"), "shape": np.array([2, 2])}, "indptr has 4 values; 2 rows need 3"),
+        ({"format": np.array(b"coo"), "shape": np.array([3, 3])}, "key 'row' is missing (found: format, indices, "),
+    ],
+)
+def test_a_wrong_array_is_named(tmp_path: Path, arrays: dict[str, AnyArray], message: str) -> None:
+    path = _saved(tmp_path / "g.npz", **arrays)
+    with pytest.raises(GcnsimError) as caught:
+        load_graph(path)
+    assert str(caught.value).startswith(f"{path}: ")
+    assert message in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_missing_key_and_a_foreign_file_are_refused(tmp_path: Path) -> None:
+    np.savez(tmp_path / "half.npz", indptr=_INDPTR)
+    with pytest.raises(FileError, match=r"half.npz: key 'indices' is missing \(found: indptr\)"):
+        load_graph(tmp_path / "half.npz")
+    (tmp_path / "text.npz").write_text("0 1\n")
+    with pytest.raises(FileError, match=r"text.npz: truncated or altered: File is not a zip file"):
+        load_graph(tmp_path / "text.npz")
+
+
+def test_no_damage_changes_the_graph_or_escapes_as_a_traceback(tmp_path: Path) -> None:
+    whole = _saved(tmp_path / "g.npz", x=np.zeros((3, 7)), labels=np.array([0, 1, 2])).read_bytes()
+    expected = load_graph(tmp_path / "g.npz").content_hash()
+    damaged = tmp_path / "damaged.npz"
+    generator = np.random.default_rng(0)
+    refusals = []
+    for trial in range(400):
+        raw = bytearray(whole)
+        if trial % 4 == 0:
+            del raw[int(generator.integers(len(raw))) :]
+        else:
+            raw[int(generator.integers(len(raw)))] = int(generator.integers(256))
+        damaged.write_bytes(raw)
+        try:
+            assert load_graph(damaged).content_hash() == expected
+        except GcnsimError as error:
+            refusals.append(str(error))
+    assert len(refusals) > 100
+    assert all(line.startswith(f"{damaged}: ") and "\n" not in line for line in refusals)

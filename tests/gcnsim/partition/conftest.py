@@ -1,0 +1,34 @@
+"""Graphs that the partition tests share."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from gcnsim.graph import Graph, build_csr, load_graph
+from gcnsim.streams import stream
+
+
+@pytest.fixture(scope="session")
+def real_graph() -> Callable[[str], Graph]:
+    """Loads a real graph by name; skips where the data folder is absent."""
+
+    def load(name: str) -> Graph:
+        folder = os.environ.get("GCNSIM_DATA")
+        if folder is None:
+            pytest.skip("GCNSIM_DATA is not set: no real graphs here")
+        return load_graph(Path(folder, f"{name}.npz"))
+
+    return load
+
+
+@pytest.fixture
+def skewed() -> Graph:
+    """400 nodes, low ids with many neighbours, some nodes without any."""
+    draw = stream(7, "skewed")
+    ends = (400 * draw.random((2, 1500)) ** 2).astype(np.int64)
+    return build_csr(ends[0], ends[1], 400, "skewed")

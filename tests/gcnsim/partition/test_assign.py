@@ -1,0 +1,72 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gcnsim.errors import GraphError
+from gcnsim.graph import Graph, build_csr
+from gcnsim.partition import METHODS, partition_graph
+
+
+def _star(nodes: int) -> Graph:
+    return build_csr(np.zeros(nodes - 1, dtype=np.int64), np.arange(1, nodes), nodes, "star")
+
+
+def _path(nodes: int) -> Graph:
+    return build_csr(np.arange(nodes - 1), np.arange(1, nodes), nodes, "path")
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.integers(2, 24), st.data(), st.sampled_from(METHODS), st.sampled_from(["vol", "cut"]), st.booleans())
+def test_every_part_owns_a_node_however_tiny_the_graph(
+    nodes: int, data: st.DataObject, method: str, objective: str, star: bool
+) -> None:
+    parts = data.draw(st.integers(1, nodes))
+    graph = _star(nodes) if star else _path(nodes)
+    found = partition_graph(graph, parts, method, objective)
+    assert np.bincount(found.owner, minlength=parts).min() >= 1
+    assert (found.nodes, found.parts, found.owner.dtype.name) == (nodes, parts, "int32")
+    assert found.graph_hash == graph.content_hash()
+
+
+@pytest.mark.parametrize("method", ["random", "block"])
+def test_random_and_block_sizes_differ_by_at_most_one(skewed: Graph, method: str) -> None:
+    for parts in (1, 3, 7, 399, 400):
+        sizes = np.bincount(partition_graph(skewed, parts, method).owner, minlength=parts)
+        assert sizes.max() - sizes.min() <= 1
+
+
+def test_blocks_are_contiguous_and_random_is_not(skewed: Graph) -> None:
+    assert np.all(np.diff(partition_graph(skewed, 5, "block").owner) >= 0)
+    assert np.any(np.diff(partition_graph(skewed, 5, "random").owner) < 0)
+
+
+@pytest.mark.parametrize(("method", "objective"), [("metis", "vol"), ("metis", "cut"), ("random", "vol")])
+def test_the_seed_decides(skewed: Graph, method: str, objective: str) -> None:
+    first = partition_graph(skewed, 4, method, objective, seed=3).owner
+    assert np.array_equal(first, partition_graph(skewed, 4, method, objective, seed=3).owner)
+    assert not np.array_equal(first, partition_graph(skewed, 4, method, objective, seed=4).owner)
+
+
+def test_the_label_names_method_and_objective(skewed: Graph) -> None:
+    assert partition_graph(skewed, 2).method == "metis-vol"
+    assert partition_graph(skewed, 1, objective="cut").method == "metis-cut"
+    assert partition_graph(skewed, 2, "block", seed=9).seed == 9
+
+
+@pytest.mark.parametrize(
+    ("parts", "method", "objective", "message"),
+    [
+        (0, "metis", "vol", "skewed: 0 parts; at least 1 is needed"),
+        (-2, "block", "vol", "skewed: -2 parts"),
+        (401, "metis", "vol", "skewed: 400 nodes cannot make 401 parts; each needs a node"),
+        (2, "metsi", "vol", "partition method 'metsi' is unknown: did you mean 'metis'? known: block, metis, random"),
+        (2, "metis", "volume", "partition objective 'volume' is unknown: did you mean 'vol'? known: cut, vol"),
+    ],
+)
+def test_impossible_requests_are_refused(skewed: Graph, parts: int, method: str, objective: str, message: str) -> None:
+    with pytest.raises(GraphError) as caught:
+        partition_graph(skewed, parts, method, objective)
+    assert message in str(caught.value)

@@ -1,0 +1,29 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from gcnsim.graph import Graph
+from gcnsim.partition import metis_owners, partition_facts, partition_graph, split
+
+
+@pytest.mark.parametrize("parts", [2, 5, 11])
+def test_the_objectives_value_is_the_volume_or_the_cut_of_the_split(skewed: Graph, parts: int) -> None:
+    for objective in ("vol", "cut"):
+        owner, value = metis_owners(skewed, parts, objective, 0)
+        chosen = partition_graph(skewed, parts, "metis", objective)
+        assert np.array_equal(owner, chosen.owner)
+        facts = partition_facts(split(skewed, chosen))
+        assert value == (facts.communication_volume if objective == "vol" else facts.cut_entries // 2)
+
+
+@pytest.mark.parametrize("parts", [4, 6])
+def test_volume_sends_less_than_cut_and_both_less_than_random(real_graph: Callable[[str], Graph], parts: int) -> None:
+    graph = real_graph("amazon_cs")
+    volumes = [
+        partition_facts(split(graph, partition_graph(graph, parts, method, objective))).communication_volume
+        for method, objective in (("metis", "vol"), ("metis", "cut"), ("random", "vol"))
+    ]
+    assert volumes[0] < volumes[1] < 0.6 * volumes[2]

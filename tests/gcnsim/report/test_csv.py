@@ -1,0 +1,30 @@
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gcnsim.errors import FileError
+from gcnsim.report import ROW_KEYS, write_csv
+
+
+def test_reads_back_every_number_exactly(payload: dict[str, Any], tmp_path: Path) -> None:
+    path = tmp_path / "rows.csv"
+    payload["results"][0]["bottleneck"] = 'NIC, "tx"'
+    write_csv(path, payload)
+    with path.open(newline="", encoding="utf-8") as file:
+        reader = csv.DictReader(file)
+        rows = list(reader)
+    assert tuple(reader.fieldnames or ()) == ROW_KEYS
+    assert ROW_KEYS[:2] == ("gpus", "bandwidth")
+    for row, result in zip(rows, payload["results"], strict=True):
+        assert (row["gpus"], row["bandwidth"]) == ("6", "15Gbps")
+        for key, value in result.items():
+            assert type(value)(row[key]) == value
+
+
+def test_a_folder_that_is_not_there_is_the_users_error(payload: dict[str, Any], tmp_path: Path) -> None:
+    with pytest.raises(FileError, match="cannot be written"):
+        write_csv(tmp_path / "none" / "rows.csv", payload)

@@ -1,0 +1,191 @@
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gcnsim.caching.size import CacheSize
+from gcnsim.documents import parse_yaml
+from gcnsim.errors import FileError, GcnsimError, ScenarioError, UnitError
+from gcnsim.profile import devices
+from gcnsim.scenario import (
+    SCHEMA,
+    ClusterSpec,
+    MethodSpec,
+    PartitionSpec,
+    RunSpec,
+    Scenario,
+    WorkloadSpec,
+    describe_schema,
+    from_mapping,
+    load_scenario,
+    scenario_hash,
+    to_mapping,
+)
+
+SCENARIOS = Path(__file__).parents[3] / "scenarios"
+
+
+def read(body: str, *overrides: str) -> Scenario:
+    return from_mapping(parse_yaml(f"schema: {SCHEMA}\n{body}", "f.yaml"), "f.yaml", overrides)
+
+
+@pytest.mark.parametrize("path", sorted(SCENARIOS.glob("*.yaml")), ids=lambda path: path.stem)
+def test_shipped_scenarios_load(path: Path) -> None:
+    scenario = load_scenario(path)
+    assert from_mapping(to_mapping(scenario), "again") == scenario
+
+
+def test_the_shortest_scenario_is_all_defaults() -> None:
+    scenario = read("")
+    expected = Scenario("scenario", ClusterSpec(), WorkloadSpec(), PartitionSpec(), MethodSpec(), RunSpec())
+    assert scenario == expected
+
+
+def test_a_graph_takes_the_place_of_the_default_dataset() -> None:
+    assert read("workload: {graph: g.npz}").workload.dataset is None
+    assert read("", "workload.graph=g.npz").workload.graph == "g.npz"
+
+
+@pytest.mark.parametrize(
+    ("body", "kind", "said"),
+    [
+        ("cluster: {gpus: 0}", ScenarioError, "cluster.gpus: 0 is not allowed"),
+        ("cluster: {gpus: '6'}", ScenarioError, "cluster.gpus: '6' is not a whole number"),
+        ("cluster: {gpus: true}", ScenarioError, "cluster.gpus: True"),
+        ("cluster: {gpus_per_server: 4}", ScenarioError, "does not divide"),
+        ("cluster: {bandwidth: 15}", UnitError, "cluster.bandwidth: 15: a bare number"),
+        ("cluster: {bandwidth: 15parsec}", UnitError, "unknown unit 'parsec'"),
+        ("cluster: {bandwidth: 0Gbps}", ScenarioError, "a bandwidth of at least"),
+        ("cluster: {bandwidth: 1e300Gbps}", ScenarioError, "cluster.bandwidth"),
+        ("cluster: {bandwith: 15Gbps}", ScenarioError, "cluster.bandwith: unknown key; did you mean 'bandwidth'?"),
+        ("cluster: {device: t5}", ScenarioError, "cluster.device: unknown device 't5'; did you mean 't4'?"),
+        ("cluster: []", ScenarioError, "cluster: a list is not a section"),
+        ("clutser: {}", ScenarioError, "clutser: unknown key; did you mean 'cluster'?"),
+        ("workload: {dataset: redit}", ScenarioError, "did you mean 'reddit'?"),
+        ("workload: {dataset: reddit, graph: g.npz}", ScenarioError, "both dataset"),
+        ("method: {name: psc-gnc}", ScenarioError, "did you mean 'psc-gcn'?"),
+        ("method: {name: [psc-gcn]}", ScenarioError, "method.name: a list is not a method"),
+        ("method: {tau: -1}", ScenarioError, "method.tau: -1 is not allowed"),
+        ("method: {epsilon: 0}", ScenarioError, "method.epsilon: 0 is not allowed"),
+        ("method: {epsilon: 1.5}", ScenarioError, "at most 1"),
+        ("method: {epsilon: .nan}", ScenarioError, "method.epsilon: nan"),
+        ("method: {epsilon: .inf}", ScenarioError, "method.epsilon: inf"),
+        ("method: {cache: 130%}", ScenarioError, "method.cache: '130%'"),
+        ("method: {cache: 0.3}", UnitError, "method.cache: 0.3"),
+        ("method: {name: pipegcn, epsilon: 0.1}", ScenarioError, "pipegcn has no epsilon"),
+        ("method: {name: full-graph, refresh: 20}", ScenarioError, "full-graph has no refresh"),
+        ("name: [a]", ScenarioError, "name: a list"),
+        ('name: "two\\nlines"', ScenarioError, "one line"),
+        ("run: {seed: 1, seed: 2}", FileError, "given twice"),
+    ],
+)
+def test_bad_scenarios_are_refused_with_their_path(body: str, kind: type[GcnsimError], said: str) -> None:
+    with pytest.raises(kind) as caught:
+        read(body)
+    assert said in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("mapping", [None, [], "x", {}, {"schema": "gcnsim.scenario/2"}, {"cluster": {}}])
+def test_what_is_not_a_scenario_is_refused(mapping: object) -> None:
+    with pytest.raises(ScenarioError, match=r"^f.yaml: .*gcnsim.scenario/1"):
+        from_mapping(mapping, "f.yaml")
+
+
+def test_overrides_go_over_the_file() -> None:
+    scenario = read("cluster: {gpus: 6}", "cluster.gpus=8", "cluster.latency=20us", "method.cache=2GiB", "name=n")
+    assert scenario.cluster.gpus == 8
+    assert scenario.cluster.latency == pytest.approx(20e-6)
+    assert scenario.method.cache == CacheSize(nbytes=2**31)
+    assert scenario.name == "n"
+    assert read("cluster: {latency: 1ms}", "cluster.latency=null").cluster.latency is None
+
+
+@pytest.mark.parametrize(
+    ("override", "said"),
+    [
+        ("cluster.gpu=3", "--set cluster.gpu: unknown path; did you mean 'gpus'?"),
+        ("clutser.gpus=3", "did you mean 'cluster.gpus'?"),
+        ("cluster", "write PATH=VALUE"),
+        ("cluster=3", "unknown path"),
+        ("schema=x", "unknown path"),
+        ("cluster.gpus=[1", "--set cluster.gpus"),
+        ("cluster.gpus=[1]", "a list is not one value"),
+        ("cluster.gpus=", "cluster.gpus: nothing is not a whole number"),
+        ("cluster.gpus=0", "cluster.gpus: 0 is not allowed"),
+    ],
+)
+def test_bad_overrides_are_refused(override: str, said: str) -> None:
+    with pytest.raises(ScenarioError) as caught:
+        read("", override)
+    assert said in str(caught.value)
+
+
+def test_overrides_leave_the_mapping_alone() -> None:
+    mapping: dict[str, Any] = {"schema": SCHEMA, "cluster": {"gpus": 6}}
+    from_mapping(mapping, "m", ["cluster.gpus=8"])
+    assert mapping["cluster"] == {"gpus": 6}
+
+
+methods = st.one_of(
+    st.just(MethodSpec.of("full-graph")),
+    st.just(MethodSpec.of("pipegcn")),
+    st.builds(
+        MethodSpec,
+        tau=st.integers(0, 9),
+        epsilon=st.floats(1e-6, 1),
+        cache=st.one_of(
+            st.just(CacheSize.none()),
+            st.builds(CacheSize, fraction=st.floats(1e-6, 1)),
+            st.builds(CacheSize, nbytes=st.floats(1, 1e12)),
+        ),
+        cache_policy=st.sampled_from(["inclusion", "degree", "random"]),
+        sampler=st.sampled_from(["vr", "uniform"]),
+        norms=st.one_of(st.none(), st.just("norms.npz")),
+    ),
+)
+clusters = st.builds(
+    ClusterSpec,
+    gpus=st.sampled_from([2, 4, 8]),
+    gpus_per_server_explicit=st.booleans(),
+    device=st.sampled_from(devices()),
+    bandwidth=st.floats(1e6, 1e11),
+    latency=st.one_of(st.none(), st.floats(0, 1)),
+    pcie=st.one_of(st.none(), st.just("pcie4-x16")),
+)
+
+
+@settings(deadline=None, max_examples=40)
+@given(cluster=clusters, method=methods, imbalance=st.one_of(st.none(), st.floats(1, 5)))
+def test_a_scenario_survives_being_written(cluster: ClusterSpec, method: MethodSpec, imbalance: float | None) -> None:
+    workload = WorkloadSpec(cross_fraction=0.3, imbalance=imbalance, hidden=64)
+    scenario = Scenario("any", cluster, workload, PartitionSpec(objective="cut"), method, RunSpec(seed=3))
+    again = from_mapping(to_mapping(scenario), "again")
+    assert again == scenario
+    assert scenario_hash(again) == scenario_hash(scenario)
+
+
+def test_equal_questions_have_equal_hashes() -> None:
+    assert scenario_hash(read("cluster: {bandwidth: 15Gbps}")) == scenario_hash(
+        read("{name: b, cluster: {bandwidth: 1.875GB/s}}")
+    )
+    assert scenario_hash(read("run: {seed: 1}")) != scenario_hash(read(""))
+
+
+def test_the_schema_describes_every_field_and_its_own_defaults() -> None:
+    rows = describe_schema()
+    paths = [row[0] for row in rows]
+    assert len(paths) == len(set(paths)) > 25
+    assert ("cluster.bandwidth", "Gbps") in {(row[0], row[1]) for row in rows}
+    assert all(allowed and default and doc for _, _, allowed, default, doc in rows)
+    overrides = [f"{path}={default}" for path, _, _, default, _ in rows]
+    assert read("", *overrides).cluster.bandwidth == ClusterSpec().bandwidth
+
+
+def test_a_missing_file_is_named(tmp_path: Path) -> None:
+    with pytest.raises(FileError, match=r"absent.yaml: cannot be read"):
+        load_scenario(tmp_path / "absent.yaml")

@@ -1,0 +1,70 @@
+from __future__ import annotations
+
+import pytest
+
+from gcnsim import units
+from gcnsim.caching.size import CacheSize
+from gcnsim.errors import ScenarioError, UnitError
+from gcnsim.scenario import describe_cache, parse_cache
+from gcnsim.scenario.rules import Measure, Number, Word, shown
+
+
+def test_cache_sizes() -> None:
+    assert parse_cache("30%") == CacheSize(fraction=0.3)
+    assert parse_cache("2GiB") == CacheSize(nbytes=2**31)
+    assert parse_cache("0%") == parse_cache("0B") == CacheSize.none()
+    assert describe_cache(parse_cache("30%")) == "30%"
+    assert describe_cache(parse_cache("2GiB")) == "2.00 GiB"
+    assert describe_cache(CacheSize.none()) == "0%"
+
+
+@pytest.mark.parametrize("raw", [0.3, 30, "30", "30 percent", None, ["30%"], "-1%"])
+def test_a_cache_size_needs_its_unit(raw: object) -> None:
+    with pytest.raises(UnitError, match="30%"):
+        parse_cache(raw)
+
+
+def test_a_cache_cannot_exceed_the_boundary() -> None:
+    assert parse_cache("100%") == CacheSize(fraction=1.0)
+    with pytest.raises(ScenarioError, match="'101%' is not allowed; 0% to 100%"):
+        parse_cache("101%")
+
+
+def test_numbers() -> None:
+    rule = Number(whole=False, low=0, high=1, low_open=True)
+    assert rule.read(1, "p") == 1.0
+    assert rule.allowed == "a number above 0 and at most 1"
+    for raw in (0, 1.1, float("nan"), float("inf"), "0.5", True, None):
+        with pytest.raises(ScenarioError, match=r"^p: "):
+            rule.read(raw, "p")
+    with pytest.raises(ScenarioError, match="whole number of at least 1"):
+        Number(whole=True, low=1).read(1.0, "p")
+
+
+def test_measures_round_trip_and_keep_their_range() -> None:
+    rule = Measure(units.SECONDS, 0.0, 60.0)
+    assert rule.write(rule.read("20us", "p")) == "20us"
+    assert rule.read("0s", "p") == 0.0
+    with pytest.raises(ScenarioError, match=r"p: 61s is not allowed; a time of at least 0s and at most 60s"):
+        rule.read("61s", "p")
+    with pytest.raises(ScenarioError, match=r"p: nan is not allowed"):
+        rule.check(float("nan"), "p")
+    with pytest.raises(UnitError, match=r"^p: 20: a bare number"):
+        rule.read(20, "p")
+
+
+def test_words_name_the_nearest() -> None:
+    rule = Word("a device", lambda: ("t4", "h100"))
+    assert rule.read("t4", "p") == "t4"
+    with pytest.raises(ScenarioError, match="p: unknown device 'h10'; did you mean 'h100'"):
+        rule.read("h10", "p")
+    with pytest.raises(ScenarioError, match="p: nothing is not a file name"):
+        Word("a file name").read(None, "p")
+
+
+def test_shown_is_short_and_never_walks_into_a_structure() -> None:
+    loop: list[object] = []
+    loop.append(loop)
+    assert shown(loop) == "a list"
+    assert shown({}) == "a mapping"
+    assert len(shown("x" * 1000)) < 80

@@ -1,0 +1,63 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from gcnsim.caching.size import CacheSize
+from gcnsim.errors import ScenarioError
+from gcnsim.knobs import METHOD_KNOBS
+from gcnsim.scenario import ClusterSpec, MethodSpec, RunSpec, WorkloadSpec
+from gcnsim.units import bandwidth
+
+
+def test_defaults_are_the_published_platform() -> None:
+    cluster = ClusterSpec()
+    assert (cluster.gpus, cluster.gpus_per_server, cluster.servers) == (6, 2, 3)
+    assert cluster.bandwidth == bandwidth("15Gbps")
+    assert not cluster.gpus_per_server_explicit
+
+
+def test_a_chosen_gpus_per_server_must_divide() -> None:
+    assert ClusterSpec(gpus=5).servers == 3
+    with pytest.raises(ScenarioError, match=r"4 does not divide cluster.gpus = 6; allowed: 1, 2, 3, 6"):
+        ClusterSpec(gpus=6, gpus_per_server=4, gpus_per_server_explicit=True)
+
+
+def test_replace_is_checked_like_a_file() -> None:
+    with pytest.raises(ScenarioError, match=r"cluster.gpus: 0 is not allowed"):
+        replace(ClusterSpec(), gpus=0)
+    with pytest.raises(ScenarioError, match=r"method.epsilon: 0 is not allowed"):
+        replace(MethodSpec(), epsilon=0.0)
+    with pytest.raises(ScenarioError, match=r"run.iterations: 0 is not allowed"):
+        RunSpec(iterations=0)
+
+
+@pytest.mark.parametrize("name", METHOD_KNOBS)
+def test_every_method_stands_at_its_knobs(name: str) -> None:
+    spec = MethodSpec.of(name)
+    expected = {"full-graph": (0, 1.0), "pipegcn": (1, 1.0), "psc-gcn": (2, 0.1)}[name]
+    assert (spec.tau, spec.epsilon) == expected
+    assert spec.cache == CacheSize.none()
+
+
+def test_a_knob_a_method_lacks_is_refused_unless_it_stands_there_anyway() -> None:
+    assert MethodSpec.of("pipegcn", tau=1, epsilon=1.0, cache=CacheSize(fraction=0.0)).tau == 1
+    with pytest.raises(ScenarioError, match=r"method.tau: 2 is not allowed; pipegcn has no tau \(it is 1\)"):
+        MethodSpec.of("pipegcn", tau=2)
+    with pytest.raises(ScenarioError, match=r"method.cache: 30% is not allowed; full-graph has no cache"):
+        MethodSpec.of("full-graph", cache=CacheSize(fraction=0.3))
+    with pytest.raises(ScenarioError, match=r"method.sampler: full-graph has no sampler; methods with it: psc-gcn"):
+        MethodSpec.of("full-graph", sampler="vr")
+    with pytest.raises(ScenarioError, match="did you mean 'psc-gcn'"):
+        MethodSpec.of("pscgcn")
+
+
+def test_a_workload_is_a_dataset_or_a_graph() -> None:
+    assert WorkloadSpec(dataset=None, graph="g.npz").graph == "g.npz"
+    with pytest.raises(ScenarioError, match="both dataset"):
+        WorkloadSpec(dataset="reddit", graph="g.npz")
+    with pytest.raises(ScenarioError, match="neither"):
+        WorkloadSpec(dataset=None)
+    with pytest.raises(ScenarioError, match=r"workload.cross_fraction: 0% is not allowed"):
+        WorkloadSpec(cross_fraction=0.0)

@@ -1,0 +1,67 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from gcnsim.documents import LIMIT, parse_yaml, read_yaml
+from gcnsim.errors import FileError
+
+
+def test_scalars_have_one_reading() -> None:
+    text = "{a: 1, b: 1e-3, c: .5, d: on, e: 1:30, f: 2026-11-20, g: ~, h: true, i: 010, j: '1', k: 1_000}"
+    assert parse_yaml(text, "t") == {
+        "a": 1,
+        "b": 0.001,
+        "c": 0.5,
+        "d": "on",
+        "e": "1:30",
+        "f": "2026-11-20",
+        "g": None,
+        "h": True,
+        "i": 10.0,
+        "j": "1",
+        "k": "1_000",
+    }
+
+
+def test_nested_mappings_and_lists() -> None:
+    assert parse_yaml("a:\n  b: [1, {c: 2}]\n", "t") == {"a": {"b": [1, {"c": 2}]}}
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("a: 1\na: 2", "t:2: not a valid YAML document: key 'a' is given twice"),
+        ("x: {a: 1, a: 2}", "given twice"),
+        ("a: [1", "t:"),
+        ("a: 1\n---\nb: 2", "document"),
+        ("? [1]\n: 2", "a key must be a plain word"),
+        ("a: &x [*x]", "recursive"),
+        ("!!python/object/apply:os.system [ls]", "tag"),
+        ("[" * 50_000, "nested too deeply"),
+        ("- " * 50_000, "nested too deeply"),
+        ("a: \x00", "not a valid YAML document"),
+    ],
+)
+def test_what_is_not_one_plain_document_is_refused_in_one_line(text: str, said: str) -> None:
+    with pytest.raises(FileError) as caught:
+        parse_yaml(text, "t")
+    assert said in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_files(tmp_path: Path) -> None:
+    good = tmp_path / "good.yaml"
+    good.write_text("a: µ\n", encoding="utf-8")
+    assert read_yaml(good) == {"a": "µ"}
+    with pytest.raises(FileError, match="cannot be read"):
+        read_yaml(tmp_path / "absent.yaml")
+    with pytest.raises(FileError, match="cannot be read"):
+        read_yaml(tmp_path)
+    (tmp_path / "latin.yaml").write_bytes(b"a: \xff\n")
+    with pytest.raises(FileError, match="not UTF-8"):
+        read_yaml(tmp_path / "latin.yaml")
+    (tmp_path / "large.yaml").write_bytes(b"a" * (LIMIT + 1))
+    with pytest.raises(FileError, match="larger than"):
+        read_yaml(tmp_path / "large.yaml")

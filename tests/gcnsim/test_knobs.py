@@ -1,0 +1,57 @@
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from gcnsim import knobs
+from gcnsim.errors import ScenarioError
+
+
+def test_every_method_either_has_a_knob_or_fixes_it() -> None:
+    assert set(knobs.METHOD_KNOBS) == set(knobs.FIXED)
+    for method, have in knobs.METHOD_KNOBS.items():
+        names = {knob.name for knob in have}
+        assert not names & set(knobs.FIXED[method])
+        assert {"tau", "epsilon", "cache"} <= names | set(knobs.FIXED[method])
+
+
+def test_defaults_are_allowed() -> None:
+    for knob in knobs.KNOBS.values():
+        knobs.check(knob, knob.default, knob.name)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "said"),
+    [
+        ("tau", -1, "at.tau: -1 is not allowed; tau is a whole number of at least 0"),
+        ("tau", 1.5, "1.5 is not allowed"),
+        ("tau", True, "True is not allowed"),
+        ("epsilon", 0.0, "above 0 and at most 1"),
+        ("epsilon", 1.01, "1.01 is not allowed"),
+        ("epsilon", math.nan, "nan is not allowed"),
+        ("epsilon", "0.1", "'0.1' is not allowed"),
+        ("cache", 1.3, "130% is not allowed"),
+        ("cache_policy", "degre", "did you mean 'degree'?"),
+        ("cache_policy", 3, "3 is not allowed"),
+        ("refresh", 0, "of at least 1"),
+        ("norms", 3, "a file, or none"),
+    ],
+)
+def test_bad_values_are_refused_with_path_and_range(name: str, value: object, said: str) -> None:
+    with pytest.raises(ScenarioError) as caught:
+        knobs.check(knobs.KNOBS[name], value, f"at.{name}")
+    assert str(caught.value).startswith(f"at.{name}: ")
+    assert said in str(caught.value)
+
+
+def test_edges_of_the_ranges_are_allowed() -> None:
+    for name, value in (("tau", 0), ("epsilon", 1), ("epsilon", 1e-9), ("cache", 1.0), ("cache", None), ("norms", "f")):
+        knobs.check(knobs.KNOBS[name], value, name)
+
+
+def test_unknown_method_names_the_nearest() -> None:
+    assert knobs.has_knob("psc-gcn", "tau")
+    assert not knobs.has_knob("pipegcn", "tau")
+    with pytest.raises(ScenarioError, match="did you mean 'psc-gcn'"):
+        knobs.knobs_of("psc-gnc")

@@ -1,0 +1,148 @@
+from __future__ import annotations
+
+import math
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gcnsim import units
+from gcnsim.errors import UnitError
+
+QUANTITIES = [
+    units.BANDWIDTH,
+    units.NBYTES,
+    units.SECONDS,
+    units.FRACTION,
+    units.FLOPS,
+    units.MONEY,
+    units.RATE,
+]
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("15Gbps", 15e9 / 8),
+        ("15 Gbps", 15e9 / 8),
+        ("15gbps", 15e9 / 8),
+        ("100mbps", 100e6 / 8),
+        ("1Gbit/s", 125e6),
+        ("1Tbps", 125e9),
+        ("9600bps", 1200.0),
+        ("1.5GB/s", 1.5e9),
+        ("12GiB/s", 12 * 2**30),
+        ("1MiB/s", 2**20),
+        ("2e3kB/s", 2e6),
+        (".5B/s", 0.5),
+    ],
+)
+def test_bandwidth_is_bytes_per_second(text: str, value: float) -> None:
+    assert units.bandwidth(text) == value
+
+
+def test_the_other_quantities() -> None:
+    assert units.nbytes("2GiB") == 2**31
+    assert units.nbytes("2GB") == 2e9
+    assert units.seconds("250us") == units.seconds("250µs") == units.seconds("250μs") == 250e-6
+    assert [units.seconds(text) for text in ("1ps", "1ns", "1ms", "1s", "1min", "1h")] == [
+        1e-12,
+        1e-9,
+        1e-3,
+        1,
+        60,
+        3600,
+    ]
+    assert units.fraction("30%") == 0.3
+    assert units.flops("8.1TFLOP/s") == 8.1e12
+    assert units.money("0.526USD/h") == 0.526
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("12GBPS", "Gbps is bits, GB/s is bytes"),
+        ("12GBps", "Gbps is bits, GB/s is bytes"),
+        ("15Gb", "bits or bytes"),
+        ("15", "needs its unit"),
+        (15, "15: a bare number"),
+        (1.5, "1.5: a bare number"),
+        (True, "True: not a bandwidth"),
+        (None, "None: not a bandwidth"),
+        (["15Gbps"], "list: not a bandwidth"),
+        ("", "not a bandwidth"),
+        ("fast", "not a bandwidth"),
+        ("nanGbps", "not a bandwidth"),
+        ("infGbps", "not a bandwidth"),
+        ("١٥Gbps", "not a bandwidth"),
+        ("-1Gbps", "cannot be negative"),
+        ("1e999Gbps", "too large"),
+        ("15 parsec", "unknown unit 'parsec'"),
+        ("15mb/s", "did you mean 'MB/s'?"),
+    ],
+)
+def test_a_bad_bandwidth_is_refused_with_the_text_and_examples(text: object, said: str) -> None:
+    with pytest.raises(UnitError) as caught:
+        units.bandwidth(text)
+    message = str(caught.value)
+    assert said in message
+    assert "15Gbps" in message
+    assert "\n" not in message
+
+
+def test_bits_and_bytes_are_not_confused() -> None:
+    assert units.bandwidth("1GB/s") == 8 * units.bandwidth("1Gbps")
+    with pytest.raises(UnitError, match="did you mean 's'"):
+        units.seconds("5S")
+    with pytest.raises(UnitError, match="needs its unit"):
+        units.fraction(0.3)
+
+
+def test_a_long_text_is_cut_in_the_message() -> None:
+    with pytest.raises(UnitError) as caught:
+        units.bandwidth("x" * 10_000)
+    assert len(str(caught.value)) < 200
+
+
+@settings(deadline=None, max_examples=60)
+@given(
+    quantity=st.sampled_from(QUANTITIES),
+    value=st.floats(min_value=0, max_value=1e18, allow_subnormal=False),
+)
+def test_exact_text_reads_back_as_the_same_number(quantity: units.Quantity, value: float) -> None:
+    assert quantity.parse(quantity.exact(value)) == value
+
+
+@settings(deadline=None, max_examples=40)
+@given(count=st.integers(1, 999), unit=st.sampled_from(["Gbps", "Mbps", "GB/s", "kbps"]))
+def test_exact_text_is_what_a_person_would_write(count: int, unit: str) -> None:
+    value = units.bandwidth(f"{count}{unit}")
+    assert len(units.BANDWIDTH.exact(value)) <= len(f"{count}{unit}")
+
+
+@settings(deadline=None, max_examples=60)
+@given(value=st.floats(min_value=1e-12, max_value=1e6))
+def test_shown_times_keep_three_digits(value: float) -> None:
+    shown = units.format_seconds(value).replace(" ", "")
+    assert math.isclose(units.seconds(shown), value, rel_tol=6e-3)
+
+
+def test_shown_for_people() -> None:
+    assert units.format_seconds(0.00151) == "1.51 ms"
+    assert units.format_seconds(0.0) == "0 s"
+    assert units.format_seconds(12.34) == "12.3 s"
+    assert units.format_seconds(0.9999) == "1.00 s"
+    assert units.format_bytes(2**31) == "2.00 GiB"
+    assert units.format_bytes(0) == "0 B"
+    assert units.format_bandwidth(1.875e9) == "1.88 GB/s"
+    assert units.format_fraction(0.3) == "30.0 %"
+    assert units.format_fraction(0.0012) == "0.12 %"
+
+
+def test_exact_prefers_a_readable_unit() -> None:
+    assert units.BANDWIDTH.exact(1.875e9) == "15Gbps"
+    assert units.BANDWIDTH.exact(150e9) == "150GB/s"
+    assert units.SECONDS.exact(200e-6) == "200us"
+    assert units.NBYTES.exact(2**31) == "2GiB"
+    assert units.FRACTION.exact(0.347) == "34.7%"
+    assert units.FRACTION.exact(0.0) == "0%"

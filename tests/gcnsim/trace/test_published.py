@@ -1,0 +1,92 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from gcnsim.errors import ScenarioError
+from gcnsim.trace import BoundaryProfile, expected_rows, likely_cross_fraction, profile_of, published_profile
+
+
+def reddit(cross_fraction: float = 0.5, dispersion: float = 1.4) -> BoundaryProfile:
+    """Reddit on 6 workers, the published mean counts."""
+    return published_profile(np.full(6, 38_800), np.full(6, 89_400), 114_600_000, cross_fraction, dispersion)
+
+
+@pytest.mark.parametrize("dispersion", [0.8, 1.4, 1.8])
+@pytest.mark.parametrize("cross_fraction", [0.35, 0.5, 0.74])
+def test_published_counts_and_the_assumed_mean_are_kept(cross_fraction: float, dispersion: float) -> None:
+    profile = reddit(cross_fraction, dispersion)
+    assert profile.boundary_nodes.tolist() == [89_400] * 6
+    assert profile.cross_fraction == pytest.approx(cross_fraction, rel=2e-3)
+    assert int(profile.entries.sum()) == pytest.approx(114_600_000, rel=1e-6)
+    assert np.array_equal((profile.nodes * profile.cross_edges).sum(axis=(1, 2)), profile.boundary_entries)
+    assert profile.cross_edges.size <= 64
+    assert profile.cross_edges[0] == 1
+
+
+def test_owners_share_the_boundary_equally_and_none_owns_its_own() -> None:
+    owned = reddit().nodes.sum(axis=2)
+    assert not np.diagonal(owned).any()
+    assert owned[~np.eye(6, dtype=bool)].min() == owned.max() == 89_400 // 5
+
+
+def test_dispersion_is_the_spread_of_the_logarithms() -> None:
+    profile = reddit(dispersion=1.0)
+    weights, logs = profile.nodes.sum(axis=(0, 1)), np.log(profile.cross_edges)
+    mean = np.average(logs, weights=weights)
+    assert np.sqrt(np.average((logs - mean) ** 2, weights=weights)) == pytest.approx(1.0, rel=0.02)
+
+
+def test_fewer_rows_the_wider_the_spread_and_more_the_more_cross_edges() -> None:
+    rows = [expected_rows(reddit(dispersion=spread), 0.1).sum() for spread in (0.8, 1.4, 1.8)]
+    assert rows[0] > rows[1] > rows[2]
+    assert expected_rows(reddit(0.35), 0.1).sum() < expected_rows(reddit(0.74), 0.1).sum()
+
+
+def test_uneven_workers_and_workers_without_a_boundary() -> None:
+    profile = published_profile(np.array([100, 200, 50]), np.array([30, 0, 40]), 7000, 0.1, 1.0)
+    assert profile.boundary_nodes.tolist() == [30, 0, 40]
+    assert profile.entries.tolist() == [2000, 4000, 1000]
+    assert profile.boundary_entries[1] == 0
+    assert profile.boundary_entries[0] == pytest.approx(200, rel=0.1)
+
+
+def test_one_worker_has_no_boundary() -> None:
+    profile = published_profile(np.array([1000]), np.array([0]), 5000, 0.3, 1.0)
+    assert profile.nodes.sum() == 0
+    assert profile.inner_entries.tolist() == [5000]
+    with pytest.raises(ScenarioError, match="with one worker"):
+        published_profile(np.array([1000]), np.array([5]), 5000, 0.3, 1.0)
+
+
+def test_impossible_cross_fractions_are_refused() -> None:
+    with pytest.raises(ScenarioError, match=r"cross fraction: 0 is outside \(0, 1\]"):
+        reddit(0.0)
+    with pytest.raises(ScenarioError, match="cross fraction: 0.001 gives worker 0 0.214 edges per boundary node"):
+        reddit(0.001)
+    with pytest.raises(ScenarioError, match="allowed: 1 to its 10 inner nodes"):
+        published_profile(np.array([10, 10]), np.array([1, 1]), 1000, 0.9, 1.0)
+
+
+def test_the_likely_fraction_follows_the_boundary() -> None:
+    low, likely, high = likely_cross_fraction(38_800, 89_400)
+    assert (low, likely, high) == pytest.approx((0.3456, 0.5299, 0.7373), rel=1e-3)
+    assert likely_cross_fraction(10, 100) == (0.95, 0.95, 0.95)
+
+
+@pytest.mark.parametrize(("name", "dispersion"), [("tolokers", 1.5), ("amazon_cs", 1.5), ("coauthor_phy", 1.0)])
+def test_stated_accuracy_on_real_graphs(real: Callable[[str], Any], name: str, dispersion: float) -> None:
+    true = profile_of(real(name).parts)
+    inner, boundary = int(true.inner_nodes.mean()), int(true.boundary_nodes.mean())
+    low, _, high = likely_cross_fraction(inner, boundary)
+    assert low <= true.cross_fraction <= high
+    for spread, below, above in ((dispersion, 0.95, 1.05), (1.3, 0.91, 1.16)):
+        guess = published_profile(
+            np.full(4, inner), np.full(4, boundary), int(true.entries.sum()), true.cross_fraction, spread
+        )
+        for epsilon in (0.5, 0.1, 0.01):
+            ratio = expected_rows(guess, epsilon).sum() / expected_rows(true, epsilon).sum()
+            assert below - 0.005 < ratio < above + 0.005

@@ -1,0 +1,48 @@
+from __future__ import annotations
+
+import pytest
+
+from gcnsim.errors import ScenarioError
+from gcnsim.workload import BoundaryRow, boundary_at, dataset, datasets, leave_one_out
+
+
+@pytest.mark.parametrize("name", datasets())
+def test_published_counts_are_returned_as_printed(name: str) -> None:
+    facts = dataset(name)
+    for row in facts.boundary:
+        inner, boundary, note = boundary_at(facts, row.partitions)
+        assert (inner, boundary) == (row.inner, row.boundary)
+        assert "published" in note
+
+
+@pytest.mark.parametrize("name", datasets())
+@pytest.mark.parametrize("gpus", [2, 3, 5, 7, 16, 64, 1000])
+def test_other_counts_are_labelled_and_possible(name: str, gpus: int) -> None:
+    facts = dataset(name)
+    inner, boundary, note = boundary_at(facts, gpus)
+    assert inner == pytest.approx(facts.nodes / gpus)
+    assert 0 < boundary <= facts.nodes - inner
+    assert ("interpolated" if gpus in (5, 7) else "extrapolated") in note
+    assert "leave-one-out error" in note
+
+
+def test_one_partition_has_no_boundary() -> None:
+    assert boundary_at(dataset("reddit"), 1) == (232_965.0, 0.0, "one partition: no boundary")
+
+
+def test_the_cap_holds_where_the_law_would_exceed_it() -> None:
+    facts = dataset("reddit")
+    inner, boundary, _ = boundary_at(facts, facts.nodes)
+    assert boundary == facts.nodes - inner
+
+
+def test_an_exact_power_law_is_recovered() -> None:
+    rows = [BoundaryRow(p, 100.0 / p, 3.0 * p**0.7 * 100.0 / p) for p in (2, 4, 9)]
+    assert leave_one_out(rows) == pytest.approx(0.0, abs=1e-12)
+    assert 0.05 < leave_one_out(dataset("reddit").boundary) < 0.12
+
+
+@pytest.mark.parametrize("gpus", [0, -1, 232_966])
+def test_impossible_counts_are_refused(gpus: int) -> None:
+    with pytest.raises(ScenarioError, match=r"cluster.gpus: .* is not allowed"):
+        boundary_at(dataset("reddit"), gpus)

@@ -1,0 +1,35 @@
+from __future__ import annotations
+
+import pytest
+
+from gcnsim.errors import ScenarioError
+from gcnsim.workload import MODELS, dataset, datasets
+
+
+def test_reddit_as_published() -> None:
+    reddit = dataset("reddit")
+    assert (reddit.features, reddit.classes, reddit.model, reddit.layers, reddit.hidden) == (602, 41, "gcn", 4, 256)
+    assert reddit.entries == 114_615_892
+    assert [(row.partitions, row.inner, row.boundary) for row in reddit.boundary][1] == (6, 38_800.0, 89_400.0)
+
+
+@pytest.mark.parametrize("name", datasets())
+def test_every_fact_is_cited_and_adds_up(name: str) -> None:
+    facts = dataset(name)
+    cited = dict(facts.citations)
+    assert set(cited) == {"nodes", "entries", "features", "classes", "model", "layers", "hidden", "boundary"}
+    assert all("," in text for text in cited.values())
+    assert facts.model in MODELS
+    for row in facts.boundary:
+        assert row.partitions * row.inner == pytest.approx(facts.nodes, rel=2e-3)
+        assert 0 < row.boundary <= facts.nodes - row.inner
+
+
+def test_edges_count_in_both_directions() -> None:
+    assert dataset("ogbn-products").entries == 2 * 61_859_140
+    assert dataset("yelp").entries == 2 * 7_000_000
+
+
+def test_unknown_dataset_names_the_nearest() -> None:
+    with pytest.raises(ScenarioError, match="unknown dataset 'redit'; did you mean 'reddit'"):
+        dataset("redit")
