@@ -17,7 +17,7 @@ __version__ = "0.1.0"
 
 _PUBLIC = ("Answer", "load_graph", "simulate", "what_if")
 
-__all__ = ["Answer", "__version__", "load_graph", "simulate", "what_if"]  # noqa: F822 - resolved lazily below
+__all__ = ["Answer", "__version__", "load_graph", "simulate", "what_if"]
 
 
 def __getattr__(name: str) -> Any:

@@ -8,22 +8,33 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
 
-from gcnsim.errors import ScenarioError
+from gcnsim.engine import timeline
+from gcnsim.errors import FileError, ScenarioError
 from gcnsim.graph import load_graph
 from gcnsim.methods import methods
-from gcnsim.planning import Grid, Workshop, scenarios, sweep_bandwidth
+from gcnsim.planning import Grid, Progress, Workshop, links_of, provenance, row_of, scenarios, sweep_bandwidth
 from gcnsim.planning import what_if as _what_if
-from gcnsim.planning.what_if import Progress
-from gcnsim.scenario import SCHEMA, MethodSpec, Scenario, from_mapping, load_scenario, parse_cache
-from gcnsim.study import Result, study
+from gcnsim.scenario import SCHEMA, MethodSpec, Scenario, from_mapping, load_scenario, parse_cache, to_mapping
+from gcnsim.sections import replacing
+from gcnsim.study import Result
 from gcnsim.units import bandwidth as parse_bandwidth
 
-__all__ = ["Answer", "load_graph", "simulate", "what_if"]
+__all__ = [
+    "Answer",
+    "Simulation",
+    "bandwidth_curve",
+    "load_graph",
+    "simulate",
+    "what_if",
+    "write_result",
+    "write_timeline",
+]
 
 T = TypeVar("T")
 Some: TypeAlias = T | Sequence[T]
@@ -38,6 +49,8 @@ class Answer:
     workshop: Workshop
     grid: Grid
     base: Scenario
+    last: Result
+    """The simulated run of the last row."""
 
     @property
     def results(self) -> list[dict[str, Any]]:
@@ -82,9 +95,9 @@ def what_if(
 ) -> Answer:
     """Predict iteration times of every combination asked for, recommend knobs, and try a step more of each.
 
-    Sequences give a row per value. gpus_per_server None is 2, the last server holding what is left. overrides: `PATH=VALUE`
-    on scenario fields, e.g. `cluster.latency=20us`. progress: told what is being done.
-    Raises GcnsimError (one line: path, value, what is allowed).
+    Sequences give a row per value. gpus_per_server None is 2, the last server holding what is left. overrides:
+    `PATH=VALUE` on scenario fields, e.g. `cluster.latency=20us`. progress: told what is being done. Raises
+    GcnsimError (one line: path, value, what is allowed).
     """
     every_gpus, every_bandwidth = _list(gpus), _list(bandwidth)
     cluster = {"gpus": every_gpus[0], "gpus_per_server": gpus_per_server, "device": device}
@@ -113,11 +126,11 @@ def what_if(
         else (base.method.cache,),
     )
     answer, workshop = _what_if(base, grid, progress)
-    return Answer(answer.payload(), workshop, grid, answer.base)
+    return Answer(answer.payload(), workshop, grid, answer.base, answer.rows[-1][0].result)
 
 
 def bandwidth_curve(answer: Answer, progress: Progress = lambda _: None) -> Any:
-    """The data of the figure of iteration time against bandwidth: the first machine's rows from 1/8 to 8 times its own."""
+    """Iteration time against bandwidth, for the figure: the first machine's rows from 1/8 to 8 times its own."""
     from gcnsim.report import BandwidthCurve, Series
 
     base = answer.base
@@ -137,14 +150,71 @@ def bandwidth_curve(answer: Answer, progress: Progress = lambda _: None) -> Any:
     return BandwidthCurve(values, series)
 
 
-def simulate(scenario: str | Path | Mapping[str, Any], overrides: Sequence[str] = ()) -> Result:
+@dataclass(frozen=True, slots=True)
+class Simulation:
+    """One simulated scenario. payload: plain data in the shape of the JSON schema `gcnsim.result/1`."""
+
+    payload: Mapping[str, Any]
+    result: Result
+
+    def __str__(self) -> str:
+        """The text that the command line prints."""
+        from gcnsim.report import render_result
+
+        return render_result(self.payload)
+
+
+def simulate(scenario: str | Path | Mapping[str, Any], overrides: Sequence[str] = ()) -> Simulation:
     """Simulate one scenario: a YAML file, or its content as a mapping.
 
     Raises GcnsimError (one line: path, value, what is allowed).
     """
     if isinstance(scenario, Mapping):
-        return study(from_mapping(dict(scenario), "scenario", overrides))
-    return study(load_scenario(scenario, overrides))
+        asked = from_mapping(dict(scenario), "scenario", overrides)
+    else:
+        asked = load_scenario(scenario, overrides)
+    workshop = Workshop(asked)
+    estimate = workshop.estimate(asked)
+    baseline = workshop.result(replace(asked, method=MethodSpec.of("full-graph")))
+    result = estimate.result
+    payload = {
+        "schema": "gcnsim.result/1",
+        "scenario": to_mapping(asked),
+        "provenance": provenance(workshop, asked, [estimate]),
+        "result": row_of(estimate, baseline.metrics.iteration_s),
+        "links": links_of(result),
+        "run": {
+            "iterations": result.run.iterations,
+            "measured": result.run.iterations - result.warm_up,
+            "settled": result.settled,
+        },
+    }
+    return Simulation(payload, result)
+
+
+def write_timeline(result: Result, path: str | Path) -> None:
+    """Write a run as Chrome trace JSON, for chrome://tracing or Perfetto. Raises FileError."""
+    from gcnsim.report import write_chrome_trace
+
+    method = result.scenario.method
+    title = f"{result.scenario.name}: {method.name}, tau {method.tau}, epsilon {method.epsilon:g}"
+    write_chrome_trace(path, timeline(result.run), title)
+
+
+def write_result(simulation: Simulation, folder: str | Path) -> None:
+    """Write result.json and spans.parquet into `folder`, which is made if need be. Raises FileError."""
+    from gcnsim.report import write_spans
+
+    target = Path(folder)
+    try:
+        target.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise FileError(f"{target}: cannot be made: {error.strerror}") from None
+    told = simulation.payload["provenance"]
+    about = {key: str(told[key]) for key in ("version", "seed", "scenario_hash", "engine")}
+    write_spans(target / "spans.parquet", timeline(simulation.result.run), about)
+    with replacing(target / "result.json", text=True) as file:
+        file.write(json.dumps(dict(simulation.payload), indent=2, allow_nan=False) + "\n")
 
 
 def _label(method: MethodSpec) -> str:
@@ -168,5 +238,3 @@ def _given(mapping: Mapping[str, Any]) -> dict[str, Any]:
 def _distinct(values: Sequence[Any], first: Any) -> tuple[Any, ...]:
     """The values asked for, the first as the scenario read it (an override may have changed it), none twice."""
     return tuple(dict.fromkeys([first, *values[1:]]))
-
-

@@ -81,7 +81,7 @@ def _refuse_depth(text: str) -> None:
         elif isinstance(event, yaml.CollectionEndEvent):
             depth -= 1
         if depth > DEPTH:
-            raise yaml.MarkedYAMLError(problem="nested too deeply", problem_mark=event.start_mark)
+            raise yaml.YAMLError(f"nested more than {DEPTH} levels deep")
 
 
 def read_yaml(path: str | Path) -> Any:

@@ -1,6 +1,7 @@
 """The errors a user can cause, each one readable line: where, what was found, what is allowed.
 
-The doors turn every `GcnsimError` into that line and exit code 2; anything else that escapes is our fault (exit code 1).
+The doors turn every `GcnsimError` into that line and exit code 2; anything else that escapes is our fault (exit code
+1).
 """
 
 from __future__ import annotations

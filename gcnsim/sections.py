@@ -1,9 +1,10 @@
 """One container for every binary file of ours: a JSON header, then aligned arrays with a checksum each.
 
-Layout (little-endian): 8 bytes magic `GCNSIM\\0\\1`, 8 bytes header length, the header (JSON, UTF-8), zero padding to 64,
-then each section at a multiple of 64 bytes. The header holds `kind`, `version`, `meta` and, per section, dtype, shape,
-offset (from the end of the padded header), bytes and SHA-256; its own SHA-256 follows the magic, so an altered header is
-seen too. No pickle anywhere; arrays are memory-mapped on reading. Files are written beside their name and renamed.
+Layout (little-endian): 8 bytes magic `GCNSIM\\0\\1`, 8 bytes header length, the header (JSON, UTF-8), zero padding to
+64, then each section at a multiple of 64 bytes. The header holds `kind`, `version`, `meta` and, per section, dtype,
+shape, offset (from the end of the padded header), bytes and SHA-256; its own SHA-256 follows the magic, so an altered
+header is seen too. No pickle anywhere; arrays are memory-mapped on reading. Files are written beside their name and
+renamed.
 """
 
 from __future__ import annotations
@@ -91,7 +92,7 @@ def write_sections(
             "shape": list(flat.shape),
             "offset": offset,
             "bytes": flat.nbytes,
-            "sha256": hashlib.sha256(memoryview(flat).cast("B") if flat.size else b"").hexdigest(),
+            "sha256": hashlib.sha256(flat.data.cast("B") if flat.size else b"").hexdigest(),
         }
         payload.append(flat)
         offset += -(-flat.nbytes // ALIGN) * ALIGN
@@ -103,7 +104,7 @@ def write_sections(
         file.write(MAGIC + len(header).to_bytes(8, "little") + digest.digest() + header)
         file.write(b"\x00" * (-(_PREFIX + len(header)) % ALIGN))
         for flat in payload:
-            file.write(memoryview(flat).cast("B") if flat.size else b"")
+            file.write(flat.data.cast("B") if flat.size else b"")
             file.write(b"\x00" * (-flat.nbytes % ALIGN))
     return digest.hexdigest()
 

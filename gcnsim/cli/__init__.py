@@ -71,8 +71,13 @@ def root() -> None:
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line on `argv` (the process's own when None); return the exit code."""
     try:
-        code = root.main(args=None if argv is None else list(argv), prog_name="gcnsim", standalone_mode=False)
+        arguments = sys.argv[1:] if argv is None else list(argv)
+        # click's own main() turns a broken pipe into exit code 1 before we see it
+        with root.make_context("gcnsim", arguments) as context:
+            root.invoke(context)
         sys.stdout.flush()
+    except click.exceptions.Exit as done:
+        return done.exit_code
     except GcnsimError as error:
         return _say(str(error), 2)
     except click.ClickException as error:
@@ -82,10 +87,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     except OSError as error:
         if error.errno == errno.EPIPE:
             return _reader_left()
+        if error.errno == errno.ENOSPC:
+            return _say(f"{error.strerror}", 2)
         return _internal(error)
     except Exception as error:
         return _internal(error)
-    return code if isinstance(code, int) else 0
+    return 0
 
 
 def _usage(error: click.ClickException) -> int:

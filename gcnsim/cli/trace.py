@@ -27,12 +27,12 @@ from gcnsim.trace import (
 )
 
 
-@click.group()
-def trace() -> None:
+@click.group("trace")
+def group() -> None:
     """Record access traces of partitioned graphs and look into them."""
 
 
-@trace.command()
+@group.command()
 @click.argument("graph", type=click.Path())
 @click.option("--parts", type=click.IntRange(min=1), help="Partition GRAPH into this many parts (METIS, volume).")
 @click.option("--partition", type=click.Path(), help="Use this partition file instead (gcnsim graph partition --out).")
@@ -77,7 +77,7 @@ def record(
     click.echo(f"written        {out}")
 
 
-@trace.command()
+@group.command()
 @click.argument("file", type=click.Path())
 @click.option("--json", "as_json", is_flag=True, help="Print JSON (schema gcnsim.trace-info/1).")
 def info(file: str, as_json: bool) -> None:

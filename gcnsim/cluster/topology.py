@@ -1,15 +1,16 @@
 """The cluster: GPUs, hosts and a switch as a directed graph of links, and the routes that bytes take through it.
 
-Servers hold consecutive ranks (partition ids in order). Traffic between GPUs is staged through host memory, as gloo does
-and as machines without NVLink must: device-to-host over PCIe, then either the server's NIC, the switch and the other
-server's NIC, or a copy inside host memory, then host-to-device over PCIe. Every link is one direction of a full-duplex
-channel. A server's CPU cores are a link too: work done on them is shared by the same fair rule.
+Servers hold consecutive ranks (partition ids in order). Traffic between GPUs is staged through host memory, as gloo
+does and as machines without NVLink must: device-to-host over PCIe, then either the server's NIC, the switch and the
+other server's NIC, or a copy inside host memory, then host-to-device over PCIe. Every link is one direction of a
+full-duplex channel. A server's CPU cores are a link too: work done on them is shared by the same fair rule.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from gcnsim.errors import ScenarioError
@@ -91,7 +92,7 @@ class Cluster:
                 path = nx.shortest_path(self.topology, source, target)
             except (nx.NetworkXNoPath, nx.NodeNotFound):
                 raise ScenarioError(f"cluster: no path from {source} to {target}") from None
-            hops = zip(path, path[1:], strict=False)
+            hops = pairwise(path)
             self._routes[key] = tuple(int(self.topology.edges[a, b]["link"]) for a, b in hops)
         return self._routes[key]
 
@@ -135,7 +136,7 @@ def build_cluster(
             raise ScenarioError(f"cluster: {kind} capacity must be > 0, got {spec.capacity}")
     server_of = tuple(rank // gpus_per_server for rank in range(gpus))
     links: list[Link] = []
-    # The switch hop adds no delay of its own: `latency_s` of the NIC is end to end, so only the sending side carries it.
+    # The switch adds no delay of its own: `latency_s` of the NIC is end to end, so only the sending side carries it.
     receive = LinkSpec(nic.capacity, 0.0, nic.half_size)
     for server in range(server_of[-1] + 1):
         links += [

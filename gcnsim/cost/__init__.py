@@ -1,14 +1,11 @@
-"""Cost laws: facts to seconds and bytes, and analytic bounds."""
+"""Cost laws: facts to seconds and bytes."""
 
-from gcnsim.cost.bounds import Bounds, bounds
 from gcnsim.cost.device import elementwise_seconds, gemm_seconds, rows_seconds, spmm_seconds
 from gcnsim.cost.layers import LayerCost, gradient_bytes, layer_cost, loss_seconds, parameters, step_seconds
 from gcnsim.cost.sampling import draw_core_seconds, graph_bytes, id_bytes, row_bytes
 
 __all__ = [
-    "Bounds",
     "LayerCost",
-    "bounds",
     "draw_core_seconds",
     "elementwise_seconds",
     "gemm_seconds",

@@ -1,15 +1,18 @@
 """Roofline laws of one device: bytes and flop to seconds.
 
-Assumption shared by all: a kernel takes its launch plus the larger of its memory time and its arithmetic time (Williams et
-al., Roofline, 2009), each at the efficiency the profile gives. fp32: 4 bytes per value, 4 per column index. Sizes may be
-numbers or arrays (one entry per iteration); an empty kernel is not launched and costs nothing.
+Assumption shared by all: a kernel takes its launch plus the larger of its memory time and its arithmetic time
+(Williams et al., Roofline, 2009), each at the efficiency the profile gives. fp32: 4 bytes per value, 4 per column
+index. Sizes may be numbers or arrays (one entry per iteration); an empty kernel is not launched and costs nothing.
 """
 
 from __future__ import annotations
 
-import numpy as np
+from typing import Any
 
-from gcnsim.ids import FloatArray
+import numpy as np
+from numpy.typing import NDArray
+
+from gcnsim.ids import FloatArray, IntArray
 from gcnsim.profile import DeviceProfile
 
 VALUE = 4
@@ -18,7 +21,7 @@ VALUE = 4
 INDEX = 4
 """Bytes of one column index or node id."""
 
-Size = float | FloatArray
+Size = float | FloatArray | IntArray | NDArray[np.floating[Any]]
 
 
 def _kernel(device: DeviceProfile, memory_s: Size, arithmetic_s: Size) -> FloatArray:
@@ -29,8 +32,8 @@ def _kernel(device: DeviceProfile, memory_s: Size, arithmetic_s: Size) -> FloatA
 def spmm_seconds(device: DeviceProfile, entries: Size, rows: Size, width: int) -> FloatArray:
     """Seconds of rows x any sparse matrix with `entries` stored values times a dense matrix of `width` columns.
 
-    Memory: per entry its column index, its value and one gathered row; per output row one written row. Every gathered row
-    is counted as read from DRAM, so the profile's spmm_efficiency includes what caches save or skew costs.
+    Memory: per entry its column index, its value and one gathered row; per output row one written row. Every gathered
+    row is counted as read from DRAM, so the profile's spmm_efficiency includes what caches save or skew costs.
     """
     traffic = entries * (INDEX + VALUE + VALUE * width) + rows * (VALUE * width)
     flop = 2.0 * entries * width

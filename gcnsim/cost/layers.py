@@ -1,9 +1,9 @@
 """What one layer costs one worker: the kernels of its forward and backward pass.
 
 Order of a GCN or GraphSAGE layer: aggregate at the input width, then update (one dense product, activation). Forward:
-Z = P Hcat, H' = act(Z W). Backward: M = J * act', G = Z^T M, then, unless it is the first layer, J' = P^T (M W^T). The
-first layer needs no input gradient (PipeGCN, Algorithm 1), and the aggregation Z is kept from the forward pass. The norm
-and dropout after each hidden layer are counted with the activation.
+Z = P Hcat, H' = act(Z W). Backward: M = J * act', G = Z^T M, then, unless it is the first layer, J' = P^T (M W^T).
+The first layer needs no input gradient (PipeGCN, Algorithm 1), and the aggregation Z is kept from the forward pass.
+The norm and dropout after each hidden layer are counted with the activation.
 """
 
 from __future__ import annotations

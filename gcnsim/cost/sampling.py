@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from gcnsim.cost.device import INDEX, VALUE
-from gcnsim.ids import Bytes, FloatArray, IntArray
+from gcnsim.ids import FloatArray, IntArray
 from gcnsim.profile import HostProfile
 
 
@@ -19,14 +21,14 @@ def draw_core_seconds(host: HostProfile, entries: int, refresh: int, *, weighted
 
 def graph_bytes(entries: IntArray, rows: int) -> FloatArray:
     """Bytes of a sampled graph on its way to the GPU: column index and weight per entry, one offset per row."""
-    return entries * float(INDEX + VALUE) + rows * 2.0 * INDEX
+    return np.asarray(entries * (INDEX + VALUE) + rows * 2 * INDEX, dtype=np.float64)
 
 
 def id_bytes(rows: IntArray) -> FloatArray:
     """Bytes of the list of wanted node ids, one 4-byte id a row."""
-    return rows * float(INDEX)
+    return np.asarray(rows * INDEX, dtype=np.float64)
 
 
 def row_bytes(rows: IntArray, width: int) -> FloatArray:
     """Bytes of `rows` fp32 rows of `width` values."""
-    return rows * float(VALUE * width)
+    return np.asarray(rows * (VALUE * width), dtype=np.float64)

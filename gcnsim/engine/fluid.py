@@ -1,10 +1,10 @@
 """Flows in flight on links that share routes: fluid, max-min fair, exact to the picosecond.
 
-Links that no flow connects never influence each other, so each connected group of links is an object of its own. Within a
-group, flows of equal route and cap form a bundle with one *service* counter: the units each of its flows has received
-since the bundle was last empty. A flow that joins at service s with u units is done when the counter reaches s + u, so a
-rate change costs one addition per bundle, not per flow. Rates depend only on how many flows each bundle has, and the same
-counts recur every iteration, so they are remembered.
+Links that no flow connects never influence each other, so each connected group of links is an object of its own.
+Within a group, flows of equal route and cap form a bundle with one *service* counter: the units each of its flows has
+received since the bundle was last empty. A flow that joins at service s with u units is done when the counter reaches
+s + u, so a rate change costs one addition per bundle, not per flow. Rates depend only on how many flows each bundle
+has, and the same counts recur every iteration, so they are remembered.
 
 Order of simultaneous events: all ends and starts of one instant first, then one new sharing of the links for them all.
 """
@@ -18,6 +18,7 @@ from typing import Any
 from simpy.core import Environment
 from simpy.events import Event
 
+from gcnsim.engine.calls import Call
 from gcnsim.engine.fairness import max_min_rates
 from gcnsim.timeline import PS_PER_S
 
@@ -25,16 +26,24 @@ AFTER_ALL_OTHERS = 9
 """SimPy priority of re-sharing: later than every start and end of the same instant (URGENT is 0, NORMAL 1)."""
 
 
+Token = Any
+"""What a flow is known by to whoever started it."""
+
+Arrived = Callable[[Token], None]
+
+
 class FluidGroup:
     """A connected group of links and the bundles that cross it."""
 
     __slots__ = (
-        "_caps",
+        "_arrived",
         "_capacity",
+        "_caps",
         "_dirty",
         "_env",
         "_known",
         "_last",
+        "_only_one",
         "_rates",
         "_routes",
         "_serial",
@@ -50,33 +59,38 @@ class FluidGroup:
         capacity: Sequence[float],
         routes: Sequence[tuple[int, ...]],
         caps: Sequence[float | None],
+        arrived: Arrived,
     ) -> None:
         self._env = env
+        self._arrived = arrived
         self._capacity = [value / PS_PER_S for value in capacity]
         self._routes = list(routes)
         self._caps = [None if cap is None else cap / PS_PER_S for cap in caps]
         self.counts = [0] * len(routes)
         self._service = [0.0] * len(routes)
         self._rates: Sequence[float] = [0.0] * len(routes)
-        self._waiting: list[list[tuple[float, int, Event]]] = [[] for _ in routes]
+        self._waiting: list[list[tuple[float, int, Token]]] = [[] for _ in routes]
         self._known: dict[tuple[int, ...], list[float]] = {}
         self._last = 0
         self._serial = 0
         self._dirty = False
         self._timer: Event | None = None
+        # Simultaneous changes are rare where one kind of flow has a link to itself: not worth an event of their own.
+        self._only_one = len(routes) == 1
 
-    def join(self, bundle: int, units: float) -> Event:
-        """Start a flow of `units` > 0 on `bundle`; the returned event fires when its last unit has arrived."""
+    def join(self, bundle: int, units: float, token: Token) -> None:
+        """Start a flow of `units` > 0 on `bundle`; `arrived` is called with `token` when its last unit is there."""
         self._advance()
-        done = Event(self._env)
         self._serial += 1
-        heappush(self._waiting[bundle], (self._service[bundle] + units, self._serial, done))
+        heappush(self._waiting[bundle], (self._service[bundle] + units, self._serial, token))
         self.counts[bundle] += 1
-        self._share_later()
-        return done
+        if self._only_one:
+            self._share(None)
+        else:
+            self._share_later()
 
     def _advance(self) -> None:
-        now = self._env.now
+        now = int(self._env.now)
         elapsed = now - self._last
         if elapsed:
             self._last = now
@@ -88,53 +102,54 @@ class FluidGroup:
     def _share_later(self) -> None:
         if not self._dirty:
             self._dirty = True
-            self._call(self._share, 0, AFTER_ALL_OTHERS)
+            Call(self._env, self._share, 0, None, AFTER_ALL_OTHERS)
 
-    def _share(self, _: Event) -> None:
+    def _share(self, _: Event | None) -> None:
         self._dirty = False
         key = tuple(self.counts)
         rates = self._known.get(key)
         if rates is None:
             rates = self._known[key] = max_min_rates(self._capacity, self._routes, key, self._caps)
         self._rates = rates
-        wait = -1
+        service, waiting, wait = self._service, self._waiting, -1
         for bundle, count in enumerate(key):
             if count:
                 # Rounded up to a whole picosecond: a flow is never done before its last unit.
-                due = -int((self._service[bundle] - self._waiting[bundle][0][0]) / rates[bundle] // 1)
+                due = -int((service[bundle] - waiting[bundle][0][0]) / rates[bundle] // 1)
                 if wait < 0 or due < wait:
                     wait = due
-        self._timer = self._call(self._finish, max(wait, 0), 1) if wait >= 0 else None
+        self._timer = Call(self._env, self._finish, wait) if wait >= 0 else None
 
     def _finish(self, timer: Event) -> None:
         if timer is not self._timer:
             return
         self._advance()
+        done: list[Token] = []
         for bundle, queue in enumerate(self._waiting):
+            if not queue:
+                continue
             # One picosecond of service covers the rounding above and the last bits of the additions.
             reached = self._service[bundle] + self._rates[bundle]
             while queue and queue[0][0] <= reached:
-                heappop(queue)[2].succeed()
+                done.append(heappop(queue)[2])
                 self.counts[bundle] -= 1
             if not queue:
                 self._service[bundle] = 0.0
-        self._share_later()
-
-    def _call(self, function: Callable[[Event], None], delay: int, priority: int) -> Event:
-        event = Event(self._env)
-        event._ok = True
-        event._value = None
-        callbacks: list[Any] = event.callbacks
-        callbacks.append(function)
-        self._env.schedule(event, priority, delay)  # type: ignore[arg-type]  # SimPy's type has only its own two
-        return event
+        if any(self.counts):
+            self._share_later()
+        for token in done:
+            self._arrived(token)
 
 
 class Fluid:
     """All groups of one schedule: which group and bundle each route belongs to."""
 
     def __init__(
-        self, env: Environment, capacity: Sequence[float], flows: Sequence[tuple[tuple[int, ...], float | None]]
+        self,
+        env: Environment,
+        capacity: Sequence[float],
+        flows: Sequence[tuple[tuple[int, ...], float | None]],
+        arrived: Arrived,
     ) -> None:
         group_of = _connected(len(capacity), [route for route, _ in flows])
         self.place: dict[tuple[tuple[int, ...], float | None], tuple[FluidGroup, int]] = {}
@@ -143,7 +158,8 @@ class Fluid:
             local = {link: position for position, link in enumerate(links)}
             members = sorted({flow for flow in flows if group_of[flow[0][0]] == group}, key=_flow_key)
             routes = [tuple(local[link] for link in route) for route, _ in members]
-            fluid = FluidGroup(env, [capacity[link] for link in links], routes, [cap for _, cap in members])
+            caps = [cap for _, cap in members]
+            fluid = FluidGroup(env, [capacity[link] for link in links], routes, caps, arrived)
             for bundle, flow in enumerate(members):
                 self.place[flow] = (fluid, bundle)
 

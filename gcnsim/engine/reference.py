@@ -1,21 +1,24 @@
-"""The reference engine: one SimPy process per stream, one event per thing that happens. Readable first.
+"""The reference engine: SimPy keeps the calendar, and an op starts when nothing it waits for is left. Readable first.
 
-A stream process runs its ops in order, iteration after iteration: wait for the dependencies that have not ended, do the
-work (a timeout for exclusive work; latency, then a fluid flow, for bytes), note start and end, wake whoever waits. Time is
-in integer picoseconds.
+An op of iteration t waits for the previous op of its stream and for its dependencies of t - lag; each op that ends
+tells its followers, and one that has nothing left to wait for begins at that instant. Exclusive work ends after its
+seconds; bytes first spend their latency, then flow. Time is in integer picoseconds. Because streams are in order and
+rates depend only on which flows are under way, the result does not depend on the order of simultaneous events.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 from simpy.core import Environment
 from simpy.events import Event
 
+from gcnsim.engine.calls import Call
 from gcnsim.engine.fluid import Fluid, FluidGroup
-from gcnsim.ids import IntArray
+from gcnsim.ids import IntArray, Iteration
 from gcnsim.schedule import Schedule
 from gcnsim.timeline import PS_PER_S
 
@@ -48,83 +51,129 @@ class _Engine:
         self.iterations = iterations
         self.enough = enough
         self.env = Environment(initial_time=0)
-        self.starts: list[list[int]] = []
-        self.ends: list[list[int]] = []
-        self.waiting: list[dict[int, list[Event]]] = []
-        self.pending: list[int] = []
+        self.stopped = Event(self.env)
         self.work = _work(schedule)
-        fluid = Fluid(
-            self.env, schedule.capacity, [(op.route, op.cap) for op in schedule.ops if op.route is not None]
-        )
+        self.latency = [round(op.latency_s * PS_PER_S) for op in schedule.ops]
+        flows = [(op.route, op.cap) for op in schedule.ops if op.route is not None]
+        fluid = Fluid(self.env, schedule.capacity, flows, self.end)
         self.place: list[tuple[FluidGroup, int] | None] = [
             fluid.place[op.route, op.cap] if op.route is not None else None for op in schedule.ops
         ]
-        self.latency = [round(op.latency_s * PS_PER_S) for op in schedule.ops]
-        self.stopped = Event(self.env)
+        self.waits = _waits(schedule)
+        self.followers: list[list[tuple[int, int]]] = [[] for _ in schedule.ops]
+        for op, waits in enumerate(self.waits):
+            for dep, lag in waits:
+                self.followers[dep].append((op, lag))
+        self.starts: list[list[int]] = []
+        self.ends: list[list[int]] = []
+        self.missing: list[list[int]] = []
+        self.running: list[int] = []
         self.complete = 0
-
-    def open(self, iteration: int) -> None:
-        """Make room for the records of the iterations up to `iteration`."""
-        count = len(self.schedule.ops)
-        while len(self.ends) <= iteration:
-            self.starts.append([-1] * count)
-            self.ends.append([-1] * count)
-            self.waiting.append({})
-            self.pending.append(count)
+        self.ended: deque[tuple[Iteration, int]] = deque()
+        self.telling = False
 
     def run(self) -> Run:
-        for queue in self.schedule.order:
-            self.env.process(self.stream(queue))
+        for iteration in range(min(self.iterations, 1 + self.schedule.depth)):
+            self.open(iteration)
         self.env.run(until=self.stopped)
         done = slice(0, self.complete)
         return Run(self.schedule, np.array(self.starts[done]), np.array(self.ends[done]))
 
-    def stream(self, queue: tuple[int, ...]) -> Generator[Event, None, None]:
-        env, ops, place, latency = self.env, self.schedule.ops, self.place, self.latency
-        steps = [(op, ops[op].waits, place[op], latency[op]) for op in queue]
-        for iteration in range(self.iterations):
-            if len(self.ends) <= iteration:
-                self.open(iteration)
-            starts, ends = self.starts[iteration], self.ends[iteration]
-            waiting, work = self.waiting[iteration], self.work[iteration % len(self.work)]
-            for op, after, flow, delay in steps:
-                for dep, lag in after:
-                    if iteration >= lag and self.ends[iteration - lag][dep] < 0:
-                        yield self.end_of(iteration - lag, dep)
-                starts[op] = env.now
-                amount = work[op]
-                if flow is None:
-                    yield env.timeout(int(amount))
-                elif amount > 0:
-                    if delay:
-                        yield env.timeout(delay)
-                    yield flow[0].join(flow[1], amount)
-                ends[op] = env.now
-                sleepers = waiting.pop(op, None)
-                if sleepers:
-                    for sleeper in sleepers:
-                        sleeper.succeed()
-                self.finished(iteration)
+    def open(self, iteration: Iteration) -> None:
+        """Make room for an iteration and begin its ops that wait for nothing."""
+        count = len(self.schedule.ops)
+        self.starts.append([-1] * count)
+        self.ends.append([-1] * count)
+        self.running.append(count)
+        # Early iterations have no one to wait for where a dependency reaches back before the start.
+        self.missing.append([sum(lag <= iteration for _, lag in waits) for waits in self.waits])
+        for earlier in range(max(0, iteration - self.schedule.depth), iteration):
+            for dep, end in enumerate(self.ends[earlier]):
+                if end >= 0:
+                    self.tell(earlier, dep, only=iteration)
+        for op, count in enumerate(self.missing[iteration]):
+            if count == 0 and self.starts[iteration][op] < 0:
+                self.begin(iteration, op)
 
-    def end_of(self, iteration: int, op: int) -> Event:
-        event = Event(self.env)
-        self.waiting[iteration].setdefault(op, []).append(event)
-        return event
+    def begin(self, iteration: Iteration, op: int) -> None:
+        """Start an op: its work is a delay, or bytes on their way."""
+        self.starts[iteration][op] = int(self.env.now)
+        amount = self.work[iteration % len(self.work)][op]
+        if amount <= 0:
+            self.end((iteration, op))
+        elif self.place[op] is None:
+            Call(self.env, self.after_delay, int(amount), (iteration, op))
+        elif self.latency[op]:
+            Call(self.env, self.after_latency, self.latency[op], (iteration, op))
+        else:
+            self.flow(iteration, op)
 
-    def finished(self, iteration: int) -> None:
-        self.pending[iteration] -= 1
-        if self.pending[iteration] or iteration != self.complete:
+    def after_delay(self, event: Event) -> None:
+        """An op of exclusive work ends."""
+        which: tuple[Iteration, int] = event._value
+        self.end(which)
+
+    def after_latency(self, event: Event) -> None:
+        """A flow's first byte leaves."""
+        which: tuple[Iteration, int] = event._value
+        self.flow(*which)
+
+    def flow(self, iteration: Iteration, op: int) -> None:
+        place = self.place[op]
+        assert place is not None
+        place[0].join(place[1], self.work[iteration % len(self.work)][op], (iteration, op))
+
+    def end(self, which: tuple[Iteration, int]) -> None:
+        """Note that an op has ended and tell its followers; ops that end meanwhile queue up, so nothing recurses."""
+        self.ended.append(which)
+        if self.telling:
             return
-        while self.complete < len(self.pending) and self.pending[self.complete] == 0:
+        self.telling = True
+        now = int(self.env.now)
+        while self.ended:
+            iteration, op = self.ended.popleft()
+            self.ends[iteration][op] = now
+            self.tell(iteration, op)
+            self.running[iteration] -= 1
+            if self.running[iteration] == 0:
+                self.close()
+        self.telling = False
+
+    def tell(self, iteration: Iteration, op: int, only: Iteration = -1) -> None:
+        """One thing less to wait for, for every follower of an op (of iteration `only`)."""
+        missing, opened = self.missing, len(self.missing)
+        for follower, lag in self.followers[op]:
+            target = iteration + lag
+            if target >= opened or (only >= 0 and target != only):
+                continue
+            left = missing[target]
+            left[follower] -= 1
+            if left[follower] == 0 and only < 0:
+                self.begin(target, follower)
+
+    def close(self) -> None:
+        """Iterations that are complete make room for new ones, until the last or until they are enough."""
+        while self.complete < len(self.running) and self.running[self.complete] == 0:
             self.complete += 1
-            last = self.complete == self.iterations
-            if not self.stopped.triggered and (last or (self.enough is not None and self.ask())):
-                self.stopped.succeed()
+            if self.complete == self.iterations or (self.enough is not None and self.ask()):
+                if not self.stopped.triggered:
+                    self.stopped.succeed()
                 return
+            if len(self.missing) < self.iterations:
+                self.open(len(self.missing))
 
     def ask(self) -> bool:
         assert self.enough is not None
         return self.enough(np.array(self.ends[: self.complete]))
+
+
+def _waits(schedule: Schedule) -> list[list[tuple[int, int]]]:
+    """Per op, all (op, lag) pairs it waits for, its stream's previous op among them."""
+    waits = [list(op.waits) for op in schedule.ops]
+    for queue in schedule.order:
+        for earlier, later in zip((queue[-1], *queue), queue, strict=False):
+            waits[later].append((earlier, 1 if later == queue[0] else 0))
+    return waits
 
 
 def _work(schedule: Schedule) -> list[list[float]]:

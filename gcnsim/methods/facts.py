@@ -18,9 +18,9 @@ from gcnsim.workload import LayerShape
 class Facts:
     """The machine, the model and the sampled accesses of one run.
 
-    counts: of the graphs drawn (one all-ones graph for methods that do not sample). tau: staleness in iterations. sampled:
-    whether graphs are drawn every iteration (epsilon below 1). weighted: whether the sampler recomputes probabilities
-    every `refresh` iterations.
+    counts: of the graphs drawn (one all-ones graph for methods that do not sample). tau: staleness in iterations.
+    sampled: whether graphs are drawn every iteration (epsilon below 1). weighted: whether the sampler recomputes
+    probabilities every `refresh` iterations.
     """
 
     cluster: Cluster

@@ -1,8 +1,9 @@
 """Vanilla partition-parallel training (`full-graph`; "GCN" in the papers' tables).
 
-Every layer waits for this iteration's boundary rows, every backward layer for this iteration's boundary gradients; the
-time is the plain sum of compute, exchange (waiting for the slowest included) and all-reduce. Source: PipeGCN, section 2;
-BNS-GCN, section 2. Assumption: transfers do not overlap the rows that need none (the published systems do not split them).
+Every layer waits for this iteration's boundary rows, every backward layer for this iteration's boundary gradients;
+the time is the plain sum of compute, exchange (waiting for the slowest included) and all-reduce. Source: PipeGCN,
+section 2; BNS-GCN, section 2. Assumption: transfers do not overlap the rows that need none (the published systems do
+not split them).
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Partition-parallel training: the iteration that full-graph, PipeGCN and PSC-GCN share.
 
-Every worker trains its partition; before each layer it needs the rows of its boundary nodes from their owners, and after
-each layer's backward pass it returns their gradients. What differs is tau, the age of the rows that a layer reads (0 waits
-for this iteration's), and whether the graph is sampled anew each iteration.
+Every worker trains its partition; before each layer it needs the rows of its boundary nodes from their owners, and
+after each layer's backward pass it returns their gradients. What differs is tau, the age of the rows that a layer
+reads (0 waits for this iteration's), and whether the graph is sampled anew each iteration.
 
 Reading of the published algorithms (PipeGCN, Algorithm 1; PSC-GCN, Algorithm 1):
 - graph t is trained in iteration t; it is drawn, and its boundary rows start to travel, in iteration t - tau;
@@ -65,9 +65,7 @@ class _Writer:
         entries = counts.inner_edges[:, rank] + counts.boundary_edges[:, rank] + inner
         rows = counts.rows[:, rank].sum(axis=1)
         return [
-            layer_cost(
-                self.facts.device, shape, first=layer == 0, inner=inner, entries=entries, boundary_rows=rows
-            )
+            layer_cost(self.facts.device, shape, first=layer == 0, inner=inner, entries=entries, boundary_rows=rows)
             for layer, shape in enumerate(self.facts.shapes)
         ]
 
@@ -92,15 +90,13 @@ class _Writer:
         return self.builder.close(steps)
 
     def sample(self) -> list[list[int]]:
-        """Draw the graph of iteration t + tau and tell every owner which rows it will want; per worker, the ids it gets."""
+        """Draw the graph of iteration t + tau and tell owners which rows it will want; per worker, the ids it gets."""
         facts, counts = self.facts, self.facts.counts
         cluster = facts.cluster
         heard: list[list[int]] = [[] for _ in self.workers]
         for rank in self.workers:
             work = draw_core_seconds(facts.host, int(counts.entries[rank]), facts.refresh, weighted=facts.weighted)
-            drawn = self.builder.flow(
-                OpKind.SAMPLE, rank, work, cluster.cores(rank), stream="sampler", cap=ONE_THREAD
-            )
+            drawn = self.builder.flow(OpKind.SAMPLE, rank, work, cluster.cores(rank), stream="sampler", cap=ONE_THREAD)
             self.first[rank].append(drawn)
             kept = np.roll(counts.inner_edges[:, rank] + counts.boundary_edges[:, rank], -facts.tau)
             nbytes = graph_bytes(kept, int(counts.inner_nodes[rank]))
@@ -138,7 +134,9 @@ class _Writer:
             done.append(self.builder.compute(OpKind.UPDATE, rank, cost.update, layer=layer, direction=FORWARD))
         if reads:
             misses = self.ahead - np.roll(hits, -facts.tau, axis=0)
-            sources = [[op for op in (ready[rank],) if op is not None] + ids[rank] * (layer == 0) for rank in self.workers]
+            wanted = ids if layer == 0 else [[] for _ in self.workers]
+            made = [[] if op is None else [op] for op in ready]
+            sources = [made[rank] + wanted[rank] for rank in self.workers]
             self.transfer(layer, FORWARD, misses.transpose(0, 2, 1), width, sources, reads)
         return done
 
@@ -198,7 +196,12 @@ class _Writer:
         for rank in self.workers:
             out = rows[:, rank].sum(axis=1)
             pack = builder.compute(
-                OpKind.PACK, rank, rows_seconds(self.facts.device, out, width), stream=f"{tag}.pack", layer=layer, direction=direction
+                OpKind.PACK,
+                rank,
+                rows_seconds(self.facts.device, out, width),
+                stream=f"{tag}.pack",
+                layer=layer,
+                direction=direction,
             )
             for source in sources[rank]:
                 builder.wait_for(pack, source)
@@ -208,7 +211,14 @@ class _Writer:
                 self.first[rank].append(pack)
             nbytes = row_bytes(out, width)
             down = builder.flow(
-                OpKind.D2H, rank, nbytes, cluster.to_host(rank), stream=f"{tag}.d2h", after=[pack], layer=layer, direction=direction
+                OpKind.D2H,
+                rank,
+                nbytes,
+                cluster.to_host(rank),
+                stream=f"{tag}.d2h",
+                after=[pack],
+                layer=layer,
+                direction=direction,
             )
             for peer in self.workers:
                 if peer != rank:
@@ -228,6 +238,13 @@ class _Writer:
         for rank in self.workers:
             nbytes = row_bytes(rows[:, :, rank].sum(axis=1), width)
             up = builder.flow(
-                OpKind.H2D, rank, nbytes, cluster.to_device(rank), stream=f"{tag}.h2d", after=arriving[rank], layer=layer, direction=direction
+                OpKind.H2D,
+                rank,
+                nbytes,
+                cluster.to_device(rank),
+                stream=f"{tag}.h2d",
+                after=arriving[rank],
+                layer=layer,
+                direction=direction,
             )
             builder.wait_for(reads[rank], (up, tau))

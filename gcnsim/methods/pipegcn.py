@@ -1,7 +1,8 @@
 """PipeGCN (`pipegcn`): boundary features and gradients one iteration old, so transfers run under the compute.
 
-Source: PipeGCN, Algorithm 1. Weights are never stale. Assumption: a second GPU stream and one thread per direction carry
-all transfers, as its implementation section says; smoothing (-g, -f, -gf) changes accuracy, not time, to first order.
+Source: PipeGCN, Algorithm 1. Weights are never stale. Assumption: a second GPU stream and one thread per direction
+carry all transfers, as its implementation section says; smoothing (-g, -f, -gf) changes accuracy, not time, to first
+order.
 """
 
 from __future__ import annotations

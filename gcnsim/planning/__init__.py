@@ -1,8 +1,10 @@
 """Planning: many studies answer one question."""
 
+from gcnsim.planning.payload import links_of, row_of
+from gcnsim.planning.provenance import provenance
 from gcnsim.planning.recommend import recommend
 from gcnsim.planning.steps import Step, next_steps
-from gcnsim.planning.what_if import SCHEMA, Answer, Grid, scenarios, sweep_bandwidth, what_if
+from gcnsim.planning.what_if import SCHEMA, Answer, Grid, Progress, scenarios, sweep_bandwidth, what_if
 from gcnsim.planning.workshop import Estimate, Workshop
 
 __all__ = [
@@ -10,10 +12,14 @@ __all__ = [
     "Answer",
     "Estimate",
     "Grid",
+    "Progress",
     "Step",
     "Workshop",
+    "links_of",
     "next_steps",
+    "provenance",
     "recommend",
+    "row_of",
     "scenarios",
     "sweep_bandwidth",
     "what_if",

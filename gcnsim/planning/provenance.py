@@ -9,8 +9,7 @@ from gcnsim import __version__
 from gcnsim.planning.workshop import Estimate, Workshop
 from gcnsim.profile import QUANTITIES, Figure, device, figures_of, host, link
 from gcnsim.scenario import Scenario, scenario_hash
-from gcnsim.study import GraphAccesses, PublishedAccesses, resolve_model
-from gcnsim.study.accesses import DISPERSION
+from gcnsim.study import DISPERSION, VR_ROWS, GraphAccesses, PublishedAccesses, keeps_all, resolve_model
 from gcnsim.workload import boundary_at
 
 NOT_CALIBRATED = "none: device and network figures are datasheet values and assumptions, not fitted to any run"
@@ -27,7 +26,7 @@ def provenance(workshop: Workshop, scenario: Scenario, estimates: Sequence[Estim
         "model": str(resolve_model(scenario.workload, accesses.graph)),
         "device": _device(scenario),
         "interval": f"{spread}{corners}; no calibration residuals yet, so device and network figures are not covered",
-        "assumptions": [*_workload_assumptions(workshop, scenario), *_figure_assumptions(scenario)],
+        "assumptions": [*_workload_assumptions(workshop, scenario, estimates), *_figure_assumptions(scenario)],
         "calibration": NOT_CALIBRATED,
         "engine": "reference",
         "version": __version__,
@@ -49,16 +48,16 @@ def _graph(workshop: Workshop, scenario: Scenario) -> Mapping[str, Any]:
         return {
             "kind": "real",
             "text": f"{graph.name}: {graph.nodes:,} nodes, {graph.entries:,} stored entries ({graph.cleaning}); "
-            f"{cut.method} partition, seed {cut.seed}: boundary/inner {boundary / graph.nodes:.3g} at {cut.parts} parts",
+            f"{cut.method}, seed {cut.seed}: boundary/inner {boundary / graph.nodes:.3g} at {cut.parts} parts",
             "hash": cut.graph_hash,
         }
     assert isinstance(accesses, PublishedAccesses)
     facts = accesses.facts
-    inner, boundary, note = boundary_at(facts, scenario.cluster.gpus)
+    inner, outer, note = boundary_at(facts, scenario.cluster.gpus)
     return {
         "kind": "published-statistics",
         "text": f"{facts.name}: {facts.nodes:,} nodes, {facts.entries:,} stored entries; {inner:,.0f} inner and "
-        f"{boundary:,.0f} boundary nodes per worker, {note}",
+        f"{outer:,.0f} boundary nodes per worker, {note}",
         "citations": dict(facts.citations),
     }
 
@@ -70,7 +69,9 @@ def _device(scenario: Scenario) -> str:
     return f"{cluster.gpus} x {gpu.title}, {cluster.servers} server(s) of {cluster.gpus_per_server}; figures: {kinds}"
 
 
-def _workload_assumptions(workshop: Workshop, scenario: Scenario) -> Iterator[dict[str, Any]]:
+def _workload_assumptions(
+    workshop: Workshop, scenario: Scenario, estimates: Sequence[Estimate]
+) -> Iterator[dict[str, Any]]:
     accesses = workshop.accesses
     if not isinstance(accesses, PublishedAccesses):
         return
@@ -80,10 +81,14 @@ def _workload_assumptions(workshop: Workshop, scenario: Scenario) -> Iterator[di
         low, likely, high = accesses.cross_fractions(scenario)
         yield _row("cross_fraction", f"{100 * likely:.3g} %", f"{100 * low:.3g} %", f"{100 * high:.3g} %", basis, True)
         basis = "largest over mean part, four real graphs" if scenario.workload.imbalance is None else "given"
-        low, likely, high = accesses.imbalances(scenario)
-        yield _row("imbalance", f"{likely:.3g}", f"{low:.3g}", f"{high:.3g}", basis, True)
+        few, usual, many = accesses.imbalances(scenario)
+        yield _row("imbalance", f"{usual:.3g}", f"{few:.3g}", f"{many:.3g}", basis, True)
         basis = "standard deviation of log cross edges per boundary node, four real graphs"
-        yield _row("dispersion", f"{DISPERSION:g}", "0.8", "1.5", basis, False)
+        yield _row("dispersion", f"{DISPERSION:g}", "1.0", "1.5", basis, False)
+        if any(not keeps_all(each.result.scenario.method) for each in estimates):
+            low, likely, high = VR_ROWS
+            basis = "rows the vr sampler needs over the first-order rule used without a graph, four real graphs"
+            yield _row("vr_rows", f"{likely:g}", f"{low:g}", f"{high:g}", basis, True)
 
 
 def _row(name: str, value: str, low: str, high: str, basis: str, covered: bool) -> dict[str, Any]:

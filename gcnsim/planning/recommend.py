@@ -1,17 +1,19 @@
 """Which knobs to choose: the least approximate setting that is about as fast as the fastest.
 
 Staleness and sampling trade accuracy for time, so of settings within NEAR of the fastest the one with the largest
-epsilon, then the smallest tau, then the smallest cache is recommended. Candidates are ranked by their analytic estimate;
-the best three are simulated. Rates below 0.1 are not recommended unasked: PSC-GCN (Table II) reports accuracy at 0.1
-equal to or above that of full-graph training on its three datasets, and 3.2 points below it on ogbn-products at 0.01.
+epsilon, then the smallest tau, then the smallest cache is recommended. Candidates are ranked by their analytic
+estimate; the best three are simulated. Rates below 0.1 are not recommended unasked: PSC-GCN (Table II) reports
+accuracy at 0.1 equal to or above that of full-graph training on its three datasets, and 3.2 points below it on
+ogbn-products at 0.01.
 """
 
 from __future__ import annotations
 
 from itertools import product
 
-from gcnsim.planning.workshop import Estimate, Workshop, with_knobs
+from gcnsim.planning.workshop import Workshop, with_knobs
 from gcnsim.scenario import CacheSize, Scenario
+from gcnsim.study import Result
 
 NEAR = 0.03
 """Settings within 3 % of the fastest count as equally fast."""
@@ -55,20 +57,20 @@ def ranked(workshop: Workshop, scenario: Scenario) -> list[Scenario]:
     return sorted(near, key=mildness) + rest
 
 
-def recommend(workshop: Workshop, scenario: Scenario) -> tuple[Estimate, str]:
+def recommend(workshop: Workshop, scenario: Scenario) -> tuple[Result, str]:
     """The recommended setting on the scenario's machine, simulated, and why."""
-    finalists = [workshop.estimate(each) for each in ranked(workshop, scenario)[:SIMULATED]]
-    fastest = min(finalists, key=lambda each: each.iteration_s)
-    near = [each for each in finalists if each.iteration_s <= fastest.iteration_s * (1 + NEAR)]
-    chosen = min(near, key=lambda each: mildness(each.result.scenario))
+    finalists = [workshop.result(each) for each in ranked(workshop, scenario)[:SIMULATED]]
+    fastest = min(finalists, key=lambda each: each.metrics.iteration_s)
+    near = [each for each in finalists if each.metrics.iteration_s <= fastest.metrics.iteration_s * (1 + NEAR)]
+    chosen = min(near, key=lambda each: mildness(each.scenario))
     return chosen, _why(chosen, fastest)
 
 
-def _why(chosen: Estimate, fastest: Estimate) -> str:
-    limit = f"its bottleneck is {chosen.result.metrics.bottleneck}"
+def _why(chosen: Result, fastest: Result) -> str:
+    limit = f"its bottleneck is {chosen.metrics.bottleneck}"
     if chosen is fastest:
         return f"fastest of the {SIMULATED} most promising settings; {limit}"
-    lost = 100 * (chosen.iteration_s / fastest.iteration_s - 1)
-    other = fastest.result.scenario.method
+    lost = 100 * (chosen.metrics.iteration_s / fastest.metrics.iteration_s - 1)
+    other = fastest.scenario.method
     setting = f"tau {other.tau}, epsilon {other.epsilon:g}, cache {other.cache.describe()}"
     return f"within {lost:.1f} % of the fastest simulated ({setting}) with less staleness, sampling or cache; {limit}"

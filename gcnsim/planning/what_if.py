@@ -8,12 +8,13 @@ from itertools import product
 from typing import Any
 
 from gcnsim.knobs import has_knob
+from gcnsim.planning.payload import machine_of, row_of, setting_of
 from gcnsim.planning.provenance import provenance
 from gcnsim.planning.recommend import recommend
 from gcnsim.planning.steps import Step, next_steps
 from gcnsim.planning.workshop import Estimate, Workshop
 from gcnsim.scenario import CacheSize, MethodSpec, Scenario, to_mapping
-from gcnsim.units import BANDWIDTH
+from gcnsim.study import Result
 
 SCHEMA = "gcnsim.what-if/1"
 
@@ -39,7 +40,7 @@ class Answer:
 
     base: Scenario
     rows: tuple[tuple[Estimate, float], ...]
-    recommended: Estimate
+    recommended: Result
     why: str
     steps: tuple[Step, ...]
     origin: dict[str, Any]
@@ -48,12 +49,19 @@ class Answer:
         """The answer as plain data, in the shape of the shipped JSON schema `gcnsim.what-if/1`."""
         return {
             "schema": SCHEMA,
-            "scenario": to_mapping(self.base) | {"grid": [_machine(each.result.scenario) for each, _ in self.rows]},
+            "scenario": to_mapping(self.base) | {"grid": [machine_of(each.result.scenario) for each, _ in self.rows]},
             "provenance": self.origin,
-            "results": [_result(each, baseline) for each, baseline in self.rows],
-            "recommendation": _setting(self.recommended) | {"iteration_s": self.recommended.iteration_s, "why": self.why},
+            "results": [row_of(each, baseline) for each, baseline in self.rows],
+            "recommendation": setting_of(self.recommended)
+            | {"iteration_s": self.recommended.metrics.iteration_s, "why": self.why},
             "next_steps": [
-                {"knob": step.knob, "from": step.start, "to": step.end, "iteration_s": step.iteration_s, "gain": step.gain}
+                {
+                    "knob": step.knob,
+                    "from": step.start,
+                    "to": step.end,
+                    "iteration_s": step.iteration_s,
+                    "gain": step.gain,
+                }
                 for step in self.steps
             ],
         }
@@ -96,7 +104,7 @@ def what_if(base: Scenario, grid: Grid, progress: Progress = lambda _: None) -> 
     progress("ranking settings")
     chosen, why = recommend(workshop, first)
     progress("trying the next step of each knob")
-    steps = next_steps(workshop, chosen.result.scenario)
+    steps = next_steps(workshop, chosen.scenario)
     origin = provenance(workshop, first, [each for each, _ in rows])
     return Answer(first, tuple(rows), chosen, why, tuple(steps), origin), workshop
 
@@ -112,37 +120,3 @@ def sweep_bandwidth(
             [workshop.estimate(replace(each, cluster=replace(each.cluster, bandwidth=value))) for value in bandwidths]
         )
     return curves
-
-
-def _machine(scenario: Scenario) -> dict[str, Any]:
-    return {"gpus": scenario.cluster.gpus, "bandwidth": BANDWIDTH.exact(scenario.cluster.bandwidth)}
-
-
-def _setting(estimate: Estimate) -> dict[str, Any]:
-    method = estimate.result.scenario.method
-    return {
-        "method": method.name,
-        "tau": method.tau,
-        "epsilon": method.epsilon,
-        "cache_fraction": estimate.result.cache_fraction,
-    }
-
-
-def _result(estimate: Estimate, baseline_s: float) -> dict[str, Any]:
-    metrics = estimate.result.metrics
-    return _setting(estimate) | {
-        "iteration_s": metrics.iteration_s,
-        "iteration_s_low": estimate.low_s,
-        "iteration_s_high": estimate.high_s,
-        "compute_s": metrics.compute_s,
-        "exposed_comm_s": metrics.exposed_comm_s,
-        "exposed_other_s": metrics.exposed_other_s,
-        "hidden_comm_s": metrics.hidden_comm_s,
-        "sampling_s": metrics.sampling_s,
-        "gpu_utilization": metrics.gpu_utilization,
-        "nic_utilization": metrics.nic_utilization,
-        "cache_hit_rate": estimate.result.cache_hit_rate,
-        "nic_bytes": metrics.nic_bytes,
-        "speedup_vs_full_graph": baseline_s / metrics.iteration_s,
-        "bottleneck": metrics.bottleneck,
-    }

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from gcnsim.cost import Bounds, bounds
 from gcnsim.scenario import CacheSize, MethodSpec, Scenario
+from gcnsim.schedule import Bounds, bounds
 from gcnsim.study import Corner, Result, open_accesses, resolve_model, study, write_schedule
 from gcnsim.trace import AccessCounts
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from gcnsim.errors import FileError
-from gcnsim.graph.csr import Graph
+from gcnsim.graph import Graph
 from gcnsim.ids import Float32Array, frozen
 from gcnsim.sections import read_sections, write_sections
 

@@ -5,7 +5,9 @@ from gcnsim.report.csv import write_csv
 from gcnsim.report.drawing import bandwidth_figure, breakdown_figure
 from gcnsim.report.figures import BandwidthCurve, BandwidthInfo, Bar, Breakdown, Series, bandwidth_info, breakdown_info
 from gcnsim.report.html import write_html
+from gcnsim.report.result import render_result
 from gcnsim.report.rows import ROW_KEYS, Row, rows_of
+from gcnsim.report.spans import write_spans
 from gcnsim.report.table import render_table
 
 __all__ = [
@@ -20,9 +22,11 @@ __all__ = [
     "bandwidth_info",
     "breakdown_figure",
     "breakdown_info",
+    "render_result",
     "render_table",
     "rows_of",
     "write_chrome_trace",
     "write_csv",
     "write_html",
+    "write_spans",
 ]

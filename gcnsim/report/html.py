@@ -46,7 +46,8 @@ def title_of(payload: Mapping[str, Any]) -> str:
     """The page's title: what was asked, in a line."""
     scenario = payload["scenario"]
     grid = scenario["grid"]
-    what = scenario.get("graph") or scenario.get("dataset")
+    workload = scenario.get("workload", {})
+    what = workload.get("graph") or workload.get("dataset")
     gpus = sorted({place["gpus"] for place in grid})
     widths = list(dict.fromkeys(place["bandwidth"] for place in grid))
     cluster = f"{', '.join(map(str, gpus))} GPUs at {', '.join(widths)}"
@@ -159,9 +160,15 @@ def _results(columns: Sequence[Column]) -> str:
 
 def _provenance(payload: Mapping[str, Any]) -> str:
     facts = "".join(f"<dt>{escape(name)}</dt><dd>{escape(said)}</dd>" for name, said in words.provenance_of(payload))
-    assumed = [(item.name, item.value, item.range, item.basis) for item in words.assumptions_of(payload)]
-    table = _table("Numbers that were assumed", ("assumption", "value", "range", "basis"), assumed, "tttt")
-    return f"<dl>{facts}</dl>\n{table if assumed else ''}"
+    assumed = [
+        (item.name, item.value, item.range, "yes" if item.covered else "no", item.basis)
+        for item in words.assumptions_of(payload)
+    ]
+    heads = ("assumption", "value", "range", "in the interval", "basis")
+    table = _table("Numbers that were assumed", heads, assumed, "ttttt") if assumed else ""
+    limits = words.bounds_of(payload)
+    bounds = _table("Analytic bounds", ("row", "lower <= simulated <= upper"), limits, "kt") if limits else ""
+    return f"<dl>{facts}</dl>\n{bounds}{table}"
 
 
 def _reading(columns: Sequence[Column]) -> str:

@@ -127,13 +127,20 @@ def _print_answer(console: Console, payload: Mapping[str, Any]) -> None:
     steps = words.steps_of(payload)
     said = [(step.knob, f"{step.before} -> {step.after}: {step.iteration} ({step.change})") for step in steps]
     _print_pairs(console, "Next steps", said)
+    _print_pairs(console, "Analytic bounds", words.bounds_of(payload))
 
 
 def _print_provenance(console: Console, payload: Mapping[str, Any]) -> None:
     _print_pairs(console, "Provenance", words.provenance_of(payload))
     assumed = words.assumptions_of(payload)
-    said = [(item.name, f"{item.value} (range {item.range}): {item.basis}") for item in assumed]
-    _print_pairs(console, "Assumptions", said)
+    said = [(item.name, f"{item.value} ({item.range}): {item.basis}") for item in assumed if item.covered]
+    _print_pairs(console, "Assumptions in the interval", said)
+    others = [item.name for item in assumed if not item.covered]
+    _print_lines(
+        console,
+        "Assumed besides, not in the interval (--json and --html give values)",
+        [", ".join(others)] * bool(others),
+    )
     _print_lines(console, "Warnings", words.warnings_of(payload))
 
 

@@ -31,12 +31,13 @@ class Step(NamedTuple):
 
 
 class Assumption(NamedTuple):
-    """A number that was assumed: its value, its range and why it is believed."""
+    """A number that was assumed: its value, its range, why it is believed, and whether the intervals cover it."""
 
     name: str
     value: str
     range: str
     basis: str
+    covered: bool
 
 
 def plain(text: object) -> str:
@@ -87,8 +88,8 @@ def provenance_of(payload: Mapping[str, Any]) -> list[tuple[str, str]]:
     """Where the numbers come from, as (what, said) pairs; assumptions and warnings are apart."""
     told = dict(payload["provenance"])
     graph = told.pop("graph")
-    for apart in ("assumptions", "warnings"):
-        told.pop(apart)
+    for apart in ("assumptions", "bounds", "warnings"):
+        told.pop(apart, None)
     pairs = {"graph": f"{graph['text']} ({graph['kind']})"} | {name: _said(value) for name, value in told.items()}
     return [(plain(name).replace("_", " "), plain(value)) for name, value in pairs.items()]
 
@@ -101,9 +102,22 @@ def assumptions_of(payload: Mapping[str, Any]) -> list[Assumption]:
             number(item["value"]),
             f"{number(item['low'])} to {number(item['high'])}",
             plain(item["basis"]),
+            bool(item["in_interval"]),
         )
         for item in payload["provenance"]["assumptions"]
     ]
+
+
+def bounds_of(payload: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Per row, its label and how its time lies between the analytic bounds; empty when the payload has none."""
+    rows = rows_of(payload)
+    labels = [f"{method} ({setting})" if setting else method for method, setting in labels_of(rows)]
+    limits = payload["provenance"].get("bounds", [])
+    pairs = []
+    for label, row, limit in zip(labels, rows, limits, strict=False):
+        ordered = (limit["lower_s"], row.iteration_s, limit["upper_s"])
+        pairs.append((plain(label), " <= ".join(format_seconds(value) for value in ordered)))
+    return pairs
 
 
 def warnings_of(payload: Mapping[str, Any]) -> list[str]:

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from gcnsim.ids import BoolArray, Float32Array, FloatArray
-from gcnsim.partition.parts import Part
+from gcnsim.partition import Part
 
 _CHUNK = 1 << 20
 

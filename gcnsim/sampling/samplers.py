@@ -14,7 +14,7 @@ import numpy as np
 
 from gcnsim.errors import ScenarioError, nearest
 from gcnsim.ids import Float32Array, FloatArray, IntArray, frozen
-from gcnsim.partition.parts import Part
+from gcnsim.partition import Part
 from gcnsim.sampling.sorted_rows import BLOCK, sort_rows
 from gcnsim.sampling.water_filling import Filling, water_fill
 from gcnsim.sampling.weights import column_scale

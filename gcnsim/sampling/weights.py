@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from gcnsim.ids import Float32Array, FloatArray, IntArray
-from gcnsim.partition.parts import Part
+from gcnsim.partition import Part
 
 
 def edge_weights(part: Part) -> Float32Array:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gcnsim.caching.size import CacheSize
+from gcnsim.caching import CacheSize
 from gcnsim.scenario.load import (
     SCHEMA,
     describe_schema,
@@ -11,7 +11,7 @@ from gcnsim.scenario.load import (
     scenario_hash,
     to_mapping,
 )
-from gcnsim.scenario.rules import describe_cache, parse_cache
+from gcnsim.scenario.rules import parse_cache
 from gcnsim.scenario.specs import ClusterSpec, MethodSpec, PartitionSpec, RunSpec, Scenario, WorkloadSpec
 
 __all__ = [
@@ -23,7 +23,6 @@ __all__ = [
     "RunSpec",
     "Scenario",
     "WorkloadSpec",
-    "describe_cache",
     "describe_schema",
     "from_mapping",
     "load_scenario",

@@ -11,10 +11,10 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import MISSING, Field, dataclass, field, fields
 from typing import Any, Final, Protocol
 
-from gcnsim.caching.size import CacheSize
+from gcnsim.caching import CacheSize
 from gcnsim.errors import ScenarioError, UnitError, nearest
 from gcnsim.knobs import CACHE
-from gcnsim.units import FRACTION, NBYTES, Quantity, format_bytes
+from gcnsim.units import FRACTION, NBYTES, Quantity
 
 _KEY: Final = "gcnsim"
 
@@ -143,38 +143,36 @@ class Cache:
     allowed: str = CACHE.allowed
 
     def read(self, raw: object, path: str) -> CacheSize:
-        try:
-            size = parse_cache(raw)
-        except UnitError as error:
-            raise UnitError(f"{path}: {error}") from None
-        except ScenarioError as error:
-            raise ScenarioError(f"{path}: {error}") from None
-        return size
+        return parse_cache(raw, path)
 
     def check(self, value: Any, path: str) -> None:
         if not isinstance(value, CacheSize):
             raise ScenarioError(f"{path}: {shown(value)} is not a cache size; {self.allowed}")
 
     def write(self, value: Any) -> object:
-        return NBYTES.exact(value.nbytes) if value.nbytes is not None else FRACTION.exact(value.fraction or 0.0)
+        return value.describe()
 
 
-def parse_cache(raw: object) -> CacheSize:
-    """The cache size written as `30%` or `2GiB`; nothing of either is no cache. Raises UnitError, ScenarioError."""
-    if isinstance(raw, str) and raw.rstrip().endswith("%"):
-        share = FRACTION.parse(raw)
-        if share > 1:
-            raise ScenarioError(f"{shown(raw)} is not allowed; {CACHE.allowed}")
-        return CacheSize(fraction=share) if share else CacheSize.none()
-    if isinstance(raw, str) and raw.rstrip().endswith("B"):
-        size = NBYTES.parse(raw)
-        return CacheSize(nbytes=size) if size else CacheSize.none()
-    raise UnitError(f"{shown(raw)}: a cache size needs its unit; write e.g. 30% (of the boundary nodes) or 2GiB")
+def parse_cache(raw: object, path: str = "cache") -> CacheSize:
+    """The cache size written as `30%` or `2GiB`; nothing of either is no cache.
 
-
-def describe_cache(size: CacheSize) -> str:
-    """The size for people: `30%` (of the boundary nodes), `2.00 GiB`, or `0%`."""
-    return format_bytes(size.nbytes) if size.nbytes is not None else FRACTION.exact(size.fraction or 0.0)
+    Raises UnitError or ScenarioError, starting with `path`.
+    """
+    text = raw.rstrip() if isinstance(raw, str) else ""
+    quantity = FRACTION if text.endswith("%") else NBYTES if text.endswith("B") else None
+    if quantity is None:
+        raise UnitError(f"{path}: {shown(raw)}: a cache size needs its unit; write e.g. 30% (of the boundary) or 2GiB")
+    try:
+        value = quantity.parse(raw)
+    except UnitError as error:
+        raise UnitError(f"{path}: {error}") from None
+    if value == 0:
+        return CacheSize.none()
+    if quantity is NBYTES:
+        return CacheSize(nbytes=value)
+    if value > 1:
+        raise ScenarioError(f"{path}: {shown(raw)} is not allowed; {CACHE.allowed}")
+    return CacheSize(fraction=value)
 
 
 def shown(value: object) -> str:

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from gcnsim import knobs
-from gcnsim.caching.size import CacheSize
+from gcnsim.caching import CacheSize
 from gcnsim.errors import ScenarioError
 from gcnsim.profile import GENERIC_LINK, devices, hosts, links
-from gcnsim.scenario.rules import Cache, Measure, Number, Word, check_fields, describe_cache, entry
+from gcnsim.scenario.rules import Cache, Measure, Number, Word, check_fields, entry
 from gcnsim.units import BANDWIDTH, FRACTION, SECONDS
 from gcnsim.workload import MODELS, datasets
 
@@ -132,7 +132,7 @@ class MethodSpec:
     def _refuse_unless(self, knob: str, fixed: knobs.KnobValue) -> None:
         value = getattr(self, knob)
         if isinstance(value, CacheSize):
-            same, found, stands = not (value.fraction or value.nbytes), describe_cache(value), "0%"
+            same, found, stands = value.empty, value.describe(), "0%"
         else:
             same, found, stands = value == fixed, f"{value:g}", f"{fixed:g}"
         if not same:

@@ -1,8 +1,21 @@
-"""Schedules: ops, streams, dependencies and collectives."""
+"""Schedules: ops, streams, dependencies, collectives and analytic bounds."""
 
+from gcnsim.schedule.bounds import Bounds, bounds
 from gcnsim.schedule.builder import Builder, Dependency, Work
 from gcnsim.schedule.collectives import ring_allreduce
 from gcnsim.schedule.order import predecessors, topological
 from gcnsim.schedule.schedule import Op, Schedule, Stream
 
-__all__ = ["Builder", "Dependency", "Op", "Schedule", "Stream", "Work", "predecessors", "ring_allreduce", "topological"]
+__all__ = [
+    "Bounds",
+    "Builder",
+    "Dependency",
+    "Op",
+    "Schedule",
+    "Stream",
+    "Work",
+    "bounds",
+    "predecessors",
+    "ring_allreduce",
+    "topological",
+]

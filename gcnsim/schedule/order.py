@@ -1,6 +1,8 @@
-"""The order in which one iteration can run: proof that a schedule cannot deadlock, and the base of the analytic bounds."""
+"""The order in which one iteration can run: proof that a schedule cannot deadlock, and base of the analytic bounds."""
 
 from __future__ import annotations
+
+from itertools import pairwise
 
 from gcnsim.schedule.schedule import Schedule
 
@@ -8,8 +10,8 @@ from gcnsim.schedule.schedule import Schedule
 def predecessors(schedule: Schedule, *, collapse: bool) -> list[list[int]]:
     """Per op, the ops of the same iteration it must follow: its stream's previous op and its dependencies of lag 0.
 
-    With `collapse`, the synchronous reading of the same schedule: dependencies of any lag count except a worker's wait for
-    the end of its previous iteration, and no buffer is reused while it is in use.
+    With `collapse`, the synchronous reading of the same schedule: dependencies of any lag count except a worker's
+    wait for the end of its previous iteration, and no buffer is reused while it is in use.
     """
     ends = set(schedule.ends)
     if collapse:
@@ -17,7 +19,7 @@ def predecessors(schedule: Schedule, *, collapse: bool) -> list[list[int]]:
     else:
         before = [[dep for dep, lag in op.waits if lag == 0] for op in schedule.ops]
     for queue in schedule.order:
-        for earlier, later in zip(queue, queue[1:], strict=False):
+        for earlier, later in pairwise(queue):
             before[later].append(earlier)
     return before
 

@@ -1,8 +1,8 @@
 """One method's iteration as operations on streams with dependencies, some reaching back tau iterations; no clock in it.
 
 A stream runs its ops in the order given, iteration after iteration. An op starts when its stream is free and all its
-dependencies have ended. Because every stream is in order and flows share links by a rule that depends only on which flows
-are in flight, the end of every op is independent of the order in which simultaneous events are handled.
+dependencies have ended. Because every stream is in order and flows share links by a rule that depends only on which
+flows are in flight, the end of every op is independent of the order in which simultaneous events are handled.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ class Stream:
 class Op:
     """One step of the iteration.
 
-    route: ids of the links a flow occupies, None for exclusive work on its stream. cap: the most a single flow can use
-    of its links (units per second), None for no limit of its own. after: (op, lag) pairs; lag k means the op of k
-    iterations ago. reuses: ops of the same iteration that must have read the buffer this op fills again. latency_s: delay
-    before a flow moves its first byte.
+    route: ids of the links a flow occupies, None for exclusive work on its stream. cap: the most a single flow can
+    use of its links (units per second), None for no limit of its own. after: (op, lag) pairs; lag k means the op of k
+    iterations ago. reuses: ops of the same iteration that must have read the buffer this op fills again. latency_s:
+    delay before a flow moves its first byte.
     """
 
     index: int
@@ -77,8 +77,11 @@ class Schedule:
 
     @property
     def depth(self) -> int:
-        """The longest reach back, in iterations: 1 for synchronous methods (the barrier), tau or more otherwise."""
-        return max((lag for op in self.ops for _, lag in op.after), default=0)
+        """The longest reach back, in iterations: 1 for synchronous methods, tau or more otherwise.
+
+        Never 0: a stream's first op follows its last op of the iteration before.
+        """
+        return max((1, *(lag for op in self.ops for _, lag in op.after)))
 
     @cached_property
     def order(self) -> tuple[tuple[int, ...], ...]:
@@ -97,5 +100,5 @@ class Schedule:
 
     @cached_property
     def occupied(self) -> FloatArray:
-        """float64[T, ops]: what each op takes of its stream or links; an empty flow sends no message and costs nothing."""
+        """float64[T, ops]: what each op takes of its stream or links; an empty flow sends nothing and costs nothing."""
         return self.demand + self.extra * (self.demand > 0)

@@ -1,6 +1,15 @@
 """One run: scenario in, result out."""
 
-from gcnsim.study.accesses import Accesses, Corner, GraphAccesses, PublishedAccesses, keeps_all, open_accesses
+from gcnsim.study.accesses import (
+    DISPERSION,
+    VR_ROWS,
+    Accesses,
+    Corner,
+    GraphAccesses,
+    PublishedAccesses,
+    keeps_all,
+    open_accesses,
+)
 from gcnsim.study.machine import machine
 from gcnsim.study.metrics import Metrics, link_units, measure
 from gcnsim.study.model import Model, resolve_model
@@ -8,6 +17,8 @@ from gcnsim.study.steady import Steady, drift
 from gcnsim.study.study import Result, study, write_schedule
 
 __all__ = [
+    "DISPERSION",
+    "VR_ROWS",
     "Accesses",
     "Corner",
     "GraphAccesses",

@@ -1,9 +1,10 @@
-"""What a run's spans say: DESIGN's numbers, per iteration, for the slowest worker (docs/glossary.md, "What the numbers mean").
+"""What a run's spans say, per iteration, for the slowest worker (docs/glossary.md, "What the numbers mean").
 
-Every instant of a worker's iteration is exactly one of three: its GPU computes (compute); it does not, and what it waits
-for or handles is communication (exposed_comm); or it is neither (exposed_other: sampling, optimizer, and the rest). A
-gap on the compute stream belongs to the op that ended it: a transfer, a peer or the all-reduce is communication; sampling
-is other, and so is the part of a transfer's wait in which this worker's sampler ran and none of its transfers did.
+Every instant of a worker's iteration is exactly one of three: its GPU computes (compute); it does not, and what it
+waits for or handles is communication (exposed_comm); or it is neither (exposed_other: sampling, optimizer, and the
+rest). A gap on the compute stream belongs to the op that ended it: a transfer, a peer or the all-reduce is
+communication; sampling is other, and so is the part of a transfer's wait in which this worker's sampler ran and none
+of its transfers did.
 """
 
 from __future__ import annotations
@@ -12,19 +13,18 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gcnsim.cost import Bounds
 from gcnsim.engine import Run
 from gcnsim.ids import BoolArray, IntArray, Rank
-from gcnsim.schedule import Op
+from gcnsim.schedule import Bounds, Op
 from gcnsim.timeline import PHASE, PS_PER_S, Intervals, Phase
 
 
 @dataclass(frozen=True, slots=True)
 class Metrics:
-    """Means per iteration over the measured window; seconds and bytes. iteration = compute + exposed comm + exposed other.
+    """Means per iteration over the measured window: seconds, bytes, shares of one.
 
-    Communication of the worker (one of its transfers in flight, or an exposed wait) is exposed_comm + hidden_comm.
-    nic_bytes: sent by the busiest server NIC. utilizations: shares of one.
+    iteration = compute + exposed comm + exposed other. Communication of the worker (one of its transfers in flight, or
+    an exposed wait) is exposed_comm + hidden_comm. nic_bytes: sent by the busiest server NIC.
     """
 
     worker: Rank
@@ -64,7 +64,7 @@ class _Window:
         self.peer = np.array([op.peer for op in run.schedule.ops])
 
     def edges(self, rank: Rank) -> tuple[int, int]:
-        """Start and end of the window as this worker sees it: from the end of its previous iteration to its last end."""
+        """Start and end of the window as this worker sees it: its end of the iteration before, and its last end."""
         ends = self.run.ends[:, self.schedule.ends[rank]]
         return int(ends[self.first - 1]), int(ends[-1])
 
@@ -144,7 +144,8 @@ def measure(run: Run, first: int, limits: Bounds) -> Metrics:
 
 def _demand(window: _Window) -> IntArray:
     """Which rows of the demand the measured iterations used."""
-    return np.arange(window.first, window.run.iterations) % window.schedule.demand.shape[0]
+    rows: IntArray = np.arange(window.first, window.run.iterations) % window.schedule.demand.shape[0]
+    return rows
 
 
 def link_units(run: Run, first: int) -> dict[str, float]:

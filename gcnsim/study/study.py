@@ -4,19 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-
-from gcnsim.cost import Bounds, bounds
 from gcnsim.engine import Run, simulate
 from gcnsim.methods import Facts, method
-from gcnsim.schedule import Schedule
 from gcnsim.scenario import Scenario
+from gcnsim.schedule import Bounds, Schedule, bounds
 from gcnsim.study.accesses import Accesses, Corner, keeps_all, open_accesses
 from gcnsim.study.machine import machine
 from gcnsim.study.metrics import Metrics, measure
 from gcnsim.study.model import resolve_model
-from gcnsim.study.steady import NORMAL_90, TOLERANCE, Steady, drift
-from gcnsim.timeline import PS_PER_S
+from gcnsim.study.steady import TOLERANCE, Steady, drift, half_width
 from gcnsim.trace import AccessCounts
 
 
@@ -40,7 +36,6 @@ class Result:
     run: Run
 
 
-
 def write_schedule(scenario: Scenario, counts: AccessCounts, accesses: Accesses) -> Schedule:
     """The schedule of the scenario's method on its machine, for these access counts."""
     cluster, device, host = machine(scenario.cluster)
@@ -60,7 +55,7 @@ def write_schedule(scenario: Scenario, counts: AccessCounts, accesses: Accesses)
 
 
 def study(scenario: Scenario, accesses: Accesses | None = None, corner: Corner = Corner.LIKELY) -> Result:
-    """Simulate one scenario until it is steady. accesses: what `open_accesses` gave, to share slow work between studies.
+    """Simulate one scenario until it is steady; accesses: of `open_accesses`, to share slow work between studies.
 
     Raises GcnsimError for a scenario whose files or names cannot be used.
     """
@@ -73,8 +68,7 @@ def study(scenario: Scenario, accesses: Accesses | None = None, corner: Corner =
     first = judge.first_measured(run.ends)
     limits = bounds(schedule)
     metrics = measure(run, first, limits)
-    times = judge.iteration_times(run.ends)[first - 1 :] / PS_PER_S
-    spread = float(NORMAL_90 * times.std(ddof=1) / np.sqrt(times.size)) if times.size > 1 else 0.0
+    spread = metrics.iteration_s * half_width(judge.iteration_times(run.ends, first))
     falling_behind = max(0.0, drift(schedule, run.ends, first))
     settled = falling_behind <= TOLERANCE
     return Result(

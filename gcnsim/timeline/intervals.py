@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gcnsim.ids import IntArray
+from gcnsim.ids import BoolArray, IntArray
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +61,9 @@ class Intervals:
         """Instants in this and in the other."""
         return self.minus(self.minus(other))
 
-    def _covers(self, instants: IntArray) -> IntArray:
+    def _covers(self, instants: IntArray) -> BoolArray:
         if not self.starts.size:
             return np.zeros(instants.shape, dtype=np.bool_)
         at = np.searchsorted(self.starts, instants, side="right") - 1
-        return (at >= 0) & (instants < self.ends[np.maximum(at, 0)])
+        inside: BoolArray = (at >= 0) & (instants < self.ends[np.maximum(at, 0)])
+        return inside

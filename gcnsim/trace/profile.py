@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from gcnsim.ids import FloatArray, IntArray, frozen
-from gcnsim.partition.parts import Part
+from gcnsim.partition import Part
 
 
 @dataclass(frozen=True, slots=True)

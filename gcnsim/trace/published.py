@@ -51,13 +51,12 @@ def likely_cross_fraction(inner_nodes: float, boundary_nodes: float) -> tuple[fl
 def published_profile(
     inner_nodes: IntArray, boundary_nodes: IntArray, entries: IntArray, cross_fraction: float, dispersion: float
 ) -> BoundaryProfile:
-    """The profile of workers with these inner and boundary nodes, int64[P] each.
+    """The profile of workers with these inner nodes, boundary nodes and stored entries, int64[P] each.
 
-    total_entries: stored entries of the whole graph, both directions, shared out by inner nodes. cross_fraction: share
-    of every worker's entries that cross. dispersion: standard deviation of the log of the cross edges per boundary
-    node, before they are rounded to classes. The mean is kept up to the rounding to whole nodes; boundary nodes are
-    owned in equal parts by the other workers. Raises ScenarioError when a boundary node would have fewer than one cross
-    edge in the mean, or more than there are inner nodes.
+    cross_fraction: share of every worker's entries that cross. dispersion: standard deviation of the log of the cross
+    edges per boundary node, before they are rounded to classes. The mean is kept up to the rounding to whole nodes;
+    boundary nodes are owned in equal parts by the other workers. Raises ScenarioError when a boundary node would have
+    fewer than one cross edge in the mean, or more than there are inner nodes.
     """
     mean = cross_fraction * entries / np.maximum(boundary_nodes, 1)
     _check(mean, inner_nodes, boundary_nodes, cross_fraction)

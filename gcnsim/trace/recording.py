@@ -10,7 +10,7 @@ import numpy as np
 
 from gcnsim.errors import ScenarioError
 from gcnsim.ids import BoolArray, ByteArray, Float32Array, IntArray, frozen
-from gcnsim.partition.parts import Part, Partitioning
+from gcnsim.partition import Part, Partitioning
 from gcnsim.sampling import Full, Probabilities, Sampler, draw, inclusion
 from gcnsim.sampling import sampler as sampling_rule
 from gcnsim.streams import stream

@@ -17,7 +17,8 @@ from gcnsim.workload.datasets import BoundaryRow, DatasetFacts
 def boundary_at(facts: DatasetFacts, gpus: int) -> tuple[float, float, str]:
     """Mean inner nodes, mean boundary nodes per partition at `gpus` partitions, and a note on where they come from.
 
-    One partition has no boundary. A partition's boundary never exceeds the nodes it does not own.
+    One partition has no boundary. A partition's boundary never exceeds the nodes it does not own,
+    nor its adjacency entries (one more boundary node needs one more cross edge).
 
     Raises ScenarioError when gpus is below 1 or above the number of nodes.
     """
@@ -31,7 +32,7 @@ def boundary_at(facts: DatasetFacts, gpus: int) -> tuple[float, float, str]:
         if row.partitions == gpus:
             return row.inner, row.boundary, f"published for {gpus} METIS partitions"
     inner = facts.nodes / gpus
-    boundary = min(inner * _ratio(facts.boundary, gpus), facts.nodes - inner)
+    boundary = min(inner * _ratio(facts.boundary, gpus), facts.nodes - inner, facts.entries / gpus)
     counts = [row.partitions for row in facts.boundary]
     how = "interpolated between" if counts[0] < gpus < counts[-1] else "extrapolated from"
     error = leave_one_out(facts.boundary)

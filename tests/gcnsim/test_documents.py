@@ -39,8 +39,8 @@ def test_nested_mappings_and_lists() -> None:
         ("? [1]\n: 2", "a key must be a plain word"),
         ("a: &x [*x]", "recursive"),
         ("!!python/object/apply:os.system [ls]", "tag"),
-        ("[" * 50_000, "nested too deeply"),
-        ("- " * 50_000, "nested too deeply"),
+        ("[" * 50_000, "nested more than 16 levels deep"),
+        ("- " * 50_000, "nested more than 16 levels deep"),
         ("a: \x00", "not a valid YAML document"),
     ],
 )

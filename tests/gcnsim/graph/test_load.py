@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import pytest
@@ -19,12 +18,9 @@ _FACTS = [
 
 @pytest.mark.parametrize(("name", "nodes", "edges", "features", "classes"), _FACTS)
 def test_the_real_graphs_have_their_published_counts(
-    name: str, nodes: int, edges: int, features: int | None, classes: int | None
+    data_dir: Path, name: str, nodes: int, edges: int, features: int | None, classes: int | None
 ) -> None:
-    folder = os.environ.get("GCNSIM_DATA")
-    if folder is None:
-        pytest.skip("GCNSIM_DATA is not set: no real graphs here")
-    graph = load_graph(Path(folder, f"{name}.npz"))
+    graph = load_graph(data_dir / f"{name}.npz")
     assert (graph.name, graph.nodes, graph.entries) == (name, nodes, 2 * edges)
     assert (graph.features, graph.classes, graph.cleaning) == (features, classes, Cleaning())
 

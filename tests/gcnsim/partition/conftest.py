@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -14,14 +13,11 @@ from gcnsim.streams import stream
 
 
 @pytest.fixture(scope="session")
-def real_graph() -> Callable[[str], Graph]:
+def real_graph(data_dir: Path) -> Callable[[str], Graph]:
     """Loads a real graph by name; skips where the data folder is absent."""
 
     def load(name: str) -> Graph:
-        folder = os.environ.get("GCNSIM_DATA")
-        if folder is None:
-            pytest.skip("GCNSIM_DATA is not set: no real graphs here")
-        return load_graph(Path(folder, f"{name}.npz"))
+        return load_graph(data_dir / f"{name}.npz")
 
     return load
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -42,14 +41,11 @@ def line() -> Case:
 
 
 @pytest.fixture(scope="session")
-def real() -> Callable[[str], Case]:
+def real(data_dir: Path) -> Callable[[str], Case]:
     """A real graph in four METIS parts, by name."""
 
     def load(name: str) -> Case:
-        folder = os.environ.get("GCNSIM_DATA")
-        if folder is None or not (Path(folder) / f"{name}.npz").exists():
-            pytest.skip(f"GCNSIM_DATA does not point to a folder with {name}.npz")
-        graph = load_graph(Path(folder) / f"{name}.npz")
+        graph = load_graph(data_dir / f"{name}.npz")
         owners = partition_graph(graph, 4)
         return Case(graph, owners, split(graph, owners))
 

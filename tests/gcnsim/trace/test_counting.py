@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import numpy as np
@@ -60,7 +61,7 @@ def test_no_cache_no_hits_and_the_same_rows(trace: AccessTrace) -> None:
 
 def test_a_bigger_cache_never_hits_less(trace: AccessTrace) -> None:
     hits = [counts(trace, CacheSize(fraction=f), "inclusion", 16, seed=0).hits for f in (0.0, 0.2, 0.5, 1.0)]
-    for less, more in zip(hits[:-1], hits[1:], strict=True):
+    for less, more in itertools.pairwise(hits):
         assert (less <= more).all()
 
 

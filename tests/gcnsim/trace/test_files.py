@@ -55,7 +55,7 @@ def test_truncated_and_altered_files_are_refused_wherever_it_is(trace: AccessTra
     stored = read_sections_bytes(whole)
     for position in stored:
         path.write_bytes(whole[:position] + bytes([whole[position] ^ 1]) + whole[position + 1 :])
-        with pytest.raises(FileError, match="altered|not a gcnsim file|truncated"):
+        with pytest.raises(FileError, match=r"altered|not a gcnsim file|truncated"):
             read_trace(path)
 
 
@@ -120,9 +120,9 @@ def test_wrong_types_and_missing_sections_are_refused(trace: AccessTrace, tmp_pa
     origin = dict(stored.meta["origin"]) | {"epsilon": "much"}
     meta = dict(stored.meta) | {"origin": origin}
     write_sections(path, kind="trace", version=1, meta=meta, arrays=stored.arrays)
-    with pytest.raises(FileError, match="origin.epsilon is 'much', wanted float"):
+    with pytest.raises(FileError, match=r"origin\.epsilon is 'much', wanted float"):
         read_trace(path)
     arrays = {name: array for name, array in stored.arrays.items() if name != "worker0.bits"}
     write_sections(path, kind="trace", version=1, meta=stored.meta, arrays=arrays)
-    with pytest.raises(FileError, match="'worker0.bits' is missing"):
+    with pytest.raises(FileError, match=r"'worker0\.bits' is missing"):
         read_trace(path)

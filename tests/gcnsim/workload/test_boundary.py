@@ -33,7 +33,8 @@ def test_one_partition_has_no_boundary() -> None:
 def test_the_cap_holds_where_the_law_would_exceed_it() -> None:
     facts = dataset("reddit")
     inner, boundary, _ = boundary_at(facts, facts.nodes)
-    assert boundary == facts.nodes - inner
+    assert inner == 1.0
+    assert boundary == facts.entries / facts.nodes
 
 
 def test_an_exact_power_law_is_recovered() -> None:

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import itertools
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -24,7 +26,7 @@ def test_layers_chain(layers: int, features: int, hidden: int, classes: int) -> 
     shapes = layer_shapes("gcn", features, hidden, layers, classes)
     assert len(shapes) == layers
     assert (shapes[0].d_in, shapes[-1].d_out) == (features, classes)
-    assert all(a.d_out == b.d_in for a, b in zip(shapes[:-1], shapes[1:], strict=True))
+    assert all(a.d_out == b.d_in for a, b in itertools.pairwise(shapes))
 
 
 def test_bad_models_are_refused() -> None:

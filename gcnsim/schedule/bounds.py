@@ -1,9 +1,9 @@
 """Analytic bounds of a schedule's iteration time, without simulating it: max(resources, critical path) <= T <= sum.
 
-A schedule is a max-plus system once the durations of its flows are fixed: its period is the largest mean over cycles of
-(work / iterations reached back). Hence, with durations that no run can undercut, the period is at least the longest chain
-within one iteration and at least what each stream and link must do; with durations that no run can exceed, it is at most
-the longest chain of the synchronous reading (every dependency of lag >= 1 taken as lag 0).
+A schedule is a max-plus system once the durations of its flows are fixed: its period is the largest mean over cycles
+of (work / iterations reached back). Hence, with durations that no run can undercut, the period is at least the
+longest chain within one iteration and at least what each stream and link must do; with durations that no run can
+exceed, it is at most the longest chain of the synchronous reading (every dependency of lag >= 1 taken as lag 0).
 """
 
 from __future__ import annotations
@@ -12,14 +12,16 @@ from collections import Counter
 from dataclasses import dataclass
 
 from gcnsim.ids import FloatArray, Seconds
-from gcnsim.schedule import Op, Schedule, topological
+from gcnsim.schedule.order import topological
+from gcnsim.schedule.schedule import Op, Schedule
 
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
     """Seconds per iteration: lower <= estimate <= upper (the estimate is no bound, it ranks candidates).
 
-    busiest: the stream or link whose load is largest; busiest_kind: `compute` or the kind of link; busiest_s: that load.
+    busiest: the stream or link whose load is largest; busiest_kind: `compute` or the kind of link; busiest_s: that
+    load.
     """
 
     lower_s: Seconds

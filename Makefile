@@ -1,0 +1,69 @@
+# Everything a checkout needs. Bare `make` lists the targets.
+
+VENV := .venv
+BIN := $(VENV)/bin
+PYTHON ?= $(shell command -v python3.11 || command -v python3 || echo python3)
+INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
+WHAT_IF ?= --bandwidth 15Gbps --gpus 6
+
+# What was installed, for which dependencies; make compares their dates.
+CORE := $(VENV)/.core-installed
+DEV := $(VENV)/.dev-installed
+RESOLVE := build/resolve
+
+.PHONY: help what-if test check slow bench constraints clean
+
+help: ## List the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+what-if: $(CORE) ## Install into .venv and answer the example question (WHAT_IF="..." for other options)
+	@$(BIN)/gcnsim what-if $(WHAT_IF)
+
+test: check ## Run the checks, then all tests but the slow ones (GCNSIM_DATA=folder adds those on real graphs)
+	$(BIN)/python -m pytest
+
+check: $(DEV) ## Lint, format, types, and which floor imports which
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check --quiet .
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-logo
+
+slow: $(DEV) ## Run the slow tests
+	$(BIN)/python -m pytest -m slow
+
+bench: $(DEV) ## Measure speed and memory; tables here, JSON in out/
+	$(BIN)/python benchmarks/bench_engine.py
+	$(BIN)/python benchmarks/bench_what_if.py
+	$(BIN)/python benchmarks/bench_graph.py
+
+constraints: ## Resolve the newest versions of all core and dev dependencies into constraints.txt
+	rm -rf $(RESOLVE)
+	$(PYTHON) -m venv $(RESOLVE)
+	$(RESOLVE)/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	echo '# Versions that the tests pass with, of core and dev dependencies; written by `make constraints`.' > $(RESOLVE)/found
+	$(RESOLVE)/bin/python -m pip freeze --exclude-editable --exclude pip --exclude setuptools >> $(RESOLVE)/found
+	mv $(RESOLVE)/found constraints.txt
+	rm -rf $(RESOLVE)
+
+clean: ## Remove caches, build files and benchmark output (.venv stays)
+	rm -rf build dist out *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	find gcnsim runtime tests benchmarks -type d -name __pycache__ -prune -exec rm -rf {} +
+
+$(CORE): pyproject.toml constraints.txt
+	@$(venv)
+	$(INSTALL) --editable .
+	@touch $@
+
+$(DEV): pyproject.toml constraints.txt
+	@$(venv)
+	$(INSTALL) --editable '.[dev]'
+	@touch $(CORE) $@
+
+# Debian splits venv from Python; without this its message drowns in the traceback of ensurepip.
+define venv
+if ! $(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then \
+    echo "gcnsim needs Python 3.11 or later; $(PYTHON) is not. Try: make PYTHON=/path/to/python3.11" >&2; exit 1; fi; \
+if ! $(PYTHON) -c 'import ensurepip, venv' 2>/dev/null; then \
+    echo "$(PYTHON) cannot create virtual environments. On Debian: apt install python3-venv" >&2; exit 1; fi; \
+test -x $(BIN)/pip || { echo "creating $(VENV) with $(PYTHON)"; $(PYTHON) -m venv $(VENV); }
+endef

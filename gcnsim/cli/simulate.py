@@ -1,0 +1,35 @@
+"""`gcnsim simulate`: one scenario file, one result."""
+
+from __future__ import annotations
+
+import json
+
+import click
+
+from gcnsim import api
+from gcnsim.cli.progress import progress
+
+
+@click.command("simulate")
+@click.argument("scenario", type=click.Path())
+@click.option("--set", "overrides", multiple=True, metavar="PATH=VALUE", help="Override a scenario field (repeatable).")
+@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON (schema gcnsim.result/1).")
+@click.option("--out", type=click.Path(), help="Write result.json and spans.parquet into this folder.")
+@click.option("--timeline", type=click.Path(), help="Write the run for chrome://tracing or Perfetto.")
+def command(scenario: str, overrides: tuple[str, ...], as_json: bool, out: str | None, timeline: str | None) -> None:
+    """Simulate one scenario file (YAML, schema gcnsim.scenario/1).
+
+    \b
+    Example:
+      gcnsim simulate scenarios/reddit-6xt4.yaml --set cluster.bandwidth=25Gbps
+    """
+    with progress() as say:
+        say(f"simulating {scenario}")
+        simulation = api.simulate(scenario, overrides)
+        if out:
+            api.write_result(simulation, out)
+        if timeline:
+            api.write_timeline(simulation.result, timeline)
+    click.echo(
+        json.dumps(dict(simulation.payload), indent=2, allow_nan=False) if as_json else str(simulation), nl=as_json
+    )

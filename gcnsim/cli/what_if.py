@@ -1,0 +1,102 @@
+"""`gcnsim what-if`: the main job. Parse, call, print."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import click
+
+from gcnsim import api
+from gcnsim.cli.progress import progress
+from gcnsim.errors import ScenarioError
+
+
+class Values(click.ParamType[list[Any]]):
+    """One value or several, separated by commas, each read by `kind`."""
+
+    def __init__(self, name: str, kind: Callable[[str], Any], allowed: str) -> None:
+        self.name = name
+        self.kind = kind
+        self.allowed = allowed
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The values as a list. Raises ScenarioError naming the option and the value."""
+        option = f"--{self.name}"
+        values = []
+        for text in str(value).split(","):
+            try:
+                values.append(self.kind(text.strip()))
+            except ValueError:
+                raise ScenarioError(f"{option}: {text.strip()!r} is not {self.allowed}") from None
+        return values
+
+
+def _text(text: str) -> str:
+    if not text:
+        raise ValueError
+    return text
+
+
+Decorator = Callable[[Callable[..., None]], Callable[..., None]]
+
+
+def option(name: str, kind: Callable[[str], Any], allowed: str, text: str, default: str | None = None) -> Decorator:
+    """An option that takes a list: a row each."""
+    values = Values(name, kind, allowed)
+    return click.option(f"--{name}", type=values, default=default, show_default=default is not None, help=text)
+
+
+@click.command("what-if")
+@click.option("--dataset", help="Published dataset, by its partition statistics.  [default: reddit]")
+@click.option("--graph", type=click.Path(), help="Real graph file instead: partitioned, sampled and replayed.")
+@option("gpus", int, "a whole number", "GPUs, one worker each (list).", "6")
+@click.option(
+    "--gpus-per-server",
+    type=int,
+    help="GPUs in a server; must divide --gpus.  [default: 2, last server holds the rest]",
+)
+@click.option("--device", default="t4", show_default=True, help="GPU of the catalogue (gcnsim catalog list devices).")
+@option("bandwidth", _text, "a bandwidth", "NIC bandwidth of a server, per direction (list).", "15Gbps")
+@option("method", _text, "a method", "all, or methods of the catalogue (list).", "all")
+@option("tau", int, "a whole number of iterations", "Staleness in iterations (list).  [default: 2]")
+@option("epsilon", float, "a number in (0, 1]", "Sampling rate (list).  [default: 0.1]")
+@option("cache", _text, "a share (30%) or bytes (2GiB)", "Layer-0 feature cache per GPU (list).  [default: 0%]")
+@click.option("--cache-policy", help="inclusion, degree or random.  [default: inclusion]")
+@click.option("--norms", type=click.Path(), help="Node norms of a training run, for the vr sampler.")
+@click.option("--model", help="gcn or graphsage.  [default: the dataset's, else gcn]")
+@click.option("--layers", type=int, help="Graph convolutions.  [default: the dataset's, else 4]")
+@click.option("--hidden", type=int, help="Hidden width.  [default: the dataset's, else 256]")
+@click.option(
+    "--iterations", type=int, default=30, show_default=True, help="Sampled graphs recorded, iterations measured."
+)
+@click.option("--seed", type=int, default=0, show_default=True, help="Seed of every random draw.")
+@click.option("--set", "overrides", multiple=True, metavar="PATH=VALUE", help="Override a scenario field (repeatable).")
+@click.option("--json", "as_json", is_flag=True, help="Print the answer as JSON (schema gcnsim.what-if/1).")
+@click.option("--csv", type=click.Path(), help="Write the rows to a CSV file.")
+@click.option("--html", type=click.Path(), help="Write one offline page with table and figures.")
+@click.option("--timeline", type=click.Path(), help="Write the last row's run for chrome://tracing or Perfetto.")
+def command(as_json: bool, csv: str | None, html: str | None, timeline: str | None, **question: Any) -> None:
+    """Predict an iteration, its bottleneck, and what each knob would bring.
+
+    Options marked (list) take values separated by commas: a row for every combination.
+
+    \b
+    Examples:
+      gcnsim what-if --bandwidth 15Gbps --gpus 6
+      gcnsim what-if --graph amazon_cs.npz --gpus 4 --bandwidth 1Gbps --tau 0,1,2 --epsilon 0.1,1
+    """
+    with progress() as say:
+        answer = api.what_if(**question, progress=say)
+        payload = dict(answer.payload)
+        if csv or html:
+            from gcnsim import report
+
+            if csv:
+                report.write_csv(csv, payload)
+            if html:
+                report.write_html(html, payload, api.bandwidth_curve(answer, say))
+        if timeline:
+            api.write_timeline(answer.last, timeline)
+    click.echo(json.dumps(payload, indent=2, allow_nan=False) if as_json else str(answer), nl=as_json)

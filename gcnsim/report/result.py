@@ -1,0 +1,49 @@
+"""One simulated scenario for people: where an iteration's time goes, and what each link carries."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from gcnsim.report import words
+from gcnsim.units import format_bytes, format_fraction, format_seconds
+
+_TIMES = {
+    "compute_s": "compute",
+    "exposed_comm_s": "exposed communication",
+    "exposed_other_s": "exposed other",
+    "hidden_comm_s": "hidden communication (overlaps the above)",
+    "sampling_s": "sampling (may overlap)",
+}
+
+
+def render_result(payload: Mapping[str, Any]) -> str:
+    """The payload of `gcnsim.result/1` as text."""
+    row, run = payload["result"], payload["run"]
+    knobs = f"tau {row['tau']}, epsilon {row['epsilon']:g}, cache {100 * row['cache_fraction']:.4g}%"
+    interval = [format_seconds(row[key]) for key in ("iteration_s_low", "iteration_s_high")]
+    lines = [
+        words.plain(f"{payload['scenario']['name']}: {row['method']}, {knobs}"),
+        f"  iteration  {format_seconds(row['iteration_s'])}  (90 % interval {' to '.join(interval)})",
+    ]
+    lines += [
+        f"  {format_seconds(row[key]):>10}  {format_fraction(row[key] / row['iteration_s']):>7}  {name}"
+        for key, name in _TIMES.items()
+    ]
+    lines += [
+        f"  speed-up over full-graph {row['speedup_vs_full_graph']:.2f}x, bottleneck: {row['bottleneck']}",
+        f"  GPU busy {format_fraction(row['gpu_utilization'])}, busiest NIC {format_fraction(row['nic_utilization'])}, "
+        f"{format_bytes(row['nic_bytes'])} sent per iteration, cache hits {format_fraction(row['cache_hit_rate'])}",
+        f"  {run['iterations']} iterations simulated, the last {run['measured']} measured"
+        + ("" if run["settled"] else "; NOT steady: see warnings"),
+        "",
+        "Links per iteration",
+    ]
+    width = max((len(name) for name in payload["links"]), default=0)
+    lines += [
+        f"  {name:<{width}}  {format_bytes(link['bytes']):>10}  busy {format_fraction(link['utilization']):>7}"
+        for name, link in payload["links"].items()
+    ]
+    lines += ["", "Provenance"] + [f"  {name}: {said}" for name, said in words.provenance_of(payload)]
+    lines += [f"  warning: {text}" for text in words.warnings_of(payload)]
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,166 @@
+"""What several rooms' tests build from: links by hand, and the facts of small runs whose every number is written here.
+
+Nothing comes from the catalogue, so a corrected datasheet changes no test.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from gcnsim.cluster import Cluster, Link, LinkSpec, build_cluster
+from gcnsim.ids import IntArray
+from gcnsim.methods import Facts
+from gcnsim.profile import DeviceProfile, Figure, HostProfile
+from gcnsim.schedule import Builder, Op, Schedule
+from gcnsim.trace import AccessCounts
+from gcnsim.workload import layer_shapes
+
+
+def _figure(value: float) -> Figure:
+    return Figure(value, "assumed", "chosen for a test", "2026", value, value)
+
+
+@pytest.fixture(scope="session")
+def gpu() -> DeviceProfile:
+    """A GPU with round figures: 100 GB/s, 1 Tflop/s, half of it in SpMM, 10 us a launch."""
+    return DeviceProfile(
+        name="test-gpu",
+        title="GPU of the tests",
+        kind="gpu",
+        memory=_figure(16e9),
+        memory_bandwidth=_figure(100e9),
+        flops_fp32=_figure(1e12),
+        flops_fp16=None,
+        spmm_efficiency=_figure(0.5),
+        gemm_efficiency=_figure(0.8),
+        gather_efficiency=_figure(0.25),
+        elementwise_efficiency=_figure(1.0),
+        launch_s=_figure(1e-5),
+        link="test-link",
+    )
+
+
+@pytest.fixture(scope="session")
+def server() -> HostProfile:
+    """A host with four cores that draw 100 M edges and sort 10 M edges a second each."""
+    return HostProfile(
+        name="test-host",
+        title="Host of the tests",
+        cores=_figure(4),
+        memory_bandwidth=_figure(50e9),
+        sample_edges_per_s=_figure(1e8),
+        sort_edges_per_s=_figure(1e7),
+        message_s=_figure(0.0),
+    )
+
+
+@pytest.fixture(scope="session")
+def wires() -> Callable[..., Cluster]:
+    """A cluster of one worker whose links are just wires: `wires(cap, cap, ...)`, link i is route (i,)."""
+
+    def make(*capacity: float, latency: float = 0.0, half_size: float = 0.0, workers: int = 1) -> Cluster:
+        links = tuple(
+            Link(f"wire{i}", "nic", f"a{i}", f"b{i}", LinkSpec(value, latency, half_size))
+            for i, value in enumerate(capacity)
+        )
+        return Cluster((0,) * workers, links)
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def builder(wires: Callable[..., Cluster]) -> Callable[..., Builder]:
+    """A builder of one iteration on wires."""
+
+    def make(*capacity: float, iterations: int = 1, **more: float) -> Builder:
+        return Builder("test", wires(*capacity, **more), iterations)
+
+    return make
+
+
+def _rows(workers: int, iterations: int, mean: float, spread: float, slope: float) -> IntArray:
+    """rows[t, n, m] around `mean`: `spread` around it by an arithmetic pattern, worker n more by `slope` * n."""
+    t, n, m = np.ogrid[:iterations, :workers, :workers]
+    pattern = ((37 * t + 11 * n + 5 * m) % 101 - 50) / 50.0
+    rows = np.rint(mean * (1.0 + spread * pattern) * (1.0 + slope * n)).astype(np.int64)
+    rows[:, range(workers), range(workers)] = 0
+    return rows
+
+
+@pytest.fixture(scope="session")
+def facts(gpu: DeviceProfile, server: HostProfile) -> Callable[..., Facts]:
+    """Facts of a small run: 2,000 rows per pair of workers, 1 M entries a worker, 3 layers of 64 values."""
+
+    def make(
+        *,
+        workers: int = 4,
+        per_server: int = 2,
+        nic: float = 1e9,
+        nic_latency: float = 5e-5,
+        half_size: float = 0.0,
+        pcie: float = 10e9,
+        cores: float = 4.0,
+        tau: int = 0,
+        sampled: bool = False,
+        weighted: bool = False,
+        iterations: int = 1,
+        rows: float = 2000.0,
+        spread: float = 0.0,
+        slope: float = 0.0,
+        hits: float = 0.0,
+        entries: int = 1_000_000,
+        inner: int = 20_000,
+        widths: tuple[int, int, int] = (64, 64, 16),
+        layers: int = 3,
+        model: str = "gcn",
+    ) -> Facts:
+        cluster = build_cluster(
+            gpus=workers,
+            gpus_per_server=per_server,
+            pcie=LinkSpec(pcie, 1e-5, half_size),
+            nic=LinkSpec(nic, nic_latency, half_size),
+            memory=LinkSpec(10e9, 1e-6, half_size / 8),
+            cores=LinkSpec(cores),
+        )
+        needed = _rows(workers, iterations, rows, spread, slope)
+        load = 1.0 + slope * np.arange(workers)
+        kept = np.rint(entries * load).astype(np.int64)
+        counts = AccessCounts(
+            rows=needed,
+            hits=np.rint(hits * needed).astype(np.int64),
+            inner_edges=np.tile(kept * 3 // 4, (iterations, 1)),
+            boundary_edges=np.tile(kept // 4, (iterations, 1)),
+            inner_nodes=np.full(workers, inner),
+            boundary_nodes=needed.sum(axis=2).max(axis=0),
+            entries=kept,
+            cached_rows=np.rint(hits * needed.sum(axis=2).max(axis=0)).astype(np.int64),
+        )
+        features, hidden, classes = widths
+        return Facts(
+            cluster=cluster,
+            device=gpu,
+            host=server,
+            shapes=layer_shapes(model, features, hidden, layers, classes),
+            counts=counts,
+            tau=tau,
+            sampled=sampled,
+            weighted=weighted,
+            refresh=20,
+        )
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def label() -> Callable[[Schedule, Op], tuple[object, ...]]:
+    """What an op is, whatever its number: kind, worker, stream, layer, direction, peer, place in its stream."""
+
+    def make(schedule: Schedule, op: Op) -> tuple[object, ...]:
+        stream = schedule.streams[op.stream]
+        place = schedule.order[op.stream].index(op.index)
+        return op.kind, op.worker, stream.name, op.layer, op.direction, op.peer, place
+
+    return make

@@ -1,0 +1,105 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from gcnsim.cli import main
+from gcnsim.graph import Graph, load_graph
+from gcnsim.partition import partition_graph, write_partition
+from gcnsim.record import write_norms
+from gcnsim.trace import read_trace
+
+
+@pytest.fixture
+def graph_file(tmp_path: Path) -> Path:
+    """A ring of 60 nodes with chords, as an edge list."""
+    path = tmp_path / "ring.txt"
+    path.write_text("".join(f"{v} {(v + step) % 60}\n" for v in range(60) for step in (1, 2, 7)))
+    return path
+
+
+@pytest.fixture
+def graph(graph_file: Path) -> Graph:
+    return load_graph(graph_file)
+
+
+def call(*words: str | Path) -> int:
+    return main(["trace", *(str(word) for word in words)])
+
+
+def refused(capsys: pytest.CaptureFixture[str], *words: str | Path) -> str:
+    assert call(*words) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.count("\n") == 1
+    return captured.err
+
+
+def test_record_then_info(graph_file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / "a.trace"
+    assert call("record", graph_file, "--parts", "3", "--epsilon", "0.2", "--iterations", "4", "--out", out) == 0
+    made = capsys.readouterr()
+    assert made.err == ""
+    assert made.out.endswith(f"written        {out}\n")
+    assert call("info", out) == 0
+    shown = capsys.readouterr().out
+    assert shown == made.out.rsplit("written", 1)[0]
+    assert "vr, epsilon 0.2, seed 0" in shown
+    assert "4 on 3 workers" in shown
+
+
+def test_info_json_holds_the_same_facts(graph_file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / "a.trace"
+    call("record", graph_file, "--parts", "2", "--sampler", "uniform", "--iterations", "3", "--out", out)
+    capsys.readouterr()
+    assert call("info", out, "--json") == 0
+    facts, stored = json.loads(capsys.readouterr().out), read_trace(out)
+    assert facts["schema"] == "gcnsim.trace-info/1"
+    assert (facts["iterations"], facts["parts"]) == (3, 2)
+    assert facts["origin"]["sampler"] == "uniform"
+    assert facts["origin"]["graph_hash"] == stored.origin.graph_hash
+    assert facts["expected_rows"] == pytest.approx(stored.expected_rows)
+    assert [worker["boundary_nodes"] for worker in facts["workers"]] == stored.boundary_nodes.tolist()
+
+
+def test_a_partition_file_and_norms_are_used(
+    graph: Graph, graph_file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    owners, norms, out = tmp_path / "p", tmp_path / "n", tmp_path / "t"
+    write_partition(owners, partition_graph(graph, 3, "block"))
+    write_norms(norms, np.linspace(0, 1, 60, dtype=np.float32), graph.content_hash())
+    words = ("--partition", owners, "--norms", norms, "--iterations", "2", "--out", out)
+    assert call("record", graph_file, *words) == 0
+    origin = read_trace(out).origin
+    assert origin.partition_method == "block"
+    assert origin.norms_hash is not None
+    assert f"SHA-256 {origin.norms_hash[:12]}" in capsys.readouterr().out
+
+
+def test_the_same_call_writes_the_same_bytes(graph_file: Path, tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        assert call("record", graph_file, "--parts", "2", "--iterations", "2", "--out", tmp_path / name) == 0
+    assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
+
+
+def test_users_errors_are_one_line(graph_file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out, ring = ("--out", tmp_path / "t"), ("record", graph_file)
+    neither_nor_both = [refused(capsys, *ring, *out), refused(capsys, *ring, "--parts", "2", "--partition", "p", *out)]
+    assert all("give one of --parts and --partition" in line for line in neither_nor_both)
+    assert "sampler: unknown 'unifrm'; did you mean 'uniform'?" in refused(
+        capsys, *ring, "--parts", "2", "--sampler", "unifrm", *out
+    )
+    assert "epsilon: 0 is outside (0, 1]" in refused(capsys, *ring, "--parts", "2", "--epsilon", "0", *out)
+    assert "60 nodes" in refused(capsys, *ring, "--parts", "61", *out)
+    assert "none.npz" in refused(capsys, "record", "none.npz", "--parts", "2", *out)
+    assert "is not a gcnsim file" in refused(capsys, "info", graph_file)
+    assert not (tmp_path / "t").exists()
+
+
+@pytest.mark.parametrize("command", ["record", "info"])
+def test_help_shows_an_example(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert call(command, "--help") == 0
+    assert f"gcnsim trace {command} amazon_cs" in capsys.readouterr().out

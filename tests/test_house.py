@@ -1,0 +1,158 @@
+"""The house rules that no linter knows: what an import costs, how long things are, what must never be in the code."""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+import shutil
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+SOURCES = sorted(path for room in ("gcnsim", "runtime") for path in (ROOT / room).rglob("*.py"))
+FILE_WALL, FUNCTION_WALL = 400, 60
+
+LOADERS = {"pickle", "cPickle", "marshal", "shelve", "dill", "cloudpickle", "joblib"}
+"""Modules whose files run code when they are read."""
+
+AMBIENT = {"random", "secrets", "uuid", "time", "datetime"}
+"""Modules that make two runs of the same seed differ; they have no place in the simulator."""
+
+GENERATORS = {"Generator", "Philox"}
+"""All of numpy.random that named streams need."""
+
+
+def names(tree: ast.AST) -> Iterator[tuple[str, int]]:
+    """Full names of the modules a file imports, with their lines."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from ((alias.name, node.lineno) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            yield node.module, node.lineno
+
+
+def trees() -> Iterator[tuple[Path, ast.Module]]:
+    for path in SOURCES:
+        yield path.relative_to(ROOT), ast.parse(path.read_text(encoding="utf-8"))
+
+
+def run(code: str, *arguments: str) -> str:
+    """What `code` prints last in a new interpreter."""
+    done = subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.splitlines()[-1]
+
+
+def test_import_gcnsim_imports_nothing() -> None:
+    code = "import sys; old = set(sys.modules); import gcnsim, json; print(json.dumps([*(set(sys.modules) - old)]))"
+    added = {name for name in json.loads(run(code)) if name.split(".")[0] not in sys.stdlib_module_names}
+    assert added == {"gcnsim"}
+
+
+REFUSING = """
+import sys
+asked = sys.argv[1].split(",")
+class Refuse:
+    @staticmethod
+    def find_spec(name, path=None, target=None):
+        assert name.split(".")[0] not in asked, f"imports {name}"
+sys.meta_path.insert(0, Refuse)
+from gcnsim.cli import main
+assert main(sys.argv[2:]) == 0
+print("done")
+"""
+"""Runs a command where importing certain packages is an error, whether they are installed or not."""
+
+
+def test_a_what_if_never_imports_torch_dash_or_dgl() -> None:
+    assert run(REFUSING, "torch,dash,dgl", "what-if", "--gpus", "2", "--method", "pipegcn") == "done"
+
+
+def test_a_what_if_without_files_imports_nothing_slow() -> None:
+    slow = "scipy,pymetis,numba,pyarrow,plotly"
+    assert run(REFUSING, slow, "what-if", "--gpus", "2", "--method", "pipegcn") == "done"
+
+
+def test_no_file_is_longer_than_the_wall() -> None:
+    lengths = {str(path.relative_to(ROOT)): len(path.read_text(encoding="utf-8").splitlines()) for path in SOURCES}
+    assert len(lengths) > 100
+    assert {path: lines for path, lines in lengths.items() if lines > FILE_WALL} == {}
+
+
+def test_no_function_is_longer_than_the_wall() -> None:
+    found = {
+        f"{path}:{node.lineno} {node.name}": 1 + (node.end_lineno or node.lineno) - node.lineno
+        for path, tree in trees()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+    }
+    assert {place: lines for place, lines in found.items() if lines > FUNCTION_WALL} == {}
+
+
+def test_nothing_reads_files_that_can_run_code() -> None:
+    found = [f"{path}:{line} {name}" for path, tree in trees() for name, line in names(tree) if name in LOADERS]
+    assert found == []
+
+
+def test_nothing_evaluates_text_or_starts_a_shell() -> None:
+    found = [f"{path}:{call.lineno}" for path, tree in trees() for call in ast.walk(tree) if _runs_text(call)]
+    assert found == []
+
+
+def _runs_text(node: ast.AST) -> bool:
+    if not isinstance(node, ast.Call):
+        return False
+    name = ast.unparse(node.func)
+    shell = any(word.arg == "shell" and ast.unparse(word.value) != "False" for word in node.keywords)
+    objects = any(word.arg == "allow_pickle" and ast.unparse(word.value) != "False" for word in node.keywords)
+    bare_load = name in ("np.load", "numpy.load") and not any(word.arg == "allow_pickle" for word in node.keywords)
+    return name in ("eval", "exec", "os.system", "os.popen") or shell or objects or bare_load
+
+
+def test_no_draw_and_no_clock_but_the_named_streams() -> None:
+    found = [
+        f"{path}:{line} {name}"
+        for path, tree in trees()
+        if path.parts[0] == "gcnsim"
+        for name, line in names(tree)
+        if name.split(".")[0] in AMBIENT
+    ]
+    drawn = [
+        f"{path}:{node.lineno} {ast.unparse(node)}"
+        for path, tree in trees()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Attribute)
+        and ast.unparse(node.value) in ("np.random", "numpy.random")
+        and node.attr not in GENERATORS
+    ]
+    assert found + drawn == []
+
+
+def test_nothing_is_left_to_do() -> None:
+    marks = re.compile(r"\b(TODO|FIXME|XXX|HACK)\b")
+    found = [str(path.relative_to(ROOT)) for path in SOURCES if marks.search(path.read_text(encoding="utf-8"))]
+    assert found == []
+
+
+def test_every_file_of_the_package_is_installed() -> None:
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["setuptools"]
+    package = ROOT / "gcnsim"
+    covered = {path for pattern in settings["package-data"]["gcnsim"] for path in package.glob(pattern)}
+    data = {path for path in package.rglob("*") if path.is_file() and path.suffix not in (".py", ".pyc")}
+    assert package / "py.typed" in data
+    assert data - covered == set()
+    assert {path.parent for path in SOURCES if not (path.parent / "__init__.py").is_file()} == set()
+
+
+@pytest.mark.skipif(shutil.which("make") is None, reason="make is not installed")
+def test_bare_make_lists_every_target() -> None:
+    listed = subprocess.run(["make", "-s"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    phony = re.search(r"^\.PHONY: (.*)$", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)
+    assert phony is not None
+    assert re.findall(r"^  make ([a-z-]+) +\S", listed, re.MULTILINE) == phony[1].split()
