@@ -11,7 +11,7 @@ CORE := $(VENV)/.core-installed
 DEV := $(VENV)/.dev-installed
 RESOLVE := build/resolve
 
-.PHONY: help what-if test check slow bench constraints clean
+.PHONY: help what-if test check slow bench docs constraints clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -32,9 +32,11 @@ slow: $(DEV) ## Run the slow tests
 	$(BIN)/python -m pytest -m slow
 
 bench: $(DEV) ## Measure speed and memory; tables here, JSON in out/
-	$(BIN)/python benchmarks/bench_engine.py
-	$(BIN)/python benchmarks/bench_what_if.py
-	$(BIN)/python benchmarks/bench_graph.py
+	@missed=0; for name in engine what_if graph; do \
+	    $(BIN)/python -m benchmarks.bench_$$name || missed=1; done; exit $$missed
+
+docs: $(DEV) ## Write what the commands print today into README and docs/
+	$(BIN)/python tests/docs/examples.py
 
 constraints: ## Resolve the newest versions of all core and dev dependencies into constraints.txt
 	rm -rf $(RESOLVE)

@@ -18,7 +18,7 @@ from gcnsim.engine import timeline
 from gcnsim.errors import FileError, ScenarioError
 from gcnsim.graph import load_graph
 from gcnsim.methods import methods
-from gcnsim.planning import Grid, Progress, Workshop, links_of, provenance, row_of, scenarios, sweep_bandwidth
+from gcnsim.planning import Grid, Progress, Workshop, cores, links_of, provenance, row_of, scenarios, sweep_bandwidth
 from gcnsim.planning import what_if as _what_if
 from gcnsim.scenario import SCHEMA, MethodSpec, Scenario, from_mapping, load_scenario, parse_cache, to_mapping
 from gcnsim.sections import replacing
@@ -92,11 +92,13 @@ def what_if(
     seed: int = 0,
     overrides: Sequence[str] = (),
     progress: Progress = lambda _: None,
+    processes: int | None = None,
 ) -> Answer:
     """Predict iteration times of every combination asked for, recommend knobs, and try a step more of each.
 
     Sequences give a row per value. gpus_per_server None is 2, the last server holding what is left. overrides:
-    `PATH=VALUE` on scenario fields, e.g. `cluster.latency=20us`. progress: told what is being done. Raises
+    `PATH=VALUE` on scenario fields, e.g. `cluster.latency=20us`. progress: told what is being done.
+    processes: None is one per core; answers do not depend on it. Raises
     GcnsimError (one line: path, value, what is allowed).
     """
     every_gpus, every_bandwidth = _list(gpus), _list(bandwidth)
@@ -125,7 +127,7 @@ def what_if(
         if cache is not None
         else (base.method.cache,),
     )
-    answer, workshop = _what_if(base, grid, progress)
+    answer, workshop = _what_if(base, grid, progress, processes or cores())
     return Answer(answer.payload(), workshop, grid, answer.base, answer.rows[-1][0].result)
 
 
@@ -173,7 +175,8 @@ def simulate(scenario: str | Path | Mapping[str, Any], overrides: Sequence[str] 
         asked = from_mapping(dict(scenario), "scenario", overrides)
     else:
         asked = load_scenario(scenario, overrides)
-    workshop = Workshop(asked)
+    workshop = Workshop(asked, cores())
+    workshop.prepare([asked], workshop.corners)
     estimate = workshop.estimate(asked)
     baseline = workshop.result(replace(asked, method=MethodSpec.of("full-graph")))
     result = estimate.result

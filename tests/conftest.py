@@ -1,11 +1,13 @@
-"""What several rooms' tests build from: links by hand, and the facts of small runs whose every number is written here.
+"""What several rooms' tests build from: real graphs where they are at hand, links by hand, and the facts of small runs.
 
-Nothing comes from the catalogue, so a corrected datasheet changes no test.
+Of small runs every number is written here; nothing comes from the catalogue, so a corrected datasheet changes no test.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -17,6 +19,17 @@ from gcnsim.profile import DeviceProfile, Figure, HostProfile
 from gcnsim.schedule import Builder, Op, Schedule
 from gcnsim.trace import AccessCounts
 from gcnsim.workload import layer_shapes
+
+
+@pytest.fixture(scope="session")
+def data_dir() -> Path:
+    """The folder of real graphs that GCNSIM_DATA names; skips the test where it is not set."""
+    folder = os.environ.get("GCNSIM_DATA")
+    if not folder:
+        pytest.skip("GCNSIM_DATA is not set: no real graphs here")
+    if not Path(folder).is_dir():
+        pytest.fail(f"GCNSIM_DATA is {folder}, which is not a folder")
+    return Path(folder)
 
 
 def _figure(value: float) -> Figure:

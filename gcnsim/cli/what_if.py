@@ -72,6 +72,7 @@ def option(name: str, kind: Callable[[str], Any], allowed: str, text: str, defau
     "--iterations", type=int, default=30, show_default=True, help="Sampled graphs recorded, iterations measured."
 )
 @click.option("--seed", type=int, default=0, show_default=True, help="Seed of every random draw.")
+@click.option("--processes", type=click.IntRange(min=1), help="Processes to use.  [default: one per core]")
 @click.option("--set", "overrides", multiple=True, metavar="PATH=VALUE", help="Override a scenario field (repeatable).")
 @click.option("--json", "as_json", is_flag=True, help="Print the answer as JSON (schema gcnsim.what-if/1).")
 @click.option("--csv", type=click.Path(), help="Write the rows to a CSV file.")

@@ -12,7 +12,9 @@ Order of simultaneous events: all ends and starts of one instant first, then one
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from heapq import heappop, heappush
+from math import ceil
 from typing import Any
 
 from simpy.core import Environment
@@ -70,7 +72,7 @@ class FluidGroup:
         self._service = [0.0] * len(routes)
         self._rates: Sequence[float] = [0.0] * len(routes)
         self._waiting: list[list[tuple[float, int, Token]]] = [[] for _ in routes]
-        self._known: dict[tuple[int, ...], list[float]] = {}
+        self._known = _known(tuple(self._capacity), tuple(self._routes), tuple(self._caps))
         self._last = 0
         self._serial = 0
         self._dirty = False
@@ -84,7 +86,7 @@ class FluidGroup:
         self._serial += 1
         heappush(self._waiting[bundle], (self._service[bundle] + units, self._serial, token))
         self.counts[bundle] += 1
-        if self._only_one:
+        if self._only_one and not self._dirty:
             self._share(None)
         else:
             self._share_later()
@@ -111,14 +113,10 @@ class FluidGroup:
         if rates is None:
             rates = self._known[key] = max_min_rates(self._capacity, self._routes, key, self._caps)
         self._rates = rates
-        service, waiting, wait = self._service, self._waiting, -1
-        for bundle, count in enumerate(key):
-            if count:
-                # Rounded up to a whole picosecond: a flow is never done before its last unit.
-                due = -int((service[bundle] - waiting[bundle][0][0]) / rates[bundle] // 1)
-                if wait < 0 or due < wait:
-                    wait = due
-        self._timer = Call(self._env, self._finish, wait) if wait >= 0 else None
+        service = self._service
+        # Rounded up to a whole picosecond: a flow is never done before its last unit.
+        due = [(queue[0][0] - service[bundle]) / rates[bundle] for bundle, queue in enumerate(self._waiting) if queue]
+        self._timer = Call(self._env, self._finish, max(0, ceil(min(due)))) if due else None
 
     def _finish(self, timer: Event) -> None:
         if timer is not self._timer:
@@ -135,10 +133,21 @@ class FluidGroup:
                 self.counts[bundle] -= 1
             if not queue:
                 self._service[bundle] = 0.0
-        if any(self.counts):
-            self._share_later()
+        # What arrives may start flows of this very instant: they share with the rest, once, when all have arrived.
+        later, self._dirty = self._dirty, True
         for token in done:
             self._arrived(token)
+        self._share(None)
+        self._dirty = later
+
+
+@lru_cache(maxsize=64)
+def _known(
+    capacity: tuple[float, ...], routes: tuple[tuple[int, ...], ...], caps: tuple[float | None, ...]
+) -> dict[tuple[int, ...], list[float]]:
+    """The rates found so far for these links and bundles, by flows per bundle: runs on equal machines share them."""
+    del capacity, routes, caps
+    return {}
 
 
 class Fluid:

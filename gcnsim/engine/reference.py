@@ -68,6 +68,7 @@ class _Engine:
         self.ends: list[list[int]] = []
         self.missing: list[list[int]] = []
         self.running: list[int] = []
+        self.closed = np.empty((iterations, len(schedule.ops)), dtype=np.int64)
         self.complete = 0
         self.ended: deque[tuple[Iteration, int]] = deque()
         self.telling = False
@@ -77,7 +78,7 @@ class _Engine:
             self.open(iteration)
         self.env.run(until=self.stopped)
         done = slice(0, self.complete)
-        return Run(self.schedule, np.array(self.starts[done]), np.array(self.ends[done]))
+        return Run(self.schedule, np.array(self.starts[done]), self.closed[done].copy())
 
     def open(self, iteration: Iteration) -> None:
         """Make room for an iteration and begin its ops that wait for nothing."""
@@ -154,17 +155,15 @@ class _Engine:
     def close(self) -> None:
         """Iterations that are complete make room for new ones, until the last or until they are enough."""
         while self.complete < len(self.running) and self.running[self.complete] == 0:
+            self.closed[self.complete] = self.ends[self.complete]
             self.complete += 1
-            if self.complete == self.iterations or (self.enough is not None and self.ask()):
+            whole = self.closed[: self.complete]
+            if self.complete == self.iterations or (self.enough is not None and self.enough(whole)):
                 if not self.stopped.triggered:
                     self.stopped.succeed()
                 return
             if len(self.missing) < self.iterations:
                 self.open(len(self.missing))
-
-    def ask(self) -> bool:
-        assert self.enough is not None
-        return self.enough(np.array(self.ends[: self.complete]))
 
 
 def _waits(schedule: Schedule) -> list[list[tuple[int, int]]]:

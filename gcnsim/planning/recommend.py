@@ -9,6 +9,7 @@ ogbn-products at 0.01.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import product
 
 from gcnsim.planning.workshop import Workshop, with_knobs
@@ -44,24 +45,25 @@ def ranked(workshop: Workshop, scenario: Scenario) -> list[Scenario]:
 
     The estimate does not see what a second iteration of slack brings, so tau above 1 takes the estimate of tau 1.
     """
-    known: dict[Scenario, float] = {}
-    for each in candidates(scenario):
-        method = each.method
-        twin = with_knobs(scenario, min(method.tau, 1), method.epsilon, method.cache)
-        if twin not in known:
-            known[twin] = workshop.bound(twin).estimate_s
-        known[each] = known[twin]
+    settings = candidates(scenario)
+    twins = {
+        each: with_knobs(each, min(each.method.tau, 1), each.method.epsilon, each.method.cache) for each in settings
+    }
+    distinct = list(dict.fromkeys(twins.values()))
+    estimates = dict(zip(distinct, workshop.bounds(distinct), strict=True))
+    known = {each: estimates[twins[each]].estimate_s for each in settings}
     best = min(known.values())
     near = [each for each in known if known[each] <= best * (1 + NEAR)]
     rest = sorted((each for each in known if known[each] > best * (1 + NEAR)), key=lambda each: known[each])
     return sorted(near, key=mildness) + rest
 
 
-def recommend(workshop: Workshop, scenario: Scenario) -> tuple[Result, str]:
-    """The recommended setting on the scenario's machine, simulated, and why."""
-    finalists = [workshop.result(each) for each in ranked(workshop, scenario)[:SIMULATED]]
-    fastest = min(finalists, key=lambda each: each.metrics.iteration_s)
-    near = [each for each in finalists if each.metrics.iteration_s <= fastest.metrics.iteration_s * (1 + NEAR)]
+def recommend(workshop: Workshop, finalists: Sequence[Scenario]) -> tuple[Result, str]:
+    """The best of the simulated `finalists`, and why."""
+    workshop.prepare(finalists)
+    results = [workshop.result(each) for each in finalists]
+    fastest = min(results, key=lambda each: each.metrics.iteration_s)
+    near = [each for each in results if each.metrics.iteration_s <= fastest.metrics.iteration_s * (1 + NEAR)]
     chosen = min(near, key=lambda each: mildness(each.scenario))
     return chosen, _why(chosen, fastest)
 

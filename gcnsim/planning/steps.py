@@ -26,9 +26,11 @@ class Step:
 
 def next_steps(workshop: Workshop, scenario: Scenario) -> list[Step]:
     """A step of each knob from `scenario`, the most useful first."""
+    moves = list(_moves(scenario))
+    workshop.prepare([scenario, *(moved for _, _, _, moved in moves)])
     now = workshop.result(scenario).metrics.iteration_s
     steps = []
-    for knob, start, end, moved in _moves(scenario):
+    for knob, start, end, moved in moves:
         seconds = workshop.result(moved).metrics.iteration_s
         steps.append(Step(knob, start, end, seconds, 1.0 - seconds / now))
     return sorted(steps, key=lambda step: -step.gain)

@@ -10,7 +10,7 @@ from typing import Any
 from gcnsim.knobs import has_knob
 from gcnsim.planning.payload import machine_of, row_of, setting_of
 from gcnsim.planning.provenance import provenance
-from gcnsim.planning.recommend import recommend
+from gcnsim.planning.recommend import SIMULATED, ranked, recommend
 from gcnsim.planning.steps import Step, next_steps
 from gcnsim.planning.workshop import Estimate, Workshop
 from gcnsim.scenario import CacheSize, MethodSpec, Scenario, to_mapping
@@ -87,22 +87,28 @@ def _methods(base: Scenario, name: str, grid: Grid) -> list[MethodSpec]:
     ]
 
 
-def what_if(base: Scenario, grid: Grid, progress: Progress = lambda _: None) -> tuple[Answer, Workshop]:
+def what_if(
+    base: Scenario, grid: Grid, progress: Progress = lambda _: None, processes: int = 1
+) -> tuple[Answer, Workshop]:
     """Answer the grid; the recommendation and next steps are for the first machine of it.
 
     Returns the answer and the workshop, with which the same question can be asked of other machines.
     """
     progress("reading the workload")
     asked = scenarios(base, grid)
-    workshop = Workshop(asked[0])
-    rows = []
-    for each in asked:
-        progress(f"simulating {each.method.name} on {each.cluster.gpus} GPUs")
-        baseline = workshop.result(replace(each, method=MethodSpec.of("full-graph")))
-        rows.append((workshop.estimate(each), baseline.metrics.iteration_s))
     first = replace(base, cluster=asked[0].cluster)
+    workshop = Workshop(asked[0], processes)
     progress("ranking settings")
-    chosen, why = recommend(workshop, first)
+    finalists = ranked(workshop, first)[:SIMULATED]
+    progress(f"simulating {len(asked)} settings and {len(finalists)} candidates")
+    baselines = [replace(each, method=MethodSpec.of("full-graph")) for each in asked]
+    workshop.prepare([*asked, *baselines, *finalists])
+    workshop.prepare(asked, workshop.corners)
+    rows = [
+        (workshop.estimate(each), workshop.result(baseline).metrics.iteration_s)
+        for each, baseline in zip(asked, baselines, strict=True)
+    ]
+    chosen, why = recommend(workshop, finalists)
     progress("trying the next step of each knob")
     steps = next_steps(workshop, chosen.scenario)
     origin = provenance(workshop, first, [each for each, _ in rows])
@@ -116,7 +122,7 @@ def sweep_bandwidth(
     curves = []
     for each in rows:
         progress(f"{each.method.name} against bandwidth")
-        curves.append(
-            [workshop.estimate(replace(each, cluster=replace(each.cluster, bandwidth=value))) for value in bandwidths]
-        )
+        moved = [replace(each, cluster=replace(each.cluster, bandwidth=value)) for value in bandwidths]
+        workshop.prepare(moved, workshop.corners)
+        curves.append([workshop.estimate(scenario) for scenario in moved])
     return curves

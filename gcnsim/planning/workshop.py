@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from gcnsim.planning.processes import each
 from gcnsim.scenario import CacheSize, MethodSpec, Scenario
 from gcnsim.schedule import Bounds, bounds
 from gcnsim.study import Corner, Result, open_accesses, resolve_model, study, write_schedule
 from gcnsim.trace import AccessCounts
+
+DRAWN_TO_RANK = 3
+"""Graphs drawn to rank a candidate: counts of whole partitions differ little between draws."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,31 +30,61 @@ class Estimate:
 
 
 class Workshop:
-    """Answers studies of scenarios that share one workload; the same scenario is never simulated twice."""
+    """Answers studies of scenarios that share one workload; the same scenario is never simulated twice.
 
-    def __init__(self, scenario: Scenario) -> None:
+    processes: how many to use for independent studies; the results do not depend on it.
+    """
+
+    def __init__(self, scenario: Scenario, processes: int = 1) -> None:
         self.accesses = open_accesses(scenario)
+        self.processes = processes
         self._results: dict[tuple[Scenario, Corner], Result] = {}
+
+    @property
+    def corners(self) -> tuple[Corner, ...]:
+        """The ends of the assumptions that an interval covers: a real graph has none."""
+        return (Corner.LIKELY,) if self.accesses.graph is not None else tuple(Corner)
+
+    def prepare(self, scenarios: Sequence[Scenario], corners: Sequence[Corner] = (Corner.LIKELY,)) -> None:
+        """Study all `scenarios` at `corners` side by side, so that asking for them later is free."""
+        keys = dict.fromkeys((canonical(asked), corner) for asked in scenarios for corner in corners)
+        missing = [key for key in keys if key not in self._results]
+        for scenario, corner in missing:
+            # Before the processes part ways: what is slow to read or record is then shared.
+            self._counts(scenario, corner)
+        for key, result in zip(missing, each(self._study, missing, self.processes), strict=True):
+            self._results[key] = result
 
     def result(self, scenario: Scenario, corner: Corner = Corner.LIKELY) -> Result:
         """The study of `scenario` at `corner`."""
-        key = (canonical(scenario), corner)
-        if key not in self._results:
-            self._results[key] = study(key[0], self.accesses, corner)
-        return self._results[key]
+        self.prepare([scenario], [corner])
+        return self._results[canonical(scenario), corner]
 
     def estimate(self, scenario: Scenario) -> Estimate:
         """The study of `scenario` with its interval, the ends of the assumptions included."""
-        likely = self.result(scenario)
-        corners = [] if self.accesses.graph is not None else [Corner.LOW, Corner.HIGH]
-        results = [likely, *(self.result(scenario, corner) for corner in corners)]
-        return Estimate(likely, min(each.low_s for each in results), max(each.high_s for each in results))
+        results = [self.result(scenario, corner) for corner in self.corners]
+        return Estimate(self.result(scenario), min(one.low_s for one in results), max(one.high_s for one in results))
 
-    def bound(self, scenario: Scenario) -> Bounds:
-        """The analytic bounds of `scenario` from its mean access counts, without simulating."""
+    def bounds(self, scenarios: Sequence[Scenario]) -> list[Bounds]:
+        """The analytic bounds of `scenarios` from the mean of a few drawn graphs each, without simulating."""
+        few = [
+            replace(asked, run=replace(asked.run, iterations=min(asked.run.iterations, DRAWN_TO_RANK)))
+            for asked in scenarios
+        ]
+        for scenario in few:
+            self._counts(scenario, Corner.LIKELY)
+        return each(self._bound, few, self.processes)
+
+    def _study(self, key: tuple[Scenario, Corner]) -> Result:
+        return study(key[0], self.accesses, key[1])
+
+    def _bound(self, scenario: Scenario) -> Bounds:
+        counts = mean_counts(self._counts(scenario, Corner.LIKELY))
+        return bounds(write_schedule(scenario, counts, self.accesses))
+
+    def _counts(self, scenario: Scenario, corner: Corner) -> AccessCounts:
         features = resolve_model(scenario.workload, self.accesses.graph).features
-        counts = self.accesses.counts(scenario, features, Corner.LIKELY)
-        return bounds(write_schedule(scenario, mean_counts(counts), self.accesses))
+        return self.accesses.counts(scenario, features, corner)
 
 
 def mean_counts(counts: AccessCounts) -> AccessCounts:

@@ -72,6 +72,12 @@ def keeps_all(method: MethodSpec) -> bool:
     return method.epsilon == 1.0
 
 
+def drawing(method: MethodSpec) -> tuple[object, ...]:
+    """What of a method decides its access counts: tau and refresh do not."""
+    rule = (FULL,) if keeps_all(method) else (method.sampler, method.epsilon, method.norms)
+    return (*rule, method.cache, method.cache_policy)
+
+
 class GraphAccesses:
     """A real graph: partitioned and sampled as the runtime would, then replayed."""
 
@@ -80,6 +86,7 @@ class GraphAccesses:
         self._parts: dict[object, tuple[Partitioning, tuple[Part, ...]]] = {}
         self._prepared: dict[object, PreparedSampling] = {}
         self._traces: dict[object, AccessTrace] = {}
+        self._counts: dict[object, AccessCounts] = {}
 
     def partition(self, scenario: Scenario) -> tuple[Partitioning, tuple[Part, ...]]:
         """The scenario's partition of the graph, cut or read from its file."""
@@ -116,8 +123,11 @@ class GraphAccesses:
 
     def counts(self, scenario: Scenario, features: int, corner: Corner) -> AccessCounts:
         """Counts of the recorded trace with the scenario's cache filled once."""
-        method = scenario.method
-        return counts(self.trace(scenario), method.cache, method.cache_policy, features, scenario.run.seed)
+        method, run = scenario.method, scenario.run
+        key = (scenario.partition, scenario.cluster.gpus, drawing(method), features, run)
+        if key not in self._counts:
+            self._counts[key] = counts(self.trace(scenario), method.cache, method.cache_policy, features, run.seed)
+        return self._counts[key]
 
 
 class PublishedAccesses:
@@ -126,6 +136,8 @@ class PublishedAccesses:
     def __init__(self, name: str) -> None:
         self.facts = dataset(name)
         self.graph: None = None
+        self._profiles: dict[object, BoundaryProfile] = {}
+        self._counts: dict[object, AccessCounts] = {}
 
     def cross_fractions(self, scenario: Scenario) -> tuple[float, float, float]:
         """Share of entries that cross partitions: low, likely, high (all the scenario's own where it gives one)."""
@@ -147,6 +159,13 @@ class PublishedAccesses:
 
     def profile(self, scenario: Scenario, corner: Corner) -> BoundaryProfile:
         """The boundary profile at one corner of the assumptions."""
+        gpus, workload = scenario.cluster.gpus, scenario.workload
+        key = (gpus, workload.cross_fraction, workload.imbalance, corner)
+        if key not in self._profiles:
+            self._profiles[key] = self._profile(scenario, corner)
+        return self._profiles[key]
+
+    def _profile(self, scenario: Scenario, corner: Corner) -> BoundaryProfile:
         gpus = scenario.cluster.gpus
         inner, boundary, _ = boundary_at(self.facts, gpus)
         share = loads(self.imbalances(scenario)[corner.value], gpus)
@@ -160,6 +179,13 @@ class PublishedAccesses:
 
     def counts(self, scenario: Scenario, features: int, corner: Corner) -> AccessCounts:
         """Counts drawn from the profile at `corner`."""
+        workload = scenario.workload
+        key = (scenario.cluster.gpus, workload, drawing(scenario.method), features, scenario.run, corner)
+        if key not in self._counts:
+            self._counts[key] = self._draw(scenario, features, corner)
+        return self._counts[key]
+
+    def _draw(self, scenario: Scenario, features: int, corner: Corner) -> AccessCounts:
         method = scenario.method
         everything = keeps_all(method)
         drawn = draw_counts(

@@ -1,99 +1,92 @@
-"""When a run has shown its steady state, and which of its iterations are warm-up.
+"""When a run has shown its steady state, and which of its iterations are measured.
 
-A pipelined run starts empty: while its buffers fill it can be faster than it will ever be again. So equal iteration
-times are not enough; no op may drift against the end of its iteration either. The later half of the run is measured.
+A pipelined run starts empty: while its queues fill it is faster than it will ever be again, and while they settle it
+is slower; saturated ones alternate between a few iteration times for ever. So neither equal iteration times nor a
+small spread tell. What tells is the state: how late every op is against the end of its iteration. When the state of
+an earlier iteration has returned, the iterations in between are whole periods of the pipeline, and their mean is its
+steady pace. An op that falls behind by a share x of an iteration per iteration will set the pace in the end, so the
+mean is wrong by at most x; one that gets ahead only says that a queue is still settling (measured: a tenth of it in
+the mean).
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 from gcnsim.ids import IntArray
 from gcnsim.schedule import Schedule
 
-TOLERANCE = 0.005
-"""Largest drift at which a run counts as steady: 0.5 % of an iteration per iteration."""
+BEHIND = 0.01
+"""The most an op may fall behind, per iteration, in a state that counts as returned: 1 % of an iteration."""
 
-PRECISION = 0.005
-"""Half-width of the mean's 90 % interval at which a run may stop: 0.5 %."""
+AHEAD = 0.04
+"""The most an op may get ahead, per iteration, in a state that counts as returned: 4 % of an iteration."""
 
 NORMAL_90 = 1.645
 """Two-sided 90 % quantile of the normal distribution."""
 
 
-@dataclass(frozen=True, slots=True)
-class Steady:
-    """The judge of one schedule: measures between `least` and `measured` iterations, after a warm-up of as many.
+class Window(NamedTuple):
+    """Measured iterations [first, T); behind, ahead: how the worst op moved, in iterations per iteration."""
 
-    Constant schedules repeat exactly, so few iterations show it; sampled ones are averaged over more.
+    first: int
+    behind: float
+    ahead: float
+
+    @property
+    def settled(self) -> bool:
+        """Whether the state at the end is that before `first`."""
+        return self.behind <= BEHIND and self.ahead <= AHEAD
+
+
+class Steady:
+    """The judge of one schedule.
+
+    measured: most iterations that are measured; least: the fewest (constant schedules repeat exactly, sampled ones are
+    averaged). warm_up: iterations that are never measured, the first and those that fill the pipeline. most: iterations
+    after which a run ends even if it has not settled.
     """
 
-    schedule: Schedule
-    measured: int
-
-    @property
-    def warm_up(self) -> int:
-        """Iterations that are never measured: the first, and those that fill the pipeline."""
-        return 1 + self.schedule.depth
-
-    @property
-    def most(self) -> int:
-        """Iterations after which the run ends even if it still drifts."""
-        return self.warm_up + 2 * self.measured + 20 * self.schedule.depth
-
-    @property
-    def least(self) -> int:
-        """Measured iterations before the first judgement."""
-        constant = bool((self.schedule.demand == self.schedule.demand[0]).all())
-        return min(self.measured, 2 if constant else 6)
+    def __init__(self, schedule: Schedule, measured: int) -> None:
+        self.measured = measured
+        constant = bool((schedule.demand == schedule.demand[0]).all())
+        self.least = min(measured, 2 if constant else 6)
+        self.warm_up = 1 + schedule.depth
+        self.most = self.warm_up + 2 * measured + 20 * schedule.depth
+        self._closing = list(schedule.ends)
 
     def enough(self, ends: IntArray) -> bool:
-        """Whether the measured iterations are steady and their mean is known well enough."""
-        done = ends.shape[0]
-        if done < self.warm_up + self.least or done % 2:
-            return False
-        first = self.first_measured(ends)
-        if drift(self.schedule, ends, first) > TOLERANCE:
-            return False
-        return done - first >= self.measured or half_width(self.iteration_times(ends, first)) <= PRECISION
+        """Whether the state of an earlier iteration has returned."""
+        return ends.shape[0] >= self.warm_up + self.least and self.window(ends).settled
+
+    def window(self, ends: IntArray) -> Window:
+        """The iterations to measure: in the later half of the run, those whose state returns best."""
+        last = int(ends.shape[0]) - 1
+        earliest = min(max(self.warm_up, (last + 1) // 2, last - self.measured), last - 1)
+        latest = max(earliest, last - self.least)
+        closing = ends[:, self._closing].max(axis=1)
+        states = ends[earliest : latest + 1] - closing[earliest : latest + 1, None]
+        moved = (ends[last] - closing[last] - states) / (closing[last] - closing[earliest : latest + 1, None])
+        behind, ahead = moved.max(axis=1), -moved.min(axis=1)
+        best = int(np.argmin(np.maximum(behind / BEHIND, ahead / AHEAD)))
+        return Window(earliest + best + 1, float(behind[best]), float(ahead[best]))
 
     def iteration_times(self, ends: IntArray, first: int) -> IntArray:
         """int64[T - first]: picoseconds from the end of one iteration (of its last worker) to the end of the next."""
-        times: IntArray = np.diff(ends[first - 1 :, list(self.schedule.ends)].max(axis=1))
+        times: IntArray = np.diff(ends[first - 1 :, self._closing].max(axis=1))
         return times
-
-    def first_measured(self, ends: IntArray) -> int:
-        """The first measured iteration: half of the run is measured, from `least` to `measured` iterations."""
-        done = int(ends.shape[0])
-        count = min(self.measured, max(self.least, done // 2))
-        return max(1, min(done - count, done - 1), self.warm_up if done > self.warm_up else 1)
 
 
 def half_width(times: IntArray) -> float:
     """Half-width of the 90 % interval of the mean of `times`, as a share of it.
 
     The Cramer-von Mises estimator of the variance of a mean (Goldsman, Kang and Seila, 1999): six times the mean square
-    of the bridge of partial sums. Unlike the sample variance it holds for times that alternate or drift, as a
-    saturated pipeline's do; for independent ones the two agree.
+    of the bridge of partial sums. Unlike the sample variance it holds for times that alternate, as a saturated
+    pipeline's do; for independent ones the two agree.
     """
     count = times.size
     mean = float(times.mean())
     bridge = np.cumsum(times - mean)
     return NORMAL_90 * float(np.sqrt(6.0 * np.mean(bridge**2))) / count / mean
-
-
-def drift(schedule: Schedule, ends: IntArray, first: int) -> float:
-    """How fast the op that falls behind most falls behind, as a share of an iteration per iteration.
-
-    Compares each op's lateness against the end of its iteration in the later and the earlier half of the window.
-    """
-    closing = ends[:, list(schedule.ends)].max(axis=1)
-    late = (ends - closing[:, None])[first:].astype(np.float64)
-    half = late.shape[0] // 2
-    if half == 0:
-        return 0.0
-    period = float(closing[-1] - closing[first - 1]) / late.shape[0]
-    moved = late[-half:].mean(axis=0) - late[:half].mean(axis=0)
-    return float(moved.max() / (late.shape[0] - half) / period)

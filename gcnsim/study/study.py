@@ -12,7 +12,7 @@ from gcnsim.study.accesses import Accesses, Corner, keeps_all, open_accesses
 from gcnsim.study.machine import machine
 from gcnsim.study.metrics import Metrics, measure
 from gcnsim.study.model import resolve_model
-from gcnsim.study.steady import TOLERANCE, Steady, drift, half_width
+from gcnsim.study.steady import Steady, half_width
 from gcnsim.trace import AccessCounts
 
 
@@ -65,21 +65,21 @@ def study(scenario: Scenario, accesses: Accesses | None = None, corner: Corner =
     schedule = write_schedule(scenario, counts, accesses)
     judge = Steady(schedule, scenario.run.iterations)
     run = simulate(schedule, judge.most, judge.enough)
-    first = judge.first_measured(run.ends)
+    window = judge.window(run.ends)
     limits = bounds(schedule)
-    metrics = measure(run, first, limits)
-    spread = metrics.iteration_s * half_width(judge.iteration_times(run.ends, first))
-    falling_behind = max(0.0, drift(schedule, run.ends, first))
-    settled = falling_behind <= TOLERANCE
+    metrics = measure(run, window.first, limits)
+    spread = metrics.iteration_s * half_width(judge.iteration_times(run.ends, window.first))
+    # A run that has not settled is still on its way to the pace of the op that falls behind.
+    lag = 0.0 if window.settled else max(window.behind, 0.0)
     return Result(
         scenario=scenario,
         metrics=metrics,
         bounds=limits,
         low_s=max(0.0, metrics.iteration_s - spread),
-        high_s=metrics.iteration_s * (1.0 if settled else 1.0 + falling_behind) + spread,
+        high_s=metrics.iteration_s * (1.0 + lag) + spread,
         cache_hit_rate=counts.hit_rate,
         cache_fraction=counts.cache_fraction,
-        settled=settled,
-        warm_up=first,
+        settled=window.settled,
+        warm_up=window.first,
         run=run,
     )

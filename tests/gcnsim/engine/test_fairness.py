@@ -128,7 +128,5 @@ def test_a_bundle_is_its_flows_one_by_one(case: Case) -> None:
     capacity, routes, counts, caps = case
     rates = max_min_rates(capacity, routes, counts, caps)
     single = [bundle for bundle, count in enumerate(counts) for _ in range(count)]
-    apart = max_min_rates(
-        capacity, [routes[b] for b in single], [1] * len(single), [caps[b] for b in single]
-    )
+    apart = max_min_rates(capacity, [routes[b] for b in single], [1] * len(single), [caps[b] for b in single])
     assert apart == pytest.approx([rates[b] for b in single], rel=1e-9)

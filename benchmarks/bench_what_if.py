@@ -1,0 +1,23 @@
+"""The cold main command: `gcnsim what-if --bandwidth 15Gbps --gpus 6` in a new process, wall time and peak memory."""
+
+from __future__ import annotations
+
+import sys
+
+from benchmarks.measuring import finished, medians, report
+
+ARGUMENTS = ("what-if", "--bandwidth", "15Gbps", "--gpus", "6")
+RUNS = 7
+
+
+def main() -> int:
+    """Measure; return the exit code."""
+    printed = finished(ARGUMENTS).printed
+    assert all(method in printed for method in ("full-graph", "pipegcn", "psc-gcn")), printed
+    assert "Recommendation" in printed, printed
+    figures = medians(ARGUMENTS, RUNS, wall_limit="<= 2.0", peak_limit="<= 300")
+    return report("what_if", f"gcnsim {' '.join(ARGUMENTS)}, {RUNS} new processes", figures)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

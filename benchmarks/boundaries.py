@@ -1,0 +1,84 @@
+"""What partitions of real graphs look like: the measurements behind the assumptions for published datasets.
+
+Prints the tables of docs/validation.md: boundary and cross edges, how uneven the parts are, and the rows that the
+variance-reduction sampler really needs beside the first-order rule that stands in for it without a graph.
+Needs GCNSIM_DATA.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import numpy as np
+
+from gcnsim.graph import load_graph
+from gcnsim.ids import AnyArray
+from gcnsim.partition import Part, partition_graph, split
+from gcnsim.sampling import inclusion, sampler
+from gcnsim.trace import expected_rows, profile_of
+
+GRAPHS = ("acl_papers", "tolokers", "amazon_cs", "coauthor_phy")
+PARTS = (4, 6, 8)
+EPSILONS = (0.5, 0.1, 0.01)
+
+SHAPE = "| graph | parts | boundary/inner | cross fraction | cross fraction / (b/i) | mean m | std of log m |"
+UNEVEN = "| graph | parts | inner nodes | stored entries | boundary nodes | cross entries |"
+ROWS = "| graph | parts | " + " | ".join(f"rows, epsilon {epsilon:g}" for epsilon in EPSILONS) + " |"
+
+
+def main() -> int:
+    """Measure all graphs; return the exit code."""
+    folder = os.environ.get("GCNSIM_DATA")
+    if not folder:
+        sys.stdout.write("skipped: GCNSIM_DATA is not set\n")
+        return 0
+    shape, uneven, rows = [], [], []
+    for name in GRAPHS:
+        graph = load_graph(Path(folder) / f"{name}.npz")
+        for count in PARTS:
+            parts = split(graph, partition_graph(graph, count))
+            lead = f"| {name} | {count} | "
+            shape.append(lead + shape_of(parts))
+            uneven.append(lead + unevenness_of(parts))
+            rows.append(lead + rows_of(parts))
+    for head, table in ((SHAPE, shape), (UNEVEN, uneven), (ROWS, rows)):
+        sys.stdout.write("\n".join([head, "|---" * (head.count("|") - 1) + "|", *table]) + "\n\n")
+    return 0
+
+
+def shape_of(parts: tuple[Part, ...]) -> str:
+    """Boundary over inner nodes, cross entries over all, and the cross edges m of boundary nodes."""
+    profile = profile_of(parts)
+    ratio = profile.boundary_nodes.sum() / profile.inner_nodes.sum()
+    weights = profile.nodes.sum(axis=(0, 1))
+    log = np.log(profile.cross_edges)
+    centre = np.average(log, weights=weights)
+    spread = np.sqrt(np.average((log - centre) ** 2, weights=weights))
+    mean = np.average(profile.cross_edges, weights=weights)
+    cross = profile.cross_fraction
+    return f"{ratio:.2f} | {cross:.3f} | {cross / ratio:.3f} | {mean:.1f} | {spread:.2f} |"
+
+
+def unevenness_of(parts: tuple[Part, ...]) -> str:
+    """Largest part over mean part, for all that a worker's time depends on."""
+    profile = profile_of(parts)
+    loads: list[AnyArray] = [profile.inner_nodes, profile.entries, profile.boundary_nodes, profile.boundary_entries]
+    return " | ".join(f"{load.max() / load.mean():.2f}" for load in loads) + " |"
+
+
+def rows_of(parts: tuple[Part, ...]) -> str:
+    """Boundary rows that variance reduction needs in expectation, over the first-order rule's."""
+    profile, rules = profile_of(parts), [sampler("vr")(part, None) for part in parts]
+    ratios = []
+    for epsilon in EPSILONS:
+        true = sum(
+            float(inclusion(part, rule.probabilities(epsilon).p).sum()) for part, rule in zip(parts, rules, strict=True)
+        )
+        ratios.append(f"{true / float(expected_rows(profile, epsilon).sum()):.2f}")
+    return " | ".join(ratios) + " |"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,236 @@
+"""The examples in README.md and docs/: found, run, compared with what is printed there, and rewritten.
+
+Rules for writers:
+- A `console` block holds `$ gcnsim ...` lines, each followed by what it prints; nothing after it means: not compared. A
+  line `...` stands for any lines. `console fails` is for a user's error: exit code 2.
+- A `python` block runs in a process of its own; a `text` block right after it is what it prints.
+- The blocks of one document run in order, in one temporary folder with a copy of scenarios/.
+- Between `<!-- generated: NAME -->` and `<!-- end -->` stands a table that the code writes.
+Numbers are compared to 2 %, spaces not at all. `make docs` runs this file, which writes the present output.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+DOCUMENTS = (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), ROOT / "scenarios" / "README.md")
+TOLERANCE = 0.02
+GAP = "..."
+
+_NUMBER = re.compile(r"(?<![\w.])-?\d[\d,]*(?:\.\d+)?")
+_GENERATED = re.compile(r"<!-- generated: (.+?) -->\n(.*?)<!-- end -->", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A fenced block: its info string, the line of its fence (from 0), and the lines inside."""
+
+    info: str
+    line: int
+    lines: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """Something to run. first, last: the document's lines (from 0, last excluded) that hold the expected output."""
+
+    command: tuple[str, ...]
+    shown: str
+    code: int
+    expected: tuple[str, ...]
+    first: int
+    last: int
+
+
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """What an example did."""
+
+    example: Example
+    code: int
+    printed: tuple[str, ...]
+    errors: str
+
+    @property
+    def complaint(self) -> str:
+        """What differs from the document; empty when nothing does."""
+        where = f"line {self.example.first + 1}: {self.example.shown}"
+        if self.code != self.example.code:
+            return f"{where}: exit code {self.code}: {self.errors.strip()}"
+        if self.example.expected and not matches(self.example.expected, self.printed):
+            return f"{where}: prints something else (make docs rewrites it):\n" + "\n".join(self.printed)
+        return ""
+
+
+def blocks_of(text: str) -> Iterator[Block]:
+    """The fenced blocks of a document, in order."""
+    lines = text.splitlines()
+    opened: int | None = None
+    for number, line in enumerate(lines):
+        if line.startswith("```"):
+            if opened is None:
+                opened = number
+            else:
+                yield Block(lines[opened][3:].strip(), opened, tuple(lines[opened + 1 : number]))
+                opened = None
+
+
+def examples_of(text: str) -> list[Example]:
+    """What a document asks to be run."""
+    found: list[Example] = []
+    blocks = list(blocks_of(text))
+    for block, following in itertools.zip_longest(blocks, blocks[1:]):
+        if block.info.split()[:1] == ["console"]:
+            found += _commands(block)
+        elif block.info == "python":
+            end = block.line + len(block.lines) + 2
+            told = following is not None and following.info == "text" and following.line <= end + 1
+            expected = following.lines if told and following is not None else ()
+            first = following.line + 1 if told and following is not None else end
+            command = (sys.executable, "-c", "\n".join(block.lines))
+            found.append(
+                Example(command, f"python block, line {block.line + 1}", 0, expected, first, first + len(expected))
+            )
+    return found
+
+
+def _commands(block: Block) -> Iterator[Example]:
+    starts = [at for at, line in enumerate(block.lines) if line.startswith("$ ")]
+    for at, following in itertools.zip_longest(starts, starts[1:], fillvalue=len(block.lines)):
+        end = at + 1
+        while block.lines[end - 1].endswith("\\"):
+            end += 1
+        shown = " ".join(line.rstrip("\\").strip() for line in block.lines[at:end]).removeprefix("$ ")
+        program, *arguments = shlex.split(shown)
+        if program != "gcnsim":
+            raise ValueError(f"line {block.line + at + 2}: a console block runs gcnsim only, not {program}")
+        offset = block.line + 1
+        yield Example(
+            (sys.executable, "-m", "gcnsim", *arguments),
+            shown,
+            2 if "fails" in block.info else 0,
+            block.lines[end:following],
+            offset + end,
+            offset + following,
+        )
+
+
+def ran(text: str) -> Iterator[Ran]:
+    """Run the examples of a document, one after the other, in a folder of their own."""
+    quiet = {name: value for name, value in os.environ.items() if name not in ("GCNSIM_DATA", "COLUMNS", "FORCE_COLOR")}
+    with tempfile.TemporaryDirectory() as folder:
+        shutil.copytree(ROOT / "scenarios", Path(folder) / "scenarios")
+        for example in examples_of(text):
+            done = subprocess.run(example.command, cwd=folder, env=quiet, capture_output=True, text=True, check=False)
+            told = done.stdout + (done.stderr if example.code else "")
+            printed = tuple(line.rstrip() for line in told.rstrip().splitlines())
+            yield Ran(example, done.returncode, printed, done.stderr)
+
+
+def matches(expected: Sequence[str], printed: Sequence[str]) -> bool:
+    """Whether `printed` is what the document says, line by line, where `...` stands for any lines."""
+    if not expected:
+        return not printed
+    if expected[0].strip() == GAP:
+        return any(matches(expected[1:], printed[skip:]) for skip in range(len(printed) + 1))
+    return bool(printed) and alike(expected[0], printed[0]) and matches(expected[1:], printed[1:])
+
+
+def alike(expected: str, printed: str) -> bool:
+    """Whether two lines say the same: equal words, numbers within TOLERANCE."""
+    if ["".join(part.split()) for part in _NUMBER.split(expected)] != [
+        "".join(part.split()) for part in _NUMBER.split(printed)
+    ]:
+        return False
+    pairs = zip(_NUMBER.findall(expected), _NUMBER.findall(printed), strict=True)
+    return all(math.isclose(_value(a), _value(b), rel_tol=TOLERANCE) for a, b in pairs)
+
+
+def _value(text: str) -> float:
+    return float(text.replace(",", ""))
+
+
+def rewritten(text: str) -> str:
+    """The document with its present output; where it shows only the first lines, as many of them."""
+    lines = text.splitlines()
+    for each in reversed(list(ran(text))):
+        example = each.example
+        if each.code != example.code:
+            raise RuntimeError(each.complaint)
+        gaps = [line.strip() == GAP for line in example.expected]
+        if not any(gaps) and example.expected:
+            lines[example.first : example.last] = each.printed
+        elif sum(gaps) == 1 and gaps[-1]:
+            lines[example.first : example.last - 1] = each.printed[: len(gaps) - 1]
+        elif each.complaint:
+            raise RuntimeError(f"{each.complaint}\nhas lines left out in the middle: rewrite it by hand")
+    return generated("\n".join(lines) + "\n")
+
+
+def generated(text: str) -> str:
+    """The document with its generated tables written anew."""
+    return _GENERATED.sub(lambda found: f"<!-- generated: {found[1]} -->\n{TABLES[found[1]]()}\n<!-- end -->", text)
+
+
+def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A Markdown table; bars inside cells are escaped."""
+    cells = [[cell.replace("|", "\\|") for cell in row] for row in (head, *rows)]
+    lines = [f"| {' | '.join(row)} |" for row in cells]
+    return "\n".join([lines[0], "|---" * len(head) + "|", *lines[1:]])
+
+
+def _scenario_fields() -> str:
+    from gcnsim.scenario import describe_schema
+
+    rows = [
+        (f"`{path}`", f"`{unit}`" if unit else "", allowed, f"`{default}`", doc)
+        for path, unit, allowed, default, doc in describe_schema()
+    ]
+    return table(("field", "unit", "allowed", "default", "what it is"), rows)
+
+
+def _knobs() -> str:
+    from gcnsim.knobs import FIXED, METHOD_KNOBS
+
+    rows = []
+    for method, knobs in METHOD_KNOBS.items():
+        fixed = ", ".join(
+            f"{name} {value:g}" if isinstance(value, int | float) else name for name, value in FIXED[method].items()
+        )
+        rows.append((f"`{method}`", ", ".join(f"`{knob.name}`" for knob in knobs) or "none", fixed or "nothing"))
+    return table(("method", "knobs", "fixed"), rows)
+
+
+def _columns() -> str:
+    from gcnsim.report.columns import MEANINGS
+
+    rows = [(f"`{key}`", meaning.says) for key, meaning in MEANINGS.items()]
+    return table(("number", "meaning"), rows)
+
+
+TABLES: dict[str, Callable[[], str]] = {"scenario fields": _scenario_fields, "knobs": _knobs, "numbers": _columns}
+
+
+def main() -> None:
+    """Rewrite every document."""
+    for document in DOCUMENTS:
+        before = document.read_text(encoding="utf-8")
+        after = rewritten(before)
+        document.write_text(after, encoding="utf-8")
+        sys.stdout.write(f"{'rewritten' if after != before else 'current':<10}{document.relative_to(ROOT)}\n")
+
+
+if __name__ == "__main__":
+    main()

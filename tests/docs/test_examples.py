@@ -1,0 +1,130 @@
+"""Every example in the documents runs and prints what they say; every table they generate is current."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+import pytest
+
+from gcnsim.cli import COMMANDS, root
+from tests.docs.examples import DOCUMENTS, ROOT, Example, alike, blocks_of, examples_of, generated, matches, ran, table
+
+IDS = [str(path.relative_to(ROOT)) for path in DOCUMENTS]
+KNOWN = {"console", "console fails", "python", "text", "sh", "yaml", "json"}
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=IDS)
+def test_examples_print_what_the_document_says(document: Path) -> None:
+    complaints = [each.complaint for each in ran(document.read_text(encoding="utf-8")) if each.complaint]
+    assert not complaints, "\n\n".join(complaints)
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=IDS)
+def test_generated_tables_are_current(document: Path) -> None:
+    text = document.read_text(encoding="utf-8")
+    assert generated(text) == text
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=IDS)
+def test_every_block_says_what_it_is(document: Path) -> None:
+    assert {block.info for block in blocks_of(document.read_text(encoding="utf-8"))} <= KNOWN
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=IDS)
+def test_links_lead_to_files(document: Path) -> None:
+    links = re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", document.read_text(encoding="utf-8"))
+    assert [link for link in links if not (document.parent / link).exists()] == []
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=IDS)
+def test_files_named_in_backticks_exist(document: Path) -> None:
+    named = re.findall(
+        r"`((?:gcnsim|tests|docs|scenarios|benchmarks|runtime)/[\w./-]+)`", document.read_text(encoding="utf-8")
+    )
+    assert [name for name in named if not (ROOT / name).exists()] == []
+
+
+def test_make_targets_in_sh_blocks_exist() -> None:
+    targets = re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)
+    blocks = [
+        block for path in DOCUMENTS for block in blocks_of(path.read_text(encoding="utf-8")) if block.info == "sh"
+    ]
+    asked = {name for block in blocks for line in block.lines for name in re.findall(r"^make ([a-z-]+)", line)}
+    assert {"what-if", "test"} <= asked <= set(targets)
+
+
+def commands() -> Iterator[tuple[str, click.Command]]:
+    context = click.Context(root)
+    for name in COMMANDS:
+        command = root.get_command(context, name)
+        assert command is not None
+        if isinstance(command, click.Group):
+            yield from ((f"{name} {child}", each) for child, each in command.commands.items())
+        else:
+            yield name, command
+
+
+@pytest.mark.parametrize(("name", "command"), list(commands()))
+def test_every_command_has_an_example_and_its_help(name: str, command: click.Command) -> None:
+    text = (ROOT / "docs" / "cli.md").read_text(encoding="utf-8")
+    shown = [example.shown for example in examples_of(text)]
+    assert any(line.startswith(f"gcnsim {name}") and "--help" not in line for line in shown)
+    assert f"gcnsim {name} --help" in shown
+    assert "xample" in command.get_help(click.Context(command, info_name=name))
+
+
+def test_a_console_block_is_commands_and_what_they_print() -> None:
+    text = "x\n```console\n$ gcnsim a \\\n    --b 1\none\ntwo\n$ gcnsim c\n```\n"
+    first, second = examples_of(text)
+    assert (first.shown, first.expected, first.code) == ("gcnsim a --b 1", ("one", "two"), 0)
+    assert text.splitlines()[first.first : first.last] == ["one", "two"]
+    assert (second.shown, second.expected) == ("gcnsim c", ())
+
+
+def test_only_gcnsim_is_run() -> None:
+    with pytest.raises(ValueError, match="line 2: a console block runs gcnsim only, not rm"):
+        examples_of("```console\n$ rm x\n```\n")
+
+
+def test_the_text_after_python_is_what_it_prints() -> None:
+    (found,) = examples_of("```python\nimport sys\n```\n\n```text\n3\n```\n")
+    assert isinstance(found, Example)
+    assert found.command[-1] == "import sys"
+    assert (found.expected, found.first) == (("3",), 5)
+
+
+@pytest.mark.parametrize(
+    ("expected", "printed", "same"),
+    [
+        (["a", "b"], ["a", "b"], True),
+        (["a"], ["a", "b"], False),
+        (["a", "..."], ["a", "b", "c"], True),
+        (["...", "c"], ["a", "b", "c"], True),
+        (["a", "...", "c"], ["a", "c"], True),
+        (["a", "...", "c"], ["a", "c", "d"], False),
+        (["..."], [], True),
+    ],
+)
+def test_a_gap_stands_for_any_lines(expected: list[str], printed: list[str], same: bool) -> None:
+    assert matches(expected, printed) is same
+
+
+@pytest.mark.parametrize(
+    ("expected", "printed", "same"),
+    [
+        ("took 100 ms", "took   101 ms", True),
+        ("took 100 ms", "took 103 ms", False),
+        ("took 100 ms", "took 100 us", False),
+        ("1,234 rows", "1,235 rows", True),
+        ("hash 5dd4e4", "hash 5dd4e5", False),
+    ],
+)
+def test_numbers_may_differ_a_little_and_words_not(expected: str, printed: str, same: bool) -> None:
+    assert alike(expected, printed) is same
+
+
+def test_bars_in_cells_are_escaped() -> None:
+    assert table(("a", "b"), [("1|2", "3")]).splitlines() == ["| a | b |", "|---|---|", "| 1\\|2 | 3 |"]

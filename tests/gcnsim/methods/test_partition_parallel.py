@@ -1,0 +1,145 @@
+"""What an iteration consists of, op by op."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from gcnsim.cost import rows_seconds
+from gcnsim.methods import Facts, method
+from gcnsim.profile import DeviceProfile
+from gcnsim.schedule import Op, Schedule
+from gcnsim.timeline import Direction, OpKind
+
+MakeFacts = Callable[..., Facts]
+FORWARD, BACKWARD = Direction.FORWARD, Direction.BACKWARD
+
+
+def ops(schedule: Schedule, kind: OpKind, **wanted: int) -> list[Op]:
+    return [
+        op for op in schedule.ops if op.kind is kind and all(getattr(op, key) == value for key, value in wanted.items())
+    ]
+
+
+def gpu_kinds(schedule: Schedule, worker: int) -> list[str]:
+    return [
+        f"{op.kind}{'' if op.layer < 0 else op.layer}{'b' if op.direction is BACKWARD else ''}"
+        for op in schedule.ops
+        if op.worker == worker and schedule.streams[op.stream].name == "gpu"
+    ]
+
+
+def test_the_compute_stream_of_the_vanilla_iteration(facts: MakeFacts) -> None:
+    assert gpu_kinds(method("full-graph")(facts(layers=2)), 1) == [
+        "scatter0", "aggregate0", "update0", "scatter1", "aggregate1", "update1", "loss",
+        "update1b", "aggregate1b", "scatter1b", "update0b", "step",
+    ]  # fmt: skip
+
+
+def test_the_compute_stream_of_a_sampled_iteration_with_a_cache(facts: MakeFacts) -> None:
+    found = gpu_kinds(method("psc-gcn")(facts(layers=2, tau=2, sampled=True, hits=0.5)), 1)
+    assert found[:3] == ["index", "scatter0", "lookup0"]
+    assert Counter(found)["lookup0"] == Counter(found)["index"] == 1
+
+
+def test_one_worker_sends_nothing_and_samples_alone(facts: MakeFacts) -> None:
+    for name in ("full-graph", "pipegcn", "psc-gcn"):
+        assert not method(name)(facts(workers=1, per_server=1, tau=1)).is_flow.any()
+    sampled = method("psc-gcn")(facts(workers=1, per_server=1, tau=1, sampled=True))
+    assert [op.kind for op in sampled.ops if op.route is not None] == [OpKind.SAMPLE, OpKind.INDEX]
+
+
+def test_one_message_per_peer_layer_and_direction(facts: MakeFacts) -> None:
+    schedule = method("full-graph")(facts(workers=4, layers=3))
+    keys = Counter((op.layer, op.direction, op.worker, op.peer) for op in ops(schedule, OpKind.WIRE))
+    expected = {(layer, FORWARD, n, m) for layer in range(3) for n in range(4) for m in range(4) if n != m}
+    expected |= {(layer, BACKWARD, n, m) for layer in (1, 2) for n in range(4) for m in range(4) if n != m}
+    assert set(keys) == expected
+    assert set(keys.values()) == {1}
+
+
+def test_rows_go_from_their_owner_and_gradients_back_to_it(facts: MakeFacts) -> None:
+    given = facts(iterations=3, spread=0.5, slope=0.2, sampled=True, tau=0)
+    schedule = method("psc-gcn")(given)
+    for n, m in ((0, 3), (3, 0), (2, 1)):
+        wanted = given.counts.rows[:, n, m]
+        (forward,) = ops(schedule, OpKind.WIRE, layer=1, direction=FORWARD, worker=m, peer=n)
+        (backward,) = ops(schedule, OpKind.WIRE, layer=1, direction=BACKWARD, worker=n, peer=m)
+        assert schedule.demand[:, forward.index].tolist() == (wanted * 4 * 64).tolist()
+        assert schedule.demand[:, backward.index].tolist() == (wanted * 4 * 64).tolist()
+
+
+@pytest.mark.parametrize("tau", [0, 1, 2, 4, 7])
+def test_what_is_sent_ahead_is_what_is_read_then(facts: MakeFacts, gpu: DeviceProfile, tau: int) -> None:
+    given = facts(iterations=5, spread=0.5, slope=0.2, sampled=True, tau=tau, hits=0.25)
+    schedule, rows, hits = method("psc-gcn")(given), given.counts.rows, given.counts.hits
+    for t in range(5):
+        for n in range(4):
+            then = (t - tau) % 5
+            (up,) = ops(schedule, OpKind.H2D, layer=0, direction=FORWARD, worker=n)
+            (read,) = ops(schedule, OpKind.SCATTER, layer=0, direction=FORWARD, worker=n)
+            misses = int((rows - hits)[t, n].sum())
+            assert (up.index, tau) in read.after
+            assert schedule.demand[then, up.index] == misses * 4 * 64
+            assert schedule.demand[t, read.index] == pytest.approx(float(rows_seconds(gpu, misses, 64)))
+            (down,) = ops(schedule, OpKind.H2D, layer=2, direction=BACKWARD, worker=n)
+            assert schedule.demand[t, down.index] == rows[t, :, n].sum() * 4 * 64
+
+
+def test_a_copy_from_the_gpu_carries_what_its_messages_carry(facts: MakeFacts) -> None:
+    schedule = method("psc-gcn")(facts(iterations=3, spread=0.5, sampled=True, tau=1, hits=0.25))
+    for copy, side in ((OpKind.D2H, "worker"), (OpKind.H2D, "peer")):
+        for op in ops(schedule, copy):
+            wires = ops(schedule, OpKind.WIRE, layer=op.layer, direction=op.direction, **{side: op.worker})
+            assert schedule.demand[:, op.index] == pytest.approx(
+                schedule.demand[:, [w.index for w in wires]].sum(axis=1)
+            )
+
+
+def test_owners_answer_when_the_ids_and_the_rows_are_there(facts: MakeFacts) -> None:
+    schedule = method("psc-gcn")(facts(sampled=True, tau=2))
+    for rank in range(4):
+        first, second, _ = ops(schedule, OpKind.PACK, worker=rank, direction=FORWARD)
+        ids = {op.index for op in ops(schedule, OpKind.INDEX, peer=rank)}
+        (update,) = ops(schedule, OpKind.UPDATE, worker=rank, layer=0, direction=FORWARD)
+        assert len(ids) == 3
+        assert ids <= {dep for dep, lag in first.after if lag == 0}
+        assert (update.index, 0) in second.after
+
+
+def test_ids_are_four_bytes_a_row_of_the_graph_drawn_ahead(facts: MakeFacts) -> None:
+    given = facts(iterations=5, spread=0.5, sampled=True, tau=2)
+    schedule = method("psc-gcn")(given)
+    for op in ops(schedule, OpKind.INDEX):
+        if op.peer >= 0:
+            ahead = np.roll(given.counts.rows[:, op.worker, op.peer], -2)
+            assert schedule.demand[:, op.index].tolist() == (4 * ahead).tolist()
+
+
+def test_the_sampler_is_one_thread_of_the_servers_cores(facts: MakeFacts) -> None:
+    schedule = method("psc-gcn")(facts(sampled=True, tau=1, weighted=True))
+    drawn = ops(schedule, OpKind.SAMPLE)
+    assert [op.cap for op in drawn] == [1.0] * 4
+    assert [schedule.link_names[op.route[0]] for op in drawn if op.route] == ["cpu0", "cpu0", "cpu1", "cpu1"]
+    assert schedule.demand[0, [op.index for op in drawn]] == pytest.approx([0.01 + 0.1 / 20] * 4)
+
+
+@pytest.mark.parametrize("tau", [0, 1, 3])
+def test_nothing_of_a_worker_starts_before_its_previous_iteration_ended(facts: MakeFacts, tau: int) -> None:
+    schedule = method("psc-gcn")(facts(sampled=True, tau=tau))
+    free = {
+        op.index
+        for op in schedule.ops
+        if not any(lag == 0 for _, lag in op.waits) and schedule.order[op.stream][0] == op.index
+    }
+    for op in free:
+        found = schedule.ops[op]
+        on_gpu = schedule.streams[found.stream].name == "gpu"
+        assert on_gpu or (schedule.ends[found.worker], 1) in found.after
+
+
+def test_tau_is_the_depth(facts: MakeFacts) -> None:
+    assert [method("psc-gcn")(facts(tau=tau)).depth for tau in (0, 1, 2, 9)] == [1, 1, 2, 9]

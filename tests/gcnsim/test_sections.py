@@ -1,0 +1,139 @@
+"""The container of every binary file: what is written comes back, and nothing altered ever does."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gcnsim.errors import FileError
+from gcnsim.ids import AnyArray
+from gcnsim.sections import ALIGN, read_sections, replacing, write_sections
+
+ARRAYS: dict[str, AnyArray] = {
+    "bytes": np.arange(5, dtype=np.uint8),
+    "table": np.arange(6, dtype=np.float64).reshape(2, 3),
+    "none": np.zeros((0, 4), dtype=np.int64),
+}
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    found = tmp_path / "some.gcnsim"
+    write_sections(found, kind="test", version=3, meta={"seed": 7}, arrays=ARRAYS)
+    return found
+
+
+def refused(path: Path, *, kind: str = "test", version: int = 3) -> str:
+    with pytest.raises(FileError) as error:
+        read_sections(path, kind=kind, version=version)
+    text = str(error.value)
+    assert text.startswith(f"{path}: ")
+    assert "\n" not in text
+    return text
+
+
+def test_what_is_written_comes_back(path: Path) -> None:
+    found = read_sections(path, kind="test", version=3)
+    assert (found.kind, found.version, found.meta) == ("test", 3, {"seed": 7})
+    for name, array in ARRAYS.items():
+        assert found.arrays[name].dtype == array.dtype
+        np.testing.assert_array_equal(found.arrays[name], array)
+        assert not found.arrays[name].flags.writeable
+
+
+def test_the_hash_names_the_content(path: Path, tmp_path: Path) -> None:
+    again = write_sections(tmp_path / "again", kind="test", version=3, meta={"seed": 7}, arrays=ARRAYS)
+    other = write_sections(tmp_path / "other", kind="test", version=3, meta={"seed": 8}, arrays=ARRAYS)
+    assert read_sections(path, kind="test", version=3).content_hash == again != other
+    assert path.read_bytes() == (tmp_path / "again").read_bytes()
+
+
+def test_sections_are_aligned(path: Path) -> None:
+    assert path.stat().st_size % ALIGN == 0
+    raw = path.read_bytes()
+    assert raw.index(ARRAYS["table"].tobytes()) % ALIGN == 0
+
+
+@pytest.mark.parametrize("order", ["<", ">"])
+def test_any_layout_in_memory_gives_the_same_file(tmp_path: Path, order: str) -> None:
+    plain = np.arange(12, dtype="<i4").reshape(3, 4)
+    turned = plain.T.copy().T.astype(f"{order}i4")
+    one = write_sections(tmp_path / "one", kind="test", version=1, meta={}, arrays={"a": plain})
+    two = write_sections(tmp_path / "two", kind="test", version=1, meta={}, arrays={"a": turned})
+    assert one == two
+
+
+@pytest.mark.parametrize("dtype", [np.bool_, np.complex128, np.float16, object])
+def test_types_without_a_place_in_the_format_are_refused(tmp_path: Path, dtype: type) -> None:
+    with pytest.raises(ValueError, match="section 'a': dtype"):
+        write_sections(tmp_path / "x", kind="test", version=1, meta={}, arrays={"a": np.zeros(2, dtype=dtype)})
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_missing_empty_and_foreign_files(tmp_path: Path) -> None:
+    assert "cannot be read" in refused(tmp_path / "missing")
+    assert "cannot be read" in refused(tmp_path)
+    for content in (b"", b"PK\x03\x04" * 40):
+        (tmp_path / "foreign").write_bytes(content)
+        assert "not a gcnsim file" in refused(tmp_path / "foreign")
+
+
+def test_other_kinds_and_versions_are_refused(path: Path) -> None:
+    assert "is a test file, wanted a trace file" in refused(path, kind="trace")
+    assert "test version 3, this gcnsim reads version 4" in refused(path, version=4)
+
+
+def test_every_truncation_is_refused(path: Path) -> None:
+    whole = path.read_bytes()
+    last = whole.rindex(ARRAYS["table"].tobytes()) + ARRAYS["table"].nbytes
+    for size in {*range(0, last, 41), last - 1}:
+        path.write_bytes(whole[:size])
+        refused(path)
+
+
+@settings(deadline=None, max_examples=150)
+@given(place=st.floats(0, 1, exclude_max=True), bit=st.integers(0, 7))
+def test_no_altered_bit_reaches_the_arrays(place: float, bit: int, tmp_path_factory: pytest.TempPathFactory) -> None:
+    path = tmp_path_factory.getbasetemp() / "altered.gcnsim"
+    write_sections(path, kind="test", version=3, meta={"seed": 7}, arrays=ARRAYS)
+    raw = bytearray(path.read_bytes())
+    raw[int(place * len(raw))] ^= 1 << bit
+    path.write_bytes(raw)
+    try:
+        found = read_sections(path, kind="test", version=3)
+    except FileError:
+        return
+    assert found.meta == {"seed": 7}  # the bit was in the padding
+    for name, array in ARRAYS.items():
+        np.testing.assert_array_equal(found.arrays[name], array)
+
+
+def test_a_failed_write_leaves_the_old_file_and_no_other(path: Path) -> None:
+    before = path.read_bytes()
+    with pytest.raises(RuntimeError, match="half way"), replacing(path) as file:
+        file.write(b"half")
+        raise RuntimeError("half way")
+    assert path.read_bytes() == before
+    assert list(path.parent.iterdir()) == [path]
+
+
+def test_text_replaces_a_file(tmp_path: Path) -> None:
+    target = tmp_path / "page.html"
+    target.write_text("old")
+    with replacing(target, text=True) as file:
+        file.write("τ = 2")
+    assert target.read_text(encoding="utf-8") == "τ = 2"
+
+
+def test_places_that_cannot_be_written(tmp_path: Path) -> None:
+    with pytest.raises(FileError, match="nowhere/x: cannot be written"), replacing(tmp_path / "nowhere" / "x"):
+        pass
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    with pytest.raises(FileError, match="folder: is a directory"), replacing(folder) as file:
+        file.write(b"x")
+    assert list(tmp_path.iterdir()) == [folder]
