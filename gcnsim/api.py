@@ -176,7 +176,7 @@ def simulate(scenario: str | Path | Mapping[str, Any], overrides: Sequence[str] 
     else:
         asked = load_scenario(scenario, overrides)
     workshop = Workshop(asked, cores())
-    workshop.prepare([asked], workshop.corners)
+    workshop.prepare([], [asked])
     estimate = workshop.estimate(asked)
     baseline = workshop.result(replace(asked, method=MethodSpec.of("full-graph")))
     result = estimate.result

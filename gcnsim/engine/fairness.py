@@ -23,27 +23,26 @@ def max_min_rates(
     most that one of its flows can use, None for no limit.
     """
     rates = [0.0] * len(routes)
-    open_bundles = [bundle for bundle, count in enumerate(counts) if count]
+    rising = [bundle for bundle, count in enumerate(counts) if count]
     left = list(capacity)
-    while open_bundles:
-        load = [0] * len(left)
-        for bundle in open_bundles:
-            for link in routes[bundle]:
-                load[link] += counts[bundle]
-        share = [left[link] / load[link] if load[link] else float("inf") for link in range(len(left))]
-        limits = []
-        for bundle in open_bundles:
-            cap = caps[bundle]
-            limit = min(share[link] for link in routes[bundle])
-            limits.append(limit if cap is None else min(limit, cap))
+    load = [0] * len(left)
+    for bundle in rising:
+        for link in routes[bundle]:
+            load[link] += counts[bundle]
+    while rising:
+        limits = [_limit(left, load, routes[bundle], caps[bundle]) for bundle in rising]
         level = min(limits)
-        still_open = []
-        for bundle, limit in zip(open_bundles, limits, strict=True):
-            if limit > level:
-                still_open.append(bundle)
-                continue
+        settled = [bundle for bundle, limit in zip(rising, limits, strict=True) if limit <= level]
+        rising = [bundle for bundle, limit in zip(rising, limits, strict=True) if limit > level]
+        for bundle in settled:
             rates[bundle] = level
             for link in routes[bundle]:
                 left[link] = max(0.0, left[link] - level * counts[bundle])
-        open_bundles = still_open
+                load[link] -= counts[bundle]
     return rates
+
+
+def _limit(left: Sequence[float], load: Sequence[int], route: tuple[int, ...], cap: float | None) -> float:
+    """The equal share of the tightest link of `route`, or the cap where that is less."""
+    limit = min([left[link] / load[link] for link in route])
+    return limit if cap is None or limit < cap else cap

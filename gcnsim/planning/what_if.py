@@ -102,8 +102,7 @@ def what_if(
     finalists = ranked(workshop, first)[:SIMULATED]
     progress(f"simulating {len(asked)} settings and {len(finalists)} candidates")
     baselines = [replace(each, method=MethodSpec.of("full-graph")) for each in asked]
-    workshop.prepare([*asked, *baselines, *finalists])
-    workshop.prepare(asked, workshop.corners)
+    workshop.prepare([*baselines, *finalists], asked)
     rows = [
         (workshop.estimate(each), workshop.result(baseline).metrics.iteration_s)
         for each, baseline in zip(asked, baselines, strict=True)
@@ -123,6 +122,6 @@ def sweep_bandwidth(
     for each in rows:
         progress(f"{each.method.name} against bandwidth")
         moved = [replace(each, cluster=replace(each.cluster, bandwidth=value)) for value in bandwidths]
-        workshop.prepare(moved, workshop.corners)
+        workshop.prepare([], moved)
         curves.append([workshop.estimate(scenario) for scenario in moved])
     return curves

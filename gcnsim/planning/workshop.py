@@ -45,20 +45,22 @@ class Workshop:
         """The ends of the assumptions that an interval covers: a real graph has none."""
         return (Corner.LIKELY,) if self.accesses.graph is not None else tuple(Corner)
 
-    def prepare(self, scenarios: Sequence[Scenario], corners: Sequence[Corner] = (Corner.LIKELY,)) -> None:
-        """Study all `scenarios` at `corners` side by side, so that asking for them later is free."""
-        keys = dict.fromkeys((canonical(asked), corner) for asked in scenarios for corner in corners)
+    def prepare(self, likely: Sequence[Scenario], whole: Sequence[Scenario] = ()) -> None:
+        """Study `likely`, and `whole` with both ends of the assumptions, side by side; asking later is then free."""
+        pairs = [(asked, Corner.LIKELY) for asked in likely]
+        pairs += [(asked, corner) for asked in whole for corner in self.corners]
+        keys = dict.fromkeys((canonical(asked), corner) for asked, corner in pairs)
         missing = [key for key in keys if key not in self._results]
-        for scenario, corner in missing:
-            # Before the processes part ways: what is slow to read or record is then shared.
-            self._counts(scenario, corner)
+        self._read(missing)
         for key, result in zip(missing, each(self._study, missing, self.processes), strict=True):
             self._results[key] = result
 
     def result(self, scenario: Scenario, corner: Corner = Corner.LIKELY) -> Result:
         """The study of `scenario` at `corner`."""
-        self.prepare([scenario], [corner])
-        return self._results[canonical(scenario), corner]
+        key = (canonical(scenario), corner)
+        if key not in self._results:
+            self._results[key] = self._study(key)
+        return self._results[key]
 
     def estimate(self, scenario: Scenario) -> Estimate:
         """The study of `scenario` with its interval, the ends of the assumptions included."""
@@ -71,9 +73,15 @@ class Workshop:
             replace(asked, run=replace(asked.run, iterations=min(asked.run.iterations, DRAWN_TO_RANK)))
             for asked in scenarios
         ]
-        for scenario in few:
-            self._counts(scenario, Corner.LIKELY)
+        self._read([(scenario, Corner.LIKELY) for scenario in few])
         return each(self._bound, few, self.processes)
+
+    def _read(self, keys: Sequence[tuple[Scenario, Corner]]) -> None:
+        """Read and record what `keys` need before processes part ways: what is slow is then shared."""
+        for scenario, corner in keys:
+            counts = self._counts(scenario, corner)
+        if keys:
+            write_schedule(scenario, mean_counts(counts), self.accesses)
 
     def _study(self, key: tuple[Scenario, Corner]) -> Result:
         return study(key[0], self.accesses, key[1])

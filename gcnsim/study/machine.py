@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from gcnsim.cluster import Cluster, LinkSpec, build_cluster
 from gcnsim.profile import DeviceProfile, HostProfile, LinkProfile, device, host, link
 from gcnsim.scenario import ClusterSpec
@@ -17,6 +19,7 @@ def link_spec(profile: LinkProfile) -> LinkSpec:
     )
 
 
+@lru_cache(maxsize=256)
 def machine(spec: ClusterSpec) -> tuple[Cluster, DeviceProfile, HostProfile]:
     """The cluster of `spec` with its device and host profile.
 

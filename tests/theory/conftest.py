@@ -19,7 +19,7 @@ def steady() -> Callable[..., tuple[Run, int]]:
     def run(schedule: Schedule, measured: int = 30) -> tuple[Run, int]:
         judge = Steady(schedule, measured)
         found = simulate(schedule, judge.most, judge.enough)
-        return found, judge.first_measured(found.ends)
+        return found, judge.window(found.ends).first
 
     return run
 

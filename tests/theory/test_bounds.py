@@ -1,0 +1,69 @@
+"""Analytic bounds against simulated iterations, for every method over bandwidths, cores, imbalance and sampling."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+
+import pytest
+
+from gcnsim.methods import Facts, method
+from gcnsim.schedule import Schedule, bounds
+
+MakeFacts = Callable[..., Facts]
+Period = Callable[[Schedule], float]
+
+SLACK = 0.005
+"""What a run may still be away from its steady mean, and a sampled window from the mean of all drawn graphs."""
+
+METHODS = [("full-graph", 0, False), ("pipegcn", 1, False), ("psc-gcn", 0, True), ("psc-gcn", 3, True)]
+SHAPES: list[dict[str, float]] = [
+    {"nic": 1e8},
+    {"nic": 1e9, "slope": 0.3, "half_size": 65536.0},
+    {"nic": 1e10, "workers": 3, "per_server": 1, "cores": 1.0},
+    {"nic": 5e8, "workers": 5, "hits": 0.5, "pcie": 1e9},
+    {"nic": 1e9, "workers": 2, "nic_latency": 0.02},
+]
+
+
+@pytest.mark.parametrize(("name", "tau", "sampled"), METHODS)
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+def test_lower_is_below_and_upper_above_the_simulated_iteration(
+    facts: MakeFacts, period: Period, name: str, tau: int, sampled: bool, shape: dict[str, float]
+) -> None:
+    drawn = {"iterations": 12, "spread": 0.3, "weighted": True} if sampled else {}
+    schedule = method(name)(facts(tau=tau, sampled=sampled, **drawn, **shape))
+    limits, seconds = bounds(schedule), period(schedule)
+    assert limits.lower_s <= seconds * (1 + SLACK)
+    assert seconds <= limits.upper_s * (1 + SLACK)
+    assert limits.lower_s <= limits.estimate_s <= limits.upper_s
+    assert limits.busiest_s <= limits.lower_s
+
+
+@pytest.mark.parametrize("name", ["full-graph", "pipegcn", "psc-gcn"])
+def test_one_worker_is_exact(facts: MakeFacts, period: Period, name: str) -> None:
+    schedule = method(name)(facts(workers=1, per_server=1, tau=2))
+    limits = bounds(schedule)
+    assert limits.lower_s == pytest.approx(limits.upper_s, rel=1e-12)
+    assert period(schedule) == pytest.approx(limits.lower_s, rel=1e-9)
+    assert (limits.busiest, limits.busiest_kind) == ("gpu of worker 0", "compute")
+
+
+@pytest.mark.parametrize(("name", "tau", "sampled"), METHODS)
+def test_more_bandwidth_never_raises_a_bound(facts: MakeFacts, name: str, tau: int, sampled: bool) -> None:
+    found = [
+        bounds(method(name)(facts(tau=tau, sampled=sampled, slope=0.2, nic=nic)))
+        for nic in (1e7, 2e7, 5e7, 1e8, 3e8, 1e9, 1.1e9, 1e10, 1e12)
+    ]
+    for slow, fast in itertools.pairwise(found):
+        assert fast.lower_s <= slow.lower_s
+        assert fast.estimate_s <= slow.estimate_s
+        assert fast.upper_s <= slow.upper_s
+
+
+def test_a_tight_resource_is_the_bound(facts: MakeFacts, period: Period) -> None:
+    schedule = method("pipegcn")(facts(nic=1e7, nic_latency=0.0))
+    limits = bounds(schedule)
+    assert limits.busiest_kind == "nic"
+    assert limits.lower_s == limits.busiest_s
+    assert period(schedule) == pytest.approx(limits.lower_s, rel=0.02)
