@@ -99,7 +99,7 @@ def _held_bytes(pid: int) -> int:
 
 
 def medians(arguments: Sequence[str], runs: int, wall_limit: str, peak_limit: str = "") -> list[Figure]:
-    """Median wall time of `runs` new processes, after one that warms the disk cache, and the peak memory of two more."""
+    """Median wall time of `runs` new processes after one that warms the disk cache; peak memory of two more."""
     finished(arguments)
     walls = [finished(arguments).wall_s for _ in range(runs)]
     return [

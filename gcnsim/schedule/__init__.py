@@ -1,6 +1,6 @@
 """Schedules: ops, streams, dependencies, collectives and analytic bounds."""
 
-from gcnsim.schedule.bounds import Bounds, bounds
+from gcnsim.schedule.bounds import Bounds, bounds, resource_loads
 from gcnsim.schedule.builder import Builder, Dependency, Work
 from gcnsim.schedule.collectives import ring_allreduce
 from gcnsim.schedule.order import predecessors, topological
@@ -16,6 +16,7 @@ __all__ = [
     "Work",
     "bounds",
     "predecessors",
+    "resource_loads",
     "ring_allreduce",
     "topological",
 ]

@@ -36,7 +36,9 @@ def bounds(schedule: Schedule) -> Bounds:
     """Bounds of the mean iteration, from the mean demand of each op."""
     occupied = schedule.occupied.mean(axis=0)
     alone = _durations(schedule, occupied, Counter())
-    busiest, kind, load = _load(schedule, alone, occupied)
+    loads = _loads(schedule, alone, occupied)
+    busiest, kind = max(sorted(loads), key=lambda key: loads[key])
+    load = loads[busiest, kind]
     stage = Counter((link, _stage(op)) for op in schedule.ops for link in set(op.route or ()))
     every = Counter((link, op.stream) for op in schedule.ops for link in set(op.route or ()))
     streams = Counter(link for link, _ in every)
@@ -57,19 +59,27 @@ def _stage(op: Op) -> tuple[str, int, int]:
     return op.kind, op.layer, op.direction
 
 
-def _load(schedule: Schedule, alone: list[float], occupied: FloatArray) -> tuple[str, str, Seconds]:
-    """Name, kind and seconds per iteration of the stream or link with the largest load."""
+def resource_loads(schedule: Schedule, occupied: FloatArray) -> dict[tuple[str, str], Seconds]:
+    """Seconds of work per stream and link for one iteration's `occupied`, float64[ops]; keys are (name, kind).
+
+    The kind is `compute` for exclusive work, else that of the (first) link. Streams count their flows at the rate they
+    would have alone.
+    """
+    return _loads(schedule, _durations(schedule, occupied, Counter()), occupied)
+
+
+def _loads(schedule: Schedule, alone: list[float], occupied: FloatArray) -> dict[tuple[str, str], Seconds]:
     loads: dict[tuple[str, str], float] = {}
-    for op, seconds in zip(schedule.ops, alone, strict=True):
+    for op, seconds, units in zip(schedule.ops, alone, occupied.tolist(), strict=True):
         stream = schedule.streams[op.stream]
-        kinds = [schedule.link_kinds[link] for link in op.route or ()]
-        busy = (f"{stream.name} of worker {stream.worker}", kinds[0] if kinds else "compute")
+        route = op.route or ()
+        kind = schedule.link_kinds[route[0]] if route else "compute"
+        busy = (f"{stream.name} of worker {stream.worker}", kind)
         loads[busy] = loads.get(busy, 0.0) + seconds
-        for link in op.route or ():
+        for link in route:
             busy = (schedule.link_names[link], schedule.link_kinds[link])
-            loads[busy] = loads.get(busy, 0.0) + float(occupied[op.index]) / schedule.capacity[link]
-    name, kind = max(sorted(loads), key=lambda key: loads[key])
-    return name, kind, loads[name, kind]
+            loads[busy] = loads.get(busy, 0.0) + units / schedule.capacity[link]
+    return loads
 
 
 def _durations(schedule: Schedule, occupied: FloatArray, sharers: Counter[tuple[int, int]]) -> list[float]:

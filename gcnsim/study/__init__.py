@@ -13,7 +13,7 @@ from gcnsim.study.accesses import (
 from gcnsim.study.machine import machine
 from gcnsim.study.metrics import Metrics, link_units, measure
 from gcnsim.study.model import Model, resolve_model
-from gcnsim.study.steady import Steady, Window, half_width
+from gcnsim.study.steady import Steady, Window
 from gcnsim.study.study import Result, study, write_schedule
 
 __all__ = [
@@ -28,7 +28,6 @@ __all__ = [
     "Result",
     "Steady",
     "Window",
-    "half_width",
     "keeps_all",
     "link_units",
     "machine",

@@ -16,13 +16,16 @@ from typing import NamedTuple
 import numpy as np
 
 from gcnsim.ids import IntArray
-from gcnsim.schedule import Schedule
+from gcnsim.schedule import Schedule, resource_loads
 
 BEHIND = 0.01
 """The most an op may fall behind, per iteration, in a state that counts as returned: 1 % of an iteration."""
 
 AHEAD = 0.04
 """The most an op may get ahead, per iteration, in a state that counts as returned: 4 % of an iteration."""
+
+HEAVY = 0.5
+"""Resources with at least this share of the largest load decide how much the iteration time varies between draws."""
 
 NORMAL_90 = 1.645
 """Two-sided 90 % quantile of the normal distribution."""
@@ -73,20 +76,14 @@ class Steady:
         best = int(np.argmin(np.maximum(behind / BEHIND, ahead / AHEAD)))
         return Window(earliest + best + 1, float(behind[best]), float(ahead[best]))
 
-    def iteration_times(self, ends: IntArray, first: int) -> IntArray:
-        """int64[T - first]: picoseconds from the end of one iteration (of its last worker) to the end of the next."""
-        times: IntArray = np.diff(ends[first - 1 :, self._closing].max(axis=1))
-        return times
+    def spread(self, window: Window, measured: Schedule) -> float:
+        """Half-width of the 90 % interval of the mean iteration, as a share of it.
 
-
-def half_width(times: IntArray) -> float:
-    """Half-width of the 90 % interval of the mean of `times`, as a share of it.
-
-    The Cramer-von Mises estimator of the variance of a mean (Goldsman, Kang and Seila, 1999): six times the mean square
-    of the bridge of partial sums. Unlike the sample variance it holds for times that alternate, as a saturated
-    pipeline's do; for independent ones the two agree.
-    """
-    count = times.size
-    mean = float(times.mean())
-    bridge = np.cumsum(times - mean)
-    return NORMAL_90 * float(np.sqrt(6.0 * np.mean(bridge**2))) / count / mean
+        Two parts: how far the mean of the drawn graphs may be from that of other draws, from the variation of the load
+        they put on the resources that matter; and what the state's not quite returning may hide (`Window`).
+        """
+        loads = np.array([list(resource_loads(measured, graph).values()) for graph in measured.occupied])
+        mean = loads.mean(axis=0)
+        heavy = mean >= HEAVY * mean.max()
+        varies = float((loads[:, heavy].std(axis=0, ddof=1) / mean[heavy]).max()) if loads.shape[0] > 1 else 0.0
+        return NORMAL_90 * varies / float(np.sqrt(loads.shape[0])) + max(window.behind, 0.1 * window.ahead, 0.0)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+
+import numpy as np
 
 from gcnsim.engine import Run, simulate
 from gcnsim.methods import Facts, method
@@ -12,7 +14,7 @@ from gcnsim.study.accesses import Accesses, Corner, keeps_all, open_accesses
 from gcnsim.study.machine import machine
 from gcnsim.study.metrics import Metrics, measure
 from gcnsim.study.model import resolve_model
-from gcnsim.study.steady import Steady, half_width
+from gcnsim.study.steady import Steady
 from gcnsim.trace import AccessCounts
 
 
@@ -62,13 +64,16 @@ def study(scenario: Scenario, accesses: Accesses | None = None, corner: Corner =
     accesses = accesses or open_accesses(scenario)
     features = resolve_model(scenario.workload, accesses.graph).features
     counts = accesses.counts(scenario, features, corner)
+    chosen = scenario.method.cache
     schedule = write_schedule(scenario, counts, accesses)
     judge = Steady(schedule, scenario.run.iterations)
     run = simulate(schedule, judge.most, judge.enough)
     window = judge.window(run.ends)
-    limits = bounds(schedule)
+    graphs = np.arange(window.first, run.iterations) % schedule.demand.shape[0]
+    measured = replace(schedule, demand=schedule.demand[np.unique(graphs)])
+    limits = bounds(measured)
     metrics = measure(run, window.first, limits)
-    spread = metrics.iteration_s * half_width(judge.iteration_times(run.ends, window.first))
+    spread = metrics.iteration_s * judge.spread(window, measured)
     # A run that has not settled is still on its way to the pace of the op that falls behind.
     lag = 0.0 if window.settled else max(window.behind, 0.0)
     return Result(
@@ -78,7 +83,7 @@ def study(scenario: Scenario, accesses: Accesses | None = None, corner: Corner =
         low_s=max(0.0, metrics.iteration_s - spread),
         high_s=metrics.iteration_s * (1.0 + lag) + spread,
         cache_hit_rate=counts.hit_rate,
-        cache_fraction=counts.cache_fraction,
+        cache_fraction=counts.cache_fraction if chosen.fraction is None else chosen.fraction,
         settled=window.settled,
         warm_up=window.first,
         run=run,
