@@ -36,6 +36,9 @@ __all__ = [
     "write_timeline",
 ]
 
+CURVES = 6
+"""Most rows drawn against bandwidth: more lines than that cannot be told apart."""
+
 T = TypeVar("T")
 Some: TypeAlias = T | Sequence[T]
 """One value, or several: a row each."""
@@ -132,12 +135,12 @@ def what_if(
 
 
 def bandwidth_curve(answer: Answer, progress: Progress = lambda _: None) -> Any:
-    """Iteration time against bandwidth, for the figure: the first machine's rows from 1/8 to 8 times its own."""
+    """Iteration time of the first machine's first rows at 1/8 to 8 times its bandwidth, for the figure."""
     from gcnsim.report import BandwidthCurve, Series
 
     base = answer.base
     first = replace(answer.grid, gpus=answer.grid.gpus[:1], bandwidths=answer.grid.bandwidths[:1])
-    rows = scenarios(base, first)
+    rows = list(dict.fromkeys(scenarios(base, first)))[:CURVES]
     values = tuple(base.cluster.bandwidth * 2.0**power for power in range(-3, 4))
     curves = sweep_bandwidth(answer.workshop, rows, values, progress)
     series = tuple(

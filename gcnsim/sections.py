@@ -127,6 +127,7 @@ def read_sections(path: str | Path, *, kind: str, version: int) -> Sections:
     if header["version"] != version:
         raise FileError(f"{source}: {kind} version {header['version']}, this gcnsim reads version {version}")
     arrays = {name: _section(source, data, start, name, entry) for name, entry in header["sections"].items()}
+    _check_padding(source, data, start, _PREFIX + len(raw), header["sections"])
     return Sections(kind, version, header["meta"], arrays, hashlib.sha256(raw).hexdigest())
 
 
@@ -152,3 +153,20 @@ def _section(source: Path, data: bytes | mmap.mmap, start: int, name: str, entry
     dtype = np.dtype(entry["dtype"])
     array = np.frombuffer(data, dtype=dtype, count=count // dtype.itemsize, offset=begin)
     return frozen(array.reshape(entry["shape"]))
+
+
+def _check_padding(
+    source: Path, data: bytes | mmap.mmap, start: int, header_end: int, entries: Mapping[str, Mapping[str, Any]]
+) -> None:
+    """Every byte that no checksum covers is zero, and nothing follows the last section."""
+    gaps = [(header_end, start)]
+    for entry in entries.values():
+        end = start + int(entry["offset"]) + int(entry["bytes"])
+        gaps.append((end, -(-(end - start) // ALIGN) * ALIGN + start))
+    last = gaps[-1][1]
+    if len(data) < last:
+        raise FileError(f"{source}: truncated: {last} bytes expected, the file has {len(data)}")
+    if len(data) > last:
+        raise FileError(f"{source}: altered: {len(data) - last} bytes follow the last section")
+    if any(any(data[begin:end]) for begin, end in gaps):
+        raise FileError(f"{source}: altered: padding between sections is not zero")

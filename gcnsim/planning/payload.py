@@ -15,9 +15,9 @@ def machine_of(scenario: Scenario) -> dict[str, Any]:
     return {"gpus": scenario.cluster.gpus, "bandwidth": BANDWIDTH.exact(scenario.cluster.bandwidth)}
 
 
-def setting_of(result: Result) -> dict[str, Any]:
-    """Method and knobs of a result."""
-    method = result.scenario.method
+def setting_of(scenario: Scenario, result: Result) -> dict[str, Any]:
+    """Method and knobs of a scenario, and the cache that its result had."""
+    method = scenario.method
     return {
         "method": method.name,
         "tau": method.tau,
@@ -29,7 +29,7 @@ def setting_of(result: Result) -> dict[str, Any]:
 def row_of(estimate: Estimate, baseline_s: float) -> dict[str, Any]:
     """One row of results; baseline_s: the iteration time of full-graph training on the same machine."""
     metrics = estimate.result.metrics
-    return setting_of(estimate.result) | {
+    return setting_of(estimate.scenario, estimate.result) | {
         "iteration_s": metrics.iteration_s,
         "iteration_s_low": estimate.low_s,
         "iteration_s_high": estimate.high_s,

@@ -8,6 +8,7 @@ plain loop.
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
@@ -34,10 +35,15 @@ def each(function: Callable[[T], R], items: Sequence[T], processes: int) -> list
 
     _work = function, items
     try:
-        with multiprocessing.get_context("fork").Pool(count) as pool:
+        with multiprocessing.get_context("fork").Pool(count, initializer=_leave_interrupts) as pool:
             return pool.map(_one, range(len(items)), chunksize=1)
     finally:
         _work = None
+
+
+def _leave_interrupts() -> None:
+    """Ctrl-C reaches the parent, which ends its processes; they say nothing of their own."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def _one(position: int) -> Any:

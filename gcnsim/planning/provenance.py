@@ -85,7 +85,7 @@ def _workload_assumptions(
         yield _row("imbalance", f"{usual:.3g}", f"{few:.3g}", f"{many:.3g}", basis, True)
         basis = "standard deviation of log cross edges per boundary node, four real graphs"
         yield _row("dispersion", f"{DISPERSION:g}", "1.0", "1.5", basis, False)
-        if any(not keeps_all(each.result.scenario.method) for each in estimates):
+        if any(not keeps_all(each.scenario.method) for each in estimates):
             low, likely, high = VR_ROWS
             basis = "rows the vr sampler needs over the first-order rule used without a graph, four real graphs"
             yield _row("vr_rows", f"{likely:g}", f"{low:g}", f"{high:g}", basis, True)
@@ -126,8 +126,13 @@ def _warnings(workshop: Workshop, scenario: Scenario, estimates: Sequence[Estima
     for name in model.assumed:
         width = model.features if name == "features" else model.shapes[-1].d_out
         yield f"the graph file declares no {name}: {width} assumed (--set workload.{name}=N)"
+    if isinstance(workshop.accesses, PublishedAccesses):
+        for gpus in dict.fromkeys(each.scenario.cluster.gpus for each in estimates):
+            _, _, note = boundary_at(workshop.accesses.facts, gpus)
+            if "polated" in note:
+                yield f"{gpus} GPUs: boundary nodes {note}"
     for each in estimates:
-        cluster, method = each.result.scenario.cluster, each.result.scenario.method
+        cluster, method = each.scenario.cluster, each.scenario.method
         if cluster.gpus % cluster.gpus_per_server:
             last = cluster.gpus % cluster.gpus_per_server
             yield f"{cluster.gpus} GPUs, {cluster.gpus_per_server} per server: the last server holds {last}"

@@ -49,10 +49,10 @@ class Answer:
         """The answer as plain data, in the shape of the shipped JSON schema `gcnsim.what-if/1`."""
         return {
             "schema": SCHEMA,
-            "scenario": to_mapping(self.base) | {"grid": [machine_of(each.result.scenario) for each, _ in self.rows]},
+            "scenario": to_mapping(self.base) | {"grid": [machine_of(each.scenario) for each, _ in self.rows]},
             "provenance": self.origin,
             "results": [row_of(each, baseline) for each, baseline in self.rows],
-            "recommendation": setting_of(self.recommended)
+            "recommendation": setting_of(self.recommended.scenario, self.recommended)
             | {"iteration_s": self.recommended.metrics.iteration_s, "why": self.why},
             "next_steps": [
                 {
@@ -97,7 +97,7 @@ def what_if(
     progress("reading the workload")
     asked = scenarios(base, grid)
     first = replace(base, cluster=asked[0].cluster)
-    workshop = Workshop(asked[0], processes)
+    workshop = Workshop(first, processes)
     progress("ranking settings")
     finalists = ranked(workshop, first)[:SIMULATED]
     progress(f"simulating {len(asked)} settings and {len(finalists)} candidates")

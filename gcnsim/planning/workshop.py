@@ -17,8 +17,12 @@ DRAWN_TO_RANK = 3
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """A simulated result with its 90 % interval over iterations and, for published datasets, over the assumptions."""
+    """A simulated result with its 90 % interval over iterations and, for published datasets, over the assumptions.
 
+    scenario: the question as it was asked; the result's own may be its simpler equal (`canonical`).
+    """
+
+    scenario: Scenario
     result: Result
     low_s: float
     high_s: float
@@ -65,7 +69,9 @@ class Workshop:
     def estimate(self, scenario: Scenario) -> Estimate:
         """The study of `scenario` with its interval, the ends of the assumptions included."""
         results = [self.result(scenario, corner) for corner in self.corners]
-        return Estimate(self.result(scenario), min(one.low_s for one in results), max(one.high_s for one in results))
+        return Estimate(
+            scenario, self.result(scenario), min(one.low_s for one in results), max(one.high_s for one in results)
+        )
 
     def bounds(self, scenarios: Sequence[Scenario]) -> list[Bounds]:
         """The analytic bounds of `scenarios` from the mean of a few drawn graphs each, without simulating."""

@@ -24,7 +24,7 @@ _FILE: Final = Word("a file name")
 class ClusterSpec:
     """Servers with GPUs: one worker per GPU, one NIC per server. bandwidth: bytes/s per direction of that NIC."""
 
-    gpus: int = entry(Number(True, 1, 100_000), "GPUs in all, one worker each", 6)
+    gpus: int = entry(Number(True, 1, 512), "GPUs in all, one worker each", 6)
     gpus_per_server: int = entry(Number(True, 1, 1024), "GPUs in one server", 2)
     gpus_per_server_explicit: bool = False
     """Whether somebody chose gpus_per_server: then it must divide gpus; else the last server may hold fewer."""

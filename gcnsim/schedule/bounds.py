@@ -2,14 +2,18 @@
 
 A schedule is a max-plus system once the durations of its flows are fixed: its period is the largest mean over cycles
 of (work / iterations reached back). Hence, with durations that no run can undercut, the period is at least the
-longest chain within one iteration and at least what each stream and link must do; with durations that no run can
-exceed, it is at most the longest chain of the synchronous reading (every dependency of lag >= 1 taken as lag 0).
+longest chain from the start of a worker's iteration to its end and at least what each stream and link must do; with
+durations that no run can exceed, it is at most the longest chain of the synchronous reading (every dependency of
+lag >= 1 taken as lag 0). A chain that ends at another worker than it started at is no cycle and bounds nothing:
+workers may run the same iteration at different times for ever.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
+
+import numpy as np
 
 from gcnsim.ids import FloatArray, Seconds
 from gcnsim.schedule.order import topological
@@ -46,7 +50,7 @@ def bounds(schedule: Schedule) -> Bounds:
     among_all = Counter({(op.index, link): streams[link] for op in schedule.ops for link in op.route or ()})
     order, synchronous = topological(schedule), topological(schedule, collapse=True)
     return Bounds(
-        lower_s=max(load, _longest(schedule, order, alone)),
+        lower_s=max(load, _longest_cycle(schedule, order, alone)),
         estimate_s=max(load, _longest(schedule, order, _durations(schedule, occupied, among_stage))),
         upper_s=max(load, _longest(schedule, synchronous, _durations(schedule, occupied, among_all))),
         busiest=busiest,
@@ -101,3 +105,23 @@ def _longest(schedule: Schedule, order: tuple[list[int], list[list[int]]], secon
     for op in sequence:
         end[op] = seconds[op] + max((end[dep] for dep in before[op]), default=0.0)
     return max(end[op] for op in schedule.ends)
+
+
+def _longest_cycle(schedule: Schedule, order: tuple[list[int], list[list[int]]], seconds: list[float]) -> Seconds:
+    """Length of the longest chain from an op that waits for a worker's previous end to that worker's next end."""
+    sequence, before = order
+    reached = np.full((len(sequence), schedule.workers), -np.inf)
+    worker_of = {last: worker for worker, last in enumerate(schedule.ends)}
+    for last, worker in worker_of.items():
+        queue = schedule.order[schedule.ops[last].stream]
+        if queue[-1] == last:
+            reached[queue[0], worker] = 0.0
+    for waiting in schedule.ops:
+        for dep, lag in waiting.after:
+            if lag == 1 and dep in worker_of:
+                reached[waiting.index, worker_of[dep]] = 0.0
+    for op in sequence:
+        if before[op]:
+            np.maximum(reached[op], reached[before[op]].max(axis=0), out=reached[op])
+        reached[op] += seconds[op]
+    return max(float(reached[last, worker]) for last, worker in worker_of.items())

@@ -16,7 +16,7 @@ from gcnsim.graph import Graph, load_graph
 from gcnsim.ids import FloatArray
 from gcnsim.partition import Part, Partitioning, partition_graph, read_partition, split
 from gcnsim.record import read_norms
-from gcnsim.scenario import MethodSpec, Scenario
+from gcnsim.scenario import MethodSpec, PartitionSpec, Scenario
 from gcnsim.trace import (
     AccessCounts,
     AccessTrace,
@@ -231,6 +231,7 @@ def open_accesses(scenario: Scenario) -> GraphAccesses | PublishedAccesses:
     Raises FileError or GraphError for a graph that cannot be used, ScenarioError for an unknown dataset.
     """
     workload = scenario.workload
+    _refuse_idle_fields(scenario)
     if workload.graph is not None:
         accesses = GraphAccesses(workload.graph)
         if accesses.graph.nodes < scenario.cluster.gpus:
@@ -239,3 +240,17 @@ def open_accesses(scenario: Scenario) -> GraphAccesses | PublishedAccesses:
             )
         return accesses
     return PublishedAccesses(workload.dataset or "")
+
+
+def _refuse_idle_fields(scenario: Scenario) -> None:
+    """A field that would not change the answer is refused, not ignored."""
+    workload = scenario.workload
+    if workload.graph is not None:
+        for name in ("cross_fraction", "imbalance"):
+            if getattr(workload, name) is not None:
+                raise ScenarioError(f"workload.{name}: is counted on the graph {workload.graph}; allowed: null")
+        return
+    if scenario.method.norms is not None:
+        raise ScenarioError(f"method.norms: {scenario.method.norms} needs workload.graph: a dataset has no nodes here")
+    if scenario.partition != PartitionSpec():
+        raise ScenarioError(f"partition: dataset {workload.dataset} comes partitioned; give workload.graph to cut one")

@@ -106,7 +106,7 @@ class _Window:
         comm = np.zeros(total, dtype=np.bool_)
         for dep, lag in op.waits:
             ended = np.full(total, -1, dtype=np.int64)
-            ended[lag:] = self.run.ends[: total - lag, dep]
+            ended[lag:] = self.run.ends[: max(0, total - lag), dep]
             later = ended > latest
             latest[later] = ended[later]
             comm[later] = self.phase[dep] != Phase.SAMPLING

@@ -80,7 +80,7 @@ def published_profile(
 
 
 def _check(mean: FloatArray, inner_nodes: IntArray, boundary_nodes: IntArray, cross_fraction: float) -> None:
-    if not 0.0 < cross_fraction <= 1.0:
+    if boundary_nodes.any() and not 0.0 < cross_fraction <= 1.0:
         raise ScenarioError(f"cross fraction: {cross_fraction:g} is outside (0, 1]")
     if inner_nodes.size == 1 and boundary_nodes.any():
         raise ScenarioError(f"boundary nodes: {boundary_nodes[0]} with one worker; allowed: 0")

@@ -25,7 +25,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-DOCUMENTS = (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), ROOT / "scenarios" / "README.md")
+DOCUMENTS = (
+    ROOT / "README.md",
+    *sorted((ROOT / "docs").glob("*.md")),
+    ROOT / "scenarios" / "README.md",
+    ROOT / "benchmarks" / "README.md",
+)
 TOLERANCE = 0.02
 GAP = "..."
 

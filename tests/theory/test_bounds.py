@@ -23,6 +23,7 @@ SHAPES: list[dict[str, float]] = [
     {"nic": 1e10, "workers": 3, "per_server": 1, "cores": 1.0},
     {"nic": 5e8, "workers": 5, "hits": 0.5, "pcie": 1e9},
     {"nic": 1e9, "workers": 2, "nic_latency": 0.02},
+    {"nic": 1e9, "workers": 6, "per_server": 4, "nic_latency": 0.005, "rows": 1.0},  # unequal hops of the ring
 ]
 
 

@@ -1,0 +1,214 @@
+"""`gcnsim what-if` and `gcnsim simulate` from the outside: shapes, laws, files, and one line for every bad input."""
+
+from __future__ import annotations
+
+import csv
+import json
+from importlib.resources import files
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+
+from gcnsim.cli import main
+
+RING = 40
+
+
+def ask(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, Any]:
+    """The JSON answer of a command that must succeed."""
+    assert main([*arguments, "--json"]) == 0
+    answer: dict[str, Any] = json.loads(capsys.readouterr().out)
+    return answer
+
+
+def schema(name: str) -> dict[str, Any]:
+    text: dict[str, Any] = json.loads((files("gcnsim") / "data" / f"{name}.schema.json").read_text())
+    return text
+
+
+@pytest.fixture
+def small_graph(tmp_path: Path) -> Path:
+    """A ring with chords: every part borders on others."""
+    edges = [(v, (v + hop) % RING) for v in range(RING) for hop in (1, 2, 7)]
+    path = tmp_path / "ring.txt"
+    path.write_text("".join(f"{a} {b}\n" for a, b in edges))
+    return path
+
+
+def check_row(row: dict[str, Any]) -> None:
+    """The identities of a row, within 1 % (and to the last digits where it is a sum by definition)."""
+    iteration = row["iteration_s"]
+    communication = row["exposed_comm_s"] + row["hidden_comm_s"]
+    parts = row["compute_s"] + row["exposed_comm_s"] + row["exposed_other_s"]
+    assert parts == pytest.approx(iteration, rel=1e-9)
+    assert max(row["compute_s"], communication) <= iteration * 1.01
+    assert iteration <= (row["compute_s"] + communication + row["exposed_other_s"]) * 1.01
+    assert row["iteration_s_low"] <= iteration <= row["iteration_s_high"]
+    assert 0 <= row["gpu_utilization"] <= 1
+    assert 0 <= row["nic_utilization"] <= 1.0001
+
+
+def test_default_answer_has_the_published_shape_and_keeps_its_identities(capsys: pytest.CaptureFixture[str]) -> None:
+    answer = ask(capsys, "what-if", "--bandwidth", "15Gbps", "--gpus", "6")
+    jsonschema.validate(answer, schema("what-if"))
+    assert [row["method"] for row in answer["results"]] == ["full-graph", "pipegcn", "psc-gcn"]
+    for row in answer["results"]:
+        check_row(row)
+    assert answer["results"][0]["speedup_vs_full_graph"] == 1.0
+    names = {item["name"] for item in answer["provenance"]["assumptions"] if item["in_interval"]}
+    assert names == {"cross_fraction", "imbalance", "vr_rows"}
+    for row, limits in zip(answer["results"], answer["provenance"]["bounds"], strict=True):
+        assert limits["lower_s"] <= row["iteration_s"] * 1.01 <= limits["upper_s"] * 1.02
+
+
+def test_lists_give_a_row_each_and_equal_settings_equal_times(capsys: pytest.CaptureFixture[str]) -> None:
+    answer = ask(capsys, "what-if", "--tau", "0,1", "--epsilon", "1", "--bandwidth", "5Gbps,20Gbps")
+    rows = answer["results"]
+    assert [(row["method"], row["tau"]) for row in rows[:4]] == [
+        ("full-graph", 0),
+        ("pipegcn", 1),
+        ("psc-gcn", 0),
+        ("psc-gcn", 1),
+    ]
+    assert [place["bandwidth"] for place in answer["scenario"]["grid"]] == ["5Gbps"] * 4 + ["20Gbps"] * 4
+    for slow, quick in ((rows[0], rows[2]), (rows[1], rows[3])):
+        assert slow["iteration_s"] == quick["iteration_s"]
+
+
+@pytest.mark.parametrize("method", ["full-graph", "pipegcn", "psc-gcn"])
+def test_halving_the_bandwidth_never_helps(capsys: pytest.CaptureFixture[str], method: str) -> None:
+    answer = ask(capsys, "what-if", "--method", method, "--bandwidth", "40Gbps,20Gbps,10Gbps,5Gbps")
+    times = [row["iteration_s"] for row in answer["results"]]
+    assert all(slower >= 0.995 * faster for faster, slower in pairwise(times))
+    assert times[-1] > 1.5 * times[0]
+
+
+def test_answers_do_not_depend_on_the_number_of_processes(capsys: pytest.CaptureFixture[str]) -> None:
+    texts = []
+    for processes in ("1", "2"):
+        assert main(["what-if", "--processes", processes, "--gpus", "4", "--json"]) == 0
+        texts.append(capsys.readouterr().out)
+    assert texts[0] == texts[1]
+
+
+def test_a_real_graph_is_partitioned_sampled_and_replayed(
+    capsys: pytest.CaptureFixture[str], small_graph: Path
+) -> None:
+    answer = ask(capsys, "what-if", "--graph", str(small_graph), "--gpus", "4", "--bandwidth", "1Gbps")
+    jsonschema.validate(answer, schema("what-if"))
+    for row in answer["results"]:
+        check_row(row)
+    assert answer["provenance"]["graph"]["kind"] == "real"
+    assert any("declares no features" in text for text in answer["provenance"]["warnings"])
+
+
+def test_the_acceptance_graph_keeps_the_identities(capsys: pytest.CaptureFixture[str], data_dir: Path) -> None:
+    graph = str(data_dir / "amazon_cs.npz")
+    answer = ask(capsys, "what-if", "--graph", graph, "--bandwidth", "1Gbps,500Mbps", "--gpus", "4")
+    for row in answer["results"]:
+        check_row(row)
+    fast, slow = answer["results"][:3], answer["results"][3:]
+    for quick, late in zip(fast, slow, strict=True):
+        assert late["iteration_s"] > 1.5 * quick["iteration_s"], "all three are bound by the network here"
+
+
+def test_files_are_written_whole(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    paths = {name: tmp_path / f"answer.{name}" for name in ("csv", "html", "timeline")}
+    options = [part for name, path in paths.items() for part in (f"--{name}", str(path))]
+    answer = ask(capsys, "what-if", "--method", "pipegcn,psc-gcn", "--gpus", "2", *options)
+    rows = list(csv.DictReader(paths["csv"].read_text().splitlines()))
+    assert [float(row["iteration_s"]) for row in rows] == [row["iteration_s"] for row in answer["results"]]
+    assert "Plotly.newPlot" in paths["html"].read_text()
+    events = json.loads(paths["timeline"].read_text())["traceEvents"]
+    assert {event["pid"] for event in events if event["ph"] == "X"} == {0, 1}
+    assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == []
+
+
+def test_simulate_prints_the_result_and_writes_the_spans(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    scenario = tmp_path / "small.yaml"
+    scenario.write_text("schema: gcnsim.scenario/1\nname: small\ncluster: {gpus: 2, bandwidth: 5Gbps}\n")
+    out = tmp_path / "out"
+    answer = ask(capsys, "simulate", str(scenario), "--set", "method.tau=1", "--out", str(out))
+    jsonschema.validate(answer, schema("result"))
+    check_row(answer["result"])
+    assert answer["result"]["tau"] == 1
+    assert json.loads((out / "result.json").read_text()) == answer
+    spans = pq.read_table(out / "spans.parquet")
+    assert np.all(spans["end_ps"].to_numpy() > spans["start_ps"].to_numpy())
+    assert spans.schema.metadata[b"scenario_hash"].decode() == answer["provenance"]["scenario_hash"]
+
+
+BAD = [
+    (["--bandwidth", "15"], "needs its unit"),
+    (["--bandwidth", "15Gbsp"], "unknown unit"),
+    (["--gpus", "0"], "cluster.gpus: 0"),
+    (["--gpus", "6", "--gpus-per-server", "4"], "does not divide"),
+    (["--epsilon", "0"], "method.epsilon: 0"),
+    (["--epsilon", "1.5"], "method.epsilon: 1.5"),
+    (["--tau", "-1"], "method.tau: -1"),
+    (["--tau", "1.5"], "--tau"),
+    (["--cache", "130%"], "130%"),
+    (["--cache", "0.3"], "needs its unit"),
+    (["--method", "psc-gnc"], "did you mean 'psc-gcn'"),
+    (["--device", "t5"], "did you mean 't4'"),
+    (["--dataset", "redit"], "did you mean 'reddit'"),
+    (["--graph", "no-such-file.npz"], "no-such-file.npz: cannot be read"),
+    (["--set", "cluster.latancy=20us"], "did you mean 'latency'"),
+    (["--set", "cluster.latency=20"], "needs its unit"),
+    (["--set", "workload.imbalance=9"], "at most 6"),
+    (["--set", "partition.seed=3"], "comes partitioned"),
+    (["--norms", "x.norms"], "needs workload.graph"),
+    (["--iterations", "0"], "run.iterations: 0"),
+    (["--bandwidth", ","], "--bandwidth"),
+    (["--html", "no/such/folder/x.html", "--gpus", "1"], "cannot be written"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "said"), BAD, ids=[" ".join(arguments) for arguments, _ in BAD])
+def test_bad_input_is_one_line_and_exit_code_2(
+    capsys: pytest.CaptureFixture[str], arguments: list[str], said: str
+) -> None:
+    assert main(["what-if", *arguments]) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.count("\n") == 1
+    assert said in captured.err
+
+
+def test_bad_graph_and_partition_files_are_refused_by_path(
+    capsys: pytest.CaptureFixture[str], small_graph: Path, tmp_path: Path
+) -> None:
+    parts = tmp_path / "ring.part"
+    assert main(["graph", "partition", str(small_graph), "--parts", "4", "--out", str(parts)]) == 0
+    whole = parts.read_bytes()
+    altered, cut = tmp_path / "altered.part", tmp_path / "cut.part"
+    altered.write_bytes(whole[:-30] + bytes([whole[-30] ^ 1]) + whole[-29:])
+    cut.write_bytes(whole[:-40])
+    empty = tmp_path / "empty.txt"
+    empty.write_text("")
+    capsys.readouterr()
+    cases = [
+        (["--graph", str(empty), "--gpus", "2"], "empty graph"),
+        (["--graph", str(small_graph), "--gpus", "41"], "has 40 nodes, fewer than the 41 workers"),
+        (["--graph", str(small_graph), "--gpus", "4", "--set", f"partition.file={altered}"], "altered"),
+        (["--graph", str(small_graph), "--gpus", "4", "--set", f"partition.file={cut}"], "truncated"),
+        (["--graph", str(small_graph), "--gpus", "2", "--set", f"partition.file={parts}"], "has 4 parts"),
+        (["--graph", str(small_graph), "--gpus", "4", "--set", "workload.imbalance=2"], "is counted on the graph"),
+    ]
+    for arguments, said in cases:
+        assert main(["what-if", *arguments]) == 2, arguments
+        captured = capsys.readouterr()
+        assert said in captured.err
+        assert captured.err.count("\n") == 1
+
+
+def test_the_last_server_holds_what_is_left_and_it_is_said(capsys: pytest.CaptureFixture[str]) -> None:
+    answer = ask(capsys, "what-if", "--gpus", "5", "--method", "pipegcn")
+    warnings = answer["provenance"]["warnings"]
+    assert any("the last server holds 1" in text for text in warnings)
+    assert any("interpolated" in text for text in warnings)

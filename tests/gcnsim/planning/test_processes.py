@@ -1,0 +1,32 @@
+"""Forked work keeps order and raises what its processes raise."""
+
+from __future__ import annotations
+
+import pytest
+
+from gcnsim.errors import ScenarioError
+from gcnsim.planning.processes import cores, each
+
+
+def square(value: int) -> int:
+    return value * value
+
+
+def refuse(value: int) -> int:
+    raise ScenarioError(f"value: {value} is not allowed")
+
+
+@pytest.mark.parametrize("processes", [1, 2, 3])
+def test_results_keep_the_order_of_their_items(processes: int) -> None:
+    assert each(square, list(range(7)), processes) == [0, 1, 4, 9, 16, 25, 36]
+
+
+@pytest.mark.parametrize("processes", [1, 2])
+def test_an_error_is_raised_in_the_parent(processes: int) -> None:
+    with pytest.raises(ScenarioError, match="is not allowed"):
+        each(refuse, [1, 2], processes)
+    assert each(square, [3, 4], processes) == [9, 16], "and later work runs again"
+
+
+def test_there_is_at_least_one_core() -> None:
+    assert cores() >= 1

@@ -1,0 +1,86 @@
+"""Bounds of schedules small enough to work out by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from gcnsim.engine import simulate
+from gcnsim.schedule import Bounds, Builder, Schedule, bounds
+from gcnsim.timeline import PS_PER_S, OpKind
+
+Builders = Callable[..., Builder]
+
+
+def vanilla(b: Builder, nbytes: float) -> Schedule:
+    """Two transfers side by side between two pieces of work, all in one iteration."""
+    one = b.compute(OpKind.UPDATE, 0, 1.0)
+    sent = [b.flow(OpKind.WIRE, 0, nbytes, (0,), stream=name, after=[one]) for name in ("x", "y")]
+    return b.close([b.compute(OpKind.LOSS, 0, 2.0, after=sent)])
+
+
+def pipelined(b: Builder, nbytes: float) -> Schedule:
+    """The same, but the transfers are waited for one iteration later."""
+    one = b.compute(OpKind.UPDATE, 0, 1.0)
+    sent = [b.flow(OpKind.WIRE, 0, nbytes, (0,), stream=name, after=[one]) for name in ("x", "y")]
+    return b.close([b.compute(OpKind.LOSS, 0, 2.0, after=[(op, 1) for op in sent])])
+
+
+def test_synchronous_transfers_that_share_a_link(builder: Builders) -> None:
+    found = bounds(vanilla(builder(10.0, latency=0.5), 20.0))
+    # Alone 0.5 + 2 s, both together 0.5 + 4 s.
+    assert (found.lower_s, found.estimate_s, found.upper_s) == pytest.approx((5.5, 7.5, 7.5))
+    assert (found.busiest, found.busiest_kind, found.busiest_s) == ("wire0", "nic", 4.0)
+
+
+def test_pipelined_transfers_hide_until_the_link_is_the_limit(builder: Builders) -> None:
+    hidden, bound = bounds(pipelined(builder(10.0), 10.0)), bounds(pipelined(builder(10.0), 100.0))
+    assert (hidden.lower_s, hidden.estimate_s, hidden.upper_s) == pytest.approx((3.0, 3.0, 5.0))
+    assert (hidden.busiest, hidden.busiest_kind) == ("gpu of worker 0", "compute")
+    assert (bound.lower_s, bound.estimate_s, bound.upper_s) == pytest.approx((20.0, 20.0, 23.0))
+    assert (bound.busiest, bound.busiest_kind) == ("wire0", "nic")
+
+
+@pytest.mark.parametrize("write", [vanilla, pipelined])
+@pytest.mark.parametrize("nbytes", [0.0, 1.0, 30.0])
+def test_the_simulated_iteration_lies_between(
+    builder: Builders, write: Callable[[Builder, float], Schedule], nbytes: float
+) -> None:
+    schedule = write(builder(10.0, latency=0.1), nbytes)
+    run, found = simulate(schedule, 40), bounds(schedule)
+    seconds = float(run.ends[-1].max() - run.ends[19].max()) / 20 / PS_PER_S
+    assert found.lower_s - 1e-9 <= seconds <= found.upper_s + 1e-9
+
+
+def test_a_cap_limits_the_rate_of_a_lone_flow(builder: Builders) -> None:
+    b = builder(16.0)
+    drawn = b.flow(OpKind.SAMPLE, 0, 3.0, (0,), stream="sampler", cap=1.0)
+    found = bounds(b.close([b.compute(OpKind.LOSS, 0, 1.0, after=[(drawn, 1)])]))
+    assert (found.busiest, found.busiest_s) == ("sampler of worker 0", 3.0)
+    assert found.lower_s == 3.0
+
+
+def test_half_size_counts_as_work_of_the_link(builder: Builders) -> None:
+    plain, small = (bounds(pipelined(builder(10.0, half_size=size), 100.0)) for size in (0.0, 50.0))
+    assert small.lower_s == pytest.approx(plain.lower_s * 1.5)
+
+
+def test_the_mean_of_all_drawn_graphs_counts(builder: Builders) -> None:
+    b = builder(1.0, iterations=4)
+    found = bounds(b.close([b.compute(OpKind.LOSS, 0, np.array([1.0, 2.0, 3.0, 6.0]))]))
+    assert found == Bounds(3.0, 3.0, 3.0, "gpu of worker 0", "compute", 3.0)
+
+
+def test_a_chain_from_one_worker_to_another_is_no_lower_bound(builder: Builders) -> None:
+    """Both wait for each other at the end of an iteration: 1 s on the way to worker 1, none on the way back."""
+    b = builder(1e9, workers=2)
+    work = [b.compute(OpKind.UPDATE, rank, 1.0) for rank in range(2)]
+    there = b.compute(OpKind.WIRE, 0, 1.0, stream="latency", after=[work[0]])
+    end = [b.compute(OpKind.STEP, 0, 0.0, after=[work[1]]), b.compute(OpKind.STEP, 1, 0.0, after=[there])]
+    schedule = b.close(end)
+    run = simulate(schedule, 40)
+    seconds = float(run.ends[-1, end[0]] - run.ends[19, end[0]]) / 20 / PS_PER_S
+    assert seconds == pytest.approx(1.5)  # (2 s there and 1 s back) over two iterations
+    assert bounds(schedule).lower_s <= seconds
