@@ -163,7 +163,7 @@ def _check_padding(
     for entry in entries.values():
         end = start + int(entry["offset"]) + int(entry["bytes"])
         gaps.append((end, -(-(end - start) // ALIGN) * ALIGN + start))
-    last = gaps[-1][1]
+    last = max(end for _, end in gaps)
     if len(data) < last:
         raise FileError(f"{source}: truncated: {last} bytes expected, the file has {len(data)}")
     if len(data) > last:
