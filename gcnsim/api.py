@@ -106,9 +106,8 @@ def what_if(
     """
     every_gpus, every_bandwidth = _list(gpus), _list(bandwidth)
     cluster = {"gpus": every_gpus[0], "gpus_per_server": gpus_per_server, "device": device}
-    workload = {"graph": None if graph is None else str(graph), "model": model, "layers": layers, "hidden": hidden}
-    if dataset is not None or graph is None:
-        workload["dataset"] = dataset or "reddit"
+    file = None if graph is None else str(graph)
+    workload = {"dataset": dataset, "graph": file, "model": model, "layers": layers, "hidden": hidden}
     knobs = {"cache_policy": cache_policy, "norms": None if norms is None else str(norms)}
     mapping = {
         "schema": SCHEMA,

@@ -9,7 +9,7 @@ from gcnsim import __version__
 from gcnsim.planning.workshop import Estimate, Workshop
 from gcnsim.profile import QUANTITIES, Figure, device, figures_of, host, link
 from gcnsim.scenario import Scenario, scenario_hash
-from gcnsim.study import DISPERSION, VR_ROWS, GraphAccesses, PublishedAccesses, keeps_all, resolve_model
+from gcnsim.study import DISPERSION, VR_ROWS, GraphAccesses, PublishedAccesses, TraceAccesses, keeps_all, resolve_model
 from gcnsim.workload import boundary_at
 
 NOT_CALIBRATED = "none: device and network figures are datasheet values and assumptions, not fitted to any run"
@@ -23,7 +23,7 @@ def provenance(workshop: Workshop, scenario: Scenario, estimates: Sequence[Estim
     corners = ", and both ends of the assumptions marked as in the interval" if published else ""
     return {
         "graph": _graph(workshop, scenario),
-        "model": str(resolve_model(scenario.workload, accesses.graph)),
+        "model": str(resolve_model(scenario.workload, accesses.declared)),
         "device": _device(scenario),
         "interval": f"{spread}{corners}; no calibration residuals yet, so device and network figures are not covered",
         "assumptions": [*_workload_assumptions(workshop, scenario, estimates), *_figure_assumptions(scenario)],
@@ -51,7 +51,16 @@ def _graph(workshop: Workshop, scenario: Scenario) -> Mapping[str, Any]:
             f"{cut.method}, seed {cut.seed}: boundary/inner {boundary / graph.nodes:.3g} at {cut.parts} parts",
             "hash": cut.graph_hash,
         }
-    assert isinstance(accesses, PublishedAccesses)
+    if isinstance(accesses, TraceAccesses):
+        origin, trace = accesses.trace.origin, accesses.trace
+        boundary = int(trace.boundary_nodes.sum())
+        return {
+            "kind": "recorded-trace",
+            "text": f"{accesses.path}: {trace.iterations} graphs of {origin.graph_name} drawn with {origin.sampler} at "
+            f"epsilon {origin.epsilon:g}; {origin.partition_method}, seed {origin.partition_seed}: boundary/inner "
+            f"{boundary / int(trace.inner_nodes.sum()):.3g} at {trace.parts} parts",
+            "hash": origin.graph_hash,
+        }
     facts = accesses.facts
     inner, outer, note = boundary_at(facts, scenario.cluster.gpus)
     return {
@@ -122,10 +131,10 @@ def _ends(figure: Figure) -> tuple[float, float, float]:
 
 
 def _warnings(workshop: Workshop, scenario: Scenario, estimates: Sequence[Estimate]) -> Iterator[str]:
-    model = resolve_model(scenario.workload, workshop.accesses.graph)
+    model = resolve_model(scenario.workload, workshop.accesses.declared)
     for name in model.assumed:
         width = model.features if name == "features" else model.shapes[-1].d_out
-        yield f"the graph file declares no {name}: {width} assumed (--set workload.{name}=N)"
+        yield f"the workload declares no {name}: {width} assumed (--set workload.{name}=N)"
     if isinstance(workshop.accesses, PublishedAccesses):
         for gpus in dict.fromkeys(each.scenario.cluster.gpus for each in estimates):
             _, _, note = boundary_at(workshop.accesses.facts, gpus)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any
 
+from gcnsim.errors import ScenarioError
 from gcnsim.knobs import has_knob
 from gcnsim.planning.payload import machine_of, row_of, setting_of
 from gcnsim.planning.provenance import provenance
@@ -95,6 +96,8 @@ def what_if(
     Returns the answer and the workshop, with which the same question can be asked of other machines.
     """
     progress("reading the workload")
+    if base.workload.trace is not None:
+        raise ScenarioError(f"workload.trace: {base.workload.trace} answers for one rate only; use gcnsim simulate")
     asked = scenarios(base, grid)
     first = replace(base, cluster=asked[0].cluster)
     workshop = Workshop(first, processes)

@@ -46,8 +46,8 @@ class Workshop:
 
     @property
     def corners(self) -> tuple[Corner, ...]:
-        """The ends of the assumptions that an interval covers: a real graph has none."""
-        return (Corner.LIKELY,) if self.accesses.graph is not None else tuple(Corner)
+        """The ends of the assumptions that an interval covers."""
+        return self.accesses.corners
 
     def prepare(self, likely: Sequence[Scenario], whole: Sequence[Scenario] = ()) -> None:
         """Study `likely`, and `whole` with both ends of the assumptions, side by side; asking later is then free."""
@@ -97,7 +97,7 @@ class Workshop:
         return bounds(write_schedule(scenario, counts, self.accesses))
 
     def _counts(self, scenario: Scenario, corner: Corner) -> AccessCounts:
-        features = resolve_model(scenario.workload, self.accesses.graph).features
+        features = resolve_model(scenario.workload, self.accesses.declared).features
         return self.accesses.counts(scenario, features, corner)
 
 

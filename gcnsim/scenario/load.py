@@ -64,7 +64,7 @@ def from_mapping(mapping: object, source: str, overrides: Sequence[str] = ()) ->
 
 def _build(name: str, given: Mapping[str, dict[str, Any]]) -> Scenario:
     cluster, workload, method = given["cluster"], given["workload"], dict(given["method"])
-    if workload.get("graph") is not None:
+    if workload.get("graph") is not None or workload.get("trace") is not None:
         workload = {"dataset": None} | workload
     return Scenario(
         name=name,

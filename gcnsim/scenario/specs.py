@@ -53,10 +53,11 @@ class ClusterSpec:
 
 @dataclass(frozen=True, slots=True)
 class WorkloadSpec:
-    """The graph (a published dataset or a file) and the model; None is the dataset's own value."""
+    """The accesses (of a published dataset, a graph file or a recorded trace) and the model; None: the source's own."""
 
     dataset: str | None = entry(Word("a dataset", datasets), "published dataset", DEFAULT_DATASET, optional=True)
     graph: str | None = entry(_FILE, "graph file, instead of a dataset", None, optional=True)
+    trace: str | None = entry(_FILE, "recorded access trace, instead of a dataset", None, optional=True)
     model: str | None = entry(Word("a model", lambda: MODELS), "null: the dataset's", None, optional=True)
     layers: int | None = entry(Number(True, 1, 1000), "graph convolutions; null: the dataset's", None, optional=True)
     hidden: int | None = entry(Number(True, 1, 1_000_000), "hidden width; null: the dataset's", None, optional=True)
@@ -74,12 +75,12 @@ class WorkloadSpec:
 
     def __post_init__(self) -> None:
         check_fields(self, "workload")
-        if self.dataset is not None and self.graph is not None:
-            raise ScenarioError(
-                f"workload: both dataset ({self.dataset}) and graph ({self.graph}) are given; give one, the other null"
-            )
-        if self.dataset is None and self.graph is None:
-            raise ScenarioError("workload: neither dataset nor graph is given; give one of them")
+        given = {name: getattr(self, name) for name in ("dataset", "graph", "trace") if getattr(self, name) is not None}
+        if len(given) > 1:
+            named = " and ".join(f"{name} ({value})" for name, value in given.items())
+            raise ScenarioError(f"workload: both {named} are given; give one, the others null")
+        if not given:
+            raise ScenarioError("workload: neither dataset nor graph nor trace is given; give one of them")
 
 
 @dataclass(frozen=True, slots=True)

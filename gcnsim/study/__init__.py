@@ -1,18 +1,13 @@
 """One run: scenario in, result out."""
 
-from gcnsim.study.accesses import (
-    DISPERSION,
-    VR_ROWS,
-    Accesses,
-    Corner,
-    GraphAccesses,
-    PublishedAccesses,
-    keeps_all,
-    open_accesses,
-)
+from gcnsim.study.accesses import Accesses, open_accesses
+from gcnsim.study.corners import Corner, keeps_all
+from gcnsim.study.graphs import GraphAccesses
 from gcnsim.study.machine import machine
 from gcnsim.study.metrics import Metrics, link_units, measure
-from gcnsim.study.model import Model, resolve_model
+from gcnsim.study.model import Declared, Model, resolve_model
+from gcnsim.study.published import DISPERSION, VR_ROWS, PublishedAccesses
+from gcnsim.study.replays import TraceAccesses
 from gcnsim.study.steady import Steady, Window
 from gcnsim.study.study import Result, study, write_schedule
 
@@ -21,12 +16,14 @@ __all__ = [
     "VR_ROWS",
     "Accesses",
     "Corner",
+    "Declared",
     "GraphAccesses",
     "Metrics",
     "Model",
     "PublishedAccesses",
     "Result",
     "Steady",
+    "TraceAccesses",
     "Window",
     "keeps_all",
     "link_units",

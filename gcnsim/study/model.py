@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from gcnsim.graph import Graph
 from gcnsim.scenario import WorkloadSpec
-from gcnsim.workload import LayerShape, dataset, layer_shapes
+from gcnsim.workload import LayerShape, layer_shapes
 
 MODEL, LAYERS, HIDDEN = "gcn", 4, 256
 """The model for a graph file: the one PSC-GCN trains on its default dataset."""
@@ -34,22 +33,26 @@ class Model:
         return f"{self.name}, {len(self.shapes)} layers, widths {widths}"
 
 
-def resolve_model(spec: WorkloadSpec, graph: Graph | None) -> Model:
-    """The model of `spec` on `graph` (None: on the published dataset)."""
-    if graph is None:
-        facts = dataset(spec.dataset or "")
-        known = (facts.model, facts.layers, facts.hidden, facts.features, facts.classes)
-        assumed: tuple[str, ...] = ()
-    else:
-        known = (MODEL, LAYERS, HIDDEN, graph.features or FEATURES, graph.classes or CLASSES)
-        missing = {"features": graph.features or spec.features, "classes": graph.classes or spec.classes}
-        assumed = tuple(name for name, width in missing.items() if not width)
-    model, layers, hidden, features, classes = known
+@dataclass(frozen=True, slots=True)
+class Declared:
+    """What a workload's source says of the model trained on it; None: it does not say."""
+
+    model: str | None = None
+    layers: int | None = None
+    hidden: int | None = None
+    features: int | None = None
+    classes: int | None = None
+
+
+def resolve_model(spec: WorkloadSpec, declared: Declared) -> Model:
+    """The model of `spec` on a source that declares `declared`."""
+    widths = {"features": spec.features or declared.features, "classes": spec.classes or declared.classes}
+    model = spec.model or declared.model or MODEL
     shapes = layer_shapes(
-        spec.model or model,
-        spec.features or features,
-        spec.hidden or hidden,
-        spec.layers or layers,
-        spec.classes or classes,
+        model,
+        widths["features"] or FEATURES,
+        spec.hidden or declared.hidden or HIDDEN,
+        spec.layers or declared.layers or LAYERS,
+        widths["classes"] or CLASSES,
     )
-    return Model(spec.model or model, shapes, assumed)
+    return Model(model, shapes, tuple(name for name, width in widths.items() if not width))

@@ -67,8 +67,8 @@ class Steady:
     def window(self, ends: IntArray) -> Window:
         """The iterations to measure: in the later half of the run, those whose state returns best."""
         last = int(ends.shape[0]) - 1
-        earliest = min(max(self.warm_up, (last + 1) // 2, last - self.measured), last - 1)
-        latest = max(earliest, last - self.least)
+        latest = max(0, last - self.least)
+        earliest = min(max(self.warm_up, (last + 1) // 2, last - self.measured), latest)
         closing = ends[:, self._closing].max(axis=1)
         states = ends[earliest : latest + 1] - closing[earliest : latest + 1, None]
         moved = (ends[last] - closing[last] - states) / (closing[last] - closing[earliest : latest + 1, None])

@@ -10,7 +10,8 @@ from gcnsim.engine import Run, simulate
 from gcnsim.methods import Facts, method
 from gcnsim.scenario import Scenario
 from gcnsim.schedule import Bounds, Schedule, bounds
-from gcnsim.study.accesses import Accesses, Corner, keeps_all, open_accesses
+from gcnsim.study.accesses import Accesses, open_accesses
+from gcnsim.study.corners import Corner, keeps_all
 from gcnsim.study.machine import machine
 from gcnsim.study.metrics import Metrics, measure
 from gcnsim.study.model import resolve_model
@@ -46,7 +47,7 @@ def write_schedule(scenario: Scenario, counts: AccessCounts, accesses: Accesses)
         cluster=cluster,
         device=device,
         host=host,
-        shapes=resolve_model(scenario.workload, accesses.graph).shapes,
+        shapes=resolve_model(scenario.workload, accesses.declared).shapes,
         counts=counts,
         tau=chosen.tau,
         sampled=not keeps_all(chosen),
@@ -62,7 +63,7 @@ def study(scenario: Scenario, accesses: Accesses | None = None, corner: Corner =
     Raises GcnsimError for a scenario whose files or names cannot be used.
     """
     accesses = accesses or open_accesses(scenario)
-    features = resolve_model(scenario.workload, accesses.graph).features
+    features = resolve_model(scenario.workload, accesses.declared).features
     counts = accesses.counts(scenario, features, corner)
     chosen = scenario.method.cache
     schedule = write_schedule(scenario, counts, accesses)

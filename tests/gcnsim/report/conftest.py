@@ -47,8 +47,8 @@ def payload() -> dict[str, Any]:
     return {
         "schema": "gcnsim.what-if/1",
         "scenario": {
-            "dataset": "reddit",
-            "device": "t4",
+            "cluster": {"device": "t4"},
+            "workload": {"dataset": "reddit"},
             "grid": [{"gpus": 6, "bandwidth": "15Gbps"} for _ in _TIMES],
         },
         "provenance": {
@@ -65,8 +65,16 @@ def payload() -> dict[str, Any]:
                     "low": 2.0,
                     "high": 9.5,
                     "basis": "the published table does not say; range of four real graphs partitioned the same way",
+                    "in_interval": True,
                 },
-                {"name": "overlap slowdown", "value": 1.05, "low": 1, "high": "12%", "basis": "not measured yet"},
+                {
+                    "name": "overlap slowdown",
+                    "value": 1.05,
+                    "low": 1,
+                    "high": "12%",
+                    "basis": "not measured yet",
+                    "in_interval": False,
+                },
             ],
             "calibration": "none: predictions rest on datasheet numbers",
             "engine": "reference",

@@ -32,8 +32,10 @@ def test_everything_that_was_answered_is_printed(payload: dict[str, Any]) -> Non
     said = ("NIC bandwidth full-graph, pipegcn", payload["recommendation"]["why"], "tau 2 -> 1: 450 ms (7.5% longer)")
     assert all(part in text for part in said)
     provenance = payload["provenance"]
-    assert all(item["basis"] in text for item in provenance["assumptions"])
-    assert "4 (range 2 to 9.5)" in text
+    covered = {item["name"]: item["basis"] in text for item in provenance["assumptions"]}
+    assert covered == {item["name"]: item["in_interval"] for item in provenance["assumptions"]}
+    assert all(name in text for name in covered)
+    assert "4 (2 to 9.5)" in text
     assert all(part in text for part in (*provenance["warnings"], provenance["interval"], provenance["scenario_hash"]))
 
 

@@ -39,12 +39,11 @@ def filling(b: Builder, tau: int, slower: float) -> Schedule:
 
 
 @pytest.mark.parametrize("slower", [0.5, 1.002, 1.02, 1.1, 1.5])
-@pytest.mark.parametrize("tau", [1, 5])
+@pytest.mark.parametrize("tau", [2, 5])
 def test_a_filling_pipeline_is_not_steady_too_early(builder: Builders, tau: int, slower: float) -> None:
     schedule = filling(builder(1.0), tau, slower)
     run, window = judged(schedule)
-    truth = mean(schedule, simulate(schedule, 400), 300)
-    assert truth == pytest.approx(max(1.0, slower) * 1e12, rel=1e-3)
+    truth = max(1.0, slower) * 1e12
     found = mean(schedule, run, window.first)
     reaches = found * (1.0 + (0.0 if window.settled else window.behind))
     assert reaches == pytest.approx(truth, rel=0.01)
@@ -93,13 +92,11 @@ def test_no_more_iterations_are_measured_than_asked_for(builder: Builders, measu
     assert run.iterations - window.first <= max(measured, judge.least)
 
 
-def test_iteration_times_are_those_of_the_last_worker(builder: Builders) -> None:
-    b = builder(1.0, iterations=2, workers=2)
-    ends = [b.compute(OpKind.UPDATE, rank, np.array([1.0 + rank, 4.0 - 2 * rank])) for rank in range(2)]
-    schedule = b.close(ends)
-    run = simulate(schedule, 4)
-    # Worker 0 ends at 1, 5, 6, 10 s and worker 1 at 2, 4, 6, 8 s.
-    assert Steady(schedule, 30).iteration_times(run.ends, 1).tolist() == [3 * 10**12, 10**12, 4 * 10**12]
+def test_a_long_run_agrees_with_what_a_filling_pipeline_was_judged(builder: Builders) -> None:
+    schedule = filling(builder(1.0), 5, 1.02)
+    run, window = judged(schedule)
+    truth = mean(schedule, simulate(schedule, 400), 300)
+    assert mean(schedule, run, window.first) * (1.0 + window.behind) == pytest.approx(truth, rel=0.01)
 
 
 SETTLED = Window(5, 0.0, 0.0)

@@ -1,0 +1,63 @@
+"""Accesses of a recorded trace: the same drawn graphs on any machine, for the sampler and rate they were drawn with."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from gcnsim.errors import ScenarioError
+from gcnsim.ids import frozen
+from gcnsim.scenario import MethodSpec, Scenario
+from gcnsim.study.corners import Corner, drawing, keeps_all
+from gcnsim.study.model import Declared
+from gcnsim.trace import AccessCounts, AccessTrace, counts, read_trace
+
+
+class TraceAccesses:
+    """A trace file. A method that keeps every edge is answered too: the trace knows each worker's whole boundary."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self.trace: AccessTrace = read_trace(path)
+        self.declared = Declared()
+        self.corners: tuple[Corner, ...] = (Corner.LIKELY,)
+        self._counts: dict[object, AccessCounts] = {}
+
+    def counts(self, scenario: Scenario, features: int, corner: Corner) -> AccessCounts:
+        """Counts of the trace with the scenario's cache filled once.
+
+        Raises ScenarioError when the scenario has other workers, another sampler or another rate than the trace.
+        """
+        method = scenario.method
+        self._check(scenario.cluster.gpus, method)
+        key = (drawing(method), features)
+        if key not in self._counts:
+            trace = whole(self.trace) if keeps_all(method) else self.trace
+            self._counts[key] = counts(trace, method.cache, method.cache_policy, features, scenario.run.seed)
+        return self._counts[key]
+
+    def _check(self, gpus: int, method: MethodSpec) -> None:
+        origin = self.trace.origin
+        if gpus != self.trace.parts:
+            raise ScenarioError(f"{self.path}: has {self.trace.parts} workers, the cluster has {gpus} GPUs")
+        if keeps_all(method):
+            return
+        drawn, asked = (origin.sampler, origin.epsilon), (method.sampler, method.epsilon)
+        if drawn != asked:
+            raise ScenarioError(
+                f"{self.path}: was drawn with {origin.sampler} at epsilon {origin.epsilon:g}, "
+                f"the method asks for {method.sampler} at {method.epsilon:g}"
+            )
+
+
+def whole(trace: AccessTrace) -> AccessTrace:
+    """One graph with every edge of the traced partitions, cached by the inclusion that the trace recorded."""
+    every = tuple(
+        replace(
+            worker, bits=frozen(np.packbits(np.ones((1, worker.boundary_nodes), np.bool_), axis=1, bitorder="little"))
+        )
+        for worker in trace.workers
+    )
+    edges = np.stack([trace.entries, np.zeros_like(trace.entries)], axis=1)[None]
+    return replace(trace, workers=every, edges=frozen(edges))
