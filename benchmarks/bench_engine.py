@@ -18,7 +18,7 @@ from benchmarks.measuring import Figure, report
 from gcnsim.engine import simulate
 from gcnsim.scenario import SCHEMA, from_mapping
 from gcnsim.schedule import Schedule
-from gcnsim.study import Corner, open_accesses, resolve_model, write_schedule
+from gcnsim.study import study
 
 ITERATIONS = 100
 RUNS = 5
@@ -51,10 +51,7 @@ def main() -> int:
 
 def schedule_of(method: str) -> Schedule:
     """The schedule of `method` on the default cluster and dataset."""
-    scenario = from_mapping({"schema": SCHEMA, "method": {"name": method}}, "benchmark")
-    accesses = open_accesses(scenario)
-    features = resolve_model(scenario.workload, accesses.graph).features
-    return write_schedule(scenario, accesses.counts(scenario, features, Corner.LIKELY), accesses)
+    return study(from_mapping({"schema": SCHEMA, "method": {"name": method}}, "benchmark")).run.schedule
 
 
 def timeouts(count: int) -> int:

@@ -9,15 +9,18 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from gcnsim.api import Answer as Answer
+    from gcnsim.api import Graph as Graph
+    from gcnsim.api import Simulation as Simulation
+    from gcnsim.api import from_networkx as from_networkx
     from gcnsim.api import load_graph as load_graph
     from gcnsim.api import simulate as simulate
     from gcnsim.api import what_if as what_if
 
 __version__ = "0.1.0"
 
-_PUBLIC = ("Answer", "load_graph", "simulate", "what_if")
+_PUBLIC = ("Answer", "Graph", "Simulation", "from_networkx", "load_graph", "simulate", "what_if")
 
-__all__ = ["Answer", "__version__", "load_graph", "simulate", "what_if"]
+__all__ = ["Answer", "Graph", "Simulation", "__version__", "from_networkx", "load_graph", "simulate", "what_if"]
 
 
 def __getattr__(name: str) -> Any:

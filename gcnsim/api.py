@@ -16,7 +16,7 @@ from typing import Any, TypeAlias, TypeVar
 
 from gcnsim.engine import timeline
 from gcnsim.errors import FileError, ScenarioError
-from gcnsim.graph import load_graph
+from gcnsim.graph import Graph, from_networkx, load_graph
 from gcnsim.methods import methods
 from gcnsim.planning import Grid, Progress, Workshop, cores, links_of, provenance, row_of, scenarios, sweep_bandwidth
 from gcnsim.planning import what_if as _what_if
@@ -27,8 +27,10 @@ from gcnsim.units import bandwidth as parse_bandwidth
 
 __all__ = [
     "Answer",
+    "Graph",
     "Simulation",
     "bandwidth_curve",
+    "from_networkx",
     "load_graph",
     "simulate",
     "what_if",
@@ -77,7 +79,7 @@ class Answer:
 def what_if(
     *,
     dataset: str | None = None,
-    graph: str | Path | None = None,
+    graph: str | Path | Graph | None = None,
     gpus: Some[int] = 6,
     gpus_per_server: int | None = None,
     device: str = "t4",
@@ -99,38 +101,45 @@ def what_if(
 ) -> Answer:
     """Predict iteration times of every combination asked for, recommend knobs, and try a step more of each.
 
-    Sequences give a row per value. gpus_per_server None is 2, the last server holding what is left. overrides:
-    `PATH=VALUE` on scenario fields, e.g. `cluster.latency=20us`. progress: told what is being done.
-    processes: None is one per core; answers do not depend on it. Raises
-    GcnsimError (one line: path, value, what is allowed).
+    Sequences give a row per value. graph: a file, or a `Graph` (`load_graph`, `from_networkx`). gpus_per_server: None is
+    2, the last server holding what is left. overrides: `PATH=VALUE` on scenario fields, e.g. `cluster.latency=20us`.
+    progress: told what is being done. processes: None is one per core; answers do not depend on it.
+    Raises GcnsimError (one line: path, value, what is allowed).
     """
-    every_gpus, every_bandwidth = _list(gpus), _list(bandwidth)
-    cluster = {"gpus": every_gpus[0], "gpus_per_server": gpus_per_server, "device": device}
-    file = None if graph is None else str(graph)
+    file = graph.name if isinstance(graph, Graph) else None if graph is None else str(graph)
     workload = {"dataset": dataset, "graph": file, "model": model, "layers": layers, "hidden": hidden}
-    knobs = {"cache_policy": cache_policy, "norms": None if norms is None else str(norms)}
+    machines = {"gpus": _list(gpus), "bandwidth": _list(bandwidth)}
+    cluster = {name: values[0] for name, values in machines.items()}
     mapping = {
         "schema": SCHEMA,
         "name": "what-if",
-        "cluster": _given(cluster | {"bandwidth": every_bandwidth[0]}),
+        "cluster": _given(cluster | {"gpus_per_server": gpus_per_server, "device": device}),
         "workload": _given(workload),
-        "method": {"name": "psc-gcn"} | _given(knobs),
+        "method": _given({"name": "psc-gcn", "cache_policy": cache_policy, "norms": norms and str(norms)}),
         "run": {"iterations": iterations, "seed": seed},
     }
     base = from_mapping(mapping, "what-if", overrides)
-    names = methods() if _list(method) == ["all"] else tuple(_list(method))
-    grid = Grid(
-        methods=tuple(MethodSpec.of(name).name for name in names),
-        gpus=_distinct(every_gpus, base.cluster.gpus),
-        bandwidths=_distinct([parse_bandwidth(each) for each in every_bandwidth], base.cluster.bandwidth),
-        taus=tuple(_list(tau)) if tau is not None else (base.method.tau,),
-        epsilons=tuple(_list(epsilon)) if epsilon is not None else (base.method.epsilon,),
-        caches=tuple(parse_cache(each, "method.cache") for each in _list(cache))
-        if cache is not None
-        else (base.method.cache,),
+    knobs = {"tau": tau, "epsilon": epsilon, "cache": cache}
+    grid = _grid(
+        base, _list(method), machines, {name: _list(value) for name, value in knobs.items() if value is not None}
     )
-    answer, workshop = _what_if(base, grid, progress, processes or cores())
+    loaded = graph if isinstance(graph, Graph) else None
+    answer, workshop = _what_if(base, grid, progress, processes or cores(), loaded)
     return Answer(answer.payload(), workshop, grid, answer.base, answer.rows[-1][0].result)
+
+
+def _grid(base: Scenario, method: list[str], machines: Mapping[str, Any], knobs: Mapping[str, Any]) -> Grid:
+    """The values asked for; what was not asked stands where the base scenario has it."""
+    names = list(methods()) if method == ["all"] else method
+    caches = knobs.get("cache", [])
+    return Grid(
+        methods=tuple(MethodSpec.of(name).name for name in names),
+        gpus=_distinct(machines["gpus"], base.cluster.gpus),
+        bandwidths=_distinct([parse_bandwidth(each) for each in machines["bandwidth"]], base.cluster.bandwidth),
+        taus=tuple(knobs.get("tau", [base.method.tau])),
+        epsilons=tuple(knobs.get("epsilon", [base.method.epsilon])),
+        caches=tuple(parse_cache(each, "method.cache") for each in caches) or (base.method.cache,),
+    )
 
 
 def bandwidth_curve(answer: Answer, progress: Progress = lambda _: None) -> Any:

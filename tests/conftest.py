@@ -98,7 +98,7 @@ def _rows(workers: int, iterations: int, mean: float, spread: float, slope: floa
     """rows[t, n, m] around `mean`: `spread` around it by an arithmetic pattern, worker n more by `slope` * n."""
     t, n, m = np.ogrid[:iterations, :workers, :workers]
     pattern = ((37 * t + 11 * n + 5 * m) % 101 - 50) / 50.0
-    rows = np.rint(mean * (1.0 + spread * pattern) * (1.0 + slope * n)).astype(np.int64)
+    rows: IntArray = np.rint(mean * (1.0 + spread * pattern) * (1.0 + slope * n)).astype(np.int64)
     rows[:, range(workers), range(workers)] = 0
     return rows
 

@@ -29,12 +29,16 @@ from gcnsim.cost import (
     rows_seconds,
     step_seconds,
 )
-from gcnsim.ids import IntArray, Layer, Rank
+from gcnsim.ids import FloatArray, IntArray, Layer, Rank
 from gcnsim.methods.facts import Facts
 from gcnsim.schedule import Builder, Schedule, ring_allreduce
 from gcnsim.timeline import Direction, OpKind
 
 FORWARD, BACKWARD = Direction.FORWARD, Direction.BACKWARD
+
+TAG = {FORWARD: "f", BACKWARD: "b"}
+"""Streams of the forward and the backward thread."""
+
 ONE_THREAD = 1.0
 """A sampler is one thread: it never uses more than one core."""
 
@@ -190,61 +194,61 @@ class _Writer:
 
         sources: per worker, the ops that make its rows. reads: per worker, the op that waits for what arrives.
         """
-        builder, cluster, tau = self.builder, self.facts.cluster, self.facts.tau
-        tag = "f" if direction is FORWARD else "b"
+        packed = self.pack(layer, direction, rows, width, sources, reads)
         arriving: list[list[int]] = [[] for _ in self.workers]
         for rank in self.workers:
-            out = rows[:, rank].sum(axis=1)
-            pack = builder.compute(
-                OpKind.PACK,
-                rank,
-                rows_seconds(self.facts.device, out, width),
-                stream=f"{tag}.pack",
-                layer=layer,
-                direction=direction,
-            )
-            for source in sources[rank]:
-                builder.wait_for(pack, source)
-            if tau:
-                builder.reuse(pack, reads[rank])
-            if direction is FORWARD and layer == 0:
-                self.first[rank].append(pack)
-            nbytes = row_bytes(out, width)
-            down = builder.flow(
-                OpKind.D2H,
-                rank,
-                nbytes,
-                cluster.to_host(rank),
-                stream=f"{tag}.d2h",
-                after=[pack],
-                layer=layer,
-                direction=direction,
-            )
+            nbytes = row_bytes(rows[:, rank].sum(axis=1), width)
+            down = self.copy(OpKind.D2H, rank, nbytes, [packed[rank]], layer, direction)
             for peer in self.workers:
                 if peer != rank:
-                    arriving[peer].append(
-                        builder.flow(
-                            OpKind.WIRE,
-                            rank,
-                            row_bytes(rows[:, rank, peer], width),
-                            cluster.between(rank, peer),
-                            stream=f"{tag}.tx{peer}",
-                            after=[down],
-                            peer=peer,
-                            layer=layer,
-                            direction=direction,
-                        )
+                    wire = self.builder.flow(
+                        OpKind.WIRE,
+                        rank,
+                        row_bytes(rows[:, rank, peer], width),
+                        self.facts.cluster.between(rank, peer),
+                        stream=f"{TAG[direction]}.tx{peer}",
+                        after=[down],
+                        peer=peer,
+                        layer=layer,
+                        direction=direction,
                     )
+                    arriving[peer].append(wire)
         for rank in self.workers:
             nbytes = row_bytes(rows[:, :, rank].sum(axis=1), width)
-            up = builder.flow(
-                OpKind.H2D,
-                rank,
-                nbytes,
-                cluster.to_device(rank),
-                stream=f"{tag}.h2d",
-                after=arriving[rank],
-                layer=layer,
-                direction=direction,
+            up = self.copy(OpKind.H2D, rank, nbytes, arriving[rank], layer, direction)
+            self.builder.wait_for(reads[rank], (up, self.facts.tau))
+
+    def pack(
+        self,
+        layer: Layer,
+        direction: Direction,
+        rows: IntArray,
+        width: int,
+        sources: list[list[int]],
+        reads: list[int],
+    ) -> list[int]:
+        """Per worker, the op that gathers the rows it sends, once they are made and the buffer of t - tau is read."""
+        packed = []
+        for rank in self.workers:
+            seconds = rows_seconds(self.facts.device, rows[:, rank].sum(axis=1), width)
+            stream = f"{TAG[direction]}.pack"
+            op = self.builder.compute(
+                OpKind.PACK, rank, seconds, after=sources[rank], stream=stream, layer=layer, direction=direction
             )
-            builder.wait_for(reads[rank], (up, tau))
+            if self.facts.tau:
+                self.builder.reuse(op, reads[rank])
+            if direction is FORWARD and layer == 0:
+                self.first[rank].append(op)
+            packed.append(op)
+        return packed
+
+    def copy(
+        self, kind: OpKind, rank: Rank, nbytes: FloatArray, after: list[int], layer: Layer, direction: Direction
+    ) -> int:
+        """A copy between a worker's GPU and its host, in a stream of its own."""
+        cluster = self.facts.cluster
+        route = cluster.to_host(rank) if kind is OpKind.D2H else cluster.to_device(rank)
+        stream = f"{TAG[direction]}.{kind}"
+        return self.builder.flow(
+            kind, rank, nbytes, route, stream=stream, after=after, layer=layer, direction=direction
+        )

@@ -8,6 +8,7 @@ from itertools import product
 from typing import Any
 
 from gcnsim.errors import ScenarioError
+from gcnsim.graph import Graph
 from gcnsim.knobs import has_knob
 from gcnsim.planning.payload import machine_of, row_of, setting_of
 from gcnsim.planning.provenance import provenance
@@ -89,7 +90,11 @@ def _methods(base: Scenario, name: str, grid: Grid) -> list[MethodSpec]:
 
 
 def what_if(
-    base: Scenario, grid: Grid, progress: Progress = lambda _: None, processes: int = 1
+    base: Scenario,
+    grid: Grid,
+    progress: Progress = lambda _: None,
+    processes: int = 1,
+    graph: Graph | None = None,
 ) -> tuple[Answer, Workshop]:
     """Answer the grid; the recommendation and next steps are for the first machine of it.
 
@@ -100,7 +105,7 @@ def what_if(
         raise ScenarioError(f"workload.trace: {base.workload.trace} answers for one rate only; use gcnsim simulate")
     asked = scenarios(base, grid)
     first = replace(base, cluster=asked[0].cluster)
-    workshop = Workshop(first, processes)
+    workshop = Workshop(first, processes, graph)
     progress("ranking settings")
     finalists = ranked(workshop, first)[:SIMULATED]
     progress(f"simulating {len(asked)} settings and {len(finalists)} candidates")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from gcnsim.graph import Graph
 from gcnsim.planning.processes import each
 from gcnsim.scenario import CacheSize, MethodSpec, Scenario
 from gcnsim.schedule import Bounds, bounds
@@ -36,11 +37,12 @@ class Estimate:
 class Workshop:
     """Answers studies of scenarios that share one workload; the same scenario is never simulated twice.
 
-    processes: how many to use for independent studies; the results do not depend on it.
+    processes: how many to use for independent studies; the results do not depend on it. graph: the scenario's graph,
+    where it is at hand already.
     """
 
-    def __init__(self, scenario: Scenario, processes: int = 1) -> None:
-        self.accesses = open_accesses(scenario)
+    def __init__(self, scenario: Scenario, processes: int = 1, graph: Graph | None = None) -> None:
+        self.accesses = open_accesses(scenario, graph)
         self.processes = processes
         self._results: dict[tuple[Scenario, Corner], Result] = {}
 

@@ -94,6 +94,7 @@ def scenario_hash(scenario: Scenario) -> str:
     """SHA-256 (hex) of what the scenario says, its name aside: equal for equal questions however they were written."""
     mapping = to_mapping(scenario)
     del mapping["name"]
+    mapping["cluster"]["gpus_per_server"] = scenario.cluster.gpus_per_server
     return hashlib.sha256(json.dumps(mapping, sort_keys=True, allow_nan=False).encode()).hexdigest()
 
 

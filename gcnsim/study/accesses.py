@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Protocol
 
 from gcnsim.errors import GraphError, ScenarioError
+from gcnsim.graph import Graph
 from gcnsim.scenario import PartitionSpec, Scenario
 from gcnsim.study.corners import Corner
 from gcnsim.study.graphs import GraphAccesses
@@ -31,15 +32,15 @@ class Accesses(Protocol):
         ...
 
 
-def open_accesses(scenario: Scenario) -> GraphAccesses | PublishedAccesses | TraceAccesses:
-    """The accesses of the scenario's workload.
+def open_accesses(scenario: Scenario, graph: Graph | None = None) -> GraphAccesses | PublishedAccesses | TraceAccesses:
+    """The accesses of the scenario's workload; graph: the graph it names, where it is already at hand.
 
     Raises FileError or GraphError for a graph that cannot be used, ScenarioError for an unknown dataset.
     """
     workload = scenario.workload
     _refuse_idle_fields(scenario)
     if workload.graph is not None:
-        accesses = GraphAccesses(workload.graph)
+        accesses = GraphAccesses(graph or workload.graph)
         if accesses.graph.nodes < scenario.cluster.gpus:
             raise GraphError(
                 f"{workload.graph}: has {accesses.graph.nodes} nodes, fewer than the {scenario.cluster.gpus} workers"

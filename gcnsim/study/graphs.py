@@ -13,10 +13,10 @@ from gcnsim.trace import AccessCounts, AccessTrace, PreparedSampling, counts, pr
 
 
 class GraphAccesses:
-    """A graph file; parts, prepared samplers, traces and counts are made once each."""
+    """A graph, or the file it is in; parts, prepared samplers, traces and counts are made once each."""
 
-    def __init__(self, path: str) -> None:
-        self.graph: Graph = load_graph(path)
+    def __init__(self, graph: str | Graph) -> None:
+        self.graph: Graph = load_graph(graph) if isinstance(graph, str) else graph
         self.declared = Declared(features=self.graph.features, classes=self.graph.classes)
         self.corners: tuple[Corner, ...] = (Corner.LIKELY,)
         self._parts: dict[object, tuple[Partitioning, tuple[Part, ...]]] = {}

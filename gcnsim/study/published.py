@@ -22,7 +22,7 @@ VR_ROWS = (0.95, 1.0, 1.28)
 """Rows that the variance-reducing sampler needs over those of the first-order rule that stands in for it without a
 graph: low, likely, high on four real graphs (docs/validation.md)."""
 
-IMBALANCE = (1.2, 1.4, 1.9)
+IMBALANCE = (1.2, 1.6, 2.0)
 """Stored entries of the largest part over the mean part: low, likely, high on four real graphs (docs/validation.md)."""
 
 
@@ -112,12 +112,17 @@ def scaled_rows(counts: AccessCounts, factor: float) -> AccessCounts:
 
 
 def loads(imbalance: float, workers: int) -> FloatArray:
-    """Load of each worker over the mean, float64[P], ascending: an even spread around 1 whose largest is `imbalance`.
+    """Load of each worker over the mean, float64[P], ascending from worker to worker by one factor, the largest `imbalance`.
 
-    Above 2 an even spread would need negative loads; then one worker has it all and the others share the rest.
+    The factor is found by bisection; every worker has some load, as METIS parts do.
     """
-    if workers == 1:
-        return np.ones(1)
-    if imbalance <= 2.0:
-        return np.linspace(2.0 - imbalance, imbalance, workers, dtype=np.float64)
-    return np.append(np.full(workers - 1, (workers - imbalance) / (workers - 1)), imbalance)
+    steps = np.arange(workers) - (workers - 1)
+
+    def largest(factor: float) -> float:
+        return workers / float(np.sum(factor**steps))
+
+    low, high = 1.0, 1e6
+    for _ in range(100):
+        factor = (low * high) ** 0.5
+        low, high = (factor, high) if largest(factor) < imbalance else (low, factor)
+    return largest(high) * high**steps

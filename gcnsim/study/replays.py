@@ -31,7 +31,7 @@ class TraceAccesses:
         """
         method = scenario.method
         self._check(scenario.cluster.gpus, method)
-        key = (drawing(method), features)
+        key = (drawing(method), features, scenario.run.seed)
         if key not in self._counts:
             trace = whole(self.trace) if keeps_all(method) else self.trace
             self._counts[key] = counts(trace, method.cache, method.cache_policy, features, scenario.run.seed)

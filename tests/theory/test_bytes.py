@@ -6,7 +6,9 @@ X_n * sum(d_1 .. d_(L-1)), 4 bytes a value (BNS-GCN, equation 3; PSC-GCN, sectio
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -20,7 +22,7 @@ from gcnsim.timeline import PS_PER_S, Direction, OpKind
 
 MakeFacts = Callable[..., Facts]
 
-CASES = {
+CASES: dict[str, dict[str, Any]] = {
     "full-graph": {"tau": 0},
     "pipegcn": {"tau": 1, "slope": 0.2},
     "psc-gcn": {"tau": 2, "sampled": True, "iterations": 6, "spread": 0.5, "hits": 0.3},
@@ -113,7 +115,7 @@ def integrate(run: Run) -> tuple[list[float], list[float]]:
     ]
     edges = sorted({edge for start, end, _ in flows for edge in (start, end)})
     received, load = [0.0] * len(flows), [0.0] * len(schedule.capacity)
-    for left, right in zip(edges, edges[1:], strict=False):
+    for left, right in itertools.pairwise(edges):
         now = [k for k, (start, end, _) in enumerate(flows) if start <= left and right <= end]
         routes = [flows[k][2].route or () for k in now]
         rates = max_min_rates(schedule.capacity, routes, [1] * len(now), [flows[k][2].cap for k in now])

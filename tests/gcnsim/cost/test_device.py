@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 
 from gcnsim.cost import elementwise_seconds, gemm_seconds, rows_seconds, spmm_seconds
+from gcnsim.ids import FloatArray
 from gcnsim.profile import DeviceProfile
 
 LAUNCH = 1e-5
@@ -56,14 +59,17 @@ def test_sizes_may_be_one_number_per_iteration(gpu: DeviceProfile) -> None:
     assert each[0] == 0.0 < each[1] < each[2]
 
 
-def test_more_of_anything_never_takes_less(gpu: DeviceProfile) -> None:
-    for law in (
-        lambda n: spmm_seconds(gpu, 100 * n, 10, 16),
-        lambda n: spmm_seconds(gpu, 100, 10 * n, 16),
-        lambda n: spmm_seconds(gpu, 100, 10, 16 * n),
-        lambda n: gemm_seconds(gpu, 10 * n, 64, 64),
-        lambda n: gemm_seconds(gpu, 1000, 8 * n, 64),
-        lambda n: rows_seconds(gpu, n, 7),
-    ):
-        times = [float(law(n)) for n in range(1, 20)]
-        assert times == sorted(times)
+LAWS: dict[str, Callable[[DeviceProfile, int], FloatArray]] = {
+    "entries": lambda gpu, n: spmm_seconds(gpu, 100 * n, 10, 16),
+    "rows": lambda gpu, n: spmm_seconds(gpu, 100, 10 * n, 16),
+    "width": lambda gpu, n: spmm_seconds(gpu, 100, 10, 16 * n),
+    "m": lambda gpu, n: gemm_seconds(gpu, 10 * n, 64, 64),
+    "k": lambda gpu, n: gemm_seconds(gpu, 1000, 8 * n, 64),
+    "gathered rows": lambda gpu, n: rows_seconds(gpu, n, 7),
+}
+
+
+@pytest.mark.parametrize("name", LAWS)
+def test_more_of_anything_never_takes_less(gpu: DeviceProfile, name: str) -> None:
+    times = [float(LAWS[name](gpu, n)) for n in range(1, 20)]
+    assert times == sorted(times)

@@ -28,7 +28,7 @@ def parts(found: Metrics) -> tuple[float, float, float, float]:
 
 
 def training(b: Builder, lag: int, *, nbytes: float = 2.0, step: float = 0.5) -> Schedule:
-    """1 s of work, a transfer of 2 s, 2 s of work that needs the transfer of `lag` iterations ago, then the optimizer."""
+    """1 s of work, a transfer of 2 s, 2 s of work that needs that of `lag` iterations ago, then the optimizer."""
     one = b.compute(OpKind.UPDATE, 0, 1.0)
     sent = b.flow(OpKind.WIRE, 0, nbytes, (0,), stream="tx", after=[one])
     b.compute(OpKind.AGGREGATE, 0, 2.0, after=[(sent, lag)])

@@ -1,0 +1,185 @@
+"""Accesses of graphs, traces and datasets: what is counted, what is kept, what is refused."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from gcnsim.caching import CacheSize
+from gcnsim.errors import GraphError, ScenarioError
+from gcnsim.graph import load_graph
+from gcnsim.partition import partition_graph, write_partition
+from gcnsim.scenario import ClusterSpec, MethodSpec, PartitionSpec, RunSpec, Scenario, WorkloadSpec
+from gcnsim.study import Corner, GraphAccesses, PublishedAccesses, TraceAccesses, open_accesses
+from gcnsim.study.published import loads, scaled_rows
+from gcnsim.trace import AccessCounts, write_trace
+
+FULL, DRAWN = MethodSpec.of("full-graph"), MethodSpec.of("psc-gcn", epsilon=0.3)
+
+
+@pytest.fixture(scope="module")
+def graph_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """60 nodes in a ring with chords."""
+    path = tmp_path_factory.mktemp("graph") / "ring.txt"
+    path.write_text("".join(f"{i} {(i + step) % 60}\n" for i in range(60) for step in (1, 7)))
+    return path
+
+
+def scenario(workload: WorkloadSpec, method: MethodSpec = FULL, gpus: int = 3) -> Scenario:
+    return Scenario(
+        "test", ClusterSpec(gpus=gpus, gpus_per_server=1), workload, PartitionSpec(), method, RunSpec(iterations=5)
+    )
+
+
+def of_graph(path: Path, method: MethodSpec = FULL, gpus: int = 3) -> Scenario:
+    found = scenario(WorkloadSpec(dataset=None, graph=str(path)), method, gpus)
+    return replace(found, partition=PartitionSpec(method="block"))
+
+
+def counts_of(asked: Scenario) -> AccessCounts:
+    return open_accesses(asked).counts(asked, 8, Corner.LIKELY)
+
+
+def test_every_edge_of_a_graph_is_one_graph_that_needs_the_whole_boundary(graph_file: Path) -> None:
+    found = counts_of(of_graph(graph_file))
+    assert found.rows.shape == (1, 3, 3)
+    assert found.rows[0].sum(axis=1).tolist() == found.boundary_nodes.tolist() == [14, 14, 14]
+    assert (found.inner_edges + found.boundary_edges)[0].tolist() == found.entries.tolist()
+    assert found.entries.sum() == 4 * 60
+
+
+def test_drawn_graphs_need_less_and_differ(graph_file: Path) -> None:
+    found = counts_of(of_graph(graph_file, DRAWN))
+    assert found.iterations == 5
+    assert (found.rows.sum(axis=2) <= found.boundary_nodes).all()
+    assert len({row.tobytes() for row in found.rows}) > 1
+
+
+def test_a_graph_is_cut_and_drawn_once(graph_file: Path) -> None:
+    asked = of_graph(graph_file, DRAWN)
+    accesses = GraphAccesses(str(graph_file))
+    first = accesses.counts(asked, 8, Corner.LIKELY)
+    faster = replace(asked, cluster=replace(asked.cluster, bandwidth=1e10), method=replace(DRAWN, tau=9))
+    assert accesses.counts(faster, 8, Corner.LIKELY) is first
+    assert accesses.partition(asked) is accesses.partition(faster)
+    other = replace(asked, run=RunSpec(iterations=5, seed=1))
+    assert (accesses.counts(other, 8, Corner.LIKELY).rows != first.rows).any()
+
+
+def test_a_partition_file_is_used_and_must_fit(graph_file: Path, tmp_path: Path) -> None:
+    path = tmp_path / "cut.gcnsim"
+    write_partition(path, partition_graph(load_graph(graph_file), 3, method="random", seed=4))
+    asked = replace(of_graph(graph_file), partition=PartitionSpec(file=str(path)))
+    assert (counts_of(asked).rows != counts_of(of_graph(graph_file)).rows).any()
+    with pytest.raises(ScenarioError, match="has 3 parts, the cluster has 4 GPUs"):
+        counts_of(replace(asked, cluster=ClusterSpec(gpus=4)))
+
+
+def test_fewer_nodes_than_workers_are_refused(graph_file: Path) -> None:
+    with pytest.raises(GraphError, match="has 60 nodes, fewer than the 61 workers"):
+        open_accesses(of_graph(graph_file, gpus=61))
+
+
+@pytest.mark.parametrize("field", ["cross_fraction", "imbalance"])
+def test_an_assumption_about_a_counted_fact_is_refused(graph_file: Path, field: str) -> None:
+    workload = WorkloadSpec(dataset=None, graph=str(graph_file), **{field: 1.0})  # type: ignore[arg-type]
+    with pytest.raises(ScenarioError, match=rf"workload.{field}: is counted on .*ring.txt"):
+        open_accesses(scenario(workload))
+
+
+def test_a_dataset_can_be_neither_cut_nor_weighted_by_norms() -> None:
+    asked = scenario(WorkloadSpec())
+    with pytest.raises(ScenarioError, match="partition: reddit comes partitioned"):
+        open_accesses(replace(asked, partition=PartitionSpec(method="random")))
+    with pytest.raises(ScenarioError, match=r"method.norms: run.gcnsim needs workload.graph"):
+        open_accesses(replace(asked, method=replace(DRAWN, norms="run.gcnsim")))
+
+
+@pytest.fixture
+def replayed(graph_file: Path, tmp_path: Path) -> tuple[TraceAccesses, Scenario, AccessCounts]:
+    """A trace drawn from the graph, a scenario that fits it, and the counts of the graph itself."""
+    asked = of_graph(graph_file, DRAWN)
+    accesses = GraphAccesses(str(graph_file))
+    path = tmp_path / "ring.trace"
+    write_trace(path, accesses.trace(asked))
+    fits = replace(asked, workload=WorkloadSpec(dataset=None, trace=str(path)), partition=PartitionSpec())
+    return TraceAccesses(str(path)), fits, accesses.counts(asked, 8, Corner.LIKELY)
+
+
+def test_a_replayed_trace_gives_the_counts_of_its_graph(
+    replayed: tuple[TraceAccesses, Scenario, AccessCounts],
+) -> None:
+    accesses, asked, drawn = replayed
+    for _ in range(2):
+        found = accesses.counts(asked, 8, Corner.LIKELY)
+        np.testing.assert_array_equal(found.rows, drawn.rows)
+        np.testing.assert_array_equal(
+            found.inner_edges + found.boundary_edges, drawn.inner_edges + drawn.boundary_edges
+        )
+
+
+def test_a_trace_knows_the_whole_boundary_too(replayed: tuple[TraceAccesses, Scenario, AccessCounts]) -> None:
+    accesses, asked, drawn = replayed
+    found = accesses.counts(replace(asked, method=FULL), 8, Corner.LIKELY)
+    assert found.rows.shape == (1, 3, 3)
+    assert found.rows[0].sum(axis=1).tolist() == drawn.boundary_nodes.tolist()
+    assert (found.inner_edges + found.boundary_edges)[0].tolist() == drawn.entries.tolist()
+
+
+def test_a_trace_answers_only_what_it_was_drawn_for(replayed: tuple[TraceAccesses, Scenario, AccessCounts]) -> None:
+    accesses, asked, _ = replayed
+    with pytest.raises(ScenarioError, match="has 3 workers, the cluster has 2 GPUs"):
+        accesses.counts(replace(asked, cluster=ClusterSpec(gpus=2)), 8, Corner.LIKELY)
+    with pytest.raises(ScenarioError, match=r"was drawn with vr at epsilon 0.3, the method asks for vr at 0.2"):
+        accesses.counts(replace(asked, method=replace(DRAWN, epsilon=0.2)), 8, Corner.LIKELY)
+
+
+def test_a_random_cache_follows_the_seed(replayed: tuple[TraceAccesses, Scenario, AccessCounts]) -> None:
+    accesses, asked, _ = replayed
+    method = replace(DRAWN, cache=CacheSize(fraction=0.5), cache_policy="random")
+    one, two = (
+        accesses.counts(replace(asked, method=method, run=RunSpec(iterations=5, seed=seed)), 8, Corner.LIKELY)
+        for seed in (0, 1)
+    )
+    assert (one.hits != two.hits).any()
+
+
+def test_assumed_corners_are_in_order() -> None:
+    asked = scenario(WorkloadSpec(), DRAWN, gpus=6)
+    accesses = PublishedAccesses("reddit")
+    found = {corner: accesses.counts(asked, 602, corner) for corner in accesses.corners}
+    largest = [int(found[corner].entries.max()) for corner in Corner]
+    rows = [float(found[corner].rows.sum(axis=2).mean(axis=0).max()) for corner in Corner]
+    assert largest == sorted(largest)
+    assert rows == sorted(rows)
+    assert accesses.counts(asked, 602, Corner.LOW) is found[Corner.LOW]
+
+
+@pytest.mark.parametrize(("imbalance", "workers"), [(1.0, 4), (1.4, 6), (2.0, 3), (2.5, 4), (4.0, 4), (1.0, 1)])
+def test_loads_have_the_mean_one_and_the_asked_maximum(imbalance: float, workers: int) -> None:
+    found = loads(imbalance, workers)
+    assert found.shape == (workers,)
+    assert found.mean() == pytest.approx(1.0)
+    assert found.max() == pytest.approx(imbalance)
+    assert found.min() >= 0.0
+
+
+def test_an_imbalance_above_the_number_of_workers_is_refused() -> None:
+    with pytest.raises(ScenarioError, match=r"workload.imbalance: 4 is not allowed; with 3 workers it is at most 3"):
+        PublishedAccesses("reddit").imbalances(scenario(WorkloadSpec(imbalance=4.0)))
+
+
+@pytest.mark.parametrize("factor", [0.5, 0.95, 1.0, 1.28, 9.0])
+def test_scaled_rows_keep_their_hit_rate_and_stay_within_the_boundary(factor: float) -> None:
+    rows = np.array([[[0, 40, 60], [20, 0, 80], [50, 50, 0]]])
+    ones = np.ones(3, dtype=np.int64)
+    given = AccessCounts(rows, rows // 2, rows[:, 0], rows[:, 0], ones, 200 * ones, ones, ones)
+    found = scaled_rows(given, factor)
+    assert (found.rows <= np.maximum(rows, 100)).all()
+    assert (found.hits <= found.rows).all()
+    assert found.hit_rate == pytest.approx(0.5, abs=0.02)
+    if factor < 1.5:
+        assert found.rows == pytest.approx(np.minimum(factor * rows, 100), abs=1.0)

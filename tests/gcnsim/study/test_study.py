@@ -1,0 +1,114 @@
+"""One run from scenario to result, on accesses made here."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pytest
+
+from gcnsim.methods import Facts
+from gcnsim.scenario import ClusterSpec, MethodSpec, PartitionSpec, RunSpec, Scenario, WorkloadSpec
+from gcnsim.study import Corner, Declared, study, write_schedule
+from gcnsim.timeline import OpKind
+from gcnsim.trace import AccessCounts
+
+
+@dataclass
+class Made:
+    """Accesses that give the same counts to whoever asks, and remember who did."""
+
+    everything: AccessCounts
+    drawn: AccessCounts
+    asked: list[tuple[str, int, Corner]]
+    declared: Declared = Declared(features=64, hidden=32, layers=2, classes=8)  # noqa: RUF009 - frozen
+    corners: tuple[Corner, ...] = (Corner.LIKELY,)
+
+    def counts(self, scenario: Scenario, features: int, corner: Corner) -> AccessCounts:
+        self.asked.append((scenario.method.name, features, corner))
+        return self.everything if scenario.method.epsilon == 1.0 else self.drawn
+
+
+@pytest.fixture
+def made(facts: Callable[..., Facts]) -> Made:
+    drawn = facts(iterations=12, rows=500.0, spread=0.2, slope=0.05, hits=0.25).counts
+    return Made(facts(rows=2000.0, slope=0.05).counts, drawn, [])
+
+
+def scenario(method: MethodSpec, *, bandwidth: float = 1e8, **run: int) -> Scenario:
+    cluster = ClusterSpec(gpus=4, gpus_per_server=2, bandwidth=bandwidth)
+    return Scenario("test", cluster, WorkloadSpec(), PartitionSpec(), method, RunSpec(**run))
+
+
+METHODS = [
+    MethodSpec.of("full-graph"),
+    MethodSpec.of("pipegcn"),
+    MethodSpec.of("psc-gcn", tau=0),
+    MethodSpec.of("psc-gcn", tau=3),
+]
+
+
+@pytest.mark.parametrize("method", METHODS, ids=lambda method: f"{method.name} {method.tau}")
+def test_a_result_holds_together(made: Made, method: MethodSpec) -> None:
+    found = study(scenario(method), made)
+    assert found.settled
+    assert 0.0 < found.low_s <= found.metrics.iteration_s <= found.high_s
+    assert found.bounds.lower_s <= found.metrics.iteration_s * 1.01
+    assert found.metrics.iteration_s <= found.bounds.upper_s * 1.01
+    assert found.warm_up >= 1 + found.run.schedule.depth
+    assert found.run.iterations > found.warm_up
+    assert made.asked == [(method.name, 64, Corner.LIKELY)]
+
+
+def test_hit_rate_is_that_of_the_counts(made: Made) -> None:
+    assert study(scenario(METHODS[3]), made).cache_hit_rate == made.drawn.hit_rate > 0.2
+    assert study(scenario(METHODS[1]), made).cache_hit_rate == 0.0
+
+
+def test_the_same_scenario_gives_the_same_result(made: Made) -> None:
+    one, two = (study(scenario(METHODS[3]), made) for _ in range(2))
+    assert one.metrics == two.metrics
+    assert (one.low_s, one.high_s) == (two.low_s, two.high_s)
+    np.testing.assert_array_equal(one.run.ends, two.run.ends)
+
+
+@pytest.mark.parametrize("method", METHODS, ids=lambda method: f"{method.name} {method.tau}")
+def test_half_the_bandwidth_is_never_faster_and_slower_where_it_counts(made: Made, method: MethodSpec) -> None:
+    times = [study(scenario(method, bandwidth=b), made).metrics.iteration_s for b in (1e9, 5e8, 1e7, 5e6)]
+    assert all(fast <= slow * 1.01 for fast, slow in itertools.pairwise(times))
+    assert times[3] > 1.8 * times[2]
+
+
+def test_what_the_method_says_reaches_the_schedule(made: Made) -> None:
+    method = MethodSpec.of("psc-gcn", tau=5, refresh=1)
+    schedules = [
+        write_schedule(scenario(each), made.drawn, made)
+        for each in (method, replace(method, refresh=50), replace(method, sampler="uniform"))
+    ]
+    drawn = [op.index for op in schedules[0].ops if op.kind is OpKind.SAMPLE]
+    work = [float(schedule.demand[0, drawn].sum()) for schedule in schedules]
+    assert work[0] > work[1] > work[2] > 0.0
+    assert [schedule.depth for schedule in schedules] == [5, 5, 5]
+
+
+def test_at_epsilon_one_nothing_is_drawn(made: Made) -> None:
+    found = study(scenario(MethodSpec.of("psc-gcn", epsilon=1.0, tau=1)), made)
+    assert not any(op.kind is OpKind.SAMPLE for op in found.run.schedule.ops)
+    assert found.metrics == study(scenario(METHODS[1]), made).metrics
+
+
+def test_one_gpu_needs_no_network(facts: Callable[..., Facts]) -> None:
+    counts = facts(workers=1, per_server=1).counts
+    alone = replace(scenario(METHODS[1]), cluster=ClusterSpec(gpus=1, gpus_per_server=1))
+    found = study(alone, Made(counts, counts, []))
+    assert (found.metrics.exposed_comm_s, found.metrics.hidden_comm_s, found.metrics.nic_bytes) == (0.0, 0.0, 0.0)
+    assert found.metrics.iteration_s == pytest.approx(found.bounds.lower_s) == pytest.approx(found.bounds.upper_s)
+    assert found.metrics.bottleneck == "GPU compute"
+
+
+def test_without_accesses_they_are_opened() -> None:
+    tiny = WorkloadSpec(dataset="reddit", layers=1, hidden=4)
+    found = study(replace(scenario(METHODS[0]), workload=tiny))
+    assert found.metrics.iteration_s > 0.0
