@@ -17,6 +17,7 @@ from typing import Any, TypeAlias, TypeVar
 from gcnsim.engine import timeline
 from gcnsim.errors import FileError, ScenarioError
 from gcnsim.graph import Graph, from_networkx, load_graph
+from gcnsim.knobs import has_knob
 from gcnsim.methods import methods
 from gcnsim.planning import Grid, Progress, Workshop, cores, links_of, provenance, row_of, scenarios, sweep_bandwidth
 from gcnsim.planning import what_if as _what_if
@@ -101,7 +102,7 @@ def what_if(
 ) -> Answer:
     """Predict iteration times of every combination asked for, recommend knobs, and try a step more of each.
 
-    Sequences give a row per value. graph: a file, or a `Graph` (`load_graph`, `from_networkx`). gpus_per_server: None is
+    Sequences give a row per value. graph: a file or a `Graph` (`load_graph`, `from_networkx`). gpus_per_server: None is
     2, the last server holding what is left. overrides: `PATH=VALUE` on scenario fields, e.g. `cluster.latency=20us`.
     progress: told what is being done. processes: None is one per core; answers do not depend on it.
     Raises GcnsimError (one line: path, value, what is allowed).
@@ -119,10 +120,8 @@ def what_if(
         "run": {"iterations": iterations, "seed": seed},
     }
     base = from_mapping(mapping, "what-if", overrides)
-    knobs = {"tau": tau, "epsilon": epsilon, "cache": cache}
-    grid = _grid(
-        base, _list(method), machines, {name: _list(value) for name, value in knobs.items() if value is not None}
-    )
+    knobs = _given({"tau": tau, "epsilon": epsilon, "cache": cache})
+    grid = _grid(base, _list(method), machines, {name: _list(value) for name, value in knobs.items()})
     loaded = graph if isinstance(graph, Graph) else None
     answer, workshop = _what_if(base, grid, progress, processes or cores(), loaded)
     return Answer(answer.payload(), workshop, grid, answer.base, answer.rows[-1][0].result)
@@ -131,6 +130,10 @@ def what_if(
 def _grid(base: Scenario, method: list[str], machines: Mapping[str, Any], knobs: Mapping[str, Any]) -> Grid:
     """The values asked for; what was not asked stands where the base scenario has it."""
     names = list(methods()) if method == ["all"] else method
+    for knob, values in knobs.items():
+        if not any(has_knob(name, knob) for name in names):
+            given = {knob: parse_cache(values[0], "method.cache") if knob == "cache" else values[0]}
+            MethodSpec.of(names[0], **given)
     caches = knobs.get("cache", [])
     return Grid(
         methods=tuple(MethodSpec.of(name).name for name in names),

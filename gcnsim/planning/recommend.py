@@ -50,8 +50,8 @@ def ranked(workshop: Workshop, scenario: Scenario) -> list[Scenario]:
         each: with_knobs(each, min(each.method.tau, 1), each.method.epsilon, each.method.cache) for each in settings
     }
     distinct = list(dict.fromkeys(twins.values()))
-    estimates = dict(zip(distinct, workshop.bounds(distinct), strict=True))
-    known = {each: estimates[twins[each]].estimate_s for each in settings}
+    guesses = dict(zip(distinct, workshop.guesses(distinct), strict=True))
+    known = {each: guesses[twins[each]] for each in settings}
     best = min(known.values())
     near = [each for each in known if known[each] <= best * (1 + NEAR)]
     rest = sorted((each for each in known if known[each] > best * (1 + NEAR)), key=lambda each: known[each])

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from gcnsim.graph import Graph
+from gcnsim.ids import Seconds
 from gcnsim.planning.processes import each
 from gcnsim.scenario import CacheSize, MethodSpec, Scenario
-from gcnsim.schedule import Bounds, bounds
+from gcnsim.schedule import estimate
 from gcnsim.study import Corner, Result, open_accesses, resolve_model, study, write_schedule
 from gcnsim.trace import AccessCounts
 
@@ -75,14 +76,14 @@ class Workshop:
             scenario, self.result(scenario), min(one.low_s for one in results), max(one.high_s for one in results)
         )
 
-    def bounds(self, scenarios: Sequence[Scenario]) -> list[Bounds]:
-        """The analytic bounds of `scenarios` from the mean of a few drawn graphs each, without simulating."""
+    def guesses(self, scenarios: Sequence[Scenario]) -> list[Seconds]:
+        """Analytic estimates of `scenarios` from the mean of a few drawn graphs each, without simulating."""
         few = [
             replace(asked, run=replace(asked.run, iterations=min(asked.run.iterations, DRAWN_TO_RANK)))
             for asked in scenarios
         ]
         self._read([(scenario, Corner.LIKELY) for scenario in few])
-        return each(self._bound, few, self.processes)
+        return each(self._guess, few, self.processes)
 
     def _read(self, keys: Sequence[tuple[Scenario, Corner]]) -> None:
         """Read and record what `keys` need before processes part ways: what is slow is then shared."""
@@ -94,9 +95,9 @@ class Workshop:
     def _study(self, key: tuple[Scenario, Corner]) -> Result:
         return study(key[0], self.accesses, key[1])
 
-    def _bound(self, scenario: Scenario) -> Bounds:
+    def _guess(self, scenario: Scenario) -> Seconds:
         counts = mean_counts(self._counts(scenario, Corner.LIKELY))
-        return bounds(write_schedule(scenario, counts, self.accesses))
+        return estimate(write_schedule(scenario, counts, self.accesses))
 
     def _counts(self, scenario: Scenario, corner: Corner) -> AccessCounts:
         features = resolve_model(scenario.workload, self.accesses.declared).features

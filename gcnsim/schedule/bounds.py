@@ -22,14 +22,13 @@ from gcnsim.schedule.schedule import Op, Schedule
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """Seconds per iteration: lower <= estimate <= upper (the estimate is no bound, it ranks candidates).
+    """Seconds per iteration: lower <= T <= upper.
 
     busiest: the stream or link whose load is largest; busiest_kind: `compute` or the kind of link; busiest_s: that
     load.
     """
 
     lower_s: Seconds
-    estimate_s: Seconds
     upper_s: Seconds
     busiest: str
     busiest_kind: str
@@ -43,20 +42,29 @@ def bounds(schedule: Schedule) -> Bounds:
     loads = _loads(schedule, alone, occupied)
     busiest, kind = max(sorted(loads), key=lambda key: loads[key])
     load = loads[busiest, kind]
-    stage = Counter((link, _stage(op)) for op in schedule.ops for link in set(op.route or ()))
-    every = Counter((link, op.stream) for op in schedule.ops for link in set(op.route or ()))
-    streams = Counter(link for link, _ in every)
-    among_stage = Counter({(op.index, link): stage[link, _stage(op)] for op in schedule.ops for link in op.route or ()})
-    among_all = Counter({(op.index, link): streams[link] for op in schedule.ops for link in op.route or ()})
+    streams = Counter(link for link, _ in {(link, op.stream) for op in schedule.ops for link in op.route or ()})
+    sharers = Counter({(op.index, link): streams[link] for op in schedule.ops for link in op.route or ()})
     order, synchronous = topological(schedule), topological(schedule, collapse=True)
     return Bounds(
         lower_s=max(load, _longest_cycle(schedule, order, alone)),
-        estimate_s=max(load, _longest(schedule, order, _durations(schedule, occupied, among_stage))),
-        upper_s=max(load, _longest(schedule, synchronous, _durations(schedule, occupied, among_all))),
+        upper_s=max(load, _longest(schedule, synchronous, _durations(schedule, occupied, sharers))),
         busiest=busiest,
         busiest_kind=kind,
         busiest_s=load,
     )
+
+
+def estimate(schedule: Schedule) -> Seconds:
+    """A guess at the mean iteration that ranks candidates: no bound, no simulation.
+
+    The largest load, or the longest chain to the end of an iteration when a link is divided among the flows of the same
+    kind, layer and direction (those that a method starts together), whichever is longer.
+    """
+    occupied = schedule.occupied.mean(axis=0)
+    stage = Counter((link, _stage(op)) for op in schedule.ops for link in op.route or ())
+    sharers = Counter({(op.index, link): stage[link, _stage(op)] for op in schedule.ops for link in op.route or ()})
+    chain = _longest(schedule, topological(schedule), _durations(schedule, occupied, sharers))
+    return max(chain, *resource_loads(schedule, occupied).values())
 
 
 def _stage(op: Op) -> tuple[str, int, int]:

@@ -18,12 +18,16 @@ DISPERSION = 1.4
 """Standard deviation of the log of the cross edges per boundary node: fitted 1.0 to 1.5 on four real graphs
 (docs/validation.md); the two that resemble Reddit gave 1.3 and 1.5."""
 
+MOST_OF_ALL = 0.9
+"""The largest part holds at most this share of everything."""
+
 VR_ROWS = (0.95, 1.0, 1.28)
 """Rows that the variance-reducing sampler needs over those of the first-order rule that stands in for it without a
 graph: low, likely, high on four real graphs (docs/validation.md)."""
 
 IMBALANCE = (1.2, 1.6, 2.0)
-"""Stored entries of the largest part over the mean part: low, likely, high on four real graphs (docs/validation.md)."""
+"""Stored entries of the largest part over the mean part on four real graphs at 4 to 8 METIS parts: least, median, most
+(docs/validation.md). Boundary nodes, which go with them, spread a little more."""
 
 
 class PublishedAccesses:
@@ -48,12 +52,13 @@ class PublishedAccesses:
     def imbalances(self, scenario: Scenario) -> tuple[float, float, float]:
         """Largest part over mean part: low, likely, high; never more than the number of parts allows."""
         given, gpus = scenario.workload.imbalance, scenario.cluster.gpus
-        if given is not None and given > gpus:
+        most = max(1.0, MOST_OF_ALL * gpus)
+        if given is not None and given > most:
             raise ScenarioError(
-                f"workload.imbalance: {given:g} is not allowed; with {gpus} workers it is at most {gpus}"
+                f"workload.imbalance: {given:g} is not allowed; with {gpus} workers it is at most {most:g}"
             )
         low, likely, high = (given, given, given) if given is not None else IMBALANCE
-        return min(low, gpus), min(likely, gpus), min(high, gpus)
+        return min(low, most), min(likely, most), min(high, most)
 
     def profile(self, scenario: Scenario, corner: Corner) -> BoundaryProfile:
         """The boundary profile at one corner of the assumptions."""
@@ -112,7 +117,7 @@ def scaled_rows(counts: AccessCounts, factor: float) -> AccessCounts:
 
 
 def loads(imbalance: float, workers: int) -> FloatArray:
-    """Load of each worker over the mean, float64[P], ascending from worker to worker by one factor, the largest `imbalance`.
+    """Load of each worker over the mean, float64[P]: rising by one factor from worker to worker up to `imbalance`.
 
     The factor is found by bisection; every worker has some load, as METIS parts do.
     """
@@ -125,4 +130,4 @@ def loads(imbalance: float, workers: int) -> FloatArray:
     for _ in range(100):
         factor = (low * high) ** 0.5
         low, high = (factor, high) if largest(factor) < imbalance else (low, factor)
-    return largest(high) * high**steps
+    return np.asarray(largest(high) * high**steps, dtype=np.float64)

@@ -160,7 +160,7 @@ BAD = [
     (["--graph", "no-such-file.npz"], "no-such-file.npz: cannot be read"),
     (["--set", "cluster.latancy=20us"], "did you mean 'latency'"),
     (["--set", "cluster.latency=20"], "needs its unit"),
-    (["--set", "workload.imbalance=9"], "at most 6"),
+    (["--set", "workload.imbalance=9"], "at most 5.4"),
     (["--set", "partition.seed=3"], "comes partitioned"),
     (["--norms", "x.norms"], "needs workload.graph"),
     (["--iterations", "0"], "run.iterations: 0"),

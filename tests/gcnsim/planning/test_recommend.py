@@ -41,7 +41,7 @@ def test_ranking_puts_those_near_the_best_estimate_first() -> None:
     order = ranked(shop, base)
     assert sorted(map(mildness, order)) == sorted(map(mildness, candidates(base)))
     distinct = [each for each in order if each.method.tau <= 1]
-    times = [limits.estimate_s for limits in shop.bounds(distinct)]
+    times = shop.guesses(distinct)
     assert times[0] <= min(times) * (1 + NEAR)
 
 
