@@ -19,8 +19,9 @@ from gcnsim.errors import FileError, ScenarioError
 from gcnsim.graph import Graph, from_networkx, load_graph
 from gcnsim.knobs import has_knob
 from gcnsim.methods import methods
-from gcnsim.planning import Grid, Progress, Workshop, cores, links_of, provenance, row_of, scenarios, sweep_bandwidth
+from gcnsim.planning import Grid, Progress, Workshop, links_of, provenance, row_of, scenarios, sweep_bandwidth
 from gcnsim.planning import what_if as _what_if
+from gcnsim.processes import cores
 from gcnsim.scenario import SCHEMA, MethodSpec, Scenario, from_mapping, load_scenario, parse_cache, to_mapping
 from gcnsim.sections import replacing
 from gcnsim.study import Result

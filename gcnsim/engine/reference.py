@@ -74,27 +74,27 @@ class _Engine:
         self.telling = False
 
     def run(self) -> Run:
-        for iteration in range(min(self.iterations, 1 + self.schedule.depth)):
-            self.open(iteration)
+        self.open()
         self.env.run(until=self.stopped)
         done = slice(0, self.complete)
         return Run(self.schedule, np.array(self.starts[done]), self.closed[done].copy())
 
-    def open(self, iteration: Iteration) -> None:
-        """Make room for an iteration and begin its ops that wait for nothing."""
+    def open(self) -> None:
+        """Make room for the next iteration and begin its ops that wait for nothing (any more)."""
+        iteration = len(self.ends)
         count = len(self.schedule.ops)
         self.starts.append([-1] * count)
         self.ends.append([-1] * count)
         self.running.append(count)
-        # Early iterations have no one to wait for where a dependency reaches back before the start.
-        self.missing.append([sum(lag <= iteration for _, lag in waits) for waits in self.waits])
-        for earlier in range(max(0, iteration - self.schedule.depth), iteration):
-            for dep, end in enumerate(self.ends[earlier]):
-                if end >= 0:
-                    self.tell(earlier, dep, only=iteration)
-        for op, count in enumerate(self.missing[iteration]):
-            if count == 0 and self.starts[iteration][op] < 0:
-                self.begin(iteration, op)
+        # Where a dependency reaches back before the start there is no one to wait for.
+        self.missing.append(
+            [
+                sum([lag <= iteration and self.ends[iteration - lag][dep] < 0 for dep, lag in waits])
+                for waits in self.waits
+            ]
+        )
+        for op in [op for op, left in enumerate(self.missing[iteration]) if left == 0]:
+            self.begin(iteration, op)
 
     def begin(self, iteration: Iteration, op: int) -> None:
         """Start an op: its work is a delay, or bytes on their way."""
@@ -140,20 +140,24 @@ class _Engine:
                 self.close()
         self.telling = False
 
-    def tell(self, iteration: Iteration, op: int, only: Iteration = -1) -> None:
-        """One thing less to wait for, for every follower of an op (of iteration `only`)."""
-        missing, opened = self.missing, len(self.missing)
+    def tell(self, iteration: Iteration, op: int) -> None:
+        """One thing less to wait for, for every follower of an op; an iteration opens when an op first reaches it."""
+        missing = self.missing
+        known = len(missing)
         for follower, lag in self.followers[op]:
             target = iteration + lag
-            if target >= opened or (only >= 0 and target != only):
-                continue
-            left = missing[target]
-            left[follower] -= 1
-            if left[follower] == 0 and only < 0:
-                self.begin(target, follower)
+            if target < known:
+                left = missing[target]
+                left[follower] -= 1
+                if left[follower] == 0:
+                    self.begin(target, follower)
+            elif target < self.iterations:
+                # A new iteration knows what has ended, so nothing is left to tell it.
+                while len(missing) <= target:
+                    self.open()
 
     def close(self) -> None:
-        """Iterations that are complete make room for new ones, until the last or until they are enough."""
+        """Count complete iterations, until the last or until they are enough."""
         while self.complete < len(self.running) and self.running[self.complete] == 0:
             self.closed[self.complete] = self.ends[self.complete]
             self.complete += 1
@@ -162,8 +166,6 @@ class _Engine:
                 if not self.stopped.triggered:
                     self.stopped.succeed()
                 return
-            if len(self.missing) < self.iterations:
-                self.open(len(self.missing))
 
 
 def _waits(schedule: Schedule) -> list[list[tuple[int, int]]]:

@@ -1,7 +1,6 @@
 """Planning: many studies answer one question."""
 
 from gcnsim.planning.payload import links_of, row_of
-from gcnsim.planning.processes import cores
 from gcnsim.planning.provenance import provenance
 from gcnsim.planning.recommend import recommend
 from gcnsim.planning.steps import Step, next_steps
@@ -16,7 +15,6 @@ __all__ = [
     "Progress",
     "Step",
     "Workshop",
-    "cores",
     "links_of",
     "next_steps",
     "provenance",

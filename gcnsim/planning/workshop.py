@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from gcnsim.graph import Graph
 from gcnsim.ids import Seconds
-from gcnsim.planning.processes import each
+from gcnsim.processes import each
 from gcnsim.scenario import CacheSize, MethodSpec, Scenario
 from gcnsim.schedule import estimate
 from gcnsim.study import Corner, Result, open_accesses, resolve_model, study, write_schedule
@@ -43,7 +43,7 @@ class Workshop:
     """
 
     def __init__(self, scenario: Scenario, processes: int = 1, graph: Graph | None = None) -> None:
-        self.accesses = open_accesses(scenario, graph)
+        self.accesses = open_accesses(scenario, graph, processes)
         self.processes = processes
         self._results: dict[tuple[Scenario, Corner], Result] = {}
 

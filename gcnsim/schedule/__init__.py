@@ -1,6 +1,6 @@
 """Schedules: ops, streams, dependencies, collectives and analytic bounds."""
 
-from gcnsim.schedule.bounds import Bounds, bounds, estimate, resource_loads
+from gcnsim.schedule.bounds import Bounds, Loads, bounds, estimate, resource_loads
 from gcnsim.schedule.builder import Builder, Dependency, Work
 from gcnsim.schedule.collectives import ring_allreduce
 from gcnsim.schedule.order import predecessors, topological
@@ -10,6 +10,7 @@ __all__ = [
     "Bounds",
     "Builder",
     "Dependency",
+    "Loads",
     "Op",
     "Schedule",
     "Stream",

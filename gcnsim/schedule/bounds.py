@@ -12,10 +12,11 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
-from gcnsim.ids import FloatArray, Seconds
+from gcnsim.ids import FloatArray, IntArray, Seconds
 from gcnsim.schedule.order import topological
 from gcnsim.schedule.schedule import Op, Schedule
 
@@ -38,15 +39,15 @@ class Bounds:
 def bounds(schedule: Schedule) -> Bounds:
     """Bounds of the mean iteration, from the mean demand of each op."""
     occupied = schedule.occupied.mean(axis=0)
-    alone = _durations(schedule, occupied, Counter())
-    loads = _loads(schedule, alone, occupied)
-    busiest, kind = max(sorted(loads), key=lambda key: loads[key])
-    load = loads[busiest, kind]
+    loads = resource_loads(schedule)
+    mean = loads.seconds.mean(axis=0)
+    top = int(np.argmax(mean))
+    (busiest, kind), load = loads.resources[top], float(mean[top])
     streams = Counter(link for link, _ in {(link, op.stream) for op in schedule.ops for link in op.route or ()})
     sharers = Counter({(op.index, link): streams[link] for op in schedule.ops for link in op.route or ()})
     order, synchronous = topological(schedule), topological(schedule, collapse=True)
     return Bounds(
-        lower_s=max(load, _longest_cycle(schedule, order, alone)),
+        lower_s=max(load, _longest_cycle(schedule, order, _durations(schedule, occupied, Counter()))),
         upper_s=max(load, _longest(schedule, synchronous, _durations(schedule, occupied, sharers))),
         busiest=busiest,
         busiest_kind=kind,
@@ -64,34 +65,54 @@ def estimate(schedule: Schedule) -> Seconds:
     stage = Counter((link, _stage(op)) for op in schedule.ops for link in op.route or ())
     sharers = Counter({(op.index, link): stage[link, _stage(op)] for op in schedule.ops for link in op.route or ()})
     chain = _longest(schedule, topological(schedule), _durations(schedule, occupied, sharers))
-    return max(chain, *resource_loads(schedule, occupied).values())
+    return max(chain, float(resource_loads(schedule).seconds.mean(axis=0).max()))
 
 
 def _stage(op: Op) -> tuple[str, int, int]:
     return op.kind, op.layer, op.direction
 
 
-def resource_loads(schedule: Schedule, occupied: FloatArray) -> dict[tuple[str, str], Seconds]:
-    """Seconds of work per stream and link for one iteration's `occupied`, float64[ops]; keys are (name, kind).
+class Loads(NamedTuple):
+    """Seconds of work per graph and resource, float64[T, R].
 
-    The kind is `compute` for exclusive work, else that of the (first) link. Streams count their flows at the rate they
-    would have alone.
+    resources: R pairs (name, kind), streams first, then links; the kind is `compute` for a stream of exclusive work,
+    else that of its flows' first link.
     """
-    return _loads(schedule, _durations(schedule, occupied, Counter()), occupied)
+
+    resources: tuple[tuple[str, str], ...]
+    seconds: FloatArray
 
 
-def _loads(schedule: Schedule, alone: list[float], occupied: FloatArray) -> dict[tuple[str, str], Seconds]:
-    loads: dict[tuple[str, str], float] = {}
-    for op, seconds, units in zip(schedule.ops, alone, occupied.tolist(), strict=True):
-        stream = schedule.streams[op.stream]
-        route = op.route or ()
-        kind = schedule.link_kinds[route[0]] if route else "compute"
-        busy = (f"{stream.name} of worker {stream.worker}", kind)
-        loads[busy] = loads.get(busy, 0.0) + seconds
-        for link in route:
-            busy = (schedule.link_names[link], schedule.link_kinds[link])
-            loads[busy] = loads.get(busy, 0.0) + units / schedule.capacity[link]
-    return loads
+def resource_loads(schedule: Schedule) -> Loads:
+    """What each stream and link must do in each iteration; streams count their flows at the rate they have alone."""
+    occupied = schedule.occupied
+    kinds = ["compute"] * len(schedule.streams)
+    rate, latency = np.ones(len(schedule.ops)), np.zeros(len(schedule.ops))
+    crossing: list[tuple[int, int]] = []
+    for op in schedule.ops:
+        if op.route is not None:
+            kinds[op.stream] = schedule.link_kinds[op.route[0]]
+            rate[op.index] = _rate_alone(schedule, op)
+            latency[op.index] = op.latency_s
+            crossing += [(op.index, link) for link in op.route]
+    streams = np.array([op.stream for op in schedule.ops])
+    ops, links = np.array(crossing, dtype=np.int64).reshape(-1, 2).T
+    alone = latency * (occupied > 0) + occupied / rate
+    carried = occupied[:, ops] / np.array(schedule.capacity)[links]
+    names = [f"{stream.name} of worker {stream.worker}" for stream in schedule.streams]
+    resources = (*zip(names, kinds, strict=True), *zip(schedule.link_names, schedule.link_kinds, strict=True))
+    seconds = np.concatenate([_sums(alone, streams, len(names)), _sums(carried, links, len(schedule.capacity))], axis=1)
+    return Loads(tuple(resources), seconds)
+
+
+def _sums(values: FloatArray, groups: IntArray, count: int) -> FloatArray:
+    """Row by row, the sum of each group's columns, float64[T, count]."""
+    return np.array([np.bincount(groups, weights=row, minlength=count) for row in values])
+
+
+def _rate_alone(schedule: Schedule, op: Op) -> float:
+    rate = min(schedule.capacity[link] for link in op.route or ())
+    return rate if op.cap is None else min(rate, op.cap)
 
 
 def _durations(schedule: Schedule, occupied: FloatArray, sharers: Counter[tuple[int, int]]) -> list[float]:

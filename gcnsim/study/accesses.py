@@ -32,15 +32,18 @@ class Accesses(Protocol):
         ...
 
 
-def open_accesses(scenario: Scenario, graph: Graph | None = None) -> GraphAccesses | PublishedAccesses | TraceAccesses:
-    """The accesses of the scenario's workload; graph: the graph it names, where it is already at hand.
+def open_accesses(
+    scenario: Scenario, graph: Graph | None = None, processes: int = 1
+) -> GraphAccesses | PublishedAccesses | TraceAccesses:
+    """The accesses of the scenario's workload; graph: the graph it names, where it is already at hand;
+    processes: how many may record its traces.
 
     Raises FileError or GraphError for a graph that cannot be used, ScenarioError for an unknown dataset.
     """
     workload = scenario.workload
     _refuse_idle_fields(scenario)
     if workload.graph is not None:
-        accesses = GraphAccesses(graph or workload.graph)
+        accesses = GraphAccesses(graph or workload.graph, processes)
         if accesses.graph.nodes < scenario.cluster.gpus:
             raise GraphError(
                 f"{workload.graph}: has {accesses.graph.nodes} nodes, fewer than the {scenario.cluster.gpus} workers"

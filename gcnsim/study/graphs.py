@@ -15,7 +15,8 @@ from gcnsim.trace import AccessCounts, AccessTrace, PreparedSampling, counts, pr
 class GraphAccesses:
     """A graph, or the file it is in; parts, prepared samplers, traces and counts are made once each."""
 
-    def __init__(self, graph: str | Graph) -> None:
+    def __init__(self, graph: str | Graph, processes: int = 1) -> None:
+        self.processes = processes
         self.graph: Graph = load_graph(graph) if isinstance(graph, str) else graph
         self.declared = Declared(features=self.graph.features, classes=self.graph.classes)
         self.corners: tuple[Corner, ...] = (Corner.LIKELY,)
@@ -53,7 +54,12 @@ class GraphAccesses:
         key = (rule, epsilon, iterations, run.seed)
         if key not in self._traces:
             self._traces[key] = record_prepared(
-                self._prepared[rule], cut, epsilon=epsilon, iterations=iterations, seed=run.seed
+                self._prepared[rule],
+                cut,
+                epsilon=epsilon,
+                iterations=iterations,
+                seed=run.seed,
+                processes=self.processes,
             )
         return self._traces[key]
 

@@ -82,7 +82,7 @@ class Steady:
         Two parts: how far the mean of the drawn graphs may be from that of other draws, from the variation of the load
         they put on the resources that matter; and what the state's not quite returning may hide (`Window`).
         """
-        loads = np.array([list(resource_loads(measured, graph).values()) for graph in measured.occupied])
+        loads = resource_loads(measured).seconds
         mean = loads.mean(axis=0)
         heavy = mean >= HEAVY * mean.max()
         varies = float((loads[:, heavy].std(axis=0, ddof=1) / mean[heavy]).max()) if loads.shape[0] > 1 else 0.0

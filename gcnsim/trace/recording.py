@@ -11,6 +11,7 @@ import numpy as np
 from gcnsim.errors import ScenarioError
 from gcnsim.ids import BoolArray, ByteArray, Float32Array, IntArray, frozen
 from gcnsim.partition import Part, Partitioning
+from gcnsim.processes import each
 from gcnsim.sampling import Full, Probabilities, Sampler, draw, inclusion
 from gcnsim.sampling import sampler as sampling_rule
 from gcnsim.streams import stream
@@ -71,20 +72,21 @@ def record_prepared(
     iterations: int,
     seed: int,
     on_graph: Callable[[], object] = lambda: None,
+    processes: int = 1,
 ) -> AccessTrace:
     """The trace of a rule prepared before; the same as `record_trace`, for one rate of several.
 
     Graph t of worker n comes from the stream ("trace", n, t) of `seed`. A rule that keeps every edge draws nothing.
-    on_graph: called after every graph and worker drawn, for a progress bar.
+    on_graph: called after every graph and worker drawn, for a progress bar (in one process only). processes: how many
+    to draw with; the trace does not depend on it.
     """
     if iterations < 1:
         raise ScenarioError(f"iterations: {iterations} is not 1 or more")
     rates = [rule.probabilities(epsilon) for rule in prepared.samplers]
-    edges = np.zeros((iterations, len(rates), 2), np.int64)
-    workers = tuple(
-        _worker(part, rate, edges[:, part.rank], seed, on_graph)
-        for part, rate in zip(prepared.parts, rates, strict=True)
-    )
+    pairs = list(zip(prepared.parts, rates, strict=True))
+    drawn = each(lambda pair: _worker(*pair, iterations, seed, on_graph), pairs, processes)
+    workers = tuple(worker for worker, _ in drawn)
+    edges = np.stack([kept for _, kept in drawn], axis=1)
     return AccessTrace(
         origin=_origin(prepared, partitioning, epsilon, seed, sum(rate.floored for rate in rates)),
         workers=workers,
@@ -111,25 +113,27 @@ def _origin(
 
 
 def _worker(
-    part: Part, rate: Probabilities, edges: IntArray, seed: int, on_graph: Callable[[], object]
-) -> WorkerAccess:
-    """One worker's draws; its edge counts are written to `edges`, int64[T, 2]."""
-    bits = np.empty((edges.shape[0], -(-part.boundary_nodes // 8)), np.uint8)
+    part: Part, rate: Probabilities, iterations: int, seed: int, on_graph: Callable[[], object]
+) -> tuple[WorkerAccess, IntArray]:
+    """One worker's draws, and the inner and boundary edges kept, int64[T, 2]."""
+    bits = np.empty((iterations, -(-part.boundary_nodes // 8)), np.uint8)
+    edges = np.empty((iterations, 2), np.int64)
     if rate.p.size and rate.p.min() == 1.0:
         bits[:] = _packed(np.ones(part.boundary_nodes, np.bool_))
         inner = int(np.count_nonzero(part.columns < part.inner_nodes))
         edges[:] = inner, part.entries - inner
     else:
-        for t in range(edges.shape[0]):
+        for t in range(iterations):
             needed, *kept = draw(part, rate.p, stream(seed, "trace", part.rank, t))
             bits[t], edges[t] = _packed(needed), kept
             on_graph()
-    return WorkerAccess(
+    access = WorkerAccess(
         bits=frozen(bits),
         boundary_ptr=part.boundary_ptr,
         inclusion=frozen(inclusion(part, rate.p).astype(np.float32)),
         boundary_degree=frozen(part.boundary_degree.astype(np.uint32)),
     )
+    return access, edges
 
 
 def _packed(needed: BoolArray) -> ByteArray:

@@ -200,3 +200,11 @@ def test_many_flows_that_end_together_end_at_one_instant(builder: Builders) -> N
     b = builder(7.0)
     last = [b.flow(WIRE, 0, 1 / 3, (0,), stream=f"s{k}") for k in range(31)][-1]
     assert len(set(ends(b, last))) == 1
+
+
+def test_a_stream_nobody_waits_for_does_not_hold_the_others(builder: Callable[..., Builder]) -> None:
+    b = builder(1.0, iterations=1)
+    work = b.compute(OpKind.LOSS, 0, 1.0)
+    b.flow(OpKind.WIRE, 0, 5.0, (0,), stream="tx", after=[work])
+    run = simulate(b.close([work]), 5)
+    assert (run.ends[:, work] / PS_PER_S).tolist() == [1.0, 2.0, 3.0, 4.0, 5.0]

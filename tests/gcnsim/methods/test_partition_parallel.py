@@ -87,6 +87,9 @@ def test_what_is_sent_ahead_is_what_is_read_then(facts: MakeFacts, gpu: DevicePr
             assert schedule.demand[t, read.index] == pytest.approx(float(rows_seconds(gpu, misses, 64)))
             (down,) = ops(schedule, OpKind.H2D, layer=2, direction=BACKWARD, worker=n)
             assert schedule.demand[t, down.index] == rows[t, :, n].sum() * 4 * 64
+            (add,) = ops(schedule, OpKind.SCATTER, layer=2, direction=BACKWARD, worker=n)
+            arrived = float(rows_seconds(gpu, int(rows[then, :, n].sum()), 64))
+            assert schedule.demand[t, add.index] == pytest.approx(arrived)
 
 
 def test_a_copy_from_the_gpu_carries_what_its_messages_carry(facts: MakeFacts) -> None:

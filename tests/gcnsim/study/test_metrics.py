@@ -75,6 +75,17 @@ def test_a_transfer_that_waits_for_the_sampler_is_communication_only_while_it_mo
     assert parts(metrics(b.close([step]))) == pytest.approx((1.0, 2.0, 3.0, 0.0))
 
 
+def test_a_sampler_that_runs_beside_a_transfer_does_not_hide_the_wait_for_it(builder: Builders) -> None:
+    b = builder(4.0, 1.0)
+    drawn = b.flow(OpKind.SAMPLE, 0, 3.0, (0,), stream="sampler", cap=1.0)
+    sent = b.flow(OpKind.WIRE, 0, 4.0, (1,), stream="tx")
+    b.compute(OpKind.AGGREGATE, 0, 1.0, after=[sent])
+    step = b.compute(OpKind.STEP, 0, 0.0)
+    for op in (drawn, sent):
+        b.wait_for(op, (step, 1))
+    assert parts(metrics(b.close([step]))) == pytest.approx((1.0, 4.0, 0.0, 0.0))
+
+
 def test_copying_rows_on_the_compute_stream_is_exposed_communication(builder: Builders) -> None:
     b = builder(1.0)
     b.compute(OpKind.SCATTER, 0, 1.0)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gcnsim.errors import ScenarioError
-from gcnsim.planning.processes import cores, each
+from gcnsim.processes import cores, each
 
 
 def square(value: int) -> int:
