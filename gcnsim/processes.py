@@ -7,6 +7,7 @@ plain loop.
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import sys
@@ -35,15 +36,20 @@ def each(function: Callable[[T], R], items: Sequence[T], processes: int) -> list
 
     _work = function, items
     try:
-        with multiprocessing.get_context("fork").Pool(count, initializer=_leave_interrupts) as pool:
+        with multiprocessing.get_context("fork").Pool(count, initializer=_begin) as pool:
             return pool.map(_one, range(len(items)), chunksize=1)
     finally:
         _work = None
 
 
-def _leave_interrupts() -> None:
-    """Ctrl-C reaches the parent, which ends its processes; they say nothing of their own."""
+def _begin() -> None:
+    """What a new process does first.
+
+    Ctrl-C reaches the parent, which ends its processes; they say nothing of their own. They live for a few items, so
+    looking for cycles of garbage would cost more than it frees (5 % of a simulation, measured).
+    """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    gc.disable()
 
 
 def _one(position: int) -> Any:

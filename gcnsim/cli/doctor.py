@@ -39,11 +39,11 @@ CORE: Final[Mapping[str, str]] = {
 
 EXTRAS: Final[Mapping[str, tuple[str, Mapping[str, str]]]] = {
     "runtime": (
-        "really trains the methods on many workers: python -m runtime.train",
+        "what real training on many workers will need (the runtime is not built yet)",
         {"torch": "torch", "safetensors": "safetensors", "scikit-learn": "sklearn"},
     ),
-    "dgl": ("DGL graphs and kernels in the runtime", {"dgl": "dgl", "packaging": "packaging"}),
-    "dashboard": ("interactive pages: gcnsim dashboard", {"dash": "dash"}),
+    "dgl": ("DGL kernels, which that runtime will offer beside plain torch", {"dgl": "dgl", "packaging": "packaging"}),
+    "dashboard": ("what interactive pages will need (the dashboard is not built yet)", {"dash": "dash"}),
     "dev": (
         "tests, types and lint: make check",
         {

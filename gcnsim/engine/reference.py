@@ -53,6 +53,7 @@ class _Engine:
         self.env = Environment(initial_time=0)
         self.stopped = Event(self.env)
         self.work = _work(schedule)
+        self.graphs = len(self.work)
         self.latency = [round(op.latency_s * PS_PER_S) for op in schedule.ops]
         flows = [(op.route, op.cap) for op in schedule.ops if op.route is not None]
         fluid = Fluid(self.env, schedule.capacity, flows, self.end)
@@ -99,7 +100,7 @@ class _Engine:
     def begin(self, iteration: Iteration, op: int) -> None:
         """Start an op: its work is a delay, or bytes on their way."""
         self.starts[iteration][op] = int(self.env.now)
-        amount = self.work[iteration % len(self.work)][op]
+        amount = self.work[iteration % self.graphs][op]
         if amount <= 0:
             self.end((iteration, op))
         elif self.place[op] is None:
@@ -122,7 +123,7 @@ class _Engine:
     def flow(self, iteration: Iteration, op: int) -> None:
         place = self.place[op]
         assert place is not None
-        place[0].join(place[1], self.work[iteration % len(self.work)][op], (iteration, op))
+        place[0].join(place[1], self.work[iteration % self.graphs][op], (iteration, op))
 
     def end(self, which: tuple[Iteration, int]) -> None:
         """Note that an op has ended and tell its followers; ops that end meanwhile queue up, so nothing recurses."""

@@ -10,7 +10,7 @@ from gcnsim.ids import Seconds
 from gcnsim.processes import each
 from gcnsim.scenario import CacheSize, MethodSpec, Scenario
 from gcnsim.schedule import estimate
-from gcnsim.study import Corner, Result, open_accesses, resolve_model, study, write_schedule
+from gcnsim.study import Corner, Result, keeps_all, open_accesses, resolve_model, study, write_schedule
 from gcnsim.trace import AccessCounts
 
 DRAWN_TO_RANK = 3
@@ -59,6 +59,8 @@ class Workshop:
         keys = dict.fromkeys((canonical(asked), corner) for asked, corner in pairs)
         missing = [key for key in keys if key not in self._results]
         self._read(missing)
+        # The longest first, so that no process is left with one at the end.
+        missing.sort(key=lambda key: -_effort(key[0]))
         for key, result in zip(missing, each(self._study, missing, self.processes), strict=True):
             self._results[key] = result
 
@@ -102,6 +104,12 @@ class Workshop:
     def _counts(self, scenario: Scenario, corner: Corner) -> AccessCounts:
         features = resolve_model(scenario.workload, self.accesses.declared).features
         return self.accesses.counts(scenario, features, corner)
+
+
+def _effort(scenario: Scenario) -> int:
+    """How long a study takes, in no unit: ops grow with pairs of workers, iterations with sampling and staleness."""
+    method = scenario.method
+    return scenario.cluster.gpus**2 * (1 if keeps_all(method) else 4 + method.tau)
 
 
 def mean_counts(counts: AccessCounts) -> AccessCounts:
