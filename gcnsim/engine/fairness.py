@@ -1,14 +1,82 @@
 """Max-min fair rates by progressive filling.
 
-All flows' rates rise together until a link is full or a flow reaches its cap; those flows are settled and the rest rise
-on. The result is the only allocation in which no flow can gain without taking from one that has no more (Bertsekas and
+All flows' rates rise together until a link is full; the flows that cross it are settled and the rest rise on. The
+result is the only allocation in which no flow can gain without taking from one that has no more (Bertsekas and
 Gallager, Data Networks, section 6.5). Flows of equal route and cap always get equal rates, so they are handled as one
-bundle with a count.
+bundle with a count. A cap is a link of the bundle's own that grows with its count.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import inf
+
+REMEMBERED = 20_000
+"""Most sharings kept: beyond that, counts are too many-sided to recur."""
+
+
+class Sharing:
+    """The links and bundles of a connected group: rates for any number of flows per bundle, remembered.
+
+    capacity: per link. routes: per bundle, the links it crosses, each once. caps: per bundle, the most that one of its
+    flows can use, None for no limit.
+    """
+
+    def __init__(
+        self, capacity: Sequence[float], routes: Sequence[tuple[int, ...]], caps: Sequence[float | None]
+    ) -> None:
+        self._capacity = list(capacity)
+        self._routes = list(routes)
+        self._capped: list[tuple[int, int, float]] = []
+        for bundle, cap in enumerate(caps):
+            if cap is not None:
+                self._capped.append((bundle, len(self._capacity), cap))
+                self._routes[bundle] = (*self._routes[bundle], len(self._capacity))
+                self._capacity.append(inf)
+        self._crossing: list[list[int]] = [[] for _ in self._capacity]
+        for bundle, route in enumerate(self._routes):
+            for link in route:
+                self._crossing[link].append(bundle)
+        self._known: dict[tuple[int, ...], list[float]] = {}
+
+    def rates(self, counts: tuple[int, ...]) -> list[float]:
+        """Rate of one flow of each bundle, in units per second; 0 for a bundle without flows."""
+        rates = self._known.get(counts)
+        if rates is None:
+            if len(self._known) >= REMEMBERED:
+                self._known.clear()
+            rates = self._known[counts] = self._fill(counts)
+        return rates
+
+    def _fill(self, counts: tuple[int, ...]) -> list[float]:
+        left = list(self._capacity)
+        for bundle, link, cap in self._capped:
+            left[link] = cap * counts[bundle]
+        load = [0] * len(left)
+        for bundle, count in enumerate(counts):
+            if count:
+                for link in self._routes[bundle]:
+                    load[link] += count
+        rates = [0.0] * len(counts)
+        rising = list(counts)
+        busy = [link for link, flows in enumerate(load) if flows]
+        while busy:
+            level, tightest = inf, -1
+            for link in busy:
+                share = left[link] / load[link]
+                if share < level:
+                    level, tightest = share, link
+            for bundle in self._crossing[tightest]:
+                count = rising[bundle]
+                if count:
+                    rising[bundle] = 0
+                    rates[bundle] = level
+                    for link in self._routes[bundle]:
+                        load[link] -= count
+                        # Rounding must not leave less than nothing.
+                        left[link] = max(0.0, left[link] - level * count)
+            busy = [link for link in busy if load[link]]
+        return rates
 
 
 def max_min_rates(
@@ -17,32 +85,5 @@ def max_min_rates(
     counts: Sequence[int],
     caps: Sequence[float | None],
 ) -> list[float]:
-    """Rate of one flow of each bundle, in units per second; 0 for a bundle without flows.
-
-    capacity: per link. routes: per bundle, the links it crosses. counts: flows in each bundle. caps: per bundle, the
-    most that one of its flows can use, None for no limit.
-    """
-    rates = [0.0] * len(routes)
-    rising = [bundle for bundle, count in enumerate(counts) if count]
-    left = list(capacity)
-    load = [0] * len(left)
-    for bundle in rising:
-        for link in routes[bundle]:
-            load[link] += counts[bundle]
-    while rising:
-        limits = [_limit(left, load, routes[bundle], caps[bundle]) for bundle in rising]
-        level = min(limits)
-        settled = [bundle for bundle, limit in zip(rising, limits, strict=True) if limit <= level]
-        rising = [bundle for bundle, limit in zip(rising, limits, strict=True) if limit > level]
-        for bundle in settled:
-            rates[bundle] = level
-            for link in routes[bundle]:
-                left[link] = max(0.0, left[link] - level * counts[bundle])
-                load[link] -= counts[bundle]
-    return rates
-
-
-def _limit(left: Sequence[float], load: Sequence[int], route: tuple[int, ...], cap: float | None) -> float:
-    """The equal share of the tightest link of `route`, or the cap where that is less."""
-    limit = min([left[link] / load[link] for link in route])
-    return limit if cap is None or limit < cap else cap
+    """Rate of one flow of each bundle, in units per second; 0 for a bundle without flows (`Sharing`, asked once)."""
+    return Sharing(capacity, routes, caps).rates(tuple(counts))

@@ -21,7 +21,7 @@ from simpy.core import Environment
 from simpy.events import Event
 
 from gcnsim.engine.calls import Call
-from gcnsim.engine.fairness import max_min_rates
+from gcnsim.engine.fairness import Sharing
 from gcnsim.timeline import PS_PER_S
 
 AFTER_ALL_OTHERS = 9
@@ -39,17 +39,14 @@ class FluidGroup:
 
     __slots__ = (
         "_arrived",
-        "_capacity",
-        "_caps",
         "_dirty",
         "_env",
-        "_known",
         "_last",
         "_only_one",
         "_rates",
-        "_routes",
         "_serial",
         "_service",
+        "_sharing",
         "_timer",
         "_waiting",
         "counts",
@@ -65,14 +62,13 @@ class FluidGroup:
     ) -> None:
         self._env = env
         self._arrived = arrived
-        self._capacity = [value / PS_PER_S for value in capacity]
-        self._routes = list(routes)
-        self._caps = [None if cap is None else cap / PS_PER_S for cap in caps]
         self.counts = [0] * len(routes)
         self._service = [0.0] * len(routes)
         self._rates: Sequence[float] = [0.0] * len(routes)
         self._waiting: list[list[tuple[float, int, Token]]] = [[] for _ in routes]
-        self._known = _known(tuple(self._capacity), tuple(self._routes), tuple(self._caps))
+        per_ps = tuple(value / PS_PER_S for value in capacity)
+        caps_per_ps = tuple(None if cap is None else cap / PS_PER_S for cap in caps)
+        self._sharing = _sharing(per_ps, tuple(routes), caps_per_ps)
         self._last = 0
         self._serial = 0
         self._dirty = False
@@ -109,10 +105,7 @@ class FluidGroup:
     def _share(self, _: Event | None) -> None:
         self._dirty = False
         key = tuple(self.counts)
-        rates = self._known.get(key)
-        if rates is None:
-            rates = self._known[key] = max_min_rates(self._capacity, self._routes, key, self._caps)
-        self._rates = rates
+        self._rates = rates = self._sharing.rates(key)
         service = self._service
         # Rounded up to a whole picosecond: a flow is never done before its last unit.
         due = [(queue[0][0] - service[bundle]) / rates[bundle] for bundle, queue in enumerate(self._waiting) if queue]
@@ -142,12 +135,11 @@ class FluidGroup:
 
 
 @lru_cache(maxsize=64)
-def _known(
+def _sharing(
     capacity: tuple[float, ...], routes: tuple[tuple[int, ...], ...], caps: tuple[float | None, ...]
-) -> dict[tuple[int, ...], list[float]]:
-    """The rates found so far for these links and bundles, by flows per bundle: runs on equal machines share them."""
-    del capacity, routes, caps
-    return {}
+) -> Sharing:
+    """What is known of sharing these links: runs on equal machines find it again."""
+    return Sharing(capacity, routes, caps)
 
 
 class Fluid:

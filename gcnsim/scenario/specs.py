@@ -19,12 +19,15 @@ from gcnsim.workload import MODELS, datasets
 DEFAULT_DATASET: Final = "reddit"
 _FILE: Final = Word("a file name")
 
+MOST_GPUS: Final = 128
+"""Every pair of workers exchanges a flow per layer and direction: a quarter of a million ops per iteration."""
+
 
 @dataclass(frozen=True, slots=True)
 class ClusterSpec:
     """Servers with GPUs: one worker per GPU, one NIC per server. bandwidth: bytes/s per direction of that NIC."""
 
-    gpus: int = entry(Number(True, 1, 512), "GPUs in all, one worker each", 6)
+    gpus: int = entry(Number(True, 1, MOST_GPUS), "GPUs in all, one worker each", 6)
     gpus_per_server: int = entry(Number(True, 1, 1024), "GPUs in one server", 2)
     gpus_per_server_explicit: bool = False
     """Whether somebody chose gpus_per_server: then it must divide gpus; else the last server may hold fewer."""
