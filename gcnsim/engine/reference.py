@@ -19,7 +19,7 @@ from simpy.events import Event
 from gcnsim.engine.calls import Call
 from gcnsim.engine.fluid import Fluid, FluidGroup
 from gcnsim.ids import IntArray, Iteration
-from gcnsim.schedule import Schedule
+from gcnsim.schedule import Schedule, all_waits
 from gcnsim.timeline import PS_PER_S
 
 Enough = Callable[[IntArray], bool]
@@ -60,7 +60,7 @@ class _Engine:
         self.place: list[tuple[FluidGroup, int] | None] = [
             fluid.place[op.route, op.cap] if op.route is not None else None for op in schedule.ops
         ]
-        self.waits = _waits(schedule)
+        self.waits = all_waits(schedule)
         self.followers: list[list[tuple[int, int]]] = [[] for _ in schedule.ops]
         for op, waits in enumerate(self.waits):
             for dep, lag in waits:
@@ -167,15 +167,6 @@ class _Engine:
                 if not self.stopped.triggered:
                     self.stopped.succeed()
                 return
-
-
-def _waits(schedule: Schedule) -> list[list[tuple[int, int]]]:
-    """Per op, all (op, lag) pairs it waits for, its stream's previous op among them."""
-    waits = [list(op.waits) for op in schedule.ops]
-    for queue in schedule.order:
-        for earlier, later in zip((queue[-1], *queue), queue, strict=False):
-            waits[later].append((earlier, 1 if later == queue[0] else 0))
-    return waits
 
 
 def _work(schedule: Schedule) -> list[list[float]]:

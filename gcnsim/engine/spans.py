@@ -6,10 +6,8 @@ import numpy as np
 
 from gcnsim.engine.reference import Run
 from gcnsim.ids import AnyArray, frozen
+from gcnsim.schedule import COMPUTE_STREAM
 from gcnsim.timeline import KIND_CODE, Direction, OpKind, Timeline
-
-COMPUTE_STREAM = "gpu"
-"""The stream whose waits are shown: a worker is blocked when its GPU is."""
 
 
 def timeline(run: Run) -> Timeline:

@@ -7,7 +7,7 @@ reads (0 waits for this iteration's), and whether the graph is sampled anew each
 Reading of the published algorithms (PipeGCN, Algorithm 1; PSC-GCN, Algorithm 1):
 - graph t is trained in iteration t; it is drawn, and its boundary rows start to travel, in iteration t - tau;
 - the gradients of graph t's boundary rows are sent in iteration t and added by their owners in iteration t + tau;
-- a layer's transfer of iteration t starts once that of t - tau has been read, so at most tau are under way per layer;
+- a layer's transfer of iteration t leaves once sender and receiver have read that of t - tau: a ring of tau slots;
 - wanted ids are sent once per iteration, owners answer layer by layer as soon as their rows exist (pull);
 - packing runs on its own GPU stream, copies are staged through host memory, one message per peer, layer and direction;
 - the sampler is one CPU thread per worker that starts with the iteration.
@@ -212,6 +212,8 @@ class _Writer:
                         layer=layer,
                         direction=direction,
                     )
+                    if self.facts.tau:
+                        self.builder.reuse(wire, reads[peer])
                     arriving[peer].append(wire)
         for rank in self.workers:
             nbytes = row_bytes(rows[:, :, rank].sum(axis=1), width)

@@ -7,12 +7,16 @@ from typing import Any
 from gcnsim.planning.workshop import Estimate
 from gcnsim.scenario import Scenario
 from gcnsim.study import Result, link_units
-from gcnsim.units import BANDWIDTH
+
+
+def in_gbps(bandwidth: float) -> str:
+    """A NIC's bandwidth (bytes/s) as networks are sold, whatever unit it was given in: `15Gbps`."""
+    return f"{bandwidth * 8 / 1e9:.12g}Gbps"
 
 
 def machine_of(scenario: Scenario) -> dict[str, Any]:
     """The machine of a row: what a grid varies besides the method."""
-    return {"gpus": scenario.cluster.gpus, "bandwidth": BANDWIDTH.exact(scenario.cluster.bandwidth)}
+    return {"gpus": scenario.cluster.gpus, "bandwidth": in_gbps(scenario.cluster.bandwidth)}
 
 
 def setting_of(scenario: Scenario, result: Result) -> dict[str, Any]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -9,24 +11,44 @@ from gcnsim import __version__
 from gcnsim.planning.workshop import Estimate, Workshop
 from gcnsim.profile import QUANTITIES, Figure, device, figures_of, host, link
 from gcnsim.scenario import Scenario, scenario_hash
-from gcnsim.study import DISPERSION, VR_ROWS, GraphAccesses, PublishedAccesses, TraceAccesses, keeps_all, resolve_model
+from gcnsim.study import (
+    BOUNDARY,
+    CACHE_HITS,
+    DISPERSION,
+    HOST_MEMORY,
+    LOAD,
+    REMOTE,
+    VR_ROWS,
+    GraphAccesses,
+    PublishedAccesses,
+    Range,
+    TraceAccesses,
+    keeps_all,
+    resolve_model,
+)
 from gcnsim.workload import boundary_at
 
-NOT_CALIBRATED = "none: device and network figures are datasheet values and assumptions, not fitted to any run"
+NOT_CALIBRATED = (
+    "none: device and network figures are datasheet values, assumptions, and CPU rates measured on one machine; "
+    "nothing is fitted to a training run"
+)
+
+UNUSED = {"memory", "flops_fp16", "memory_bandwidth of a host"}
+"""Figures of the catalogue that no cost law reads yet."""
 
 
-def provenance(workshop: Workshop, scenario: Scenario, estimates: Sequence[Estimate]) -> dict[str, Any]:
-    """The provenance of rows that share `scenario`'s workload, as plain data."""
-    accesses = workshop.accesses
-    published = isinstance(accesses, PublishedAccesses)
-    spread = "90 % of the mean over iterations (trace sampling)"
-    corners = ", and both ends of the assumptions marked as in the interval" if published else ""
-    return {
+def provenance(
+    workshop: Workshop, scenario: Scenario, estimates: Sequence[Estimate], asked: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
+    """The provenance of rows that share `scenario`'s workload, as plain data. asked: the grid of values, if any."""
+    assumptions = [*_workload_assumptions(workshop, scenario, estimates), *_figures(scenario, "assumed")]
+    told = {
         "graph": _graph(workshop, scenario),
-        "model": str(resolve_model(scenario.workload, accesses.declared)),
+        "model": str(resolve_model(scenario.workload, workshop.accesses.declared)),
         "device": _device(scenario),
-        "interval": f"{spread}{corners}; no calibration residuals yet, so device and network figures are not covered",
-        "assumptions": [*_workload_assumptions(workshop, scenario, estimates), *_figure_assumptions(scenario)],
+        "interval": _interval(assumptions),
+        "assumptions": assumptions,
+        "measured": [f"{item['name']} {item['value']}: {item['basis']}" for item in _figures(scenario, "measured")],
         "calibration": NOT_CALIBRATED,
         "engine": "reference",
         "version": __version__,
@@ -37,6 +59,19 @@ def provenance(workshop: Workshop, scenario: Scenario, estimates: Sequence[Estim
         ],
         "warnings": list(dict.fromkeys(_warnings(workshop, scenario, estimates))),
     }
+    if asked is not None:
+        question = json.dumps([told["scenario_hash"], asked], sort_keys=True)
+        told["question_hash"] = hashlib.sha256(question.encode()).hexdigest()
+    return told
+
+
+def _interval(assumptions: Sequence[Mapping[str, Any]]) -> str:
+    """What the intervals cover, in a sentence."""
+    covered = ", and both ends of the assumptions marked so" if any(item["in_interval"] for item in assumptions) else ""
+    return (
+        f"90 % of the mean over drawn graphs and the precision of the simulation{covered}; "
+        "no calibration residuals yet, so device and network figures are not covered"
+    )
 
 
 def _graph(workshop: Workshop, scenario: Scenario) -> Mapping[str, Any]:
@@ -84,37 +119,48 @@ def _workload_assumptions(
     accesses = workshop.accesses
     if not isinstance(accesses, PublishedAccesses):
         return
-    if scenario.cluster.gpus > 1:
-        four = "range seen on four real graphs at 4 to 8 METIS parts, scaled to boundary/inner"
-        basis = four if scenario.workload.cross_fraction is None else "given"
-        low, likely, high = accesses.cross_fractions(scenario)
-        yield _row("cross_fraction", f"{100 * likely:.3g} %", f"{100 * low:.3g} %", f"{100 * high:.3g} %", basis, True)
-        basis = "largest over mean part, four real graphs" if scenario.workload.imbalance is None else "given"
-        few, usual, many = accesses.imbalances(scenario)
-        yield _row("imbalance", f"{usual:.3g}", f"{few:.3g}", f"{many:.3g}", basis, True)
-        basis = "standard deviation of log cross edges per boundary node, four real graphs"
-        yield _row("dispersion", f"{DISPERSION:g}", "1.0", "1.5", basis, False)
-        if any(not keeps_all(each.scenario.method) for each in estimates):
-            low, likely, high = VR_ROWS
-            basis = "rows the vr sampler needs over the first-order rule used without a graph, four real graphs"
-            yield _row("vr_rows", f"{likely:g}", f"{low:g}", f"{high:g}", basis, True)
+    if scenario.cluster.gpus == 1:
+        return
+    workload = scenario.workload
+    four = "four real graphs at 4 to 8 METIS parts"
+    shares = Range(*accesses.cross_fractions(scenario))
+    basis = f"{four}, scaled to boundary/inner" if workload.cross_fraction is None else "given"
+    low, likely, high = (f"{100 * share:.3g} %" for share in shares)
+    yield _row("cross_fraction", likely, low, high, basis, True)
+    basis = f"of the largest part over the mean part, {four}" if workload.imbalance is None else "given"
+    known = {
+        "load_imbalance": (accesses.imbalances(scenario, LOAD), f"stored entries {basis}"),
+        "boundary_imbalance": (accesses.imbalances(scenario, BOUNDARY), f"boundary nodes {basis}"),
+        "remote_ownership": (REMOTE, f"boundary rows owned on other servers, over equal ownership, {four}"),
+    }
+    methods = [each.scenario.method for each in estimates if not keeps_all(each.scenario.method)]
+    if methods:
+        known["dispersion"] = (DISPERSION, f"standard deviation of log cross edges per boundary node, {four}")
+    if any(method.sampler == "vr" for method in methods):
+        known["vr_rows"] = (VR_ROWS, f"rows the vr sampler needs, over the first-order rule used here, {four}")
+    if any(not method.cache.empty for method in methods):
+        known["cache_hits"] = (CACHE_HITS, f"cache hits, over a cache that knows all cross edges, {four}")
+    for name, (value, why) in known.items():
+        least, most = sorted((value.low, value.high))
+        yield _row(name, f"{value.likely:.3g}", f"{least:.3g}", f"{most:.3g}", why, True)
 
 
 def _row(name: str, value: str, low: str, high: str, basis: str, covered: bool) -> dict[str, Any]:
     return {"name": name, "value": value, "low": low, "high": high, "basis": basis, "in_interval": covered}
 
 
-def _figure_assumptions(scenario: Scenario) -> Iterator[dict[str, Any]]:
+def _figures(scenario: Scenario, source: str) -> Iterator[dict[str, Any]]:
+    """The figures of the scenario's machine that come from `source` and that a cost law reads."""
     cluster = scenario.cluster
     gpu = device(cluster.device)
-    profiles = {gpu.name: gpu, cluster.pcie or gpu.link: link(cluster.pcie or gpu.link)}
-    profiles |= {cluster.link: link(cluster.link), cluster.host: host(cluster.host)}
+    links = {name: link(name) for name in (cluster.pcie or gpu.link, cluster.link, HOST_MEMORY)}
     replaced = {(cluster.link, "bandwidth")}
     if cluster.latency is not None:
         replaced.add((cluster.link, "latency_s"))
-    for name, profile in profiles.items():
+    for name, profile in {gpu.name: gpu, **links, cluster.host: host(cluster.host)}.items():
         for field, figure in figures_of(profile).items():
-            if figure.source == "assumed" and (name, field) not in replaced:
+            where = f"{field} of a host" if name == cluster.host else field
+            if figure.source == source and (name, field) not in replaced and where not in UNUSED:
                 yield _row(f"{name}.{field}", *_written(field, figure), figure.reference, False)
 
 
@@ -141,9 +187,10 @@ def _warnings(workshop: Workshop, scenario: Scenario, estimates: Sequence[Estima
             if "polated" in note:
                 yield f"{gpus} GPUs: boundary nodes {note}"
     for each in estimates:
-        cluster, method = each.scenario.cluster, each.scenario.method
+        cluster = each.scenario.cluster
         if cluster.gpus % cluster.gpus_per_server:
             last = cluster.gpus % cluster.gpus_per_server
             yield f"{cluster.gpus} GPUs, {cluster.gpus_per_server} per server: the last server holds {last}"
-        if not each.result.settled:
-            yield f"{method.name} (tau {method.tau}): still drifting after {each.result.run.iterations} iterations"
+    for result in workshop.unsettled():
+        method = result.scenario.method
+        yield f"{method.name} (tau {method.tau}): still drifting after {result.run.iterations} iterations"

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import product
 
-from gcnsim.planning.workshop import Workshop, with_knobs
+from gcnsim.planning.workshop import Workshop, canonical, with_knobs
 from gcnsim.scenario import CacheSize, Scenario
 from gcnsim.study import Result
 
@@ -58,21 +58,33 @@ def ranked(workshop: Workshop, scenario: Scenario) -> list[Scenario]:
     return sorted(near, key=mildness) + rest
 
 
-def recommend(workshop: Workshop, finalists: Sequence[Scenario]) -> tuple[Result, str]:
-    """The best of the simulated `finalists`, and why."""
-    workshop.prepare(finalists)
-    results = [workshop.result(each) for each in finalists]
+def finalists(workshop: Workshop, scenario: Scenario) -> list[Scenario]:
+    """The best candidate of each tau by analytic estimate, the first three: the estimate cannot tell taus apart."""
+    order = ranked(workshop, scenario)
+    best = {tau: next(each for each in order if each.method.tau == tau) for tau in TAUS}
+    return sorted(best.values(), key=order.index)[:SIMULATED]
+
+
+def recommend(workshop: Workshop, settings: Sequence[Scenario]) -> tuple[Result, str]:
+    """The mildest of the simulated `settings` that is about as fast as the fastest, and why."""
+    workshop.prepare(settings)
+    results = [workshop.result(each) for each in dict.fromkeys(canonical(each) for each in settings)]
     fastest = min(results, key=lambda each: each.metrics.iteration_s)
     near = [each for each in results if each.metrics.iteration_s <= fastest.metrics.iteration_s * (1 + NEAR)]
     chosen = min(near, key=lambda each: mildness(each.scenario))
-    return chosen, _why(chosen, fastest)
+    return chosen, _why(chosen, fastest, len(results))
 
 
-def _why(chosen: Result, fastest: Result) -> str:
+def recommendable(scenario: Scenario) -> bool:
+    """Whether a setting that was asked for may be recommended: its rate is one that keeps published accuracy."""
+    return scenario.method.epsilon >= EPSILONS[-1]
+
+
+def _why(chosen: Result, fastest: Result, count: int) -> str:
     limit = f"its bottleneck is {chosen.metrics.bottleneck}"
     if chosen is fastest:
-        return f"fastest of the {SIMULATED} most promising settings; {limit}"
+        return f"fastest of {count} simulated settings with epsilon of at least {EPSILONS[-1]:g}; {limit}"
     lost = 100 * (chosen.metrics.iteration_s / fastest.metrics.iteration_s - 1)
     other = fastest.scenario.method
     setting = f"tau {other.tau}, epsilon {other.epsilon:g}, cache {other.cache.describe()}"
-    return f"within {lost:.1f} % of the fastest simulated ({setting}) with less staleness, sampling or cache; {limit}"
+    return f"within {lost:.1f} % of the fastest of {count} ({setting}) with less staleness, sampling or cache; {limit}"

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
+from math import inf
 
+from gcnsim.errors import ScenarioError
+from gcnsim.knobs import TAU
+from gcnsim.planning.payload import in_gbps
 from gcnsim.planning.workshop import Workshop, with_knobs
-from gcnsim.scenario import CacheSize, Scenario
-from gcnsim.units import BANDWIDTH
+from gcnsim.scenario import CacheSize, ClusterSpec, Scenario
 
 EPSILON_STEPS = (1.0, 0.5, 0.2, 0.1, 0.05, 0.02, 0.01)
 CACHE_STEPS = (0.0, 0.1, 0.3, 0.5, 1.0)
@@ -25,8 +29,8 @@ class Step:
 
 
 def next_steps(workshop: Workshop, scenario: Scenario) -> list[Step]:
-    """A step of each knob from `scenario`, the most useful first."""
-    moves = list(_moves(scenario))
+    """A step of each knob from `scenario`, the most useful first; a step that nothing allows is left out."""
+    moves = [move for move in _moves(scenario) if workshop.allows(move[3])]
     workshop.prepare([scenario, *(moved for _, _, _, moved in moves)])
     now = workshop.result(scenario).metrics.iteration_s
     steps = []
@@ -36,10 +40,14 @@ def next_steps(workshop: Workshop, scenario: Scenario) -> list[Step]:
     return sorted(steps, key=lambda step: -step.gain)
 
 
-def _moves(scenario: Scenario) -> Iterator[tuple[str, int | float | str, int | float | str, Scenario]]:
+Move = tuple[str, int | float | str, int | float | str, Scenario]
+
+
+def _moves(scenario: Scenario) -> Iterator[Move]:
     method, cluster = scenario.method, scenario.cluster
     tau, epsilon, cache = method.tau, method.epsilon, method.cache
-    yield "tau", tau, tau + 1, with_knobs(scenario, tau + 1, epsilon, cache)
+    if tau < (TAU.high or inf):
+        yield "tau", tau, tau + 1, with_knobs(scenario, tau + 1, epsilon, cache)
     lower = [step for step in EPSILON_STEPS if step < epsilon]
     if lower:
         yield "epsilon", epsilon, lower[0], with_knobs(scenario, tau, lower[0], cache)
@@ -47,13 +55,20 @@ def _moves(scenario: Scenario) -> Iterator[tuple[str, int | float | str, int | f
     if larger and cache.nbytes is None:
         size = CacheSize(fraction=larger[0])
         yield "cache", cache.describe(), size.describe(), with_knobs(scenario, tau, epsilon, size)
-    faster = replace(cluster, bandwidth=2 * cluster.bandwidth)
-    yield (
-        "bandwidth",
-        BANDWIDTH.exact(cluster.bandwidth),
-        BANDWIDTH.exact(faster.bandwidth),
-        replace(scenario, cluster=faster),
-    )
-    more = replace(cluster, gpus=cluster.gpus + cluster.gpus_per_server)
-    if scenario.partition.file is None:
-        yield "gpus", cluster.gpus, more.gpus, replace(scenario, cluster=more)
+    yield from _machines(scenario, cluster)
+
+
+def _machines(scenario: Scenario, cluster: ClusterSpec) -> Iterator[Move]:
+    """Twice the bandwidth, one server more: where the cluster's own ranges allow it."""
+    with suppress(ScenarioError):
+        faster = replace(cluster, bandwidth=2 * cluster.bandwidth)
+        yield (
+            "bandwidth",
+            in_gbps(cluster.bandwidth),
+            in_gbps(faster.bandwidth),
+            replace(scenario, cluster=faster),
+        )
+    with suppress(ScenarioError):
+        more = replace(cluster, gpus=cluster.gpus + cluster.gpus_per_server)
+        if scenario.partition.file is None:
+            yield "gpus", cluster.gpus, more.gpus, replace(scenario, cluster=more)

@@ -10,9 +10,9 @@ from typing import Any
 from gcnsim.errors import ScenarioError
 from gcnsim.graph import Graph
 from gcnsim.knobs import has_knob
-from gcnsim.planning.payload import machine_of, row_of, setting_of
+from gcnsim.planning.payload import in_gbps, machine_of, row_of, setting_of
 from gcnsim.planning.provenance import provenance
-from gcnsim.planning.recommend import SIMULATED, ranked, recommend
+from gcnsim.planning.recommend import finalists, recommend, recommendable
 from gcnsim.planning.steps import Step, next_steps
 from gcnsim.planning.workshop import Estimate, Workshop
 from gcnsim.scenario import CacheSize, MethodSpec, Scenario, to_mapping
@@ -35,12 +35,24 @@ class Grid:
     epsilons: tuple[float, ...]
     caches: tuple[CacheSize, ...]
 
+    def mapping(self) -> dict[str, list[Any]]:
+        """The values as plain data."""
+        return {
+            "methods": list(self.methods),
+            "gpus": list(self.gpus),
+            "bandwidths": [in_gbps(value) for value in self.bandwidths],
+            "taus": list(self.taus),
+            "epsilons": list(self.epsilons),
+            "caches": [cache.describe() for cache in self.caches],
+        }
+
 
 @dataclass(frozen=True, slots=True)
 class Answer:
     """Everything a what-if found. rows: with the full-graph iteration time of the same machine beside each."""
 
     base: Scenario
+    grid: Grid
     rows: tuple[tuple[Estimate, float], ...]
     recommended: Result
     why: str
@@ -51,7 +63,8 @@ class Answer:
         """The answer as plain data, in the shape of the shipped JSON schema `gcnsim.what-if/1`."""
         return {
             "schema": SCHEMA,
-            "scenario": to_mapping(self.base) | {"grid": [machine_of(each.scenario) for each, _ in self.rows]},
+            "scenario": to_mapping(self.base)
+            | {"asked": self.grid.mapping(), "grid": [machine_of(each.scenario) for each, _ in self.rows]},
             "provenance": self.origin,
             "results": [row_of(each, baseline) for each, baseline in self.rows],
             "recommendation": setting_of(self.recommended.scenario, self.recommended)
@@ -107,19 +120,20 @@ def what_if(
     first = replace(base, cluster=asked[0].cluster)
     workshop = Workshop(first, processes, graph)
     progress("ranking settings")
-    finalists = ranked(workshop, first)[:SIMULATED]
-    progress(f"simulating {len(asked)} settings and {len(finalists)} candidates")
+    promising = finalists(workshop, first)
+    progress(f"simulating {len(asked)} settings and {len(promising)} candidates")
     baselines = [replace(each, method=MethodSpec.of("full-graph")) for each in asked]
-    workshop.prepare([*baselines, *finalists], asked)
+    workshop.prepare([*baselines, *promising], asked)
     rows = [
         (workshop.estimate(each), workshop.result(baseline).metrics.iteration_s)
         for each, baseline in zip(asked, baselines, strict=True)
     ]
-    chosen, why = recommend(workshop, finalists)
+    own = [each for each in asked if each.cluster == first.cluster and recommendable(each)]
+    chosen, why = recommend(workshop, [*promising, *own])
     progress("trying the next step of each knob")
     steps = next_steps(workshop, chosen.scenario)
-    origin = provenance(workshop, first, [each for each, _ in rows])
-    return Answer(first, tuple(rows), chosen, why, tuple(steps), origin), workshop
+    origin = provenance(workshop, first, [each for each, _ in rows], grid.mapping())
+    return Answer(first, grid, tuple(rows), chosen, why, tuple(steps), origin), workshop
 
 
 def sweep_bandwidth(

@@ -78,6 +78,14 @@ class Workshop:
             scenario, self.result(scenario), min(one.low_s for one in results), max(one.high_s for one in results)
         )
 
+    def unsettled(self) -> list[Result]:
+        """The results so far whose run ended before it settled."""
+        return [result for result in self._results.values() if not result.settled]
+
+    def allows(self, scenario: Scenario) -> bool:
+        """Whether the workload can be cut for the scenario's workers."""
+        return scenario.cluster.gpus <= self.accesses.nodes
+
     def guesses(self, scenarios: Sequence[Scenario]) -> list[Seconds]:
         """Analytic estimates of `scenarios` from the mean of a few drawn graphs each, without simulating."""
         few = [

@@ -167,8 +167,10 @@ def _provenance(payload: Mapping[str, Any]) -> str:
     heads = ("assumption", "value", "range", "in the interval", "basis")
     table = _table("Numbers that were assumed", heads, assumed, "ttttt") if assumed else ""
     limits = words.bounds_of(payload)
-    bounds = _table("Analytic bounds", ("row", "lower <= simulated <= upper"), limits, "kt") if limits else ""
-    return f"<dl>{facts}</dl>\n{bounds}{table}"
+    bounds = _table("Analytic bounds", ("row", "of the long-run mean"), limits, "kt") if limits else ""
+    measured = "".join(f"<li>{escape(text)}</li>" for text in words.measured_of(payload))
+    heard = f"<h3>Measured figures</h3><ul>{measured}</ul>" if measured else ""
+    return f"<dl>{facts}</dl>\n{bounds}{table}{heard}"
 
 
 def _reading(columns: Sequence[Column]) -> str:

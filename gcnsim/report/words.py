@@ -40,6 +40,10 @@ class Assumption(NamedTuple):
     covered: bool
 
 
+PRECISION = 0.01
+"""Changes smaller than this share are below what a simulation of a few iterations can tell."""
+
+
 def plain(text: object) -> str:
     """`text` on one line without control characters."""
     return "".join(char if char.isprintable() else " " for char in str(text))
@@ -88,7 +92,7 @@ def provenance_of(payload: Mapping[str, Any]) -> list[tuple[str, str]]:
     """Where the numbers come from, as (what, said) pairs; assumptions and warnings are apart."""
     told = dict(payload["provenance"])
     graph = told.pop("graph")
-    for apart in ("assumptions", "bounds", "warnings"):
+    for apart in ("assumptions", "measured", "bounds", "warnings"):
         told.pop(apart, None)
     pairs = {"graph": f"{graph['text']} ({graph['kind']})"} | {name: _said(value) for name, value in told.items()}
     return [(plain(name).replace("_", " "), plain(value)) for name, value in pairs.items()]
@@ -109,15 +113,19 @@ def assumptions_of(payload: Mapping[str, Any]) -> list[Assumption]:
 
 
 def bounds_of(payload: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Per row, its label and how its time lies between the analytic bounds; empty when the payload has none."""
+    """Per row, its label and the bounds of its long-run mean; empty when the payload has none."""
     rows = rows_of(payload)
     labels = [f"{method} ({setting})" if setting else method for method, setting in labels_of(rows)]
     limits = payload["provenance"].get("bounds", [])
-    pairs = []
-    for label, row, limit in zip(labels, rows, limits, strict=False):
-        ordered = (limit["lower_s"], row.iteration_s, limit["upper_s"])
-        pairs.append((plain(label), " <= ".join(format_seconds(value) for value in ordered)))
-    return pairs
+    return [
+        (plain(label), f"{format_seconds(limit['lower_s'])} to {format_seconds(limit['upper_s'])}")
+        for label, limit in zip(labels, limits, strict=False)
+    ]
+
+
+def measured_of(payload: Mapping[str, Any]) -> list[str]:
+    """The figures that were measured, with their values and where."""
+    return [plain(text) for text in payload["provenance"].get("measured", [])]
 
 
 def warnings_of(payload: Mapping[str, Any]) -> list[str]:
@@ -126,8 +134,8 @@ def warnings_of(payload: Mapping[str, Any]) -> list[str]:
 
 
 def _change(gain: float) -> str:
-    if abs(gain) < 0.0005:
-        return "no change"
+    if abs(gain) < PRECISION:
+        return "about the same"
     return f"{abs(100 * gain):.1f}% {'shorter' if gain > 0 else 'longer'}"
 
 

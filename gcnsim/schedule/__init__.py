@@ -3,10 +3,11 @@
 from gcnsim.schedule.bounds import Bounds, Loads, bounds, estimate, resource_loads
 from gcnsim.schedule.builder import Builder, Dependency, Work
 from gcnsim.schedule.collectives import ring_allreduce
-from gcnsim.schedule.order import predecessors, topological
-from gcnsim.schedule.schedule import Op, Schedule, Stream
+from gcnsim.schedule.order import all_waits, predecessors, topological
+from gcnsim.schedule.schedule import COMPUTE_STREAM, Op, Schedule, Stream
 
 __all__ = [
+    "COMPUTE_STREAM",
     "Bounds",
     "Builder",
     "Dependency",
@@ -15,6 +16,7 @@ __all__ = [
     "Schedule",
     "Stream",
     "Work",
+    "all_waits",
     "bounds",
     "estimate",
     "predecessors",

@@ -11,7 +11,7 @@ import numpy as np
 from gcnsim.cluster import Cluster
 from gcnsim.ids import FloatArray, Layer, Rank
 from gcnsim.schedule.order import topological
-from gcnsim.schedule.schedule import Op, Schedule, Stream
+from gcnsim.schedule.schedule import COMPUTE_STREAM, Op, Schedule, Stream
 from gcnsim.timeline import Direction, OpKind
 
 Dependency: TypeAlias = int | tuple[int, int]
@@ -66,7 +66,7 @@ class Builder:
         seconds: Work,
         *,
         after: Iterable[Dependency] = (),
-        stream: str = "gpu",
+        stream: str = COMPUTE_STREAM,
         layer: Layer = -1,
         direction: Direction = Direction.NONE,
     ) -> int:

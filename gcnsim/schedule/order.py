@@ -48,3 +48,12 @@ def topological(schedule: Schedule, *, collapse: bool = False) -> tuple[list[int
         stuck = schedule.ops[next(op for op, count in enumerate(missing) if count)]
         raise ValueError(f"{schedule.method}: op {stuck.index} ({stuck.kind}, worker {stuck.worker}) waits for itself")
     return done, before
+
+
+def all_waits(schedule: Schedule) -> list[list[tuple[int, int]]]:
+    """Per op, all (op, lag) pairs it waits for, its stream's previous op among them."""
+    waits = [list(op.waits) for op in schedule.ops]
+    for queue in schedule.order:
+        for earlier, later in zip((queue[-1], *queue), queue, strict=False):
+            waits[later].append((earlier, 1 if later == queue[0] else 0))
+    return waits

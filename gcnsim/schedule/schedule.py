@@ -13,6 +13,9 @@ from functools import cached_property
 from gcnsim.ids import BoolArray, FloatArray, Layer, Rank, Seconds
 from gcnsim.timeline import Direction, OpKind
 
+COMPUTE_STREAM = "gpu"
+"""The stream of a worker's kernels: it is blocked when the worker is."""
+
 
 @dataclass(frozen=True, slots=True)
 class Stream:

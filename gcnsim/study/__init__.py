@@ -3,16 +3,21 @@
 from gcnsim.study.accesses import Accesses, open_accesses
 from gcnsim.study.corners import Corner, keeps_all
 from gcnsim.study.graphs import GraphAccesses
-from gcnsim.study.machine import machine
+from gcnsim.study.machine import HOST_MEMORY, machine
 from gcnsim.study.metrics import Metrics, link_units, measure
 from gcnsim.study.model import Declared, Model, resolve_model
-from gcnsim.study.published import DISPERSION, VR_ROWS, PublishedAccesses
+from gcnsim.study.published import BOUNDARY, CACHE_HITS, DISPERSION, LOAD, REMOTE, VR_ROWS, PublishedAccesses, Range
 from gcnsim.study.replays import TraceAccesses
 from gcnsim.study.steady import Steady, Window
 from gcnsim.study.study import Result, study, write_schedule
 
 __all__ = [
+    "BOUNDARY",
+    "CACHE_HITS",
     "DISPERSION",
+    "HOST_MEMORY",
+    "LOAD",
+    "REMOTE",
     "VR_ROWS",
     "Accesses",
     "Corner",
@@ -21,6 +26,7 @@ __all__ = [
     "Metrics",
     "Model",
     "PublishedAccesses",
+    "Range",
     "Result",
     "Steady",
     "TraceAccesses",

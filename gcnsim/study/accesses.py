@@ -16,16 +16,19 @@ from gcnsim.study.model import Declared
 from gcnsim.study.published import PublishedAccesses
 from gcnsim.study.replays import TraceAccesses
 from gcnsim.trace import AccessCounts
+from gcnsim.workload import dataset
 
 
 class Accesses(Protocol):
     """Counts for any method and machine of one workload.
 
     declared: the model and widths its source declares. corners: the ends of its assumptions, one where it has none.
+    nodes: of the whole graph.
     """
 
     declared: Declared
     corners: tuple[Corner, ...]
+    nodes: int
 
     def counts(self, scenario: Scenario, features: int, corner: Corner) -> AccessCounts:
         """Access counts of the scenario's method; one all-ones graph when it keeps every edge."""
@@ -51,7 +54,7 @@ def open_accesses(
         return accesses
     if workload.trace is not None:
         return TraceAccesses(workload.trace)
-    return PublishedAccesses(workload.dataset or "")
+    return PublishedAccesses(dataset(workload.dataset or ""))
 
 
 def _refuse_idle_fields(scenario: Scenario) -> None:

@@ -2,20 +2,21 @@
 
 Every instant of a worker's iteration is exactly one of three: its GPU computes (compute); it does not, and what it
 waits for or handles is communication (exposed_comm); or it is neither (exposed_other: sampling, optimizer, and the
-rest). A gap on the compute stream belongs to the op that ended it: a transfer, a peer or the all-reduce is
-communication; sampling is other, and so is the part of a transfer's wait in which this worker's sampler ran and none
-of its transfers did.
+rest). A wait of the compute stream is followed back along the ops that each ended as the next began: where that chain
+samples and this worker's sampler is at work, the wait is for sampling; everywhere else it is for a transfer, a peer or
+the all-reduce, which is communication.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
 from gcnsim.engine import Run
 from gcnsim.ids import BoolArray, IntArray, Rank
-from gcnsim.schedule import Bounds, Op
+from gcnsim.schedule import COMPUTE_STREAM, Bounds, all_waits
 from gcnsim.timeline import PHASE, PS_PER_S, Intervals, Phase
 
 
@@ -62,6 +63,8 @@ class _Window:
         self.phase = np.array([PHASE[op.kind] for op in run.schedule.ops])
         self.worker = np.array([op.worker for op in run.schedule.ops])
         self.peer = np.array([op.peer for op in run.schedule.ops])
+        self.is_sampling: BoolArray = self.phase == Phase.SAMPLING
+        self.waits = all_waits(run.schedule)
 
     def edges(self, rank: Rank) -> tuple[int, int]:
         """Start and end of the window as this worker sees it: its end of the iteration before, and its last end."""
@@ -73,60 +76,80 @@ class _Window:
         start, end = self.edges(rank)
         return Intervals.of(self.run.starts[:, mask].ravel(), self.run.ends[:, mask].ravel()).within(start, end)
 
+    def computing(self, rank: Rank) -> Intervals:
+        """When the worker's GPU computes."""
+        return self.spans((self.worker == rank) & (self.phase == Phase.COMPUTE), rank)
+
+    def transfers(self, rank: Rank) -> Intervals:
+        """When one of the worker's transfers, sent or received, is in flight."""
+        return self.spans(((self.worker == rank) | (self.peer == rank)) & (self.phase == Phase.TRANSFER), rank)
+
     def split(self, rank: Rank) -> _Split:
-        mine = self.worker == rank
-        near = mine | (self.peer == rank)
-        transfers = self.spans(near & (self.phase == Phase.TRANSFER), rank)
-        sampling = self.spans(mine & (self.phase == Phase.SAMPLING), rank)
-        gpu = [op for op in self.schedule.ops if op.worker == rank and self.schedule.streams[op.stream].name == "gpu"]
-        on_gpu = np.isin(np.arange(len(self.schedule.ops)), [op.index for op in gpu])
-        computing = self.spans(on_gpu & (self.phase == Phase.COMPUTE), rank)
-        waits = self._gaps(gpu, rank)
+        """The three parts of the worker's window, and what runs beneath them."""
+        on_gpu = np.zeros(len(self.schedule.ops), dtype=np.bool_)
+        on_gpu[list(self._gpu_queue(rank))] = True
+        computing, sampling = self.computing(rank), self.spans((self.worker == rank) & self.is_sampling, rank)
         handling = self.spans(on_gpu & (self.phase == Phase.TRANSFER), rank)
-        drawn = waits.minus(transfers).both(sampling)
-        exposed = waits.minus(drawn).union(handling)
+        exposed = self._waits(rank, sampling).union(handling)
         start, end = self.edges(rank)
         other = (end - start) - computing.length - exposed.length
-        return _Split(computing.length, exposed, other, transfers, sampling.length)
+        return _Split(computing.length, exposed, other, self.transfers(rank), sampling.length)
 
-    def _gaps(self, gpu: list[Op], rank: Rank) -> Intervals:
-        """Waits of the compute stream that a transfer, a peer or the all-reduce ended."""
-        order = [op.index for op in gpu]
-        starts = self.run.starts[:, order].ravel()
-        ends = self.run.ends[:, order].ravel()
+    def _gpu_queue(self, rank: Rank) -> tuple[int, ...]:
+        streams = self.schedule.streams
+        return next(
+            queue
+            for stream, queue in zip(streams, self.schedule.order, strict=True)
+            if stream.worker == rank and stream.name == COMPUTE_STREAM
+        )
+
+    def _waits(self, rank: Rank, sampling: Intervals) -> Intervals:
+        """Waits of the compute stream for a transfer, a peer or the all-reduce: not for this worker's own sampler."""
+        queue = list(self._gpu_queue(rank))
+        starts, ends = self.run.starts[:, queue].ravel(), self.run.ends[:, queue].ravel()
         free = np.r_[0, ends[:-1]]
-        causes = np.array([self._cause_is_comm(op) for op in gpu]).T.ravel()
         begin, end = self.edges(rank)
-        return Intervals.of(free[causes], starts[causes]).within(begin, end)
+        gaps = Intervals.of(free, starts).within(begin, end)
+        if not self.is_sampling.any():
+            return gaps
+        chains = [
+            link
+            for place in np.flatnonzero((starts > free) & (starts > begin))
+            for link in self._sampled(int(place) // len(queue), queue[int(place) % len(queue)], int(free[place]))
+        ]
+        if not chains:
+            return gaps
+        critical = Intervals.of(*np.array(chains, dtype=np.int64).T)
+        return gaps.minus(critical.both(sampling))
 
-    def _cause_is_comm(self, op: Op) -> BoolArray:
-        """bool[T]: whether the dependency that ended last is communication rather than sampling."""
-        total = self.run.iterations
-        latest = np.full(total, -1, dtype=np.int64)
-        comm = np.zeros(total, dtype=np.bool_)
-        for dep, lag in op.waits:
-            ended = np.full(total, -1, dtype=np.int64)
-            ended[lag:] = self.run.ends[: max(0, total - lag), dep]
-            later = ended > latest
-            latest[later] = ended[later]
-            comm[later] = self.phase[dep] != Phase.SAMPLING
-        return comm
+    def _sampled(self, iteration: int, op: int, since: int) -> Iterator[tuple[int, int]]:
+        """When sampling was what an op waited for: sampling on the chain of ops that each ended as the next began."""
+        starts, ends = self.run.starts, self.run.ends
+        while iteration >= 0 and starts[iteration, op] > since:
+            begun = int(starts[iteration, op])
+            before = [(iteration - lag, dep) for dep, lag in self.waits[op] if iteration >= lag]
+            held = [(int(ends[t, dep]), t, dep) for t, dep in before if ends[t, dep] <= begun]
+            if not held:
+                return
+            ended, iteration, op = max(held)
+            if self.is_sampling[op]:
+                yield max(since, int(starts[iteration, op])), ended
 
 
 def measure(run: Run, first: int, limits: Bounds) -> Metrics:
     """The metrics of the iterations from `first` (at least 1) to the end of `run`; limits: the schedule's bounds."""
     window = _Window(run, first)
     ranks = range(run.schedule.workers)
-    splits = [window.split(rank) for rank in ranks]
+    computing = [window.computing(rank).length for rank in ranks]
     # All workers end together (all-reduce); the slowest is the one the others wait for: it has most to do itself.
-    slowest = max(ranks, key=lambda rank: (splits[rank].compute + splits[rank].transfers.length, -rank))
-    split = splits[slowest]
+    slowest = max(ranks, key=lambda rank: (computing[rank] + window.transfers(rank).length, -rank))
+    split = window.split(slowest)
     start, end = window.edges(slowest)
     scale = 1.0 / (window.count * PS_PER_S)
     length = (end - start) * scale
     nic_bytes, nic_share = _nic(window, length)
     hidden = split.transfers.minus(split.exposed).length
-    busy = [each.compute / max(1, e - s) for each, (s, e) in zip(splits, map(window.edges, ranks), strict=True)]
+    busy = [busy / max(1, e - s) for busy, (s, e) in zip(computing, map(window.edges, ranks), strict=True)]
     return Metrics(
         worker=slowest,
         iteration_s=length,
@@ -191,20 +214,20 @@ SATURATED = 0.95
 def _bottleneck(window: _Window, split: _Split, rank: Rank, limits: Bounds, iteration_s: float) -> str:
     """What to speed up first: the saturated stream or link, else the longest exposed part of the slowest worker.
 
-    Exposed communication is named after the kind of link its transfers spend most time on.
+    Exposed communication is named after the kind of link its transfers and reductions spend most time on.
     """
     if limits.busiest_s >= SATURATED * iteration_s:
         return WORDS[limits.busiest_kind]
     parts = {"compute": split.compute, "other": 0, "cpu": 0}
     parts["cpu" if split.sampling > split.other / 2 else "other"] = split.other
-    carried = split.exposed.both(split.transfers).length
-    parts[_link_kind(window, rank)] = carried
+    near = ((window.worker == rank) | (window.peer == rank)) & np.isin(window.phase, [Phase.TRANSFER, Phase.REDUCE])
+    carried = split.exposed.both(window.spans(near, rank)).length
+    parts[_link_kind(window, near, rank)] = carried
     parts["peer"] = split.exposed.length - carried
     return WORDS[max(parts, key=lambda part: parts[part])]
 
 
-def _link_kind(window: _Window, rank: Rank) -> str:
-    near = ((window.worker == rank) | (window.peer == rank)) & (window.phase == Phase.TRANSFER)
+def _link_kind(window: _Window, near: BoolArray, rank: Rank) -> str:
     spent: dict[str, int] = {"nic": 0}
     for kind in dict.fromkeys(window.schedule.link_kinds):
         using = [

@@ -3,39 +3,58 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 
 from gcnsim.errors import ScenarioError
-from gcnsim.ids import FloatArray
+from gcnsim.ids import FloatArray, IntArray
 from gcnsim.scenario import Scenario
 from gcnsim.study.corners import FULL, Corner, drawing, keeps_all
 from gcnsim.study.model import Declared
 from gcnsim.trace import AccessCounts, BoundaryProfile, draw_counts, likely_cross_fraction, published_profile
-from gcnsim.workload import boundary_at, dataset
-
-DISPERSION = 1.4
-"""Standard deviation of the log of the cross edges per boundary node: fitted 1.0 to 1.5 on four real graphs
-(docs/validation.md); the two that resemble Reddit gave 1.3 and 1.5."""
+from gcnsim.workload import DatasetFacts, boundary_at
 
 MOST_OF_ALL = 0.9
 """The largest part holds at most this share of everything."""
 
-VR_ROWS = (0.95, 1.0, 1.28)
-"""Rows that the variance-reducing sampler needs over those of the first-order rule that stands in for it without a
-graph: low, likely, high on four real graphs (docs/validation.md)."""
 
-IMBALANCE = (1.2, 1.6, 2.0)
-"""Stored entries of the largest part over the mean part on four real graphs at 4 to 8 METIS parts: least, median, most
-(docs/validation.md). Boundary nodes, which go with them, spread a little more."""
+class Range(NamedTuple):
+    """An assumption: what makes an iteration fast, what is likely, what makes it slow.
+
+    Seen on four real graphs at 4 to 8 METIS parts (docs/validation.md).
+    """
+
+    low: float
+    likely: float
+    high: float
+
+
+LOAD = Range(1.2, 1.6, 2.0)
+"""Stored entries of the largest part over the mean part: least, median, most."""
+
+BOUNDARY = Range(1.2, 1.8, 2.7)
+"""Boundary nodes of the largest part over the mean part: least, median, most."""
+
+REMOTE = Range(0.73, 0.83, 1.0)
+"""Boundary rows owned on other servers, over what equal ownership would give: METIS numbers neighbours alike."""
+
+DISPERSION = Range(1.5, 1.4, 1.0)
+"""Standard deviation of the log of the cross edges per boundary node; the wider, the fewer rows are needed."""
+
+VR_ROWS = Range(0.95, 1.05, 1.28)
+"""Rows that the variance-reducing sampler needs, over those of the first-order rule that stands in without a graph."""
+
+CACHE_HITS = Range(1.0, 0.85, 0.78)
+"""Rows that a cache chosen by inclusion or degree answers, over those of one that knows every node's cross edges."""
 
 
 class PublishedAccesses:
     """A dataset known from publications: boundary nodes as printed, cross edges and imbalance as stated assumptions."""
 
-    def __init__(self, name: str) -> None:
-        self.facts = dataset(name)
-        facts = self.facts
+    def __init__(self, facts: DatasetFacts) -> None:
+        self.facts = facts
+        self.nodes = facts.nodes
         self.declared = Declared(facts.model, facts.layers, facts.hidden, facts.features, facts.classes)
         self.corners: tuple[Corner, ...] = tuple(Corner)
         self._profiles: dict[object, BoundaryProfile] = {}
@@ -49,35 +68,41 @@ class PublishedAccesses:
         inner, boundary, _ = boundary_at(self.facts, scenario.cluster.gpus)
         return likely_cross_fraction(inner, boundary)
 
-    def imbalances(self, scenario: Scenario) -> tuple[float, float, float]:
-        """Largest part over mean part: low, likely, high; never more than the number of parts allows."""
+    def imbalances(self, scenario: Scenario, assumed: Range) -> Range:
+        """Largest part over mean part: `assumed`, or what the scenario gives; at most what that many parts allow."""
         given, gpus = scenario.workload.imbalance, scenario.cluster.gpus
         most = max(1.0, MOST_OF_ALL * gpus)
         if given is not None and given > most:
             raise ScenarioError(
                 f"workload.imbalance: {given:g} is not allowed; with {gpus} workers it is at most {most:g}"
             )
-        low, likely, high = (given, given, given) if given is not None else IMBALANCE
-        return min(low, most), min(likely, most), min(high, most)
+        return Range(*(min(value, most) for value in (assumed if given is None else (given, given, given))))
 
     def profile(self, scenario: Scenario, corner: Corner) -> BoundaryProfile:
         """The boundary profile at one corner of the assumptions."""
-        gpus, workload = scenario.cluster.gpus, scenario.workload
-        key = (gpus, workload.cross_fraction, workload.imbalance, corner)
+        cluster, workload = scenario.cluster, scenario.workload
+        key = (cluster.gpus, cluster.gpus_per_server, workload.cross_fraction, workload.imbalance, corner)
         if key not in self._profiles:
             self._profiles[key] = self._profile(scenario, corner)
         return self._profiles[key]
 
     def _profile(self, scenario: Scenario, corner: Corner) -> BoundaryProfile:
-        gpus = scenario.cluster.gpus
+        gpus, end = scenario.cluster.gpus, corner.value
         inner, boundary, _ = boundary_at(self.facts, gpus)
-        share = loads(self.imbalances(scenario)[corner.value], gpus)
+        place = placement(gpus, corner)
+        load = loads(self.imbalances(scenario, LOAD)[end], gpus)[place]
+        border = loads(self.imbalances(scenario, BOUNDARY)[end], gpus)[place]
+        entries = np.rint(self.facts.entries / gpus * load).astype(np.int64)
+        nodes = np.rint(np.minimum(boundary * border, self.facts.nodes - inner)).astype(np.int64)
+        cross = self.cross_fractions(scenario)[end]
         return published_profile(
             np.full(gpus, round(inner), dtype=np.int64),
-            np.rint(np.minimum(boundary * share, self.facts.nodes - inner)).astype(np.int64),
-            np.rint(self.facts.entries / gpus * share).astype(np.int64),
-            self.cross_fractions(scenario)[corner.value],
-            DISPERSION,
+            # A boundary node has a cross edge, so there are no more of them than cross edges.
+            np.minimum(nodes, (cross * entries).astype(np.int64)),
+            entries,
+            cross,
+            DISPERSION[end],
+            ownership(gpus, scenario.cluster.gpus_per_server, REMOTE[end]),
         )
 
     def counts(self, scenario: Scenario, features: int, corner: Corner) -> AccessCounts:
@@ -101,19 +126,50 @@ class PublishedAccesses:
             policy=method.cache_policy,
             feature_width=features,
         )
-        factor = VR_ROWS[corner.value] if method.sampler == "vr" and not everything else 1.0
-        return scaled_rows(drawn, factor)
+        rows = VR_ROWS[corner.value] if method.sampler == "vr" and not everything else 1.0
+        hits = CACHE_HITS[corner.value] if method.cache_policy != "random" and not everything else 1.0
+        return scaled(drawn, rows, hits)
 
 
-def scaled_rows(counts: AccessCounts, factor: float) -> AccessCounts:
-    """The counts with `factor` times the rows, at most each pair's share of the boundary; hits keep their rate."""
-    if factor == 1.0:
+def scaled(counts: AccessCounts, rows_by: float, hits_by: float) -> AccessCounts:
+    """The counts with `rows_by` times the rows (at most a pair's share of the boundary) and `hits_by` the hit rate."""
+    if rows_by == hits_by == 1.0:
         return counts
-    others = max(1, counts.workers - 1)
-    most = np.maximum(counts.rows, -(-counts.boundary_nodes // others)[None, :, None])
-    rows = np.minimum(np.rint(counts.rows * factor).astype(np.int64), most)
-    rate = counts.hits / np.maximum(counts.rows, 1)
-    return replace(counts, rows=rows, hits=np.rint(rows * rate).astype(np.int64))
+    share = counts.rows / np.maximum(counts.rows.sum(axis=2, keepdims=True), 1)
+    most = np.maximum(counts.rows, np.ceil(share * counts.boundary_nodes[None, :, None]).astype(np.int64))
+    rows = np.minimum(np.rint(counts.rows * rows_by).astype(np.int64), most)
+    rate = counts.hits / np.maximum(counts.rows, 1) * hits_by
+    edges = np.maximum(counts.boundary_edges, rows.sum(axis=2))
+    return replace(counts, rows=rows, hits=np.rint(rows * rate).astype(np.int64), boundary_edges=edges)
+
+
+def placement(workers: int, corner: Corner) -> IntArray:
+    """Which of the loads, lightest first, each worker has: servers hold neighbouring workers.
+
+    Low: the heaviest beside the lightest. Likely: every other load first, then the rest. High: the heaviest together.
+    """
+    order = np.arange(workers)
+    if corner is Corner.HIGH:
+        return order
+    if corner is Corner.LIKELY:
+        return np.concatenate([order[::2], order[1::2]])
+    return np.array([order[step // 2] if step % 2 == 0 else order[-1 - step // 2] for step in range(workers)], np.int64)
+
+
+def ownership(workers: int, per_server: int, remote: float) -> FloatArray:
+    """Weights by which each worker's boundary nodes belong to the others, float64[P, P].
+
+    The workers of other servers own `remote` times what they would own if all others owned alike.
+    """
+    server = np.arange(workers) // per_server
+    away = server[:, None] != server[None, :]
+    beside = ~away & ~np.eye(workers, dtype=np.bool_)
+    far, near = away.sum(axis=1), beside.sum(axis=1)
+    equal = far / np.maximum(far + near, 1)
+    share = np.where(near > 0, np.where(far > 0, equal * remote, 0.0), 1.0)
+    per_far = (share / np.maximum(far, 1))[:, None]
+    per_near = ((1.0 - share) / np.maximum(near, 1))[:, None]
+    return np.asarray(away * per_far + beside * per_near, dtype=np.float64)
 
 
 def loads(imbalance: float, workers: int) -> FloatArray:

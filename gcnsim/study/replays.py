@@ -20,6 +20,7 @@ class TraceAccesses:
     def __init__(self, path: str) -> None:
         self.path = path
         self.trace: AccessTrace = read_trace(path)
+        self.nodes = int(self.trace.inner_nodes.sum())
         self.declared = Declared()
         self.corners: tuple[Corner, ...] = (Corner.LIKELY,)
         self._counts: dict[object, AccessCounts] = {}

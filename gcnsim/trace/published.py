@@ -27,6 +27,9 @@ from gcnsim.errors import ScenarioError
 from gcnsim.ids import FloatArray, IntArray, frozen
 from gcnsim.trace.profile import BoundaryProfile
 
+_SLOTS = 16
+"""Turns of the owner with the least weight in a round of dealing: weights are kept to a sixteenth of the least."""
+
 CLASSES = 64
 """At most this many classes of cross edges, log-spaced."""
 
@@ -49,14 +52,21 @@ def likely_cross_fraction(inner_nodes: float, boundary_nodes: float) -> tuple[fl
 
 
 def published_profile(
-    inner_nodes: IntArray, boundary_nodes: IntArray, entries: IntArray, cross_fraction: float, dispersion: float
+    inner_nodes: IntArray,
+    boundary_nodes: IntArray,
+    entries: IntArray,
+    cross_fraction: float,
+    dispersion: float,
+    owners: FloatArray | None = None,
 ) -> BoundaryProfile:
     """The profile of workers with these inner nodes, boundary nodes and stored entries, int64[P] each.
 
     cross_fraction: share of every worker's entries that cross. dispersion: standard deviation of the log of the cross
-    edges per boundary node, before they are rounded to classes. The mean is kept up to the rounding to whole nodes;
-    boundary nodes are owned in equal parts by the other workers. Raises ScenarioError when a boundary node would have
-    fewer than one cross edge in the mean, or more than there are inner nodes.
+    edges per boundary node, before they are rounded to classes. The mean is kept up to the rounding to whole nodes.
+    owners: float64[P, P], weights by which a worker's boundary nodes belong to the others; None: equal.
+
+    Raises ScenarioError when a boundary node would have fewer than one cross edge in the mean, or more than there are
+    inner nodes.
     """
     mean = cross_fraction * entries / np.maximum(boundary_nodes, 1)
     _check(mean, inner_nodes, boundary_nodes, cross_fraction)
@@ -67,8 +77,9 @@ def published_profile(
     for rank in range(parts):
         others = np.delete(np.arange(parts), rank)
         if boundary_nodes[rank]:
+            weights = np.ones(others.size) if owners is None else owners[rank, others]
             shares = _shares(classes, float(mean[rank]), dispersion)
-            nodes[rank, others] = _dealt(np.cumsum(shares), int(boundary_nodes[rank]), others.size)
+            nodes[rank, others] = _dealt(np.cumsum(shares), int(boundary_nodes[rank]), weights)
     boundary = np.sum(nodes * classes, axis=(1, 2))
     return BoundaryProfile(
         cross_edges=frozen(classes),
@@ -107,10 +118,20 @@ def _shares(classes: IntArray, mean: float, dispersion: float) -> FloatArray:
     return shares(high)
 
 
-def _dealt(cumulative: FloatArray, nodes: int, owners: int) -> IntArray:
-    """Whole nodes per owner and class, int64[owners, K]: rounded cumulatively, so that the tail keeps its weight, then
-    dealt out in turn, so that every owner has the same distribution."""
+def _dealt(cumulative: FloatArray, nodes: int, weights: FloatArray) -> IntArray:
+    """Whole nodes per owner and class, int64[owners, K].
+
+    Rounded cumulatively, so that the tail keeps its weight, then dealt out in turn, so that every owner has the same
+    distribution and a number of nodes in proportion to its weight.
+    """
     ends = np.rint(cumulative * nodes).astype(np.int64)
     ends[-1] = nodes
-    turn = np.arange(owners)[:, None]
-    return np.diff((ends - turn + owners - 1) // owners, axis=1, prepend=0)
+    slots = np.maximum(1, np.rint(weights / weights.min() * (1 if np.ptp(weights) == 0 else _SLOTS))).astype(np.int64)
+    turns = np.concatenate([(np.arange(count) + 0.5) / count for count in slots])
+    order = np.repeat(np.arange(slots.size), slots)[np.argsort(turns, kind="stable")]
+    dealt = np.concatenate(
+        [np.zeros((1, slots.size), np.int64), np.cumsum(order[:, None] == np.arange(slots.size), axis=0)]
+    )
+    rounds, rest = np.divmod(ends, order.size)
+    held: IntArray = rounds * slots[:, None] + dealt[rest].T
+    return np.diff(held, axis=1, prepend=0)

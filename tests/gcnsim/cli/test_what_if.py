@@ -61,7 +61,14 @@ def test_default_answer_has_the_published_shape_and_keeps_its_identities(capsys:
         check_row(row)
     assert answer["results"][0]["speedup_vs_full_graph"] == 1.0
     names = {item["name"] for item in answer["provenance"]["assumptions"] if item["in_interval"]}
-    assert names == {"cross_fraction", "imbalance", "vr_rows"}
+    assert names == {
+        "cross_fraction",
+        "load_imbalance",
+        "boundary_imbalance",
+        "remote_ownership",
+        "dispersion",
+        "vr_rows",
+    }
     for row, limits in zip(answer["results"], answer["provenance"]["bounds"], strict=True):
         assert limits["lower_s"] <= row["iteration_s"] * 1.01 <= limits["upper_s"] * 1.02
 
@@ -82,10 +89,10 @@ def test_lists_give_a_row_each_and_equal_settings_equal_times(capsys: pytest.Cap
 
 @pytest.mark.parametrize("method", ["full-graph", "pipegcn", "psc-gcn"])
 def test_halving_the_bandwidth_never_helps(capsys: pytest.CaptureFixture[str], method: str) -> None:
-    answer = ask(capsys, "what-if", "--method", method, "--bandwidth", "40Gbps,20Gbps,10Gbps,5Gbps")
+    answer = ask(capsys, "what-if", "--method", method, "--bandwidth", "40Gbps,20Gbps,10Gbps,5Gbps,2.5Gbps")
     times = [row["iteration_s"] for row in answer["results"]]
     assert all(slower >= 0.995 * faster for faster, slower in pairwise(times))
-    assert times[-1] > 1.5 * times[0]
+    assert times[-1] > 1.5 * times[-2], "all are bound by the network by now"
 
 
 def test_answers_do_not_depend_on_the_number_of_processes(capsys: pytest.CaptureFixture[str]) -> None:

@@ -28,7 +28,7 @@ def test_recommendation_names_every_knob(payload: dict[str, Any]) -> None:
 
 def test_steps_say_what_the_change_brings(payload: dict[str, Any]) -> None:
     steps = words.steps_of(payload)
-    assert [step.change for step in steps] == ["no change", "11.2% shorter", "7.5% longer"]
+    assert [step.change for step in steps] == ["about the same", "11.2% shorter", "7.5% longer"]
     assert steps[1][:4] == ("epsilon", "0.1", "0.05", "371 ms")
 
 

@@ -14,8 +14,9 @@ from gcnsim.graph import load_graph
 from gcnsim.partition import partition_graph, write_partition
 from gcnsim.scenario import ClusterSpec, MethodSpec, PartitionSpec, RunSpec, Scenario, WorkloadSpec
 from gcnsim.study import Corner, GraphAccesses, PublishedAccesses, TraceAccesses, open_accesses
-from gcnsim.study.published import loads, scaled_rows
+from gcnsim.study.published import LOAD, loads, ownership, placement, scaled
 from gcnsim.trace import AccessCounts, write_trace
+from gcnsim.workload import dataset
 
 FULL, DRAWN = MethodSpec.of("full-graph"), MethodSpec.of("psc-gcn", epsilon=0.3)
 
@@ -149,7 +150,7 @@ def test_a_random_cache_follows_the_seed(replayed: tuple[TraceAccesses, Scenario
 
 def test_assumed_corners_are_in_order() -> None:
     asked = scenario(WorkloadSpec(), DRAWN, gpus=6)
-    accesses = PublishedAccesses("reddit")
+    accesses = PublishedAccesses(dataset("reddit"))
     found = {corner: accesses.counts(asked, 602, corner) for corner in accesses.corners}
     largest = [int(found[corner].entries.max()) for corner in Corner]
     rows = [float(found[corner].rows.sum(axis=2).mean(axis=0).max()) for corner in Corner]
@@ -170,7 +171,7 @@ def test_loads_have_the_mean_one_and_the_asked_maximum(imbalance: float, workers
 
 def test_an_imbalance_above_the_number_of_workers_is_refused() -> None:
     with pytest.raises(ScenarioError, match=r"workload.imbalance: 4 is not allowed; with 3 workers it is at most 2.7"):
-        PublishedAccesses("reddit").imbalances(scenario(WorkloadSpec(imbalance=4.0)))
+        PublishedAccesses(dataset("reddit")).imbalances(scenario(WorkloadSpec(imbalance=4.0)), LOAD)
 
 
 @pytest.mark.parametrize("factor", [0.5, 0.95, 1.0, 1.28, 9.0])
@@ -178,9 +179,44 @@ def test_scaled_rows_keep_their_hit_rate_and_stay_within_the_boundary(factor: fl
     rows = np.array([[[0, 40, 60], [20, 0, 80], [50, 50, 0]]])
     ones = np.ones(3, dtype=np.int64)
     given = AccessCounts(rows, rows // 2, rows[:, 0], rows[:, 0], ones, 200 * ones, ones, ones)
-    found = scaled_rows(given, factor)
-    assert (found.rows <= np.maximum(rows, 100)).all()
+    found = scaled(given, factor, 1.0)
+    assert (found.rows <= 2 * rows).all(), "no more than the boundary, of which half is needed"
     assert (found.hits <= found.rows).all()
     assert found.hit_rate == pytest.approx(0.5, abs=0.02)
     if factor < 1.5:
-        assert found.rows == pytest.approx(np.minimum(factor * rows, 100), abs=1.0)
+        assert found.rows == pytest.approx(np.minimum(factor * rows, 2 * rows), abs=1.0)
+
+
+def test_scaled_hits_lower_the_hit_rate_and_edges_stay_above_rows() -> None:
+    rows = np.array([[[0, 40], [20, 0]]])
+    ones = np.ones(2, dtype=np.int64)
+    given = AccessCounts(rows, rows // 2, rows.sum(axis=2), rows.sum(axis=2), ones, 100 * ones, ones, ones)
+    found = scaled(given, 1.28, 0.5)
+    assert found.hit_rate == pytest.approx(0.25, abs=0.01)
+    assert (found.boundary_edges >= found.rows.sum(axis=2)).all()
+
+
+@pytest.mark.parametrize("workers", [1, 2, 5, 6, 8])
+@pytest.mark.parametrize("corner", Corner)
+def test_placement_gives_every_worker_one_load(workers: int, corner: Corner) -> None:
+    assert sorted(placement(workers, corner).tolist()) == list(range(workers))
+
+
+def test_the_heaviest_stand_apart_at_the_low_end_and_together_at_the_high_end() -> None:
+    assert placement(6, Corner.LOW).tolist() == [0, 5, 1, 4, 2, 3]
+    assert placement(6, Corner.LIKELY).tolist() == [0, 2, 4, 1, 3, 5]
+    assert placement(6, Corner.HIGH).tolist() == list(range(6))
+
+
+@pytest.mark.parametrize(("workers", "per_server"), [(6, 2), (5, 2), (4, 4), (3, 1), (1, 1)])
+def test_ownership_moves_boundary_rows_to_the_own_server(workers: int, per_server: int) -> None:
+    equal, near = ownership(workers, per_server, 1.0), ownership(workers, per_server, 0.8)
+    server = np.arange(workers) // per_server
+    away = server[:, None] != server[None, :]
+    for rank in range(workers):
+        others = np.delete(np.arange(workers), rank)
+        if workers > 1:
+            assert equal[rank, others] == pytest.approx(np.full(workers - 1, 1 / (workers - 1)))
+            assert near[rank].sum() == pytest.approx(1.0)
+        if away[rank].any() and (~away[rank][others]).any():
+            assert near[rank][away[rank]].sum() == pytest.approx(0.8 * equal[rank][away[rank]].sum())

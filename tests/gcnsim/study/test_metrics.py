@@ -10,7 +10,7 @@ import pytest
 from gcnsim.cluster import Cluster, LinkSpec, build_cluster
 from gcnsim.engine import simulate
 from gcnsim.methods import Facts, method
-from gcnsim.schedule import Builder, Schedule, bounds
+from gcnsim.schedule import Bounds, Builder, Schedule, bounds
 from gcnsim.study import Metrics, Steady, link_units, measure
 from gcnsim.timeline import PS_PER_S, OpKind
 
@@ -188,3 +188,35 @@ def test_the_bottleneck_of_clear_cases(facts: MakeFacts, name: str, shape: dict[
 def test_a_run_shorter_than_its_staleness_can_still_be_measured(facts: MakeFacts) -> None:
     found = metrics(method("psc-gcn")(facts(tau=6)), 4, 2)
     assert found.iteration_s > 0.0
+
+
+def waiting(builder: Callable[..., Builder], reduce_s: float, sampler_s: float) -> tuple[Metrics, Bounds]:
+    """Two workers: 2 s of compute, an all-reduce, and a sampler whose graph is needed two iterations later."""
+    b = builder(1.0, 1.0, workers=2)
+    steps = []
+    for rank in range(2):
+        drawn = b.compute(OpKind.SAMPLE, rank, sampler_s, stream="sampler")
+        work = b.compute(OpKind.AGGREGATE, rank, 2.0, after=[(drawn, 2)])
+        reduced = b.flow(OpKind.ALLREDUCE, rank, reduce_s, (rank,), stream="reduce", after=[work], peer=1 - rank)
+        steps.append(b.compute(OpKind.STEP, rank, 0.0, after=[reduced]))
+        b.wait_for(drawn, (steps[-1], 1))
+    schedule = b.close(steps)
+    limits = bounds(schedule)
+    return measure(simulate(schedule, 12), 6, limits), limits
+
+
+def test_a_sampler_nobody_waits_for_does_not_make_a_reduction_sampling(builder: Callable[..., Builder]) -> None:
+    found, _ = waiting(builder, reduce_s=4.0, sampler_s=5.0)
+    assert (found.compute_s, found.exposed_comm_s, found.exposed_other_s) == pytest.approx((2.0, 4.0, 0.0))
+    assert found.bottleneck == "network (NIC)"
+
+
+def test_a_sampler_that_is_waited_for_is_sampling(builder: Callable[..., Builder]) -> None:
+    b = builder(1.0)
+    drawn = b.compute(OpKind.SAMPLE, 0, 3.0, stream="sampler")
+    sent = b.flow(OpKind.WIRE, 0, 1.0, (0,), stream="tx", after=[drawn])
+    step = b.compute(OpKind.AGGREGATE, 0, 2.0, after=[sent])
+    b.wait_for(drawn, (step, 1))
+    schedule = b.close([step])
+    found = measure(simulate(schedule, 6), 2, bounds(schedule))
+    assert (found.compute_s, found.exposed_comm_s, found.exposed_other_s) == pytest.approx((2.0, 1.0, 3.0))

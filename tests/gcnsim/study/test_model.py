@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from gcnsim.scenario import WorkloadSpec
 from gcnsim.study import Declared, PublishedAccesses, resolve_model
+from gcnsim.workload import dataset
 
 SPEC = WorkloadSpec()
-REDDIT = PublishedAccesses("reddit").declared
+REDDIT = PublishedAccesses(dataset("reddit")).declared
 
 
 def widths(spec: WorkloadSpec, declared: Declared) -> list[int]:
