@@ -22,9 +22,12 @@ from gcnsim.trace import expected_rows, profile_of
 GRAPHS = ("acl_papers", "tolokers", "amazon_cs", "coauthor_phy")
 PARTS = (4, 6, 8)
 EPSILONS = (0.5, 0.1, 0.01)
+PER_SERVER = 2
 
 SHAPE = "| graph | parts | boundary/inner | cross fraction | cross fraction / (b/i) | mean m | std of log m |"
 UNEVEN = "| graph | parts | inner nodes | stored entries | boundary nodes | cross entries |"
+OWNED = "| graph | parts | on other servers | if alike | ratio | hits, 30 % cache | of a profile | ratio |"
+)
 ROWS = "| graph | parts | " + " | ".join(f"rows, epsilon {epsilon:g}" for epsilon in EPSILONS) + " |"
 
 
@@ -34,7 +37,7 @@ def main() -> int:
     if not folder:
         sys.stdout.write("skipped: GCNSIM_DATA is not set\n")
         return 0
-    shape, uneven, rows = [], [], []
+    shape, uneven, owned, rows = [], [], [], []
     for name in GRAPHS:
         graph = load_graph(Path(folder) / f"{name}.npz")
         for count in PARTS:
@@ -42,8 +45,9 @@ def main() -> int:
             lead = f"| {name} | {count} | "
             shape.append(lead + shape_of(parts))
             uneven.append(lead + unevenness_of(parts))
+            owned.append(lead + ownership_of(parts) + hits_of(parts))
             rows.append(lead + rows_of(parts))
-    for head, table in ((SHAPE, shape), (UNEVEN, uneven), (ROWS, rows)):
+    for head, table in ((SHAPE, shape), (UNEVEN, uneven), (OWNED, owned), (ROWS, rows)):
         sys.stdout.write("\n".join([head, "|---" * (head.count("|") - 1) + "|", *table]) + "\n\n")
     return 0
 
@@ -66,6 +70,30 @@ def unevenness_of(parts: tuple[Part, ...]) -> str:
     profile = profile_of(parts)
     loads: list[AnyArray] = [profile.inner_nodes, profile.entries, profile.boundary_nodes, profile.boundary_entries]
     return " | ".join(f"{load.max() / load.mean():.2f}" for load in loads) + " |"
+
+
+def ownership_of(parts: tuple[Part, ...]) -> str:
+    """Share of boundary nodes owned on other servers, two workers each, beside what equal ownership would give."""
+    held = [np.diff(part.boundary_ptr) for part in parts]
+    server = np.arange(len(parts)) // PER_SERVER
+    away = sum(int(counts[server != server[rank]].sum()) for rank, counts in enumerate(held))
+    found = away / sum(int(counts.sum()) for counts in held)
+    equal = (len(parts) - PER_SERVER) / (len(parts) - 1)
+    return f"{found:.3f} | {equal:.3f} | {found / equal:.2f} | "
+
+
+def hits_of(parts: tuple[Part, ...]) -> str:
+    """Expected hit rate of a cache of 30 % by inclusion at epsilon 0.1, beside a cache that ranks by cross edges alone."""
+    true = profiled = asked = seen = 0.0
+    for part in parts:
+        chance = inclusion(part, sampler("vr")(part, None).probabilities(0.1).p)
+        cross = np.bincount(part.columns[part.columns >= part.inner_nodes] - part.inner_nodes, minlength=chance.size)
+        assumed = 1.0 - 0.9 ** cross.astype(np.float64)
+        size = round(0.3 * chance.size)
+        true += float(np.sort(chance)[::-1][:size].sum())
+        profiled += float(np.sort(assumed)[::-1][:size].sum())
+        asked, seen = asked + float(chance.sum()), seen + float(assumed.sum())
+    return f"{true / asked:.2f} | {profiled / seen:.2f} | {true / asked / (profiled / seen):.2f} |"
 
 
 def rows_of(parts: tuple[Part, ...]) -> str:

@@ -90,6 +90,10 @@ class Scale(NamedTuple):
         return f"{value / self.size:.{self.decimals}f}" if value else "0"
 
 
+WIDE = 1000
+"""Byte counts from here on take the next larger unit where that says nearly as much."""
+
+
 def scale_of(values: Sequence[float], units: Sequence[tuple[str, float]]) -> Scale:
     """The scale in which the smallest positive value has three digits, four if all are within a factor of two.
 
@@ -104,8 +108,12 @@ def scale_of(values: Sequence[float], units: Sequence[tuple[str, float]]) -> Sca
     if not positive:
         return Scale(*units[-1], 0)
     low, high = min(positive), max(positive)
-    unit, size = next(((name, size) for name, size in units if low >= size), units[-1])
+    place = next((place for place, (_, size) in enumerate(units) if low >= size), len(units) - 1)
     digits = 3 if high / low < 2 else 2
+    if units is BYTE_UNITS and place and high / units[place][1] >= WIDE and high >= units[place - 1][1] * 0.9:
+        # 1010.7 MiB is read better, and in less room, as 0.987 GiB.
+        return Scale(*units[place - 1], digits)
+    unit, size = units[place]
     return Scale(unit, size, min(6, max(0, digits - math.floor(math.log10(low / size)))))
 
 

@@ -36,7 +36,7 @@ LOAD = Range(1.2, 1.6, 2.0)
 BOUNDARY = Range(1.2, 1.8, 2.7)
 """Boundary nodes of the largest part over the mean part: least, median, most."""
 
-REMOTE = Range(0.73, 0.83, 1.0)
+REMOTE = Range(0.73, 0.85, 1.0)
 """Boundary rows owned on other servers, over what equal ownership would give: METIS numbers neighbours alike."""
 
 DISPERSION = Range(1.5, 1.4, 1.0)
@@ -45,7 +45,7 @@ DISPERSION = Range(1.5, 1.4, 1.0)
 VR_ROWS = Range(0.95, 1.05, 1.28)
 """Rows that the variance-reducing sampler needs, over those of the first-order rule that stands in without a graph."""
 
-CACHE_HITS = Range(1.0, 0.85, 0.78)
+CACHE_HITS = Range(0.96, 0.9, 0.78)
 """Rows that a cache chosen by inclusion or degree answers, over those of one that knows every node's cross edges."""
 
 

@@ -51,3 +51,9 @@ def test_gpus_and_bandwidth_show_only_where_they_vary(payload: dict[str, Any]) -
     cells = _cells(payload)
     assert "gpus" not in cells
     assert cells["bandwidth"] == ("1Gbps", "15Gbps", "15Gbps", "15Gbps")
+
+
+def test_bytes_that_need_four_digits_take_the_larger_unit() -> None:
+    values = [923 * 2.0**20, 1010.7 * 2.0**20]
+    scale = scale_of(values, BYTE_UNITS)
+    assert (scale.unit, [scale.text(value) for value in values]) == ("GiB", ["0.901", "0.987"])
