@@ -27,7 +27,6 @@ PER_SERVER = 2
 SHAPE = "| graph | parts | boundary/inner | cross fraction | cross fraction / (b/i) | mean m | std of log m |"
 UNEVEN = "| graph | parts | inner nodes | stored entries | boundary nodes | cross entries |"
 OWNED = "| graph | parts | on other servers | if alike | ratio | hits, 30 % cache | of a profile | ratio |"
-)
 ROWS = "| graph | parts | " + " | ".join(f"rows, epsilon {epsilon:g}" for epsilon in EPSILONS) + " |"
 
 
@@ -83,7 +82,7 @@ def ownership_of(parts: tuple[Part, ...]) -> str:
 
 
 def hits_of(parts: tuple[Part, ...]) -> str:
-    """Expected hit rate of a cache of 30 % by inclusion at epsilon 0.1, beside a cache that ranks by cross edges alone."""
+    """Expected hit rate of a 30 % cache by inclusion at epsilon 0.1, beside one that ranks by cross edges alone."""
     true = profiled = asked = seen = 0.0
     for part in parts:
         chance = inclusion(part, sampler("vr")(part, None).probabilities(0.1).p)
