@@ -12,7 +12,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from gcnsim.engine import timeline
 from gcnsim.errors import FileError, ScenarioError
@@ -39,6 +39,9 @@ __all__ = [
     "write_result",
     "write_timeline",
 ]
+
+if TYPE_CHECKING:
+    import networkx as nx
 
 CURVES = 6
 """Most rows drawn against bandwidth: more lines than that cannot be told apart."""
@@ -81,7 +84,7 @@ class Answer:
 def what_if(
     *,
     dataset: str | None = None,
-    graph: str | Path | Graph | None = None,
+    graph: str | Path | Graph | nx.Graph[Any] | None = None,
     gpus: Some[int] = 6,
     gpus_per_server: int | None = None,
     device: str = "t4",
@@ -103,11 +106,13 @@ def what_if(
 ) -> Answer:
     """Predict iteration times of every combination asked for, recommend knobs, and try a step more of each.
 
-    Sequences give a row per value. graph: a file or a `Graph` (`load_graph`, `from_networkx`). gpus_per_server: None is
+    Sequences give a row per value. graph: a file, a `Graph` or a NetworkX graph. gpus_per_server: None is
     2, the last server holding what is left. overrides: `PATH=VALUE` on scenario fields, e.g. `cluster.latency=20us`.
     progress: told what is being done. processes: None is one per core; answers do not depend on it.
     Raises GcnsimError (one line: path, value, what is allowed).
     """
+    if graph is not None and not isinstance(graph, Graph | str | Path):
+        graph = from_networkx(graph)
     file = graph.name if isinstance(graph, Graph) else None if graph is None else str(graph)
     workload = {"dataset": dataset, "graph": file, "model": model, "layers": layers, "hidden": hidden}
     machines = {"gpus": _list(gpus), "bandwidth": _list(bandwidth)}
@@ -130,7 +135,8 @@ def what_if(
 
 def _grid(base: Scenario, method: list[str], machines: Mapping[str, Any], knobs: Mapping[str, Any]) -> Grid:
     """The values asked for; what was not asked stands where the base scenario has it."""
-    names = list(methods()) if method == ["all"] else method
+    names = list(dict.fromkeys(name for asked in method for name in (methods() if asked == "all" else [asked])))
+    _check_types(names, machines, knobs)
     for knob, values in knobs.items():
         if not any(has_knob(name, knob) for name in names):
             given = {knob: parse_cache(values[0], "method.cache") if knob == "cache" else values[0]}
@@ -144,6 +150,21 @@ def _grid(base: Scenario, method: list[str], machines: Mapping[str, Any], knobs:
         epsilons=tuple(knobs.get("epsilon", [base.method.epsilon])),
         caches=tuple(parse_cache(each, "method.cache") for each in caches) or (base.method.cache,),
     )
+
+
+def _check_types(names: Sequence[Any], machines: Mapping[str, Any], knobs: Mapping[str, Any]) -> None:
+    """Refuse values of a kind that no option can have; their ranges are the scenario's to check."""
+    for path, values, kinds, noun in (
+        ("method.name", names, str, "a name"),
+        ("cluster.gpus", machines["gpus"], int, "a whole number"),
+        ("cluster.bandwidth", machines["bandwidth"], str, "a bandwidth with its unit"),
+        ("method.tau", knobs.get("tau", []), int, "a whole number"),
+        ("method.epsilon", knobs.get("epsilon", []), (int, float), "a number"),
+        ("method.cache", knobs.get("cache", []), str, "a share (30%) or bytes (2GiB)"),
+    ):
+        for value in values:
+            if isinstance(value, bool) or not isinstance(value, kinds):
+                raise ScenarioError(f"{path}: {value!r} is not {noun}")
 
 
 def bandwidth_curve(answer: Answer, progress: Progress = lambda _: None) -> Any:
@@ -225,7 +246,7 @@ def write_result(simulation: Simulation, folder: str | Path) -> None:
 
     target = Path(folder)
     try:
-        target.mkdir(parents=True, exist_ok=True)
+        target.mkdir(exist_ok=True)
     except OSError as error:
         raise FileError(f"{target}: cannot be made: {error.strerror}") from None
     told = simulation.payload["provenance"]

@@ -49,6 +49,7 @@ def _begin() -> None:
     looking for cycles of garbage would cost more than it frees (5 % of a simulation, measured).
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
     gc.disable()
 
 

@@ -47,29 +47,61 @@ class Sections:
 def replacing(path: str | Path, *, text: bool = False) -> Iterator[IO[Any]]:
     """A temporary file beside `path` that takes its place when the block ends, and vanishes if the block fails.
 
-    Raises FileError when the folder cannot be written.
+    A link is followed, and an existing file keeps its mode. What is no regular file (a device, a pipe) is written to as
+    it is. Raises FileError when the place cannot be written.
     """
-    target = Path(path)
+    target = Path(os.path.realpath(path))
+    mode, encoding = ("w", "utf-8") if text else ("wb", None)
+    if not writable(path):
+        try:
+            with open(target, mode, encoding=encoding) as stream:
+                yield stream
+        except OSError as error:
+            raise FileError(f"{path}: cannot be written: {error.strerror}") from None
+        return
     try:
-        handle, name = tempfile.mkstemp(dir=target.parent or Path(), prefix=f".{target.name}.", suffix=".part")
+        handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".part")
     except OSError as error:
-        raise FileError(f"{target}: cannot be written: {error.strerror}") from None
+        raise FileError(f"{path}: cannot be written: {error.strerror}") from None
     try:
-        with os.fdopen(handle, "w" if text else "wb", encoding="utf-8" if text else None) as file:
+        with os.fdopen(handle, mode, encoding=encoding) as file:
             yield file
             file.flush()
             os.fsync(file.fileno())
-        umask = os.umask(0)
-        os.umask(umask)
-        os.chmod(name, 0o666 & ~umask)
+        os.chmod(name, _mode(target))
         os.replace(name, target)
-    except IsADirectoryError:
+    except OSError as error:
         os.unlink(name)
-        raise FileError(f"{target}: is a directory") from None
+        raise FileError(f"{path}: cannot be written: {error.strerror}") from None
     except BaseException:
-        if os.path.exists(name):
-            os.unlink(name)
+        os.unlink(name)
         raise
+
+
+def writable(path: str | Path) -> bool:
+    """Whether a file at `path` can be replaced: False where a device or a pipe is, which takes what is written.
+
+    Raises FileError for an empty path, a folder, or a place in no folder.
+    """
+    target = Path(os.path.realpath(path))
+    if not str(path):
+        raise FileError("an empty path: cannot be written: No such file or directory")
+    if target.is_dir():
+        raise FileError(f"{path}: is a directory")
+    if not target.parent.is_dir():
+        raise FileError(f"{path}: cannot be written: No such file or directory")
+    if not target.exists() and not os.access(target.parent, os.W_OK):
+        raise FileError(f"{path}: cannot be written: Permission denied")
+    return not target.exists() or target.is_file()
+
+
+def _mode(target: Path) -> int:
+    """The permissions of `target`, or those that a new file gets."""
+    if target.exists():
+        return target.stat().st_mode & 0o7777
+    umask = os.umask(0)
+    os.umask(umask)
+    return 0o666 & ~umask
 
 
 def write_sections(

@@ -8,7 +8,9 @@ from __future__ import annotations
 import errno
 import importlib
 import os
+import signal
 import sys
+import threading
 import traceback
 from collections.abc import Mapping, Sequence
 from typing import Final
@@ -82,6 +84,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _say(str(error), 2)
     except click.ClickException as error:
         return _usage(error)
+    except Terminated:
+        return _say("terminated", 143)
     except (click.Abort, KeyboardInterrupt):
         return _say("interrupted", 130)
     except OSError as error:
@@ -93,6 +97,23 @@ def main(argv: Sequence[str] | None = None) -> int:
     except Exception as error:
         return _internal(error)
     return 0
+
+
+def _prepare() -> None:
+    """Streams closed before we began take nothing; a request to end is answered like Ctrl-C, not with noise."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115 - open until the process ends
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGTERM, _terminated)
+
+
+def _terminated(*_: object) -> None:
+    raise Terminated
+
+
+class Terminated(BaseException):
+    """SIGTERM: whoever started us wants us to end."""
 
 
 def _usage(error: click.ClickException) -> int:

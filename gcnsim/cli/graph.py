@@ -66,7 +66,13 @@ def info(file: str, as_json: bool) -> None:
 @click.option("--parts", type=int, required=True, help="Number of partitions, one per GPU.")
 @click.option("--method", default="metis", show_default=True, help=f"One of {', '.join(METHODS)}.")
 @click.option("--objective", default="vol", show_default=True, help=f"What METIS minimises: {' or '.join(OBJECTIVES)}.")
-@click.option("--seed", type=int, default=0, show_default=True, help="Seed of METIS or of the random permutation.")
+@click.option(
+    "--seed",
+    type=click.IntRange(0, 2**31 - 1),
+    default=0,
+    show_default=True,
+    help="Seed of METIS or of the random permutation.",
+)
 @click.option("--out", type=click.Path(), help="Write the partition to this file.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON (schema gcnsim.graph-partition/1).")
 def partition(file: str, parts: int, method: str, objective: str, seed: int, out: str | None, as_json: bool) -> None:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
 
 import click
 
 from gcnsim import api
+from gcnsim.cli.outputs import check_outputs
 from gcnsim.cli.progress import progress
+from gcnsim.errors import FileError
 
 
 @click.command("simulate")
@@ -23,6 +26,9 @@ def command(scenario: str, overrides: tuple[str, ...], as_json: bool, out: str |
     Example:
       gcnsim simulate scenarios/reddit-6xt4.yaml --set cluster.bandwidth=25Gbps
     """
+    check_outputs(timeline=timeline)
+    if out is not None and os.path.exists(out) and not os.path.isdir(out):
+        raise FileError(f"{out}: is a file; --out takes a folder")
     with progress() as say:
         say(f"simulating {scenario}")
         simulation = api.simulate(scenario, overrides)

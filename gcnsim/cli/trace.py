@@ -38,8 +38,14 @@ def group() -> None:
 @click.option("--partition", type=click.Path(), help="Use this partition file instead (gcnsim graph partition --out).")
 @click.option("--sampler", default="vr", show_default=True, help="full, uniform, or vr (least variance).")
 @click.option("--epsilon", type=float, default=0.1, show_default=True, help="Share of edges kept, in (0, 1].")
-@click.option("--iterations", type=click.IntRange(min=1), default=30, show_default=True, help="Graphs to draw.")
-@click.option("--seed", type=int, default=0, show_default=True, help="Seed of the partition and of the draws.")
+@click.option("--iterations", type=click.IntRange(1, 1_000_000), default=30, show_default=True, help="Graphs to draw.")
+@click.option(
+    "--seed",
+    type=click.IntRange(0, 2**31 - 1),
+    default=0,
+    show_default=True,
+    help="Seed of the partition and of the draws.",
+)
 @click.option("--norms", type=click.Path(), help="Norms of a training run, for vr; without it all are 1.")
 @click.option("--out", type=click.Path(), required=True, help="Trace file to write.")
 def record(

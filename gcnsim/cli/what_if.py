@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from typing import Any
 
 import click
 
 from gcnsim import api
+from gcnsim.cli.outputs import check_outputs
 from gcnsim.cli.progress import progress
 from gcnsim.errors import ScenarioError
 
@@ -42,6 +44,13 @@ def _text(text: str) -> str:
 Decorator = Callable[[Callable[..., None]], Callable[..., None]]
 
 
+def _whole(text: str) -> int:
+    """Decimal digits and a sign: what `int` reads besides (6_0, other scripts) is a slip here."""
+    if not re.fullmatch(r"[+-]?[0-9]+", text):
+        raise ValueError
+    return int(text)
+
+
 def option(name: str, kind: Callable[[str], Any], allowed: str, text: str, default: str | None = None) -> Decorator:
     """An option that takes a list: a row each."""
     values = Values(name, kind, allowed)
@@ -51,7 +60,7 @@ def option(name: str, kind: Callable[[str], Any], allowed: str, text: str, defau
 @click.command("what-if")
 @click.option("--dataset", help="Published dataset, by its partition statistics.  [default: reddit]")
 @click.option("--graph", type=click.Path(), help="Real graph file instead: partitioned, sampled and replayed.")
-@option("gpus", int, "a whole number", "GPUs, one worker each (list).", "6")
+@option("gpus", _whole, "a whole number", "GPUs, one worker each (list).", "6")
 @click.option(
     "--gpus-per-server",
     type=int,
@@ -60,7 +69,7 @@ def option(name: str, kind: Callable[[str], Any], allowed: str, text: str, defau
 @click.option("--device", default="t4", show_default=True, help="GPU of the catalogue (gcnsim catalog list devices).")
 @option("bandwidth", _text, "a bandwidth", "NIC bandwidth of a server, per direction (list).", "15Gbps")
 @option("method", _text, "a method", "all, or methods of the catalogue (list).", "all")
-@option("tau", int, "a whole number of iterations", "Staleness in iterations (list).  [default: 2]")
+@option("tau", _whole, "a whole number of iterations", "Staleness in iterations (list).  [default: 2]")
 @option("epsilon", float, "a number in (0, 1]", "Sampling rate (list).  [default: 0.1]")
 @option("cache", _text, "a share (30%) or bytes (2GiB)", "Layer-0 feature cache per GPU (list).  [default: 0%]")
 @click.option("--cache-policy", help="inclusion, degree or random.  [default: inclusion]")
@@ -88,16 +97,18 @@ def command(as_json: bool, csv: str | None, html: str | None, timeline: str | No
       gcnsim what-if --bandwidth 15Gbps --gpus 6
       gcnsim what-if --graph amazon_cs.npz --gpus 4 --bandwidth 1Gbps --tau 0,1,2 --epsilon 0.1,1
     """
+    check_outputs(csv=csv, html=html, timeline=timeline)
     with progress() as say:
         answer = api.what_if(**question, progress=say)
         payload = dict(answer.payload)
         if csv or html:
             from gcnsim import report
 
+            curve = api.bandwidth_curve(answer, say) if html else None
             if csv:
                 report.write_csv(csv, payload)
-            if html:
-                report.write_html(html, payload, api.bandwidth_curve(answer, say))
+            if html and curve is not None:
+                report.write_html(html, payload, curve)
         if timeline:
             api.write_timeline(answer.last, timeline)
     click.echo(json.dumps(payload, indent=2, allow_nan=False) if as_json else str(answer), nl=as_json)

@@ -3,7 +3,7 @@
 All flows' rates rise together until a link is full; the flows that cross it are settled and the rest rise on. The
 result is the only allocation in which no flow can gain without taking from one that has no more (Bertsekas and
 Gallager, Data Networks, section 6.5). Flows of equal route and cap always get equal rates, so they are handled as one
-bundle with a count. A cap is a link of the bundle's own that grows with its count.
+bundle with a count. A cap is a link of each flow's own.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ class Sharing:
     ) -> None:
         self._capacity = list(capacity)
         self._routes = list(routes)
-        self._capped: list[tuple[int, int, float]] = []
+        self._shared = len(self._capacity)
+        """Links from here on are bundles' own: their share is the cap, however many flows there are."""
         for bundle, cap in enumerate(caps):
             if cap is not None:
-                self._capped.append((bundle, len(self._capacity), cap))
                 self._routes[bundle] = (*self._routes[bundle], len(self._capacity))
-                self._capacity.append(inf)
+                self._capacity.append(cap)
         self._crossing: list[list[int]] = [[] for _ in self._capacity]
         for bundle, route in enumerate(self._routes):
             for link in route:
@@ -50,13 +50,11 @@ class Sharing:
 
     def _fill(self, counts: tuple[int, ...]) -> list[float]:
         left = list(self._capacity)
-        for bundle, link, cap in self._capped:
-            left[link] = cap * counts[bundle]
         load = [0] * len(left)
         for bundle, count in enumerate(counts):
             if count:
                 for link in self._routes[bundle]:
-                    load[link] += count
+                    load[link] += count if link < self._shared else 1
         rates = [0.0] * len(counts)
         rising = list(counts)
         busy = [link for link, flows in enumerate(load) if flows]
@@ -72,6 +70,9 @@ class Sharing:
                     rising[bundle] = 0
                     rates[bundle] = level
                     for link in self._routes[bundle]:
+                        if link >= self._shared:
+                            load[link] = 0
+                            continue
                         load[link] -= count
                         # Rounding must not leave less than nothing.
                         left[link] = max(0.0, left[link] - level * count)

@@ -188,7 +188,7 @@ def _warnings(workshop: Workshop, scenario: Scenario, estimates: Sequence[Estima
                 yield f"{gpus} GPUs: boundary nodes {note}"
     for each in estimates:
         cluster = each.scenario.cluster
-        if cluster.gpus % cluster.gpus_per_server:
+        if cluster.gpus > cluster.gpus_per_server and cluster.gpus % cluster.gpus_per_server:
             last = cluster.gpus % cluster.gpus_per_server
             yield f"{cluster.gpus} GPUs, {cluster.gpus_per_server} per server: the last server holds {last}"
     for result in workshop.unsettled():

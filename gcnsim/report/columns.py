@@ -112,7 +112,8 @@ def scale_of(values: Sequence[float], units: Sequence[tuple[str, float]]) -> Sca
     digits = 3 if high / low < 2 else 2
     if units is BYTE_UNITS and place and high / units[place][1] >= WIDE and high >= units[place - 1][1] * 0.9:
         # 1010.7 MiB is read better, and in less room, as 0.987 GiB.
-        return Scale(*units[place - 1], digits)
+        unit, size = units[place - 1]
+        return Scale(unit, size, digits)
     unit, size = units[place]
     return Scale(unit, size, min(6, max(0, digits - math.floor(math.log10(low / size)))))
 

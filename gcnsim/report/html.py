@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any
 
 from gcnsim.report import words
@@ -48,6 +48,7 @@ def title_of(payload: Mapping[str, Any]) -> str:
     grid = scenario["grid"]
     workload = scenario.get("workload", {})
     what = workload.get("graph") or workload.get("dataset")
+    what = PurePath(what).name if isinstance(what, str) else what
     gpus = sorted({place["gpus"] for place in grid})
     widths = list(dict.fromkeys(place["bandwidth"] for place in grid))
     cluster = f"{', '.join(map(str, gpus))} GPUs at {', '.join(widths)}"

@@ -19,8 +19,8 @@ h2 { font-size: 1.2rem; margin: 36px 0 10px; }
 .best { border: 2px solid var(--best); }
 .big { font-size: 1.15rem; font-weight: 600; color: var(--best); overflow-wrap: anywhere; }
 .warning { border-left: 4px solid #b45309; background: #fff8eb; padding: 8px 14px; margin-bottom: 16px; }
-.warning ul { margin: 0; padding-left: 18px; }
-figure { margin: 0; }
+.warning ul { margin: 0; padding-left: 18px; overflow-wrap: anywhere; }
+figure { margin: 0; min-width: 0; overflow: hidden; }
 .plot { width: 100%; min-height: 260px; }
 figcaption { color: var(--muted); font-size: .92rem; max-width: 78ch; margin-top: 4px; }
 .scroll { overflow-x: auto; }
@@ -33,11 +33,11 @@ th { vertical-align: bottom; font-weight: 600; }
 .n { text-align: right; } .n, .k { white-space: nowrap; }
 td.t:last-child { min-width: 170px; }
 tbody tr:hover { background: var(--soft); }
-dl { display: grid; grid-template-columns: minmax(120px, max-content) 1fr; gap: 4px 18px; margin: 0 0 18px; }
+dl { display: grid; grid-template-columns: minmax(120px, max-content) minmax(0, 1fr); gap: 4px 18px; margin: 0 0 18px; }
 dt { font-weight: 600; } dd { margin: 0; overflow-wrap: anywhere; }
 @media (max-width: 640px) {
-  main { padding: 16px 14px 40px; }
-  dl { grid-template-columns: 1fr; gap: 0; } dd { margin-bottom: 8px; }
+  main { padding: 16px 14px 40px; overflow-x: clip; }
+  dl { grid-template-columns: minmax(0, 1fr); gap: 0; } dd { margin-bottom: 8px; }
 }
 @media print {
   main { max-width: none; padding: 0; } section, figure, tr { break-inside: avoid; }

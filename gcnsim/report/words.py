@@ -40,6 +40,9 @@ class Assumption(NamedTuple):
     covered: bool
 
 
+MOST_LABELS = 4
+"""Rows named beside a bottleneck; more are counted."""
+
 PRECISION = 0.01
 """Changes smaller than this share are below what a simulation of a few iterations can tell."""
 
@@ -64,14 +67,23 @@ def bottlenecks_of(payload: Mapping[str, Any]) -> list[Bottleneck]:
     for row, (method, setting) in zip(rows, labels_of(rows), strict=True):
         label = f"{method} ({setting})" if setting and len(limits[method]) > 1 else method
         found.setdefault(row.bottleneck, {})[plain(label)] = None
-    return [Bottleneck(plain(name), tuple(labels) if len(found) > 1 else ()) for name, labels in found.items()]
+    return [Bottleneck(plain(name), _few(list(labels)) if len(found) > 1 else ()) for name, labels in found.items()]
+
+
+def _few(labels: list[str]) -> tuple[str, ...]:
+    """The first labels, and how many more."""
+    more = len(labels) - MOST_LABELS
+    return tuple(labels) if more <= 1 else (*labels[:MOST_LABELS], f"{more} more rows")
 
 
 def recommendation_of(payload: Mapping[str, Any]) -> tuple[str, str]:
     """The recommended setting with its iteration time, and why."""
-    best = payload["recommendation"]
+    best, grid = payload["recommendation"], payload["scenario"]["grid"]
+    machine = f" on {grid[0]['gpus']} GPUs at {grid[0]['bandwidth']}" if any(place != grid[0] for place in grid) else ""
     knobs = f"tau {best['tau']}, epsilon {best['epsilon']:g}, cache {100 * best['cache_fraction']:.4g}%"
-    return plain(f"{best['method']}, {knobs}: {format_seconds(best['iteration_s'])} per iteration"), plain(best["why"])
+    return plain(f"{best['method']}, {knobs}: {format_seconds(best['iteration_s'])} per iteration{machine}"), plain(
+        best["why"]
+    )
 
 
 def steps_of(payload: Mapping[str, Any]) -> list[Step]:

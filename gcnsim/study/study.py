@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from gcnsim.engine import Run, simulate
+from gcnsim.errors import ScenarioError
 from gcnsim.methods import Facts, method
 from gcnsim.scenario import Scenario
 from gcnsim.schedule import Bounds, Schedule, bounds
@@ -16,7 +17,12 @@ from gcnsim.study.machine import machine
 from gcnsim.study.metrics import Metrics, measure
 from gcnsim.study.model import resolve_model
 from gcnsim.study.steady import Steady
+from gcnsim.timeline import PS_PER_S
 from gcnsim.trace import AccessCounts
+from gcnsim.units import BANDWIDTH
+
+CLOCK_S = 2.0**62 / PS_PER_S
+"""Simulated seconds that integer picoseconds can tell, with room to add two of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +74,11 @@ def study(scenario: Scenario, accesses: Accesses | None = None, corner: Corner =
     chosen = scenario.method.cache
     schedule = write_schedule(scenario, counts, accesses)
     judge = Steady(schedule, scenario.run.iterations)
+    if bounds(schedule).upper_s * judge.most > CLOCK_S:
+        raise ScenarioError(
+            f"cluster.bandwidth: {BANDWIDTH.exact(scenario.cluster.bandwidth)} makes iterations too long to simulate "
+            f"(the clock ends after {CLOCK_S:.0f} s of {judge.most} iterations)"
+        )
     run = simulate(schedule, judge.most, judge.enough)
     window = judge.window(run.ends)
     graphs = np.arange(window.first, run.iterations) % schedule.demand.shape[0]
