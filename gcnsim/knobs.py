@@ -94,6 +94,46 @@ NORMS: Final = Knob(
     "norms", "", "file", None, None, False, None, (), "node norms recorded in training; without them every norm is 1"
 )
 
+RATE: Final = Knob(
+    "rate", "", "real", 0, 1, False, 0.1, (), "share of the boundary nodes that is sent in an iteration (p of BNS-GCN)"
+)
+BOUNDARY_SCALE: Final = Knob(
+    "boundary_scale",
+    "",
+    "choice",
+    None,
+    None,
+    False,
+    "rate",
+    ("rate", "ratio"),
+    "sampled boundary rows are divided by the rate, or by the share really drawn",
+)
+GAMMA: Final = Knob(
+    "gamma", "", "real", 0, 1, False, 0.95, (), "decay of the running average of received rows (PipeGCN's smoothing)"
+)
+ESTIMATOR: Final = Knob(
+    "estimator",
+    "",
+    "choice",
+    None,
+    None,
+    False,
+    "unbiased",
+    ("unbiased", "self-normalised"),
+    "weights of drawn edges: divided by their probability, or scaled to the weight of the whole row",
+)
+COLD_START: Final = Knob(
+    "cold_start",
+    "",
+    "choice",
+    None,
+    None,
+    False,
+    "zeros",
+    ("zeros", "features"),
+    "boundary rows of the first tau iterations: zeros, or the true features in layer 0",
+)
+
 KNOBS: Final[Mapping[str, Knob]] = MappingProxyType(
     {knob.name: knob for knob in (TAU, EPSILON, CACHE, CACHE_POLICY, SAMPLER, REFRESH, NORMS)}
 )
@@ -107,6 +147,19 @@ FIXED: Final[Mapping[str, Mapping[str, KnobValue]]] = MappingProxyType(
         "psc-gcn": MappingProxyType({}),
     }
 )
+
+TRAINED_KNOBS: Final[Mapping[str, tuple[Knob, ...]]] = MappingProxyType(
+    {
+        "full-graph": (),
+        "pipegcn": (COLD_START,),
+        "pipegcn-g": (GAMMA, COLD_START),
+        "pipegcn-f": (GAMMA, COLD_START),
+        "pipegcn-gf": (GAMMA, COLD_START),
+        "psc-gcn": (TAU, EPSILON, SAMPLER, REFRESH, CACHE, CACHE_POLICY, ESTIMATOR, COLD_START),
+        "bns-gcn": (RATE, BOUNDARY_SCALE),
+    }
+)
+"""Knobs of the methods that `runtime` trains. Norms are measured there, so they are no knob."""
 
 
 def has_knob(method: str, name: str) -> bool:

@@ -2,9 +2,20 @@
 
 from __future__ import annotations
 
+from gcnsim.graph.arrays import read_arrays, read_npy
 from gcnsim.graph.build import build_csr, from_csr
 from gcnsim.graph.csr import Cleaning, Graph
 from gcnsim.graph.load import SUFFIXES, load_graph
 from gcnsim.graph.networks import from_networkx
 
-__all__ = ["SUFFIXES", "Cleaning", "Graph", "build_csr", "from_csr", "from_networkx", "load_graph"]
+__all__ = [
+    "SUFFIXES",
+    "Cleaning",
+    "Graph",
+    "build_csr",
+    "from_csr",
+    "from_networkx",
+    "load_graph",
+    "read_arrays",
+    "read_npy",
+]

@@ -6,43 +6,16 @@ inside the zip; no object array is ever opened, since that would run a pickle.
 
 from __future__ import annotations
 
-import lzma
-import math
-import struct
-import tokenize
-import zipfile
-import zlib
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
-from io import BytesIO
 from pathlib import Path
-from typing import IO
 
 import numpy as np
 
 from gcnsim.errors import FileError
+from gcnsim.graph.arrays import Archive, opened
 from gcnsim.graph.build import build_csr, from_csr
 from gcnsim.graph.csr import Graph
 from gcnsim.ids import AnyArray
-
-_DAMAGE = (
-    zipfile.BadZipFile,
-    zlib.error,
-    lzma.LZMAError,
-    struct.error,
-    tokenize.TokenError,
-    OSError,
-    EOFError,
-    SyntaxError,
-    ValueError,
-    TypeError,
-    LookupError,
-    ArithmeticError,
-    RuntimeError,
-    MemoryError,
-)
-"""What zipfile and the .npy header parser raise on bytes that are not what they claim to be."""
 
 
 def read_npz(path: Path, name: str) -> Graph:
@@ -53,7 +26,7 @@ def read_npz(path: Path, name: str) -> Graph:
     stored entry is an edge. Raises FileError when the archive is damaged, lacks a key or has a wrong dtype; GraphError
     as `build_csr` does.
     """
-    with _opened(path) as archive:
+    with opened(path) as archive:
         found = _scipy_matrix(archive) if "format" in archive else _compressed_rows(archive)
     first, second, where = found.first, found.second, str(path)
     if found.coordinates:
@@ -82,69 +55,13 @@ class _Found:
     classes: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class _Archive:
-    """An open .npz; its methods read one array each, checked against the zip's checksum."""
-
-    path: Path
-    zip: zipfile.ZipFile
-
-    def __contains__(self, key: str) -> bool:
-        return f"{key}.npy" in self.zip.namelist()
-
-    def shape(self, key: str) -> tuple[int, ...]:
-        """The shape in the array's header; the data stays unread."""
-        with self.zip.open(f"{key}.npy") as file:
-            return self._header(key, file)[0]
-
-    def array(self, key: str) -> AnyArray:
-        """The whole array, read-only."""
-        if key not in self:
-            found = ", ".join(sorted(item.removesuffix(".npy") for item in self.zip.namelist())) or "nothing"
-            raise FileError(f"{self.path}: key {key!r} is missing (found: {found})")
-        raw = self.zip.read(f"{key}.npy")
-        file = BytesIO(raw)
-        shape, fortran, dtype = self._header(key, file)
-        begin = file.tell()
-        if math.prod(shape) * dtype.itemsize != len(raw) - begin:
-            raise FileError(f"{self.path}: truncated or altered: {key!r} is not {dtype}{list(shape)}")
-        return np.ndarray(shape, dtype, raw, begin, order="F" if fortran else "C")
-
-    def integers(self, key: str) -> AnyArray:
-        """The array, refused unless it is a row of integers."""
-        array = self.array(key)
-        if array.dtype.kind not in "iu" or array.ndim != 1:
-            raise FileError(f"{self.path}: {key!r} is {array.dtype}{list(array.shape)}; a row of integers is needed")
-        return array
-
-    def _header(self, key: str, file: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype[np.generic]]:
-        version = np.lib.format.read_magic(file)
-        if version not in ((1, 0), (2, 0)):
-            raise FileError(f"{self.path}: {key!r} has .npy version {version}; 1.0 and 2.0 are read")
-        read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
-        shape, fortran, dtype = read(file)
-        if dtype.hasobject:
-            raise FileError(f"{self.path}: {key!r} is an object array (a pickle), which is never opened")
-        return shape, fortran, dtype
-
-
-@contextmanager
-def _opened(path: Path) -> Iterator[_Archive]:
-    try:
-        with zipfile.ZipFile(path) as archive:
-            yield _Archive(path, archive)
-    except _DAMAGE as error:
-        why = " ".join(str(error).split()) or type(error).__name__
-        raise FileError(f"{path}: truncated or altered: {why}") from None
-
-
-def _compressed_rows(archive: _Archive) -> _Found:
+def _compressed_rows(archive: Archive) -> _Found:
     indptr, indices = archive.integers("indptr"), archive.integers("indices")
     nodes = max(indptr.size - 1, 0)
     return _Found(indptr, indices, nodes, features=_features(archive, nodes), classes=_classes(archive, nodes))
 
 
-def _features(archive: _Archive, nodes: int) -> int | None:
+def _features(archive: Archive, nodes: int) -> int | None:
     if "x_shape" in archive:
         shape = tuple(archive.integers("x_shape").tolist())
     elif "x" in archive:
@@ -156,7 +73,7 @@ def _features(archive: _Archive, nodes: int) -> int | None:
     return int(shape[1])
 
 
-def _classes(archive: _Archive, nodes: int) -> int | None:
+def _classes(archive: Archive, nodes: int) -> int | None:
     if "labels" not in archive:
         return None
     shape = archive.shape("labels")
@@ -169,7 +86,7 @@ def _classes(archive: _Archive, nodes: int) -> int | None:
     return known if known > 0 else None
 
 
-def _scipy_matrix(archive: _Archive) -> _Found:
+def _scipy_matrix(archive: Archive) -> _Found:
     layout = archive.array("format").item()
     layout = layout.decode("ascii") if isinstance(layout, bytes) else str(layout)
     shape = archive.integers("shape").tolist()

@@ -7,7 +7,7 @@ from gcnsim.partition.facts import PartitionFacts, Spread, partition_facts
 from gcnsim.partition.files import read_partition, write_partition
 from gcnsim.partition.metis import metis_owners
 from gcnsim.partition.parts import Part, Partitioning
-from gcnsim.partition.split import send_set, split
+from gcnsim.partition.split import own_send_sets, part_of, send_set, split
 
 __all__ = [
     "METHODS",
@@ -17,6 +17,8 @@ __all__ = [
     "Partitioning",
     "Spread",
     "metis_owners",
+    "own_send_sets",
+    "part_of",
     "partition_facts",
     "partition_graph",
     "read_partition",

@@ -19,7 +19,7 @@ class Partitioning:
     owner: Int32Array
     parts: int
     method: str
-    """`metis-vol`, `metis-cut`, `random` or `block`."""
+    """`metis-vol`, `metis-cut`, `random` or `block`; `file` when somebody else assigned the nodes."""
     seed: int
     graph_name: str
     graph_hash: str

@@ -18,17 +18,27 @@ def split(graph: Graph, partitioning: Partitioning) -> tuple[Part, ...]:
     A row's columns keep the order of their global ids. Time: one pass over the entries, plus parts * N.
     Raises GraphError when the owners are not this graph's (another node count, a rank out of range).
     """
+    _check(graph, partitioning)
     owner, parts = partitioning.owner, partitioning.parts
-    if owner.size != graph.nodes:
-        raise GraphError(f"{graph.name}: {graph.nodes} nodes, but the partition has {owner.size}")
-    if owner.min() < 0 or owner.max() >= parts:
-        raise GraphError(f"{graph.name}: owners run from {owner.min()} to {owner.max()}; 0 to {parts - 1} are allowed")
     by_owner = np.argsort(owner, kind="stable")
     ends = np.cumsum(np.bincount(owner, minlength=parts))
     degrees = graph.degrees
     local = np.empty(graph.nodes, dtype=np.int32)
     inner = np.split(by_owner, ends[:-1])
     return tuple(_part(graph, owner, parts, rank, inner[rank], degrees, local) for rank in range(parts))
+
+
+def part_of(graph: Graph, partitioning: Partitioning, rank: Rank) -> Part:
+    """Worker `rank`'s part alone, the same as `split(graph, partitioning)[rank]`: one pass over the nodes and its rows.
+
+    Raises GraphError as `split` does, and for a rank that the partition does not have.
+    """
+    _check(graph, partitioning)
+    if not 0 <= rank < partitioning.parts:
+        raise GraphError(f"{graph.name}: part {rank} of {partitioning.parts}; 0 to {partitioning.parts - 1} are there")
+    inner = np.flatnonzero(partitioning.owner == rank)
+    local = np.empty(graph.nodes, dtype=np.int32)
+    return _part(graph, partitioning.owner, partitioning.parts, rank, inner, graph.degrees, local)
 
 
 def send_set(parts: Sequence[Part], n: Rank, m: Rank) -> IntArray:
@@ -40,6 +50,28 @@ def send_set(parts: Sequence[Part], n: Rank, m: Rank) -> IntArray:
     wanted = parts[m].boundary[ptr[n] : ptr[n + 1]]
     found: IntArray = np.searchsorted(parts[n].inner, wanted).astype(np.int64, copy=False)
     return found
+
+
+def own_send_sets(part: Part) -> tuple[IntArray, ...]:
+    """S(n, m) for every m, from n's own part: `send_set(parts, n, m)` without the other parts.
+
+    The graph is symmetric, so m borders on exactly those inner nodes of n that have a neighbour owned by m.
+    """
+    rows = np.repeat(np.arange(part.inner_nodes), np.diff(part.indptr))
+    cross = part.columns >= part.inner_nodes
+    owners = np.repeat(np.arange(part.parts), np.diff(part.boundary_ptr))
+    wanted = owners[part.columns[cross] - part.inner_nodes] * part.inner_nodes + rows[cross]
+    pairs = np.unique(wanted)
+    starts = np.searchsorted(pairs, np.arange(part.parts + 1) * part.inner_nodes)
+    return tuple(frozen(pairs[starts[m] : starts[m + 1]] - m * part.inner_nodes) for m in range(part.parts))
+
+
+def _check(graph: Graph, partitioning: Partitioning) -> None:
+    owner, parts = partitioning.owner, partitioning.parts
+    if owner.size != graph.nodes:
+        raise GraphError(f"{graph.name}: {graph.nodes} nodes, but the partition has {owner.size}")
+    if owner.min() < 0 or owner.max() >= parts:
+        raise GraphError(f"{graph.name}: owners run from {owner.min()} to {owner.max()}; 0 to {parts - 1} are allowed")
 
 
 def _part(

@@ -1,13 +1,12 @@
 """Reports: a what-if payload as terminal table, CSV, figures and an offline page; a timeline as a Chrome trace."""
 
-from gcnsim.report.chrome import write_chrome_trace
+from gcnsim.record import write_chrome_trace, write_spans
 from gcnsim.report.csv import write_csv
 from gcnsim.report.drawing import bandwidth_figure, breakdown_figure
 from gcnsim.report.figures import BandwidthCurve, BandwidthInfo, Bar, Breakdown, Series, bandwidth_info, breakdown_info
 from gcnsim.report.html import write_html
 from gcnsim.report.result import render_result
 from gcnsim.report.rows import ROW_KEYS, Row, rows_of
-from gcnsim.report.spans import write_spans
 from gcnsim.report.table import render_table
 
 __all__ = [

@@ -1,14 +1,27 @@
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from gcnsim.errors import GraphError
 from gcnsim.graph import Graph, build_csr
 from gcnsim.ids import IntArray
-from gcnsim.partition import METHODS, Part, Partitioning, partition_graph, send_set, split
+from gcnsim.partition import (
+    METHODS,
+    Part,
+    Partitioning,
+    own_send_sets,
+    part_of,
+    partition_graph,
+    send_set,
+    split,
+)
+from gcnsim.streams import stream
 
 
 def _global_ids(part: Part) -> IntArray:
@@ -70,6 +83,32 @@ def test_a_four_cycle_by_hand() -> None:
     assert send_set((first, second), 0, 1).tolist() == [0, 1]
 
 
+@settings(deadline=None, max_examples=60)
+@given(st.integers(2, 40), st.integers(1, 120), st.integers(1, 6), st.integers(0, 2**31))
+def test_one_part_alone_is_the_one_of_the_split(nodes: int, edges: int, parts: int, seed: int) -> None:
+    draw = stream(seed, "graph")
+    ends = draw.integers(nodes, size=(2, edges))
+    graph = build_csr(np.append(ends[0], 0), np.append(ends[1], 1), nodes, "drawn")
+    partitioning = partition_graph(graph, min(parts, nodes), "random", seed=seed)
+    whole = split(graph, partitioning)
+    for n, expected in enumerate(whole):
+        part = part_of(graph, partitioning, n)
+        for field in dataclasses.fields(Part):
+            found, wanted = getattr(part, field.name), getattr(expected, field.name)
+            assert np.array_equal(found, wanted), field.name
+            assert getattr(found, "dtype", None) == getattr(wanted, "dtype", None), field.name
+        sets = own_send_sets(part)
+        assert [rows.tolist() for rows in sets] == [send_set(whole, n, m).tolist() for m in range(len(whole))]
+        assert all(rows.dtype == np.int64 and not rows.flags.writeable for rows in sets)
+
+
+def test_a_rank_without_a_part_is_refused(skewed: Graph) -> None:
+    partitioning = partition_graph(skewed, 3)
+    for rank in (-1, 3):
+        with pytest.raises(GraphError, match=f"skewed: part {rank} of 3; 0 to 2 are there"):
+            part_of(skewed, partitioning, rank)
+
+
 def test_dtypes_are_the_documented_ones_and_read_only(skewed: Graph) -> None:
     part = split(skewed, partition_graph(skewed, 3))[1]
     assert part.columns.dtype == np.int32
@@ -83,6 +122,8 @@ def test_dtypes_are_the_documented_ones_and_read_only(skewed: Graph) -> None:
 def test_owners_of_another_graph_are_refused(skewed: Graph) -> None:
     with pytest.raises(GraphError, match="skewed: 400 nodes, but the partition has 3"):
         split(skewed, Partitioning(np.zeros(3, dtype=np.int32), 1, "block", 0, "other", ""))
+    with pytest.raises(GraphError, match="skewed: 400 nodes, but the partition has 3"):
+        part_of(skewed, Partitioning(np.zeros(3, dtype=np.int32), 1, "block", 0, "other", ""), 0)
     with pytest.raises(GraphError, match="owners run from 2 to 2; 0 to 1 are allowed"):
         split(skewed, Partitioning(np.full(400, 2, dtype=np.int32), 2, "block", 0, "skewed", ""))
 

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gcnsim.report import write_chrome_trace
-from gcnsim.report.chrome import lanes_of
+from gcnsim.record import write_chrome_trace
+from gcnsim.record.chrome import lanes_of
 from gcnsim.timeline import KIND_CODE, PHASE, Direction, OpKind, Timeline
 
 _STREAMS = ("gpu", "nic-tx")

@@ -1,0 +1,74 @@
+"""Sums over neighbours with learnt weights (GAT): softmax of scores over each row, then a weighted sum per head."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from runtime.aggregate.matrix import Matrix
+
+_CHUNK = 1 << 18
+"""Entries whose rows are gathered at a time in the gradient of the weights: bounds the working memory."""
+
+SLOPE = 0.2
+"""Of the leaky rectifier on the scores (GAT)."""
+
+
+def attention_sum(matrix: Matrix, h: Tensor, target: Tensor, source: Tensor) -> Tensor:
+    """sum_j alpha_ij h_j per head, [n, heads, d]; alpha_ij = softmax over row i of
+    LeakyReLU(target_i + source_j).
+
+    h: [m, heads, d] rows of the matrix's columns; target: [n, heads] and source: [m, heads] scores. The
+    matrix gives the pattern alone; rows without an entry become zero.
+    """
+    rows, columns = _entries(matrix, h.device)
+    scores = torch.nn.functional.leaky_relu(target[rows] + source[columns], SLOPE)
+    top = torch.full_like(target, -torch.inf).index_reduce(0, rows, scores.detach(), "amax")
+    raised = torch.exp(scores - top[rows])
+    total = torch.zeros_like(target).index_add(0, rows, raised)
+    alpha = raised / total[rows]
+    result: Tensor = _WeightedSum.apply(matrix, alpha, h)  # type: ignore[no-untyped-call]
+    return result
+
+
+def _entries(matrix: Matrix, device: torch.device) -> tuple[Tensor, Tensor]:
+    """Row and column of every stored entry, int64[nnz]."""
+    rows = matrix.rows
+    counts = torch.from_numpy(rows.indptr).to(device).diff()
+    columns = torch.from_numpy(rows.columns.astype("int64")).to(device)
+    return torch.repeat_interleave(torch.arange(counts.numel(), device=device), counts), columns
+
+
+class _WeightedSum(torch.autograd.Function):
+    """out[:, k] = A(alpha[:, k]) h[:, k]."""
+
+    @staticmethod
+    def forward(ctx: Any, matrix: Matrix, alpha: Tensor, h: Tensor) -> Tensor:
+        ctx.matrix = matrix
+        ctx.save_for_backward(alpha, h)
+        heads = h.shape[1]
+        parts = []
+        for k in range(heads):
+            part = h.new_empty(matrix.rows.indptr.size - 1, h.shape[2])
+            matrix.multiply(h[:, k].contiguous(), part, values=alpha[:, k].contiguous())
+            parts.append(part)
+        return torch.stack(parts, 1)
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> tuple[None, Tensor, Tensor]:
+        alpha, h = ctx.saved_tensors
+        matrix: Matrix = ctx.matrix
+        grad = grads[0].contiguous()
+        grad_h = torch.empty_like(h)
+        for k in range(h.shape[1]):
+            part = torch.empty_like(h[:, k])
+            matrix.multiply_transposed(grad[:, k].contiguous(), part, values=alpha[:, k].contiguous())
+            grad_h[:, k] = part
+        rows, columns = _entries(matrix, h.device)
+        grad_alpha = torch.empty_like(alpha)
+        for first in range(0, rows.numel(), _CHUNK):
+            chunk = slice(first, first + _CHUNK)
+            grad_alpha[chunk] = (grad[rows[chunk]] * h[columns[chunk]]).sum(2)
+        return None, grad_alpha, grad_h

@@ -1,0 +1,11 @@
+"""What a run trains on: the whole graph with its features and labels, who owns its nodes, and one worker's share."""
+
+from __future__ import annotations
+
+from runtime.data.dataset import Dataset
+from runtime.data.features import Features
+from runtime.data.load import load_dataset
+from runtime.data.owners import partitioning_of
+from runtime.data.share import Share, share_of
+
+__all__ = ["Dataset", "Features", "Share", "load_dataset", "partitioning_of", "share_of"]

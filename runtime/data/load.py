@@ -1,0 +1,137 @@
+"""From what the user asked for to a checked `Dataset`: digits, a named file, or any graph file."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import numpy as np
+
+from gcnsim.errors import FileError, ScenarioError, nearest
+from gcnsim.graph import Graph, load_graph
+from gcnsim.ids import AnyArray, BoolArray, IntArray, frozen
+from gcnsim.streams import stream
+from runtime.data import digits
+from runtime.data.archive import MASKS, NodeData, read_node_data
+from runtime.data.dataset import Dataset
+from runtime.data.features import Features, Held, Normal, Projection, Source, Standard, Step, UnitRows
+from runtime.options import Options
+
+FOLDER = "GCNSIM_DATA"
+"""The environment variable that names the folder of NAME.npz files."""
+
+
+def load_dataset(options: Options) -> Dataset:
+    """The data that `options` names: `graph` if given, else `dataset`, which is `digits` or a file in $GCNSIM_DATA.
+
+    `random_features` and `random_classes`, where given, take the place of what the file holds, drawn from the run's
+    seed; nothing else depends on that seed. Without masks, the labelled nodes are split 60/20/20 %.
+    Raises ScenarioError for an unknown data set and an option that does not fit it, FileError or GraphError for a file
+    that cannot be used.
+    """
+    if options.graph is None and options.dataset == digits.NAME:
+        where = digits.NAME
+        graph, features, held_labels = digits.read_digits()
+        held = NodeData(Held(features), held_labels, _split(held_labels, (digits.NAME, "split")))
+    else:
+        where = options.graph if options.graph is not None else _named(options.dataset)
+        graph = load_graph(where)
+        held = read_node_data(
+            where, graph.nodes, features=options.random_features is None, labels=options.random_classes is None
+        )
+    source, labels = _source(options, held), _labels(options, held, graph.nodes)
+    lacking = [
+        f"no {what} ({flag} makes random ones)"
+        for what, flag, found in (
+            ("features", "--random-features D", source),
+            ("labels", "--random-classes C", labels),
+        )
+        if found is None
+    ]
+    if source is None or labels is None:
+        raise FileError(f"{where}: {' and '.join(lacking)}")
+    masks = held.masks or _split(labels, ("split", graph.content_hash()))
+    _check(where, labels, masks)
+    return _dataset(options, graph, source, labels, masks)
+
+
+def _named(name: str) -> str:
+    """The path of the data set `name`."""
+    folder = os.environ.get(FOLDER)
+    if not folder:
+        raise ScenarioError(f"--dataset: {name!r} is sought in the folder that {FOLDER} names, which is not set")
+    try:
+        files = {path.stem: path for path in Path(folder).iterdir() if path.suffix == ".npz"}
+    except OSError as error:
+        raise ScenarioError(f"--dataset: {FOLDER} is {folder!r}, which cannot be listed: {error.strerror}") from None
+    if name not in files:
+        raise ScenarioError(f"--dataset: no {name}.npz in {folder}; {nearest(name, [digits.NAME, *files])}")
+    return str(files[name])
+
+
+def _source(options: Options, held: NodeData) -> Source | None:
+    if options.random_features is not None:
+        return Normal(options.seed, options.random_features)
+    return held.features
+
+
+def _labels(options: Options, held: NodeData, nodes: int) -> AnyArray | None:
+    if options.random_classes is not None:
+        return stream(options.seed, "labels").integers(options.random_classes, size=nodes)
+    return held.labels
+
+
+def _labelled(labels: AnyArray) -> BoolArray:
+    known: BoolArray = labels >= 0 if labels.ndim == 1 else np.ones(labels.shape[0], dtype=np.bool_)
+    return known
+
+
+def _split(labels: AnyArray, names: tuple[str, ...]) -> tuple[BoolArray, BoolArray, BoolArray]:
+    """Masks of 60, 20 and 20 % of the labelled nodes, at random but the same for every seed of the run."""
+    known: IntArray = stream(0, *names).permutation(np.flatnonzero(_labelled(labels)))
+    ends = [known.size * 6 // 10, known.size * 8 // 10]
+    train, val, test = np.zeros((3, labels.shape[0]), dtype=np.bool_)
+    for mask, chosen in zip((train, val, test), np.split(known, ends), strict=True):
+        mask[chosen] = True
+    return train, val, test
+
+
+def _check(where: str, labels: AnyArray, masks: tuple[BoolArray, BoolArray, BoolArray]) -> None:
+    if not masks[0].any():
+        raise FileError(f"{where}: no training nodes; at least 1 is needed")
+    unknown = ~_labelled(labels)
+    for name, mask in zip(MASKS, masks, strict=True):
+        count = int(np.count_nonzero(mask & unknown))
+        if count:
+            raise FileError(f"{where}: {name} holds {count} nodes without a known label; none is allowed")
+
+
+def _dataset(
+    options: Options, graph: Graph, source: Source, labels: AnyArray, masks: tuple[BoolArray, BoolArray, BoolArray]
+) -> Dataset:
+    train, val, test = (frozen(mask) for mask in masks)
+    multilabel = labels.ndim == 2
+    classes = options.random_classes or (labels.shape[1] if multilabel else int(labels.max()) + 1)
+    return Dataset(
+        name=graph.name,
+        graph=graph,
+        features=Features(source, _steps(options, source, np.flatnonzero(train))),
+        labels=frozen(labels),
+        train=train,
+        val=val,
+        test=test,
+        classes=int(classes),
+        multilabel=multilabel,
+    )
+
+
+def _steps(options: Options, source: Source, train: IntArray) -> tuple[Step, ...]:
+    """Normalise, then project."""
+    steps: list[Step] = []
+    if options.feature_norm == "row":
+        steps.append(UnitRows())
+    elif options.feature_norm == "standard":
+        steps.append(Standard.over(Features(source), train))
+    if options.feature_dim is not None:
+        steps.append(Projection.fixed(source.width, options.feature_dim))
+    return tuple(steps)

@@ -1,0 +1,369 @@
+"""The exchange: one transfer per iteration, layer and direction, through a ring of tau slots.
+
+At iteration t a layer reads the rows of iteration t - tau (`gcnsim.staleness`), then its own rows start to travel into
+the slot that was just read. With tau 0 the same slot is filled and read within the layer. Each slot is tagged with its
+iteration, so a row of another age can never be read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Protocol
+
+import torch
+from torch import Tensor
+
+from gcnsim.ids import Iteration, Layer
+from gcnsim.staleness import slot, source_iteration
+from gcnsim.timeline import Direction, OpKind
+from runtime.exchange.drawn import Drawn
+from runtime.exchange.lanes import Lane, Lanes, Parcel
+from runtime.exchange.staging import CopyStream, Staging
+from runtime.record import Mark, Recorder
+
+TAG = {Direction.FORWARD: "f", Direction.BACKWARD: "b"}
+
+
+class Boundary(Protocol):
+    """What the sums over neighbours need of a method: rows and gradients of other workers, of whatever age."""
+
+    @property
+    def synchronous(self) -> bool:
+        """Whether an iteration reads what the same iteration sent."""
+        ...
+
+    def send_rows(self, t: Iteration, layer: Layer, rows: Tensor) -> None:
+        """Start to send this worker's rows H^(t,layer), [I, d], to those who want them."""
+        ...
+
+    def rows(self, t: Iteration, layer: Layer) -> Tensor:
+        """The boundary rows that iteration t reads, [U, d]; waits for them."""
+        ...
+
+    def gradient_buffer(self, t: Iteration, layer: Layer) -> Tensor:
+        """Where to put the gradients of iteration t's boundary rows, [U, d]."""
+        ...
+
+    def send_gradients(self, t: Iteration, layer: Layer) -> None:
+        """Start to send what was put into `gradient_buffer`."""
+        ...
+
+    def await_gradients(self, t: Iteration, layer: Layer) -> None:
+        """Wait for the gradients that `add_gradients` will add."""
+        ...
+
+    def add_gradients(self, t: Iteration, layer: Layer, grad: Tensor) -> None:
+        """Add the other workers' gradients to those of the inner rows, [I, d]; waits for them."""
+        ...
+
+
+@dataclass(frozen=True)
+class Bound:
+    """An exchange as one iteration sees it: `drawn` is trained now, `upcoming` in tau iterations."""
+
+    exchange: Exchange
+    drawn: Drawn
+    upcoming: Future[Drawn]
+
+    @property
+    def synchronous(self) -> bool:
+        """See `Boundary`."""
+        return self.exchange.synchronous
+
+    def send_rows(self, t: Iteration, layer: Layer, rows: Tensor) -> None:
+        """See `Boundary`."""
+        self.exchange.send_rows(t, layer, rows, self.upcoming)
+
+    def rows(self, t: Iteration, layer: Layer) -> Tensor:
+        """See `Boundary`."""
+        return self.exchange.rows(t, layer, self.drawn)
+
+    def gradient_buffer(self, t: Iteration, layer: Layer) -> Tensor:
+        """See `Boundary`."""
+        return self.exchange.gradient_buffer(t, layer, self.drawn)
+
+    def send_gradients(self, t: Iteration, layer: Layer) -> None:
+        """See `Boundary`."""
+        self.exchange.send_gradients(t, layer, self.drawn)
+
+    def await_gradients(self, t: Iteration, layer: Layer) -> None:
+        """See `Boundary`."""
+        self.exchange.await_gradients(t, layer)
+
+    def add_gradients(self, t: Iteration, layer: Layer, grad: Tensor) -> None:
+        """See `Boundary`."""
+        self.exchange.add_gradients(t, layer, grad)
+
+
+@dataclass
+class _Sent:
+    """A transfer under way or done. iteration: of the values. drawn: the graph whose rows travel."""
+
+    iteration: Iteration
+    done: Future[Drawn]
+
+
+@dataclass
+class _Slot:
+    """What one transfer is sent from and received into."""
+
+    outgoing: Staging
+    incoming: Staging
+    sent: _Sent | None = None
+
+
+Smooth = Callable[[Direction, Layer, Tensor], Tensor]
+
+
+class Exchange:
+    """Transfers of all layers in both directions. widths: d_0 ... d_L. tau: age of the rows that are read.
+
+    threaded: a thread per direction does the transfers beneath the computation; else they are done where they are
+    asked for. Errors of a thread are raised where its result is awaited.
+    """
+
+    def __init__(
+        self,
+        lanes: Lanes,
+        recorder: Recorder,
+        widths: tuple[int, ...],
+        tau: int,
+        dtype: torch.dtype,
+        device: torch.device,
+        *,
+        name: str = "",
+        threaded: bool = True,
+        smooth: Smooth | None = None,
+    ) -> None:
+        """Open the lanes `name` + forward and backward."""
+        self.tau, self.synchronous = tau, tau == 0
+        self._recorder, self._device, self._dtype = recorder, device, dtype
+        self._smooth = smooth
+        self._lane: dict[Direction, Lane] = {
+            direction: lanes.open(f"{name}{TAG[direction]}", bulk=True)
+            for direction in (Direction.FORWARD, Direction.BACKWARD)
+        }
+        self._copies = {direction: CopyStream(device) for direction in self._lane}
+        self._thread = {
+            direction: ThreadPoolExecutor(1, f"{name}{TAG[direction]}-fetch")
+            for direction in self._lane
+            if threaded and lanes.world > 1
+        }
+        self._slots = {
+            (direction, layer, place): _Slot(
+                Staging(widths[layer], dtype, device, lanes.backend),
+                Staging(widths[layer], dtype, device, lanes.backend),
+            )
+            for direction in self._lane
+            for layer in range(len(widths) - 1)
+            for place in range(max(tau, 1))
+        }
+        self.features: Tensor | None = None
+        """True features of all boundary nodes, [B, d_0], for a warm start of layer 0."""
+        self.bytes_sent: dict[tuple[int, str], int] = {}
+        """Bytes sent so far per peer and kind (rows, gradients)."""
+
+    def rows(self, t: Iteration, layer: Layer, drawn: Drawn) -> Tensor:
+        """The rows of `drawn`'s boundary with the values of t - tau, [U, d]; at a cold start zeros or features."""
+        source = source_iteration(t, self.tau)
+        if source is None:
+            return self._cold(layer, drawn)
+        place = self._slot(Direction.FORWARD, layer, source)
+        read = self._wait(place, t, layer, Direction.FORWARD)
+        assert read.graph == drawn.graph, f"rows of graph {read.graph} where {drawn.graph} is trained"
+        rows = place.incoming.rows(drawn.rows)
+        return rows if self._smooth is None else self._smooth(Direction.FORWARD, layer, rows)
+
+    def send_rows(self, t: Iteration, layer: Layer, h: Tensor, upcoming: Future[Drawn]) -> None:
+        """Start the transfer of H^(t,layer), [I, d], for the graph that iteration t + tau trains."""
+        place = self._place(Direction.FORWARD, layer, t)
+        event = self._copies[Direction.FORWARD].mark()
+        rows = h.detach()
+
+        def work() -> Drawn:
+            drawn = upcoming.result()
+            with self._copies[Direction.FORWARD].after(event):
+                self._forward(t, layer, rows, drawn, place)
+            return drawn
+
+        place.sent = _Sent(t, self._submit(Direction.FORWARD, work))
+
+    def gradient_buffer(self, t: Iteration, layer: Layer, drawn: Drawn) -> Tensor:
+        """A place for the gradients of `drawn`'s boundary rows, [U, d]; waits until what it held before is sent."""
+        source = source_iteration(t, self.tau)
+        if source is not None and not self.synchronous:
+            self._wait(self._slot(Direction.BACKWARD, layer, source), t, layer, Direction.BACKWARD)
+        return self._place(Direction.BACKWARD, layer, t).outgoing.rows(drawn.rows)
+
+    def send_gradients(self, t: Iteration, layer: Layer, drawn: Drawn) -> None:
+        """Start the transfer of what `gradient_buffer` holds, to be added by its owners in iteration t + tau."""
+        place = self._place(Direction.BACKWARD, layer, t)
+        event = self._copies[Direction.BACKWARD].mark()
+
+        def work() -> Drawn:
+            with self._copies[Direction.BACKWARD].after(event):
+                self._backward(t, layer, drawn, place)
+            return drawn
+
+        place.sent = _Sent(t, self._submit(Direction.BACKWARD, work))
+
+    def add_gradients(self, t: Iteration, layer: Layer, grad: Tensor) -> None:
+        """Add the others' gradients of iteration t - tau to `grad`, [I, d], worker by worker; none at a cold start."""
+        source = source_iteration(t, self.tau)
+        if source is None:
+            return
+        place = self._slot(Direction.BACKWARD, layer, source)
+        drawn = self._wait(place, t, layer, Direction.BACKWARD)
+        asked = drawn.asked()
+        start = self._recorder.mark_compute()
+        received = place.incoming.rows(asked.rows)
+        if self._smooth is not None:
+            received = self._smooth(Direction.BACKWARD, layer, received)
+        # Worker by worker no index repeats, so the sum has one order everywhere.
+        for first, last in pairwise(asked.ptr):
+            if last > first:
+                grad.index_add_(0, asked.index[first:last], received[first:last])
+        self._span(OpKind.SCATTER, "compute", t, layer, Direction.BACKWARD, start)
+
+    def await_gradients(self, t: Iteration, layer: Layer) -> None:
+        """Wait for the others' gradients of iteration t - tau."""
+        source = source_iteration(t, self.tau)
+        if source is not None:
+            self._wait(self._slot(Direction.BACKWARD, layer, source), t, layer, Direction.BACKWARD)
+
+    def drain(self) -> None:
+        """Wait for every transfer under way; raises the first error of any."""
+        for place in self._slots.values():
+            if place.sent is not None:
+                place.sent.done.result()
+
+    def close(self) -> None:
+        """End the threads."""
+        for thread in self._thread.values():
+            thread.shutdown(wait=False, cancel_futures=True)
+
+    def in_flight(self) -> dict[tuple[Direction, Layer, Iteration], tuple[Drawn, Tensor]]:
+        """What iterations to come will read: the graph and the received rows of every slot, all transfers done."""
+        self.drain()
+        found = {}
+        for (direction, layer, _), place in self._slots.items():
+            if place.sent is not None and not self.synchronous:
+                drawn = place.sent.done.result()
+                count = drawn.rows if direction is Direction.FORWARD else drawn.asked().rows
+                place.incoming.await_ready()
+                found[direction, layer, place.sent.iteration] = drawn, place.incoming.rows(count)
+        return found
+
+    def put_back(self, direction: Direction, layer: Layer, iteration: Iteration, drawn: Drawn, rows: Tensor) -> None:
+        """Restore what `in_flight` gave."""
+        place = self._place(direction, layer, iteration)
+        place.incoming.rows(rows.shape[0]).copy_(rows)
+        done: Future[Drawn] = Future()
+        done.set_result(drawn)
+        place.sent = _Sent(iteration, done)
+
+    def _forward(self, t: Iteration, layer: Layer, h: Tensor, drawn: Drawn, place: _Slot) -> None:
+        asked = drawn.asked()
+        first_layer = layer == 0 and drawn.held is not None
+        start = self._recorder.mark()
+        torch.index_select(h, 0, asked.index, out=place.outgoing.rows(asked.rows))
+        place.outgoing.to_wire(asked.rows)
+        self._span(OpKind.PACK, "f.pack", t, layer, Direction.FORWARD, start)
+        outgoing = _pieces(place.outgoing.wire(asked.rows), asked.ptr, asked.misses if first_layer else None)
+        incoming = _pieces(place.incoming.wire(drawn.rows), drawn.ptr, drawn.misses if first_layer else None)
+        self._transfer(t, layer, Direction.FORWARD, outgoing, incoming)
+        place.incoming.from_wire(drawn.rows)
+        if first_layer and drawn.hits:
+            self._from_cache(t, drawn, place.incoming.rows(drawn.rows))
+
+    def _from_cache(self, t: Iteration, drawn: Drawn, rows: Tensor) -> None:
+        assert drawn.held is not None
+        start = self._recorder.mark()
+        slots = drawn.held.slot[drawn.needed]
+        hit = torch.from_numpy((slots >= 0).nonzero()[0]).to(self._device)
+        rows[hit] = drawn.held.rows[torch.from_numpy(slots[slots >= 0].astype("int64")).to(self._device)]
+        self._span(OpKind.LOOKUP, "f.pack", t, 0, Direction.FORWARD, start)
+
+    def _backward(self, t: Iteration, layer: Layer, drawn: Drawn, place: _Slot) -> None:
+        asked = drawn.asked()
+        place.outgoing.to_wire(drawn.rows)
+        outgoing = _pieces(place.outgoing.wire(drawn.rows), drawn.ptr, None)
+        incoming = _pieces(place.incoming.wire(asked.rows), asked.ptr, None)
+        self._transfer(t, layer, Direction.BACKWARD, outgoing, incoming)
+        place.incoming.from_wire(asked.rows)
+
+    def _transfer(
+        self, t: Iteration, layer: Layer, direction: Direction, outgoing: list[Tensor], incoming: list[Tensor]
+    ) -> None:
+        lane, tag = self._lane[direction], TAG[direction]
+        parcels = [Parcel(peer, piece, False) for peer, piece in enumerate(incoming)]
+        parcels += [Parcel(peer, piece, True) for peer, piece in enumerate(outgoing)]
+        kind = "rows" if direction is Direction.FORWARD else "gradients"
+        start = self._recorder.mark()
+
+        def done(parcel: Parcel) -> None:
+            nbytes = parcel.tensor.numel() * parcel.tensor.element_size() if parcel.outgoing else 0
+            if nbytes:
+                key = parcel.peer, kind
+                self.bytes_sent[key] = self.bytes_sent.get(key, 0) + nbytes
+            stream = f"{tag}.{'tx' if parcel.outgoing else 'rx'}{parcel.peer}"
+            self._span(OpKind.WIRE, stream, t, layer, direction, start, parcel.peer, nbytes)
+
+        lane.exchange(parcels, done)
+
+    def _cold(self, layer: Layer, drawn: Drawn) -> Tensor:
+        width = self._slots[Direction.FORWARD, layer, 0].incoming.rows(0).shape[1]
+        if layer == 0 and self.features is not None:
+            return self.features[torch.from_numpy(drawn.needed).to(self._device)]
+        return torch.zeros(drawn.rows, width, dtype=self._dtype, device=self._device)
+
+    def _wait(self, place: _Slot, t: Iteration, layer: Layer, direction: Direction) -> Drawn:
+        assert place.sent is not None
+        start = self._recorder.mark()
+        blocked = not place.sent.done.done()
+        drawn = place.sent.done.result()
+        if blocked:
+            self._span(OpKind.WAIT, "compute", t, layer, direction, start)
+        place.incoming.await_ready()
+        return drawn
+
+    def _place(self, direction: Direction, layer: Layer, t: Iteration) -> _Slot:
+        return self._slots[direction, layer, slot(t, self.tau) if self.tau else 0]
+
+    def _slot(self, direction: Direction, layer: Layer, source: Iteration) -> _Slot:
+        place = self._place(direction, layer, source)
+        assert place.sent is not None, f"no transfer of iteration {source} was started"
+        assert place.sent.iteration == source, f"slot holds iteration {place.sent.iteration}, wanted {source}"
+        return place
+
+    def _submit(self, direction: Direction, work: Callable[[], Drawn]) -> Future[Drawn]:
+        if direction in self._thread:
+            return self._thread[direction].submit(work)
+        done: Future[Drawn] = Future()
+        done.set_result(work())
+        return done
+
+    def _span(
+        self,
+        kind: OpKind,
+        stream: str,
+        t: Iteration,
+        layer: Layer,
+        direction: Direction,
+        start: Mark,
+        peer: int = -1,
+        nbytes: float = 0.0,
+    ) -> None:
+        end = (
+            self._recorder.mark_compute() if stream == "compute" and kind is not OpKind.WAIT else self._recorder.mark()
+        )
+        self._recorder.add(kind, stream, t, start, end, layer=layer, direction=direction, peer=peer, nbytes=nbytes)
+
+
+def _pieces(rows: Tensor, ptr: tuple[int, ...], firsts: tuple[int, ...] | None) -> list[Tensor]:
+    """The rows of every peer, or the first ones of them."""
+    counts = firsts or [last - first for first, last in pairwise(ptr)]
+    return [rows[first : first + count] for first, count in zip(ptr, counts, strict=False)]

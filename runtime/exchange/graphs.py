@@ -1,0 +1,159 @@
+"""From a part and the entries kept to the matrices of one drawn graph.
+
+The entries of a part are split once into those between inner nodes (with the self-loops) and those that cross; a drawn
+graph then takes a selection of each.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+
+from gcnsim.ids import AnyArray, BoolArray, FloatArray, Int32Array, IntArray
+from gcnsim.partition import Part
+from runtime.aggregate import Matrix, Rows
+from runtime.exchange.drawn import Drawn, Held, order_of
+
+
+@dataclass(frozen=True)
+class _Block:
+    """Entries of some columns, row by row. entry: their place among the part's entries; nnz there means a self-loop."""
+
+    indptr: IntArray
+    columns: AnyArray
+    entry: Int32Array
+    weight: FloatArray
+
+
+@dataclass(frozen=True)
+class Weights:
+    """What kept entries weigh, float64, aligned with the entries between inner nodes and with those that cross."""
+
+    inner: FloatArray
+    cross: FloatArray
+
+
+class GraphBuilder:
+    """Builds drawn graphs of one part.
+
+    weights: `symmetric` P = D~^(-1/2) (A + I) D~^(-1/2) of the whole graph; `mean` 1/deg without self; `mean-with-self`
+    1/(deg + 1). kind: the class of the matrices.
+    """
+
+    def __init__(self, part: Part, weights: str, kind: type[Matrix], dtype: torch.dtype, device: torch.device) -> None:
+        """Split the part's entries; every later graph shares the result."""
+        self.part, self._kind, self._dtype, self._device = part, kind, dtype, device
+        row = np.repeat(np.arange(part.inner_nodes), np.diff(part.indptr))
+        weight, own = _weights(part, weights, row)
+        self._row, self._weight = row.astype(np.int32), weight
+        self._loops = 0 if own is None else part.inner_nodes
+        self._inner = self._inner_block(row, weight, own)
+        self._cross = self._cross_block(row, weight)
+        self._whole_inner: Matrix | None = None
+
+    def whole(self, held: Held | None = None) -> Drawn:
+        """The graph with every entry. held: the rows that a cache holds are set apart."""
+        needed = np.ones(self.part.boundary_nodes, np.bool_)
+        return self._drawn(0, self._whole(), None, self._cross.weight, needed, held)
+
+    def weights(self, factor: AnyArray) -> Weights:
+        """The weights of all entries times `factor`, float[nnz]; self-loops keep theirs."""
+        extended = np.append(factor.astype(np.float64), 1.0)
+        inner, cross = (block.weight * extended[block.entry] for block in (self._inner, self._cross))
+        return Weights(inner, cross)
+
+    def thinned(self, graph: int, kept: BoolArray, weights: Weights, held: Held | None = None) -> Drawn:
+        """The graph with the `kept` entries, bool[nnz], and all self-loops."""
+        extended = np.append(kept, True)
+        rows = _select(self._inner, extended, weights.inner)
+        inner = self._kind(rows, self._dtype, self._device)
+        needed = np.zeros(self.part.boundary_nodes, np.bool_)
+        needed[self._cross.columns[extended[self._cross.entry]]] = True
+        return self._drawn(graph, inner, extended, weights.cross, needed, held)
+
+    def with_boundary(self, graph: int, chosen: BoolArray, factor: FloatArray) -> Drawn:
+        """All inner entries, and the crossing ones of the `chosen` boundary nodes, bool[B], times factor, float[B]."""
+        block = self._cross
+        kept = np.zeros(self.part.entries + 1, np.bool_)
+        kept[block.entry] = chosen[block.columns]
+        return self._drawn(graph, self._whole(), kept, block.weight * factor[block.columns], chosen, None)
+
+    def self_normalised(self, kept: BoolArray) -> FloatArray:
+        """Factors that give the kept entries of a row the summed weight of all its entries, float64[nnz]."""
+        count = self.part.inner_nodes
+        all_sum = np.bincount(self._row, self._weight, count)
+        kept_sum = np.bincount(self._row[kept], self._weight[kept], count)
+        ratio = np.divide(all_sum, kept_sum, out=np.zeros(count), where=kept_sum > 0)
+        result: FloatArray = ratio[self._row]
+        return result
+
+    def _whole(self) -> Matrix:
+        if self._whole_inner is None:
+            block = self._inner
+            rows = Rows(block.indptr, block.columns, block.weight, self.part.inner_nodes)
+            self._whole_inner = self._kind(rows, self._dtype, self._device)
+        return self._whole_inner
+
+    def _drawn(
+        self,
+        graph: int,
+        inner: Matrix,
+        kept: BoolArray | None,
+        weight: FloatArray,
+        needed: BoolArray,
+        held: Held | None,
+    ) -> Drawn:
+        """The graph of `inner` and of the crossing entries `kept`, bool[nnz + 1] (None: all), weighing `weight`."""
+        index, ptr, misses = order_of(needed, self.part.boundary_ptr, held)
+        place = np.full(self.part.boundary_nodes, -1, np.int32)
+        place[index] = np.arange(index.size, dtype=np.int32)
+        block = self._cross
+        rows = Rows(block.indptr, block.columns, weight, index.size) if kept is None else _select(block, kept, weight)
+        rows = Rows(rows.indptr, place[rows.columns], rows.values, index.size)
+        boundary = self._kind(rows, self._dtype, self._device) if index.size else None
+        edges = int(inner.rows.columns.size) - self._loops, int(rows.columns.size)
+        return Drawn(graph, inner, boundary, index, ptr, misses, edges, held=held)
+
+    def _inner_block(self, row: IntArray, weight: FloatArray, own: FloatArray | None) -> _Block:
+        part = self.part
+        entry = np.flatnonzero(part.columns < part.inner_nodes)
+        rows, columns, values = row[entry], part.columns[entry], weight[entry]
+        if own is not None:
+            rows = np.concatenate([rows, np.arange(part.inner_nodes)])
+            columns = np.concatenate([columns, np.arange(part.inner_nodes, dtype=columns.dtype)])
+            values = np.concatenate([values, own])
+            entry = np.concatenate([entry, np.full(part.inner_nodes, part.entries)])
+            # Stable by row: a self-loop follows the entries of its row.
+            order = np.argsort(rows, kind="stable")
+            rows, columns, values, entry = rows[order], columns[order], values[order], entry[order]
+        indptr = np.searchsorted(rows, np.arange(part.inner_nodes + 1))
+        return _Block(indptr, columns, entry.astype(np.int32), values)
+
+    def _cross_block(self, row: IntArray, weight: FloatArray) -> _Block:
+        part = self.part
+        entry = np.flatnonzero(part.columns >= part.inner_nodes)
+        indptr = np.searchsorted(row[entry], np.arange(part.inner_nodes + 1))
+        columns = part.columns[entry] - np.int32(part.inner_nodes)
+        return _Block(indptr, columns, entry.astype(np.int32), weight[entry])
+
+
+def _weights(part: Part, weights: str, row: IntArray) -> tuple[FloatArray, FloatArray | None]:
+    """P_ij of every entry, float64[nnz], and P_ii of every inner node, float64[I] (None: no self-loop)."""
+    degree = part.inner_degree.astype(np.float64)
+    if weights == "symmetric":
+        every = np.concatenate([part.inner_degree, part.boundary_degree]) + 1.0
+        scale = 1.0 / np.sqrt(every)
+        return scale[row] * scale[part.columns], 1.0 / (degree + 1.0)
+    if weights == "mean-with-self":
+        share = 1.0 / (degree + 1.0)
+        return share[row], share
+    assert weights == "mean", weights
+    return (1.0 / np.maximum(degree, 1.0))[row], None
+
+
+def _select(block: _Block, kept: BoolArray, weight: FloatArray) -> Rows:
+    """The kept entries of `block`. kept: bool[nnz + 1]; weight: float64, one for each entry of the block."""
+    keep = np.flatnonzero(kept[block.entry])
+    return Rows(np.searchsorted(keep, block.indptr), block.columns[keep], weight[keep], block.indptr.size - 1)

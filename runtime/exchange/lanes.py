@@ -1,0 +1,139 @@
+"""Lanes: one process group for each kind of traffic, so that transfers of different threads never meet.
+
+Within a lane every rank posts the same transfers in the same order; that is what matches a send with its receive.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+import torch
+import torch.distributed as dist
+from torch import Tensor
+
+from gcnsim.ids import Rank
+from runtime.exchange.errors import PeerError
+
+
+@dataclass(frozen=True)
+class Parcel:
+    """A message to or from `peer`: a contiguous tensor, sent as it is or received into."""
+
+    peer: Rank
+    tensor: Tensor
+    outgoing: bool
+
+
+@dataclass(frozen=True)
+class Lane:
+    """One kind of traffic."""
+
+    name: str
+    group: Any
+    rank: Rank
+    timeout_s: float
+
+    def exchange(self, parcels: Sequence[Parcel], done: Callable[[Parcel], None] = lambda _: None) -> None:
+        """Send and receive all `parcels`, receives first in line; `done` is called as each is through.
+
+        Empty ones are skipped on both sides. Raises PeerError naming the worker that failed or kept silent.
+        """
+        real = [parcel for parcel in parcels if parcel.tensor.numel()]
+        if not real:
+            return
+        works = self._post(real)
+        if len(works) == len(real):
+            for parcel, work in zip(real, works, strict=True):
+                self._wait(work, parcel.peer)
+                done(parcel)
+            return
+        for work in works:
+            self._wait(work, None)
+        for parcel in real:
+            done(parcel)
+
+    def all_reduce(self, tensor: Tensor) -> Any:
+        """Start summing `tensor` over all workers in place; `settle` waits for it."""
+        try:
+            return dist.all_reduce(tensor, group=self.group, async_op=True)
+        except RuntimeError as error:
+            raise self._error(error, None) from None
+
+    def settle(self, work: Any) -> None:
+        """Wait for a started sum."""
+        self._wait(work, None)
+
+    def gather(self, tensor: Tensor) -> list[Tensor]:
+        """Every worker's `tensor` (equal shapes), by rank."""
+        found = [torch.empty_like(tensor) for _ in range(dist.get_world_size(self.group))]
+        try:
+            dist.all_gather(found, tensor, group=self.group)
+        except RuntimeError as error:
+            raise self._error(error, None) from None
+        return found
+
+    def gather_arrays(self, payload: bytes) -> list[bytes]:
+        """Every worker's bytes, by rank; lengths may differ."""
+        lengths = [int(size) for size in self.gather(torch.tensor([len(payload)]))]
+        padded = torch.zeros(max(lengths), dtype=torch.uint8)
+        if payload:
+            padded[: len(payload)] = torch.frombuffer(bytearray(payload), dtype=torch.uint8)
+        return [found[:size].numpy().tobytes() for found, size in zip(self.gather(padded), lengths, strict=True)]
+
+    def broadcast(self, tensor: Tensor, source: Rank = 0) -> None:
+        """Fill `tensor` with that of `source`."""
+        try:
+            dist.broadcast(tensor, src=source, group=self.group)
+        except RuntimeError as error:
+            raise self._error(error, source) from None
+
+    def barrier(self) -> None:
+        """Wait until every worker is here."""
+        work = self.all_reduce(torch.zeros(1))
+        self.settle(work)
+
+    def _post(self, parcels: Sequence[Parcel]) -> list[Any]:
+        ops = [
+            dist.P2POp(dist.isend if parcel.outgoing else dist.irecv, parcel.tensor, parcel.peer, self.group)
+            for parcel in sorted(parcels, key=lambda parcel: parcel.outgoing)
+        ]
+        try:
+            return dist.batch_isend_irecv(ops)
+        except RuntimeError as error:
+            raise self._error(error, None) from None
+
+    def _wait(self, work: Any, peer: Rank | None) -> None:
+        try:
+            work.wait()
+        except RuntimeError as error:
+            raise self._error(error, peer) from None
+
+    def _error(self, error: RuntimeError, peer: Rank | None) -> PeerError:
+        who = "a worker" if peer is None else f"worker {peer}"
+        text = " ".join(str(error).split())
+        silent = "imed out" in text or "imeout" in text
+        why = f"timed out: no answer within {self.timeout_s:g} s" if silent else f"the connection failed: {text[:200]}"
+        return PeerError(f"{who}: {why} (lane {self.name})")
+
+
+class Lanes:
+    """The lanes of a run, opened on first use; every rank must open the same ones in the same order."""
+
+    def __init__(self, rank: Rank, world: int, timeout_s: float, backend: str) -> None:
+        """backend: of rows and gradients, gloo or nccl; everything else is small and goes by gloo."""
+        self.rank, self.world, self.backend = rank, world, backend
+        self._timeout_s = timeout_s
+        self._open: dict[str, Lane] = {}
+
+    def open(self, name: str, *, bulk: bool = False) -> Lane:
+        """The lane called `name`; `bulk` ones carry device tensors by the run's backend."""
+        if name not in self._open:
+            group = None
+            if self.world > 1:
+                backend = self.backend if bulk else "gloo"
+                group = dist.new_group(timeout=timedelta(seconds=self._timeout_s), backend=backend)
+            self._open[name] = Lane(name, group, self.rank, self._timeout_s)
+        return self._open[name]

@@ -1,0 +1,208 @@
+"""The sum over neighbours across workers: local products and transfers in one differentiable step.
+
+Synchronous: the transfer starts first, inner columns are summed beneath it (`overlap: central`), boundary columns last;
+in the backward pass the boundary's gradients are made and sent first, inner ones follow beneath. With rows of earlier
+iterations: those are summed first, which frees their slot for the transfer that then starts. Splitting the columns
+rather than the rows overlaps at least what splitting central from marginal rows does, and needs no reordering.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from gcnsim.ids import Iteration, Layer, Rank
+from gcnsim.streams import stream
+from gcnsim.timeline import Direction, OpKind
+from runtime.aggregate import Matrix
+from runtime.exchange.drawn import Drawn
+from runtime.exchange.exchange import Boundary
+from runtime.exchange.stopwatch import Stopwatch
+from runtime.record import Recorder
+
+
+@dataclass(frozen=True)
+class Dropping:
+    """Dropout with masks from named streams. first: rows are dropped by their owner, before they are sent."""
+
+    rate: float
+    first: bool
+    seed: int
+    rank: Rank
+
+    def mask(self, like: Tensor, *names: str | int) -> Tensor:
+        """A mask of 0 and 1/(1 - rate) of the shape of `like`."""
+        generator = torch.Generator(like.device)
+        generator.manual_seed(int(stream(self.seed, "dropout", self.rank, *names).integers(2**63 - 1)))
+        return torch.empty_like(like).bernoulli_(1.0 - self.rate, generator=generator).div_(1.0 - self.rate)
+
+
+@dataclass(frozen=True)
+class Step:
+    """One iteration's means: its graph, where boundary rows come from, and how rows are dropped (None: not)."""
+
+    t: Iteration
+    drawn: Drawn
+    boundary: Boundary | None
+    recorder: Recorder
+    watch: Stopwatch
+    dropping: Dropping | None = None
+    overlap: bool = True
+
+    def multiply(self, layer: Layer, direction: Direction, matrix: Matrix, x: Tensor, out: Tensor, add: bool) -> None:
+        """One product and its span; transposed in the backward direction."""
+        start = self.recorder.mark_compute()
+        if direction is Direction.FORWARD:
+            matrix.multiply(x, out, add=add)
+        else:
+            matrix.multiply_transposed(x, out, add=add)
+        end = self.recorder.mark_compute()
+        self.recorder.add(OpKind.AGGREGATE, "compute", self.t, start, end, layer=layer, direction=direction)
+
+    def boundary_rows(self, layer: Layer) -> tuple[Tensor, Tensor | None]:
+        """Boundary rows as the layer reads them, and the mask that dropped some of their values."""
+        assert self.boundary is not None
+        rows = self.boundary.rows(self.t, layer)
+        if self.dropping is None or self.dropping.first:
+            return rows, None
+        mask = self.dropping.mask(rows, self.t, layer, "boundary")
+        return rows * mask, mask
+
+    def dropped(self, layer: Layer, h: Tensor) -> Tensor:
+        """`h` after dropout."""
+        if self.dropping is None:
+            return h
+        return h * self.dropping.mask(h, self.t, layer, "inner")
+
+
+@dataclass(frozen=True)
+class StepBoundaries:
+    """The neighbours of each layer in one step. fixed: layer 0's sum when it was computed once for all iterations."""
+
+    step: Step
+    fixed: Tensor | None = None
+
+    def of(self, layer: Layer) -> LayerNeighbours:
+        """Those of `layer`."""
+        return LayerNeighbours(self.step, layer, self.fixed if layer == 0 else None)
+
+
+@dataclass(frozen=True)
+class LayerNeighbours:
+    """See `runtime.model.layers.Neighbours`."""
+
+    step: Step
+    layer: Layer
+    fixed: Tensor | None
+
+    def weighted_sum(self, h: Tensor) -> tuple[Tensor, Tensor]:
+        """z = P [h'; boundary rows] and h', the inner rows after dropout."""
+        step = self.step
+        own = step.dropped(self.layer, h)
+        if self.fixed is not None:
+            step.watch.summed()
+            return step.dropped(self.layer, self.fixed), own
+        raw = own if step.dropping is not None and step.dropping.first else h
+        z: Tensor = _NeighbourSum.apply(raw, own, step, self.layer)  # type: ignore[no-untyped-call]
+        step.watch.summed()
+        return z, own
+
+    def gathered(self, h: Tensor) -> tuple[Tensor, Matrix]:
+        """[h; boundary rows] after dropout, and the pattern of the kept entries."""
+        step = self.step
+        first = step.dropping is not None and step.dropping.first
+        raw = step.dropped(self.layer, h) if first else h
+        rows: Tensor = _Gathered.apply(raw, step, self.layer)  # type: ignore[no-untyped-call]
+        step.watch.summed()
+        return (rows if first else step.dropped(self.layer, rows)), step.drawn.pattern
+
+
+class _NeighbourSum(torch.autograd.Function):
+    """z = P_inner own + P_boundary rows; `raw` are the inner rows as they are sent."""
+
+    @staticmethod
+    def forward(ctx: Any, raw: Tensor, own: Tensor, step: Step, layer: Layer) -> Tensor:
+        drawn, ahead = step.drawn, step.boundary
+        ctx.step, ctx.layer, ctx.same, ctx.mask = step, layer, raw is own, None
+        z = own.new_empty(own.shape)
+        if ahead is None:
+            step.multiply(layer, Direction.FORWARD, drawn.inner, own, z, False)
+            return z
+        if ahead.synchronous:
+            ahead.send_rows(step.t, layer, raw)
+            if not step.overlap:
+                ahead.rows(step.t, layer)
+            step.multiply(layer, Direction.FORWARD, drawn.inner, own, z, False)
+        rows, ctx.mask = step.boundary_rows(layer)
+        if drawn.boundary is not None:
+            step.multiply(layer, Direction.FORWARD, drawn.boundary, rows, z, ahead.synchronous)
+        if not ahead.synchronous:
+            ahead.send_rows(step.t, layer, raw)
+            step.multiply(layer, Direction.FORWARD, drawn.inner, own, z, drawn.boundary is not None)
+        return z
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, Tensor | None, None, None]:
+        step: Step = ctx.step
+        step.watch.undone()
+        layer, drawn, ahead = ctx.layer, step.drawn, step.boundary
+        g = grads[0].contiguous()
+        if ahead is not None:
+            out = ahead.gradient_buffer(step.t, layer)
+            if drawn.boundary is not None:
+                step.multiply(layer, Direction.BACKWARD, drawn.boundary, g, out, False)
+                if ctx.mask is not None:
+                    out *= ctx.mask
+            if ahead.synchronous:
+                ahead.send_gradients(step.t, layer)
+                if not step.overlap:
+                    ahead.await_gradients(step.t, layer)
+        inner = torch.empty_like(g)
+        step.multiply(layer, Direction.BACKWARD, drawn.inner, g, inner, False)
+        if ahead is None:
+            return (None, inner, None, None) if not ctx.same else (inner, None, None, None)
+        arrived = inner if ctx.same else torch.zeros_like(inner)
+        ahead.add_gradients(step.t, layer, arrived)
+        if not ahead.synchronous:
+            ahead.send_gradients(step.t, layer)
+        return (arrived, None, None, None) if ctx.same else (arrived, inner, None, None)
+
+
+class _Gathered(torch.autograd.Function):
+    """[own rows; boundary rows], for models that need every row itself."""
+
+    @staticmethod
+    def forward(ctx: Any, raw: Tensor, step: Step, layer: Layer) -> Tensor:
+        ctx.step, ctx.layer = step, layer
+        ahead = step.boundary
+        if ahead is None:
+            return raw.clone()
+        if ahead.synchronous:
+            ahead.send_rows(step.t, layer, raw)
+        count = raw.shape[0]
+        result = raw.new_empty(count + step.drawn.rows, raw.shape[1])
+        result[:count] = raw
+        result[count:] = ahead.rows(step.t, layer)
+        if not ahead.synchronous:
+            ahead.send_rows(step.t, layer, raw)
+        return result
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None, None]:
+        step: Step = ctx.step
+        step.watch.undone()
+        ahead, g = step.boundary, grads[0]
+        count = g.shape[0] - step.drawn.rows
+        inner = g[:count].clone()
+        if ahead is None:
+            return inner, None, None
+        ahead.gradient_buffer(step.t, ctx.layer).copy_(g[count:])
+        if ahead.synchronous:
+            ahead.send_gradients(step.t, ctx.layer)
+        ahead.add_gradients(step.t, ctx.layer, inner)
+        if not ahead.synchronous:
+            ahead.send_gradients(step.t, ctx.layer)
+        return inner, None, None

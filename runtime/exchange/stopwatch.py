@@ -1,0 +1,75 @@
+"""Spans of the learnt maps, forward and backward.
+
+Forward, a layer's map runs from the end of its sum over neighbours to the layer's end. The backward pass is autograd's:
+an identity in each layer's output notices when its gradient passes by, which is when undoing the map begins; it is done
+when the gradient of the sum over neighbours is asked for, or when the pass ends.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from gcnsim.ids import Iteration, Layer
+from gcnsim.timeline import Direction, OpKind
+from runtime.record import Mark, Recorder
+
+
+class Stopwatch:
+    """The spans of one iteration's maps, as ops of `kind`."""
+
+    def __init__(self, recorder: Recorder, t: Iteration, kind: OpKind) -> None:
+        """Start now."""
+        self._recorder, self._t, self._kind = recorder, t, kind
+        self._since: Mark = recorder.mark_compute()
+        self._undoing: Layer | None = None
+
+    def summed(self) -> None:
+        """A sum over neighbours has ended: a map begins."""
+        self._since = self._recorder.mark_compute()
+
+    def mapped(self, layer: Layer, out: Tensor) -> Tensor:
+        """The map of `layer` has made `out`; returns it, its gradient to be noticed."""
+        self._add(self._kind, layer, Direction.FORWARD)
+        if not out.requires_grad:
+            return out
+        noticed: Tensor = _Notice.apply(out, self, layer)  # type: ignore[no-untyped-call]
+        return noticed
+
+    def backward(self, loss: Tensor) -> None:
+        """The whole backward pass."""
+        self._since = self._recorder.mark_compute()
+        loss.backward()  # type: ignore[no-untyped-call]
+        if self._undoing is not None:
+            self.undone()
+
+    def undo(self, layer: Layer) -> None:
+        """The gradient of `layer`'s output is there."""
+        if self._undoing is None:
+            self._add(OpKind.LOSS, -1, Direction.BACKWARD)
+        self._undoing, self._since = layer, self._recorder.mark_compute()
+
+    def undone(self) -> None:
+        """The gradient of the sum over neighbours is there."""
+        if self._undoing is not None:
+            self._add(self._kind, self._undoing, Direction.BACKWARD)
+
+    def _add(self, kind: OpKind, layer: Layer, direction: Direction) -> None:
+        now = self._recorder.mark_compute()
+        self._recorder.add(kind, "compute", self._t, self._since, now, layer=layer, direction=direction)
+
+
+class _Notice(torch.autograd.Function):
+    """The identity; tells the watch when its gradient passes by."""
+
+    @staticmethod
+    def forward(ctx: Any, out: Tensor, watch: Stopwatch, layer: Layer) -> Tensor:
+        ctx.watch, ctx.layer = watch, layer
+        return out.view_as(out)
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None, None]:
+        ctx.watch.undo(ctx.layer)
+        return grads[0], None, None

@@ -1,0 +1,190 @@
+"""The parent of local workers: starts them, ends all when one fails or the user asks, and says why in one line.
+
+It neither computes nor imports torch. Every worker leads its own process group, so that Ctrl-C reaches the parent
+alone and what a worker has started ends with it. All workers hold the read end of one pipe, the parent alone its write
+end: however the parent ends, they see it close.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from types import FrameType
+from typing import Any, Final
+
+from runtime.launch.place import RENDEZVOUS
+from runtime.launch.verdict import ENDED_BY_TERM, Exit, first_cause
+from runtime.launch.watch import PARENT
+from runtime.launch.words import FAILURES, read_failures, say
+
+_POLL_S: Final = 0.05
+_AGAIN_S: Final = 0.3
+"""Signals closer than this are one request: `timeout` and terminals send theirs to the process and to its group."""
+
+_REQUESTS: Final = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+
+
+def launch(
+    argv: Sequence[str],
+    workers: int,
+    *,
+    extra_env: Mapping[str, str] | None = None,
+    command: Sequence[str] | None = None,
+    grace_s: float = 10.0,
+    leave_s: float = 25.0,
+) -> int:
+    """Run `command` (as a rule `python -m runtime.train`) with `argv` in `workers` local processes; the exit code.
+
+    0: all ended well. 2 or 1: a worker failed, by a user's error or not; the others were ended, with `grace_s` to do
+    it themselves. 128 + n: signal n (SIGTERM, SIGINT, SIGHUP) asked to stop; the workers had `leave_s` to finish their
+    iteration and save it, or were killed when it was asked again. Call it from the main thread.
+    """
+    base = [sys.executable, "-m", "runtime.train"] if command is None else command
+    with tempfile.TemporaryDirectory(prefix="gcnsim-run-", ignore_cleanup_errors=True) as folder, _Requests() as asked:
+        crew = _Crew(asked, grace_s, leave_s)
+        with crew.all_ended():
+            try:
+                crew.start([*base, *argv], workers, {**os.environ, **(extra_env or {})}, Path(folder))
+            except OSError as error:
+                say(f"worker {len(crew.processes)}: cannot be started: {error.strerror}")
+                return 1
+            crew.supervise()
+        return _answer(crew, asked, Path(folder))
+
+
+def _answer(crew: _Crew, asked: _Requests, folder: Path) -> int:
+    """Say how the run ended, if not well; its exit code."""
+    # A scheduler's SIGTERM may reach the workers before it reaches us: they ended as they would have been told to.
+    exits = [exit for exit in crew.exits if not (asked.signum and exit.code in ENDED_BY_TERM)]
+    cause = first_cause(exits, read_failures(folder))
+    if asked.signum and (asked.again or cause is None or cause.consequence):
+        stuck = [str(exit.rank) for exit in crew.exits if exit.stuck]
+        killed = f"; killed: worker {', '.join(stuck)}" if stuck else ""
+        say(f"stopped by {signal.Signals(asked.signum).name}{killed}")
+        return 128 + asked.signum
+    if cause is None:
+        return 0
+    say(cause.line)
+    return cause.code
+
+
+class _Requests:
+    """The user's signals while workers run: `signum` asks them to leave, `again` to be killed."""
+
+    def __init__(self) -> None:
+        self.signum = 0
+        self.again = False
+        self._at = 0.0
+        self._old: dict[int, Any] = {}
+
+    def __enter__(self) -> _Requests:
+        for signum in _REQUESTS:
+            if signal.getsignal(signum) is not signal.SIG_IGN:  # nohup and background jobs have their reasons
+                self._old[signum] = signal.signal(signum, self._note)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for signum, handler in self._old.items():
+            signal.signal(signum, handler)
+
+    def _note(self, signum: int, frame: FrameType | None) -> None:
+        now = time.monotonic()
+        if not self.signum:
+            self.signum, self._at = signum, now
+        elif now - self._at > _AGAIN_S:
+            self.again = True
+
+
+class _Crew:
+    """The workers of one run. Invariant: a process in `processes` is alive or has its Exit in `exits`."""
+
+    def __init__(self, asked: _Requests, grace_s: float, leave_s: float) -> None:
+        self.processes: list[subprocess.Popen[bytes]] = []
+        self.exits: list[Exit] = []
+        self._asked = asked
+        self._grace_s, self._leave_s = grace_s, leave_s
+        self._told: dict[int, int] = {}
+        self._deadline: float | None = None
+
+    @contextlib.contextmanager
+    def all_ended(self) -> Iterator[None]:
+        """A block after which no worker is alive and every exit is known."""
+        reader, writer = os.pipe()
+        self._reader = reader
+        try:
+            yield
+        finally:
+            self._tell(signal.SIGKILL)
+            while self._alive():
+                time.sleep(_POLL_S)
+            os.close(reader)
+            os.close(writer)
+
+    def start(self, command: Sequence[str], workers: int, env: Mapping[str, str], folder: Path) -> None:
+        """Start all workers. The first one's output is the run's; the others only have their errors to show."""
+        common = {RENDEZVOUS: str(folder / "rendezvous"), FAILURES: str(folder), PARENT: str(self._reader)}
+        common |= {"WORLD_SIZE": str(workers), "LOCAL_WORLD_SIZE": str(workers)}
+        for rank in range(workers):
+            process = subprocess.Popen(
+                command,
+                env={**env, **common, "RANK": str(rank), "LOCAL_RANK": str(rank)},
+                stdin=subprocess.DEVNULL,
+                stdout=None if rank == 0 else subprocess.DEVNULL,
+                pass_fds=(self._reader,),
+                process_group=0,
+            )
+            self.processes.append(process)
+
+    def supervise(self) -> None:
+        """Return when all workers have ended, which is soon after one fails or the user asks."""
+        while self._alive():
+            if self._asked.again:
+                self._tell(signal.SIGKILL)
+            elif not all(exit.willing for exit in self.exits):
+                self._end_within(self._grace_s)
+            elif self._asked.signum:
+                self._end_within(self._leave_s)
+            time.sleep(_POLL_S)
+
+    def _end_within(self, seconds: float) -> None:
+        """Tell all to end, once, and kill those that have not when their time is over."""
+        now = time.monotonic()
+        if self._deadline is None:
+            self._tell(signal.SIGTERM)
+        self._deadline = min(now + seconds, self._deadline or now + seconds)
+        if now >= self._deadline:
+            self._tell(signal.SIGKILL)
+
+    def _tell(self, signum: signal.Signals) -> None:
+        """Send a signal to every living worker; a deadly one also to what it has started."""
+        for rank in self._alive():
+            self._told[rank] = signum
+            if signum == signal.SIGKILL:
+                _kill_group(self.processes[rank].pid)
+            else:
+                self.processes[rank].send_signal(signum)
+
+    def _alive(self) -> list[int]:
+        """Ranks of the living; the exits of the others are noted."""
+        known = {exit.rank for exit in self.exits}
+        alive = []
+        for rank, process in enumerate(self.processes):
+            code = process.poll()
+            if code is None:
+                alive.append(rank)
+            elif rank not in known:
+                self.exits.append(Exit(rank, code, time.time() - _POLL_S, self._told.get(rank, 0)))
+                _kill_group(process.pid)
+        return alive
+
+
+def _kill_group(pid: int) -> None:
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(pid, signal.SIGKILL)

@@ -1,0 +1,109 @@
+"""A worker's watch: it ends with its parent, and learns of a request to stop whatever its main thread is doing."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import signal
+import threading
+import time
+from pathlib import Path
+from types import FrameType
+from typing import Any, Final
+
+from runtime.launch.place import RENDEZVOUS, Place
+from runtime.launch.words import FAILURES
+
+PARENT: Final = "GCNSIM_WATCH"
+"""The number of a pipe's read end whose other end the parent alone holds; it closes when the parent dies."""
+
+
+class Watch:
+    """SIGTERM (and under torchrun SIGINT) becomes a request to stop; the parent's death ends this process.
+
+    Until `ready` is called there is nothing to save, and a request ends the process at once with 128 + the signal's
+    number. After it, `stop` turns True, and the main thread is to finish its iteration and leave. Under torchrun, which
+    waits 30 s before it kills, a worker that has not left `patience_s` after the first request is ended here; our own
+    parent keeps its own time. Requests may come twice for one cause (scheduler and launcher), so more of them change
+    nothing. A thread waits for both, because signal handlers cannot run while the main thread is inside a collective.
+    """
+
+    def __init__(self, place: Place, *, patience_s: float = 20.0) -> None:
+        self._launched = place.launched
+        self._patience_s = patience_s
+        self._ready = False
+        self._stop = 0
+        self._deadline: float | None = None
+        self._thread = threading.Thread(target=self._run, name="watch", daemon=True)
+
+    @property
+    def stop(self) -> bool:
+        """Whether this worker was asked to leave."""
+        return self._stop != 0
+
+    def ready(self) -> None:
+        """From now on there is something to save: a request to stop sets `stop` and nothing more."""
+        self._ready = True
+
+    def __enter__(self) -> Watch:
+        self._inbox, self._outbox = os.pipe()
+        os.set_blocking(self._outbox, False)
+        self._parent = int(os.environ[PARENT]) if self._launched else None
+        if self._parent is not None:
+            os.set_inheritable(self._parent, False)
+        self._thread.start()
+        self._old_wakeup = signal.set_wakeup_fd(self._outbox, warn_on_full_buffer=False)
+        self._old: dict[int, Any] = {signal.SIGTERM: signal.signal(signal.SIGTERM, _noted)}
+        answer = signal.SIG_IGN if self._launched else _noted
+        self._old[signal.SIGINT] = signal.signal(signal.SIGINT, answer)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for signum, handler in self._old.items():
+            signal.signal(signum, handler)
+        signal.set_wakeup_fd(self._old_wakeup)
+        os.close(self._outbox)
+        self._thread.join()
+        os.close(self._inbox)
+
+    def _run(self) -> None:
+        while True:
+            left = None if self._deadline is None else max(self._deadline - time.monotonic(), 0.0)
+            sources = [self._inbox] if self._parent is None else [self._inbox, self._parent]
+            seen = select.select(sources, [], [], left)[0]
+            if self._parent in seen:
+                _end_with_parent()
+            if self._inbox in seen:
+                numbers = os.read(self._inbox, 64)
+                if not numbers:
+                    return
+                self._asked(numbers)
+            elif not seen:
+                os._exit(128 + self._stop)
+
+    def _asked(self, numbers: bytes) -> None:
+        """Answer signals, among which are also those that are no request (SIGCHLD with a handler of somebody's)."""
+        asked = [number for number in numbers if number in (signal.SIGTERM, signal.SIGINT)]
+        if not asked or self._stop:
+            return
+        self._stop = asked[0]
+        if not self._ready:
+            os._exit(128 + self._stop)
+        if not self._launched:
+            self._deadline = time.monotonic() + self._patience_s
+
+
+def _noted(signum: int, frame: FrameType | None) -> None:
+    """Nothing: that a handler exists makes the interpreter write the number to the watch's pipe."""
+
+
+def _end_with_parent() -> None:
+    """Remove what the parent no longer can, then end this process and all it has started."""
+    with contextlib.suppress(OSError):
+        for path in (Path(os.environ[RENDEZVOUS]), *Path(os.environ[FAILURES]).glob("*.json")):
+            path.unlink(missing_ok=True)
+        Path(os.environ[FAILURES]).rmdir()
+    if os.getpgrp() == os.getpid():
+        os.killpg(os.getpid(), signal.SIGKILL)
+    os._exit(128 + signal.SIGKILL)

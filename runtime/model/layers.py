@@ -1,0 +1,98 @@
+"""One graph convolution each of GCN, GraphSAGE-mean and GAT, as what is learnt and how it turns rows into rows.
+
+A layer asks for the sum over neighbours through `Neighbours`: which rows come from other workers, and how old they are,
+is not its business.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import torch
+from torch import Tensor, nn
+
+from runtime.aggregate import Matrix, attention_sum
+
+
+class Neighbours(Protocol):
+    """What a layer may ask about the neighbours of this worker's inner nodes, in one iteration and layer."""
+
+    def weighted_sum(self, h: Tensor) -> tuple[Tensor, Tensor]:
+        """(z, h'): z = P [h'; boundary rows], [I, d], and the inner rows h' after dropout, [I, d]."""
+        ...
+
+    def gathered(self, h: Tensor) -> tuple[Tensor, Matrix]:
+        """([h; boundary rows] after dropout, [I + U, d], and the pattern of inner rows over those columns)."""
+        ...
+
+
+class GcnLayer(nn.Module):
+    """z W^T + b with z = P h (Kipf and Welling)."""
+
+    def __init__(self, d_in: int, d_out: int, bias: bool) -> None:
+        """Weights of a map from d_in to d_out values."""
+        super().__init__()
+        self.linear = nn.Linear(d_in, d_out, bias)
+
+    def forward(self, h: Tensor, neighbours: Neighbours) -> Tensor:
+        """[I, d_out] from h [I, d_in]."""
+        z, _ = neighbours.weighted_sum(h)
+        return self.mapped(z)
+
+    def mapped(self, z: Tensor) -> Tensor:
+        """The learnt map alone."""
+        result: Tensor = self.linear(z)
+        return result
+
+    def message_weight(self) -> Tensor:
+        """W of the rows that neighbours send, [d_out, d_in]."""
+        return self.linear.weight
+
+
+class SageLayer(nn.Module):
+    """h W_self^T + z W_neigh^T with z the mean over neighbours (GraphSAGE), each with its bias."""
+
+    def __init__(self, d_in: int, d_out: int, bias: bool) -> None:
+        """Weights of two maps from d_in to d_out values."""
+        super().__init__()
+        self.linear_self = nn.Linear(d_in, d_out, bias)
+        self.linear_neigh = nn.Linear(d_in, d_out, bias)
+
+    def forward(self, h: Tensor, neighbours: Neighbours) -> Tensor:
+        """[I, d_out] from h [I, d_in]."""
+        z, own = neighbours.weighted_sum(h)
+        return self.mapped(z, own)
+
+    def mapped(self, z: Tensor, own: Tensor) -> Tensor:
+        """The learnt maps alone."""
+        result: Tensor = self.linear_self(own) + self.linear_neigh(z)
+        return result
+
+    def message_weight(self) -> Tensor:
+        """W of the rows that neighbours send, [d_out, d_in]."""
+        return self.linear_neigh.weight
+
+
+class GatLayer(nn.Module):
+    """sum_j alpha_ij g_j with g = h W^T per head (GAT); heads side by side, or averaged in the last layer."""
+
+    def __init__(self, d_in: int, d_out: int, bias: bool, heads: int, last: bool) -> None:
+        """Weights; d_out is the width of the result: heads side by side share it, averaged heads each have it."""
+        super().__init__()
+        self.heads, self.last = heads, last
+        self.width = d_out if last else d_out // heads
+        self.linear = nn.Linear(d_in, heads * self.width, False)
+        self.attn_target = nn.Parameter(torch.empty(heads, self.width))
+        self.attn_source = nn.Parameter(torch.empty(heads, self.width))
+        self.bias = nn.Parameter(torch.zeros(d_out)) if bias else None
+
+    def forward(self, h: Tensor, neighbours: Neighbours) -> Tensor:
+        """[I, d_out] from h [I, d_in]."""
+        rows, matrix = neighbours.gathered(h)
+        g = self.linear(rows).view(-1, self.heads, self.width)
+        inner = h.shape[0]
+        target = (g[:inner] * self.attn_target).sum(2)
+        source = (g * self.attn_source).sum(2)
+        summed = attention_sum(matrix, g, target, source)
+        result = summed.mean(1) if self.last else summed.flatten(1)
+        return result if self.bias is None else result + self.bias

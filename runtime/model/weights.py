@@ -1,0 +1,70 @@
+"""First weights: drawn from named streams, so that every worker has the same; or from a file, as are best ones."""
+
+from __future__ import annotations
+
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from gcnsim.errors import FileError
+from gcnsim.sections import replacing
+from gcnsim.streams import stream
+from runtime.model.network import Network
+
+
+def initialise(network: Network, seed: int) -> None:
+    """Draw every weight from its own stream ("weights", name) of `seed`.
+
+    Matrices and biases of a map from d_in values: uniform in +-1/sqrt(d_in). Attention vectors: Glorot's uniform range.
+    Normalisation: scale 1, shift 0.
+    """
+    with torch.no_grad():
+        for name, weight in network.named_parameters():
+            if name.startswith("norms.") or (name.endswith(".bias") and name.count(".") == 2):
+                weight.fill_(1.0 if name.endswith(".weight") else 0.0)
+                continue
+            bound = _bound(network, name, weight)
+            drawn = stream(seed, "weights", name).uniform(-bound, bound, tuple(weight.shape))
+            weight.copy_(torch.from_numpy(drawn))
+
+
+def _bound(network: Network, name: str, weight: Tensor) -> float:
+    if ".attn_" in name:
+        return float(np.sqrt(6.0 / (weight.shape[1] + 1)))
+    matrix = weight if weight.dim() == 2 else network.get_parameter(name.replace(".bias", ".weight"))
+    return float(1.0 / np.sqrt(matrix.shape[1]))
+
+
+def save_weights(path: str | Path, network: Network) -> None:
+    """Write every weight under its name into an .npz archive, atomically; FileError when it cannot be written."""
+    arrays = {name: weight.detach().cpu().numpy() for name, weight in network.named_parameters()}
+    with replacing(path) as file:
+        np.savez(file, allow_pickle=False, **arrays)
+
+
+def load_weights(path: str | Path, network: Network) -> None:
+    """Set every weight from an .npz archive of arrays by name.
+
+    Raises FileError when the archive is missing or damaged, lacks a weight, or has another or one of another shape.
+    """
+    try:
+        with np.load(path, allow_pickle=False) as archive:
+            arrays = {name: archive[name] for name in archive.files}
+    except OSError as error:
+        raise FileError(f"{path}: cannot be read: {error.strerror or error}") from None
+    except (ValueError, zipfile.BadZipFile, EOFError, KeyError) as error:
+        raise FileError(f"{path}: is no .npz archive of arrays: {error}") from None
+    want = dict(network.named_parameters())
+    missing, extra = sorted(want.keys() - arrays.keys()), sorted(arrays.keys() - want.keys())
+    if missing or extra:
+        said = [f"lacks {', '.join(missing)}"] * bool(missing) + [f"has unknown {', '.join(extra)}"] * bool(extra)
+        raise FileError(f"{path}: {'; '.join(said)}; this model has {', '.join(want)}")
+    with torch.no_grad():
+        for name, weight in want.items():
+            array = arrays[name]
+            if array.shape != tuple(weight.shape) or array.dtype.kind not in "fiu":
+                raise FileError(f"{path}: {name} is {array.dtype}{list(array.shape)}; {list(weight.shape)} is needed")
+            weight.copy_(torch.from_numpy(np.ascontiguousarray(array)))

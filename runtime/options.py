@@ -1,0 +1,148 @@
+"""What one training run was asked to do, checked: the other modules take these facts and ask nobody else."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from types import MappingProxyType
+from typing import Any, Final
+
+from gcnsim.caching import CacheSize
+from gcnsim.errors import ScenarioError, nearest
+from gcnsim.knobs import KnobValue
+
+CHOICES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
+    {
+        "model": ("gcn", "graphsage", "gat"),
+        "norm": ("none", "layer"),
+        "sage_mean": ("neighbours", "with-self"),
+        "optimizer": ("adam", "sgd"),
+        "aggregator": ("plain", "dgl"),
+        "dropout_order": ("exchange-first", "dropout-first"),
+        "overlap": ("none", "central"),
+        "device": ("cpu", "cuda"),
+        "backend": ("auto", "gloo", "nccl"),
+        "dtype": ("float32", "float64"),
+        "feature_norm": ("none", "row", "standard"),
+        "partition_method": ("metis", "random", "block"),
+        "objective": ("vol", "cut"),
+    }
+)
+
+_RANGES: Final[Mapping[str, tuple[float, float]]] = MappingProxyType(
+    {
+        "workers": (1, 4096),
+        "iterations": (1, 10**9),
+        "seed": (0, 2**31 - 1),
+        "layers": (1, 1000),
+        "hidden": (1, 1_000_000),
+        "heads": (1, 1024),
+        "dropout": (0.0, 0.999),
+        "lr": (0.0, 1e6),
+        "weight_decay": (0.0, 1e6),
+        "feature_dim": (1, 1_000_000),
+        "random_features": (1, 1_000_000),
+        "random_classes": (2, 1_000_000),
+        "threads": (1, 4096),
+        "eval_every": (0, 10**9),
+        "checkpoint_every": (0, 10**9),
+        "timeout": (1.0, 86400.0),
+        "partition_seed": (0, 2**31 - 1),
+        "warmup": (0, 10**9),
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """One run. Every value is checked at construction: ScenarioError names the option, the value and the range.
+
+    knobs: those of the method, complete, by their names in `gcnsim.knobs`. Paths are as the user wrote them.
+    """
+
+    method: str = "full-graph"
+    knobs: Mapping[str, KnobValue | CacheSize] = field(default_factory=dict)
+    dataset: str = "digits"
+    graph: str | None = None
+    workers: int = 2
+    iterations: int = 200
+    seed: int = 0
+    # data
+    feature_dim: int | None = None
+    feature_norm: str = "none"
+    random_features: int | None = None
+    random_classes: int | None = None
+    partition: str | None = None
+    partition_method: str = "metis"
+    objective: str = "vol"
+    partition_seed: int = 0
+    # model
+    model: str = "gcn"
+    layers: int = 2
+    hidden: int = 128
+    heads: int = 1
+    dropout: float = 0.0
+    norm: str = "none"
+    bias: bool = True
+    sage_mean: str = "neighbours"
+    dropout_order: str = "exchange-first"
+    preaggregate: bool = False
+    # training
+    optimizer: str = "adam"
+    lr: float = 0.01
+    weight_decay: float = 0.0
+    eval_every: int = 10
+    init_weights: str | None = None
+    save_init: str | None = None
+    # machine
+    device: str = "cpu"
+    backend: str = "auto"
+    dtype: str = "float32"
+    aggregator: str = "plain"
+    overlap: str = "central"
+    threads: int | None = None
+    timeout: float = 60.0
+    # files and words
+    out: str | None = None
+    record: bool = True
+    warmup: int = 5
+    save_trace: str | None = None
+    loss_log: str | None = None
+    checkpoint_every: int = 0
+    resume: str | None = None
+    json: bool = False
+    json_log: bool = False
+    quiet: bool = False
+
+    def __post_init__(self) -> None:
+        """Refuse values that mean nothing."""
+        for name, choices in CHOICES.items():
+            value = getattr(self, name)
+            if value not in choices:
+                raise ScenarioError(f"{flag(name)}: unknown {value!r}; {nearest(str(value), choices)}")
+        for name, (low, high) in _RANGES.items():
+            value = getattr(self, name)
+            if value is not None and not (low <= value <= high and math.isfinite(value)):
+                raise ScenarioError(f"{flag(name)}: {value:g} is not allowed; allowed: {low:g} to {high:g}")
+        if self.model == "gat" and self.hidden % self.heads:
+            raise ScenarioError(f"--heads: {self.heads} does not divide --hidden {self.hidden}")
+        if self.model == "gat" and self.preaggregate:
+            raise ScenarioError("--preaggregate: gat has no fixed first aggregation; allowed for gcn and graphsage")
+
+    def asdict(self) -> dict[str, Any]:
+        """All fields as plain JSON values; a cache size as it is written (`30%`)."""
+        plain = asdict(self)
+        plain["knobs"] = {
+            name: value.describe() if isinstance(value, CacheSize) else value for name, value in self.knobs.items()
+        }
+        return plain
+
+
+def flag(name: str) -> str:
+    """The option as it is typed.
+
+    >>> flag("feature_dim")
+    '--feature-dim'
+    """
+    return "--" + name.replace("_", "-")

@@ -1,0 +1,108 @@
+"""What a run says on standard error while it runs: one live line for people, or a JSON object per iteration."""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+import time
+from dataclasses import asdict
+from typing import Final, TextIO
+
+from gcnsim.ids import Iteration
+from gcnsim.units import format_fraction
+from runtime.record.rows import IterationRow
+
+REDRAW_S: Final = 0.1
+"""The line is redrawn at most ten times a second."""
+
+_MEMORY: Final = 0.9
+"""Weight of what came before in the running mean of an iteration's seconds, about the last ten iterations."""
+
+_CLEAR: Final = "\r\x1b[2K"
+
+
+class Progress:
+    """The progress of the iterations first..iterations - 1, told by one worker.
+
+    The line shows only where `stream` (standard error) is a terminal and `quiet` is not set. With `json_log` each
+    iteration is one JSON object on a line instead, with the keys of `iterations.csv`. A reader that goes away ends the
+    telling, not the run.
+    """
+
+    def __init__(
+        self,
+        iterations: int,
+        first: Iteration = 0,
+        *,
+        quiet: bool = False,
+        json_log: bool = False,
+        stream: TextIO | None = None,
+    ) -> None:
+        self._iterations = iterations
+        self._first = first
+        self._stream = stream or sys.stderr
+        self._json = json_log
+        self._live = not quiet and not json_log and self._stream.isatty()
+        self._drawn_at = -math.inf
+        self._mean_s: float | None = None
+        self._accuracy: float | None = None
+
+    def show(self, row: IterationRow) -> None:
+        """Tell of one finished iteration."""
+        if self._json:
+            self._say(_object(row) + "\n")
+        if not self._live:
+            return
+        known = self._mean_s if self._mean_s is not None else row.seconds
+        self._mean_s = _MEMORY * known + (1 - _MEMORY) * row.seconds
+        self._accuracy = row.val_accuracy if row.val_accuracy is not None else self._accuracy
+        now = time.monotonic()
+        if now - self._drawn_at >= REDRAW_S or row.iteration + 1 == self._iterations:
+            self._drawn_at = now
+            self._say(_CLEAR + self._line(row, self._mean_s))
+
+    def close(self) -> None:
+        """Wipe the line."""
+        if self._live and self._drawn_at > -math.inf:
+            self._say(_CLEAR)
+
+    def _line(self, row: IterationRow, mean_s: float) -> str:
+        done = row.iteration + 1
+        parts = [f"iteration {done}/{self._iterations}", f"loss {row.loss:.4g}"]
+        if self._accuracy is not None:
+            parts.append(f"accuracy {format_fraction(self._accuracy)}")
+        parts.append(f"{mean_s:.3g} s/iteration")
+        if row.wait_s is not None and row.seconds > 0:
+            parts.append(f"waiting {format_fraction(row.wait_s / row.seconds)}")
+        if row.hit_rate is not None:
+            parts.append(f"hits {format_fraction(row.hit_rate)}")
+        parts.append(f"{_clock((self._iterations - done) * mean_s)} left")
+        return ", ".join(parts)
+
+    def _say(self, text: str) -> None:
+        try:
+            self._stream.write(text)
+            self._stream.flush()
+        except (OSError, ValueError):
+            self._live = self._json = False
+
+
+def _object(row: IterationRow) -> str:
+    """`row` as JSON; a loss that is no number any more is null, which JSON can say."""
+    values = {
+        name: None if isinstance(value, float) and not math.isfinite(value) else value
+        for name, value in asdict(row).items()
+    }
+    return json.dumps(values, allow_nan=False)
+
+
+def _clock(seconds: float) -> str:
+    """Time left: `1:02:03`, `2:03`.
+
+    >>> _clock(123.4)
+    '2:03'
+    """
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"

@@ -1,0 +1,224 @@
+"""What one worker does and when: a span per op, from any of its threads, at the price of one appended tuple.
+
+Host work is marked with the host's monotonic clock. Work on a CUDA stream is marked with events, which the GPU stamps
+as it reaches them; they become host time by an anchor, an event on a stream of its own that is always idle, so that the
+GPU stamps it while the host looks at its clock. A new anchor each iteration keeps the two clocks from drifting apart
+and elapsed times, which are float32 milliseconds, short enough to be exact to a microsecond.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Any, Protocol, TypeAlias
+
+import numpy as np
+
+from gcnsim.ids import AnyArray, Iteration, Layer, Rank, frozen
+from gcnsim.timeline import KIND_CODE, Direction, OpKind, Timeline
+
+MAIN_STREAM = "compute"
+"""The stream of the worker's main thread; what it waits for is exposed."""
+
+PS_PER_NS = 1000
+
+_CHUNK = 16384
+"""Spans held as tuples (about 300 bytes each) before they become columns (57 bytes)."""
+
+
+class Stamp(Protocol):
+    """What the recorder needs of a `torch.cuda.Event`."""
+
+    def query(self) -> bool:
+        """Whether the GPU has reached it."""
+
+    def elapsed_time(self, end: Any) -> float:
+        """Milliseconds from this event to `end`; both must have been reached."""
+
+
+Mark: TypeAlias = int | Stamp
+"""An instant: nanoseconds of the host's monotonic clock, or an event on a CUDA stream."""
+
+_Row: TypeAlias = tuple[OpKind, str, Iteration, Layer, int, Rank, Mark, Mark, float]
+_DTYPES = {
+    "kind": np.uint8,
+    "stream": np.int32,
+    "iteration": np.int32,
+    "layer": np.int32,
+    "direction": np.uint8,
+    "peer": np.int32,
+    "start_ns": np.int64,
+    "end_ns": np.int64,
+    "nbytes": np.float64,
+}
+
+
+class Recorder:
+    """The spans of one worker; threads may add at once, one thread ends the iterations.
+
+    enabled: False records nothing. cuda: whether `mark_compute` marks the current CUDA stream.
+    """
+
+    def __init__(self, rank: Rank, enabled: bool = True, cuda: bool = False) -> None:
+        self.rank = rank
+        self.enabled = enabled
+        self._clock = _CudaClock() if cuda and enabled else None
+        # Only ever appended to at the end and cut off at the front, each in one step of the interpreter: no lock.
+        self._rows: list[_Row] = []
+        self._pending: list[tuple[_Row, Anchor]] = []
+        self._chunks: list[dict[str, AnyArray]] = []
+        self._names: dict[str, int] = {}
+        self._waited_ns = 0
+
+    def __len__(self) -> int:
+        """Number of spans added."""
+        return len(self._rows) + len(self._pending) + sum(chunk["kind"].size for chunk in self._chunks)
+
+    def mark(self) -> int:
+        """Now, on the host."""
+        return time.perf_counter_ns()
+
+    def mark_compute(self) -> Mark:
+        """Now in the compute queue of this thread: when the GPU gets here, or the host where there is no GPU."""
+        return time.perf_counter_ns() if self._clock is None else self._clock.mark()
+
+    def add(
+        self,
+        kind: OpKind,
+        stream: str,
+        iteration: Iteration,
+        start: Mark,
+        end: Mark,
+        *,
+        layer: Layer = -1,
+        direction: Direction = Direction.NONE,
+        peer: Rank = -1,
+        nbytes: float = 0.0,
+    ) -> None:
+        """Record one op of `stream` from `start` to `end`; nbytes: what it carried, 0 for work on a device."""
+        if not self.enabled:
+            return
+        row = (kind, stream, iteration, layer, direction, peer, start, end, nbytes)
+        if isinstance(start, int) and isinstance(end, int):
+            self._rows.append(row)
+            if kind is OpKind.WAIT and stream == MAIN_STREAM:
+                self._waited_ns += end - start
+        else:
+            assert self._clock is not None
+            self._pending.append((row, self._clock.anchor))
+
+    def end_iteration(self) -> float:
+        """Turn finished CUDA events into instants; return the seconds the main stream waited since the last call."""
+        if self._clock is not None:
+            self._resolve(wait=False)
+            self._clock.renew()
+        if len(self._rows) >= _CHUNK:
+            self._compact()
+        waited, self._waited_ns = self._waited_ns, 0
+        return waited * 1e-9
+
+    def timeline(self, origin_ns: int, offset_ns: int = 0) -> Timeline:
+        """All spans so far, ordered by (start, stream, order of adding), in picoseconds since `origin_ns`.
+
+        origin_ns: start of the run on the clock that all workers are brought to; offset_ns: that clock minus this
+        host's. What lies before the origin is cut off there. Streams are numbered by their first start. Waits for
+        unfinished CUDA work.
+        """
+        self._resolve(wait=True)
+        self._compact()
+        empty = {name: np.zeros(0, dtype) for name, dtype in _DTYPES.items()}
+        columns = {name: np.concatenate([chunk[name] for chunk in [empty, *self._chunks]]) for name in _DTYPES}
+        starts, ends = (
+            np.maximum(columns.pop(name) + (offset_ns - origin_ns), 0) * PS_PER_NS for name in ("start_ns", "end_ns")
+        )
+        columns["stream"], streams = _by_first_use(columns["stream"], starts, list(self._names))
+        order = np.lexsort((columns["stream"], starts))
+        columns |= {"start_ps": starts, "end_ps": ends, "worker": np.full(starts.size, self.rank, np.int32)}
+        return Timeline(**{name: frozen(column[order]) for name, column in columns.items()}, streams=streams)
+
+    def _resolve(self, *, wait: bool) -> None:
+        """Move the pending spans whose events the GPU has reached to the others."""
+        count = len(self._pending)
+        if self._clock is None or not count:
+            return
+        if wait:
+            self._clock.finish()
+        unfinished = []
+        for row, anchor in self._pending[:count]:
+            start, end, nbytes = row[6:]
+            if _reached(start) and _reached(end):
+                self._rows.append((*row[:6], anchor.host_ns(start), anchor.host_ns(end), nbytes))
+            else:
+                unfinished.append((row, anchor))
+        self._pending[:count] = unfinished
+
+    def _compact(self) -> None:
+        count = len(self._rows)
+        if not count:
+            return
+        kind, stream, *others = zip(*self._rows[:count], strict=True)
+        del self._rows[:count]
+        codes = [KIND_CODE[each] for each in kind]
+        numbers = [self._names.setdefault(name, len(self._names)) for name in stream]
+        values = zip(_DTYPES.items(), [codes, numbers, *others], strict=True)
+        self._chunks.append({name: np.array(column, dtype) for (name, dtype), column in values})
+
+
+def _by_first_use(stream: AnyArray, starts: AnyArray, names: list[str]) -> tuple[AnyArray, tuple[str, ...]]:
+    """The streams numbered by their earliest start (then by name), and their names in that order."""
+    first = np.full(len(names), np.iinfo(np.int64).max)
+    np.minimum.at(first, stream, starts)
+    order = sorted(range(len(names)), key=lambda number: (first[number], names[number]))
+    place = np.empty(len(names), np.int32)
+    place[order] = np.arange(len(names), dtype=np.int32)
+    return place[stream], tuple(names[number] for number in order)
+
+
+def _reached(mark: Mark) -> bool:
+    return isinstance(mark, int) or mark.query()
+
+
+class Anchor:
+    """One instant on both clocks: an event the GPU has stamped, and the host's nanoseconds at that moment."""
+
+    def __init__(self, event: Stamp, host_ns: int) -> None:
+        self._event = event
+        self._host_ns = host_ns
+
+    def host_ns(self, mark: Mark) -> int:
+        """The host's nanoseconds when `mark` was reached; an event must lie behind this anchor."""
+        if isinstance(mark, int):
+            return mark
+        return self._host_ns + round(1e6 * self._event.elapsed_time(mark))
+
+
+class _CudaClock:
+    """Events on the current device, and the anchor that ties those marked now to the host's clock."""
+
+    def __init__(self) -> None:
+        import torch
+
+        # Half of torch.cuda has no types.
+        self._cuda: Any = torch.cuda
+        self._idle = self._cuda.Stream()
+        self.anchor = self._anchored()
+
+    def mark(self) -> Stamp:
+        event: Any = self._cuda.Event(enable_timing=True)
+        event.record()
+        stamp: Stamp = event
+        return stamp
+
+    def renew(self) -> None:
+        """Tie the two clocks together afresh."""
+        self.anchor = self._anchored()
+
+    def finish(self) -> None:
+        """Wait until the device has reached every event."""
+        self._cuda.synchronize()
+
+    def _anchored(self) -> Anchor:
+        event = self._cuda.Event(enable_timing=True)
+        before = time.perf_counter_ns()
+        event.record(self._idle)
+        event.synchronize()
+        return Anchor(event, (before + time.perf_counter_ns()) // 2)

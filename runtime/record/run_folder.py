@@ -1,0 +1,192 @@
+"""The folder a run leaves: `run.json`, `iterations.csv`, `timeline.parquet`, `norms-<iteration>.bin` (docs/files.md).
+
+Each file is replaced as a whole, so that a folder is readable at any moment of a run. A run into the folder of an
+earlier one replaces it file by file; what `run.json` does not name is none of the run's.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import Any, Final, NoReturn
+
+from gcnsim.errors import FileError
+from gcnsim.graph import Graph
+from gcnsim.ids import Float32Array, Iteration
+from gcnsim.record import read_norms, read_spans, write_norms, write_spans
+from gcnsim.sections import replacing
+from gcnsim.timeline import Timeline
+from runtime.record.rows import IterationRow, read_iterations, write_iterations
+from runtime.record.schema import mistakes
+
+SCHEMA: Final = "gcnsim.run/1"
+RUN, ITERATIONS, TIMELINE = "run.json", "iterations.csv", "timeline.parquet"
+
+_FROZEN: Final = ("inner", "boundary", "bytes", "peak_memory", "norms")
+"""Fields that are tuples, where JSON has lists."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunRecord:
+    """The facts in `run.json`; the keys and their meaning are those of `gcnsim/data/run.schema.json`.
+
+    bytes: by kind of payload (rows, gradients, ids, cache), bytes sent as [sender][receiver]. accuracy: train, val,
+    test. norms: iterations whose norms files belong to the run. summary: `Summary.asdict()`, None until it is known.
+    """
+
+    versions: Mapping[str, str]
+    hardware: Mapping[str, Any]
+    backend: str
+    options: Mapping[str, Any]
+    seed: int
+    workers: int
+    graph: Mapping[str, str]
+    partition: Mapping[str, str]
+    inner: tuple[int, ...]
+    boundary: tuple[int, ...]
+    parameters: int
+    iterations: int
+    finished: bool
+    bytes: Mapping[str, tuple[tuple[int, ...], ...]]
+    hit_rate: float | None
+    peak_memory: tuple[Mapping[str, int | None], ...]
+    accuracy: Mapping[str, float | None]
+    norms: tuple[Iteration, ...]
+    summary: Mapping[str, Any] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A run folder that was read: its facts and iterations; its large files on request. Each raises FileError."""
+
+    path: Path
+    record: RunRecord
+    iterations: tuple[IterationRow, ...]
+
+    def timeline(self) -> Timeline:
+        """All workers' spans."""
+        return read_spans(self.path / TIMELINE)
+
+    def norms(self, iteration: Iteration, graph: Graph) -> Float32Array:
+        """s_j of every node of `graph`, float32[N], measured in `iteration` (one of `record.norms`)."""
+        return read_norms(self.path / norms_name(iteration), graph)
+
+
+def norms_name(iteration: Iteration) -> str:
+    """The file of the norms measured in `iteration`."""
+    return f"norms-{iteration}.bin"
+
+
+class RunFolder:
+    """A folder to write a run into; made if need be.
+
+    Raises FileError when it cannot be made, or holds something else than a run.
+    """
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = Path(path)
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+            held = any(self.path.iterdir())
+        except FileExistsError:
+            raise FileError(f"{path}: is a file; allowed: a new or empty folder, or that of a run") from None
+        except OSError as error:
+            raise FileError(f"{path}: cannot be used as a folder: {error.strerror}") from None
+        if held and not _is_run(self.path / RUN):
+            raise FileError(f"{path}: holds files but no run; allowed: a new or empty folder, or that of a run")
+
+    def write_record(self, record: RunRecord) -> None:
+        """Write `run.json`. Raises FileError when it cannot be written, ValueError for facts that break its schema."""
+        document = {"schema": SCHEMA, **asdict(record)}
+        text = json.dumps(document, indent=1, allow_nan=False)
+        wrong = _wrong(json.loads(text))
+        if wrong:
+            raise ValueError(f"{RUN}: {wrong}")
+        with replacing(self.path / RUN, text=True) as file:
+            file.write(text + "\n")
+
+    def write_iterations(self, rows: Iterable[IterationRow]) -> None:
+        """Write `iterations.csv`. Raises FileError."""
+        write_iterations(self.path / ITERATIONS, rows)
+
+    def earlier_iterations(self, before: Iteration) -> tuple[IterationRow, ...]:
+        """The rows below iteration `before` that an interrupted run left; none without its file. Raises FileError."""
+        if not (self.path / ITERATIONS).exists():
+            return ()
+        return tuple(row for row in read_iterations(self.path / ITERATIONS) if row.iteration < before)
+
+    def write_timeline(self, timeline: Timeline, about: Mapping[str, str]) -> None:
+        """Write `timeline.parquet`; about: text for its metadata. Raises FileError."""
+        write_spans(self.path / TIMELINE, timeline, dict(about))
+
+    def write_norms(self, iteration: Iteration, norms: Float32Array, graph_hash: str) -> None:
+        """Write the norms s_j of every node, float32[N], measured in `iteration`. Raises FileError."""
+        write_norms(self.path / norms_name(iteration), norms, graph_hash)
+
+
+def read_run(path: str | Path) -> Run:
+    """The run in the folder `path`. Raises FileError, naming the file and what is wrong with it."""
+    folder = Path(path)
+    document = _document(folder / RUN)
+    wrong = _wrong(document)
+    if wrong:
+        raise FileError(f"{folder / RUN}: {wrong}")
+    facts = {field.name: document[field.name] for field in fields(RunRecord)}
+    record = RunRecord(**facts | {name: _tupled(facts[name]) for name in _FROZEN})
+    rows = read_iterations(folder / ITERATIONS)
+    if record.finished and (not rows or rows[-1].iteration + 1 != record.iterations):
+        last = f"ends at iteration {rows[-1].iteration}" if rows else "has no iterations"
+        raise FileError(f"{folder / ITERATIONS}: {last}, {RUN} says {record.iterations} are done")
+    return Run(folder, record, rows)
+
+
+def _document(path: Path) -> dict[str, Any]:
+    try:
+        text = path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise FileError(f"{path}: cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError as error:
+        raise FileError(f"{path}: not UTF-8 text (byte {error.start})") from None
+    try:
+        document = json.loads(text, parse_constant=_refuse)
+    except (ValueError, RecursionError) as error:
+        raise FileError(f"{path}: not a JSON document: {' '.join(str(error).split())}") from None
+    if not isinstance(document, dict):
+        raise FileError(f"{path}: not a JSON object")
+    return document
+
+
+def _refuse(text: str) -> NoReturn:
+    raise ValueError(f"{text} is no JSON number")
+
+
+def _is_run(path: Path) -> bool:
+    """Whether `path` is the `run.json` of any version of ours."""
+    try:
+        return str(_document(path).get("schema")).startswith("gcnsim.run/")
+    except FileError:
+        return False
+
+
+def _wrong(document: dict[str, Any]) -> str | None:
+    """The first thing that is wrong with a `run.json`: against its schema, or between its fields."""
+    wrong = next(mistakes(document), None)
+    if wrong:
+        return wrong
+    workers = document["workers"]
+    lists = {name: document[name] for name in ("inner", "boundary", "peak_memory")}
+    for kind, table in document["bytes"].items():
+        lists |= {f"bytes.{kind}": table} | {f"bytes.{kind}[{i}]": row for i, row in enumerate(table)}
+    short = ((name, len(each)) for name, each in lists.items() if len(each) != workers)
+    return next((f"{name} has {size} entries for {workers} workers" for name, size in short), None)
+
+
+def _tupled(value: Any) -> Any:
+    """`value` with tuples for lists."""
+    if isinstance(value, list):
+        return tuple(_tupled(item) for item in value)
+    if isinstance(value, dict):
+        return {name: _tupled(item) for name, item in value.items()}
+    return value

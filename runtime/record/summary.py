@@ -1,0 +1,182 @@
+"""Where a run's time went, per worker and for the slowest one, as means over the iterations after the warm-up.
+
+All workers' iterations last the same, because the all-reduce ends them together. The slowest worker is the one the
+others wait for: it has most to do itself, compute plus the sampling that its main stream waits for or does. What a
+number covers is the union of its spans, so nothing that runs twice at once counts twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from gcnsim.ids import AnyArray, BoolArray, FloatArray, IntArray, Iteration, Rank
+from gcnsim.timeline import KIND_CODE, PS_PER_S, Intervals, OpKind, Phase, Timeline
+from runtime.record.recorder import MAIN_STREAM
+
+RECEIVING = "rx"
+"""The last part of a stream's name begins so where it receives (`f.rx2`): the far end of a wire span of `f.tx`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shares:
+    """One worker's means per iteration, in seconds.
+
+    compute_s: its spans of the compute phase. wait_s: its main stream was blocked. transfer_s: one of its transfers,
+    sent or received, was under way: packing, copying, unpacking, and a wire from the sender's start until both ends
+    are done (a receiver that waits for a sender transfers nothing). hidden_transfer_s: that, while the main stream
+    neither waited nor handled a transfer itself. sampling_s: drawing, indexing and cache work on any stream;
+    exposed_sampling_s: that, while the main stream waited or did it itself. reduce_s, optimizer_s: those phases.
+    pack_s: packing and gathering of rows; unpack_s: unpacking and scattering.
+    """
+
+    worker: Rank
+    compute_s: float
+    wait_s: float
+    transfer_s: float
+    hidden_transfer_s: float
+    sampling_s: float
+    exposed_sampling_s: float
+    reduce_s: float
+    optimizer_s: float
+    pack_s: float
+    unpack_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """What a run took. measured: iterations the means cover; warmup: those left out before them.
+
+    iteration_s: median duration of the measured iterations, p10 and p90 their 10th and 90th percentile (linear between
+    neighbours). slowest: the worker with most compute and exposed sampling, the lowest rank of equals.
+    """
+
+    measured: int
+    warmup: int
+    iteration_s: float
+    iteration_s_p10: float
+    iteration_s_p90: float
+    slowest: Rank
+    workers: tuple[Shares, ...]
+
+    @property
+    def shares(self) -> Shares:
+        """The means of the slowest worker."""
+        return self.workers[self.slowest]
+
+    def asdict(self) -> dict[str, Any]:
+        """All fields as plain JSON values."""
+        return asdict(self) | {"workers": [asdict(each) for each in self.workers]}
+
+
+def summarise(
+    timeline: Timeline, iteration_s: Sequence[float] | FloatArray, *, workers: int, warmup: int, first: Iteration = 0
+) -> Summary:
+    """The summary of the iterations that `timeline` (all workers') holds.
+
+    iteration_s[i]: seconds iteration first + i lasted; first is not 0 in a resumed run. Of these the first `warmup` are
+    left out, but at least one is measured. Raises ValueError without iterations.
+    """
+    seconds = np.asarray(iteration_s, dtype=np.float64)
+    if not seconds.size:
+        raise ValueError("no iterations to summarise")
+    warmup = min(warmup, seconds.size - 1)
+    low, high = first + warmup, first + seconds.size
+    window = _Window(timeline, (timeline.iteration >= low) & (timeline.iteration < high))
+    shares = tuple(_shares(window, rank, seconds.size - warmup) for rank in range(workers))
+    p10, median, p90 = (float(value) for value in np.percentile(seconds[warmup:], (10, 50, 90)))
+    return Summary(
+        measured=int(seconds.size - warmup),
+        warmup=warmup,
+        iteration_s=median,
+        iteration_s_p10=p10,
+        iteration_s_p90=p90,
+        slowest=max(range(workers), key=lambda rank: (shares[rank].compute_s + shares[rank].exposed_sampling_s, -rank)),
+        workers=shares,
+    )
+
+
+class _Window:
+    """The spans of the measured iterations, and what their masks cover."""
+
+    def __init__(self, timeline: Timeline, measured: BoolArray) -> None:
+        self.timeline = timeline
+        self.measured = measured
+        names = timeline.streams
+        self.main: BoolArray = np.isin(timeline.stream, [i for i, name in enumerate(names) if name == MAIN_STREAM])
+        self.wire = self.kinds(OpKind.WIRE)
+        receiving = [i for i, name in enumerate(names) if name.rpartition(".")[2].startswith(RECEIVING)]
+        self.received: BoolArray = self.wire & np.isin(timeline.stream, receiving)
+        self.sent: BoolArray = self.wire & ~self.received
+        self.landed = _landed(timeline, np.flatnonzero(self.sent), np.flatnonzero(self.received))
+
+    def kinds(self, *kinds: OpKind) -> BoolArray:
+        """Mask of the measured spans of these kinds."""
+        return self.measured & np.isin(self.timeline.kind, [KIND_CODE[kind] for kind in kinds])
+
+    def phase(self, phase: Phase) -> BoolArray:
+        """Mask of the measured spans of this phase."""
+        return self.measured & self.timeline.of_phase(phase)
+
+    def of(self, rank: Rank, mask: BoolArray) -> Intervals:
+        """When one of the worker's spans in `mask` was under way."""
+        mine = mask & (self.timeline.worker == rank)
+        return Intervals.of(self.timeline.start_ps[mine], self.timeline.end_ps[mine])
+
+    def transfers(self, rank: Rank) -> Intervals:
+        """When one of the worker's transfers, sent or received, was under way."""
+        handled = self.of(rank, self.phase(Phase.TRANSFER) & ~self.wire)
+        near = self.sent & ((self.timeline.worker == rank) | (self.timeline.peer == rank))
+        return handled.union(Intervals.of(self.timeline.start_ps[near], self.landed[near]))
+
+
+def _landed(timeline: Timeline, sent: IntArray, received: IntArray) -> IntArray:
+    """Per span its end; for a sent wire the end at its receiver, if that is later, int64[spans].
+
+    The two ends of a message have the same iteration, layer, direction and pair of workers; several such messages pair
+    up in order.
+    """
+    landed: IntArray = timeline.end_ps.copy()
+    facts = (timeline.iteration, timeline.layer, timeline.direction)
+    ends: dict[tuple[int, ...], list[int]] = {}
+    for key, end in zip(_keys(timeline.peer, timeline.worker, *facts, at=received), landed[received], strict=True):
+        ends.setdefault(key, []).append(end)
+    for i, key in zip(sent, _keys(timeline.worker, timeline.peer, *facts, at=sent), strict=True):
+        # The k-th sent is the k-th received; ends of one key are few.
+        if ends.get(key):
+            landed[i] = max(landed[i], ends[key].pop(0))
+    return landed
+
+
+def _keys(*columns: AnyArray, at: IntArray) -> Iterator[tuple[int, ...]]:
+    return zip(*(column[at].tolist() for column in columns), strict=True)
+
+
+def _shares(window: _Window, rank: Rank, count: int) -> Shares:
+    def mean(intervals: Intervals) -> float:
+        return intervals.length / (count * PS_PER_S)
+
+    def phase(which: Phase) -> float:
+        return mean(window.of(rank, window.phase(which)))
+
+    waits = window.of(rank, window.phase(Phase.WAIT) & window.main)
+    handling = window.of(rank, window.phase(Phase.TRANSFER) & window.main)
+    transfers = window.transfers(rank)
+    sampling = window.of(rank, window.phase(Phase.SAMPLING))
+    own_sampling = window.of(rank, window.phase(Phase.SAMPLING) & window.main)
+    return Shares(
+        worker=rank,
+        compute_s=phase(Phase.COMPUTE),
+        wait_s=mean(waits),
+        transfer_s=mean(transfers),
+        hidden_transfer_s=mean(transfers.minus(waits.union(handling))),
+        sampling_s=mean(sampling),
+        exposed_sampling_s=mean(sampling.both(waits.union(own_sampling))),
+        reduce_s=phase(Phase.REDUCE),
+        optimizer_s=phase(Phase.OPTIMIZER),
+        pack_s=mean(window.of(rank, window.kinds(OpKind.PACK, OpKind.GATHER))),
+        unpack_s=mean(window.of(rank, window.kinds(OpKind.UNPACK, OpKind.SCATTER))),
+    )

@@ -1,0 +1,59 @@
+from __future__ import annotations
+
+import io
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from gcnsim.errors import FileError
+from gcnsim.graph import read_arrays, read_npy
+
+
+def test_only_the_named_arrays_are_read(tmp_path: Path) -> None:
+    np.savez(tmp_path / "a.npz", small=np.arange(3), order=np.asfortranarray([[1.0, 2.0], [3.0, 4.0]]))
+    with zipfile.ZipFile(tmp_path / "a.npz", "a") as archive:
+        archive.writestr("broken.npy", b"no array")
+    found = read_arrays(tmp_path / "a.npz", ["order", "small", "absent"])
+    assert list(found) == ["order", "small"]
+    assert found["order"].tolist() == [[1.0, 2.0], [3.0, 4.0]]
+    assert found["small"].tolist() == [0, 1, 2]
+    assert not found["small"].flags.writeable
+    with pytest.raises(FileError, match=r"a.npz: truncated or altered: "):
+        read_arrays(tmp_path / "a.npz", ["broken"])
+
+
+def test_a_single_array_is_read(tmp_path: Path) -> None:
+    np.save(tmp_path / "a.npy", np.array([[1, 2], [3, 4]], dtype=np.int16))
+    found = read_npy(tmp_path / "a.npy")
+    assert (found.tolist(), found.dtype) == ([[1, 2], [3, 4]], np.dtype(np.int16))
+    assert not found.flags.writeable
+
+
+def test_missing_files_and_pickles_are_refused(tmp_path: Path) -> None:
+    for read in (lambda path: read_npy(path), lambda path: read_arrays(path, ["a"])):
+        with pytest.raises(FileError, match=r"none.npy: cannot be read: No such file or directory"):
+            read(tmp_path / "none.npy")
+    np.save(tmp_path / "o.npy", np.array([{}], dtype=object))
+    with pytest.raises(FileError, match=r"o.npy is an object array \(a pickle\), which is never opened"):
+        read_npy(tmp_path / "o.npy")
+
+
+def test_damage_of_a_single_array_is_one_line(tmp_path: Path) -> None:
+    file = io.BytesIO()
+    np.save(file, np.arange(40))
+    whole, path = file.getvalue(), tmp_path / "d.npy"
+    generator = np.random.default_rng(0)
+    for size in range(len(whole)):
+        raw = bytearray(whole[:size])
+        if size > 10:
+            raw[int(generator.integers(10))] ^= 0x55
+        path.write_bytes(raw)
+        with pytest.raises(FileError) as caught:
+            read_npy(path)
+        assert str(caught.value).startswith(f"{path}: ")
+        assert "\n" not in str(caught.value)
+    path.write_bytes(whole[:-1])
+    with pytest.raises(FileError, match=r"d.npy: truncated or altered: 319 bytes are not int64\[40\]"):
+        read_npy(path)

@@ -1,0 +1,132 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_array
+
+from gcnsim.errors import FileError, GcnsimError
+from gcnsim.graph import load_graph
+from gcnsim.ids import AnyArray
+from runtime.data.archive import NodeData, read_node_data
+
+_TRIPLE: dict[str, AnyArray | None] = {
+    "x": None,
+    "x_data": np.array([1, 2, 3, 4], dtype=np.float16),
+    "x_indices": np.array([5, 0, 0, 2], dtype=np.int32),
+    "x_indptr": np.array([0, 3, 3, 3, 3, 3, 3, 3, 3, 3, 4]),
+    "x_shape": np.array([10, 6]),
+}
+
+
+def test_everything_a_file_holds_is_read(saved: Callable[..., str]) -> None:
+    held = read_node_data(saved(), 10)
+    assert held.features is not None
+    assert held.labels is not None
+    assert held.masks is not None
+    assert held.features.matrix.tolist() == np.arange(30.0).reshape(10, 3).tolist()
+    assert held.features.matrix.dtype == np.float32
+    assert (held.labels.tolist(), held.labels.dtype) == ([0, 1] * 5, np.dtype(np.int64))
+    assert [np.flatnonzero(mask).tolist() for mask in held.masks] == [[0, 1, 2, 3, 4, 5], [6, 7], [8, 9]]
+
+
+def test_what_is_not_wanted_stays_unread(saved: Callable[..., str]) -> None:
+    path = saved(x=np.full((10, 3), np.nan), labels=np.full(10, 10**7))
+    held = read_node_data(path, 10, features=False, labels=False)
+    assert (held.features, held.labels) == (None, None)
+    assert held.masks is not None
+
+
+def test_a_file_without_arrays_says_nothing(saved: Callable[..., str], tmp_path: Path) -> None:
+    bare = saved(x=None, labels=None, train_mask=None, val_mask=None, test_mask=None)
+    assert read_node_data(bare, 10) == NodeData()
+    (tmp_path / "g.txt").write_text("0 1\n")
+    assert read_node_data(str(tmp_path / "g.txt"), 2) == NodeData()
+
+
+def test_sparse_features_stay_sparse_with_duplicates_added_up(saved: Callable[..., str]) -> None:
+    held = read_node_data(saved(**_TRIPLE), 10)
+    assert held.features is not None
+    matrix = held.features.matrix
+    assert isinstance(matrix, csr_array)
+    assert (matrix.dtype, matrix.shape, matrix.nnz) == (np.dtype(np.float32), (10, 6), 3)
+    assert matrix.toarray()[0].tolist() == [5.0, 0.0, 0.0, 0.0, 0.0, 1.0]
+    assert matrix.toarray()[9].tolist() == [0.0, 0.0, 4.0, 0.0, 0.0, 0.0]
+
+
+def test_several_classes_per_node_are_float32(saved: Callable[..., str]) -> None:
+    labels = (np.arange(40).reshape(10, 4) % 3 == 0).astype(np.uint8)
+    held = read_node_data(saved(labels=labels), 10)
+    assert held.labels is not None
+    assert (held.labels.dtype, held.labels.tolist()) == (np.dtype(np.float32), labels.tolist())
+
+
+def test_negative_labels_are_unknown(saved: Callable[..., str]) -> None:
+    held = read_node_data(saved(labels=np.array([-7, -1, 3, 0, 0, 0, 0, 0, 0, 0], dtype=np.int8)), 10)
+    assert held.labels is not None
+    assert held.labels.tolist() == [-1, -1, 3, 0, 0, 0, 0, 0, 0, 0]
+    assert read_node_data(saved(labels=np.full(10, -1)), 10).labels is None
+
+
+_ONES, _MASK = np.ones(10, dtype=np.uint8), "[10] of zeros and ones is needed"
+
+
+@pytest.mark.parametrize(
+    ("arrays", "message"),
+    [
+        ({"x": np.zeros((9, 3))}, "features have shape [9, 3]; [10, 1 or more] is needed"),
+        ({"x": np.zeros((10, 0))}, "features have shape [10, 0]; [10, 1 or more] is needed"),
+        ({"x": np.full((10, 3), 1e300)}, "the features hold values that are not finite in float32"),
+        ({"x": np.full((10, 3), "a")}, "'x' is <U1[10, 3]; numbers are needed"),
+        ({**_TRIPLE, "x_data": None}, "missing: x_data"),
+        ({**_TRIPLE, "x_data": np.array([1, 2, np.inf, 4])}, "values that are not finite"),
+        ({**_TRIPLE, "x_data": np.zeros(3)}, "'x_data' has shape [3]; [4] is needed"),
+        ({**_TRIPLE, "x_indices": np.array([5, 0, 6, 2])}, "'x_indices' run from 0 to 6; 6 columns are there"),
+        ({**_TRIPLE, "x_indices": np.zeros(4)}, "'x_indices' is float64[4]; a row of integers is needed"),
+        ({**_TRIPLE, "x_indptr": np.array([0, 4])}, "'x_indptr' must rise from 0 to 4 in 11 values"),
+        ({**_TRIPLE, "x_indptr": np.array([0, 4, 3, 3, 3, 3, 3, 3, 3, 3, 4])}, "'x_indptr' must rise from 0 to 4"),
+        ({**_TRIPLE, "x_shape": np.array([10, 0])}, "'x_shape' is [10, 0]; [10, 1 or more] is needed"),
+        ({"labels": np.zeros(9, dtype=int)}, "labels have shape [9]; [10] or [10, classes] is needed"),
+        ({"labels": np.zeros((10, 0))}, "labels have shape [10, 0]; [10] or [10, classes] is needed"),
+        ({"labels": np.full((10, 2), -1)}, "'labels' of several classes per node must be 0 to 1"),
+        ({"labels": np.full((10, 2), np.nan)}, "'labels' of several classes per node must be 0 to 1"),
+        ({"labels": np.full(10, 10**6)}, "'labels' run up to 1000000; at most 1000000 classes are allowed"),
+        ({"labels": np.zeros(10)}, "'labels' is float64[10]; a row of integers is needed"),
+        ({"val_mask": None}, "train_mask, test_mask alone; all of train_mask, val_mask, test_mask are needed, or none"),
+        ({"val_mask": np.zeros((10, 2), dtype=np.uint8)}, f"'val_mask' is uint8[10, 2]; {_MASK}"),
+        ({"val_mask": np.full(10, 2, dtype=np.uint8)}, f"'val_mask' is uint8[10]; {_MASK}"),
+        ({"test_mask": np.zeros(10)}, f"'test_mask' is float64[10]; {_MASK}"),
+        ({"test_mask": _ONES}, "train_mask and test_mask share 6 nodes; none is allowed"),
+        ({"train_mask": 0 * _ONES, "test_mask": _ONES}, "val_mask and test_mask share 2 nodes; none is allowed"),
+    ],
+)
+def test_a_wrong_array_is_named(saved: Callable[..., str], arrays: dict[str, AnyArray], message: str) -> None:
+    path = saved(**arrays)
+    with pytest.raises(FileError) as caught:
+        read_node_data(path, 10)
+    assert str(caught.value).startswith(f"{path}: ")
+    assert message in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_no_damage_escapes_as_a_traceback(saved: Callable[..., str], tmp_path: Path) -> None:
+    whole = Path(saved(**_TRIPLE)).read_bytes()
+    path = tmp_path / "damaged.npz"
+    generator = np.random.default_rng(0)
+    refusals = []
+    for trial in range(300):
+        raw = bytearray(whole)
+        if trial % 4 == 0:
+            del raw[int(generator.integers(len(raw))) :]
+        else:
+            raw[int(generator.integers(len(raw)))] = int(generator.integers(256))
+        path.write_bytes(raw)
+        try:
+            nodes = load_graph(path).nodes
+            assert read_node_data(str(path), nodes) is not None
+        except GcnsimError as error:
+            refusals.append(str(error))
+    assert len(refusals) > 100
+    assert all(line.startswith(f"{path}: ") and "\n" not in line for line in refusals)

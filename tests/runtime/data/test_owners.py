@@ -1,0 +1,100 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from gcnsim.errors import FileError, ScenarioError
+from gcnsim.ids import AnyArray
+from gcnsim.partition import partition_graph, write_partition
+from runtime.data import Dataset, load_dataset, partitioning_of
+from runtime.options import Options
+
+_OWNER = np.array([0, 0, 1, 1, 2, 2, 0, 1, 2, 2])
+
+
+@pytest.fixture
+def ring(saved: Callable[..., str]) -> Dataset:
+    return load_dataset(Options(graph=saved()))
+
+
+def _npy(folder: Path, array: AnyArray) -> str:
+    np.save(folder / "owner.npy", array, allow_pickle=False)
+    return str(folder / "owner.npy")
+
+
+@pytest.mark.parametrize(("method", "objective"), [("metis", "vol"), ("metis", "cut"), ("random", "vol")])
+def test_without_a_file_the_options_partition_the_graph(ring: Dataset, method: str, objective: str) -> None:
+    options = Options(workers=3, partition_method=method, objective=objective, partition_seed=4)
+    found = partitioning_of(options, ring)
+    expected = partition_graph(ring.graph, 3, method, objective, 4)
+    assert (found.parts, found.method, found.seed) == (3, expected.method, 4)
+    assert found.owner.tolist() == expected.owner.tolist()
+
+
+@pytest.mark.parametrize("dtype", [np.int64, np.int32, np.uint8, np.uint64])
+def test_an_assignment_is_taken_as_it_is(ring: Dataset, tmp_path: Path, dtype: type[np.generic]) -> None:
+    found = partitioning_of(Options(workers=3, partition=_npy(tmp_path, _OWNER.astype(dtype))), ring)
+    assert (found.owner.tolist(), found.owner.dtype) == (_OWNER.tolist(), np.dtype(np.int32))
+    assert (found.parts, found.method, found.graph_name) == (3, "file", "ring")
+    assert found.graph_hash == ring.graph.content_hash()
+    assert not found.owner.flags.writeable
+
+
+def test_our_partition_file_is_read(ring: Dataset, tmp_path: Path) -> None:
+    made = partition_graph(ring.graph, 3, "random", seed=2)
+    write_partition(tmp_path / "ring.part", made)
+    found = partitioning_of(Options(workers=3, partition=str(tmp_path / "ring.part")), ring)
+    assert found.owner.tolist() == made.owner.tolist()
+    assert (found.method, found.seed) == ("random", 2)
+    with pytest.raises(FileError, match=r"ring.part: made for 3 workers, but --workers is 2$"):
+        partitioning_of(Options(workers=2, partition=str(tmp_path / "ring.part")), ring)
+
+
+def test_a_partition_of_another_graph_is_refused(ring: Dataset, tmp_path: Path) -> None:
+    (tmp_path / "path.txt").write_text("".join(f"{node} {node + 1}\n" for node in range(9)))
+    other = load_dataset(Options(graph=str(tmp_path / "path.txt"), random_features=2, random_classes=2))
+    write_partition(tmp_path / "path.part", partition_graph(other.graph, 2))
+    with pytest.raises(FileError, match=r"path.part: made for 'path' .* which is not the graph 'ring'"):
+        partitioning_of(Options(workers=2, partition=str(tmp_path / "path.part")), ring)
+
+
+@pytest.mark.parametrize(
+    ("owner", "workers", "message"),
+    [
+        (_OWNER, 2, "made for 3 workers (owners 0 to 2), but --workers is 2"),
+        (_OWNER, 4, "made for 3 workers (owners 0 to 2), but --workers is 4"),
+        (_OWNER - 1, 2, "owner -1 is not allowed; allowed: 0 to 1"),
+        (_OWNER // 2 * 2, 3, "rank 1 owns no node; each of the 3 workers needs one"),
+        (_OWNER[:9], 3, "9 owners, but ring has 10 nodes"),
+        (_OWNER.astype(np.float64), 3, "float64[10]; a row of integers, each node's owner, is needed"),
+        (_OWNER.reshape(2, 5), 3, "int64[2, 5]; a row of integers, each node's owner, is needed"),
+    ],
+)
+def test_a_wrong_assignment_is_named(
+    ring: Dataset, tmp_path: Path, owner: AnyArray, workers: int, message: str
+) -> None:
+    path = _npy(tmp_path, owner)
+    with pytest.raises(FileError) as caught:
+        partitioning_of(Options(workers=workers, partition=path), ring)
+    assert str(caught.value) == f"{path}: {message}"
+
+
+def test_damaged_missing_and_foreign_files_are_refused(ring: Dataset, tmp_path: Path) -> None:
+    path = Path(_npy(tmp_path, _OWNER))
+    path.write_bytes(path.read_bytes()[:-3])
+    (tmp_path / "text.part").write_text("0 0 1 1\n")
+    for name in ("owner.npy", "none.npy", "none.part", "text.part"):
+        with pytest.raises(FileError) as caught:
+            partitioning_of(Options(workers=3, partition=str(tmp_path / name)), ring)
+        assert str(caught.value).startswith(f"{tmp_path / name}: ")
+        assert "\n" not in str(caught.value)
+
+
+def test_more_workers_than_nodes_are_refused(ring: Dataset, tmp_path: Path) -> None:
+    for path in (None, _npy(tmp_path, _OWNER)):
+        with pytest.raises(ScenarioError) as caught:
+            partitioning_of(Options(workers=11, partition=path), ring)
+        assert str(caught.value) == "--workers: 11 is more than the 10 nodes of ring; allowed: 1 to 10"

@@ -1,0 +1,121 @@
+"""What ranks of a test do: train some iterations with the real runtime, and tell everything that can be compared."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from gcnsim.ids import AnyArray
+from runtime.exchange import Drawn
+from runtime.launch import Place, connect
+from runtime.options import Options
+from runtime.reduce import Own
+from runtime.setup import Ready, prepare
+
+
+@dataclass
+class Told:
+    """One rank's run. losses[t]; weights[t]: after t steps, by name; gradients[t]: summed over ranks, by name.
+
+    logits: of the inner nodes with the last weights, full graph. inner: their global ids. used[t][layer]: boundary
+    indices and the rows read. sent: bytes by (peer, kind).
+    """
+
+    losses: list[float] = field(default_factory=list)
+    weights: list[dict[str, AnyArray]] = field(default_factory=list)
+    gradients: list[dict[str, AnyArray]] = field(default_factory=list)
+    used: list[dict[int, tuple[AnyArray, AnyArray]]] = field(default_factory=list)
+    inputs: list[list[AnyArray]] = field(default_factory=list)
+    logits: AnyArray = field(default_factory=lambda: np.zeros(0))
+    inner: AnyArray = field(default_factory=lambda: np.zeros(0, np.int64))
+    boundary: AnyArray = field(default_factory=lambda: np.zeros(0, np.int64))
+    norms: list[AnyArray] = field(default_factory=list)
+    sent: dict[tuple[int, str], int] = field(default_factory=dict)
+    asked: tuple[int, int] = (0, 0)
+    expected_rows: float = 0.0
+
+
+def ready_at(place: Place, options: Options) -> Ready:
+    """The worker at `place`, connected and prepared."""
+    if place.world > 1:
+        connect(place, options.timeout, "gloo")
+    return prepare(options, place, torch.device("cpu"))
+
+
+def trained(place: Place, options: Options) -> Told:
+    """Train `options.iterations` and tell all."""
+    ready = ready_at(place, options)
+    told = Told(inner=ready.share.part.inner.copy(), boundary=ready.share.part.boundary.copy())
+    if ready.method.exchange is not None:
+        _watch(ready, told)
+    _watch_inputs(ready, told)
+    hits = asked = 0
+    for t in range(options.iterations):
+        told.weights.append(_weights(ready))
+        told.used.append({})
+        told.inputs.append([])
+        sums, drawn = ready.trainer.iteration(t, Own())
+        told.losses.append(sums.loss)
+        told.gradients.append({name: _array(weight.grad) for name, weight in ready.network.named_parameters()})
+        hits, asked = hits + drawn.hits, asked + drawn.rows
+        if ready.trainer.measured is not None:
+            told.norms.append(_array(ready.trainer.measured))
+    ready.method.drain()
+    told.weights.append(_weights(ready))
+    told.logits = _array(ready.evaluator.logits(ready.network, ready.trainer.x, ready.trainer.fixed))
+    told.sent, told.asked = ready.method.bytes_sent(), (hits, asked)
+    told.expected_rows = float(ready.method.inclusion().sum(dtype=np.float64))
+    ready.method.close()
+    return told
+
+
+def final_weights(place: Place, options: Options) -> bytes:
+    """The bytes of all weights after the run."""
+    ready = ready_at(place, options)
+    for t in range(options.iterations):
+        ready.trainer.iteration(t, Own())
+    ready.method.drain()
+    ready.method.close()
+    return b"".join(weight.tobytes() for weight in _weights(ready).values())
+
+
+def _watch(ready: Ready, told: Told) -> None:
+    """Keep a copy of every boundary row that a layer reads."""
+    exchange = ready.method.exchange
+    assert exchange is not None
+    read = exchange.rows
+
+    def rows(t: int, layer: int, drawn: Drawn) -> Tensor:
+        found = read(t, layer, drawn)
+        told.used[t][layer] = drawn.needed.copy(), _array(found)
+        return found
+
+    exchange.rows = rows  # type: ignore[method-assign]
+
+
+def _watch_inputs(ready: Ready, told: Told) -> None:
+    """Keep every layer's inner input rows."""
+    forward = ready.network.forward
+
+    def noted(x: Tensor, boundaries: Any, seen: Any = None) -> Tensor:
+        def keep(layer: int, given: Tensor, out: Tensor) -> Tensor:
+            told.inputs[-1].append(_array(given))
+            result: Tensor = seen(layer, given, out)
+            return result
+
+        return forward(x, boundaries, keep if seen is not None else None)
+
+    ready.network.forward = noted  # type: ignore[method-assign]
+
+
+def _weights(ready: Ready) -> dict[str, AnyArray]:
+    return {name: _array(weight) for name, weight in ready.network.named_parameters()}
+
+
+def _array(tensor: Tensor | None) -> AnyArray:
+    assert tensor is not None
+    return tensor.detach().cpu().numpy().copy()
