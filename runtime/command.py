@@ -84,7 +84,7 @@ def with_options(command: Callable[..., Any]) -> Callable[..., Any]:
         default = defaults[name].default
         if name in SWITCHES:
             off = f"/--no-{name.replace('_', '-')}" if default else ""
-            command = click.option(f"{flag(name)}{off}", name, default=default, help=HELP[name])(command)
+            command = click.option(f"{flag(name)}{off}", name, is_flag=True, default=default, help=HELP[name])(command)
             continue
         kind = type(default) if default is not None else _TYPES.get(name, str)
         command = click.option(flag(name), name, type=kind, default=default, show_default=True, help=HELP[name])(

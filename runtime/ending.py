@@ -9,13 +9,10 @@ import numpy as np
 
 from gcnsim.ids import AnyArray
 from gcnsim.timeline import Timeline
-from runtime.record import RunRecord, Summary, from_arrays, hardware, merge, peak_memory, summarise, to_arrays, versions
+from runtime.facts import KINDS, Known, run_record
+from runtime.record import Summary, from_arrays, merge, peak_memory, summarise, to_arrays
 from runtime.session import Session, by_rank
-from runtime.setup import backend_of, owner_hash
 from runtime.traces import TraceRecord
-
-KINDS = ("rows", "gradients", "ids", "norms", "cache")
-"""Payloads that are counted apart, per ordered pair of workers."""
 
 
 class Ending:
@@ -36,10 +33,8 @@ class Ending:
         memory = peak_memory(ready.device.type == "cuda")
         pair = np.array([memory["host_bytes"] or 0, memory["device_bytes"] or -1], np.int64)
         self._memory = [found.tolist() for found in by_rank(ready, pair)]
-        part = ready.share.part
-        self._sizes = [found.tolist() for found in by_rank(ready, np.array([part.inner_nodes, part.boundary_nodes]))]
         self._hits = [found.tolist() for found in by_rank(ready, np.array(session.drawn, np.int64))]
-        self._inner = by_rank(ready, part.inner)
+        self._inner = by_rank(ready, ready.share.part.inner)
         self._norms = {t: self._whole(norms) for t, norms in sorted(session.norms.items())}
         self._trace: list[dict[str, AnyArray]] | None = None
         if session.trace is not None:
@@ -72,7 +67,8 @@ class Ending:
             about = {"method": session.options.method, "seed": str(session.options.seed), "measured": "yes"}
             session.folder.write_timeline(self._timeline, about)
         session.folder.write_iterations(session.rows)
-        session.folder.write_record(self._record(summary))
+        known = Known(self._bytes, tuple(self._memory), self._hit_rate(), tuple(self._norms))
+        session.folder.write_record(run_record(session, known, summary))
 
     def final(self, summary: Summary | None, started: float) -> dict[str, Any]:
         """The final object (docs/cli.md). started: when the run began, by `time.perf_counter`."""
@@ -99,32 +95,6 @@ class Ending:
             "evaluation_s": session.evaluation_s,
             "seconds": time.perf_counter() - started,
         }
-
-    def _record(self, summary: Summary | None) -> RunRecord:
-        session, ready = self._session, self._ready
-        return RunRecord(
-            versions=versions(),
-            hardware=hardware(ready.device.type == "cuda"),
-            backend=backend_of(session.options),
-            options=session.options.asdict(),
-            seed=session.options.seed,
-            workers=ready.place.world,
-            graph={"name": ready.partitioning.graph_name, "hash": ready.partitioning.graph_hash},
-            partition={"method": ready.partitioning.method, "hash": owner_hash(ready.partitioning)},
-            inner=tuple(inner for inner, _ in self._sizes),
-            boundary=tuple(boundary for _, boundary in self._sizes),
-            parameters=sum(weight.numel() for weight in ready.network.parameters()),
-            iterations=len(session.rows),
-            finished=not session.stopped,
-            bytes={kind: _table(self._bytes[:, :, k]) for k, kind in enumerate(KINDS)},
-            hit_rate=self._hit_rate(),
-            peak_memory=tuple(
-                {"host_bytes": host, "device_bytes": None if device < 0 else device} for host, device in self._memory
-            ),
-            accuracy={"train": session.best.train, "val": session.best.val, "test": session.best.test},
-            norms=tuple(self._norms),
-            summary=None if summary is None else summary.asdict(),
-        )
 
     def _hit_rate(self) -> float | None:
         asked = sum(int(rows) for _, rows in self._hits)
@@ -159,7 +129,3 @@ class Ending:
             }
             for n in range(self._ready.place.world)
         ]
-
-
-def _table(matrix: AnyArray) -> tuple[tuple[int, ...], ...]:
-    return tuple(tuple(int(value) for value in row) for row in matrix)

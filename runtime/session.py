@@ -24,6 +24,7 @@ from runtime.checkpoint import (
 )
 from runtime.evaluate import Scores
 from runtime.exchange import Drawn
+from runtime.facts import nothing_yet, run_record
 from runtime.launch import Watch
 from runtime.model import save_weights
 from runtime.record import IterationRow, LossLog, Progress, RunFolder
@@ -42,7 +43,8 @@ class Session:
         self.ready, self.options, self._watch = ready, ready.options, watch
         self.first = ready.place.rank == 0
         self.out = Path(self.options.out or "run")
-        self.folder = RunFolder(self.out) if self.first and self.options.record else None
+        wanted = self.options.record or self.options.checkpoint_every > 0
+        self.folder = RunFolder(self.out) if self.first and wanted else None
         self.begun: Iteration = 0
         self.rows: list[IterationRow] = []
         self.best = NONE
@@ -57,7 +59,15 @@ class Session:
         self.trace = TraceRecord(ready) if self.options.save_trace is not None else None
         self._sent_before = 0
         self._names = {weight: name for name, weight in ready.network.named_parameters()}
+        part = ready.share.part
+        sizes = by_rank(ready, np.array([part.inner_nodes, part.boundary_nodes], np.int64))
+        self.inner = tuple(int(found[0]) for found in sizes)
+        self.boundary = tuple(int(found[1]) for found in sizes)
         self._resume()
+        if self.folder is not None:
+            # At once, so that what an interrupted run leaves is known to be a run.
+            self.folder.write_iterations(self.rows)
+            self.folder.write_record(run_record(self, nothing_yet(ready.place.world), None))
         self._log = None
         if self.first and self.options.loss_log is not None:
             self._log = LossLog(self.options.loss_log, self.begun)
@@ -90,7 +100,7 @@ class Session:
                 if self._log is not None:
                     self._log.add(row.iteration, row.loss)
                 progress.show(row)
-                if self.stopped or (options.checkpoint_every and t % options.checkpoint_every == 0):
+                if self._due(t):
                     self.save(t)
         finally:
             progress.close()
@@ -98,6 +108,11 @@ class Session:
                 self._log.close()
         self.ready.method.drain()
         self.same_replicas()
+
+    def _due(self, done: Iteration) -> bool:
+        """Whether to save after `done` iterations: every so many, and when asked to stop."""
+        every = self.options.checkpoint_every
+        return bool((every and done % every == 0) or (self.stopped and (every or self.options.record)))
 
     def save(self, done: Iteration) -> None:
         """Write the checkpoint after `done` iterations; all workers together."""

@@ -32,8 +32,8 @@ _FROZEN: Final = ("inner", "boundary", "bytes", "peak_memory", "norms")
 class RunRecord:
     """The facts in `run.json`; the keys and their meaning are those of `gcnsim/data/run.schema.json`.
 
-    bytes: by kind of payload (rows, gradients, ids, cache), bytes sent as [sender][receiver]. accuracy: train, val,
-    test. norms: iterations whose norms files belong to the run. summary: `Summary.asdict()`, None until it is known.
+    bytes: by kind of payload (rows, gradients, ids, norms, cache), bytes sent as [sender][receiver]. accuracy: train,
+    val, test. norms: iterations whose norms files belong to the run. summary: `Summary.asdict()`, None until it is known.
     """
 
     versions: Mapping[str, str]

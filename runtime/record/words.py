@@ -15,7 +15,6 @@ _TITLES: Final = (
     ("sampling_s", "sampling"),
     ("reduce_s", "all-reduce"),
     ("optimizer_s", "optimizer"),
-    ("evaluation_s", "evaluation"),
 )
 
 
@@ -37,6 +36,8 @@ def breakdown(final: Mapping[str, Any]) -> str:
         ("bytes sent", _sent(final)),
         ("cache hit rate", _share(final["cache_hit_rate"])),
     ]
+    if final.get("evaluation_s") is not None:
+        results.append(("evaluation", format_seconds(final["evaluation_s"])))
     width = max(len(title) for title in [*dict(results), *dict(_TITLES).values()])
     lines += [f"  {title:<{width}}  {text}" for title, text in results]
     lines += ["", "Per iteration, slowest worker; parts may overlap:", *_parts(final, width)]

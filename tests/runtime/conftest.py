@@ -63,12 +63,24 @@ def case(tmp_path_factory: pytest.TempPathFactory) -> Case:
     features = generator.standard_normal((graph.nodes, 7)).astype(np.float32)
     labels = generator.integers(0, 4, graph.nodes)
     place = generator.permutation(graph.nodes)
-    masks = {name: np.isin(np.arange(graph.nodes), chosen).astype(np.uint8)
-             for name, chosen in zip(("train_mask", "val_mask", "test_mask"), np.split(place, [70, 95]), strict=True)}
+    masks = {
+        name: np.isin(np.arange(graph.nodes), chosen).astype(np.uint8)
+        for name, chosen in zip(("train_mask", "val_mask", "test_mask"), np.split(place, [70, 95]), strict=True)
+    }
     path = tmp_path_factory.mktemp("case") / "small.npz"
-    np.savez(path, indptr=graph.indptr, indices=graph.indices, x=features, labels=labels.astype(np.int16), **masks)
+    np.savez(
+        path,
+        allow_pickle=False,
+        indptr=graph.indptr,
+        indices=graph.indices,
+        x=features,
+        labels=labels.astype(np.int16),
+        **masks,
+    )
     problem = Problem(
-        torch.from_numpy(features.astype(np.float64)), torch.from_numpy(labels), torch.from_numpy(masks["train_mask"] > 0)
+        torch.from_numpy(features.astype(np.float64)),
+        torch.from_numpy(labels),
+        torch.from_numpy(masks["train_mask"] > 0),
     )
     return Case(path, graph, problem)
 

@@ -49,9 +49,9 @@ class Crew:
                 waiting = [end for rank, end in enumerate(self._ends[:world]) if rank not in found]
                 ready = wait(waiting, timeout=PATIENCE_S)
                 assert ready, f"ranks {sorted(set(range(world)) - set(found))} of {name} are silent"
-                for end in ready:
-                    assert isinstance(end, Connection)
-                    found[self._ends.index(end)] = end.recv()
+                for rank, end in enumerate(self._ends[:world]):
+                    if end in ready:
+                        found[rank] = end.recv()
         failed = [f"rank {rank}:\n{found[rank][1]}" for rank in range(world) if not found[rank][0]]
         assert not failed, "\n".join(failed)
         return [found[rank][1] for rank in range(world)]

@@ -1,0 +1,99 @@
+"""Full-graph training on any number of workers equals one process: outputs, every gradient, every loss."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from gcnsim.ids import AnyArray
+from tests.runtime.conftest import Case, MakeOptions, model_of, params_of
+from tests.runtime.crew import Crew
+from tests.runtime.jobs import Told, trained
+from tests.runtime.reference.training import Training, single
+
+TIGHT = 1e-9
+"""Relative, in float64: far inside the 1e-5 that is promised."""
+
+
+def close(found: AnyArray, wanted: AnyArray, what: str, bound: float = TIGHT) -> None:
+    scale = max(float(np.abs(wanted).max(initial=0.0)), 1e-12)
+    worst = float(np.abs(np.asarray(found) - np.asarray(wanted)).max(initial=0.0)) / scale
+    assert worst <= bound, f"{what}: {worst:.3g} off"
+
+
+def whole(told: list[Told], nodes: int) -> AnyArray:
+    """Logits of all nodes from those of each rank."""
+    result = np.full((nodes, told[0].logits.shape[1]), np.nan)
+    for rank in told:
+        result[rank.inner] = rank.logits
+    return result
+
+
+def same_run(told: list[Told], other: list[Told], nodes: int, bound: float = TIGHT) -> None:
+    """Losses, gradients, weights and outputs of two runs."""
+    close(np.array(told[0].losses), np.array(other[0].losses), "losses", bound)
+    for t, (mine, theirs) in enumerate(zip(told[0].gradients, other[0].gradients, strict=True)):
+        for name in theirs:
+            close(mine[name], theirs[name], f"gradient of {name} at {t}", bound)
+    for name, weight in other[0].weights[-1].items():
+        close(told[0].weights[-1][name], weight, name, bound)
+    close(whole(told, nodes), whole(other, nodes), "outputs", bound)
+
+
+MODELS = [
+    pytest.param({"model": "gcn"}, id="gcn"),
+    pytest.param({"model": "gcn", "norm": "layer", "bias": False}, id="gcn-norm"),
+    pytest.param({"model": "graphsage"}, id="sage"),
+    pytest.param({"model": "graphsage", "sage_mean": "with-self", "norm": "layer"}, id="sage-self"),
+    pytest.param({"model": "gat", "heads": 2}, id="gat"),
+]
+
+
+@pytest.mark.parametrize("model", [m for m in MODELS if m.id != "gcn-norm"])
+def test_one_worker_is_the_plain_reference(
+    crew: Crew, case: Case, options: MakeOptions, model: dict[str, object]
+) -> None:
+    asked = options(workers=1, **model)
+    told = crew.run(1, trained, asked)[0]
+    wanted = single(
+        case.graph, case.problem, model_of(asked, case), params_of(told.weights[0]), Training(10, asked.lr, "adam")
+    )
+    close(np.array(told.losses), np.array(wanted.losses), "losses")
+    for t in range(10):
+        for name, gradient in wanted.gradients[t].items():
+            close(told.gradients[t][name], gradient.numpy(), f"gradient of {name} at {t}")
+
+
+@pytest.mark.parametrize("overlap", ["none", "central"])
+@pytest.mark.parametrize("cut", ["random", "metis"])
+@pytest.mark.parametrize("model", MODELS)
+def test_full_graph_on_many_workers_equals_one(
+    crew: Crew, case: Case, options: MakeOptions, model: dict[str, object], cut: str, overlap: str
+) -> None:
+    fields = model | {"partition_method": cut, "overlap": overlap}
+    alone = crew.run(1, trained, options(workers=1, **fields))
+    for workers in (2, 3, 4):
+        same_run(crew.run(workers, trained, options(workers=workers, **fields)), alone, case.graph.nodes)
+
+
+def test_a_layer_0_summed_once_changes_nothing(crew: Crew, case: Case, options: MakeOptions) -> None:
+    for model in ("gcn", "graphsage"):
+        plain = crew.run(3, trained, options(workers=3, model=model))
+        once = crew.run(3, trained, options(workers=3, model=model, preaggregate=True))
+        same_run(once, plain, case.graph.nodes)
+        assert all(0 not in layers for layers in once[0].used)
+
+
+def test_sgd_and_weight_decay(crew: Crew, case: Case, options: MakeOptions) -> None:
+    asked = options(workers=2, optimizer="sgd", lr=0.3, weight_decay=0.01)
+    told = crew.run(2, trained, asked)[0]
+    training = Training(10, 0.3, "sgd", 0.01)
+    wanted = single(case.graph, case.problem, model_of(asked, case), params_of(told.weights[0]), training)
+    close(np.array(told.losses), np.array(wanted.losses), "losses")
+
+
+def test_dgl_sums_equal_plain_ones(crew: Crew, case: Case, options: MakeOptions) -> None:
+    pytest.importorskip("dgl", reason="DGL is not installed")
+    for model in ("gcn", "graphsage", "gat"):
+        plain = crew.run(2, trained, options(workers=2, model=model))
+        same_run(crew.run(2, trained, options(workers=2, model=model, aggregator="dgl")), plain, case.graph.nodes, 1e-5)
