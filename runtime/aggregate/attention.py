@@ -25,7 +25,8 @@ def attention_sum(matrix: Matrix, h: Tensor, target: Tensor, source: Tensor) -> 
     """
     rows, columns = _entries(matrix, h.device)
     scores = torch.nn.functional.leaky_relu(target[rows] + source[columns], SLOPE)
-    top = torch.full_like(target, -torch.inf).index_reduce(0, rows, scores.detach(), "amax")
+    place = rows.unsqueeze(1).expand_as(scores)
+    top = torch.full_like(target, -torch.inf).scatter_reduce(0, place, scores.detach(), "amax")
     raised = torch.exp(scores - top[rows])
     total = torch.zeros_like(target).index_add(0, rows, raised)
     alpha = raised / total[rows]

@@ -72,6 +72,6 @@ def swap_norms(lane: Lane, share: Share, inner: Tensor, done: Done = lambda _: N
     parcels = []
     for m, ids in enumerate(share.send_sets):
         parcels.append(Parcel(m, incoming[int(ptr[m]) : int(ptr[m + 1])], False))
-        parcels.append(Parcel(m, own[torch.from_numpy(ids)], True))
+        parcels.append(Parcel(m, own[torch.from_numpy(ids.copy())], True))
     lane.exchange(parcels, done)
     return np.concatenate([own.numpy(), incoming.numpy()])

@@ -7,10 +7,10 @@ iteration, so a row of another age can never be read.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Protocol
 
 import torch
@@ -20,7 +20,7 @@ from gcnsim.ids import Iteration, Layer
 from gcnsim.staleness import slot, source_iteration
 from gcnsim.timeline import Direction, OpKind
 from runtime.exchange.drawn import Drawn
-from runtime.exchange.lanes import Lane, Lanes, Parcel
+from runtime.exchange.lanes import Lane, Lanes, Parcel, Posted
 from runtime.exchange.staging import CopyStream, Staging
 from runtime.record import Mark, Recorder
 
@@ -115,6 +115,20 @@ class _Slot:
     sent: _Sent | None = None
 
 
+@dataclass(frozen=True)
+class _Transfer:
+    """Rows or gradients under way: `count` rows come to `target`."""
+
+    t: Iteration
+    layer: Layer
+    direction: Direction
+    drawn: Drawn
+    target: Staging
+    count: int
+    start: Mark
+    posted: Posted
+
+
 Smooth = Callable[[Direction, Layer, Tensor], Tensor]
 
 
@@ -147,8 +161,8 @@ class Exchange:
             for direction in (Direction.FORWARD, Direction.BACKWARD)
         }
         self._copies = {direction: CopyStream(device) for direction in self._lane}
-        self._thread = {
-            direction: ThreadPoolExecutor(1, f"{name}{TAG[direction]}-fetch")
+        self._threads = {
+            direction: tuple(ThreadPoolExecutor(1, f"{name}{TAG[direction]}-{what}") for what in ("post", "fetch"))
             for direction in self._lane
             if threaded and lanes.world > 1
         }
@@ -183,13 +197,12 @@ class Exchange:
         event = self._copies[Direction.FORWARD].mark()
         rows = h.detach()
 
-        def work() -> Drawn:
+        def post() -> _Transfer:
             drawn = upcoming.result()
             with self._copies[Direction.FORWARD].after(event):
-                self._forward(t, layer, rows, drawn, place)
-            return drawn
+                return self._forward(t, layer, rows, drawn, place)
 
-        place.sent = _Sent(t, self._submit(Direction.FORWARD, work))
+        place.sent = _Sent(t, self._submit(Direction.FORWARD, post))
 
     def gradient_buffer(self, t: Iteration, layer: Layer, drawn: Drawn) -> Tensor:
         """A place for the gradients of `drawn`'s boundary rows, [U, d]; waits until what it held before is sent."""
@@ -203,12 +216,11 @@ class Exchange:
         place = self._place(Direction.BACKWARD, layer, t)
         event = self._copies[Direction.BACKWARD].mark()
 
-        def work() -> Drawn:
+        def post() -> _Transfer:
             with self._copies[Direction.BACKWARD].after(event):
-                self._backward(t, layer, drawn, place)
-            return drawn
+                return self._backward(t, layer, drawn, place)
 
-        place.sent = _Sent(t, self._submit(Direction.BACKWARD, work))
+        place.sent = _Sent(t, self._submit(Direction.BACKWARD, post))
 
     def add_gradients(self, t: Iteration, layer: Layer, grad: Tensor) -> None:
         """Add the others' gradients of iteration t - tau to `grad`, [I, d], worker by worker; none at a cold start."""
@@ -223,7 +235,7 @@ class Exchange:
         if self._smooth is not None:
             received = self._smooth(Direction.BACKWARD, layer, received)
         # Worker by worker no index repeats, so the sum has one order everywhere.
-        for first, last in pairwise(asked.ptr):
+        for first, last in itertools.pairwise(asked.ptr):
             if last > first:
                 grad.index_add_(0, asked.index[first:last], received[first:last])
         self._span(OpKind.SCATTER, "compute", t, layer, Direction.BACKWARD, start)
@@ -242,7 +254,7 @@ class Exchange:
 
     def close(self) -> None:
         """End the threads."""
-        for thread in self._thread.values():
+        for thread in itertools.chain(*self._threads.values()):
             thread.shutdown(wait=False, cancel_futures=True)
 
     def in_flight(self) -> dict[tuple[Direction, Layer, Iteration], tuple[Drawn, Tensor]]:
@@ -265,7 +277,8 @@ class Exchange:
         done.set_result(drawn)
         place.sent = _Sent(iteration, done)
 
-    def _forward(self, t: Iteration, layer: Layer, h: Tensor, drawn: Drawn, place: _Slot) -> None:
+    def _forward(self, t: Iteration, layer: Layer, h: Tensor, drawn: Drawn, place: _Slot) -> _Transfer:
+        """Pack the rows that others want and start their transfer."""
         asked = drawn.asked()
         first_layer = layer == 0 and drawn.held is not None
         start = self._recorder.mark()
@@ -274,35 +287,49 @@ class Exchange:
         self._span(OpKind.PACK, "f.pack", t, layer, Direction.FORWARD, start)
         outgoing = _pieces(place.outgoing.wire(asked.rows), asked.ptr, asked.misses if first_layer else None)
         incoming = _pieces(place.incoming.wire(drawn.rows), drawn.ptr, drawn.misses if first_layer else None)
-        self._transfer(t, layer, Direction.FORWARD, outgoing, incoming)
-        place.incoming.from_wire(drawn.rows)
+        transfer = self._posted(t, layer, Direction.FORWARD, drawn, place.incoming, drawn.rows, outgoing, incoming)
         if first_layer and drawn.hits:
-            self._from_cache(t, drawn, place.incoming.rows(drawn.rows))
+            self._from_cache(t, drawn, place.incoming.wire(drawn.rows))
+        return transfer
 
     def _from_cache(self, t: Iteration, drawn: Drawn, rows: Tensor) -> None:
+        """Put the rows that the cache holds beside those that travel."""
         assert drawn.held is not None
         start = self._recorder.mark()
         slots = drawn.held.slot[drawn.needed]
-        hit = torch.from_numpy((slots >= 0).nonzero()[0]).to(self._device)
-        rows[hit] = drawn.held.rows[torch.from_numpy(slots[slots >= 0].astype("int64")).to(self._device)]
+        hit = torch.from_numpy((slots >= 0).nonzero()[0]).to(rows.device)
+        held = torch.from_numpy(slots[slots >= 0].astype("int64")).to(self._device)
+        rows[hit] = drawn.held.rows[held].to(rows.device)
         self._span(OpKind.LOOKUP, "f.pack", t, 0, Direction.FORWARD, start)
 
-    def _backward(self, t: Iteration, layer: Layer, drawn: Drawn, place: _Slot) -> None:
+    def _backward(self, t: Iteration, layer: Layer, drawn: Drawn, place: _Slot) -> _Transfer:
+        """Start the transfer of the boundary's gradients."""
         asked = drawn.asked()
         place.outgoing.to_wire(drawn.rows)
         outgoing = _pieces(place.outgoing.wire(drawn.rows), drawn.ptr, None)
         incoming = _pieces(place.incoming.wire(asked.rows), asked.ptr, None)
-        self._transfer(t, layer, Direction.BACKWARD, outgoing, incoming)
-        place.incoming.from_wire(asked.rows)
+        return self._posted(t, layer, Direction.BACKWARD, drawn, place.incoming, asked.rows, outgoing, incoming)
 
-    def _transfer(
-        self, t: Iteration, layer: Layer, direction: Direction, outgoing: list[Tensor], incoming: list[Tensor]
-    ) -> None:
-        lane, tag = self._lane[direction], TAG[direction]
+    def _posted(
+        self,
+        t: Iteration,
+        layer: Layer,
+        direction: Direction,
+        drawn: Drawn,
+        target: Staging,
+        count: int,
+        outgoing: list[Tensor],
+        incoming: list[Tensor],
+    ) -> _Transfer:
         parcels = [Parcel(peer, piece, False) for peer, piece in enumerate(incoming)]
         parcels += [Parcel(peer, piece, True) for peer, piece in enumerate(outgoing)]
-        kind = "rows" if direction is Direction.FORWARD else "gradients"
         start = self._recorder.mark()
+        return _Transfer(t, layer, direction, drawn, target, count, start, self._lane[direction].post(parcels))
+
+    def _finish(self, transfer: _Transfer) -> Drawn:
+        """Wait until a transfer is through, then bring what came to the device."""
+        direction, tag = transfer.direction, TAG[transfer.direction]
+        kind = "rows" if direction is Direction.FORWARD else "gradients"
 
         def done(parcel: Parcel) -> None:
             nbytes = parcel.tensor.numel() * parcel.tensor.element_size() if parcel.outgoing else 0
@@ -310,9 +337,13 @@ class Exchange:
                 key = parcel.peer, kind
                 self.bytes_sent[key] = self.bytes_sent.get(key, 0) + nbytes
             stream = f"{tag}.{'tx' if parcel.outgoing else 'rx'}{parcel.peer}"
-            self._span(OpKind.WIRE, stream, t, layer, direction, start, parcel.peer, nbytes)
+            where = transfer.t, transfer.layer, direction, transfer.start
+            self._span(OpKind.WIRE, stream, *where, parcel.peer, nbytes)
 
-        lane.exchange(parcels, done)
+        self._lane[direction].await_all(transfer.posted, done)
+        with self._copies[direction].after(None):
+            transfer.target.from_wire(transfer.count)
+        return transfer.drawn
 
     def _cold(self, layer: Layer, drawn: Drawn) -> Tensor:
         width = self._slots[Direction.FORWARD, layer, 0].incoming.rows(0).shape[1]
@@ -339,11 +370,27 @@ class Exchange:
         assert place.sent.iteration == source, f"slot holds iteration {place.sent.iteration}, wanted {source}"
         return place
 
-    def _submit(self, direction: Direction, work: Callable[[], Drawn]) -> Future[Drawn]:
-        if direction in self._thread:
-            return self._thread[direction].submit(work)
+    def _submit(self, direction: Direction, post: Callable[[], _Transfer]) -> Future[Drawn]:
+        """Start a transfer in one thread and await it in another, so that the wire never waits for packing."""
         done: Future[Drawn] = Future()
-        done.set_result(work())
+        if direction not in self._threads:
+            done.set_result(self._finish(post()))
+            return done
+        poster, waiter = self._threads[direction]
+
+        def finish(transfer: _Transfer) -> None:
+            try:
+                done.set_result(self._finish(transfer))
+            except BaseException as error:
+                done.set_exception(error)
+
+        def start() -> None:
+            try:
+                waiter.submit(finish, post())
+            except BaseException as error:
+                done.set_exception(error)
+
+        poster.submit(start)
         return done
 
     def _span(
@@ -365,5 +412,5 @@ class Exchange:
 
 def _pieces(rows: Tensor, ptr: tuple[int, ...], firsts: tuple[int, ...] | None) -> list[Tensor]:
     """The rows of every peer, or the first ones of them."""
-    counts = firsts or [last - first for first, last in pairwise(ptr)]
+    counts = firsts or [last - first for first, last in itertools.pairwise(ptr)]
     return [rows[first : first + count] for first, count in zip(ptr, counts, strict=False)]

@@ -51,6 +51,13 @@ class GraphBuilder:
         self._loops = 0 if own is None else part.inner_nodes
         self._inner = self._inner_block(row, weight, own)
         self._cross = self._cross_block(row, weight)
+        # Where each of the part's entries is in its block, so that a draw touches what it keeps and little else.
+        self._crossing: BoolArray = part.columns >= part.inner_nodes
+        self._place = np.empty(part.entries, np.int32)
+        self._place[self._cross.entry] = np.arange(self._cross.entry.size, dtype=np.int32)
+        stored = np.flatnonzero(self._inner.entry < part.entries)
+        self._place[self._inner.entry[stored]] = stored
+        self._loop_place = np.flatnonzero(self._inner.entry == part.entries)
         self._whole_inner: Matrix | None = None
 
     def whole(self, held: Held | None = None) -> Drawn:
@@ -66,19 +73,23 @@ class GraphBuilder:
 
     def thinned(self, graph: int, kept: BoolArray, weights: Weights, held: Held | None = None) -> Drawn:
         """The graph with the `kept` entries, bool[nnz], and all self-loops."""
-        extended = np.append(kept, True)
-        rows = _select(self._inner, extended, weights.inner)
+        keep = np.flatnonzero(kept)
+        crossing = self._crossing[keep]
+        mask = np.zeros(self._inner.entry.size, np.bool_)
+        mask[self._loop_place] = True
+        mask[self._place[keep[~crossing]]] = True
+        rows = _select(self._inner, np.flatnonzero(mask), weights.inner)
         inner = self._kind(rows, self._dtype, self._device)
+        cross = self._place[keep[crossing]]
         needed = np.zeros(self.part.boundary_nodes, np.bool_)
-        needed[self._cross.columns[extended[self._cross.entry]]] = True
-        return self._drawn(graph, inner, extended, weights.cross, needed, held)
+        needed[self._cross.columns[cross]] = True
+        return self._drawn(graph, inner, cross, weights.cross, needed, held)
 
     def with_boundary(self, graph: int, chosen: BoolArray, factor: FloatArray) -> Drawn:
         """All inner entries, and the crossing ones of the `chosen` boundary nodes, bool[B], times factor, float[B]."""
         block = self._cross
-        kept = np.zeros(self.part.entries + 1, np.bool_)
-        kept[block.entry] = chosen[block.columns]
-        return self._drawn(graph, self._whole(), kept, block.weight * factor[block.columns], chosen, None)
+        cross = np.flatnonzero(chosen[block.columns])
+        return self._drawn(graph, self._whole(), cross, block.weight * factor[block.columns], chosen, None)
 
     def self_normalised(self, kept: BoolArray) -> FloatArray:
         """Factors that give the kept entries of a row the summed weight of all its entries, float64[nnz]."""
@@ -100,17 +111,17 @@ class GraphBuilder:
         self,
         graph: int,
         inner: Matrix,
-        kept: BoolArray | None,
+        cross: AnyArray | None,
         weight: FloatArray,
         needed: BoolArray,
         held: Held | None,
     ) -> Drawn:
-        """The graph of `inner` and of the crossing entries `kept`, bool[nnz + 1] (None: all), weighing `weight`."""
+        """The graph of `inner` and of the crossing entries at the places `cross` (None: all), weighing `weight`."""
         index, ptr, misses = order_of(needed, self.part.boundary_ptr, held)
         place = np.full(self.part.boundary_nodes, -1, np.int32)
         place[index] = np.arange(index.size, dtype=np.int32)
         block = self._cross
-        rows = Rows(block.indptr, block.columns, weight, index.size) if kept is None else _select(block, kept, weight)
+        rows = Rows(block.indptr, block.columns, weight, index.size) if cross is None else _select(block, cross, weight)
         rows = Rows(rows.indptr, place[rows.columns], rows.values, index.size)
         boundary = self._kind(rows, self._dtype, self._device) if index.size else None
         edges = int(inner.rows.columns.size) - self._loops, int(rows.columns.size)
@@ -153,7 +164,6 @@ def _weights(part: Part, weights: str, row: IntArray) -> tuple[FloatArray, Float
     return (1.0 / np.maximum(degree, 1.0))[row], None
 
 
-def _select(block: _Block, kept: BoolArray, weight: FloatArray) -> Rows:
-    """The kept entries of `block`. kept: bool[nnz + 1]; weight: float64, one for each entry of the block."""
-    keep = np.flatnonzero(kept[block.entry])
+def _select(block: _Block, keep: AnyArray, weight: FloatArray) -> Rows:
+    """The entries of `block` at the places `keep`, ascending. weight: float64, one for each entry of the block."""
     return Rows(np.searchsorted(keep, block.indptr), block.columns[keep], weight[keep], block.indptr.size - 1)

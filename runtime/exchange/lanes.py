@@ -28,6 +28,14 @@ class Parcel:
 
 
 @dataclass(frozen=True)
+class Posted:
+    """Parcels under way, and what to wait for: one work each with gloo, one for all with NCCL."""
+
+    parcels: Sequence[Parcel]
+    works: Sequence[Any]
+
+
+@dataclass(frozen=True)
 class Lane:
     """One kind of traffic."""
 
@@ -37,22 +45,29 @@ class Lane:
     timeout_s: float
 
     def exchange(self, parcels: Sequence[Parcel], done: Callable[[Parcel], None] = lambda _: None) -> None:
-        """Send and receive all `parcels`, receives first in line; `done` is called as each is through.
+        """Send and receive all `parcels`; `done` is called as each is through. See `post` and `await_all`."""
+        self.await_all(self.post(parcels), done)
 
-        Empty ones are skipped on both sides. Raises PeerError naming the worker that failed or kept silent.
-        """
-        real = [parcel for parcel in parcels if parcel.tensor.numel()]
-        if not real:
-            return
-        works = self._post(real)
-        if len(works) == len(real):
-            for parcel, work in zip(real, works, strict=True):
-                self._wait(work, parcel.peer)
-                done(parcel)
-            return
-        for work in works:
-            self._wait(work, None)
-        for parcel in real:
+    def post(self, parcels: Sequence[Parcel]) -> Posted:
+        """Start to send and receive all `parcels`; empty ones are skipped on both sides."""
+        real = sorted((parcel for parcel in parcels if parcel.tensor.numel()), key=lambda parcel: parcel.outgoing)
+        ops = [
+            dist.P2POp(dist.isend if parcel.outgoing else dist.irecv, parcel.tensor, parcel.peer, self.group)
+            for parcel in real
+        ]
+        try:
+            return Posted(real, dist.batch_isend_irecv(ops) if ops else [])
+        except RuntimeError as error:
+            raise self._error(error, None) from None
+
+    def await_all(self, posted: Posted, done: Callable[[Parcel], None] = lambda _: None) -> None:
+        """Wait for started parcels, receives first; PeerError names the worker that failed or kept silent."""
+        alike = len(posted.works) == len(posted.parcels)
+        for place, work in enumerate(posted.works):
+            self._wait(work, posted.parcels[place].peer if alike else None)
+            if alike:
+                done(posted.parcels[place])
+        for parcel in () if alike else posted.parcels:
             done(parcel)
 
     def all_reduce(self, tensor: Tensor) -> Any:
@@ -94,16 +109,6 @@ class Lane:
         """Wait until every worker is here."""
         work = self.all_reduce(torch.zeros(1))
         self.settle(work)
-
-    def _post(self, parcels: Sequence[Parcel]) -> list[Any]:
-        ops = [
-            dist.P2POp(dist.isend if parcel.outgoing else dist.irecv, parcel.tensor, parcel.peer, self.group)
-            for parcel in sorted(parcels, key=lambda parcel: parcel.outgoing)
-        ]
-        try:
-            return dist.batch_isend_irecv(ops)
-        except RuntimeError as error:
-            raise self._error(error, None) from None
 
     def _wait(self, work: Any, peer: Rank | None) -> None:
         try:

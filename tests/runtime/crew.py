@@ -11,6 +11,7 @@ import multiprocessing
 import os
 import tempfile
 import traceback
+import warnings
 from collections.abc import Callable
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
@@ -66,6 +67,7 @@ class Crew:
 def _serve(end: Connection) -> None:
     import torch
 
+    warnings.simplefilter("error")
     torch.set_num_threads(1)
     os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")
     while True:
