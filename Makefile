@@ -5,19 +5,26 @@ BIN := $(VENV)/bin
 PYTHON ?= $(shell command -v python3.11 || command -v python3 || echo python3)
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 WHAT_IF ?= --bandwidth 15Gbps --gpus 6
+TRAIN ?=
 
 # What was installed, for which dependencies; make compares their dates.
 CORE := $(VENV)/.core-installed
+RUNTIME := $(VENV)/.runtime-installed
 DEV := $(VENV)/.dev-installed
 RESOLVE := build/resolve
+# Chosen by hand: its builds differ by device, and the resolved one may carry the mark of this machine's.
+TORCH := torch==2.13.0
 
-.PHONY: help what-if test check slow bench docs constraints clean
+.PHONY: help what-if train test check slow bench docs constraints clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 what-if: $(CORE) ## Install into .venv and answer the example question (WHAT_IF="..." for other options)
 	@$(BIN)/gcnsim what-if $(WHAT_IF)
+
+train: $(RUNTIME) ## Install torch too and really train: handwritten digits on 2 workers (TRAIN="..." for other options)
+	@$(BIN)/python -m runtime.train $(TRAIN)
 
 test: check ## Run the checks, then all tests but the slow ones (GCNSIM_DATA=folder adds those on real graphs)
 	$(BIN)/python -m pytest
@@ -32,7 +39,7 @@ slow: $(DEV) ## Run the slow tests
 	$(BIN)/python -m pytest -m slow
 
 bench: $(DEV) ## Measure speed and memory; tables here, JSON in out/
-	@missed=0; for name in engine what_if graph; do \
+	@missed=0; for name in engine what_if graph recorder runtime; do \
 	    $(BIN)/python -m benchmarks.bench_$$name || missed=1; done; exit $$missed
 
 docs: $(DEV) ## Write what the commands print today into README and docs/
@@ -41,9 +48,9 @@ docs: $(DEV) ## Write what the commands print today into README and docs/
 constraints: ## Resolve the newest versions of all core and dev dependencies into constraints.txt
 	rm -rf $(RESOLVE)
 	$(PYTHON) -m venv $(RESOLVE)
-	$(RESOLVE)/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	$(RESOLVE)/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]' $(TORCH)
 	echo '# Versions that the tests pass with, of core and dev dependencies; written by `make constraints`.' > $(RESOLVE)/found
-	$(RESOLVE)/bin/python -m pip freeze --exclude-editable --exclude pip --exclude setuptools >> $(RESOLVE)/found
+	$(RESOLVE)/bin/python -m pip freeze --exclude-editable --exclude pip --exclude setuptools | sed 's/^\(torch==[^+]*\)+.*/\1/' >> $(RESOLVE)/found
 	mv $(RESOLVE)/found constraints.txt
 	rm -rf $(RESOLVE)
 
@@ -56,10 +63,15 @@ $(CORE): pyproject.toml constraints.txt
 	$(INSTALL) --editable .
 	@touch $@
 
+$(RUNTIME): pyproject.toml constraints.txt
+	@$(venv)
+	$(INSTALL) --editable '.[runtime]'
+	@touch $(CORE) $@
+
 $(DEV): pyproject.toml constraints.txt
 	@$(venv)
 	$(INSTALL) --editable '.[dev]'
-	@touch $(CORE) $@
+	@touch $(CORE) $(RUNTIME) $@
 
 # Debian splits venv from Python; without this its message drowns in the traceback of ensurepip.
 define venv
