@@ -36,6 +36,9 @@ def link(megabits: float) -> Iterator[None]:
                 f"ip link set {device} up",
                 "ip link set lo up",
                 f"tc qdisc add dev {device} root tbf rate {megabits:.3f}mbit burst 256kb limit 20mb",
+                # A network card queues about a millisecond and takes turns between connections; one long queue, as the
+                # shaper has, would make a small message wait behind megabytes of rows.
+                "sysctl -q -w net.ipv4.tcp_limit_output_bytes=131072",
             ):
                 _run("ip", "netns", "exec", name, *words.split())
         yield

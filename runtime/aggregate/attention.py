@@ -36,10 +36,8 @@ def attention_sum(matrix: Matrix, h: Tensor, target: Tensor, source: Tensor) -> 
 
 def _entries(matrix: Matrix, device: torch.device) -> tuple[Tensor, Tensor]:
     """Row and column of every stored entry, int64[nnz]."""
-    rows = matrix.rows
-    counts = torch.from_numpy(rows.indptr).to(device).diff()
-    columns = torch.from_numpy(rows.columns.astype("int64")).to(device)
-    return torch.repeat_interleave(torch.arange(counts.numel(), device=device), counts), columns
+    row, column = (torch.from_numpy(array).to(device) for array in matrix.rows.places)
+    return row, column
 
 
 class _WeightedSum(torch.autograd.Function):

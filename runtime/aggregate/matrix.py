@@ -29,6 +29,12 @@ class Rows:
     width: int
 
     @cached_property
+    def places(self) -> tuple[IntArray, IntArray]:
+        """Row and column of every entry, int64[nnz] each."""
+        row = np.repeat(np.arange(self.indptr.size - 1), np.diff(self.indptr))
+        return row, self.columns.astype(np.int64)
+
+    @cached_property
     def transposed(self) -> tuple[AnyArray, AnyArray, AnyArray]:
         """indptr, columns of the transpose, and the place in `values` of each of its entries, in row order."""
         from scipy.sparse import csr_array
