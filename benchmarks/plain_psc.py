@@ -113,7 +113,8 @@ def accuracy(dataset: Dataset, x: Tensor, setting: Setting, seed: int, every: in
             h = sums[-1] @ weight.T + bias
             if layer < setting.layers - 1:
                 h = torch.relu(h)
-        rows.append(inputs)
+        if setting.tau:
+            rows.append(inputs)
         grad = torch.zeros_like(h)
         grad[train] = torch.softmax(h[train], 1)
         grad[torch.nonzero(train)[:, 0], labels[train]] -= 1.0
@@ -131,7 +132,8 @@ def accuracy(dataset: Dataset, x: Tensor, setting: Setting, seed: int, every: in
             leaving[layer] = across_t @ back
             added = leaving[layer] if not setting.tau else arriving[layer] if arriving is not None else 0.0
             grad = (inner_t @ back + added) * (inputs[layer] > 0)
-        late.append(leaving)
+        if setting.tau:
+            late.append(leaving)
         optimizer.step()
         if t % setting.refresh == 0:
             drawing.weigh(norms.numpy())
