@@ -53,7 +53,7 @@ HELP: Final[Mapping[str, str]] = {
     "overlap": "tau 0: wait for rows first (none), or sum what needs none beneath the transfer (central).",
     "threads": "CPU threads of each worker.  [default: cores / local workers]",
     "timeout": "Seconds after which a silent worker counts as lost.",
-    "out": "Run folder.  [default: run]",
+    "out": "Run folder.  [default: that of --resume, else run]",
     "record": "Whether to record spans and write the run folder.",
     "warmup": "Iterations left out of the means.",
     "save_trace": "Write the access trace of the run, for gcnsim.",

@@ -11,7 +11,7 @@ from gcnsim.ids import AnyArray
 from gcnsim.timeline import Timeline
 from runtime.facts import KINDS, Known, run_record
 from runtime.record import Summary, from_arrays, merge, peak_memory, summarise, to_arrays
-from runtime.session import Session, by_rank
+from runtime.session import Session
 from runtime.traces import TraceRecord
 
 
@@ -25,20 +25,22 @@ class Ending:
         self._timeline: Timeline | None = None
         if session.options.record:
             arrays = to_arrays(ready.recorder.timeline(origin_ns, offset_ns))
-            columns = {name: by_rank(ready, array) for name, array in arrays.items()}
+            columns = {name: ready.by_rank(array) for name, array in arrays.items()}
             self._timeline = merge(
                 [from_arrays({name: found[n] for name, found in columns.items()}) for n in range(ready.place.world)]
             )
-        self._bytes = np.stack([table.reshape(-1, len(KINDS)) for table in by_rank(ready, self._sent())])
+        self._bytes = np.stack([table.reshape(-1, len(KINDS)) for table in ready.by_rank(session.sent())])
         memory = peak_memory(ready.device.type == "cuda")
         pair = np.array([memory["host_bytes"] or 0, memory["device_bytes"] or -1], np.int64)
-        self._memory = [found.tolist() for found in by_rank(ready, pair)]
-        self._hits = [found.tolist() for found in by_rank(ready, np.array(session.drawn, np.int64))]
-        self._inner = by_rank(ready, ready.share.part.inner)
-        self._norms = {t: self._whole(norms) for t, norms in sorted(session.norms.items())}
+        self._memory = [found.tolist() for found in ready.by_rank(pair)]
+        self._hits = [found.tolist() for found in ready.by_rank(np.array(session.drawn, np.int64))]
+        session.keep_norms()
         self._trace: list[dict[str, AnyArray]] | None = None
+        self._norms: AnyArray | None = None
         if session.trace is not None:
             self._trace = self._accesses(session.trace)
+            measured = ready.method.norms()
+            self._norms = None if measured is None else ready.whole(measured[1])
 
     def summary(self) -> Summary | None:
         """Where the time of this process's iterations went; None without a record or without any iteration."""
@@ -57,17 +59,14 @@ class Ending:
         """Write the run folder and the trace; worker 0 alone."""
         session = self._session
         if session.trace is not None and self._trace is not None and session.options.save_trace is not None:
-            last = self._norms[max(self._norms)] if self._norms else None
-            session.trace.write(session.options.save_trace, self._trace, last)
+            session.trace.write(session.options.save_trace, self._trace, self._norms)
         if session.folder is None:
             return
-        for t, norms in self._norms.items():
-            session.folder.write_norms(t, norms, self._ready.partitioning.graph_hash)
         if self._timeline is not None:
             about = {"method": session.options.method, "seed": str(session.options.seed), "measured": "yes"}
             session.folder.write_timeline(self._timeline, about)
         session.folder.write_iterations(session.rows)
-        known = Known(self._bytes, tuple(self._memory), self._hit_rate(), tuple(self._norms))
+        known = Known(self._bytes, tuple(self._memory), self._hit_rate(), tuple(session.normed))
         session.folder.write_record(run_record(session, known, summary))
 
     def final(self, summary: Summary | None, started: float) -> dict[str, Any]:
@@ -78,7 +77,7 @@ class Ending:
         return {
             "method": session.options.method,
             "workers": self._ready.place.world,
-            "iterations": len(rows),
+            "iterations": session.done,
             "test_accuracy": session.best.test,
             "val_accuracy": session.best.val,
             "final_loss": rows[-1].loss if rows else None,
@@ -102,25 +101,11 @@ class Ending:
             return None
         return sum(int(hits) for hits, _ in self._hits) / asked
 
-    def _sent(self) -> AnyArray:
-        """Bytes this worker sent, int64[world, kinds]."""
-        table = np.zeros((self._ready.place.world, len(KINDS)), np.int64)
-        for (peer, kind), nbytes in self._ready.method.bytes_sent().items():
-            table[peer, KINDS.index(kind)] += nbytes
-        return table
-
-    def _whole(self, inner: AnyArray) -> AnyArray:
-        """Values of every node, float32[N], from everyone's values of inner nodes."""
-        whole = np.empty(self._ready.graph.nodes, np.float32)
-        for nodes, values in zip(self._inner, by_rank(self._ready, inner.astype(np.float32)), strict=True):
-            whole[nodes] = values
-        return whole
-
     def _accesses(self, trace: TraceRecord) -> list[dict[str, AnyArray]]:
         mine = trace.arrays()
         width = mine["bits"].shape[1]
-        widths = [int(found[0]) for found in by_rank(self._ready, np.array([width]))]
-        found = {name: by_rank(self._ready, array.ravel()) for name, array in mine.items()}
+        widths = [int(found[0]) for found in self._ready.by_rank(np.array([width]))]
+        found = {name: self._ready.by_rank(array.ravel()) for name, array in mine.items()}
         return [
             {
                 "bits": found["bits"][n].reshape(-1, widths[n]),

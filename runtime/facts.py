@@ -48,8 +48,8 @@ def run_record(session: Session, known: Known, summary: Summary | None) -> RunRe
         inner=session.inner,
         boundary=session.boundary,
         parameters=sum(weight.numel() for weight in ready.network.parameters()),
-        iterations=len(session.rows),
-        finished=len(session.rows) >= options.iterations,
+        iterations=session.done,
+        finished=session.done >= options.iterations,
         bytes={kind: _table(known.nbytes[:, :, k]) for k, kind in enumerate(KINDS)},
         hit_rate=known.hit_rate,
         peak_memory=tuple(

@@ -70,10 +70,12 @@ class Trainer:
         x: Tensor,
         targets: Targets,
         lane: Lane | None,
+        control: Lane | None,
         recorder: Recorder,
         rank: Rank,
     ) -> None:
-        """Attach the flat gradient buffer and the optimizer. lane: of the all-reduce, None for a single worker."""
+        """Attach the flat gradient buffer and the optimizer. lane: of the all-reduce; control: of small
+        things on the host; both None for a single worker."""
         self.options, self.network, self.method = options, network, method
         self.x, self.targets, self.recorder = x, targets, recorder
         self.gradients = FlatGradients(network, lane, recorder)
@@ -84,7 +86,7 @@ class Trainer:
         """Norms s_j of the inner nodes, float32[I], when the last iteration measured them."""
         first = options.dropout_order == "dropout-first"
         self._dropping = Dropping(options.dropout, first, options.seed, rank) if options.dropout else None
-        self._lane = lane
+        self._control = control
 
     def iteration(self, t: Iteration, own: Own) -> tuple[Sums, Drawn]:
         """Model update t: run-wide sums, and the graph trained. own: of the iteration before.
@@ -119,7 +121,7 @@ class Trainer:
             if bad.numel():
                 found = torch.tensor([layer, int(bad[0])])
                 break
-        everywhere = [found] if self._lane is None else self._lane.gather(found)
+        everywhere = [found] if self._control is None else self._control.gather(found)
         rank = min(range(len(everywhere)), key=lambda n: int(everywhere[n][0]))
         layer, node = everywhere[rank].tolist()
         if layer == len(outputs):

@@ -38,16 +38,16 @@ _RANGES: Final[Mapping[str, tuple[float, float]]] = MappingProxyType(
         "layers": (1, 1000),
         "hidden": (1, 1_000_000),
         "heads": (1, 1024),
-        "dropout": (0.0, 0.999),
-        "lr": (0.0, 1e6),
-        "weight_decay": (0.0, 1e6),
+        "dropout": (0, 0.999),
+        "lr": (0, 1_000_000),
+        "weight_decay": (0, 1_000_000),
         "feature_dim": (1, 1_000_000),
         "random_features": (1, 1_000_000),
         "random_classes": (2, 1_000_000),
         "threads": (1, 4096),
         "eval_every": (0, 10**9),
         "checkpoint_every": (0, 10**9),
-        "timeout": (1.0, 86400.0),
+        "timeout": (1, 86_400),
         "partition_seed": (0, 2**31 - 1),
         "warmup": (0, 10**9),
     }
@@ -124,7 +124,9 @@ class Options:
         for name, (low, high) in _RANGES.items():
             value = getattr(self, name)
             if value is not None and not (low <= value <= high and math.isfinite(value)):
-                raise ScenarioError(f"{flag(name)}: {value:g} is not allowed; allowed: {low:g} to {high:g}")
+                raise ScenarioError(f"{flag(name)}: {value} is not allowed; allowed: {low} to {high}")
+        if self.backend == "nccl" and self.device != "cuda":
+            raise ScenarioError(f"--backend: nccl needs --device cuda, it is {self.device}; allowed: auto, gloo")
         if self.model == "gat" and self.hidden % self.heads:
             raise ScenarioError(f"--heads: {self.heads} does not divide --hidden {self.hidden}")
         if self.model == "gat" and self.preaggregate:

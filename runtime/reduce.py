@@ -86,9 +86,8 @@ class FlatGradients:
     def finish(self) -> Sums:
         """Wait for the sums over all workers; the extras."""
         if self._lane is not None:
-            for place, left in enumerate(self._left):
-                if left:
-                    self._start(place)
+            while len(self._works) < len(self._pieces):
+                self._start()
             for work, start in self._works:
                 blocked = self._recorder.mark()
                 self._lane.settle(work)
@@ -101,12 +100,14 @@ class FlatGradients:
     def _hook(self, place: int) -> Any:
         def accumulated(_: nn.Parameter) -> None:
             self._left[place] -= 1
-            if not self._left[place] and self._lane is not None:
-                self._start(place)
+            # In one order on every worker, also where one of them has no gradient for some weight.
+            while self._lane is not None and self._left[len(self._works) :][:1] == [0]:
+                self._start()
 
         return accumulated
 
-    def _start(self, place: int) -> None:
+    def _start(self) -> None:
+        """Start the all-reduce of the next piece."""
         assert self._lane is not None
         start = self._recorder.mark()
-        self._works.append((self._lane.all_reduce(self._pieces[place]), start))
+        self._works.append((self._lane.all_reduce(self._pieces[len(self._works)]), start))

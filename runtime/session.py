@@ -2,33 +2,34 @@
 
 from __future__ import annotations
 
-import hashlib
-import os
 import time
 from pathlib import Path
 
 import numpy as np
-import torch
-from torch import Tensor
 
 from gcnsim.caching import CacheSize
 from gcnsim.errors import FileError
-from gcnsim.ids import AnyArray, Iteration
-from runtime.checkpoint import (
-    complete,
-    latest,
-    optimizer_tensors,
-    read_checkpoint,
-    restore_optimizer,
-    write_part,
-)
+from gcnsim.ids import AnyArray, IntArray, Iteration
+from runtime.beforehand import out_folder, writes_folder
+from runtime.checkpoint import set_aside
 from runtime.evaluate import Scores
 from runtime.exchange import Drawn
-from runtime.facts import nothing_yet, run_record
+from runtime.facts import KINDS, nothing_yet, run_record
 from runtime.launch import Watch
+from runtime.loop import DivergedError
 from runtime.model import save_weights
-from runtime.record import IterationRow, LossLog, Progress, RunFolder
+from runtime.record import IterationRow, LossLog, Progress, RunFolder, read_run
 from runtime.reduce import Own, Sums
+from runtime.saving import (
+    CHECKPOINTS,
+    last_good,
+    refuse_bad_weights,
+    restarted,
+    resume,
+    same_replicas,
+    save,
+    starting_point,
+)
 from runtime.setup import Ready
 from runtime.traces import TraceRecord
 
@@ -36,44 +37,49 @@ NONE = Scores(None, None, None)
 
 
 class Session:
-    """One worker's run. Only worker 0 writes and talks; every worker saves its part of a checkpoint."""
+    """One worker's run. Only worker 0 writes and talks; every worker saves its part of a checkpoint.
+
+    begun: the iteration this process starts with; done: iterations done, those before it included. rows: of all of
+    these, as far as they are known. drawn: rows that caches held, and rows asked for.
+    """
 
     def __init__(self, ready: Ready, watch: Watch) -> None:
-        """Open what is written to, and go back to the checkpoint that the options or a restart ask for."""
+        """Go back to the checkpoint that the options or a restart ask for, and open what is written to."""
         self.ready, self.options, self._watch = ready, ready.options, watch
         self.first = ready.place.rank == 0
-        self.out = Path(self.options.out or "run")
-        wanted = self.options.record or self.options.checkpoint_every > 0
-        self.folder = RunFolder(self.out) if self.first and wanted else None
+        self.out = out_folder(self.options)
         self.begun: Iteration = 0
+        self.done: Iteration = 0
         self.rows: list[IterationRow] = []
-        self.best = NONE
-        self.scores = NONE
+        self.best = self.scores = NONE
         self.evaluation_s = 0.0
-        self.norms: dict[Iteration, AnyArray] = {}
+        self.normed: list[Iteration] = []
+        self.saved: list[Iteration] = []
         self.stopped = False
-        self.scored = False
         size = self.options.knobs.get("cache")
         self.cached = isinstance(size, CacheSize) and not size.empty
         self.drawn: tuple[int, int] = (0, 0)
+        self.sent_before: AnyArray = np.zeros((ready.place.world, len(KINDS)), np.int64)
         self.trace = TraceRecord(ready) if self.options.save_trace is not None else None
-        self._sent_before = 0
-        self._names = {weight: name for name, weight in ready.network.named_parameters()}
+        self.names = {weight: name for name, weight in ready.network.named_parameters()}
+        self._scored = False
+        self._norms: dict[Iteration, AnyArray] = {}
+        self._sent_last = 0
         part = ready.share.part
-        sizes = by_rank(ready, np.array([part.inner_nodes, part.boundary_nodes], np.int64))
+        sizes = ready.by_rank(np.array([part.inner_nodes, part.boundary_nodes], np.int64))
         self.inner = tuple(int(found[0]) for found in sizes)
         self.boundary = tuple(int(found[1]) for found in sizes)
-        self._resume()
-        if self.folder is not None:
-            # At once, so that what an interrupted run leaves is known to be a run.
-            self.folder.write_iterations(self.rows)
-            self.folder.write_record(run_record(self, nothing_yet(ready.place.world), None))
-        self._log = None
-        if self.first and self.options.loss_log is not None:
-            self._log = LossLog(self.options.loss_log, self.begun)
+        self.start = starting_point(self.options, self.out)
+        resume(self, self.start)
+        self.folder = self._opened()
+        logs = self.first and self.options.loss_log is not None
+        self._log = LossLog(str(self.options.loss_log), self.begun) if logs else None
 
     def run(self) -> None:
-        """Train until the last iteration, or until a worker is asked to stop."""
+        """Train until the last iteration, or until a worker is asked to stop.
+
+        Raises DivergedError when the loss or a weight is no finite number any more.
+        """
         options = self.options
         progress = Progress(
             options.iterations,
@@ -83,92 +89,79 @@ class Session:
         )
         self._watch.ready()
         own = Own()
-        t = self.begun
         try:
-            while t < options.iterations and not self.stopped:
-                start = time.perf_counter()
-                sums, drawn = self.ready.trainer.iteration(t, self._own(own))
-                seconds = time.perf_counter() - start
-                own = Own(hits=drawn.hits, asked=drawn.rows)
-                waited = self.ready.recorder.end_iteration()
-                self.stopped = sums.stop
-                self._took(t, drawn)
-                t += 1
-                self._evaluate(t)
-                row = self._row(t - 1, seconds, sums, waited)
-                self.rows.append(row)
-                if self._log is not None:
-                    self._log.add(row.iteration, row.loss)
-                progress.show(row)
-                if self._due(t):
-                    self.save(t)
+            while self.done < options.iterations and not self.stopped:
+                own = self._iterate(own, progress)
+            self.ready.method.drain()
+            same_replicas(self.ready)
+            refuse_bad_weights(self.ready, self.done)
+        except DivergedError as error:
+            raise DivergedError(f"{error}; {last_good(self)}") from None
         finally:
             progress.close()
             if self._log is not None:
                 self._log.close()
-        self.ready.method.drain()
-        self.same_replicas()
 
-    def _due(self, done: Iteration) -> bool:
-        """Whether to save after `done` iterations: every so many, and when asked to stop."""
+    def sent(self) -> IntArray:
+        """Bytes this worker sent in the whole run, int64[world, KINDS]."""
+        table: IntArray = self.sent_before.copy()
+        for (peer, kind), nbytes in self.ready.method.bytes_sent().items():
+            table[peer, KINDS.index(kind)] += nbytes
+        return table
+
+    def keep_norms(self) -> None:
+        """Write the norms measured since this was called last; all workers together."""
+        for t, inner in sorted(self._norms.items()):
+            whole = self.ready.whole(inner)
+            if self.folder is not None:
+                self.folder.write_norms(t, whole, self.ready.partitioning.graph_hash)
+            self.normed.append(t)
+        self._norms.clear()
+
+    def _iterate(self, own: Own, progress: Progress) -> Own:
+        """One iteration and all that follows it. own: this worker's extras of the one before."""
+        t = self.done
+        start = time.perf_counter()
+        sums, drawn = self.ready.trainer.iteration(t, self._own(own))
+        seconds = time.perf_counter() - start
+        waited = self.ready.recorder.end_iteration()
+        self.stopped = sums.stop
+        self._took(t, drawn)
+        self.done = t + 1
+        self._evaluate()
+        row = self._row(t, seconds, sums, waited)
+        self.rows.append(row)
+        if self._log is not None:
+            self._log.add(row.iteration, row.loss)
+        progress.show(row)
+        if self._due():
+            save(self)
+        return Own(hits=drawn.hits, asked=drawn.rows)
+
+    def _opened(self) -> RunFolder | None:
+        """The run folder, where this worker writes one; what an earlier run saved there is set aside."""
+        if not (self.first and writes_folder(self.options)):
+            return None
+        if self.begun == self.options.iterations and _finished(self.out):
+            return None
+        folder = RunFolder(self.out)
+        home = self.out / CHECKPOINTS
+        if not restarted() and (self.start is None or home.resolve() not in self.start.resolve().parents):
+            set_aside(home)
+        # At once, so that what an interrupted run leaves is known to be a run.
+        folder.write_record(run_record(self, nothing_yet(self.ready.place.world), None))
+        folder.write_iterations(self.rows)
+        return folder
+
+    def _due(self) -> bool:
+        """Whether to save now: every so many iterations, and when asked to stop."""
         every = self.options.checkpoint_every
-        return bool((every and done % every == 0) or (self.stopped and (every or self.options.record)))
-
-    def save(self, done: Iteration) -> None:
-        """Write the checkpoint after `done` iterations; all workers together."""
-        self.same_replicas()
-        folder = self.out / "checkpoints"
-        tensors = {f"own.{name}": tensor for name, tensor in self.ready.method.state().items()}
-        if self.first:
-            shared: dict[str, Tensor] = {f"weight.{name}": weight for weight, name in self._names.items()}
-            shared |= optimizer_tensors(self.ready.trainer.optimizer, self._names)
-            tensors |= {f"shared.{name}": tensor for name, tensor in shared.items()}
-        write_part(folder, done, self.ready.place.rank, tensors)
-        if self.ready.control is not None:
-            self.ready.control.barrier()
-        if self.first:
-            notes = {"best": _listed(self.best), "scores": _listed(self.scores)}
-            complete(folder, done, self.ready.identity(), notes)
-
-    def same_replicas(self) -> None:
-        """Compare the weights of all workers bit for bit; raises RuntimeError when they differ."""
-        if self.ready.control is None:
-            return
-        digest = hashlib.sha256()
-        for weight in self._names:
-            digest.update(weight.detach().cpu().numpy().tobytes())
-        mine = torch.frombuffer(bytearray(digest.digest()), dtype=torch.uint8)
-        for rank, other in enumerate(self.ready.control.gather(mine)):
-            if not torch.equal(mine, other):
-                raise RuntimeError(f"the weights of worker {rank} differ from those of worker {self.ready.place.rank}")
-
-    def _resume(self) -> None:
-        """Restore the checkpoint asked for, or after a restart by torchrun the last one, if there is any."""
-        place = None
-        if self.options.resume is not None:
-            asked = Path(self.options.resume)
-            place = asked if (asked / "state.json").is_file() else latest(asked / "checkpoints") or latest(asked)
-            if place is None:
-                raise FileError(f"--resume: {asked} holds no whole checkpoint")
-        elif int(os.environ.get("TORCHELASTIC_RESTART_COUNT", "0") or "0"):
-            place = latest(self.out / "checkpoints")
-        if place is None:
-            return
-        found = read_checkpoint(place, self.ready.place.rank, self.ready.identity())
-        with torch.no_grad():
-            for weight, name in self._names.items():
-                weight.copy_(found.shared[f"weight.{name}"])
-        restore_optimizer(self.ready.trainer.optimizer, self._names, found.shared)
-        self.ready.method.restore(found.done, found.own)
-        self.begun = found.done
-        self.best, self.scores = Scores(*found.notes["best"]), Scores(*found.notes["scores"])
-        if self.folder is not None:
-            self.rows = list(self.folder.earlier_iterations(found.done))
+        return bool((every and self.done % every == 0) or (self.stopped and writes_folder(self.options)))
 
     def _own(self, own: Own) -> Own:
         """This worker's extras for the next iteration."""
         total = sum(self.ready.method.bytes_sent().values())
-        sent, self._sent_before = total - self._sent_before, total
+        sent, self._sent_last = total - self._sent_last, total
         return Own(self._watch.stop, sent, own.hits, own.asked)
 
     def _took(self, t: Iteration, drawn: Drawn) -> None:
@@ -177,18 +170,17 @@ class Session:
         if self.trace is not None:
             self.trace.add(drawn)
         if self.ready.trainer.measured is not None and self.options.record:
-            self.norms[t] = self.ready.trainer.measured.cpu().numpy()
+            self._norms[t] = self.ready.trainer.measured.cpu().numpy()
 
-    def _evaluate(self, done: Iteration) -> None:
-        options = self.options
-        last = done == options.iterations or self.stopped
-        if not last and (not options.eval_every or done % options.eval_every):
-            self.scored = False
+    def _evaluate(self) -> None:
+        every = self.options.eval_every
+        last = self.done == self.options.iterations or self.stopped
+        self._scored = last or bool(every and self.done % every == 0)
+        if not self._scored:
             return
         start = time.perf_counter()
         trainer = self.ready.trainer
         self.scores = self.ready.evaluator.scores(self.ready.network, trainer.x, trainer.fixed)
-        self.scored = True
         known = self.best.val if self.best.val is not None else -1.0
         if (self.scores.val if self.scores.val is not None else 0.0) > known:
             self.best = self.scores
@@ -202,21 +194,16 @@ class Session:
             seconds=seconds,
             loss=sums.loss,
             train_accuracy=sums.correct / self.ready.share.train_total,
-            val_accuracy=self.scores.val if self.scored else None,
+            val_accuracy=self.scores.val if self._scored else None,
             bytes_sent=sums.nbytes,
             hit_rate=sums.hits / sums.asked if self.cached and sums.asked else None,
             wait_s=waited if self.options.record else None,
         )
 
 
-def _listed(scores: Scores) -> list[float | None]:
-    return [scores.train, scores.val, scores.test]
-
-
-def by_rank(ready: Ready, array: AnyArray) -> list[AnyArray]:
-    """Every worker's array of the same type, shapes may differ in the first axis; on every rank."""
-    if ready.control is None:
-        return [array]
-    flat = np.ascontiguousarray(array)
-    found = ready.control.gather_arrays(flat.tobytes())
-    return [np.frombuffer(raw, flat.dtype).reshape((-1, *flat.shape[1:])) for raw in found]
+def _finished(out: Path) -> bool:
+    """Whether `out` holds the record of a run that did all its iterations."""
+    try:
+        return read_run(out).record.finished
+    except FileError:
+        return False

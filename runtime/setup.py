@@ -13,7 +13,7 @@ from torch import Tensor
 
 from gcnsim.errors import ScenarioError
 from gcnsim.graph import Graph
-from gcnsim.ids import frozen
+from gcnsim.ids import AnyArray, Float32Array, frozen
 from gcnsim.partition import Partitioning
 from runtime.aggregate import matrix_kind
 from runtime.data import Dataset, Share, load_dataset, partitioning_of, share_of
@@ -23,7 +23,7 @@ from runtime.launch import Place
 from runtime.loop import Targets, Trainer
 from runtime.methods import Context, Method, method_class
 from runtime.model import Network, initialise, load_weights, save_weights
-from runtime.options import Options
+from runtime.options import Options, flag
 from runtime.record import Recorder
 
 DTYPES = {"float32": torch.float32, "float64": torch.float64}
@@ -48,14 +48,32 @@ class Ready:
     control: Lane | None
     classes: int
 
+    def by_rank(self, array: AnyArray) -> list[AnyArray]:
+        """Every worker's array of the same type, shapes may differ in the first axis; all workers together."""
+        if self.control is None:
+            return [array]
+        flat = np.ascontiguousarray(array)
+        found = self.control.gather_arrays(flat.tobytes())
+        return [np.frombuffer(raw, flat.dtype).reshape((-1, *flat.shape[1:])) for raw in found]
+
+    def whole(self, inner: AnyArray) -> Float32Array:
+        """Values of every node, float32[N], from everyone's values of inner nodes; all workers together."""
+        found = np.empty(self.graph.nodes, np.float32)
+        values = self.by_rank(inner.astype(np.float32))
+        for nodes, own in zip(self.by_rank(self.share.part.inner), values, strict=True):
+            found[nodes] = own
+        return found
+
     def identity(self) -> dict[str, Any]:
-        """What a checkpoint and the run that goes on from it must agree on."""
+        """What a checkpoint and the run that goes on from it must agree on, by the options that say it."""
         options = self.options.asdict()
         names = (
-            "method", "knobs", "workers", "seed", "model", "layers", "hidden", "heads", "dropout", "dropout_order",
-            "norm", "bias", "sage_mean", "preaggregate", "optimizer", "dtype", "feature_norm",
+            "method", "workers", "seed", "model", "layers", "hidden", "heads", "dropout", "dropout_order", "norm",
+            "bias", "sage_mean", "preaggregate", "optimizer", "dtype", "feature_norm",
         )  # fmt: skip
-        return {name: options[name] for name in names} | {
+        return {
+            **{flag(name): options[name] for name in names},
+            **{flag(name): value for name, value in options["knobs"].items()},
             "features": self.network.widths[0],
             "classes": self.classes,
             "graph": self.partitioning.graph_hash,
@@ -110,7 +128,7 @@ def prepare(options: Options, place: Place, device: torch.device) -> Ready:
     labels = labels.to(dtype) if dataset.multilabel else labels.long()
     evaluator = Evaluator(share, whole, lanes, control, network.widths, labels)
     lane = lanes.open("reduce", bulk=True) if place.world > 1 else None
-    trainer = Trainer(options, network, method, x, _targets(share, labels), lane, recorder, place.rank)
+    trainer = Trainer(options, network, method, x, _targets(share, labels), lane, control, recorder, place.rank)
     if options.preaggregate:
         trainer.fixed = evaluator.first_sum(x)
     method.start()

@@ -30,16 +30,27 @@ class TraceRecord:
         self._bits.append(np.packbits(needed, bitorder="little"))
         self._edges.append(drawn.edges)
 
+    def state(self) -> tuple[AnyArray, AnyArray]:
+        """What a checkpoint keeps: bits uint8[T, ceil(B / 8)] and edges int64[T, 2] of the graphs so far."""
+        width = -(-self._ready.share.part.boundary_nodes // 8)
+        bits = np.stack(self._bits) if self._bits else np.zeros((0, width), np.uint8)
+        return bits, np.array(self._edges, np.int64).reshape(-1, 2)
+
+    def restore(self, bits: AnyArray, edges: AnyArray) -> None:
+        """Go on after what `state` gave."""
+        self._bits = list(bits)
+        self._edges = [(int(inner), int(cross)) for inner, cross in edges]
+
     def arrays(self) -> dict[str, AnyArray]:
         """This worker's sections of the trace: see `WorkerAccess`; and its edges, nodes and entries."""
         part = self._ready.share.part
-        width = -(-part.boundary_nodes // 8)
+        bits, edges = self.state()
         return {
-            "bits": np.stack(self._bits) if self._bits else np.zeros((0, width), np.uint8),
+            "bits": bits,
             "boundary_ptr": part.boundary_ptr,
             "inclusion": self._ready.method.inclusion(),
             "boundary_degree": part.boundary_degree.astype(np.uint32),
-            "edges": np.array(self._edges, np.int64).reshape(-1, 2),
+            "edges": edges,
             "sizes": np.array([part.inner_nodes, part.entries, self._ready.method.floored()], np.int64),
         }
 

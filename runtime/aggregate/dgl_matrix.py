@@ -40,10 +40,11 @@ class DglMatrix:
 
 def _graph(indptr: object, columns: object, sources: int, targets: int, device: torch.device) -> dgl.DGLGraph:
     index = [torch.from_numpy(np.asarray(array).astype(np.int32)) for array in (indptr, columns)]
-    none = torch.zeros(0, dtype=torch.int32)
+    # Numbered, though they are in order: DGL's float32 kernel for rows of width 1 refuses edges without a number.
+    number = torch.arange(index[1].numel(), dtype=torch.int32)
     nodes = {"source": sources, "target": targets}
     kind = ("source", "edge", "target")
-    return dgl.heterograph({kind: ("csc", (*index, none))}, num_nodes_dict=nodes).to(device)
+    return dgl.heterograph({kind: ("csc", (*index, number))}, num_nodes_dict=nodes).to(device)
 
 
 def _product(graph: dgl.DGLGraph, x: Tensor, values: Tensor, out: Tensor, add: bool) -> None:

@@ -175,6 +175,7 @@ class Exchange:
             for layer in range(len(widths) - 1)
             for place in range(max(tau, 1))
         }
+        self._failed: dict[Direction, BaseException] = {}
         self.features: Tensor | None = None
         """True features of all boundary nodes, [B, d_0], for a warm start of layer 0."""
         self.bytes_sent: dict[tuple[int, str], int] = {}
@@ -340,8 +341,9 @@ class Exchange:
             where = transfer.t, transfer.layer, direction, transfer.start
             self._span(OpKind.WIRE, stream, *where, parcel.peer, nbytes)
 
-        self._lane[direction].await_all(transfer.posted, done)
+        # NCCL's wait holds back the current stream, not this thread: it must be the stream that copies.
         with self._copies[direction].after(None):
+            self._lane[direction].await_all(transfer.posted, done)
             transfer.target.from_wire(transfer.count)
         return transfer.drawn
 
@@ -374,21 +376,32 @@ class Exchange:
         """Start a transfer in one thread and await it in another, so that the wire never waits for packing."""
         done: Future[Drawn] = Future()
         if direction not in self._threads:
-            done.set_result(self._finish(post()))
+            begun = self._recorder.mark()
+            transfer = post()
+            done.set_result(self._finish(transfer))
+            self._span(OpKind.WAIT, "compute", transfer.t, transfer.layer, direction, begun)
             return done
         poster, waiter = self._threads[direction]
+
+        def fail(error: BaseException) -> None:
+            # Nothing more is sent in this direction: the others would take it for what is missing.
+            self._failed.setdefault(direction, error)
+            done.set_exception(error)
 
         def finish(transfer: _Transfer) -> None:
             try:
                 done.set_result(self._finish(transfer))
             except BaseException as error:
-                done.set_exception(error)
+                fail(error)
 
         def start() -> None:
+            if direction in self._failed:
+                done.set_exception(self._failed[direction])
+                return
             try:
                 waiter.submit(finish, post())
             except BaseException as error:
-                done.set_exception(error)
+                fail(error)
 
         poster.submit(start)
         return done

@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import os
 import sys
+import time
+import uuid
 from datetime import timedelta
+from typing import Any
 
 from runtime.launch.place import RENDEZVOUS, Place
+
+_POLL_S = 0.02
 
 
 def connect(place: Place, timeout_s: float, backend: str) -> None:
@@ -20,13 +25,37 @@ def connect(place: Place, timeout_s: float, backend: str) -> None:
     if place.launched and sys.platform.startswith("linux"):
         # Otherwise gloo looks the host's own name up, which fails or is slow on many machines.
         os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")
-    dist.init_process_group(
-        backend,
-        init_method=f"file://{os.environ[RENDEZVOUS]}" if place.launched else "env://",
-        rank=place.rank,
-        world_size=place.world,
-        timeout=timedelta(seconds=timeout_s),
-    )
+    patience = timedelta(seconds=timeout_s)
+    where: dict[str, Any] = {"init_method": f"file://{os.environ[RENDEZVOUS]}" if place.launched else "env://"}
+    if not place.launched and os.environ.get("TORCHELASTIC_USE_AGENT_STORE") == "True":
+        host, port = os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"])
+        store = dist.TCPStore(host, port, None, False, patience, wait_for_workers=False)  # type: ignore[attr-defined]
+        where = {"store": dist.PrefixStore(_round(store, place, timeout_s), store)}  # type: ignore[attr-defined]
+    dist.init_process_group(backend, rank=place.rank, world_size=place.world, timeout=patience, **where)
+
+
+def _round(store: Any, place: Place, timeout_s: float) -> str:
+    """A name for this start of the workers, the same on all of them and never used before.
+
+    torchrun's store outlives the workers, and with it the addresses of those that a restart replaced. So worker 0 makes
+    up a name, and each other one takes the name that answers it: a name of an earlier start does not. (The number of
+    restarts is no such name: servers count their own.)
+    """
+    mine = uuid.uuid4().hex
+    if place.rank == 0:
+        store.set("gcnsim/name", mine)
+        for rank in range(1, place.world):
+            caller = store.get(f"gcnsim/{mine}/{rank}").decode()
+            store.set(f"gcnsim/{mine}/{caller}", "yes")
+        return mine
+    end = time.monotonic() + timeout_s
+    while time.monotonic() < end:
+        name = store.get("gcnsim/name").decode()
+        store.set(f"gcnsim/{name}/{place.rank}", mine)
+        if store.check([f"gcnsim/{name}/{mine}"]):
+            return str(name)
+        time.sleep(_POLL_S)
+    raise TimeoutError(f"worker 0 has not come within {timeout_s:g} s")
 
 
 def disconnect() -> None:

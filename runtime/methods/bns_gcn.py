@@ -41,10 +41,10 @@ class BnsGcn(Method):
         recorder = self.context.recorder
         start = recorder.mark()
         drawn = [self._draw(peer, t) for peer in range(self.context.world)]
-        recorder.add(OpKind.SAMPLE, "sampler", t, start, recorder.mark())
+        recorder.add(OpKind.SAMPLE, "compute", t, start, recorder.mark())
         start = recorder.mark()
         chosen, factor = self._announce(drawn)
-        recorder.add(OpKind.INDEX, "sampler", t, start, recorder.mark())
+        recorder.add(OpKind.INDEX, "compute", t, start, recorder.mark())
         start = recorder.mark()
         result = self.context.builder.with_boundary(t, chosen, factor).answered(self._requests(drawn))
         recorder.add(OpKind.INDEX, "compute", t, start, recorder.mark())

@@ -13,8 +13,10 @@ rule minimises is not defined.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
+from typing import Any, TypeVar
 
 import numpy as np
 import torch
@@ -30,6 +32,8 @@ from gcnsim.timeline import OpKind
 from runtime.exchange import Drawn, Held, Weights, ask, fetch_rows, swap_norms
 from runtime.exchange.lanes import Parcel
 from runtime.methods.method import Context, Method, ready
+
+T = TypeVar("T")
 
 NONE = -1
 """The version of the probabilities before any norm was measured."""
@@ -67,6 +71,7 @@ class PscGcn(Method):
         self._graphs: dict[int, Future[Drawn]] = {}
         self._measured: dict[Iteration, Float32Array] = {}
         self._last: Future[None] | None = None
+        self._failed: Exception | None = None
         self._version: Version | None = None
         self._chance = np.zeros(context.share.part.boundary_nodes)
         self._drawn = 0
@@ -75,9 +80,9 @@ class PscGcn(Method):
     def start(self) -> None:
         """The first probabilities, the cache they fill, and the graphs that the first tau iterations train."""
         super().start()
-        self._version = self._thread.submit(self._uniform).result()
+        self._version = self._submit(self._uniform).result()
         if not self.sampled:
-            self._graphs[0] = self._thread.submit(self._everything)
+            self._graphs[0] = self._submit(self._everything)
             return
         for graph in range(self.tau):
             self._draw(graph, NONE)
@@ -110,7 +115,7 @@ class PscGcn(Method):
 
     def measured(self, t: Iteration, norms: Tensor) -> None:
         """Swap the norms with the other workers and recompute the probabilities, in the sampler's thread."""
-        self._last = self._thread.submit(self._refresh, t, norms.detach())
+        self._last = self._submit(self._refresh, t, norms.detach())
 
     def norms(self) -> tuple[Iteration, Float32Array] | None:
         """The last norms of the inner nodes."""
@@ -140,9 +145,11 @@ class PscGcn(Method):
         return self._version.floored if self._version is not None else 0
 
     def state(self) -> dict[str, Tensor]:
-        """Rows in flight, and the norms that graphs still in use were drawn with."""
+        """Rows in flight, the norms that graphs still in use were drawn with, and the mean chance so far."""
         self.drain()
-        return super().state() | {f"norms.{t}": torch.from_numpy(array) for t, array in self._measured.items()}
+        norms = {f"norms.{t}": torch.from_numpy(array) for t, array in self._measured.items()}
+        chance = {"chance": torch.from_numpy(self._chance.copy()), "drawn": torch.tensor([self._drawn])}
+        return super().state() | norms | chance
 
     def restore(self, done: Iteration, state: dict[str, Tensor]) -> None:
         """Draw the graphs in use again, each with the norms it had; then put back the rows in flight."""
@@ -151,8 +158,8 @@ class PscGcn(Method):
                 self._measured[int(name.removeprefix("norms."))] = norms.numpy()
         if self.sampled:
             self._graphs.clear()
-            self._chance[:], self._drawn = 0.0, 0
-            self._thread.submit(self._redraw, done).result()
+            self._submit(self._redraw, done).result()
+            self._chance[:], self._drawn = state["chance"].numpy(), int(state["drawn"])
         super().restore(done, state)
 
     def drain(self) -> None:
@@ -172,8 +179,25 @@ class PscGcn(Method):
         """With ids, norms and cache refreshes."""
         return super().bytes_sent() | dict(self._asked)
 
+    def _submit(self, work: Callable[..., T], *args: Any) -> Future[T]:
+        """Run `work` in the sampler's thread. Once something failed there, all later work fails with the same error.
+
+        Nothing more is sent then: the other workers would take it for what is missing.
+        """
+
+        def guarded() -> T:
+            if self._failed is not None:
+                raise self._failed
+            try:
+                return work(*args)
+            except Exception as error:
+                self._failed = error
+                raise
+
+        return self._thread.submit(guarded)
+
     def _draw(self, graph: int, at: Iteration) -> None:
-        self._graphs[graph] = self._thread.submit(self._draw_now, graph, at)
+        self._graphs[graph] = self._submit(self._draw_now, graph, at)
 
     def _draw_now(self, graph: int, at: Iteration) -> Drawn:
         """Draw graph number `graph` with the present probabilities, and ask the owners for its rows."""

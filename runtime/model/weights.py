@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +9,8 @@ import torch
 from torch import Tensor
 
 from gcnsim.errors import FileError
+from gcnsim.graph.arrays import opened
+from gcnsim.graph.source import file_start
 from gcnsim.sections import replacing
 from gcnsim.streams import stream
 from runtime.model.network import Network
@@ -50,13 +51,11 @@ def load_weights(path: str | Path, network: Network) -> None:
 
     Raises FileError when the archive is missing or damaged, lacks a weight, or has another or one of another shape.
     """
-    try:
-        with np.load(path, allow_pickle=False) as archive:
-            arrays = {name: archive[name] for name in archive.files}
-    except OSError as error:
-        raise FileError(f"{path}: cannot be read: {error.strerror or error}") from None
-    except (ValueError, zipfile.BadZipFile, EOFError, KeyError) as error:
-        raise FileError(f"{path}: is no .npz archive of arrays: {error}") from None
+    source = Path(path)
+    file_start(source)
+    with opened(source) as archive:
+        names = [item.removesuffix(".npy") for item in archive.zip.namelist()]
+        arrays = {name: archive.array(name) for name in names}
     want = dict(network.named_parameters())
     missing, extra = sorted(want.keys() - arrays.keys()), sorted(arrays.keys() - want.keys())
     if missing or extra:
@@ -67,4 +66,4 @@ def load_weights(path: str | Path, network: Network) -> None:
             array = arrays[name]
             if array.shape != tuple(weight.shape) or array.dtype.kind not in "fiu":
                 raise FileError(f"{path}: {name} is {array.dtype}{list(array.shape)}; {list(weight.shape)} is needed")
-            weight.copy_(torch.from_numpy(np.ascontiguousarray(array)))
+            weight.copy_(torch.from_numpy(array.copy()))

@@ -7,6 +7,7 @@ earlier one replaces it file by file; what `run.json` does not name is none of t
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
@@ -33,7 +34,7 @@ class RunRecord:
     """The facts in `run.json`; the keys and their meaning are those of `gcnsim/data/run.schema.json`.
 
     bytes: by kind of payload (rows, gradients, ids, norms, cache), bytes sent as [sender][receiver]. accuracy: train,
-    val, test. norms: iterations whose norms files belong to the run. summary: `Summary.asdict()`, None until it is known.
+    val, test. norms: iterations whose norms files belong to the run. summary: `Summary.asdict()`, None until known.
     """
 
     versions: Mapping[str, str]
@@ -89,13 +90,11 @@ class RunFolder:
         self.path = Path(path)
         try:
             self.path.mkdir(parents=True, exist_ok=True)
-            held = any(self.path.iterdir())
         except FileExistsError:
-            raise FileError(f"{path}: is a file; allowed: a new or empty folder, or that of a run") from None
+            pass
         except OSError as error:
             raise FileError(f"{path}: cannot be used as a folder: {error.strerror}") from None
-        if held and not _is_run(self.path / RUN):
-            raise FileError(f"{path}: holds files but no run; allowed: a new or empty folder, or that of a run")
+        refuse_foreign(self.path)
 
     def write_record(self, record: RunRecord) -> None:
         """Write `run.json`. Raises FileError when it cannot be written, ValueError for facts that break its schema."""
@@ -124,6 +123,24 @@ class RunFolder:
     def write_norms(self, iteration: Iteration, norms: Float32Array, graph_hash: str) -> None:
         """Write the norms s_j of every node, float32[N], measured in `iteration`. Raises FileError."""
         write_norms(self.path / norms_name(iteration), norms, graph_hash)
+
+
+def refuse_foreign(path: Path) -> None:
+    """Raise FileError unless `path` can be made, or is an empty folder, or that of a run."""
+    try:
+        held = any(path.iterdir())
+    except FileNotFoundError:
+        above = next(parent for parent in path.absolute().parents if parent.exists())
+        if not os.access(above, os.W_OK | os.X_OK):
+            raise FileError(f"{path}: cannot be made in {above}: Permission denied") from None
+        return
+    except NotADirectoryError:
+        what = "is a file" if path.exists() else "lies in a file"
+        raise FileError(f"{path}: {what}; allowed: a new or empty folder, or that of a run") from None
+    except OSError as error:
+        raise FileError(f"{path}: cannot be used as a folder: {error.strerror}") from None
+    if held and not _is_run(path / RUN):
+        raise FileError(f"{path}: holds files but no run; allowed: a new or empty folder, or that of a run")
 
 
 def read_run(path: str | Path) -> Run:

@@ -1,8 +1,10 @@
 """The examples in README.md and docs/: found, run, compared with what is printed there, and rewritten.
 
 Rules for writers:
-- A `console` block holds `$ gcnsim ...` lines, each followed by what it prints; nothing after it means: not compared. A
-  line `...` stands for any lines. `console fails` is for a user's error: exit code 2.
+- A `console` block holds `$ gcnsim ...` or `$ python -m runtime.train ...` lines, each followed by what it prints;
+  nothing after it means: not compared. A line `...` stands for any lines. `console fails` is for a user's error: exit
+  code 2.
+- `console shape` is for what is measured where it runs: words are compared, numbers and their units are not.
 - A `python` block runs in a process of its own; a `text` block right after it is what it prints.
 - The blocks of one document run in order, in one temporary folder with a copy of scenarios/.
 - Between `<!-- generated: NAME -->` and `<!-- end -->` stands a table that the code writes.
@@ -33,8 +35,10 @@ DOCUMENTS = (
 )
 TOLERANCE = 0.02
 GAP = "..."
+TRAIN = ("python", "-m", "runtime.train")
 
 _NUMBER = re.compile(r"(?<![\w.])-?\d[\d,]*(?:\.\d+)?")
+_MEASURED = re.compile(r"(?<![\w.])-?\d[\d,]*(?:\.\d+)?(?:e[-+]\d+)?(?: (?:ns|us|ms|s|min|h|B|KiB|MiB|GiB|%)(?!\w))?")
 _GENERATED = re.compile(r"<!-- generated: (.+?) -->\n(.*?)<!-- end -->", re.DOTALL)
 
 
@@ -49,7 +53,10 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """Something to run. first, last: the document's lines (from 0, last excluded) that hold the expected output."""
+    """Something to run. first, last: the document's lines (from 0, last excluded) that hold the expected output.
+
+    measured: numbers may be any.
+    """
 
     command: tuple[str, ...]
     shown: str
@@ -57,6 +64,7 @@ class Example:
     expected: tuple[str, ...]
     first: int
     last: int
+    measured: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +82,8 @@ class Ran:
         where = f"line {self.example.first + 1}: {self.example.shown}"
         if self.code != self.example.code:
             return f"{where}: exit code {self.code}: {self.errors.strip()}"
-        if self.example.expected and not matches(self.example.expected, self.printed):
+        same = alike_in_shape if self.example.measured else alike
+        if self.example.expected and not matches(self.example.expected, self.printed, same):
             return f"{where}: prints something else (make docs rewrites it):\n" + "\n".join(self.printed)
         return ""
 
@@ -119,16 +128,17 @@ def _commands(block: Block) -> Iterator[Example]:
             end += 1
         shown = " ".join(line.rstrip("\\").strip() for line in block.lines[at:end]).removeprefix("$ ")
         program, *arguments = shlex.split(shown)
-        if program != "gcnsim":
-            raise ValueError(f"line {block.line + at + 2}: a console block runs gcnsim only, not {program}")
+        if program != "gcnsim" and (program, *arguments[:2]) != TRAIN:
+            raise ValueError(f"line {block.line + at + 2}: a console block runs gcnsim or training, not {program}")
         offset = block.line + 1
         yield Example(
-            (sys.executable, "-m", "gcnsim", *arguments),
+            (sys.executable, *(["-m", "gcnsim"] if program == "gcnsim" else []), *arguments),
             shown,
             2 if "fails" in block.info else 0,
             block.lines[end:following],
             offset + end,
             offset + following,
+            "shape" in block.info,
         )
 
 
@@ -144,13 +154,19 @@ def ran(text: str) -> Iterator[Ran]:
             yield Ran(example, done.returncode, printed, done.stderr)
 
 
-def matches(expected: Sequence[str], printed: Sequence[str]) -> bool:
-    """Whether `printed` is what the document says, line by line, where `...` stands for any lines."""
+def matches(expected: Sequence[str], printed: Sequence[str], same: Callable[[str, str], bool] | None = None) -> bool:
+    """Whether `printed` is what the document says, line by line; `...` stands for any lines. same: `alike` if None."""
+    same = same or alike
     if not expected:
         return not printed
     if expected[0].strip() == GAP:
-        return any(matches(expected[1:], printed[skip:]) for skip in range(len(printed) + 1))
-    return bool(printed) and alike(expected[0], printed[0]) and matches(expected[1:], printed[1:])
+        return any(matches(expected[1:], printed[skip:], same) for skip in range(len(printed) + 1))
+    return bool(printed) and same(expected[0], printed[0]) and matches(expected[1:], printed[1:], same)
+
+
+def alike_in_shape(expected: str, printed: str) -> bool:
+    """Whether two lines differ at most in numbers and their units."""
+    return "".join(_MEASURED.sub("#", expected).split()) == "".join(_MEASURED.sub("#", printed).split())
 
 
 def alike(expected: str, printed: str) -> bool:
@@ -174,6 +190,8 @@ def rewritten(text: str) -> str:
         example = each.example
         if each.code != example.code:
             raise RuntimeError(each.complaint)
+        if example.measured and example.expected and not each.complaint:
+            continue
         gaps = [line.strip() == GAP for line in example.expected]
         if not any(gaps) and example.expected:
             lines[example.first : example.last] = each.printed
@@ -218,6 +236,26 @@ def _knobs() -> str:
     return table(("method", "knobs", "fixed"), rows)
 
 
+def _trained_knobs() -> str:
+    from gcnsim.knobs import TRAINED_KNOBS, Knob
+
+    having: dict[Knob, list[str]] = {}
+    for method, knobs in TRAINED_KNOBS.items():
+        for knob in knobs:
+            having.setdefault(knob, []).append(f"`{method}`")
+    rows = [
+        (
+            f"`--{knob.name.replace('_', '-')}`",
+            ", ".join(methods),
+            knob.allowed,
+            f"`{knob.default if knob.kind != 'size' else '0%'}`",
+            knob.help,
+        )
+        for knob, methods in having.items()
+    ]
+    return table(("option", "methods", "allowed", "default", "what it is"), rows)
+
+
 def _columns() -> str:
     from gcnsim.report.columns import MEANINGS
 
@@ -225,7 +263,12 @@ def _columns() -> str:
     return table(("number", "meaning"), rows)
 
 
-TABLES: dict[str, Callable[[], str]] = {"scenario fields": _scenario_fields, "knobs": _knobs, "numbers": _columns}
+TABLES: dict[str, Callable[[], str]] = {
+    "scenario fields": _scenario_fields,
+    "knobs": _knobs,
+    "trained knobs": _trained_knobs,
+    "numbers": _columns,
+}
 
 
 def main() -> None:

@@ -10,10 +10,23 @@ import click
 import pytest
 
 from gcnsim.cli import COMMANDS, root
-from tests.docs.examples import DOCUMENTS, ROOT, Example, alike, blocks_of, examples_of, generated, matches, ran, table
+from runtime.train import command as train
+from tests.docs.examples import (
+    DOCUMENTS,
+    ROOT,
+    Example,
+    alike,
+    alike_in_shape,
+    blocks_of,
+    examples_of,
+    generated,
+    matches,
+    ran,
+    table,
+)
 
 IDS = [str(path.relative_to(ROOT)) for path in DOCUMENTS]
-KNOWN = {"console", "console fails", "python", "text", "sh", "yaml", "json"}
+KNOWN = {"console", "console fails", "console shape", "python", "text", "sh", "yaml", "json"}
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=IDS)
@@ -53,7 +66,7 @@ def test_make_targets_in_sh_blocks_exist() -> None:
         block for path in DOCUMENTS for block in blocks_of(path.read_text(encoding="utf-8")) if block.info == "sh"
     ]
     asked = {name for block in blocks for line in block.lines for name in re.findall(r"^make ([a-z-]+)", line)}
-    assert {"what-if", "test"} <= asked <= set(targets)
+    assert {"what-if", "train", "test"} <= asked <= set(targets)
 
 
 def commands() -> Iterator[tuple[str, click.Command]]:
@@ -76,6 +89,14 @@ def test_every_command_has_an_example_and_its_help(name: str, command: click.Com
     assert "xample" in command.get_help(click.Context(command, info_name=name))
 
 
+def test_training_has_an_example_and_its_help() -> None:
+    text = (ROOT / "docs" / "cli.md").read_text(encoding="utf-8")
+    shown = [example.shown for example in examples_of(text)]
+    assert "python -m runtime.train --help" in shown
+    assert any(line.startswith("python -m runtime.train") and "--help" not in line for line in shown)
+    assert "xample" in train.get_help(click.Context(train, info_name="runtime.train"))
+
+
 def test_a_console_block_is_commands_and_what_they_print() -> None:
     text = "x\n```console\n$ gcnsim a \\\n    --b 1\none\ntwo\n$ gcnsim c\n```\n"
     first, second = examples_of(text)
@@ -84,9 +105,16 @@ def test_a_console_block_is_commands_and_what_they_print() -> None:
     assert (second.shown, second.expected) == ("gcnsim c", ())
 
 
-def test_only_gcnsim_is_run() -> None:
-    with pytest.raises(ValueError, match="line 2: a console block runs gcnsim only, not rm"):
-        examples_of("```console\n$ rm x\n```\n")
+def test_training_runs_in_a_console_block() -> None:
+    (found,) = examples_of("```console shape\n$ python -m runtime.train --workers 1\ntook 1 s\n```\n")
+    assert found.command[1:] == ("-m", "runtime.train", "--workers", "1")
+    assert found.measured
+
+
+@pytest.mark.parametrize("line", ["rm x", "python -m http.server", "python x.py"])
+def test_nothing_else_is_run(line: str) -> None:
+    with pytest.raises(ValueError, match="line 2: a console block runs gcnsim or training, not"):
+        examples_of(f"```console\n$ {line}\n```\n")
 
 
 def test_the_text_after_python_is_what_it_prints() -> None:
@@ -124,6 +152,22 @@ def test_a_gap_stands_for_any_lines(expected: list[str], printed: list[str], sam
 )
 def test_numbers_may_differ_a_little_and_words_not(expected: str, printed: str, same: bool) -> None:
     assert alike(expected, printed) is same
+
+
+@pytest.mark.parametrize(
+    ("expected", "printed", "same"),
+    [
+        ("compute  3.88 ms   37.5 %", "compute  942 us  9.1 %", True),
+        ("bytes sent  44.2 MiB, 226 KiB an iteration", "bytes sent  1.2 GiB, 5 B an iteration", True),
+        ("final loss  0.0155", "final loss  5.8e-05", True),
+        ("2 workers in 8.3 s", "2 workers in 1 min", True),
+        ("cache hit rate  -", "cache hit rate  30 %", False),
+        ("2 workers", "2 servers", False),
+    ],
+)
+def test_what_is_measured_is_compared_in_shape(expected: str, printed: str, same: bool) -> None:
+    assert alike_in_shape(expected, printed) is same
+    assert matches([expected], [printed], alike_in_shape) is same
 
 
 def test_bars_in_cells_are_escaped() -> None:

@@ -1,0 +1,162 @@
+"""Both kinds of matrix against dense products."""
+
+from __future__ import annotations
+
+import sys
+from importlib.util import find_spec
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch import Tensor
+
+from gcnsim.errors import ScenarioError
+from gcnsim.ids import FloatArray
+from gcnsim.streams import stream
+from runtime.aggregate import Matrix, PlainMatrix, Rows, matrix_kind
+from runtime.aggregate import matrix as matrix_module
+from tests.runtime.aggregate.matrices import made, rows_of
+
+KINDS = [
+    "plain",
+    pytest.param("dgl", marks=pytest.mark.skipif(find_spec("dgl") is None, reason="DGL is not installed")),
+]
+BOUND = {torch.float32: 1e-5, torch.float64: 1e-12}
+CPU = torch.device("cpu")
+
+
+def sparse(rows: int, columns: int, density: float, seed: int) -> FloatArray:
+    draw = stream(seed, "matrix", rows, columns)
+    values: FloatArray = draw.standard_normal((rows, columns)) * (draw.random((rows, columns)) < density)
+    return values
+
+
+def near(found: Tensor, wanted: Tensor) -> None:
+    assert found.shape == wanted.shape
+    scale = max(float(wanted.abs().max()), 1.0) if wanted.numel() else 1.0
+    assert not wanted.numel() or float((found - wanted).abs().max()) <= BOUND[found.dtype] * scale * 10
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("name", KINDS)
+@settings(deadline=None, max_examples=25)
+@given(
+    rows=st.integers(1, 9),
+    columns=st.integers(0, 9),
+    width=st.integers(0, 5),
+    density=st.sampled_from([0.0, 0.2, 0.7, 1.0]),
+    add=st.booleans(),
+    others=st.booleans(),
+    seed=st.integers(0, 10**6),
+)
+def test_products_are_the_dense_ones(
+    name: str,
+    dtype: torch.dtype,
+    rows: int,
+    columns: int,
+    width: int,
+    density: float,
+    add: bool,
+    others: bool,
+    seed: int,
+) -> None:
+    """Empty rows, no columns, no width; into a buffer of anything, or on top of it; with other values in the places."""
+    dense = sparse(rows, columns, density, seed)
+    matrix = made(matrix_kind(name), dense, dtype)
+    values = None
+    whole = torch.from_numpy(dense).to(dtype)
+    if others:
+        drawn = stream(seed, "values").standard_normal(matrix.rows.columns.size)
+        values = torch.from_numpy(drawn).to(dtype)
+        whole[torch.from_numpy(dense != 0)] = values
+    x = torch.from_numpy(stream(seed, "x").standard_normal((columns, width))).to(dtype)
+    g = torch.from_numpy(stream(seed, "g").standard_normal((rows, width))).to(dtype)
+    for product, given_, map_ in ((matrix.multiply, x, whole), (matrix.multiply_transposed, g, whole.T)):
+        before = torch.ones(map_.shape[0], width, dtype=dtype)
+        out = before.clone() if add else torch.full_like(before, torch.nan)
+        product(given_, out, add=add, values=values)
+        near(out, map_ @ given_ + (before if add else 0.0))
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_a_large_matrix_with_empty_rows_at_both_ends(name: str) -> None:
+    dense = sparse(300, 200, 0.05, 3)
+    dense[[0, 1, 150, 298, 299]] = 0.0
+    dense[:, [0, 77, 199]] = 0.0
+    for dtype in (torch.float32, torch.float64):
+        matrix = made(matrix_kind(name), dense, dtype)
+        whole = torch.from_numpy(dense).to(dtype)
+        x = torch.randn(200, 33, dtype=dtype, generator=torch.Generator().manual_seed(1))
+        out = torch.full((300, 33), torch.nan, dtype=dtype)
+        matrix.multiply(x, out)
+        near(out, whole @ x)
+        assert not out[[0, 1, 150, 298, 299]].any()
+        back = torch.full((200, 33), torch.nan, dtype=dtype)
+        matrix.multiply_transposed(out, back)
+        near(back, whole.T @ (whole @ x))
+        assert not back[[0, 77, 199]].any()
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_other_values_leave_the_matrix_as_it_is(name: str) -> None:
+    dense = sparse(6, 4, 0.6, 11)
+    matrix = made(matrix_kind(name), dense)
+    x = torch.eye(4, dtype=torch.float64)
+    out = torch.empty(6, 4, dtype=torch.float64)
+    matrix.multiply(x, out, values=torch.full((matrix.rows.columns.size,), 5.0, dtype=torch.float64))
+    assert torch.equal(out, torch.from_numpy(np.where(dense != 0, 5.0, 0.0)))
+    matrix.multiply(x, out)
+    assert torch.equal(out, torch.from_numpy(dense))
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_entries_need_not_ascend_within_a_row(name: str) -> None:
+    """Drawn graphs number boundary columns by owner, misses first: not ascending."""
+    rows = Rows(np.array([0, 3, 3, 5]), np.array([2, 0, 3, 1, 0], np.int32), np.array([1.0, 2, 3, 4, 5]), 4)
+    matrix = matrix_kind(name)(rows, torch.float64, CPU)
+    whole = torch.tensor([[2.0, 0, 1, 3], [0, 0, 0, 0], [5, 4, 0, 0]], dtype=torch.float64)
+    found, back = torch.empty(3, 4, dtype=torch.float64), torch.empty(4, 3, dtype=torch.float64)
+    matrix.multiply(torch.eye(4, dtype=torch.float64), found)
+    matrix.multiply_transposed(torch.eye(3, dtype=torch.float64), back)
+    assert torch.equal(found, whole)
+    assert torch.equal(back, whole.T)
+
+
+def test_the_transpose_names_the_place_of_every_entry() -> None:
+    dense = sparse(7, 5, 0.5, 2)
+    rows = rows_of(dense)
+    indptr, columns, place = rows.transposed
+    again = np.zeros((5, 7))
+    again[np.repeat(np.arange(5), np.diff(indptr)), columns] = rows.values[place]
+    assert np.array_equal(again, dense.T)
+
+
+def test_without_mkl_the_products_are_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(matrix_module, "_MKL", False)
+    dense = sparse(20, 12, 0.3, 4)
+    matrix: Matrix = made(PlainMatrix, dense)
+    x = torch.randn(12, 3, dtype=torch.float64, generator=torch.Generator().manual_seed(2))
+    out = torch.ones(20, 3, dtype=torch.float64)
+    matrix.multiply(x, out, add=True)
+    near(out, torch.from_numpy(dense) @ x + 1.0)
+    matrix.multiply(x, out)
+    near(out, torch.from_numpy(dense) @ x)
+
+
+def test_kinds_by_name() -> None:
+    assert matrix_kind("plain") is PlainMatrix
+    pytest.importorskip("dgl", reason="DGL is not installed")
+    assert matrix_kind("dgl").__name__ == "DglMatrix"
+
+
+def test_dgl_that_is_missing_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "dgl", None)
+    monkeypatch.delitem(sys.modules, "runtime.aggregate.dgl_matrix", raising=False)
+    with pytest.raises(ScenarioError) as caught:
+        matrix_kind("dgl")
+    text = str(caught.value)
+    assert text.startswith("--aggregator: dgl cannot be imported (")
+    assert text.endswith("; install it (pip install 'gcnsim[dgl]') or use plain")
+    assert "\n" not in text

@@ -1,0 +1,153 @@
+"""The matrices of drawn graphs against rows of the dense propagation matrix."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from gcnsim.ids import BoolArray
+from gcnsim.partition import Part
+from gcnsim.sampling import VarianceReduction, draw_edges
+from gcnsim.streams import stream
+from runtime.exchange import Held
+from tests.runtime.conftest import Case
+from tests.runtime.exchange.dense import WEIGHTS, builder, local, loops, of_drawn, propagation, spread
+
+
+def kept_of(part: Part, rate: float, seed: int = 0) -> BoolArray:
+    kept: BoolArray = stream(seed, "kept", part.rank).random(part.entries) < rate
+    return kept
+
+
+@pytest.mark.parametrize("weights", WEIGHTS)
+@pytest.mark.parametrize("count", [1, 3])
+def test_the_whole_graph_is_the_rows_of_p(case: Case, weights: str, count: int) -> None:
+    whole = propagation(case.graph, weights)
+    for part in case.parts(count):
+        drawn = builder(part, weights).whole()
+        np.testing.assert_allclose(of_drawn(part, drawn), local(whole, part), rtol=1e-14, atol=0)
+        assert np.array_equal(drawn.needed, np.arange(part.boundary_nodes))
+        assert drawn.ptr == tuple(part.boundary_ptr.tolist())
+        crossing = int(np.count_nonzero(part.columns >= part.inner_nodes))
+        assert drawn.edges == (part.entries - crossing, crossing)
+        assert (drawn.boundary is None) == (part.boundary_nodes == 0)
+        assert (drawn.rows, drawn.hits) == (part.boundary_nodes, 0)
+
+
+@pytest.mark.parametrize("weights", WEIGHTS)
+def test_self_loops_are_there_exactly_where_the_weights_have_them(case: Case, weights: str) -> None:
+    isolated = 0
+    for part in case.parts(3):
+        diagonal = np.diagonal(of_drawn(part, builder(part, weights).whole()))
+        wanted = 0.0 if weights == "mean" else 1.0 / (part.inner_degree + 1.0)
+        np.testing.assert_allclose(diagonal, wanted, rtol=1e-14)
+        isolated += int(np.count_nonzero(part.inner_degree == 0))
+    assert isolated == 3
+
+
+@pytest.mark.parametrize("weights", WEIGHTS)
+@pytest.mark.parametrize("rate", [0.0, 0.3, 1.0])
+def test_a_thinned_graph_is_p_masked_and_divided(case: Case, weights: str, rate: float) -> None:
+    whole = propagation(case.graph, weights)
+    for part in case.parts(3):
+        kept = kept_of(part, rate)
+        p = stream(1, "p", part.rank).uniform(0.1, 1.0, part.entries)
+        made = builder(part, weights)
+        drawn = made.thinned(7, kept, made.weights(1.0 / p))
+        factor = spread(part, kept / p) + loops(part)
+        np.testing.assert_allclose(of_drawn(part, drawn), local(whole, part) * factor, rtol=1e-13, atol=0)
+        crossing = part.columns >= part.inner_nodes
+        assert drawn.graph == 7
+        assert drawn.edges == (int((kept & ~crossing).sum()), int((kept & crossing).sum()))
+        wanted = np.unique(part.columns[kept & crossing]) - part.inner_nodes
+        assert np.array_equal(drawn.needed, wanted)
+        assert drawn.ptr == tuple(np.searchsorted(wanted, part.boundary_ptr).tolist())
+        assert (drawn.boundary is None) == (wanted.size == 0)
+
+
+def test_graphs_drawn_after_another_do_not_change_it(case: Case) -> None:
+    part = case.parts(3)[0]
+    made = builder(part, "symmetric")
+    weights = made.weights(np.full(part.entries, 2.0))
+    first = made.thinned(0, kept_of(part, 0.4, 1), weights)
+    before = of_drawn(part, first)
+    whole = of_drawn(part, made.whole())
+    made.thinned(1, kept_of(part, 0.4, 2), weights)
+    assert np.array_equal(of_drawn(part, first), before)
+    assert np.array_equal(of_drawn(part, made.whole()), whole)
+
+
+@pytest.mark.parametrize("weights", WEIGHTS)
+def test_held_rows_only_change_the_order_of_columns(case: Case, weights: str) -> None:
+    part = case.parts(3)[2]
+    slot = np.full(part.boundary_nodes, -1, np.int64)
+    slot[::3] = np.arange(slot[::3].size)
+    held = Held(slot, torch.zeros(slot[::3].size, 1))
+    made = builder(part, weights)
+    kept = kept_of(part, 0.5)
+    factors = made.weights(np.full(part.entries, 2.0))
+    for plain, cached in (
+        (made.whole(), made.whole(held)),
+        (made.thinned(0, kept, factors), made.thinned(0, kept, factors, held)),
+    ):
+        assert np.array_equal(of_drawn(part, plain), of_drawn(part, cached))
+        assert np.array_equal(np.sort(cached.needed), plain.needed)
+        assert cached.ptr == plain.ptr
+        assert cached.hits == np.count_nonzero(slot[plain.needed] >= 0) > 0
+        assert plain.hits == 0
+
+
+@pytest.mark.parametrize("weights", WEIGHTS)
+@pytest.mark.parametrize("rate", [0.0, 0.4, 1.0])
+def test_with_boundary_scales_chosen_columns_and_drops_the_others(case: Case, weights: str, rate: float) -> None:
+    whole = propagation(case.graph, weights)
+    for part in case.parts(3):
+        draw = stream(2, "chosen", part.rank)
+        chosen = draw.random(part.boundary_nodes) < rate
+        factor = draw.uniform(1.0, 3.0, part.boundary_nodes)
+        drawn = builder(part, weights).with_boundary(4, chosen, factor)
+        scale = np.concatenate([np.ones(part.inner_nodes), chosen * factor])
+        np.testing.assert_allclose(of_drawn(part, drawn), local(whole, part) * scale, rtol=1e-13, atol=0)
+        assert np.array_equal(drawn.needed, np.flatnonzero(chosen))
+        assert drawn.ptr == tuple(np.searchsorted(np.flatnonzero(chosen), part.boundary_ptr).tolist())
+
+
+@pytest.mark.parametrize("weights", WEIGHTS)
+def test_self_normalised_rows_keep_their_sum(case: Case, weights: str) -> None:
+    whole = propagation(case.graph, weights)
+    for part in case.parts(3):
+        kept = kept_of(part, 0.3)
+        made = builder(part, weights)
+        drawn = made.thinned(0, kept, made.weights(made.self_normalised(kept)))
+        off = ~loops(part)
+        found, wanted = of_drawn(part, drawn), local(whole, part)
+        some = (spread(part, kept) > 0).any(1)
+        np.testing.assert_allclose((found * off).sum(1)[some], (wanted * off).sum(1)[some], rtol=1e-13)
+        assert not (found * off)[~some].any()
+        assert (~some & (part.inner_degree > 0)).any(), "a row that lost all its entries is among them"
+        assert np.array_equal(np.diagonal(found), np.diagonal(wanted)), "self-loops stay as they are"
+        ratio = np.divide(found, wanted, out=np.zeros_like(found), where=(found > 0) & off)
+        rows = [row[row > 0] for row in ratio[some]]
+        assert all(np.allclose(row, row[0], rtol=1e-12) for row in rows), "one factor per row"
+
+
+@pytest.mark.parametrize("weights", WEIGHTS)
+def test_the_pattern_joins_inner_and_boundary_columns(case: Case, weights: str) -> None:
+    for part in case.parts(3):
+        made = builder(part, weights)
+        p = VarianceReduction(part).probabilities(0.3).p
+        kept = draw_edges(part, p, stream(3, "pattern"))
+        nothing = np.zeros(part.boundary_nodes, np.bool_)
+        for drawn in (
+            made.whole(),
+            made.thinned(0, kept, made.weights(1.0 / p.astype(np.float64))),
+            made.with_boundary(0, nothing, np.ones(part.boundary_nodes)),
+        ):
+            rows = drawn.pattern.rows
+            assert rows.width == part.inner_nodes + drawn.rows
+            found = np.zeros((part.inner_nodes, rows.width))
+            found[np.repeat(np.arange(part.inner_nodes), np.diff(rows.indptr)), rows.columns] = rows.values
+            order = np.concatenate([np.arange(part.inner_nodes), part.inner_nodes + drawn.needed])
+            assert np.array_equal(found, of_drawn(part, drawn)[:, order])
+            assert rows.columns.size == np.count_nonzero(found), "no entry is stored twice"

@@ -1,0 +1,48 @@
+"""Masks of dropout: reproducible, of the right mean, and one for each purpose."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+import torch
+
+from runtime.exchange import Dropping
+
+LIKE = torch.zeros(400, 50, dtype=torch.float64)
+
+
+def test_the_same_names_give_the_same_mask_and_others_another() -> None:
+    dropping = Dropping(0.3, False, 7, 1)
+    mask = dropping.mask(LIKE, 2, 1, "inner")
+    assert torch.equal(mask, Dropping(0.3, True, 7, 1).mask(LIKE, 2, 1, "inner"))
+    others = [
+        dropping.mask(LIKE, 3, 1, "inner"),
+        dropping.mask(LIKE, 2, 0, "inner"),
+        dropping.mask(LIKE, 2, 1, "boundary"),
+        Dropping(0.3, False, 8, 1).mask(LIKE, 2, 1, "inner"),
+        Dropping(0.3, False, 7, 2).mask(LIKE, 2, 1, "inner"),
+    ]
+    kept = 0.7**2 + 0.3**2
+    for other in others:
+        agree = float((other == mask).double().mean())
+        assert abs(agree - kept) < 5 * math.sqrt(kept * (1 - kept) / LIKE.numel()), "independent"
+
+
+@pytest.mark.parametrize("rate", [0.0, 0.1, 0.5, 0.9])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_masks_are_zero_or_the_inverse_of_the_share_kept_and_one_in_the_mean(rate: float, dtype: torch.dtype) -> None:
+    mask = Dropping(rate, False, 0, 0).mask(LIKE.to(dtype), 0, 0, "inner")
+    assert mask.dtype == dtype
+    assert mask.shape == LIKE.shape
+    kept = mask > 0
+    assert bool(torch.isclose(mask[kept], torch.tensor(1.0 / (1.0 - rate), dtype=dtype)).all())
+    error = math.sqrt(rate / (1.0 - rate) / LIKE.numel())
+    assert abs(float(mask.double().mean()) - 1.0) <= 5 * error + 1e-7
+
+
+def test_the_ambient_generator_is_left_alone() -> None:
+    torch.manual_seed(3)
+    before = torch.get_rng_state()
+    Dropping(0.3, False, 7, 1).mask(LIKE, 2, 1, "inner")
+    assert torch.equal(torch.get_rng_state(), before)

@@ -1,0 +1,97 @@
+"""What ranks of a test do with whole sessions: run, save, go on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import torch
+
+from gcnsim.errors import GcnsimError
+from runtime.ending import Ending
+from runtime.launch import Place, Watch
+from runtime.loop import DivergedError
+from runtime.options import Options
+from runtime.saving import save
+from runtime.session import Session
+from tests.runtime.jobs import ready_at
+
+
+@dataclass(frozen=True)
+class Ran:
+    """One rank's session. losses: of this process's iterations, by number. weights: the bytes of all at the end."""
+
+    begun: int
+    losses: dict[int, float]
+    weights: bytes
+    drawn: tuple[int, int]
+
+
+def ran(place: Place, options: Options) -> Ran:
+    """A session from its beginning to its end, run folder included."""
+    session = opened(place, options)
+    session.run()
+    ending = Ending(session, 0, 0)
+    if place.rank == 0:
+        ending.write(ending.summary())
+    session.ready.method.close()
+    losses = {row.iteration: row.loss for row in session.rows if row.iteration >= session.begun}
+    return Ran(session.begun, losses, weights_of(session), session.drawn)
+
+
+def refused(place: Place, options: Options) -> str:
+    """The message with which a session is refused or ended."""
+    try:
+        session = opened(place, options)
+        session.run()
+    except GcnsimError as error:
+        return str(error)
+    return "nothing was refused"
+
+
+def at_odds(place: Place, options: Options, other: str) -> str:
+    """As `refused`, with rank 1 told to go on from `other`."""
+    return refused(place, replace(options, resume=other) if place.rank else options)
+
+
+def one_bit_off(place: Place, options: Options) -> str:
+    """What saving says when one bit of one weight differs on rank 1."""
+    session = opened(place, options)
+    session.run()
+    if place.rank == 1:
+        weight = next(session.ready.network.parameters())
+        weight.detach().view(torch.int32).view(-1)[0] ^= 1
+    try:
+        save(session)
+    except RuntimeError as error:
+        return str(error)
+    return "nobody noticed"
+
+
+def spoilt(place: Place, options: Options, at: int, value: float) -> str:
+    """What ends a run when a weight becomes `value` in the step of iteration `at`."""
+    session = opened(place, options)
+    step, done = session.ready.trainer.optimizer.step, [0]
+
+    def spoiling() -> None:
+        step()
+        if done[0] == at:
+            with torch.no_grad():
+                next(session.ready.network.parameters()).view(-1)[0] = value
+        done[0] += 1
+
+    session.ready.trainer.optimizer.step = spoiling  # type: ignore[method-assign, assignment]
+    try:
+        session.run()
+    except DivergedError as error:
+        return str(error)
+    return "nobody noticed"
+
+
+def opened(place: Place, options: Options) -> Session:
+    """A session at `place`."""
+    return Session(ready_at(place, options), Watch(place))
+
+
+def weights_of(session: Session) -> bytes:
+    """The bytes of all weights."""
+    return b"".join(weight.detach().numpy().tobytes() for weight in session.ready.network.parameters())

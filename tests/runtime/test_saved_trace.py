@@ -1,0 +1,157 @@
+"""The access trace of a run: the bytes that the simulator records for the same draws, replayed there unchanged."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from gcnsim.api import simulate
+from gcnsim.scenario import parse_cache
+from gcnsim.trace import AccessTrace, counts, read_trace, record_trace, write_trace
+from runtime.options import Options
+from runtime.record import read_run
+from tests.runtime.conftest import Case, MakeOptions
+from tests.runtime.crew import Crew
+from tests.runtime.session_jobs import ran, refused
+
+WORKERS, ITERATIONS = 3, 8
+
+
+def _saving(options: MakeOptions, folder: Path, method: str, knobs: dict[str, Any], **fields: Any) -> Options:
+    usual = {"workers": WORKERS, "iterations": ITERATIONS, "seed": 5, "save_trace": str(folder / "run.trace")}
+    return options(method, knobs, **(usual | {"out": str(folder / "run")} | fields))
+
+
+def _drawn_by_the_simulator(case: Case, path: Path, sampler: str, epsilon: float) -> bytes:
+    trace = record_trace(
+        case.parts(WORKERS),
+        case.owners(WORKERS),
+        sampler=sampler,
+        epsilon=epsilon,
+        iterations=ITERATIONS,
+        seed=5,
+    )
+    write_trace(path, trace)
+    return path.read_bytes()
+
+
+@pytest.mark.parametrize("tau", [0, 2])
+@pytest.mark.parametrize("cache", ["0%", "40%"])
+def test_uniform_draws_are_the_simulators_byte_for_byte(
+    crew: Crew, options: MakeOptions, case: Case, tmp_path: Path, tau: int, cache: str
+) -> None:
+    knobs = {"tau": tau, "epsilon": 0.3, "sampler": "uniform", "cache": cache}
+    crew.run(WORKERS, ran, _saving(options, tmp_path, "psc-gcn", knobs))
+    wanted = _drawn_by_the_simulator(case, tmp_path / "wanted.trace", "uniform", 0.3)
+    assert (tmp_path / "run.trace").read_bytes() == wanted
+
+
+@pytest.mark.parametrize(
+    ("method", "knobs"),
+    [("full-graph", {}), ("pipegcn", {}), ("psc-gcn", {"epsilon": 1.0}), ("bns-gcn", {"rate": 1.0})],
+    ids=["full-graph", "pipegcn", "psc-gcn", "bns-gcn"],
+)
+def test_whole_graphs_are_the_simulators_too(
+    crew: Crew, options: MakeOptions, case: Case, tmp_path: Path, method: str, knobs: dict[str, Any]
+) -> None:
+    crew.run(WORKERS, ran, _saving(options, tmp_path, method, knobs))
+    wanted = _drawn_by_the_simulator(case, tmp_path / "wanted.trace", "full", 1.0)
+    assert (tmp_path / "run.trace").read_bytes() == wanted
+
+
+def test_a_trace_saved_by_an_interrupted_run_is_whole(
+    crew: Crew, options: MakeOptions, tmp_path: Path, case: Case
+) -> None:
+    knobs = {"tau": 2, "epsilon": 0.3, "sampler": "uniform"}
+    crew.run(WORKERS, ran, _saving(options, tmp_path, "psc-gcn", knobs, iterations=3, checkpoint_every=3))
+    crew.run(WORKERS, ran, _saving(options, tmp_path, "psc-gcn", knobs, resume=str(tmp_path / "run")))
+    wanted = _drawn_by_the_simulator(case, tmp_path / "wanted.trace", "uniform", 0.3)
+    assert (tmp_path / "run.trace").read_bytes() == wanted
+
+
+def test_a_trace_whose_beginning_was_not_saved_is_refused(crew: Crew, options: MakeOptions, tmp_path: Path) -> None:
+    asked = _saving(options, tmp_path, "full-graph", {}, iterations=3, checkpoint_every=3, save_trace=None)
+    crew.run(WORKERS, ran, asked)
+    told = crew.run(WORKERS, refused, _saving(options, tmp_path, "full-graph", {}, resume=str(tmp_path / "run")))
+    assert told[0].endswith("checkpoints/000003: saved without --save-trace: the graphs of its 3 iterations are gone")
+
+
+def _replay(path: Path, method: dict[str, Any], workers: int = WORKERS) -> dict[str, Any]:
+    """What the simulator says of the trace."""
+    scenario = {
+        "schema": "gcnsim.scenario/1",
+        "name": "replayed",
+        "cluster": {"gpus": workers},
+        "workload": {"dataset": None, "trace": str(path), "features": 16},
+        "method": method,
+        "run": {"iterations": 12},
+    }
+    found: dict[str, Any] = dict(simulate(scenario).payload)
+    return found
+
+
+REPLAYS: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
+    "full-graph": ("full-graph", {}, {"name": "full-graph"}),
+    "pipegcn": ("pipegcn", {}, {"name": "pipegcn"}),
+    "psc-gcn vr": (
+        "psc-gcn",
+        {"tau": 2, "epsilon": 0.3, "refresh": 3},
+        {"name": "psc-gcn", "tau": 2, "epsilon": 0.3, "sampler": "vr", "cache": "20%"},
+    ),
+    "psc-gcn uniform": (
+        "psc-gcn",
+        {"tau": 1, "epsilon": 0.3, "sampler": "uniform"},
+        {"name": "psc-gcn", "tau": 1, "epsilon": 0.3, "sampler": "uniform"},
+    ),
+    "bns-gcn": ("bns-gcn", {"rate": 0.3}, {"name": "full-graph"}),
+}
+
+
+@pytest.mark.parametrize("name", REPLAYS)
+def test_the_trace_of_every_method_replays(crew: Crew, options: MakeOptions, tmp_path: Path, name: str) -> None:
+    method, knobs, asked = REPLAYS[name]
+    crew.run(WORKERS, ran, _saving(options, tmp_path, method, knobs, record=False))
+    assert _replay(tmp_path / "run.trace", asked)["result"]["iteration_s"] > 0
+    origin = read_trace(tmp_path / "run.trace").origin
+    assert (origin.norms_hash is not None) == (name == "psc-gcn vr"), "the norms that were measured, recorded or not"
+
+
+@pytest.mark.parametrize(
+    ("method", "knobs"),
+    [
+        ("psc-gcn", {"tau": 0, "epsilon": 0.3, "refresh": 3}),
+        ("psc-gcn", {"tau": 0, "epsilon": 0.3, "refresh": 3, "cache": "30%", "sampler": "uniform"}),
+        ("bns-gcn", {"rate": 0.3}),
+        ("full-graph", {}),
+    ],
+    ids=["vr", "uniform, cached", "bns", "full"],
+)
+def test_the_trace_says_which_rows_were_sent(
+    crew: Crew, options: MakeOptions, tmp_path: Path, method: str, knobs: dict[str, Any]
+) -> None:
+    """Bytes of rows per pair of workers, counted where they were sent, are those of the rows in the trace."""
+    asked = _saving(options, tmp_path, method, knobs, record=True, dtype="float32")
+    asked_of_caches = [run.drawn for run in crew.run(WORKERS, ran, asked)]
+    record, trace = read_run(tmp_path / "run").record, read_trace(tmp_path / "run.trace")
+    rows = _rows(trace)
+    assert [wanted for _, wanted in asked_of_caches] == rows.sum(axis=1).tolist()
+    widths = (7, asked.hidden, asked.hidden)
+    sent = 4 * sum(widths) * rows.T
+    if knobs.get("cache"):
+        hits = counts(trace, parse_cache("30%"), "inclusion", widths[0], 5).hits.sum(axis=0)
+        sent = 4 * (widths[0] * (rows - hits) + sum(widths[1:]) * rows).T
+    assert record.bytes["rows"] == tuple(map(tuple, sent.tolist()))
+
+
+def _rows(trace: AccessTrace) -> Any:
+    """Rows that worker n needed of worker m, over all graphs, int64[P, P]."""
+    every = [worker.needed().sum(axis=0, dtype=np.int64) for worker in trace.workers]
+    return np.array(
+        [
+            [int(needed[worker.boundary_ptr[m] : worker.boundary_ptr[m + 1]].sum()) for m in range(trace.parts)]
+            for worker, needed in zip(trace.workers, every, strict=True)
+        ]
+    )
