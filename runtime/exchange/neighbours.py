@@ -18,8 +18,8 @@ from gcnsim.ids import Iteration, Layer, Rank
 from gcnsim.streams import stream
 from gcnsim.timeline import Direction, OpKind
 from runtime.aggregate import Matrix
+from runtime.exchange.boundary import Boundary
 from runtime.exchange.drawn import Drawn
-from runtime.exchange.exchange import Boundary
 from runtime.exchange.stopwatch import Stopwatch
 from runtime.record import Recorder
 
