@@ -181,8 +181,8 @@ class Session:
         start = time.perf_counter()
         trainer = self.ready.trainer
         self.scores = self.ready.evaluator.scores(self.ready.network, trainer.x, trainer.fixed)
-        known = self.best.val if self.best.val is not None else -1.0
-        if (self.scores.val if self.scores.val is not None else 0.0) > known:
+        # Without validation nodes nothing tells which weights are best: the last ones count.
+        if self.scores.val is None or self.best.val is None or self.scores.val > self.best.val:
             self.best = self.scores
             if self.folder is not None:
                 save_weights(self.out / "best.npz", self.ready.network)

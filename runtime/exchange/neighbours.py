@@ -71,11 +71,11 @@ class Step:
         mask = self.dropping.mask(rows, self.t, layer, "boundary")
         return rows * mask, mask
 
-    def dropped(self, layer: Layer, h: Tensor) -> Tensor:
-        """`h` after dropout."""
+    def dropped(self, layer: Layer, h: Tensor, name: str = "inner") -> Tensor:
+        """`h` after dropout, by the mask called `name`."""
         if self.dropping is None:
             return h
-        return h * self.dropping.mask(h, self.t, layer, "inner")
+        return h * self.dropping.mask(h, self.t, layer, name)
 
 
 @dataclass(frozen=True)
@@ -104,7 +104,7 @@ class LayerNeighbours:
         own = step.dropped(self.layer, h)
         if self.fixed is not None:
             step.watch.summed()
-            return step.dropped(self.layer, self.fixed), own
+            return step.dropped(self.layer, self.fixed, "sum"), own
         raw = own if step.dropping is not None and step.dropping.first else h
         z: Tensor = _NeighbourSum.apply(raw, own, step, self.layer)  # type: ignore[no-untyped-call]
         step.watch.summed()

@@ -31,17 +31,20 @@ METHODS: list[tuple[str, dict[str, Any]]] = [
     ("psc-gcn", {"tau": 0, "epsilon": 0.5, "cache": "30%"}),
     ("bns-gcn", {"rate": 0.4}),
 ]
+EVERY = [
+    (method, knobs, model)
+    for method, knobs in METHODS
+    for model in MODELS
+    if (method, model) != ("psc-gcn", "gat")  # refused
+]
 
 
 @pytest.mark.parametrize("order", ORDERS)
-@pytest.mark.parametrize("model", MODELS)
-@pytest.mark.parametrize(("method", "knobs"), METHODS, ids=str)
+@pytest.mark.parametrize(("method", "knobs", "model"), EVERY, ids=str)
 def test_a_repeated_run_gives_the_same_bits(
     crew: Crew, options: MakeOptions, method: str, knobs: dict[str, Any], model: str, order: str
 ) -> None:
-    if method == "psc-gcn" and model == "gat":
-        pytest.skip("psc-gcn refuses gat")
-    fields = {"workers": 2, "model": model, "dropout": RATE, "dropout_order": order, "iterations": 4}
+    fields = {"workers": 2, "model": model, "dropout": RATE, "dropout_order": order, "iterations": 3}
     asked = options(method, knobs, dtype="float32", norm="layer", **fields)
     first, again = (crew.run(2, trained, asked) for _ in range(2))
     assert first[0].losses == again[0].losses == first[1].losses
@@ -49,7 +52,7 @@ def test_a_repeated_run_gives_the_same_bits(
         assert np.array_equal(weight, again[0].weights[-1][name])
         assert np.array_equal(weight, first[1].weights[-1][name])
     assert all(np.isfinite(loss) for loss in first[0].losses)
-    assert len(set(first[0].losses)) == 4
+    assert len(set(first[0].losses)) == 3
 
 
 def sent_by_owners(told: list[Told], seed: int, t: int, layer: int, *, masked: bool) -> Tensor:
@@ -69,9 +72,9 @@ def sent_by_owners(told: list[Told], seed: int, t: int, layer: int, *, masked: b
 def test_rows_received_have_the_owner_s_zeros_only_when_dropout_comes_first(
     crew: Crew, options: MakeOptions, method: str, tau: int, model: str, order: str
 ) -> None:
-    asked = options(method, workers=3, model=model, dropout=RATE, dropout_order=order, iterations=4, seed=11)
+    asked = options(method, workers=3, model=model, dropout=RATE, dropout_order=order, iterations=3, seed=11)
     told = crew.run(3, trained, asked)
-    for t in range(tau, 4):
+    for t in range(tau, 3):
         for layer in range(3):
             owners = sent_by_owners(told, 11, t - tau, layer, masked=order == "dropout-first")
             for rank in told:
@@ -82,15 +85,16 @@ def test_rows_received_have_the_owner_s_zeros_only_when_dropout_comes_first(
 
 
 @pytest.mark.parametrize("order", ORDERS)
-@pytest.mark.parametrize("overlap", ["central", "none"])
-@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize(
+    ("model", "overlap"), [("gcn", "central"), ("gcn", "none"), ("graphsage", "central"), ("gat", "central")]
+)
 def test_gradients_across_workers_are_those_of_the_masks_used(
     crew: Crew, options: MakeOptions, model: str, overlap: str, order: str
 ) -> None:
     """Central differences of the global loss, masks held fixed."""
     fields = {"model": model, "dropout": RATE, "dropout_order": order, "overlap": overlap, "optimizer": "sgd"}
     heads = 2 if model == "gat" else 1
-    told = crew.run(3, probed, options(workers=3, lr=0.0, seed=2, heads=heads, **fields), 3)
+    told = crew.run(3, probed, options(workers=3, lr=0.0, seed=2, heads=heads, **fields), 2)
     for rank in told:
         assert np.array_equal(rank.found, told[0].found)
     scale = np.abs(told[0].found).max()
@@ -128,8 +132,6 @@ def test_hardly_any_dropout_is_none(crew: Crew, case: Case, options: MakeOptions
     none = crew.run(3, trained, options(workers=3, model=model, dropout_order=order))
     hardly = crew.run(3, trained, options(workers=3, model=model, dropout_order=order, dropout=1e-13))
     same_run(hardly, none, case.graph.nodes)
-    zero = crew.run(3, trained, options(workers=3, model=model, dropout_order=order, dropout=0.0))
-    assert zero[0].losses == none[0].losses
 
 
 @pytest.mark.parametrize("model", ["gcn", "graphsage"])

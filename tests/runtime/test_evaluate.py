@@ -15,7 +15,7 @@ from tests.runtime.conftest import Case, MakeOptions
 from tests.runtime.crew import Crew
 from tests.runtime.jobs import trained
 from tests.runtime.reduce_jobs import scored
-from tests.runtime.test_equality import TIGHT, close, same_run, whole
+from tests.runtime.test_equality import close, same_run, whole
 
 CLASSES = 5
 
@@ -111,8 +111,12 @@ def test_several_labels_train_alike_on_three_workers_and_one(
     path = written(case, tmp_path / "many.npz", several, masks)
     alone = crew.run(1, trained, options(graph=path, workers=1, model=model))
     three = crew.run(3, trained, options(graph=path, workers=3, model=model))
-    # Of gat's target scores the softmax leaves little: the rounding of what cancels is all the larger beside it.
-    same_run(three, alone, case.graph.nodes, 1e-6 if model == "gat" else TIGHT)
+    if model == "gat":
+        # Gradients of its target scores cancel to nothing here: only rounding would be compared.
+        close(np.array(three[0].losses), np.array(alone[0].losses), "losses")
+        close(whole(three, case.graph.nodes), whole(alone, case.graph.nodes), "outputs")
+    else:
+        same_run(three, alone, case.graph.nodes)
     assert alone[0].losses[-1] < alone[0].losses[0]
     still = crew.run(3, trained, options(graph=path, workers=3, model=model, lr=0.0, iterations=2))
     wanted = entropy(whole(still, case.graph.nodes), several, masks["train"])

@@ -35,7 +35,8 @@ class Alone:
 
 
 def network(**fields: Any) -> Network:
-    found = Network(Options(**({"layers": 3, "hidden": 6, "norm": "layer"} | fields)), 5, 3)
+    small: dict[str, Any] = {"layers": 3, "hidden": 6, "norm": "layer"}
+    found = Network(Options(**(small | fields)), 5, 3)
     initialise(found, 0)
     return found
 
@@ -79,7 +80,7 @@ def test_pieces_are_layers_and_start_in_backward_order(model: str) -> None:
     for layer in range(3):
         # A pass through all weights of a layer, so that the gradients of layer 2 are there before those of layer 1.
         h = h.sum() * torch.stack([weight.sum() for weight in found.parameters_of(layer)]).sum() + torch.ones(4, 5)
-        h.register_hook(lambda _: seen.append(len(lane.started)))
+        h.register_hook(lambda _: seen.append(len(lane.started)))  # type: ignore[no-untyped-call]
     loss = h.sum()
     buffer.begin(0, loss, torch.tensor(0), Own())
     loss.backward()  # type: ignore[no-untyped-call]

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -52,7 +53,7 @@ def graph(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def run(crew: Crew, graph: Path) -> Iterator[Run]:
+def run(crew: Crew, graph: Path) -> Run:
     """Both ranks of a run of `RUNS`."""
 
     def make(name: str) -> list[Recorded]:
@@ -72,7 +73,7 @@ def run(crew: Crew, graph: Path) -> Iterator[Run]:
         )
         return crew.run(2, recorded, options)
 
-    yield cache(make)
+    return cache(make)
 
 
 def of(told: Recorded, *kinds: OpKind, main: bool = False) -> list[Span]:
@@ -122,7 +123,7 @@ def test_the_main_stream_does_one_thing_at_a_time_and_within_the_iteration(run: 
             if span.stream == "compute"
         )
         assert all(start <= end for start, end, _ in main)
-        for (_, end, before), (start, _, after) in zip(main, main[1:], strict=False):
+        for (_, end, before), (start, _, after) in pairwise(main):
             assert start >= end, f"{after} begins before {before} ends"
         for start, end, span in main:
             assert told.begins[span.iteration] <= start <= end <= told.begins[span.iteration + 1], span

@@ -176,16 +176,23 @@ def test_without_threads_an_error_is_raised_at_once(make: Make) -> None:
         exchange.send_rows(0, 0, values(0, 0), at_hand(graph()))
 
 
-def test_one_failed_transfer_does_not_hold_up_the_next(make: Make) -> None:
-    exchange, forward, _ = make(2)
+@pytest.mark.parametrize("where", FAILING)
+def test_after_a_failed_transfer_nothing_more_is_sent_in_its_direction(make: Make, where: str) -> None:
+    """The others would take it for what is missing."""
+    exchange, forward, backward = make(2)
     drawn = graph()
-    forward.posting = PeerError("worker 1: gone")
+    setattr(forward, where, PeerError("worker 1: gone"))
     exchange.send_rows(0, 0, values(0, 0), at_hand(drawn))
-    with pytest.raises(PeerError):
+    with pytest.raises(PeerError, match="worker 1: gone"):
         exchange.rows(2, 0, drawn)
-    forward.posting = None
+    setattr(forward, where, None)
     exchange.send_rows(1, 0, values(1, 0), at_hand(drawn))
-    assert torch.equal(exchange.rows(3, 0, drawn), values(1, 0)[list(INDEX)])
+    with pytest.raises(PeerError, match="worker 1: gone"):
+        exchange.rows(3, 0, drawn)
+    assert forward.parcels == []
+    gradients(exchange, 0, 1, drawn)
+    assert bool((added(exchange, 2, 1)[list(INDEX)] == 1.0).all())
+    assert [rows for _, rows, _ in backward.parcels] == [4, 4]
 
 
 def test_the_sender_goes_on_and_the_reader_waits(make: Make) -> None:
