@@ -118,7 +118,12 @@ class Exchange:
         read = self._wait(place, t, layer, Direction.FORWARD)
         assert read.graph == drawn.graph, f"rows of graph {read.graph} where {drawn.graph} is trained"
         rows = place.incoming.rows(drawn.rows)
-        return rows if self._smooth is None else self._smooth(Direction.FORWARD, layer, rows)
+        if self._smooth is None:
+            return rows
+        start = self._recorder.mark_compute()
+        smoothed = self._smooth(Direction.FORWARD, layer, rows)
+        self._span(OpKind.UNPACK, "compute", t, layer, Direction.FORWARD, start)
+        return smoothed
 
     def send_rows(self, t: Iteration, layer: Layer, h: Tensor, upcoming: Future[Drawn]) -> None:
         """Start the transfer of H^(t,layer), [I, d], for the graph that iteration t + tau trains."""
