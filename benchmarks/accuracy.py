@@ -28,6 +28,9 @@ DATASETS = ("amazon_cs", "coauthor_phy")
 SEEDS = (0, 1, 2)
 WIDTH = 128
 BOUNDS = Path(__file__).with_name("accuracy_bounds.json")
+RATES = (0.01, 0.003)
+"""Learning rates. What staleness costs shrinks with the rate (PipeGCN bounds it by rate times error)."""
+
 SLACK = 0.005
 """Half a point: what three seeds of the reference may differ from three of the runtime."""
 
@@ -64,37 +67,43 @@ def bound() -> int:
     return 0
 
 
-def trained(dataset: str, words: tuple[str, ...], seed: int) -> float:
+def trained(dataset: str, words: tuple[str, ...], seed: int, lr: float) -> float:
     """Test accuracy of the best validation model."""
     with tempfile.TemporaryDirectory() as folder:
         command = [sys.executable, "-m", "runtime.train", "--dataset", dataset, "--feature-dim", str(WIDTH)]
         command += ["--layers", "3", "--hidden", "64", "--iterations", "400", "--workers", "3", "--seed", str(seed)]
-        command += ["--json", "--quiet", "--out", folder, "--no-record", *words]
+        command += ["--json", "--quiet", "--out", folder, "--no-record", "--lr", str(lr), *words]
         done = subprocess.run(command, capture_output=True, text=True, check=True)
     return float(json.loads(done.stdout)["test_accuracy"])
 
 
-def measured(dataset: str) -> list[Figure]:
+def measured(dataset: str, lr: float) -> list[Figure]:
     """Accuracy of every run, and how far it is behind full-graph training."""
     limits = json.loads(BOUNDS.read_text(encoding="utf-8"))[dataset]
     means, figures = {}, []
     for name, words in RUNS.items():
-        found = [trained(dataset, words, seed) for seed in SEEDS]
+        found = [trained(dataset, words, seed, lr) for seed in SEEDS]
         means[name] = float(np.mean(found))
         figures.append(Figure(f"{dataset}: {name}, mean of {len(SEEDS)}", 100 * means[name], "%"))
         figures.append(Figure(f"{dataset}: {name}, spread", 100 * (max(found) - min(found)), "points"))
         if name != "full-graph":
-            limit = limits["bound"] if name == "psc-gcn 0.1" else 0.01
+            limit = f"<= {100 * limits['bound']}" if name == "psc-gcn 0.1" else "<= 1"
             behind = 100 * (means["full-graph"] - means[name])
-            figures.append(Figure(f"{dataset}: {name}, behind", behind, "points", f"<= {100 * limit}"))
+            # The bound of epsilon 0.1 was set at the first learning rate.
+            judged = name != "psc-gcn 0.1" or lr == RATES[0]
+            figures.append(Figure(f"{dataset}: {name}, behind", behind, "points", limit if judged else ""))
     return figures
 
 
-def main() -> int:
-    """Judge; the exit code is 1 when a bound is missed."""
-    figures = [figure for dataset in DATASETS for figure in measured(dataset)]
-    return report("accuracy", "400 iterations, 3 workers, 3 layers of width 64, 128 features, 3 seeds", figures)
+def main(rates: list[float]) -> int:
+    """Judge at each learning rate; the exit code is 1 when a bound is missed."""
+    missed = 0
+    for lr in rates:
+        figures = [figure for dataset in DATASETS for figure in measured(dataset, lr)]
+        question = f"400 iterations, 3 workers, 3 layers of width 64, 128 features, 3 seeds, Adam at {lr:g}"
+        missed |= report(f"accuracy-{lr:g}", question, figures)
+    return missed
 
 
 if __name__ == "__main__":
-    sys.exit(bound() if sys.argv[1:] == ["bound"] else main())
+    sys.exit(bound() if sys.argv[1:] == ["bound"] else main([float(word) for word in sys.argv[1:]] or list(RATES)))

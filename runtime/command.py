@@ -47,7 +47,7 @@ HELP: Final[Mapping[str, str]] = {
     "init_weights": "First weights by parameter name (.npz).",
     "save_init": "Write the first weights (.npz).",
     "device": "cpu or cuda.",
-    "backend": "Of rows and gradients: gloo, nccl, or auto (nccl on cuda).",
+    "backend": "Of rows and gradients: gloo, nccl (never run yet), or auto: gloo, on cuda through pinned host memory.",
     "dtype": "float32 or float64.",
     "aggregator": "Sparse products by plain torch or by dgl.",
     "overlap": "tau 0: wait for rows first (none), or sum what needs none beneath the transfer (central).",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ import numpy as np
 from gcnsim.ids import AnyArray
 from gcnsim.timeline import Timeline
 from runtime.facts import KINDS, Known, run_record
-from runtime.record import Summary, from_arrays, merge, peak_memory, summarise, to_arrays
+from runtime.record import IterationRow, Summary, from_arrays, merge, peak_memory, summarise, to_arrays
 from runtime.session import Session
 from runtime.traces import TraceRecord
 
@@ -65,7 +66,7 @@ class Ending:
         if self._timeline is not None:
             about = {"method": session.options.method, "seed": str(session.options.seed), "measured": "yes"}
             session.folder.write_timeline(self._timeline, about)
-        session.folder.write_iterations(session.rows)
+        session.folder.write_iterations(self._rows())
         known = Known(self._bytes, tuple(self._memory), self._hit_rate(), tuple(session.normed))
         session.folder.write_record(run_record(session, known, summary))
 
@@ -95,6 +96,14 @@ class Ending:
             "seconds": time.perf_counter() - started,
         }
 
+    def _rows(self) -> list[IterationRow]:
+        """The iterations; the last one takes what was through only after it, so that the bytes add up to the run's."""
+        rows = list(self._session.rows)
+        if rows:
+            rest = int(self._bytes.sum()) - sum(row.bytes_sent for row in rows)
+            rows[-1] = replace(rows[-1], bytes_sent=rows[-1].bytes_sent + rest)
+        return rows
+
     def _hit_rate(self) -> float | None:
         asked = sum(int(rows) for _, rows in self._hits)
         if not self._session.cached or not asked:
@@ -108,7 +117,8 @@ class Ending:
         found = {name: self._ready.by_rank(array.ravel()) for name, array in mine.items()}
         return [
             {
-                "bits": found["bits"][n].reshape(-1, widths[n]),
+                # Its rows are counted by its edges: a worker without boundary has rows of no byte.
+                "bits": found["bits"][n].reshape(found["edges"][n].size // 2, widths[n]),
                 "edges": found["edges"][n].reshape(-1, 2),
                 **{name: found[name][n] for name in ("boundary_ptr", "inclusion", "boundary_degree", "sizes")},
             }

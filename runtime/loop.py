@@ -6,7 +6,7 @@ What differs between methods is behind `Method`: which graph is trained, and how
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
@@ -89,9 +89,11 @@ class Trainer:
         self._control = control
 
     def iteration(self, t: Iteration, own: Own) -> tuple[Sums, Drawn]:
-        """Model update t: run-wide sums, and the graph trained. own: of the iteration before.
+        """Model update t: run-wide sums, and the graph trained.
 
-        Raises DivergedError when the global loss is not finite; the weights are then unchanged."""
+        own: bytes sent since the iteration before, and whether this worker was asked to stop.
+        Raises DivergedError when the global loss is not finite; the weights are then unchanged.
+        """
         drawn, boundary = self.method.begin(t)
         watch = Stopwatch(self.recorder, t, OpKind.ATTENTION if self.options.model == "gat" else OpKind.UPDATE)
         step = Step(t, drawn, boundary, self.recorder, watch, self._dropping, self.options.overlap == "central")
@@ -102,6 +104,7 @@ class Trainer:
             self.method.measured(t, self.measured)
         start = self.recorder.mark_compute()
         loss = self.targets.loss(logits)
+        own = replace(own, hits=drawn.hits, asked=drawn.rows)
         self.gradients.begin(t, loss, self.targets.correct(logits), own)
         self.recorder.add(OpKind.LOSS, "compute", t, start, self.recorder.mark_compute(), direction=Direction.FORWARD)
         watch.backward(loss)

@@ -93,7 +93,8 @@ def _restore(session: Session, place: Path, found: Checkpoint) -> None:
     ready.method.restore(found.done, rows)
     session.begun = session.done = found.done
     session.best, session.scores = Scores(*found.notes["best"]), Scores(*found.notes["scores"])
-    session.sent_before = found.own["sent"].numpy()
+    # What starting again and drawing again has sent is no part of the run.
+    session.sent_before = found.own["sent"].numpy() - session.sent()
     session.drawn = int(found.own["drawn"][0]), int(found.own["drawn"][1])
     if session.trace is not None:
         if "trace.bits" not in found.own:

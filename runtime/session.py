@@ -10,6 +10,7 @@ import numpy as np
 from gcnsim.caching import CacheSize
 from gcnsim.errors import FileError
 from gcnsim.ids import AnyArray, IntArray, Iteration
+from gcnsim.sections import replacing
 from runtime.beforehand import out_folder, writes_folder
 from runtime.checkpoint import set_aside
 from runtime.evaluate import Scores
@@ -34,6 +35,8 @@ from runtime.setup import Ready
 from runtime.traces import TraceRecord
 
 NONE = Scores(None, None, None)
+BEST = "best.npz"
+"""The weights with the best validation accuracy, in the run folder."""
 
 
 class Session:
@@ -88,10 +91,10 @@ class Session:
             json_log=options.json_log and self.first,
         )
         self._watch.ready()
-        own = Own()
+        self._sent_last = sum(self.ready.method.bytes_sent().values()) if self.begun else 0
         try:
             while self.done < options.iterations and not self.stopped:
-                own = self._iterate(own, progress)
+                self._iterate(progress)
             self.ready.method.drain()
             same_replicas(self.ready)
             refuse_bad_weights(self.ready, self.done)
@@ -118,11 +121,11 @@ class Session:
             self.normed.append(t)
         self._norms.clear()
 
-    def _iterate(self, own: Own, progress: Progress) -> Own:
-        """One iteration and all that follows it. own: this worker's extras of the one before."""
+    def _iterate(self, progress: Progress) -> None:
+        """One iteration and all that follows it."""
         t = self.done
         start = time.perf_counter()
-        sums, drawn = self.ready.trainer.iteration(t, self._own(own))
+        sums, drawn = self.ready.trainer.iteration(t, self._own())
         seconds = time.perf_counter() - start
         waited = self.ready.recorder.end_iteration()
         self.stopped = sums.stop
@@ -136,7 +139,6 @@ class Session:
         progress.show(row)
         if self._due():
             save(self)
-        return Own(hits=drawn.hits, asked=drawn.rows)
 
     def _opened(self) -> RunFolder | None:
         """The run folder, where this worker writes one; what an earlier run saved there is set aside."""
@@ -151,18 +153,26 @@ class Session:
         # At once, so that what an interrupted run leaves is known to be a run.
         folder.write_record(run_record(self, nothing_yet(self.ready.place.world), None))
         folder.write_iterations(self.rows)
+        if self.start is not None:
+            self._bring_best(self.start.parent.parent / BEST)
         return folder
+
+    def _bring_best(self, earlier: Path) -> None:
+        """Copy the best weights of the run that this one goes on from, if it saved any elsewhere."""
+        if earlier.is_file() and earlier.resolve() != (self.out / BEST).resolve():
+            with replacing(self.out / BEST) as file:
+                file.write(earlier.read_bytes())
 
     def _due(self) -> bool:
         """Whether to save now: every so many iterations, and when asked to stop."""
         every = self.options.checkpoint_every
         return bool((every and self.done % every == 0) or (self.stopped and writes_folder(self.options)))
 
-    def _own(self, own: Own) -> Own:
+    def _own(self) -> Own:
         """This worker's extras for the next iteration."""
         total = sum(self.ready.method.bytes_sent().values())
         sent, self._sent_last = total - self._sent_last, total
-        return Own(self._watch.stop, sent, own.hits, own.asked)
+        return Own(self._watch.stop, sent)
 
     def _took(self, t: Iteration, drawn: Drawn) -> None:
         """Keep what the record needs of iteration t."""
@@ -185,7 +195,7 @@ class Session:
         if self.scores.val is None or self.best.val is None or self.scores.val > self.best.val:
             self.best = self.scores
             if self.folder is not None:
-                save_weights(self.out / "best.npz", self.ready.network)
+                save_weights(self.out / BEST, self.ready.network)
         self.evaluation_s += time.perf_counter() - start
 
     def _row(self, t: Iteration, seconds: float, sums: Sums, waited: float) -> IterationRow:

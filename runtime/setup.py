@@ -87,25 +87,28 @@ def owner_hash(partitioning: Partitioning) -> str:
 
 
 def device_of(options: Options, place: Place) -> torch.device:
-    """This worker's device. Raises ScenarioError for CUDA without CUDA, or for fewer GPUs than local workers."""
+    """This worker's device. Raises ScenarioError for CUDA without CUDA, or for fewer GPUs than local workers.
+
+    A launcher that shows each worker one GPU of its own (CUDA_VISIBLE_DEVICES) is taken at its word.
+    """
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    torch.set_num_threads(options.threads or max(1, cores // place.local_world))
     if options.device == "cpu":
-        cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-        torch.set_num_threads(options.threads or max(1, cores // place.local_world))
         return torch.device("cpu")
     if not torch.cuda.is_available():
         raise ScenarioError("--device: cuda is not available here (no GPU, or torch without CUDA); allowed: cpu")
     count = torch.cuda.device_count()
-    if place.local_world > count:
+    own = count == 1 and bool(os.environ.get("CUDA_VISIBLE_DEVICES"))
+    if place.local_world > count and not own:
         raise ScenarioError(f"--device: {place.local_world} workers on this server, but it has {count} GPUs")
-    torch.cuda.set_device(place.local_rank)
-    return torch.device("cuda", place.local_rank)
+    device = torch.device("cuda", 0 if own else place.local_rank)
+    torch.cuda.set_device(device)
+    return device
 
 
 def backend_of(options: Options) -> str:
-    """The backend of rows and gradients."""
-    if options.backend != "auto":
-        return options.backend
-    return "nccl" if options.device == "cuda" and torch.distributed.is_nccl_available() else "gloo"
+    """The backend of rows and gradients; auto is gloo, since NCCL warns of communicators used in no common order."""
+    return "gloo" if options.backend == "auto" else options.backend
 
 
 def prepare(options: Options, place: Place, device: torch.device) -> Ready:

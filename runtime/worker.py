@@ -5,17 +5,22 @@ from __future__ import annotations
 import json
 import sys
 import time
+from collections.abc import Callable
 from dataclasses import replace
 
 import torch
 
 from runtime.ending import Ending
 from runtime.exchange import Lane
+from runtime.exchange.lanes import Parcel
 from runtime.launch import Place, Watch, connect
 from runtime.options import Options
 from runtime.record import breakdown
 from runtime.session import Session
 from runtime.setup import device_of, prepare
+
+ROUNDS = 8
+"""Exchanges by which a worker learns the clock of worker 0."""
 
 
 def work(options: Options, place: Place) -> int:
@@ -31,7 +36,7 @@ def work(options: Options, place: Place) -> int:
         origin = torch.tensor([time.perf_counter_ns()])
         offset = 0
         if ready.control is not None:
-            offset = clock_offset(ready.control)
+            offset = clock_offset(ready.control, place.world)
             ready.control.broadcast(origin)
         session.run()
         ending = Ending(session, int(origin), offset)
@@ -47,19 +52,29 @@ def work(options: Options, place: Place) -> int:
     return 0
 
 
-def clock_offset(lane: Lane) -> int:
-    """Worker 0's clock minus this worker's, in ns: half a round trip from the quickest of some exchanges.
+def clock_offset(
+    lane: Lane, world: int, now: Callable[[], int] = time.perf_counter_ns, boot: bytes | None = None
+) -> int:
+    """Worker 0's clock minus this worker's, in ns; off by half a round trip at most.
 
-    0 where both run on one machine, whose processes share the clock.
+    Each worker in turn asks worker 0 for its time, ROUNDS times, and believes the quickest answer. 0 where both run on
+    one machine, whose processes share the clock. now: this worker's clock; boot: what tells its machine from others.
     """
-    boots = lane.gather_arrays(_boot())
+    boots = lane.gather_arrays(_boot() if boot is None else boot)
     best, offset = None, 0
-    for _ in range(8):
-        sent = time.perf_counter_ns()
-        theirs = [int(found) for found in lane.gather(torch.tensor([time.perf_counter_ns()]))]
-        took = time.perf_counter_ns() - sent
-        if best is None or took < best:
-            best, offset = took, theirs[0] - (sent + took // 2)
+    for asking in range(1, world):
+        for _ in range(ROUNDS):
+            stamp = torch.zeros(1, dtype=torch.int64)
+            if lane.rank == 0:
+                lane.exchange([Parcel(asking, stamp, False)])
+                lane.exchange([Parcel(asking, torch.tensor([now()]), True)])
+            elif lane.rank == asking:
+                sent = now()
+                lane.exchange([Parcel(0, stamp, True)])
+                lane.exchange([Parcel(0, stamp, False)])
+                took = now() - sent
+                if best is None or took < best:
+                    best, offset = took, int(stamp) - (sent + took // 2)
     return 0 if boots[lane.rank] == boots[0] else offset
 
 

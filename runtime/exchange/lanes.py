@@ -14,8 +14,10 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
-from gcnsim.ids import Rank
+from gcnsim.ids import Iteration, Rank
+from gcnsim.timeline import OpKind
 from runtime.exchange.errors import PeerError
+from runtime.record import Recorder
 
 
 @dataclass(frozen=True)
@@ -124,6 +126,36 @@ class Lane:
         return PeerError(f"{who}: {why} (lane {self.name})")
 
 
+@dataclass(frozen=True)
+class TimedLane(Lane):
+    """A lane whose user is recorded: as op of `kind` while it works, as waiting while it exchanges. Close it."""
+
+    recorder: Recorder
+    stream: str
+    t: Iteration
+    kind: OpKind
+    since: list[int]
+
+    @classmethod
+    def over(cls, lane: Lane, recorder: Recorder, stream: str, t: Iteration, kind: OpKind) -> TimedLane:
+        """`lane`, its use recorded on `stream` from now on."""
+        return cls(lane.name, lane.group, lane.rank, lane.timeout_s, recorder, stream, t, kind, [recorder.mark()])
+
+    def exchange(self, parcels: Sequence[Parcel], done: Callable[[Parcel], None] = lambda _: None) -> None:
+        """See `Lane`."""
+        self.close()
+        start = self.recorder.mark()
+        super().exchange(parcels, done)
+        self.since[0] = self.recorder.mark()
+        self.recorder.add(OpKind.WAIT, self.stream, self.t, start, self.since[0])
+
+    def close(self) -> None:
+        """Record the work since the last exchange."""
+        now = self.recorder.mark()
+        self.recorder.add(self.kind, self.stream, self.t, self.since[0], now)
+        self.since[0] = now
+
+
 class Lanes:
     """The lanes of a run, opened on first use; every rank must open the same ones in the same order."""
 
@@ -140,5 +172,8 @@ class Lanes:
             if self.world > 1:
                 backend = self.backend if bulk else "gloo"
                 group = dist.new_group(timeout=timedelta(seconds=self._timeout_s), backend=backend)
+                if backend == "nccl":
+                    # The first use of a communicator needs every rank, but a worker may have nothing to exchange.
+                    dist.all_reduce(torch.zeros(1, device="cuda"), group=group)
             self._open[name] = Lane(name, group, self.rank, self._timeout_s)
         return self._open[name]

@@ -17,8 +17,8 @@ import torch
 from gcnsim.ids import BoolArray, Float32Array, FloatArray, IntArray, Iteration, Rank
 from gcnsim.streams import stream
 from gcnsim.timeline import OpKind
-from runtime.exchange import Drawn, Requests
-from runtime.exchange.lanes import Parcel
+from runtime.exchange import Drawn, Lane, Requests
+from runtime.exchange.lanes import Parcel, TimedLane
 from runtime.methods.method import Context, Method
 
 
@@ -42,9 +42,9 @@ class BnsGcn(Method):
         start = recorder.mark()
         drawn = [self._draw(peer, t) for peer in range(self.context.world)]
         recorder.add(OpKind.SAMPLE, "compute", t, start, recorder.mark())
-        start = recorder.mark()
-        chosen, factor = self._announce(drawn)
-        recorder.add(OpKind.INDEX, "compute", t, start, recorder.mark())
+        lane = TimedLane.over(self._lane, recorder, "compute", t, OpKind.INDEX)
+        chosen, factor = self._announce(lane, drawn)
+        lane.close()
         start = recorder.mark()
         result = self.context.builder.with_boundary(t, chosen, factor).answered(self._requests(drawn))
         recorder.add(OpKind.INDEX, "compute", t, start, recorder.mark())
@@ -81,15 +81,15 @@ class BnsGcn(Method):
         count += bool(generator.random() < mean - count)
         return np.sort(generator.choice(size, size=count, replace=False)) if size else np.zeros(0, np.int64)
 
-    def _announce(self, drawn: list[IntArray]) -> tuple[BoolArray, FloatArray]:
+    def _announce(self, lane: Lane, drawn: list[IntArray]) -> tuple[BoolArray, FloatArray]:
         """Send the drawn positions to their receivers; which boundary nodes come, bool[B], and their factors."""
         peers = [m for m in range(len(drawn)) if m != self.context.lanes.rank]
         sizes = {m: torch.tensor([drawn[m].size], dtype=torch.int32) for m in peers}
         heard = {m: torch.zeros(1, dtype=torch.int32) for m in peers}
-        self._lane.exchange([Parcel(m, heard[m], False) for m in peers] + [Parcel(m, sizes[m], True) for m in peers])
+        lane.exchange([Parcel(m, heard[m], False) for m in peers] + [Parcel(m, sizes[m], True) for m in peers])
         ids = {m: torch.from_numpy(drawn[m].astype(np.int32)) for m in peers}
         coming = {m: torch.empty(int(heard[m]), dtype=torch.int32) for m in peers}
-        self._lane.exchange([Parcel(m, coming[m], False) for m in peers] + [Parcel(m, ids[m], True) for m in peers])
+        lane.exchange([Parcel(m, coming[m], False) for m in peers] + [Parcel(m, ids[m], True) for m in peers])
         for m in peers:
             self._ids_sent[m, "ids"] = self._ids_sent.get((m, "ids"), 0) + 4 * (1 + int(sizes[m]))
         return self._chosen({m: positions.numpy() for m, positions in coming.items()})

@@ -30,7 +30,7 @@ from gcnsim.sampling import sampler as sampling_rule
 from gcnsim.streams import stream
 from gcnsim.timeline import OpKind
 from runtime.exchange import Drawn, Held, Weights, ask, fetch_rows, swap_norms
-from runtime.exchange.lanes import Parcel
+from runtime.exchange.lanes import Parcel, TimedLane
 from runtime.methods.method import Context, Method, ready
 
 T = TypeVar("T")
@@ -218,11 +218,10 @@ class PscGcn(Method):
     def _answered(self, drawn: Drawn, at: Iteration) -> Drawn:
         if self.context.world == 1:
             return drawn
-        recorder = self.context.recorder
-        start = recorder.mark()
+        lane = self._timed(at, OpKind.INDEX)
         share, device = self.context.share, self.context.device
-        requests = ask(self._lane, share, drawn.needed, drawn.ptr, drawn.misses, device, self._count("ids"))
-        recorder.add(OpKind.INDEX, "sampler", at, start, recorder.mark())
+        requests = ask(lane, share, drawn.needed, drawn.ptr, drawn.misses, device, self._count("ids"))
+        lane.close()
         return drawn.answered(requests)
 
     def _everything(self) -> Drawn:
@@ -237,10 +236,10 @@ class PscGcn(Method):
 
     def _refresh(self, t: Iteration, inner: Tensor) -> None:
         """New probabilities from the norms of iteration t; keeps the norms that a checkpoint may still need."""
-        recorder, share = self.context.recorder, self.context.share
-        start = recorder.mark()
-        norms = swap_norms(self._lane, share, inner, self._count("norms"))
-        recorder.add(OpKind.INDEX, "sampler", t, start, recorder.mark())
+        share = self.context.share
+        lane = self._timed(t, OpKind.INDEX)
+        norms = swap_norms(lane, share, inner, self._count("norms"))
+        lane.close()
         self._measured[t] = norms
         oldest = self._version_at(t + 1 - 2 * self.tau)
         for old in [known for known in self._measured if known < oldest]:
@@ -268,13 +267,13 @@ class PscGcn(Method):
         size = capacity(context.cache(), part.boundary_nodes, context.widths[0])
         if context.world == 1 or context.cache().empty:
             return Version(p, weights, chance, floored, None)
-        start = context.recorder.mark()
+        lane = self._timed(t, OpKind.CACHE_REFRESH)
         generator = stream(context.options.seed, "cache", part.rank)
         mask = cached_mask(context.word("cache_policy"), size, chance, part.boundary_degree, generator)
         nodes = np.flatnonzero(mask)
         old = before.held if before is not None else None
         new = nodes if old is None else nodes[old.slot[nodes] < 0]
-        fetched = fetch_rows(self._lane, context.share, context.features, new, self._count("cache"))
+        fetched = fetch_rows(lane, context.share, context.features, new, self._count("cache"))
         slot = np.full(part.boundary_nodes, -1, np.int64)
         slot[nodes] = np.arange(nodes.size)
         rows = torch.empty(nodes.size, context.widths[0], dtype=context.dtype, device=context.device)
@@ -282,7 +281,7 @@ class PscGcn(Method):
             stays = nodes[old.slot[nodes] >= 0]
             rows[torch.from_numpy(slot[stays])] = old.rows[torch.from_numpy(old.slot[stays])]
         rows[torch.from_numpy(slot[new])] = fetched
-        context.recorder.add(OpKind.CACHE_REFRESH, "sampler", t, start, context.recorder.mark())
+        lane.close()
         return Version(p, weights, chance, floored, Held(slot, rows))
 
     def _version_at(self, t: Iteration) -> Iteration:
@@ -301,6 +300,9 @@ class PscGcn(Method):
         wanted = self._version_at(done)
         if wanted != current:
             self._version = self._from_norms(self._measured[wanted], wanted)
+
+    def _timed(self, t: Iteration, kind: OpKind) -> TimedLane:
+        return TimedLane.over(self._lane, self.context.recorder, "sampler", t, kind)
 
     def _count(self, kind: str) -> _Counter:
         return _Counter(self._asked, kind)

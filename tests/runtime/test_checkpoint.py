@@ -34,7 +34,7 @@ RUNS: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
     **{f"psc-gcn tau {tau}": ("psc-gcn", DRAWN | {"tau": tau}, {}) for tau in range(4)},
     "psc-gcn sgd": ("psc-gcn", DRAWN | {"tau": 2}, {"optimizer": "sgd"}),
     "psc-gcn sage": ("psc-gcn", DRAWN | {"tau": 2, "estimator": "self-normalised"}, {"model": "graphsage"}),
-    "psc-gcn uniform": ("psc-gcn", DRAWN | {"tau": 2, "sampler": "uniform"}, {"preaggregate": True}),
+    "psc-gcn uniform": ("psc-gcn", DRAWN | {"tau": 2, "sampler": "uniform", "cache": "0%"}, {"preaggregate": True}),
     **{f"psc-gcn tau {tau} whole": ("psc-gcn", {"tau": tau, "epsilon": 1.0, "cache": "30%"}, {}) for tau in (0, 1, 3)},
     "bns-gcn": ("bns-gcn", {"rate": 0.3}, {"norm": "layer"}),
 }
