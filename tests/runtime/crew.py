@@ -6,10 +6,12 @@ that raises fails the test with its traceback.
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import multiprocessing
 import os
 import tempfile
+import time
 import traceback
 import warnings
 from collections.abc import Callable
@@ -20,6 +22,7 @@ from typing import Any
 from runtime.launch import Place
 
 PATIENCE_S = 120.0
+LEAVING_S = 5.0
 
 
 class Crew:
@@ -82,5 +85,16 @@ def _serve(end: Connection) -> None:
         except Exception:
             end.send((False, traceback.format_exc()))
         finally:
+            _wait_for_others(Path(meeting), place)
             if torch.distributed.is_initialized():
                 torch.distributed.destroy_process_group()
+
+
+def _wait_for_others(meeting: Path, place: Place) -> None:
+    """Let the other ranks end too: one that leaves at once breaks the connections they are still making."""
+    marks = [meeting.with_name(f"ended-{rank}") for rank in range(place.world)]
+    end = time.monotonic() + LEAVING_S
+    with contextlib.suppress(FileNotFoundError):
+        marks[place.rank].touch()
+    while meeting.parent.is_dir() and not all(mark.exists() for mark in marks) and time.monotonic() < end:
+        time.sleep(0.005)
