@@ -6,7 +6,6 @@ that raises fails the test with its traceback.
 
 from __future__ import annotations
 
-import contextlib
 import importlib
 import multiprocessing
 import os
@@ -81,20 +80,24 @@ def _serve(end: Connection) -> None:
         os.environ["GCNSIM_RENDEZVOUS"] = meeting
         module, function = name.split(":")
         try:
-            end.send((True, getattr(importlib.import_module(module), function)(place, *args)))
+            answer: tuple[bool, Any] = (True, getattr(importlib.import_module(module), function)(place, *args))
         except Exception:
-            end.send((False, traceback.format_exc()))
-        finally:
-            _wait_for_others(Path(meeting), place)
-            if torch.distributed.is_initialized():
-                torch.distributed.destroy_process_group()
+            answer = (False, traceback.format_exc())
+        _mark(Path(meeting), place.rank).touch()
+        end.send(answer)
+        _wait_for_others(Path(meeting), place)
+        if torch.distributed.is_initialized():
+            torch.distributed.destroy_process_group()
+
+
+def _mark(meeting: Path, rank: int) -> Path:
+    """The file that says a rank has ended."""
+    return meeting.with_name(f"ended-{rank}")
 
 
 def _wait_for_others(meeting: Path, place: Place) -> None:
     """Let the other ranks end too: one that leaves at once breaks the connections they are still making."""
-    marks = [meeting.with_name(f"ended-{rank}") for rank in range(place.world)]
+    marks = [_mark(meeting, rank) for rank in range(place.world)]
     end = time.monotonic() + LEAVING_S
-    with contextlib.suppress(FileNotFoundError):
-        marks[place.rank].touch()
     while meeting.parent.is_dir() and not all(mark.exists() for mark in marks) and time.monotonic() < end:
         time.sleep(0.005)
