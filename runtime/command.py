@@ -11,7 +11,7 @@ from gcnsim.caching import CacheSize
 from gcnsim.errors import ScenarioError, nearest
 from gcnsim.knobs import KNOBS, TRAINED_KNOBS, Knob, check
 from gcnsim.scenario import parse_cache
-from runtime.options import CHOICES, Options, flag
+from runtime.options import Options, flag
 
 SWITCHES: Final = frozenset({"bias", "preaggregate", "record", "json", "json_log", "quiet"})
 
@@ -127,8 +127,3 @@ def knobs_of(method: str, asked: Mapping[str, Any]) -> dict[str, Any]:
             check(knob, value, flag(name))
             settled[name] = value
     return settled
-
-
-def choices(name: str) -> tuple[str, ...]:
-    """The values that an option with few of them may have; none for others."""
-    return CHOICES.get(name, ())

@@ -151,12 +151,11 @@ def facts(gpu: DeviceProfile, server: HostProfile) -> Callable[..., Facts]:
             entries=kept,
             cached_rows=np.rint(hits * needed.sum(axis=2).max(axis=0)).astype(np.int64),
         )
-        features, hidden, classes = widths
         return Facts(
             cluster=cluster,
             device=gpu,
             host=server,
-            shapes=layer_shapes(model, features, hidden, layers, classes),
+            shapes=layer_shapes(model, widths[0], widths[1], layers, widths[2]),
             counts=counts,
             tau=tau,
             sampled=sampled,

@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+
+from tests.runtime.shell import gone, until
 
 ROOT = Path(__file__).resolve().parents[3]
 ACTS = Path(__file__).with_name("acts.py")
@@ -46,23 +47,6 @@ class Run:
     def pids(self, *names: str) -> list[int]:
         """Numbers of the processes that noted theirs under `names`, as a rule both workers."""
         return [int(self.noted(name)) for name in names or ("pid-0", "pid-1")]
-
-
-def until(condition: Callable[[], bool], what: str, timeout_s: float = 20.0) -> None:
-    """Return when `condition` holds; fail, naming `what`, when it does not in time."""
-    end = time.monotonic() + timeout_s
-    while not condition():
-        assert time.monotonic() < end, f"not in {timeout_s:g} s: {what}"
-        time.sleep(0.01)
-
-
-def gone(pid: int) -> bool:
-    """Whether no such process runs (one that nobody has buried does not run)."""
-    try:
-        status = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8")
-    except (FileNotFoundError, ProcessLookupError):
-        return True
-    return status.rpartition(")")[2].split()[0] in "ZX"
 
 
 @pytest.fixture
