@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -13,6 +14,12 @@ ROOT = Path(__file__).resolve().parents[2]
 TRAIN = [sys.executable, "-m", "runtime.train"]
 TORCHRUN = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"]
 PATIENCE_S = 90.0
+
+
+def hearing() -> None:
+    """In a new process: hear Ctrl-C and a hang-up as at a terminal, though whatever runs the tests may ignore them."""
+    for signum in (signal.SIGINT, signal.SIGHUP, signal.SIGTERM):
+        signal.signal(signum, signal.SIG_DFL)
 
 
 class Shell:
@@ -28,6 +35,7 @@ class Shell:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE if stderr is None else stderr,
             text=True,
+            preexec_fn=hearing,
         )
 
     def end(self) -> tuple[int, str, str]:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.runtime.shell import gone, until
+from tests.runtime.shell import gone, hearing, until
 
 ROOT = Path(__file__).resolve().parents[3]
 ACTS = Path(__file__).with_name("acts.py")
@@ -31,6 +31,7 @@ class Run:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
+            preexec_fn=hearing,
         )
 
     def end(self, timeout_s: float = 30.0) -> tuple[int, str, str]:
