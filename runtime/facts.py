@@ -47,6 +47,7 @@ def run_record(session: Session, known: Known, summary: Summary | None) -> RunRe
         partition={"method": ready.partitioning.method, "hash": owner_hash(ready.partitioning)},
         inner=session.inner,
         boundary=session.boundary,
+        widths=tuple(ready.network.widths),
         parameters=sum(weight.numel() for weight in ready.network.parameters()),
         iterations=session.done,
         finished=session.done >= options.iterations,

@@ -66,7 +66,10 @@ def server() -> HostProfile:
         memory_bandwidth=_figure(50e9),
         sample_edges_per_s=_figure(1e8),
         sort_edges_per_s=_figure(1e7),
+        build_entries_per_s=_figure(2e7),
         message_s=_figure(0.0),
+        socket_bandwidth=_figure(1e9),
+        busy_core_rate=_figure(0.5),
     )
 
 

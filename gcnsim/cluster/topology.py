@@ -3,7 +3,8 @@
 Servers hold consecutive ranks (partition ids in order). Traffic between GPUs is staged through host memory, as gloo
 does and as machines without NVLink must: device-to-host over PCIe, then either the server's NIC, the switch and the
 other server's NIC, or a copy inside host memory, then host-to-device over PCIe. Every link is one direction of a
-full-duplex channel. A server's CPU cores are a link too: work done on them is shared by the same fair rule.
+full-duplex channel. A server's CPU cores are a link too: work done on them is shared by the same fair rule. Where a
+cluster is emulated on one machine, all its servers have the cores of that machine in common.
 """
 
 from __future__ import annotations
@@ -47,10 +48,14 @@ class Link:
 
 @dataclass(frozen=True)
 class Cluster:
-    """Servers and GPUs; `server_of[rank]` is the machine that holds the GPU. Link ids are positions in `links`."""
+    """Servers and GPUs; `server_of[rank]` is the machine that holds the GPU. Link ids are positions in `links`.
+
+    shared_cores: all servers use the cores of server 0.
+    """
 
     server_of: tuple[Server, ...]
     links: tuple[Link, ...]
+    shared_cores: bool = False
 
     @property
     def gpus(self) -> int:
@@ -109,8 +114,8 @@ class Cluster:
         return self.route(f"host{self.server_of[source]}", f"host{self.server_of[target]}")
 
     def cores(self, rank: Rank) -> tuple[int, ...]:
-        """The CPU cores that this worker shares with the others of its server."""
-        server = self.server_of[rank]
+        """The CPU cores that this worker shares with the others of its server (of all servers when emulated)."""
+        server = 0 if self.shared_cores else self.server_of[rank]
         return self.route(f"threads{server}", f"cores{server}")
 
     def latency(self, route: tuple[int, ...]) -> Seconds:
@@ -123,9 +128,18 @@ class Cluster:
 
 
 def build_cluster(
-    *, gpus: int, gpus_per_server: int, pcie: LinkSpec, nic: LinkSpec, memory: LinkSpec, cores: LinkSpec
+    *,
+    gpus: int,
+    gpus_per_server: int,
+    pcie: LinkSpec,
+    nic: LinkSpec,
+    memory: LinkSpec,
+    cores: LinkSpec,
+    shared_cores: bool = False,
 ) -> Cluster:
     """Servers of `gpus_per_server` GPUs (the last may hold fewer), one NIC each, on one non-blocking switch.
+
+    shared_cores: they are emulated on one machine, so `cores` are those of all together.
 
     Raises ScenarioError for a non-positive count or a link without capacity.
     """
@@ -143,11 +157,12 @@ def build_cluster(
             Link(f"nic{server}.tx", "nic", f"host{server}", "switch", nic),
             Link(f"nic{server}.rx", "nic", "switch", f"host{server}", receive),
             Link(f"memory{server}", "memory", f"host{server}", f"host{server}", memory),
-            Link(f"cpu{server}", "cpu", f"threads{server}", f"cores{server}", cores),
         ]
+        if server == 0 or not shared_cores:
+            links.append(Link(f"cpu{server}", "cpu", f"threads{server}", f"cores{server}", cores))
     for rank, server in enumerate(server_of):
         links += [
             Link(f"pcie{rank}.up", "pcie", f"gpu{rank}", f"host{server}", pcie),
             Link(f"pcie{rank}.down", "pcie", f"host{server}", f"gpu{rank}", pcie),
         ]
-    return Cluster(server_of, tuple(links))
+    return Cluster(server_of, tuple(links), shared_cores)

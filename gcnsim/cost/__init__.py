@@ -1,11 +1,16 @@
 """Cost laws: facts to seconds and bytes."""
 
+from gcnsim.cost.core import CoreCost, Kept, build_core_seconds, core_cost, socket_core_seconds
 from gcnsim.cost.device import elementwise_seconds, gemm_seconds, rows_seconds, spmm_seconds
 from gcnsim.cost.layers import LayerCost, gradient_bytes, layer_cost, loss_seconds, parameters, step_seconds
 from gcnsim.cost.sampling import draw_core_seconds, graph_bytes, id_bytes, row_bytes
 
 __all__ = [
+    "CoreCost",
+    "Kept",
     "LayerCost",
+    "build_core_seconds",
+    "core_cost",
     "draw_core_seconds",
     "elementwise_seconds",
     "gemm_seconds",
@@ -17,6 +22,7 @@ __all__ = [
     "parameters",
     "row_bytes",
     "rows_seconds",
+    "socket_core_seconds",
     "spmm_seconds",
     "step_seconds",
 ]

@@ -29,17 +29,24 @@ def _kernel(device: DeviceProfile, memory_s: Size, arithmetic_s: Size) -> FloatA
     return np.where(busy > 0, busy + device.launch_s.value, 0.0)
 
 
-def spmm_seconds(device: DeviceProfile, entries: Size, rows: Size, width: int) -> FloatArray:
+def spmm_seconds(
+    device: DeviceProfile, entries: Size, rows: Size, width: int, gathered: Size | None = None
+) -> FloatArray:
     """Seconds of rows x any sparse matrix with `entries` stored values times a dense matrix of `width` columns.
+
+    gathered: rows of that dense matrix, where they are known: a calibrated device has an efficiency for its size.
 
     Memory: per entry its column index, its value and one gathered row; per output row one written row. Every gathered
     row is counted as read from DRAM, so the profile's spmm_efficiency includes what caches save or skew costs.
     """
     traffic = entries * (INDEX + VALUE + VALUE * width) + rows * (VALUE * width)
     flop = 2.0 * entries * width
+    efficiency: Size = device.spmm_efficiency.value
+    if device.spmm_curve is not None and gathered is not None:
+        efficiency = device.spmm_curve.at(np.asarray(gathered * (VALUE * width), dtype=np.float64))
     return _kernel(
         device,
-        traffic / (device.memory_bandwidth.value * device.spmm_efficiency.value),
+        traffic / (device.memory_bandwidth.value * efficiency),
         flop / device.flops_fp32.value,
     )
 

@@ -17,8 +17,11 @@ from gcnsim.ids import Bytes, FloatArray, IntArray
 from gcnsim.profile import DeviceProfile
 from gcnsim.workload import LayerShape
 
-ACTIVATION_PASSES = 6
-"""Reads and writes of activation, normalisation and dropout together: three kernels, one read and one write each."""
+ACTIVATION_PASSES = 4
+"""Reads and writes of activation and dropout together: two kernels, one read and one write each."""
+
+NORM_PASSES = 2
+"""Reads and writes of a LayerNorm kernel."""
 
 ADAM_PASSES = 7
 """Adam reads parameter, gradient and two moments and writes parameter and both moments (Kingma and Ba, Algorithm 1)."""
@@ -38,16 +41,24 @@ class LayerCost:
 
 
 def layer_cost(
-    device: DeviceProfile, shape: LayerShape, *, first: bool, inner: int, entries: IntArray, boundary_rows: IntArray
+    device: DeviceProfile,
+    shape: LayerShape,
+    *,
+    first: bool,
+    inner: int,
+    entries: IntArray,
+    boundary_rows: IntArray,
+    norm: bool = True,
 ) -> LayerCost:
-    """The kernels of one layer on one worker.
+    """The kernels of one layer on one worker. norm: a LayerNorm follows each layer.
 
     inner: its inner nodes. entries: int64[T], stored entries of the trained graphs, self-loops included. boundary_rows:
     int64[T], rows of the boundary nodes in them.
     """
     kept = entries.astype(np.float64)
     update = gemm_seconds(device, float(inner), shape.update_in, shape.d_out)
-    activation = elementwise_seconds(device, float(inner * shape.d_out), ACTIVATION_PASSES)
+    passes = ACTIVATION_PASSES + (NORM_PASSES if norm else 0)
+    activation = elementwise_seconds(device, float(inner * shape.d_out), passes)
     weight_gradient = gemm_seconds(device, shape.update_in, float(inner), shape.d_out)
     input_gradient = gemm_seconds(device, float(inner), shape.d_out, shape.update_in)
     both = np.zeros(kept.shape)

@@ -20,7 +20,8 @@ class Facts:
 
     counts: of the graphs drawn (one all-ones graph for methods that do not sample). tau: staleness in iterations.
     sampled: whether graphs are drawn every iteration (epsilon below 1). weighted: whether the sampler recomputes
-    probabilities every `refresh` iterations.
+    probabilities every `refresh` iterations. overlap: inner columns are summed beneath this iteration's transfers.
+    norm: a LayerNorm stands before each hidden activation.
     """
 
     cluster: Cluster
@@ -32,6 +33,8 @@ class Facts:
     sampled: bool = False
     weighted: bool = False
     refresh: int = 1
+    overlap: bool = False
+    norm: bool = True
 
 
 Build = Callable[[Facts], Schedule]

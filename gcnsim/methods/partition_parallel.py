@@ -27,9 +27,11 @@ from gcnsim.cost import (
     loss_seconds,
     row_bytes,
     rows_seconds,
+    spmm_seconds,
     step_seconds,
 )
 from gcnsim.ids import FloatArray, IntArray, Layer, Rank
+from gcnsim.methods.core_workers import CoreWriter
 from gcnsim.methods.facts import Facts
 from gcnsim.schedule import Builder, Schedule, ring_allreduce
 from gcnsim.timeline import Direction, OpKind
@@ -45,6 +47,8 @@ ONE_THREAD = 1.0
 
 def partition_parallel(name: str, facts: Facts) -> Schedule:
     """The schedule of method `name` for `facts`, every worker's iteration side by side."""
+    if facts.device.kind == "cpu":
+        return CoreWriter(name, facts).write()
     return _Writer(name, facts).write()
 
 
@@ -54,6 +58,8 @@ class _Writer:
         self.builder = Builder(name, facts.cluster, facts.counts.iterations)
         self.workers = range(facts.cluster.gpus)
         self.exchanges = facts.cluster.gpus > 1
+        self.beneath = facts.overlap and not facts.tau and self.exchanges
+        """Whether inner columns are summed beneath this iteration's transfers, boundary columns after them."""
         self.first: list[list[int]] = [[] for _ in self.workers]
         """Ops off the compute stream that wait for the end of the worker's previous iteration."""
         counts = facts.counts
@@ -69,7 +75,15 @@ class _Writer:
         entries = counts.inner_edges[:, rank] + counts.boundary_edges[:, rank] + inner
         rows = counts.rows[:, rank].sum(axis=1)
         return [
-            layer_cost(self.facts.device, shape, first=layer == 0, inner=inner, entries=entries, boundary_rows=rows)
+            layer_cost(
+                self.facts.device,
+                shape,
+                first=layer == 0,
+                inner=inner,
+                entries=entries,
+                boundary_rows=rows,
+                norm=self.facts.norm,
+            )
             for layer, shape in enumerate(self.facts.shapes)
         ]
 
@@ -125,6 +139,9 @@ class _Writer:
         width = facts.shapes[layer].d_in
         hits = facts.counts.hits if layer == 0 else np.zeros_like(facts.counts.hits)
         received = (self.trained - hits).sum(axis=2)
+        if self.beneath:
+            for rank in self.workers:
+                self.aggregate(rank, self.inner_sum(rank, width), layer, FORWARD)
         reads = self.read(layer, FORWARD, received, width) if self.exchanges else []
         done: list[int | None] = []
         for rank in self.workers:
@@ -134,7 +151,7 @@ class _Writer:
                     OpKind.LOOKUP, rank, rows_seconds(facts.device, rows, width), layer=layer, direction=FORWARD
                 )
             cost = self.costs[rank][layer]
-            self.builder.compute(OpKind.AGGREGATE, rank, cost.aggregate, layer=layer, direction=FORWARD)
+            self.aggregate(rank, self.cross_sum(rank, width) if self.beneath else cost.aggregate, layer, FORWARD)
             done.append(self.builder.compute(OpKind.UPDATE, rank, cost.update, layer=layer, direction=FORWARD))
         if reads:
             misses = self.ahead - np.roll(hits, -facts.tau, axis=0)
@@ -156,17 +173,35 @@ class _Writer:
         ]
         if layer == 0:
             return last
-        made = [
-            self.builder.compute(
-                OpKind.AGGREGATE, rank, self.costs[rank][layer].aggregate_backward, layer=layer, direction=BACKWARD
+        made = []
+        for rank in self.workers:
+            whole = self.costs[rank][layer].aggregate_backward
+            made.append(
+                self.aggregate(rank, self.cross_sum(rank, width, back=True) if self.beneath else whole, layer, BACKWARD)
             )
-            for rank in self.workers
-        ]
+            if self.beneath:
+                self.aggregate(rank, self.inner_sum(rank, width), layer, BACKWARD)
         if self.exchanges:
             arrived = np.roll(self.trained, facts.tau, axis=0).sum(axis=1)
             reads = self.read(layer, BACKWARD, arrived, width)
             self.transfer(layer, BACKWARD, self.trained, width, [[op] for op in made], reads)
         return last
+
+    def aggregate(self, rank: Rank, seconds: FloatArray, layer: Layer, direction: Direction) -> int:
+        """A sum over neighbours."""
+        return self.builder.compute(OpKind.AGGREGATE, rank, seconds, layer=layer, direction=direction)
+
+    def inner_sum(self, rank: Rank, width: int) -> FloatArray:
+        """Seconds of the sum over inner columns alone, forward or backward."""
+        counts, inner = self.facts.counts, int(self.facts.counts.inner_nodes[rank])
+        return spmm_seconds(self.facts.device, counts.inner_edges[:, rank] + inner, inner, width)
+
+    def cross_sum(self, rank: Rank, width: int, *, back: bool = False) -> FloatArray:
+        """Seconds of the sum over boundary columns alone; back: to the boundary's gradients."""
+        counts = self.facts.counts
+        rows = counts.rows[:, rank].sum(axis=1) if back else counts.inner_nodes[rank]
+        kept = counts.boundary_edges[:, rank]
+        return np.where(kept > 0, spmm_seconds(self.facts.device, kept, rows, width), 0.0)
 
     def read(self, layer: Layer, direction: Direction, rows: IntArray, width: int) -> list[int]:
         """Per worker, the compute-stream op that takes received rows in: it waits for them and copies `rows[t, n]`."""

@@ -44,7 +44,10 @@ _HOST: Final[_Table] = {
     "memory_bandwidth": units.BANDWIDTH,
     "sample_edges_per_s": units.RATE,
     "sort_edges_per_s": units.RATE,
+    "build_entries_per_s": units.RATE,
     "message_s": units.SECONDS,
+    "socket_bandwidth": units.BANDWIDTH,
+    "busy_core_rate": units.FRACTION,
 }
 QUANTITIES: Final[_Table] = {**_DEVICE, **_LINK, **_HOST}
 """The quantity each figure of a profile is (None: a plain number)."""

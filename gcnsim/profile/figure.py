@@ -5,6 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import Any, Final
 
+import numpy as np
+
+from gcnsim.ids import FloatArray
+
 SOURCES: Final = ("assumed", "datasheet", "fitted", "measured")
 """Kinds of origin, the weakest first; only `assumed` figures carry a range."""
 
@@ -35,3 +39,19 @@ def origins(profile: Any) -> tuple[str, ...]:
     """The kinds of origin among the figures of `profile`, the weakest first."""
     found = {figure.source for figure in figures_of(profile).values()}
     return tuple(source for source in SOURCES if source in found)
+
+
+@dataclass(frozen=True, slots=True)
+class Curve:
+    """A figure that depends on a size: `values[i]` at `sizes[i]` (ascending), straight in log(size), flat beyond."""
+
+    sizes: tuple[float, ...]
+    values: tuple[float, ...]
+    source: str
+    reference: str
+    date: str
+
+    def at(self, size: FloatArray) -> FloatArray:
+        """The value at each size, float64 of the same shape."""
+        found: FloatArray = np.interp(np.log(np.maximum(size, 1.0)), np.log(self.sizes), self.values)
+        return found

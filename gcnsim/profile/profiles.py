@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from gcnsim.profile.figure import Figure, origins
+from gcnsim.profile.figure import Curve, Figure, origins
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,7 +14,8 @@ class DeviceProfile:
     memory: bytes. memory_bandwidth: bytes/s. flops_fp32, flops_fp16: peak flop/s (fp16 dense, on matrix units where the
     device has them; None when it has no fp16 rate worth using). spmm, gemm, gather and elementwise efficiency: share of
     the memory bandwidth (of the fp32 peak for gemm) that the kernel reaches; for SpMM every gathered row counts as read
-    from DRAM. launch_s: seconds a kernel costs before its first byte. link: name of the link to the host.
+    from DRAM. launch_s: seconds a kernel costs before its first byte. link: name of the link to the host. spmm_curve:
+    where calibrated, the SpMM efficiency by the bytes of the dense matrix that rows are gathered from.
     """
 
     name: str
@@ -31,6 +32,7 @@ class DeviceProfile:
     elementwise_efficiency: Figure
     launch_s: Figure
     link: str
+    spmm_curve: Curve | None = None
 
     def provenance(self) -> tuple[str, ...]:
         """Kinds of origin among its figures, the weakest first."""
@@ -63,7 +65,9 @@ class HostProfile:
 
     cores: number of cores (vCPU). memory_bandwidth: bytes/s of the whole server. sample_edges_per_s: edges that one
     sampling thread draws per second. sort_edges_per_s: edges whose sampling probabilities one thread recomputes per
-    second. message_s: CPU seconds per message sent or received.
+    second. build_entries_per_s: kept entries that one thread turns into a sparse matrix and its transpose per second.
+    message_s: CPU seconds per message sent or received. socket_bandwidth: bytes that one core moves through a socket
+    per second, at either end. busy_core_rate: what a core does when all are busy, as a share of what one does alone.
     """
 
     name: str
@@ -72,7 +76,10 @@ class HostProfile:
     memory_bandwidth: Figure
     sample_edges_per_s: Figure
     sort_edges_per_s: Figure
+    build_entries_per_s: Figure
     message_s: Figure
+    socket_bandwidth: Figure
+    busy_core_rate: Figure
 
     def provenance(self) -> tuple[str, ...]:
         """Kinds of origin among its figures, the weakest first."""

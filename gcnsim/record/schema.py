@@ -1,7 +1,7 @@
-"""Does a document keep the JSON schema that ships with gcnsim? Only the keywords those schemas use.
+"""Does a document keep a JSON schema that ships with gcnsim? Only the keywords those schemas use.
 
-The schema file is the one description of `run.json`, for readers outside and for this check; tests hold the check equal
-to a full validator.
+The schema file is the one description of `run.json` and of what the micro-benchmarks write, for readers outside and for
+this check; tests hold the check equal to a full validator.
 """
 
 from __future__ import annotations
@@ -24,34 +24,53 @@ _TYPES: Final[Mapping[str, tuple[type, ...]]] = {
 
 
 @cache
-def run_schema() -> Mapping[str, Any]:
-    """The schema of `run.json`."""
-    text = files("gcnsim").joinpath("data/run.schema.json").read_text(encoding="utf-8")
+def shipped_schema(name: str) -> Mapping[str, Any]:
+    """The schema `name`: `run` for `run.json`."""
+    text = files("gcnsim").joinpath(f"data/{name}.schema.json").read_text(encoding="utf-8")
     schema: Mapping[str, Any] = json.loads(text)
     return schema
 
 
-def mistakes(document: object) -> Iterator[str]:
-    """What is wrong with a `run.json`, one line each, starting with the place (`bytes.rows[0]`)."""
-    return _mistakes(document, run_schema(), "")
+def mistakes(document: object, name: str = "run") -> Iterator[str]:
+    """What is wrong with a document of the schema `name`, one line each, starting with the place (`bytes.rows[0]`)."""
+    whole = shipped_schema(name)
+    return _Check(whole.get("$defs", {})).mistakes(document, whole, "")
 
 
-def _mistakes(value: object, schema: Mapping[str, Any], place: str) -> Iterator[str]:
-    if "$ref" in schema:
-        schema = run_schema()["$defs"][schema["$ref"].rpartition("/")[2]]
-    if "const" in schema and value != schema["const"]:
-        yield f"{place} is {_brief(value)}, wanted {_brief(schema['const'])}"
-    if "type" in schema and not _is(value, schema["type"]):
-        yield f"{place or 'the document'} is {_brief(value)}, wanted {_either(schema['type'])}"
-    elif isinstance(value, int | float) and not isinstance(value, bool):
-        yield from _out_of_range(value, schema, place)
-    elif isinstance(value, dict):
-        yield from _object(value, schema, place)
-    elif isinstance(value, list):
-        if len(value) < schema.get("minItems", 0):
-            yield f"{place} has {len(value)} items, wanted {schema['minItems']} or more"
-        for i, item in enumerate(value):
-            yield from _mistakes(item, schema.get("items", {}), f"{place}[{i}]")
+class _Check:
+    """One schema's definitions, and a walk through a document beside them."""
+
+    def __init__(self, definitions: Mapping[str, Any]) -> None:
+        self.definitions = definitions
+
+    def mistakes(self, value: object, schema: Mapping[str, Any], place: str) -> Iterator[str]:
+        """What is wrong with `value` at `place`."""
+        if "$ref" in schema:
+            schema = self.definitions[schema["$ref"].rpartition("/")[2]]
+        if "const" in schema and value != schema["const"]:
+            yield f"{place} is {_brief(value)}, wanted {_brief(schema['const'])}"
+        if "type" in schema and not _is(value, schema["type"]):
+            yield f"{place or 'the document'} is {_brief(value)}, wanted {_either(schema['type'])}"
+        elif isinstance(value, int | float) and not isinstance(value, bool):
+            yield from _out_of_range(value, schema, place)
+        elif isinstance(value, dict):
+            yield from self._object(value, schema, place)
+        elif isinstance(value, list):
+            if len(value) < schema.get("minItems", 0):
+                yield f"{place} has {len(value)} items, wanted {schema['minItems']} or more"
+            for i, item in enumerate(value):
+                yield from self.mistakes(item, schema.get("items", {}), f"{place}[{i}]")
+
+    def _object(self, value: Mapping[str, object], schema: Mapping[str, Any], place: str) -> Iterator[str]:
+        within = f"{place}." if place else ""
+        known = schema.get("properties", {})
+        yield from (f"has no {within}{name}" for name in schema.get("required", ()) if name not in value)
+        for name, item in value.items():
+            inner = known.get(name, schema.get("additionalProperties", {}))
+            if inner is False:
+                yield f"{within}{name} is unknown"
+            else:
+                yield from self.mistakes(item, inner, f"{within}{name}")
 
 
 def _out_of_range(value: float, schema: Mapping[str, Any], place: str) -> Iterator[str]:
@@ -60,18 +79,6 @@ def _out_of_range(value: float, schema: Mapping[str, Any], place: str) -> Iterat
         yield f"{place} is {value}, wanted {low} or more"
     if value > high:
         yield f"{place} is {value}, wanted {high} or less"
-
-
-def _object(value: Mapping[str, object], schema: Mapping[str, Any], place: str) -> Iterator[str]:
-    within = f"{place}." if place else ""
-    known = schema.get("properties", {})
-    yield from (f"has no {within}{name}" for name in schema.get("required", ()) if name not in value)
-    for name, item in value.items():
-        inner = known.get(name, schema.get("additionalProperties", {}))
-        if inner is False:
-            yield f"{within}{name} is unknown"
-        else:
-            yield from _mistakes(item, inner, f"{within}{name}")
 
 
 def _is(value: object, kinds: str | list[str]) -> bool:

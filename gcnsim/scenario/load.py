@@ -18,7 +18,7 @@ from gcnsim import knobs
 from gcnsim.documents import parse_yaml, read_yaml
 from gcnsim.errors import FileError, ScenarioError, nearest
 from gcnsim.scenario.rules import read_fields, rule_of, shown
-from gcnsim.scenario.specs import ClusterSpec, MethodSpec, PartitionSpec, RunSpec, Scenario, WorkloadSpec
+from gcnsim.scenario.specs import OF_ALL, ClusterSpec, MethodSpec, PartitionSpec, RunSpec, Scenario, WorkloadSpec
 
 SCHEMA: Final = "gcnsim.scenario/1"
 SECTIONS: Final[Mapping[str, type]] = {
@@ -108,7 +108,8 @@ def describe_schema() -> list[tuple[str, str, str, str, str]]:
                 continue
             rule, doc, optional = found
             default = None if item.default is MISSING else item.default
-            text = "null" if default is None else str(rule.write(default))
+            written = None if default is None else rule.write(default)
+            text = json.dumps(written) if written is None or isinstance(written, bool) else str(written)
             allowed = f"{rule.allowed}, or null" if optional else rule.allowed
             rows.append((f"{section}.{item.name}", rule.unit, allowed, text, doc))
     return rows
@@ -117,7 +118,7 @@ def describe_schema() -> list[tuple[str, str, str, str, str]]:
 def _written(spec: Any, name: str) -> bool:
     """A knob the method lacks is not written, nor a gpus_per_server that nobody chose."""
     if isinstance(spec, MethodSpec):
-        return name == "name" or knobs.has_knob(spec.name, name)
+        return name in OF_ALL or knobs.has_knob(spec.name, name)
     if isinstance(spec, ClusterSpec) and name == "gpus_per_server":
         return spec.gpus_per_server_explicit or spec.gpus_per_server != ClusterSpec().gpus_per_server
     return True

@@ -136,6 +136,25 @@ class Word:
 
 
 @dataclass(frozen=True, slots=True)
+class Truth:
+    """Yes or no."""
+
+    unit: str = ""
+    allowed: str = "true or false"
+
+    def read(self, raw: object, path: str) -> bool:
+        self.check(raw, path)
+        return bool(raw)
+
+    def check(self, value: Any, path: str) -> None:
+        if not isinstance(value, bool):
+            raise ScenarioError(f"{path}: {shown(value)} is not {self.allowed}")
+
+    def write(self, value: Any) -> object:
+        return value
+
+
+@dataclass(frozen=True, slots=True)
 class Cache:
     """A cache size: `30%` of the boundary nodes, or bytes (`2GiB`)."""
 

@@ -12,12 +12,15 @@ from gcnsim import knobs
 from gcnsim.caching import CacheSize
 from gcnsim.errors import ScenarioError
 from gcnsim.profile import GENERIC_LINK, devices, hosts, links
-from gcnsim.scenario.rules import Cache, Measure, Number, Word, check_fields, entry
+from gcnsim.scenario.rules import Cache, Measure, Number, Truth, Word, check_fields, entry
 from gcnsim.units import BANDWIDTH, FRACTION, SECONDS
 from gcnsim.workload import MODELS, datasets
 
 DEFAULT_DATASET: Final = "reddit"
 _FILE: Final = Word("a file name")
+
+OF_ALL: Final = ("name", "overlap")
+"""Fields of a method that are no knobs of some: every method has them."""
 
 MOST_GPUS: Final = 128
 """Every pair of workers exchanges a flow per layer and direction: a quarter of a million ops per iteration."""
@@ -39,6 +42,8 @@ class ClusterSpec:
     pcie: str | None = entry(Word("a link", links), "GPU to host; null: the device's", None, optional=True)
     link: str = entry(Word("a link", links), "kind of network: its efficiency and latency", GENERIC_LINK)
     host: str = entry(Word("a host", hosts), "CPU side of a server", "generic-16")
+    shared_cores: bool = entry(Truth(), "servers emulated on one machine share its cores", False)
+    calibration: str | None = entry(_FILE, "calibration record with measured figures", None, optional=True)
 
     def __post_init__(self) -> None:
         check_fields(self, "cluster")
@@ -64,6 +69,7 @@ class WorkloadSpec:
     model: str | None = entry(Word("a model", lambda: MODELS), "null: the dataset's", None, optional=True)
     layers: int | None = entry(Number(True, 1, 1000), "graph convolutions; null: the dataset's", None, optional=True)
     hidden: int | None = entry(Number(True, 1, 1_000_000), "hidden width; null: the dataset's", None, optional=True)
+    norm: str = entry(Word("a normalisation", lambda: ("none", "layer")), "LayerNorm after hidden layers", "layer")
     features: int | None = entry(Number(True, 1, 10_000_000), "input width; null: the data's", None, optional=True)
     classes: int | None = entry(Number(True, 1, 10_000_000), "output width; null: the data's", None, optional=True)
     cross_fraction: float | None = entry(
@@ -113,6 +119,9 @@ class MethodSpec:
     sampler: str = entry(Word("a sampler", lambda: knobs.SAMPLER.choices), knobs.SAMPLER.help, "vr")
     refresh: int = entry(Number(True, 1), knobs.REFRESH.help, 20)
     norms: str | None = entry(_FILE, knobs.NORMS.help, None, optional=True)
+    overlap: str = entry(
+        Word("an overlap", lambda: ("none", "central")), "what runs beneath synchronous transfers", "none"
+    )
 
     def __post_init__(self) -> None:
         check_fields(self, "method")
@@ -128,7 +137,7 @@ class MethodSpec:
         have = {knob.name for knob in knobs.knobs_of(name)}
         fixed = knobs.FIXED[name]
         for knob in given:
-            if knob not in have and knob not in fixed:
+            if knob not in have and knob not in fixed and knob not in OF_ALL:
                 raise ScenarioError(f"method.{knob}: {name} has no {knob}; {_methods_with(knob)}")
         settled = {knob: CacheSize.none() if knob == "cache" else value for knob, value in fixed.items()}
         return cls(name=name, **(settled | given))

@@ -3,7 +3,7 @@
 from gcnsim.study.accesses import Accesses, open_accesses
 from gcnsim.study.corners import Corner, keeps_all
 from gcnsim.study.graphs import GraphAccesses
-from gcnsim.study.machine import HOST_MEMORY, machine
+from gcnsim.study.machine import HOST_MEMORY, calibration_of, machine, profiles
 from gcnsim.study.metrics import Metrics, link_units, measure
 from gcnsim.study.model import Declared, Model, resolve_model
 from gcnsim.study.published import BOUNDARY, CACHE_HITS, DISPERSION, LOAD, REMOTE, VR_ROWS, PublishedAccesses, Range
@@ -31,11 +31,13 @@ __all__ = [
     "Steady",
     "TraceAccesses",
     "Window",
+    "calibration_of",
     "keeps_all",
     "link_units",
     "machine",
     "measure",
     "open_accesses",
+    "profiles",
     "resolve_model",
     "study",
     "write_schedule",

@@ -19,6 +19,7 @@ class GraphAccesses:
         self.processes = processes
         self.graph: Graph = load_graph(graph) if isinstance(graph, str) else graph
         self.nodes = self.graph.nodes
+        self.graph_hash: str | None = self.graph.content_hash()
         self.declared = Declared(features=self.graph.features, classes=self.graph.classes)
         self.corners: tuple[Corner, ...] = (Corner.LIKELY,)
         self._parts: dict[object, tuple[Partitioning, tuple[Part, ...]]] = {}

@@ -1,15 +1,22 @@
-"""From a scenario's cluster to links with capacities, by the catalogue's figures."""
+"""From a scenario's cluster to links with capacities, by the catalogue's figures or those of a calibration."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
 from functools import lru_cache
+from typing import Any, TypeVar
 
 from gcnsim.cluster import Cluster, LinkSpec, build_cluster
-from gcnsim.profile import DeviceProfile, HostProfile, LinkProfile, device, host, link
+from gcnsim.errors import ScenarioError
+from gcnsim.profile import Curve, DeviceProfile, Figure, HostProfile, LinkProfile, device, host, link
+from gcnsim.record import Calibration, Fitted, read_calibration
 from gcnsim.scenario import ClusterSpec
 
 HOST_MEMORY = "host-memory"
 """The link that carries traffic between two workers of one server."""
+
+Profile = TypeVar("Profile", DeviceProfile, HostProfile, LinkProfile)
 
 
 def link_spec(profile: LinkProfile) -> LinkSpec:
@@ -20,22 +27,75 @@ def link_spec(profile: LinkProfile) -> LinkSpec:
 
 
 @lru_cache(maxsize=256)
+def calibration_of(path: str | None) -> Calibration | None:
+    """The calibration record that a scenario names, if it names one. Raises FileError."""
+    return None if path is None else read_calibration(path)
+
+
+def profiles(spec: ClusterSpec) -> tuple[DeviceProfile, HostProfile, LinkProfile]:
+    """Device, host and network of `spec`, with the figures of its calibration.
+
+    Raises ScenarioError for a name the catalogue does not have, or a calibration of another device.
+    """
+    chosen, servers, network = device(spec.device), host(spec.host), link(spec.link)
+    record = calibration_of(spec.calibration)
+    if record is None:
+        return chosen, servers, network
+    if record.device != spec.device:
+        raise ScenarioError(
+            f"cluster.calibration: {spec.calibration} is of {record.device}, cluster.device is {spec.device}"
+        )
+    chosen = _with(chosen, record.figures["device"], record.date)
+    if record.curve:
+        sizes, shares = zip(*record.curve, strict=True)
+        chosen = replace(chosen, spmm_curve=Curve(sizes, shares, "fitted", "micro-benchmarks", record.date))
+    return (
+        chosen,
+        _with(servers, record.figures["host"], record.date),
+        _with(network, record.figures["network"], record.date),
+    )
+
+
+def for_graph(profile: DeviceProfile, record: Calibration | None, graph_hash: str | None) -> DeviceProfile:
+    """The device on one graph: how far its SpMM was from the law there, where runs on that graph were recorded."""
+    factor = 1.0 if record is None or graph_hash is None else record.graphs.get(graph_hash, 1.0)
+    if factor == 1.0:
+        return profile
+    slower = replace(profile.spmm_efficiency, value=profile.spmm_efficiency.value / factor)
+    curve = profile.spmm_curve
+    if curve is not None:
+        curve = replace(curve, values=tuple(value / factor for value in curve.values))
+    return replace(profile, spmm_efficiency=slower, spmm_curve=curve)
+
+
+@lru_cache(maxsize=256)
 def machine(spec: ClusterSpec) -> tuple[Cluster, DeviceProfile, HostProfile]:
     """The cluster of `spec` with its device and host profile.
 
-    A network message costs CPU time at both ends before and after it travels; that time is counted as latency.
-    Raises ScenarioError for a name the catalogue does not have.
+    A network message costs CPU time at both ends before and after it travels; with GPU workers that time is counted as
+    latency, with workers on CPU cores it is work for the cores.
     """
-    chosen, servers, network = device(spec.device), host(spec.host), link(spec.link)
+    chosen, servers, network = profiles(spec)
     wire = network.latency_s.value if spec.latency is None else spec.latency
+    on_cores = chosen.kind == "cpu"
     cluster = build_cluster(
         gpus=spec.gpus,
         gpus_per_server=spec.gpus_per_server,
         pcie=link_spec(link(spec.pcie or chosen.link)),
         nic=LinkSpec(
-            spec.bandwidth * network.efficiency.value, wire + 2 * servers.message_s.value, network.half_size.value
+            spec.bandwidth * network.efficiency.value,
+            wire + (0.0 if on_cores else 2 * servers.message_s.value),
+            network.half_size.value,
         ),
         memory=link_spec(link(HOST_MEMORY)),
-        cores=LinkSpec(servers.cores.value),
+        cores=LinkSpec(servers.cores.value * (servers.busy_core_rate.value if on_cores else 1.0)),
+        shared_cores=spec.shared_cores,
     )
     return cluster, chosen, servers
+
+
+def _with(profile: Profile, fitted: Mapping[str, Fitted], date: str) -> Profile:
+    figures: dict[str, Any] = {
+        name: Figure(each.value, "fitted", each.reference, date) for name, each in fitted.items()
+    }
+    return replace(profile, **figures)

@@ -13,7 +13,7 @@ from gcnsim.scenario import Scenario
 from gcnsim.schedule import Bounds, Schedule, bounds
 from gcnsim.study.accesses import Accesses, open_accesses
 from gcnsim.study.corners import Corner, keeps_all
-from gcnsim.study.machine import machine
+from gcnsim.study.machine import calibration_of, for_graph, machine
 from gcnsim.study.metrics import Metrics, measure
 from gcnsim.study.model import resolve_model
 from gcnsim.study.steady import Steady
@@ -48,6 +48,7 @@ class Result:
 def write_schedule(scenario: Scenario, counts: AccessCounts, accesses: Accesses) -> Schedule:
     """The schedule of the scenario's method on its machine, for these access counts."""
     cluster, device, host = machine(scenario.cluster)
+    device = for_graph(device, calibration_of(scenario.cluster.calibration), accesses.graph_hash)
     chosen = scenario.method
     facts = Facts(
         cluster=cluster,
@@ -59,6 +60,8 @@ def write_schedule(scenario: Scenario, counts: AccessCounts, accesses: Accesses)
         sampled=not keeps_all(chosen),
         weighted=chosen.sampler == "vr",
         refresh=chosen.refresh,
+        overlap=chosen.overlap == "central",
+        norm=scenario.workload.norm == "layer",
     )
     return method(chosen.name)(facts)
 

@@ -17,15 +17,15 @@ from gcnsim.errors import FileError
 from gcnsim.graph import Graph
 from gcnsim.ids import Float32Array, Iteration
 from gcnsim.record import read_norms, read_spans, write_norms, write_spans
+from gcnsim.record.schema import mistakes
 from gcnsim.sections import replacing
 from gcnsim.timeline import Timeline
 from runtime.record.rows import IterationRow, read_iterations, write_iterations
-from runtime.record.schema import mistakes
 
 SCHEMA: Final = "gcnsim.run/1"
 RUN, ITERATIONS, TIMELINE = "run.json", "iterations.csv", "timeline.parquet"
 
-_FROZEN: Final = ("inner", "boundary", "bytes", "peak_memory", "norms")
+_FROZEN: Final = ("inner", "boundary", "widths", "bytes", "peak_memory", "norms")
 """Fields that are tuples, where JSON has lists."""
 
 
@@ -47,6 +47,7 @@ class RunRecord:
     partition: Mapping[str, str]
     inner: tuple[int, ...]
     boundary: tuple[int, ...]
+    widths: tuple[int, ...]
     parameters: int
     iterations: int
     finished: bool

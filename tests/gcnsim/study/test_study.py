@@ -26,6 +26,7 @@ class Made:
     declared: Declared = Declared(features=64, hidden=32, layers=2, classes=8)  # noqa: RUF009 - frozen
     corners: tuple[Corner, ...] = (Corner.LIKELY,)
     nodes: int = 1_000_000
+    graph_hash: str | None = None
 
     def counts(self, scenario: Scenario, features: int, corner: Corner) -> AccessCounts:
         self.asked.append((scenario.method.name, features, corner))

@@ -22,6 +22,7 @@ def record() -> RunRecord:
         partition={"method": "metis-vol", "hash": "cd34"},
         inner=(900, 897),
         boundary=(120, 133),
+        widths=(64, 128, 10),
         parameters=9610,
         iterations=2,
         finished=True,

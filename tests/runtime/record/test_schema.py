@@ -10,8 +10,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
+from gcnsim.record.schema import mistakes, shipped_schema
 from runtime.record import RunRecord
-from runtime.record.schema import mistakes, run_schema
 
 
 @pytest.fixture
@@ -22,8 +22,8 @@ def document(record: RunRecord) -> dict[str, Any]:
 
 @pytest.fixture
 def validator() -> Draft202012Validator:
-    Draft202012Validator.check_schema(dict(run_schema()))
-    return Draft202012Validator(dict(run_schema()))
+    Draft202012Validator.check_schema(dict(shipped_schema("run")))
+    return Draft202012Validator(dict(shipped_schema("run")))
 
 
 def _places(value: Any) -> Iterator[tuple[Any, Any]]:
@@ -40,7 +40,7 @@ def test_a_record_keeps_the_schema(validator: Draft202012Validator, document: di
 
 
 def test_every_field_of_a_record_is_in_the_schema_and_described_there(document: dict[str, Any]) -> None:
-    assert list(run_schema()["properties"]) == list(document) == run_schema()["required"]
+    assert list(shipped_schema("run")["properties"]) == list(document) == shipped_schema("run")["required"]
 
 
 _values = st.one_of(
@@ -91,5 +91,5 @@ def test_only_keywords_that_the_check_knows_are_in_the_schema() -> None:
                 for each in inner.values() if name in ("properties", "$defs") else [inner]:
                     collect(each)
 
-    collect(run_schema())
+    collect(shipped_schema("run"))
     assert found <= known | told

@@ -1,0 +1,136 @@
+"""Run folders as the simulator reads them: what was trained, on what, and how long its iterations took.
+
+The training runtime writes them (docs/files.md); nothing here needs it, so a folder recorded on a cluster can be judged
+on a laptop.
+"""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from gcnsim.errors import FileError
+from gcnsim.ids import FloatArray, Rank
+from gcnsim.record.schema import mistakes
+from gcnsim.record.spans import read_spans
+from gcnsim.timeline import Timeline
+
+RUN, ITERATIONS, TIMELINE, TRACE = "run.json", "iterations.csv", "timeline.parquet", "access.trace"
+
+SETTLED: Final = 5
+"""Iterations at the start that are never measured: memory is first touched, pipelines fill."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shares:
+    """Seconds per iteration of the slowest worker, by what it did, as its run.json has them."""
+
+    compute_s: float
+    wait_s: float
+    sampling_s: float
+    exposed_sampling_s: float
+    optimizer_s: float
+    transfer_s: float
+    pack_s: float
+    unpack_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedRun:
+    """A finished run. iterations: seconds of each measured iteration. emulation: of the cluster, None on a real one.
+
+    sha256: of what identifies the run's results, its run.json and its iterations.
+    """
+
+    path: Path
+    workers: int
+    options: Mapping[str, Any]
+    widths: tuple[int, ...]
+    graph: Mapping[str, str]
+    versions: Mapping[str, str]
+    hardware: Mapping[str, Any]
+    emulation: Mapping[str, Any] | None
+    iterations: FloatArray
+    slowest: Rank
+    shares: Shares
+    sha256: str
+
+    @property
+    def iteration_s(self) -> float:
+        """Mean seconds of a measured iteration."""
+        return float(self.iterations.mean())
+
+    @property
+    def trace(self) -> Path:
+        """The access trace beside it, or where it was asked to be saved."""
+        asked = self.options.get("save_trace")
+        inside = self.path / TRACE
+        return inside if inside.is_file() or not asked else Path(str(asked))
+
+    def timeline(self) -> Timeline:
+        """All workers' spans. Raises FileError."""
+        return read_spans(self.path / TIMELINE)
+
+
+def read_recorded_run(path: str | Path) -> RecordedRun:
+    """The run in the folder `path`.
+
+    Raises FileError, naming the file and what is wrong: no run, an interrupted one, one without a record of its spans.
+    """
+    folder = Path(path)
+    text = _text(folder / RUN)
+    try:
+        raw = json.loads(text)
+    except (ValueError, RecursionError):
+        raise FileError(f"{folder / RUN}: not a JSON document") from None
+    wrong = next(mistakes(raw), None)
+    if wrong:
+        raise FileError(f"{folder / RUN}: {wrong}")
+    if not raw["finished"]:
+        raise FileError(f"{folder / RUN}: the run was interrupted after {raw['iterations']} iterations; train it again")
+    if raw["summary"] is None:
+        raise FileError(f"{folder / RUN}: has no summary: the run was not recorded (--no-record)")
+    rows = _text(folder / ITERATIONS)
+    summary = raw["summary"]
+    worker = summary["workers"][summary["slowest"]]
+    return RecordedRun(
+        path=folder,
+        workers=raw["workers"],
+        options=raw["options"],
+        widths=tuple(raw["widths"]),
+        graph=raw["graph"],
+        versions=raw["versions"],
+        hardware=raw["hardware"],
+        emulation=raw.get("emulation"),
+        iterations=_measured(folder / ITERATIONS, rows, max(SETTLED, summary["warmup"])),
+        slowest=summary["slowest"],
+        shares=Shares(**{name: worker[name] for name in Shares.__slots__}),
+        sha256=hashlib.sha256((text + rows).encode()).hexdigest(),
+    )
+
+
+def _measured(path: Path, text: str, warmup: int) -> FloatArray:
+    """Seconds of the iterations after the first `warmup`, or of the last one."""
+    try:
+        seconds = np.array([float(row["seconds"]) for row in csv.DictReader(text.splitlines())])
+    except (KeyError, TypeError, ValueError):
+        raise FileError(f"{path}: has no numbers in a column 'seconds'") from None
+    if not seconds.size:
+        raise FileError(f"{path}: has no iterations")
+    return seconds[min(warmup, seconds.size - 1) :]
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise FileError(f"{path}: cannot be read: {error.strerror}; a folder that runtime.train wrote has it") from None
+    except UnicodeDecodeError as error:
+        raise FileError(f"{path}: not UTF-8 text (byte {error.start})") from None

@@ -1,0 +1,70 @@
+"""The scenario of a recorded run: the same cluster, model, method and accesses, to be predicted."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from gcnsim.errors import ScenarioError
+from gcnsim.record import RecordedRun
+from gcnsim.scenario import SCHEMA, Scenario, from_mapping
+from gcnsim.units import BANDWIDTH, SECONDS
+
+DEVICE: Final = "cpu-core"
+KNOBS: Final = ("tau", "epsilon", "cache", "cache_policy", "sampler", "refresh")
+SMOOTHED: Final = ("pipegcn-g", "pipegcn-f", "pipegcn-gf")
+"""Variants that smooth what they receive: the same schedule as `pipegcn`."""
+
+
+def scenario_of(run: RecordedRun, calibration: str | None = None) -> Scenario:
+    """What to ask the simulator so that it predicts `run`; calibration: the record to predict with.
+
+    Raises ScenarioError, naming the run, for what the simulator has no model of.
+    """
+    _refuse(run)
+    place = run.emulation
+    cluster: dict[str, Any] = {
+        "gpus": run.workers,
+        "gpus_per_server": run.workers if place is None else place["workers_per_host"],
+        "device": DEVICE,
+        "shared_cores": place is not None,
+        "calibration": calibration,
+    }
+    if place is not None:
+        cluster["bandwidth"] = BANDWIDTH.exact(float(place["bandwidth"]))
+        if place["latency_s"]:
+            cluster["latency"] = SECONDS.exact(float(place["latency_s"]))
+    method = _method(run)
+    widths = run.widths
+    mapping = {
+        "schema": SCHEMA,
+        "name": run.path.name or "run",
+        "cluster": cluster,
+        "workload": {
+            "trace": str(run.trace),
+            "model": run.options["model"],
+            "layers": len(widths) - 1,
+            "hidden": widths[1] if len(widths) > 2 else widths[0],
+            "features": widths[0],
+            "classes": widths[-1],
+            "norm": run.options["norm"],
+        },
+        "method": method,
+        "run": {"seed": run.options["seed"]},
+    }
+    return from_mapping(mapping, str(run.path))
+
+
+def _method(run: RecordedRun) -> dict[str, Any]:
+    name = "pipegcn" if run.options["method"] in SMOOTHED else run.options["method"]
+    knobs = {knob: run.options["knobs"][knob] for knob in KNOBS if knob in run.options["knobs"]}
+    return {"name": name, "overlap": run.options["overlap"], **(knobs if name == "psc-gcn" else {})}
+
+
+def _refuse(run: RecordedRun) -> None:
+    options = run.options
+    for name, modelled in (("device", "cpu"), ("threads", 1), ("preaggregate", False), ("dropout", 0.0)):
+        if options.get(name) != modelled:
+            raise ScenarioError(
+                f"{run.path}: trained with {name} {options.get(name)}, which the simulator does not model; "
+                f"allowed: {modelled}"
+            )

@@ -1,0 +1,180 @@
+"""Each recorded run beside its prediction, phase by phase."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from gcnsim.errors import FileError, ScenarioError
+from gcnsim.processes import each
+from gcnsim.record import Calibration, RecordedRun, read_calibration, read_recorded_run
+from gcnsim.scenario import Scenario
+from gcnsim.study import open_accesses, study
+from gcnsim.validation.asked import scenario_of
+
+PHASES: Final = ("compute", "exposed_comm", "exposed_other")
+_PLACES: Final = ("out", "save_trace", "save_init", "loss_log", "resume", "json", "json_log", "quiet", "timeout")
+"""Options that say where results go: runs that differ in nothing else are repeats of one configuration."""
+
+Progress = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """One run. Seconds per iteration; phases: of the slowest worker, measured and predicted, by the names of PHASES.
+
+    setting: graph and cluster, within which configurations compete; configuration: the method and its knobs.
+    outside: settings beyond those the calibration saw.
+    """
+
+    run: str
+    setting: str
+    configuration: str
+    measured_s: float
+    predicted_s: float
+    low_s: float
+    high_s: float
+    measured: Mapping[str, float]
+    predicted: Mapping[str, float]
+    outside: tuple[str, ...]
+
+    @property
+    def error(self) -> float:
+        """Signed: (predicted - measured) / measured."""
+        return self.predicted_s / self.measured_s - 1.0
+
+    @property
+    def covered(self) -> bool:
+        """Whether the interval holds the measurement."""
+        return self.low_s <= self.measured_s <= self.high_s
+
+    def phase_error(self, phase: str) -> float:
+        """Signed error of a phase as a share of the measured iteration."""
+        return (self.predicted[phase] - self.measured[phase]) / self.measured_s
+
+
+def judge(
+    folders: Sequence[str | Path],
+    calibration: str | Path | None,
+    *,
+    strict: bool = False,
+    progress: Progress = lambda _: None,
+    processes: int = 1,
+) -> tuple[list[Judged], list[str]]:
+    """Every run in `folders` with its prediction, in that order; and warnings.
+
+    Raises FileError for a folder without a finished, recorded run, and for a run that the calibration used; with
+    `strict` also for one from another machine or version.
+    """
+    record = None if calibration is None else read_calibration(calibration)
+    runs = [read_recorded_run(folder) for folder in folders]
+    if not runs:
+        raise ScenarioError("--runs: no run folder given; allowed: folders that runtime.train wrote")
+    warnings = [warning for run in runs for warning in _held_out(run, record)]
+    if strict and warnings:
+        raise FileError(warnings[0])
+    asked = [scenario_of(run, None if calibration is None else str(calibration)) for run in runs]
+    unique = list(dict.fromkeys(asked))
+    progress(f"predicting {len(unique)} configurations of {len(runs)} runs")
+    found = dict(zip(unique, each(_predicted, unique, processes), strict=True))
+    judged = [_judged(run, found[scenario], record) for run, scenario in zip(runs, asked, strict=True)]
+    return judged, list(dict.fromkeys(warnings))
+
+
+def setting_of(run: RecordedRun) -> str:
+    """Graph, model and cluster of a run, in words."""
+    place = run.emulation
+    widths = "-".join(map(str, run.widths))
+    where = f"{run.workers} workers on one machine"
+    if place is not None:
+        where = f"{place['hosts']} x {place['workers_per_host']} at {float(place['bandwidth']) * 8e-6:g} Mbit/s"
+    return f"{run.graph['name']}, {run.options['model']} {widths}, {where}"
+
+
+def configuration_of(run: RecordedRun) -> str:
+    """Method and knobs of a run, in words."""
+    options = run.options
+    knobs = {name: value for name, value in options["knobs"].items() if name in ("tau", "epsilon", "cache", "rate")}
+    words = [options["method"], *(f"{name} {value}" for name, value in knobs.items())]
+    if options["overlap"] != "central" and options["method"] in ("full-graph", "bns-gcn"):
+        words.append("no overlap")
+    return ", ".join(words)
+
+
+def configuration_key(run: RecordedRun) -> str:
+    """Equal for repeats of one configuration: the options that decide what happens, and the cluster."""
+    options = {name: value for name, value in run.options.items() if name not in _PLACES}
+    place = None if run.emulation is None else {k: run.emulation[k] for k in ("hosts", "workers_per_host", "bandwidth")}
+    return json.dumps([run.graph, run.workers, options, place], sort_keys=True)
+
+
+def measured_phases(run: RecordedRun) -> dict[str, float]:
+    """Compute, exposed communication (waits that are not for sampling, and handling received rows) and the rest."""
+    shares, whole = run.shares, run.iteration_s
+    comm = max(shares.wait_s - shares.exposed_sampling_s, 0.0) + shares.unpack_s
+    return dict(zip(PHASES, (shares.compute_s, comm, max(whole - shares.compute_s - comm, 0.0)), strict=True))
+
+
+def _predicted(scenario: Scenario) -> tuple[float, float, float, dict[str, float]]:
+    result = study(scenario, open_accesses(scenario))
+    metrics = result.metrics
+    phases = (metrics.compute_s, metrics.exposed_comm_s, metrics.exposed_other_s)
+    return metrics.iteration_s, result.low_s, result.high_s, dict(zip(PHASES, phases, strict=True))
+
+
+def _judged(
+    run: RecordedRun, found: tuple[float, float, float, dict[str, float]], record: Calibration | None
+) -> Judged:
+    predicted, low, high, phases = found
+    return Judged(
+        run=run.path.name,
+        setting=setting_of(run),
+        configuration=configuration_of(run),
+        measured_s=run.iteration_s,
+        predicted_s=predicted,
+        low_s=low,
+        high_s=high,
+        measured=measured_phases(run),
+        predicted=phases,
+        outside=() if record is None else outside(run, record),
+    )
+
+
+def settings(run: RecordedRun) -> dict[str, float]:
+    """The numbers of a run that a calibration has a range for."""
+    numbers = {"workers": float(run.workers), "features": float(run.widths[0]), "layers": float(len(run.widths) - 1)}
+    numbers["hidden"] = float(max(run.widths[1:]))
+    if run.emulation is not None:
+        numbers["bandwidth"] = float(run.emulation["bandwidth"])
+    for name in ("tau", "epsilon"):
+        if name in run.options["knobs"]:
+            numbers[name] = float(run.options["knobs"][name])
+    return numbers
+
+
+def outside(run: RecordedRun, record: Calibration) -> tuple[str, ...]:
+    """The settings of `run` beyond the calibrated range, in words."""
+    return tuple(
+        f"{name} {value:g} (calibrated: {record.ranges[name][0]:g} to {record.ranges[name][1]:g})"
+        for name, value in settings(run).items()
+        if name in record.ranges and not record.ranges[name][0] <= value <= record.ranges[name][1]
+    )
+
+
+def _held_out(run: RecordedRun, record: Calibration | None) -> list[str]:
+    """Refuse a run that the calibration used; warnings about its machine and versions."""
+    if record is None:
+        return []
+    if record.used(run.sha256):
+        raise FileError(f"{run.path}: the calibration used this run; allowed: runs it has not seen")
+    found = []
+    for name in ("cpu", "cores"):
+        if run.hardware.get(name) != record.machine.get(name):
+            found.append(f"{run.path}: {name} {run.hardware.get(name)}, calibrated on {record.machine.get(name)}")
+    for name in ("gcnsim", "torch"):
+        if run.versions.get(name) != record.versions.get(name):
+            found.append(f"{run.path}: {name} {run.versions.get(name)}, calibrated with {record.versions.get(name)}")
+    return found
