@@ -6,6 +6,7 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3 || echo python3)
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 WHAT_IF ?= --bandwidth 15Gbps --gpus 6
 TRAIN ?=
+VALIDATE ?=
 
 # What was installed, for which dependencies; make compares their dates.
 CORE := $(VENV)/.core-installed
@@ -15,7 +16,7 @@ RESOLVE := build/resolve
 # Chosen by hand: its builds differ by device, and the resolved one may carry the mark of this machine's.
 TORCH := torch==2.13.0
 
-.PHONY: help what-if train test check slow bench docs constraints clean
+.PHONY: help what-if train test check slow bench validate docs constraints clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -41,6 +42,9 @@ slow: $(DEV) ## Run the slow tests
 bench: $(DEV) ## Measure speed and memory; tables here, JSON in out/
 	@missed=0; for name in engine what_if graph recorder runtime; do \
 	    $(BIN)/python -m benchmarks.bench_$$name || missed=1; done; exit $$missed
+
+validate: $(DEV) ## Measure, emulate, calibrate, predict and compare, 30 minutes (VALIDATE=--quick: 4); needs root, ip and tc
+	$(BIN)/python -m benchmarks.validate $(VALIDATE)
 
 docs: $(DEV) ## Write what the commands print today into README and docs/
 	$(BIN)/python tests/docs/examples.py

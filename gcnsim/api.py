@@ -22,6 +22,7 @@ from gcnsim.methods import methods
 from gcnsim.planning import Grid, Progress, Workshop, links_of, provenance, row_of, scenarios, sweep_bandwidth
 from gcnsim.planning import what_if as _what_if
 from gcnsim.processes import cores
+from gcnsim.record import Calibration, write_calibration
 from gcnsim.scenario import SCHEMA, MethodSpec, Scenario, from_mapping, load_scenario, parse_cache, to_mapping
 from gcnsim.sections import replacing
 from gcnsim.study import Result
@@ -32,12 +33,18 @@ __all__ = [
     "Graph",
     "Simulation",
     "bandwidth_curve",
+    "calibrate",
     "from_networkx",
     "load_graph",
+    "render_calibration",
+    "render_validation",
     "simulate",
+    "validate",
     "what_if",
+    "write_json",
     "write_result",
     "write_timeline",
+    "write_validation",
 ]
 
 if TYPE_CHECKING:
@@ -98,6 +105,7 @@ def what_if(
     model: str | None = None,
     layers: int | None = None,
     hidden: int | None = None,
+    calibration: str | Path | None = None,
     iterations: int = 30,
     seed: int = 0,
     overrides: Sequence[str] = (),
@@ -107,8 +115,9 @@ def what_if(
     """Predict iteration times of every combination asked for, recommend knobs, and try a step more of each.
 
     Sequences give a row per value. graph: a file, a `Graph` or a NetworkX graph. gpus_per_server: None is
-    2, the last server holding what is left. overrides: `PATH=VALUE` on scenario fields, e.g. `cluster.latency=20us`.
-    progress: told what is being done. processes: None is one per core; answers do not depend on it.
+    2, the last server holding what is left. calibration: a record of `calibrate`. overrides: `PATH=VALUE` on scenario
+    fields, e.g. `cluster.latency=20us`. progress: told what is being done. processes: None is one per core; answers do
+    not depend on it.
     Raises GcnsimError (one line: path, value, what is allowed).
     """
     if graph is not None and not isinstance(graph, Graph | str | Path):
@@ -120,7 +129,10 @@ def what_if(
     mapping = {
         "schema": SCHEMA,
         "name": "what-if",
-        "cluster": _given(cluster | {"gpus_per_server": gpus_per_server, "device": device}),
+        "cluster": _given(
+            cluster
+            | {"gpus_per_server": gpus_per_server, "device": device, "calibration": calibration and str(calibration)}
+        ),
         "workload": _given(workload),
         "method": _given({"name": "psc-gcn", "cache_policy": cache_policy, "norms": norms and str(norms)}),
         "run": {"iterations": iterations, "seed": seed},
@@ -244,16 +256,85 @@ def write_result(simulation: Simulation, folder: str | Path) -> None:
     """Write result.json and spans.parquet into `folder`, which is made if need be. Raises FileError."""
     from gcnsim.report import write_spans
 
+    target = _made(folder)
+    told = simulation.payload["provenance"]
+    about = {key: str(told[key]) for key in ("version", "seed", "scenario_hash", "engine")}
+    write_spans(target / "spans.parquet", timeline(simulation.result.run), about)
+    write_json(target / "result.json", simulation.payload)
+
+
+def calibrate(
+    measurements: str | Path,
+    runs: Sequence[str | Path] = (),
+    out: str | Path | None = None,
+    progress: Progress = lambda _: None,
+    processes: int | None = None,
+) -> Calibration:
+    """Fit the figures of a machine to its micro-benchmarks, refined on recorded runs; write the record to `out`.
+
+    Raises GcnsimError (one line: path, value, what is allowed).
+    """
+    from gcnsim.calibration import calibrate as fit
+
+    record = fit(measurements, runs, progress=progress, processes=processes or cores())
+    if out is not None:
+        write_calibration(out, record)
+    return record
+
+
+def validate(
+    runs: Sequence[str | Path],
+    calibration: str | Path | None = None,
+    *,
+    strict: bool = False,
+    progress: Progress = lambda _: None,
+    processes: int | None = None,
+) -> dict[str, Any]:
+    """Predict recorded runs and compare: plain data in the shape of the JSON schema `gcnsim.validation/1`.
+
+    strict: refuse runs of another machine or version than the calibration. Raises GcnsimError.
+    """
+    from gcnsim.validation import judge, payload
+
+    judged, warnings = judge(runs, calibration, strict=strict, progress=progress, processes=processes or cores())
+    return payload(judged, calibration, warnings)
+
+
+def write_validation(folder: str | Path, found: Mapping[str, Any]) -> None:
+    """Write validation.md, .csv and .html into `folder`, which is made if need be. Raises FileError."""
+    from gcnsim import report
+
+    report.write_validation(_made(folder), found)
+
+
+def render_validation(found: Mapping[str, Any]) -> str:
+    """The text that the command line prints."""
+    from gcnsim import report
+
+    return report.render_validation(found)
+
+
+def render_calibration(record: Calibration, path: str) -> str:
+    """The text that the command line prints."""
+    from gcnsim import report
+
+    return report.render_calibration(record, path)
+
+
+def write_json(path: str | Path, found: Mapping[str, Any]) -> None:
+    """Write plain data as JSON. Raises FileError."""
+    with replacing(Path(path), text=True) as file:
+        file.write(json.dumps(dict(found), indent=2, allow_nan=False) + "\n")
+
+
+def _made(folder: str | Path) -> Path:
+    """`folder`, made if need be. Raises FileError."""
     target = Path(folder)
     try:
         target.mkdir(exist_ok=True)
     except OSError as error:
         raise FileError(f"{target}: cannot be made: {error.strerror}") from None
-    told = simulation.payload["provenance"]
-    about = {key: str(told[key]) for key in ("version", "seed", "scenario_hash", "engine")}
-    write_spans(target / "spans.parquet", timeline(simulation.result.run), about)
-    with replacing(target / "result.json", text=True) as file:
-        file.write(json.dumps(dict(simulation.payload), indent=2, allow_nan=False) + "\n")
+    return target
 
 
 def _label(method: MethodSpec) -> str:

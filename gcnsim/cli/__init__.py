@@ -25,6 +25,8 @@ COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
     "simulate": ("gcnsim.cli.simulate:command", "Simulate one scenario file."),
     "graph": ("gcnsim.cli.graph:group", "Inspect and partition graph files."),
     "trace": ("gcnsim.cli.trace:group", "Record and inspect access traces."),
+    "calibrate": ("gcnsim.cli.calibrate:command", "Fit the simulator's figures to this machine."),
+    "validate": ("gcnsim.cli.validate:command", "Predict recorded runs and compare, phase by phase."),
     "catalog": ("gcnsim.cli.catalog:group", "Devices, links, hosts, datasets, methods and prices, with sources."),
     "doctor": ("gcnsim.cli.doctor:command", "What is installed, what is missing, what each extra would add."),
 }

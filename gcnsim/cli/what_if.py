@@ -67,6 +67,7 @@ def option(name: str, kind: Callable[[str], Any], allowed: str, text: str, defau
     help="GPUs in a server; must divide --gpus.  [default: 2, last server holds the rest]",
 )
 @click.option("--device", default="t4", show_default=True, help="GPU of the catalogue (gcnsim catalog list devices).")
+@click.option("--calibration", type=click.Path(), help="Calibration record of the device (gcnsim calibrate).")
 @option("bandwidth", _text, "a bandwidth", "NIC bandwidth of a server, per direction (list).", "15Gbps")
 @option("method", _text, "a method", "all, or methods of the catalogue (list).", "all")
 @option("tau", _whole, "a whole number of iterations", "Staleness in iterations (list).  [default: 2]")

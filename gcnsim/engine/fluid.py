@@ -24,6 +24,9 @@ from gcnsim.engine.calls import Call
 from gcnsim.engine.fairness import Sharing
 from gcnsim.timeline import PS_PER_S
 
+FULL = 1e-9
+"""A share of a rate that counts as none: rounding of the sharing."""
+
 AFTER_ALL_OTHERS = 9
 """SimPy priority of re-sharing: later than every start and end of the same instant (URGENT is 0, NORMAL 1)."""
 
@@ -86,6 +89,13 @@ class FluidGroup:
             self._share(None)
         else:
             self._share_later()
+
+    def full(self, bundle: int) -> bool:
+        """Whether the flows under way leave one more of `bundle` less than it has alone."""
+        counts = list(self.counts)
+        alone = self._sharing.rates(tuple(int(place == bundle) for place in range(len(counts))))[bundle]
+        counts[bundle] = self.counts[bundle] + 1
+        return self._sharing.rates(tuple(counts))[bundle] < alone * (1.0 - FULL)
 
     def _advance(self) -> None:
         now = int(self._env.now)

@@ -55,6 +55,7 @@ class _Engine:
         self.work = _work(schedule)
         self.graphs = len(self.work)
         self.latency = [round(op.latency_s * PS_PER_S) for op in schedule.ops]
+        self.crowded = [op.crowded for op in schedule.ops]
         flows = [(op.route, op.cap) for op in schedule.ops if op.route is not None]
         fluid = Fluid(self.env, schedule.capacity, flows, self.end)
         self.place: list[tuple[FluidGroup, int] | None] = [
@@ -123,7 +124,11 @@ class _Engine:
     def flow(self, iteration: Iteration, op: int) -> None:
         place = self.place[op]
         assert place is not None
-        place[0].join(place[1], self.work[iteration % self.graphs][op], (iteration, op))
+        group, bundle = place
+        units = self.work[iteration % self.graphs][op]
+        if self.crowded[op] and group.full(bundle):
+            units += self.crowded[op]
+        group.join(bundle, units, (iteration, op))
 
     def end(self, which: tuple[Iteration, int]) -> None:
         """Note that an op has ended and tell its followers; ops that end meanwhile queue up, so nothing recurses."""

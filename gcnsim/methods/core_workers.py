@@ -108,11 +108,20 @@ class CoreWriter:
         *,
         after: Iterable[Dependency] = (),
         stream: str = COMPUTE_STREAM,
+        crowded: float = 0.0,
     ) -> int:
         """Core-seconds of one thread."""
-        cores = self.facts.cluster.cores(rank)
         return self.builder.flow(
-            kind, rank, seconds, cores, stream=stream, after=after, cap=ONE_THREAD, layer=layer, direction=direction
+            kind,
+            rank,
+            seconds,
+            self.facts.cluster.cores(rank),
+            stream=stream,
+            after=after,
+            cap=ONE_THREAD,
+            layer=layer,
+            direction=direction,
+            crowded=crowded,
         )
 
     def _drawn(self) -> list[list[int]]:
@@ -156,12 +165,13 @@ class CoreWriter:
         size = np.zeros(facts.counts.iterations) + nbytes
         work = socket_core_seconds(facts.host, size)
         lane = stream.partition(".")[0]
+        crowded = facts.host.crowded_message_s.value
         route = facts.cluster.between(rank, peer)
         wire = self.builder.flow(
             kind, rank, size, route, stream=stream, after=after, peer=peer, layer=layer, direction=direction
         )
         ends = [
-            self._work(kind, end, work, layer, direction, after=after, stream=f"{lane}.io{side}{far}")
+            self._work(kind, end, work, layer, direction, after=after, stream=f"{lane}.io{side}{far}", crowded=crowded)
             for end, side, far in ((rank, "tx", peer), (peer, "rx", rank))
         ]
         got = f"{lane}.got{rank}"
@@ -171,6 +181,7 @@ class CoreWriter:
         facts, width = self.facts, self.facts.shapes[layer].d_in
         hits = facts.counts.hits if layer == 0 else np.zeros_like(facts.counts.hits)
         reads: list[int] = []
+        frees: list[int] = []
         leaving: list[list[int]] = []
         done: list[int | None] = []
         for rank in self.workers:
@@ -180,8 +191,7 @@ class CoreWriter:
                 self._work(OpKind.AGGREGATE, rank, cost.inner, layer, FORWARD)
             elif facts.tau:
                 reads.append(self._read(rank, layer, FORWARD, 0.0))
-                first = self._work(OpKind.AGGREGATE, rank, cost.boundary, layer, FORWARD)
-                leaving.append([first])
+                frees.append(self._work(OpKind.AGGREGATE, rank, cost.boundary, layer, FORWARD))
                 self._work(OpKind.AGGREGATE, rank, cost.inner, layer, FORWARD)
             else:
                 if facts.overlap:
@@ -190,13 +200,13 @@ class CoreWriter:
                 if not facts.overlap:
                     self._work(OpKind.AGGREGATE, rank, cost.inner, layer, FORWARD)
                 self._work(OpKind.AGGREGATE, rank, cost.boundary, layer, FORWARD)
-                leaving.append(before)
+            leaving.append(before)
             done.append(self._work(OpKind.UPDATE, rank, cost.update, layer, FORWARD))
         if self.exchanges:
             sources = [leaving[rank] + (ids[rank] if layer == 0 else []) for rank in self.workers]
             misses = (self.ahead - np.roll(hits, -facts.tau, axis=0)).transpose(0, 2, 1)
             held = np.roll(hits, -facts.tau, axis=0).sum(axis=2)
-            self._transfer(layer, FORWARD, misses, width, sources, reads, held if layer == 0 else None)
+            self._transfer(layer, FORWARD, misses, width, sources, reads, frees, held if layer == 0 else None)
         return done
 
     def _backward(self, layer: Layer) -> list[int]:
@@ -222,9 +232,9 @@ class CoreWriter:
                 self._work(OpKind.AGGREGATE, rank, cost.inner_backward, layer, BACKWARD)
                 self._work(OpKind.SCATTER, rank, adding, layer, BACKWARD)
                 reads.append(waited)
-            leaving.append([reads[-1]] if facts.tau else [made])
+            leaving.append([made])
         if layer and self.exchanges:
-            self._transfer(layer, BACKWARD, self.trained, width, leaving, reads, None)
+            self._transfer(layer, BACKWARD, self.trained, width, leaving, reads, reads if facts.tau else [], None)
         return weights
 
     def _read(self, rank: Rank, layer: Layer, direction: Direction, seconds: Work) -> int:
@@ -239,9 +249,13 @@ class CoreWriter:
         width: int,
         sources: list[list[int]],
         reads: list[int],
+        frees: list[int],
         held: IntArray | None,
     ) -> None:
-        """Move rows[t, n, m] rows from n to m. held[t, n]: rows that n's cache puts beside those it receives."""
+        """Move rows[t, n, m] rows from n to m, once the ops `frees` have read the slots they go to.
+
+        held[t, n]: rows that n's cache puts beside those it receives.
+        """
         facts, tag = self.facts, TAG[direction]
         posted = []
         for rank in self.workers:
@@ -251,6 +265,8 @@ class CoreWriter:
             pack = self._work(OpKind.PACK, rank, work, layer, direction, after=sources[rank], stream=f"{tag}.pack")
             if direction is FORWARD and layer == 0 and not sources[rank]:
                 self.first[rank].append(pack)
+            if frees:
+                self.builder.reuse(pack, frees[rank])
             posted.append(pack)
         arriving: list[list[int]] = [[] for _ in self.workers]
         for rank in self.workers:

@@ -9,7 +9,8 @@ from typing import Any
 
 from gcnsim import __version__
 from gcnsim.planning.workshop import Estimate, Workshop
-from gcnsim.profile import QUANTITIES, Figure, device, figures_of, host, link
+from gcnsim.profile import QUANTITIES, Figure, figures_of, link
+from gcnsim.record import Calibration, content_hash
 from gcnsim.scenario import Scenario, scenario_hash
 from gcnsim.study import (
     BOUNDARY,
@@ -20,10 +21,13 @@ from gcnsim.study import (
     REMOTE,
     VR_ROWS,
     GraphAccesses,
+    Model,
     PublishedAccesses,
     Range,
     TraceAccesses,
+    calibration_of,
     keeps_all,
+    profiles,
     resolve_model,
 )
 from gcnsim.workload import boundary_at
@@ -36,20 +40,26 @@ NOT_CALIBRATED = (
 UNUSED = {"memory", "flops_fp16", "memory_bandwidth of a host"}
 """Figures of the catalogue that no cost law reads yet."""
 
+ON_CORES = {
+    f"{name} of a host" for name in ("build_entries_per_s", "socket_bandwidth", "busy_core_rate", "crowded_message_s")
+}
+"""Figures that only workers on CPU cores need."""
+
 
 def provenance(
     workshop: Workshop, scenario: Scenario, estimates: Sequence[Estimate], asked: Mapping[str, Any] | None = None
 ) -> dict[str, Any]:
     """The provenance of rows that share `scenario`'s workload, as plain data. asked: the grid of values, if any."""
     assumptions = [*_workload_assumptions(workshop, scenario, estimates), *_figures(scenario, "assumed")]
+    record = calibration_of(scenario.cluster.calibration)
     told = {
         "graph": _graph(workshop, scenario),
         "model": str(resolve_model(scenario.workload, workshop.accesses.declared)),
         "device": _device(scenario),
-        "interval": _interval(assumptions),
+        "interval": _interval(assumptions, record),
         "assumptions": assumptions,
         "measured": [f"{item['name']} {item['value']}: {item['basis']}" for item in _figures(scenario, "measured")],
-        "calibration": NOT_CALIBRATED,
+        "calibration": NOT_CALIBRATED if record is None else _calibration(scenario.cluster.calibration or "", record),
         "engine": "reference",
         "version": __version__,
         "seed": scenario.run.seed,
@@ -65,13 +75,22 @@ def provenance(
     return told
 
 
-def _interval(assumptions: Sequence[Mapping[str, Any]]) -> str:
+def _calibration(path: str, record: Calibration) -> str:
+    """What a calibrated answer rests on, in a sentence."""
+    runs = sum(source.kind == "run" for source in record.inputs)
+    return (
+        f"{path} (SHA-256 {content_hash(path)[:12]}): {record.device} on "
+        f"{record.machine.get('cpu', 'an unnamed processor')}, micro-benchmarks and {runs} recorded runs"
+    )
+
+
+def _interval(assumptions: Sequence[Mapping[str, Any]], record: Calibration | None) -> str:
     """What the intervals cover, in a sentence."""
     covered = ", and both ends of the assumptions marked so" if any(item["in_interval"] for item in assumptions) else ""
-    return (
-        f"90 % of the mean over drawn graphs and the precision of the simulation{covered}; "
-        "no calibration residuals yet, so device and network figures are not covered"
-    )
+    left = "no calibration residuals, so device and network figures are not covered"
+    if record is not None and record.error is not None:
+        left = f"and {100 * record.error:.1f} % that the calibration left unexplained in the runs it was fitted to"
+    return f"90 % of the mean over drawn graphs and the precision of the simulation{covered}; {left}"
 
 
 def _graph(workshop: Workshop, scenario: Scenario) -> Mapping[str, Any]:
@@ -108,7 +127,7 @@ def _graph(workshop: Workshop, scenario: Scenario) -> Mapping[str, Any]:
 
 def _device(scenario: Scenario) -> str:
     cluster = scenario.cluster
-    gpu = device(cluster.device)
+    gpu, _, _ = profiles(cluster)
     kinds = ", ".join(gpu.provenance())
     return f"{cluster.gpus} x {gpu.title}, {cluster.servers} server(s) of {cluster.gpus_per_server}; figures: {kinds}"
 
@@ -152,15 +171,16 @@ def _row(name: str, value: str, low: str, high: str, basis: str, covered: bool) 
 def _figures(scenario: Scenario, source: str) -> Iterator[dict[str, Any]]:
     """The figures of the scenario's machine that come from `source` and that a cost law reads."""
     cluster = scenario.cluster
-    gpu = device(cluster.device)
-    links = {name: link(name) for name in (cluster.pcie or gpu.link, cluster.link, HOST_MEMORY)}
+    gpu, server, network = profiles(cluster)
+    links = {name: link(name) for name in (cluster.pcie or gpu.link, HOST_MEMORY)} | {cluster.link: network}
     replaced = {(cluster.link, "bandwidth")}
     if cluster.latency is not None:
         replaced.add((cluster.link, "latency_s"))
-    for name, profile in {gpu.name: gpu, **links, cluster.host: host(cluster.host)}.items():
+    for name, profile in {gpu.name: gpu, **links, cluster.host: server}.items():
         for field, figure in figures_of(profile).items():
             where = f"{field} of a host" if name == cluster.host else field
-            if figure.source == source and (name, field) not in replaced and where not in UNUSED:
+            idle = where in UNUSED or (where in ON_CORES and gpu.kind != "cpu")
+            if figure.source == source and (name, field) not in replaced and not idle:
                 yield _row(f"{name}.{field}", *_written(field, figure), figure.reference, False)
 
 
@@ -186,6 +206,10 @@ def _warnings(workshop: Workshop, scenario: Scenario, estimates: Sequence[Estima
             _, _, note = boundary_at(workshop.accesses.facts, gpus)
             if "polated" in note:
                 yield f"{gpus} GPUs: boundary nodes {note}"
+    record = calibration_of(scenario.cluster.calibration)
+    if record is not None:
+        for each in estimates:
+            yield from _uncalibrated(each.scenario, record, model)
     for each in estimates:
         cluster = each.scenario.cluster
         if cluster.gpus > cluster.gpus_per_server and cluster.gpus % cluster.gpus_per_server:
@@ -194,3 +218,22 @@ def _warnings(workshop: Workshop, scenario: Scenario, estimates: Sequence[Estima
     for result in workshop.unsettled():
         method = result.scenario.method
         yield f"{method.name} (tau {method.tau}): still drifting after {result.run.iterations} iterations"
+
+
+def _uncalibrated(scenario: Scenario, record: Calibration, model: Model) -> Iterator[str]:
+    """The settings of a row beyond those that the calibration's runs had."""
+    method, cluster = scenario.method, scenario.cluster
+    settings = {
+        "workers": cluster.gpus,
+        "bandwidth": cluster.bandwidth,
+        "tau": method.tau,
+        "epsilon": method.epsilon,
+        "features": model.features,
+        "layers": len(model.shapes),
+        "hidden": max(shape.d_out for shape in model.shapes),
+    }
+    for name, value in settings.items():
+        low, high = record.ranges.get(name, (value, value))
+        if not low <= value <= high:
+            seen = f"{low:g} to {high:g}" if low < high else f"{low:g}"
+            yield f"{name} {value:g} is outside the calibrated range ({seen})"

@@ -48,6 +48,7 @@ _HOST: Final[_Table] = {
     "message_s": units.SECONDS,
     "socket_bandwidth": units.BANDWIDTH,
     "busy_core_rate": units.FRACTION,
+    "crowded_message_s": units.SECONDS,
 }
 QUANTITIES: Final[_Table] = {**_DEVICE, **_LINK, **_HOST}
 """The quantity each figure of a profile is (None: a plain number)."""

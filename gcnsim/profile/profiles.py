@@ -68,6 +68,7 @@ class HostProfile:
     second. build_entries_per_s: kept entries that one thread turns into a sparse matrix and its transpose per second.
     message_s: CPU seconds per message sent or received. socket_bandwidth: bytes that one core moves through a socket
     per second, at either end. busy_core_rate: what a core does when all are busy, as a share of what one does alone.
+    crowded_message_s: CPU seconds that a message costs besides at an end whose cores are all busy.
     """
 
     name: str
@@ -80,6 +81,7 @@ class HostProfile:
     message_s: Figure
     socket_bandwidth: Figure
     busy_core_rate: Figure
+    crowded_message_s: Figure
 
     def provenance(self) -> tuple[str, ...]:
         """Kinds of origin among its figures, the weakest first."""

@@ -10,19 +10,24 @@ from gcnsim.record.calibration import (
     write_calibration,
 )
 from gcnsim.record.chrome import write_chrome_trace
+from gcnsim.record.measurements import Measurement, Measurements, read_measurements
 from gcnsim.record.norms import read_norms, write_norms
-from gcnsim.record.runs import RecordedRun, Shares, read_recorded_run
+from gcnsim.record.runs import PHASES, RecordedRun, Shares, read_recorded_run
 from gcnsim.record.spans import read_spans, write_spans
 
 __all__ = [
+    "PHASES",
     "Calibration",
     "Fitted",
+    "Measurement",
+    "Measurements",
     "RecordedRun",
     "Residual",
     "Shares",
     "Source",
     "content_hash",
     "read_calibration",
+    "read_measurements",
     "read_norms",
     "read_recorded_run",
     "read_spans",

@@ -15,10 +15,14 @@ from pathlib import Path
 from typing import Any, Final
 
 from gcnsim.errors import FileError
+from gcnsim.profile import DeviceProfile, HostProfile, LinkProfile
 from gcnsim.sections import replacing
 
 SCHEMA: Final = "gcnsim.calibration/1"
-PARTS: Final = ("device", "host", "network")
+PROFILES: Final[Mapping[str, type[Any]]] = {"device": DeviceProfile, "host": HostProfile, "network": LinkProfile}
+PARTS: Final = tuple(PROFILES)
+MAY_BE_NOTHING: Final = ("half_size", "latency_s", "message_s", "crowded_message_s", "launch_s")
+"""Costs that a machine may not have; everything else divides."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,10 +61,9 @@ class Calibration:
     figures: by part (device, host, network) and field of the profile. curve: SpMM efficiency by gathered bytes, as
     (bytes, share) pairs. graphs: by graph hash, SpMM seconds over those of the law. error: relative 90 % half-width of
     a predicted iteration, from the runs it was fitted to (None: no runs). spread: that of repeated runs.
-    ranges: lowest and highest value of each setting among the inputs.
+    ranges: lowest and highest value of each setting among the inputs. seconds: that the micro-benchmarks took.
     """
 
-    date: str
     device: str
     machine: Mapping[str, Any]
     versions: Mapping[str, str]
@@ -109,12 +112,27 @@ def read_calibration(path: str | Path) -> Calibration:
 def _built(raw: dict[str, Any]) -> Calibration:
     figures = {part: {name: Fitted(**given) for name, given in raw["figures"].get(part, {}).items()} for part in PARTS}
     for part, given in figures.items():
+        known = {field.name for field in fields(PROFILES[part])}
         for name, figure in given.items():
-            if not (math.isfinite(figure.value) and figure.value >= 0):
-                raise ValueError(f"figures.{part}.{name}: {figure.value} is not allowed; a number >= 0")
+            if name not in known:
+                raise ValueError(f"figures.{part}.{name}: unknown figure")
+            _check(f"figures.{part}.{name}", figure.value, above=name not in MAY_BE_NOTHING)
     curve = tuple((float(size), float(share)) for size, share in raw["curve"])
-    if any(not share > 0 for _, share in curve) or [size for size, _ in curve] != sorted({size for size, _ in curve}):
-        raise ValueError("curve: sizes must ascend and shares be above 0")
+    if any(not (share > 0 and size > 0) for size, share in curve) or [size for size, _ in curve] != sorted(
+        {size for size, _ in curve}
+    ):
+        raise ValueError("curve: sizes must ascend, and sizes and shares be above 0")
+    for name, factor in raw["graphs"].items():
+        _check(f"graphs.{name}", factor, above=True)
+    for name in ("error", "spread", "seconds"):
+        if raw[name] is not None or name == "seconds":
+            _check(name, raw[name], above=False)
+    for name in ("machine", "versions"):
+        if not isinstance(raw[name], dict):
+            raise ValueError(f"{name}: not an object")
+    for name, (low, high) in raw["ranges"].items():
+        if not low <= high:
+            raise ValueError(f"ranges.{name}: {low} is above {high}")
     return Calibration(
         **raw
         | {
@@ -126,6 +144,13 @@ def _built(raw: dict[str, Any]) -> Calibration:
             "ranges": {str(name): (float(low), float(high)) for name, (low, high) in raw["ranges"].items()},
         }
     )
+
+
+def _check(name: str, value: Any, *, above: bool) -> None:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value) or value < 0:
+        raise ValueError(f"{name}: {value!r} is not allowed; a number of at least 0")
+    if above and value == 0:
+        raise ValueError(f"{name}: 0 is not allowed; a number above 0")
 
 
 def content_hash(path: str | Path) -> str:

@@ -24,6 +24,9 @@ from gcnsim.timeline import Timeline
 
 RUN, ITERATIONS, TIMELINE, TRACE = "run.json", "iterations.csv", "timeline.parquet", "access.trace"
 
+PHASES: Final = ("compute", "exposed_comm", "exposed_other")
+"""Parts of an iteration that predictions are judged by."""
+
 SETTLED: Final = 5
 """Iterations at the start that are never measured: memory is first touched, pipelines fill."""
 
@@ -68,6 +71,25 @@ class RecordedRun:
         return float(self.iterations.mean())
 
     @property
+    def phases(self) -> dict[str, float]:
+        """Compute, exposed communication (waits not for sampling, handling of received rows), the rest; by PHASES."""
+        shares, whole = self.shares, self.iteration_s
+        comm = max(shares.wait_s - shares.exposed_sampling_s, 0.0) + shares.unpack_s
+        other = max(whole - shares.compute_s - comm, 0.0)
+        return dict(zip(PHASES, (shares.compute_s, comm, other), strict=True))
+
+    @property
+    def settings(self) -> dict[str, float]:
+        """The numbers of the run that a calibration has a range for."""
+        widths = self.widths
+        numbers = {"workers": self.workers, "features": widths[0], "layers": len(widths) - 1, "hidden": max(widths[1:])}
+        found = {name: float(value) for name, value in numbers.items()}
+        if self.emulation is not None:
+            found["bandwidth"] = float(self.emulation["bandwidth"])
+        knobs = self.options["knobs"]
+        return found | {name: float(knobs[name]) for name in ("tau", "epsilon") if name in knobs}
+
+    @property
     def trace(self) -> Path:
         """The access trace beside it, or where it was asked to be saved."""
         asked = self.options.get("save_trace")
@@ -99,6 +121,12 @@ def read_recorded_run(path: str | Path) -> RecordedRun:
         raise FileError(f"{folder / RUN}: has no summary: the run was not recorded (--no-record)")
     rows = _text(folder / ITERATIONS)
     summary = raw["summary"]
+    if summary["slowest"] >= len(summary["workers"]):
+        raise FileError(
+            f"{folder / RUN}: summary.slowest is {summary['slowest']}, it has {len(summary['workers'])} workers"
+        )
+    if not isinstance(raw["options"].get("knobs"), dict):
+        raise FileError(f"{folder / RUN}: options.knobs is no object")
     worker = summary["workers"][summary["slowest"]]
     return RecordedRun(
         path=folder,
@@ -124,6 +152,8 @@ def _measured(path: Path, text: str, warmup: int) -> FloatArray:
         raise FileError(f"{path}: has no numbers in a column 'seconds'") from None
     if not seconds.size:
         raise FileError(f"{path}: has no iterations")
+    if not (np.isfinite(seconds) & (seconds > 0)).all():
+        raise FileError(f"{path}: has an iteration that did not take a number of seconds above 0")
     return seconds[min(warmup, seconds.size - 1) :]
 
 

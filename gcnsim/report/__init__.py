@@ -1,6 +1,7 @@
 """Reports: a what-if payload as terminal table, CSV, figures and an offline page; a timeline as a Chrome trace."""
 
 from gcnsim.record import write_chrome_trace, write_spans
+from gcnsim.report.calibration import render_calibration
 from gcnsim.report.csv import write_csv
 from gcnsim.report.drawing import bandwidth_figure, breakdown_figure
 from gcnsim.report.figures import BandwidthCurve, BandwidthInfo, Bar, Breakdown, Series, bandwidth_info, breakdown_info
@@ -8,6 +9,7 @@ from gcnsim.report.html import write_html
 from gcnsim.report.result import render_result
 from gcnsim.report.rows import ROW_KEYS, Row, rows_of
 from gcnsim.report.table import render_table
+from gcnsim.report.validation import render_validation, write_validation
 
 __all__ = [
     "ROW_KEYS",
@@ -21,11 +23,14 @@ __all__ = [
     "bandwidth_info",
     "breakdown_figure",
     "breakdown_info",
+    "render_calibration",
     "render_result",
     "render_table",
+    "render_validation",
     "rows_of",
     "write_chrome_trace",
     "write_csv",
     "write_html",
     "write_spans",
+    "write_validation",
 ]

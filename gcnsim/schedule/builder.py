@@ -50,12 +50,13 @@ class Builder:
         layer: Layer,
         direction: Direction,
         peer: Rank,
+        crowded: float = 0.0,
     ) -> int:
         index = len(self._ops)
         waits = tuple(dep if isinstance(dep, tuple) else (dep, 0) for dep in after)
         latency = self.cluster.latency(route) if route else 0.0
         where = self._stream(worker, stream)
-        self._ops.append(Op(index, kind, worker, where, waits, route, cap, latency, layer, direction, peer))
+        self._ops.append(Op(index, kind, worker, where, waits, route, cap, latency, crowded, layer, direction, peer))
         self._demand.append(work)
         return index
 
@@ -88,10 +89,24 @@ class Builder:
         layer: Layer = -1,
         direction: Direction = Direction.NONE,
         peer: Rank = -1,
+        crowded: float = 0.0,
     ) -> int:
-        """Add units (bytes; core-seconds on a CPU) in flight on a route; return its op id."""
+        """Add units (bytes; core-seconds on a CPU) in flight on a route; return its op id.
+
+        crowded: units it needs besides when its links are full as it starts.
+        """
         return self._add(
-            kind, worker, stream, units, after, route=route, cap=cap, layer=layer, direction=direction, peer=peer
+            kind,
+            worker,
+            stream,
+            units,
+            after,
+            route=route,
+            cap=cap,
+            layer=layer,
+            direction=direction,
+            peer=peer,
+            crowded=crowded,
         )
 
     def wait_for(self, op: int, dependency: Dependency) -> None:

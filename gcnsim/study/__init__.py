@@ -7,6 +7,7 @@ from gcnsim.study.machine import HOST_MEMORY, calibration_of, machine, profiles
 from gcnsim.study.metrics import Metrics, link_units, measure
 from gcnsim.study.model import Declared, Model, resolve_model
 from gcnsim.study.published import BOUNDARY, CACHE_HITS, DISPERSION, LOAD, REMOTE, VR_ROWS, PublishedAccesses, Range
+from gcnsim.study.recorded import scenario_of
 from gcnsim.study.replays import TraceAccesses
 from gcnsim.study.steady import Steady, Window
 from gcnsim.study.study import Result, study, write_schedule
@@ -39,6 +40,7 @@ __all__ = [
     "open_accesses",
     "profiles",
     "resolve_model",
+    "scenario_of",
     "study",
     "write_schedule",
 ]

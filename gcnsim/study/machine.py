@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import lru_cache
@@ -16,6 +17,9 @@ from gcnsim.scenario import ClusterSpec
 HOST_MEMORY = "host-memory"
 """The link that carries traffic between two workers of one server."""
 
+CALIBRATED = "calibration record"
+"""In place of a date: the record names its inputs."""
+
 Profile = TypeVar("Profile", DeviceProfile, HostProfile, LinkProfile)
 
 
@@ -26,10 +30,23 @@ def link_spec(profile: LinkProfile) -> LinkSpec:
     )
 
 
-@lru_cache(maxsize=256)
 def calibration_of(path: str | None) -> Calibration | None:
     """The calibration record that a scenario names, if it names one. Raises FileError."""
-    return None if path is None else read_calibration(path)
+    return None if path is None else _calibration(path, _stamp(path))
+
+
+@lru_cache(maxsize=64)
+def _calibration(path: str, stamp: tuple[int, int]) -> Calibration:
+    return read_calibration(path)
+
+
+def _stamp(path: str) -> tuple[int, int]:
+    """Changes when the file at `path` does; a missing one is found out when it is read."""
+    try:
+        found = os.stat(path)
+    except OSError:
+        return 0, 0
+    return found.st_mtime_ns, found.st_ino
 
 
 def profiles(spec: ClusterSpec) -> tuple[DeviceProfile, HostProfile, LinkProfile]:
@@ -45,14 +62,14 @@ def profiles(spec: ClusterSpec) -> tuple[DeviceProfile, HostProfile, LinkProfile
         raise ScenarioError(
             f"cluster.calibration: {spec.calibration} is of {record.device}, cluster.device is {spec.device}"
         )
-    chosen = _with(chosen, record.figures["device"], record.date)
+    chosen = _with(chosen, record.figures["device"])
     if record.curve:
         sizes, shares = zip(*record.curve, strict=True)
-        chosen = replace(chosen, spmm_curve=Curve(sizes, shares, "fitted", "micro-benchmarks", record.date))
+        chosen = replace(chosen, spmm_curve=Curve(sizes, shares, "fitted", "micro-benchmarks", CALIBRATED))
     return (
         chosen,
-        _with(servers, record.figures["host"], record.date),
-        _with(network, record.figures["network"], record.date),
+        _with(servers, record.figures["host"]),
+        _with(network, record.figures["network"]),
     )
 
 
@@ -68,13 +85,17 @@ def for_graph(profile: DeviceProfile, record: Calibration | None, graph_hash: st
     return replace(profile, spmm_efficiency=slower, spmm_curve=curve)
 
 
-@lru_cache(maxsize=256)
 def machine(spec: ClusterSpec) -> tuple[Cluster, DeviceProfile, HostProfile]:
     """The cluster of `spec` with its device and host profile.
 
     A network message costs CPU time at both ends before and after it travels; with GPU workers that time is counted as
     latency, with workers on CPU cores it is work for the cores.
     """
+    return _machine(spec, (0, 0) if spec.calibration is None else _stamp(spec.calibration))
+
+
+@lru_cache(maxsize=256)
+def _machine(spec: ClusterSpec, stamp: tuple[int, int]) -> tuple[Cluster, DeviceProfile, HostProfile]:
     chosen, servers, network = profiles(spec)
     wire = network.latency_s.value if spec.latency is None else spec.latency
     on_cores = chosen.kind == "cpu"
@@ -94,8 +115,8 @@ def machine(spec: ClusterSpec) -> tuple[Cluster, DeviceProfile, HostProfile]:
     return cluster, chosen, servers
 
 
-def _with(profile: Profile, fitted: Mapping[str, Fitted], date: str) -> Profile:
+def _with(profile: Profile, fitted: Mapping[str, Fitted]) -> Profile:
     figures: dict[str, Any] = {
-        name: Figure(each.value, "fitted", each.reference, date) for name, each in fitted.items()
+        name: Figure(each.value, "fitted", each.reference, CALIBRATED) for name, each in fitted.items()
     }
     return replace(profile, **figures)

@@ -206,6 +206,8 @@ WORDS = {
     "other": "optimizer and bookkeeping",
 }
 
+ON_CORES = {"cpu": "CPU cores"}
+"""Where workers compute on CPU cores, all their work shares these."""
 
 SATURATED = 0.95
 """Share of the iteration above which a stream or link sets the pace by itself: 95 %."""
@@ -216,15 +218,17 @@ def _bottleneck(window: _Window, split: _Split, rank: Rank, limits: Bounds, iter
 
     Exposed communication is named after the kind of link its transfers and reductions spend most time on.
     """
+    first = window.schedule.ops[window.schedule.ends[rank]]
+    words = WORDS if first.route is None else WORDS | ON_CORES
     if limits.busiest_s >= SATURATED * iteration_s:
-        return WORDS[limits.busiest_kind]
+        return words[limits.busiest_kind]
     parts = {"compute": split.compute, "other": 0, "cpu": 0}
     parts["cpu" if split.sampling > split.other / 2 else "other"] = split.other
     near = ((window.worker == rank) | (window.peer == rank)) & np.isin(window.phase, [Phase.TRANSFER, Phase.REDUCE])
     carried = split.exposed.both(window.spans(near, rank)).length
     parts[_link_kind(window, near, rank)] = carried
     parts["peer"] = split.exposed.length - carried
-    return WORDS[max(parts, key=lambda part: parts[part])]
+    return words[max(parts, key=lambda part: parts[part])]
 
 
 def _link_kind(window: _Window, near: BoolArray, rank: Rank) -> str:

@@ -9,7 +9,7 @@ import numpy as np
 from gcnsim.errors import ScenarioError
 from gcnsim.ids import frozen
 from gcnsim.scenario import MethodSpec, Scenario
-from gcnsim.study.corners import Corner, drawing, keeps_all
+from gcnsim.study.corners import FULL, Corner, drawing, keeps_all
 from gcnsim.study.model import Declared
 from gcnsim.trace import AccessCounts, AccessTrace, counts, read_trace
 
@@ -54,7 +54,12 @@ class TraceAccesses:
 
 
 def whole(trace: AccessTrace) -> AccessTrace:
-    """One graph with every edge of the traced partitions, cached by the inclusion that the trace recorded."""
+    """One graph with every edge of the traced partitions, cached by the inclusion that the trace recorded.
+
+    A trace of whole graphs knows which of them cross; one of drawn graphs does not, and counts all as inner.
+    """
+    if trace.origin.sampler == FULL:
+        return trace
     every = tuple(
         replace(
             worker, bits=frozen(np.packbits(np.ones((1, worker.boundary_nodes), np.bool_), axis=1, bitorder="little"))

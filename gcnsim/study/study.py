@@ -27,7 +27,8 @@ CLOCK_S = 2.0**62 / PS_PER_S
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What one scenario gave. low, high: the 90 % interval of the mean iteration, from the spread of its iterations.
+    """What one scenario gave. low, high: the 90 % interval of the mean iteration, from the spread of its iterations and
+    what its calibration left unexplained.
 
     settled: whether the run reached its steady state; if not, `high` reaches to what it was drifting towards. warm_up:
     iterations before the measured ones.
@@ -88,7 +89,9 @@ def study(scenario: Scenario, accesses: Accesses | None = None, corner: Corner =
     measured = replace(schedule, demand=schedule.demand[np.unique(graphs)])
     limits = bounds(measured)
     metrics = measure(run, window.first, limits)
-    spread = metrics.iteration_s * judge.spread(window, measured)
+    record = calibration_of(scenario.cluster.calibration)
+    residual = 0.0 if record is None or record.error is None else record.error
+    spread = metrics.iteration_s * float(np.hypot(judge.spread(window, measured), residual))
     # A run that has not settled is still on its way to the pace of the op that falls behind.
     lag = 0.0 if window.settled else max(window.behind, 0.0)
     return Result(

@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from gcnsim.errors import FileError, ScenarioError
+from gcnsim.knobs import TRAINED_KNOBS
 from gcnsim.processes import each
-from gcnsim.record import Calibration, RecordedRun, read_calibration, read_recorded_run
+from gcnsim.record import PHASES, Calibration, RecordedRun, read_calibration, read_recorded_run
 from gcnsim.scenario import Scenario
-from gcnsim.study import open_accesses, study
-from gcnsim.validation.asked import scenario_of
+from gcnsim.study import open_accesses, scenario_of, study
 
-PHASES: Final = ("compute", "exposed_comm", "exposed_other")
-_PLACES: Final = ("out", "save_trace", "save_init", "loss_log", "resume", "json", "json_log", "quiet", "timeout")
-"""Options that say where results go: runs that differ in nothing else are repeats of one configuration."""
+SHOWN: Final = ("tau", "epsilon", "cache", "rate")
+USUAL: Final = {knob.name: knob.default for knobs in TRAINED_KNOBS.values() for knob in knobs}
+"""Knobs that stand where they do by default are not told."""
 
 Progress = Callable[[str], None]
 
@@ -77,6 +76,8 @@ def judge(
     if strict and warnings:
         raise FileError(warnings[0])
     asked = [scenario_of(run, None if calibration is None else str(calibration)) for run in runs]
+    if len({run.sha256 for run in runs}) < len(runs):
+        raise FileError("--runs: a run is given twice; allowed: each once")
     unique = list(dict.fromkeys(asked))
     progress(f"predicting {len(unique)} configurations of {len(runs)} runs")
     found = dict(zip(unique, each(_predicted, unique, processes), strict=True))
@@ -91,31 +92,19 @@ def setting_of(run: RecordedRun) -> str:
     where = f"{run.workers} workers on one machine"
     if place is not None:
         where = f"{place['hosts']} x {place['workers_per_host']} at {float(place['bandwidth']) * 8e-6:g} Mbit/s"
+        where += f", latency {float(place['latency_s']) * 1e3:g} ms" if place["latency_s"] else ""
     return f"{run.graph['name']}, {run.options['model']} {widths}, {where}"
 
 
 def configuration_of(run: RecordedRun) -> str:
-    """Method and knobs of a run, in words."""
+    """Method, knobs and what else of the options decides what happens, in words: equal for repeats only."""
     options = run.options
-    knobs = {name: value for name, value in options["knobs"].items() if name in ("tau", "epsilon", "cache", "rate")}
-    words = [options["method"], *(f"{name} {value}" for name, value in knobs.items())]
-    if options["overlap"] != "central" and options["method"] in ("full-graph", "bns-gcn"):
+    words = [str(options["method"]), *(f"{name} {value}" for name, value in options["knobs"].items() if name in SHOWN)]
+    others = {name: value for name, value in options["knobs"].items() if name not in SHOWN and value != USUAL.get(name)}
+    words += [f"{name} {value}" for name, value in others.items()]
+    if options["overlap"] != "central":
         words.append("no overlap")
     return ", ".join(words)
-
-
-def configuration_key(run: RecordedRun) -> str:
-    """Equal for repeats of one configuration: the options that decide what happens, and the cluster."""
-    options = {name: value for name, value in run.options.items() if name not in _PLACES}
-    place = None if run.emulation is None else {k: run.emulation[k] for k in ("hosts", "workers_per_host", "bandwidth")}
-    return json.dumps([run.graph, run.workers, options, place], sort_keys=True)
-
-
-def measured_phases(run: RecordedRun) -> dict[str, float]:
-    """Compute, exposed communication (waits that are not for sampling, and handling received rows) and the rest."""
-    shares, whole = run.shares, run.iteration_s
-    comm = max(shares.wait_s - shares.exposed_sampling_s, 0.0) + shares.unpack_s
-    return dict(zip(PHASES, (shares.compute_s, comm, max(whole - shares.compute_s - comm, 0.0)), strict=True))
 
 
 def _predicted(scenario: Scenario) -> tuple[float, float, float, dict[str, float]]:
@@ -137,29 +126,17 @@ def _judged(
         predicted_s=predicted,
         low_s=low,
         high_s=high,
-        measured=measured_phases(run),
+        measured=run.phases,
         predicted=phases,
         outside=() if record is None else outside(run, record),
     )
-
-
-def settings(run: RecordedRun) -> dict[str, float]:
-    """The numbers of a run that a calibration has a range for."""
-    numbers = {"workers": float(run.workers), "features": float(run.widths[0]), "layers": float(len(run.widths) - 1)}
-    numbers["hidden"] = float(max(run.widths[1:]))
-    if run.emulation is not None:
-        numbers["bandwidth"] = float(run.emulation["bandwidth"])
-    for name in ("tau", "epsilon"):
-        if name in run.options["knobs"]:
-            numbers[name] = float(run.options["knobs"][name])
-    return numbers
 
 
 def outside(run: RecordedRun, record: Calibration) -> tuple[str, ...]:
     """The settings of `run` beyond the calibrated range, in words."""
     return tuple(
         f"{name} {value:g} (calibrated: {record.ranges[name][0]:g} to {record.ranges[name][1]:g})"
-        for name, value in settings(run).items()
+        for name, value in run.settings.items()
         if name in record.ranges and not record.ranges[name][0] <= value <= record.ranges[name][1]
     )
 

@@ -9,9 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from gcnsim.validation.judged import PHASES, Judged
-
-SCHEMA = "gcnsim.validation/1"
+from gcnsim.record import PHASES
+from gcnsim.validation.judged import Judged
 
 
 def summarise(judged: Sequence[Judged]) -> dict[str, Any]:

@@ -76,6 +76,12 @@ def test_a_graph_takes_the_place_of_the_default_dataset() -> None:
         ("method: {epsilon: .inf}", ScenarioError, "method.epsilon: inf"),
         ("method: {cache: 130%}", ScenarioError, "method.cache: '130%'"),
         ("method: {cache: 0.3}", UnitError, "method.cache: 0.3"),
+        ("cluster: {shared_cores: 1}", ScenarioError, "cluster.shared_cores: 1 is not true or false"),
+        ("cluster: {shared_cores: 'yes'}", ScenarioError, "cluster.shared_cores: 'yes' is not true or false"),
+        ("cluster: {shared_cores: null}", ScenarioError, "cluster.shared_cores: nothing is not true or false"),
+        ("cluster: {calibration: ''}", ScenarioError, "cluster.calibration: '' is not a file name"),
+        ("workload: {norm: batch}", ScenarioError, "workload.norm: unknown normalisation 'batch'"),
+        ("method: {overlap: all}", ScenarioError, "method.overlap: unknown overlap 'all'"),
         ("method: {name: pipegcn, epsilon: 0.1}", ScenarioError, "pipegcn has no epsilon"),
         ("method: {name: full-graph, refresh: 20}", ScenarioError, "full-graph has no refresh"),
         ("name: [a]", ScenarioError, "name: a list"),
@@ -125,6 +131,25 @@ def test_bad_overrides_are_refused(override: str, said: str) -> None:
     assert said in str(caught.value)
 
 
+def test_cores_calibration_norm_and_overlap_can_be_set() -> None:
+    scenario = read("", "cluster.shared_cores=true", "cluster.calibration=c.json", "workload.norm=none")
+    assert (scenario.cluster.shared_cores, scenario.cluster.calibration) == (True, "c.json")
+    assert (scenario.workload.norm, read("").workload.norm) == ("none", "layer")
+    assert not read("", "cluster.shared_cores=false").cluster.shared_cores
+    for name in ("full-graph", "pipegcn", "psc-gcn"):
+        assert read(f"method: {{name: {name}, overlap: central}}").method.overlap == "central"
+
+
+def test_each_of_them_makes_another_question() -> None:
+    settings = (
+        "cluster.shared_cores=true",
+        "cluster.calibration=c.json",
+        "workload.norm=none",
+        "method.overlap=central",
+    )
+    assert len({scenario_hash(read("", *setting)) for setting in ((), *((each,) for each in settings))}) == 5
+
+
 def test_overrides_leave_the_mapping_alone() -> None:
     mapping: dict[str, Any] = {"schema": SCHEMA, "cluster": {"gpus": 6}}
     from_mapping(mapping, "m", ["cluster.gpus=8"])
@@ -132,7 +157,7 @@ def test_overrides_leave_the_mapping_alone() -> None:
 
 
 methods = st.one_of(
-    st.just(MethodSpec.of("full-graph")),
+    st.sampled_from(["none", "central"]).map(lambda overlap: MethodSpec.of("full-graph", overlap=overlap)),
     st.just(MethodSpec.of("pipegcn")),
     st.builds(
         MethodSpec,
@@ -146,6 +171,7 @@ methods = st.one_of(
         cache_policy=st.sampled_from(["inclusion", "degree", "random"]),
         sampler=st.sampled_from(["vr", "uniform"]),
         norms=st.one_of(st.none(), st.just("norms.npz")),
+        overlap=st.sampled_from(["none", "central"]),
     ),
 )
 clusters = st.builds(
@@ -156,13 +182,22 @@ clusters = st.builds(
     bandwidth=st.floats(1e6, 1e11),
     latency=st.one_of(st.none(), st.floats(0, 1)),
     pcie=st.one_of(st.none(), st.just("pcie4-x16")),
+    shared_cores=st.booleans(),
+    calibration=st.one_of(st.none(), st.just("calibration.json")),
 )
 
 
 @settings(deadline=None, max_examples=40)
-@given(cluster=clusters, method=methods, imbalance=st.one_of(st.none(), st.floats(1, 5)))
-def test_a_scenario_survives_being_written(cluster: ClusterSpec, method: MethodSpec, imbalance: float | None) -> None:
-    workload = WorkloadSpec(cross_fraction=0.3, imbalance=imbalance, hidden=64)
+@given(
+    cluster=clusters,
+    method=methods,
+    imbalance=st.one_of(st.none(), st.floats(1, 5)),
+    norm=st.sampled_from(["none", "layer"]),
+)
+def test_a_scenario_survives_being_written(
+    cluster: ClusterSpec, method: MethodSpec, imbalance: float | None, norm: str
+) -> None:
+    workload = WorkloadSpec(cross_fraction=0.3, imbalance=imbalance, hidden=64, norm=norm)
     scenario = Scenario("any", cluster, workload, PartitionSpec(objective="cut"), method, RunSpec(seed=3))
     again = from_mapping(to_mapping(scenario), "again")
     assert again == scenario

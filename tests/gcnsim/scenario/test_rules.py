@@ -6,7 +6,7 @@ from gcnsim import units
 from gcnsim.caching.size import CacheSize
 from gcnsim.errors import ScenarioError, UnitError
 from gcnsim.scenario import parse_cache
-from gcnsim.scenario.rules import Measure, Number, Word, shown
+from gcnsim.scenario.rules import Measure, Number, Truth, Word, shown
 
 
 def test_cache_sizes() -> None:
@@ -36,6 +36,15 @@ def test_numbers() -> None:
             rule.read(raw, "p")
     with pytest.raises(ScenarioError, match="whole number of at least 1"):
         Number(whole=True, low=1).read(1.0, "p")
+
+
+def test_yes_or_no_is_a_truth_value_and_nothing_else() -> None:
+    rule = Truth()
+    assert (rule.read(True, "p"), rule.read(False, "p")) == (True, False)
+    assert (rule.write(True), rule.allowed, rule.unit) == (True, "true or false", "")
+    for raw in (0, 1, "true", None, [True]):
+        with pytest.raises(ScenarioError, match=r"^p: .* is not true or false$"):
+            rule.read(raw, "p")
 
 
 def test_measures_round_trip_and_keep_their_range() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from gcnsim.errors import ScenarioError
+from gcnsim.errors import GcnsimError, ScenarioError
 from gcnsim.record import RecordedRun
 from gcnsim.scenario import SCHEMA, Scenario, from_mapping
 from gcnsim.units import BANDWIDTH, SECONDS
@@ -37,7 +37,7 @@ def scenario_of(run: RecordedRun, calibration: str | None = None) -> Scenario:
     widths = run.widths
     mapping = {
         "schema": SCHEMA,
-        "name": run.path.name or "run",
+        "name": "run",
         "cluster": cluster,
         "workload": {
             "trace": str(run.trace),
@@ -51,7 +51,10 @@ def scenario_of(run: RecordedRun, calibration: str | None = None) -> Scenario:
         "method": method,
         "run": {"seed": run.options["seed"]},
     }
-    return from_mapping(mapping, str(run.path))
+    try:
+        return from_mapping(mapping, str(run.path))
+    except GcnsimError as error:
+        raise ScenarioError(f"{run.path}: {error}") from None
 
 
 def _method(run: RecordedRun) -> dict[str, Any]:
@@ -62,6 +65,9 @@ def _method(run: RecordedRun) -> dict[str, Any]:
 
 def _refuse(run: RecordedRun) -> None:
     options = run.options
+    hidden = set(run.widths[1:-1])
+    if len(hidden) > 1:
+        raise ScenarioError(f"{run.path}: has hidden layers of {len(hidden)} widths; allowed: one width for all")
     for name, modelled in (("device", "cpu"), ("threads", 1), ("preaggregate", False), ("dropout", 0.0)):
         if options.get(name) != modelled:
             raise ScenarioError(

@@ -1,0 +1,7 @@
+"""Figures of one machine, fitted to micro-benchmarks and to a few recorded runs."""
+
+from gcnsim.calibration.fit import calibrate
+from gcnsim.calibration.laws import fit_laws
+from gcnsim.calibration.runs import refine
+
+__all__ = ["calibrate", "fit_laws", "refine"]

@@ -1,0 +1,135 @@
+"""Coefficients refined so that the simulator reproduces a few recorded runs.
+
+What micro-benchmarks cannot tell is fitted here, each as a factor on what they gave: how fast sums over neighbours are
+on each graph (its locality), how much processor time a byte costs on this network's path, the delay of a message, and
+what a core does beside busy others. Factors are held near one: a factor of e counts like a whole iteration's error of
+`PRIOR`, so that a coefficient the runs say nothing about stays where the benchmarks put it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from math import exp, log
+from tempfile import TemporaryDirectory
+from typing import Final
+
+import numpy as np
+
+from gcnsim.ids import FloatArray
+from gcnsim.processes import each
+from gcnsim.record import Calibration, Fitted, RecordedRun, Residual, write_calibration
+from gcnsim.scenario import Scenario
+from gcnsim.study import open_accesses, scenario_of, study
+
+PRIOR: Final = 0.05
+"""Relative error of an iteration that weighs like a coefficient off by a factor of e."""
+
+PHASE_WEIGHT: Final = 0.5
+"""Of a phase's error, as a share of the iteration, beside the whole iteration's."""
+
+MOST: Final = log(4.0)
+"""No coefficient moves by more than this factor either way."""
+
+EVALUATIONS: Final = 8
+STUDENT_90: Final = 1.65
+"""Half-width of a 90 % interval in standard deviations."""
+
+Progress = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Coefficient:
+    """One thing to fit: a figure of a part, or the SpMM factor of a graph (part `graphs`)."""
+
+    part: str
+    name: str
+    reference: str
+
+
+COEFFICIENTS: Final = (
+    Coefficient("host", "socket_bandwidth", "processor time per byte on the runs' network"),
+    Coefficient("network", "latency_s", "delay of a message on the runs' network"),
+    Coefficient("host", "crowded_message_s", "messages among more threads than cores, in the runs"),
+    Coefficient("host", "busy_core_rate", "cores shared by the runs' workers"),
+    Coefficient("device", "gemm_efficiency", "learnt maps within the runs"),
+    Coefficient("host", "sample_edges_per_s", "sampling within the runs"),
+)
+
+
+def refine(
+    record: Calibration, runs: Sequence[RecordedRun], progress: Progress = lambda _: None, processes: int = 1
+) -> Calibration:
+    """`record` with its coefficients refined on `runs`, and the error that is left."""
+    from scipy.optimize import least_squares
+
+    graphs = list(dict.fromkeys(run.graph["hash"] for run in runs))
+    sampled = any(run.options["knobs"].get("epsilon", 1.0) < 1.0 for run in runs)
+    chosen = [one for one in COEFFICIENTS if one.name in record.figures[one.part]]
+    chosen = [one for one in chosen if sampled or one.name != "sample_edges_per_s"]
+    chosen += [Coefficient("graphs", graph, "sums over neighbours on this graph") for graph in graphs]
+    rounds = 0
+
+    def misfit(logs: FloatArray) -> FloatArray:
+        nonlocal rounds
+        rounds += 1
+        progress(f"fitting {len(chosen)} coefficients to {len(runs)} runs, round {rounds}")
+        errors = _errors(moved(record, chosen, logs), runs, processes)
+        return np.concatenate([errors.ravel(), PRIOR * logs])
+
+    start, step = np.zeros(len(chosen)), np.full(len(chosen), 0.1)
+    found = least_squares(misfit, start, bounds=(-MOST, MOST), diff_step=step, x_scale=0.3, max_nfev=EVALUATIONS)
+    best = moved(record, chosen, found.x)
+    errors = _errors(best, runs, processes)[:, 0]
+    size = np.abs(errors)
+    left = Residual(
+        "iterations of the runs", len(runs), float(size.mean()), float(np.percentile(size, 90)), float(errors.mean())
+    )
+    return replace(best, residuals=(*record.residuals, left), error=_half_width(errors, len(chosen)))
+
+
+def moved(record: Calibration, chosen: Sequence[Coefficient], logs: FloatArray) -> Calibration:
+    """`record` with each chosen coefficient times e to the power of its log."""
+    figures = {part: dict(given) for part, given in record.figures.items()}
+    graphs = dict(record.graphs)
+    for one, by in zip(chosen, logs.tolist(), strict=True):
+        if one.part == "graphs":
+            graphs[one.name] = graphs.get(one.name, 1.0) * exp(by)
+        else:
+            old = figures[one.part][one.name]
+            value = old.value * exp(by)
+            if one.name in ("busy_core_rate", "gemm_efficiency"):
+                value = min(value, 1.0)
+            figures[one.part][one.name] = Fitted(value, f"{old.reference}; then {one.reference}", old.error)
+    return replace(record, figures=figures, graphs=graphs)
+
+
+def _half_width(errors: FloatArray, coefficients: int) -> float:
+    """90 % half-width of an unseen run's error: the fit used up some freedom, at most all but two runs' worth."""
+    free = max(errors.size - min(coefficients, errors.size - 2), 1)
+    return STUDENT_90 * float(np.sqrt(np.square(errors).sum() / free))
+
+
+def _errors(record: Calibration, runs: Sequence[RecordedRun], processes: int) -> FloatArray:
+    """Per run, signed errors of the iteration and of two phases, as shares of the measured iteration, [runs, 3]."""
+    with TemporaryDirectory(prefix="gcnsim-calibrate-") as folder:
+        path = f"{folder}/calibration.json"
+        write_calibration(path, record)
+        scenarios = [scenario_of(run, path) for run in runs]
+        found = each(_predicted, scenarios, processes)
+    rows = []
+    for run, (iteration, compute, comm) in zip(runs, found, strict=True):
+        whole, phases = run.iteration_s, run.phases
+        rows.append(
+            [
+                iteration / whole - 1.0,
+                PHASE_WEIGHT * (compute - phases["compute"]) / whole,
+                PHASE_WEIGHT * (comm - phases["exposed_comm"]) / whole,
+            ]
+        )
+    return np.array(rows)
+
+
+def _predicted(scenario: Scenario) -> tuple[float, float, float]:
+    metrics = study(scenario, open_accesses(scenario)).metrics
+    return metrics.iteration_s, metrics.compute_s, metrics.exposed_comm_s

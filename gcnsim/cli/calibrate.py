@@ -1,0 +1,30 @@
+"""`gcnsim calibrate`: micro-benchmarks and a few runs in, a calibration record out."""
+
+from __future__ import annotations
+
+import click
+
+from gcnsim import api
+from gcnsim.cli.outputs import check_outputs
+from gcnsim.cli.progress import progress
+
+
+@click.command("calibrate")
+@click.argument("measurements", type=click.Path())
+@click.option("--runs", multiple=True, type=click.Path(), help="Run folder to refine coefficients on (repeatable).")
+@click.option("--out", type=click.Path(), default="calibration.json", show_default=True, help="The record to write.")
+def command(measurements: str, runs: tuple[str, ...], out: str) -> None:
+    """Fit the simulator's figures to this machine.
+
+    MEASUREMENTS is what `python -m runtime.profile` wrote. Runs given here are seen by the model and cannot be used to
+    validate it.
+
+    \b
+    Examples:
+      gcnsim calibrate profile.json
+      gcnsim calibrate profile.json --runs runs/a --runs runs/b --out calibration.json
+    """
+    check_outputs(out=out)
+    with progress() as say:
+        record = api.calibrate(measurements, runs, out, progress=say)
+    click.echo(api.render_calibration(record, out), nl=False)

@@ -1,0 +1,40 @@
+"""`gcnsim validate`: predictions beside measured runs."""
+
+from __future__ import annotations
+
+import json
+
+import click
+
+from gcnsim import api
+from gcnsim.cli.outputs import check_outputs
+from gcnsim.cli.progress import progress
+
+
+@click.command("validate")
+@click.argument("runs", nargs=-1, required=True, type=click.Path(), metavar="RUN...")
+@click.option("--calibration", type=click.Path(), help="Calibration record (gcnsim calibrate).  [default: none]")
+@click.option("--strict", is_flag=True, help="Refuse runs of another machine or version than the calibration.")
+@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON (schema gcnsim.validation/1).")
+@click.option("--json-out", type=click.Path(), help="Write that JSON to a file.")
+@click.option("--out", type=click.Path(), help="Write validation.md, .csv and .html into this folder.")
+def command(
+    runs: tuple[str, ...], calibration: str | None, strict: bool, as_json: bool, json_out: str | None, out: str | None
+) -> None:
+    """Predict recorded runs and compare, phase by phase.
+
+    RUN is a folder that runtime.train wrote, with the access trace saved beside it (--save-trace RUN/access.trace).
+    Runs that the calibration used are refused: an error counts only on runs the model has not seen.
+
+    \b
+    Example:
+      gcnsim validate runs/* --calibration calibration.json --out report
+    """
+    check_outputs(json_out=json_out)
+    with progress() as say:
+        found = api.validate(runs, calibration, strict=strict, progress=say)
+        if json_out:
+            api.write_json(json_out, found)
+        if out:
+            api.write_validation(out, found)
+    click.echo(json.dumps(found, indent=2, allow_nan=False) if as_json else api.render_validation(found), nl=as_json)

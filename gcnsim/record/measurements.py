@@ -1,0 +1,67 @@
+"""What micro-benchmarks measured (schema `gcnsim.measurements/1`): seconds of kernels, by the sizes they depend on."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from gcnsim.errors import FileError
+from gcnsim.record.calibration import content_hash
+from gcnsim.record.schema import mistakes
+
+
+@dataclass(frozen=True, slots=True)
+class Measurement:
+    """One kernel at one size. seconds: of a call; processes: that ran it at once."""
+
+    kernel: str
+    params: Mapping[str, float]
+    threads: int
+    processes: int
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Measurements:
+    """A file of them. seconds: that measuring took."""
+
+    path: Path
+    machine: Mapping[str, Any]
+    versions: Mapping[str, str]
+    device: str
+    seconds: float
+    found: tuple[Measurement, ...]
+    sha256: str
+
+    def of(self, kernel: str, **wanted: float) -> list[Measurement]:
+        """Those of one kernel whose params hold `wanted`."""
+        return [
+            each
+            for each in self.found
+            if each.kernel == kernel and all(each.params.get(name) == value for name, value in wanted.items())
+        ]
+
+
+def read_measurements(path: str | Path) -> Measurements:
+    """The measurements in the file at `path`. Raises FileError, naming the file and what is wrong with it."""
+    digest = content_hash(path)
+    try:
+        raw = json.loads(Path(path).read_text(encoding="utf-8"))
+    except (ValueError, RecursionError):
+        raise FileError(f"{path}: not a JSON document") from None
+    wrong = next(mistakes(raw, "measurements"), None)
+    if wrong:
+        raise FileError(f"{path}: {wrong}; python -m runtime.profile writes such a file")
+    names = Measurement.__slots__
+    return Measurements(
+        path=Path(path),
+        machine=raw["machine"],
+        versions=raw["versions"],
+        device=raw["options"]["device"],
+        seconds=raw["seconds"],
+        found=tuple(Measurement(**{name: each[name] for name in names}) for each in raw["measurements"]),
+        sha256=digest,
+    )

@@ -1,0 +1,143 @@
+"""A validation as text, Markdown, CSV and figures."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Mapping, Sequence
+from io import StringIO
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from gcnsim.report.drawing import BLUE, GREY, VERMILION
+from gcnsim.sections import replacing
+from gcnsim.units import format_seconds
+
+if TYPE_CHECKING:
+    from plotly.graph_objects import Figure
+
+Payload = Mapping[str, Any]
+PHASES = {"compute": "compute", "exposed_comm": "exposed communication", "exposed_other": "the rest"}
+
+
+def validation_lines(payload: Payload) -> list[tuple[str, str]]:
+    """What a reader looks for first: (name, value) pairs in words."""
+    spread, regret, kendall = payload["spread"], payload["regret"], payload["kendall"]
+    lines = [
+        ("runs", f"{payload['runs']} of {payload['configurations']} configurations"),
+        ("mean absolute error", _percent(payload["mape"])),
+        ("median absolute error", _percent(payload["median_ape"])),
+        ("90th percentile", _percent(payload["p90_ape"])),
+        ("largest", _percent(payload["max_ape"])),
+        ("bias", _signed(payload["bias"])),
+    ]
+    for phase, name in PHASES.items():
+        found = payload["phases"][phase]
+        lines.append(
+            (name, f"bias {_signed(found['bias'])}, 90th percentile {_percent(found['p90'])} of the iteration")
+        )
+    lines += [
+        ("rank agreement (Kendall)", "-" if kendall is None else f"{kendall:.2f}"),
+        ("regret", _pair(regret, "max", "largest")),
+        ("interval coverage", _percent(payload["coverage"])),
+        (
+            "repeats differ by",
+            "-" if spread is None else f"mean {_percent(spread['mean'])}, p90 {_percent(spread['p90'])}",
+        ),
+    ]
+    return lines
+
+
+def render_validation(payload: Payload) -> str:
+    """The text of the command line; ends with a newline."""
+    lines = validation_lines(payload)
+    width = max(len(name) for name, _ in lines)
+    text = [f"  {name:<{width}}  {value}" for name, value in lines]
+    return "\n".join(["Predicted against measured iterations", "", *text, *_warned(payload), ""])
+
+
+def validation_markdown(payload: Payload) -> str:
+    """The figures, and a table with a line for each configuration."""
+    text = ["| figure | value |", "|---|---|", *(f"| {name} | {value} |" for name, value in validation_lines(payload))]
+    text += [
+        "",
+        "| setting | configuration | measured | predicted | 90 % interval | error |",
+        "|---|---|---|---|---|---|",
+    ]
+    for row in payload["rows"]:
+        low, high = format_seconds(row["low_s"]), format_seconds(row["high_s"])
+        measured, predicted = format_seconds(row["measured_s"]), format_seconds(row["predicted_s"])
+        place = f"| {row['setting']} | {row['configuration']} | {measured} | {predicted} "
+        text.append(f"{place}| {low} to {high} | {_signed(row['error'])} |")
+    return "\n".join([*text, *_warned(payload), ""])
+
+
+def validation_csv(payload: Payload) -> str:
+    """A row for each run."""
+    rows: Sequence[dict[str, Any]] = payload["rows"]
+    buffer = StringIO()
+    writer = csv.DictWriter(buffer, list(rows[0]), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return buffer.getvalue()
+
+
+def validation_figure(payload: Payload) -> Figure:
+    """Predicted against measured seconds, with intervals; a run on the line is predicted exactly."""
+    import plotly.graph_objects as go
+
+    rows = payload["rows"]
+    ends = [min(min(r["measured_s"], r["low_s"]) for r in rows), max(max(r["measured_s"], r["high_s"]) for r in rows)]
+    figure = go.Figure()
+    figure.add_scatter(x=ends, y=ends, mode="lines", line={"color": GREY, "dash": "dot"}, name="exact")
+    for covered, colour, name in ((True, BLUE, "within its interval"), (False, VERMILION, "outside its interval")):
+        found = [row for row in rows if row["covered"] is covered]
+        figure.add_scatter(
+            x=[row["measured_s"] for row in found],
+            y=[row["predicted_s"] for row in found],
+            mode="markers",
+            name=f"{name} ({len(found)})",
+            marker={"color": colour, "symbol": "circle" if covered else "x", "size": 8},
+            error_y={
+                "type": "data",
+                "symmetric": False,
+                "array": [row["high_s"] - row["predicted_s"] for row in found],
+                "arrayminus": [row["predicted_s"] - row["low_s"] for row in found],
+                "thickness": 1,
+            },
+            text=[f"{row['setting']}<br>{row['configuration']}" for row in found],
+            hovertemplate="%{text}<br>measured %{x:.3g} s, predicted %{y:.3g} s<extra></extra>",
+        )
+    figure.update_layout(template="plotly_white", title="Predicted against measured iteration", height=640, width=860)
+    figure.update_xaxes(title="measured (s)", type="log")
+    figure.update_yaxes(title="predicted (s)", type="log")
+    return figure
+
+
+def write_validation(folder: str | Path, payload: Payload) -> None:
+    """Write validation.md, validation.csv and validation.html into an existing `folder`. Raises FileError."""
+    target = Path(folder)
+    page = validation_figure(payload).to_html(include_plotlyjs=True, full_html=True)
+    texts = {"validation.md": validation_markdown(payload), "validation.csv": validation_csv(payload)}
+    for name, text in {**texts, "validation.html": page}.items():
+        with replacing(target / name, text=True) as file:
+            file.write(text)
+
+
+def _warned(payload: Payload) -> list[str]:
+    outside = sum(bool(row["outside"]) for row in payload["rows"])
+    lines = [f"note: {warning}" for warning in payload["warnings"]]
+    if outside:
+        lines.append(f"note: {outside} of {payload['runs']} runs lie outside the calibrated settings")
+    return ["", *lines] if lines else []
+
+
+def _pair(found: Mapping[str, float] | None, key: str, name: str) -> str:
+    return "-" if found is None else f"mean {_percent(found['mean'])}, {name} {_percent(found[key])}"
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.1f} %"
+
+
+def _signed(share: float) -> str:
+    return f"{100 * share:+.1f} %"

@@ -1,0 +1,94 @@
+"""The kernels that are measured, each named once, and what one measurement says."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, Final
+
+KERNELS: Final[Mapping[str, str]] = {
+    "spmm": "sum over neighbours: sparse matrix times rows",
+    "spmm_t": "its gradient: the transposed matrix times rows",
+    "gemm": "learnt map of a layer",
+    "gemm_backward": "its gradients, of weights and (input_grad 1) of its input",
+    "relu": "activation",
+    "relu_backward": "its gradient",
+    "layer_norm": "normalisation of rows",
+    "layer_norm_backward": "its gradients",
+    "dropout": "mask drawn and applied",
+    "dropout_backward": "its gradient",
+    "loss": "cross-entropy of the training nodes",
+    "loss_backward": "its gradient, to the logits",
+    "optimizer_step": "one step of Adam over all parameters",
+    "gradients": "flat buffer zeroed, sums entered and read",
+    "pack": "rows gathered to be sent",
+    "scatter": "received gradients added to rows",
+    "draw": "edges drawn by their probabilities",
+    "thin": "graph of the drawn edges built",
+    "reweigh": "weights of drawn edges from probabilities",
+    "probabilities": "edge probabilities of least variance, from norms",
+    "inclusion": "chance that each boundary node is needed",
+    "launch": "a kernel with next to nothing to do",
+    "launch_backward": "a backward pass with next to nothing to do",
+    "span": "one recorded span",
+    "handoff": "work given to another thread and awaited",
+    "iteration": "one iteration of one worker, nothing to exchange",
+    "shared_spmm": "spmm in several processes at once",
+    "shared_gemm": "gemm in several processes at once",
+    "shared_relu": "relu in several processes at once",
+    "shared_iteration": "iteration in several processes at once",
+    "p2p_oneway": "message to a peer and its 4-byte answer",
+    "p2p_oneway_cpu_sender": "processor time of it, at the sender of the message",
+    "p2p_oneway_cpu_receiver": "processor time of it, at its receiver",
+    "p2p_both": "messages to and from a peer at once",
+    "p2p_both_cpu": "processor time of it, per process",
+    "p2p_both_softirq": "interrupt time of it, of the whole machine",
+    "all_reduce": "sum over all processes",
+    "all_reduce_cpu": "processor time of it, per process",
+    "all_to_all": "messages to and from every peer at once",
+    "all_to_all_cpu": "processor time of it, per process",
+    "spmm_beside": "spmm while a thread transfers",
+    "gemm_beside": "gemm while a thread transfers",
+    "transfer_beside": "one of those transfers, both ways",
+    "copy_to_device": "host to device",
+    "copy_to_host": "device to host",
+    "spmm_copying": "spmm while a stream copies both ways",
+    "gemm_copying": "gemm while a stream copies both ways",
+}
+
+CUDA_ONLY: Final = frozenset({"copy_to_device", "copy_to_host", "spmm_copying", "gemm_copying"})
+CPU_ONLY: Final = frozenset(name for name in KERNELS if name.startswith("shared_") or name.endswith("_beside"))
+NETWORK: Final = frozenset(name for name in KERNELS if name.startswith(("p2p_", "all_")) or name.endswith("_beside"))
+WHERE_VISIBLE: Final = frozenset({"p2p_both_softirq"})
+"""Measured only where the system shows it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Measurement:
+    """One kernel at one size.
+
+    params: the size and all else that it depends on, numbers. threads: of each process. processes: at work at once.
+    seconds: of one call, the median; low, high: 10th and 90th percentile. repeats: samples they are of.
+    """
+
+    kernel: str
+    params: Mapping[str, float]
+    threads: int
+    processes: int
+    seconds: float
+    low: float
+    high: float
+    repeats: int
+
+    def __post_init__(self) -> None:
+        """Refuse a kernel that is not in the table."""
+        assert self.kernel in KERNELS, self.kernel
+
+    def asdict(self) -> dict[str, Any]:
+        """The fields as plain JSON values."""
+        return {**asdict(self), "params": dict(self.params)}
+
+    def to_json(self) -> str:
+        """One line."""
+        return json.dumps(self.asdict(), allow_nan=False)

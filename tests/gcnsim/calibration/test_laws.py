@@ -1,0 +1,90 @@
+"""Figures that the measurements were made from come back."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from gcnsim.calibration import fit_laws
+from gcnsim.errors import ScenarioError
+from gcnsim.profile import Curve
+from gcnsim.record import read_measurements
+from tests.gcnsim.calibration.made import DEVICE, HOST, NETWORK, measurements, write_measurements
+
+REQUIRED = (
+    "iteration", "relu", "relu_backward", "gemm", "gemm_backward", "spmm", "spmm_t", "pack", "scatter", "draw", "thin",
+    "probabilities", "inclusion", "reweigh",
+)  # fmt: skip
+
+
+def fit(tmp_path: Path, document: dict[str, Any]) -> Any:
+    return fit_laws(read_measurements(write_measurements(tmp_path / "profile.json", document)))
+
+
+def without(*kernels: str) -> dict[str, Any]:
+    document = measurements()
+    document["measurements"] = [each for each in document["measurements"] if each["kernel"] not in kernels]
+    return document
+
+
+def test_known_figures_come_back(tmp_path: Path) -> None:
+    laws = fit(tmp_path, measurements())
+    for part, known in ((laws.device, DEVICE), (laws.host, HOST), (laws.network, NETWORK)):
+        expected = {name: value for name, value in known.items() if name in part}
+        assert {name: figure.value for name, figure in part.items()} == pytest.approx(expected, rel=0.02, abs=1e-12)
+    assert set(laws.device) == set(DEVICE)
+    assert set(laws.host) == set(HOST)
+    assert set(laws.network) == {"latency_s", "half_size"}, "how much of a link's rate arrives only runs can tell"
+
+
+def test_residuals_of_exact_laws_are_nothing(tmp_path: Path) -> None:
+    found = {each.term: each for each in fit(tmp_path, measurements()).residuals}
+    assert set(found) == {"elementwise", "gemm", "spmm", "rows", "sampling", "probabilities", "sockets"}
+    # The curve's points average over a factor of size, and a launch is no part of the products' rates.
+    assert max(each.mape for each in found.values()) < 0.02
+    assert max(each.p90 for each in found.values()) < 0.05
+    assert found["gemm"].points == 6
+
+
+def test_every_figure_says_what_it_was_fitted_to(tmp_path: Path) -> None:
+    laws = fit(tmp_path, measurements())
+    for part in (laws.device, laws.host, laws.network):
+        assert all(figure.reference for figure in part.values())
+
+
+def test_a_curve_by_gathered_bytes_comes_back_at_its_ends(tmp_path: Path) -> None:
+    # Rows of 64 kB to 1 MB are gathered quickly, those from 5 MB on slowly; nothing is measured between.
+    known = Curve((2e6, 4e6), (0.8, 0.2), "fitted", "", "")
+    document = measurements(known)
+    between = ("spmm", "spmm_t")
+    document["measurements"] = [
+        each
+        for each in document["measurements"]
+        if each["kernel"] not in between or not 1e6 < 4 * each["params"]["rows"] * each["params"]["width"] < 1e7
+    ]
+    sizes, shares = zip(*fit(tmp_path, document).curve, strict=True)
+    assert list(sizes) == sorted(sizes)
+    assert np.interp(np.log([1e5, 1e8]), np.log(sizes), shares) == pytest.approx([0.8, 0.2], rel=0.02)
+
+
+@pytest.mark.parametrize("kernel", REQUIRED)
+def test_a_missing_kernel_is_named(tmp_path: Path, kernel: str) -> None:
+    with pytest.raises(ScenarioError) as caught:
+        fit(tmp_path, without(kernel))
+    said = str(caught.value)
+    assert said == f"{tmp_path / 'profile.json'}: has no kernel {kernel!r}; python -m runtime.profile measures it"
+
+
+def test_sharing_needs_a_kernel_in_as_many_processes_as_cores(tmp_path: Path) -> None:
+    with pytest.raises(ScenarioError, match=r"no kernel ran in 2 processes; profile with --workers 1,2$"):
+        fit(tmp_path, without("shared_spmm"))
+
+
+def test_without_a_network_its_figures_stay_those_of_the_catalogue(tmp_path: Path) -> None:
+    laws = fit(tmp_path, without("p2p_oneway", "p2p_oneway_cpu_sender", "p2p_oneway_cpu_receiver"))
+    assert laws.network == {}
+    assert {"message_s", "socket_bandwidth"}.isdisjoint(laws.host)
+    assert laws.host["cores"].value == 2.0

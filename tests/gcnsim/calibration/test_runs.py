@@ -1,0 +1,157 @@
+"""Coefficients are found again from runs that a machine with other coefficients would have made."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from gcnsim.calibration import calibrate
+from gcnsim.calibration.fit import ranges
+from gcnsim.calibration.runs import COEFFICIENTS, Coefficient, moved
+from gcnsim.errors import FileError, ScenarioError
+from gcnsim.record import Calibration, Fitted, RecordedRun, read_recorded_run, write_calibration
+from gcnsim.validation import judge
+from tests.gcnsim.calibration.made import calibration, measurements, write_measurements
+from tests.gcnsim.validation.conftest import EMULATED, WIDTHS, WriteRun, simulated, small_graph
+
+FACTORS = {"socket_bandwidth": 0.6, "latency_s": 2.0, "busy_core_rate": 0.85, "gemm_efficiency": 0.9}
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """Measurements of a machine, and runs of one whose coefficients are FACTORS times as much."""
+
+    measurements: Path
+    seen: list[Path]
+    unseen: list[Path]
+    found: Calibration
+    file: Path
+
+
+@pytest.fixture
+def world(tmp_path: Path, write_run: WriteRun) -> World:
+    measured = write_measurements(tmp_path / "profile.json")
+    truth = _altered(calibrate(measured))
+    write_calibration(tmp_path / "truth.json", truth)
+    slow = EMULATED | {"bandwidth": 1e7, "measured": 0.94e7}
+    wide = (64, 64, 64, 8)
+    seen = [
+        write_run("a", method="full-graph"),
+        write_run("b", method="full-graph", overlap="none", emulation=slow),
+        write_run("c", method="pipegcn", emulation=slow),
+        write_run("d", method="full-graph", widths=wide),
+    ]
+    unseen = [write_run("e", method="pipegcn"), write_run("f", method="full-graph", widths=wide, overlap="none")]
+    for folder in (*seen, *unseen):
+        simulated(folder, tmp_path / "truth.json")
+    found = calibrate(measured, seen)
+    write_calibration(tmp_path / "found.json", found)
+    return World(measured, seen, unseen, found, tmp_path / "found.json")
+
+
+def _altered(record: Calibration) -> Calibration:
+    """The machine that the runs are made on; the network's share is that measured before each of them."""
+    network = {**record.figures["network"], "efficiency": Fitted(0.94, "measured before each run")}
+    named = {one.name: one for one in COEFFICIENTS}
+    graph = Coefficient("graphs", small_graph().content_hash(), "sums over neighbours on this graph")
+    return moved(
+        replace(record, figures={**record.figures, "network": network}),
+        [*(named[name] for name in FACTORS), graph],
+        np.log([*FACTORS.values(), 1.3]),
+    )
+
+
+def test_the_runs_are_reproduced_and_so_are_others(world: World, tmp_path: Path) -> None:
+    before = calibrate(world.measurements)
+    write_calibration(tmp_path / "before.json", before)
+    raw, _ = judge(world.unseen, tmp_path / "before.json")
+    assert max(abs(each.error) for each in raw) > 0.05, "the benchmarks alone do not know these runs"
+    left = world.found.residuals[-1]
+    assert (left.term, left.points) == ("iterations of the runs", 4)
+    assert left.mape < 0.02
+    assert left.p90 < 0.03
+    held_out, warnings = judge(world.unseen, world.file)
+    assert max(abs(each.error) for each in held_out) < 0.03
+    assert warnings == []
+
+
+def test_runs_are_inputs_and_refused_afterwards(world: World) -> None:
+    sources = [(source.kind, source.name) for source in world.found.inputs]
+    assert sources == [("measurements", "profile.json"), *(("run", name) for name in "abcd")]
+    for folder in world.seen:
+        assert world.found.used(read_recorded_run(folder).sha256)
+        with pytest.raises(FileError) as caught:
+            judge([*world.unseen, folder], world.file)
+        assert str(caught.value) == f"{folder}: the calibration used this run; allowed: runs it has not seen"
+
+
+def test_the_record_says_within_which_settings_and_how_far_off(world: World) -> None:
+    found = world.found
+    assert found.ranges["bandwidth"] == (1e7, 2.5e7)
+    assert found.ranges["layers"] == (2.0, 3.0)
+    assert found.ranges["features"] == (32.0, 64.0)
+    assert found.error is not None
+    assert 0.0 <= found.error < 0.05
+    assert found.figures["network"]["efficiency"].value == pytest.approx(0.94)
+    assert "; then processor time per byte" in found.figures["host"]["socket_bandwidth"].reference
+    assert set(found.graphs) == {small_graph().content_hash()}
+    assert found.graphs[small_graph().content_hash()] > 1.0
+
+
+def test_moved_is_a_factor_on_each_coefficient() -> None:
+    record = calibration()
+    chosen = [Coefficient("host", "socket_bandwidth", "r"), Coefficient("graphs", "feed", "g")]
+    chosen.append(Coefficient("graphs", "new", "g"))
+    found = moved(record, chosen, np.log([2.0, 0.5, 3.0]))
+    assert found.figures["host"]["socket_bandwidth"].value == pytest.approx(3e9)
+    assert found.figures["host"]["socket_bandwidth"].reference == "chosen for a test; then r"
+    assert dict(found.graphs) == pytest.approx({"feed": 0.625, "new": 3.0})
+    others = {name for name in record.figures["host"] if name != "socket_bandwidth"}
+    assert all(found.figures["host"][name] == record.figures["host"][name] for name in others)
+    assert record == calibration(), "what is moved is a copy"
+
+
+def test_shares_stay_shares() -> None:
+    chosen = [Coefficient("host", "busy_core_rate", "r"), Coefficient("device", "gemm_efficiency", "r")]
+    found = moved(calibration(), chosen, np.log([4.0, 4.0]))
+    assert found.figures["host"]["busy_core_rate"].value == 1.0
+    assert found.figures["device"]["gemm_efficiency"].value == 1.0
+
+
+def test_without_runs_the_figures_are_those_of_the_benchmarks(tmp_path: Path) -> None:
+    said: list[str] = []
+    path = write_measurements(tmp_path / "profile.json")
+    record = calibrate(path, progress=said.append)
+    assert (record.device, record.error, dict(record.graphs), dict(record.ranges)) == ("cpu-core", None, {}, {})
+    assert [source.kind for source in record.inputs] == ["measurements"]
+    assert record.seconds >= 60.0
+    assert record.machine["cpu"] == "Xeon"
+    assert said == [f"reading {path}"]
+
+
+def test_measurements_of_a_gpu_and_runs_of_another_machine_are_refused(tmp_path: Path, write_run: WriteRun) -> None:
+    document = measurements()
+    document["options"]["device"] = "cuda"
+    gpu = write_measurements(tmp_path / "gpu.json", document)
+    with pytest.raises(ScenarioError, match=r"gpu\.json: measured on cuda; allowed: cpu"):
+        calibrate(gpu)
+    other = measurements()
+    other["machine"]["cpu"] = "EPYC"
+    folder = write_run("a")
+    with pytest.raises(ScenarioError) as caught:
+        calibrate(write_measurements(tmp_path / "other.json", other), [folder])
+    assert str(caught.value) == f"{folder}: ran on Xeon, measured was EPYC"
+
+
+def test_ranges_reach_from_the_lowest_to_the_highest(write_run: WriteRun) -> None:
+    runs: list[RecordedRun] = [
+        read_recorded_run(write_run("a")),
+        read_recorded_run(write_run("b", emulation=None, widths=(*WIDTHS, 8))),
+    ]
+    found = ranges(runs)
+    assert found["layers"] == (2.0, 3.0)
+    assert found["bandwidth"] == (2.5e7, 2.5e7)
+    assert ranges([]) == {}

@@ -1,0 +1,99 @@
+"""`gcnsim validate` from the outside."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gcnsim.cli import main
+from gcnsim.record import Source, read_recorded_run, write_calibration
+from tests.gcnsim.calibration.made import MACHINE, calibration
+from tests.gcnsim.validation.conftest import WriteRun, simulated
+
+
+@pytest.fixture
+def record(tmp_path: Path) -> Path:
+    path = tmp_path / "calibration.json"
+    write_calibration(path, calibration(error=0.1))
+    return path
+
+
+def call(*words: str | Path) -> int:
+    return main(["validate", *(str(word) for word in words)])
+
+
+def refused(capsys: pytest.CaptureFixture[str], *words: str | Path) -> str:
+    assert call(*words) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.count("\n") == 1
+    assert captured.err.startswith("gcnsim: ")
+    return captured.err
+
+
+def test_runs_that_take_what_is_predicted(
+    write_run: WriteRun, record: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folders = [write_run("a"), write_run("b", method="pipegcn")]
+    for folder in folders:
+        simulated(folder, record)
+    assert call(*folders, "--calibration", record, "--json", "--strict") == 0
+    found: dict[str, Any] = json.loads(capsys.readouterr().out)
+    assert (found["runs"], found["coverage"], found["kendall"]) == (2, 1.0, 1.0)
+    assert found["mape"] < 1e-9
+    assert found["regret"] == {"mean": 0.0, "max": 0.0}
+    assert [row["run"] for row in found["rows"]] == ["a", "b"]
+    assert found["calibration"]["name"] == "calibration.json"
+
+
+def test_text_and_files(write_run: WriteRun, record: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out, answer = tmp_path / "report", tmp_path / "answer.json"
+    assert call(write_run("a"), "--calibration", record, "--out", out, "--json-out", answer) == 0
+    captured = capsys.readouterr()
+    assert captured.err == ""
+    assert captured.out.startswith("Predicted against measured iterations\n")
+    assert sorted(path.name for path in out.iterdir()) == ["validation.csv", "validation.html", "validation.md"]
+    assert json.loads(answer.read_text())["runs"] == 1
+    assert call(write_run("a"), "--calibration", record, "--out", out) == 0, "a folder that is there is used"
+
+
+def test_another_machine_is_noted_and_strict_refuses_it(
+    write_run: WriteRun, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_calibration(tmp_path / "c.json", calibration(machine={**MACHINE, "cpu": "EPYC"}))
+    folder = write_run("a")
+    assert call(folder, "--calibration", tmp_path / "c.json") == 0
+    assert f"note: {folder}: cpu Xeon, calibrated on EPYC" in capsys.readouterr().out
+    assert "cpu Xeon, calibrated on EPYC" in refused(capsys, folder, "--calibration", tmp_path / "c.json", "--strict")
+
+
+def test_bad_input_is_one_line(
+    write_run: WriteRun, record: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = write_run("a")
+    (tmp_path / "empty").mkdir()
+    assert "empty/run.json: cannot be read" in refused(capsys, tmp_path / "empty")
+    assert "none/run.json: cannot be read" in refused(capsys, folder, tmp_path / "none")
+    assert "calibration record" in refused(capsys, folder, "--calibration", folder / "run.json")
+    assert "nothing.json: cannot be read" in refused(capsys, folder, "--calibration", tmp_path / "nothing.json")
+    assert "Missing argument" in refused(capsys)
+    assert "No such option" in refused(capsys, folder, "--strickt")
+    used = calibration(inputs=(Source("run", "a", read_recorded_run(folder).sha256),))
+    write_calibration(tmp_path / "used.json", used)
+    assert "the calibration used this run" in refused(capsys, folder, "--calibration", tmp_path / "used.json")
+    document = json.loads((folder / "run.json").read_text()) | {"finished": False}
+    (folder / "run.json").write_text(json.dumps(document))
+    assert "the run was interrupted after 10 iterations" in refused(capsys, folder, "--calibration", record)
+
+
+def test_what_cannot_be_written_is_said_before_the_work(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    said = refused(capsys, tmp_path / "none", "--json-out", tmp_path / "no" / "answer.json")
+    assert "answer.json: " in said
+
+
+def test_help_shows_an_example(capsys: pytest.CaptureFixture[str]) -> None:
+    assert call("--help") == 0
+    assert "gcnsim validate runs/* --calibration calibration.json" in capsys.readouterr().out

@@ -1,0 +1,108 @@
+"""Kernels of a CPU worker with numbers worked by hand (100 GB/s, 1 Tflop/s, 10 us a launch; see conftest)."""
+
+from __future__ import annotations
+
+from dataclasses import fields, replace
+
+import numpy as np
+import pytest
+
+from gcnsim.cost import CoreCost, Kept, build_core_seconds, core_cost, socket_core_seconds, spmm_seconds
+from gcnsim.profile import Curve, DeviceProfile, Figure, HostProfile
+from gcnsim.workload import layer_shapes
+
+LAUNCH = 1e-5
+SHAPES = layer_shapes("gcn", 16, 8, 3, 4)
+
+
+def kept(*cross: int) -> Kept:
+    """100 inner nodes with 500 entries between them; 20 boundary rows where any entry crosses."""
+    crossing = np.array(cross)
+    return Kept(100, np.full(crossing.shape, 500), crossing, np.where(crossing > 0, 20, 0))
+
+
+def cost(gpu: DeviceProfile, layer: int, *cross: int, norm: bool = True) -> CoreCost:
+    last = len(SHAPES) - 1
+    return core_cost(gpu, SHAPES[layer], kept(*cross), first=layer == 0, last=layer == last, norm=norm)
+
+
+def test_sums_over_inner_and_boundary_columns_are_products_of_their_own(gpu: DeviceProfile) -> None:
+    found = cost(gpu, 1, 60)
+    # An entry: 8 B of index and value and a row of 8 values; rows of 8 values out; half of 100 GB/s.
+    assert found.inner == pytest.approx(LAUNCH + (500 * 40 + 100 * 32) / 50e9, rel=1e-12)
+    assert found.boundary == pytest.approx(LAUNCH + (60 * 40 + 100 * 32) / 50e9, rel=1e-12)
+    assert found.inner_backward.tolist() == found.inner.tolist()
+    # The transpose gives the boundary's 20 rows.
+    assert found.boundary_backward == pytest.approx(LAUNCH + (60 * 40 + 20 * 32) / 50e9, rel=1e-12)
+
+
+def test_a_hidden_update_is_a_product_and_an_activation(gpu: DeviceProfile) -> None:
+    found, bare = cost(gpu, 1, 60), cost(gpu, 1, 60, norm=False)
+    product = LAUNCH + 4 * (100 * 8 + 8 * 8 + 100 * 8) / 100e9
+    # 800 values: ReLU in 2 passes (3 backward), LayerNorm in 4 more.
+    assert bare.update == pytest.approx(product + LAUNCH + 4 * 800 * 2 / 100e9, rel=1e-12)
+    assert found.update == pytest.approx(product + LAUNCH + 4 * 800 * 6 / 100e9, rel=1e-12)
+    # The gradients of weights and of inputs are products of the same three sizes.
+    assert bare.update_backward == pytest.approx(2 * product + LAUNCH + 4 * 800 * 3 / 100e9, rel=1e-12)
+    assert found.update_backward == pytest.approx(2 * product + LAUNCH + 4 * 800 * 7 / 100e9, rel=1e-12)
+
+
+def test_the_first_layer_has_no_backward_sum_and_no_input_gradient(gpu: DeviceProfile) -> None:
+    found = cost(gpu, 0, 60)
+    assert found.inner_backward.tolist() == found.boundary_backward.tolist() == [0.0]
+    weight = LAUNCH + 4 * (16 * 100 + 100 * 8 + 16 * 8) / 100e9
+    assert found.update_backward == pytest.approx(weight + LAUNCH + 4 * 800 * 7 / 100e9, rel=1e-12)
+
+
+def test_the_last_layer_has_no_activation(gpu: DeviceProfile) -> None:
+    found = cost(gpu, 2, 60)
+    assert found.update == pytest.approx(LAUNCH + 4 * (100 * 8 + 8 * 4 + 100 * 4) / 100e9, rel=1e-12)
+    assert found.update.tolist() == cost(gpu, 2, 60, norm=False).update.tolist()
+
+
+def test_graphsage_multiplies_rows_twice_as_wide(gpu: DeviceProfile) -> None:
+    shape = layer_shapes("graphsage", 16, 8, 1, 4)[0]
+    found = core_cost(gpu, shape, kept(60), first=True, last=True, norm=False)
+    assert found.update == pytest.approx(LAUNCH + 4 * (100 * 32 + 32 * 4 + 100 * 4) / 100e9, rel=1e-12)
+
+
+def test_an_empty_boundary_costs_nothing(gpu: DeviceProfile) -> None:
+    found = cost(gpu, 1, 0, 60)
+    assert found.boundary.tolist()[0] == found.boundary_backward.tolist()[0] == 0.0
+    assert min(found.boundary[1], found.boundary_backward[1]) > LAUNCH
+    assert found.inner[0] == found.inner[1]
+
+
+def test_every_figure_is_one_number_per_graph(gpu: DeviceProfile) -> None:
+    for layer in range(3):
+        found = cost(gpu, layer, 60, 0, 80)
+        assert {getattr(found, field.name).shape for field in fields(CoreCost)} == {(3,)}
+
+
+def test_a_message_takes_a_core_at_either_end_and_an_empty_one_nothing(server: HostProfile) -> None:
+    host = replace(server, message_s=Figure(2e-5, "assumed", "chosen for a test", "2026", 2e-5, 2e-5))
+    found = socket_core_seconds(host, np.array([0.0, 1.0, 3e6]))
+    assert found.tolist() == pytest.approx([0.0, 2e-5 + 1e-9, 2e-5 + 3e-3], rel=1e-12)
+
+
+def test_a_drawn_graph_is_built_entry_by_entry(server: HostProfile) -> None:
+    assert build_core_seconds(server, np.array([0, 4_000_000])).tolist() == pytest.approx([0.0, 0.2], rel=1e-12)
+
+
+def test_a_calibrated_product_goes_by_the_bytes_it_gathers_from(gpu: DeviceProfile) -> None:
+    curve = Curve((1e6, 1e8), (0.8, 0.2), "fitted", "chosen for a test", "2026")
+    device = replace(gpu, spmm_curve=curve)
+    small, large = (float(spmm_seconds(device, 1000, 100, 16, rows)) for rows in (1e6 / 64, 1e8 / 64))
+    assert (large - LAUNCH) / (small - LAUNCH) == pytest.approx(4.0, rel=1e-9)
+    # Where the gathered rows are not known, the plain efficiency holds.
+    assert float(spmm_seconds(device, 1000, 100, 16)) == float(spmm_seconds(gpu, 1000, 100, 16))
+
+
+def test_both_sums_of_a_layer_use_the_curve(gpu: DeviceProfile) -> None:
+    curve = Curve((20 * 8 * 4.0, 100 * 8 * 4.0), (0.5, 0.25), "fitted", "chosen for a test", "2026")
+    plain, curved = cost(gpu, 1, 60), cost(replace(gpu, spmm_curve=curve), 1, 60)
+    # The boundary's 20 rows are gathered forward, the inner 100 in the three other products.
+    assert curved.boundary.tolist() == pytest.approx(plain.boundary.tolist(), rel=1e-12)
+    for name in ("inner", "inner_backward", "boundary_backward"):
+        before, after = getattr(plain, name)[0], getattr(curved, name)[0]
+        assert after - LAUNCH == pytest.approx(2 * (before - LAUNCH), rel=1e-9)

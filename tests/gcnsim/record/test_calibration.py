@@ -1,0 +1,159 @@
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gcnsim.errors import FileError
+from gcnsim.record import Source, content_hash, read_calibration, write_calibration
+from tests.gcnsim.calibration.made import calibration
+
+
+def document(path: Path) -> dict[str, Any]:
+    write_calibration(path, calibration())
+    raw: dict[str, Any] = json.loads(path.read_text())
+    return raw
+
+
+def said(path: Path) -> str:
+    with pytest.raises(FileError) as caught:
+        read_calibration(path)
+    assert "\n" not in str(caught.value)
+    assert str(caught.value).startswith(f"{path}: ")
+    return str(caught.value).removeprefix(f"{path}: ")
+
+
+def changed(path: Path, raw: dict[str, Any]) -> str:
+    path.write_text(json.dumps(raw))
+    return said(path)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {},
+        {"error": 0.04, "spread": 0.01},
+        {"curve": (), "graphs": {}, "ranges": {}, "residuals": ()},
+        {"figures": {"device": {}, "host": {}, "network": {}}},
+    ],
+)
+def test_what_was_written_is_read(tmp_path: Path, changes: dict[str, Any]) -> None:
+    record = calibration(**changes)
+    write_calibration(tmp_path / "c.json", record)
+    assert read_calibration(tmp_path / "c.json") == record
+    assert json.loads((tmp_path / "c.json").read_text())["schema"] == "gcnsim.calibration/1"
+    assert [path.name for path in tmp_path.iterdir()] == ["c.json"]
+
+
+def test_a_record_knows_its_inputs() -> None:
+    record = calibration(inputs=(Source("run", "a", "12" * 32),))
+    assert record.used("12" * 32)
+    assert not record.used("34" * 32)
+
+
+def test_another_schema_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "c.json"
+    raw = document(path)
+    told = "not a calibration record (gcnsim.calibration/1); gcnsim calibrate writes one"
+    assert changed(path, raw | {"schema": "gcnsim.calibration/2"}) == told
+    del raw["schema"]
+    assert changed(path, raw) == told
+    path.write_text("[]")
+    assert said(path) == told
+
+
+@pytest.mark.parametrize("key", ["figures", "curve", "inputs", "machine", "seconds", "ranges", "graphs"])
+def test_a_missing_key_is_named(tmp_path: Path, key: str) -> None:
+    raw = document(tmp_path / "c.json")
+    del raw[key]
+    assert changed(tmp_path / "c.json", raw) == f"{key} is missing"
+
+
+@pytest.mark.parametrize("value", [-1.0, float("nan"), float("inf")])
+def test_a_figure_is_a_number_of_at_least_zero(tmp_path: Path, value: float) -> None:
+    raw = document(tmp_path / "c.json")
+    raw["figures"]["host"]["message_s"]["value"] = value
+    text = changed(tmp_path / "c.json", raw)
+    assert text == f"figures.host.message_s: {value} is not allowed; a number of at least 0"
+
+
+@pytest.mark.parametrize(
+    "curve",
+    [[[1e6, 0.5], [1e4, 0.4]], [[1e4, 0.5], [1e4, 0.4]], [[1e4, 0.5], [1e6, 0.0]], [[1e4, -0.5]], [[0, 0.5]]],
+)
+def test_a_curve_ascends_and_its_shares_are_above_zero(tmp_path: Path, curve: list[list[float]]) -> None:
+    raw = document(tmp_path / "c.json")
+    text = changed(tmp_path / "c.json", raw | {"curve": curve})
+    assert text == "curve: sizes must ascend, and sizes and shares be above 0"
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"graphs": {"feed": 0}}, "graphs.feed: 0 is not allowed; a number above 0"),
+        ({"error": "x"}, "error: 'x' is not allowed; a number of at least 0"),
+        ({"error": -0.1}, "error: -0.1 is not allowed; a number of at least 0"),
+        ({"seconds": None}, "seconds: None is not allowed; a number of at least 0"),
+        ({"machine": []}, "machine: not an object"),
+        ({"ranges": {"tau": [2, 1]}}, "ranges.tau: 2 is above 1"),
+    ],
+)
+def test_what_would_mean_nothing_later_is_refused_at_once(tmp_path: Path, change: dict[str, object], said: str) -> None:
+    raw = document(tmp_path / "c.json")
+    assert changed(tmp_path / "c.json", raw | change) == said
+
+
+def test_figures_are_those_of_a_profile_and_rates_are_above_zero(tmp_path: Path) -> None:
+    raw = document(tmp_path / "c.json")
+    raw["figures"]["device"]["memory_bandwidth"]["value"] = 0
+    text = changed(tmp_path / "c.json", raw)
+    assert text == "figures.device.memory_bandwidth: 0 is not allowed; a number above 0"
+    raw["figures"]["device"] = {"speed": {"value": 1.0, "reference": "made up"}}
+    assert changed(tmp_path / "c.json", raw) == "figures.device.speed: unknown figure"
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"figures": []},
+        {"figures": {"device": {"launch_s": {"value": "quick", "reference": "r", "error": None}}}},
+        {"figures": {"device": {"launch_s": {"value": 1.0}}}},
+        {"curve": [[1e4]]},
+        {"curve": 5},
+        {"inputs": [{"kind": "run"}]},
+        {"residuals": ["spmm"]},
+        {"graphs": {"feed": "slow"}},
+        {"ranges": {"workers": [1]}},
+    ],
+)
+def test_what_is_of_another_shape_is_refused_in_one_line(tmp_path: Path, change: dict[str, Any]) -> None:
+    assert changed(tmp_path / "c.json", document(tmp_path / "c.json") | change)
+
+
+def test_what_is_no_json_and_what_is_not_there(tmp_path: Path) -> None:
+    path = tmp_path / "c.json"
+    write_calibration(path, calibration())
+    path.write_text(path.read_text()[:-20])
+    assert said(path) == "not a JSON document"
+    path.write_bytes(b"\xff\xfe\x00")
+    assert said(path) == "not a JSON document"
+    path.write_text("[" * 100_000)
+    assert said(path) == "not a JSON document"
+    assert said(tmp_path / "none.json") == "cannot be read: No such file or directory"
+    assert said(tmp_path).startswith("cannot be read: ")
+
+
+def test_a_folder_that_is_not_there_is_the_users_error(tmp_path: Path) -> None:
+    with pytest.raises(FileError, match="cannot be written"):
+        write_calibration(tmp_path / "none" / "c.json", calibration())
+
+
+def test_a_hash_is_that_of_the_content(tmp_path: Path) -> None:
+    path = tmp_path / "a"
+    path.write_bytes(b"abc")
+    assert content_hash(path) == hashlib.sha256(b"abc").hexdigest()
+    with pytest.raises(FileError, match="none: cannot be read"):
+        content_hash(tmp_path / "none")

@@ -1,0 +1,105 @@
+"""A validation as text, Markdown, CSV and a figure."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gcnsim.errors import FileError
+from gcnsim.report import calibration as calibration_report
+from gcnsim.report import validation as report
+from gcnsim.validation import payload as plain
+from tests.gcnsim.calibration.made import calibration
+from tests.gcnsim.validation.made import SETTING, four
+
+
+@pytest.fixture
+def found() -> dict[str, Any]:
+    return plain(four(), None, ["a: cpu X, calibrated on Y"])
+
+
+def test_lines_say_every_figure_in_words(found: dict[str, Any]) -> None:
+    assert dict(report.validation_lines(found)) == {
+        "runs": "4 of 3 configurations",
+        "mean absolute error": "19.6 %",
+        "median absolute error": "10.0 %",
+        "90th percentile": "38.0 %",
+        "largest": "50.0 %",
+        "bias": "-9.6 %",
+        "compute": "bias -4.8 %, 90th percentile 19.0 % of the iteration",
+        "exposed communication": "bias +20.2 %, 90th percentile 30.0 % of the iteration",
+        "the rest": "bias -25.0 %, 90th percentile 25.0 % of the iteration",
+        "rank agreement (Kendall)": "0.33",
+        "regret": "mean 81.8 %, largest 81.8 %",
+        "interval coverage": "75.0 %",
+        "repeats differ by": "mean 9.1 %, p90 9.1 %",
+    }
+
+
+def test_what_is_not_known_is_a_dash() -> None:
+    lines = dict(report.validation_lines(plain(four()[:1], None, [])))
+    assert [lines[name] for name in ("rank agreement (Kendall)", "regret", "repeats differ by")] == ["-"] * 3
+
+
+def test_text_ends_with_what_to_mind(found: dict[str, Any]) -> None:
+    text = report.render_validation(found)
+    assert text.startswith("Predicted against measured iterations\n\n  runs ")
+    assert text.endswith("\nnote: a: cpu X, calibrated on Y\nnote: 1 of 4 runs lie outside the calibrated settings\n")
+    calm = report.render_validation(plain(four()[:1], None, []))
+    assert "note" not in calm
+    assert calm.endswith("-\n")
+
+
+def test_markdown_has_a_line_for_each_run(found: dict[str, Any]) -> None:
+    lines = report.validation_markdown(found).splitlines()
+    assert "| mean absolute error | 19.6 % |" in lines
+    rows = [line for line in lines if line.startswith(f"| {SETTING} ")]
+    assert len(rows) == 4
+    assert rows[2] == f"| {SETTING} | b | 2.00 s | 1.00 s | 900 ms to 1.10 s | -50.0 % |"
+    assert {line.count("|") for line in rows} == {7}
+
+
+def test_csv_reads_back_every_number(found: dict[str, Any]) -> None:
+    rows = list(csv.DictReader(report.validation_csv(found).splitlines()))
+    assert len(rows) == 4
+    for read, row in zip(rows, found["rows"], strict=True):
+        assert {name: str(value) for name, value in row.items()} == read
+        assert float(read["predicted_s"]) == row["predicted_s"]
+
+
+def test_the_figure_has_every_run_once(found: dict[str, Any]) -> None:
+    exact, inside, beyond = report.validation_figure(found).data
+    assert list(inside.x) == [1.0, 1.2, 3.0]
+    assert list(inside.y) == [1.1, 1.1, 3.3]
+    assert (list(beyond.x), list(beyond.y)) == ([2.0], [1.0])
+    assert list(inside.error_y.array) == pytest.approx([0.11, 0.11, 0.33])
+    assert list(inside.error_y.arrayminus) == pytest.approx([0.11, 0.11, 0.33])
+    assert beyond.name == "outside its interval (1)"
+    assert exact.x == exact.y
+    assert exact.x[0] <= 0.9
+    assert exact.x[1] >= 3.63
+
+
+def test_files_are_written_whole(found: dict[str, Any], tmp_path: Path) -> None:
+    report.write_validation(tmp_path, found)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["validation.csv", "validation.html", "validation.md"]
+    assert (tmp_path / "validation.md").read_text() == report.validation_markdown(found)
+    assert (tmp_path / "validation.csv").read_text() == report.validation_csv(found)
+    assert "Plotly.newPlot" in (tmp_path / "validation.html").read_text()
+    with pytest.raises(FileError, match="cannot be written"):
+        report.write_validation(tmp_path / "none", found)
+
+
+def test_a_calibration_in_words() -> None:
+    text = calibration_report.render_calibration(calibration(error=0.043), "c.json")
+    lines = text.splitlines()
+    assert lines[0] == "c.json: cpu-core on Xeon, measured in 1.0 minutes"
+    assert any(line.split()[:2] == ["device.memory_bandwidth", "20GB/s"] for line in lines)
+    assert any(line.split()[:3] == ["graph", "feed", "1.25"] for line in lines)
+    assert "  spmm: 5.0 %, 10.0 %, -1.0 % of 12 points" in lines
+    assert lines[-1] == "90 % interval of a prediction: +-4.3 %"
+    assert text.endswith("\n")
+    assert "90 % interval" not in calibration_report.render_calibration(calibration(), "c.json")

@@ -1,0 +1,152 @@
+"""Figures of a calibration record in the place of the catalogue's."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from gcnsim.cost import elementwise_seconds, gemm_seconds, rows_seconds, spmm_seconds
+from gcnsim.errors import FileError, ScenarioError
+from gcnsim.profile import device, figures_of, host, link
+from gcnsim.record import Calibration, write_calibration
+from gcnsim.scenario import ClusterSpec, MethodSpec, PartitionSpec, RunSpec, Scenario, WorkloadSpec
+from gcnsim.study import calibration_of, machine, profiles, study
+from gcnsim.study.machine import for_graph
+from gcnsim.timeline import OpKind
+from tests.gcnsim.calibration.made import DEVICE, HOST, NETWORK, calibration
+from tests.gcnsim.validation.conftest import save_trace, small_graph
+
+
+def spec(path: Path, record: Calibration | None = None, **changes: object) -> ClusterSpec:
+    write_calibration(path / "c.json", record or calibration())
+    given = {
+        "gpus": 2,
+        "gpus_per_server": 1,
+        "device": "cpu-core",
+        "bandwidth": 2.5e7,
+        "calibration": str(path / "c.json"),
+    }
+    return ClusterSpec(**(given | changes))  # type: ignore[arg-type] # a mapping of mixed values
+
+
+def test_fitted_figures_replace_those_of_the_catalogue(tmp_path: Path) -> None:
+    for profile, known in zip(profiles(spec(tmp_path)), (DEVICE, HOST, NETWORK), strict=True):
+        found = figures_of(profile)
+        assert {name: found[name].value for name in known} == known
+        assert {found[name].source for name in known} == {"fitted"}
+        assert found[next(iter(known))].reference == "chosen for a test"
+
+
+def test_figures_the_record_lacks_stay(tmp_path: Path) -> None:
+    chosen, server, network = profiles(spec(tmp_path))
+    assert chosen.memory == device("cpu-core").memory
+    assert server.memory_bandwidth == host("generic-16").memory_bandwidth
+    assert network.bandwidth == link("ethernet").bandwidth
+    assert "fitted" in chosen.provenance()
+
+
+def test_the_curve_comes_along(tmp_path: Path) -> None:
+    curve = profiles(spec(tmp_path))[0].spmm_curve
+    assert curve is not None
+    assert (curve.sizes, curve.values, curve.source) == ((1e4, 1e8), (0.5, 0.3), "fitted")
+
+
+def test_a_cluster_of_calibrated_cores(tmp_path: Path) -> None:
+    cluster, _, server = machine(spec(tmp_path, gpus=4, gpus_per_server=2, shared_cores=True))
+    (cores,) = cluster.cores(3)
+    assert cores == cluster.cores(0)[0]
+    assert cluster.links[cores].spec.capacity == pytest.approx(HOST["cores"] * HOST["busy_core_rate"])
+    (send, _) = cluster.between(0, 2)
+    wire = cluster.links[send].spec
+    assert wire.capacity == pytest.approx(2.5e7 * NETWORK["efficiency"])
+    # What a message costs the processors is work for the cores, not latency.
+    assert wire.latency_s == NETWORK["latency_s"]
+    assert server.message_s.value == HOST["message_s"]
+
+
+def test_a_latency_in_the_scenario_wins(tmp_path: Path) -> None:
+    cluster, _, _ = machine(spec(tmp_path, latency=0.25))
+    assert cluster.latency(cluster.between(0, 1)) == 0.25
+
+
+def test_another_device_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ScenarioError) as caught:
+        profiles(spec(tmp_path, device="t4"))
+    path = tmp_path / "c.json"
+    assert str(caught.value) == f"cluster.calibration: {path} is of cpu-core, cluster.device is t4"
+
+
+def test_a_record_that_is_not_there_is_named(tmp_path: Path) -> None:
+    with pytest.raises(FileError, match=r"none\.json: cannot be read"):
+        calibration_of(str(tmp_path / "none.json"))
+    assert calibration_of(None) is None
+
+
+def test_a_graphs_factor_slows_its_sparse_products_only() -> None:
+    record, plain = calibration(), device("cpu-core")
+    slow = for_graph(plain, record, "feed")
+    assert float(spmm_seconds(slow, 1e6, 1e4, 64)) == pytest.approx(
+        1.25 * float(spmm_seconds(plain, 1e6, 1e4, 64)), rel=1e-3
+    )
+    assert float(gemm_seconds(slow, 1e4, 64, 64)) == float(gemm_seconds(plain, 1e4, 64, 64))
+    assert float(rows_seconds(slow, 1e4, 64)) == float(rows_seconds(plain, 1e4, 64))
+    assert float(elementwise_seconds(slow, 1e6, 2)) == float(elementwise_seconds(plain, 1e6, 2))
+    assert for_graph(plain, record, "beef") is for_graph(plain, None, "feed") is for_graph(plain, record, None) is plain
+
+
+def test_a_graphs_factor_moves_the_whole_curve(tmp_path: Path) -> None:
+    chosen = profiles(spec(tmp_path))[0]
+    slow = for_graph(chosen, calibration(), "feed")
+    assert slow.spmm_curve is not None
+    assert slow.spmm_curve.values == pytest.approx((0.4, 0.24))
+    sizes = np.array([1.0, 1e5, 1e9])
+    before, after = (float(spmm_seconds(each, 1e6, 1e4, 64, 5000)) for each in (chosen, slow))
+    assert after == pytest.approx(1.25 * before, rel=1e-3)
+    assert chosen.spmm_curve is not None
+    assert slow.spmm_curve.at(sizes) == pytest.approx(chosen.spmm_curve.at(sizes) / 1.25)
+
+
+def asked(path: Path, record: Calibration, trace: Path) -> Scenario:
+    workload = WorkloadSpec(dataset=None, trace=str(trace), layers=2, hidden=32, features=32, classes=8)
+    cluster = spec(path, record)
+    return Scenario("test", cluster, workload, PartitionSpec(), MethodSpec.of("full-graph"), RunSpec())
+
+
+def folder(path: Path, name: str) -> Path:
+    (path / name).mkdir()
+    return path / name
+
+
+def test_only_the_graph_with_a_factor_is_slower(tmp_path: Path) -> None:
+    trace = save_trace(tmp_path / "a.trace")
+    known = calibration(graphs={small_graph().content_hash(): 2.0})
+    plain, slow = (
+        study(asked(folder(tmp_path, name), record, trace)).run.schedule
+        for name, record in (("plain", calibration()), ("slow", known))
+    )
+    sums = [op.index for op in plain.ops if op.kind is OpKind.AGGREGATE]
+    others = [op.index for op in plain.ops if op.kind is not OpKind.AGGREGATE]
+    assert (plain.demand[:, others] == slow.demand[:, others]).all()
+    assert float(slow.demand[:, sums].sum() / plain.demand[:, sums].sum()) == pytest.approx(2.0, rel=0.05)
+
+
+def test_the_interval_widens_by_what_the_calibration_left_unexplained(tmp_path: Path) -> None:
+    trace = save_trace(tmp_path / "a.trace")
+    records = {name: calibration(error=error) for name, error in (("none", None), ("some", 0.05), ("much", 0.2))}
+    none, some, much = (study(asked(folder(tmp_path, name), record, trace)) for name, record in records.items())
+    assert none.metrics == some.metrics == much.metrics
+    seconds = none.metrics.iteration_s
+    own = (none.high_s - seconds) / seconds
+    assert own < 0.02, "nothing is drawn"
+    for found, error in ((some, 0.05), (much, 0.2)):
+        width = float(np.hypot(own, error))
+        assert (found.low_s, found.high_s) == pytest.approx((seconds * (1 - width), seconds * (1 + width)))
+
+
+def test_a_record_without_figures_changes_nothing(tmp_path: Path) -> None:
+    empty = calibration(figures={"device": {}, "host": {}, "network": {}}, curve=(), graphs={})
+    calibrated = spec(tmp_path, empty)
+    assert profiles(calibrated) == profiles(replace(calibrated, calibration=None))

@@ -1,0 +1,128 @@
+"""The scenario of a recorded run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gcnsim.caching import CacheSize
+from gcnsim.errors import ScenarioError
+from gcnsim.record import read_recorded_run
+from gcnsim.scenario import Scenario, from_mapping, to_mapping
+from gcnsim.study import open_accesses, scenario_of, study
+from runtime.options import Options
+from tests.gcnsim.validation.conftest import EMULATED, WriteRun, run_document, write_folder
+
+KNOBS = {
+    "tau": 3,
+    "epsilon": 0.3,
+    "sampler": "uniform",
+    "refresh": 7,
+    "cache": CacheSize(fraction=0.3),
+    "cache_policy": "degree",
+    "estimator": "unbiased",
+    "cold_start": "zeros",
+}
+
+
+@pytest.fixture
+def asked(tmp_path: Path) -> Callable[..., Scenario]:
+    """The scenario of a run with these options, without its trace."""
+
+    def make(calibration: str | None = None, emulation: Any = EMULATED, **options: Any) -> Scenario:
+        given = Options(**{"threads": 1, "hidden": 32} | options)
+        folder = write_folder(tmp_path / "run", run_document(given, emulation=emulation), [0.1] * 6)
+        return scenario_of(read_recorded_run(folder), calibration)
+
+    return make
+
+
+def test_knobs_arrive(asked: Callable[..., Scenario]) -> None:
+    method = asked(method="psc-gcn", knobs=KNOBS).method
+    assert (method.name, method.tau, method.epsilon, method.sampler) == ("psc-gcn", 3, 0.3, "uniform")
+    assert (method.refresh, method.cache, method.cache_policy) == (7, CacheSize(fraction=0.3), "degree")
+    assert (method.overlap, method.norms) == ("central", None)
+
+
+@pytest.mark.parametrize("name", ["pipegcn", "pipegcn-g", "pipegcn-f", "pipegcn-gf"])
+def test_smoothing_changes_no_schedule(asked: Callable[..., Scenario], name: str) -> None:
+    method = asked(method=name, knobs={"gamma": 0.9, "cold_start": "zeros"}).method
+    assert (method.name, method.tau, method.epsilon) == ("pipegcn", 1, 1.0)
+
+
+def test_the_model_arrives(asked: Callable[..., Scenario]) -> None:
+    workload = asked(model="graphsage", norm="layer", seed=9, overlap="none")
+    assert (workload.workload.model, workload.workload.norm) == ("graphsage", "layer")
+    widths = workload.workload.features, workload.workload.hidden, workload.workload.classes
+    assert widths == (32, 32, 8)
+    assert workload.workload.layers == 2
+    assert workload.run.seed == 9
+    assert workload.method.overlap == "none"
+    assert asked().workload.norm == "none"
+
+
+def test_a_model_of_one_layer_has_no_hidden_width(tmp_path: Path) -> None:
+    document = run_document(Options(threads=1, layers=1), widths=(32, 8))
+    run = read_recorded_run(write_folder(tmp_path / "run", document, [0.1] * 6))
+    assert scenario_of(run).workload.layers == 1
+
+
+def test_the_emulated_cluster_arrives(asked: Callable[..., Scenario]) -> None:
+    emulation = EMULATED | {"hosts": 3, "workers_per_host": 2, "latency_s": 5e-4, "latency_by": "netem"}
+    cluster = asked("c.json", emulation, workers=6).cluster
+    assert (cluster.gpus, cluster.gpus_per_server, cluster.servers) == (6, 2, 3)
+    assert cluster.bandwidth == 2.5e7
+    assert cluster.latency == pytest.approx(5e-4)
+    assert (cluster.device, cluster.shared_cores, cluster.calibration) == ("cpu-core", True, "c.json")
+
+
+def test_an_emulation_without_latency_leaves_it_to_the_calibration(asked: Callable[..., Scenario]) -> None:
+    assert asked().cluster.latency is None
+
+
+def test_workers_of_one_machine_talk_through_its_memory(asked: Callable[..., Scenario]) -> None:
+    cluster = asked(emulation=None, workers=3).cluster
+    assert (cluster.gpus, cluster.gpus_per_server, cluster.servers) == (3, 3, 1)
+    assert not cluster.shared_cores
+
+
+def test_it_is_a_scenario_like_any_other(asked: Callable[..., Scenario], tmp_path: Path) -> None:
+    found = asked(method="psc-gcn", knobs=KNOBS)
+    assert found.name == "run"
+    assert found.workload.trace == str(tmp_path / "run" / "access.trace")
+    assert from_mapping(to_mapping(found), "again") == found
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"dropout": 0.5}, "trained with dropout 0.5, which the simulator does not model; allowed: 0.0"),
+        ({"threads": 2}, "trained with threads 2, which the simulator does not model; allowed: 1"),
+        ({"threads": None}, "trained with threads None, which the simulator does not model; allowed: 1"),
+        ({"device": "cuda"}, "trained with device cuda, which the simulator does not model; allowed: cpu"),
+        ({"preaggregate": True}, "trained with preaggregate True, which the simulator does not model; allowed: False"),
+    ],
+)
+def test_what_is_not_modelled_is_refused_by_name(
+    asked: Callable[..., Scenario], tmp_path: Path, options: dict[str, Any], said: str
+) -> None:
+    with pytest.raises(ScenarioError) as caught:
+        asked(**options)
+    assert str(caught.value) == f"{tmp_path / 'run'}: {said}"
+
+
+def test_a_model_the_simulator_lacks_is_refused(asked: Callable[..., Scenario]) -> None:
+    with pytest.raises(ScenarioError, match="unknown model 'gat'"):
+        asked(model="gat")
+
+
+@pytest.mark.parametrize("method", ["full-graph", "pipegcn", "psc-gcn"])
+def test_the_scenario_can_be_studied_with_the_runs_own_trace(write_run: WriteRun, method: str) -> None:
+    knobs = {**KNOBS, "tau": 1} if method == "psc-gcn" else {}
+    scenario = scenario_of(read_recorded_run(write_run("run", method=method, knobs=knobs)))
+    found = study(scenario, open_accesses(scenario))
+    assert found.metrics.iteration_s > 0.0
+    assert (found.cache_hit_rate > 0.0) == (method == "psc-gcn")

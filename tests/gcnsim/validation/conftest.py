@@ -1,0 +1,158 @@
+"""Run folders as the training runtime writes them, each beside an access trace of a small graph."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import pytest
+
+from gcnsim import __version__
+from gcnsim.graph import Graph, build_csr
+from gcnsim.partition import partition_graph, split
+from gcnsim.record import RecordedRun, Shares, read_recorded_run
+from gcnsim.study import open_accesses, scenario_of, study
+from gcnsim.trace import record_trace, write_trace
+from runtime.options import Options
+from tests.gcnsim.calibration.made import MACHINE
+
+WIDTHS = (32, 32, 8)
+EMULATED: Final[dict[str, Any]] = {
+    "hosts": 2,
+    "workers_per_host": 1,
+    "bandwidth": 2.5e7,
+    "measured": 2.35e7,
+    "burst": 65_536,
+    "latency_s": 0.0,
+    "latency_by": "none",
+    "limiter": "netns",
+    "cores": 2,
+    "congestion": "cubic",
+}
+"""The `emulation` of a run.json."""
+
+WriteRun = Callable[..., Path]
+
+
+@cache
+def small_graph() -> Graph:
+    """3,000 nodes with some 30,000 edges, mostly between near ones."""
+    rng = np.random.default_rng(5)
+    one = rng.integers(0, 3000, 30_000)
+    other = (one + np.rint(rng.normal(0, 400, one.size)).astype(np.int64)) % 3000
+    return build_csr(one, other, 3000, "small")
+
+
+def save_trace(path: Path, workers: int = 2, sampler: str = "full", epsilon: float = 1.0, seed: int = 0) -> Path:
+    """The accesses of `small_graph` in blocks, as `--save-trace` writes them."""
+    owners = partition_graph(small_graph(), workers, "block")
+    graphs = 1 if epsilon == 1.0 else 12
+    trace = record_trace(
+        split(small_graph(), owners), owners, sampler=sampler, epsilon=epsilon, iterations=graphs, seed=seed
+    )
+    write_trace(path, trace)
+    return path
+
+
+def run_document(
+    options: Options,
+    *,
+    widths: Sequence[int] = WIDTHS,
+    iterations: int = 10,
+    emulation: Mapping[str, Any] | None = EMULATED,
+    shares: Sequence[Mapping[str, float]] | None = None,
+    slowest: int = 0,
+    warmup: int = 5,
+) -> dict[str, Any]:
+    """A whole run.json. shares: of each worker, what differs from nothing."""
+    workers = options.workers
+    none = [[0] * workers for _ in range(workers)]
+    names = ("hidden_transfer_s", "reduce_s", *Shares.__slots__)
+    told = [
+        dict.fromkeys(names, 0.0) | {"worker": rank} | dict(shares[rank] if shares else {}) for rank in range(workers)
+    ]
+    return {
+        "schema": "gcnsim.run/1",
+        "versions": {"gcnsim": __version__, "python": "3.11.7", "torch": "2.13.0", "numpy": "2.4.6"},
+        "hardware": dict(MACHINE),
+        "emulation": None if emulation is None else dict(emulation),
+        "backend": "gloo",
+        "options": options.asdict(),
+        "seed": options.seed,
+        "workers": workers,
+        "graph": {"name": "small", "hash": small_graph().content_hash()},
+        "partition": {"method": "block", "hash": "cd34"},
+        "inner": [3000 // workers] * workers,
+        "boundary": [500] * workers,
+        "widths": list(widths),
+        "parameters": 1000,
+        "iterations": iterations,
+        "finished": True,
+        "bytes": dict.fromkeys(("rows", "gradients", "ids", "norms", "cache"), none),
+        "hit_rate": None,
+        "peak_memory": [{"host_bytes": 2**28, "device_bytes": None}] * workers,
+        "accuracy": {"train": 0.9, "val": 0.8, "test": None},
+        "norms": [],
+        "summary": {
+            "measured": max(1, iterations - warmup),
+            "warmup": warmup,
+            "iteration_s": 0.1,
+            "iteration_s_p10": 0.1,
+            "iteration_s_p90": 0.1,
+            "slowest": slowest,
+            "workers": told,
+        },
+    }
+
+
+def write_folder(folder: Path, document: Mapping[str, Any], seconds: Sequence[float]) -> Path:
+    """run.json and iterations.csv in `folder`."""
+    folder.mkdir(exist_ok=True)
+    (folder / "run.json").write_text(json.dumps(document))
+    rows = [f"{index},{value!r},0.5,,,1000,,0.01" for index, value in enumerate(seconds)]
+    head = "iteration,seconds,loss,train_accuracy,val_accuracy,bytes_sent,hit_rate,wait_s"
+    (folder / "iterations.csv").write_text("\n".join([head, *rows, ""]))
+    return folder
+
+
+@pytest.fixture
+def write_run(tmp_path: Path) -> WriteRun:
+    """A finished run in a folder of its own, by name; the trace is beside its files."""
+
+    def write(
+        name: str,
+        *,
+        seconds: Sequence[float] = (0.1,) * 10,
+        shares: Sequence[Mapping[str, float]] | None = None,
+        emulation: Mapping[str, Any] | None = EMULATED,
+        widths: Sequence[int] = WIDTHS,
+        **options: Any,
+    ) -> Path:
+        asked = Options(**{"threads": 1, "layers": len(widths) - 1, "hidden": widths[1]} | options)
+        folder = tmp_path / name
+        document = run_document(asked, widths=widths, iterations=len(seconds), emulation=emulation, shares=shares)
+        write_folder(folder, document, seconds)
+        knobs = asked.knobs
+        epsilon = float(str(knobs.get("epsilon", 1.0)))
+        sampler = "full" if epsilon == 1.0 else str(knobs["sampler"])
+        save_trace(folder / "access.trace", asked.workers, sampler, epsilon, asked.seed)
+        return folder
+
+    return write
+
+
+def simulated(folder: Path, calibration: Path, factor: float = 1.0) -> RecordedRun:
+    """The run in `folder` with the times that the simulator predicts for it, times `factor`, written there too."""
+    run = read_recorded_run(folder)
+    scenario = scenario_of(run, str(calibration))
+    metrics = study(scenario, open_accesses(scenario)).metrics
+    document = json.loads((folder / "run.json").read_text())
+    for told in document["summary"]["workers"]:
+        told["compute_s"] = metrics.compute_s * factor
+        told["wait_s"] = metrics.exposed_comm_s * factor
+    write_folder(folder, document, [metrics.iteration_s * factor] * 10)
+    return read_recorded_run(folder)

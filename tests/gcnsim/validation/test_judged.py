@@ -1,0 +1,166 @@
+"""Recorded runs beside their predictions."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gcnsim.errors import FileError, ScenarioError
+from gcnsim.record import PHASES, Source, read_recorded_run, write_calibration
+from gcnsim.validation import judge
+from gcnsim.validation.judged import configuration_of, outside, setting_of
+from tests.gcnsim.calibration.made import calibration
+from tests.gcnsim.validation.conftest import EMULATED, WriteRun, simulated
+from tests.gcnsim.validation.made import judged
+
+DRAWN: dict[str, Any] = {"tau": 2, "epsilon": 0.1, "sampler": "vr", "refresh": 20, "cache_policy": "inclusion"}
+
+
+@pytest.fixture
+def record(tmp_path: Path) -> Path:
+    path = tmp_path / "calibration.json"
+    write_calibration(path, calibration(error=0.1))
+    return path
+
+
+def test_errors_have_signs() -> None:
+    found = judged("a", "a", 2.0, 1.5)
+    assert found.error == pytest.approx(-0.25)
+    assert found.phase_error("compute") == pytest.approx((0.75 - 1.0) / 2.0)
+    assert not found.covered
+
+
+def test_a_run_that_takes_what_is_predicted_has_no_error(write_run: WriteRun, record: Path) -> None:
+    folder = write_run("run")
+    simulated(folder, record)
+    ((found,), warnings) = judge([folder], record)
+    assert (found.run, warnings) == ("run", [])
+    assert found.error == pytest.approx(0.0, abs=1e-12)
+    assert found.covered
+    assert all(found.phase_error(phase) == pytest.approx(0.0, abs=0.01) for phase in PHASES)
+    # The interval is the calibration's: nothing else varies.
+    assert found.high_s == pytest.approx(1.1 * found.predicted_s, rel=0.01)
+
+
+def test_a_run_that_takes_half_as_long_again_is_outside_its_interval(write_run: WriteRun, record: Path) -> None:
+    folder = write_run("run")
+    simulated(folder, record, 1.5)
+    ((found,), _) = judge([folder], record)
+    assert found.error == pytest.approx(1 / 1.5 - 1)
+    assert not found.covered
+    assert found.phase_error("compute") == pytest.approx((1 / 1.5 - 1) * found.measured["compute"] / found.measured_s)
+
+
+def test_runs_keep_their_order_and_repeats_are_predicted_once(write_run: WriteRun, record: Path) -> None:
+    folders = [write_run("b", seconds=[0.2] * 10), write_run("a"), write_run("c", method="pipegcn")]
+    said: list[str] = []
+    found, _ = judge([folders[2], *folders[:2]], record, progress=said.append)
+    assert [each.run for each in found] == ["c", "b", "a"]
+    assert [each.measured_s for each in found] == pytest.approx([0.1, 0.2, 0.1])
+    assert found[1].configuration == found[2].configuration != found[0].configuration
+    assert found[1].predicted_s == found[2].predicted_s != found[0].predicted_s
+    assert "3 runs" in said[0]
+
+
+def test_the_answer_does_not_depend_on_the_number_of_processes(write_run: WriteRun, record: Path) -> None:
+    folders = [write_run("a"), write_run("b", method="pipegcn")]
+    assert judge(folders, record, processes=1) == judge(folders, record, processes=2)
+
+
+def test_without_a_calibration_the_catalogue_predicts(write_run: WriteRun) -> None:
+    ((found,), warnings) = judge([write_run("a")], None)
+    assert found.predicted_s > 0.0
+    assert (found.outside, warnings) == ((), [])
+
+
+def test_no_runs_are_refused(record: Path) -> None:
+    with pytest.raises(ScenarioError, match="no run folder given"):
+        judge([], record)
+
+
+def test_a_run_that_the_calibration_used_is_refused(write_run: WriteRun, tmp_path: Path) -> None:
+    folder = write_run("a")
+    used = Source("run", "other name", read_recorded_run(folder).sha256)
+    write_calibration(tmp_path / "c.json", calibration(inputs=(used,)))
+    with pytest.raises(FileError) as caught:
+        judge([write_run("b", seconds=[0.3] * 9), folder], tmp_path / "c.json")
+    assert str(caught.value) == f"{folder}: the calibration used this run; allowed: runs it has not seen"
+
+
+def test_a_run_without_its_trace_is_named(write_run: WriteRun, record: Path) -> None:
+    folder = write_run("a")
+    (folder / "access.trace").unlink()
+    with pytest.raises(FileError, match=r"a/access\.trace: cannot be read"):
+        judge([folder], record)
+
+
+CHANGES: tuple[tuple[str, dict[str, Any], str], ...] = (
+    ("machine", {"cpu": "EPYC"}, "cpu Xeon, calibrated on EPYC"),
+    ("machine", {"cores": 64}, "cores 2, calibrated on 64"),
+    ("versions", {"torch": "1.0"}, "torch 2.13.0, calibrated with 1.0"),
+    ("versions", {"gcnsim": "0.0.1"}, "calibrated with 0.0.1"),
+)
+
+
+@pytest.mark.parametrize(("part", "change", "said"), CHANGES)
+def test_another_machine_or_version_is_warned_of_and_refused_when_strict(
+    write_run: WriteRun, tmp_path: Path, part: str, change: dict[str, Any], said: str
+) -> None:
+    folder = write_run("a")
+    known = calibration()
+    write_calibration(tmp_path / "c.json", calibration(**{part: {**getattr(known, part), **change}}))
+    found, warnings = judge([folder], tmp_path / "c.json")
+    assert len(found) == 1
+    assert len(warnings) == 1
+    assert warnings[0].startswith(f"{folder}: ")
+    assert warnings[0].endswith(said)
+    with pytest.raises(FileError) as caught:
+        judge([folder], tmp_path / "c.json", strict=True)
+    assert str(caught.value) == warnings[0]
+
+
+def test_a_run_counts_once(write_run: WriteRun) -> None:
+    folder = write_run("a")
+    with pytest.raises(FileError, match="a run is given twice"):
+        judge([folder, folder], None)
+
+
+def test_versions_that_change_no_times_are_not_warned_of(write_run: WriteRun, tmp_path: Path) -> None:
+    versions = {**calibration().versions, "numpy": "1.0", "python": "3.12.1"}
+    write_calibration(tmp_path / "c.json", calibration(versions=versions))
+    _, warnings = judge([write_run("a")], tmp_path / "c.json", strict=True)
+    assert warnings == []
+
+
+def test_settings_beyond_the_calibrated_range_are_flagged(write_run: WriteRun, record: Path) -> None:
+    slow = EMULATED | {"bandwidth": 1e7, "measured": 0.94e7}
+    ((found,), _) = judge([write_run("a", emulation=slow)], record)
+    assert found.outside == ("bandwidth 1e+07 (calibrated: 2.5e+07 to 2.5e+08)",)
+    run = read_recorded_run(write_run("b", method="psc-gcn", knobs=DRAWN))
+    assert outside(run, calibration()) == ()
+    narrow = calibration(ranges={"tau": (0.0, 1.0), "epsilon": (0.3, 1.0), "nothing": (1.0, 1.0)})
+    assert outside(run, narrow) == ("tau 2 (calibrated: 0 to 1)", "epsilon 0.1 (calibrated: 0.3 to 1)")
+
+
+def test_settings_and_configurations_in_words(write_run: WriteRun) -> None:
+    run = read_recorded_run(write_run("a", method="psc-gcn", knobs=DRAWN))
+    assert setting_of(run) == "small, gcn 32-32-8, 2 x 1 at 200 Mbit/s"
+    assert configuration_of(run) == "psc-gcn, tau 2, epsilon 0.1"
+    plain = read_recorded_run(write_run("b", emulation=None, overlap="none"))
+    assert setting_of(plain) == "small, gcn 32-32-8, 2 workers on one machine"
+    assert configuration_of(plain) == "full-graph, no overlap"
+    assert configuration_of(read_recorded_run(write_run("c"))) == "full-graph"
+
+
+def test_a_drawn_run_is_predicted_from_its_own_trace(write_run: WriteRun, record: Path) -> None:
+    folder = write_run("a", method="psc-gcn", knobs={**DRAWN, "tau": 1, "epsilon": 0.3})
+    ((found,), _) = judge([folder], record)
+    assert found.low_s < found.predicted_s < found.high_s
+    document = json.loads((folder / "run.json").read_text())
+    document["options"]["knobs"]["epsilon"] = 0.5
+    (folder / "run.json").write_text(json.dumps(document))
+    with pytest.raises(ScenarioError, match=r"access\.trace: was drawn with vr at epsilon 0\.3"):
+        judge([folder], record)
