@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gcnsim.ids import AnyArray, Iteration
+from runtime.emulation import Emulation
 from runtime.record import RunRecord, Summary, hardware, versions
 from runtime.setup import backend_of, owner_hash
 
@@ -36,9 +37,11 @@ def nothing_yet(workers: int) -> Known:
 def run_record(session: Session, known: Known, summary: Summary | None) -> RunRecord:
     """The facts of `session` as it stands; it is finished when its last iteration is done."""
     ready, options = session.ready, session.options
+    emulation = Emulation.here()
     return RunRecord(
         versions=versions(),
         hardware=hardware(ready.device.type == "cuda"),
+        emulation=None if emulation is None else emulation.asdict(),
         backend=backend_of(options),
         options=options.asdict(),
         seed=options.seed,

@@ -111,11 +111,14 @@ def backend_of(options: Options) -> str:
     return "gloo" if options.backend == "auto" else options.backend
 
 
-def prepare(options: Options, place: Place, device: torch.device) -> Ready:
-    """Everything up to the first iteration; all ranks at the same time, the process group being joined."""
+def prepare(options: Options, place: Place, device: torch.device, dataset: Dataset | None = None) -> Ready:
+    """Everything up to the first iteration; all ranks at the same time, the process group being joined.
+
+    dataset: that of `options` where it is loaded already.
+    """
     lanes = Lanes(place.rank, place.world, options.timeout, backend_of(options))
     control = lanes.open("control") if place.world > 1 else None
-    dataset = load_dataset(options)
+    dataset = load_dataset(options) if dataset is None else dataset
     partitioning = _agreed(options, dataset, place, control)
     share = share_of(dataset, partitioning, place.rank)
     dtype = DTYPES[options.dtype]

@@ -12,18 +12,21 @@ from typing import Any
 
 import click
 
-from gcnsim.errors import GcnsimError
+from gcnsim.errors import GcnsimError, ScenarioError
 from runtime.beforehand import refuse_crowd, refuse_places
 from runtime.command import options_of, with_options
+from runtime.emulation import Emulation, end_with_agent
 from runtime.launch import Place, launch, place, run_worker
 from runtime.launch.words import say
 from runtime.options import Options
+from runtime.plan import Entry, Task, naming, read_plan
 
 
 @click.command("runtime.train", context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
 @with_options
+@click.option("--plan", metavar="FILE", help="Train the runs of this list (.yaml), one after the other.")
 @click.pass_context
-def command(context: click.Context, /, **given: Any) -> None:
+def command(context: click.Context, /, plan: str | None, **given: Any) -> None:
     """Train a GCN, GraphSAGE or GAT over the partitions of a graph, one worker each.
 
     \b
@@ -32,7 +35,7 @@ def command(context: click.Context, /, **given: Any) -> None:
       python -m runtime.train --method psc-gcn --tau 2 --epsilon 0.1 --workers 2
       torchrun --nnodes 2 --nproc-per-node 2 --rdzv-backend c10d --rdzv-endpoint HOST:29500 -m runtime.train
     """
-    context.obj = options_of(given)
+    context.obj = options_of(given), plan
 
 
 def main(argv: Sequence[str]) -> int:
@@ -40,42 +43,89 @@ def main(argv: Sequence[str]) -> int:
     where: Place | None = None
     try:
         where = place()
-        options = _parsed(argv)
-        if options is None:
+        if where is not None and Emulation.here() is not None:
+            end_with_agent()
+        tasks = tasks_of(argv)
+        if tasks is None:
             return 0
         if where is None:
-            refuse_places(options)
-            refuse_crowd(options)
+            refuse(tasks)
     except (GcnsimError, click.ClickException) as error:
         # All workers were given the same arguments: one of them says what is wrong with these.
         if where is None or where.rank == 0:
-            say(_words(error))
+            say(words_of(error))
         return 2
     if where is not None:
-        run_worker(lambda place: _work(options, place))
-    return launch(argv, options.workers)
+        run_worker(lambda place: _work(tasks, place))
+    return launch(argv, tasks[0].options.workers)
 
 
-def _words(error: GcnsimError | click.ClickException) -> str:
+def tasks_of(argv: Sequence[str]) -> tuple[Task, ...] | None:
+    """The runs that `argv` asks for: one, or those of a plan; None when help was asked for and printed.
+
+    Raises GcnsimError or a ClickException for a value that is not allowed, naming the entry of a plan.
+    """
+    found = _asked(argv)
+    if found is None:
+        return None
+    options, plan = found
+    if plan is None:
+        return (Task(options),)
+    return tuple(_planned(argv, entry, options.workers) for entry in read_plan(plan))
+
+
+def refuse(tasks: Sequence[Task]) -> None:
+    """Raise GcnsimError for what can be seen to fail before any worker starts."""
+    for task in tasks:
+        with naming(task.name):
+            refuse_places(task.options)
+            refuse_crowd(task.options)
+
+
+def _planned(argv: Sequence[str], entry: Entry, workers: int) -> Task:
+    """An entry's run: its own arguments after those of the whole plan, of which it cannot change the workers."""
+    with naming(entry.name):
+        try:
+            found = _asked([*argv, "--plan", "", *entry.arguments, "--out", entry.out])
+        except click.ClickException as error:
+            raise ScenarioError(words_of(error)) from None
+        if found is None or found[1]:
+            raise ScenarioError("args: --help and --plan are for the whole command")
+        if found[0].workers != workers:
+            raise ScenarioError(
+                f"--workers: {found[0].workers}, but the plan is trained by {workers}; allowed: {workers}"
+            )
+        return Task(found[0], entry.name)
+
+
+def words_of(error: GcnsimError | click.ClickException) -> str:
+    """What is wrong with the arguments, in one line."""
     if isinstance(error, click.ClickException):
         return " ".join(error.format_message().split()) + " (see python -m runtime.train --help)"
     return str(error)
 
 
-def _work(options: Options, place: Place) -> int:
-    if place.rank == 0:
-        refuse_places(options)
+def _work(tasks: tuple[Task, ...], place: Place) -> int:
+    for task in tasks if place.rank == 0 else ():
+        with naming(task.name):
+            refuse_places(task.options)
     from runtime.worker import work
 
-    return work(options, place)
+    return work(tasks, place)
 
 
 def _parsed(argv: Sequence[str]) -> Options | None:
     """The options; None when help was asked for and printed."""
+    found = _asked(argv)
+    return None if found is None else found[0]
+
+
+def _asked(argv: Sequence[str]) -> tuple[Options, str | None] | None:
+    """The options and the plan, if any; None when help was asked for and printed."""
     try:
         with command.make_context("runtime.train", list(argv)) as context:
             command.invoke(context)
-            found: Options = context.obj
+            found: tuple[Options, str | None] = context.obj
             return found
     except click.exceptions.Exit:
         return None

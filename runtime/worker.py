@@ -5,16 +5,20 @@ from __future__ import annotations
 import json
 import sys
 import time
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
 import torch
 
+from gcnsim.units import format_seconds
+from runtime.data import Dataset, load_dataset
 from runtime.ending import Ending
 from runtime.exchange import Lane
 from runtime.exchange.lanes import Parcel
 from runtime.launch import Place, Watch, connect
 from runtime.options import Options
+from runtime.plan import Task, naming
 from runtime.record import breakdown
 from runtime.session import Session
 from runtime.setup import device_of, prepare
@@ -23,33 +27,80 @@ ROUNDS = 8
 """Exchanges by which a worker learns the clock of worker 0."""
 
 
-def work(options: Options, place: Place) -> int:
-    """Train at `place`; the exit code. Whatever goes wrong is raised."""
-    started = time.perf_counter()
-    options = replace(options, workers=place.world)
+def work(tasks: Sequence[Task], place: Place) -> int:
+    """Train all `tasks` at `place`, in order, until a worker is asked to stop; the exit code.
+
+    Whatever goes wrong is raised, and names the entry where the task is one of a plan.
+    """
+    shelf = _Shelf()
     with Watch(place) as watch:
-        device = device_of(options, place)
-        if place.world > 1:
-            connect(place, options.timeout, "gloo")
-        ready = prepare(options, place, device)
-        session = Session(ready, watch)
-        origin = torch.tensor([time.perf_counter_ns()])
-        offset = 0
-        if ready.control is not None:
-            offset = clock_offset(ready.control, place.world)
-            ready.control.broadcast(origin)
-        session.run()
-        ending = Ending(session, int(origin), offset)
-        ready.method.close()
-        if place.rank == 0:
-            summary = ending.summary()
-            ending.write(summary)
-            final = ending.final(summary, started)
-            sys.stdout.write((json.dumps(final, allow_nan=False) if options.json else breakdown(final)) + "\n")
-            sys.stdout.flush()
-        if ready.control is not None:
-            ready.control.barrier()
+        for task in tasks:
+            with naming(task.name):
+                if task is tasks[0] and place.world > 1:
+                    connect(place, task.options.timeout, "gloo")
+                stopped = _train(task, place, watch, shelf)
+            if stopped:
+                break
     return 0
+
+
+def _train(task: Task, place: Place, watch: Watch, shelf: _Shelf) -> bool:
+    """One run; whether a worker was asked to stop."""
+    started = time.perf_counter()
+    options = replace(task.options, workers=place.world)
+    device = device_of(options, place)
+    ready = prepare(options, place, device, shelf.dataset(options))
+    session = Session(ready, watch)
+    origin = torch.tensor([time.perf_counter_ns()])
+    offset = 0
+    if ready.control is not None:
+        offset = clock_offset(ready.control, place.world)
+        ready.control.broadcast(origin)
+    session.run()
+    ending = Ending(session, int(origin), offset)
+    ready.method.close()
+    if place.rank == 0:
+        summary = ending.summary()
+        ending.write(summary)
+        final = ending.final(summary, started)
+        _tell(final, options, str(session.out) if task.name is not None else None)
+    if ready.control is not None:
+        ready.control.barrier()
+    ready.lanes.close()
+    return session.stopped
+
+
+def _tell(final: dict[str, Any], options: Options, out: str | None) -> None:
+    """The final figures on standard output; out: the folder of a plan's entry, which then takes one line."""
+    if options.json:
+        text = json.dumps(final if out is None else {"out": out, **final}, allow_nan=False)
+    elif out is None:
+        text = breakdown(final)
+    else:
+        each = "-" if final["iteration_s"] is None else format_seconds(final["iteration_s"])
+        text = f"{out}: {final['iterations']} iterations of {each}, {final['seconds']:.1f} s in all"
+    sys.stdout.write(f"{text}\n")
+    sys.stdout.flush()
+
+
+@dataclass
+class _Shelf:
+    """The data set read last, which the next run may want again."""
+
+    asked: tuple[Any, ...] | None = None
+    held: Dataset | None = None
+
+    def dataset(self, options: Options) -> Dataset:
+        """That of `options`."""
+        drawn = options.random_features is not None or options.random_classes is not None
+        asked = (
+            options.graph, options.dataset, options.random_features, options.random_classes, options.feature_dim,
+            options.feature_norm, options.seed if drawn else None,
+        )  # fmt: skip
+        if self.held is None or asked != self.asked:
+            self.held = None
+            self.asked, self.held = asked, load_dataset(options)
+        return self.held
 
 
 def clock_offset(

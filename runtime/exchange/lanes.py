@@ -5,8 +5,9 @@ Within a lane every rank posts the same transfers in the same order; that is wha
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
 
@@ -17,6 +18,7 @@ from torch import Tensor
 from gcnsim.ids import Iteration, Rank
 from gcnsim.timeline import OpKind
 from runtime.exchange.errors import PeerError
+from runtime.exchange.wire import Wire, wire_of
 from runtime.record import Recorder
 
 
@@ -27,6 +29,11 @@ class Parcel:
     peer: Rank
     tensor: Tensor
     outgoing: bool
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the tensor."""
+        return self.tensor.numel() * self.tensor.element_size()
 
 
 @dataclass(frozen=True)
@@ -39,12 +46,13 @@ class Posted:
 
 @dataclass(frozen=True)
 class Lane:
-    """One kind of traffic."""
+    """One kind of traffic. wire: a slow network to imitate; None as a rule."""
 
     name: str
     group: Any
     rank: Rank
     timeout_s: float
+    wire: Wire | None = field(default=None, kw_only=True)
 
     def exchange(self, parcels: Sequence[Parcel], done: Callable[[Parcel], None] = lambda _: None) -> None:
         """Send and receive all `parcels`; `done` is called as each is through. See `post` and `await_all`."""
@@ -58,6 +66,8 @@ class Lane:
             for parcel in real
         ]
         try:
+            if self.wire is not None:
+                return Posted(real, self._posted_slowly(self.wire, real))
             return Posted(real, dist.batch_isend_irecv(ops) if ops else [])
         except RuntimeError as error:
             raise self._error(error, None) from None
@@ -66,16 +76,21 @@ class Lane:
         """Wait for started parcels, receives first; PeerError names the worker that failed or kept silent."""
         alike = len(posted.works) == len(posted.parcels)
         for place, work in enumerate(posted.works):
+            waited = self.wire is not None and not work.is_completed()
             self._wait(work, posted.parcels[place].peer if alike else None)
             if alike:
-                done(posted.parcels[place])
+                parcel = posted.parcels[place]
+                if self.wire is not None and not parcel.outgoing:
+                    self.wire.after_receive(parcel.peer, parcel.nbytes, waited)
+                done(parcel)
         for parcel in () if alike else posted.parcels:
             done(parcel)
 
     def all_reduce(self, tensor: Tensor) -> Any:
         """Start summing `tensor` over all workers in place; `settle` waits for it."""
         try:
-            return dist.all_reduce(tensor, group=self.group, async_op=True)
+            work = dist.all_reduce(tensor, group=self.group, async_op=True)
+            return work if self.wire is None else _Sum(work, self.wire, tensor, time.monotonic())
         except RuntimeError as error:
             raise self._error(error, None) from None
 
@@ -112,6 +127,16 @@ class Lane:
         work = self.all_reduce(torch.zeros(1))
         self.settle(work)
 
+    def _posted_slowly(self, wire: Wire, parcels: Sequence[Parcel]) -> list[Any]:
+        """Post receives at once and each send when the wire has let it through."""
+        works = []
+        for parcel in parcels:
+            if parcel.outgoing:
+                wire.before_send(parcel.peer, parcel.nbytes)
+            post = dist.isend if parcel.outgoing else dist.irecv
+            works.append(post(parcel.tensor, parcel.peer, self.group))
+        return works
+
     def _wait(self, work: Any, peer: Rank | None) -> None:
         try:
             work.wait()
@@ -127,6 +152,21 @@ class Lane:
 
 
 @dataclass(frozen=True)
+class _Sum:
+    """A sum under way on a slow wire."""
+
+    work: Any
+    wire: Wire
+    tensor: Tensor
+    since: float
+
+    def wait(self) -> None:
+        """Wait for the sum, and as long as the wire would have taken."""
+        self.work.wait()
+        self.wire.after_sum(self.tensor.numel() * self.tensor.element_size(), dist.get_world_size(), self.since)
+
+
+@dataclass(frozen=True)
 class TimedLane(Lane):
     """A lane whose user is recorded: as op of `kind` while it works, as waiting while it exchanges. Close it."""
 
@@ -139,7 +179,8 @@ class TimedLane(Lane):
     @classmethod
     def over(cls, lane: Lane, recorder: Recorder, stream: str, t: Iteration, kind: OpKind) -> TimedLane:
         """`lane`, its use recorded on `stream` from now on."""
-        return cls(lane.name, lane.group, lane.rank, lane.timeout_s, recorder, stream, t, kind, [recorder.mark()])
+        since = [recorder.mark()]
+        return cls(lane.name, lane.group, lane.rank, lane.timeout_s, recorder, stream, t, kind, since, wire=lane.wire)
 
     def exchange(self, parcels: Sequence[Parcel], done: Callable[[Parcel], None] = lambda _: None) -> None:
         """See `Lane`."""
@@ -164,6 +205,7 @@ class Lanes:
         self.rank, self.world, self.backend = rank, world, backend
         self._timeout_s = timeout_s
         self._open: dict[str, Lane] = {}
+        self._wire = wire_of(rank)
 
     def open(self, name: str, *, bulk: bool = False) -> Lane:
         """The lane called `name`; `bulk` ones carry device tensors by the run's backend."""
@@ -175,5 +217,12 @@ class Lanes:
                 if backend == "nccl":
                     # The first use of a communicator needs every rank, but a worker may have nothing to exchange.
                     dist.all_reduce(torch.zeros(1, device="cuda"), group=group)
-            self._open[name] = Lane(name, group, self.rank, self._timeout_s)
+            self._open[name] = Lane(name, group, self.rank, self._timeout_s, wire=self._wire)
         return self._open[name]
+
+    def close(self) -> None:
+        """Leave all lanes; nothing is under way, on any worker."""
+        for lane in self._open.values():
+            if lane.group is not None:
+                dist.destroy_process_group(lane.group)
+        self._open.clear()

@@ -14,7 +14,8 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
 from typing import Any, Final
@@ -22,7 +23,7 @@ from typing import Any, Final
 from runtime.launch.place import RENDEZVOUS
 from runtime.launch.verdict import ENDED_BY_TERM, Exit, first_cause
 from runtime.launch.watch import PARENT
-from runtime.launch.words import FAILURES, read_failures, say
+from runtime.launch.words import FAILURES, Failure, read_failures, say
 
 _POLL_S: Final = 0.05
 _AGAIN_S: Final = 0.3
@@ -47,35 +48,52 @@ def launch(
     iteration and save it, or were killed when it was asked again. Call it from the main thread.
     """
     base = [sys.executable, "-m", "runtime.train"] if command is None else command
-    with tempfile.TemporaryDirectory(prefix="gcnsim-run-", ignore_cleanup_errors=True) as folder, _Requests() as asked:
-        crew = _Crew(asked, grace_s, leave_s)
+    with tempfile.TemporaryDirectory(prefix="gcnsim-run-", ignore_cleanup_errors=True) as folder, Requests() as asked:
+        crew = Crew(asked, grace_s, leave_s)
         with crew.all_ended():
             try:
-                crew.start([*base, *argv], workers, {**os.environ, **(extra_env or {})}, Path(folder))
+                crew.start(_recruits([*base, *argv], workers, {**os.environ, **(extra_env or {})}, Path(folder)))
             except OSError as error:
                 say(f"worker {len(crew.processes)}: cannot be started: {error.strerror}")
                 return 1
             crew.supervise()
-        return _answer(crew, asked, Path(folder))
+        return answer(asked, crew.exits, read_failures(Path(folder)))
 
 
-def _answer(crew: _Crew, asked: _Requests, folder: Path) -> int:
-    """Say how the run ended, if not well; its exit code."""
+@dataclass(frozen=True, slots=True)
+class Recruit:
+    """A process to start: its command, and all of its environment."""
+
+    command: Sequence[str]
+    env: Mapping[str, str]
+
+
+def _recruits(command: Sequence[str], workers: int, env: Mapping[str, str], folder: Path) -> list[Recruit]:
+    """The same command for every worker, which the environment tells who it is."""
+    common = {**env, RENDEZVOUS: str(folder / "rendezvous"), FAILURES: str(folder)}
+    common |= {"WORLD_SIZE": str(workers), "LOCAL_WORLD_SIZE": str(workers)}
+    return [Recruit(command, {**common, "RANK": str(rank), "LOCAL_RANK": str(rank)}) for rank in range(workers)]
+
+
+def answer(
+    asked: Requests, ends: Sequence[Exit], failures: Iterable[Failure], tell: Callable[[str], None] = say
+) -> int:
+    """Say how the run ended, if not well; its exit code. ends: of all workers that ended otherwise than well."""
     # A scheduler's SIGTERM may reach the workers before it reaches us: they ended as they would have been told to.
-    exits = [exit for exit in crew.exits if not (asked.signum and exit.code in ENDED_BY_TERM)]
-    cause = first_cause(exits, read_failures(folder))
+    exits = [exit for exit in ends if not (asked.signum and exit.code in ENDED_BY_TERM)]
+    cause = first_cause(exits, failures)
     if asked.signum and (asked.again or cause is None or cause.consequence):
-        stuck = [str(exit.rank) for exit in crew.exits if exit.stuck]
+        stuck = [str(exit.rank) for exit in ends if exit.stuck]
         killed = f"; killed: worker {', '.join(stuck)}" if stuck else ""
-        say(f"stopped by {signal.Signals(asked.signum).name}{killed}")
+        tell(f"stopped by {signal.Signals(asked.signum).name}{killed}")
         return 128 + asked.signum
     if cause is None:
         return 0
-    say(cause.line)
+    tell(cause.line)
     return cause.code
 
 
-class _Requests:
+class Requests:
     """The user's signals while workers run: `signum` asks them to leave, `again` to be killed."""
 
     def __init__(self) -> None:
@@ -84,7 +102,7 @@ class _Requests:
         self._at = 0.0
         self._old: dict[int, Any] = {}
 
-    def __enter__(self) -> _Requests:
+    def __enter__(self) -> Requests:
         for signum in _REQUESTS:
             if signal.getsignal(signum) is not signal.SIG_IGN:  # nohup and background jobs have their reasons
                 self._old[signum] = signal.signal(signum, self._note)
@@ -102,10 +120,10 @@ class _Requests:
             self.again = True
 
 
-class _Crew:
-    """The workers of one run. Invariant: a process in `processes` is alive or has its Exit in `exits`."""
+class Crew:
+    """The processes of one run. Invariant: a process in `processes` is alive or has its Exit in `exits`."""
 
-    def __init__(self, asked: _Requests, grace_s: float, leave_s: float) -> None:
+    def __init__(self, asked: Requests, grace_s: float, leave_s: float) -> None:
         self.processes: list[subprocess.Popen[bytes]] = []
         self.exits: list[Exit] = []
         self._asked = asked
@@ -127,16 +145,14 @@ class _Crew:
             os.close(reader)
             os.close(writer)
 
-    def start(self, command: Sequence[str], workers: int, env: Mapping[str, str], folder: Path) -> None:
-        """Start all workers. The first one's output is the run's; the others only have their errors to show."""
-        common = {RENDEZVOUS: str(folder / "rendezvous"), FAILURES: str(folder), PARENT: str(self._reader)}
-        common |= {"WORLD_SIZE": str(workers), "LOCAL_WORLD_SIZE": str(workers)}
-        for rank in range(workers):
+    def start(self, recruits: Sequence[Recruit]) -> None:
+        """Start all. The first one's output is the run's; the others only have their errors to show."""
+        for place, recruit in enumerate(recruits):
             process = subprocess.Popen(
-                command,
-                env={**env, **common, "RANK": str(rank), "LOCAL_RANK": str(rank)},
+                recruit.command,
+                env={**recruit.env, PARENT: str(self._reader)},
                 stdin=subprocess.DEVNULL,
-                stdout=None if rank == 0 else subprocess.DEVNULL,
+                stdout=None if place == 0 else subprocess.DEVNULL,
                 pass_fds=(self._reader,),
                 process_group=0,
             )

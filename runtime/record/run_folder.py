@@ -34,11 +34,13 @@ class RunRecord:
     """The facts in `run.json`; the keys and their meaning are those of `gcnsim/data/run.schema.json`.
 
     bytes: by kind of payload (rows, gradients, ids, norms, cache), bytes sent as [sender][receiver]. accuracy: train,
-    val, test. norms: iterations whose norms files belong to the run. summary: `Summary.asdict()`, None until known.
+    val, test. emulation: of the cluster, None where it is a real one. norms: iterations whose norms files belong to the
+    run. summary: `Summary.asdict()`, None until known.
     """
 
     versions: Mapping[str, str]
     hardware: Mapping[str, Any]
+    emulation: Mapping[str, Any] | None
     backend: str
     options: Mapping[str, Any]
     seed: int

@@ -1,0 +1,59 @@
+"""One emulated host: torchrun, and a report of how its workers ended.
+
+`python -m runtime.emulation.host PARENT REPORT TORCHRUN-ARGUMENTS...` runs inside the host's namespace, ends with the
+process PARENT, and takes its workers along. What torchrun would print of a failure goes to the file REPORT instead, as
+facts; the parent says it in one line.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from gcnsim.sections import replacing
+from runtime.emulation.ties import AGENT, end_with
+from runtime.launch.words import describe
+
+_SEEN_S = 0.2
+"""torchrun looks at its workers ten times a second; a worker ended no later than this before a report."""
+
+
+def main(argv: Sequence[str]) -> int:
+    """Be the host; torchrun's exit code, 128 + n when signal n ended it."""
+    parent, report, *words = argv
+    end_with(int(parent))
+    os.environ[AGENT] = str(os.getpid())
+    if os.environ.get("GCNSIM_DEBUG") != "1":
+        logging.disable(logging.CRITICAL)
+    from torch.distributed.elastic.multiprocessing.api import SignalException
+    from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
+    from torch.distributed.run import parse_args, run
+
+    try:
+        run(parse_args(words))  # type: ignore[no-untyped-call]
+    except ChildFailedError as error:
+        at = time.time() - _SEEN_S
+        exits = [{"rank": rank, "code": failure.exitcode, "at": at} for rank, failure in error.failures.items()]
+        _write(Path(report), {"exits": exits, "error": None})
+        return 1
+    except SignalException as error:
+        return 128 + int(error.sigval)
+    except Exception as error:
+        _write(Path(report), {"exits": [], "error": describe(error)})
+        return 1
+    return 0
+
+
+def _write(path: Path, report: dict[str, Any]) -> None:
+    with replacing(path, text=True) as file:
+        file.write(json.dumps(report))
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

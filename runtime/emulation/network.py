@@ -1,0 +1,207 @@
+"""Network namespaces as hosts, each joined by a link of a chosen bandwidth to a switch in a namespace of its own.
+
+Needs Linux, `ip` and `tc`, and the right to make namespaces. A link is shaped both ways by a token bucket: what a host
+sends at its end of the link, what it receives at the switch's end.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import shutil
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from gcnsim.errors import ScenarioError
+
+DEVICE: Final = "nic"
+"""The link's device inside a host; namespaces have names of their own."""
+
+CONGESTION: Final = "reno"
+"""TCP's congestion control inside: every kernel has it and every namespace may use it; a choice makes runs alike."""
+
+FRAME_SHARE: Final = 1514 / 1538
+"""What the shaper counts of a full frame on the wire: neither preamble nor checksum nor gap."""
+
+_NAME: Final = re.compile(r"gcnsim-(\d+)-(?:h\d+|sw|try)")
+_BURST_S: Final = 1.5e-3
+_LEAST_BURST, _MOST_BURST = 16_384, 4_000_000
+_QUEUE: Final = 20_000_000
+_FOLDER: Final = Path("/run/netns")
+_DEATH_S: Final = 5.0
+
+
+class NetworkError(ScenarioError):
+    """A namespace, device or shaper that the system refuses to make; the message ends with the system's words."""
+
+
+@dataclass(frozen=True, slots=True)
+class Network:
+    """Names and addresses of the hosts that process `pid` makes."""
+
+    pid: int
+    hosts: int
+
+    @property
+    def switch(self) -> str:
+        """The switch's namespace."""
+        return f"gcnsim-{self.pid}-sw"
+
+    def name(self, host: int) -> str:
+        """The namespace of a host."""
+        return f"gcnsim-{self.pid}-h{host}"
+
+    def address(self, host: int) -> str:
+        """The address of a host on the emulated network."""
+        return f"10.213.{host // 250}.{host % 250 + 1}"
+
+    def inside(self, host: int) -> list[str]:
+        """The words that run a command in a host."""
+        return ["ip", "netns", "exec", self.name(host)]
+
+
+def burst(bandwidth: float) -> int:
+    """Bytes that an idle link of `bandwidth` bytes/s lets pass at once.
+
+    A shaper's timer fires late on busy cores: a burst below what passes meanwhile loses bandwidth, and every byte
+    above it travels for nothing after a pause. 1.5 ms held the rate under load (docs/emulation.md).
+    """
+    return int(min(max(_BURST_S * bandwidth, _LEAST_BURST), _MOST_BURST))
+
+
+def refused() -> str | None:
+    """Why this process cannot make shaped namespaces; None when it can."""
+    lacking = [tool for tool in ("ip", "tc") if shutil.which(tool) is None]
+    if lacking:
+        return f"{' and '.join(lacking)} not found"
+    name = f"gcnsim-{os.getpid()}-try"
+    try:
+        _run("ip", "netns", "add", name)
+        _run("ip", "-n", name, "link", "add", "bridge", "type", "bridge")
+        _run("tc", "-n", name, "qdisc", "add", "dev", "bridge", "root", *_shaper(1e6))
+    except NetworkError as error:
+        return str(error)
+    finally:
+        _remove(name)
+    return None
+
+
+def has_netem() -> bool:
+    """Whether the kernel can delay packets; asked where namespaces can be made."""
+    name = f"gcnsim-{os.getpid()}-try"
+    try:
+        _run("ip", "netns", "add", name)
+        _run("tc", "-n", name, "qdisc", "add", "dev", "lo", "root", "netem", "delay", "1ms")
+    except NetworkError:
+        return False
+    finally:
+        _remove(name)
+    return True
+
+
+@contextlib.contextmanager
+def network(hosts: int, bandwidth: float, latency_s: float) -> Iterator[Network]:
+    """`hosts` hosts, as long as the block lasts; links of `bandwidth` bytes/s each way, of the wire.
+
+    latency_s: one way between two hosts, by netem; 0: none. Raises NetworkError.
+    """
+    made = Network(os.getpid(), hosts)
+    _remove_all(made.pid)
+    try:
+        _run("ip", "netns", "add", made.switch)
+        _run("ip", "-n", made.switch, "link", "add", "bridge", "type", "bridge")
+        _run("ip", "-n", made.switch, "link", "set", "bridge", "up")
+        for host in range(hosts):
+            _join(made, host, bandwidth, latency_s)
+        yield made
+    finally:
+        _remove_all(made.pid)
+
+
+def _join(made: Network, host: int, bandwidth: float, latency_s: float) -> None:
+    """Make a host and its link to the switch."""
+    name, switch, port = made.name(host), made.switch, f"port{host}"
+    _run("ip", "netns", "add", name)
+    _run("ip", "-n", switch, "link", "add", port, "type", "veth", "peer", "name", DEVICE, "netns", name)
+    _run("ip", "-n", switch, "link", "set", port, "master", "bridge", "up")
+    _run("ip", "-n", name, "addr", "add", f"{made.address(host)}/16", "dev", DEVICE)
+    for device in (DEVICE, "lo"):
+        _run("ip", "-n", name, "link", "set", device, "up")
+    # What all other hosts send at once to one waits at the switch: nothing of it may be dropped.
+    for where, device, senders in ((name, DEVICE, 1), (switch, port, made.hosts)):
+        _run("tc", "-n", where, "qdisc", "add", "dev", device, "root", "handle", "1:", *_shaper(bandwidth, senders))
+    if latency_s:
+        # Beneath the shaper, and at one end alone: a message passes the sender's link end once.
+        delay = ("netem", "delay", f"{1e6 * latency_s:.3f}us", "limit", "100000")
+        _run("tc", "-n", name, "qdisc", "add", "dev", DEVICE, "parent", "1:1", *delay)
+    # A network card queues about a millisecond and takes turns between connections; one long queue, as the shaper
+    # has, would make a small message wait behind megabytes of rows.
+    settings = ("tcp_limit_output_bytes=131072", f"tcp_congestion_control={CONGESTION}")
+    _run(*made.inside(host), "sysctl", "-q", "-w", *(f"net.ipv4.{each}" for each in settings))
+
+
+def _shaper(bandwidth: float, senders: int = 1) -> list[str]:
+    size = burst(bandwidth)
+    rate = f"{8 * FRAME_SHARE * bandwidth:.0f}bit"
+    return ["tbf", "rate", rate, "burst", f"{size}b", "limit", f"{senders * max(_QUEUE, 4 * size)}b"]
+
+
+def clean() -> list[str]:
+    """Remove namespaces that a dead process of ours left, and end what runs in them; their names."""
+    found = []
+    for name in _names():
+        match = _NAME.fullmatch(name)
+        if match and not Path("/proc", match[1]).exists():
+            _remove(name)
+            found.append(name)
+    return found
+
+
+def _names() -> list[str]:
+    try:
+        return sorted(os.listdir(_FOLDER))
+    except OSError:
+        return []
+
+
+def _remove_all(pid: int) -> None:
+    for name in _names():
+        match = _NAME.fullmatch(name)
+        if match and int(match[1]) == pid:
+            _remove(name)
+
+
+def _remove(name: str) -> None:
+    """Remove a namespace of ours, its links with it, after the end of what runs in it."""
+    end = time.monotonic() + _DEATH_S
+    while pids := _ask("ip", "netns", "pids", name).split():
+        for pid in pids:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(int(pid), signal.SIGKILL)
+        if time.monotonic() > end:
+            break
+        time.sleep(0.02)
+    _ask("ip", "netns", "del", name)
+
+
+def _ask(*words: str) -> str:
+    """What a command prints; nothing where it fails."""
+    done = subprocess.run(words, check=False, capture_output=True, text=True, process_group=0)
+    return done.stdout if done.returncode == 0 else ""
+
+
+def _run(*words: str) -> None:
+    try:
+        # In a process group of its own: Ctrl-C is answered between the steps, not in the middle of one.
+        done = subprocess.run(words, check=False, capture_output=True, text=True, process_group=0)
+    except OSError as error:
+        raise NetworkError(f"{words[0]}: cannot be run: {error.strerror}") from None
+    if done.returncode:
+        said = " ".join(done.stderr.split()) or f"exit code {done.returncode}"
+        raise NetworkError(f"{' '.join(words)}: {said}")
