@@ -71,6 +71,7 @@ def server() -> HostProfile:
         socket_bandwidth=_figure(1e9),
         busy_core_rate=_figure(0.5),
         crowded_message_s=_figure(0.0),
+        iteration_s=_figure(0.0),
     )
 
 

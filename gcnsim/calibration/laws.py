@@ -28,6 +28,15 @@ LARGE_ROWS = 200
 SPMM_ENTRIES = 50_000
 """So do products with fewer entries."""
 
+QUEUE = 262_144.0
+"""Bytes one connection may have in the queues of an emulated link: the socket buffers of its hosts."""
+
+SMALL = 65_536
+"""Bytes of a message whose size costs little."""
+
+CROWDED_LEAST = 2e-5
+"""Seconds: what messages among busy cores cost besides can only be refined if it is not nothing."""
+
 STEP = 4.0
 """Sizes of the SpMM curve lie within a factor of this of its points."""
 
@@ -54,6 +63,7 @@ def fit_laws(measured: Measurements) -> Laws:
     _rows(laws, measured)
     _drawing(laws, measured)
     _sharing(laws, measured)
+    _iteration(laws, measured)
     _sockets(laws, measured)
     return laws
 
@@ -175,6 +185,12 @@ def _sharing(laws: Laws, measured: Measurements) -> None:
     laws.host["busy_core_rate"] = Fitted(_mean(rates), f"{cores} processes at once, over one alone")
 
 
+def _iteration(laws: Laws, measured: Measurements) -> None:
+    """What an iteration costs outside its kernels: the optimizer's calls, the flat gradients."""
+    steps = [each.seconds for name in ("optimizer_step", "gradients") for each in _some(measured, name)]
+    laws.host["iteration_s"] = Fitted(float(np.median(steps)) * 2, "optimizer step and gradient buffer, median sizes")
+
+
 def _sockets(laws: Laws, measured: Measurements) -> None:
     """Processor time of a message: per byte and per message, at one end; and the delay of a small one."""
     sent, received = measured.of("p2p_oneway_cpu_sender"), measured.of("p2p_oneway_cpu_receiver")
@@ -187,25 +203,28 @@ def _sockets(laws: Laws, measured: Measurements) -> None:
     laws.host["message_s"] = Fitted(per_message, "processor time of point-to-point messages, per message and end")
     laws.host["socket_bandwidth"] = Fitted(1.0 / per_byte, "processor time of messages, per byte and end")
     laws.residuals.append(residual("sockets", 2.0 * per_message + nbytes * per_byte, seconds))
-    laws.host["crowded_message_s"] = Fitted(
-        _crowded(measured, per_message, per_byte), "processor time of messages among more processes than cores, besides"
-    )
+    laws.host["crowded_message_s"] = Fitted(_crowded(measured), "all-reduces among more processes than cores, besides")
     tiny = min(_all(measured, "p2p_oneway"), key=lambda each: each.params["bytes"])
     # There and back, less the work at both ends.
     latency = max(tiny.seconds / 2 - 2 * per_message, 1e-6)
     laws.network["latency_s"] = Fitted(latency, "half of a small message and its answer, less the processors' work")
+    laws.network["queue"] = Fitted(QUEUE, "bytes one connection may have in the queues of an emulated link")
     laws.network["half_size"] = Fitted(0.0, "none: what small messages cost is processor time")
 
 
-def _crowded(measured: Measurements, per_message: float, per_byte: float) -> float:
-    """What a message costs more at one end when more processes exchange than there are cores; 0 if never measured."""
-    cores = int(measured.machine["cores"])
-    found = [
-        each.seconds / (2.0 * each.params["peers"]) - per_message - each.params["bytes"] * per_byte
-        for each in measured.of("all_to_all_cpu")
-        if each.processes > cores
-    ]
-    return max(float(np.median(found)), 0.0) if found else 0.0
+def _crowded(measured: Measurements) -> float:
+    """What a message waits besides when more processes exchange than there are cores.
+
+    A small all-reduce of P processes passes 2 (P - 1) times through all of them.
+    """
+    steps: dict[bool, list[float]] = {True: [], False: []}
+    for each in measured.of("all_reduce"):
+        if each.params["bytes"] <= SMALL:
+            step = each.seconds / (2.0 * (each.processes - 1))
+            steps[each.processes > int(measured.machine["cores"])].append(step)
+    if not (steps[True] and steps[False]):
+        return CROWDED_LEAST
+    return max(float(np.median(steps[True]) - np.median(steps[False])), CROWDED_LEAST)
 
 
 def _call(seconds: float, launch: float) -> float:

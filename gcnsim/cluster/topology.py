@@ -27,12 +27,14 @@ class LinkSpec:
 
     capacity: payload bytes per second after framing (cores for a CPU). latency_s: delay of a message before its first
     byte arrives. half_size: message size, in bytes, that reaches half of the capacity; b bytes occupy the link like
-    b + half_size bytes.
+    b + half_size bytes. queue: bytes that each transfer under way has waiting in the link's queue, first in first out:
+    a message that starts then waits for all of them. 0 where the link takes turns between connections.
     """
 
     capacity: float
     latency_s: Seconds = 0.0
     half_size: Bytes = 0.0
+    queue: Bytes = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +124,10 @@ class Cluster:
         """Sum of the latencies along a route."""
         return sum(self.links[link].spec.latency_s for link in route)
 
+    def queue(self, route: tuple[int, ...]) -> Bytes:
+        """Largest queue per transfer along a route."""
+        return max((self.links[link].spec.queue for link in route), default=0.0)
+
     def half_size(self, route: tuple[int, ...]) -> Bytes:
         """Largest half-size along a route."""
         return max((self.links[link].spec.half_size for link in route), default=0.0)
@@ -151,7 +157,7 @@ def build_cluster(
     server_of = tuple(rank // gpus_per_server for rank in range(gpus))
     links: list[Link] = []
     # The switch adds no delay of its own: `latency_s` of the NIC is end to end, so only the sending side carries it.
-    receive = LinkSpec(nic.capacity, 0.0, nic.half_size)
+    receive = LinkSpec(nic.capacity, 0.0, nic.half_size, nic.queue)
     for server in range(server_of[-1] + 1):
         links += [
             Link(f"nic{server}.tx", "nic", f"host{server}", "switch", nic),

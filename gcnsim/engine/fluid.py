@@ -42,11 +42,14 @@ class FluidGroup:
 
     __slots__ = (
         "_arrived",
+        "_before",
+        "_capacity",
         "_dirty",
         "_env",
         "_last",
         "_only_one",
         "_rates",
+        "_routes",
         "_serial",
         "_service",
         "_sharing",
@@ -72,6 +75,9 @@ class FluidGroup:
         per_ps = tuple(value / PS_PER_S for value in capacity)
         caps_per_ps = tuple(None if cap is None else cap / PS_PER_S for cap in caps)
         self._sharing = _sharing(per_ps, tuple(routes), caps_per_ps)
+        self._capacity, self._routes = per_ps, tuple(routes)
+        self._before = [0] * len(routes)
+        """Flows of each bundle that were under way before this instant."""
         self._last = 0
         self._serial = 0
         self._dirty = False
@@ -97,11 +103,24 @@ class FluidGroup:
         counts[bundle] = self.counts[bundle] + 1
         return self._sharing.rates(tuple(counts))[bundle] < alone * (1.0 - FULL)
 
+    def backlog(self, bundle: int, queue: float) -> int:
+        """Picoseconds until what the flows under way have in the queues of the bundle's links, at most `queue` units
+        each, is through. Flows that started at this very instant have nothing there yet."""
+        self._advance()
+        waiting = [0.0] * len(self._capacity)
+        for other, flows in enumerate(self._waiting):
+            service = self._service[other]
+            ahead = sum(min(target - service, queue) for target, _, _ in flows[: self._before[other]])
+            for link in self._routes[other]:
+                waiting[link] += ahead
+        return ceil(max(waiting[link] / self._capacity[link] for link in self._routes[bundle]))
+
     def _advance(self) -> None:
         now = int(self._env.now)
         elapsed = now - self._last
         if elapsed:
             self._last = now
+            self._before = list(self.counts)
             service, rates = self._service, self._rates
             for bundle, count in enumerate(self.counts):
                 if count:

@@ -55,7 +55,8 @@ class _Engine:
         self.work = _work(schedule)
         self.graphs = len(self.work)
         self.latency = [round(op.latency_s * PS_PER_S) for op in schedule.ops]
-        self.crowded = [op.crowded for op in schedule.ops]
+        self.crowded = [round(op.crowded_s * PS_PER_S) for op in schedule.ops]
+        self.queue = [op.queue for op in schedule.ops]
         flows = [(op.route, op.cap) for op in schedule.ops if op.route is not None]
         fluid = Fluid(self.env, schedule.capacity, flows, self.end)
         self.place: list[tuple[FluidGroup, int] | None] = [
@@ -106,10 +107,12 @@ class _Engine:
             self.end((iteration, op))
         elif self.place[op] is None:
             Call(self.env, self.after_delay, int(amount), (iteration, op))
-        elif self.latency[op]:
-            Call(self.env, self.after_latency, self.latency[op], (iteration, op))
         else:
-            self.flow(iteration, op)
+            delay = self.latency[op] + self.queued(op)
+            if delay:
+                Call(self.env, self.after_latency, delay, (iteration, op))
+            else:
+                self.flow(iteration, op)
 
     def after_delay(self, event: Event) -> None:
         """An op of exclusive work ends."""
@@ -121,14 +124,22 @@ class _Engine:
         which: tuple[Iteration, int] = event._value
         self.flow(*which)
 
+    def queued(self, op: int) -> int:
+        """Picoseconds that a flow waits behind others: in its links' queues, or for a turn on full ones."""
+        place = self.place[op]
+        if place is None:
+            return 0
+        group, bundle = place
+        delay = group.backlog(bundle, self.queue[op]) if self.queue[op] else 0
+        if self.crowded[op] and group.full(bundle):
+            delay += self.crowded[op]
+        return delay
+
     def flow(self, iteration: Iteration, op: int) -> None:
         place = self.place[op]
         assert place is not None
         group, bundle = place
-        units = self.work[iteration % self.graphs][op]
-        if self.crowded[op] and group.full(bundle):
-            units += self.crowded[op]
-        group.join(bundle, units, (iteration, op))
+        group.join(bundle, self.work[iteration % self.graphs][op], (iteration, op))
 
     def end(self, which: tuple[Iteration, int]) -> None:
         """Note that an op has ended and tell its followers; ops that end meanwhile queue up, so nothing recurses."""

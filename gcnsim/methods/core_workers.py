@@ -77,7 +77,11 @@ class CoreWriter:
             for rank, op in enumerate(self._reduce(layer, made)):
                 reduced[rank].append(op)
         seconds = step_seconds(facts.device, facts.shapes)
-        steps = [self._work(OpKind.STEP, rank, seconds, after=reduced[rank]) for rank in self.workers]
+        steps = []
+        for rank in self.workers:
+            self._work(OpKind.STEP, rank, seconds, after=reduced[rank])
+            # Hand-overs between threads and the interpreter: mostly waits, so no work for the cores.
+            steps.append(self.builder.compute(OpKind.STEP, rank, facts.host.iteration_s.value))
         for rank in self.workers:
             for op in self.first[rank]:
                 self.builder.wait_for(op, (steps[rank], 1))
@@ -108,7 +112,7 @@ class CoreWriter:
         *,
         after: Iterable[Dependency] = (),
         stream: str = COMPUTE_STREAM,
-        crowded: float = 0.0,
+        crowded_s: float = 0.0,
     ) -> int:
         """Core-seconds of one thread."""
         return self.builder.flow(
@@ -121,7 +125,7 @@ class CoreWriter:
             cap=ONE_THREAD,
             layer=layer,
             direction=direction,
-            crowded=crowded,
+            crowded_s=crowded_s,
         )
 
     def _drawn(self) -> list[list[int]]:
@@ -171,7 +175,9 @@ class CoreWriter:
             kind, rank, size, route, stream=stream, after=after, peer=peer, layer=layer, direction=direction
         )
         ends = [
-            self._work(kind, end, work, layer, direction, after=after, stream=f"{lane}.io{side}{far}", crowded=crowded)
+            self._work(
+                kind, end, work, layer, direction, after=after, stream=f"{lane}.io{side}{far}", crowded_s=crowded
+            )
             for end, side, far in ((rank, "tx", peer), (peer, "rx", rank))
         ]
         got = f"{lane}.got{rank}"

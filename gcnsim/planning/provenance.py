@@ -41,7 +41,8 @@ UNUSED = {"memory", "flops_fp16", "memory_bandwidth of a host"}
 """Figures of the catalogue that no cost law reads yet."""
 
 ON_CORES = {
-    f"{name} of a host" for name in ("build_entries_per_s", "socket_bandwidth", "busy_core_rate", "crowded_message_s")
+    f"{name} of a host"
+    for name in ("build_entries_per_s", "socket_bandwidth", "busy_core_rate", "crowded_message_s", "iteration_s")
 }
 """Figures that only workers on CPU cores need."""
 

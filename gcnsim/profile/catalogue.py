@@ -38,6 +38,7 @@ _LINK: Final[_Table] = {
     "efficiency": units.FRACTION,
     "latency_s": units.SECONDS,
     "half_size": units.NBYTES,
+    "queue": units.NBYTES,
 }
 _HOST: Final[_Table] = {
     "cores": None,
@@ -49,6 +50,7 @@ _HOST: Final[_Table] = {
     "socket_bandwidth": units.BANDWIDTH,
     "busy_core_rate": units.FRACTION,
     "crowded_message_s": units.SECONDS,
+    "iteration_s": units.SECONDS,
 }
 QUANTITIES: Final[_Table] = {**_DEVICE, **_LINK, **_HOST}
 """The quantity each figure of a profile is (None: a plain number)."""

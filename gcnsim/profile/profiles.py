@@ -45,6 +45,7 @@ class LinkProfile:
 
     bandwidth: raw bytes/s per direction. efficiency: share of it that payload reaches in long transfers. latency_s:
     seconds before the first byte. half_size: bytes of a message at which half of the reachable bandwidth is reached.
+    queue: bytes that each transfer under way has waiting in the link's queue, ahead of a message that starts.
     """
 
     name: str
@@ -53,6 +54,7 @@ class LinkProfile:
     efficiency: Figure
     latency_s: Figure
     half_size: Figure
+    queue: Figure
 
     def provenance(self) -> tuple[str, ...]:
         """Kinds of origin among its figures, the weakest first."""
@@ -68,7 +70,8 @@ class HostProfile:
     second. build_entries_per_s: kept entries that one thread turns into a sparse matrix and its transpose per second.
     message_s: CPU seconds per message sent or received. socket_bandwidth: bytes that one core moves through a socket
     per second, at either end. busy_core_rate: what a core does when all are busy, as a share of what one does alone.
-    crowded_message_s: CPU seconds that a message costs besides at an end whose cores are all busy.
+    crowded_message_s: seconds that a message waits besides at an end whose cores are all busy. iteration_s: seconds
+    of an iteration of a worker on a core outside its kernels.
     """
 
     name: str
@@ -82,6 +85,7 @@ class HostProfile:
     socket_bandwidth: Figure
     busy_core_rate: Figure
     crowded_message_s: Figure
+    iteration_s: Figure
 
     def provenance(self) -> tuple[str, ...]:
         """Kinds of origin among its figures, the weakest first."""

@@ -21,7 +21,7 @@ from gcnsim.sections import replacing
 SCHEMA: Final = "gcnsim.calibration/1"
 PROFILES: Final[Mapping[str, type[Any]]] = {"device": DeviceProfile, "host": HostProfile, "network": LinkProfile}
 PARTS: Final = tuple(PROFILES)
-MAY_BE_NOTHING: Final = ("half_size", "latency_s", "message_s", "crowded_message_s", "launch_s")
+MAY_BE_NOTHING: Final = ("half_size", "latency_s", "queue", "message_s", "crowded_message_s", "launch_s", "iteration_s")
 """Costs that a machine may not have; everything else divides."""
 
 

@@ -124,8 +124,9 @@ def _durations(schedule: Schedule, occupied: FloatArray, sharers: Counter[tuple[
             continue
         rate = min(schedule.capacity[link] / max(1, sharers[op.index, link]) for link in op.route)
         # Where others may be under way, the worst is that they fill the links.
-        units = work + (op.crowded if any(sharers[op.index, link] > 1 for link in op.route) else 0.0)
-        seconds.append(op.latency_s + units / (rate if op.cap is None else min(rate, op.cap)))
+        crowded = op.crowded_s if any(sharers[op.index, link] > 1 for link in op.route) else 0.0
+        others = max(op.queue * (max(1, sharers[op.index, link]) - 1) / schedule.capacity[link] for link in op.route)
+        seconds.append(op.latency_s + crowded + others + work / (rate if op.cap is None else min(rate, op.cap)))
     return seconds
 
 

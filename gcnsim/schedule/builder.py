@@ -9,7 +9,7 @@ from typing import TypeAlias
 import numpy as np
 
 from gcnsim.cluster import Cluster
-from gcnsim.ids import FloatArray, Layer, Rank
+from gcnsim.ids import FloatArray, Layer, Rank, Seconds
 from gcnsim.schedule.order import topological
 from gcnsim.schedule.schedule import COMPUTE_STREAM, Op, Schedule, Stream
 from gcnsim.timeline import Direction, OpKind
@@ -50,13 +50,16 @@ class Builder:
         layer: Layer,
         direction: Direction,
         peer: Rank,
-        crowded: float = 0.0,
+        crowded_s: Seconds = 0.0,
     ) -> int:
         index = len(self._ops)
         waits = tuple(dep if isinstance(dep, tuple) else (dep, 0) for dep in after)
         latency = self.cluster.latency(route) if route else 0.0
+        queue = self.cluster.queue(route) if route else 0.0
         where = self._stream(worker, stream)
-        self._ops.append(Op(index, kind, worker, where, waits, route, cap, latency, crowded, layer, direction, peer))
+        self._ops.append(
+            Op(index, kind, worker, where, waits, route, cap, latency, crowded_s, queue, layer, direction, peer)
+        )
         self._demand.append(work)
         return index
 
@@ -89,11 +92,11 @@ class Builder:
         layer: Layer = -1,
         direction: Direction = Direction.NONE,
         peer: Rank = -1,
-        crowded: float = 0.0,
+        crowded_s: Seconds = 0.0,
     ) -> int:
         """Add units (bytes; core-seconds on a CPU) in flight on a route; return its op id.
 
-        crowded: units it needs besides when its links are full as it starts.
+        crowded_s: delay besides when its links are full as it starts.
         """
         return self._add(
             kind,
@@ -106,7 +109,7 @@ class Builder:
             layer=layer,
             direction=direction,
             peer=peer,
-            crowded=crowded,
+            crowded_s=crowded_s,
         )
 
     def wait_for(self, op: int, dependency: Dependency) -> None:

@@ -32,7 +32,8 @@ class Op:
     route: ids of the links a flow occupies, None for exclusive work on its stream. cap: the most a single flow can
     use of its links (units per second), None for no limit of its own. after: (op, lag) pairs; lag k means the op of k
     iterations ago. reuses: ops of the same iteration that must have read the buffer this op fills again. latency_s:
-    delay before a flow moves its first byte. crowded: units a flow needs besides when its links are full as it starts.
+    delay before a flow moves its first byte. crowded_s: delay besides when its links are full as it starts.
+    queue: units that each flow under way may have ahead of it in the links' queues; it waits until they are through.
     """
 
     index: int
@@ -43,7 +44,8 @@ class Op:
     route: tuple[int, ...] | None = None
     cap: float | None = None
     latency_s: Seconds = 0.0
-    crowded: float = 0.0
+    crowded_s: Seconds = 0.0
+    queue: float = 0.0
     layer: Layer = -1
     direction: Direction = Direction.NONE
     peer: Rank = -1

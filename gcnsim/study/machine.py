@@ -26,7 +26,10 @@ Profile = TypeVar("Profile", DeviceProfile, HostProfile, LinkProfile)
 def link_spec(profile: LinkProfile) -> LinkSpec:
     """What the link offers to payload: its raw bandwidth times the share that payload reaches."""
     return LinkSpec(
-        profile.bandwidth.value * profile.efficiency.value, profile.latency_s.value, profile.half_size.value
+        profile.bandwidth.value * profile.efficiency.value,
+        profile.latency_s.value,
+        profile.half_size.value,
+        profile.queue.value,
     )
 
 
@@ -107,6 +110,7 @@ def _machine(spec: ClusterSpec, stamp: tuple[int, int]) -> tuple[Cluster, Device
             spec.bandwidth * network.efficiency.value,
             wire + (0.0 if on_cores else 2 * servers.message_s.value),
             network.half_size.value,
+            network.queue.value,
         ),
         memory=link_spec(link(HOST_MEMORY)),
         cores=LinkSpec(servers.cores.value * (servers.busy_core_rate.value if on_cores else 1.0)),

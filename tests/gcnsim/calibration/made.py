@@ -35,8 +35,9 @@ HOST: Mapping[str, float] = {
     "socket_bandwidth": 1.5e9,
     "busy_core_rate": 0.7,
     "crowded_message_s": 3e-4,
+    "iteration_s": 1e-3,
 }
-NETWORK: Mapping[str, float] = {"efficiency": 0.94, "latency_s": 2e-4, "half_size": 0.0}
+NETWORK: Mapping[str, float] = {"efficiency": 0.94, "latency_s": 2e-4, "half_size": 0.0, "queue": 131_072.0}
 
 
 def fitted(values: Mapping[str, float]) -> dict[str, Fitted]:
