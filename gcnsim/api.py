@@ -19,7 +19,7 @@ from gcnsim.errors import FileError, ScenarioError
 from gcnsim.graph import Graph, from_networkx, load_graph
 from gcnsim.knobs import has_knob
 from gcnsim.methods import methods
-from gcnsim.planning import Grid, Progress, Workshop, links_of, provenance, row_of, scenarios, sweep_bandwidth
+from gcnsim.planning import Grid, Progress, Target, Workshop, links_of, provenance, row_of, scenarios, sweep_bandwidth
 from gcnsim.planning import what_if as _what_if
 from gcnsim.processes import cores
 from gcnsim.record import Calibration, write_calibration
@@ -106,6 +106,8 @@ def what_if(
     layers: int | None = None,
     hidden: int | None = None,
     calibration: str | Path | None = None,
+    target_accuracy: float | None = None,
+    runs: Sequence[str | Path] = (),
     iterations: int = 30,
     seed: int = 0,
     overrides: Sequence[str] = (),
@@ -115,9 +117,10 @@ def what_if(
     """Predict iteration times of every combination asked for, recommend knobs, and try a step more of each.
 
     Sequences give a row per value. graph: a file, a `Graph` or a NetworkX graph. gpus_per_server: None is
-    2, the last server holding what is left. calibration: a record of `calibrate`. overrides: `PATH=VALUE` on scenario
-    fields, e.g. `cluster.latency=20us`. progress: told what is being done. processes: None is one per core; answers do
-    not depend on it.
+    2, the last server holding what is left. calibration: a record of `calibrate`. target_accuracy: a share of one on
+    validation nodes; time and cost until it is reached, by the iterations that the recorded `runs` needed. overrides:
+    `PATH=VALUE` on scenario fields, e.g. `cluster.latency=20us`. progress: told what is being done. processes: None is
+    one per core; answers do not depend on it.
     Raises GcnsimError (one line: path, value, what is allowed).
     """
     if graph is not None and not isinstance(graph, Graph | str | Path):
@@ -141,8 +144,19 @@ def what_if(
     knobs = _given({"tau": tau, "epsilon": epsilon, "cache": cache})
     grid = _grid(base, _list(method), machines, {name: _list(value) for name, value in knobs.items()})
     loaded = graph if isinstance(graph, Graph) else None
-    answer, workshop = _what_if(base, grid, progress, processes or cores(), loaded)
+    answer, workshop = _what_if(base, grid, progress, processes or cores(), loaded, _target(target_accuracy, runs))
     return Answer(answer.payload(), workshop, grid, answer.base, answer.rows[-1][0].result)
+
+
+def _target(accuracy: float | None, runs: Sequence[str | Path]) -> Target | None:
+    """The accuracy asked for with the runs that may tell. Raises ScenarioError for one without the other."""
+    if accuracy is None:
+        if runs:
+            raise ScenarioError("--runs: are read for --target-accuracy alone; give that too")
+        return None
+    if not 0 < accuracy <= 1:
+        raise ScenarioError(f"--target-accuracy: {accuracy:g} is not allowed; a share above 0% and at most 100%")
+    return Target.of(accuracy, runs)
 
 
 def _grid(base: Scenario, method: list[str], machines: Mapping[str, Any], knobs: Mapping[str, Any]) -> Grid:

@@ -12,7 +12,8 @@ import click
 from gcnsim import api
 from gcnsim.cli.outputs import check_outputs
 from gcnsim.cli.progress import progress
-from gcnsim.errors import ScenarioError
+from gcnsim.errors import ScenarioError, UnitError
+from gcnsim.units import fraction
 
 
 class Values(click.ParamType[list[Any]]):
@@ -33,6 +34,19 @@ class Values(click.ParamType[list[Any]]):
             except ValueError:
                 raise ScenarioError(f"{option}: {text.strip()!r} is not {self.allowed}") from None
         return values
+
+
+class Share(click.ParamType[float]):
+    """A share of one, written with its unit."""
+
+    name = "share"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """The share. Raises UnitError naming the option."""
+        try:
+            return fraction(value)
+        except UnitError as error:
+            raise UnitError(f"--target-accuracy: {error}") from None
 
 
 def _text(text: str) -> str:
@@ -78,6 +92,8 @@ def option(name: str, kind: Callable[[str], Any], allowed: str, text: str, defau
 @click.option("--model", help="gcn or graphsage.  [default: the dataset's, else gcn]")
 @click.option("--layers", type=int, help="Graph convolutions.  [default: the dataset's, else 4]")
 @click.option("--hidden", type=int, help="Hidden width.  [default: the dataset's, else 256]")
+@click.option("--target-accuracy", type=Share(), help="Time and cost to this validation accuracy, e.g. 90%.")
+@click.option("--runs", multiple=True, type=click.Path(), help="Recorded run that tells its iterations (repeatable).")
 @click.option(
     "--iterations", type=int, default=30, show_default=True, help="Sampled graphs recorded, iterations measured."
 )

@@ -1,5 +1,6 @@
 """Planning: many studies answer one question."""
 
+from gcnsim.planning.accuracy import Target, to_target
 from gcnsim.planning.payload import links_of, row_of
 from gcnsim.planning.provenance import provenance
 from gcnsim.planning.recommend import recommend
@@ -14,6 +15,7 @@ __all__ = [
     "Grid",
     "Progress",
     "Step",
+    "Target",
     "Workshop",
     "links_of",
     "next_steps",
@@ -22,5 +24,6 @@ __all__ = [
     "row_of",
     "scenarios",
     "sweep_bandwidth",
+    "to_target",
     "what_if",
 ]

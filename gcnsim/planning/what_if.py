@@ -10,6 +10,7 @@ from typing import Any
 from gcnsim.errors import ScenarioError
 from gcnsim.graph import Graph
 from gcnsim.knobs import has_knob
+from gcnsim.planning.accuracy import Target, to_target
 from gcnsim.planning.payload import in_gbps, machine_of, row_of, setting_of
 from gcnsim.planning.provenance import provenance
 from gcnsim.planning.recommend import finalists, recommend, recommendable
@@ -58,10 +59,12 @@ class Answer:
     why: str
     steps: tuple[Step, ...]
     origin: dict[str, Any]
+    target: dict[str, Any] | None = None
+    """Per row, iterations, time and cost until an accuracy is reached, where that was asked."""
 
     def payload(self) -> dict[str, Any]:
         """The answer as plain data, in the shape of the shipped JSON schema `gcnsim.what-if/1`."""
-        return {
+        told: dict[str, Any] = {
             "schema": SCHEMA,
             "scenario": to_mapping(self.base)
             | {"asked": self.grid.mapping(), "grid": [machine_of(each.scenario) for each, _ in self.rows]},
@@ -80,6 +83,7 @@ class Answer:
                 for step in self.steps
             ],
         }
+        return told if self.target is None else told | {"target": self.target}
 
 
 def scenarios(base: Scenario, grid: Grid) -> list[Scenario]:
@@ -108,8 +112,11 @@ def what_if(
     progress: Progress = lambda _: None,
     processes: int = 1,
     graph: Graph | None = None,
+    target: Target | None = None,
 ) -> tuple[Answer, Workshop]:
     """Answer the grid; the recommendation and next steps are for the first machine of it.
+
+    target: an accuracy to be reached, whose time and cost are then told of every row.
 
     Returns the answer and the workshop, with which the same question can be asked of other machines.
     """
@@ -133,7 +140,15 @@ def what_if(
     progress("trying the next step of each knob")
     steps = next_steps(workshop, chosen.scenario)
     origin = provenance(workshop, first, [each for each, _ in rows], grid.mapping())
-    return Answer(first, grid, tuple(rows), chosen, why, tuple(steps), origin), workshop
+    reached = None
+    if target is not None:
+        known = workshop.accesses.graph_hash
+        reached = {
+            "accuracy": target.accuracy,
+            "runs": [curve.path.name for curve in target.curves],
+            "rows": [to_target(target, each, known) for each, _ in rows],
+        }
+    return Answer(first, grid, tuple(rows), chosen, why, tuple(steps), origin, reached), workshop
 
 
 def sweep_bandwidth(

@@ -12,13 +12,21 @@ from gcnsim.record.calibration import (
 from gcnsim.record.chrome import write_chrome_trace
 from gcnsim.record.measurements import Measurement, Measurements, read_measurements
 from gcnsim.record.norms import read_norms, write_norms
-from gcnsim.record.runs import PHASES, RecordedRun, Shares, read_recorded_run
+from gcnsim.record.runs import (
+    PHASES,
+    LearningCurve,
+    RecordedRun,
+    Shares,
+    read_learning_curve,
+    read_recorded_run,
+)
 from gcnsim.record.spans import read_spans, write_spans
 
 __all__ = [
     "PHASES",
     "Calibration",
     "Fitted",
+    "LearningCurve",
     "Measurement",
     "Measurements",
     "RecordedRun",
@@ -27,6 +35,7 @@ __all__ = [
     "Source",
     "content_hash",
     "read_calibration",
+    "read_learning_curve",
     "read_measurements",
     "read_norms",
     "read_recorded_run",

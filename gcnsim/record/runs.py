@@ -107,14 +107,7 @@ def read_recorded_run(path: str | Path) -> RecordedRun:
     Raises FileError, naming the file and what is wrong: no run, an interrupted one, one without a record of its spans.
     """
     folder = Path(path)
-    text = _text(folder / RUN)
-    try:
-        raw = json.loads(text)
-    except (ValueError, RecursionError):
-        raise FileError(f"{folder / RUN}: not a JSON document") from None
-    wrong = next(mistakes(raw), None)
-    if wrong:
-        raise FileError(f"{folder / RUN}: {wrong}")
+    text, raw = _text(folder / RUN), _facts(folder)
     if not raw["finished"]:
         raise FileError(f"{folder / RUN}: the run was interrupted after {raw['iterations']} iterations; train it again")
     if raw["summary"] is None:
@@ -125,8 +118,6 @@ def read_recorded_run(path: str | Path) -> RecordedRun:
         raise FileError(
             f"{folder / RUN}: summary.slowest is {summary['slowest']}, it has {len(summary['workers'])} workers"
         )
-    if not isinstance(raw["options"].get("knobs"), dict):
-        raise FileError(f"{folder / RUN}: options.knobs is no object")
     worker = summary["workers"][summary["slowest"]]
     return RecordedRun(
         path=folder,
@@ -142,6 +133,60 @@ def read_recorded_run(path: str | Path) -> RecordedRun:
         shares=Shares(**{name: worker[name] for name in Shares.__slots__}),
         sha256=hashlib.sha256((text + rows).encode()).hexdigest(),
     )
+
+
+@dataclass(frozen=True, slots=True)
+class LearningCurve:
+    """How accurate a run was.
+
+    points: (iterations done, share of the validation nodes that are right), where it was evaluated.
+    """
+
+    path: Path
+    method: str
+    knobs: Mapping[str, Any]
+    graph_hash: str
+    points: tuple[tuple[int, float], ...]
+
+    @property
+    def best(self) -> float:
+        """The highest accuracy seen."""
+        return max(share for _, share in self.points)
+
+    def first(self, accuracy: float) -> int | None:
+        """Iterations done when `accuracy` was first seen; None if it never was."""
+        return next((done for done, share in self.points if share >= accuracy), None)
+
+
+def read_learning_curve(path: str | Path) -> LearningCurve:
+    """The curve of the run in the folder `path`, finished or not. Raises FileError, naming the file."""
+    folder = Path(path)
+    raw = _facts(folder)
+    points = []
+    for row in csv.DictReader(_text(folder / ITERATIONS).splitlines()):
+        try:
+            if row["val_accuracy"]:
+                points.append((int(row["iteration"]) + 1, float(row["val_accuracy"])))
+        except (KeyError, TypeError, ValueError):
+            raise FileError(f"{folder / ITERATIONS}: has a row without iteration and accuracy") from None
+    if not points:
+        raise FileError(f"{folder / ITERATIONS}: accuracy was never evaluated; train with --eval-every above 0")
+    options = raw["options"]
+    return LearningCurve(folder, options["method"], options["knobs"], raw["graph"]["hash"], tuple(points))
+
+
+def _facts(folder: Path) -> dict[str, Any]:
+    """What run.json says, by its schema."""
+    try:
+        raw: dict[str, Any] = json.loads(_text(folder / RUN))
+    except (ValueError, RecursionError):
+        raise FileError(f"{folder / RUN}: not a JSON document") from None
+    wrong = next(mistakes(raw), None)
+    if wrong:
+        raise FileError(f"{folder / RUN}: {wrong}")
+    if not isinstance(raw["options"].get("knobs"), dict):
+        raise FileError(f"{folder / RUN}: options.knobs is no object")
+    return raw
 
 
 def _measured(path: Path, text: str, warmup: int) -> FloatArray:

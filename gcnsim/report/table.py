@@ -127,6 +127,7 @@ def _print_answer(console: Console, payload: Mapping[str, Any]) -> None:
     steps = words.steps_of(payload)
     said = [(step.knob, f"{step.before} -> {step.after}: {step.iteration} ({step.change})") for step in steps]
     _print_pairs(console, "Next steps", said)
+    _print_pairs(console, words.target_title_of(payload), words.target_of(payload))
     _print_pairs(console, "Analytic bounds of the long-run mean", words.bounds_of(payload))
 
 

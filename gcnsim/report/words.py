@@ -13,6 +13,33 @@ from gcnsim.report.rows import labels_of, rows_of
 from gcnsim.units import format_seconds
 
 
+def target_title_of(payload: Mapping[str, Any]) -> str:
+    """What is to be reached, e.g. `Time to 90 % validation accuracy`; empty where nothing was asked."""
+    target = payload.get("target")
+    return f"Time to {100 * target['accuracy']:g} % validation accuracy" if target else ""
+
+
+def target_of(payload: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Per row, its label, and iterations, time and cost, or why they are not known."""
+    target = payload.get("target")
+    if not target:
+        return []
+    labels = labels_of(rows_of(payload))
+    return [
+        (f"{method} ({setting})" if setting else method, plain(_reached(row)))
+        for (method, setting), row in zip(labels, target["rows"], strict=True)
+    ]
+
+
+def _reached(row: Mapping[str, Any]) -> str:
+    if row["iterations"] is None:
+        return str(row["source"])
+    times = (format_seconds(row[name]) for name in ("seconds", "seconds_low", "seconds_high"))
+    seconds, low, high = times
+    cost = "" if row["usd"] is None else f", {row['usd']:.2f} USD"
+    return f"{seconds} ({low} to {high}){cost}: {row['iterations']} iterations ({row['source']})"
+
+
 class Bottleneck(NamedTuple):
     """What limits some rows, and the labels of those rows (empty: all of them)."""
 

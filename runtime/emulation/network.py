@@ -143,10 +143,10 @@ def _join(made: Network, host: int, bandwidth: float, latency_s: float) -> None:
     # A network card queues about a millisecond and takes turns between connections; one long queue, as the shaper
     # has, would make a small message wait behind megabytes of rows.
     buffers = "4096 65536 262144"
-    settings = ("tcp_limit_output_bytes=131072", f"tcp_congestion_control={CONGESTION}")
+    settings = ["tcp_limit_output_bytes=131072", f"tcp_congestion_control={CONGESTION}"]
     # A switch has little memory; what one connection may have on its way bounds the queue before a busy receiver, which
     # would else grow to what TCP's window allows: megabytes, and a fifth of a second for whoever comes last.
-    settings += (f"tcp_wmem={buffers}", f"tcp_rmem={buffers}")
+    settings += [f"tcp_wmem={buffers}", f"tcp_rmem={buffers}"]
     _run(*made.inside(host), "sysctl", "-q", "-w", *(f"net.ipv4.{each}" for each in settings))
 
 

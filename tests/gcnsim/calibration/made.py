@@ -37,7 +37,7 @@ HOST: Mapping[str, float] = {
     "crowded_message_s": 3e-4,
     "iteration_s": 1e-3,
 }
-NETWORK: Mapping[str, float] = {"efficiency": 0.94, "latency_s": 2e-4, "half_size": 0.0, "queue": 131_072.0}
+NETWORK: Mapping[str, float] = {"efficiency": 0.94, "latency_s": 2e-4, "half_size": 0.0, "queue": 262_144.0}
 
 
 def fitted(values: Mapping[str, float]) -> dict[str, Fitted]:
@@ -154,8 +154,8 @@ def _messages() -> Iterator[dict[str, Any]]:
         yield point("p2p_oneway_cpu_receiver", work, 2, bytes=nbytes)
         there = NETWORK["latency_s"] + 2 * HOST["message_s"]
         yield point("p2p_oneway", 2 * there + nbytes / 1e9, 2, bytes=nbytes)
-    for processes, nbytes in ((2, 1_024), (4, 1_024), (4, 65_536), (6, 1_024)):
+    for processes in (2, 4, 6):
         besides = HOST["crowded_message_s"] if processes > MACHINE["cores"] else 0.0
-        each = HOST["message_s"] + besides + nbytes / HOST["socket_bandwidth"]
-        peers = processes - 1
-        yield point("all_to_all_cpu", 2 * peers * each, processes, bytes=nbytes, peers=peers)
+        yield point("all_reduce", 2 * (processes - 1) * (1e-4 + besides), processes, bytes=1_024)
+    for name in ("optimizer_step", "gradients"):
+        yield point(name, HOST["iteration_s"] / 2, parameters=1_000, tensors=4)

@@ -69,7 +69,8 @@ def test_the_runs_are_reproduced_and_so_are_others(world: World, tmp_path: Path)
     write_calibration(tmp_path / "before.json", before)
     raw, _ = judge(world.unseen, tmp_path / "before.json")
     assert max(abs(each.error) for each in raw) > 0.05, "the benchmarks alone do not know these runs"
-    left = world.found.residuals[-1]
+    left, unseen = world.found.residuals[-2:]
+    assert (unseen.term, unseen.points) == ("each run, fitted without it", 4)
     assert (left.term, left.points) == ("iterations of the runs", 4)
     assert left.mape < 0.02
     assert left.p90 < 0.03

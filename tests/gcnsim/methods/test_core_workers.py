@@ -83,6 +83,7 @@ def test_synchronous_without_overlap_everything_waits_for_the_rows(on_cores: Mak
     assert words(method("full-graph")(facts), facts, 1) == [
         "read 0", "inner 0", "boundary 0", "update 0", "read 1", "inner 1", "boundary 1", "update 1", "loss",
         "update 1 back", "boundary 1 back", "read 1 back", "inner 1 back", "add 1 back", "update 0 back", "step",
+        "step",
     ]  # fmt: skip
 
 
@@ -90,7 +91,7 @@ def test_central_sums_inner_columns_beneath_the_transfer(on_cores: MakeFacts) ->
     facts = on_cores(layers=2, overlap=True)
     assert words(method("full-graph")(facts), facts, 1) == [
         "inner 0", "read 0", "boundary 0", "update 0", "inner 1", "read 1", "boundary 1", "update 1", "loss",
-        "update 1 back", "boundary 1 back", "inner 1 back", "read+add 1 back", "update 0 back", "step",
+        "update 1 back", "boundary 1 back", "inner 1 back", "read+add 1 back", "update 0 back", "step", "step",
     ]  # fmt: skip
 
 
@@ -99,7 +100,7 @@ def test_stale_boundary_columns_come_first(on_cores: MakeFacts, overlap: bool) -
     facts = on_cores(layers=2, tau=1, overlap=overlap)
     assert words(method("pipegcn")(facts), facts, 1) == [
         "read 0", "boundary 0", "inner 0", "update 0", "read 1", "boundary 1", "inner 1", "update 1", "loss",
-        "update 1 back", "boundary 1 back", "inner 1 back", "read+add 1 back", "update 0 back", "step",
+        "update 1 back", "boundary 1 back", "inner 1 back", "read+add 1 back", "update 0 back", "step", "step",
     ]  # fmt: skip
 
 
@@ -107,7 +108,7 @@ def test_one_worker_sends_nothing(on_cores: MakeFacts) -> None:
     for name, tau in (("full-graph", 0), ("pipegcn", 1), ("psc-gcn", 2)):
         facts = on_cores(workers=1, per_server=1, tau=tau, sampled=name == "psc-gcn", overlap=True)
         schedule = method(name)(facts)
-        assert {op.route for op in schedule.ops} == {facts.cluster.cores(0)}
+        assert {op.route for op in schedule.ops if op.route is not None} == {facts.cluster.cores(0)}
         assert not ops(schedule, OpKind.WIRE) + ops(schedule, OpKind.ALLREDUCE) + ops(schedule, OpKind.PACK)
         assert schedule.demand[:, [op.index for op in ops(schedule, OpKind.AGGREGATE)]].min() > 0
 
@@ -236,7 +237,8 @@ def test_gradients_are_reduced_layer_by_layer_during_the_backward_pass(on_cores:
 def test_a_step_waits_for_the_last_chunk_of_every_layer(on_cores: MakeFacts) -> None:
     run = simulate(method("full-graph")(on_cores(nic=1e7)), 3)
     schedule = run.schedule
-    for rank, op in enumerate(ops(schedule, OpKind.STEP)):
+    # Each step is the optimizer's kernel, then what an iteration takes outside its kernels.
+    for rank, op in enumerate(ops(schedule, OpKind.STEP)[::2]):
         left = [each.index for each in on_stream(schedule, (rank - 1) % 4, f"reduce.ring{rank}")]
         assert len(left) == 3 * 6
         assert (run.starts[:, op.index] >= run.ends[:, left].max(axis=1)).all()

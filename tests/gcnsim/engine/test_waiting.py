@@ -1,0 +1,96 @@
+"""What a message waits for besides its own bytes: the queues of its links, and a turn on full cores."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from gcnsim.cluster import Cluster, Link, LinkSpec
+from gcnsim.engine import simulate
+from gcnsim.schedule import Builder, bounds
+from gcnsim.timeline import PS_PER_S, OpKind
+
+S = PS_PER_S
+WIRE, LOSS = OpKind.WIRE, OpKind.LOSS
+Builders = Callable[..., Builder]
+
+
+def queued(queue: float, capacity: float = 100.0) -> Builder:
+    """One wire whose transfers each have `queue` units waiting."""
+    link = Link("wire", "nic", "a", "b", LinkSpec(capacity, queue=queue))
+    return Builder("test", Cluster((0,), (link,)), 1)
+
+
+def late_message(queue: float, ahead: float, streams: int = 1) -> list[int]:
+    """Ends of `streams` flows of `ahead` units from 0 s on, of a delay of 1 s, and of 100 units after it."""
+    b = queued(queue)
+    for place in range(streams):
+        b.flow(WIRE, 0, ahead, (0,), stream=f"bulk{place}")
+    delay = b.compute(LOSS, 0, 1.0)
+    late = b.flow(WIRE, 0, 100.0, (0,), stream="late", after=[delay])
+    found: list[int] = simulate(b.close([late]), 1).ends[0].tolist()
+    return found
+
+
+def test_without_a_queue_a_message_shares_at_once() -> None:
+    assert late_message(0.0, 300.0) == [4 * S, 1 * S, 3 * S]
+
+
+def test_a_message_waits_for_what_another_has_in_the_queue() -> None:
+    # At 1 s the first has 200 of 300 left, of which 50 are queued: 0.5 s. Then 150 left, both at 50 a second.
+    assert late_message(50.0, 300.0) == [4 * S, 1 * S, 3 * S + S // 2]
+
+
+def test_no_more_waits_than_the_other_still_has() -> None:
+    # 20 of 120 left at 1 s: they are through after 0.2 s, and the message has the link to itself.
+    assert late_message(50.0, 120.0) == [S + S // 5, 1 * S, 2 * S + S // 5]
+
+
+def test_every_transfer_under_way_counts() -> None:
+    # Two flows of 300 each: at 1 s 250 left each; 2 x 50 queued are 1 s of the link.
+    *_, end = late_message(50.0, 300.0, streams=2)
+    assert end == pytest.approx(2 * S + 3 * S, rel=1e-9)
+
+
+def test_those_that_start_together_have_nothing_queued_yet() -> None:
+    b = queued(50.0)
+    b.flow(WIRE, 0, 100.0, (0,), stream="a")
+    last = b.flow(WIRE, 0, 100.0, (0,), stream="b")
+    assert simulate(b.close([last]), 1).ends[0].tolist() == [2 * S, 2 * S]
+
+
+def test_bytes_are_conserved_whatever_waits() -> None:
+    # The link is never idle before the last byte, so the end of all is that without a queue.
+    for queue in (0.0, 10.0, 50.0, 500.0):
+        assert max(late_message(queue, 700.0)) == pytest.approx(8 * S, rel=1e-9)
+
+
+def test_a_turn_on_full_cores_is_waited_for_and_free_ones_are_not(builder: Builders) -> None:
+    for cores, expected in ((1.0, 1.75), (2.0, 1.25)):
+        b = builder(cores)
+        b.flow(LOSS, 0, 4.0, (0,), stream="busy", cap=1.0)
+        delay = b.compute(LOSS, 0, 1.0)
+        woken = b.flow(LOSS, 0, 0.25, (0,), stream="io", after=[delay], cap=1.0, crowded_s=0.25)
+        end = simulate(b.close([woken]), 1).ends[0, woken] / S
+        assert end == pytest.approx(expected, rel=1e-9), cores
+
+
+def test_alone_nothing_is_waited_for(builder: Builders) -> None:
+    b = builder(1.0)
+    only = b.flow(LOSS, 0, 1.0, (0,), stream="io", cap=1.0, crowded_s=0.5)
+    assert simulate(b.close([only]), 1).ends[0].tolist() == [S]
+
+
+@pytest.mark.parametrize("queue", [0.0, 30.0, 400.0])
+def test_the_bounds_hold_with_waits(queue: float) -> None:
+    b = queued(queue)
+    flows = [b.flow(WIRE, 0, 100.0 + 40 * place, (0,), stream=f"s{place}", crowded_s=0.1) for place in range(4)]
+    delay = b.compute(LOSS, 0, 0.5)
+    last = b.flow(WIRE, 0, 50.0, (0,), stream="late", after=[delay, *flows], crowded_s=0.1)
+    schedule = b.close([last])
+    # Streams run ahead of the last op, so only the whole run has done no more than its iterations' work.
+    mean = int(simulate(schedule, 30).ends[-1, last]) / 30 / S
+    limits = bounds(schedule)
+    assert limits.lower_s <= mean * (1 + 1e-9)
+    assert mean <= limits.upper_s * (1 + 1e-9)
