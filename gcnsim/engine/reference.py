@@ -3,7 +3,8 @@
 An op of iteration t waits for the previous op of its stream and for its dependencies of t - lag; each op that ends
 tells its followers, and one that has nothing left to wait for begins at that instant. Exclusive work ends after its
 seconds; bytes first spend their latency, then flow. Time is in integer picoseconds. Because streams are in order and
-rates depend only on which flows are under way, the result does not depend on the order of simultaneous events.
+rates depend only on which flows are under way, the result does not depend on the order of simultaneous events; where
+flows wait for queues or full cores it may, and that order is fixed: equal input gives equal output.
 """
 
 from __future__ import annotations
@@ -57,6 +58,7 @@ class _Engine:
         self.latency = [round(op.latency_s * PS_PER_S) for op in schedule.ops]
         self.crowded = [round(op.crowded_s * PS_PER_S) for op in schedule.ops]
         self.queue = [op.queue for op in schedule.ops]
+        self.may_wait = [op.queue > 0 or op.crowded_s > 0 for op in schedule.ops]
         flows = [(op.route, op.cap) for op in schedule.ops if op.route is not None]
         fluid = Fluid(self.env, schedule.capacity, flows, self.end)
         self.place: list[tuple[FluidGroup, int] | None] = [
@@ -108,7 +110,7 @@ class _Engine:
         elif self.place[op] is None:
             Call(self.env, self.after_delay, int(amount), (iteration, op))
         else:
-            delay = self.latency[op] + self.queued(op)
+            delay = self.latency[op] + (self.queued(op) if self.may_wait[op] else 0)
             if delay:
                 Call(self.env, self.after_latency, delay, (iteration, op))
             else:

@@ -142,7 +142,7 @@ def what_if(
     origin = provenance(workshop, first, [each for each, _ in rows], grid.mapping())
     reached = None
     if target is not None:
-        known = workshop.accesses.graph_hash
+        known = workshop.accesses.graph_hash if target.curves else None
         reached = {
             "accuracy": target.accuracy,
             "runs": [curve.path.name for curve in target.curves],

@@ -23,13 +23,17 @@ class Accesses(Protocol):
     """Counts for any method and machine of one workload.
 
     declared: the model and widths its source declares. corners: the ends of its assumptions, one where it has none.
-    nodes: of the whole graph. graph_hash: of its content, where it is known.
+    nodes: of the whole graph.
     """
 
     declared: Declared
     corners: tuple[Corner, ...]
     nodes: int
-    graph_hash: str | None
+
+    @property
+    def graph_hash(self) -> str | None:
+        """Of the graph's content, where it is known."""
+        ...
 
     def counts(self, scenario: Scenario, features: int, corner: Corner) -> AccessCounts:
         """Access counts of the scenario's method; one all-ones graph when it keeps every edge."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cached_property
+
 from gcnsim.errors import ScenarioError
 from gcnsim.graph import Graph, load_graph
 from gcnsim.partition import Part, Partitioning, partition_graph, read_partition, split
@@ -19,13 +21,17 @@ class GraphAccesses:
         self.processes = processes
         self.graph: Graph = load_graph(graph) if isinstance(graph, str) else graph
         self.nodes = self.graph.nodes
-        self.graph_hash: str | None = self.graph.content_hash()
         self.declared = Declared(features=self.graph.features, classes=self.graph.classes)
         self.corners: tuple[Corner, ...] = (Corner.LIKELY,)
         self._parts: dict[object, tuple[Partitioning, tuple[Part, ...]]] = {}
         self._prepared: dict[object, PreparedSampling] = {}
         self._traces: dict[object, AccessTrace] = {}
         self._counts: dict[object, AccessCounts] = {}
+
+    @cached_property
+    def graph_hash(self) -> str | None:
+        """Of the graph's content."""
+        return self.graph.content_hash()
 
     def partition(self, scenario: Scenario) -> tuple[Partitioning, tuple[Part, ...]]:
         """The scenario's partition of the graph, cut or read from its file."""

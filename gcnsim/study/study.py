@@ -49,7 +49,10 @@ class Result:
 def write_schedule(scenario: Scenario, counts: AccessCounts, accesses: Accesses) -> Schedule:
     """The schedule of the scenario's method on its machine, for these access counts."""
     cluster, device, host = machine(scenario.cluster)
-    device = for_graph(device, calibration_of(scenario.cluster.calibration), accesses.graph_hash)
+    record = calibration_of(scenario.cluster.calibration)
+    if record is not None:
+        # A large graph takes a while to hash: only for a record, which knows graphs by their hash.
+        device = for_graph(device, record, accesses.graph_hash)
     chosen = scenario.method
     facts = Facts(
         cluster=cluster,
