@@ -76,8 +76,8 @@ class FluidGroup:
         caps_per_ps = tuple(None if cap is None else cap / PS_PER_S for cap in caps)
         self._sharing = _sharing(per_ps, tuple(routes), caps_per_ps)
         self._capacity, self._routes = per_ps, tuple(routes)
-        self._before = [0] * len(routes)
-        """Flows of each bundle that were under way before this instant."""
+        self._before = 0
+        """Serial of the last flow that started before this instant."""
         self._last = 0
         self._serial = 0
         self._dirty = False
@@ -110,7 +110,7 @@ class FluidGroup:
         waiting = [0.0] * len(self._capacity)
         for other, flows in enumerate(self._waiting):
             service = self._service[other]
-            ahead = sum(min(target - service, queue) for target, _, _ in flows[: self._before[other]])
+            ahead = sum(min(target - service, queue) for target, serial, _ in flows if serial <= self._before)
             for link in self._routes[other]:
                 waiting[link] += ahead
         return ceil(max(waiting[link] / self._capacity[link] for link in self._routes[bundle]))
@@ -120,7 +120,7 @@ class FluidGroup:
         elapsed = now - self._last
         if elapsed:
             self._last = now
-            self._before = list(self.counts)
+            self._before = self._serial
             service, rates = self._service, self._rates
             for bundle, count in enumerate(self.counts):
                 if count:
