@@ -1,4 +1,4 @@
-"""`gcnsim graph`: what is in a graph file, and how it splits into partitions."""
+"""`gcnsim graph`: what is in a graph file, how it splits into partitions, and graphs drawn from a model."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import Any
 import click
 import numpy as np
 
+from gcnsim.cli.generate import command as generate
 from gcnsim.graph import Graph, load_graph
 from gcnsim.partition import (
     METHODS,
@@ -27,7 +28,10 @@ from gcnsim.partition import (
 
 @click.group("graph")
 def group() -> None:
-    """Inspect and partition graph files (.npz, .mtx, .graph, edge lists; text may be gzip)."""
+    """Inspect, partition and draw graph files (.npz, .mtx, .graph, edge lists; text may be gzip)."""
+
+
+group.add_command(generate)
 
 
 @group.command()

@@ -263,11 +263,38 @@ def _columns() -> str:
     return table(("number", "meaning"), rows)
 
 
+def _surrogates() -> str:
+    from gcnsim.graph.generate import surrogate_facts, surrogates
+
+    rows = []
+    for facts in map(surrogate_facts, surrogates()):
+        size = (f"`{facts.name}`", f"{facts.model.nodes:,}", f"{2 * facts.model.edges:,}")
+        if not facts.rows:
+            rows.append((*size, "", "", "not fitted", "", "", "", ""))
+        for row in facts.rows:
+            blind = "" if row.left_out is None else f"{row.left_out:,.0f} ({row.left_out / row.published - 1.0:+.1%})"
+            drawn = f"{row.surrogate:,.0f} ({row.residual:+.1%})"
+            counts = (str(row.parts), f"{row.inner:,.0f}", f"{row.published:,.0f}", drawn, blind)
+            rows.append((*size, *counts, f"{row.cross_fraction:.2f}", f"{row.scale:g}"))
+    head = ("dataset", "nodes", "entries", "parts", "inner", "boundary, published", "surrogate", "left out")
+    return table((*head, "cross fraction", "scale"), rows)
+
+
+def _assumed() -> str:
+    from gcnsim.graph.generate import surrogate_facts, surrogates
+
+    return table(
+        ("surrogate", "assumed"), [(f"`{facts.name}`", facts.assumed) for facts in map(surrogate_facts, surrogates())]
+    )
+
+
 TABLES: dict[str, Callable[[], str]] = {
     "scenario fields": _scenario_fields,
     "knobs": _knobs,
     "trained knobs": _trained_knobs,
     "numbers": _columns,
+    "surrogates": _surrogates,
+    "surrogates' assumptions": _assumed,
 }
 
 

@@ -1,0 +1,159 @@
+"""`gcnsim graph generate`: a graph drawn from a model, or the surrogate of a published dataset."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, fields, replace
+from typing import Any, TypeVar
+
+import click
+
+from gcnsim.cli.outputs import check_outputs
+from gcnsim.cli.progress import progress
+from gcnsim.errors import GraphError, ScenarioError, UnitError, nearest
+from gcnsim.graph import Graph
+from gcnsim.graph.generate import (
+    BlockModel,
+    RMat,
+    block_model,
+    configuration,
+    memory_needed,
+    read_degrees,
+    rmat,
+    surrogate,
+    surrogate_facts,
+    surrogates,
+)
+from gcnsim.graph.write import write_npz
+from gcnsim.processes import cores
+from gcnsim.units import format_bytes, nbytes
+
+MODELS = ("block", "rmat", "configuration")
+
+M = TypeVar("M", BlockModel, RMat)
+
+
+class Size(click.ParamType[float]):
+    """A number of bytes, written with its unit."""
+
+    name = "size"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """The bytes. Raises UnitError naming the option."""
+        try:
+            return nbytes(value)
+        except UnitError as error:
+            raise UnitError(f"--max-memory: {error}") from None
+
+
+@click.command("generate")
+@click.argument("model")
+@click.option("--nodes", type=click.IntRange(2, 2**31 - 1), help="Nodes of block and rmat.")
+@click.option("--edges", type=click.IntRange(min=1), help="Undirected edges of block and rmat, exactly so many.")
+@click.option("--degrees", type=click.Path(), help="Degree sequence of configuration: .npy, or a number per line.")
+@click.option("--set", "settings", metavar="NAME=VALUE", multiple=True, help="A parameter of block or rmat (repeat).")
+@click.option("--seed", type=click.IntRange(0, 2**31 - 1), help="Seed; a surrogate's own where not given, else 0.")
+@click.option("--max-memory", type=Size(), metavar="SIZE", help="Refuse what would take more memory, e.g. 6GiB.")
+@click.option("--out", type=click.Path(), required=True, help="Graph file to write (.npz).")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON (schema gcnsim.graph-generate/1).")
+def command(
+    model: str,
+    nodes: int | None,
+    edges: int | None,
+    degrees: str | None,
+    settings: Sequence[str],
+    seed: int | None,
+    max_memory: float | None,
+    out: str,
+    as_json: bool,
+) -> None:
+    """Draw a graph from MODEL and write it: block, rmat, configuration, or the surrogate of a dataset by its name.
+
+    The same seed gives the same graph. Parameters and surrogates: docs/surrogates.md.
+
+    \b
+    Example:
+      gcnsim graph generate block --nodes 10000 --edges 200000 --set communities=16 --out drawn.npz
+    """
+    check_outputs(out=out)
+    asked = {"--nodes": nodes, "--edges": edges, "--degrees": degrees, "--set": settings or None}
+    _refuse_unused(model, [name for name, value in asked.items() if value is not None])
+    with progress() as say:
+        if model == "configuration":
+            assert degrees is not None
+            drawn = configuration(read_degrees(degrees), seed or 0, max_memory=max_memory, say=say)
+        elif model == "rmat":
+            assert nodes is not None
+            assert edges is not None
+            chosen = _with(RMat(nodes, edges), settings)
+            drawn = rmat(chosen, seed or 0, max_memory=max_memory, processes=cores(), say=say)
+        elif model == "block":
+            assert nodes is not None
+            assert edges is not None
+            blocks = _with(BlockModel(nodes, edges), settings)
+            drawn = block_model(blocks, seed or 0, max_memory=max_memory, processes=cores(), say=say)
+        else:
+            seed = surrogate_facts(model).seed if seed is None else seed
+            drawn = surrogate(model, seed, max_memory=max_memory, processes=cores(), say=say)
+        say(f"writing {out}")
+        write_npz(out, drawn)
+    _print(drawn, model, seed or 0, out, as_json)
+
+
+def _refuse_unused(model: str, given: Sequence[str]) -> None:
+    """Raises GraphError for an unknown model, ScenarioError for an option that `model` lacks or does not know."""
+    needed = {"block": ["--nodes", "--edges"], "rmat": ["--nodes", "--edges"], "configuration": ["--degrees"]}
+    if model not in needed and model not in surrogates():
+        raise GraphError(f"unknown model {model!r}; {nearest(model, [*MODELS, *surrogates()])}")
+    wanted = needed.get(model, [])
+    allowed = [*wanted, "--set"] if model in ("block", "rmat") else wanted
+    for option in wanted:
+        if option not in given:
+            raise ScenarioError(f"{option}: {model} needs it")
+    for option in given:
+        if option not in allowed:
+            raise ScenarioError(f"{option}: {model} does not take it; allowed: {', '.join(allowed) or 'none'}")
+
+
+def _with(model: M, settings: Sequence[str]) -> M:
+    """`model` with NAME=VALUE settings. Raises ScenarioError naming the setting."""
+    known = {each.name: each.type for each in fields(model) if each.name not in ("nodes", "edges")}
+    changes: dict[str, Any] = {}
+    for setting in settings:
+        name, equals, value = setting.partition("=")
+        if not equals or name not in known:
+            raise ScenarioError(f"--set: {setting!r} is no NAME=VALUE; {nearest(name, known)}")
+        try:
+            changes[name] = int(value) if known[name] == "int" else float(value)
+        except ValueError:
+            raise ScenarioError(f"--set {name}: {value!r} is no number of the kind {known[name]}") from None
+    return replace(model, **changes)
+
+
+def _print(drawn: Graph, model: str, seed: int, out: str, as_json: bool) -> None:
+    facts = {
+        "model": model,
+        "seed": seed,
+        "nodes": drawn.nodes,
+        "edges": drawn.entries // 2,
+        "entries": drawn.entries,
+        "mean_degree": drawn.entries / drawn.nodes,
+        "max_degree": int(drawn.degrees.max()),
+        "cleaning": asdict(drawn.cleaning),
+        "content_hash": drawn.content_hash(),
+        "out": out,
+    }
+    if as_json:
+        click.echo(json.dumps({"schema": "gcnsim.graph-generate/1", **facts}, indent=2))
+        return
+    needed = format_bytes(memory_needed(drawn.nodes, drawn.entries // 2))
+    click.echo(f"model         {model}, seed {seed}")
+    click.echo(f"nodes         {drawn.nodes:,}")
+    click.echo(f"edges         {drawn.entries // 2:,}")
+    click.echo(f"degree        mean {facts['mean_degree']:.1f}, most {facts['max_degree']:,}")
+    if drawn.cleaning.duplicates_dropped:
+        click.echo(f"left out      {drawn.cleaning.duplicates_dropped:,} edges that found no place")
+    click.echo(f"content hash  {facts['content_hash']}")
+    click.echo(f"memory        about {needed} at most while drawing")
+    click.echo(f"written       {out}")

@@ -1,0 +1,192 @@
+"""A degree-corrected block model with hierarchical communities and bridge nodes.
+
+Every node has a weight (lognormal), which its degree follows in the mean, and belongs to one of the communities, whose
+sizes are lognormal too. Only a share of the nodes, the bridges, has edges to other communities; hubs are bridges more
+often (chance in proportion to weight to the power of `hub_bias`). A bridge draws the share of its edges that leave from
+a Beta distribution. An edge that leaves stays, by `reach`, within the next group of `fanout` communities, or goes on to
+the group of fanout^2, and so on to the whole graph; both its ends are bridges. Ids are shuffled.
+
+Degree correction: Karrer and Newman, "Stochastic blockmodels and community structure in networks" (2011).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from gcnsim.errors import GraphError
+from gcnsim.graph.csr import Graph
+from gcnsim.graph.generate.distinct import Say, blocks, distinct_edges, graph_of, keys_of, silent
+from gcnsim.graph.generate.limits import check_size
+from gcnsim.ids import FloatArray, Int32Array, IntArray
+from gcnsim.streams import stream
+
+
+@dataclass(frozen=True, slots=True)
+class BlockModel:
+    """The model's parameters.
+
+    nodes, edges: undirected edges, exactly so many. communities: their number. size_spread: standard deviation of the
+    log of their sizes. degree_spread: that of the log of the weights. bridges: share of nodes with edges that leave
+    their community. hub_bias: 0: any node may be a bridge; 1: in proportion to weight. cross_mean: mean share of a
+    bridge's edges that leave. cross_concentration: a + b of the Beta distribution of that share; small: many bridges
+    with few such edges beside some with almost only such. fanout: communities per group, groups per larger group.
+    reach: share of the leaving edges that also leave a group, at every level of the hierarchy.
+    """
+
+    nodes: int
+    edges: int
+    communities: int = 64
+    size_spread: float = 0.5
+    degree_spread: float = 1.0
+    bridges: float = 0.5
+    hub_bias: float = 0.5
+    cross_mean: float = 0.25
+    cross_concentration: float = 2.0
+    fanout: int = 4
+    reach: float = 0.5
+
+
+_RANGES = {
+    "communities": (1, 2**31),
+    "size_spread": (0.0, 3.0),
+    "degree_spread": (0.0, 3.0),
+    "bridges": (0.0, 1.0),
+    "hub_bias": (0.0, 2.0),
+    "cross_mean": (0.001, 0.999),
+    "cross_concentration": (0.01, 1000.0),
+    "fanout": (2, 2**31),
+    "reach": (0.0, 1.0),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Nature:
+    """What is drawn of the nodes before any edge; nodes of a community are neighbours in number.
+
+    start: int64[C + 1], the first node of each community. degree: float64[N], expected degrees. cross: float64[N],
+    share of each node's edges that leave its community.
+    """
+
+    start: IntArray
+    degree: FloatArray
+    cross: FloatArray
+
+
+@dataclass(frozen=True, slots=True)
+class _Level:
+    """Edges whose ends lie in one group: group of each node, bounds of each group, and the ends' cumulated weights."""
+
+    group: Int32Array
+    start: IntArray
+    cumulated: FloatArray
+    weight: FloatArray
+
+    def drawn(self, seed: int, label: tuple[str | int, ...], count: int, order: IntArray, processes: int) -> IntArray:
+        """Keys of `count` edges: a first end by weight, a second by weight within the first one's group."""
+        total = self.weight.sum()
+        ends = np.cumsum(stream(seed, *label, "firsts").multinomial(count, self.weight / total))
+        low, high = self.cumulated[self.start[:-1]], self.cumulated[self.start[1:]]
+
+        def block(begin: int, stop: int) -> IntArray:
+            least, most = np.searchsorted(ends, [begin, stop - 1], side="right")
+            bounds = np.clip(ends[least : most + 1], begin, stop)
+            first = np.repeat(np.arange(least, most + 1), bounds - np.append(begin, bounds[:-1]))
+            group = self.group[first]
+            aim = stream(seed, *label, "seconds", begin).random(stop - begin)
+            aim *= (high - low)[group]
+            aim += low[group]
+            second = np.searchsorted(self.cumulated, aim, side="right") - 1
+            np.clip(second, self.start[group], self.start[group + 1] - 1, out=second)
+            return keys_of(order[first], order[second])
+
+        return blocks(count, block, processes)
+
+
+def block_model(
+    model: BlockModel,
+    seed: int,
+    name: str = "block",
+    *,
+    features: int | None = None,
+    classes: int | None = None,
+    max_memory: float | None = None,
+    processes: int = 1,
+    say: Say = silent,
+) -> Graph:
+    """The graph of `model` and `seed`: the same in any number of processes.
+
+    Raises GraphError for parameters out of range, for more edges than pairs of nodes or than the communities have room
+    for, and when drawing would take more than `max_memory` bytes.
+    """
+    check_size(name, model.nodes, model.edges, max_memory)
+    _check(name, model)
+    nature = nature_of(model, seed)
+    levels = _levels(model, nature)
+    shares = np.array([level.weight.sum() for level in levels])
+    order = stream(seed, "generate", "order").permutation(model.nodes)
+
+    def draw(turn: int, count: int) -> IntArray:
+        split = stream(seed, "generate", "levels", turn).multinomial(count, shares / shares.sum())
+        drawn = [
+            level.drawn(seed, ("generate", turn, k), int(split[k]), order, processes) for k, level in enumerate(levels)
+        ]
+        return np.concatenate(drawn)
+
+    keys = distinct_edges(draw, model.edges, seed, name, say)
+    say(f"building the rows of {model.nodes:,} nodes")
+    return graph_of(keys, model.nodes, name, features, classes)
+
+
+def nature_of(model: BlockModel, seed: int) -> Nature:
+    """The nodes of `model`: communities, expected degrees, shares of leaving edges."""
+    draws = stream(seed, "generate", "nodes")
+    sizes = np.exp(model.size_spread * draws.standard_normal(model.communities))
+    start = np.rint(np.cumsum(sizes) / sizes.sum() * model.nodes).astype(np.int64)
+    weight = np.exp(model.degree_spread * draws.standard_normal(model.nodes))
+    chance = _bridge_chance(weight, model.bridges, model.hub_bias)
+    bridge = draws.random(model.nodes) < chance
+    a = model.cross_mean * model.cross_concentration
+    cross = np.where(bridge, draws.beta(a, model.cross_concentration - a, model.nodes), 0.0)
+    return Nature(np.concatenate([[0], start]), weight * (2.0 * model.edges / weight.sum()), cross)
+
+
+def _bridge_chance(weight: FloatArray, share: float, bias: float) -> FloatArray:
+    """In proportion to weight ** bias, at most 1, with mean `share`."""
+    odds = weight**bias
+    low, high = 0.0, 1.0 / float(odds.min())
+    for _ in range(60):
+        scale = (low + high) / 2.0
+        low, high = (scale, high) if float(np.minimum(1.0, scale * odds).mean()) < share else (low, scale)
+    return np.minimum(1.0, high * odds)
+
+
+def _levels(model: BlockModel, nature: Nature) -> list[_Level]:
+    """The communities themselves, then groups of fanout, fanout^2, ... communities, last the whole graph."""
+    group = np.repeat(np.arange(model.communities, dtype=np.int32), np.diff(nature.start))
+    inner, leaving = nature.degree * (1.0 - nature.cross), nature.degree * nature.cross
+    levels = [_level(group, nature.start, inner)]
+    span, left = 1, 1.0
+    while span < model.communities and leaving.any():
+        span *= model.fanout
+        last = span >= model.communities
+        share = left if last else left * (1.0 - model.reach)
+        left -= share
+        if share > 0.0:
+            start = np.append(nature.start[:-1][::span], model.nodes)
+            levels.append(_level((group // span).astype(np.int32), start, leaving * share))
+    return levels
+
+
+def _level(group: Int32Array, start: IntArray, weight: FloatArray) -> _Level:
+    return _Level(group, start, np.concatenate([[0.0], np.cumsum(weight)]), weight)
+
+
+def _check(name: str, model: BlockModel) -> None:
+    for field, (least, most) in _RANGES.items():
+        found = getattr(model, field)
+        if not least <= found <= most:
+            raise GraphError(f"{name}: {field} {found:g} is outside [{least:g}, {most:g}]")
+    if model.communities > model.nodes:
+        raise GraphError(f"{name}: {model.communities:,} communities for {model.nodes:,} nodes; each needs a node")

@@ -1,0 +1,113 @@
+"""The configuration model: a random graph of given degrees.
+
+Every node has as many stubs as its degree says; stubs are paired at random. A pair that repeats an edge or joins a node
+to itself is broken up by an edge taken at random: (u, v) and (x, y) become (u, x) and (v, y) if both are new.
+
+Newman, "Networks" (2010), section 13.2.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from gcnsim.errors import FileError, GraphError
+from gcnsim.graph.arrays import read_npy
+from gcnsim.graph.csr import Cleaning, Graph
+from gcnsim.graph.generate.distinct import Say, graph_of, keys_of, silent
+from gcnsim.graph.generate.limits import check_size
+from gcnsim.graph.source import file_text
+from gcnsim.ids import AnyArray, IntArray
+from gcnsim.streams import stream
+
+ROUNDS = 200
+"""Changes of ends before what is left is given up."""
+
+_TRIES = 64
+"""Edges at most with which a pair tries to change ends before the edges are sorted again."""
+
+_LOW = 0xFFFFFFFF
+"""The half of a key that holds the larger end."""
+
+
+def configuration(
+    degrees: AnyArray, seed: int, name: str = "configuration", *, max_memory: float | None = None, say: Say = silent
+) -> Graph:
+    """A graph in which node v has degrees[v] neighbours, integers[N] of even sum.
+
+    A sequence that leaves too little room (a node joined to nearly all others) loses a few edges;
+    `cleaning.duplicates_dropped` says how many. Raises GraphError for a sequence that no graph has, and when drawing
+    would take more than `max_memory` bytes.
+    """
+    _check(degrees, name, max_memory)
+    say(f"pairing {int(degrees.sum()):,} stubs")
+    stubs = stream(seed, "generate", "pairs").permutation(np.repeat(np.arange(degrees.size, dtype=np.int32), degrees))
+    half = stubs.size // 2
+    keys = keys_of(stubs[:half].astype(np.int64), stubs[half:].astype(np.int64))
+    del stubs
+    keys.sort()
+    good = keys >> 32 != keys & _LOW
+    good[1:] &= keys[1:] != keys[:-1]
+    kept, left = keys[good], keys[~good]
+    del keys
+    for turn in range(ROUNDS):
+        if not left.size or not kept.size:
+            break
+        say(f"breaking up {left.size:,} pairs")
+        kept, left = _swapped(kept, left, stream(seed, "generate", "swaps", turn))
+    graph = graph_of(kept, degrees.size, name)
+    return replace(graph, cleaning=Cleaning(duplicates_dropped=left.size))
+
+
+def read_degrees(path: str | Path) -> IntArray:
+    """The degree sequence in a `.npy` file or a text file of one number per node, int64[N]; text may be gzip.
+
+    Raises FileError when it cannot be read, or holds anything but whole numbers from 0.
+    """
+    source = Path(path)
+    if source.suffix.lower() == ".npy":
+        found = read_npy(source)
+    else:
+        words = file_text(source).split()
+        bad = next((word for word in words if not word.isdigit()), None)
+        if bad is not None:
+            raise FileError(f"{path}: {bad.decode('utf-8', 'replace')[:40]!r} is no degree; whole numbers are allowed")
+        found = np.array([int(word) for word in words], np.int64)
+    if found.ndim != 1 or found.dtype.kind not in "iu" or not found.size:
+        raise FileError(f"{path}: {found.dtype}{list(found.shape)}; a row of whole numbers is needed")
+    return found.astype(np.int64)
+
+
+def _check(degrees: AnyArray, name: str, max_memory: float | None) -> None:
+    if degrees.ndim != 1 or degrees.dtype.kind not in "iu":
+        raise GraphError(f"{name}: degrees are {degrees.dtype}{list(degrees.shape)}; a row of integers is needed")
+    total = int(degrees.sum())
+    check_size(name, degrees.size, total // 2, max_memory)
+    if degrees.min() < 0 or degrees.max() >= degrees.size:
+        found = degrees.min() if degrees.min() < 0 else degrees.max()
+        raise GraphError(f"{name}: a degree of {found:,}; {degrees.size:,} nodes allow 0 to {degrees.size - 1:,}")
+    if total % 2:
+        raise GraphError(f"{name}: the degrees' sum {total:,} is odd; every edge has two ends")
+
+
+def _swapped(kept: IntArray, left: IntArray, draws: np.random.Generator) -> tuple[IntArray, IntArray]:
+    """Sorted edges and pairs that are none, after every such pair tried to change ends with edges of its own."""
+    pairs = left[: kept.size]
+    tries = max(1, min(_TRIES, kept.size // (2 * pairs.size)))
+    place = draws.choice(kept.size, tries * pairs.size, replace=False)
+    flip = draws.random(place.size) < 0.5
+    low, high, broken = kept[place] >> 32, kept[place] & _LOW, np.tile(pairs, tries)
+    first = keys_of(broken >> 32, np.where(flip, low, high))
+    second = keys_of(broken & _LOW, np.where(flip, high, low))
+    both = np.concatenate([first, second])
+    _, which, times = np.unique(both, return_inverse=True, return_counts=True)
+    new = (both >> 32 != both & _LOW) & (times[which] == 1)
+    new &= kept[np.minimum(np.searchsorted(kept, both), kept.size - 1)] != both
+    found = np.flatnonzero(new[: place.size] & new[place.size :])
+    done, chosen = np.unique(found % pairs.size, return_index=True)
+    taken = found[chosen]
+    kept = np.concatenate([np.delete(kept, place[taken]), first[taken], second[taken]])
+    kept.sort()
+    return kept, np.delete(left, done)
