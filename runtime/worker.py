@@ -32,20 +32,20 @@ def work(tasks: Sequence[Task], place: Place) -> int:
 
     Whatever goes wrong is raised, and names the entry where the task is one of a plan.
     """
-    shelf = _Shelf()
+    shelf = Shelf()
     with Watch(place) as watch:
         for task in tasks:
             with naming(task.name):
                 if task is tasks[0] and place.world > 1:
                     connect(place, task.options.timeout, "gloo")
-                stopped = _train(task, place, watch, shelf)
+                stopped = train(task, place, watch, shelf)
             if stopped:
                 break
     return 0
 
 
-def _train(task: Task, place: Place, watch: Watch, shelf: _Shelf) -> bool:
-    """One run; whether a worker was asked to stop."""
+def train(task: Task, place: Place, watch: Watch, shelf: Shelf) -> bool:
+    """Train one run, the process group being joined; whether a worker was asked to stop."""
     started = time.perf_counter()
     options = replace(task.options, workers=place.world)
     device = device_of(options, place)
@@ -84,7 +84,7 @@ def _tell(final: dict[str, Any], options: Options, out: str | None) -> None:
 
 
 @dataclass
-class _Shelf:
+class Shelf:
     """The data set read last, which the next run may want again."""
 
     asked: tuple[Any, ...] | None = None

@@ -10,10 +10,12 @@ from gcnsim.record.calibration import (
     write_calibration,
 )
 from gcnsim.record.chrome import write_chrome_trace
+from gcnsim.record.cluster import CLUSTER, Cluster, read_cluster, write_cluster
 from gcnsim.record.measurements import Measurement, Measurements, read_measurements
 from gcnsim.record.norms import read_norms, write_norms
 from gcnsim.record.runs import (
     PHASES,
+    TIMELINE,
     LearningCurve,
     RecordedRun,
     Shares,
@@ -23,8 +25,11 @@ from gcnsim.record.runs import (
 from gcnsim.record.spans import read_spans, write_spans
 
 __all__ = [
+    "CLUSTER",
     "PHASES",
+    "TIMELINE",
     "Calibration",
+    "Cluster",
     "Fitted",
     "LearningCurve",
     "Measurement",
@@ -35,6 +40,7 @@ __all__ = [
     "Source",
     "content_hash",
     "read_calibration",
+    "read_cluster",
     "read_learning_curve",
     "read_measurements",
     "read_norms",
@@ -42,6 +48,7 @@ __all__ = [
     "read_spans",
     "write_calibration",
     "write_chrome_trace",
+    "write_cluster",
     "write_norms",
     "write_spans",
 ]

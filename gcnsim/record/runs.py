@@ -18,14 +18,21 @@ import numpy as np
 
 from gcnsim.errors import FileError
 from gcnsim.ids import FloatArray, Rank
+from gcnsim.record.cluster import CLUSTER, Cluster, read_cluster
 from gcnsim.record.schema import mistakes
 from gcnsim.record.spans import read_spans
-from gcnsim.timeline import Timeline
+from gcnsim.timeline import KIND_CODE, OpKind, Timeline
 
 RUN, ITERATIONS, TIMELINE, TRACE = "run.json", "iterations.csv", "timeline.parquet", "access.trace"
 
 PHASES: Final = ("compute", "exposed_comm", "exposed_other")
 """Parts of an iteration that predictions are judged by."""
+
+COMPUTE: Final = "compute"
+"""The stream of a worker's kernels in recorded spans."""
+
+FEWEST_TIMES: Final = 5
+"""Iterations from which a spread can be told."""
 
 SETTLED: Final = 5
 """Iterations at the start that are never measured: memory is first touched, pipelines fill."""
@@ -49,6 +56,7 @@ class Shares:
 class RecordedRun:
     """A finished run. iterations: seconds of each measured iteration. emulation: of the cluster, None on a real one.
 
+    cluster: the real one, where it is known to be of several servers.
     sha256: of what identifies the run's results, its run.json and its iterations.
     """
 
@@ -64,6 +72,15 @@ class RecordedRun:
     slowest: Rank
     shares: Shares
     sha256: str
+    cluster: Cluster | None = None
+
+    @property
+    def place(self) -> Mapping[str, Any] | None:
+        """The cluster, emulated or real: `hosts`, `workers_per_host`, `bandwidth`, `latency_s` and more.
+
+        None: all workers on one machine.
+        """
+        return self.emulation if self.emulation is not None or self.cluster is None else self.cluster.facts()
 
     @property
     def iteration_s(self) -> float:
@@ -74,7 +91,9 @@ class RecordedRun:
     def phases(self) -> dict[str, float]:
         """Compute, exposed communication (waits not for sampling, handling of received rows), the rest; by PHASES."""
         shares, whole = self.shares, self.iteration_s
-        comm = max(shares.wait_s - shares.exposed_sampling_s, 0.0) + shares.unpack_s
+        # bns-gcn samples on the thread that trains: its exposed sampling is work there, no part of a wait.
+        sampler = 0.0 if self.options["method"] == "bns-gcn" else shares.exposed_sampling_s
+        comm = max(shares.wait_s - sampler, 0.0) + shares.unpack_s
         other = max(whole - shares.compute_s - comm, 0.0)
         return dict(zip(PHASES, (shares.compute_s, comm, other), strict=True))
 
@@ -84,10 +103,10 @@ class RecordedRun:
         widths = self.widths
         numbers = {"workers": self.workers, "features": widths[0], "layers": len(widths) - 1, "hidden": max(widths[1:])}
         found = {name: float(value) for name, value in numbers.items()}
-        if self.emulation is not None:
-            found["bandwidth"] = float(self.emulation["bandwidth"])
+        if self.place is not None:
+            found["bandwidth"] = float(self.place["bandwidth"])
         knobs = self.options["knobs"]
-        return found | {name: float(knobs[name]) for name in ("tau", "epsilon") if name in knobs}
+        return found | {name: float(knobs[name]) for name in ("tau", "epsilon", "rate") if name in knobs}
 
     @property
     def trace(self) -> Path:
@@ -95,6 +114,19 @@ class RecordedRun:
         asked = self.options.get("save_trace")
         inside = self.path / TRACE
         return inside if inside.is_file() or not asked else Path(str(asked))
+
+    def work_spread(self) -> float:
+        """Standard deviation of the logarithm of the time of one kernel over the measured iterations, median of all."""
+        spans = self.timeline()
+        compute = np.array([name == COMPUTE for name in spans.streams])[spans.stream]
+        waits = spans.kind == KIND_CODE[OpKind.WAIT]
+        lasted = (spans.end_ps - spans.start_ps).astype(np.float64)
+        chosen = np.flatnonzero(compute & ~waits & (spans.iteration >= SETTLED) & (lasted > 0))
+        keys = np.stack([spans.worker, spans.kind, spans.layer, spans.direction], axis=1)[chosen]
+        _, group = np.unique(keys, axis=0, return_inverse=True)
+        groups = [np.log(lasted[chosen[group == each]]) for each in range(int(group.max()) + 1)] if chosen.size else []
+        found = [float(values.std()) for values in groups if values.size >= FEWEST_TIMES]
+        return float(np.median(found)) if found else 0.0
 
     def timeline(self) -> Timeline:
         """All workers' spans. Raises FileError."""
@@ -119,6 +151,9 @@ def read_recorded_run(path: str | Path) -> RecordedRun:
             f"{folder / RUN}: summary.slowest is {summary['slowest']}, it has {len(summary['workers'])} workers"
         )
     worker = summary["workers"][summary["slowest"]]
+    cluster = read_cluster(folder / CLUSTER) if (folder / CLUSTER).is_file() else None
+    if cluster is not None and cluster.workers != raw["workers"]:
+        raise FileError(f"{folder / CLUSTER}: of {cluster.workers} workers, the run had {raw['workers']}")
     return RecordedRun(
         path=folder,
         workers=raw["workers"],
@@ -132,6 +167,7 @@ def read_recorded_run(path: str | Path) -> RecordedRun:
         slowest=summary["slowest"],
         shares=Shares(**{name: worker[name] for name in Shares.__slots__}),
         sha256=hashlib.sha256((text + rows).encode()).hexdigest(),
+        cluster=cluster,
     )
 
 

@@ -13,6 +13,7 @@ from typing import Final
 import numpy as np
 import torch
 
+from gcnsim.ids import Rank
 from runtime.exchange import Lane
 from runtime.exchange.lanes import Parcel
 from runtime.profiling.bench import Bench, no_collector
@@ -33,12 +34,14 @@ class Timed:
     cpu: list[list[float]]
 
 
-def pairs(bench: Bench, lane: Lane) -> None:
-    """`p2p_oneway`, `p2p_both` and their processor times between the two processes of `lane`. params: bytes."""
+def pairs(bench: Bench, lane: Lane, peer: Rank) -> None:
+    """`p2p_oneway`, `p2p_both` and their processor times between the two processes of `lane`. params: bytes.
+
+    peer: the other one; worker 0 is one of them.
+    """
     sizes = bench.budget.of(
         (1 << 10,), (1 << 10, 1 << 14, 1 << 17, 1 << 20, 1 << 22), tuple(4**i for i in range(5, 13))
     )
-    peer = 1 - lane.rank
     for nbytes in (4, *sizes):
         out, into, tiny = _buffer(nbytes), _buffer(nbytes), _buffer(4)
         first, answer = (out, tiny) if lane.rank == 0 else (tiny, into)

@@ -59,7 +59,7 @@ def _shared(bench: Bench, place: Place, lanes: dict[int, Lane]) -> None:
 def _network(bench: Bench, place: Place, lanes: dict[int, Lane]) -> None:
     traffic = _lane(2, place)
     if place.rank < 2:
-        network.pairs(bench, lanes[2])
+        network.pairs(bench, lanes[2], 1 - place.rank)
         network.interrupts(bench, lanes[2])
     for count in bench.asked.workers:
         _together(place, lanes)

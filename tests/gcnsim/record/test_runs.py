@@ -59,6 +59,17 @@ def test_phases_are_those_of_the_slowest_worker_and_add_up(tmp_path: Path) -> No
     assert sum(slow.phases.values()) == pytest.approx(slow.iteration_s)
 
 
+def test_what_bns_gcn_samples_it_samples_on_its_main_thread(tmp_path: Path) -> None:
+    drawn = Options(method="bns-gcn", knobs={"rate": 0.1, "boundary_scale": "rate"}, threads=1, hidden=32)
+    path = write_folder(tmp_path / "drawn", run_document(drawn, shares=SHARES, slowest=1), [0.1] * 10)
+    told = read_recorded_run(path)
+    other = read_recorded_run(folder(tmp_path, shares=SHARES, slowest=1))
+    waited = told.shares.wait_s + told.shares.unpack_s
+    assert told.phases["exposed_comm"] == pytest.approx(waited)
+    assert other.phases["exposed_comm"] < waited
+    assert told.settings["rate"] == 0.1
+
+
 def test_settings_are_what_a_calibration_has_ranges_for(tmp_path: Path) -> None:
     expected = {"workers": 2, "features": 32, "layers": 2, "hidden": 32, "bandwidth": 2.5e7}
     assert read_recorded_run(folder(tmp_path)).settings == expected
