@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 from gcnsim.engine import timeline
 from gcnsim.errors import FileError, ScenarioError
 from gcnsim.graph import Graph, from_networkx, load_graph
-from gcnsim.knobs import has_knob
+from gcnsim.knobs import RATE, has_knob
 from gcnsim.methods import methods
 from gcnsim.planning import Grid, Progress, Target, Workshop, links_of, provenance, row_of, scenarios, sweep_bandwidth
 from gcnsim.planning import what_if as _what_if
@@ -100,6 +100,7 @@ def what_if(
     tau: Some[int] | None = None,
     epsilon: Some[float] | None = None,
     cache: Some[str] | None = None,
+    rate: Some[float] | None = None,
     cache_policy: str | None = None,
     norms: str | Path | None = None,
     model: str | None = None,
@@ -141,7 +142,7 @@ def what_if(
         "run": {"iterations": iterations, "seed": seed},
     }
     base = from_mapping(mapping, "what-if", overrides)
-    knobs = _given({"tau": tau, "epsilon": epsilon, "cache": cache})
+    knobs = _given({"tau": tau, "epsilon": epsilon, "cache": cache, "rate": rate})
     grid = _grid(base, _list(method), machines, {name: _list(value) for name, value in knobs.items()})
     loaded = graph if isinstance(graph, Graph) else None
     answer, workshop = _what_if(base, grid, progress, processes or cores(), loaded, _target(target_accuracy, runs))
@@ -175,6 +176,7 @@ def _grid(base: Scenario, method: list[str], machines: Mapping[str, Any], knobs:
         taus=tuple(knobs.get("tau", [base.method.tau])),
         epsilons=tuple(knobs.get("epsilon", [base.method.epsilon])),
         caches=tuple(parse_cache(each, "method.cache") for each in caches) or (base.method.cache,),
+        rates=tuple(knobs.get("rate", [base.method.rate if has_knob(base.method.name, "rate") else RATE.default])),
     )
 
 
@@ -186,6 +188,7 @@ def _check_types(names: Sequence[Any], machines: Mapping[str, Any], knobs: Mappi
         ("cluster.bandwidth", machines["bandwidth"], str, "a bandwidth with its unit"),
         ("method.tau", knobs.get("tau", []), int, "a whole number"),
         ("method.epsilon", knobs.get("epsilon", []), (int, float), "a number"),
+        ("method.rate", knobs.get("rate", []), (int, float), "a number"),
         ("method.cache", knobs.get("cache", []), str, "a share (30%) or bytes (2GiB)"),
     ):
         for value in values:
@@ -262,7 +265,8 @@ def write_timeline(result: Result, path: str | Path) -> None:
     from gcnsim.report import write_chrome_trace
 
     method = result.scenario.method
-    title = f"{result.scenario.name}: {method.name}, tau {method.tau}, epsilon {method.epsilon:g}"
+    knobs = f"tau {method.tau}, epsilon {method.epsilon:g}" + ("" if method.rate == 1.0 else f", rate {method.rate:g}")
+    title = f"{result.scenario.name}: {method.name}, {knobs}"
     write_chrome_trace(path, timeline(result.run), title)
 
 
@@ -352,6 +356,8 @@ def _made(folder: str | Path) -> Path:
 
 
 def _label(method: MethodSpec) -> str:
+    if method.name == "bns-gcn":
+        return f"{method.name} (rate {method.rate:g})"
     if method.name != "psc-gcn":
         return method.name
     cache = "" if method.cache.empty else f", cache {method.cache.describe()}"

@@ -135,16 +135,22 @@ COLD_START: Final = Knob(
 )
 
 KNOBS: Final[Mapping[str, Knob]] = MappingProxyType(
-    {knob.name: knob for knob in (TAU, EPSILON, CACHE, CACHE_POLICY, SAMPLER, REFRESH, NORMS)}
+    {knob.name: knob for knob in (TAU, EPSILON, CACHE, CACHE_POLICY, SAMPLER, REFRESH, NORMS, RATE)}
 )
 METHOD_KNOBS: Final[Mapping[str, tuple[Knob, ...]]] = MappingProxyType(
-    {"full-graph": (), "pipegcn": (), "psc-gcn": tuple(KNOBS.values())}
+    {
+        "full-graph": (),
+        "pipegcn": (),
+        "bns-gcn": (RATE,),
+        "psc-gcn": (TAU, EPSILON, CACHE, CACHE_POLICY, SAMPLER, REFRESH, NORMS),
+    }
 )
 FIXED: Final[Mapping[str, Mapping[str, KnobValue]]] = MappingProxyType(
     {
-        "full-graph": MappingProxyType({"tau": 0, "epsilon": 1.0, "cache": 0.0}),
-        "pipegcn": MappingProxyType({"tau": 1, "epsilon": 1.0, "cache": 0.0}),
-        "psc-gcn": MappingProxyType({}),
+        "full-graph": MappingProxyType({"tau": 0, "epsilon": 1.0, "cache": 0.0, "rate": 1.0}),
+        "pipegcn": MappingProxyType({"tau": 1, "epsilon": 1.0, "cache": 0.0, "rate": 1.0}),
+        "bns-gcn": MappingProxyType({"tau": 0, "epsilon": 1.0, "cache": 0.0}),
+        "psc-gcn": MappingProxyType({"rate": 1.0}),
     }
 )
 

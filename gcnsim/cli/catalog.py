@@ -17,6 +17,7 @@ _SINGULAR: Final = {"devices": "device", "links": "link", "hosts": "host", "data
 _METHODS: Final = {
     "full-graph": "every boundary row, every iteration, waited for",
     "pipegcn": "every boundary row, one iteration old, sent while computing",
+    "bns-gcn": "a random share of the boundary nodes, every iteration, waited for",
     "psc-gcn": "sampled boundary rows, tau iterations old, inputs cached on the GPU",
 }
 

@@ -13,7 +13,7 @@ import click
 from gcnsim.graph import load_graph
 from gcnsim.partition import partition_graph, read_partition, split
 from gcnsim.record import read_norms
-from gcnsim.sampling import checked_rate
+from gcnsim.sampling import NODES, checked_rate
 from gcnsim.sampling import sampler as sampling_rule
 from gcnsim.trace import (
     AccessTrace,
@@ -130,10 +130,11 @@ def _print(shown: AccessTrace) -> None:
 
 def _provenance(origin: TraceOrigin) -> list[tuple[str, str]]:
     norms = "all 1" if origin.norms_hash is None else f"SHA-256 {origin.norms_hash[:12]}"
+    knob = "rate" if origin.sampler == NODES else "epsilon"
     return [
         ("graph", f"{origin.graph_name} (SHA-256 {origin.graph_hash[:12]})"),
         ("partition", f"{origin.partition_method}, seed {origin.partition_seed}"),
-        ("sampler", f"{origin.sampler}, epsilon {origin.epsilon:g}, seed {origin.seed}"),
+        ("sampler", f"{origin.sampler}, {knob} {origin.epsilon:g}, seed {origin.seed}"),
         ("norms", norms),
         ("floored", f"{origin.floored:,} edge probabilities raised to the least value"),
     ]

@@ -87,6 +87,7 @@ def option(name: str, kind: Callable[[str], Any], allowed: str, text: str, defau
 @option("tau", _whole, "a whole number of iterations", "Staleness in iterations (list).  [default: 2]")
 @option("epsilon", float, "a number in (0, 1]", "Sampling rate (list).  [default: 0.1]")
 @option("cache", _text, "a share (30%) or bytes (2GiB)", "Layer-0 feature cache per GPU (list).  [default: 0%]")
+@option("rate", float, "a number in [0, 1]", "Share of boundary nodes drawn, bns-gcn (list).  [default: 0.1]")
 @click.option("--cache-policy", help="inclusion, degree or random.  [default: inclusion]")
 @click.option("--norms", type=click.Path(), help="Node norms of a training run, for the vr sampler.")
 @click.option("--model", help="gcn or graphsage.  [default: the dataset's, else gcn]")

@@ -49,10 +49,12 @@ def partition_parallel(name: str, facts: Facts) -> Schedule:
     """The schedule of method `name` for `facts`, every worker's iteration side by side."""
     if facts.device.kind == "cpu":
         return CoreWriter(name, facts).write()
-    return _Writer(name, facts).write()
+    return GpuWriter(name, facts).write()
 
 
-class _Writer:
+class GpuWriter:
+    """Writes the schedule of method `name` for workers on GPUs."""
+
     def __init__(self, name: str, facts: Facts) -> None:
         self.facts = facts
         self.builder = Builder(name, facts.cluster, facts.counts.iterations)

@@ -50,7 +50,7 @@ class Target:
 def _same(curve: LearningCurve, method: MethodSpec) -> bool:
     if curve.method != method.name:
         return False
-    mine = {"tau": method.tau, "epsilon": method.epsilon, "sampler": method.sampler}
+    mine = {"tau": method.tau, "epsilon": method.epsilon, "sampler": method.sampler, "rate": method.rate}
     return all(name not in curve.knobs or curve.knobs[name] == value for name, value in mine.items())
 
 
@@ -68,6 +68,7 @@ def to_target(target: Target, estimate: Estimate, graph_hash: str | None) -> dic
         "method": method.name,
         "tau": method.tau,
         "epsilon": method.epsilon,
+        "rate": method.rate,
         "gpus": scenario.cluster.gpus,
         "iterations": count,
         "seconds": seconds,

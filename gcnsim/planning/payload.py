@@ -26,6 +26,7 @@ def setting_of(scenario: Scenario, result: Result) -> dict[str, Any]:
         "method": method.name,
         "tau": method.tau,
         "epsilon": method.epsilon,
+        "rate": method.rate,
         "cache_fraction": result.cache_fraction,
     }
 

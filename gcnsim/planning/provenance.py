@@ -8,9 +8,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from gcnsim import __version__
+from gcnsim.knobs import has_knob
 from gcnsim.planning.workshop import Estimate, Workshop
 from gcnsim.profile import QUANTITIES, Figure, figures_of, link
 from gcnsim.record import Calibration, content_hash
+from gcnsim.sampling import NODES
 from gcnsim.scenario import Scenario, scenario_hash
 from gcnsim.study import (
     BOUNDARY,
@@ -26,7 +28,6 @@ from gcnsim.study import (
     Range,
     TraceAccesses,
     calibration_of,
-    keeps_all,
     profiles,
     resolve_model,
 )
@@ -42,7 +43,16 @@ UNUSED = {"memory", "flops_fp16", "memory_bandwidth of a host"}
 
 ON_CORES = {
     f"{name} of a host"
-    for name in ("build_entries_per_s", "socket_bandwidth", "busy_core_rate", "crowded_message_s", "iteration_s")
+    for name in (
+        "build_entries_per_s",
+        "socket_bandwidth",
+        "busy_core_rate",
+        "slice_s",
+        "reduce_step_s",
+        "draw_s",
+        "loss_values_per_s",
+        "iteration_s",
+    )
 }
 """Figures that only workers on CPU cores need."""
 
@@ -109,10 +119,11 @@ def _graph(workshop: Workshop, scenario: Scenario) -> Mapping[str, Any]:
     if isinstance(accesses, TraceAccesses):
         origin, trace = accesses.trace.origin, accesses.trace
         boundary = int(trace.boundary_nodes.sum())
+        knob = "rate" if origin.sampler == NODES else "epsilon"
         return {
             "kind": "recorded-trace",
             "text": f"{accesses.path}: {trace.iterations} graphs of {origin.graph_name} drawn with {origin.sampler} at "
-            f"epsilon {origin.epsilon:g}; {origin.partition_method}, seed {origin.partition_seed}: boundary/inner "
+            f"{knob} {origin.epsilon:g}; {origin.partition_method}, seed {origin.partition_seed}: boundary/inner "
             f"{boundary / int(trace.inner_nodes.sum()):.3g} at {trace.parts} parts",
             "hash": origin.graph_hash,
         }
@@ -153,7 +164,8 @@ def _workload_assumptions(
         "boundary_imbalance": (accesses.imbalances(scenario, BOUNDARY), f"boundary nodes {basis}"),
         "remote_ownership": (REMOTE, f"boundary rows owned on other servers, over equal ownership, {four}"),
     }
-    methods = [each.scenario.method for each in estimates if not keeps_all(each.scenario.method)]
+    # Nodes that are drawn whatever their edges are ask nothing of the spread of edges.
+    methods = [each.scenario.method for each in estimates if each.scenario.method.epsilon < 1.0]
     if methods:
         known["dispersion"] = (DISPERSION, f"standard deviation of log cross edges per boundary node, {four}")
     if any(method.sampler == "vr" for method in methods):
@@ -218,7 +230,8 @@ def _warnings(workshop: Workshop, scenario: Scenario, estimates: Sequence[Estima
             yield f"{cluster.gpus} GPUs, {cluster.gpus_per_server} per server: the last server holds {last}"
     for result in workshop.unsettled():
         method = result.scenario.method
-        yield f"{method.name} (tau {method.tau}): still drifting after {result.run.iterations} iterations"
+        knob = f"rate {method.rate:g}" if method.rate < 1.0 else f"tau {method.tau}"
+        yield f"{method.name} ({knob}): still drifting after {result.run.iterations} iterations"
 
 
 def _uncalibrated(scenario: Scenario, record: Calibration, model: Model) -> Iterator[str]:
@@ -229,6 +242,7 @@ def _uncalibrated(scenario: Scenario, record: Calibration, model: Model) -> Iter
         "bandwidth": cluster.bandwidth,
         "tau": method.tau,
         "epsilon": method.epsilon,
+        **({"rate": method.rate} if has_knob(method.name, "rate") else {}),
         "features": model.features,
         "layers": len(model.shapes),
         "hidden": max(shape.d_out for shape in model.shapes),

@@ -76,8 +76,11 @@ def recommend(workshop: Workshop, settings: Sequence[Scenario]) -> tuple[Result,
 
 
 def recommendable(scenario: Scenario) -> bool:
-    """Whether a setting that was asked for may be recommended: its rate is one that keeps published accuracy."""
-    return scenario.method.epsilon >= EPSILONS[-1]
+    """Whether a setting that was asked for may be recommended: its rate is one that keeps published accuracy.
+
+    What is recommended is tau, epsilon and a cache; settings that draw boundary nodes are only shown beside it.
+    """
+    return scenario.method.epsilon >= EPSILONS[-1] and scenario.method.rate == 1.0
 
 
 def _why(chosen: Result, fastest: Result, count: int) -> str:

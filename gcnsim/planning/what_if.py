@@ -35,6 +35,7 @@ class Grid:
     taus: tuple[int, ...]
     epsilons: tuple[float, ...]
     caches: tuple[CacheSize, ...]
+    rates: tuple[float, ...]
 
     def mapping(self) -> dict[str, list[Any]]:
         """The values as plain data."""
@@ -45,6 +46,7 @@ class Grid:
             "taus": list(self.taus),
             "epsilons": list(self.epsilons),
             "caches": [cache.describe() for cache in self.caches],
+            "rates": list(self.rates),
         }
 
 
@@ -97,9 +99,11 @@ def scenarios(base: Scenario, grid: Grid) -> list[Scenario]:
 
 
 def _methods(base: Scenario, name: str, grid: Grid) -> list[MethodSpec]:
+    start = base.method if base.method.name == name else MethodSpec.of(name)
+    if has_knob(name, "rate"):
+        return [replace(start, rate=rate) for rate in grid.rates]
     if not has_knob(name, "tau"):
         return [MethodSpec.of(name)]
-    start = base.method if base.method.name == name else MethodSpec.of(name)
     return [
         replace(start, tau=tau, epsilon=epsilon, cache=cache)
         for tau, epsilon, cache in product(grid.taus, grid.epsilons, grid.caches)

@@ -134,10 +134,10 @@ def mean_counts(counts: AccessCounts) -> AccessCounts:
 def canonical(scenario: Scenario) -> Scenario:
     """The scenario under the simplest method that runs the same schedule, so that equal questions are asked once.
 
-    PSC-GCN at epsilon 1 without a cache is PipeGCN at tau 1 and full-graph training at tau 0.
+    PSC-GCN at epsilon 1 without a cache is PipeGCN at tau 1 and full-graph training at tau 0, as BNS-GCN is at rate 1.
     """
     method = scenario.method
-    if method.name != "psc-gcn" or method.epsilon < 1.0 or not method.cache.empty:
+    if method.name not in ("psc-gcn", "bns-gcn") or not keeps_all(method) or not method.cache.empty:
         return scenario
     if method.tau == 0:
         return replace(scenario, method=MethodSpec.of("full-graph"))

@@ -28,7 +28,10 @@ MEANINGS: dict[str, Meaning] = {
     "bandwidth": Meaning("band-\nwidth", "Bandwidth of each server's network card."),
     "method": Meaning("method", "The training method that is simulated."),
     "tau": Meaning("tau", "Staleness: the age, in iterations, of the boundary values an iteration reads; 0 waits."),
-    "epsilon": Meaning("eps", "Sampling rate: the requested share of the boundary edges that an iteration keeps."),
+    "epsilon": Meaning(
+        "eps",
+        "Sampling rate: the requested share of the boundary edges that an iteration keeps; p: of boundary nodes.",
+    ),
     "cache_fraction": Meaning("cache", "Share of a worker's boundary nodes whose input features its GPU keeps."),
     "iteration_s": Meaning(
         "{unit} per\niteration",
@@ -144,6 +147,8 @@ def _cell(row: Row, key: str, time: Scale, size: Scale) -> str:
     if key == "interval":
         return f"[{time.text(row.iteration_s_low)}, {time.text(row.iteration_s_high)}]"
     value = getattr(row, key)
+    if key == "epsilon" and row.rate < 1.0:
+        return f"p{row.rate:g}"
     if key.endswith("_s"):
         return time.text(value)
     if key == "nic_bytes":

@@ -20,10 +20,9 @@ _TIMES = {
 def render_result(payload: Mapping[str, Any]) -> str:
     """The payload of `gcnsim.result/1` as text."""
     row, run = payload["result"], payload["run"]
-    knobs = f"tau {row['tau']}, epsilon {row['epsilon']:g}, cache {100 * row['cache_fraction']:.4g}%"
     interval = [format_seconds(row[key]) for key in ("iteration_s_low", "iteration_s_high")]
     lines = [
-        words.plain(f"{payload['scenario']['name']}: {row['method']}, {knobs}"),
+        words.plain(f"{payload['scenario']['name']}: {row['method']}, {words.knobs_of(row)}"),
         f"  iteration  {format_seconds(row['iteration_s'])}  (90 % interval {' to '.join(interval)})",
     ]
     lines += [

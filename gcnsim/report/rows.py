@@ -21,6 +21,7 @@ class Row:
     method: str
     tau: int
     epsilon: float
+    rate: float
     cache_fraction: float
     iteration_s: float
     iteration_s_low: float
@@ -78,6 +79,7 @@ def _setting(row: Row, rows: Sequence[Row]) -> str:
         "bandwidth": row.bandwidth,
         "tau": f"tau {row.tau}",
         "epsilon": f"eps {row.epsilon:g}",
+        "rate": f"rate {row.rate:g}",
         "cache_fraction": f"cache {100 * row.cache_fraction:g}%",
     }
     return ", ".join(text for key, text in parts.items() if varies(twins, key))

@@ -107,10 +107,8 @@ def recommendation_of(payload: Mapping[str, Any]) -> tuple[str, str]:
     """The recommended setting with its iteration time, and why."""
     best, grid = payload["recommendation"], payload["scenario"]["grid"]
     machine = f" on {grid[0]['gpus']} GPUs at {grid[0]['bandwidth']}" if any(place != grid[0] for place in grid) else ""
-    knobs = f"tau {best['tau']}, epsilon {best['epsilon']:g}, cache {100 * best['cache_fraction']:.4g}%"
-    return plain(f"{best['method']}, {knobs}: {format_seconds(best['iteration_s'])} per iteration{machine}"), plain(
-        best["why"]
-    )
+    setting = f"{best['method']}, {knobs_of(best)}"
+    return plain(f"{setting}: {format_seconds(best['iteration_s'])} per iteration{machine}"), plain(best["why"])
 
 
 def steps_of(payload: Mapping[str, Any]) -> list[Step]:
@@ -170,6 +168,12 @@ def measured_of(payload: Mapping[str, Any]) -> list[str]:
 def warnings_of(payload: Mapping[str, Any]) -> list[str]:
     """What the reader must know before trusting a number."""
     return [plain(text) for text in payload["provenance"]["warnings"]]
+
+
+def knobs_of(row: Mapping[str, Any]) -> str:
+    """Where the knobs of a row stand; a rate is told where nodes are drawn at all."""
+    drawn = "" if row["rate"] == 1.0 else f", rate {row['rate']:g}"
+    return f"tau {row['tau']}, epsilon {row['epsilon']:g}, cache {100 * row['cache_fraction']:.4g}%{drawn}"
 
 
 def _change(gain: float) -> str:

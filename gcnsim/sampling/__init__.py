@@ -1,6 +1,7 @@
 """Sampling rules: which edges a drawn graph keeps, with what probability, and what that asks of other workers."""
 
 from gcnsim.sampling.drawing import draw, draw_edges, inclusion
+from gcnsim.sampling.nodes import NODES, checked_share, draw_nodes
 from gcnsim.sampling.samplers import (
     Full,
     Probabilities,
@@ -14,14 +15,17 @@ from gcnsim.sampling.samplers import (
 from gcnsim.sampling.weights import edge_weights
 
 __all__ = [
+    "NODES",
     "Full",
     "Probabilities",
     "Sampler",
     "Uniform",
     "VarianceReduction",
     "checked_rate",
+    "checked_share",
     "draw",
     "draw_edges",
+    "draw_nodes",
     "edge_probabilities",
     "edge_weights",
     "inclusion",

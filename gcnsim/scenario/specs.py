@@ -119,6 +119,7 @@ class MethodSpec:
     sampler: str = entry(Word("a sampler", lambda: knobs.SAMPLER.choices), knobs.SAMPLER.help, "vr")
     refresh: int = entry(Number(True, 1), knobs.REFRESH.help, 20)
     norms: str | None = entry(_FILE, knobs.NORMS.help, None, optional=True)
+    rate: float = entry(Number(False, 0, 1), f"{knobs.RATE.help}; of bns-gcn {knobs.RATE.default}", 1.0)
     overlap: str = entry(
         Word("an overlap", lambda: ("none", "central")), "what runs beneath synchronous transfers", "none"
     )
@@ -140,6 +141,8 @@ class MethodSpec:
             if knob not in have and knob not in fixed and knob not in OF_ALL:
                 raise ScenarioError(f"method.{knob}: {name} has no {knob}; {_methods_with(knob)}")
         settled = {knob: CacheSize.none() if knob == "cache" else value for knob, value in fixed.items()}
+        if "rate" in have:
+            settled["rate"] = knobs.RATE.default
         return cls(name=name, **(settled | given))
 
     def _refuse_unless(self, knob: str, fixed: knobs.KnobValue) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+
+import numpy as np
 
 from gcnsim.ids import IntArray
 
@@ -36,6 +38,13 @@ class AccessCounts:
     def workers(self) -> int:
         """P, the number of workers."""
         return int(self.rows.shape[1])
+
+    def repeated(self, times: int) -> AccessCounts:
+        """The same graphs over again, `times` times in all."""
+        if times == 1:
+            return self
+        names = ("rows", "hits", "inner_edges", "boundary_edges")
+        return replace(self, **{name: np.concatenate([getattr(self, name)] * times) for name in names})
 
     @property
     def hit_rate(self) -> float:

@@ -6,7 +6,7 @@ import numpy as np
 
 from gcnsim.caching import CacheSize, cache_policy, capacity
 from gcnsim.ids import FloatArray, IntArray, frozen
-from gcnsim.sampling import checked_rate
+from gcnsim.sampling import checked_rate, checked_share
 from gcnsim.sampling import sampler as sampling_rule
 from gcnsim.streams import stream
 from gcnsim.trace.counts import AccessCounts
@@ -57,6 +57,27 @@ def draw_counts(
         boundary_nodes=frozen(profile.boundary_nodes),
         entries=frozen(profile.entries),
         cached_rows=frozen(cached.sum(axis=(1, 2))),
+    )
+
+
+def node_counts(profile: BoundaryProfile, rate: float) -> AccessCounts:
+    """Counts of one graph of all inner entries and a share `rate` of every pair's boundary nodes (BNS-GCN).
+
+    Means, rounded: rate times the boundary nodes and rate times the entries that cross. Draws differ by less than a
+    node for each pair, and in entries by what nodes differ in. Nothing is cached. Raises ScenarioError for a rate
+    outside [0, 1].
+    """
+    share = checked_share(rate)
+    rows = np.rint(share * profile.nodes.sum(axis=2)).astype(np.int64)[None]
+    return AccessCounts(
+        rows=frozen(rows),
+        hits=frozen(np.zeros_like(rows)),
+        inner_edges=frozen(profile.inner_entries[None]),
+        boundary_edges=frozen(np.rint(share * profile.boundary_entries).astype(np.int64)[None]),
+        inner_nodes=profile.inner_nodes,
+        boundary_nodes=frozen(profile.boundary_nodes),
+        entries=frozen(profile.entries),
+        cached_rows=frozen(np.zeros(profile.parts, np.int64)),
     )
 
 

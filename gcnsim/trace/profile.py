@@ -51,7 +51,7 @@ class BoundaryProfile:
 
 def profile_of(parts: Sequence[Part]) -> BoundaryProfile:
     """The exact profile of real parts, one class per number of cross edges that occurs."""
-    multiplicity = [_cross_edges(part) for part in parts]
+    multiplicity = [cross_edges(part) for part in parts]
     classes = np.unique(np.concatenate([np.empty(0, np.int64), *multiplicity]))
     nodes = np.zeros((len(parts), len(parts), classes.size), np.int64)
     for part, cross in zip(parts, multiplicity, strict=True):
@@ -82,7 +82,7 @@ def expected_rows(profile: BoundaryProfile, epsilon: float) -> FloatArray:
     return rows
 
 
-def _cross_edges(part: Part) -> IntArray:
+def cross_edges(part: Part) -> IntArray:
     """Cross edges of every boundary node, int64[B]."""
     index = part.columns[part.columns >= part.inner_nodes] - part.inner_nodes
     return np.bincount(index, minlength=part.boundary_nodes)

@@ -17,9 +17,9 @@ import torch
 from gcnsim.ids import BoolArray, Float32Array, FloatArray, IntArray, Iteration, Rank
 from gcnsim.streams import stream
 from gcnsim.timeline import OpKind
-from runtime.exchange import Drawn, Lane, Requests
+from runtime.exchange import Bound, Boundary, Drawn, Lane, Requests
 from runtime.exchange.lanes import Parcel, TimedLane
-from runtime.methods.method import Context, Method
+from runtime.methods.method import Context, Method, ready
 
 
 class BnsGcn(Method):
@@ -31,6 +31,11 @@ class BnsGcn(Method):
         self._rate = context.real("rate")
         self._lane = context.lanes.open("ids")
         self._ids_sent: dict[tuple[int, str], int] = {}
+
+    def begin(self, t: Iteration) -> tuple[Drawn, Boundary | None]:
+        """The graph of iteration t, drawn once: what it trains is what travels in it."""
+        drawn = self.graph(t)
+        return drawn, None if self.exchange is None else Bound(self.exchange, drawn, ready(drawn))
 
     def graph(self, t: Iteration) -> Drawn:
         """The graph of iteration t: all inner edges, and those of the boundary nodes that their owners drew."""

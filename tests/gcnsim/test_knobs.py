@@ -13,7 +13,7 @@ def test_every_method_either_has_a_knob_or_fixes_it() -> None:
     for method, have in knobs.METHOD_KNOBS.items():
         names = {knob.name for knob in have}
         assert not names & set(knobs.FIXED[method])
-        assert {"tau", "epsilon", "cache"} <= names | set(knobs.FIXED[method])
+        assert {"tau", "epsilon", "cache", "rate"} <= names | set(knobs.FIXED[method])
 
 
 def test_defaults_are_allowed() -> None:
@@ -36,6 +36,7 @@ def test_defaults_are_allowed() -> None:
         ("cache_policy", 3, "3 is not allowed"),
         ("refresh", 0, "of at least 1"),
         ("norms", 3, "a file, or none"),
+        ("rate", -0.1, "of at least 0 and at most 1"),
     ],
 )
 def test_bad_values_are_refused_with_path_and_range(name: str, value: object, said: str) -> None:
@@ -47,6 +48,8 @@ def test_bad_values_are_refused_with_path_and_range(name: str, value: object, sa
 
 def test_edges_of_the_ranges_are_allowed() -> None:
     for name, value in (("tau", 0), ("epsilon", 1), ("epsilon", 1e-9), ("cache", 1.0), ("cache", None), ("norms", "f")):
+        knobs.check(knobs.KNOBS[name], value, name)
+    for name, value in (("rate", 0.0), ("rate", 1)):
         knobs.check(knobs.KNOBS[name], value, name)
 
 

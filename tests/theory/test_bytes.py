@@ -1,7 +1,8 @@
 """Bytes on the wire against the published formulas, counted from the facts and not from the schedule.
 
 Per iteration into worker n, with X_n rows needed: forward X_n * sum(d_0 .. d_(L-1)) less the layer-0 hits, backward
-X_n * sum(d_1 .. d_(L-1)), 4 bytes a value (BNS-GCN, equation 3; PSC-GCN, section on cost); 4 bytes an id.
+X_n * sum(d_1 .. d_(L-1)), 4 bytes a value (BNS-GCN, equation 3; PSC-GCN, section on cost); 4 bytes an id, and 4 more
+to say how many are in a list of bns-gcn.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ CASES: dict[str, dict[str, Any]] = {
     "full-graph": {"tau": 0},
     "pipegcn": {"tau": 1, "slope": 0.2},
     "psc-gcn": {"tau": 2, "sampled": True, "iterations": 6, "spread": 0.5, "hits": 0.3},
+    "bns-gcn": {"iterations": 6, "spread": 0.5, "rate": 0.3},
     "psc-gcn fresh": {"tau": 0, "sampled": True, "iterations": 6, "spread": 0.5, "workers": 5},
 }
 
@@ -88,6 +90,8 @@ def by_hand(given: Facts, name: str) -> dict[str, float]:
             send(m, n, 4 * (rows[n, m] * sum(widths) - hits[n, m] * widths[0]))
             send(n, m, 4 * rows[n, m] * sum(widths[1:]))
             send(n, m, 4 * rows[n, m] * given.sampled)
+            if given.rate < 1.0:
+                send(m, n, 4 + 4 * rows[n, m])
     return units
 
 

@@ -62,6 +62,9 @@ def test_runs_of_other_knobs_or_graphs_say_nothing() -> None:
     assert reached(target, "psc-gcn", tau=1, epsilon=0.1) == none
     assert reached(target, "psc-gcn", tau=2, epsilon=0.3) == none
     assert reached(target, "pipegcn") == none
+    nodes = Target(0.9, (curve("a", "bns-gcn", rate=0.1, boundary_scale="rate"),))
+    assert reached(nodes, "bns-gcn", rate=0.1) == (30, "a")
+    assert reached(nodes, "bns-gcn", rate=0.2) == none
 
 
 def _evaluated(folder: Path, accuracies: list[str]) -> None:

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from gcnsim.planning import Workshop, next_steps, recommend
-from gcnsim.planning.recommend import NEAR, candidates, mildness, ranked
+from gcnsim.planning.recommend import NEAR, candidates, mildness, ranked, recommendable
 from gcnsim.planning.workshop import canonical, mean_counts, with_knobs
 from gcnsim.scenario import CacheSize, MethodSpec, Scenario, from_mapping
 from gcnsim.study import Corner
@@ -26,6 +26,20 @@ def test_psc_gcn_without_sampling_is_asked_under_its_simpler_name() -> None:
     assert names == ["full-graph", "pipegcn", "psc-gcn"]
     cached = MethodSpec.of("psc-gcn", tau=1, epsilon=1.0, cache=CacheSize(fraction=0.1))
     assert canonical(replace(base, method=cached)).method == cached
+
+
+def test_all_boundary_nodes_are_asked_as_full_graph_training() -> None:
+    base = scenario()
+    names = [
+        canonical(replace(base, method=MethodSpec.of("bns-gcn", rate=rate))).method.name for rate in (0.0, 0.5, 1.0)
+    ]
+    assert names == ["bns-gcn", "bns-gcn", "full-graph"]
+
+
+def test_drawn_nodes_are_shown_but_not_recommended() -> None:
+    base = scenario()
+    assert recommendable(replace(base, method=MethodSpec.of("psc-gcn", epsilon=0.1)))
+    assert not recommendable(replace(base, method=MethodSpec.of("bns-gcn", rate=0.5)))
 
 
 def test_candidates_are_distinct_and_the_mildest_come_first() -> None:

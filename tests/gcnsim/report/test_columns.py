@@ -45,6 +45,11 @@ def test_cells_by_value(payload: dict[str, Any]) -> None:
     assert cells["speedup_vs_full_graph"][3] == "4.92x"
 
 
+def test_drawn_nodes_show_their_rate_where_drawn_edges_show_epsilon(payload: dict[str, Any]) -> None:
+    payload["results"][1] |= {"method": "bns-gcn", "rate": 0.05}
+    assert _cells(payload)["epsilon"] == ("1", "p0.05", "0.1", "0.1")
+
+
 def test_gpus_and_bandwidth_show_only_where_they_vary(payload: dict[str, Any]) -> None:
     assert not {"gpus", "bandwidth"} & set(_cells(payload))
     payload["scenario"]["grid"][0]["bandwidth"] = "1Gbps"

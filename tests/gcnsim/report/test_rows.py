@@ -29,5 +29,8 @@ def test_labels_say_only_what_tells_rows_of_a_method_apart(payload: dict[str, An
         ("psc-gcn", "cache 0%"),
         ("psc-gcn", "cache 25%"),
     ]
+    payload["results"][0] |= {"method": "bns-gcn", "rate": 0.1}
+    payload["results"][1] |= {"method": "bns-gcn", "tau": 0, "rate": 0.5}
+    assert labels_of(rows_of(payload))[:2] == [("bns-gcn", "rate 0.1"), ("bns-gcn", "rate 0.5")]
     payload["scenario"]["grid"][3] = {"gpus": 8, "bandwidth": "15Gbps"}
     assert labels_of(rows_of(payload))[3] == ("psc-gcn", "8 GPUs, cache 25%")

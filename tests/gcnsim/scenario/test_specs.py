@@ -36,8 +36,9 @@ def test_replace_is_checked_like_a_file() -> None:
 @pytest.mark.parametrize("name", METHOD_KNOBS)
 def test_every_method_stands_at_its_knobs(name: str) -> None:
     spec = MethodSpec.of(name)
-    expected = {"full-graph": (0, 1.0), "pipegcn": (1, 1.0), "psc-gcn": (2, 0.1)}[name]
+    expected = {"full-graph": (0, 1.0), "pipegcn": (1, 1.0), "bns-gcn": (0, 1.0), "psc-gcn": (2, 0.1)}[name]
     assert (spec.tau, spec.epsilon) == expected
+    assert spec.rate == (0.1 if name == "bns-gcn" else 1.0)
     assert spec.cache == CacheSize.none()
 
 
@@ -49,8 +50,20 @@ def test_a_knob_a_method_lacks_is_refused_unless_it_stands_there_anyway() -> Non
         MethodSpec.of("full-graph", cache=CacheSize(fraction=0.3))
     with pytest.raises(ScenarioError, match=r"method.sampler: full-graph has no sampler; methods with it: psc-gcn"):
         MethodSpec.of("full-graph", sampler="vr")
+    with pytest.raises(ScenarioError, match=r"method.rate: 0.1 is not allowed; psc-gcn has no rate \(it is 1\)"):
+        MethodSpec.of("psc-gcn", rate=0.1)
+    with pytest.raises(ScenarioError, match=r"method.epsilon: 0.1 is not allowed; bns-gcn has no epsilon"):
+        MethodSpec.of("bns-gcn", epsilon=0.1)
     with pytest.raises(ScenarioError, match="did you mean 'psc-gcn'"):
         MethodSpec.of("pscgcn")
+
+
+@pytest.mark.parametrize("rate", [0.0, 0.1, 1.0])
+def test_a_rate_of_nothing_and_of_everything_is_allowed(rate: float) -> None:
+    assert MethodSpec.of("bns-gcn", rate=rate).rate == rate
+    for bad in (-0.1, 1.1):
+        with pytest.raises(ScenarioError, match=r"method.rate: .* is not allowed; a number of at least 0 and"):
+            MethodSpec.of("bns-gcn", rate=bad)
 
 
 def test_a_workload_is_a_dataset_or_a_graph() -> None:

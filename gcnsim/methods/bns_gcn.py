@@ -1,0 +1,158 @@
+"""BNS-GCN (`bns-gcn`): every iteration a random share of the boundary nodes, synchronously.
+
+Source: BNS-GCN, Algorithm 1. Readings, those of the training runtime: owners draw what they send, once per iteration
+for all layers, and tell it with two messages to each peer, how many and which; receivers then build the matrix of the
+entries that cross to drawn nodes. Inner entries are all kept, so their matrix is made once. All of this comes before
+anything else of the iteration, on the thread that trains. Rate 1 draws nothing and is full-graph training; rate 0
+exchanges neither rows nor ids, and only gradients of the weights are shared.
+
+Assumption: GPUs hold all entries that cross and pick those of drawn nodes themselves; only ids are copied to them.
+Workers on CPU cores build where they compute, as the runtime does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from itertools import permutations
+
+from gcnsim.cost import boundary_core_seconds, boundary_seconds, draw_nodes_core_seconds, id_bytes
+from gcnsim.ids import IntArray, Layer, Rank
+from gcnsim.methods.core_workers import CoreWriter
+from gcnsim.methods.facts import Facts
+from gcnsim.methods.partition_parallel import ONE_THREAD, GpuWriter
+from gcnsim.schedule import Schedule
+from gcnsim.schedule.builder import Dependency, Work
+from gcnsim.timeline import Direction, OpKind
+
+COUNT = 4
+"""Bytes of the message that says how many ids follow."""
+
+Send = Callable[[Rank, Rank, Work, list[Dependency]], int]
+"""Writes a message from a worker to a peer, after these ops; the op that ends when it has arrived."""
+
+Meet = Callable[[Rank, list[Dependency]], int]
+"""Writes a worker's wait for these ops."""
+
+
+def build(facts: Facts) -> Schedule:
+    """The schedule: tau 0, every inner edge, boundary nodes drawn at facts.rate."""
+    drawn = facts.rate < 1.0 and facts.cluster.gpus > 1
+    given = replace(facts, tau=0, sampled=drawn, weighted=False)
+    if facts.device.kind == "cpu":
+        return _OnCores("bns-gcn", given).write()
+    return _OnGpus("bns-gcn", given).write()
+
+
+class _OnCores(CoreWriter):
+    """Draws, announces and builds on the thread that trains."""
+
+    def _drawn(self) -> list[list[int]]:
+        """Per worker, the op that ends its graph: no row leaves before."""
+        facts = self.facts
+        if not facts.sampled:
+            return super()._drawn()
+        waits: list[list[Dependency]] = [[] for _ in self.workers]
+        if facts.rate:
+            calls = facts.host.draw_s.value
+            drawn = [self.work(OpKind.SAMPLE, rank, calls + draw_seconds(facts, rank)) for rank in self.workers]
+            waits = announced(facts, drawn, self._tell, self._meet)
+        return [[self._built(rank, waits[rank])] for rank in self.workers]
+
+    def _built(self, rank: Rank, after: list[Dependency]) -> int:
+        counts = self.facts.counts
+        kept, rows = counts.boundary_edges[:, rank], int(counts.inner_nodes[rank])
+        seconds = boundary_core_seconds(self.facts.host, crossing(self.facts, rank), kept, rows)
+        return self.work(OpKind.INDEX, rank, seconds, after=after)
+
+    def _tell(self, rank: Rank, peer: Rank, nbytes: Work, after: list[Dependency]) -> int:
+        return self.message(OpKind.WIRE, rank, peer, nbytes, after, f"ids.tx{peer}")
+
+    def _meet(self, rank: Rank, after: list[Dependency]) -> int:
+        return self.work(OpKind.INDEX, rank, 0.0, after=after)
+
+    def _transfer(
+        self,
+        layer: Layer,
+        direction: Direction,
+        rows: IntArray,
+        width: int,
+        sources: list[list[int]],
+        reads: list[int],
+        frees: list[int],
+        held: IntArray | None,
+    ) -> None:
+        """Nothing at rate 0: workers do not even wait for one another."""
+        if self.facts.rate:
+            super()._transfer(layer, direction, rows, width, sources, reads, frees, held)
+
+
+class _OnGpus(GpuWriter):
+    """Draws on a CPU thread; the GPU waits for the ids, then picks the entries of drawn nodes."""
+
+    def __init__(self, name: str, facts: Facts) -> None:
+        super().__init__(name, facts)
+        if not facts.rate:
+            self.exchanges = self.beneath = False
+
+    def sample(self) -> list[list[int]]:
+        """Per worker, the op that ends its graph: no row leaves before."""
+        facts, cluster = self.facts, self.facts.cluster
+        if not facts.rate:
+            return [[self._built(rank, [])] for rank in self.workers]
+        drawn = []
+        for rank in self.workers:
+            route, seconds = cluster.cores(rank), draw_seconds(facts, rank)
+            op = self.builder.flow(OpKind.SAMPLE, rank, seconds, route, stream="sampler", cap=ONE_THREAD)
+            self.first[rank].append(op)
+            drawn.append(op)
+        waits = announced(facts, drawn, self._tell, self._meet)
+        ids = id_bytes(facts.counts.rows)
+        built = []
+        for rank in self.workers:
+            nbytes, route = ids[:, rank].sum(axis=1) + ids[:, :, rank].sum(axis=1), cluster.to_device(rank)
+            upload = self.builder.flow(OpKind.INDEX, rank, nbytes, route, stream="graph.h2d", after=waits[rank])
+            built.append([self._built(rank, [upload])])
+        return built
+
+    def _built(self, rank: Rank, after: list[Dependency]) -> int:
+        counts = self.facts.counts
+        kept, rows = counts.boundary_edges[:, rank], int(counts.inner_nodes[rank])
+        seconds = boundary_seconds(self.facts.device, crossing(self.facts, rank), kept, rows)
+        return self.builder.compute(OpKind.INDEX, rank, seconds, after=after)
+
+    def _tell(self, rank: Rank, peer: Rank, nbytes: Work, after: list[Dependency]) -> int:
+        route = self.facts.cluster.between(rank, peer)
+        return self.builder.flow(OpKind.WIRE, rank, nbytes, route, stream=f"ids.tx{peer}", after=after, peer=peer)
+
+    def _meet(self, rank: Rank, after: list[Dependency]) -> int:
+        return self.builder.compute(OpKind.INDEX, rank, 0.0, after=after, stream="sampler")
+
+
+def announced(facts: Facts, drawn: list[int], send: Send, meet: Meet) -> list[list[Dependency]]:
+    """Write both messages of every pair; per worker, those that it hears last.
+
+    Each starts once both ends are there, as the runtime's exchange of all peers at once does.
+    """
+    counted: list[list[Dependency]] = [[] for _ in drawn]
+    told: list[list[Dependency]] = [[] for _ in drawn]
+    pairs = list(permutations(range(len(drawn)), 2))
+    for rank, peer in pairs:
+        counted[peer].append(send(rank, peer, COUNT, [drawn[rank], drawn[peer]]))
+    met = [meet(rank, after) for rank, after in enumerate(counted)]
+    for rank, peer in pairs:
+        ids = id_bytes(facts.counts.rows[:, peer, rank])
+        told[peer].append(send(rank, peer, ids, [met[rank], met[peer]]))
+    return told
+
+
+def draw_seconds(facts: Facts, rank: Rank) -> float:
+    """Core-seconds in which a worker draws what it sends: of all its nodes that others border on, the mean for each."""
+    rows = float(facts.counts.rows[:, :, rank].sum(axis=1).mean())
+    return draw_nodes_core_seconds(facts.host, rows / facts.rate)
+
+
+def crossing(facts: Facts, rank: Rank) -> IntArray:
+    """Entries of a worker that cross, kept or not, int64[T]: those that are not inner ones, which are all kept."""
+    entries: IntArray = facts.counts.entries[rank] - facts.counts.inner_edges[:, rank]
+    return entries
