@@ -20,7 +20,7 @@ def main() -> int:
         return 0
     arguments = ("what-if", "--graph", str(graph), "--gpus", "6", "--bandwidth", "15Gbps", "--iterations", "30")
     answer = json.loads(finished((*arguments, "--json")).printed)
-    assert [row["method"] for row in answer["results"]] == ["full-graph", "pipegcn", "psc-gcn"]
+    assert [row["method"] for row in answer["results"]] == ["full-graph", "pipegcn", "bns-gcn", "psc-gcn"]
     assert "102,797 nodes" in answer["provenance"]["graph"]["text"], answer["provenance"]["graph"]
     figures = medians(arguments, RUNS, wall_limit="<= 15.0")
     question = f"gcnsim what-if --graph {graph.name} --gpus 6 --iterations 30, {RUNS} new processes"

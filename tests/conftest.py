@@ -70,8 +70,12 @@ def server() -> HostProfile:
         message_s=_figure(0.0),
         socket_bandwidth=_figure(1e9),
         busy_core_rate=_figure(0.5),
-        crowded_message_s=_figure(0.0),
+        slice_s=_figure(4e-3),
+        reduce_step_s=_figure(0.0),
+        draw_s=_figure(0.0),
+        loss_values_per_s=_figure(1e9),
         iteration_s=_figure(0.0),
+        work_spread=_figure(0.0),
     )
 
 
@@ -134,6 +138,7 @@ def facts(gpu: DeviceProfile, server: HostProfile) -> Callable[..., Facts]:
         widths: tuple[int, int, int] = (64, 64, 16),
         layers: int = 3,
         model: str = "gcn",
+        rate: float = 1.0,
     ) -> Facts:
         cluster = build_cluster(
             gpus=workers,
@@ -166,6 +171,7 @@ def facts(gpu: DeviceProfile, server: HostProfile) -> Callable[..., Facts]:
             sampled=sampled,
             weighted=weighted,
             refresh=20,
+            rate=rate,
         )
 
     return make

@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from gcnsim.cost.core import RELU_BACKWARD_PASSES, RELU_PASSES
+from gcnsim.cost.core import RELU_BACKWARD_PASSES, RELU_PASSES, RESULT_PASSES, map_bytes
 from gcnsim.cost.device import INDEX, VALUE
 from gcnsim.errors import ScenarioError
 from gcnsim.ids import FloatArray
@@ -25,6 +25,12 @@ Values: TypeAlias = Sequence[float] | NDArray[Any]
 LARGE_ROWS = 200
 """Kernels on fewer rows say more of their launch than of their rate."""
 
+NARROW = 16
+"""Maps of fewer columns say more of their launch than of arithmetic."""
+
+LEAST_ARITHMETIC = 0.2
+"""Share of a kernel's time that is left for its main part at least, whatever its operands take by the laws."""
+
 SPMM_ENTRIES = 50_000
 """So do products with fewer entries."""
 
@@ -34,11 +40,17 @@ QUEUE = 262_144.0
 SMALL = 65_536
 """Bytes of a message whose size costs little."""
 
-CROWDED_LEAST = 2e-5
-"""Seconds: what messages among busy cores cost besides can only be refined if it is not nothing."""
+SLICE_S = 6e-3
+"""How long a thread keeps a core that another waits for: one to two ticks of 250 a second. Runs refine it."""
 
 STEP = 4.0
 """Sizes of the SpMM curve lie within a factor of this of its points."""
+
+NORMAL_90 = 1.2816
+"""The 90th percentile of the standard normal distribution."""
+
+LONG_S = 2e-4
+"""Kernels quicker than this are timed many at once, which hides how much one varies."""
 
 KERNELS_OF_TINY = 16
 """Kernels that the laws count in an iteration of a two-layer network: sums, maps, activation, loss and step."""
@@ -61,9 +73,11 @@ def fit_laws(measured: Measurements) -> Laws:
     _rates(laws, measured)
     _spmm(laws, measured)
     _rows(laws, measured)
+    _loss(laws, measured)
     _drawing(laws, measured)
     _sharing(laws, measured)
     _iteration(laws, measured)
+    _varied(laws, measured)
     _sockets(laws, measured)
     return laws
 
@@ -96,35 +110,46 @@ def _rates(laws: Laws, measured: Measurements) -> None:
     laws.residuals.append(
         residual("elementwise", [_call(s, launch) + n / (bandwidth * share) for n, s in points], seconds)
     )
-    products = [
-        (2.0 * count * each.params["rows"] * each.params["d_in"] * each.params["d_out"], each.seconds)
-        for name, factor in (("gemm", 1.0), ("gemm_backward", 1.0))
-        for each in _some(measured, name)
-        for count in (factor + (each.params.get("input_grad", 0.0) if name == "gemm_backward" else 0.0),)
-        if min(each.params["d_in"], each.params["d_out"]) >= 16 and each.params["rows"] >= LARGE_ROWS
-    ]
-    speeds = [flop / seconds for flop, seconds in products]
+    rate = bandwidth * share
+    maps = [*_some(measured, "gemm"), *_some(measured, "gemm_backward")]
+    products = [found for found in (_product(each, rate) for each in maps) if found is not None]
+    speeds = [flop / max(seconds - brought, LEAST_ARITHMETIC * seconds) for flop, brought, seconds in products]
     peak = max(speeds)
     share = _mean([speed / peak for speed in speeds])
-    laws.device["flops_fp32"] = Fitted(peak, "quickest dense product")
+    laws.device["flops_fp32"] = Fitted(peak, "quickest dense product, less the time of its operands")
     laws.device["gemm_efficiency"] = Fitted(share, "dense products, forward and backward")
-    laws.residuals.append(residual("gemm", [f / (peak * share) for f, _ in products], [s for _, s in products]))
+    predicted = [flop / (peak * share) + brought for flop, brought, _ in products]
+    laws.residuals.append(residual("gemm", predicted, [seconds for _, _, seconds in products]))
+
+
+def _product(each: Measurement, rate: float) -> tuple[float, float, float] | None:
+    """Flop, seconds to bring the operands and seconds of a measured map or its backward pass; None: a tiny one."""
+    facts = each.params
+    m, k, n = facts["rows"], facts["d_in"], facts["d_out"]
+    if min(k, n) < NARROW or m < LARGE_ROWS:
+        return None
+    count = 1.0 + (facts.get("input_grad", 0.0) if each.kernel == "gemm_backward" else 0.0)
+    return 2.0 * count * m * k * n, count * float(map_bytes(m, k, n)) / rate, each.seconds
 
 
 def _spmm(laws: Laws, measured: Measurements) -> None:
     """The SpMM curve: efficiency by the bytes of the rows that are gathered."""
     bandwidth, launch = laws.device["memory_bandwidth"].value, laws.device["launch_s"].value
-    sizes, shares, seconds, traffic = [], [], [], []
+    rate = bandwidth * laws.device["elementwise_efficiency"].value
+    sizes, shares, seconds, traffic, results = [], [], [], [], []
     for name, gathered, written in (("spmm", "columns", "rows"), ("spmm_t", "rows", "columns")):
         for each in _some(measured, name):
             facts, width = each.params, each.params["width"]
             if facts["entries"] < SPMM_ENTRIES or facts.get("hot"):
                 continue
-            nbytes = facts["entries"] * (INDEX + VALUE + VALUE * width) + facts[written] * VALUE * width
+            nbytes = facts["entries"] * (INDEX + VALUE + VALUE * width)
+            result = facts[written] * width * VALUE * RESULT_PASSES / rate
+            left = each.seconds - _call(each.seconds, launch) - result
             sizes.append(facts[gathered] * VALUE * width)
-            shares.append(nbytes / (bandwidth * max(each.seconds - _call(each.seconds, launch), 1e-9)))
+            shares.append(nbytes / (bandwidth * max(left, LEAST_ARITHMETIC * each.seconds)))
             seconds.append(each.seconds)
             traffic.append(nbytes)
+            results.append(result)
     where, share = np.log(np.array(sizes)), np.array(shares)
     points = np.arange(where.min(), where.max() + 1e-9, np.log(STEP))
     curve = [
@@ -135,7 +160,7 @@ def _spmm(laws: Laws, measured: Measurements) -> None:
     laws.curve = tuple(curve)
     laws.device["spmm_efficiency"] = Fitted(_mean(shares), "sparse products, all sizes")
     at = np.interp(where, np.log([size for size, _ in curve]), [value for _, value in curve])
-    laws.residuals.append(residual("spmm", np.array(traffic) / (bandwidth * at), seconds))
+    laws.residuals.append(residual("spmm", np.array(traffic) / (bandwidth * at) + np.array(results), seconds))
 
 
 def _rows(laws: Laws, measured: Measurements) -> None:
@@ -153,16 +178,26 @@ def _rows(laws: Laws, measured: Measurements) -> None:
     laws.residuals.append(residual("rows", predicted, [s for _, s in points]))
 
 
+def _loss(laws: Laws, measured: Measurements) -> None:
+    """Logits per second of the loss, its gradient and the count of right answers."""
+    parts = [_some(measured, name) for name in ("loss", "loss_backward", "correct")]
+    values = np.array([each.params["rows"] * each.params["classes"] for each in parts[0]])
+    seconds = np.array([sum(each.seconds for each in group) for group in zip(*parts, strict=True)])
+    per_value, _ = _fitted(seconds, values, np.ones(values.shape))
+    laws.host["loss_values_per_s"] = Fitted(1.0 / per_value, "loss, its gradient and the count of right answers")
+
+
 def _drawing(laws: Laws, measured: Measurements) -> None:
     """Drawing edges, building the drawn graph's matrices, recomputing probabilities: seconds per entry of each."""
     draw, thin = _some(measured, "draw"), _some(measured, "thin")
     entries = np.array([each.params["entries"] for each in draw])
     kept = np.array([each.params["kept"] for each in draw])
     seconds = np.array([a.seconds + b.seconds for a, b in zip(draw, thin, strict=True)])
-    per_entry, per_kept = _two(entries, kept, seconds)
+    per_entry, per_kept, each_time = _fitted(seconds, entries, kept, np.ones(seconds.shape))
     laws.host["sample_edges_per_s"] = Fitted(1.0 / per_entry, "drawing and thinning, per stored entry")
     laws.host["build_entries_per_s"] = Fitted(1.0 / per_kept, "matrices of a drawn graph, per kept entry")
-    laws.residuals.append(residual("sampling", entries * per_entry + kept * per_kept, seconds))
+    laws.host["draw_s"] = Fitted(each_time, "drawing and thinning, whatever the size")
+    laws.residuals.append(residual("sampling", entries * per_entry + kept * per_kept + each_time, seconds))
     rules = [_some(measured, name) for name in ("probabilities", "inclusion", "reweigh")]
     whole = np.array([sum(each.seconds for each in group) for group in zip(*rules, strict=True)])
     sizes = np.array([each.params["entries"] for each in rules[0]])
@@ -191,6 +226,18 @@ def _iteration(laws: Laws, measured: Measurements) -> None:
     laws.host["iteration_s"] = Fitted(float(np.median(steps)) * 2, "optimizer step and gradient buffer, median sizes")
 
 
+def _varied(laws: Laws, measured: Measurements) -> None:
+    """How much the time of one kernel varies: half its range from the 10th to the 90th percentile, in logarithms."""
+    ranges = [
+        np.log(each.high / each.low) / (2 * NORMAL_90)
+        for name in ("spmm", "gemm", "relu")
+        for each in _some(measured, name)
+        if each.seconds >= LONG_S and each.low > 0
+    ]
+    found = float(np.median(ranges)) if ranges else 0.0
+    laws.host["work_spread"] = Fitted(found, "kernels repeated, 10th to 90th percentile")
+
+
 def _sockets(laws: Laws, measured: Measurements) -> None:
     """Processor time of a message: per byte and per message, at one end; and the delay of a small one."""
     sent, received = measured.of("p2p_oneway_cpu_sender"), measured.of("p2p_oneway_cpu_receiver")
@@ -199,11 +246,12 @@ def _sockets(laws: Laws, measured: Measurements) -> None:
     # One message and a tiny answer: two messages at each end.
     nbytes = np.array([each.params["bytes"] for each in (*sent, *received)])
     seconds = np.array([each.seconds for each in (*sent, *received)])
-    per_message, per_byte = _two(np.full(nbytes.shape, 2.0), nbytes, seconds)
+    per_message, per_byte = _fitted(seconds, np.full(nbytes.shape, 2.0), nbytes)
     laws.host["message_s"] = Fitted(per_message, "processor time of point-to-point messages, per message and end")
     laws.host["socket_bandwidth"] = Fitted(1.0 / per_byte, "processor time of messages, per byte and end")
     laws.residuals.append(residual("sockets", 2.0 * per_message + nbytes * per_byte, seconds))
-    laws.host["crowded_message_s"] = Fitted(_crowded(measured), "all-reduces among more processes than cores, besides")
+    laws.host["reduce_step_s"] = Fitted(_ring_step(measured), "processor time of small all-reduces, per step")
+    laws.host["slice_s"] = Fitted(SLICE_S, "one to two ticks of 250 a second: a fair scheduler looks no more often")
     tiny = min(_all(measured, "p2p_oneway"), key=lambda each: each.params["bytes"])
     # There and back, less the work at both ends.
     latency = max(tiny.seconds / 2 - 2 * per_message, 1e-6)
@@ -212,19 +260,14 @@ def _sockets(laws: Laws, measured: Measurements) -> None:
     laws.network["half_size"] = Fitted(0.0, "none: what small messages cost is processor time")
 
 
-def _crowded(measured: Measurements) -> float:
-    """What a message waits besides when more processes exchange than there are cores.
-
-    A small all-reduce of P processes passes 2 (P - 1) times through all of them.
-    """
+def _ring_step(measured: Measurements) -> float:
+    """Processor time per process of one of the 2 (P - 1) steps of a small all-reduce; of crowded cores if there are."""
     steps: dict[bool, list[float]] = {True: [], False: []}
-    for each in measured.of("all_reduce"):
+    for each in measured.of("all_reduce_cpu"):
         if each.params["bytes"] <= SMALL:
             step = each.seconds / (2.0 * (each.processes - 1))
             steps[each.processes > int(measured.machine["cores"])].append(step)
-    if not (steps[True] and steps[False]):
-        return CROWDED_LEAST
-    return max(float(np.median(steps[True]) - np.median(steps[False])), CROWDED_LEAST)
+    return float(np.median(steps[True] or steps[False]))
 
 
 def _call(seconds: float, launch: float) -> float:
@@ -232,14 +275,14 @@ def _call(seconds: float, launch: float) -> float:
     return min(launch, 0.1 * seconds)
 
 
-def _two(first: FloatArray, second: FloatArray, seconds: FloatArray) -> tuple[float, float]:
-    """Non-negative a and b of seconds = a first + b second, every point's relative error weighing alike."""
+def _fitted(seconds: FloatArray, *terms: FloatArray) -> list[float]:
+    """Non-negative coefficients of seconds as a sum of terms, every point's relative error weighing alike."""
     from scipy.optimize import nnls
 
-    found, _ = nnls(np.stack([first, second], axis=1) / seconds[:, None], np.ones(seconds.shape))
+    found, _ = nnls(np.stack(terms, axis=1) / seconds[:, None], np.ones(seconds.shape))
     # A rate must be finite: what cannot be told from nothing takes a thousandth of the smallest point.
     least = 1e-3 * float(seconds.min())
-    return max(float(found[0]), least / float(first.max())), max(float(found[1]), least / float(second.max()))
+    return [max(float(value), least / float(term.max())) for value, term in zip(found, terms, strict=True)]
 
 
 def _mean(values: Values) -> float:

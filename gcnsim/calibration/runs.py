@@ -18,11 +18,11 @@ import numpy as np
 
 from gcnsim.ids import FloatArray
 from gcnsim.processes import each
-from gcnsim.record import Calibration, Fitted, RecordedRun, Residual, write_calibration
+from gcnsim.record import TIMELINE, Calibration, Fitted, RecordedRun, Residual, write_calibration
 from gcnsim.scenario import Scenario
 from gcnsim.study import open_accesses, scenario_of, study
 
-PRIOR: Final = 0.05
+PRIOR: Final = 0.15
 """Relative error of an iteration that weighs like a coefficient off by a factor of e."""
 
 PHASE_WEIGHT: Final = 0.5
@@ -30,6 +30,9 @@ PHASE_WEIGHT: Final = 0.5
 
 MOST: Final = log(8.0)
 """No coefficient moves by more than this factor either way."""
+
+APART: Final = 0.15
+"""Logs of coefficients are moved by this much to see what follows."""
 
 EVALUATIONS: Final = 8
 FEWER_EVALUATIONS: Final = 5
@@ -53,13 +56,10 @@ class Coefficient:
 
 COEFFICIENTS: Final = (
     Coefficient("host", "socket_bandwidth", "processor time per byte on the runs' network"),
-    Coefficient("network", "latency_s", "delay of a message on the runs' network"),
     Coefficient("network", "queue", "queues of the runs' links"),
     Coefficient("host", "iteration_s", "iterations of the runs outside their kernels"),
-    Coefficient("host", "crowded_message_s", "messages among more threads than cores, in the runs"),
+    Coefficient("host", "slice_s", "turns of threads on the cores, in the runs"),
     Coefficient("host", "busy_core_rate", "cores shared by the runs' workers"),
-    Coefficient("device", "gemm_efficiency", "learnt maps within the runs"),
-    Coefficient("host", "sample_edges_per_s", "sampling within the runs"),
 )
 
 
@@ -102,17 +102,20 @@ def _fitted(record: Calibration, runs: Sequence[RecordedRun], rounds: int, proce
 
     record = _outside_kernels(record, runs)
     graphs = list(dict.fromkeys(run.graph["hash"] for run in runs))
-    sampled = any(run.options["knobs"].get("epsilon", 1.0) < 1.0 for run in runs)
     chosen = [one for one in COEFFICIENTS if one.name in record.figures[one.part]]
-    chosen = [one for one in chosen if sampled or one.name != "sample_edges_per_s"]
     chosen += [Coefficient("graphs", graph, "sums over neighbours on this graph") for graph in graphs]
 
     def misfit(logs: FloatArray) -> FloatArray:
         errors = _errors(moved(record, chosen, logs), runs, processes)
         return np.concatenate([errors.ravel(), PRIOR * logs])
 
-    start, step = np.zeros(len(chosen)), np.full(len(chosen), 0.1)
-    found = least_squares(misfit, start, bounds=(-MOST, MOST), diff_step=step, x_scale=0.3, max_nfev=rounds)
+    def slopes(logs: FloatArray) -> FloatArray:
+        # Wide steps: turns on the cores fall one way or the other, so a narrow one would measure chance.
+        here = misfit(logs)
+        return np.stack([(misfit(logs + move) - here) / APART for move in np.eye(logs.size) * APART], axis=1)
+
+    start = np.zeros(len(chosen))
+    found = least_squares(misfit, start, slopes, bounds=(-MOST, MOST), x_scale=0.3, max_nfev=rounds)
     return moved(record, chosen, found.x)
 
 
@@ -120,6 +123,11 @@ def _outside_kernels(record: Calibration, runs: Sequence[RecordedRun]) -> Calibr
     """`record` with an iteration's time outside its kernels as the runs had it, which benchmarks cannot see."""
     figures = {part: dict(given) for part, given in record.figures.items()}
     seconds = float(np.median([run.phases["exposed_other"] for run in runs]))
+    roomy = [run for run in runs if run.workers <= int(run.hardware["cores"])]
+    spreads = [run.work_spread() for run in roomy if (run.path / TIMELINE).is_file()]
+    if spreads:
+        source = "the time of equal work within the runs that had a core for each worker, median"
+        figures["host"]["work_spread"] = Fitted(float(np.median(spreads)), source)
     figures["host"]["iteration_s"] = Fitted(seconds, "what the runs' iterations took outside their kernels, median")
     return replace(record, figures=figures)
 
@@ -134,7 +142,7 @@ def moved(record: Calibration, chosen: Sequence[Coefficient], logs: FloatArray) 
         else:
             old = figures[one.part][one.name]
             value = old.value * exp(by)
-            if one.name in ("busy_core_rate", "gemm_efficiency"):
+            if one.name == "busy_core_rate":
                 value = min(value, 1.0)
             figures[one.part][one.name] = Fitted(value, f"{old.reference}; then {one.reference}", old.error)
     return replace(record, figures=figures, graphs=graphs)

@@ -28,13 +28,16 @@ class LinkSpec:
     capacity: payload bytes per second after framing (cores for a CPU). latency_s: delay of a message before its first
     byte arrives. half_size: message size, in bytes, that reaches half of the capacity; b bytes occupy the link like
     b + half_size bytes. queue: bytes that each transfer under way has waiting in the link's queue, first in first out:
-    a message that starts then waits for all of them. 0 where the link takes turns between connections.
+    a message that starts then waits for all of them. 0 where the link takes turns between connections. cores: of a
+    CPU on which threads take turns, each for slice_s while others wait; 0 where all work shares the cores equally.
     """
 
     capacity: float
     latency_s: Seconds = 0.0
     half_size: Bytes = 0.0
     queue: Bytes = 0.0
+    cores: int = 0
+    slice_s: Seconds = 0.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,11 +6,12 @@ are there, and receives rows where they are read. Seconds are those of one core 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from gcnsim.cost.device import elementwise_seconds, gemm_seconds, spmm_seconds
+from gcnsim.cost.device import INDEX, VALUE, Size, elementwise_seconds
 from gcnsim.ids import FloatArray, IntArray
 from gcnsim.profile import DeviceProfile, HostProfile
 from gcnsim.workload import LayerShape
@@ -20,6 +21,15 @@ RELU_PASSES = 2
 
 RELU_BACKWARD_PASSES = 3
 """ReLU backward reads the gradient and the output and writes the gradient."""
+
+RESULT_PASSES = 2
+"""A sum's result is zeroed, then written."""
+
+NORM_OF_ROWS_PASSES = 4
+"""Rows read and their squares written, read again and added to the sums."""
+
+ADDING_PASSES = 3
+"""Own and received values read, their sum written."""
 
 NORM_PASSES = 4
 """LayerNorm reads its input twice (moments, then values) and writes it; its backward pass costs the same again."""
@@ -57,19 +67,70 @@ def core_cost(device: DeviceProfile, shape: LayerShape, kept: Kept, *, first: bo
     values = nodes * shape.d_out
     hidden = 0.0 if last else 1.0
     extra = NORM_PASSES if norm else 0
-    forward = gemm_seconds(device, nodes, shape.update_in, shape.d_out)
+    forward = map_seconds(device, nodes, shape.update_in, shape.d_out)
     activation = hidden * elementwise_seconds(device, values, RELU_PASSES + extra)
     undone = hidden * elementwise_seconds(device, values, RELU_BACKWARD_PASSES + extra)
-    weight = gemm_seconds(device, shape.update_in, nodes, shape.d_out)
-    back = 0.0 if first else gemm_seconds(device, nodes, shape.d_out, shape.update_in)
+    weight = map_seconds(device, shape.update_in, nodes, shape.d_out)
+    back = 0.0 if first else map_seconds(device, nodes, shape.d_out, shape.update_in)
     return CoreCost(
-        inner=spmm_seconds(device, inner, nodes, width, nodes),
-        boundary=np.where(cross > 0, spmm_seconds(device, cross, nodes, width, rows), 0.0),
+        inner=sum_seconds(device, inner, nodes, width, nodes),
+        boundary=np.where(cross > 0, sum_seconds(device, cross, nodes, width, rows), 0.0),
         update=zero + forward + activation,
         update_backward=zero + undone + weight + back,
-        boundary_backward=zero if first else np.where(cross > 0, spmm_seconds(device, cross, rows, width, nodes), 0.0),
-        inner_backward=zero if first else spmm_seconds(device, inner, nodes, width, nodes),
+        boundary_backward=zero if first else np.where(cross > 0, sum_seconds(device, cross, rows, width, nodes), 0.0),
+        inner_backward=zero if first else sum_seconds(device, inner, nodes, width, nodes),
     )
+
+
+def sum_seconds(device: DeviceProfile, entries: Size, rows: Size, width: int, gathered: Size) -> FloatArray:
+    """Seconds of rows x gathered sparse sums over `entries` entries of `width` values.
+
+    Per entry its index, its value and one gathered row, at the efficiency that the size of all gathered rows gives; and
+    the result, zeroed and written, as an elementwise pass. Sparse rows are short: the result can be the larger part.
+    """
+    traffic = entries * (INDEX + VALUE + VALUE * width)
+    share: Size = device.spmm_efficiency.value
+    if device.spmm_curve is not None:
+        share = device.spmm_curve.at(np.asarray(gathered * (VALUE * width), dtype=np.float64))
+    seconds = traffic / (device.memory_bandwidth.value * share) + result_seconds(device, rows * width)
+    return np.where(traffic > 0, seconds + device.launch_s.value, 0.0)
+
+
+def result_seconds(device: DeviceProfile, values: Size) -> FloatArray:
+    """Seconds to zero and write `values` values of a result."""
+    rate = device.memory_bandwidth.value * device.elementwise_efficiency.value
+    return np.asarray(values * (VALUE * RESULT_PASSES) / rate, dtype=np.float64)
+
+
+def map_seconds(device: DeviceProfile, m: Size, k: Size, n: Size) -> FloatArray:
+    """Seconds of an (m x k) times (k x n) product on a core: arithmetic, and its operands brought and written.
+
+    Unlike a GPU's many waves, one core overlaps the two little: narrow maps are slower than arithmetic says.
+    """
+    rate = device.memory_bandwidth.value * device.elementwise_efficiency.value
+    arithmetic = 2.0 * m * k * n / (device.flops_fp32.value * device.gemm_efficiency.value)
+    seconds = arithmetic + map_bytes(m, k, n) / rate
+    return np.where(seconds > 0, seconds + device.launch_s.value, 0.0)
+
+
+def map_bytes(m: Size, k: Size, n: Size) -> FloatArray:
+    """Bytes of the operands and of the result of an (m x k) times (k x n) product, each once."""
+    return np.asarray(VALUE * (m * k + k * n + m * n), dtype=np.float64)
+
+
+def logits_seconds(device: DeviceProfile, host: HostProfile, values: float) -> float:
+    """Seconds of the loss over `values` logits: softmax, gradient, count of right answers."""
+    return values / host.loss_values_per_s.value + device.launch_s.value
+
+
+def norms_seconds(device: DeviceProfile, inner: int, shapes: Sequence[LayerShape]) -> float:
+    """Seconds to measure the norms of what every inner node sends: each layer's map, then its squares summed."""
+    each = [
+        map_seconds(device, float(inner), shape.d_in, shape.d_out)
+        + elementwise_seconds(device, float(inner * shape.d_out), NORM_OF_ROWS_PASSES)
+        for shape in shapes
+    ]
+    return float(np.sum(each))
 
 
 def build_core_seconds(host: HostProfile, kept: IntArray) -> FloatArray:
@@ -77,7 +138,11 @@ def build_core_seconds(host: HostProfile, kept: IntArray) -> FloatArray:
     return np.asarray(kept / host.build_entries_per_s.value, dtype=np.float64)
 
 
+def adding_seconds(device: DeviceProfile, nbytes: float) -> float:
+    """Core-seconds to add `nbytes` received bytes of fp32 values to one's own."""
+    return float(elementwise_seconds(device, nbytes / VALUE, ADDING_PASSES))
+
+
 def socket_core_seconds(host: HostProfile, nbytes: FloatArray) -> FloatArray:
-    """Core-seconds that a message of `nbytes` takes at one end: its call and its bytes; nothing for an empty one."""
-    busy = host.message_s.value + nbytes / host.socket_bandwidth.value
-    return np.where(nbytes > 0, busy, 0.0)
+    """Core-seconds that the bytes of a message take at one end."""
+    return nbytes / host.socket_bandwidth.value

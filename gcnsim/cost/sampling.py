@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from gcnsim.cost.device import INDEX, VALUE
+from gcnsim.cost.device import INDEX, VALUE, elementwise_seconds
 from gcnsim.ids import FloatArray, IntArray
-from gcnsim.profile import HostProfile
+from gcnsim.profile import DeviceProfile, HostProfile
 
 
 def draw_core_seconds(host: HostProfile, entries: int, refresh: int, *, weighted: bool) -> float:
@@ -17,6 +17,34 @@ def draw_core_seconds(host: HostProfile, entries: int, refresh: int, *, weighted
     """
     draw = entries / host.sample_edges_per_s.value
     return draw + (entries / host.sort_edges_per_s.value / refresh if weighted else 0.0)
+
+
+def draw_nodes_core_seconds(host: HostProfile, nodes: float) -> float:
+    """Core-seconds of drawing a share of `nodes` boundary nodes: a draw for each (BNS-GCN, Algorithm 1).
+
+    Assumption: a node is drawn as quickly as a stored entry is.
+    """
+    return nodes / host.sample_edges_per_s.value
+
+
+def boundary_core_seconds(host: HostProfile, cross: IntArray, kept: IntArray, rows: int) -> FloatArray:
+    """Core-seconds of the boundary matrix of drawn nodes: `kept` of `cross` entries, in `rows` rows.
+
+    Every entry that crosses is looked at, as quickly as a stored entry is drawn; those kept are turned into a matrix
+    at the rate of a drawn graph's. The inner matrix never changes.
+    """
+    return np.asarray(
+        cross / host.sample_edges_per_s.value + (kept + rows) / host.build_entries_per_s.value, dtype=np.float64
+    )
+
+
+def boundary_seconds(device: DeviceProfile, cross: IntArray, kept: IntArray, rows: int) -> FloatArray:
+    """Seconds in which a GPU picks `kept` of `cross` entries that cross, all of which it holds, into `rows` rows.
+
+    Assumption: each entry's column and its mark are read once, column and weight of those kept are read and written,
+    and so is an offset per row.
+    """
+    return elementwise_seconds(device, 2 * cross + 4 * kept + 2 * rows, 1)
 
 
 def graph_bytes(entries: IntArray, rows: int) -> FloatArray:

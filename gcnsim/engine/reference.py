@@ -18,6 +18,7 @@ from simpy.core import Environment
 from simpy.events import Event
 
 from gcnsim.engine.calls import Call
+from gcnsim.engine.cores import Cores
 from gcnsim.engine.fluid import Fluid, FluidGroup
 from gcnsim.ids import IntArray, Iteration
 from gcnsim.schedule import Schedule, all_waits
@@ -56,13 +57,21 @@ class _Engine:
         self.work = _work(schedule)
         self.graphs = len(self.work)
         self.latency = [round(op.latency_s * PS_PER_S) for op in schedule.ops]
-        self.crowded = [round(op.crowded_s * PS_PER_S) for op in schedule.ops]
+        self.stream = [op.stream for op in schedule.ops]
+        self.left = [-1] * len(schedule.streams)
+        """When the last flow of each stream arrived."""
         self.queue = [op.queue for op in schedule.ops]
-        self.may_wait = [op.queue > 0 or op.crowded_s > 0 for op in schedule.ops]
-        flows = [(op.route, op.cap) for op in schedule.ops if op.route is not None]
-        fluid = Fluid(self.env, schedule.capacity, flows, self.end)
+        self.may_wait = [op.queue > 0 for op in schedule.ops]
+        machines = {
+            link: Cores(self.env, spec, schedule.capacity[link], round(slice_s * PS_PER_S), self.end)
+            for link, (spec, slice_s) in schedule.cores.items()
+        }
+        self.threads = [op.thread for op in schedule.ops]
+        self.cores = [machines[op.route[0]] if op.thread >= 0 and op.route else None for op in schedule.ops]
+        flows = [(op.route, op.cap) for op in schedule.ops if op.route is not None and op.thread < 0]
+        fluid = Fluid(self.env, schedule.capacity, flows, self.arrived)
         self.place: list[tuple[FluidGroup, int] | None] = [
-            fluid.place[op.route, op.cap] if op.route is not None else None for op in schedule.ops
+            fluid.place[op.route, op.cap] if op.route is not None and op.thread < 0 else None for op in schedule.ops
         ]
         self.waits = all_waits(schedule)
         self.followers: list[list[tuple[int, int]]] = [[] for _ in schedule.ops]
@@ -107,6 +116,8 @@ class _Engine:
         amount = self.work[iteration % self.graphs][op]
         if amount <= 0:
             self.end((iteration, op))
+        elif (cores := self.cores[op]) is not None:
+            cores.join(self.threads[op], amount, (iteration, op))
         elif self.place[op] is None:
             Call(self.env, self.after_delay, int(amount), (iteration, op))
         else:
@@ -127,21 +138,24 @@ class _Engine:
         self.flow(*which)
 
     def queued(self, op: int) -> int:
-        """Picoseconds that a flow waits behind others: in its links' queues, or for a turn on full ones."""
+        """Picoseconds that a flow waits behind others in its links' queues."""
         place = self.place[op]
-        if place is None:
+        if place is None or self.left[self.stream[op]] == int(self.env.now):
+            # A message right behind another of its connection has its place in the queue already.
             return 0
         group, bundle = place
-        delay = group.backlog(bundle, self.queue[op]) if self.queue[op] else 0
-        if self.crowded[op] and group.full(bundle):
-            delay += self.crowded[op]
-        return delay
+        return group.backlog(bundle, self.queue[op])
 
     def flow(self, iteration: Iteration, op: int) -> None:
         place = self.place[op]
         assert place is not None
         group, bundle = place
         group.join(bundle, self.work[iteration % self.graphs][op], (iteration, op))
+
+    def arrived(self, which: tuple[Iteration, int]) -> None:
+        """A flow's last byte is there."""
+        self.left[self.stream[which[1]]] = int(self.env.now)
+        self.end(which)
 
     def end(self, which: tuple[Iteration, int]) -> None:
         """Note that an op has ended and tell its followers; ops that end meanwhile queue up, so nothing recurses."""
@@ -190,7 +204,8 @@ class _Engine:
 def _work(schedule: Schedule) -> list[list[float]]:
     """Per iteration and op: whole picoseconds of exclusive work, or link units of a flow."""
     seconds = np.rint(schedule.occupied * PS_PER_S)
-    work: list[list[float]] = np.where(schedule.is_flow, schedule.occupied, seconds).tolist()
+    in_units = np.array([op.route is not None and op.thread < 0 for op in schedule.ops], dtype=np.bool_)
+    work: list[list[float]] = np.where(in_units, schedule.occupied, seconds).tolist()
     return work
 
 

@@ -13,8 +13,6 @@ two products, and rows are received where they are read. Order of ops, from the 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 import numpy as np
 
 from gcnsim.cost import (
@@ -23,37 +21,32 @@ from gcnsim.cost import (
     build_core_seconds,
     core_cost,
     draw_core_seconds,
-    elementwise_seconds,
-    gradient_bytes,
     id_bytes,
-    loss_seconds,
+    logits_seconds,
+    norms_seconds,
     row_bytes,
     rows_seconds,
-    socket_core_seconds,
     step_seconds,
 )
 from gcnsim.ids import FloatArray, IntArray, Layer, Rank
+from gcnsim.methods.core_ops import SAMPLER, CoreOps
 from gcnsim.methods.facts import Facts
-from gcnsim.schedule import COMPUTE_STREAM, Builder, Schedule
+from gcnsim.schedule import Schedule
 from gcnsim.schedule.builder import Dependency, Work
 from gcnsim.timeline import Direction, OpKind
 
 FORWARD, BACKWARD = Direction.FORWARD, Direction.BACKWARD
 TAG = {FORWARD: "f", BACKWARD: "b"}
-ONE_THREAD = 1.0
 COUNTS = 8
 """Bytes of the message that says how many ids follow."""
 
 
-class CoreWriter:
+class CoreWriter(CoreOps):
     """Writes the schedule of method `name` for `facts`."""
 
     def __init__(self, name: str, facts: Facts) -> None:
-        self.facts = facts
-        self.builder = Builder(name, facts.cluster, facts.counts.iterations)
-        self.workers = range(facts.cluster.gpus)
-        self.exchanges = facts.cluster.gpus > 1
-        counts, tau = facts.counts, facts.tau
+        super().__init__(name, facts)
+        counts, tau = self.facts.counts, self.facts.tau
         self.trained = counts.rows
         self.ahead = np.roll(counts.rows, -tau, axis=0)
         self.costs = [self._costs(rank) for rank in self.workers]
@@ -69,19 +62,22 @@ class CoreWriter:
             ready = self._forward(layer, ready, ids)
         for rank in self.workers:
             inner = int(facts.counts.inner_nodes[rank])
-            seconds = loss_seconds(facts.device, inner, facts.shapes[-1].d_out)
-            self._work(OpKind.LOSS, rank, seconds)
+            seconds = logits_seconds(facts.device, facts.host, float(inner * facts.shapes[-1].d_out))
+            self.work(OpKind.LOSS, rank, seconds)
+            if facts.sampled and facts.weighted:
+                norms = norms_seconds(facts.device, inner, facts.shapes) / facts.refresh
+                self.work(OpKind.UPDATE, rank, norms)
         reduced: list[list[int]] = [[] for _ in self.workers]
         for layer in reversed(range(len(facts.shapes))):
             made = self._backward(layer)
-            for rank, op in enumerate(self._reduce(layer, made)):
+            for rank, op in enumerate(self.reduce(layer, made)):
                 reduced[rank].append(op)
         seconds = step_seconds(facts.device, facts.shapes)
         steps = []
         for rank in self.workers:
-            self._work(OpKind.STEP, rank, seconds, after=reduced[rank])
-            # Hand-overs between threads and the interpreter: mostly waits, so no work for the cores.
-            steps.append(self.builder.compute(OpKind.STEP, rank, facts.host.iteration_s.value))
+            self.work(OpKind.STEP, rank, seconds, after=reduced[rank])
+            # Hand-overs between threads and the interpreter.
+            steps.append(self.work(OpKind.STEP, rank, facts.host.iteration_s.value))
         for rank in self.workers:
             for op in self.first[rank]:
                 self.builder.wait_for(op, (steps[rank], 1))
@@ -102,86 +98,37 @@ class CoreWriter:
             for layer, shape in enumerate(facts.shapes)
         ]
 
-    def _work(
-        self,
-        kind: OpKind,
-        rank: Rank,
-        seconds: Work,
-        layer: Layer = -1,
-        direction: Direction = Direction.NONE,
-        *,
-        after: Iterable[Dependency] = (),
-        stream: str = COMPUTE_STREAM,
-        crowded_s: float = 0.0,
-    ) -> int:
-        """Core-seconds of one thread."""
-        return self.builder.flow(
-            kind,
-            rank,
-            seconds,
-            self.facts.cluster.cores(rank),
-            stream=stream,
-            after=after,
-            cap=ONE_THREAD,
-            layer=layer,
-            direction=direction,
-            crowded_s=crowded_s,
-        )
-
     def _drawn(self) -> list[list[int]]:
         """What draws this iteration's graph, or one to come; per worker, the ids that its answers wait for."""
         heard: list[list[int]] = [[] for _ in self.workers]
         facts, counts = self.facts, self.facts.counts
         if not facts.sampled:
             return heard
+        ready: list[int] = []
         told: list[list[int]] = [[] for _ in self.workers]
         for rank in self.workers:
             entries = int(counts.entries[rank])
             kept = np.roll(counts.inner_edges[:, rank] + counts.boundary_edges[:, rank], -facts.tau)
             work = draw_core_seconds(facts.host, entries, facts.refresh, weighted=facts.weighted)
-            seconds = work + build_core_seconds(facts.host, kept + int(counts.inner_nodes[rank]))
-            drawn = self._work(OpKind.SAMPLE, rank, seconds, stream="sampler")
+            built = build_core_seconds(facts.host, kept + int(counts.inner_nodes[rank]))
+            seconds = facts.host.draw_s.value + work + built
+            drawn = self.work(OpKind.SAMPLE, rank, seconds, stream=SAMPLER)
             self.first[rank].append(drawn)
-            for peer in self.workers:
-                if peer != rank:
-                    count = self._message(OpKind.INDEX, rank, peer, COUNTS, [drawn], f"ids.tx{peer}")
-                    ids = id_bytes(self.ahead[:, rank, peer])
-                    told[peer].append(self._message(OpKind.INDEX, rank, peer, ids, [count], f"ids.tx{peer}"))
+            ready.append(drawn)
+        heads: list[list[int]] = [[] for _ in self.workers]
+        for rank, peer in self.pairs():
+            stream = f"ids.tx{peer}"
+            heads[peer].append(self.message(OpKind.INDEX, rank, peer, COUNTS, [ready[rank], ready[peer]], stream))
+        counted = [self.work(OpKind.INDEX, rank, 0.0, after=heads[rank], stream=SAMPLER) for rank in self.workers]
+        for rank, peer in self.pairs():
+            ids = id_bytes(self.ahead[:, rank, peer])
+            stream = f"ids.tx{peer}"
+            told[peer].append(self.message(OpKind.INDEX, rank, peer, ids, [counted[rank], counted[peer]], stream))
         for rank in self.workers:
-            answered = self._work(OpKind.INDEX, rank, 0.0, after=told[rank], stream="sampler")
+            answered = self.work(OpKind.INDEX, rank, 0.0, after=told[rank], stream=SAMPLER)
             heard[rank].append(answered)
-            self._work(OpKind.INDEX, rank, 0.0, after=[(answered, facts.tau)])
+            self.work(OpKind.INDEX, rank, 0.0, after=[(answered, facts.tau)])
         return heard
-
-    def _message(
-        self,
-        kind: OpKind,
-        rank: Rank,
-        peer: Rank,
-        nbytes: Work,
-        after: list[Dependency],
-        stream: str,
-        layer: Layer = -1,
-        direction: Direction = Direction.NONE,
-    ) -> int:
-        """Bytes to a peer, and the cores' work at both ends; the op that ends when all of it is done."""
-        facts = self.facts
-        size = np.zeros(facts.counts.iterations) + nbytes
-        work = socket_core_seconds(facts.host, size)
-        lane = stream.partition(".")[0]
-        crowded = facts.host.crowded_message_s.value
-        route = facts.cluster.between(rank, peer)
-        wire = self.builder.flow(
-            kind, rank, size, route, stream=stream, after=after, peer=peer, layer=layer, direction=direction
-        )
-        ends = [
-            self._work(
-                kind, end, work, layer, direction, after=after, stream=f"{lane}.io{side}{far}", crowded_s=crowded
-            )
-            for end, side, far in ((rank, "tx", peer), (peer, "rx", rank))
-        ]
-        got = f"{lane}.got{rank}"
-        return self.builder.compute(kind, peer, 0.0, after=[wire, *ends], stream=got, layer=layer, direction=direction)
 
     def _forward(self, layer: Layer, ready: list[int | None], ids: list[list[int]]) -> list[int | None]:
         facts, width = self.facts, self.facts.shapes[layer].d_in
@@ -194,20 +141,20 @@ class CoreWriter:
             cost, made = self.costs[rank][layer], ready[rank]
             before = [] if made is None else [made]
             if not self.exchanges:
-                self._work(OpKind.AGGREGATE, rank, cost.inner, layer, FORWARD)
+                self.work(OpKind.AGGREGATE, rank, cost.inner, layer, FORWARD)
             elif facts.tau:
                 reads.append(self._read(rank, layer, FORWARD, 0.0))
-                frees.append(self._work(OpKind.AGGREGATE, rank, cost.boundary, layer, FORWARD))
-                self._work(OpKind.AGGREGATE, rank, cost.inner, layer, FORWARD)
+                frees.append(self.work(OpKind.AGGREGATE, rank, cost.boundary, layer, FORWARD))
+                self.work(OpKind.AGGREGATE, rank, cost.inner, layer, FORWARD)
             else:
                 if facts.overlap:
-                    self._work(OpKind.AGGREGATE, rank, cost.inner, layer, FORWARD)
+                    self.work(OpKind.AGGREGATE, rank, cost.inner, layer, FORWARD)
                 reads.append(self._read(rank, layer, FORWARD, 0.0))
                 if not facts.overlap:
-                    self._work(OpKind.AGGREGATE, rank, cost.inner, layer, FORWARD)
-                self._work(OpKind.AGGREGATE, rank, cost.boundary, layer, FORWARD)
+                    self.work(OpKind.AGGREGATE, rank, cost.inner, layer, FORWARD)
+                self.work(OpKind.AGGREGATE, rank, cost.boundary, layer, FORWARD)
             leaving.append(before)
-            done.append(self._work(OpKind.UPDATE, rank, cost.update, layer, FORWARD))
+            done.append(self.work(OpKind.UPDATE, rank, cost.update, layer, FORWARD))
         if self.exchanges:
             sources = [leaving[rank] + (ids[rank] if layer == 0 else []) for rank in self.workers]
             misses = (self.ahead - np.roll(hits, -facts.tau, axis=0)).transpose(0, 2, 1)
@@ -221,22 +168,22 @@ class CoreWriter:
         weights, leaving, reads = [], [], []
         for rank in self.workers:
             cost = self.costs[rank][layer]
-            weights.append(self._work(OpKind.UPDATE, rank, cost.update_backward, layer, BACKWARD))
+            weights.append(self.work(OpKind.UPDATE, rank, cost.update_backward, layer, BACKWARD))
             if layer == 0:
                 continue
             if not self.exchanges:
-                self._work(OpKind.AGGREGATE, rank, cost.inner_backward, layer, BACKWARD)
+                self.work(OpKind.AGGREGATE, rank, cost.inner_backward, layer, BACKWARD)
                 continue
             arrived = np.roll(self.trained, facts.tau, axis=0).sum(axis=1)[:, rank]
             adding = rows_seconds(facts.device, arrived, width)
-            made = self._work(OpKind.AGGREGATE, rank, cost.boundary_backward, layer, BACKWARD)
+            made = self.work(OpKind.AGGREGATE, rank, cost.boundary_backward, layer, BACKWARD)
             if facts.tau or facts.overlap:
-                self._work(OpKind.AGGREGATE, rank, cost.inner_backward, layer, BACKWARD)
+                self.work(OpKind.AGGREGATE, rank, cost.inner_backward, layer, BACKWARD)
                 reads.append(self._read(rank, layer, BACKWARD, adding))
             else:
                 waited = self._read(rank, layer, BACKWARD, 0.0)
-                self._work(OpKind.AGGREGATE, rank, cost.inner_backward, layer, BACKWARD)
-                self._work(OpKind.SCATTER, rank, adding, layer, BACKWARD)
+                self.work(OpKind.AGGREGATE, rank, cost.inner_backward, layer, BACKWARD)
+                self.work(OpKind.SCATTER, rank, adding, layer, BACKWARD)
                 reads.append(waited)
             leaving.append([made])
         if layer and self.exchanges:
@@ -245,7 +192,7 @@ class CoreWriter:
 
     def _read(self, rank: Rank, layer: Layer, direction: Direction, seconds: Work) -> int:
         """The op that waits for what arrives, and adds it where it must be added."""
-        return self._work(OpKind.SCATTER, rank, seconds, layer=layer, direction=direction)
+        return self.work(OpKind.SCATTER, rank, seconds, layer=layer, direction=direction)
 
     def _transfer(
         self,
@@ -268,7 +215,7 @@ class CoreWriter:
             # Gradients are made where they leave from; rows are gathered out of all inner rows.
             out = rows[:, rank].sum(axis=1)
             work: FloatArray = rows_seconds(facts.device, out, width) if direction is FORWARD else np.zeros(out.shape)
-            pack = self._work(OpKind.PACK, rank, work, layer, direction, after=sources[rank], stream=f"{tag}.pack")
+            pack = self.work(OpKind.PACK, rank, work, layer, direction, after=sources[rank], stream=f"{tag}.pack")
             if direction is FORWARD and layer == 0 and not sources[rank]:
                 self.first[rank].append(pack)
             if frees:
@@ -278,41 +225,15 @@ class CoreWriter:
         for rank in self.workers:
             for peer in self.workers:
                 if peer != rank:
+                    nbytes, stream = row_bytes(rows[:, rank, peer], width), f"{tag}.tx{peer}.{layer}"
                     both: list[Dependency] = [posted[rank], posted[peer]]
-                    nbytes = row_bytes(rows[:, rank, peer], width)
-                    arriving[peer].append(
-                        self._message(OpKind.WIRE, rank, peer, nbytes, both, f"{tag}.tx{peer}", layer, direction)
-                    )
+                    arriving[peer].append(self.message(OpKind.WIRE, rank, peer, nbytes, both, stream, layer, direction))
             if held is not None and held[:, rank].any():
                 seconds = rows_seconds(facts.device, held[:, rank], width)
                 stream, after = f"{tag}.pack", [posted[rank]]
                 arriving[rank].append(
-                    self._work(OpKind.LOOKUP, rank, seconds, layer, direction, after=after, stream=stream)
+                    self.work(OpKind.LOOKUP, rank, seconds, layer, direction, after=after, stream=stream)
                 )
         for rank in self.workers:
             for op in arriving[rank]:
                 self.builder.wait_for(reads[rank], (op, facts.tau))
-
-    def _reduce(self, layer: Layer, made: list[int]) -> list[int]:
-        """All-reduce one layer's gradient around the ring; per worker, the op that ends it."""
-        facts = self.facts
-        if not self.exchanges:
-            return made
-        nbytes = gradient_bytes((facts.shapes[layer],))
-        chunk = nbytes / facts.cluster.gpus
-        adding = elementwise_seconds(facts.device, chunk / 4, 3)
-        ready = list(made)
-        for step in range(2 * (facts.cluster.gpus - 1)):
-            sent = [self._pass_on(rank, chunk, ready[rank], layer) for rank in self.workers]
-            ready = [sent[rank - 1] for rank in self.workers]
-            if step < facts.cluster.gpus - 1:
-                ready = [
-                    self._work(OpKind.ALLREDUCE, rank, adding, after=[ready[rank]], stream="reduce.add")
-                    for rank in self.workers
-                ]
-        return ready
-
-    def _pass_on(self, rank: Rank, chunk: float, ready: int, layer: Layer) -> int:
-        """One step of the ring: a chunk to the right neighbour."""
-        right = (rank + 1) % self.facts.cluster.gpus
-        return self._message(OpKind.ALLREDUCE, rank, right, chunk, [ready], f"reduce.ring{right}", layer)

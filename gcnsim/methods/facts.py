@@ -21,7 +21,8 @@ class Facts:
     counts: of the graphs drawn (one all-ones graph for methods that do not sample). tau: staleness in iterations.
     sampled: whether graphs are drawn every iteration (epsilon below 1). weighted: whether the sampler recomputes
     probabilities every `refresh` iterations. overlap: inner columns are summed beneath this iteration's transfers.
-    norm: a LayerNorm stands before each hidden activation.
+    norm: a LayerNorm stands before each hidden activation. rate: share of the boundary nodes that is drawn.
+    seed: of how much equal work varies.
     """
 
     cluster: Cluster
@@ -35,6 +36,8 @@ class Facts:
     refresh: int = 1
     overlap: bool = False
     norm: bool = True
+    rate: float = 1.0
+    seed: int = 0
 
 
 Build = Callable[[Facts], Schedule]

@@ -49,8 +49,12 @@ _HOST: Final[_Table] = {
     "message_s": units.SECONDS,
     "socket_bandwidth": units.BANDWIDTH,
     "busy_core_rate": units.FRACTION,
-    "crowded_message_s": units.SECONDS,
+    "slice_s": units.SECONDS,
+    "reduce_step_s": units.SECONDS,
+    "draw_s": units.SECONDS,
+    "loss_values_per_s": units.RATE,
     "iteration_s": units.SECONDS,
+    "work_spread": units.FRACTION,
 }
 QUANTITIES: Final[_Table] = {**_DEVICE, **_LINK, **_HOST}
 """The quantity each figure of a profile is (None: a plain number)."""

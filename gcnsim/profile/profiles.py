@@ -70,8 +70,11 @@ class HostProfile:
     second. build_entries_per_s: kept entries that one thread turns into a sparse matrix and its transpose per second.
     message_s: CPU seconds per message sent or received. socket_bandwidth: bytes that one core moves through a socket
     per second, at either end. busy_core_rate: what a core does when all are busy, as a share of what one does alone.
-    crowded_message_s: seconds that a message waits besides at an end whose cores are all busy. iteration_s: seconds
-    of an iteration of a worker on a core outside its kernels.
+    slice_s: seconds that a thread keeps a core while another waits for it. reduce_step_s: CPU seconds of one step
+    around the ring of an all-reduce, per worker. draw_s: CPU seconds of drawing a graph, however small.
+    loss_values_per_s: logits per second of the loss, its gradient and the count of right answers, on a core.
+    iteration_s: seconds of an iteration of a worker on a core outside its kernels. work_spread: how much the time of
+    equal work on a core varies, the standard deviation of its logarithm.
     """
 
     name: str
@@ -84,8 +87,12 @@ class HostProfile:
     message_s: Figure
     socket_bandwidth: Figure
     busy_core_rate: Figure
-    crowded_message_s: Figure
+    slice_s: Figure
+    reduce_step_s: Figure
+    draw_s: Figure
+    loss_values_per_s: Figure
     iteration_s: Figure
+    work_spread: Figure
 
     def provenance(self) -> tuple[str, ...]:
         """Kinds of origin among its figures, the weakest first."""

@@ -21,7 +21,17 @@ from gcnsim.sections import replacing
 SCHEMA: Final = "gcnsim.calibration/1"
 PROFILES: Final[Mapping[str, type[Any]]] = {"device": DeviceProfile, "host": HostProfile, "network": LinkProfile}
 PARTS: Final = tuple(PROFILES)
-MAY_BE_NOTHING: Final = ("half_size", "latency_s", "queue", "message_s", "crowded_message_s", "launch_s", "iteration_s")
+MAY_BE_NOTHING: Final = (
+    "half_size",
+    "latency_s",
+    "queue",
+    "message_s",
+    "reduce_step_s",
+    "draw_s",
+    "launch_s",
+    "iteration_s",
+    "work_spread",
+)
 """Costs that a machine may not have; everything else divides."""
 
 

@@ -15,13 +15,15 @@ from gcnsim.record.schema import mistakes
 
 @dataclass(frozen=True, slots=True)
 class Measurement:
-    """One kernel at one size. seconds: of a call; processes: that ran it at once."""
+    """One kernel at one size. seconds: of a call, and its 10th and 90th percentile. processes: that ran it at once."""
 
     kernel: str
     params: Mapping[str, float]
     threads: int
     processes: int
     seconds: float
+    low: float
+    high: float
 
 
 @dataclass(frozen=True, slots=True)

@@ -118,16 +118,41 @@ def _rate_alone(schedule: Schedule, op: Op) -> float:
 def _durations(schedule: Schedule, occupied: FloatArray, sharers: Counter[tuple[int, int]]) -> list[float]:
     """Seconds of each op when `sharers[op, link]` flows (at least itself) divide each of its links equally."""
     seconds = []
+    turns = _turns(schedule, occupied)
     for op, work in zip(schedule.ops, occupied.tolist(), strict=True):
         if op.route is None or work == 0:
             seconds.append(work)
             continue
+        if op.thread >= 0 and sharers[op.index, op.route[0]] > 1:
+            seconds.append(turns[op.thread])
+            continue
         rate = min(schedule.capacity[link] / max(1, sharers[op.index, link]) for link in op.route)
         # Where others may be under way, the worst is that they fill the links.
-        crowded = op.crowded_s if any(sharers[op.index, link] > 1 for link in op.route) else 0.0
         others = max(op.queue * (max(1, sharers[op.index, link]) - 1) / schedule.capacity[link] for link in op.route)
-        seconds.append(op.latency_s + crowded + others + work / (rate if op.cap is None else min(rate, op.cap)))
+        seconds.append(op.latency_s + others + work / (rate if op.cap is None else min(rate, op.cap)))
     return seconds
+
+
+def _turns(schedule: Schedule, occupied: FloatArray) -> dict[int, Seconds]:
+    """Per thread, seconds from when it gets a task until it is done, at most.
+
+    Tasks wait for those of their thread before them, one of each stream at most, and every other thread may meanwhile
+    have as much core time, and two slices besides: one under way, one by which it was behind.
+    """
+    largest: dict[int, dict[int, float]] = {}
+    machine: dict[int, int] = {}
+    for op in schedule.ops:
+        if op.thread >= 0 and op.route is not None:
+            mine = largest.setdefault(op.thread, {})
+            mine[op.stream] = max(mine.get(op.stream, 0.0), float(occupied[op.index]))
+            machine[op.thread] = op.route[0]
+    threads = Counter(machine.values())
+    found = {}
+    for thread, link in machine.items():
+        own, others = sum(largest[thread].values()), threads[link] - 1
+        _, slice_s = schedule.cores[link]
+        found[thread] = max(own, (own + others * (own + 2 * slice_s)) / schedule.capacity[link])
+    return found
 
 
 def _longest(schedule: Schedule, order: tuple[list[int], list[list[int]]], seconds: list[float]) -> Seconds:

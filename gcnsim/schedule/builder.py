@@ -9,7 +9,7 @@ from typing import TypeAlias
 import numpy as np
 
 from gcnsim.cluster import Cluster
-from gcnsim.ids import FloatArray, Layer, Rank, Seconds
+from gcnsim.ids import FloatArray, Layer, Rank
 from gcnsim.schedule.order import topological
 from gcnsim.schedule.schedule import COMPUTE_STREAM, Op, Schedule, Stream
 from gcnsim.timeline import Direction, OpKind
@@ -29,6 +29,7 @@ class Builder:
         self.cluster = cluster
         self.iterations = iterations
         self._streams: dict[tuple[Rank, str], int] = {}
+        self._threads: dict[tuple[Rank, str], int] = {}
         self._ops: list[Op] = []
         self._demand: list[Work] = []
         self._late: dict[int, list[tuple[int, int]]] = {}
@@ -50,15 +51,17 @@ class Builder:
         layer: Layer,
         direction: Direction,
         peer: Rank,
-        crowded_s: Seconds = 0.0,
+        thread: str | None = None,
     ) -> int:
         index = len(self._ops)
         waits = tuple(dep if isinstance(dep, tuple) else (dep, 0) for dep in after)
         latency = self.cluster.latency(route) if route else 0.0
         queue = self.cluster.queue(route) if route else 0.0
         where = self._stream(worker, stream)
+        turns = thread is not None and route is not None and self.cluster.links[route[0]].spec.cores > 0
+        number = self._threads.setdefault((worker, str(thread)), len(self._threads)) if turns else -1
         self._ops.append(
-            Op(index, kind, worker, where, waits, route, cap, latency, crowded_s, queue, layer, direction, peer)
+            Op(index, kind, worker, where, waits, route, cap, latency, queue, layer, direction, peer, number)
         )
         self._demand.append(work)
         return index
@@ -92,11 +95,11 @@ class Builder:
         layer: Layer = -1,
         direction: Direction = Direction.NONE,
         peer: Rank = -1,
-        crowded_s: Seconds = 0.0,
+        thread: str | None = None,
     ) -> int:
         """Add units (bytes; core-seconds on a CPU) in flight on a route; return its op id.
 
-        crowded_s: delay besides when its links are full as it starts.
+        thread: of the worker, whose work takes turns with other threads' on its route, where that is cores with turns.
         """
         return self._add(
             kind,
@@ -109,7 +112,7 @@ class Builder:
             layer=layer,
             direction=direction,
             peer=peer,
-            crowded_s=crowded_s,
+            thread=thread,
         )
 
     def wait_for(self, op: int, dependency: Dependency) -> None:
@@ -152,6 +155,7 @@ class Builder:
             link_names=tuple(link.name for link in links),
             link_kinds=tuple(link.kind for link in links),
             ends=tuple(ends),
+            cores={index: (link.spec.cores, link.spec.slice_s) for index, link in enumerate(links) if link.spec.cores},
         )
         topological(schedule)
         return schedule

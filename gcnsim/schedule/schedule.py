@@ -7,7 +7,8 @@ flows are in flight, the end of every op is independent of the order in which si
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
 
 from gcnsim.ids import BoolArray, FloatArray, Layer, Rank, Seconds
@@ -32,7 +33,7 @@ class Op:
     route: ids of the links a flow occupies, None for exclusive work on its stream. cap: the most a single flow can
     use of its links (units per second), None for no limit of its own. after: (op, lag) pairs; lag k means the op of k
     iterations ago. reuses: ops of the same iteration that must have read the buffer this op fills again. latency_s:
-    delay before a flow moves its first byte. crowded_s: delay besides when its links are full as it starts.
+    delay before a flow moves its first byte. thread: of the machine whose cores the work takes turns on, -1 for none.
     queue: units that each flow under way may have ahead of it in the links' queues; it waits until they are through.
     """
 
@@ -44,11 +45,11 @@ class Op:
     route: tuple[int, ...] | None = None
     cap: float | None = None
     latency_s: Seconds = 0.0
-    crowded_s: Seconds = 0.0
     queue: float = 0.0
     layer: Layer = -1
     direction: Direction = Direction.NONE
     peer: Rank = -1
+    thread: int = -1
     reuses: tuple[int, ...] = ()
 
     @property
@@ -64,6 +65,7 @@ class Schedule:
     demand: float64[T, ops]: seconds for exclusive ops, link units (bytes; core-seconds on a CPU) for flows. extra:
     float64[ops]: link units a flow occupies beyond its payload (half-size of its route). capacity: units per second of
     each link. ends: per worker, the op whose end closes its iteration. Iterations beyond T repeat from the start.
+    cores: per link that is a machine's cores, how many, and how long a thread keeps one that another waits for.
     """
 
     method: str
@@ -75,6 +77,7 @@ class Schedule:
     link_names: tuple[str, ...]
     link_kinds: tuple[str, ...]
     ends: tuple[int, ...]
+    cores: Mapping[int, tuple[int, Seconds]] = field(default_factory=dict)
 
     @property
     def workers(self) -> int:

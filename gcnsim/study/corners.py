@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from enum import Enum
 
+from gcnsim.sampling import NODES
 from gcnsim.scenario import MethodSpec
 
 FULL = "full"
@@ -20,10 +21,16 @@ class Corner(Enum):
 
 def keeps_all(method: MethodSpec) -> bool:
     """Whether a method draws nothing: every edge of every graph is kept."""
-    return method.epsilon == 1.0
+    return method.epsilon == 1.0 and method.rate == 1.0
+
+
+def sampler_of(method: MethodSpec) -> tuple[str, float]:
+    """The sampler that draws a method's graphs, and its rate; FULL at 1 where nothing is drawn."""
+    if keeps_all(method):
+        return FULL, 1.0
+    return (NODES, method.rate) if method.rate < 1.0 else (method.sampler, method.epsilon)
 
 
 def drawing(method: MethodSpec) -> tuple[object, ...]:
     """What of a method decides its access counts: tau and refresh do not."""
-    rule = (FULL,) if keeps_all(method) else (method.sampler, method.epsilon, method.norms)
-    return (*rule, method.cache, method.cache_policy)
+    return (*sampler_of(method), method.norms, method.cache, method.cache_policy)

@@ -8,10 +8,19 @@ from gcnsim.errors import ScenarioError
 from gcnsim.graph import Graph, load_graph
 from gcnsim.partition import Part, Partitioning, partition_graph, read_partition, split
 from gcnsim.record import read_norms
+from gcnsim.sampling import NODES
 from gcnsim.scenario import Scenario
-from gcnsim.study.corners import FULL, Corner, drawing, keeps_all
+from gcnsim.study.corners import FULL, Corner, drawing, sampler_of
 from gcnsim.study.model import Declared
-from gcnsim.trace import AccessCounts, AccessTrace, PreparedSampling, counts, prepared_sampling, record_prepared
+from gcnsim.trace import (
+    AccessCounts,
+    AccessTrace,
+    PreparedSampling,
+    counts,
+    prepared_sampling,
+    record_nodes,
+    record_prepared,
+)
 
 
 class GraphAccesses:
@@ -51,25 +60,33 @@ class GraphAccesses:
         method, run = scenario.method, scenario.run
         cut, parts = self.partition(scenario)
         place = (scenario.partition, scenario.cluster.gpus)
-        name, epsilon, iterations = (
-            (FULL, 1.0, 1) if keeps_all(method) else (method.sampler, method.epsilon, run.iterations)
-        )
+        name, rate = sampler_of(method)
+        iterations = 1 if name == FULL else run.iterations
         norms_file = None if name == FULL else method.norms
-        rule = (place, name, norms_file)
-        if rule not in self._prepared:
-            norms = read_norms(norms_file, self.graph) if norms_file else None
-            self._prepared[rule] = prepared_sampling(name, parts, norms)
-        key = (rule, epsilon, iterations, run.seed)
-        if key not in self._traces:
-            self._traces[key] = record_prepared(
-                self._prepared[rule],
+        key = (place, name, norms_file, rate, iterations, run.seed)
+        if key in self._traces:
+            return self._traces[key]
+        if name == NODES:
+            trace = record_nodes(parts, cut, rate=rate, iterations=iterations, seed=run.seed)
+        else:
+            trace = record_prepared(
+                self._prepare(place, name, norms_file, parts),
                 cut,
-                epsilon=epsilon,
+                epsilon=rate,
                 iterations=iterations,
                 seed=run.seed,
                 processes=self.processes,
             )
-        return self._traces[key]
+        self._traces[key] = trace
+        return trace
+
+    def _prepare(self, place: object, name: str, norms_file: str | None, parts: tuple[Part, ...]) -> PreparedSampling:
+        """The edge sampler `name` of these parts, prepared once."""
+        rule = (place, name, norms_file)
+        if rule not in self._prepared:
+            norms = read_norms(norms_file, self.graph) if norms_file else None
+            self._prepared[rule] = prepared_sampling(name, parts, norms)
+        return self._prepared[rule]
 
     def counts(self, scenario: Scenario, features: int, corner: Corner) -> AccessCounts:
         """Counts of the recorded trace with the scenario's cache filled once."""

@@ -113,7 +113,11 @@ def _machine(spec: ClusterSpec, stamp: tuple[int, int]) -> tuple[Cluster, Device
             network.queue.value,
         ),
         memory=link_spec(link(HOST_MEMORY)),
-        cores=LinkSpec(servers.cores.value * (servers.busy_core_rate.value if on_cores else 1.0)),
+        cores=LinkSpec(
+            servers.cores.value * (servers.busy_core_rate.value if on_cores else 1.0),
+            cores=round(servers.cores.value) if on_cores else 0,
+            slice_s=servers.slice_s.value,
+        ),
         shared_cores=spec.shared_cores,
     )
     return cluster, chosen, servers

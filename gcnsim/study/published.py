@@ -9,10 +9,18 @@ import numpy as np
 
 from gcnsim.errors import ScenarioError
 from gcnsim.ids import FloatArray, IntArray
+from gcnsim.sampling import NODES
 from gcnsim.scenario import Scenario
-from gcnsim.study.corners import FULL, Corner, drawing, keeps_all
+from gcnsim.study.corners import Corner, drawing, keeps_all, sampler_of
 from gcnsim.study.model import Declared
-from gcnsim.trace import AccessCounts, BoundaryProfile, draw_counts, likely_cross_fraction, published_profile
+from gcnsim.trace import (
+    AccessCounts,
+    BoundaryProfile,
+    draw_counts,
+    likely_cross_fraction,
+    node_counts,
+    published_profile,
+)
 from gcnsim.workload import DatasetFacts, boundary_at
 
 MOST_OF_ALL = 0.9
@@ -82,7 +90,7 @@ class PublishedAccesses:
     def profile(self, scenario: Scenario, corner: Corner) -> BoundaryProfile:
         """The boundary profile at one corner of the assumptions."""
         cluster, workload = scenario.cluster, scenario.workload
-        key = (cluster.gpus, cluster.gpus_per_server, workload.cross_fraction, workload.imbalance, corner)
+        key = (cluster.gpus, cluster.gpus_per_server, self._cross(scenario, corner), workload.imbalance, corner)
         if key not in self._profiles:
             self._profiles[key] = self._profile(scenario, corner)
         return self._profiles[key]
@@ -95,7 +103,7 @@ class PublishedAccesses:
         border = loads(self.imbalances(scenario, BOUNDARY)[end], gpus)[place]
         entries = np.rint(self.facts.entries / gpus * load).astype(np.int64)
         nodes = np.rint(np.minimum(boundary * border, self.facts.nodes - inner)).astype(np.int64)
-        cross = self.cross_fractions(scenario)[end]
+        cross = self._cross(scenario, corner)
         return published_profile(
             np.full(gpus, round(inner), dtype=np.int64),
             # A boundary node has a cross edge, so there are no more of them than cross edges.
@@ -106,8 +114,14 @@ class PublishedAccesses:
             ownership(gpus, scenario.cluster.gpus_per_server, REMOTE[end]),
         )
 
+    def _cross(self, scenario: Scenario, corner: Corner) -> float:
+        """The cross fraction at one corner. Where only entries that cross are dropped, the fewer cross the slower."""
+        low, likely, high = self.cross_fractions(scenario)
+        ends = (high, likely, low) if sampler_of(scenario.method)[0] == NODES else (low, likely, high)
+        return ends[corner.value]
+
     def counts(self, scenario: Scenario, features: int, corner: Corner) -> AccessCounts:
-        """Counts drawn from the profile at `corner`."""
+        """Counts drawn from the profile at `corner`, or their means where it draws nodes."""
         workload = scenario.workload
         key = (scenario.cluster.gpus, workload, drawing(scenario.method), features, scenario.run, corner)
         if key not in self._counts:
@@ -115,14 +129,18 @@ class PublishedAccesses:
         return self._counts[key]
 
     def _draw(self, scenario: Scenario, features: int, corner: Corner) -> AccessCounts:
-        method = scenario.method
+        method, run = scenario.method, scenario.run
         everything = keeps_all(method)
+        profile = self.profile(scenario, corner)
+        sampler, rate = sampler_of(method)
+        if sampler == NODES:
+            return node_counts(profile, rate)
         drawn = draw_counts(
-            self.profile(scenario, corner),
-            sampler=FULL if everything else method.sampler,
-            epsilon=method.epsilon,
-            iterations=1 if everything else scenario.run.iterations,
-            seed=scenario.run.seed,
+            profile,
+            sampler=sampler,
+            epsilon=rate,
+            iterations=1 if everything else run.iterations,
+            seed=run.seed,
             cache=method.cache,
             policy=method.cache_policy,
             feature_width=features,

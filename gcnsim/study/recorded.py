@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any, Final
 
 from gcnsim.errors import GcnsimError, ScenarioError
+from gcnsim.knobs import METHOD_KNOBS
 from gcnsim.record import RecordedRun
 from gcnsim.scenario import SCHEMA, Scenario, from_mapping
 from gcnsim.units import BANDWIDTH, SECONDS
 
 DEVICE: Final = "cpu-core"
-KNOBS: Final = ("tau", "epsilon", "cache", "cache_policy", "sampler", "refresh")
 SMOOTHED: Final = ("pipegcn-g", "pipegcn-f", "pipegcn-gf")
 """Variants that smooth what they receive: the same schedule as `pipegcn`."""
 
@@ -21,12 +21,12 @@ def scenario_of(run: RecordedRun, calibration: str | None = None) -> Scenario:
     Raises ScenarioError, naming the run, for what the simulator has no model of.
     """
     _refuse(run)
-    place = run.emulation
+    place = run.place
     cluster: dict[str, Any] = {
         "gpus": run.workers,
         "gpus_per_server": run.workers if place is None else place["workers_per_host"],
         "device": DEVICE,
-        "shared_cores": place is not None,
+        "shared_cores": run.emulation is not None,
         "calibration": calibration,
     }
     if place is not None:
@@ -59,8 +59,9 @@ def scenario_of(run: RecordedRun, calibration: str | None = None) -> Scenario:
 
 def _method(run: RecordedRun) -> dict[str, Any]:
     name = "pipegcn" if run.options["method"] in SMOOTHED else run.options["method"]
-    knobs = {knob: run.options["knobs"][knob] for knob in KNOBS if knob in run.options["knobs"]}
-    return {"name": name, "overlap": run.options["overlap"], **(knobs if name == "psc-gcn" else {})}
+    given = run.options["knobs"]
+    own = {knob.name: given[knob.name] for knob in METHOD_KNOBS.get(name, ()) if knob.name in given}
+    return {"name": name, "overlap": run.options["overlap"], **own}
 
 
 def _refuse(run: RecordedRun) -> None:

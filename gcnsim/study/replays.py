@@ -8,8 +8,9 @@ import numpy as np
 
 from gcnsim.errors import ScenarioError
 from gcnsim.ids import frozen
+from gcnsim.sampling import NODES
 from gcnsim.scenario import MethodSpec, Scenario
-from gcnsim.study.corners import FULL, Corner, drawing, keeps_all
+from gcnsim.study.corners import FULL, Corner, drawing, keeps_all, sampler_of
 from gcnsim.study.model import Declared
 from gcnsim.trace import AccessCounts, AccessTrace, counts, read_trace
 
@@ -45,18 +46,20 @@ class TraceAccesses:
             raise ScenarioError(f"{self.path}: has {self.trace.parts} workers, the cluster has {gpus} GPUs")
         if keeps_all(method):
             return
-        drawn, asked = (origin.sampler, origin.epsilon), (method.sampler, method.epsilon)
-        if drawn != asked:
+        asked = sampler_of(method)
+        if (origin.sampler, origin.epsilon) != asked:
+            knob = "rate" if origin.sampler == NODES else "epsilon"
             raise ScenarioError(
-                f"{self.path}: was drawn with {origin.sampler} at epsilon {origin.epsilon:g}, "
-                f"the method asks for {method.sampler} at {method.epsilon:g}"
+                f"{self.path}: was drawn with {origin.sampler} at {knob} {origin.epsilon:g}, "
+                f"the method asks for {asked[0]} at {asked[1]:g}"
             )
 
 
 def whole(trace: AccessTrace) -> AccessTrace:
     """One graph with every edge of the traced partitions, cached by the inclusion that the trace recorded.
 
-    A trace of whole graphs knows which of them cross; one of drawn graphs does not, and counts all as inner.
+    A trace of whole graphs knows which of them cross, and one of drawn nodes too, because it keeps all others; one of
+    drawn edges does not, and counts all as inner.
     """
     if trace.origin.sampler == FULL:
         return trace
@@ -66,5 +69,6 @@ def whole(trace: AccessTrace) -> AccessTrace:
         )
         for worker in trace.workers
     )
-    edges = np.stack([trace.entries, np.zeros_like(trace.entries)], axis=1)[None]
+    inner = trace.edges[0, :, 0] if trace.origin.sampler == NODES else trace.entries
+    edges = np.stack([inner, trace.entries - inner], axis=1)[None]
     return replace(trace, workers=every, edges=frozen(edges))

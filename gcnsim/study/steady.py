@@ -58,7 +58,9 @@ class Steady:
     def __init__(self, schedule: Schedule, measured: int) -> None:
         self.measured = measured
         constant = bool((schedule.demand == schedule.demand[0]).all())
-        self.least = min(measured, 2 if constant else 6)
+        # Where work varies by chance, chance may bring a state back: the mean over all iterations is the pace.
+        varies = any(op.thread >= 0 for op in schedule.ops) and not constant
+        self.least = measured if varies else min(measured, 2 if constant else 6)
         self.warm_up = 1 + schedule.depth
         self.most = self.warm_up + 2 * measured + 20 * schedule.depth
         self._closing = list(schedule.ends)

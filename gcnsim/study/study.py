@@ -65,7 +65,9 @@ def write_schedule(scenario: Scenario, counts: AccessCounts, accesses: Accesses)
         weighted=chosen.sampler == "vr",
         refresh=chosen.refresh,
         overlap=chosen.overlap == "central",
+        rate=chosen.rate,
         norm=scenario.workload.norm == "layer",
+        seed=scenario.run.seed,
     )
     return method(chosen.name)(facts)
 

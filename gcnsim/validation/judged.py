@@ -87,7 +87,7 @@ def judge(
 
 def setting_of(run: RecordedRun) -> str:
     """Graph, model and cluster of a run, in words."""
-    place = run.emulation
+    place = run.place
     widths = "-".join(map(str, run.widths))
     where = f"{run.workers} workers on one machine"
     if place is not None:

@@ -113,6 +113,7 @@ def _loss(bench: Bench, rows: int, classes: int) -> None:
     params = {"rows": rows, "nodes": count, "classes": classes}
     bench.time("loss", params, forward(targets.loss, given))
     bench.time("loss_backward", params, backward(targets.loss, given))
+    bench.time("correct", params, forward(targets.correct, given))
 
 
 def _given(bench: Bench, rows: int, width: int, nbytes: int, needed: bool) -> list[Tensor]:

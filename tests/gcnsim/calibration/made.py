@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from gcnsim import __version__
-from gcnsim.cost import elementwise_seconds, gemm_seconds, rows_seconds, spmm_seconds
-from gcnsim.cost.core import RELU_BACKWARD_PASSES, RELU_PASSES
+from gcnsim.cost import elementwise_seconds, rows_seconds
+from gcnsim.cost.core import RELU_BACKWARD_PASSES, RELU_PASSES, map_seconds, sum_seconds
 from gcnsim.profile import Curve, DeviceProfile, Figure, device
 from gcnsim.record import Calibration, Fitted, Residual, Source
 
@@ -34,8 +34,12 @@ HOST: Mapping[str, float] = {
     "message_s": 5e-5,
     "socket_bandwidth": 1.5e9,
     "busy_core_rate": 0.7,
-    "crowded_message_s": 3e-4,
+    "slice_s": 6e-3,
+    "reduce_step_s": 3e-4,
+    "draw_s": 2e-4,
+    "loss_values_per_s": 1e8,
     "iteration_s": 1e-3,
+    "work_spread": 0.0,
 }
 NETWORK: Mapping[str, float] = {"efficiency": 0.94, "latency_s": 2e-4, "half_size": 0.0, "queue": 262_144.0}
 
@@ -74,7 +78,7 @@ def known_device(curve: Curve | None = None) -> DeviceProfile:
 def measurements(curve: Curve | None = None) -> dict[str, Any]:
     """What micro-benchmarks of that machine would write, were its laws exact."""
     chosen = known_device(curve)
-    found = [*_kernels(chosen), *_products(chosen), *_sampling(), *_sharing(chosen), *_messages()]
+    found = [*_kernels(chosen), *_products(chosen), *_losses(), *_sampling(), *_sharing(chosen), *_messages()]
     return {
         "schema": "gcnsim.measurements/1",
         "machine": dict(MACHINE),
@@ -115,11 +119,18 @@ def _kernels(chosen: DeviceProfile) -> Iterator[dict[str, Any]]:
         for name in ("pack", "scatter"):
             yield point(name, rows_seconds(chosen, rows, width), rows=rows, source=2 * rows, width=width)
     for rows, width in ((2048, 64), (32_768, 128)):
-        forward = gemm_seconds(chosen, rows, width, width)
+        forward = map_seconds(chosen, rows, width, width) - DEVICE["launch_s"]
         yield point("gemm", forward, rows=rows, d_in=width, d_out=width, bias=1)
         for given in (0, 1):
             seconds = (1 + given) * forward
             yield point("gemm_backward", seconds, rows=rows, d_in=width, d_out=width, bias=1, input_grad=given)
+
+
+def _losses() -> Iterator[dict[str, Any]]:
+    for rows, classes in ((1000, 16), (20_000, 40)):
+        facts = {"rows": rows, "nodes": rows, "classes": classes}
+        for name, share in (("loss", 0.25), ("loss_backward", 0.3), ("correct", 0.45)):
+            yield point(name, share * rows * classes / HOST["loss_values_per_s"], **facts)
 
 
 def _products(chosen: DeviceProfile) -> Iterator[dict[str, Any]]:
@@ -127,7 +138,7 @@ def _products(chosen: DeviceProfile) -> Iterator[dict[str, Any]]:
     for rows, entries in sizes:
         for width in (16, 64, 256):
             facts = {"entries": entries, "rows": rows, "columns": rows, "width": width, "hot": 0}
-            seconds = spmm_seconds(chosen, entries, rows, width, rows)
+            seconds = sum_seconds(chosen, entries, rows, width, rows)
             yield point("spmm", seconds, **facts)
             yield point("spmm_t", seconds, **facts)
 
@@ -135,14 +146,14 @@ def _products(chosen: DeviceProfile) -> Iterator[dict[str, Any]]:
 def _sampling() -> Iterator[dict[str, Any]]:
     for entries, kept in ((50_000, 1500), (50_000, 20_000), (600_000, 60_000), (600_000, 180_000)):
         facts = {"entries": entries, "kept": kept}
-        yield point("draw", entries / HOST["sample_edges_per_s"], **facts)
+        yield point("draw", HOST["draw_s"] + entries / HOST["sample_edges_per_s"], **facts)
         yield point("thin", kept / HOST["build_entries_per_s"], **facts)
         for name, share in (("probabilities", 0.9), ("inclusion", 0.02), ("reweigh", 0.08)):
             yield point(name, share * entries / HOST["sort_edges_per_s"], entries=entries)
 
 
 def _sharing(chosen: DeviceProfile) -> Iterator[dict[str, Any]]:
-    alone = float(spmm_seconds(chosen, 500_000, 40_000, 64))
+    alone = float(sum_seconds(chosen, 500_000, 40_000, 64, 40_000))
     for processes, seconds in ((1, alone), (2, alone / HOST["busy_core_rate"]), (4, 2 * alone)):
         yield point("shared_spmm", seconds, processes, entries=500_000, width=64)
 
@@ -155,7 +166,6 @@ def _messages() -> Iterator[dict[str, Any]]:
         there = NETWORK["latency_s"] + 2 * HOST["message_s"]
         yield point("p2p_oneway", 2 * there + nbytes / 1e9, 2, bytes=nbytes)
     for processes in (2, 4, 6):
-        besides = HOST["crowded_message_s"] if processes > MACHINE["cores"] else 0.0
-        yield point("all_reduce", 2 * (processes - 1) * (1e-4 + besides), processes, bytes=1_024)
+        yield point("all_reduce_cpu", 2 * (processes - 1) * HOST["reduce_step_s"], processes, bytes=1_024)
     for name in ("optimizer_step", "gradients"):
         yield point(name, HOST["iteration_s"] / 2, parameters=1_000, tensors=4)

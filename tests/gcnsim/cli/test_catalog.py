@@ -73,5 +73,6 @@ def test_show_cites_dataset_facts(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_show_lists_knobs_and_what_is_fixed(capsys: pytest.CaptureFixture[str]) -> None:
     assert "default 0.1" in output(capsys, "show", "psc-gcn")
+    assert "rate  " in output(capsys, "show", "bns-gcn")
     assert "fixed at 0%" in output(capsys, "show", "full-graph")
-    assert data(capsys, "show", "pipegcn")["fixed"] == {"tau": 1, "epsilon": 1.0, "cache": 0.0}
+    assert data(capsys, "show", "pipegcn")["fixed"] == {"tau": 1, "epsilon": 1.0, "cache": 0.0, "rate": 1.0}

@@ -56,7 +56,8 @@ def check_row(row: dict[str, Any]) -> None:
 def test_default_answer_has_the_published_shape_and_keeps_its_identities(capsys: pytest.CaptureFixture[str]) -> None:
     answer = ask(capsys, "what-if", "--bandwidth", "15Gbps", "--gpus", "6")
     jsonschema.validate(answer, schema("what-if"))
-    assert [row["method"] for row in answer["results"]] == ["full-graph", "pipegcn", "psc-gcn"]
+    assert [row["method"] for row in answer["results"]] == ["full-graph", "pipegcn", "bns-gcn", "psc-gcn"]
+    assert [row["rate"] for row in answer["results"]] == [1.0, 1.0, 0.1, 1.0]
     for row in answer["results"]:
         check_row(row)
     assert answer["results"][0]["speedup_vs_full_graph"] == 1.0
@@ -76,15 +77,38 @@ def test_default_answer_has_the_published_shape_and_keeps_its_identities(capsys:
 def test_lists_give_a_row_each_and_equal_settings_equal_times(capsys: pytest.CaptureFixture[str]) -> None:
     answer = ask(capsys, "what-if", "--tau", "0,1", "--epsilon", "1", "--bandwidth", "5Gbps,20Gbps")
     rows = answer["results"]
-    assert [(row["method"], row["tau"]) for row in rows[:4]] == [
+    assert [(row["method"], row["tau"]) for row in rows[:5]] == [
         ("full-graph", 0),
         ("pipegcn", 1),
+        ("bns-gcn", 0),
         ("psc-gcn", 0),
         ("psc-gcn", 1),
     ]
-    assert [place["bandwidth"] for place in answer["scenario"]["grid"]] == ["5Gbps"] * 4 + ["20Gbps"] * 4
-    for slow, quick in ((rows[0], rows[2]), (rows[1], rows[3])):
+    assert [place["bandwidth"] for place in answer["scenario"]["grid"]] == ["5Gbps"] * 5 + ["20Gbps"] * 5
+    for slow, quick in ((rows[0], rows[3]), (rows[1], rows[4])):
         assert slow["iteration_s"] == quick["iteration_s"]
+
+
+def test_rates_give_a_row_each_between_no_boundary_and_all_of_it(capsys: pytest.CaptureFixture[str]) -> None:
+    answer = ask(capsys, "what-if", "--method", "full-graph,bns-gcn", "--rate", "0,0.1,0.5,1", "--gpus", "4")
+    jsonschema.validate(answer, schema("what-if"))
+    full, *drawn = answer["results"]
+    assert [row["rate"] for row in drawn] == [0.0, 0.1, 0.5, 1.0]
+    assert answer["scenario"]["asked"]["rates"] == [0.0, 0.1, 0.5, 1.0]
+    for row in drawn:
+        check_row(row)
+        assert row["nic_bytes"] <= full["nic_bytes"] * 1.001
+    times = [row["iteration_s"] for row in drawn]
+    assert times == sorted(times)
+    assert times[-1] == full["iteration_s"]
+    assert drawn[0]["nic_bytes"] < 0.02 * full["nic_bytes"], "gradients of the weights are left"
+    assert answer["recommendation"]["rate"] == 1.0, "settings of tau, epsilon and cache are recommended"
+
+
+def test_the_fewer_entries_cross_the_longer_drawn_nodes_take(capsys: pytest.CaptureFixture[str]) -> None:
+    (row,) = ask(capsys, "what-if", "--method", "bns-gcn", "--gpus", "4")["results"]
+    assert row["iteration_s_low"] < 0.8 * row["iteration_s"]
+    assert row["iteration_s_high"] > 1.2 * row["iteration_s"]
 
 
 @pytest.mark.parametrize("method", ["full-graph", "pipegcn", "psc-gcn"])
@@ -119,9 +143,9 @@ def test_the_acceptance_graph_keeps_the_identities(capsys: pytest.CaptureFixture
     answer = ask(capsys, "what-if", "--graph", graph, "--bandwidth", "1Gbps,500Mbps", "--gpus", "4")
     for row in answer["results"]:
         check_row(row)
-    fast, slow = answer["results"][:3], answer["results"][3:]
+    fast, slow = answer["results"][:4], answer["results"][4:]
     for quick, late in zip(fast, slow, strict=True):
-        assert late["iteration_s"] > 1.5 * quick["iteration_s"], "all three are bound by the network here"
+        assert late["iteration_s"] > 1.5 * quick["iteration_s"], "all are bound by the network here"
 
 
 def test_files_are_written_whole(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
@@ -157,6 +181,9 @@ BAD = [
     (["--gpus", "6", "--gpus-per-server", "4"], "does not divide"),
     (["--epsilon", "0"], "method.epsilon: 0"),
     (["--epsilon", "1.5"], "method.epsilon: 1.5"),
+    (["--rate", "1.5"], "method.rate: 1.5"),
+    (["--rate", "x"], "--rate: 'x' is not a number in [0, 1]"),
+    (["--method", "psc-gcn", "--rate", "0.1"], "psc-gcn has no rate (it is 1); methods with it: bns-gcn"),
     (["--tau", "-1"], "method.tau: -1"),
     (["--tau", "1.5"], "--tau"),
     (["--cache", "130%"], "130%"),

@@ -7,8 +7,19 @@ from dataclasses import fields, replace
 import numpy as np
 import pytest
 
-from gcnsim.cost import CoreCost, Kept, build_core_seconds, core_cost, socket_core_seconds, spmm_seconds
-from gcnsim.profile import Curve, DeviceProfile, Figure, HostProfile
+from gcnsim.cost import (
+    CoreCost,
+    Kept,
+    adding_seconds,
+    build_core_seconds,
+    core_cost,
+    logits_seconds,
+    norms_seconds,
+    socket_core_seconds,
+    spmm_seconds,
+)
+from gcnsim.cost.core import map_seconds, sum_seconds
+from gcnsim.profile import Curve, DeviceProfile, HostProfile
 from gcnsim.workload import layer_shapes
 
 LAUNCH = 1e-5
@@ -26,44 +37,49 @@ def cost(gpu: DeviceProfile, layer: int, *cross: int, norm: bool = True) -> Core
     return core_cost(gpu, SHAPES[layer], kept(*cross), first=layer == 0, last=layer == last, norm=norm)
 
 
+def product(m: int, k: int, n: int) -> float:
+    """Launch, 2 m k n flop at 80 % of 1 Tflop/s, and every operand once at 100 GB/s: one after the other."""
+    return LAUNCH + 2 * m * k * n / 0.8e12 + 4 * (m * k + k * n + m * n) / 100e9
+
+
 def test_sums_over_inner_and_boundary_columns_are_products_of_their_own(gpu: DeviceProfile) -> None:
     found = cost(gpu, 1, 60)
-    # An entry: 8 B of index and value and a row of 8 values; rows of 8 values out; half of 100 GB/s.
-    assert found.inner == pytest.approx(LAUNCH + (500 * 40 + 100 * 32) / 50e9, rel=1e-12)
-    assert found.boundary == pytest.approx(LAUNCH + (60 * 40 + 100 * 32) / 50e9, rel=1e-12)
+    # An entry: 8 B of index and value and a row of 8 values, at half of 100 GB/s; rows of 8 values twice at all of it.
+    assert found.inner == pytest.approx(LAUNCH + 500 * 40 / 50e9 + 2 * 100 * 32 / 100e9, rel=1e-12)
+    assert found.boundary == pytest.approx(LAUNCH + 60 * 40 / 50e9 + 2 * 100 * 32 / 100e9, rel=1e-12)
     assert found.inner_backward.tolist() == found.inner.tolist()
     # The transpose gives the boundary's 20 rows.
-    assert found.boundary_backward == pytest.approx(LAUNCH + (60 * 40 + 20 * 32) / 50e9, rel=1e-12)
+    assert found.boundary_backward == pytest.approx(LAUNCH + 60 * 40 / 50e9 + 2 * 20 * 32 / 100e9, rel=1e-12)
 
 
 def test_a_hidden_update_is_a_product_and_an_activation(gpu: DeviceProfile) -> None:
     found, bare = cost(gpu, 1, 60), cost(gpu, 1, 60, norm=False)
-    product = LAUNCH + 4 * (100 * 8 + 8 * 8 + 100 * 8) / 100e9
+    once = product(100, 8, 8)
     # 800 values: ReLU in 2 passes (3 backward), LayerNorm in 4 more.
-    assert bare.update == pytest.approx(product + LAUNCH + 4 * 800 * 2 / 100e9, rel=1e-12)
-    assert found.update == pytest.approx(product + LAUNCH + 4 * 800 * 6 / 100e9, rel=1e-12)
+    assert bare.update == pytest.approx(once + LAUNCH + 4 * 800 * 2 / 100e9, rel=1e-12)
+    assert found.update == pytest.approx(once + LAUNCH + 4 * 800 * 6 / 100e9, rel=1e-12)
     # The gradients of weights and of inputs are products of the same three sizes.
-    assert bare.update_backward == pytest.approx(2 * product + LAUNCH + 4 * 800 * 3 / 100e9, rel=1e-12)
-    assert found.update_backward == pytest.approx(2 * product + LAUNCH + 4 * 800 * 7 / 100e9, rel=1e-12)
+    assert bare.update_backward == pytest.approx(2 * once + LAUNCH + 4 * 800 * 3 / 100e9, rel=1e-12)
+    assert found.update_backward == pytest.approx(2 * once + LAUNCH + 4 * 800 * 7 / 100e9, rel=1e-12)
 
 
 def test_the_first_layer_has_no_backward_sum_and_no_input_gradient(gpu: DeviceProfile) -> None:
     found = cost(gpu, 0, 60)
     assert found.inner_backward.tolist() == found.boundary_backward.tolist() == [0.0]
-    weight = LAUNCH + 4 * (16 * 100 + 100 * 8 + 16 * 8) / 100e9
+    weight = product(16, 100, 8)
     assert found.update_backward == pytest.approx(weight + LAUNCH + 4 * 800 * 7 / 100e9, rel=1e-12)
 
 
 def test_the_last_layer_has_no_activation(gpu: DeviceProfile) -> None:
     found = cost(gpu, 2, 60)
-    assert found.update == pytest.approx(LAUNCH + 4 * (100 * 8 + 8 * 4 + 100 * 4) / 100e9, rel=1e-12)
+    assert found.update == pytest.approx(product(100, 8, 4), rel=1e-12)
     assert found.update.tolist() == cost(gpu, 2, 60, norm=False).update.tolist()
 
 
 def test_graphsage_multiplies_rows_twice_as_wide(gpu: DeviceProfile) -> None:
     shape = layer_shapes("graphsage", 16, 8, 1, 4)[0]
     found = core_cost(gpu, shape, kept(60), first=True, last=True, norm=False)
-    assert found.update == pytest.approx(LAUNCH + 4 * (100 * 32 + 32 * 4 + 100 * 4) / 100e9, rel=1e-12)
+    assert found.update == pytest.approx(product(100, 32, 4), rel=1e-12)
 
 
 def test_an_empty_boundary_costs_nothing(gpu: DeviceProfile) -> None:
@@ -79,10 +95,23 @@ def test_every_figure_is_one_number_per_graph(gpu: DeviceProfile) -> None:
         assert {getattr(found, field.name).shape for field in fields(CoreCost)} == {(3,)}
 
 
-def test_a_message_takes_a_core_at_either_end_and_an_empty_one_nothing(server: HostProfile) -> None:
-    host = replace(server, message_s=Figure(2e-5, "assumed", "chosen for a test", "2026", 2e-5, 2e-5))
-    found = socket_core_seconds(host, np.array([0.0, 1.0, 3e6]))
-    assert found.tolist() == pytest.approx([0.0, 2e-5 + 1e-9, 2e-5 + 3e-3], rel=1e-12)
+def test_an_empty_product_is_not_launched(gpu: DeviceProfile) -> None:
+    assert float(map_seconds(gpu, 0, 8, 0)) == float(sum_seconds(gpu, 0, 5, 8, 5)) == 0.0
+
+
+def test_bytes_of_a_message_take_a_core_at_either_end(server: HostProfile) -> None:
+    found = socket_core_seconds(server, np.array([0.0, 1.0, 3e6]))
+    assert found.tolist() == pytest.approx([0.0, 1e-9, 3e-3], rel=1e-12)
+
+
+def test_losses_and_norms_and_sums_of_chunks(gpu: DeviceProfile, server: HostProfile) -> None:
+    assert logits_seconds(gpu, server, 2e6) == pytest.approx(LAUNCH + 2e-3, rel=1e-12)
+    assert adding_seconds(gpu, 4e6) == pytest.approx(LAUNCH + 3 * 4e6 / 100e9, rel=1e-12)
+    # Norms of what 100 nodes send: one map per layer and four passes over its result.
+    each = [
+        product(100, d_in, d_out) + LAUNCH + 4 * 4 * 100 * d_out / 100e9 for d_in, d_out in ((16, 8), (8, 8), (8, 4))
+    ]
+    assert norms_seconds(gpu, 100, SHAPES) == pytest.approx(sum(each), rel=1e-12)
 
 
 def test_a_drawn_graph_is_built_entry_by_entry(server: HostProfile) -> None:
@@ -105,4 +134,5 @@ def test_both_sums_of_a_layer_use_the_curve(gpu: DeviceProfile) -> None:
     assert curved.boundary.tolist() == pytest.approx(plain.boundary.tolist(), rel=1e-12)
     for name in ("inner", "inner_backward", "boundary_backward"):
         before, after = getattr(plain, name)[0], getattr(curved, name)[0]
-        assert after - LAUNCH == pytest.approx(2 * (before - LAUNCH), rel=1e-9)
+        entries = 500 if name.startswith("inner") else 60
+        assert after - before == pytest.approx(entries * 40 / 50e9, rel=1e-9)

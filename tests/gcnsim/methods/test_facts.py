@@ -12,7 +12,7 @@ from gcnsim.methods import Facts, method, methods
 
 
 def test_all_methods_the_baseline_first() -> None:
-    assert methods() == ("full-graph", "pipegcn", "psc-gcn") == tuple(METHOD_KNOBS)
+    assert methods() == ("full-graph", "pipegcn", "bns-gcn", "psc-gcn") == tuple(METHOD_KNOBS)
 
 
 @pytest.mark.parametrize("name", methods())

@@ -19,6 +19,7 @@ from gcnsim.trace import AccessCounts, write_trace
 from gcnsim.workload import dataset
 
 FULL, DRAWN = MethodSpec.of("full-graph"), MethodSpec.of("psc-gcn", epsilon=0.3)
+NODES = MethodSpec.of("bns-gcn", rate=0.3)
 
 
 @pytest.fixture(scope="module")
@@ -57,6 +58,22 @@ def test_drawn_graphs_need_less_and_differ(graph_file: Path) -> None:
     assert found.iterations == 5
     assert (found.rows.sum(axis=2) <= found.boundary_nodes).all()
     assert len({row.tobytes() for row in found.rows}) > 1
+
+
+def test_drawn_nodes_keep_all_inner_entries_and_their_share_of_each_pair(graph_file: Path) -> None:
+    found, full = counts_of(of_graph(graph_file, NODES)), counts_of(of_graph(graph_file))
+    assert found.iterations == 5
+    assert (np.abs(found.rows - 0.3 * full.rows) < 1.0).all()
+    assert found.inner_edges.tolist() == full.inner_edges.tolist() * 5
+    assert (found.boundary_edges < full.boundary_edges).all()
+    assert len({row.tobytes() for row in found.boundary_edges}) > 1
+
+
+@pytest.mark.parametrize(("rate", "share"), [(0.0, 0), (1.0, 1)])
+def test_a_rate_of_nothing_and_of_everything(graph_file: Path, rate: float, share: int) -> None:
+    found, full = counts_of(of_graph(graph_file, replace(NODES, rate=rate))), counts_of(of_graph(graph_file))
+    assert found.rows[0].tolist() == (share * full.rows[0]).tolist()
+    assert found.boundary_edges[0].tolist() == (share * full.boundary_edges[0]).tolist()
 
 
 def test_a_graph_is_cut_and_drawn_once(graph_file: Path) -> None:
@@ -138,6 +155,26 @@ def test_a_trace_answers_only_what_it_was_drawn_for(replayed: tuple[TraceAccesse
         accesses.counts(replace(asked, method=replace(DRAWN, epsilon=0.2)), 8, Corner.LIKELY)
 
 
+def test_a_trace_of_drawn_nodes_replays_and_knows_what_crosses(graph_file: Path, tmp_path: Path) -> None:
+    asked, path = of_graph(graph_file, NODES), tmp_path / "nodes.trace"
+    accesses = GraphAccesses(str(graph_file))
+    write_trace(path, accesses.trace(asked))
+    fits = replace(asked, workload=WorkloadSpec(dataset=None, trace=str(path)), partition=PartitionSpec())
+    again = TraceAccesses(str(path))
+    found, drawn = again.counts(fits, 8, Corner.LIKELY), accesses.counts(asked, 8, Corner.LIKELY)
+    assert found.rows.tolist() == drawn.rows.tolist()
+    assert found.boundary_edges.tolist() == drawn.boundary_edges.tolist()
+    for method in (FULL, replace(NODES, rate=1.0)):
+        full = accesses.counts(replace(asked, method=method), 8, Corner.LIKELY)
+        told = again.counts(replace(fits, method=method), 8, Corner.LIKELY)
+        assert told.rows.tolist() == full.rows.tolist()
+        assert told.boundary_edges.tolist() == full.boundary_edges.tolist()
+    with pytest.raises(ScenarioError, match=r"was drawn with bns at rate 0.3, the method asks for bns at 0.1"):
+        again.counts(replace(fits, method=MethodSpec.of("bns-gcn")), 8, Corner.LIKELY)
+    with pytest.raises(ScenarioError, match=r"was drawn with bns at rate 0.3, the method asks for vr at 0.3"):
+        again.counts(replace(fits, method=DRAWN), 8, Corner.LIKELY)
+
+
 def test_a_random_cache_follows_the_seed(replayed: tuple[TraceAccesses, Scenario, AccessCounts]) -> None:
     accesses, asked, _ = replayed
     method = replace(DRAWN, cache=CacheSize(fraction=0.5), cache_policy="random")
@@ -157,6 +194,19 @@ def test_assumed_corners_are_in_order() -> None:
     assert largest == sorted(largest)
     assert rows == sorted(rows)
     assert accesses.counts(asked, 602, Corner.LOW) is found[Corner.LOW]
+
+
+def test_a_dataset_gives_the_rate_of_its_boundary_and_of_what_crosses() -> None:
+    asked = scenario(WorkloadSpec(), NODES, gpus=6)
+    accesses = PublishedAccesses(dataset("reddit"))
+    found = {corner: accesses.counts(asked, 602, corner) for corner in accesses.corners}
+    for each in found.values():
+        assert each.iterations == 1
+        assert each.rows.sum(axis=2)[0] == pytest.approx(0.3 * each.boundary_nodes, rel=1e-3)
+        crossing = each.entries - each.inner_edges[0]
+        assert each.boundary_edges[0] == pytest.approx(0.3 * crossing, rel=1e-6)
+    kept = [int((found[corner].inner_edges + found[corner].boundary_edges).max()) for corner in Corner]
+    assert kept == sorted(kept), "the fewer entries cross, the fewer are dropped"
 
 
 @pytest.mark.parametrize(("imbalance", "workers"), [(1.0, 4), (1.4, 6), (2.0, 3), (2.5, 4), (3.6, 4), (1.0, 1)])

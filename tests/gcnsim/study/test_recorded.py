@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ import pytest
 from gcnsim.caching import CacheSize
 from gcnsim.errors import ScenarioError
 from gcnsim.record import read_recorded_run
-from gcnsim.scenario import Scenario, from_mapping, to_mapping
+from gcnsim.scenario import MethodSpec, Scenario, from_mapping, to_mapping
 from gcnsim.study import open_accesses, scenario_of, study
 from runtime.options import Options
 from tests.gcnsim.validation.conftest import EMULATED, WriteRun, run_document, write_folder
@@ -51,6 +52,13 @@ def test_knobs_arrive(asked: Callable[..., Scenario]) -> None:
 def test_smoothing_changes_no_schedule(asked: Callable[..., Scenario], name: str) -> None:
     method = asked(method=name, knobs={"gamma": 0.9, "cold_start": "zeros"}).method
     assert (method.name, method.tau, method.epsilon) == ("pipegcn", 1, 1.0)
+
+
+@pytest.mark.parametrize("scale", ["rate", "ratio"])
+def test_a_rate_arrives_and_its_scale_changes_no_schedule(asked: Callable[..., Scenario], scale: str) -> None:
+    method = asked(method="bns-gcn", knobs={"rate": 0.25, "boundary_scale": scale}).method
+    assert (method.name, method.tau, method.epsilon, method.rate) == ("bns-gcn", 0, 1.0, 0.25)
+    assert method.overlap == "central"
 
 
 def test_the_model_arrives(asked: Callable[..., Scenario]) -> None:
@@ -126,3 +134,14 @@ def test_the_scenario_can_be_studied_with_the_runs_own_trace(write_run: WriteRun
     found = study(scenario, open_accesses(scenario))
     assert found.metrics.iteration_s > 0.0
     assert (found.cache_hit_rate > 0.0) == (method == "psc-gcn")
+
+
+def test_a_run_that_drew_nodes_is_studied_with_its_own_draws(write_run: WriteRun) -> None:
+    run = read_recorded_run(write_run("run", method="bns-gcn", knobs={"rate": 0.2, "boundary_scale": "rate"}))
+    scenario = scenario_of(run)
+    accesses = open_accesses(scenario)
+    found = study(scenario, accesses)
+    full = study(replace(scenario, method=MethodSpec.of("full-graph", overlap="central")), accesses)
+    assert found.metrics.nic_bytes < full.metrics.nic_bytes
+    assert found.metrics.sampling_s > full.metrics.sampling_s == 0.0
+    assert run.settings["rate"] == 0.2

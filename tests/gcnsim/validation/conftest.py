@@ -16,7 +16,7 @@ from gcnsim.graph import Graph, build_csr
 from gcnsim.partition import partition_graph, split
 from gcnsim.record import RecordedRun, Shares, read_recorded_run
 from gcnsim.study import open_accesses, scenario_of, study
-from gcnsim.trace import record_trace, write_trace
+from gcnsim.trace import record_nodes, record_trace, write_trace
 from runtime.options import Options
 from tests.gcnsim.calibration.made import MACHINE
 
@@ -51,9 +51,11 @@ def save_trace(path: Path, workers: int = 2, sampler: str = "full", epsilon: flo
     """The accesses of `small_graph` in blocks, as `--save-trace` writes them."""
     owners = partition_graph(small_graph(), workers, "block")
     graphs = 1 if epsilon == 1.0 else 12
-    trace = record_trace(
-        split(small_graph(), owners), owners, sampler=sampler, epsilon=epsilon, iterations=graphs, seed=seed
-    )
+    parts = split(small_graph(), owners)
+    if sampler == "bns":
+        trace = record_nodes(parts, owners, rate=epsilon, iterations=graphs, seed=seed)
+    else:
+        trace = record_trace(parts, owners, sampler=sampler, epsilon=epsilon, iterations=graphs, seed=seed)
     write_trace(path, trace)
     return path
 
@@ -137,8 +139,8 @@ def write_run(tmp_path: Path) -> WriteRun:
         document = run_document(asked, widths=widths, iterations=len(seconds), emulation=emulation, shares=shares)
         write_folder(folder, document, seconds)
         knobs = asked.knobs
-        epsilon = float(str(knobs.get("epsilon", 1.0)))
-        sampler = "full" if epsilon == 1.0 else str(knobs["sampler"])
+        epsilon = float(str(knobs.get("rate", knobs.get("epsilon", 1.0))))
+        sampler = "full" if epsilon == 1.0 else str(knobs.get("sampler", "bns"))
         save_trace(folder / "access.trace", asked.workers, sampler, epsilon, asked.seed)
         return folder
 

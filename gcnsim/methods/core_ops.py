@@ -1,0 +1,141 @@
+"""What workers on CPU cores do, op by op: work of one thread, a message, an all-reduce around a ring of gloo's.
+
+Threads take turns on the cores (`gcnsim.engine.cores`). A worker has one that computes, one that samples, and per kind
+of traffic (lane) one that moves bytes and one that waits for messages; all-reduces have a pair of their own. Equal work
+takes now a little longer, now a little less, or workers would fall into a lock step that real ones never keep.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from itertools import permutations
+from math import ceil
+
+import numpy as np
+
+from gcnsim.cost import adding_seconds, gradient_bytes, socket_core_seconds
+from gcnsim.ids import FloatArray, Layer, Rank
+from gcnsim.methods.facts import Facts
+from gcnsim.schedule import COMPUTE_STREAM, Builder
+from gcnsim.schedule.builder import Dependency, Work
+from gcnsim.streams import stream as random_stream
+from gcnsim.timeline import Direction, OpKind
+
+ONE_THREAD = 1.0
+VARIED = 24
+"""Iterations before work varies as it did before, at least."""
+
+SAMPLER = "sampler"
+
+
+class CoreOps:
+    """Writes ops into the schedule of method `name` for `facts`."""
+
+    def __init__(self, name: str, facts: Facts) -> None:
+        self.spread = facts.host.work_spread.value
+        if self.spread:
+            facts = replace(facts, counts=facts.counts.repeated(ceil(VARIED / facts.counts.iterations)))
+        self.facts = facts
+        self.varied = random_stream(facts.seed, "work of cores")
+        self.builder = Builder(name, facts.cluster, facts.counts.iterations)
+        self.workers = range(facts.cluster.gpus)
+        self.exchanges = facts.cluster.gpus > 1
+
+    def work(
+        self,
+        kind: OpKind,
+        rank: Rank,
+        seconds: Work,
+        layer: Layer = -1,
+        direction: Direction = Direction.NONE,
+        *,
+        after: Iterable[Dependency] = (),
+        stream: str = COMPUTE_STREAM,
+        thread: str | None = None,
+    ) -> int:
+        """Core-seconds of one thread; each stream is a thread of its own unless `thread` says which."""
+        if self.spread:
+            seconds = seconds * self._factors()
+        return self.builder.flow(
+            kind,
+            rank,
+            seconds,
+            self.facts.cluster.cores(rank),
+            stream=stream,
+            after=after,
+            cap=ONE_THREAD,
+            layer=layer,
+            direction=direction,
+            thread=thread or stream,
+        )
+
+    def _factors(self) -> FloatArray:
+        """How much longer than usual some work takes, float64[T]: log-normal, 1 on average."""
+        return self.varied.lognormal(-(self.spread**2) / 2, self.spread, self.facts.counts.iterations)
+
+    def pairs(self) -> Iterator[tuple[Rank, Rank]]:
+        """Every ordered pair of workers."""
+        return permutations(self.workers, 2)
+
+    def message(
+        self,
+        kind: OpKind,
+        rank: Rank,
+        peer: Rank,
+        nbytes: Work,
+        after: list[Dependency],
+        stream: str,
+        layer: Layer = -1,
+        direction: Direction = Direction.NONE,
+    ) -> int:
+        """`nbytes` to a peer and the threads' work at both ends; the op that ends when all of it is done.
+
+        A call at each end is `message_s`: at the receiving end half of it moves bytes, half wakes who waits for them.
+        """
+        facts, lane = self.facts, stream.partition(".")[0]
+        size = np.zeros(facts.counts.iterations) + nbytes
+        moved = socket_core_seconds(facts.host, size)
+        call = np.where(size > 0, facts.host.message_s.value, 0.0)
+        route = facts.cluster.between(rank, peer)
+        io, woken = f"{lane}.io", SAMPLER if lane == "ids" else f"{lane}.wait"
+
+        def work(end: Rank, seconds: FloatArray, after: list[Dependency], part: str, thread: str) -> int:
+            return self.work(
+                kind, end, seconds, layer, direction, after=after, stream=f"{stream}.{part}", thread=thread
+            )
+
+        ends: list[Dependency] = [
+            self.builder.flow(
+                kind, rank, size, route, stream=stream, after=after, peer=peer, layer=layer, direction=direction
+            ),
+            work(rank, moved + call, after, f"out{peer}", io),
+            work(peer, moved + call / 2, after, f"in{rank}", io),
+        ]
+        return work(peer, call / 2, ends, f"got{rank}", woken)
+
+    def reduce(self, layer: Layer, made: list[int]) -> list[int]:
+        """All-reduce one layer's gradient around the ring; per worker, the op that ends it."""
+        facts = self.facts
+        if not self.exchanges:
+            return made
+        chunk = gradient_bytes((facts.shapes[layer],)) / facts.cluster.gpus
+        ready = list(made)
+        for step in range(2 * (facts.cluster.gpus - 1)):
+            adding = adding_seconds(facts.device, chunk) if step < facts.cluster.gpus - 1 else 0.0
+            got = [self._pass_on(rank, chunk, ready[rank], adding, layer) for rank in self.workers]
+            ready = [got[rank - 1] for rank in self.workers]
+        return ready
+
+    def _pass_on(self, rank: Rank, chunk: float, ready: int, adding: float, layer: Layer) -> int:
+        """One step of the ring: a chunk to the right neighbour, which adds its own; the op that ends it."""
+        facts, right = self.facts, (rank + 1) % self.facts.cluster.gpus
+        kind, run = OpKind.ALLREDUCE, "reduce.run"
+        half = facts.host.reduce_step_s.value / 2 + float(socket_core_seconds(facts.host, np.array(chunk)))
+        sent = self.work(kind, rank, half, layer, after=[ready], stream="reduce.out", thread=run)
+        route = facts.cluster.between(rank, right)
+        wire = self.builder.flow(kind, rank, chunk, route, stream="reduce.ring", after=[sent], peer=right, layer=layer)
+        heard = self.work(kind, right, half, layer, after=[wire], stream="reduce.in", thread="reduce.io")
+        if not adding:
+            return heard
+        return self.work(kind, right, adding, layer, after=[heard], stream="reduce.add", thread=run)
