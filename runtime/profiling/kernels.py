@@ -20,6 +20,7 @@ KERNELS: Final[Mapping[str, str]] = {
     "dropout_backward": "its gradient",
     "loss": "cross-entropy of the training nodes",
     "loss_backward": "its gradient, to the logits",
+    "correct": "count of the right answers, the largest logit of each row",
     "optimizer_step": "one step of Adam over all parameters",
     "gradients": "flat buffer zeroed, sums entered and read",
     "pack": "rows gathered to be sent",
