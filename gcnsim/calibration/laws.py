@@ -40,8 +40,8 @@ QUEUE = 262_144.0
 SMALL = 65_536
 """Bytes of a message whose size costs little."""
 
-SLICE_S = 6e-3
-"""How long a thread keeps a core that another waits for: one to two ticks of 250 a second. Runs refine it."""
+SLICE_S = 8e-3
+"""How long a thread keeps a core that another waits for: two ticks of 250 a second. Runs refine it."""
 
 STEP = 4.0
 """Sizes of the SpMM curve lie within a factor of this of its points."""
@@ -251,7 +251,7 @@ def _sockets(laws: Laws, measured: Measurements) -> None:
     laws.host["socket_bandwidth"] = Fitted(1.0 / per_byte, "processor time of messages, per byte and end")
     laws.residuals.append(residual("sockets", 2.0 * per_message + nbytes * per_byte, seconds))
     laws.host["reduce_step_s"] = Fitted(_ring_step(measured), "processor time of small all-reduces, per step")
-    laws.host["slice_s"] = Fitted(SLICE_S, "one to two ticks of 250 a second: a fair scheduler looks no more often")
+    laws.host["slice_s"] = Fitted(SLICE_S, "two ticks of 250 a second: a fair scheduler looks no more often")
     tiny = min(_all(measured, "p2p_oneway"), key=lambda each: each.params["bytes"])
     # There and back, less the work at both ends.
     latency = max(tiny.seconds / 2 - 2 * per_message, 1e-6)

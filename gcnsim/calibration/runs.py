@@ -122,13 +122,17 @@ def _fitted(record: Calibration, runs: Sequence[RecordedRun], rounds: int, proce
 def _outside_kernels(record: Calibration, runs: Sequence[RecordedRun]) -> Calibration:
     """`record` with an iteration's time outside its kernels as the runs had it, which benchmarks cannot see."""
     figures = {part: dict(given) for part, given in record.figures.items()}
-    seconds = float(np.median([run.phases["exposed_other"] for run in runs]))
     roomy = [run for run in runs if run.workers <= int(run.hardware["cores"])]
     spreads = [run.work_spread() for run in roomy if (run.path / TIMELINE).is_file()]
     if spreads:
         source = "the time of equal work within the runs that had a core for each worker, median"
         figures["host"]["work_spread"] = Fitted(float(np.median(spreads)), source)
-    figures["host"]["iteration_s"] = Fitted(seconds, "what the runs' iterations took outside their kernels, median")
+    # Where workers share cores, or a sampler runs beside, what an iteration takes besides is mostly waiting.
+    plain = [run for run in roomy if run.options["knobs"].get("epsilon", 1.0) == 1.0]
+    besides = [max(run.phases["exposed_other"] - run.shares.optimizer_s, 0.0) for run in plain]
+    if besides:
+        source = "the runs' iterations outside their kernels, with a core for each worker and all edges, median"
+        figures["host"]["iteration_s"] = Fitted(float(np.median(besides)), source)
     return replace(record, figures=figures)
 
 

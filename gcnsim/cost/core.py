@@ -61,9 +61,11 @@ class CoreCost:
 def core_cost(device: DeviceProfile, shape: LayerShape, kept: Kept, *, first: bool, last: bool, norm: bool) -> CoreCost:
     """The kernels of one layer on one worker. norm: a LayerNorm stands before each hidden layer's activation."""
     nodes, zero = float(kept.inner), np.zeros(kept.inner_entries.shape)
-    inner = kept.inner_entries.astype(np.float64)
+    inner = kept.inner_entries.astype(np.float64) - nodes
     cross, rows = kept.cross_entries.astype(np.float64), kept.boundary_rows.astype(np.float64)
     width = shape.d_in
+    # A node's own row, by its self-loop, is read in order: no gathering.
+    own = float(result_seconds(device, nodes * width)) / RESULT_PASSES
     values = nodes * shape.d_out
     hidden = 0.0 if last else 1.0
     extra = NORM_PASSES if norm else 0
@@ -73,12 +75,12 @@ def core_cost(device: DeviceProfile, shape: LayerShape, kept: Kept, *, first: bo
     weight = map_seconds(device, shape.update_in, nodes, shape.d_out)
     back = 0.0 if first else map_seconds(device, nodes, shape.d_out, shape.update_in)
     return CoreCost(
-        inner=sum_seconds(device, inner, nodes, width, nodes),
+        inner=sum_seconds(device, inner, nodes, width, nodes) + own,
         boundary=np.where(cross > 0, sum_seconds(device, cross, nodes, width, rows), 0.0),
         update=zero + forward + activation,
         update_backward=zero + undone + weight + back,
         boundary_backward=zero if first else np.where(cross > 0, sum_seconds(device, cross, rows, width, nodes), 0.0),
-        inner_backward=zero if first else sum_seconds(device, inner, nodes, width, nodes),
+        inner_backward=zero if first else sum_seconds(device, inner, nodes, width, nodes) + own,
     )
 
 

@@ -103,14 +103,19 @@ class FluidGroup:
         counts[bundle] = self.counts[bundle] + 1
         return self._sharing.rates(tuple(counts))[bundle] < alone * (1.0 - FULL)
 
-    def backlog(self, bundle: int, queue: float) -> int:
+    def backlog(self, bundle: int, queue: float, behind: Callable[[Token], float]) -> int:
         """Picoseconds until what the flows under way have in the queues of the bundle's links, at most `queue` units
-        each, is through. Flows that started at this very instant have nothing there yet."""
+        each, is through; behind: units that follow a flow on its connection. Flows that started at this very instant
+        have nothing there yet."""
         self._advance()
         waiting = [0.0] * len(self._capacity)
         for other, flows in enumerate(self._waiting):
             service = self._service[other]
-            ahead = sum(min(target - service, queue) for target, serial, _ in flows if serial <= self._before)
+            ahead = sum(
+                min(target - service + behind(token), queue)
+                for target, serial, token in flows
+                if serial <= self._before
+            )
             for link in self._routes[other]:
                 waiting[link] += ahead
         return ceil(max(waiting[link] / self._capacity[link] for link in self._routes[bundle]))

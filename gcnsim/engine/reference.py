@@ -57,9 +57,10 @@ class _Engine:
         self.work = _work(schedule)
         self.graphs = len(self.work)
         self.latency = [round(op.latency_s * PS_PER_S) for op in schedule.ops]
-        self.stream = [op.stream for op in schedule.ops]
-        self.left = [-1] * len(schedule.streams)
-        """When the last flow of each stream arrived."""
+        self.connection = [op.connection for op in schedule.ops]
+        self.messages: dict[int, deque[tuple[Iteration, int]]] = {each: deque() for each in set(self.connection)}
+        self.following = dict.fromkeys(self.messages, 0.0)
+        """Units of the messages that wait for their connection."""
         self.queue = [op.queue for op in schedule.ops]
         self.may_wait = [op.queue > 0 for op in schedule.ops]
         machines = {
@@ -121,6 +122,12 @@ class _Engine:
         elif self.place[op] is None:
             Call(self.env, self.after_delay, int(amount), (iteration, op))
         else:
+            connection = self.connection[op]
+            if connection >= 0:
+                self.messages[connection].append((iteration, op))
+                if len(self.messages[connection]) > 1:
+                    self.following[connection] += amount
+                    return
             delay = self.latency[op] + (self.queued(op) if self.may_wait[op] else 0)
             if delay:
                 Call(self.env, self.after_latency, delay, (iteration, op))
@@ -140,11 +147,15 @@ class _Engine:
     def queued(self, op: int) -> int:
         """Picoseconds that a flow waits behind others in its links' queues."""
         place = self.place[op]
-        if place is None or self.left[self.stream[op]] == int(self.env.now):
-            # A message right behind another of its connection has its place in the queue already.
+        if place is None:
             return 0
         group, bundle = place
-        return group.backlog(bundle, self.queue[op])
+        return group.backlog(bundle, self.queue[op], self.behind)
+
+    def behind(self, which: tuple[Iteration, int]) -> float:
+        """Units of the messages that follow a flow on its connection."""
+        connection = self.connection[which[1]]
+        return 0.0 if connection < 0 else self.following[connection]
 
     def flow(self, iteration: Iteration, op: int) -> None:
         place = self.place[op]
@@ -153,8 +164,15 @@ class _Engine:
         group.join(bundle, self.work[iteration % self.graphs][op], (iteration, op))
 
     def arrived(self, which: tuple[Iteration, int]) -> None:
-        """A flow's last byte is there."""
-        self.left[self.stream[which[1]]] = int(self.env.now)
+        """A flow's last byte is there; the next message of its connection is right behind it, its place in queues kept."""
+        connection = self.connection[which[1]]
+        if connection >= 0:
+            waiting = self.messages[connection]
+            waiting.popleft()
+            if waiting:
+                iteration, op = waiting[0]
+                self.following[connection] -= self.work[iteration % self.graphs][op]
+                self.flow(iteration, op)
         self.end(which)
 
     def end(self, which: tuple[Iteration, int]) -> None:

@@ -107,7 +107,16 @@ class CoreOps:
 
         ends: list[Dependency] = [
             self.builder.flow(
-                kind, rank, size, route, stream=stream, after=after, peer=peer, layer=layer, direction=direction
+                kind,
+                rank,
+                size,
+                route,
+                stream=stream,
+                after=after,
+                peer=peer,
+                layer=layer,
+                direction=direction,
+                connection=lane,
             ),
             work(rank, moved + call, after, f"out{peer}", io),
             work(peer, moved + call / 2, after, f"in{rank}", io),

@@ -29,6 +29,7 @@ class Builder:
         self.cluster = cluster
         self.iterations = iterations
         self._streams: dict[tuple[Rank, str], int] = {}
+        self._connections: dict[tuple[Rank, str, Rank], int] = {}
         self._threads: dict[tuple[Rank, str], int] = {}
         self._ops: list[Op] = []
         self._demand: list[Work] = []
@@ -52,6 +53,7 @@ class Builder:
         direction: Direction,
         peer: Rank,
         thread: str | None = None,
+        connection: str | None = None,
     ) -> int:
         index = len(self._ops)
         waits = tuple(dep if isinstance(dep, tuple) else (dep, 0) for dep in after)
@@ -61,10 +63,30 @@ class Builder:
         turns = thread is not None and route is not None and self.cluster.links[route[0]].spec.cores > 0
         number = self._threads.setdefault((worker, str(thread)), len(self._threads)) if turns else -1
         self._ops.append(
-            Op(index, kind, worker, where, waits, route, cap, latency, queue, layer, direction, peer, number)
+            Op(
+                index,
+                kind,
+                worker,
+                where,
+                waits,
+                route,
+                cap,
+                latency,
+                queue,
+                layer,
+                direction,
+                peer,
+                number,
+                self._connection(worker, connection, peer),
+            )
         )
         self._demand.append(work)
         return index
+
+    def _connection(self, worker: Rank, name: str | None, peer: Rank) -> int:
+        if name is None:
+            return -1
+        return self._connections.setdefault((worker, name, peer), len(self._connections))
 
     def compute(
         self,
@@ -96,6 +118,7 @@ class Builder:
         direction: Direction = Direction.NONE,
         peer: Rank = -1,
         thread: str | None = None,
+        connection: str | None = None,
     ) -> int:
         """Add units (bytes; core-seconds on a CPU) in flight on a route; return its op id.
 
@@ -113,6 +136,7 @@ class Builder:
             direction=direction,
             peer=peer,
             thread=thread,
+            connection=connection,
         )
 
     def wait_for(self, op: int, dependency: Dependency) -> None:

@@ -34,7 +34,8 @@ class Op:
     use of its links (units per second), None for no limit of its own. after: (op, lag) pairs; lag k means the op of k
     iterations ago. reuses: ops of the same iteration that must have read the buffer this op fills again. latency_s:
     delay before a flow moves its first byte. thread: of the machine whose cores the work takes turns on, -1 for none.
-    queue: units that each flow under way may have ahead of it in the links' queues; it waits until they are through.
+    queue: units that each flow (each connection, where it has one) may have ahead of it in the links' queues; it
+    waits until they are through. connection: whose messages follow one another, in the order in which they are ready.
     """
 
     index: int
@@ -50,6 +51,7 @@ class Op:
     direction: Direction = Direction.NONE
     peer: Rank = -1
     thread: int = -1
+    connection: int = -1
     reuses: tuple[int, ...] = ()
 
     @property

@@ -64,10 +64,31 @@ def test_bytes_are_conserved_whatever_waits() -> None:
 
 
 def test_a_message_right_behind_another_of_its_connection_waits_for_nobody() -> None:
-    # Two streams of two messages of 100: each second one starts as its first ends, its place in the queue kept.
+    # Two connections of two messages of 100: each second one moves as its first ends, its place in the queue kept.
     b = queued(50.0)
-    flows = [b.flow(WIRE, 0, 100.0, (0,), stream=f"s{place % 2}") for place in range(4)]
+    flows = [b.flow(WIRE, 0, 100.0, (0,), stream=f"s{place}", connection=f"c{place % 2}") for place in range(4)]
     assert simulate(b.close([flows[-1]]), 1).ends[0].tolist() == [2 * S, 2 * S, 4 * S, 4 * S]
+
+
+def test_what_follows_on_a_connection_counts_as_queued_up_to_its_share() -> None:
+    # At 1 s the first message has 20 left and 200 behind it on its connection: 50 of them are queued, 0.5 s.
+    b = queued(50.0)
+    first = b.flow(WIRE, 0, 120.0, (0,), stream="a", connection="c")
+    behind = b.flow(WIRE, 0, 200.0, (0,), stream="b", connection="c")
+    delay = b.compute(LOSS, 0, 1.0)
+    late = b.flow(WIRE, 0, 100.0, (0,), stream="late", after=[delay])
+    ends = simulate(b.close([late]), 1).ends[0]
+    assert ends[first] == S + S // 5
+    assert (ends[late], ends[behind]) == (3 * S + S // 2, 4 * S + S // 5)
+
+
+def test_messages_of_a_connection_move_in_the_order_in_which_they_are_ready() -> None:
+    b = queued(0.0)
+    delay = b.compute(LOSS, 0, 0.5)
+    late = b.flow(WIRE, 0, 100.0, (0,), stream="a", connection="c", after=[delay])
+    early = b.flow(WIRE, 0, 100.0, (0,), stream="b", connection="c")
+    ends = simulate(b.close([late]), 1).ends[0]
+    assert (ends[early], ends[late]) == (1 * S, 2 * S)
 
 
 @pytest.mark.parametrize("queue", [0.0, 30.0, 400.0])
