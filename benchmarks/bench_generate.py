@@ -1,4 +1,4 @@
-"""Drawing a graph as large as Reddit: 114.6 million stored entries, written to a file."""
+"""Drawing graphs as large as Reddit with every model: 114.6 million stored entries, written to a file."""
 
 from __future__ import annotations
 
@@ -6,24 +6,52 @@ import sys
 import tempfile
 from pathlib import Path
 
-from benchmarks.measuring import Figure, finished, peak_bytes, report
+import numpy as np
 
-EDGES = "57,307,946"
-"""Undirected edges of Reddit, as the command prints them."""
+from benchmarks.measuring import Figure, finished, peak_bytes, report
+from gcnsim.streams import stream
+
+NODES, EDGES = 232_965, 57_307_946
+SPREAD = 1.2
+"""Standard deviation of the log of the configuration model's degrees: that of reddit's surrogate."""
 
 
 def main() -> int:
-    """Measure; return the exit code."""
+    """Measure one model after another; return the exit code."""
     with tempfile.TemporaryDirectory() as folder:
-        arguments = ("graph", "generate", "reddit", "--out", str(Path(folder) / "reddit.npz"))
-        once = finished(arguments)
-        assert f"edges         {EDGES}" in once.printed, once.printed
-        peak = peak_bytes(arguments)
-    figures = [
-        Figure("wall, drawn and written", once.wall_s, "s", "<= 90"),
-        Figure("peak memory, all processes", peak / 1e6, "MB", "<= 6000"),
+        sequence = Path(folder) / "degrees.npy"
+        np.save(sequence, degrees())
+        models = {
+            "block": ("reddit",),
+            "rmat": ("rmat", "--nodes", str(NODES), "--edges", str(EDGES)),
+            "configuration": ("configuration", "--degrees", str(sequence)),
+        }
+        figures = [each for name, model in models.items() for each in measured(name, model, Path(folder) / "out.npz")]
+    return report("generate", "gcnsim graph generate MODEL at the size of reddit, new processes", figures)
+
+
+def measured(name: str, model: tuple[str, ...], out: Path) -> list[Figure]:
+    """Time and memory of one model; asserts that the edges are there."""
+    arguments = ("graph", "generate", *model, "--out", str(out))
+    once = finished(arguments)
+    drawn = next(line.split()[1] for line in once.printed.splitlines() if line.startswith("edges"))
+    assert abs(int(drawn.replace(",", "")) / EDGES - 1.0) < 1e-3, once.printed
+    return [
+        Figure(f"{name}: wall, drawn and written", once.wall_s, "s", "<= 90"),
+        Figure(f"{name}: peak memory, all processes", peak_bytes(arguments) / 1e6, "MB", "<= 6000"),
     ]
-    return report("generate", "gcnsim graph generate reddit, a new process", figures)
+
+
+def degrees() -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+    """Lognormal degrees of the nodes, at most a fifth of them, whose sum is twice the edges."""
+    weight = np.exp(SPREAD * stream(0, "bench", "degrees").standard_normal(NODES))
+    low, high = 0.0, 2.0 * EDGES
+    for _ in range(100):
+        scale = (low + high) / 2.0
+        low, high = (scale, high) if np.minimum(scale * weight, NODES / 5.0).sum() < 2.0 * EDGES else (low, scale)
+    found = np.floor(np.minimum(high * weight, NODES / 5.0)).astype(np.int64)
+    found[: 2 * EDGES - int(found.sum())] += 1
+    return found
 
 
 if __name__ == "__main__":

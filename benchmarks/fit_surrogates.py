@@ -7,8 +7,10 @@ the graph, partitions it and looks. It ends when all counts are within 3 %, or a
 alike, one whose cross edges per boundary node are near 0.23 of the degree is preferred: the middle of real graphs.
 
 `--scale` draws with that share of the nodes (same degrees, same communities) and scales the counts back: for graphs
-whose partitioning would not fit into memory. Left-out fits see the other rows alone and predict the one they did not
-see by the expected boundary times METIS' mean ratio on the others. Needs minutes to tens of minutes per dataset.
+whose partitioning would not fit into memory. `--seeds` partitions with so many seeds and takes the mean. `--rounds 0`
+fits nothing: it measures the model that stands in the file, its left-out fits and its checks again. Left-out fits see
+the other rows alone and predict the one they did not see by the expected boundary times METIS' mean ratio on the
+others. Needs minutes to tens of minutes per dataset.
 """
 
 from __future__ import annotations
@@ -17,8 +19,8 @@ import argparse
 import json
 import math
 import sys
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, replace
 from typing import Any
 
 import numpy as np
@@ -26,13 +28,12 @@ import yaml
 from scipy.optimize import minimize
 
 from benchmarks.expected_boundary import expected
+from benchmarks.measured_boundary import Measured, checked, drawn, measured
 from benchmarks.measuring import OUT
 from gcnsim.documents import read_yaml
-from gcnsim.graph.generate import BlockModel, Surrogate, block_model, surrogate_facts, surrogates
+from gcnsim.graph.generate import BlockModel, Surrogate, surrogate_facts, surrogates
 from gcnsim.graph.generate.fitted import FILE
 from gcnsim.ids import FloatArray
-from gcnsim.partition import part_of, partition_graph
-from gcnsim.processes import cores
 from gcnsim.sections import replacing
 
 FREE = {
@@ -55,20 +56,13 @@ HEADER = """\
 """
 
 
-@dataclass(frozen=True, slots=True)
-class Measured:
-    """What partitioning the drawn graph gave, by number of parts: mean boundary nodes, and share of cross entries."""
-
-    boundary: FloatArray
-    cross_fraction: FloatArray
-
-
 def main(arguments: Sequence[str] | None = None) -> int:
     """Fit the named surrogates; return the exit code."""
     parser = argparse.ArgumentParser(description="Fit surrogates to published boundary counts.")
     parser.add_argument("names", nargs="+", choices=surrogates())
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--scale", type=float, default=1.0)
+    parser.add_argument("--seeds", type=int, default=1)
     parser.add_argument("--write", action="store_true", help="change gcnsim/data/surrogates.yaml")
     asked = parser.parse_args(arguments)
     for name in asked.names:
@@ -76,8 +70,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if not facts.rows:
             sys.stdout.write(f"{name}: nothing published to fit to\n")
             continue
-        model, found, ratio = fitted(facts, asked.rounds, asked.scale)
-        result = fit_of(facts, model, found, left_out(facts, model, ratio), asked.scale)
+        result = fitted(facts, asked.rounds, asked.scale, asked.seeds)
         OUT.mkdir(exist_ok=True)
         (OUT / f"surrogate-{name}.json").write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")
         sys.stdout.write(yaml.safe_dump({name: result}, sort_keys=False, width=110))
@@ -86,28 +79,28 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
-def fitted(facts: Surrogate, rounds: int, scale: float) -> tuple[BlockModel, Measured, FloatArray]:
-    """The model of the round that came nearest, what METIS gave of it, and that over the expectation."""
+def fitted(facts: Surrogate, rounds: int, scale: float, seeds: int) -> dict[str, object]:
+    """The surrogate's entry in the data file, by the model of the round that came nearest."""
     target = np.array([row.published for row in facts.rows])
     counts = [row.parts for row in facts.rows]
     ratio: FloatArray = np.ones(target.size)
-    best: tuple[float, BlockModel, Measured, FloatArray] | None = None
+    best: tuple[float, BlockModel, Measured] | None = None
     model = facts.model
-    for turn in range(rounds):
-        model = searched(model, counts, target / ratio, facts.seed)
-        found = measured(facts, model, counts, scale)
+    for turn in range(max(rounds, 1)):
+        model = searched(model, counts, target / ratio, facts.seed) if rounds else model
+        found = measured(drawn(facts, model, scale), facts, counts, scale, seeds)
         ratio = found.boundary / expected(model, counts, facts.seed).boundary
-        error = float(np.abs(found.boundary / target - 1.0).max())
-        sys.stdout.write(
-            f"{facts.name}: round {turn}: {np.round(found.boundary / target - 1.0, 3)} of {counts} parts\n"
-        )
+        residual = found.boundary / target - 1.0
+        sys.stdout.write(f"{facts.name}: round {turn}: {np.round(residual, 3)} of {counts} parts\n")
         sys.stdout.flush()
+        error = float(np.abs(residual).max())
         if best is None or error < best[0]:
-            best = error, model, found, ratio
+            best = error, model, found
         if error <= CLOSE:
             break
     assert best is not None
-    return best[1:]
+    checks = checked(drawn(facts, best[1], scale), facts, scale, seeds) if facts.checks else []
+    return entry(facts, best[1], best[2], checks, scale, seeds)
 
 
 def searched(model: BlockModel, counts: Sequence[int], target: FloatArray, seed: int) -> BlockModel:
@@ -137,30 +130,12 @@ def searched(model: BlockModel, counts: Sequence[int], target: FloatArray, seed:
     return at(min(tried, key=lambda each: float(each.fun)).x)
 
 
-def measured(facts: Surrogate, model: BlockModel, counts: Sequence[int], scale: float) -> Measured:
-    """Draw, partition and look, one number of parts after another."""
-    small = replace(model, nodes=round(model.nodes * scale), edges=round(model.edges * scale))
-    graph = block_model(small, facts.seed, facts.name, processes=cores())
-    boundary, crossing = [], []
-    for parts in counts:
-        owners = partition_graph(graph, parts, "metis", facts.partition.removeprefix("metis-"))
-        nodes = crossed = 0
-        for rank in range(parts):
-            share = part_of(graph, owners, rank)
-            nodes += share.boundary_nodes
-            crossed += int(np.count_nonzero(share.columns >= share.inner_nodes))
-        boundary.append(nodes / parts / scale)
-        crossing.append(crossed / graph.entries)
-        sys.stdout.write(f"{facts.name}: {parts} parts: {boundary[-1]:,.0f} boundary nodes each\n")
-        sys.stdout.flush()
-    return Measured(np.array(boundary), np.array(crossing))
-
-
-def left_out(facts: Surrogate, model: BlockModel, ratio: FloatArray) -> list[float | None]:
+def left_out(facts: Surrogate, model: BlockModel, boundary: FloatArray) -> list[float | None]:
     """Boundary nodes at each number of parts by a fit to the others; None with fewer than three rows."""
     rows = facts.rows
     if len(rows) < 3:
         return [None] * len(rows)
+    ratio = boundary / expected(model, [row.parts for row in rows], facts.seed).boundary
     found: list[float | None] = []
     for k, row in enumerate(rows):
         others = [j for j in range(len(rows)) if j != k]
@@ -171,10 +146,10 @@ def left_out(facts: Surrogate, model: BlockModel, ratio: FloatArray) -> list[flo
     return found
 
 
-def fit_of(
-    facts: Surrogate, model: BlockModel, found: Measured, blind: Sequence[float | None], scale: float
+def entry(
+    facts: Surrogate, model: BlockModel, found: Measured, checks: Sequence[object], scale: float, seeds: int
 ) -> dict[str, object]:
-    """The surrogate's entry in the data file."""
+    """The surrogate's entry in the data file, with what the fit does not change taken over."""
     rows = [
         {
             "parts": row.parts,
@@ -182,10 +157,12 @@ def fit_of(
             "published": row.published,
             "surrogate": round(float(found.boundary[k])),
             "cross_fraction": round(float(found.cross_fraction[k]), 4),
-            "left_out": None if blind[k] is None else round(float(blind[k] or 0.0)),
+            "left_out": None if blind is None else round(blind),
             "scale": scale,
+            "seeds": seeds,
+            "spread": None if seeds < 2 else round(float(found.spread[k]), 4),
         }
-        for k, row in enumerate(facts.rows)
+        for k, (row, blind) in enumerate(zip(facts.rows, left_out(facts, model, found.boundary), strict=True))
     ]
     return {
         "model": asdict(model),
@@ -194,6 +171,8 @@ def fit_of(
         "classes": facts.classes,
         "partition": facts.partition,
         "rows": rows,
+        "checks": list(checks),
+        "cross_edges": asdict(facts.cross_edges),
         "cite": dict(facts.cite),
         "assumed": facts.assumed,
     }
@@ -203,8 +182,13 @@ def write(name: str, result: dict[str, object]) -> None:
     """Put the entry into the data file."""
     raw = read_yaml(FILE)
     raw["surrogates"][name] = result
+    write_all(raw)
+
+
+def write_all(raw: Mapping[str, Any]) -> None:
+    """Write the data file."""
     with replacing(FILE, text=True) as stream:
-        stream.write(HEADER + yaml.safe_dump(raw, sort_keys=False, width=110))
+        stream.write(HEADER + yaml.safe_dump(dict(raw), sort_keys=False, width=110))
 
 
 if __name__ == "__main__":

@@ -163,6 +163,20 @@ def read_sections(path: str | Path, *, kind: str, version: int) -> Sections:
     return Sections(kind, version, header["meta"], arrays, hashlib.sha256(raw).hexdigest())
 
 
+def kind_of(path: str | Path) -> str:
+    """The kind of the file at `path`, by its header alone. Raises FileError when it is missing or not ours."""
+    source = Path(path)
+    try:
+        with open(source, "rb") as file:
+            data = file.read(_PREFIX)
+            if data[: len(MAGIC)] == MAGIC:
+                length = int.from_bytes(data[len(MAGIC) : len(MAGIC) + 8], "little")
+                data += file.read(min(length, os.fstat(file.fileno()).st_size))
+    except OSError as error:
+        raise FileError(f"{source}: cannot be read: {error.strerror}") from None
+    return str(_header(source, data)[0]["kind"])
+
+
 def _header(source: Path, data: bytes | mmap.mmap) -> tuple[dict[str, Any], bytes, int]:
     if len(data) < _PREFIX or data[: len(MAGIC)] != MAGIC:
         raise FileError(f"{source}: is not a gcnsim file (or is truncated before its header)")

@@ -43,6 +43,7 @@ EXTRAS: Final[Mapping[str, tuple[str, Mapping[str, str]]]] = {
         {"torch": "torch", "safetensors": "safetensors", "scikit-learn": "sklearn"},
     ),
     "dgl": ("DGL kernels, which that runtime will offer beside plain torch", {"dgl": "dgl", "packaging": "packaging"}),
+    "caches": ("LRU, ARC, Belady and other demand caches in gcnsim trace cache-curve", {"libcachesim": "libcachesim"}),
     "dashboard": ("what interactive pages will need (the dashboard is not built yet)", {"dash": "dash"}),
     "dev": (
         "tests, types and lint: make check",

@@ -1,122 +1,73 @@
-"""`gcnsim graph`: what is in a graph file, how it splits into partitions, and graphs drawn from a model."""
+"""`gcnsim graph`: what is in a graph file, how it splits into partitions, other formats, graphs drawn from a model."""
 
 from __future__ import annotations
 
 import json
-import sys
-from collections.abc import Sequence
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
 import click
 import numpy as np
 
+from gcnsim.cli.convert import command as convert
+from gcnsim.cli.generate import Size
 from gcnsim.cli.generate import command as generate
+from gcnsim.cli.partition import command as partition
+from gcnsim.cli.progress import progress
+from gcnsim.cli.tables import print_columns, print_table
 from gcnsim.graph import Graph, load_graph
-from gcnsim.partition import (
-    METHODS,
-    OBJECTIVES,
-    PartitionFacts,
-    Partitioning,
-    Spread,
-    partition_facts,
-    partition_graph,
-    split,
-    write_partition,
-)
+from gcnsim.graph.describe import components, degree_bins, degree_percentiles, homophily
+from gcnsim.graph.layouts import DglFacts, DglFolder
+from gcnsim.graph.memory import check_memory
+from gcnsim.graph.nodes import MASKS, NodeArrays, read_nodes
 
 
 @click.group("graph")
 def group() -> None:
-    """Inspect, partition and draw graph files (.npz, .mtx, .graph, edge lists; text may be gzip)."""
-
-
-group.add_command(generate)
+    """Inspect, partition, convert and draw graphs: files (.npz, .mtx, .graph, edge lists) and published folders."""
 
 
 @group.command()
 @click.argument("file", type=click.Path())
+@click.option("--max-memory", type=Size(), metavar="SIZE", help="Refuse what would take more memory, e.g. 6GiB.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON (schema gcnsim.graph-info/1).")
-def info(file: str, as_json: bool) -> None:
-    """Print what FILE holds and what was cleaned on loading.
+def info(file: str, max_memory: float | None, as_json: bool) -> None:
+    """Print what FILE, or the folder of a published data set, holds and what was cleaned on loading.
+
+    Degrees, connected components, and homophily where the nodes have one class each. Of a folder that DGL
+    partitioned, what its JSON says.
 
     \b
     Example:
       gcnsim graph info amazon_cs.npz
     """
-    loaded = load_graph(file)
-    facts = _graph_facts(loaded)
+    parted = DglFolder.found(Path(file)) if Path(file).is_dir() else None
+    if parted is not None:
+        _print_dgl(parted.facts(), as_json)
+        return
+    check_memory(file, max_memory)
+    with progress() as say:
+        say(f"loading {file}")
+        loaded = load_graph(file)
+        held = read_nodes(file, loaded.nodes, features=False)
+        say("counting components")
+        facts = _graph_facts(loaded, held)
     if as_json:
         click.echo(json.dumps({"schema": "gcnsim.graph-info/1", **facts}, indent=2))
         return
-    degree = facts["degree"]
-    _columns(
-        [
-            ("name", loaded.name),
-            ("nodes", f"{loaded.nodes:,}"),
-            ("edges", f"{facts['edges']:,}"),
-            ("degree", f"mean {degree['mean']:.1f}, median {degree['median']:g}, {degree['min']}..{degree['max']:,}"),
-            ("isolated nodes", f"{degree['isolated']:,}"),
-            ("features", _or_unsaid(loaded.features)),
-            ("classes", _or_unsaid(loaded.classes)),
-            ("cleaning", str(loaded.cleaning)),
-            ("content hash", facts["content_hash"]),
-        ]
-    )
+    _print_graph(loaded, facts)
 
 
-@group.command()
-@click.argument("file", type=click.Path())
-@click.option("--parts", type=int, required=True, help="Number of partitions, one per GPU.")
-@click.option("--method", default="metis", show_default=True, help=f"One of {', '.join(METHODS)}.")
-@click.option("--objective", default="vol", show_default=True, help=f"What METIS minimises: {' or '.join(OBJECTIVES)}.")
-@click.option(
-    "--seed",
-    type=click.IntRange(0, 2**31 - 1),
-    default=0,
-    show_default=True,
-    help="Seed of METIS or of the random permutation.",
-)
-@click.option("--out", type=click.Path(), help="Write the partition to this file.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON (schema gcnsim.graph-partition/1).")
-def partition(file: str, parts: int, method: str, objective: str, seed: int, out: str | None, as_json: bool) -> None:
-    """Partition the graph in FILE and print how even the parts are and how much crosses between them.
-
-    \b
-    Example:
-      gcnsim graph partition amazon_cs.npz --parts 4 --out amazon_cs.part
-    """
-    loaded = load_graph(file)
-    if sys.stderr.isatty():
-        click.echo(f"partitioning {loaded.nodes:,} nodes into {parts} parts ...", err=True)
-    owners = partition_graph(loaded, parts, method, objective, seed)
-    facts = partition_facts(split(loaded, owners))
-    if out is not None:
-        write_partition(out, owners)
-    if as_json:
-        found = {"method": owners.method, "seed": seed, "graph": loaded.name, "graph_hash": owners.graph_hash}
-        click.echo(json.dumps({"schema": "gcnsim.graph-partition/1", **found, **asdict(facts), "out": out}, indent=2))
-        return
-    _columns(_partition_lines(owners, facts, out))
+for each in (partition, convert, generate):
+    group.add_command(each)
 
 
-def _partition_lines(owners: Partitioning, facts: PartitionFacts, out: str | None) -> list[tuple[str, str]]:
-    lines = [
-        ("graph", owners.graph_name),
-        ("method", f"{owners.method}, seed {owners.seed}"),
-        ("parts", str(facts.parts)),
-        ("inner nodes", _spread(facts.inner)),
-        ("boundary nodes", _spread(facts.boundary)),
-        ("boundary/inner", f"{facts.boundary_per_inner:.2f}"),
-        ("replication", f"{facts.replication:.2f} copies per node"),
-        ("edges cut", f"{facts.cut_entries // 2:,}"),
-        ("volume", f"{facts.communication_volume:,} rows per layer, all workers"),
-    ]
-    return [*lines, ("written", out)] if out is not None else lines
-
-
-def _graph_facts(loaded: Graph) -> dict[str, Any]:
+def _graph_facts(loaded: Graph, held: NodeArrays) -> dict[str, Any]:
     degrees = loaded.degrees
+    single = held.labels if held.labels is not None and held.labels.ndim == 1 else None
+    alike = homophily(loaded, single) if single is not None else None
+    masks = dict(zip(MASKS, held.masks, strict=True)) if held.masks is not None else None
     return {
         "name": loaded.name,
         "nodes": loaded.nodes,
@@ -129,22 +80,79 @@ def _graph_facts(loaded: Graph) -> dict[str, Any]:
             "max": int(degrees.max()),
             "isolated": int(np.count_nonzero(degrees == 0)),
         },
+        "degree_percentiles": degree_percentiles(loaded),
+        "degree_distribution": [asdict(each) for each in degree_bins(loaded)],
+        "components": asdict(components(loaded)),
         "features": loaded.features,
         "classes": loaded.classes,
+        "homophily": asdict(alike) if alike is not None else None,
+        "masks": {name: int(np.count_nonzero(mask)) for name, mask in masks.items()} if masks is not None else None,
         "cleaning": asdict(loaded.cleaning),
         "content_hash": loaded.content_hash(),
     }
 
 
-def _columns(rows: Sequence[tuple[str, str]]) -> None:
-    width = max(len(label) for label, _ in rows)
-    for label, value in rows:
-        click.echo(f"{label:<{width}}  {value}")
+def _print_graph(loaded: Graph, facts: dict[str, Any]) -> None:
+    degree, pieces, masks = facts["degree"], facts["components"], facts["masks"]
+    print_columns(
+        [
+            ("name", loaded.name),
+            ("nodes", f"{loaded.nodes:,}"),
+            ("edges", f"{facts['edges']:,}"),
+            ("degree", f"mean {degree['mean']:.1f}, median {degree['median']:g}, {degree['min']}..{degree['max']:,}"),
+            ("isolated nodes", f"{degree['isolated']:,}"),
+            ("components", f"{pieces['count']:,}, the largest of {pieces['largest']:,} nodes"),
+            ("features", _or_unsaid(loaded.features)),
+            ("classes", _or_unsaid(loaded.classes)),
+            ("homophily", _homophily(facts)),
+            ("split", ", ".join(f"{name[:-5]} {n:,}" for name, n in masks.items()) if masks else "not in the file"),
+            ("cleaning", str(loaded.cleaning)),
+            ("content hash", facts["content_hash"]),
+        ]
+    )
+    click.echo()
+    rows = [
+        (
+            f"{each['least']:,}" if each["least"] == each["most"] else f"{each['least']:,}..{each['most']:,}",
+            f"{each['nodes']:,}",
+            f"{each['nodes'] / loaded.nodes:.1%}",
+            f"{each['entries'] / loaded.entries:.1%}",
+        )
+        for each in facts["degree_distribution"]
+    ]
+    print_table(("degree", "nodes", "of nodes", "of entries"), rows)
+
+
+def _homophily(facts: dict[str, Any]) -> str:
+    found = facts["homophily"]
+    if found is None:
+        return "not said: no classes" if facts["classes"] is None else "not said: needs one class a node"
+    beyond = "" if found["adjusted"] is None else f", {found['adjusted']:.3f} adjusted for class sizes"
+    return f"{found['edge']:.3f} of {found['edges']:,} edges{beyond}"
+
+
+def _print_dgl(facts: DglFacts, as_json: bool) -> None:
+    if as_json:
+        click.echo(json.dumps({"schema": "gcnsim.graph-dgl/1", **asdict(facts)}, indent=2))
+        return
+    print_columns(
+        [
+            ("name", facts.name),
+            ("layout", f"partitioned by DGL ({facts.method}), {facts.halo_hops} hops of other parts' nodes"),
+            ("nodes", f"{facts.nodes:,}"),
+            ("edges", f"{facts.edges:,}, each direction counted"),
+            ("parts", str(facts.parts)),
+            ("inner nodes", _owned(facts.inner_nodes, "node_map")),
+            ("edges owned", _owned(facts.inner_edges, "edge_map")),
+            ("missing", ", ".join(facts.missing) or "nothing"),
+            ("boundary nodes", "in part*/graph.dgl, which only DGL reads"),
+        ]
+    )
+
+
+def _owned(counts: tuple[int, ...] | None, key: str) -> str:
+    return f"in the file that {key} names" if counts is None else ", ".join(f"{count:,}" for count in counts)
 
 
 def _or_unsaid(value: int | None) -> str:
     return "not in the file" if value is None else f"{value:,}"
-
-
-def _spread(found: Spread) -> str:
-    return f"{found.mean:,.0f} per part ({found.least:,}..{found.most:,})"

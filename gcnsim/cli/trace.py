@@ -10,6 +10,8 @@ from dataclasses import asdict
 
 import click
 
+from gcnsim.cli.cache_curve import command as cache_curve
+from gcnsim.cli.trace_profile import info, profile
 from gcnsim.graph import load_graph
 from gcnsim.partition import partition_graph, read_partition, split
 from gcnsim.record import read_norms
@@ -30,6 +32,10 @@ from gcnsim.trace import (
 @click.group("trace")
 def group() -> None:
     """Record access traces of partitioned graphs and look into them."""
+
+
+for each in (cache_curve, profile, info):
+    group.add_command(each)
 
 
 @group.command()
@@ -83,16 +89,8 @@ def record(
     click.echo(f"written        {out}")
 
 
-@group.command()
-@click.argument("file", type=click.Path())
-@click.option("--json", "as_json", is_flag=True, help="Print JSON (schema gcnsim.trace-info/1).")
-def info(file: str, as_json: bool) -> None:
-    """Print where the trace in FILE comes from and what its graphs need.
-
-    \b
-    Example:
-      gcnsim trace info amazon_cs.trace
-    """
+def print_trace(file: str, as_json: bool) -> None:
+    """Print where the trace in `file` comes from and what its graphs need."""
     stored = read_trace(file)
     if not as_json:
         _print(stored)

@@ -164,7 +164,7 @@ class _Engine:
         group.join(bundle, self.work[iteration % self.graphs][op], (iteration, op))
 
     def arrived(self, which: tuple[Iteration, int]) -> None:
-        """A flow's last byte is there; the next message of its connection is right behind it, its place in queues kept."""
+        """A flow's last byte is there; the next message of its connection is right behind it and waits for no queue."""
         connection = self.connection[which[1]]
         if connection >= 0:
             waiting = self.messages[connection]

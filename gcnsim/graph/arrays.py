@@ -57,6 +57,13 @@ def read_arrays(path: str | Path, names: Sequence[str]) -> dict[str, AnyArray]:
         return {name: archive.array(name) for name in names if name in archive}
 
 
+def npy_shape(path: Path) -> tuple[int, ...]:
+    """The shape in the header of the `.npy` file at `path`. Raises FileError as `read_npy` does."""
+    file_start(path)
+    with _damage_named(path), open(path, "rb") as file:
+        return _header(str(path), file)[0]
+
+
 def read_npy(path: str | Path) -> AnyArray:
     """The array in the `.npy` file at `path`, read-only.
 
@@ -80,14 +87,17 @@ class Archive:
 
     def shape(self, key: str) -> tuple[int, ...]:
         """The shape in the array's header; the data stays unread."""
+        self._need(key)
         with self.zip.open(f"{key}.npy") as file:
             return _header(self._where(key), file)[0]
 
+    def nbytes(self, key: str) -> int:
+        """Bytes of the array, from the zip's directory; 0 when it is not there."""
+        return self.zip.getinfo(f"{key}.npy").file_size if key in self else 0
+
     def array(self, key: str) -> AnyArray:
         """The whole array, read-only."""
-        if key not in self:
-            found = ", ".join(sorted(item.removesuffix(".npy") for item in self.zip.namelist())) or "nothing"
-            raise FileError(f"{self.path}: key {key!r} is missing (found: {found})")
+        self._need(key)
         return _parsed(self._where(key), self.zip.read(f"{key}.npy"))
 
     def integers(self, key: str) -> AnyArray:
@@ -96,6 +106,11 @@ class Archive:
         if array.dtype.kind not in "iu" or array.ndim != 1:
             raise FileError(f"{self._where(key)} is {array.dtype}{list(array.shape)}; a row of integers is needed")
         return array
+
+    def _need(self, key: str) -> None:
+        if key not in self:
+            found = ", ".join(sorted(item.removesuffix(".npy") for item in self.zip.namelist())) or "nothing"
+            raise FileError(f"{self.path}: key {key!r} is missing (found: {found})")
 
     def _where(self, key: str) -> str:
         return f"{self.path}: {key!r}"

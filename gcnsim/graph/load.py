@@ -7,6 +7,7 @@ from pathlib import Path
 from gcnsim.errors import FileError
 from gcnsim.graph.csr import Graph
 from gcnsim.graph.edges import read_edges
+from gcnsim.graph.layouts import layout_of
 from gcnsim.graph.matrix_market import BANNER, read_matrix_market
 from gcnsim.graph.metis import read_metis
 from gcnsim.graph.npz import read_npz
@@ -18,13 +19,16 @@ SUFFIXES = (".npz", ".mtx", ".graph", *_EDGE_LISTS)
 
 
 def load_graph(path: str | Path) -> Graph:
-    """The graph in the file at `path`, named after it.
+    """The graph in the file or folder at `path`, named after it.
 
     `.npz` (NumPy or SciPy), edge lists `.txt .tsv .csv .edges` (a header line in `.csv` and `.tsv`), Matrix Market
-    `.mtx`, METIS `.graph`; text may be gzip. What was changed to make it clean is in `graph.cleaning`.
+    `.mtx`, METIS `.graph`; text may be gzip. A folder holds a data set as it
+    was published (`gcnsim.graph.layouts`). What was changed to make it clean is in `graph.cleaning`.
     Raises FileError or GraphError, the path first, for anything that is not a usable graph.
     """
     source = Path(path)
+    if source.is_dir():
+        return layout_of(source).graph(_folder_name(source))
     start = file_start(source, len(BANNER))
     plain = source.with_suffix("") if source.suffix.lower() == ".gz" else source
     name, suffix, where = plain.stem, plain.suffix.lower(), str(source)
@@ -37,3 +41,9 @@ def load_graph(path: str | Path) -> Graph:
     if suffix in _EDGE_LISTS:
         return read_edges(file_text(source), name, where=where, header=suffix in (".csv", ".tsv"))
     raise FileError(f"{source}: unknown graph format {plain.suffix!r}; known: {', '.join(sorted(SUFFIXES))}")
+
+
+def _folder_name(folder: Path) -> str:
+    """The folder's own name, of `raw/` that of the folder around it."""
+    whole = folder.resolve()
+    return whole.parent.name if whole.name == "raw" else whole.name

@@ -15,6 +15,7 @@ from gcnsim.errors import FileError
 from gcnsim.graph.arrays import Archive, opened
 from gcnsim.graph.build import build_csr, from_csr
 from gcnsim.graph.csr import Graph
+from gcnsim.graph.size import Size
 from gcnsim.ids import AnyArray
 
 
@@ -40,6 +41,14 @@ def read_npz(path: Path, name: str) -> Graph:
         weights_ignored=found.weights,
         where=where,
     )
+
+
+def stored_size(archive: Archive, *, features: bool = False) -> Size:
+    """What `read_npz` reads of the archive and, with `features`, the node arrays too; from headers alone."""
+    rows = 2 * archive.shape("row")[0] if "row" in archive else archive.shape("indices")[0]
+    nodes = int(archive.shape("indptr")[0]) - 1 if "indptr" in archive else int(archive.integers("shape")[0])
+    wide = ("x", "x_data", "x_indices", "x_indptr") if features else ()
+    return Size(nodes, rows, sum(archive.nbytes(key) for key in ("labels", "data", *wide)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import gzip
 import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import IO, cast
 
 from gcnsim.errors import FileError
 
@@ -18,6 +21,19 @@ def file_start(path: Path, count: int = 16) -> bytes:
             return file.read(count)
     except OSError as error:
         raise FileError(f"{path}: cannot be read: {error.strerror}") from None
+
+
+@contextmanager
+def plain_bytes(path: Path) -> Iterator[IO[bytes]]:
+    """The file open to be read by chunks, decompressed when it is gzip. Raises FileError as `file_text`."""
+    zipped = file_start(path, len(_GZIP)) == _GZIP
+    try:
+        with open(path, "rb") as file:
+            yield cast(IO[bytes], gzip.GzipFile(fileobj=file)) if zipped else file
+    except (OSError, EOFError, zlib.error) as error:
+        if zipped:
+            raise FileError(f"{path}: truncated or altered gzip: {error}") from None
+        raise FileError(f"{path}: cannot be read: {error}") from None
 
 
 def file_text(path: Path) -> bytes:

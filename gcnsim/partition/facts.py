@@ -27,6 +27,10 @@ class PartitionFacts:
     nodes: int
     inner: Spread
     boundary: Spread
+    balance: float
+    """Inner nodes of the largest part over the mean: 1 when all are equal."""
+    entry_balance: float
+    """The same of the stored entries of the parts' rows, which a worker's aggregation goes by."""
     boundary_per_inner: float
     """Sum of |B_n| over sum of |I_n|."""
     replication: float
@@ -41,12 +45,15 @@ def partition_facts(parts: Sequence[Part]) -> PartitionFacts:
     """The summary of all workers' parts, as `split` returns them."""
     inner = [part.inner_nodes for part in parts]
     boundary = [part.boundary_nodes for part in parts]
+    entries = [part.entries for part in parts]
     nodes, volume = sum(inner), sum(boundary)
     return PartitionFacts(
         parts=len(parts),
         nodes=nodes,
         inner=_spread(inner),
         boundary=_spread(boundary),
+        balance=max(inner) * len(parts) / nodes,
+        entry_balance=max(entries) * len(parts) / max(sum(entries), 1),
         boundary_per_inner=volume / nodes,
         replication=(nodes + volume) / nodes,
         cut_entries=sum(int(np.count_nonzero(part.columns >= part.inner_nodes)) for part in parts),

@@ -22,15 +22,18 @@ from gcnsim.study import (
     LOAD,
     REMOTE,
     VR_ROWS,
+    Corner,
     GraphAccesses,
     Model,
     PublishedAccesses,
     Range,
+    SurrogateAccesses,
     TraceAccesses,
     calibration_of,
     profiles,
     resolve_model,
 )
+from gcnsim.trace import profile_at
 from gcnsim.workload import boundary_at
 
 NOT_CALIBRATED = (
@@ -127,12 +130,28 @@ def _graph(workshop: Workshop, scenario: Scenario) -> Mapping[str, Any]:
             f"{boundary / int(trace.inner_nodes.sum()):.3g} at {trace.parts} parts",
             "hash": origin.graph_hash,
         }
+    if isinstance(accesses, SurrogateAccesses) and accesses.profiled(scenario):
+        return _surrogate(accesses, scenario.cluster.gpus)
     facts = accesses.facts
     inner, outer, note = boundary_at(facts, scenario.cluster.gpus)
     return {
         "kind": "published-statistics",
         "text": f"{facts.name}: {facts.nodes:,} nodes, {facts.entries:,} stored entries; {inner:,.0f} inner and "
         f"{outer:,.0f} boundary nodes per worker, {note}",
+        "citations": dict(facts.citations),
+    }
+
+
+def _surrogate(accesses: SurrogateAccesses, gpus: int) -> Mapping[str, Any]:
+    facts, profile = accesses.facts, accesses.profile(gpus)
+    origin = profile.origin
+    missed = ", ".join(f"{100 * error:+.0f} % at {parts}" for parts, error in (origin.residuals or {}).items())
+    return {
+        "kind": "surrogate-profile",
+        "text": f"{facts.name}: a surrogate of {facts.nodes:,} nodes, {facts.entries:,} stored entries; "
+        f"{profile.inner_nodes.mean():,.0f} inner and {profile.boundary_nodes.mean():,.0f} boundary nodes per worker, "
+        f"{accesses.note(gpus)}; its boundary against the published: {missed or 'nothing published'}"
+        + (f"; measured with {100 * origin.scale:g} % of the nodes" if origin.scale != 1.0 else ""),
         "citations": dict(facts.citations),
     }
 
@@ -148,6 +167,13 @@ def _workload_assumptions(
     workshop: Workshop, scenario: Scenario, estimates: Sequence[Estimate]
 ) -> Iterator[dict[str, Any]]:
     accesses = workshop.accesses
+    if isinstance(accesses, SurrogateAccesses):
+        profiled = dict.fromkeys(each.scenario.cluster.gpus for each in estimates if accesses.profiled(each.scenario))
+        for gpus in list(profiled)[:1]:
+            yield _cross_edges(accesses, gpus)
+        if profiled and accesses.profiled(scenario):
+            return
+        accesses = accesses.published
     if not isinstance(accesses, PublishedAccesses):
         return
     if scenario.cluster.gpus == 1:
@@ -175,6 +201,15 @@ def _workload_assumptions(
     for name, (value, why) in known.items():
         least, most = sorted((value.low, value.high))
         yield _row(name, f"{value.likely:.3g}", f"{least:.3g}", f"{most:.3g}", why, True)
+
+
+def _cross_edges(accesses: SurrogateAccesses, gpus: int) -> dict[str, Any]:
+    """What publications leave open of a surrogate: it decides the rows needed at a rate below 1."""
+    low, likely, high = (
+        f"{accesses.profile(gpus, corner).cross_edges_mean:.3g}" for corner in (Corner.LOW, Corner.LIKELY, Corner.HIGH)
+    )
+    basis = "of a boundary node in the surrogate; its range: docs/surrogates.md"
+    return _row("cross_edges", likely, low, high, basis, True)
 
 
 def _row(name: str, value: str, low: str, high: str, basis: str, covered: bool) -> dict[str, Any]:
@@ -214,9 +249,12 @@ def _warnings(workshop: Workshop, scenario: Scenario, estimates: Sequence[Estima
     for name in model.assumed:
         width = model.features if name == "features" else model.shapes[-1].d_out
         yield f"the workload declares no {name}: {width} assumed (--set workload.{name}=N)"
-    if isinstance(workshop.accesses, PublishedAccesses):
-        for gpus in dict.fromkeys(each.scenario.cluster.gpus for each in estimates):
-            _, _, note = boundary_at(workshop.accesses.facts, gpus)
+    accesses = workshop.accesses
+    if isinstance(accesses, PublishedAccesses | SurrogateAccesses):
+        for asked in {each.scenario.cluster.gpus: each.scenario for each in estimates}.values():
+            gpus = asked.cluster.gpus
+            from_profile = isinstance(accesses, SurrogateAccesses) and accesses.profiled(asked)
+            note = profile_at(accesses.facts.name, gpus)[1] if from_profile else boundary_at(accesses.facts, gpus)[2]
             if "polated" in note:
                 yield f"{gpus} GPUs: boundary nodes {note}"
     record = calibration_of(scenario.cluster.calibration)

@@ -1,6 +1,16 @@
 """Reports: a what-if payload as terminal table, CSV, figures and an offline page; a timeline as a Chrome trace."""
 
 from gcnsim.record import write_chrome_trace, write_spans
+from gcnsim.report.cache_curve import (
+    CacheCurveInfo,
+    PolicyLine,
+    cache_curve_figure,
+    cache_curve_info,
+    cache_curve_payload,
+    render_cache_curve,
+    write_cache_curve_csv,
+    write_cache_curve_html,
+)
 from gcnsim.report.calibration import render_calibration
 from gcnsim.report.csv import write_csv
 from gcnsim.report.drawing import bandwidth_figure, breakdown_figure
@@ -17,17 +27,25 @@ __all__ = [
     "BandwidthInfo",
     "Bar",
     "Breakdown",
+    "CacheCurveInfo",
+    "PolicyLine",
     "Row",
     "Series",
     "bandwidth_figure",
     "bandwidth_info",
     "breakdown_figure",
     "breakdown_info",
+    "cache_curve_figure",
+    "cache_curve_info",
+    "cache_curve_payload",
+    "render_cache_curve",
     "render_calibration",
     "render_result",
     "render_table",
     "render_validation",
     "rows_of",
+    "write_cache_curve_csv",
+    "write_cache_curve_html",
     "write_chrome_trace",
     "write_csv",
     "write_html",

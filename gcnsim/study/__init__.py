@@ -11,6 +11,7 @@ from gcnsim.study.recorded import scenario_of
 from gcnsim.study.replays import TraceAccesses
 from gcnsim.study.steady import Steady, Window
 from gcnsim.study.study import Result, study, write_schedule
+from gcnsim.study.surrogates import SurrogateAccesses
 
 __all__ = [
     "BOUNDARY",
@@ -30,6 +31,7 @@ __all__ = [
     "Range",
     "Result",
     "Steady",
+    "SurrogateAccesses",
     "TraceAccesses",
     "Window",
     "calibration_of",

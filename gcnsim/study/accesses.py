@@ -1,4 +1,4 @@
-"""Where a run's accesses come from: a real graph, a recorded trace, or published partition statistics.
+"""Where a run's accesses come from: a graph, a recorded trace, a surrogate's profile, or published statistics.
 
 Everything slow is made once and kept: what-if asks the same partition for many rates, caches and machines.
 """
@@ -15,7 +15,8 @@ from gcnsim.study.graphs import GraphAccesses
 from gcnsim.study.model import Declared
 from gcnsim.study.published import PublishedAccesses
 from gcnsim.study.replays import TraceAccesses
-from gcnsim.trace import AccessCounts
+from gcnsim.study.surrogates import SurrogateAccesses
+from gcnsim.trace import AccessCounts, shipped_parts
 from gcnsim.workload import dataset
 
 
@@ -42,7 +43,7 @@ class Accesses(Protocol):
 
 def open_accesses(
     scenario: Scenario, graph: Graph | None = None, processes: int = 1
-) -> GraphAccesses | PublishedAccesses | TraceAccesses:
+) -> GraphAccesses | PublishedAccesses | SurrogateAccesses | TraceAccesses:
     """The accesses of the scenario's workload; graph: the graph it names, where it is already at hand;
     processes: how many may record its traces.
 
@@ -59,7 +60,8 @@ def open_accesses(
         return accesses
     if workload.trace is not None:
         return TraceAccesses(workload.trace)
-    return PublishedAccesses(dataset(workload.dataset or ""))
+    facts = dataset(workload.dataset or "")
+    return SurrogateAccesses(facts) if shipped_parts(facts.name) else PublishedAccesses(facts)
 
 
 def _refuse_idle_fields(scenario: Scenario) -> None:

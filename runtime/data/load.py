@@ -18,7 +18,7 @@ from runtime.data.features import Features, Held, Normal, Projection, Source, St
 from runtime.options import Options
 
 FOLDER = "GCNSIM_DATA"
-"""The environment variable that names the folder of NAME.npz files."""
+"""The environment variable that names the folder of NAME.npz files and of folders NAME as they were published."""
 
 
 def load_dataset(options: Options) -> Dataset:
@@ -61,11 +61,15 @@ def _named(name: str) -> str:
     if not folder:
         raise ScenarioError(f"--dataset: {name!r} is sought in the folder that {FOLDER} names, which is not set")
     try:
-        files = {path.stem: path for path in Path(folder).iterdir() if path.suffix == ".npz"}
+        inside = sorted(Path(folder).iterdir())
     except OSError as error:
         raise ScenarioError(f"--dataset: {FOLDER} is {folder!r}, which cannot be listed: {error.strerror}") from None
+    files = {path.name: path for path in inside if path.is_dir()}
+    files |= {path.stem: path for path in inside if path.suffix == ".npz"}
     if name not in files:
-        raise ScenarioError(f"--dataset: no {name}.npz in {folder}; {nearest(name, [digits.NAME, *files])}")
+        raise ScenarioError(
+            f"--dataset: no {name}.npz and no folder {name} in {folder}; {nearest(name, [digits.NAME, *files])}"
+        )
     return str(files[name])
 
 

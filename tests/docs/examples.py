@@ -25,6 +25,10 @@ import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from gcnsim.graph.generate import Check, FitRow
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCUMENTS = (
@@ -270,14 +274,39 @@ def _surrogates() -> str:
     for facts in map(surrogate_facts, surrogates()):
         size = (f"`{facts.name}`", f"{facts.model.nodes:,}", f"{2 * facts.model.edges:,}")
         if not facts.rows:
-            rows.append((*size, "", "", "not fitted", "", "", "", ""))
+            rows.append((*size, "", "", "not fitted", "", "", "", "", "", ""))
         for row in facts.rows:
             blind = "" if row.left_out is None else f"{row.left_out:,.0f} ({row.left_out / row.published - 1.0:+.1%})"
-            drawn = f"{row.surrogate:,.0f} ({row.residual:+.1%})"
-            counts = (str(row.parts), f"{row.inner:,.0f}", f"{row.published:,.0f}", drawn, blind)
-            rows.append((*size, *counts, f"{row.cross_fraction:.2f}", f"{row.scale:g}"))
+            counts = (str(row.parts), f"{row.inner:,.0f}", *_beside(row), blind)
+            spread = str(row.seeds) if row.spread is None else f"{row.seeds}, ± {row.spread:.1%}"
+            share = row.cross_fraction * facts.model.nodes / (row.surrogate * row.parts)
+            rows.append((*size, *counts, spread, f"{row.cross_fraction:.2f}", f"{share:.2f}", f"{row.scale:g}"))
     head = ("dataset", "nodes", "entries", "parts", "inner", "boundary, published", "surrogate", "left out")
-    return table((*head, "cross fraction", "scale"), rows)
+    return table((*head, "seeds", "cross fraction", "cross edges / degree", "scale"), rows)
+
+
+def _checks() -> str:
+    from gcnsim.graph.generate import surrogate_facts, surrogates
+
+    rows = [
+        (f"`{facts.name}`", check.what, str(check.parts), check.partition, *_beside(check), f"{check.scale:g}")
+        for facts in map(surrogate_facts, surrogates())
+        for check in facts.checks
+    ]
+    return table(("dataset", "what", "parts", "by", "published", "surrogate", "scale"), rows)
+
+
+def _beside(found: FitRow | Check) -> tuple[str, str]:
+    return f"{found.published:,.0f}", f"{found.surrogate:,.0f} ({found.residual:+.1%})"
+
+
+def _cross_edges() -> str:
+    from gcnsim.graph.generate import outline, outlines, surrogate_facts, surrogates
+
+    found = {name: surrogate_facts(name).cross_edges for name in surrogates()}
+    found |= {name: outline(name).cross_edges for name in outlines()}
+    rows = [(f"`{name}`", f"{it.low:g}", f"{it.likely:g}", f"{it.high:g}", it.source) for name, it in found.items()]
+    return table(("dataset", "low", "likely", "high", "source"), rows)
 
 
 def _assumed() -> str:
@@ -288,13 +317,50 @@ def _assumed() -> str:
     )
 
 
+def _profiles() -> str:
+    from gcnsim.trace import shipped_parts
+    from gcnsim.workload import datasets
+
+    head = ("dataset", "parts", "boundary", "of the largest", "cross edges of a boundary node", "boundary", "largest")
+    rows = [
+        _profile(name, shipped_parts(name), place)
+        for name in datasets()
+        for place in range(len(shipped_parts(name)))
+    ]
+    return table((*head, "cross entries", "rows"), rows)
+
+
+def _profile(name: str, known: Sequence[int], place: int) -> tuple[str, ...]:
+    """A shipped profile, and what its neighbours say in its place."""
+    from gcnsim.caching import CacheSize
+    from gcnsim.trace import StoredProfile, expected_access, profile_without, shipped_profile
+
+    def figures(profile: StoredProfile) -> list[float]:
+        boundary = profile.boundary_nodes
+        drawn = expected_access(
+            profile, sampler="vr", epsilon=0.1, cache=CacheSize(), policy="inclusion", feature_width=1
+        )
+        return [boundary.mean(), boundary.max(), profile.boundary_entries.mean(), drawn.rows.sum()]
+
+    own = shipped_profile(name, known[place])
+    found = figures(own)
+    facts = (f"`{name}`", str(known[place]), f"{found[0]:,.0f}", f"{found[1]:,.0f}", f"{own.cross_edges_mean:.1f}")
+    blind = profile_without(name, known[place])
+    if blind is None:
+        return (*facts, "", "", "", "")
+    return (*facts, *(f"{guess / true - 1.0:+.1%}" for guess, true in zip(figures(blind), found, strict=True)))
+
+
 TABLES: dict[str, Callable[[], str]] = {
     "scenario fields": _scenario_fields,
     "knobs": _knobs,
     "trained knobs": _trained_knobs,
     "numbers": _columns,
     "surrogates": _surrogates,
+    "surrogates' checks": _checks,
+    "surrogates' cross edges": _cross_edges,
     "surrogates' assumptions": _assumed,
+    "profiles": _profiles,
 }
 
 

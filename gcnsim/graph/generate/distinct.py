@@ -91,7 +91,9 @@ def graph_of(keys: IntArray, nodes: int, name: str, features: int | None = None,
 
     above = np.searchsorted(keys, np.arange(nodes + 1, dtype=np.int64) << 32)
     upper = keys.astype(np.int32)
-    rows = csr_array((np.ones(keys.size, np.bool_), upper, above), shape=(nodes, nodes))
+    # scipy copies all indices to the width of the row starts.
+    starts = above.astype(np.int32) if keys.size < 2**31 else above
+    rows = csr_array((np.ones(keys.size, np.bool_), upper, starts), shape=(nodes, nodes))
     columns = rows.tocsc()
     lower = columns.indices.astype(np.int32, copy=False)
     below = columns.indptr.astype(np.int64, copy=False)

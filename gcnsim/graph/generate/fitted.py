@@ -26,8 +26,10 @@ FILE: Final = Path(__file__).resolve().parents[2] / "data" / "surrogates.yaml"
 class FitRow:
     """Mean boundary nodes per part: published, of the surrogate, and of a fit that did not see this row.
 
-    inner: published mean inner nodes. cross_fraction: share of the surrogate's entries that cross. left_out: None where
-    no such fit was made. scale: share of the nodes that the partitioned graph had, 1 for all; counts are scaled back.
+    inner: published mean inner nodes. surrogate, cross_fraction (share of the entries that cross): means over `seeds`
+    seeds of the partitioner. spread: standard deviation of `surrogate` over them, as a share of it; None for one seed.
+    left_out: None where no such fit was made. scale: share of the nodes that the partitioned graph had, 1 for all;
+    counts are scaled back.
     """
 
     parts: int
@@ -37,6 +39,8 @@ class FitRow:
     cross_fraction: float
     left_out: float | None
     scale: float
+    seeds: int
+    spread: float | None
 
     @property
     def residual(self) -> float:
@@ -45,11 +49,45 @@ class FitRow:
 
 
 @dataclass(frozen=True, slots=True)
+class Check:
+    """A published figure that the fit did not see, beside the surrogate's.
+
+    what: what is counted. partition: how the `parts` parts were made. cite: where `published` stands.
+    """
+
+    what: str
+    partition: str
+    parts: int
+    published: float
+    surrogate: float
+    scale: float
+    cite: str
+
+    @property
+    def residual(self) -> float:
+        """Surrogate over published, minus 1."""
+        return self.surrogate / self.published - 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class CrossEdges:
+    """Mean cross edges per boundary node, as a share of the mean degree: what published counts leave free.
+
+    low, likely, high: a range and the value to use. source: what it follows from, one sentence.
+    """
+
+    low: float
+    likely: float
+    high: float
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
 class Surrogate:
     """One surrogate: how it is drawn, and how well it keeps what was published.
 
-    cite: where the published figures come from, by field. partition: how the parts of `rows` were made. assumed: what
-    nothing published says, one sentence.
+    cite: where the published figures come from, by field. partition: how the parts of `rows` were made. checks: what
+    was not fitted. cross_edges: a range to sweep. assumed: what nothing published says, one sentence.
     """
 
     name: str
@@ -59,8 +97,57 @@ class Surrogate:
     classes: int
     partition: str
     rows: tuple[FitRow, ...]
+    checks: tuple[Check, ...]
+    cross_edges: CrossEdges
     cite: tuple[tuple[str, str], ...]
     assumed: str
+
+
+@dataclass(frozen=True, slots=True)
+class Outline:
+    """What stands in for a graph too large to draw: sizes, and an assumed ratio of boundary to inner nodes.
+
+    entries: stored entries, both directions of every edge. parts: numbers of parts that it speaks of. boundary_ratios:
+    boundary nodes over inner nodes of parts of another graph, whose mean and spread are assumed here; part k of P takes
+    the ratio at k modulo their number.
+    """
+
+    name: str
+    nodes: int
+    entries: int
+    features: int
+    classes: int
+    parts: tuple[int, ...]
+    boundary_ratios: tuple[float, ...]
+    cross_edges: CrossEdges
+    cite: tuple[tuple[str, str], ...]
+    assumed: str
+
+
+def outlines() -> tuple[str, ...]:
+    """Names of the datasets that have an outline instead of a surrogate, sorted."""
+    return tuple(sorted(_raw()["outlines"]))
+
+
+@cache
+def outline(name: str) -> Outline:
+    """The outline of `name`. Raises GraphError with the nearest name for a dataset that has none."""
+    known = _raw()["outlines"]
+    if name not in known:
+        raise GraphError(f"no outline of {name!r}; {nearest(name, known)}")
+    raw = known[name]
+    return Outline(
+        name=name,
+        nodes=raw["nodes"],
+        entries=raw["entries"],
+        features=raw["features"],
+        classes=raw["classes"],
+        parts=tuple(raw["parts"]),
+        boundary_ratios=tuple(raw["boundary_ratios"]),
+        cross_edges=CrossEdges(**raw["cross_edges"]),
+        cite=tuple(raw["cite"].items()),
+        assumed=raw["assumed"],
+    )
 
 
 def surrogates() -> tuple[str, ...]:
@@ -83,6 +170,8 @@ def surrogate_facts(name: str) -> Surrogate:
         classes=raw["classes"],
         partition=raw["partition"],
         rows=tuple(FitRow(**row) for row in raw["rows"]),
+        checks=tuple(Check(**check) for check in raw["checks"]),
+        cross_edges=CrossEdges(**raw["cross_edges"]),
         cite=tuple(raw["cite"].items()),
         assumed=raw["assumed"],
     )

@@ -66,14 +66,19 @@ def rmat(
 
 def _block(model: RMat, order: IntArray, draws: np.random.Generator, count: int) -> IntArray:
     """Keys of `count` edges; one with an id beyond the last node is a self-loop, which nobody keeps."""
-    first, second = np.zeros(count, np.int64), np.zeros(count, np.int64)
-    upper = np.float32(model.a + model.b)
+    first, second = np.zeros(count, np.int32), np.zeros(count, np.int32)
+    aim = np.empty(count, np.float32)
+    a, upper = np.float32(model.a), np.float32(model.a + model.b)
+    third = upper + np.float32(model.c)
     for _ in range((model.nodes - 1).bit_length()):
-        aim = draws.random(count, dtype=np.float32)
+        draws.random(out=aim, dtype=np.float32)
         below = aim >= upper
-        right = np.where(below, aim >= upper + np.float32(model.c), aim >= np.float32(model.a))
-        first += first + below
-        second += second + right
+        # Of the four quarters the second and the fourth lie on the right.
+        right = (aim >= a) ^ below ^ (aim >= third)
+        first <<= 1
+        first |= below
+        second <<= 1
+        second |= right
     outside = (first >= model.nodes) | (second >= model.nodes)
     first[outside] = second[outside] = 0
     return keys_of(order[first], order[second])

@@ -28,6 +28,9 @@ ROUNDS = 200
 _TRIES = 64
 """Edges at most with which a pair tries to change ends before the edges are sorted again."""
 
+_SWAPS = 1 << 21
+"""Tries of all pairs in one round, at most, where there are fewer pairs: more would take longer than another round."""
+
 _LOW = 0xFFFFFFFF
 """The half of a key that holds the larger end."""
 
@@ -95,16 +98,17 @@ def _check(degrees: AnyArray, name: str, max_memory: float | None) -> None:
 def _swapped(kept: IntArray, left: IntArray, draws: np.random.Generator) -> tuple[IntArray, IntArray]:
     """Sorted edges and pairs that are none, after every such pair tried to change ends with edges of its own."""
     pairs = left[: kept.size]
-    tries = max(1, min(_TRIES, kept.size // (2 * pairs.size)))
+    tries = max(1, min(_TRIES, kept.size // (2 * pairs.size), _SWAPS // pairs.size))
     place = draws.choice(kept.size, tries * pairs.size, replace=False)
     flip = draws.random(place.size) < 0.5
     low, high, broken = kept[place] >> 32, kept[place] & _LOW, np.tile(pairs, tries)
     first = keys_of(broken >> 32, np.where(flip, low, high))
     second = keys_of(broken & _LOW, np.where(flip, high, low))
     both = np.concatenate([first, second])
-    _, which, times = np.unique(both, return_inverse=True, return_counts=True)
-    new = (both >> 32 != both & _LOW) & (times[which] == 1)
-    new &= kept[np.minimum(np.searchsorted(kept, both), kept.size - 1)] != both
+    edges, which, times = np.unique(both, return_inverse=True, return_counts=True)
+    fit = (edges >> 32 != edges & _LOW) & (times == 1)
+    fit &= kept[np.minimum(np.searchsorted(kept, edges), kept.size - 1)] != edges
+    new = fit[which]
     found = np.flatnonzero(new[: place.size] & new[place.size :])
     done, chosen = np.unique(found % pairs.size, return_index=True)
     taken = found[chosen]

@@ -1,15 +1,25 @@
 from __future__ import annotations
 
 import json
+import re
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
 from gcnsim.cli.graph import group
-from gcnsim.errors import FileError, GraphError
+from gcnsim.errors import FileError, GcnsimError, GraphError
 from gcnsim.graph import load_graph
+from gcnsim.graph.nodes import NodeArrays, read_nodes
 from gcnsim.partition import read_partition
+from tests.gcnsim.graph.layouts.published import (
+    write_dgl,
+    write_ogb_arrays,
+    write_ogb_text,
+    write_reddit,
+    write_saint,
+)
 
 
 @pytest.fixture
@@ -39,6 +49,10 @@ def test_info_as_json(cycle: Path) -> None:
     assert found["schema"] == "gcnsim.graph-info/1"
     assert (found["nodes"], found["edges"], found["entries"]) == (4, 4, 8)
     assert found["degree"] == {"mean": 2.0, "median": 2.0, "min": 2, "max": 2, "isolated": 0}
+    assert found["degree_percentiles"] == dict.fromkeys(("p10", "p25", "p50", "p75", "p90", "p99"), 2.0)
+    assert found["degree_distribution"][-1] == {"least": 2, "most": 3, "nodes": 4, "entries": 8}
+    assert found["components"] == {"count": 1, "largest": 4}
+    assert (found["homophily"], found["masks"]) == (None, None)
     assert found["cleaning"]["self_loops_dropped"] == 1
     assert found["content_hash"] == load_graph(cycle).content_hash()
 
@@ -48,6 +62,8 @@ def test_partition_prints_writes_and_reads_back(cycle: Path, tmp_path: Path) -> 
     text = _run("partition", str(cycle), "--parts", "2", "--method", "block", "--out", str(out))
     assert "boundary/inner  1.00" in text
     assert "edges cut       2" in text
+    assert "balance         1.000 of nodes, 1.000 of entries (largest part over mean)" in text
+    assert re.search(r"^time            \d+\.\d\d s of one core$", text, re.MULTILINE)
     assert read_partition(out, load_graph(cycle)).owner.tolist() == [0, 0, 1, 1]
 
 
@@ -58,6 +74,106 @@ def test_partition_as_json(cycle: Path) -> None:
     assert found["inner"] == {"mean": 2.0, "least": 2, "most": 2}
 
 
+def test_several_ways_to_cut_are_a_row_each(cycle: Path) -> None:
+    asked = ("--parts", "2,4", "--method", "metis,block", "--objective", "vol,cut")
+    lines = _run("partition", str(cycle), *asked).splitlines()
+    assert lines[0].split()[:4] == ["method", "parts", "inner", "boundary"]
+    found = [line.split()[:2] for line in lines[1:]]
+    assert found == [[method, parts] for parts in "24" for method in ("metis-vol", "metis-cut", "block")]
+    rows = json.loads(_run("partition", str(cycle), *asked, "--json"))
+    assert rows["schema"] == "gcnsim.graph-partitions/1"
+    assert [row["cut_entries"] for row in rows["rows"] if row["parts"] == 4] == [8, 8, 8]
+    assert all(row["seconds"] >= 0 for row in rows["rows"])
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--parts", "2,x"], "--parts: 'x' is not a number of parts"),
+        (["--parts", "0"], "--parts: '0' is not a number of parts; at least 1 is needed"),
+        (["--parts", "2", "--method", "metis,metiss"], "method 'metiss' is unknown: did you mean 'metis'"),
+        (["--parts", "2", "--objective", "volume"], "objective 'volume' is unknown"),
+        (["--parts", "2,4", "--out", "o.part"], "--out: o.part: 2 partitions; allowed: one"),
+        (["--parts", "2", "--max-memory", "1MiB"], "loading needs about .* allowed: 1.00 MiB"),
+    ],
+)
+def test_what_cannot_be_cut_is_one_line(cycle: Path, words: list[str], message: str) -> None:
+    with pytest.raises(GcnsimError, match=message):
+        _run("partition", str(cycle), *words)
+
+
+def test_info_of_a_labelled_folder(tmp_path: Path) -> None:
+    folder = write_saint(tmp_path / "flickr")
+    lines = _run("info", str(folder)).splitlines()
+    assert "homophily       0.000 of 10 edges, -1.000 adjusted for class sizes" in lines
+    assert "split           train 6, val 2, test 2" in lines
+    assert "components      1, the largest of 10 nodes" in lines
+    assert lines[-1].split() == ["2..3", "10", "100.0%", "100.0%"]
+    found = json.loads(_run("info", str(folder), "--json"))
+    assert found["homophily"] == {"edge": 0.0, "adjusted": -1.0, "edges": 10}
+    assert found["masks"] == {"train_mask": 6, "val_mask": 2, "test_mask": 2}
+
+
+def test_info_of_several_labels_a_node_claims_no_homophily(tmp_path: Path) -> None:
+    folder = write_saint(tmp_path / "yelp", classes={str(node): [1, 0] for node in range(10)})
+    assert "homophily       not said: needs one class a node" in _run("info", str(folder))
+
+
+def test_info_of_what_dgl_partitioned(tmp_path: Path) -> None:
+    folder = write_dgl(tmp_path / "parts")
+    lines = _run("info", str(folder)).splitlines()
+    assert "inner nodes     6, 4" in lines
+    assert "boundary nodes  in part*/graph.dgl, which only DGL reads" in lines
+    found = json.loads(_run("info", str(folder), "--json"))
+    assert (found["schema"], found["inner_edges"], found["missing"]) == ("gcnsim.graph-dgl/1", [12, 8], [])
+
+
+@pytest.mark.parametrize("write", [write_reddit, write_ogb_text, write_ogb_arrays, write_saint])
+def test_a_published_folder_converts_to_an_archive_with_everything(
+    write: Callable[[Path], Path], tmp_path: Path
+) -> None:
+    folder, out = write(tmp_path / "data"), tmp_path / "data.npz"
+    text = _run("convert", str(folder), str(out))
+    assert "features      3 per node" in text
+    assert "labels        one per node" in text
+    assert "split         train 6, val 2, test 2" in text
+    assert load_graph(out).content_hash() == load_graph(folder).content_hash()
+    first, again = read_nodes(folder, 10), read_nodes(out, 10)
+    assert first.features is not None
+    assert again.features is not None
+    assert first.features.tolist() == again.features.tolist()
+    assert str(first.labels) == str(again.labels)
+    assert str(first.masks) == str(again.masks)
+
+
+def test_an_edge_list_holds_the_edges_alone(tmp_path: Path) -> None:
+    folder, out = write_saint(tmp_path / "data"), tmp_path / "data.txt"
+    found = json.loads(_run("convert", str(folder), str(out), "--json"))
+    assert found["schema"] == "gcnsim.graph-convert/1"
+    assert (found["nodes"], found["edges"], found["features"], found["labels"], found["masks"]) == (10, 10, *[None] * 3)
+    assert found["bytes"] == out.stat().st_size
+    assert load_graph(out).content_hash() == found["content_hash"]
+
+
+def test_structure_leaves_the_arrays_out_but_keeps_the_width(tmp_path: Path) -> None:
+    out = tmp_path / "data.npz"
+    assert "features      left out" in _run("convert", str(write_saint(tmp_path / "data")), str(out), "--structure")
+    assert (load_graph(out).features, read_nodes(out, 10)) == (3, NodeArrays())
+    assert "features      not in the source" in _run("convert", str(out), str(tmp_path / "again.npz"))
+
+
+def test_what_cannot_be_converted_is_one_line(cycle: Path, tmp_path: Path) -> None:
+    with pytest.raises(FileError, match=r"g\.pkl: cannot write '\.pkl'; known: \.csv, \.edges, \.npz, \.tsv, \.txt"):
+        _run("convert", str(cycle), "g.pkl")
+    with pytest.raises(FileError, match=r"nowhere/g\.npz: cannot be written"):
+        _run("convert", str(cycle), str(tmp_path / "nowhere" / "g.npz"))
+    with pytest.raises(GraphError, match="loading needs about"):
+        _run("convert", str(cycle), str(tmp_path / "g.npz"), "--max-memory", "1MiB")
+    with pytest.raises(GraphError, match="loading needs about"):
+        _run("info", str(cycle), "--max-memory", "1MiB")
+    assert not (tmp_path / "g.npz").exists()
+
+
 def test_user_errors_pass_through_to_the_door(cycle: Path) -> None:
     with pytest.raises(GraphError, match="4 nodes cannot make 5 parts"):
         _run("partition", str(cycle), "--parts", "5")
@@ -65,6 +181,6 @@ def test_user_errors_pass_through_to_the_door(cycle: Path) -> None:
         _run("info", "none.npz")
 
 
-@pytest.mark.parametrize("command", ["info", "partition"])
+@pytest.mark.parametrize("command", ["info amazon_cs.npz", "partition amazon_cs.npz", "convert ogbn_products"])
 def test_help_holds_an_example(command: str) -> None:
-    assert f"gcnsim graph {command} amazon_cs.npz" in _run(command, "--help")
+    assert f"gcnsim graph {command}" in _run(command.split()[0], "--help")

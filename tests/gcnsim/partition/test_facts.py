@@ -16,6 +16,8 @@ def test_a_star_cut_off_its_centre_by_hand() -> None:
     assert (facts.cut_entries, facts.communication_volume) == (6, 4)
     assert facts.boundary_per_inner == pytest.approx(0.8)
     assert facts.replication == pytest.approx(1.8)
+    assert facts.balance == pytest.approx(3 / 2.5)
+    assert facts.entry_balance == pytest.approx(5 / 4)  # the centre's part has 4 + 1 of 8 entries
 
 
 def test_the_whole_graph_in_one_part_communicates_nothing(skewed: Graph) -> None:

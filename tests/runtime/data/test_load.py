@@ -10,10 +10,33 @@ from gcnsim.errors import FileError, GcnsimError, ScenarioError
 from gcnsim.graph import load_graph
 from runtime.data import Dataset, load_dataset
 from runtime.options import Options
+from tests.gcnsim.graph.layouts.published import (
+    FEATURES,
+    SPLIT,
+    write_ogb_arrays,
+    write_ogb_text,
+    write_reddit,
+    write_saint,
+)
 
 
 def _masks(dataset: Dataset) -> list[list[int]]:
     return [np.flatnonzero(mask).tolist() for mask in (dataset.train, dataset.val, dataset.test)]
+
+
+@pytest.mark.parametrize("write", [write_reddit, write_ogb_text, write_ogb_arrays, write_saint])
+def test_a_folder_as_published_is_a_data_set(
+    write: Callable[[Path], Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = write(tmp_path / "published")
+    monkeypatch.setenv("GCNSIM_DATA", str(tmp_path))
+    for options in (Options(graph=str(folder)), Options(dataset="published")):
+        dataset = load_dataset(options)
+        assert (dataset.name, dataset.classes, dataset.multilabel) == ("published", 2, False)
+        assert dataset.features.rows(np.arange(10)).tolist() == FEATURES.tolist()
+        assert [np.flatnonzero(mask).tolist() for mask in (dataset.train, dataset.val, dataset.test)] == list(
+            SPLIT.values()
+        )
 
 
 def test_digits_are_split_60_20_20_whatever_the_seed() -> None:
@@ -42,8 +65,9 @@ def test_a_named_data_set_is_sought_in_the_folder(saved: Callable[..., str], mon
     assert load_dataset(Options(dataset="ring")).classes == 2
     with pytest.raises(ScenarioError) as caught:
         load_dataset(Options(dataset="rings"))
-    assert str(caught.value) == (f"--dataset: no rings.npz in {folder}; did you mean 'ring'? known: digits, ring")
-    with pytest.raises(ScenarioError, match=r"--dataset: no \.\./ring\.npz in "):
+    place = f"no rings.npz and no folder rings in {folder}"
+    assert str(caught.value) == f"--dataset: {place}; did you mean 'ring'? known: digits, ring"
+    with pytest.raises(ScenarioError, match=r"--dataset: no \.\./ring\.npz and no folder \.\./ring in "):
         load_dataset(Options(dataset="../ring"))
 
 

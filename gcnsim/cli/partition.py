@@ -1,0 +1,181 @@
+"""`gcnsim graph partition`: owners of the nodes, and what crosses between the parts, for one way to cut or several."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from itertools import product
+from typing import Any
+
+import click
+
+from gcnsim.cli.generate import Size
+from gcnsim.cli.outputs import check_outputs
+from gcnsim.cli.progress import progress
+from gcnsim.cli.tables import print_columns, print_table
+from gcnsim.errors import GraphError, ScenarioError, nearest
+from gcnsim.graph import Graph, load_graph
+from gcnsim.graph.memory import check_memory
+from gcnsim.partition import (
+    METHODS,
+    OBJECTIVES,
+    PartitionFacts,
+    Partitioning,
+    Spread,
+    partition_facts,
+    partition_graph,
+    split,
+    write_partition,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Way:
+    parts: int
+    method: str
+    objective: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Cut:
+    """One partition. seconds: processor time of assigning the owners, in steps of the system's clock."""
+
+    owners: Partitioning
+    facts: PartitionFacts
+    seconds: float
+
+    def named(self) -> dict[str, Any]:
+        """The facts for machines."""
+        owners = self.owners
+        found = {"method": owners.method, "seed": owners.seed, "graph": owners.graph_name}
+        return {**found, "graph_hash": owners.graph_hash, **asdict(self.facts), "seconds": round(self.seconds, 3)}
+
+
+@click.command("partition")
+@click.argument("file", type=click.Path())
+@click.option("--parts", required=True, help="Number of partitions, one per GPU; or several, 2,4,8.")
+@click.option("--method", default="metis", show_default=True, help=f"One or several of {', '.join(METHODS)}.")
+@click.option("--objective", default="vol", show_default=True, help=f"What METIS minimises: {', '.join(OBJECTIVES)}.")
+@click.option(
+    "--seed",
+    type=click.IntRange(0, 2**31 - 1),
+    default=0,
+    show_default=True,
+    help="Seed of METIS or of the random permutation.",
+)
+@click.option("--max-memory", type=Size(), metavar="SIZE", help="Refuse what would take more memory, e.g. 6GiB.")
+@click.option("--out", type=click.Path(), help="Write the partition to this file.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON (schema gcnsim.graph-partition/1; of several, -s).")
+def command(
+    file: str,
+    parts: str,
+    method: str,
+    objective: str,
+    seed: int,
+    max_memory: float | None,
+    out: str | None,
+    as_json: bool,
+) -> None:
+    """Partition the graph in FILE and print how even the parts are and how much crosses between them.
+
+    Several numbers of parts, methods or objectives, separated by commas, print a row each.
+
+    \b
+    Example:
+      gcnsim graph partition amazon_cs.npz --parts 4 --out amazon_cs.part
+      gcnsim graph partition amazon_cs.npz --parts 2,4,8 --method metis,random --objective vol,cut
+    """
+    ways = _ways(parts, method, objective)
+    if out is not None and len(ways) > 1:
+        raise ScenarioError(f"--out: {out}: {len(ways)} partitions; allowed: one")
+    check_outputs(out=out)
+    check_memory(file, max_memory, partition=True)
+    with progress() as say:
+        say(f"loading {file}")
+        loaded = load_graph(file)
+        cuts = []
+        for way in ways:
+            say(f"partitioning {loaded.nodes:,} nodes into {way.parts} parts ({way.method})")
+            cuts.append(_cut(loaded, way, seed))
+    if out is not None:
+        write_partition(out, cuts[0].owners)
+    if as_json:
+        click.echo(json.dumps(_named(cuts, out), indent=2))
+    elif len(cuts) == 1:
+        print_columns(_lines(cuts[0], out))
+    else:
+        _print_rows(cuts)
+
+
+def _ways(parts: str, method: str, objective: str) -> list[_Way]:
+    """Each way to cut; METIS alone has objectives. Raises GraphError or ScenarioError before any work is done."""
+    counts, methods, goals = ([word.strip() for word in text.split(",")] for text in (parts, method, objective))
+    for word in counts:
+        if not (word.isascii() and word.isdecimal() and 0 < int(word) < 2**31):
+            raise ScenarioError(f"--parts: {word!r} is not a number of parts; at least 1 is needed")
+    for words, known, what in ((methods, METHODS, "method"), (goals, OBJECTIVES, "objective")):
+        for word in words:
+            if word not in known:
+                raise GraphError(f"partition {what} {word!r} is unknown: {nearest(word, known)}")
+    every = product(counts, methods, goals)
+    ways = [_Way(int(count), name, goal if name == "metis" else goals[0]) for count, name, goal in every]
+    return list(dict.fromkeys(ways))
+
+
+def _cut(loaded: Graph, way: _Way, seed: int) -> _Cut:
+    # Processor time, not the wall's: METIS is one thread, and what else the machine does is none of its cost.
+    begin = os.times()
+    owners = partition_graph(loaded, way.parts, way.method, way.objective, seed)
+    end = os.times()
+    seconds = max(0.0, (end.user - begin.user) + (end.system - begin.system))
+    return _Cut(owners, partition_facts(split(loaded, owners)), seconds)
+
+
+def _named(cuts: Sequence[_Cut], out: str | None) -> dict[str, Any]:
+    if len(cuts) == 1:
+        return {"schema": "gcnsim.graph-partition/1", **cuts[0].named(), "out": out}
+    return {"schema": "gcnsim.graph-partitions/1", "rows": [cut.named() for cut in cuts]}
+
+
+def _lines(cut: _Cut, out: str | None) -> list[tuple[str, str]]:
+    owners, facts = cut.owners, cut.facts
+    lines = [
+        ("graph", owners.graph_name),
+        ("method", f"{owners.method}, seed {owners.seed}"),
+        ("parts", str(facts.parts)),
+        ("inner nodes", _spread(facts.inner)),
+        ("boundary nodes", _spread(facts.boundary)),
+        ("boundary/inner", f"{facts.boundary_per_inner:.2f}"),
+        ("balance", f"{facts.balance:.3f} of nodes, {facts.entry_balance:.3f} of entries (largest part over mean)"),
+        ("replication", f"{facts.replication:.2f} copies per node"),
+        ("edges cut", f"{facts.cut_entries // 2:,}"),
+        ("volume", f"{facts.communication_volume:,} rows per layer, all workers"),
+        ("time", f"{cut.seconds:.2f} s of one core"),
+    ]
+    return [*lines, ("written", out)] if out is not None else lines
+
+
+def _print_rows(cuts: Sequence[_Cut]) -> None:
+    headings = ("method", "parts", "inner", "boundary", "ratio", "balance", "of entries", "edges cut", "volume", "time")
+    rows = [
+        (
+            cut.owners.method,
+            str(cut.facts.parts),
+            f"{cut.facts.inner.mean:,.0f}",
+            f"{cut.facts.boundary.mean:,.0f}",
+            f"{cut.facts.boundary_per_inner:.2f}",
+            f"{cut.facts.balance:.3f}",
+            f"{cut.facts.entry_balance:.3f}",
+            f"{cut.facts.cut_entries // 2:,}",
+            f"{cut.facts.communication_volume:,}",
+            f"{cut.seconds:.2f} s",
+        )
+        for cut in cuts
+    ]
+    print_table(headings, rows)
+
+
+def _spread(found: Spread) -> str:
+    return f"{found.mean:,.0f} per part ({found.least:,}..{found.most:,})"

@@ -1,0 +1,217 @@
+"""`gcnsim trace profile` and `trace info`: boundary profiles of partitions, written, and read beside traces."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, replace
+from typing import Any
+
+import click
+
+from gcnsim.cli.generate import Size
+from gcnsim.cli.outputs import check_outputs
+from gcnsim.cli.progress import progress
+from gcnsim.errors import ScenarioError
+from gcnsim.graph import Graph, load_graph
+from gcnsim.graph.generate import block_model, surrogate_facts
+from gcnsim.partition import Partitioning, partition_graph, read_partition, split
+from gcnsim.processes import cores
+from gcnsim.sections import kind_of
+from gcnsim.trace import (
+    StoredProfile,
+    enlarged,
+    profile_at,
+    read_profile,
+    stored_profile,
+    write_profile,
+)
+
+
+@click.command("profile")
+@click.argument("graph", required=False, type=click.Path())
+@click.option("--dataset", help="The surrogate of this dataset instead of GRAPH, drawn first.")
+@click.option("--gpus", type=click.IntRange(min=1), help="Partition into this many parts (METIS, volume).")
+@click.option("--partition", type=click.Path(), help="Use this partition file of GRAPH instead.")
+@click.option("--seed", type=click.IntRange(0, 2**31 - 1), default=0, show_default=True, help="Seed of METIS.")
+@click.option(
+    "--scale",
+    type=click.FloatRange(0.001, 1.0),
+    default=1.0,
+    show_default=True,
+    help="Draw the surrogate with this share of its nodes and scale the counts back.",
+)
+@click.option("--max-memory", type=Size(), metavar="SIZE", help="Refuse to draw what would take more memory.")
+@click.option(
+    "--processes", type=click.IntRange(min=1), default=1, show_default=True, help="Parts described at a time."
+)
+@click.option("--out", type=click.Path(), required=True, help="Profile file to write.")
+def profile(
+    graph: str | None,
+    dataset: str | None,
+    gpus: int | None,
+    partition: str | None,
+    seed: int,
+    scale: float,
+    max_memory: float | None,
+    processes: int,
+    out: str,
+) -> None:
+    """Write what a partition of GRAPH asks of other workers: enough to predict without the graph.
+
+    \b
+    Examples:
+      gcnsim trace profile amazon_cs.npz --gpus 4 --out amazon_cs.profile
+      gcnsim trace profile --dataset yelp --gpus 6 --out yelp-6.profile
+    """
+    check_outputs(out=out)
+    _check(graph, dataset, gpus, partition, scale)
+    with progress() as say:
+        if dataset is None:
+            loaded = load_graph(graph or "")
+        else:
+            say(f"drawing the surrogate of {dataset}")
+            loaded = _drawn(dataset, scale, max_memory)
+        say(f"partitioning {loaded.nodes:,} nodes")
+        owners = _owners(loaded, gpus, partition, seed)
+        parts = split(loaded, owners)
+        del loaded
+        say(f"describing {len(parts)} parts")
+        found = stored_profile(parts, owners, processes=processes)
+    if dataset is not None:
+        found = _of_surrogate(enlarged(found, scale), dataset)
+    write_profile(out, found)
+    print_profile(found)
+    click.echo(f"written        {out}")
+
+
+@click.command("info")
+@click.argument("file", required=False, type=click.Path())
+@click.option("--dataset", help="The shipped profile of this dataset, instead of FILE.")
+@click.option("--gpus", type=click.IntRange(min=1), help="Its number of parts.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON (gcnsim.trace-info/1 or gcnsim.profile-info/1).")
+def info(file: str | None, dataset: str | None, gpus: int | None, as_json: bool) -> None:
+    """Print what the trace or boundary profile in FILE holds, or a shipped profile.
+
+    \b
+    Examples:
+      gcnsim trace info amazon_cs.trace
+      gcnsim trace info --dataset reddit --gpus 6 --json
+    """
+    if (file is None) == (dataset is None):
+        raise click.UsageError("give one of FILE and --dataset")
+    if (dataset is None) != (gpus is None):
+        raise click.UsageError("--dataset and --gpus go together")
+    if file is not None and _is_trace(file):
+        from gcnsim.cli.trace import print_trace
+
+        print_trace(file, as_json)
+        return
+    if file is not None:
+        found, note = read_profile(file), file
+    else:
+        assert dataset is not None
+        assert gpus is not None
+        found, note = _known(dataset, gpus)
+    if as_json:
+        click.echo(json.dumps(_facts(found, note), indent=2))
+        return
+    print_profile(found)
+    click.echo(f"{'from':<13}  {note}")
+
+
+def print_profile(found: StoredProfile) -> None:
+    """The profile as lines, and a table of its workers."""
+    origin, facts = found.origin, _facts(found, "")
+    of = f"surrogate of {origin.name}" if origin.source == "surrogate" else origin.name
+    scale = "" if origin.scale == 1.0 else f", {100 * origin.scale:g} % of the nodes, counts scaled back"
+    missed = ", ".join(f"{100 * error:+.1f} % at {parts} parts" for parts, error in (origin.residuals or {}).items())
+    lines = [
+        ("graph", f"{of} (SHA-256 {origin.graph_hash[:12]}{scale})"),
+        ("partition", f"{origin.partition_method}, seed {origin.partition_seed}"),
+        ("parts", f"{found.parts}"),
+        ("inner", f"{facts['inner_nodes_mean']:,.0f} nodes per worker"),
+        ("boundary", f"{facts['boundary_nodes_mean']:,.0f} nodes per worker, most {facts['boundary_nodes_max']:,}"),
+        ("cross edges", f"{facts['cross_edges_mean']:.1f} per boundary node"),
+        ("residuals", f"boundary against the published: {missed or 'nothing published'}"),
+    ]
+    for label, value in lines:
+        click.echo(f"{label:<13}  {value}")
+    click.echo("worker     inner  boundary       entries   of them cross")
+    sizes = zip(found.inner_nodes, found.boundary_nodes, found.entries, found.boundary_entries, strict=True)
+    for rank, (inner, boundary, entries, crossing) in enumerate(sizes):
+        click.echo(f"{rank:>6} {inner:>9,} {boundary:>9,} {entries:>13,} {crossing:>15,}")
+
+
+def _facts(found: StoredProfile, note: str) -> dict[str, Any]:
+    boundary = found.boundary_nodes
+    return {
+        "schema": "gcnsim.profile-info/1",
+        "parts": found.parts,
+        "inner_nodes_mean": float(found.inner_nodes.mean()),
+        "boundary_nodes_mean": float(boundary.mean()),
+        "boundary_nodes_max": int(boundary.max()),
+        "cross_edges_mean": found.cross_edges_mean,
+        "cross_entries_mean": float(found.boundary_entries.mean()),
+        "entries_mean": float(found.entries.mean()),
+        "source": found.origin.source,
+        "note": note,
+        "residuals": dict(found.origin.residuals or {}),
+        "origin": asdict(found.origin),
+    }
+
+
+def _known(dataset: str, gpus: int) -> tuple[StoredProfile, str]:
+    """The shipped profile. Raises ScenarioError, with the names there are, when nothing answers."""
+    from gcnsim.workload import dataset as published
+
+    published(dataset)
+    return profile_at(dataset, gpus)
+
+
+def _is_trace(file: str) -> bool:
+    return kind_of(file) != "profile"
+
+
+def _check(graph: str | None, dataset: str | None, gpus: int | None, partition: str | None, scale: float) -> None:
+    if (graph is None) == (dataset is None):
+        raise click.UsageError("give one of GRAPH and --dataset")
+    if (gpus is None) == (partition is None):
+        raise click.UsageError("give one of --gpus and --partition")
+    if dataset is not None and partition is not None:
+        raise ScenarioError("--partition: is for GRAPH; a surrogate is cut here (--gpus)")
+    if dataset is None and scale != 1.0:
+        raise ScenarioError(f"--scale: {scale:g} is for a surrogate (--dataset); GRAPH is taken as it is")
+
+
+def _drawn(dataset: str, scale: float, max_memory: float | None) -> Graph:
+    """The surrogate with a share of its nodes: the same degrees, the same communities."""
+    facts = surrogate_facts(dataset)
+    model = replace(facts.model, nodes=round(facts.model.nodes * scale), edges=round(facts.model.edges * scale))
+    return block_model(model, facts.seed, f"{dataset}-surrogate", max_memory=max_memory, processes=cores())
+
+
+def _owners(loaded: Graph, gpus: int | None, partition: str | None, seed: int) -> Partitioning:
+    if partition is not None:
+        return read_partition(partition, loaded)
+    assert gpus is not None
+    return partition_graph(loaded, gpus, seed=seed)
+
+
+def _of_surrogate(found: StoredProfile, dataset: str) -> StoredProfile:
+    facts = surrogate_facts(dataset)
+    degree = 2.0 * facts.model.edges / facts.model.nodes
+    share = found.cross_edges_mean / degree
+    residuals = {str(row.parts): row.residual for row in facts.rows}
+    for row in facts.rows:
+        if row.parts == found.parts:
+            residuals[str(row.parts)] = float(found.boundary_nodes.mean()) / row.published - 1.0
+    origin = replace(
+        found.origin,
+        source="surrogate",
+        name=dataset,
+        surrogate_seed=facts.seed,
+        model=asdict(facts.model),
+        residuals={parts: round(error, 4) for parts, error in residuals.items()},
+        cross_range=(min(1.0, facts.cross_edges.low / share), max(1.0, facts.cross_edges.high / share)),
+    )
+    return replace(found, origin=origin)

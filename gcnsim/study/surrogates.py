@@ -1,0 +1,81 @@
+"""Accesses of a dataset that has shipped profiles: drawn from its surrogate's partition, without any graph."""
+
+from __future__ import annotations
+
+from gcnsim.sampling import NODES
+from gcnsim.scenario import Scenario
+from gcnsim.study.corners import Corner, drawing, keeps_all, sampler_of
+from gcnsim.study.published import PublishedAccesses
+from gcnsim.trace import (
+    AccessCounts,
+    StoredProfile,
+    covers,
+    draw_access,
+    draw_nodes_of,
+    profile_at,
+    with_cross_edges,
+)
+from gcnsim.workload import DatasetFacts
+
+
+class SurrogateAccesses:
+    """A dataset by the profiles of its surrogate; by its published statistics where those do not answer.
+
+    They do not at numbers of GPUs beyond the shipped ones, and where the scenario itself gives what a profile counts.
+    """
+
+    def __init__(self, facts: DatasetFacts) -> None:
+        self.facts = facts
+        self.published = PublishedAccesses(facts)
+        self.nodes = facts.nodes
+        self.graph_hash: str | None = None
+        self.declared = self.published.declared
+        self.corners: tuple[Corner, ...] = tuple(Corner)
+        self._profiles: dict[tuple[int, Corner], StoredProfile] = {}
+        self._counts: dict[object, AccessCounts] = {}
+
+    def profiled(self, scenario: Scenario) -> bool:
+        """Whether the scenario is answered from a profile."""
+        workload = scenario.workload
+        given = workload.cross_fraction is not None or workload.imbalance is not None
+        return not given and covers(self.facts.name, scenario.cluster.gpus)
+
+    def profile(self, gpus: int, corner: Corner = Corner.LIKELY) -> StoredProfile:
+        """The profile at one end of what publications leave open: the cross edges per boundary node."""
+        key = (gpus, corner)
+        if key not in self._profiles:
+            found, _ = profile_at(self.facts.name, gpus)
+            low, high = found.origin.cross_range
+            self._profiles[key] = with_cross_edges(found, (low, 1.0, high)[corner.value])
+        return self._profiles[key]
+
+    def note(self, gpus: int) -> str:
+        """Where the profile at `gpus` comes from."""
+        return profile_at(self.facts.name, gpus)[1]
+
+    def counts(self, scenario: Scenario, features: int, corner: Corner) -> AccessCounts:
+        """Counts drawn from the profile at `corner`, or their means where it draws nodes."""
+        if not self.profiled(scenario):
+            return self.published.counts(scenario, features, corner)
+        key = (scenario.cluster.gpus, drawing(scenario.method), features, scenario.run, corner)
+        if key not in self._counts:
+            self._counts[key] = self._draw(scenario, features, corner)
+        return self._counts[key]
+
+    def _draw(self, scenario: Scenario, features: int, corner: Corner) -> AccessCounts:
+        method, run = scenario.method, scenario.run
+        sampler, rate = sampler_of(method)
+        if sampler == NODES:
+            # Where only entries that cross are dropped, the fewer cross the slower.
+            ends = {Corner.LOW: Corner.HIGH, Corner.HIGH: Corner.LOW}
+            return draw_nodes_of(self.profile(scenario.cluster.gpus, ends.get(corner, corner)), rate)
+        return draw_access(
+            self.profile(scenario.cluster.gpus, corner),
+            sampler=sampler,
+            epsilon=rate,
+            iterations=1 if keeps_all(method) else run.iterations,
+            seed=run.seed,
+            cache=method.cache,
+            policy=method.cache_policy,
+            feature_width=features,
+        )

@@ -1,0 +1,171 @@
+"""The stored boundary profile: a partition's boundary nodes by owner, inclusion, cross edges and degree, in cells.
+
+Enough to draw access counts of the samplers `uniform` and `vr` at any rate, for any static cache, without the graph.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any, Final
+
+import numpy as np
+
+from gcnsim.ids import FloatArray, IntArray, frozen
+from gcnsim.partition import Part, Partitioning
+from gcnsim.processes import each
+from gcnsim.sampling import inclusion
+from gcnsim.sampling import sampler as sampling_rule
+from gcnsim.trace.cells import RATES, Cells, cell_means, cell_of_nodes, cells_per_worker, effective_edges, tilt_of
+from gcnsim.trace.profile import cross_edges
+
+SAMPLERS: Final = ("uniform", "vr")
+"""The samplers whose inclusion a stored profile holds; with all norms 1."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProfileOrigin:
+    """Where a profile comes from.
+
+    source: `graph`, or `surrogate` for a drawn graph that stands in for the dataset `name`. surrogate_seed, model: how
+    it was drawn, None for a graph. scale: share of the dataset's nodes that the partitioned graph had; counts are
+    scaled back. residuals: surrogate over published mean boundary nodes, minus 1, by published number of parts.
+    cross_range: factors (low, high) on the cross edges per boundary node that what is published leaves open.
+    """
+
+    source: str
+    name: str
+    graph_hash: str
+    partition_method: str
+    partition_seed: int
+    surrogate_seed: int | None = None
+    model: Mapping[str, Any] | None = None
+    scale: float = 1.0
+    residuals: Mapping[str, float] | None = None
+    cross_range: tuple[float, float] = (1.0, 1.0)
+
+
+@dataclass(frozen=True, slots=True)
+class StoredProfile:
+    """Workers' sizes, int64[P] each: inner nodes, stored entries that end inside and outside; cells by sampler."""
+
+    origin: ProfileOrigin
+    inner_nodes: IntArray
+    inner_entries: IntArray
+    boundary_entries: IntArray
+    cells: Mapping[str, Cells]
+
+    @property
+    def parts(self) -> int:
+        """P, the number of workers."""
+        return int(self.inner_nodes.size)
+
+    @property
+    def pairs(self) -> IntArray:
+        """Boundary nodes of n owned by m, int64[P, P]."""
+        pairs: IntArray = self.cells[SAMPLERS[0]].nodes.sum(axis=2)
+        return pairs
+
+    @property
+    def boundary_nodes(self) -> IntArray:
+        """B of every worker, int64[P]."""
+        boundary: IntArray = self.pairs.sum(axis=1)
+        return boundary
+
+    @property
+    def entries(self) -> IntArray:
+        """Stored entries of every worker's rows, int64[P]."""
+        return self.inner_entries + self.boundary_entries
+
+    @property
+    def cross_edges_mean(self) -> float:
+        """Cross edges of a boundary node in the mean over all workers; 0 without a boundary."""
+        return float(self.boundary_entries.sum() / max(1, int(self.boundary_nodes.sum())))
+
+
+def stored_profile(
+    parts: Sequence[Part],
+    owners: Partitioning,
+    *,
+    processes: int = 1,
+    on_part: Callable[[], object] = lambda: None,
+) -> StoredProfile:
+    """The profile of real parts. Prepares one part's samplers at a time; on_part: called after each (one process)."""
+
+    def described(part: Part) -> tuple[list[Cells], int]:
+        cross = cross_edges(part)
+        found = [_cells(part, cross, name) for name in SAMPLERS]
+        on_part()
+        return found, int(cross.sum())
+
+    every = each(described, parts, processes)
+    boundary = np.array([crossing for _, crossing in every], np.int64)
+    return StoredProfile(
+        origin=ProfileOrigin(
+            source="graph",
+            name=owners.graph_name,
+            graph_hash=owners.graph_hash,
+            partition_method=owners.method,
+            partition_seed=owners.seed,
+        ),
+        inner_nodes=frozen(np.array([part.inner_nodes for part in parts], np.int64)),
+        inner_entries=frozen(np.array([part.entries for part in parts], np.int64) - boundary),
+        boundary_entries=frozen(boundary),
+        cells={name: _joined([found[k] for found, _ in every]) for k, name in enumerate(SAMPLERS)},
+    )
+
+
+def enlarged(profile: StoredProfile, scale: float) -> StoredProfile:
+    """The profile of a graph of a share `scale` of the nodes, with all counts over `scale` and degrees as they are."""
+    if scale == 1.0:
+        return profile
+    cells = {
+        name: replace(each, nodes=frozen(np.rint(each.nodes / scale).astype(np.int64)))
+        for name, each in profile.cells.items()
+    }
+    sizes = {
+        name: frozen(np.rint(getattr(profile, name) / scale).astype(np.int64))
+        for name in ("inner_nodes", "inner_entries", "boundary_entries")
+    }
+    return replace(profile, cells=cells, origin=replace(profile.origin, scale=scale), **sizes)
+
+
+def _cells(part: Part, cross: IntArray, name: str) -> Cells:
+    """The cells of one worker, without the axis of workers."""
+    rule = sampling_rule(name)(part, None)
+    chance, kept = [], []
+    crossing = part.columns >= part.inner_nodes
+    outside = int(np.count_nonzero(crossing))
+    for rate in RATES:
+        p = rule.probabilities(rate).p
+        chance.append(inclusion(part, p))
+        beyond = float(p[crossing].sum(dtype=np.float64))
+        within = float(p.sum(dtype=np.float64)) - beyond
+        kept.append((within / max(1, part.entries - outside), beyond / max(1, outside)))
+    return _gathered(part, cross, np.stack(chance), np.array(kept))
+
+
+def _gathered(part: Part, cross: IntArray, chance: FloatArray, kept: FloatArray) -> Cells:
+    count = cells_per_worker(part.parts)
+    cell = cell_of_nodes(chance, part.boundary_degree, count)
+    owner = np.repeat(np.arange(part.parts), np.diff(part.boundary_ptr))
+    nodes = np.bincount(owner * count + cell, minlength=part.parts * count).reshape(part.parts, count)
+    means = np.stack([cell_means(row, cell, count) for row in chance])
+    degree = np.log1p(part.boundary_degree)
+    centre = cell_means(degree, cell, count)
+    rows = [np.bincount(owner, weights=row, minlength=part.parts).astype(np.float64) for row in chance]
+    return Cells(
+        nodes=nodes.astype(np.int64),
+        cross_edges=cell_means(cross, cell, count),
+        degree=centre,
+        degree_spread=np.sqrt(cell_means((degree - centre[cell]) ** 2, cell, count)),
+        effective=effective_edges(means, RATES).T,
+        tilt=np.stack([tilt_of(nodes, mean, needed) for mean, needed in zip(means, rows, strict=True)], axis=1),
+        inner_kept=kept[:, 0],
+        boundary_kept=kept[:, 1],
+    )
+
+
+def _joined(workers: Sequence[Cells]) -> Cells:
+    """One set of cells with the axis of workers in front."""
+    return Cells(*(frozen(np.stack([getattr(one, field.name) for one in workers])) for field in fields(Cells)))

@@ -1,0 +1,91 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from gcnsim.cli import main
+from gcnsim.trace import read_profile, shipped_parts
+
+
+@pytest.fixture
+def graph_file(tmp_path: Path) -> Path:
+    """A ring of 60 nodes with chords, as an edge list."""
+    path = tmp_path / "ring.txt"
+    path.write_text("".join(f"{v} {(v + step) % 60}\n" for v in range(60) for step in (1, 2, 7)))
+    return path
+
+
+def call(*words: str | Path) -> int:
+    return main(["trace", *(str(word) for word in words)])
+
+
+def refused(capsys: pytest.CaptureFixture[str], *words: str | Path) -> str:
+    assert call(*words) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.count("\n") == 1
+    return captured.err
+
+
+def test_a_profile_is_written_and_shown(graph_file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / "ring.profile"
+    assert call("profile", graph_file, "--gpus", "3", "--out", out) == 0
+    made = capsys.readouterr().out
+    assert made.endswith(f"written        {out}\n")
+    assert call("info", out) == 0
+    assert capsys.readouterr().out.startswith(made.split("\nwritten")[0])
+    assert call("info", out, "--json") == 0
+    facts, stored = json.loads(capsys.readouterr().out), read_profile(out)
+    assert facts["schema"] == "gcnsim.profile-info/1"
+    assert facts["source"] == "graph"
+    assert facts["residuals"] == {}
+    assert facts["inner_nodes_mean"] == 20.0
+    assert facts["boundary_nodes_mean"] == stored.boundary_nodes.mean()
+    assert facts["boundary_nodes_max"] == stored.boundary_nodes.max()
+    assert facts["cross_edges_mean"] == pytest.approx(
+        stored.boundary_entries.sum() / stored.boundary_nodes.sum()
+    )
+
+
+def test_the_same_call_writes_the_same_bytes(graph_file: Path, tmp_path: Path) -> None:
+    for name, processes in (("a", "1"), ("b", "2")):
+        out = tmp_path / name
+        assert call("profile", graph_file, "--gpus", "2", "--processes", processes, "--out", out) == 0
+    assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
+
+
+def test_users_errors_are_one_line(graph_file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = ("--out", tmp_path / "p")
+    assert "give one of GRAPH and --dataset" in refused(capsys, "profile", "--gpus", "2", *out)
+    assert "give one of --gpus and --partition" in refused(capsys, "profile", graph_file, *out)
+    assert "--scale: 0.5 is for a surrogate" in refused(
+        capsys, "profile", graph_file, "--gpus", "2", "--scale", "0.5", *out
+    )
+    assert "no surrogate of 'redit'; did you mean 'reddit'" in refused(
+        capsys, "profile", "--dataset", "redit", "--gpus", "2", *out
+    )
+    assert "allowed: " in refused(
+        capsys, "profile", "--dataset", "reddit", "--gpus", "2", "--max-memory", "1GiB", *out
+    )
+    assert "give one of FILE and --dataset" in refused(capsys, "info")
+    assert "--dataset and --gpus go together" in refused(capsys, "info", "--dataset", "yelp")
+    assert "unknown dataset 'yep'; did you mean 'yelp'" in refused(capsys, "info", "--dataset", "yep", "--gpus", "2")
+    assert not (tmp_path / "p").exists()
+
+
+def test_a_part_count_without_a_profile_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    known = ", ".join(map(str, shipped_parts("yelp")))
+    found = refused(capsys, "info", "--dataset", "yelp", "--gpus", "777")
+    assert found == f"gcnsim: gpus: yelp has no profile at 777 parts; there are {known}\n"
+
+
+@pytest.mark.parametrize("parts", [4, 6])
+def test_a_shipped_profile_says_where_it_comes_from(parts: int, capsys: pytest.CaptureFixture[str]) -> None:
+    assert call("info", "--dataset", "yelp", "--gpus", str(parts), "--json") == 0
+    facts = json.loads(capsys.readouterr().out)
+    assert facts["source"] == "surrogate"
+    assert abs(facts["residuals"][str(parts)]) < 0.1
+    assert facts["boundary_nodes_max"] > facts["boundary_nodes_mean"] > 100_000
+    assert facts["cross_edges_mean"] >= 1.0

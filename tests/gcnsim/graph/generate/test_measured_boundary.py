@@ -1,0 +1,16 @@
+"""benchmarks/measured_boundary.py: boundary nodes of random parts, from degrees alone."""
+
+from __future__ import annotations
+
+import pytest
+
+from benchmarks.measured_boundary import random_boundary
+from gcnsim.graph.generate import RMat, rmat
+from gcnsim.partition import part_of, partition_graph
+
+
+def test_random_parts_have_the_boundary_that_degrees_say() -> None:
+    graph = rmat(RMat(3000, 12_000), 1)
+    owners = partition_graph(graph, 5, "random")
+    counted = sum(part_of(graph, owners, rank).boundary_nodes for rank in range(5))
+    assert random_boundary(graph, 5) == pytest.approx(counted, rel=0.02)

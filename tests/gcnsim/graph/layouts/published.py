@@ -1,0 +1,142 @@
+"""Writes one small data set in each layout it could be published in: ten nodes in a ring, three features, two classes.
+
+Nodes 0-5 train, 6 and 7 validate, 8 and 9 test; every layout must give the same graph and the same arrays.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+
+from gcnsim.graph import Graph, build_csr
+from gcnsim.ids import AnyArray
+
+NODES = 10
+SOURCES = np.arange(NODES)
+TARGETS = (SOURCES + 1) % NODES
+FEATURES = np.arange(3.0 * NODES, dtype=np.float32).reshape(NODES, 3) / 4
+LABELS = SOURCES % 2
+SPLIT: dict[str, list[int]] = {"train": [0, 1, 2, 3, 4, 5], "valid": [6, 7], "test": [8, 9]}
+
+
+def ring() -> Graph:
+    """The graph that every layout holds."""
+    return build_csr(SOURCES, TARGETS, NODES, "ring", features=3, classes=2)
+
+
+def matrix() -> Any:
+    """Both directions of each edge, as publishers store it."""
+    ends = (np.concatenate([SOURCES, TARGETS]), np.concatenate([TARGETS, SOURCES]))
+    return scipy.sparse.coo_matrix((np.ones(2 * NODES), ends), shape=(NODES, NODES))
+
+
+def write_reddit(folder: Path, *, self_loop: bool = False, **changed: AnyArray | None) -> Path:
+    """DGL's and PyG's Reddit: a SciPy coo matrix and `feature`, `label`, `node_types`, `node_ids`."""
+    folder.mkdir(parents=True, exist_ok=True)
+    types = np.zeros(NODES, np.int64)
+    for kind, part in enumerate(SPLIT.values(), start=1):
+        types[part] = kind
+    arrays: dict[str, AnyArray | None] = {"feature": FEATURES, "node_types": types, "node_ids": SOURCES}
+    arrays |= {"label": LABELS, **changed}
+    np.savez_compressed(folder / "reddit_data.npz", allow_pickle=True, **_given(arrays))
+    name = "reddit_self_loop_graph.npz" if self_loop else "reddit_graph.npz"
+    scipy.sparse.save_npz(folder / name, matrix() + scipy.sparse.eye(NODES) if self_loop else matrix())
+    return folder
+
+
+def write_ogb_text(folder: Path, **changed: str | None) -> Path:
+    """An ogbn folder of text: one direction of each edge, no headers, gzip. changed: by file, `-` written `_`."""
+    texts: dict[str, str | None] = {
+        "edge": _lines(np.column_stack([SOURCES, TARGETS])),
+        "num_node_list": f"{NODES}\n",
+        "num_edge_list": f"{NODES}\n",
+        "node_feat": _lines(FEATURES),
+        "node_label": _lines(LABELS[:, None]),
+    }
+    (folder / "raw").mkdir(parents=True, exist_ok=True)
+    for name, text in {**texts, **changed}.items():
+        if text is not None and name not in SPLIT:
+            zipped(folder / "raw" / f"{name.replace('_', '-')}.csv.gz", text)
+    _write_split(folder, changed)
+    return folder
+
+
+def write_ogb_arrays(folder: Path, **changed: AnyArray | None) -> Path:
+    """An ogbn folder of archives, as ogbn-papers100M: labels are floats, nan where unknown."""
+    (folder / "raw").mkdir(parents=True, exist_ok=True)
+    arrays: dict[str, AnyArray | None] = {
+        "edge_index": np.stack([SOURCES, TARGETS]),
+        "node_feat": FEATURES,
+        "node_year": SOURCES[:, None],
+        "num_nodes_list": np.array([NODES]),
+        "num_edges_list": np.array([NODES]),
+        **{key: array for key, array in changed.items() if key != "node_label"},
+    }
+    np.savez(folder / "raw" / "data.npz", allow_pickle=False, **_given(arrays))
+    labels = changed.get("node_label", LABELS[:, None].astype(np.float32))
+    np.savez(folder / "raw" / "node-label.npz", allow_pickle=False, **_given({"node_label": labels}))
+    _write_split(folder, {})
+    return folder
+
+
+def write_saint(folder: Path, *, classes: object = None, roles: object = None, features: AnyArray = FEATURES) -> Path:
+    """GraphSAINT's four files."""
+    folder.mkdir(parents=True, exist_ok=True)
+    scipy.sparse.save_npz(folder / "adj_full.npz", matrix().tocsr())
+    scipy.sparse.save_npz(folder / "adj_train.npz", matrix().tocsr())
+    np.save(folder / "feats.npy", features.astype(np.float64))
+    known = {str(node): int(label) for node, label in enumerate(LABELS)}
+    (folder / "class_map.json").write_text(json.dumps(known if classes is None else classes))
+    parts = dict(zip(("tr", "va", "te"), SPLIT.values(), strict=True))
+    (folder / "role.json").write_text(json.dumps(parts if roles is None else roles))
+    return folder
+
+
+def write_dgl(folder: Path, **changed: object) -> Path:
+    """The JSON that `dgl.distributed.partition_graph` leaves, and files where its binaries are."""
+    said: dict[str, object] = {
+        "graph_name": "ring",
+        "num_nodes": NODES,
+        "num_edges": 2 * NODES,
+        "part_method": "metis",
+        "num_parts": 2,
+        "halo_hops": 1,
+        "node_map": {"_N": [[0, 6], [6, 10]]},
+        "edge_map": {"_N:_E:_N": [[0, 12], [12, 20]]},
+        "ntypes": {"_N": 0},
+        "etypes": {"_N:_E:_N": 0},
+    }
+    for part in range(2):
+        (folder / f"part{part}").mkdir(parents=True, exist_ok=True)
+        files = {"node_feats": "node_feat.dgl", "edge_feats": "edge_feat.dgl", "part_graph": "graph.dgl"}
+        for name in files.values():
+            (folder / f"part{part}" / name).write_bytes(bytes.fromhex("3fa1b446f04f2edd0200000000000000"))
+        said[f"part-{part}"] = {key: f"part{part}/{name}" for key, name in files.items()}
+    (folder / "ring.json").write_text(json.dumps({**said, **changed}, indent=4))
+    return folder
+
+
+def zipped(path: Path, text: str) -> None:
+    """Text as gzip."""
+    path.write_bytes(gzip.compress(text.encode(), mtime=0))
+
+
+def _write_split(folder: Path, changed: Mapping[str, str | None]) -> None:
+    place = folder / "split" / "sales_ranking"
+    place.mkdir(parents=True, exist_ok=True)
+    for part, nodes in SPLIT.items():
+        zipped(place / f"{part}.csv.gz", changed.get(part) or _lines(np.array(nodes)[:, None]))
+
+
+def _given(arrays: Mapping[str, AnyArray | None]) -> dict[str, Any]:
+    return {key: array for key, array in arrays.items() if array is not None}
+
+
+def _lines(table: AnyArray) -> str:
+    return "".join(",".join(f"{value:g}" for value in row) + "\n" for row in table)

@@ -1,0 +1,66 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from gcnsim.errors import GraphError
+from gcnsim.graph import build_csr
+from gcnsim.graph.memory import check_memory, memory_to_load
+from gcnsim.graph.write import write_edges, write_npz
+from tests.gcnsim.graph.layouts.published import write_ogb_arrays, write_ogb_text, write_reddit, write_saint
+
+
+@pytest.mark.parametrize("writer", [write_reddit, write_ogb_text, write_ogb_arrays, write_saint])
+def test_every_layout_says_what_it_needs(tmp_path: Path, writer: Callable[[Path], Path]) -> None:
+    folder = writer(tmp_path / "data")
+    structure, whole = memory_to_load(folder), memory_to_load(folder, features=True)
+    assert 1e8 < structure < whole
+    assert memory_to_load(folder, partition=True) > structure
+    check_memory(folder, None)
+    check_memory(folder, whole, features=True)
+    with pytest.raises(GraphError, match=r"data: loading needs about .*MiB of memory; allowed: 1\.00 MiB$"):
+        check_memory(folder, 2**20)
+
+
+@pytest.mark.parametrize("name", ["g.npz", "g.txt", "g.graph"])
+def test_single_files_say_it_too(tmp_path: Path, name: str) -> None:
+    graph = build_csr(np.arange(9), np.arange(1, 10), 10, "path", features=4)
+    path = tmp_path / name
+    if name == "g.npz":
+        write_npz(path, graph, {"x": np.ones((10, 1000), np.float32)})
+        assert memory_to_load(path, features=True) - memory_to_load(path) >= 2 * 40_000
+    elif name == "g.txt":
+        write_edges(path, graph)
+    else:
+        path.write_text("2 1\n2\n1\n")
+    assert memory_to_load(path) < 2e8
+
+
+LOAD = """
+import resource, sys
+from gcnsim.graph import load_graph
+from gcnsim.graph.describe import components
+from gcnsim.graph.memory import memory_to_load
+said = memory_to_load(sys.argv[1])
+components(load_graph(sys.argv[1]))
+print(said, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024)
+"""
+
+
+@pytest.mark.parametrize("name", ["g.npz", "g.txt"])
+def test_the_estimate_is_above_the_truth_and_below_twice(tmp_path: Path, name: str) -> None:
+    drawn = np.random.default_rng(0).integers(0, 100_000, (2, 4_000_000))
+    graph = build_csr(drawn[0], drawn[1], 100_000, "drawn")
+    path = tmp_path / name
+    if name == "g.npz":
+        write_npz(path, graph)
+    else:
+        write_edges(path, graph)
+    done = subprocess.run([sys.executable, "-c", LOAD, str(path)], capture_output=True, text=True, check=True)
+    said, held = (int(word) for word in done.stdout.split())
+    assert held < said < 2 * held

@@ -1,0 +1,69 @@
+"""Datasets with shipped profiles: answered from them, and by published statistics where they do not answer."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from gcnsim.caching import CacheSize
+from gcnsim.scenario import ClusterSpec, MethodSpec, PartitionSpec, RunSpec, Scenario, WorkloadSpec
+from gcnsim.study import Corner, SurrogateAccesses, open_accesses
+from gcnsim.trace import shipped_profile
+from gcnsim.workload import dataset
+
+DRAWN = MethodSpec.of("psc-gcn", epsilon=0.1)
+
+
+def asked(gpus: int = 6, method: MethodSpec = DRAWN) -> Scenario:
+    cluster = ClusterSpec(gpus=gpus, gpus_per_server=1)
+    return Scenario("test", cluster, WorkloadSpec(dataset="yelp"), PartitionSpec(), method, RunSpec(iterations=5))
+
+
+@pytest.fixture(scope="module")
+def accesses() -> SurrogateAccesses:
+    found = open_accesses(asked())
+    assert isinstance(found, SurrogateAccesses)
+    return found
+
+
+def test_sizes_are_those_of_the_profile(accesses: SurrogateAccesses) -> None:
+    found, profile = accesses.counts(asked(), 300, Corner.LIKELY), shipped_profile("yelp", 6)
+    assert np.array_equal(found.boundary_nodes, profile.boundary_nodes)
+    assert np.array_equal(found.entries, profile.entries)
+    assert (found.rows.sum(axis=2) < found.boundary_nodes).all()
+    assert accesses.counts(asked(), 300, Corner.LIKELY) is found
+
+
+def test_corners_are_in_order_of_rows(accesses: SurrogateAccesses) -> None:
+    rows = [accesses.counts(asked(), 300, corner).rows.sum() for corner in Corner]
+    assert rows == sorted(rows)
+
+
+def test_drawn_nodes_are_slowest_where_the_fewest_entries_cross(accesses: SurrogateAccesses) -> None:
+    method = MethodSpec.of("bns-gcn", rate=0.3)
+    found = [accesses.counts(asked(method=method), 300, corner) for corner in Corner]
+    kept = [int((each.inner_edges + each.boundary_edges).sum()) for each in found]
+    assert kept == sorted(kept)
+    assert all(np.array_equal(each.rows, found[0].rows) for each in found)
+
+
+def test_a_cache_answers_some_rows(accesses: SurrogateAccesses) -> None:
+    method = replace(DRAWN, cache=CacheSize(fraction=0.3))
+    found = accesses.counts(asked(method=method), 300, Corner.LIKELY)
+    assert 0.3 < found.hit_rate < 1.0
+
+
+def test_beyond_the_shipped_parts_and_for_given_figures_published_statistics_answer(
+    accesses: SurrogateAccesses,
+) -> None:
+    far = asked(gpus=100)
+    given = replace(asked(), workload=WorkloadSpec(dataset="yelp", imbalance=1.5))
+    single = asked(gpus=1)
+    assert accesses.profiled(asked())
+    for scenario in (far, given, single):
+        assert not accesses.profiled(scenario)
+    found = accesses.counts(given, 300, Corner.LIKELY)
+    assert np.array_equal(found.entries, accesses.published.counts(given, 300, Corner.LIKELY).entries)
+    assert dataset("yelp").entries == pytest.approx(found.entries.sum(), rel=1e-3)

@@ -1,0 +1,236 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from gcnsim.caching import CacheSize
+from gcnsim.errors import FileError, ScenarioError
+from gcnsim.sampling import edge_probabilities, inclusion
+from gcnsim.trace import (
+    AccessCounts,
+    StoredProfile,
+    draw_access,
+    draw_nodes_of,
+    enlarged,
+    expected_access,
+    profile_of,
+    read_profile,
+    stored_profile,
+    with_cross_edges,
+    write_profile,
+)
+from gcnsim.trace.cells import RATES, Cells, cells_per_worker
+from gcnsim.trace.resizing import between, means_of, resized
+
+
+@pytest.fixture(scope="module")
+def stored(small: Any) -> StoredProfile:
+    return stored_profile(small.parts, small.owners)
+
+
+def drawn(profile: StoredProfile, fraction: float = 0.3, **other: Any) -> AccessCounts:
+    asked: dict[str, Any] = {"sampler": "vr", "epsilon": 0.2, "iterations": 400, "seed": 3, "policy": "inclusion"}
+    return draw_access(profile, cache=CacheSize(fraction=fraction), feature_width=8, **{**asked, **other})
+
+
+def test_sizes_are_those_of_the_partition(small: Any, stored: StoredProfile) -> None:
+    exact = profile_of(small.parts)
+    assert np.array_equal(stored.pairs, exact.nodes.sum(axis=2))
+    for name in ("boundary_nodes", "inner_nodes", "inner_entries", "boundary_entries", "entries"):
+        assert np.array_equal(getattr(stored, name), getattr(exact, name))
+    cells = stored.cells["uniform"]
+    crossing = (cells.nodes.sum(axis=1) * cells.cross_edges).sum(axis=1)
+    assert crossing == pytest.approx(stored.boundary_entries)
+
+
+@pytest.mark.parametrize("sampler", ["uniform", "vr"])
+@pytest.mark.parametrize("epsilon", [*RATES, 1.0])
+def test_expected_rows_at_stored_rates_are_the_inclusion_of_every_pair(
+    small: Any, stored: StoredProfile, sampler: str, epsilon: float
+) -> None:
+    found = expected_access(
+        stored, sampler=sampler, epsilon=epsilon, cache=CacheSize(), policy="inclusion", feature_width=8
+    )
+    for part in small.parts:
+        p = edge_probabilities(sampler, part, epsilon)
+        chance = np.concatenate([[0.0], np.cumsum(inclusion(part, p))])
+        assert found.rows[part.rank] == pytest.approx(np.diff(chance[part.boundary_ptr]), rel=1e-4, abs=1e-3)
+        kept = p[part.columns >= part.inner_nodes].sum(dtype=np.float64)
+        assert found.boundary_edges[part.rank] == pytest.approx(kept, rel=1e-5)
+    assert not found.hits.any()
+
+
+def test_between_stored_rates_uniform_sampling_is_exact_to_a_percent(small: Any, stored: StoredProfile) -> None:
+    found = expected_access(
+        stored, sampler="uniform", epsilon=0.14, cache=CacheSize(), policy="degree", feature_width=8
+    )
+    for part in small.parts:
+        true = inclusion(part, edge_probabilities("uniform", part, 0.14)).sum()
+        assert found.rows[part.rank].sum() == pytest.approx(true, rel=0.01)
+
+
+@pytest.mark.parametrize("policy", ["inclusion", "degree", "random"])
+def test_draws_have_the_expected_mean_and_never_more_than_there_is(stored: StoredProfile, policy: str) -> None:
+    found = drawn(stored, policy=policy)
+    mean = expected_access(
+        stored, sampler="vr", epsilon=0.2, cache=CacheSize(fraction=0.3), policy=policy, feature_width=8
+    )
+    assert (found.rows <= stored.pairs).all()
+    assert (found.hits <= found.rows).all()
+    assert (found.boundary_edges >= found.rows.sum(axis=2)).all()
+    assert (found.inner_edges <= stored.inner_entries).all()
+    error = np.sqrt(np.maximum(mean.rows, 1.0) / found.iterations)
+    assert (np.abs(found.rows.mean(axis=0) - mean.rows) <= 5.0 * error).all()
+    assert (np.abs(found.hits.mean(axis=0) - mean.hits) <= 5.0 * error + 0.25).all()
+    assert found.boundary_edges.mean(axis=0) == pytest.approx(mean.boundary_edges, rel=0.02)
+    spread = np.maximum(mean.rows - mean.rows_squares, 0.2)
+    assert found.rows.var(axis=0) == pytest.approx(spread, rel=0.5, abs=1.0)
+    assert found.cached_rows.tolist() == [int(0.3 * nodes + 1e-9) for nodes in stored.boundary_nodes]
+
+
+def test_rows_and_edges_do_not_depend_on_the_cache_but_on_the_seed(stored: StoredProfile) -> None:
+    one, other = drawn(stored, 0.0), drawn(stored, 0.5, policy="degree")
+    assert np.array_equal(one.rows, other.rows)
+    assert np.array_equal(one.boundary_edges, other.boundary_edges)
+    assert not one.hits.any()
+    assert other.hits.any()
+    assert not np.array_equal(one.rows, drawn(stored, seed=4).rows)
+
+
+def test_every_edge_needs_the_whole_boundary(stored: StoredProfile) -> None:
+    found = drawn(stored, 1.0, sampler="full", epsilon=0.1, iterations=1)
+    assert np.array_equal(found.rows[0], stored.pairs)
+    assert np.array_equal(found.hits, found.rows)
+    assert np.array_equal(found.boundary_edges[0], stored.boundary_entries)
+
+
+def test_drawn_nodes_are_a_share_of_every_pair(stored: StoredProfile) -> None:
+    found = draw_nodes_of(stored, 0.5)
+    assert np.array_equal(found.rows[0], np.rint(0.5 * stored.pairs))
+    assert np.array_equal(found.inner_edges[0], stored.inner_entries)
+
+
+def test_an_unknown_sampler_is_refused(stored: StoredProfile) -> None:
+    with pytest.raises(ScenarioError, match="the profile holds no 'unifrm'; did you mean 'uniform'"):
+        drawn(stored, sampler="unifrm")
+
+
+def test_a_part_without_boundary_towards_some_owners_is_kept(line: Any, tmp_path: Path) -> None:
+    write_profile(tmp_path / "p", stored_profile(line.parts, line.owners))
+    found = drawn(read_profile(tmp_path / "p"), epsilon=0.5, iterations=50)
+    assert found.rows[:, 0, 2:].sum() == 0
+    assert 0 < found.rows[:, 0, 1].sum() < 50
+
+
+def test_a_profile_comes_back_as_it_was(stored: StoredProfile, tmp_path: Path) -> None:
+    first = write_profile(tmp_path / "a", stored)
+    back = read_profile(tmp_path / "a")
+    assert back.origin == stored.origin
+    assert np.array_equal(back.pairs, stored.pairs)
+    for name, cells in stored.cells.items():
+        for field in fields(Cells):
+            assert getattr(back.cells[name], field.name) == pytest.approx(getattr(cells, field.name), rel=1e-6)
+    assert write_profile(tmp_path / "b", back) == first
+    assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
+
+
+def test_truncated_and_altered_profiles_are_refused(stored: StoredProfile, tmp_path: Path) -> None:
+    path = tmp_path / "p"
+    write_profile(path, stored)
+    whole = path.read_bytes()
+    for size in (0, 100, len(whole) // 2, len(whole) - 64):
+        path.write_bytes(whole[:size])
+        with pytest.raises(FileError, match=str(path)):
+            read_profile(path)
+    for position in (100, len(whole) // 2, len(whole) - 200):
+        path.write_bytes(whole[:position] + bytes([whole[position] ^ 1]) + whole[position + 1 :])
+        with pytest.raises(FileError, match="altered"):
+            read_profile(path)
+
+
+def test_a_profile_that_contradicts_itself_is_refused(stored: StoredProfile, tmp_path: Path) -> None:
+    vr = stored.cells["vr"]
+    more = vr.nodes.copy()
+    more[0, 1, 0] += 1
+    fewer = np.zeros_like(stored.boundary_entries)
+    wrong = {
+        "other boundary nodes": replace(stored, cells={**stored.cells, "vr": replace(vr, nodes=more)}),
+        "fewer cross edges": replace(stored, boundary_entries=fewer),
+        "shares": replace(stored, cells={**stored.cells, "vr": replace(vr, inner_kept=vr.inner_kept + 2.0)}),
+        "cross_range": replace(stored, origin=replace(stored.origin, cross_range=(2.0, 3.0))),
+    }
+    for complaint, profile in wrong.items():
+        write_profile(tmp_path / "p", profile)
+        with pytest.raises(FileError, match=complaint):
+            read_profile(tmp_path / "p")
+
+
+def test_scaled_back_counts_are_multiples(stored: StoredProfile) -> None:
+    found = enlarged(stored, 0.25)
+    assert np.array_equal(found.pairs, 4 * stored.pairs)
+    assert np.array_equal(found.entries, 4 * stored.entries)
+    assert found.cross_edges_mean == pytest.approx(stored.cross_edges_mean)
+
+
+def test_more_cross_edges_need_more_rows_and_keep_all_entries(stored: StoredProfile) -> None:
+    rows = []
+    for factor in (0.5, 1.0, 2.0):
+        found = with_cross_edges(stored, factor)
+        assert np.array_equal(found.entries, stored.entries)
+        assert np.array_equal(found.pairs, stored.pairs)
+        assert (found.boundary_entries >= found.boundary_nodes).all()
+        rows.append(drawn(found, 0.0).rows.sum())
+    assert rows == sorted(rows)
+    assert len(set(rows)) == 3
+
+
+@pytest.mark.parametrize("parts", [3, 5, 6])
+def test_a_resized_profile_has_the_asked_means(stored: StoredProfile, parts: int) -> None:
+    own = means_of(stored)
+    wanted = replace(own, boundary=1.1 * own.boundary, cross=1.05 * own.cross)
+    found = resized(stored, parts, wanted)
+    assert found.parts == parts
+    assert found.inner_nodes.sum() == stored.inner_nodes.sum()
+    assert found.entries.sum() == stored.entries.sum()
+    assert not found.pairs.diagonal().any()
+    assert np.array_equal(found.pairs, found.cells["vr"].nodes.sum(axis=2))
+    got = means_of(found)
+    assert got.boundary == pytest.approx(wanted.boundary, rel=0.02)
+    assert got.cross == pytest.approx(wanted.cross, rel=0.15)
+    assert (drawn(found).rows <= found.pairs).all()
+
+
+def test_means_between_two_profiles_follow_a_power_law(stored: StoredProfile) -> None:
+    low, high = means_of(stored), replace(means_of(stored), boundary=4.0 * means_of(stored).boundary)
+    middle = between((2, low), (8, high), 4)
+    assert middle.boundary == pytest.approx(2.0 * low.boundary)
+    assert middle.cross == pytest.approx(low.cross)
+    assert between((2, low), (8, high), 2).misses(low) == pytest.approx(0.0)
+
+
+def test_cells_are_fewer_where_pairs_are_many() -> None:
+    found = [cells_per_worker(parts) for parts in (2, 4, 8, 10, 16, 32)]
+    assert found == sorted(found, reverse=True)
+    assert all(count % 12 == 0 for count in found)
+
+
+@pytest.mark.parametrize("sampler", ["uniform", "vr"])
+def test_a_profile_answers_as_its_graph_does(real: Callable[[str], Any], sampler: str) -> None:
+    from benchmarks.profiles import missed_rows, rows_errors, scenarios
+    from gcnsim.trace import prepared_sampling, record_prepared
+
+    case = real("amazon_cs")
+    profile = stored_profile(case.parts, case.owners)
+    prepared = prepared_sampling(sampler, case.parts)
+    for scenario in scenarios(4, sampler):
+        method = scenario.method
+        trace = record_prepared(prepared, case.owners, epsilon=method.epsilon, iterations=1, seed=0)
+        many, few = rows_errors(trace, profile, sampler, method)
+        assert many <= 0.02, method
+        assert few <= 3.0, method
+        assert missed_rows(trace, method, 64).sum() > 0.0
