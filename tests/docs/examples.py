@@ -323,9 +323,7 @@ def _profiles() -> str:
 
     head = ("dataset", "parts", "boundary", "of the largest", "cross edges of a boundary node", "boundary", "largest")
     rows = [
-        _profile(name, shipped_parts(name), place)
-        for name in datasets()
-        for place in range(len(shipped_parts(name)))
+        _profile(name, shipped_parts(name), place) for name in datasets() for place in range(len(shipped_parts(name)))
     ]
     return table((*head, "cross entries", "rows"), rows)
 

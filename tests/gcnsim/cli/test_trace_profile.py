@@ -44,9 +44,7 @@ def test_a_profile_is_written_and_shown(graph_file: Path, tmp_path: Path, capsys
     assert facts["inner_nodes_mean"] == 20.0
     assert facts["boundary_nodes_mean"] == stored.boundary_nodes.mean()
     assert facts["boundary_nodes_max"] == stored.boundary_nodes.max()
-    assert facts["cross_edges_mean"] == pytest.approx(
-        stored.boundary_entries.sum() / stored.boundary_nodes.sum()
-    )
+    assert facts["cross_edges_mean"] == pytest.approx(stored.boundary_entries.sum() / stored.boundary_nodes.sum())
 
 
 def test_the_same_call_writes_the_same_bytes(graph_file: Path, tmp_path: Path) -> None:
@@ -66,9 +64,7 @@ def test_users_errors_are_one_line(graph_file: Path, tmp_path: Path, capsys: pyt
     assert "no surrogate of 'redit'; did you mean 'reddit'" in refused(
         capsys, "profile", "--dataset", "redit", "--gpus", "2", *out
     )
-    assert "allowed: " in refused(
-        capsys, "profile", "--dataset", "reddit", "--gpus", "2", "--max-memory", "1GiB", *out
-    )
+    assert "allowed: " in refused(capsys, "profile", "--dataset", "reddit", "--gpus", "2", "--max-memory", "1GiB", *out)
     assert "give one of FILE and --dataset" in refused(capsys, "info")
     assert "--dataset and --gpus go together" in refused(capsys, "info", "--dataset", "yelp")
     assert "unknown dataset 'yep'; did you mean 'yelp'" in refused(capsys, "info", "--dataset", "yep", "--gpus", "2")
