@@ -55,8 +55,9 @@ print(said, int(peak.split()[1]) * 1024)
 
 
 @pytest.mark.skipif(not Path("/proc/self/status").is_file(), reason="needs /proc to tell a process's peak memory")
-@pytest.mark.parametrize("name", ["g.npz", "g.txt"])
-def test_the_estimate_is_above_the_truth_and_below_twice(tmp_path: Path, name: str) -> None:
+@pytest.mark.parametrize(("name", "most"), [("g.npz", 2), ("g.txt", 3)])
+def test_the_estimate_is_above_the_truth_and_not_far(tmp_path: Path, name: str, most: int) -> None:
+    # A line of an edge list may be an edge of two entries; here both directions have a line, so it counts double.
     drawn = np.random.default_rng(0).integers(0, 100_000, (2, 4_000_000))
     graph = build_csr(drawn[0], drawn[1], 100_000, "drawn")
     path = tmp_path / name
@@ -66,4 +67,4 @@ def test_the_estimate_is_above_the_truth_and_below_twice(tmp_path: Path, name: s
         write_edges(path, graph)
     done = subprocess.run([sys.executable, "-c", LOAD, str(path)], capture_output=True, text=True, check=True)
     said, held = (int(word) for word in done.stdout.split())
-    assert held < said < 2 * held
+    assert held < said < most * held
