@@ -7,7 +7,6 @@ from pathlib import Path
 from gcnsim.errors import FileError
 from gcnsim.graph.csr import Graph
 from gcnsim.graph.edges import read_edges
-from gcnsim.graph.layouts import layout_of
 from gcnsim.graph.matrix_market import BANNER, read_matrix_market
 from gcnsim.graph.metis import read_metis
 from gcnsim.graph.npz import read_npz
@@ -28,6 +27,8 @@ def load_graph(path: str | Path) -> Graph:
     """
     source = Path(path)
     if source.is_dir():
+        from gcnsim.graph.layouts import layout_of  # of use to folders alone
+
         return layout_of(source).graph(_folder_name(source))
     start = file_start(source, len(BANNER))
     plain = source.with_suffix("") if source.suffix.lower() == ".gz" else source

@@ -83,16 +83,19 @@ def study(scenario: Scenario, accesses: Accesses | None = None, corner: Corner =
     chosen = scenario.method.cache
     schedule = write_schedule(scenario, counts, accesses)
     judge = Steady(schedule, scenario.run.iterations)
-    if bounds(schedule).upper_s * judge.most > CLOCK_S:
+    limits = bounds(schedule)
+    if limits.upper_s * judge.most > CLOCK_S:
         raise ScenarioError(
             f"cluster.bandwidth: {BANDWIDTH.exact(scenario.cluster.bandwidth)} makes iterations too long to simulate "
             f"(the clock ends after {CLOCK_S:.0f} s of {judge.most} iterations)"
         )
     run = simulate(schedule, judge.most, judge.enough)
     window = judge.window(run.ends)
-    graphs = np.arange(window.first, run.iterations) % schedule.demand.shape[0]
-    measured = replace(schedule, demand=schedule.demand[np.unique(graphs)])
-    limits = bounds(measured)
+    graphs = np.unique(np.arange(window.first, run.iterations) % schedule.demand.shape[0])
+    measured = schedule
+    if graphs.size < schedule.demand.shape[0]:
+        measured = replace(schedule, demand=schedule.demand[graphs])
+        limits = bounds(measured)
     metrics = measure(run, window.first, limits)
     record = calibration_of(scenario.cluster.calibration)
     residual = 0.0 if record is None or record.error is None else record.error

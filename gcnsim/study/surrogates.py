@@ -11,7 +11,7 @@ from gcnsim.trace import (
     StoredProfile,
     covers,
     draw_access,
-    draw_nodes_of,
+    node_counts,
     profile_at,
     with_cross_edges,
 )
@@ -68,7 +68,7 @@ class SurrogateAccesses:
         if sampler == NODES:
             # Where only entries that cross are dropped, the fewer cross the slower.
             ends = {Corner.LOW: Corner.HIGH, Corner.HIGH: Corner.LOW}
-            return draw_nodes_of(self.profile(scenario.cluster.gpus, ends.get(corner, corner)), rate)
+            return node_counts(self.profile(scenario.cluster.gpus, ends.get(corner, corner)), rate)
         return draw_access(
             self.profile(scenario.cluster.gpus, corner),
             sampler=sampler,

@@ -9,7 +9,7 @@ from gcnsim.trace.drawing import cached_nodes, draw_counts, node_counts
 from gcnsim.trace.files import read_trace, write_trace
 from gcnsim.trace.node_recording import record_nodes
 from gcnsim.trace.profile import BoundaryProfile, class_inclusion, expected_rows, profile_of
-from gcnsim.trace.profile_drawing import ExpectedAccess, draw_access, draw_nodes_of, expected_access
+from gcnsim.trace.profile_drawing import ExpectedAccess, draw_access, expected_access
 from gcnsim.trace.profile_files import read_profile, write_profile
 from gcnsim.trace.published import likely_cross_fraction, published_profile
 from gcnsim.trace.recording import PreparedSampling, local_norms, prepared_sampling, record_prepared, record_trace
@@ -40,7 +40,6 @@ __all__ = [
     "covers",
     "draw_access",
     "draw_counts",
-    "draw_nodes_of",
     "enlarged",
     "expected_access",
     "expected_rows",

@@ -11,6 +11,7 @@ from gcnsim.sampling import sampler as sampling_rule
 from gcnsim.streams import stream
 from gcnsim.trace.counts import AccessCounts
 from gcnsim.trace.profile import BoundaryProfile, class_inclusion
+from gcnsim.trace.stored_profile import StoredProfile
 
 
 def draw_counts(
@@ -60,7 +61,7 @@ def draw_counts(
     )
 
 
-def node_counts(profile: BoundaryProfile, rate: float) -> AccessCounts:
+def node_counts(profile: BoundaryProfile | StoredProfile, rate: float) -> AccessCounts:
     """Counts of one graph of all inner entries and a share `rate` of every pair's boundary nodes (BNS-GCN).
 
     Means, rounded: rate times the boundary nodes and rate times the entries that cross. Draws differ by less than a
@@ -68,7 +69,7 @@ def node_counts(profile: BoundaryProfile, rate: float) -> AccessCounts:
     outside [0, 1].
     """
     share = checked_share(rate)
-    rows = np.rint(share * profile.nodes.sum(axis=2)).astype(np.int64)[None]
+    rows = np.rint(share * profile.pairs).astype(np.int64)[None]
     return AccessCounts(
         rows=frozen(rows),
         hits=frozen(np.zeros_like(rows)),

@@ -32,6 +32,12 @@ class BoundaryProfile:
         return int(self.inner_nodes.size)
 
     @property
+    def pairs(self) -> IntArray:
+        """Boundary nodes of worker n owned by m, int64[P, P]."""
+        found: IntArray = self.nodes.sum(axis=2)
+        return found
+
+    @property
     def boundary_nodes(self) -> IntArray:
         """B of every worker, int64[P]."""
         total: IntArray = self.nodes.sum(axis=(1, 2))

@@ -15,7 +15,7 @@ import numpy as np
 from gcnsim.caching import CacheSize, cache_policy, capacity
 from gcnsim.errors import ScenarioError, nearest
 from gcnsim.ids import FloatArray, IntArray, frozen
-from gcnsim.sampling import checked_rate, checked_share
+from gcnsim.sampling import checked_rate
 from gcnsim.streams import stream
 from gcnsim.trace.cells import Cells, inclusion_at, kept_at, share_of_largest, tilted
 from gcnsim.trace.counts import AccessCounts
@@ -109,25 +109,6 @@ def draw_access(
         boundary_nodes=frozen(profile.boundary_nodes),
         entries=frozen(profile.entries),
         cached_rows=frozen(mean.cached_rows),
-    )
-
-
-def draw_nodes_of(profile: StoredProfile, rate: float) -> AccessCounts:
-    """Counts of one graph of all inner entries and a share `rate` of every pair's boundary nodes (BNS-GCN): means.
-
-    Raises ScenarioError for a rate outside [0, 1].
-    """
-    share = checked_share(rate)
-    rows = np.rint(share * profile.pairs).astype(np.int64)[None]
-    return AccessCounts(
-        rows=frozen(rows),
-        hits=frozen(np.zeros_like(rows)),
-        inner_edges=frozen(profile.inner_entries[None]),
-        boundary_edges=frozen(np.rint(share * profile.boundary_entries).astype(np.int64)[None]),
-        inner_nodes=profile.inner_nodes,
-        boundary_nodes=frozen(profile.boundary_nodes),
-        entries=frozen(profile.entries),
-        cached_rows=frozen(np.zeros(profile.parts, np.int64)),
     )
 
 

@@ -15,9 +15,9 @@ from gcnsim.trace import (
     AccessCounts,
     StoredProfile,
     draw_access,
-    draw_nodes_of,
     enlarged,
     expected_access,
+    node_counts,
     profile_of,
     read_profile,
     stored_profile,
@@ -110,7 +110,7 @@ def test_every_edge_needs_the_whole_boundary(stored: StoredProfile) -> None:
 
 
 def test_drawn_nodes_are_a_share_of_every_pair(stored: StoredProfile) -> None:
-    found = draw_nodes_of(stored, 0.5)
+    found = node_counts(stored, 0.5)
     assert np.array_equal(found.rows[0], np.rint(0.5 * stored.pairs))
     assert np.array_equal(found.inner_edges[0], stored.inner_entries)
 
