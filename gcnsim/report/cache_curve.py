@@ -79,9 +79,11 @@ def cache_curve_figure(info: CacheCurveInfo) -> Figure:
     import plotly.graph_objects as go
 
     figure = go.Figure()
-    seen: dict[str, int] = {}
+    seen = {True: -1, False: -1}
     for line in info.lines:
-        at = seen[line.kind] = seen.get(line.kind, -1) + 1
+        # Dashes alone do not tell a refreshed rule from one filled once: they share one row of colours.
+        on_demand = line.kind == "demand"
+        at = seen[on_demand] = seen[on_demand] + 1
         ends = [f"{100 * a:.1f} to {100 * b:.1f} %" for a, b in zip(line.lowest, line.highest, strict=True)]
         figure.add_scatter(
             x=[100 * size for size in info.sizes],
