@@ -25,6 +25,9 @@ from gcnsim.study import open_accesses, scenario_of, study
 PRIOR: Final = 0.15
 """Relative error of an iteration that weighs like a coefficient off by a factor of e."""
 
+GRAPH_PRIOR: Final = 0.04
+"""The same of how fast sums are on a graph: benchmarks never saw it, so they say little."""
+
 PHASE_WEIGHT: Final = 0.5
 """Of a phase's error, as a share of the iteration, beside the whole iteration's."""
 
@@ -35,7 +38,6 @@ APART: Final = 0.15
 """Logs of coefficients are moved by this much to see what follows."""
 
 EVALUATIONS: Final = 8
-FEWER_EVALUATIONS: Final = 5
 FEWEST: Final = 3
 """Runs from which the error of an unseen one can be told."""
 
@@ -58,7 +60,6 @@ COEFFICIENTS: Final = (
     Coefficient("host", "socket_bandwidth", "processor time per byte on the runs' network"),
     Coefficient("network", "queue", "queues of the runs' links"),
     Coefficient("host", "iteration_s", "iterations of the runs outside their kernels"),
-    Coefficient("host", "slice_s", "turns of threads on the cores, in the runs"),
     Coefficient("host", "busy_core_rate", "cores shared by the runs' workers"),
 )
 
@@ -68,46 +69,38 @@ def refine(
 ) -> Calibration:
     """`record` with its coefficients refined on `runs`, and the error to expect of a run that it has not seen.
 
-    That error lies between what the fit leaves (too small: it has seen these runs) and each run's when the coefficients
-    are fitted to all others (too large: one of few is missing): 0.368 of the first and 0.632 of the second (Efron,
-    Journal of the American Statistical Association 78, 1983). Fewer than FEWEST runs cannot tell it.
+    That is larger than what the fit leaves, for the fit has seen these runs (`widened`). Fewer than FEWEST runs cannot
+    tell it.
     """
     progress(f"fitting to {len(runs)} runs")
-    best = _fitted(record, runs, EVALUATIONS, processes)
+    best, factor = _fitted(record, runs, processes)
     errors = _errors(best, runs, processes)[:, 0]
-    size = np.abs(errors)
-    mean, p90 = float(size.mean()), float(np.percentile(size, 90))
-    left = [Residual("iterations of the runs", len(runs), mean, p90, float(errors.mean()))]
+    left = [_residual("iterations of the runs", errors)]
     if len(runs) < FEWEST:
         return replace(best, residuals=(*record.residuals, *left))
-    unseen = []
-    for place, run in enumerate(runs):
-        progress(f"fitting without run {place + 1} of {len(runs)}")
-        others = _fitted(record, [other for other in runs if other is not run], FEWER_EVALUATIONS, processes)
-        unseen.append(float(_errors(others, [run], processes)[0, 0]))
-    size = np.abs(unseen)
-    mean, p90 = float(size.mean()), float(np.percentile(size, 90))
-    left.append(Residual("each run, fitted without it", len(runs), mean, p90, float(np.mean(unseen))))
-    half = STUDENT_90 * (0.368 * _rms(errors) + 0.632 * _rms(unseen))
+    left.append(_residual("the same of a run not fitted to", factor * errors))
+    half = STUDENT_90 * factor * float(np.sqrt(np.mean(np.square(errors))))
     return replace(best, residuals=(*record.residuals, *left), error=half)
 
 
-def _rms(values: Sequence[float] | FloatArray) -> float:
-    return float(np.sqrt(np.mean(np.square(values))))
+def _residual(term: str, errors: FloatArray) -> Residual:
+    size = np.abs(errors)
+    return Residual(term, errors.size, float(size.mean()), float(np.percentile(size, 90)), float(errors.mean()))
 
 
-def _fitted(record: Calibration, runs: Sequence[RecordedRun], rounds: int, processes: int) -> Calibration:
-    """`record` with the coefficients that fit `runs` best."""
+def _fitted(record: Calibration, runs: Sequence[RecordedRun], processes: int) -> tuple[Calibration, float]:
+    """`record` with the coefficients that fit `runs` best, and how much larger the error of other runs will be."""
     from scipy.optimize import least_squares
 
     record = _outside_kernels(record, runs)
     graphs = list(dict.fromkeys(run.graph["hash"] for run in runs))
     chosen = [one for one in COEFFICIENTS if one.name in record.figures[one.part]]
     chosen += [Coefficient("graphs", graph, "sums over neighbours on this graph") for graph in graphs]
+    priors = np.array([GRAPH_PRIOR if one.part == "graphs" else PRIOR for one in chosen])
 
     def misfit(logs: FloatArray) -> FloatArray:
         errors = _errors(moved(record, chosen, logs), runs, processes)
-        return np.concatenate([errors.ravel(), PRIOR * logs])
+        return np.concatenate([errors.ravel(), priors * logs])
 
     def slopes(logs: FloatArray) -> FloatArray:
         # Wide steps: turns on the cores fall one way or the other, so a narrow one would measure chance.
@@ -115,8 +108,22 @@ def _fitted(record: Calibration, runs: Sequence[RecordedRun], rounds: int, proce
         return np.stack([(misfit(logs + move) - here) / APART for move in np.eye(logs.size) * APART], axis=1)
 
     start = np.zeros(len(chosen))
-    found = least_squares(misfit, start, slopes, bounds=(-MOST, MOST), x_scale=0.3, max_nfev=rounds)
-    return moved(record, chosen, found.x)
+    found = least_squares(misfit, start, slopes, bounds=(-MOST, MOST), x_scale=0.3, max_nfev=EVALUATIONS)
+    return moved(record, chosen, found.x), widened(np.asarray(found.jac), len(runs))
+
+
+def widened(slopes: FloatArray, runs: int) -> float:
+    """The error to expect of a run not fitted to over the root mean square of what the fit leaves of `runs` iterations.
+
+    slopes: the derivatives by coefficient of equally many errors of every run, the iteration's first, then those of the
+    rows that hold the coefficients. With p the freedom that the fit had over the iterations (the trace of the matrix
+    that projects onto the slopes, their rows alone), errors have the variance RSS / (n - p), and a prediction's is
+    1 + p / n times that, on average (Seber and Lee, Linear Regression Analysis, 2003, chapters 3 and 5).
+    """
+    each_has = (slopes.shape[0] - slopes.shape[1]) // runs
+    onto = np.diag(slopes @ np.linalg.pinv(slopes))
+    freedom = float(onto[: runs * each_has : each_has].sum())
+    return float(np.sqrt((runs + freedom) / (runs - freedom)))
 
 
 def _outside_kernels(record: Calibration, runs: Sequence[RecordedRun]) -> Calibration:

@@ -66,7 +66,7 @@ class _OnCores(CoreWriter):
         return self.work(OpKind.INDEX, rank, seconds, after=after)
 
     def _tell(self, rank: Rank, peer: Rank, nbytes: Work, after: list[Dependency]) -> int:
-        return self.message(OpKind.WIRE, rank, peer, nbytes, after, f"ids.tx{peer}")
+        return self.message(OpKind.WIRE, rank, peer, nbytes, after, f"ids.tx{peer}").got
 
     def _meet(self, rank: Rank, after: list[Dependency]) -> int:
         return self.work(OpKind.INDEX, rank, 0.0, after=after)

@@ -8,7 +8,7 @@ takes now a little longer, now a little less, or workers would fall into a lock 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import permutations
 from math import ceil
 
@@ -27,6 +27,14 @@ VARIED = 24
 """Iterations before work varies as it did before, at least."""
 
 SAMPLER = "sampler"
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """The ops that end when a message is sent, and the one that ends when its receiver has all of it."""
+
+    sent: list[Dependency]
+    got: int
 
 
 class CoreOps:
@@ -88,8 +96,8 @@ class CoreOps:
         stream: str,
         layer: Layer = -1,
         direction: Direction = Direction.NONE,
-    ) -> int:
-        """`nbytes` to a peer and the threads' work at both ends; the op that ends when all of it is done.
+    ) -> Message:
+        """`nbytes` to a peer and the threads' work at both ends.
 
         A call at each end is `message_s`: at the receiving end half of it moves bytes, half wakes who waits for them.
         """
@@ -121,7 +129,7 @@ class CoreOps:
             work(rank, moved + call, after, f"out{peer}", io),
             work(peer, moved + call / 2, after, f"in{rank}", io),
         ]
-        return work(peer, call / 2, ends, f"got{rank}", woken)
+        return Message(ends[:2], work(peer, call / 2, ends, f"got{rank}", woken))
 
     def reduce(self, layer: Layer, made: list[int]) -> list[int]:
         """All-reduce one layer's gradient around the ring; per worker, the op that ends it."""

@@ -37,6 +37,9 @@ from gcnsim.timeline import Direction, OpKind
 
 FORWARD, BACKWARD = Direction.FORWARD, Direction.BACKWARD
 TAG = {FORWARD: "f", BACKWARD: "b"}
+WOKEN_S = 1e-6
+"""A thread that waited needs a core again before it can go on: until it has one, it waits."""
+
 COUNTS = 8
 """Bytes of the message that says how many ids follow."""
 
@@ -66,7 +69,7 @@ class CoreWriter(CoreOps):
             self.work(OpKind.LOSS, rank, seconds)
             if facts.sampled and facts.weighted:
                 norms = norms_seconds(facts.device, inner, facts.shapes) / facts.refresh
-                self.work(OpKind.UPDATE, rank, norms)
+                self.work(OpKind.SAMPLE, rank, norms)
         reduced: list[list[int]] = [[] for _ in self.workers]
         for layer in reversed(range(len(facts.shapes))):
             made = self._backward(layer)
@@ -76,8 +79,7 @@ class CoreWriter(CoreOps):
         steps = []
         for rank in self.workers:
             self.work(OpKind.STEP, rank, seconds, after=reduced[rank])
-            # Hand-overs between threads and the interpreter.
-            steps.append(self.work(OpKind.STEP, rank, facts.host.iteration_s.value))
+            steps.append(self._handed_over(rank))
         for rank in self.workers:
             for op in self.first[rank]:
                 self.builder.wait_for(op, (steps[rank], 1))
@@ -105,7 +107,7 @@ class CoreWriter(CoreOps):
         if not facts.sampled:
             return heard
         ready: list[int] = []
-        told: list[list[int]] = [[] for _ in self.workers]
+        told: list[list[Dependency]] = [[] for _ in self.workers]
         for rank in self.workers:
             entries = int(counts.entries[rank])
             kept = np.roll(counts.inner_edges[:, rank] + counts.boundary_edges[:, rank], -facts.tau)
@@ -115,15 +117,19 @@ class CoreWriter(CoreOps):
             drawn = self.work(OpKind.SAMPLE, rank, seconds, stream=SAMPLER)
             self.first[rank].append(drawn)
             ready.append(drawn)
-        heads: list[list[int]] = [[] for _ in self.workers]
+        heads: list[list[Dependency]] = [[] for _ in self.workers]
         for rank, peer in self.pairs():
             stream = f"ids.tx{peer}"
-            heads[peer].append(self.message(OpKind.INDEX, rank, peer, COUNTS, [ready[rank], ready[peer]], stream))
+            head = self.message(OpKind.INDEX, rank, peer, COUNTS, [ready[rank], ready[peer]], stream)
+            heads[rank] += head.sent
+            heads[peer].append(head.got)
         counted = [self.work(OpKind.INDEX, rank, 0.0, after=heads[rank], stream=SAMPLER) for rank in self.workers]
         for rank, peer in self.pairs():
             ids = id_bytes(self.ahead[:, rank, peer])
             stream = f"ids.tx{peer}"
-            told[peer].append(self.message(OpKind.INDEX, rank, peer, ids, [counted[rank], counted[peer]], stream))
+            named = self.message(OpKind.INDEX, rank, peer, ids, [counted[rank], counted[peer]], stream)
+            told[rank] += named.sent
+            told[peer].append(named.got)
         for rank in self.workers:
             answered = self.work(OpKind.INDEX, rank, 0.0, after=told[rank], stream=SAMPLER)
             heard[rank].append(answered)
@@ -140,6 +146,8 @@ class CoreWriter(CoreOps):
         for rank in self.workers:
             cost, made = self.costs[rank][layer], ready[rank]
             before = [] if made is None else [made]
+            if layer:
+                self._handed_over(rank)
             if not self.exchanges:
                 self.work(OpKind.AGGREGATE, rank, cost.inner, layer, FORWARD)
             elif facts.tau:
@@ -168,6 +176,7 @@ class CoreWriter(CoreOps):
         weights, leaving, reads = [], [], []
         for rank in self.workers:
             cost = self.costs[rank][layer]
+            self._handed_over(rank)
             weights.append(self.work(OpKind.UPDATE, rank, cost.update_backward, layer, BACKWARD))
             if layer == 0:
                 continue
@@ -190,9 +199,13 @@ class CoreWriter(CoreOps):
             self._transfer(layer, BACKWARD, self.trained, width, leaving, reads, reads if facts.tau else [], None)
         return weights
 
+    def _handed_over(self, rank: Rank) -> int:
+        """The interpreter and hand-overs between threads, spread evenly over the layers' two passes."""
+        return self.work(OpKind.STEP, rank, self.facts.host.iteration_s.value / (2 * len(self.facts.shapes)))
+
     def _read(self, rank: Rank, layer: Layer, direction: Direction, seconds: Work) -> int:
         """The op that waits for what arrives, and adds it where it must be added."""
-        return self.work(OpKind.SCATTER, rank, seconds, layer=layer, direction=direction)
+        return self.work(OpKind.SCATTER, rank, seconds + WOKEN_S, layer=layer, direction=direction)
 
     def _transfer(
         self,
@@ -221,19 +234,22 @@ class CoreWriter(CoreOps):
             if frees:
                 self.builder.reuse(pack, frees[rank])
             posted.append(pack)
-        arriving: list[list[int]] = [[] for _ in self.workers]
+        through: list[list[Dependency]] = [[] for _ in self.workers]
         for rank in self.workers:
             for peer in self.workers:
                 if peer != rank:
                     nbytes, stream = row_bytes(rows[:, rank, peer], width), f"{tag}.tx{peer}.{layer}"
                     both: list[Dependency] = [posted[rank], posted[peer]]
-                    arriving[peer].append(self.message(OpKind.WIRE, rank, peer, nbytes, both, stream, layer, direction))
+                    message = self.message(OpKind.WIRE, rank, peer, nbytes, both, stream, layer, direction)
+                    through[rank] += message.sent
+                    through[peer].append(message.got)
             if held is not None and held[:, rank].any():
                 seconds = rows_seconds(facts.device, held[:, rank], width)
                 stream, after = f"{tag}.pack", [posted[rank]]
-                arriving[rank].append(
+                through[rank].append(
                     self.work(OpKind.LOOKUP, rank, seconds, layer, direction, after=after, stream=stream)
                 )
         for rank in self.workers:
-            for op in arriving[rank]:
-                self.builder.wait_for(reads[rank], (op, facts.tau))
+            # One thread awaits the transfers of a direction in their order, what leaves as well as what comes.
+            awaited = self.work(OpKind.UNPACK, rank, 0.0, layer, direction, after=through[rank], stream=f"{tag}.fetch")
+            self.builder.wait_for(reads[rank], (awaited, facts.tau))

@@ -141,9 +141,11 @@ def measure(run: Run, first: int, limits: Bounds) -> Metrics:
     window = _Window(run, first)
     ranks = range(run.schedule.workers)
     computing = [window.computing(rank).length for rank in ranks]
-    # All workers end together (all-reduce); the slowest is the one the others wait for: it has most to do itself.
-    slowest = max(ranks, key=lambda rank: (computing[rank] + window.transfers(rank).length, -rank))
-    split = window.split(slowest)
+    # All workers end together (all-reduce); the slowest is the one the others wait for: it waits least itself. Training
+    # runs are told apart by the same rule.
+    splits = [window.split(rank) for rank in ranks]
+    slowest = max(ranks, key=lambda rank: (splits[rank].compute + splits[rank].other, -rank))
+    split = splits[slowest]
     start, end = window.edges(slowest)
     scale = 1.0 / (window.count * PS_PER_S)
     length = (end - start) * scale

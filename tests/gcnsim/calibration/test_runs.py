@@ -70,7 +70,7 @@ def test_the_runs_are_reproduced_and_so_are_others(world: World, tmp_path: Path)
     raw, _ = judge(world.unseen, tmp_path / "before.json")
     assert max(abs(each.error) for each in raw) > 0.05, "the benchmarks alone do not know these runs"
     left, unseen = world.found.residuals[-2:]
-    assert (unseen.term, unseen.points) == ("each run, fitted without it", 4)
+    assert (unseen.term, unseen.points) == ("the same of a run not fitted to", 4)
     assert (left.term, left.points) == ("iterations of the runs", 4)
     assert left.mape < 0.02
     assert left.p90 < 0.03
