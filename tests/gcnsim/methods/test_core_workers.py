@@ -21,6 +21,7 @@ from gcnsim.cost import (
 from gcnsim.engine import simulate
 from gcnsim.ids import FloatArray
 from gcnsim.methods import Facts, method
+from gcnsim.methods.core_workers import WOKEN_S
 from gcnsim.schedule import COMPUTE_STREAM, Op, Schedule
 from gcnsim.timeline import Direction, OpKind
 
@@ -60,7 +61,9 @@ def words(schedule: Schedule, facts: Facts, worker: int) -> list[str]:
             cost = core_cost(facts.device, facts.shapes[op.layer], kept, first=False, last=False, norm=facts.norm)
             name = "inner" if work == float(cost.inner[0]) else "boundary"
         if op.kind is OpKind.SCATTER:
-            name = "+".join(word for word, holds in (("read", bool(op.after)), ("add", work > 0)) if holds)
+            name = "+".join(word for word, holds in (("read", bool(op.after)), ("add", work > WOKEN_S)) if holds)
+        if op.kind is OpKind.STEP and work == facts.host.iteration_s.value / (2 * len(facts.shapes)):
+            name = "hand over"
         layer = "" if op.layer < 0 else f" {op.layer}"
         found.append(f"{name}{layer}{' back' if op.direction is BACKWARD else ''}")
     return found
@@ -81,17 +84,18 @@ def ahead(op: Op) -> bool:
 def test_synchronous_without_overlap_everything_waits_for_the_rows(on_cores: MakeFacts) -> None:
     facts = on_cores(layers=2)
     assert words(method("full-graph")(facts), facts, 1) == [
-        "read 0", "inner 0", "boundary 0", "update 0", "read 1", "inner 1", "boundary 1", "update 1", "loss",
-        "update 1 back", "boundary 1 back", "read 1 back", "inner 1 back", "add 1 back", "update 0 back", "step",
-        "step",
+        "read 0", "inner 0", "boundary 0", "update 0", "hand over", "read 1", "inner 1", "boundary 1", "update 1",
+        "loss", "hand over", "update 1 back", "boundary 1 back", "read 1 back", "inner 1 back", "add 1 back",
+        "hand over", "update 0 back", "step", "hand over",
     ]  # fmt: skip
 
 
 def test_central_sums_inner_columns_beneath_the_transfer(on_cores: MakeFacts) -> None:
     facts = on_cores(layers=2, overlap=True)
     assert words(method("full-graph")(facts), facts, 1) == [
-        "inner 0", "read 0", "boundary 0", "update 0", "inner 1", "read 1", "boundary 1", "update 1", "loss",
-        "update 1 back", "boundary 1 back", "inner 1 back", "read+add 1 back", "update 0 back", "step", "step",
+        "inner 0", "read 0", "boundary 0", "update 0", "hand over", "inner 1", "read 1", "boundary 1", "update 1",
+        "loss", "hand over", "update 1 back", "boundary 1 back", "inner 1 back", "read+add 1 back", "hand over",
+        "update 0 back", "step", "hand over",
     ]  # fmt: skip
 
 
@@ -99,8 +103,9 @@ def test_central_sums_inner_columns_beneath_the_transfer(on_cores: MakeFacts) ->
 def test_stale_boundary_columns_come_first(on_cores: MakeFacts, overlap: bool) -> None:
     facts = on_cores(layers=2, tau=1, overlap=overlap)
     assert words(method("pipegcn")(facts), facts, 1) == [
-        "read 0", "boundary 0", "inner 0", "update 0", "read 1", "boundary 1", "inner 1", "update 1", "loss",
-        "update 1 back", "boundary 1 back", "inner 1 back", "read+add 1 back", "update 0 back", "step", "step",
+        "read 0", "boundary 0", "inner 0", "update 0", "hand over", "read 1", "boundary 1", "inner 1", "update 1",
+        "loss", "hand over", "update 1 back", "boundary 1 back", "inner 1 back", "read+add 1 back", "hand over",
+        "update 0 back", "step", "hand over",
     ]  # fmt: skip
 
 
@@ -165,13 +170,14 @@ def test_reads_wait_for_the_transfers_of_t_minus_tau(on_cores: MakeFacts, tau: i
             sent = wires(schedule, layer, direction)
             for rank in range(4):
                 read = next(op for op in ops(schedule, OpKind.SCATTER, layer=layer, direction=direction, worker=rank))
-                assert {lag for _, lag in read.after} == {tau}
-                arrived = [schedule.ops[op] for op, _ in read.after]
-                carried = {dep for op in arrived for dep, lag in op.after if lag == 0}
-                expected = {op.index for (_, receiver), op in sent.items() if receiver == rank}
-                assert len(arrived) == 3
-                assert expected <= carried
-                assert len(carried) == 9, "the bytes and the work at both ends of each of three messages"
+                ((awaited, lag),) = read.after
+                assert lag == tau
+                through = {dep for dep, _ in schedule.ops[awaited].after}
+                left = {op.index for (sender, _), op in sent.items() if sender == rank}
+                comes = {op.index for (_, receiver), op in sent.items() if receiver == rank}
+                assert left <= through, "what a worker sends is awaited as well"
+                assert comes <= {dep for op in through for dep, _ in schedule.ops[op].after}
+                assert len(through) == 3 * 2 + 3, "bytes and work of what leaves, the last of what comes"
 
 
 def test_a_message_starts_once_both_ends_have_posted(on_cores: MakeFacts) -> None:
@@ -239,8 +245,9 @@ def test_gradients_are_reduced_layer_by_layer_during_the_backward_pass(on_cores:
 def test_a_step_waits_for_the_last_chunk_of_every_layer(on_cores: MakeFacts) -> None:
     run = simulate(method("full-graph")(on_cores(nic=1e7)), 3)
     schedule = run.schedule
-    # Each step is the optimizer's kernel, then what an iteration takes outside its kernels.
-    for rank, op in enumerate(ops(schedule, OpKind.STEP)[::2]):
+    for rank in range(4):
+        # The optimizer's kernel, then the last hand-over.
+        op = ops(schedule, OpKind.STEP, worker=rank)[-2]
         left = [each.index for each in on_stream(schedule, (rank - 1) % 4, "reduce.ring")]
         assert len(left) == 3 * 6
         assert (run.starts[:, op.index] >= run.ends[:, left].max(axis=1)).all()
@@ -249,7 +256,9 @@ def test_a_step_waits_for_the_last_chunk_of_every_layer(on_cores: MakeFacts) -> 
 def test_a_sampler_draws_builds_and_asks(on_cores: MakeFacts) -> None:
     facts = on_cores(iterations=5, spread=0.5, sampled=True, tau=2, weighted=True)
     schedule = method("psc-gcn")(facts)
-    for op in ops(schedule, OpKind.SAMPLE):
+    drawing = [op for op in ops(schedule, OpKind.SAMPLE) if stream(schedule, op) != COMPUTE_STREAM]
+    assert len(drawing) == 4
+    for op in drawing:
         kept = facts.counts.inner_edges[:, op.worker] + facts.counts.boundary_edges[:, op.worker]
         built = (np.roll(kept, -2) + facts.counts.inner_nodes[op.worker]) / 2e7
         assert schedule.demand[:, op.index] == pytest.approx(0.01 + 0.1 / 20 + built)
@@ -274,4 +283,6 @@ def test_cached_rows_are_put_beside_those_received(on_cores: MakeFacts) -> None:
         held = np.roll(facts.counts.hits[:, op.worker].sum(axis=1), -1)
         assert schedule.demand[:, op.index].tolist() == rows_seconds(facts.device, held, 64).tolist()
         (read,) = ops(schedule, OpKind.SCATTER, worker=op.worker, layer=0)
-        assert (op.index, 1) in read.after
+        ((awaited, lag),) = read.after
+        assert lag == 1
+        assert (op.index, 0) in schedule.ops[awaited].after
