@@ -152,6 +152,8 @@ def main() -> int:
     parser.add_argument("--quick", action="store_true", help="a small loop of at most 4 minutes")
     parser.add_argument("--keep", action="store_true", help="write the figures to docs/validation.json")
     asked = parser.parse_args()
+    if asked.quick and asked.keep:
+        parser.error("--keep: not with --quick, whose few runs are no validation; allowed: one of the two")
     begun = time.perf_counter()
     FOLDER.mkdir(parents=True, exist_ok=True)
     rule: dict[str, Any] = read_yaml(RULE)

@@ -38,6 +38,7 @@ __all__ = [
     "load_graph",
     "render_calibration",
     "render_validation",
+    "reproduce",
     "simulate",
     "validate",
     "what_if",
@@ -287,14 +288,15 @@ def calibrate(
     out: str | Path | None = None,
     progress: Progress = lambda _: None,
     processes: int | None = None,
+    warn: Progress = lambda _: None,
 ) -> Calibration:
     """Fit the figures of a machine to its micro-benchmarks, refined on recorded runs; write the record to `out`.
 
-    Raises GcnsimError (one line: path, value, what is allowed).
+    warn: hears what may mislead, a line each. Raises GcnsimError (one line: path, value, what is allowed).
     """
     from gcnsim.calibration import calibrate as fit
 
-    record = fit(measurements, runs, progress=progress, processes=processes or cores())
+    record = fit(measurements, runs, progress=progress, warn=warn, processes=processes or cores())
     if out is not None:
         write_calibration(out, record)
     return record
@@ -330,6 +332,20 @@ def render_validation(found: Mapping[str, Any]) -> str:
     from gcnsim import report
 
     return report.render_validation(found)
+
+
+def reproduce(
+    published: str | Path | None = None, *, progress: Progress = lambda _: None, processes: int | None = None
+) -> dict[str, Any]:
+    """Predict every row of published tables: plain data in the shape of the JSON schema `gcnsim.reproduction/1`.
+
+    published: a folder of published facts; None: those of the package. Raises GcnsimError.
+    """
+    from gcnsim import reproduction
+
+    rows = reproduction.read_published(reproduction.SHIPPED if published is None else published)
+    cells = reproduction.reproduce(rows, progress=progress, processes=processes or cores())
+    return reproduction.payload(cells)
 
 
 def render_calibration(record: Calibration, path: str) -> str:

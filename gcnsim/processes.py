@@ -8,14 +8,20 @@ plain loop.
 from __future__ import annotations
 
 import gc
+import mmap
 import os
 import signal
 import sys
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
+import numpy as np
+
 T = TypeVar("T")
 R = TypeVar("R")
+
+LISTEN_S = 0.2
+"""Between two looks at how far other processes are."""
 
 _work: tuple[Callable[[Any], Any], Sequence[Any]] | None = None
 """What the forked processes do: set before the fork, read after it."""
@@ -28,16 +34,58 @@ def cores() -> int:
 
 def each(function: Callable[[T], R], items: Sequence[T], processes: int) -> list[R]:
     """`function` of every item, in order, in up to `processes` processes; what one of them raises is raised here."""
-    global _work
     count = min(processes, len(items))
-    if count < 2 or not sys.platform.startswith("linux") or _work is not None:
-        return [function(item) for item in items]
+    return [function(item) for item in items] if _alone(count) else _forked(function, items, count, lambda: None)
+
+
+def each_counted(
+    function: Callable[[T, Callable[[int], object]], R],
+    items: Sequence[T],
+    processes: int,
+    on_count: Callable[[int], object],
+) -> list[R]:
+    """As `each`, of a function that also says how far it is: it calls its second argument with what it has just done.
+
+    `on_count` hears of it in this process, whichever process did it: at once in this one, else a few times a second.
+    """
+    count = min(processes, len(items))
+    if _alone(count):
+        return [function(item, on_count) for item in items]
+    done = np.frombuffer(mmap.mmap(-1, 8 * len(items)), np.int64)  # seen by all processes; a place for every item
+    heard = 0
+
+    def counted(position: int) -> R:
+        def add(more: int) -> None:
+            done[position] += more
+
+        return function(items[position], add)
+
+    def hear() -> None:
+        nonlocal heard
+        heard, before = int(done.sum()), heard
+        on_count(heard - before)
+
+    return _forked(counted, range(len(items)), count, hear)
+
+
+def _alone(count: int) -> bool:
+    """Whether `count` processes are this one: few, no fork, or this is one of them."""
+    return count < 2 or not sys.platform.startswith("linux") or _work is not None
+
+
+def _forked(function: Callable[[T], R], items: Sequence[T], count: int, meanwhile: Callable[[], None]) -> list[R]:
+    """`function` of every item in `count` new processes; `meanwhile` is called as they work and when they are done."""
+    global _work
     import multiprocessing
 
     _work = function, items
     try:
         with multiprocessing.get_context("fork").Pool(count, initializer=_begin) as pool:
-            return pool.map(_one, range(len(items)), chunksize=1)
+            found = pool.map_async(_one, range(len(items)), chunksize=1)
+            while not found.ready():
+                found.wait(LISTEN_S)
+                meanwhile()
+            return found.get()
     finally:
         _work = None
 

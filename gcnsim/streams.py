@@ -19,3 +19,18 @@ def stream(seed: int, *names: str | int) -> np.random.Generator:
     label = "\x1f".join([str(int(seed)), *(f"{type(name).__name__}:{name}" for name in names)])
     digest = hashlib.sha256(label.encode()).digest()
     return np.random.Generator(np.random.PCG64(int.from_bytes(digest, "little")))
+
+
+def skipped(generator: np.random.Generator, floats: int) -> np.random.Generator:
+    """`generator`, fresh from `stream`, as it is after drawing so many float32 uniforms: two take one step of PCG64.
+
+    >>> whole = stream(0, "trace").random(5, dtype=np.float32)
+    >>> bool(skipped(stream(0, "trace"), 3).random(dtype=np.float32) == whole[3])
+    True
+    """
+    state = generator.bit_generator
+    assert isinstance(state, np.random.PCG64)
+    state.advance(floats // 2)
+    if floats % 2:
+        generator.random(dtype=np.float32)
+    return generator

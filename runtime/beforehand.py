@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Final
 
@@ -30,7 +31,7 @@ def refuse_places(options: Options) -> None:
     """Raise FileError for a file or folder that the run could not write when it comes to it."""
     for name in ("save_init", "loss_log", "save_trace"):
         path = getattr(options, name)
-        if path is None:
+        if path is None or (name == "save_trace" and made_with_folder(options, Path(path))):
             continue
         try:
             writable(path)
@@ -41,6 +42,12 @@ def refuse_places(options: Options) -> None:
             refuse_foreign(out_folder(options))
         except FileError as error:
             raise FileError(f"--out: {error}") from None
+
+
+def made_with_folder(options: Options, path: Path) -> bool:
+    """Whether `path` lies in a run folder that is not there yet, and is made before the run begins."""
+    folder = Path(os.path.realpath(out_folder(options)))
+    return writes_folder(options) and not folder.exists() and Path(os.path.realpath(path)).parent == folder
 
 
 def refuse_crowd(options: Options) -> None:

@@ -5,7 +5,14 @@ It parses and refuses here; `runtime.emulation` makes the cluster, runs torchrun
 
 from __future__ import annotations
 
+if __name__ == "__main__":
+    # The imports below take their time.
+    from runtime.interrupts import leave_quietly
+
+    leave_quietly("runtime.emulate")
+
 import json
+import signal
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
@@ -20,6 +27,7 @@ from runtime.emulation.cluster import Asked, clean_folders, emulate
 from runtime.emulation.facts import LIMITERS, PAYLOAD_SHARE
 from runtime.emulation.network import clean
 from runtime.emulation.rights import enter, inside, limiter_of
+from runtime.interrupts import interrupt_again
 from runtime.launch import place
 from runtime.train import refuse, tasks_of, words_of
 
@@ -72,6 +80,9 @@ def main(argv: Sequence[str]) -> int:
     except (GcnsimError, click.ClickException) as error:
         _say(_words(error))
         return 2
+    except KeyboardInterrupt:
+        _say("stopped by SIGINT")
+        return 128 + signal.SIGINT
 
 
 def _parsed(argv: Sequence[str]) -> dict[str, Any] | None:
@@ -107,6 +118,10 @@ def _asked(given: dict[str, Any]) -> tuple[Asked, list[str]]:
         raise ScenarioError(words_of(error)) from None
     if tasks is None:
         raise ScenarioError("--help: not among the arguments of training; see python -m runtime.train --help")
+    for word in given["training"]:
+        typed = tasks[0].options.workers
+        if word.partition("=")[0] == "--workers" and typed != asked.workers:
+            raise ScenarioError(f"--workers: {typed} is not allowed; the hosts have {asked.workers}; leave it out")
     refuse([replace(task, options=replace(task.options, workers=asked.workers)) for task in tasks])
     return asked, training
 
@@ -153,4 +168,5 @@ def _say(line: str) -> None:
 
 
 if __name__ == "__main__":
+    interrupt_again()
     sys.exit(main(sys.argv[1:]))

@@ -6,7 +6,9 @@ from collections import Counter
 from dataclasses import replace
 from typing import Any
 
-from benchmarks.validate import RULE, Planned, judged, planned
+import pytest
+
+from benchmarks.validate import RULE, Planned, judged, main, planned
 from gcnsim import units
 from gcnsim.documents import read_yaml
 
@@ -67,6 +69,18 @@ def test_the_quick_loop_is_small() -> None:
     runs = planned(rule(), quick=True)
     assert 3 <= len(runs) <= 6
     assert 0 < sum(run.calibration for run in runs) < len(runs)
+
+
+def test_the_quick_loop_is_no_validation_to_keep(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("sys.argv", ["benchmarks.validate", "--quick", "--keep"])
+    with pytest.raises(SystemExit) as caught:
+        main()
+    assert caught.value.code == 2
+    assert capsys.readouterr().err.endswith(
+        "error: --keep: not with --quick, whose few runs are no validation; allowed: one of the two\n"
+    )
 
 
 def test_every_bound_can_be_missed() -> None:

@@ -2,24 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
+from gcnsim.calibration.fitting import Laws
+from gcnsim.calibration.gpu import fit_gpu
 from gcnsim.calibration.laws import fit_laws
 from gcnsim.calibration.runs import refine
 from gcnsim.errors import ScenarioError
+from gcnsim.profile import gpu_of
 from gcnsim.record import (
     Calibration,
     Fitted,
+    Measurements,
     RecordedRun,
     Source,
+    first_repeat,
+    link_notes,
     read_measurements,
     read_recorded_run,
+    trace_notes,
+    version_notes,
+    wrong_figure,
 )
-
-DEVICE = "cpu-core"
+from gcnsim.study import CORE, device_of, refuse_other_trace, scenario_of
 
 Progress = Callable[[str], None]
 
@@ -29,40 +38,35 @@ def calibrate(
     runs: Sequence[str | Path] = (),
     *,
     progress: Progress = lambda _: None,
+    warn: Progress = lambda _: None,
     processes: int = 1,
 ) -> Calibration:
-    """Figures of the machine that `measurements` were taken on, refined on `runs`.
+    """Figures of the machine that `measurements` were taken on, refined on `runs`; warn: hears what may mislead.
 
-    Raises FileError for an input that cannot be read, ScenarioError for one that does not fit: another device, a run
-    of another machine.
+    Raises FileError for an input that cannot be read, ScenarioError for one that does not fit: a GPU that the catalogue
+    does not have, a run of another device or machine, a run given twice, times that no law can take.
     """
     progress(f"reading {measurements}")
     measured = read_measurements(measurements)
-    if measured.device != "cpu":
-        raise ScenarioError(
-            f"{measurements}: measured on {measured.device}; allowed: cpu (GPUs cannot be calibrated yet)"
-        )
+    device = _device(measured)
     recorded = [read_recorded_run(run) for run in runs]
     for run in recorded:
-        if run.hardware.get("cpu") != measured.machine.get("cpu"):
-            raise ScenarioError(
-                f"{run.path}: ran on {run.hardware.get('cpu')}, measured was {measured.machine.get('cpu')}"
-            )
-    try:
-        laws = fit_laws(measured)
-    except (KeyError, ValueError, ZeroDivisionError) as error:
-        raise ScenarioError(
-            f"{measurements}: cannot be fitted ({error}); take a profile with --quick or more"
-        ) from None
+        _refuse(run, measured, device)
+    if again := first_repeat(recorded):
+        raise ScenarioError(f"--runs: {again[1].path} is the same run as {again[0].path}; allowed: each once")
+    for run in recorded:
+        for note in (*version_notes(run, measured.versions, "measured"), *link_notes(run), *trace_notes(run)):
+            warn(note)
+    laws = _laws(measured, device)
     record = Calibration(
-        device=DEVICE,
+        device=device,
         machine=measured.machine,
         versions=measured.versions,
         inputs=(
             Source("measurements", measured.path.name, measured.sha256),
             *(Source("run", run.path.name, run.sha256) for run in recorded),
         ),
-        figures={"device": laws.device, "host": laws.host, "network": laws.network | _network(recorded)},
+        figures=_figures(laws, device, recorded),
         curve=laws.curve,
         graphs={},
         residuals=tuple(laws.residuals),
@@ -74,6 +78,36 @@ def calibrate(
     return refine(record, recorded, progress, processes) if recorded else record
 
 
+def _refuse(run: RecordedRun, measured: Measurements, device: str) -> None:
+    """Raise ScenarioError for a run of another machine or device, and for one with the trace of another."""
+    machine = measured.machine
+    for ran, was, what in (
+        (run.hardware["cpu"], machine["cpu"], ""),
+        (run.hardware["cores"], machine["cores"], " cores"),
+        (device_of(run), device, ""),
+    ):
+        if ran != was:
+            raise ScenarioError(f"{run.path}: ran on {ran}{what}, measured was {was}{what}")
+    refuse_other_trace(run, scenario_of(run))
+
+
+def _laws(measured: Measurements, device: str) -> Laws:
+    """What the measurements fit. Raises ScenarioError where they fit nothing, or figures that no machine has."""
+    try:
+        with np.errstate(over="raise", divide="raise", invalid="raise"):
+            laws = fit_laws(measured) if device == CORE else fit_gpu(measured, device)
+    except (KeyError, ValueError, ArithmeticError) as error:
+        raise ScenarioError(
+            f"{measured.path}: cannot be fitted ({error}); take a profile with --quick or more"
+        ) from None
+    parts = {"device": laws.device, "host": laws.host, "network": laws.network, "copies": laws.copies}
+    for part, figures in parts.items():
+        for name, figure in figures.items():
+            if wrong := next(wrong_figure(part, name, figure.value), None):
+                raise ScenarioError(f"{measured.path}: cannot be fitted ({wrong}); take a profile with --quick or more")
+    return laws
+
+
 def ranges(runs: Sequence[RecordedRun]) -> dict[str, tuple[float, float]]:
     """Lowest and highest value of each setting among `runs`."""
     found: dict[str, list[float]] = {}
@@ -83,14 +117,32 @@ def ranges(runs: Sequence[RecordedRun]) -> dict[str, tuple[float, float]]:
     return {name: (min(values), max(values)) for name, values in found.items()}
 
 
-def _network(runs: Sequence[RecordedRun]) -> dict[str, Fitted]:
-    """The share of an emulated link's rate that payload reached, measured before the runs."""
+def _device(measured: Measurements) -> str:
+    """The device of the catalogue that the kernels ran on."""
+    if measured.device == "cuda":
+        return gpu_of(measured.machine["gpus"], str(measured.path))
+    if measured.device != "cpu":
+        raise ScenarioError(f"{measured.path}: measured on {measured.device}; allowed: cpu, cuda")
+    return CORE
+
+
+def _figures(laws: Laws, device: str, runs: Sequence[RecordedRun]) -> dict[str, dict[str, Fitted]]:
+    """By part of the record; copies are of GPUs alone. Their servers may be real ones, those of cores were emulated."""
+    figures = {"device": laws.device, "host": laws.host, "network": laws.network}
+    if device == CORE:
+        emulated = _network(
+            [run.emulation for run in runs], "payload through the emulated links, measured before each run"
+        )
+        return figures | {"network": laws.network | emulated}
+    carried = _network([run.place for run in runs], "payload between the runs' servers, measured before them")
+    return figures | {"network": laws.network | carried, "copies": laws.copies}
+
+
+def _network(places: Sequence[Mapping[str, Any] | None], reference: str) -> dict[str, Fitted]:
+    """The share of a link's rate that payload reached."""
     shares = [
-        float(run.emulation["measured"]) / float(run.emulation["bandwidth"])
-        for run in runs
-        if run.emulation is not None and run.emulation.get("measured")
+        float(place["measured"]) / float(place["bandwidth"])
+        for place in places
+        if place is not None and place.get("measured")
     ]
-    if not shares:
-        return {}
-    share = min(float(np.median(shares)), 1.0)
-    return {"efficiency": Fitted(share, "payload through the emulated links, measured before each run")}
+    return {"efficiency": Fitted(min(float(np.median(shares)), 1.0), reference)} if shares else {}

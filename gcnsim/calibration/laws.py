@@ -7,20 +7,14 @@ first: memory bandwidth is what the quickest pass over rows reached, flop/s what
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import Any, TypeAlias
-
 import numpy as np
-from numpy.typing import NDArray
 
+from gcnsim.calibration.fitting import Laws, coefficients, curve_of, mean, residual, single
+from gcnsim.calibration.hosts import drawing, messages
 from gcnsim.cost.core import RELU_BACKWARD_PASSES, RELU_PASSES, RESULT_PASSES, map_bytes
 from gcnsim.cost.device import INDEX, VALUE
 from gcnsim.errors import ScenarioError
-from gcnsim.ids import FloatArray
-from gcnsim.record import Fitted, Measurement, Measurements, Residual
-
-Values: TypeAlias = Sequence[float] | NDArray[Any]
+from gcnsim.record import Fitted, Measurement, Measurements
 
 LARGE_ROWS = 200
 """Kernels on fewer rows say more of their launch than of their rate."""
@@ -43,9 +37,6 @@ SMALL = 65_536
 SLICE_S = 8e-3
 """How long a thread keeps a core that another waits for: two ticks of 250 a second. Runs refine it."""
 
-STEP = 4.0
-"""Sizes of the SpMM curve lie within a factor of this of its points."""
-
 NORMAL_90 = 1.2816
 """The 90th percentile of the standard normal distribution."""
 
@@ -56,17 +47,6 @@ KERNELS_OF_TINY = 16
 """Kernels that the laws count in an iteration of a two-layer network: sums, maps, activation, loss and step."""
 
 
-@dataclass
-class Laws:
-    """Figures found so far, by part of the record, and how well each law fits."""
-
-    device: dict[str, Fitted] = field(default_factory=dict)
-    host: dict[str, Fitted] = field(default_factory=dict)
-    network: dict[str, Fitted] = field(default_factory=dict)
-    curve: tuple[tuple[float, float], ...] = ()
-    residuals: list[Residual] = field(default_factory=list)
-
-
 def fit_laws(measured: Measurements) -> Laws:
     """All figures that `measured` can give. Raises ScenarioError when a kernel the laws need is not in it."""
     laws = Laws()
@@ -74,7 +54,7 @@ def fit_laws(measured: Measurements) -> Laws:
     _spmm(laws, measured)
     _rows(laws, measured)
     _loss(laws, measured)
-    _drawing(laws, measured)
+    drawing(laws, measured)
     _sharing(laws, measured)
     _iteration(laws, measured)
     _varied(laws, measured)
@@ -82,28 +62,21 @@ def fit_laws(measured: Measurements) -> Laws:
     return laws
 
 
-def residual(term: str, predicted: Values, seconds: Values) -> Residual:
-    """How well `predicted` fits `seconds`."""
-    error = np.asarray(predicted) / np.asarray(seconds) - 1.0
-    size = np.abs(error)
-    return Residual(term, error.size, float(size.mean()), float(np.percentile(size, 90)), float(error.mean()))
-
-
 def _rates(laws: Laws, measured: Measurements) -> None:
     """Launch, memory bandwidth and flop/s, elementwise and gemm efficiency."""
-    tiny = min(_some(measured, "iteration"), key=lambda each: each.seconds)
+    tiny = min(single(measured, "iteration"), key=lambda each: each.seconds)
     launch = tiny.seconds / KERNELS_OF_TINY
     laws.device["launch_s"] = Fitted(launch, "iteration of a tiny graph over its kernels")
     passes = {"relu": RELU_PASSES, "relu_backward": RELU_BACKWARD_PASSES}
     points = [
         (VALUE * count * each.params["rows"] * each.params["width"], each.seconds)
         for name, count in passes.items()
-        for each in _some(measured, name)
+        for each in single(measured, name)
         if each.params["rows"] >= LARGE_ROWS
     ]
     rates = [nbytes / max(seconds - _call(seconds, launch), 1e-9) for nbytes, seconds in points]
     bandwidth = max(rates)
-    share = _mean([rate / bandwidth for rate in rates])
+    share = mean([rate / bandwidth for rate in rates])
     laws.device["memory_bandwidth"] = Fitted(bandwidth, "quickest elementwise pass")
     laws.device["elementwise_efficiency"] = Fitted(share, "elementwise passes")
     seconds = [each for _, each in points]
@@ -111,11 +84,11 @@ def _rates(laws: Laws, measured: Measurements) -> None:
         residual("elementwise", [_call(s, launch) + n / (bandwidth * share) for n, s in points], seconds)
     )
     rate = bandwidth * share
-    maps = [*_some(measured, "gemm"), *_some(measured, "gemm_backward")]
+    maps = [*single(measured, "gemm"), *single(measured, "gemm_backward")]
     products = [found for found in (_product(each, rate) for each in maps) if found is not None]
     speeds = [flop / max(seconds - brought, LEAST_ARITHMETIC * seconds) for flop, brought, seconds in products]
     peak = max(speeds)
-    share = _mean([speed / peak for speed in speeds])
+    share = mean([speed / peak for speed in speeds])
     laws.device["flops_fp32"] = Fitted(peak, "quickest dense product, less the time of its operands")
     laws.device["gemm_efficiency"] = Fitted(share, "dense products, forward and backward")
     predicted = [flop / (peak * share) + brought for flop, brought, _ in products]
@@ -138,7 +111,7 @@ def _spmm(laws: Laws, measured: Measurements) -> None:
     rate = bandwidth * laws.device["elementwise_efficiency"].value
     sizes, shares, seconds, traffic, results = [], [], [], [], []
     for name, gathered, written in (("spmm", "columns", "rows"), ("spmm_t", "rows", "columns")):
-        for each in _some(measured, name):
+        for each in single(measured, name):
             facts, width = each.params, each.params["width"]
             if facts["entries"] < SPMM_ENTRIES or facts.get("hot"):
                 continue
@@ -150,16 +123,10 @@ def _spmm(laws: Laws, measured: Measurements) -> None:
             seconds.append(each.seconds)
             traffic.append(nbytes)
             results.append(result)
-    where, share = np.log(np.array(sizes)), np.array(shares)
-    points = np.arange(where.min(), where.max() + 1e-9, np.log(STEP))
-    curve = [
-        (float(np.exp(point)), _mean(share[near]))
-        for point in points
-        if (near := np.abs(where - point) <= np.log(STEP) / 1.5).any()
-    ]
-    laws.curve = tuple(curve)
-    laws.device["spmm_efficiency"] = Fitted(_mean(shares), "sparse products, all sizes")
-    at = np.interp(where, np.log([size for size, _ in curve]), [value for _, value in curve])
+    laws.curve = curve_of(sizes, shares)
+    laws.device["spmm_efficiency"] = Fitted(mean(shares), "sparse products, all sizes")
+    ends, values = zip(*laws.curve, strict=True)
+    at = np.interp(np.log(np.array(sizes)), np.log(ends), values)
     laws.residuals.append(residual("spmm", np.array(traffic) / (bandwidth * at) + np.array(results), seconds))
 
 
@@ -169,10 +136,10 @@ def _rows(laws: Laws, measured: Measurements) -> None:
     points = [
         (each.params["rows"] * (2 * VALUE * each.params["width"] + INDEX), each.seconds)
         for name in ("pack", "scatter")
-        for each in _some(measured, name)
+        for each in single(measured, name)
         if each.params["rows"] >= LARGE_ROWS
     ]
-    share = _mean([nbytes / (bandwidth * max(s - _call(s, launch), 1e-9)) for nbytes, s in points])
+    share = mean([nbytes / (bandwidth * max(s - _call(s, launch), 1e-9)) for nbytes, s in points])
     laws.device["gather_efficiency"] = Fitted(share, "packing and adding of rows")
     predicted = [_call(s, launch) + nbytes / (bandwidth * share) for nbytes, s in points]
     laws.residuals.append(residual("rows", predicted, [s for _, s in points]))
@@ -180,30 +147,11 @@ def _rows(laws: Laws, measured: Measurements) -> None:
 
 def _loss(laws: Laws, measured: Measurements) -> None:
     """Logits per second of the loss, its gradient and the count of right answers."""
-    parts = [_some(measured, name) for name in ("loss", "loss_backward", "correct")]
+    parts = [single(measured, name) for name in ("loss", "loss_backward", "correct")]
     values = np.array([each.params["rows"] * each.params["classes"] for each in parts[0]])
     seconds = np.array([sum(each.seconds for each in group) for group in zip(*parts, strict=True)])
-    per_value, _ = _fitted(seconds, values, np.ones(values.shape))
+    per_value, _ = coefficients(seconds, values, np.ones(values.shape))
     laws.host["loss_values_per_s"] = Fitted(1.0 / per_value, "loss, its gradient and the count of right answers")
-
-
-def _drawing(laws: Laws, measured: Measurements) -> None:
-    """Drawing edges, building the drawn graph's matrices, recomputing probabilities: seconds per entry of each."""
-    draw, thin = _some(measured, "draw"), _some(measured, "thin")
-    entries = np.array([each.params["entries"] for each in draw])
-    kept = np.array([each.params["kept"] for each in draw])
-    seconds = np.array([a.seconds + b.seconds for a, b in zip(draw, thin, strict=True)])
-    per_entry, per_kept, each_time = _fitted(seconds, entries, kept, np.ones(seconds.shape))
-    laws.host["sample_edges_per_s"] = Fitted(1.0 / per_entry, "drawing and thinning, per stored entry")
-    laws.host["build_entries_per_s"] = Fitted(1.0 / per_kept, "matrices of a drawn graph, per kept entry")
-    laws.host["draw_s"] = Fitted(each_time, "drawing and thinning, whatever the size")
-    laws.residuals.append(residual("sampling", entries * per_entry + kept * per_kept + each_time, seconds))
-    rules = [_some(measured, name) for name in ("probabilities", "inclusion", "reweigh")]
-    whole = np.array([sum(each.seconds for each in group) for group in zip(*rules, strict=True)])
-    sizes = np.array([each.params["entries"] for each in rules[0]])
-    rate = _mean(sizes / whole)
-    laws.host["sort_edges_per_s"] = Fitted(rate, "probabilities, inclusion and weights, per stored entry")
-    laws.residuals.append(residual("probabilities", sizes / rate, whole))
 
 
 def _sharing(laws: Laws, measured: Measurements) -> None:
@@ -217,12 +165,12 @@ def _sharing(laws: Laws, measured: Measurements) -> None:
             rates += [min(alone.seconds / each.seconds, 1.0) for each in busy]
     if not rates:
         raise ScenarioError(f"{measured.path}: no kernel ran in {cores} processes; profile with --workers 1,{cores}")
-    laws.host["busy_core_rate"] = Fitted(_mean(rates), f"{cores} processes at once, over one alone")
+    laws.host["busy_core_rate"] = Fitted(mean(rates), f"{cores} processes at once, over one alone")
 
 
 def _iteration(laws: Laws, measured: Measurements) -> None:
     """What an iteration costs outside its kernels: the optimizer's calls, the flat gradients."""
-    steps = [each.seconds for name in ("optimizer_step", "gradients") for each in _some(measured, name)]
+    steps = [each.seconds for name in ("optimizer_step", "gradients") for each in single(measured, name)]
     laws.host["iteration_s"] = Fitted(float(np.median(steps)) * 2, "optimizer step and gradient buffer, median sizes")
 
 
@@ -231,7 +179,7 @@ def _varied(laws: Laws, measured: Measurements) -> None:
     ranges = [
         np.log(each.high / each.low) / (2 * NORMAL_90)
         for name in ("spmm", "gemm", "relu")
-        for each in _some(measured, name)
+        for each in single(measured, name)
         if each.seconds >= LONG_S and each.low > 0
     ]
     found = float(np.median(ranges)) if ranges else 0.0
@@ -239,23 +187,11 @@ def _varied(laws: Laws, measured: Measurements) -> None:
 
 
 def _sockets(laws: Laws, measured: Measurements) -> None:
-    """Processor time of a message: per byte and per message, at one end; and the delay of a small one."""
-    sent, received = measured.of("p2p_oneway_cpu_sender"), measured.of("p2p_oneway_cpu_receiver")
-    if not sent:
+    """What else a message costs where its ends take turns on cores, and on an emulated link."""
+    if not messages(laws, measured):
         return
-    # One message and a tiny answer: two messages at each end.
-    nbytes = np.array([each.params["bytes"] for each in (*sent, *received)])
-    seconds = np.array([each.seconds for each in (*sent, *received)])
-    per_message, per_byte = _fitted(seconds, np.full(nbytes.shape, 2.0), nbytes)
-    laws.host["message_s"] = Fitted(per_message, "processor time of point-to-point messages, per message and end")
-    laws.host["socket_bandwidth"] = Fitted(1.0 / per_byte, "processor time of messages, per byte and end")
-    laws.residuals.append(residual("sockets", 2.0 * per_message + nbytes * per_byte, seconds))
     laws.host["reduce_step_s"] = Fitted(_ring_step(measured), "processor time of small all-reduces, per step")
     laws.host["slice_s"] = Fitted(SLICE_S, "two ticks of 250 a second: a fair scheduler looks no more often")
-    tiny = min(_all(measured, "p2p_oneway"), key=lambda each: each.params["bytes"])
-    # There and back, less the work at both ends.
-    latency = max(tiny.seconds / 2 - 2 * per_message, 1e-6)
-    laws.network["latency_s"] = Fitted(latency, "half of a small message and its answer, less the processors' work")
     laws.network["queue"] = Fitted(QUEUE, "bytes one connection may have in the queues of an emulated link")
     laws.network["half_size"] = Fitted(0.0, "none: what small messages cost is processor time")
 
@@ -273,31 +209,3 @@ def _ring_step(measured: Measurements) -> float:
 def _call(seconds: float, launch: float) -> float:
     """The launch within a measured kernel, which is at most a tenth of it: benchmarks call kernels back to back."""
     return min(launch, 0.1 * seconds)
-
-
-def _fitted(seconds: FloatArray, *terms: FloatArray) -> list[float]:
-    """Non-negative coefficients of seconds as a sum of terms, every point's relative error weighing alike."""
-    from scipy.optimize import nnls
-
-    found, _ = nnls(np.stack(terms, axis=1) / seconds[:, None], np.ones(seconds.shape))
-    # A rate must be finite: what cannot be told from nothing takes a thousandth of the smallest point.
-    least = 1e-3 * float(seconds.min())
-    return [max(float(value), least / float(term.max())) for value, term in zip(found, terms, strict=True)]
-
-
-def _mean(values: Values) -> float:
-    return float(np.exp(np.mean(np.log(np.asarray(values, dtype=np.float64)))))
-
-
-def _all(measured: Measurements, kernel: str) -> list[Measurement]:
-    found = measured.of(kernel)
-    if not found:
-        raise ScenarioError(f"{measured.path}: has no kernel {kernel!r}; python -m runtime.profile measures it")
-    return found
-
-
-def _some(measured: Measurements, kernel: str) -> list[Measurement]:
-    found = [each for each in measured.of(kernel) if each.processes == 1]
-    if not found:
-        raise ScenarioError(f"{measured.path}: has no kernel {kernel!r}; python -m runtime.profile measures it")
-    return found

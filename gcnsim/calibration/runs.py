@@ -2,8 +2,9 @@
 
 What micro-benchmarks cannot tell is fitted here, each as a factor on what they gave: how fast sums over neighbours are
 on each graph (its locality), how much processor time a byte costs on this network's path, the delay of a message, and
-what a core does beside busy others. Factors are held near one: a factor of e counts like a whole iteration's error of
-`PRIOR`, so that a coefficient the runs say nothing about stays where the benchmarks put it.
+what a core does beside busy others; of GPUs also what a launch costs, what copies and the network carry. Factors are
+held near one: a factor of e counts like a whole iteration's error of `PRIOR`, so that a coefficient the runs say
+nothing about stays where the benchmarks put it.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import numpy as np
 
 from gcnsim.ids import FloatArray
 from gcnsim.processes import each
+from gcnsim.profile import device
 from gcnsim.record import TIMELINE, Calibration, Fitted, RecordedRun, Residual, write_calibration
 from gcnsim.scenario import Scenario
 from gcnsim.study import open_accesses, scenario_of, study
@@ -41,9 +43,6 @@ EVALUATIONS: Final = 8
 FEWEST: Final = 3
 """Runs from which the error of an unseen one can be told."""
 
-STUDENT_90: Final = 2.0
-"""Half-width of a 90 % interval in standard deviations known from six values (Student's t, 5 degrees of freedom)."""
-
 Progress = Callable[[str], None]
 
 
@@ -62,6 +61,14 @@ COEFFICIENTS: Final = (
     Coefficient("host", "iteration_s", "iterations of the runs outside their kernels"),
     Coefficient("host", "busy_core_rate", "cores shared by the runs' workers"),
 )
+OF_GPUS: Final = (
+    Coefficient("device", "launch_s", "launches and the host's share of the runs' iterations"),
+    Coefficient("copies", "efficiency", "copies between the runs' GPUs and their hosts"),
+    Coefficient("network", "efficiency", "payload on the runs' network"),
+    Coefficient("network", "latency_s", "messages on the runs' network"),
+)
+SHARES: Final = ("busy_core_rate", "efficiency")
+"""Figures that are at most one."""
 
 
 def refine(
@@ -69,17 +76,23 @@ def refine(
 ) -> Calibration:
     """`record` with its coefficients refined on `runs`, and the error to expect of a run that it has not seen.
 
-    That is larger than what the fit leaves, for the fit has seen these runs (`widened`). Fewer than FEWEST runs cannot
-    tell it.
+    That is larger than what the fit leaves, for the fit has seen these runs. With n runs and the freedom p that it had
+    over their iterations, errors have the variance RSS / (n - p), a prediction's is 1 + p / n times that on average;
+    the 90 % interval is Student's of n - p degrees (Seber and Lee, Linear Regression Analysis, 2003, chapters 3 and 5).
+    Fewer than FEWEST runs cannot tell it.
     """
+    from scipy.special import stdtrit
+
     progress(f"fitting to {len(runs)} runs")
-    best, factor = _fitted(record, runs, processes)
+    best, freedom = _fitted(record, runs, processes)
     errors = _errors(best, runs, processes)[:, 0]
     left = [_residual("iterations of the runs", errors)]
     if len(runs) < FEWEST:
         return replace(best, residuals=(*record.residuals, *left))
-    left.append(_residual("the same of a run not fitted to", factor * errors))
-    half = STUDENT_90 * factor * float(np.sqrt(np.mean(np.square(errors))))
+    n = len(runs)
+    unseen = errors * float(np.sqrt((n + freedom) / (n - freedom)))
+    left.append(_residual("the same of a run not fitted to", unseen))
+    half = float(stdtrit(n - freedom, 0.95) * np.sqrt(np.mean(np.square(unseen))))
     return replace(best, residuals=(*record.residuals, *left), error=half)
 
 
@@ -89,13 +102,17 @@ def _residual(term: str, errors: FloatArray) -> Residual:
 
 
 def _fitted(record: Calibration, runs: Sequence[RecordedRun], processes: int) -> tuple[Calibration, float]:
-    """`record` with the coefficients that fit `runs` best, and how much larger the error of other runs will be."""
+    """`record` with the coefficients that fit `runs` best, and the freedom that the fit had over their iterations."""
     from scipy.optimize import least_squares
 
-    record = _outside_kernels(record, runs)
+    on_cores = device(record.device).kind == "cpu"
+    record = _outside_kernels(record, runs) if on_cores else record
     graphs = list(dict.fromkeys(run.graph["hash"] for run in runs))
-    chosen = [one for one in COEFFICIENTS if one.name in record.figures[one.part]]
+    known = COEFFICIENTS if on_cores else OF_GPUS
+    chosen = [one for one in known if one.name in record.figures.get(one.part, {})]
     chosen += [Coefficient("graphs", graph, "sums over neighbours on this graph") for graph in graphs]
+    # What a link carries is near the most it can: there is something to see on the way down only.
+    steps = np.array([-APART if one.name == "efficiency" else APART for one in chosen])
     priors = np.array([GRAPH_PRIOR if one.part == "graphs" else PRIOR for one in chosen])
 
     def misfit(logs: FloatArray) -> FloatArray:
@@ -105,25 +122,24 @@ def _fitted(record: Calibration, runs: Sequence[RecordedRun], processes: int) ->
     def slopes(logs: FloatArray) -> FloatArray:
         # Wide steps: turns on the cores fall one way or the other, so a narrow one would measure chance.
         here = misfit(logs)
-        return np.stack([(misfit(logs + move) - here) / APART for move in np.eye(logs.size) * APART], axis=1)
+        return np.stack(
+            [(misfit(logs + move) - here) / step for step, move in zip(steps, np.diag(steps), strict=True)], axis=1
+        )
 
     start = np.zeros(len(chosen))
     found = least_squares(misfit, start, slopes, bounds=(-MOST, MOST), x_scale=0.3, max_nfev=EVALUATIONS)
-    return moved(record, chosen, found.x), widened(np.asarray(found.jac), len(runs))
+    return moved(record, chosen, found.x), freedom_over(np.asarray(found.jac), len(runs))
 
 
-def widened(slopes: FloatArray, runs: int) -> float:
-    """The error to expect of a run not fitted to over the root mean square of what the fit leaves of `runs` iterations.
+def freedom_over(slopes: FloatArray, runs: int) -> float:
+    """How many of `runs` iterations the coefficients could have met by themselves: between 0 and their number.
 
     slopes: the derivatives by coefficient of equally many errors of every run, the iteration's first, then those of the
-    rows that hold the coefficients. With p the freedom that the fit had over the iterations (the trace of the matrix
-    that projects onto the slopes, their rows alone), errors have the variance RSS / (n - p), and a prediction's is
-    1 + p / n times that, on average (Seber and Lee, Linear Regression Analysis, 2003, chapters 3 and 5).
+    rows that hold the coefficients. The trace of the matrix that projects onto the slopes, over the iterations' rows.
     """
     each_has = (slopes.shape[0] - slopes.shape[1]) // runs
     onto = np.diag(slopes @ np.linalg.pinv(slopes))
-    freedom = float(onto[: runs * each_has : each_has].sum())
-    return float(np.sqrt((runs + freedom) / (runs - freedom)))
+    return float(onto[: runs * each_has : each_has].sum())
 
 
 def _outside_kernels(record: Calibration, runs: Sequence[RecordedRun]) -> Calibration:
@@ -153,7 +169,7 @@ def moved(record: Calibration, chosen: Sequence[Coefficient], logs: FloatArray) 
         else:
             old = figures[one.part][one.name]
             value = old.value * exp(by)
-            if one.name == "busy_core_rate":
+            if one.name in SHARES:
                 value = min(value, 1.0)
             figures[one.part][one.name] = Fitted(value, f"{old.reference}; then {one.reference}", old.error)
     return replace(record, figures=figures, graphs=graphs)

@@ -27,6 +27,7 @@ COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
     "trace": ("gcnsim.cli.trace:group", "Record and inspect access traces."),
     "calibrate": ("gcnsim.cli.calibrate:command", "Fit the simulator's figures to this machine."),
     "validate": ("gcnsim.cli.validate:command", "Predict recorded runs and compare, phase by phase."),
+    "reproduce": ("gcnsim.cli.reproduce:command", "Predict every row of published tables, beside what they print."),
     "catalog": ("gcnsim.cli.catalog:group", "Devices, links, hosts, datasets, methods and prices, with sources."),
     "doctor": ("gcnsim.cli.doctor:command", "What is installed, what is missing, what each extra would add."),
 }

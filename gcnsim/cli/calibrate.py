@@ -25,6 +25,9 @@ def command(measurements: str, runs: tuple[str, ...], out: str) -> None:
       gcnsim calibrate profile.json --runs runs/a --runs runs/b --out calibration.json
     """
     check_outputs(out=out)
+    notes: list[str] = []
     with progress() as say:
-        record = api.calibrate(measurements, runs, out, progress=say)
+        record = api.calibrate(measurements, runs, out, progress=say, warn=notes.append)
+    for note in notes:
+        click.echo(f"note: {note}", err=True)
     click.echo(api.render_calibration(record, out), nl=False)

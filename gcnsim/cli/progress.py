@@ -12,6 +12,9 @@ import click
 PATIENCE_S = 2.0
 """Work shorter than this says nothing."""
 
+WIDTH = 32
+"""Characters of a full bar."""
+
 
 @contextmanager
 def progress() -> Iterator[Callable[[str], None]]:
@@ -28,6 +31,22 @@ def progress() -> Iterator[Callable[[str], None]]:
     finally:
         timer.cancel()
         line.clear()
+
+
+def bar(what: str, total: int, say: Callable[[str], None]) -> Callable[[int], None]:
+    """A function that takes what has just been done out of `total`, and says all that is done as a bar."""
+    done, shown = 0, -1
+
+    def add(more: int) -> None:
+        nonlocal done, shown
+        done += more
+        percent = 100 * done // total if total else 100
+        if percent != shown:
+            shown = percent
+            say(f"{what} [{'#' * (percent * WIDTH // 100):{WIDTH}}] {percent:3} %")
+
+    add(0)
+    return add
 
 
 class _Line:

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import json
-import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import asdict
 
 import click
 
 from gcnsim.cli.cache_curve import command as cache_curve
+from gcnsim.cli.generate import Size
+from gcnsim.cli.outputs import check_outputs
+from gcnsim.cli.progress import bar, progress
 from gcnsim.cli.trace_profile import info, profile
-from gcnsim.graph import load_graph
-from gcnsim.partition import partition_graph, read_partition, split
+from gcnsim.graph import Graph, load_graph
+from gcnsim.graph.memory import check_memory
+from gcnsim.partition import Partitioning, partition_graph, read_partition, split
+from gcnsim.processes import cores
 from gcnsim.record import read_norms
 from gcnsim.sampling import NODES, checked_rate
 from gcnsim.sampling import sampler as sampling_rule
@@ -21,9 +24,8 @@ from gcnsim.trace import (
     AccessTrace,
     TraceOrigin,
     WorkerSummary,
-    prepared_sampling,
     read_trace,
-    record_prepared,
+    record_trace,
     summarise,
     write_trace,
 )
@@ -53,6 +55,8 @@ for each in (cache_curve, profile, info):
     help="Seed of the partition and of the draws.",
 )
 @click.option("--norms", type=click.Path(), help="Norms of a training run, for vr; without it all are 1.")
+@click.option("--processes", type=click.IntRange(min=1), help="Parts drawn at a time; without it one per core.")
+@click.option("--max-memory", type=Size(), metavar="SIZE", help="Refuse a GRAPH that would take more, e.g. 6GiB.")
 @click.option("--out", type=click.Path(), required=True, help="Trace file to write.")
 def record(
     graph: str,
@@ -63,6 +67,8 @@ def record(
     iterations: int,
     seed: int,
     norms: str | None,
+    processes: int | None,
+    max_memory: float | None,
     out: str,
 ) -> None:
     """Draw sampled graphs from GRAPH and write which boundary nodes each of them needs.
@@ -73,20 +79,42 @@ def record(
     """
     sampling_rule(sampler)
     checked_rate(epsilon)
-    loaded = load_graph(graph)
-    if partition is not None and parts is None:
-        owners = read_partition(partition, loaded)
-    elif parts is not None and partition is None:
-        owners = partition_graph(loaded, parts, seed=seed)
-    else:
+    check_outputs(out=out)
+    if (parts is None) == (partition is None):
         raise click.UsageError("give one of --parts and --partition")
-    shares = split(loaded, owners)
-    prepared = prepared_sampling(sampler, shares, None if norms is None else read_norms(norms, loaded))
-    with _progress(iterations * len(shares)) as advance:
-        drawn = record_prepared(prepared, owners, epsilon=epsilon, iterations=iterations, seed=seed, on_graph=advance)
+    check_memory(graph, max_memory, partition=parts is not None)
+    with progress() as say:
+        say(f"loading {graph}")
+        loaded = load_graph(graph)
+        owners = _owners(loaded, parts, partition, seed, say)
+        weights = None if norms is None else read_norms(norms, loaded)
+        shares = split(loaded, owners)
+        entries = loaded.entries
+        del loaded
+        drawn = record_trace(
+            shares,
+            owners,
+            sampler=sampler,
+            epsilon=epsilon,
+            iterations=iterations,
+            seed=seed,
+            norms=weights,
+            on_entries=bar(f"drawing {iterations:,} graphs", iterations * entries, say),
+            processes=processes or cores(),
+        )
     write_trace(out, drawn)
     _print(drawn)
     click.echo(f"written        {out}")
+
+
+def _owners(
+    loaded: Graph, parts: int | None, partition: str | None, seed: int, say: Callable[[str], None]
+) -> Partitioning:
+    if partition is not None:
+        return read_partition(partition, loaded)
+    assert parts is not None
+    say(f"partitioning {loaded.nodes:,} nodes")
+    return partition_graph(loaded, parts, seed=seed)
 
 
 def print_trace(file: str, as_json: bool) -> None:
@@ -104,16 +132,6 @@ def print_trace(file: str, as_json: bool) -> None:
         "workers": [asdict(worker) for worker in summarise(stored)],
     }
     click.echo(json.dumps(facts, indent=2))
-
-
-@contextmanager
-def _progress(steps: int) -> Iterator[Callable[[], None]]:
-    """A bar on stderr where a person watches, nothing elsewhere."""
-    if not sys.stderr.isatty():
-        yield lambda: None
-        return
-    with click.progressbar(length=steps, label="drawing graphs", file=sys.stderr) as bar:
-        yield lambda: bar.update(1)
 
 
 def _print(shown: AccessTrace) -> None:

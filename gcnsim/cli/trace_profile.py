@@ -122,12 +122,12 @@ def info(file: str | None, dataset: str | None, gpus: int | None, as_json: bool)
 def print_profile(found: StoredProfile) -> None:
     """The profile as lines, and a table of its workers."""
     origin, facts = found.origin, _facts(found, "")
-    of = f"surrogate of {origin.name}" if origin.source == "surrogate" else origin.name
+    of = origin.name if origin.source == "graph" else f"{origin.source} of {origin.name}"
     scale = "" if origin.scale == 1.0 else f", {100 * origin.scale:g} % of the nodes, counts scaled back"
     missed = ", ".join(f"{100 * error:+.1f} % at {parts} parts" for parts, error in (origin.residuals or {}).items())
     lines = [
-        ("graph", f"{of} (SHA-256 {origin.graph_hash[:12]}{scale})"),
-        ("partition", f"{origin.partition_method}, seed {origin.partition_seed}"),
+        ("graph", f"{of} (SHA-256 {origin.graph_hash[:12]}{scale})" if origin.graph_hash else f"{of}, not drawn"),
+        ("partition", f"{origin.partition_method}, seed {origin.partition_seed}" if origin.graph_hash else "assumed"),
         ("parts", f"{found.parts}"),
         ("inner", f"{facts['inner_nodes_mean']:,.0f} nodes per worker"),
         ("boundary", f"{facts['boundary_nodes_mean']:,.0f} nodes per worker, most {facts['boundary_nodes_max']:,}"),

@@ -7,7 +7,7 @@ import json
 import click
 
 from gcnsim import api
-from gcnsim.cli.outputs import check_outputs
+from gcnsim.cli.outputs import check_folder
 from gcnsim.cli.progress import progress
 
 
@@ -30,11 +30,12 @@ def command(
     Example:
       gcnsim validate runs/* --calibration calibration.json --out report
     """
-    check_outputs(json_out=json_out)
+    check_folder("out", out, ("json-out", json_out))
     with progress() as say:
         found = api.validate(runs, calibration, strict=strict, progress=say)
-        if json_out:
-            api.write_json(json_out, found)
+        # The folder first: the JSON may go into it.
         if out:
             api.write_validation(out, found)
+        if json_out:
+            api.write_json(json_out, found)
     click.echo(json.dumps(found, indent=2, allow_nan=False) if as_json else api.render_validation(found), nl=as_json)

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from gcnsim.errors import ScenarioError
@@ -55,12 +54,14 @@ class Link:
 class Cluster:
     """Servers and GPUs; `server_of[rank]` is the machine that holds the GPU. Link ids are positions in `links`.
 
-    shared_cores: all servers use the cores of server 0.
+    shared_cores: all servers use the cores of server 0. staging: by rank, the link that everything a worker sends to or
+    hears from another passes on the host side; none where the hosts do not limit workers.
     """
 
     server_of: tuple[Server, ...]
     links: tuple[Link, ...]
     shared_cores: bool = False
+    staging: tuple[int, ...] = ()
 
     @property
     def gpus(self) -> int:
@@ -93,18 +94,28 @@ class Cluster:
         """
         key = (source, target)
         if key not in self._routes:
-            import networkx as nx
-
-            if source == target:
-                self._routes[key] = (int(self.topology.edges[source, target]["link"]),)
-                return self._routes[key]
-            try:
-                path = nx.shortest_path(self.topology, source, target)
-            except (nx.NetworkXNoPath, nx.NodeNotFound):
-                raise ScenarioError(f"cluster: no path from {source} to {target}") from None
-            hops = pairwise(path)
-            self._routes[key] = tuple(int(self.topology.edges[a, b]["link"]) for a, b in hops)
+            self._routes[key] = self._shortest(source, target)
         return self._routes[key]
+
+    @cached_property
+    def _leaving(self) -> dict[str, list[tuple[str, int]]]:
+        """By node, where each link that leaves it goes, and its id."""
+        leaving: dict[str, list[tuple[str, int]]] = {}
+        for index, link in enumerate(self.links):
+            leaving.setdefault(link.source, []).append((link.target, index))
+        return leaving
+
+    def _shortest(self, source: str, target: str) -> tuple[int, ...]:
+        """Breadth first, at least one link. By hand: importing networkx takes a third as long as all other imports."""
+        reached: dict[str, tuple[int, ...]] = {source: ()}
+        for node in (waiting := [source]):
+            for after, link in self._leaving.get(node, []):
+                if after == target:
+                    return (*reached[node], link)
+                if after not in reached:
+                    reached[after] = (*reached[node], link)
+                    waiting.append(after)
+        raise ScenarioError(f"cluster: no path from {source} to {target}")
 
     def to_host(self, rank: Rank) -> tuple[int, ...]:
         """Route of a device-to-host copy."""
@@ -116,7 +127,8 @@ class Cluster:
 
     def between(self, source: Rank, target: Rank) -> tuple[int, ...]:
         """Route from the host memory of one worker to that of another: the network, or host memory itself."""
-        return self.route(f"host{self.server_of[source]}", f"host{self.server_of[target]}")
+        way = self.route(f"host{self.server_of[source]}", f"host{self.server_of[target]}")
+        return (self.staging[source], *way, self.staging[target]) if self.staging else way
 
     def cores(self, rank: Rank) -> tuple[int, ...]:
         """The CPU cores that this worker shares with the others of its server (of all servers when emulated)."""
@@ -145,10 +157,12 @@ def build_cluster(
     memory: LinkSpec,
     cores: LinkSpec,
     shared_cores: bool = False,
+    staging: LinkSpec | None = None,
 ) -> Cluster:
     """Servers of `gpus_per_server` GPUs (the last may hold fewer), one NIC each, on one non-blocking switch.
 
-    shared_cores: they are emulated on one machine, so `cores` are those of all together.
+    shared_cores: they are emulated on one machine, so `cores` are those of all together. staging: what the host side of
+    one worker moves, sent and received together; None: no limit of its own.
 
     Raises ScenarioError for a non-positive count or a link without capacity.
     """
@@ -174,4 +188,7 @@ def build_cluster(
             Link(f"pcie{rank}.up", "pcie", f"gpu{rank}", f"host{server}", pcie),
             Link(f"pcie{rank}.down", "pcie", f"host{server}", f"gpu{rank}", pcie),
         ]
-    return Cluster(server_of, tuple(links), shared_cores)
+    first = len(links)
+    if staging is not None:
+        links += [Link(f"staging{rank}", "memory", f"out{rank}", f"in{rank}", staging) for rank in range(gpus)]
+    return Cluster(server_of, tuple(links), shared_cores, tuple(range(first, len(links))))

@@ -11,7 +11,7 @@ from gcnsim.cost.core import (
     norms_seconds,
     socket_core_seconds,
 )
-from gcnsim.cost.device import elementwise_seconds, gemm_seconds, rows_seconds, spmm_seconds
+from gcnsim.cost.device import VALUE, elementwise_seconds, gemm_seconds, rows_seconds, spmm_seconds
 from gcnsim.cost.layers import LayerCost, gradient_bytes, layer_cost, loss_seconds, parameters, step_seconds
 from gcnsim.cost.sampling import (
     boundary_core_seconds,
@@ -24,6 +24,7 @@ from gcnsim.cost.sampling import (
 )
 
 __all__ = [
+    "VALUE",
     "CoreCost",
     "Kept",
     "LayerCost",

@@ -8,7 +8,7 @@ The norm and dropout after each hidden layer are counted with the activation.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 
@@ -39,6 +39,20 @@ class LayerCost:
     update_backward: FloatArray
     aggregate_backward: FloatArray
 
+    @property
+    def seconds(self) -> FloatArray:
+        """All kernels, float64[T]."""
+        return self.aggregate + self.update + self.update_backward + self.aggregate_backward
+
+    @property
+    def dense(self) -> LayerCost:
+        """The layer without its sums over neighbours."""
+        return replace(self, aggregate=np.zeros_like(self.aggregate), aggregate_backward=np.zeros_like(self.aggregate))
+
+    def slowed(self, factor: FloatArray) -> LayerCost:
+        """Every kernel takes `factor`[t] times as long."""
+        return LayerCost(*(getattr(self, field.name) * factor for field in fields(self)))
+
 
 def layer_cost(
     device: DeviceProfile,
@@ -55,7 +69,7 @@ def layer_cost(
     inner: its inner nodes. entries: int64[T], stored entries of the trained graphs, self-loops included. boundary_rows:
     int64[T], rows of the boundary nodes in them.
     """
-    kept = entries.astype(np.float64)
+    kept, every = entries.astype(np.float64), inner + boundary_rows
     update = gemm_seconds(device, float(inner), shape.update_in, shape.d_out)
     passes = ACTIVATION_PASSES + (NORM_PASSES if norm else 0)
     activation = elementwise_seconds(device, float(inner * shape.d_out), passes)
@@ -63,10 +77,10 @@ def layer_cost(
     input_gradient = gemm_seconds(device, float(inner), shape.d_out, shape.update_in)
     both = np.zeros(kept.shape)
     return LayerCost(
-        aggregate=spmm_seconds(device, kept, inner, shape.d_in),
+        aggregate=spmm_seconds(device, kept, inner, shape.d_in, every),
         update=both + update + activation,
         update_backward=both + activation + weight_gradient + (0.0 if first else input_gradient),
-        aggregate_backward=both if first else spmm_seconds(device, kept, inner + boundary_rows, shape.d_in),
+        aggregate_backward=both if first else spmm_seconds(device, kept, every, shape.d_in, inner),
     )
 
 

@@ -49,12 +49,12 @@ class Sharing:
         return rates
 
     def _fill(self, counts: tuple[int, ...]) -> list[float]:
-        left = list(self._capacity)
+        left, routes, shared = list(self._capacity), self._routes, self._shared
         load = [0] * len(left)
         for bundle, count in enumerate(counts):
             if count:
-                for link in self._routes[bundle]:
-                    load[link] += count if link < self._shared else 1
+                for link in routes[bundle]:
+                    load[link] += count if link < shared else 1
         rates = [0.0] * len(counts)
         rising = list(counts)
         busy = [link for link, flows in enumerate(load) if flows]
@@ -69,13 +69,14 @@ class Sharing:
                 if count:
                     rising[bundle] = 0
                     rates[bundle] = level
-                    for link in self._routes[bundle]:
-                        if link >= self._shared:
+                    taken = level * count
+                    for link in routes[bundle]:
+                        if link >= shared:
                             load[link] = 0
                             continue
                         load[link] -= count
                         # Rounding must not leave less than nothing.
-                        left[link] = max(0.0, left[link] - level * count)
+                        left[link] = left[link] - taken if left[link] > taken else 0.0
             busy = [link for link in busy if load[link]]
         return rates
 

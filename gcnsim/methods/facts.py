@@ -22,7 +22,8 @@ class Facts:
     sampled: whether graphs are drawn every iteration (epsilon below 1). weighted: whether the sampler recomputes
     probabilities every `refresh` iterations. overlap: inner columns are summed beneath this iteration's transfers.
     norm: a LayerNorm stands before each hidden activation. rate: share of the boundary nodes that is drawn.
-    seed: of how much equal work varies.
+    seed: of how much equal work varies. rate_beside_copies: share of its rate at which a GPU computes while transfers
+    are under way.
     """
 
     cluster: Cluster
@@ -37,6 +38,7 @@ class Facts:
     overlap: bool = False
     norm: bool = True
     rate: float = 1.0
+    rate_beside_copies: float = 1.0
     seed: int = 0
 
 

@@ -31,6 +31,7 @@ from gcnsim.cost import (
     step_seconds,
 )
 from gcnsim.ids import FloatArray, IntArray, Layer, Rank
+from gcnsim.methods.beside import slowdown
 from gcnsim.methods.core_workers import CoreWriter
 from gcnsim.methods.facts import Facts
 from gcnsim.schedule import Builder, Schedule, ring_allreduce
@@ -70,13 +71,15 @@ class GpuWriter:
         self.ahead = np.roll(counts.rows, -facts.tau, axis=0)
         """rows of the graph whose transfer starts in iteration t."""
         self.costs = [self.worker_costs(rank) for rank in self.workers]
+        self.gathering = next((layer for layer, shape in enumerate(facts.shapes) if shape.gathers), 0)
+        """The first layer that sums neighbours: its rows leave as soon as it is known who wants them."""
 
     def worker_costs(self, rank: Rank) -> list[LayerCost]:
         counts = self.facts.counts
         inner = int(counts.inner_nodes[rank])
         entries = counts.inner_edges[:, rank] + counts.boundary_edges[:, rank] + inner
         rows = counts.rows[:, rank].sum(axis=1)
-        return [
+        costs = [
             layer_cost(
                 self.facts.device,
                 shape,
@@ -88,6 +91,9 @@ class GpuWriter:
             )
             for layer, shape in enumerate(self.facts.shapes)
         ]
+        costs = [cost if shape.gathers else cost.dense for cost, shape in zip(costs, self.facts.shapes, strict=True)]
+        factor = slowdown(self.facts, rank, np.sum([cost.seconds for cost in costs], axis=0))
+        return [cost.slowed(factor) for cost in costs]
 
     def write(self) -> Schedule:
         ids = self.sample() if self.facts.sampled else [[] for _ in self.workers]
@@ -138,6 +144,8 @@ class GpuWriter:
     def forward(self, layer: Layer, ready: list[int | None], ids: list[list[int]]) -> list[int | None]:
         """One layer's forward pass and the transfer of its input rows; per worker, the op that makes its output."""
         facts = self.facts
+        if not facts.shapes[layer].gathers:
+            return [self.update(rank, layer) for rank in self.workers]
         width = facts.shapes[layer].d_in
         hits = facts.counts.hits if layer == 0 else np.zeros_like(facts.counts.hits)
         received = (self.trained - hits).sum(axis=2)
@@ -154,10 +162,10 @@ class GpuWriter:
                 )
             cost = self.costs[rank][layer]
             self.aggregate(rank, self.cross_sum(rank, width) if self.beneath else cost.aggregate, layer, FORWARD)
-            done.append(self.builder.compute(OpKind.UPDATE, rank, cost.update, layer=layer, direction=FORWARD))
+            done.append(self.update(rank, layer))
         if reads:
             misses = self.ahead - np.roll(hits, -facts.tau, axis=0)
-            wanted = ids if layer == 0 else [[] for _ in self.workers]
+            wanted = ids if layer == self.gathering else [[] for _ in self.workers]
             made = [[] if op is None else [op] for op in ready]
             sources = [made[rank] + wanted[rank] for rank in self.workers]
             self.transfer(layer, FORWARD, misses.transpose(0, 2, 1), width, sources, reads)
@@ -173,7 +181,7 @@ class GpuWriter:
             )
             for rank in self.workers
         ]
-        if layer == 0:
+        if layer == 0 or not facts.shapes[layer].gathers:
             return last
         made = []
         for rank in self.workers:
@@ -189,6 +197,11 @@ class GpuWriter:
             self.transfer(layer, BACKWARD, self.trained, width, [[op] for op in made], reads)
         return last
 
+    def update(self, rank: Rank, layer: Layer) -> int:
+        """A layer's dense product and activation, forward."""
+        seconds = self.costs[rank][layer].update
+        return self.builder.compute(OpKind.UPDATE, rank, seconds, layer=layer, direction=FORWARD)
+
     def aggregate(self, rank: Rank, seconds: FloatArray, layer: Layer, direction: Direction) -> int:
         """A sum over neighbours."""
         return self.builder.compute(OpKind.AGGREGATE, rank, seconds, layer=layer, direction=direction)
@@ -196,14 +209,15 @@ class GpuWriter:
     def inner_sum(self, rank: Rank, width: int) -> FloatArray:
         """Seconds of the sum over inner columns alone, forward or backward."""
         counts, inner = self.facts.counts, int(self.facts.counts.inner_nodes[rank])
-        return spmm_seconds(self.facts.device, counts.inner_edges[:, rank] + inner, inner, width)
+        return spmm_seconds(self.facts.device, counts.inner_edges[:, rank] + inner, inner, width, inner)
 
     def cross_sum(self, rank: Rank, width: int, *, back: bool = False) -> FloatArray:
         """Seconds of the sum over boundary columns alone; back: to the boundary's gradients."""
         counts = self.facts.counts
-        rows = counts.rows[:, rank].sum(axis=1) if back else counts.inner_nodes[rank]
+        outer, inner = counts.rows[:, rank].sum(axis=1), counts.inner_nodes[rank]
+        written, gathered = (outer, inner) if back else (inner, outer)
         kept = counts.boundary_edges[:, rank]
-        return np.where(kept > 0, spmm_seconds(self.facts.device, kept, rows, width), 0.0)
+        return np.where(kept > 0, spmm_seconds(self.facts.device, kept, written, width, gathered), 0.0)
 
     def read(self, layer: Layer, direction: Direction, rows: IntArray, width: int) -> list[int]:
         """Per worker, the compute-stream op that takes received rows in: it waits for them and copies `rows[t, n]`."""

@@ -1,6 +1,6 @@
 """Planning: many studies answer one question."""
 
-from gcnsim.planning.accuracy import Target, to_target
+from gcnsim.planning.accuracy import Subject, Target, to_target
 from gcnsim.planning.payload import links_of, row_of
 from gcnsim.planning.provenance import provenance
 from gcnsim.planning.recommend import recommend
@@ -15,6 +15,7 @@ __all__ = [
     "Grid",
     "Progress",
     "Step",
+    "Subject",
     "Target",
     "Workshop",
     "links_of",

@@ -1,21 +1,42 @@
 """Time to accuracy: iterations that recorded runs needed, times predicted seconds per iteration.
 
-How many iterations a method needs is not simulated. It is read off training runs of the same method and knobs, on any
-machine: staleness and sampling decide it, hardware does not. Where no run was recorded, the answer says so.
+How many iterations a method needs is not simulated. It is read off training runs of the same graph, model, method and
+knobs, on any machine: staleness and sampling decide it, hardware does not. Where no run was recorded, the answer says
+so, and in what the nearest run differs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from gcnsim.ids import Iteration, Seconds
+from gcnsim.knobs import BOUNDARY_SCALE, COLD_START, ESTIMATOR, Knob, has_knob
 from gcnsim.planning.workshop import Estimate
 from gcnsim.profile import prices
 from gcnsim.record import LearningCurve, read_learning_curve
 from gcnsim.scenario import MethodSpec, Scenario
+from gcnsim.study import Model
+
+UNTOLD: Final[Mapping[str, Knob]] = {knob.name: knob for knob in (ESTIMATOR, BOUNDARY_SCALE, COLD_START)}
+"""Knobs of training that no question has: a run that moved one answers no question."""
+
+RECIPE: Final = (
+    "optimizer", "lr", "weight_decay", "dropout", "dropout_order", "heads", "bias", "sage_mean", "feature_norm",
+    "random_features", "random_classes", "dtype",
+)  # fmt: skip
+"""What decides accuracy too and no question says: runs are put together only where they agree in it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """What is trained. graph: its hash, None where only statistics of it are known; name: what it is called."""
+
+    graph: str | None
+    name: str
+    model: Model
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,34 +51,122 @@ class Target:
         """The target with the runs in `folders`. Raises FileError for a folder without a readable run."""
         return cls(accuracy, tuple(read_learning_curve(folder) for folder in folders))
 
-    def reached(self, scenario: Scenario, graph_hash: str | None) -> tuple[Iteration | None, str]:
-        """Iterations until the accuracy was first seen in a run of the scenario's method and knobs, the median over
-        runs, and from where; None and why, where no run says."""
-        fitting = [curve for curve in self.curves if _same(curve, scenario.method)]
-        if graph_hash is not None:
-            fitting = [curve for curve in fitting if curve.graph_hash == graph_hash]
+    def reached(self, scenario: Scenario, subject: Subject) -> tuple[Iteration | None, str]:
+        """Iterations until the accuracy was first seen in a run of the scenario's method, knobs, graph and model, the
+        median over runs, and from where; None and why, where no run says."""
+        mine = [curve for curve in self.curves if curve.options["method"] == scenario.method.name]
+        if not mine:
+            return None, "no recorded run of this method"
+        apart = [list(_differences(curve, scenario, subject)) for curve in mine]
+        fitting = [curve for curve, found in zip(mine, apart, strict=True) if not found]
         if not fitting:
-            return None, "no recorded run of this method and these knobs"
-        found = [(curve, curve.first(self.accuracy)) for curve in fitting]
-        done = sorted((count, curve.path.name) for curve, count in found if count is not None)
-        if len(done) * 2 <= len(found):
-            best = max(curve.best for curve in fitting)
-            return None, f"not reached: at most {100 * best:.1f} % in {len(fitting)} recorded run(s)"
-        count, name = done[(len(done) - 1) // 2]
-        return count, name if len(done) == 1 else f"median of {len(done)} runs, {name}"
+            return None, f"no recorded curve for it: {'; '.join(sorted(apart, key=len)[0])}"
+        mixed = [name for name in RECIPE if len({repr(curve.options.get(name)) for curve in fitting}) > 1]
+        if mixed:
+            return None, f"the runs differ among themselves in {', '.join(mixed)}; give those of one recipe"
+        return _first(fitting, self.accuracy)
 
 
-def _same(curve: LearningCurve, method: MethodSpec) -> bool:
-    if curve.method != method.name:
-        return False
-    mine = {"tau": method.tau, "epsilon": method.epsilon, "sampler": method.sampler, "rate": method.rate}
-    return all(name not in curve.knobs or curve.knobs[name] == value for name, value in mine.items())
+def _first(fitting: Sequence[LearningCurve], accuracy: float) -> tuple[Iteration | None, str]:
+    """The median of the runs' iterations to `accuracy`, as finely as they were evaluated."""
+    several = [curve for curve in fitting if len(curve.points) > 1]
+    if not several:
+        (done, share) = max(curve.points[0] for curve in fitting)
+        return None, f"iterations needed are not known: evaluated once alone, {100 * share:.1f} % after {done}"
+    found = [(curve, curve.first(accuracy)) for curve in several]
+    reached = sorted((count, curve.path.name, _step(curve, count)) for curve, count in found if count is not None)
+    if len(reached) * 2 <= len(found):
+        best = max(curve.best for curve in several)
+        return None, f"not reached: at most {100 * best:.1f} % in {len(several)} recorded run(s)"
+    count, name, step = reached[(len(reached) - 1) // 2]
+    whence = name if len(reached) == 1 else f"median of {len(reached)} runs, {name}"
+    # Accuracy was first seen there; it may have been reached any time after the evaluation before.
+    return count, whence if step == 1 else f"{whence}, to within {step} iterations"
 
 
-def to_target(target: Target, estimate: Estimate, graph_hash: str | None) -> dict[str, Any]:
+def _step(curve: LearningCurve, count: Iteration) -> int:
+    """Iterations from the evaluation before that after `count`, or from the start."""
+    return count - max((done for done, _ in curve.points if done < count), default=0)
+
+
+def _differences(curve: LearningCurve, scenario: Scenario, subject: Subject) -> Iterator[str]:
+    """In what the run is another one than asked, as words."""
+    options, method = curve.options, scenario.method
+    if subject.graph is None:
+        yield f"{subject.name} is known by statistics, the run's graph is {curve.graph['name']}"
+    elif subject.graph != curve.graph["hash"]:
+        yield _apart("graph", curve.graph["name"], subject.name, "another of that name")
+    asked = _model(scenario, subject.model)
+    ran = _told(curve)
+    yield from (_apart(name, ran[name], value) for name, value in asked.items() if ran[name] != value)
+    knobs = _knobs(method)
+    usual = {name: knob.default for name, knob in UNTOLD.items()}
+    for name, value in options["knobs"].items():
+        expected = knobs.get(name, usual.get(name, value))
+        if value != expected:
+            yield _apart(name, value, expected)
+    # Where every boundary row is fresh and whole, the sums are the same however the graph is divided.
+    divided = method.tau > 0 or method.epsilon < 1.0 or method.rate < 1.0
+    if divided and curve.workers != scenario.cluster.gpus:
+        yield _apart("workers", curve.workers, scenario.cluster.gpus)
+
+
+def _apart(name: str, ran: object, asked: object, same: str = "") -> str:
+    return f"{name} {ran} in the run, {same if same and ran == asked else asked} asked"
+
+
+def _model(scenario: Scenario, model: Model) -> dict[str, object]:
+    """What of the model decides accuracy."""
+    widths = (model.features, *(shape.d_out for shape in model.shapes))
+    workload = scenario.workload
+    return {
+        "model": model.name,
+        "layers": len(widths) - 1,
+        "hidden": _hidden(widths),
+        "features": widths[0],
+        "classes": widths[-1],
+        "norm": workload.norm,
+        "preaggregate": workload.preaggregate,
+        "dense layers": workload.dense_layers,
+    }
+
+
+def _told(curve: LearningCurve) -> dict[str, object]:
+    """The same of a run, whose layers all sum neighbours."""
+    options, widths = curve.options, curve.widths
+    return {
+        "model": options.get("model"),
+        "layers": len(widths) - 1,
+        "hidden": _hidden(widths),
+        "features": widths[0],
+        "classes": widths[-1],
+        "norm": options.get("norm"),
+        "preaggregate": options.get("preaggregate"),
+        "dense layers": 0,
+    }
+
+
+def _hidden(widths: Sequence[int]) -> str:
+    """The hidden layers' widths, each once."""
+    return ", ".join(str(width) for width in dict.fromkeys(widths[1:-1])) or "none"
+
+
+def _knobs(method: MethodSpec) -> dict[str, object]:
+    """The method's knobs that decide accuracy. A cache does not, it keeps rows that never change."""
+    values = {
+        "tau": method.tau,
+        "epsilon": method.epsilon,
+        "sampler": method.sampler,
+        "refresh": method.refresh,
+        "rate": method.rate,
+    }
+    return {name: value for name, value in values.items() if has_knob(method.name, name)}
+
+
+def to_target(target: Target, estimate: Estimate, subject: Subject) -> dict[str, Any]:
     """One row: iterations, seconds with their interval, and the cost on rented devices; None where it is not known."""
     scenario = estimate.scenario
-    count, source = target.reached(scenario, graph_hash)
+    count, source = target.reached(scenario, subject)
     cheapest = prices(scenario.cluster.device)
     seconds = _times(count, estimate.iteration_s)
     usd = None

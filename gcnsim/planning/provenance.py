@@ -5,66 +5,42 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 from gcnsim import __version__
 from gcnsim.knobs import has_knob
+from gcnsim.planning.assumptions import machine_figures, workload_assumptions
 from gcnsim.planning.workshop import Estimate, Workshop
-from gcnsim.profile import QUANTITIES, Figure, figures_of, link
-from gcnsim.record import Calibration, content_hash
+from gcnsim.record import Calibration, beyond, content_hash, settings
 from gcnsim.sampling import NODES
 from gcnsim.scenario import Scenario, scenario_hash
 from gcnsim.study import (
-    BOUNDARY,
-    CACHE_HITS,
-    DISPERSION,
-    HOST_MEMORY,
-    LOAD,
-    REMOTE,
-    VR_ROWS,
-    Corner,
     GraphAccesses,
     Model,
     PublishedAccesses,
-    Range,
     SurrogateAccesses,
     TraceAccesses,
     calibration_of,
     profiles,
     resolve_model,
 )
-from gcnsim.trace import profile_at
+from gcnsim.trace import StoredProfile, profile_at
 from gcnsim.workload import boundary_at
+
+Accesses: TypeAlias = GraphAccesses | PublishedAccesses | SurrogateAccesses | TraceAccesses
 
 NOT_CALIBRATED = (
     "none: device and network figures are datasheet values, assumptions, and CPU rates measured on one machine; "
     "nothing is fitted to a training run"
 )
 
-UNUSED = {"memory", "flops_fp16", "memory_bandwidth of a host"}
-"""Figures of the catalogue that no cost law reads yet."""
-
-ON_CORES = {
-    f"{name} of a host"
-    for name in (
-        "build_entries_per_s",
-        "socket_bandwidth",
-        "busy_core_rate",
-        "slice_s",
-        "reduce_step_s",
-        "draw_s",
-        "loss_values_per_s",
-        "iteration_s",
-    )
-}
-"""Figures that only workers on CPU cores need."""
-
 
 def provenance(
     workshop: Workshop, scenario: Scenario, estimates: Sequence[Estimate], asked: Mapping[str, Any] | None = None
 ) -> dict[str, Any]:
     """The provenance of rows that share `scenario`'s workload, as plain data. asked: the grid of values, if any."""
-    assumptions = [*_workload_assumptions(workshop, scenario, estimates), *_figures(scenario, "assumed")]
+    assumptions = [*workload_assumptions(workshop, scenario, estimates), *machine_figures(scenario, "assumed")]
+    measured = machine_figures(scenario, "measured")
     record = calibration_of(scenario.cluster.calibration)
     told = {
         "graph": _graph(workshop, scenario),
@@ -72,7 +48,7 @@ def provenance(
         "device": _device(scenario),
         "interval": _interval(assumptions, record),
         "assumptions": assumptions,
-        "measured": [f"{item['name']} {item['value']}: {item['basis']}" for item in _figures(scenario, "measured")],
+        "measured": [f"{item['name']} {item['value']}: {item['basis']}" for item in measured],
         "calibration": NOT_CALIBRATED if record is None else _calibration(scenario.cluster.calibration or "", record),
         "engine": "reference",
         "version": __version__,
@@ -103,7 +79,9 @@ def _interval(assumptions: Sequence[Mapping[str, Any]], record: Calibration | No
     covered = ", and both ends of the assumptions marked so" if any(item["in_interval"] for item in assumptions) else ""
     left = "no calibration residuals, so device and network figures are not covered"
     if record is not None and record.error is not None:
-        left = f"and {100 * record.error:.1f} % that the calibration left unexplained in the runs it was fitted to"
+        left = f"and {100 * record.error:.1f} % either way, the error to expect of a run that was not fitted to"
+    elif record is not None:
+        left = "fewer than three calibration runs tell no error, so device and network figures are not covered"
     return f"90 % of the mean over drawn graphs and the precision of the simulation{covered}; {left}"
 
 
@@ -145,6 +123,8 @@ def _graph(workshop: Workshop, scenario: Scenario) -> Mapping[str, Any]:
 def _surrogate(accesses: SurrogateAccesses, gpus: int) -> Mapping[str, Any]:
     facts, profile = accesses.facts, accesses.profile(gpus)
     origin = profile.origin
+    if origin.source == "outline":
+        return _outline(accesses, profile)
     missed = ", ".join(f"{100 * error:+.0f} % at {parts}" for parts, error in (origin.residuals or {}).items())
     return {
         "kind": "surrogate-profile",
@@ -156,92 +136,24 @@ def _surrogate(accesses: SurrogateAccesses, gpus: int) -> Mapping[str, Any]:
     }
 
 
+def _outline(accesses: SurrogateAccesses, profile: StoredProfile) -> Mapping[str, Any]:
+    from gcnsim.graph.generate import outline
+
+    facts = accesses.facts
+    return {
+        "kind": "outline",
+        "text": f"{facts.name}: sizes of {facts.nodes:,} nodes, {facts.entries:,} stored entries; "
+        f"{profile.inner_nodes.mean():,.0f} inner and {profile.boundary_nodes.mean():,.0f} boundary nodes per worker, "
+        f"{accesses.note(profile.parts)}: {outline(facts.name).assumed}",
+        "citations": dict(facts.citations),
+    }
+
+
 def _device(scenario: Scenario) -> str:
     cluster = scenario.cluster
     gpu, _, _ = profiles(cluster)
     kinds = ", ".join(gpu.provenance())
     return f"{cluster.gpus} x {gpu.title}, {cluster.servers} server(s) of {cluster.gpus_per_server}; figures: {kinds}"
-
-
-def _workload_assumptions(
-    workshop: Workshop, scenario: Scenario, estimates: Sequence[Estimate]
-) -> Iterator[dict[str, Any]]:
-    accesses = workshop.accesses
-    if isinstance(accesses, SurrogateAccesses):
-        profiled = dict.fromkeys(each.scenario.cluster.gpus for each in estimates if accesses.profiled(each.scenario))
-        for gpus in list(profiled)[:1]:
-            yield _cross_edges(accesses, gpus)
-        if profiled and accesses.profiled(scenario):
-            return
-        accesses = accesses.published
-    if not isinstance(accesses, PublishedAccesses):
-        return
-    if scenario.cluster.gpus == 1:
-        return
-    workload = scenario.workload
-    four = "four real graphs at 4 to 8 METIS parts"
-    shares = Range(*accesses.cross_fractions(scenario))
-    basis = f"{four}, scaled to boundary/inner" if workload.cross_fraction is None else "given"
-    low, likely, high = (f"{100 * share:.3g} %" for share in shares)
-    yield _row("cross_fraction", likely, low, high, basis, True)
-    basis = f"of the largest part over the mean part, {four}" if workload.imbalance is None else "given"
-    known = {
-        "load_imbalance": (accesses.imbalances(scenario, LOAD), f"stored entries {basis}"),
-        "boundary_imbalance": (accesses.imbalances(scenario, BOUNDARY), f"boundary nodes {basis}"),
-        "remote_ownership": (REMOTE, f"boundary rows owned on other servers, over equal ownership, {four}"),
-    }
-    # Nodes that are drawn whatever their edges are ask nothing of the spread of edges.
-    methods = [each.scenario.method for each in estimates if each.scenario.method.epsilon < 1.0]
-    if methods:
-        known["dispersion"] = (DISPERSION, f"standard deviation of log cross edges per boundary node, {four}")
-    if any(method.sampler == "vr" for method in methods):
-        known["vr_rows"] = (VR_ROWS, f"rows the vr sampler needs, over the first-order rule used here, {four}")
-    if any(not method.cache.empty for method in methods):
-        known["cache_hits"] = (CACHE_HITS, f"cache hits, over a cache that knows all cross edges, {four}")
-    for name, (value, why) in known.items():
-        least, most = sorted((value.low, value.high))
-        yield _row(name, f"{value.likely:.3g}", f"{least:.3g}", f"{most:.3g}", why, True)
-
-
-def _cross_edges(accesses: SurrogateAccesses, gpus: int) -> dict[str, Any]:
-    """What publications leave open of a surrogate: it decides the rows needed at a rate below 1."""
-    low, likely, high = (
-        f"{accesses.profile(gpus, corner).cross_edges_mean:.3g}" for corner in (Corner.LOW, Corner.LIKELY, Corner.HIGH)
-    )
-    basis = "of a boundary node in the surrogate; its range: docs/surrogates.md"
-    return _row("cross_edges", likely, low, high, basis, True)
-
-
-def _row(name: str, value: str, low: str, high: str, basis: str, covered: bool) -> dict[str, Any]:
-    return {"name": name, "value": value, "low": low, "high": high, "basis": basis, "in_interval": covered}
-
-
-def _figures(scenario: Scenario, source: str) -> Iterator[dict[str, Any]]:
-    """The figures of the scenario's machine that come from `source` and that a cost law reads."""
-    cluster = scenario.cluster
-    gpu, server, network = profiles(cluster)
-    links = {name: link(name) for name in (cluster.pcie or gpu.link, HOST_MEMORY)} | {cluster.link: network}
-    replaced = {(cluster.link, "bandwidth")}
-    if cluster.latency is not None:
-        replaced.add((cluster.link, "latency_s"))
-    for name, profile in {gpu.name: gpu, **links, cluster.host: server}.items():
-        for field, figure in figures_of(profile).items():
-            where = f"{field} of a host" if name == cluster.host else field
-            idle = where in UNUSED or (where in ON_CORES and gpu.kind != "cpu")
-            if figure.source == source and (name, field) not in replaced and not idle:
-                yield _row(f"{name}.{field}", *_written(field, figure), figure.reference, False)
-
-
-def _written(field: str, figure: Figure) -> tuple[str, str, str]:
-    """Value, low and high of a figure with their unit."""
-    quantity = QUANTITIES[field]
-    texts = [f"{each:g}" if quantity is None else quantity.exact(each) for each in _ends(figure)]
-    return texts[0], texts[1], texts[2]
-
-
-def _ends(figure: Figure) -> tuple[float, float, float]:
-    low = figure.value if figure.low is None else figure.low
-    return figure.value, low, figure.value if figure.high is None else figure.high
 
 
 def _warnings(workshop: Workshop, scenario: Scenario, estimates: Sequence[Estimate]) -> Iterator[str]:
@@ -255,12 +167,12 @@ def _warnings(workshop: Workshop, scenario: Scenario, estimates: Sequence[Estima
             gpus = asked.cluster.gpus
             from_profile = isinstance(accesses, SurrogateAccesses) and accesses.profiled(asked)
             note = profile_at(accesses.facts.name, gpus)[1] if from_profile else boundary_at(accesses.facts, gpus)[2]
-            if "polated" in note:
+            if "polated" in note or "assumption" in note:
                 yield f"{gpus} GPUs: boundary nodes {note}"
     record = calibration_of(scenario.cluster.calibration)
     if record is not None:
         for each in estimates:
-            yield from _uncalibrated(each.scenario, record, model)
+            yield from _uncalibrated(each.scenario, record, model, accesses)
     for each in estimates:
         cluster = each.scenario.cluster
         if cluster.gpus > cluster.gpus_per_server and cluster.gpus % cluster.gpus_per_server:
@@ -272,21 +184,29 @@ def _warnings(workshop: Workshop, scenario: Scenario, estimates: Sequence[Estima
         yield f"{method.name} ({knob}): still drifting after {result.run.iterations} iterations"
 
 
-def _uncalibrated(scenario: Scenario, record: Calibration, model: Model) -> Iterator[str]:
+def _uncalibrated(scenario: Scenario, record: Calibration, model: Model, accesses: Accesses) -> Iterator[str]:
     """The settings of a row beyond those that the calibration's runs had."""
     method, cluster = scenario.method, scenario.cluster
-    settings = {
+    place = {
         "workers": cluster.gpus,
+        "hosts": cluster.servers,
+        "workers_per_host": min(cluster.gpus, cluster.gpus_per_server),
         "bandwidth": cluster.bandwidth,
-        "tau": method.tau,
-        "epsilon": method.epsilon,
-        **({"rate": method.rate} if has_knob(method.name, "rate") else {}),
-        "features": model.features,
-        "layers": len(model.shapes),
-        "hidden": max(shape.d_out for shape in model.shapes),
+        "latency_s": cluster.latency or 0.0,
     }
-    for name, value in settings.items():
-        low, high = record.ranges.get(name, (value, value))
-        if not low <= value <= high:
-            seen = f"{low:g} to {high:g}" if low < high else f"{low:g}"
-            yield f"{name} {value:g} is outside the calibrated range ({seen})"
+    values = {"tau": method.tau, "epsilon": method.epsilon, "rate": method.rate, "cache": method.cache.describe()}
+    asked = settings(
+        {"method": method.name, "model": model.name, "graph": accesses.graph_hash},
+        place,
+        (model.features, *(shape.d_out for shape in model.shapes)),
+        {name: value for name, value in values.items() if has_knob(method.name, name)},
+    )
+    for words in beyond(asked, record.ranges, graph_name(accesses)):
+        yield f"outside the calibrated range: {words}"
+
+
+def graph_name(accesses: Accesses) -> str:
+    """What the graph of a workload is called."""
+    if isinstance(accesses, GraphAccesses):
+        return accesses.graph.name
+    return accesses.trace.origin.graph_name if isinstance(accesses, TraceAccesses) else accesses.facts.name

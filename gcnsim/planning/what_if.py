@@ -10,14 +10,14 @@ from typing import Any
 from gcnsim.errors import ScenarioError
 from gcnsim.graph import Graph
 from gcnsim.knobs import has_knob
-from gcnsim.planning.accuracy import Target, to_target
+from gcnsim.planning.accuracy import Subject, Target, to_target
 from gcnsim.planning.payload import in_gbps, machine_of, row_of, setting_of
-from gcnsim.planning.provenance import provenance
+from gcnsim.planning.provenance import graph_name, provenance
 from gcnsim.planning.recommend import finalists, recommend, recommendable
 from gcnsim.planning.steps import Step, next_steps
 from gcnsim.planning.workshop import Estimate, Workshop
 from gcnsim.scenario import CacheSize, MethodSpec, Scenario, to_mapping
-from gcnsim.study import Result
+from gcnsim.study import Result, resolve_model
 
 SCHEMA = "gcnsim.what-if/1"
 
@@ -146,11 +146,13 @@ def what_if(
     origin = provenance(workshop, first, [each for each, _ in rows], grid.mapping())
     reached = None
     if target is not None:
-        known = workshop.accesses.graph_hash if target.curves else None
+        accesses = workshop.accesses
+        model = resolve_model(first.workload, accesses.declared)
+        subject = Subject(accesses.graph_hash if target.curves else None, graph_name(accesses), model)
         reached = {
             "accuracy": target.accuracy,
             "runs": [curve.path.name for curve in target.curves],
-            "rows": [to_target(target, each, known) for each, _ in rows],
+            "rows": [to_target(target, each, subject) for each, _ in rows],
         }
     return Answer(first, grid, tuple(rows), chosen, why, tuple(steps), origin, reached), workshop
 

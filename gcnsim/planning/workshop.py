@@ -84,7 +84,7 @@ class Workshop:
 
     def allows(self, scenario: Scenario) -> bool:
         """Whether the workload can be cut for the scenario's workers."""
-        return scenario.cluster.gpus <= self.accesses.nodes
+        return scenario.cluster.gpus <= self.accesses.most_gpus
 
     def guesses(self, scenarios: Sequence[Scenario]) -> list[Seconds]:
         """Analytic estimates of `scenarios` from the mean of a few drawn graphs each, without simulating."""

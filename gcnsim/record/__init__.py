@@ -9,10 +9,13 @@ from gcnsim.record.calibration import (
     read_calibration,
     write_calibration,
 )
+from gcnsim.record.calibration_shape import wrong_figure
 from gcnsim.record.chrome import write_chrome_trace
 from gcnsim.record.cluster import CLUSTER, Cluster, read_cluster, write_cluster
 from gcnsim.record.measurements import Measurement, Measurements, read_measurements
 from gcnsim.record.norms import read_norms, write_norms
+from gcnsim.record.ranges import beyond, settings
+from gcnsim.record.run_notes import first_repeat, link_notes, trace_notes, version_notes
 from gcnsim.record.runs import (
     PHASES,
     TIMELINE,
@@ -38,7 +41,10 @@ __all__ = [
     "Residual",
     "Shares",
     "Source",
+    "beyond",
     "content_hash",
+    "first_repeat",
+    "link_notes",
     "read_calibration",
     "read_cluster",
     "read_learning_curve",
@@ -46,9 +52,13 @@ __all__ = [
     "read_norms",
     "read_recorded_run",
     "read_spans",
+    "settings",
+    "trace_notes",
+    "version_notes",
     "write_calibration",
     "write_chrome_trace",
     "write_cluster",
     "write_norms",
     "write_spans",
+    "wrong_figure",
 ]

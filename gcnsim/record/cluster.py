@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from gcnsim.errors import FileError
+from gcnsim.record.strict_json import parse_json
 from gcnsim.sections import replacing
 
 CLUSTER: Final = "cluster.json"
@@ -47,10 +48,10 @@ def write_cluster(path: str | Path, cluster: Cluster) -> None:
 def read_cluster(path: str | Path) -> Cluster:
     """The cluster in the file at `path`. Raises FileError, naming the file and what is wrong with it."""
     try:
-        raw = json.loads(Path(path).read_text(encoding="utf-8"))
+        raw = parse_json(Path(path).read_text(encoding="utf-8"), path)
     except OSError as error:
         raise FileError(f"{path}: cannot be read: {error.strerror}") from None
-    except (ValueError, RecursionError):
+    except UnicodeDecodeError:
         raise FileError(f"{path}: not a JSON document") from None
     if not isinstance(raw, dict) or raw.get("schema") != SCHEMA:
         raise FileError(f"{path}: not a {SCHEMA} document")

@@ -6,10 +6,8 @@ on a laptop.
 
 from __future__ import annotations
 
-import csv
 import hashlib
-import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -19,11 +17,13 @@ import numpy as np
 from gcnsim.errors import FileError
 from gcnsim.ids import FloatArray, Rank
 from gcnsim.record.cluster import CLUSTER, Cluster, read_cluster
-from gcnsim.record.schema import mistakes
+from gcnsim.record.ranges import settings
+from gcnsim.record.run_files import ITERATIONS, RUN, read_facts, read_iterations, read_rows
 from gcnsim.record.spans import read_spans
+from gcnsim.record.strict_json import canonical
 from gcnsim.timeline import KIND_CODE, OpKind, Timeline
 
-RUN, ITERATIONS, TIMELINE, TRACE = "run.json", "iterations.csv", "timeline.parquet", "access.trace"
+TIMELINE, TRACE = "timeline.parquet", "access.trace"
 
 PHASES: Final = ("compute", "exposed_comm", "exposed_other")
 """Parts of an iteration that predictions are judged by."""
@@ -57,7 +57,8 @@ class RecordedRun:
     """A finished run. iterations: seconds of each measured iteration. emulation: of the cluster, None on a real one.
 
     cluster: the real one, where it is known to be of several servers.
-    sha256: of what identifies the run's results, its run.json and its iterations.
+    sha256: of what identifies the run's results, its run.json and its iterations, however the files are laid out.
+    inner, boundary: nodes of each worker.
     """
 
     path: Path
@@ -65,6 +66,9 @@ class RecordedRun:
     options: Mapping[str, Any]
     widths: tuple[int, ...]
     graph: Mapping[str, str]
+    partition: Mapping[str, str]
+    inner: tuple[int, ...]
+    boundary: tuple[int, ...]
     versions: Mapping[str, str]
     hardware: Mapping[str, Any]
     emulation: Mapping[str, Any] | None
@@ -99,18 +103,14 @@ class RecordedRun:
 
     @property
     def settings(self) -> dict[str, float]:
-        """The numbers of the run that a calibration has a range for."""
-        widths = self.widths
-        numbers = {"workers": self.workers, "features": widths[0], "layers": len(widths) - 1, "hidden": max(widths[1:])}
-        found = {name: float(value) for name, value in numbers.items()}
-        if self.place is not None:
-            found["bandwidth"] = float(self.place["bandwidth"])
-        knobs = self.options["knobs"]
-        return found | {name: float(knobs[name]) for name in ("tau", "epsilon", "rate") if name in knobs}
+        """What a calibration keeps a range of, by `gcnsim.record.ranges`."""
+        place = self.place or {"hosts": 1, "workers_per_host": self.workers}
+        names = {"method": self.options["method"], "model": self.options["model"], "graph": self.graph["hash"]}
+        return settings(names, place, self.widths, self.options["knobs"])
 
     @property
     def trace(self) -> Path:
-        """The access trace beside it, or where it was asked to be saved."""
+        """The access trace beside it; where none is, the place it was asked to be saved at."""
         asked = self.options.get("save_trace")
         inside = self.path / TRACE
         return inside if inside.is_file() or not asked else Path(str(asked))
@@ -139,34 +139,33 @@ def read_recorded_run(path: str | Path) -> RecordedRun:
     Raises FileError, naming the file and what is wrong: no run, an interrupted one, one without a record of its spans.
     """
     folder = Path(path)
-    text, raw = _text(folder / RUN), _facts(folder)
+    raw = read_facts(folder)
     if not raw["finished"]:
         raise FileError(f"{folder / RUN}: the run was interrupted after {raw['iterations']} iterations; train it again")
     if raw["summary"] is None:
         raise FileError(f"{folder / RUN}: has no summary: the run was not recorded (--no-record)")
-    rows = _text(folder / ITERATIONS)
-    summary = raw["summary"]
-    if summary["slowest"] >= len(summary["workers"]):
-        raise FileError(
-            f"{folder / RUN}: summary.slowest is {summary['slowest']}, it has {len(summary['workers'])} workers"
-        )
-    worker = summary["workers"][summary["slowest"]]
+    summary, seconds = raw["summary"], read_iterations(folder, raw)
+    slowest = int(summary["slowest"])
+    worker = summary["workers"][slowest]
     cluster = read_cluster(folder / CLUSTER) if (folder / CLUSTER).is_file() else None
     if cluster is not None and cluster.workers != raw["workers"]:
         raise FileError(f"{folder / CLUSTER}: of {cluster.workers} workers, the run had {raw['workers']}")
     return RecordedRun(
         path=folder,
-        workers=raw["workers"],
+        workers=int(raw["workers"]),
         options=raw["options"],
-        widths=tuple(raw["widths"]),
+        widths=_whole(raw["widths"]),
         graph=raw["graph"],
+        partition=raw["partition"],
+        inner=_whole(raw["inner"]),
+        boundary=_whole(raw["boundary"]),
         versions=raw["versions"],
         hardware=raw["hardware"],
         emulation=raw.get("emulation"),
-        iterations=_measured(folder / ITERATIONS, rows, max(SETTLED, summary["warmup"])),
-        slowest=summary["slowest"],
+        iterations=seconds[min(max(SETTLED, int(summary["warmup"])), seconds.size - 1) :],
+        slowest=slowest,
         shares=Shares(**{name: worker[name] for name in Shares.__slots__}),
-        sha256=hashlib.sha256((text + rows).encode()).hexdigest(),
+        sha256=hashlib.sha256(canonical([raw, seconds.tolist()]).encode()).hexdigest(),
         cluster=cluster,
     )
 
@@ -175,13 +174,15 @@ def read_recorded_run(path: str | Path) -> RecordedRun:
 class LearningCurve:
     """How accurate a run was.
 
-    points: (iterations done, share of the validation nodes that are right), where it was evaluated.
+    points: (iterations done, share of the validation nodes that are right), where it was evaluated. options: every one
+    of the training; widths: of the rows before the first and after each layer.
     """
 
     path: Path
-    method: str
-    knobs: Mapping[str, Any]
-    graph_hash: str
+    options: Mapping[str, Any]
+    workers: int
+    widths: tuple[int, ...]
+    graph: Mapping[str, str]
     points: tuple[tuple[int, float], ...]
 
     @property
@@ -197,51 +198,27 @@ class LearningCurve:
 def read_learning_curve(path: str | Path) -> LearningCurve:
     """The curve of the run in the folder `path`, finished or not. Raises FileError, naming the file."""
     folder = Path(path)
-    raw = _facts(folder)
+    raw = read_facts(folder)
     points = []
-    for row in csv.DictReader(_text(folder / ITERATIONS).splitlines()):
+    for row in read_rows(folder):
         try:
             if row["val_accuracy"]:
-                points.append((int(row["iteration"]) + 1, float(row["val_accuracy"])))
+                points.append((int(row["iteration"]) + 1, _share(row["val_accuracy"])))
         except (KeyError, TypeError, ValueError):
             raise FileError(f"{folder / ITERATIONS}: has a row without iteration and accuracy") from None
     if not points:
         raise FileError(f"{folder / ITERATIONS}: accuracy was never evaluated; train with --eval-every above 0")
-    options = raw["options"]
-    return LearningCurve(folder, options["method"], options["knobs"], raw["graph"]["hash"], tuple(points))
+    return LearningCurve(folder, raw["options"], raw["workers"], tuple(raw["widths"]), raw["graph"], tuple(points))
 
 
-def _facts(folder: Path) -> dict[str, Any]:
-    """What run.json says, by its schema."""
-    try:
-        raw: dict[str, Any] = json.loads(_text(folder / RUN))
-    except (ValueError, RecursionError):
-        raise FileError(f"{folder / RUN}: not a JSON document") from None
-    wrong = next(mistakes(raw), None)
-    if wrong:
-        raise FileError(f"{folder / RUN}: {wrong}")
-    if not isinstance(raw["options"].get("knobs"), dict):
-        raise FileError(f"{folder / RUN}: options.knobs is no object")
-    return raw
+def _whole(counts: Sequence[float]) -> tuple[int, ...]:
+    """`counts` as JSON has them, where 3.0 is a whole number."""
+    return tuple(int(count) for count in counts)
 
 
-def _measured(path: Path, text: str, warmup: int) -> FloatArray:
-    """Seconds of the iterations after the first `warmup`, or of the last one."""
-    try:
-        seconds = np.array([float(row["seconds"]) for row in csv.DictReader(text.splitlines())])
-    except (KeyError, TypeError, ValueError):
-        raise FileError(f"{path}: has no numbers in a column 'seconds'") from None
-    if not seconds.size:
-        raise FileError(f"{path}: has no iterations")
-    if not (np.isfinite(seconds) & (seconds > 0)).all():
-        raise FileError(f"{path}: has an iteration that did not take a number of seconds above 0")
-    return seconds[min(warmup, seconds.size - 1) :]
-
-
-def _text(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8")
-    except OSError as error:
-        raise FileError(f"{path}: cannot be read: {error.strerror}; a folder that runtime.train wrote has it") from None
-    except UnicodeDecodeError as error:
-        raise FileError(f"{path}: not UTF-8 text (byte {error.start})") from None
+def _share(text: str) -> float:
+    """The share of one that `text` is. Raises ValueError."""
+    share = float(text)
+    if not 0.0 <= share <= 1.0:
+        raise ValueError
+    return share

@@ -16,6 +16,7 @@ from gcnsim.report.csv import write_csv
 from gcnsim.report.drawing import bandwidth_figure, breakdown_figure
 from gcnsim.report.figures import BandwidthCurve, BandwidthInfo, Bar, Breakdown, Series, bandwidth_info, breakdown_info
 from gcnsim.report.html import write_html
+from gcnsim.report.reproduction import left_out_lines, render_reproduction, write_reproduction
 from gcnsim.report.result import render_result
 from gcnsim.report.rows import ROW_KEYS, Row, rows_of
 from gcnsim.report.table import render_table
@@ -38,8 +39,10 @@ __all__ = [
     "cache_curve_figure",
     "cache_curve_info",
     "cache_curve_payload",
+    "left_out_lines",
     "render_cache_curve",
     "render_calibration",
+    "render_reproduction",
     "render_result",
     "render_table",
     "render_validation",
@@ -49,6 +52,7 @@ __all__ = [
     "write_chrome_trace",
     "write_csv",
     "write_html",
+    "write_reproduction",
     "write_spans",
     "write_validation",
 ]

@@ -116,7 +116,7 @@ def validation_figure(payload: Payload) -> Figure:
 def write_validation(folder: str | Path, payload: Payload) -> None:
     """Write validation.md, validation.csv and validation.html into an existing `folder`. Raises FileError."""
     target = Path(folder)
-    page = validation_figure(payload).to_html(include_plotlyjs=True, full_html=True)
+    page = validation_figure(payload).to_html(include_plotlyjs=True, full_html=True, div_id="validation")
     texts = {"validation.md": validation_markdown(payload), "validation.csv": validation_csv(payload)}
     for name, text in {**texts, "validation.html": page}.items():
         with replacing(target / name, text=True) as file:

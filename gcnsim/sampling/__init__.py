@@ -1,6 +1,6 @@
 """Sampling rules: which edges a drawn graph keeps, with what probability, and what that asks of other workers."""
 
-from gcnsim.sampling.drawing import draw, draw_edges, inclusion
+from gcnsim.sampling.drawing import add_log_missed, draw, draw_edges, inclusion, inclusion_of
 from gcnsim.sampling.nodes import NODES, checked_share, draw_nodes
 from gcnsim.sampling.samplers import (
     Full,
@@ -10,6 +10,7 @@ from gcnsim.sampling.samplers import (
     VarianceReduction,
     checked_rate,
     edge_probabilities,
+    row_blocks,
     sampler,
 )
 from gcnsim.sampling.weights import edge_weights
@@ -21,6 +22,7 @@ __all__ = [
     "Sampler",
     "Uniform",
     "VarianceReduction",
+    "add_log_missed",
     "checked_rate",
     "checked_share",
     "draw",
@@ -29,5 +31,7 @@ __all__ = [
     "edge_probabilities",
     "edge_weights",
     "inclusion",
+    "inclusion_of",
+    "row_blocks",
     "sampler",
 ]

@@ -22,22 +22,39 @@ def inclusion(part: Part, p: Float32Array) -> FloatArray:
     Exact, because edges are drawn independently (PSC-GCN, inclusion probability); exactly 1 where any p_ij is 1. Its
     sum is the expected number of boundary rows fetched.
     """
-    cross = np.flatnonzero(part.columns >= part.inner_nodes)
+    log_missed = np.zeros(part.boundary_nodes)
+    add_log_missed(log_missed, part, p)
+    return inclusion_of(log_missed)
+
+
+def add_log_missed(log_missed: FloatArray, part: Part, p: Float32Array, first: int = 0) -> None:
+    """Add log(1 - p) of the entries from `first` on to their boundary nodes in `log_missed`, float64[B].
+
+    Entry by entry in their order, so that the pieces of a part, one after another, give the bits of the whole.
+    """
+    columns = part.columns[first : first + p.size]
+    cross = np.flatnonzero(columns >= part.inner_nodes)
     with np.errstate(divide="ignore"):
-        log_missed = np.log1p(-p[cross].astype(np.float64))
-    index = part.columns[cross] - part.inner_nodes
-    return -np.expm1(np.bincount(index, weights=log_missed, minlength=part.boundary_nodes))
+        added = np.log1p(-p[cross].astype(np.float64))
+    np.add.at(log_missed, columns[cross].astype(np.intp) - part.inner_nodes, added)
 
 
-def draw(part: Part, p: Float32Array, generator: np.random.Generator) -> tuple[BoolArray, int, int]:
+def inclusion_of(log_missed: FloatArray) -> FloatArray:
+    """The inclusion probabilities of boundary nodes whose log(1 - p) have all been added, float64[B]."""
+    chance: FloatArray = -np.expm1(log_missed)
+    return chance
+
+
+def draw(part: Part, p: Float32Array, generator: np.random.Generator, first: int = 0) -> tuple[BoolArray, int, int]:
     """One drawn graph as counts: boundary nodes needed bool[B], inner edges kept, boundary edges kept.
 
     Every stored entry is kept independently with its own p (a float32 uniform below p, so p counts in steps of 2^-24).
+    first: the entry that p begins with; where p is of some entries alone, so are the counts.
     """
     needed = np.zeros(part.boundary_nodes, np.bool_)
     inner_edges = boundary_edges = 0
-    for first, kept in _draws(p, generator):
-        columns = part.columns[first : first + kept.size][kept]
+    for start, kept in _draws(p, generator):
+        columns = part.columns[first + start : first + start + kept.size][kept]
         cross = columns[columns >= part.inner_nodes]
         needed[cross - part.inner_nodes] = True
         inner_edges += columns.size - cross.size

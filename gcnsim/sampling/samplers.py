@@ -1,19 +1,20 @@
 """The sampling rules: the probability with which each stored edge of a worker is kept in one drawn graph.
 
-A rule is prepared once per part (the variance-reduction rule sorts there) and asked for as many rates as wanted. The
-self-loop of the GCN is outside every rule: it is always kept.
+A rule is prepared once per part (the variance-reduction rule sorts there) and asked for as many rates as wanted; or,
+where the part is too large for that, block by block of its rows, since every row has its probabilities from itself
+alone. The self-loop of the GCN is outside every rule: it is always kept.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import ClassVar, Protocol
+from typing import ClassVar, Protocol, TypeAlias
 
 import numpy as np
 
 from gcnsim.errors import ScenarioError, nearest
-from gcnsim.ids import Float32Array, FloatArray, IntArray, frozen
+from gcnsim.ids import Float32Array, FloatArray, Int32Array, IntArray, frozen
 from gcnsim.partition import Part
 from gcnsim.sampling.sorted_rows import BLOCK, sort_rows
 from gcnsim.sampling.water_filling import Filling, water_fill
@@ -21,6 +22,9 @@ from gcnsim.sampling.weights import column_scale
 
 INNER_PREFERENCE = 1.1
 """a_j of an inner neighbour in the variance to be minimised; 1 for a boundary one (PSC-GCN)."""
+
+Rows: TypeAlias = tuple[int, int]
+"""Rows first to last - 1 of a part."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,11 +36,14 @@ class Probabilities:
 
 
 class Sampler(Protocol):
-    """A sampling rule prepared for one part. norms: s_j >= 0 per local id, float[I + B]; None means 1 everywhere."""
+    """A sampling rule prepared for one part, or for the entries of its `rows` (first, last) alone.
+
+    norms: s_j >= 0 per local id, float[I + B]; None means 1 everywhere.
+    """
 
     name: ClassVar[str]
 
-    def __init__(self, part: Part, norms: Float32Array | None = None) -> None: ...
+    def __init__(self, part: Part, norms: Float32Array | None = None, rows: Rows | None = None) -> None: ...
 
     def probabilities(self, epsilon: float) -> Probabilities:
         """The edge probabilities at rate `epsilon` in (0, 1]; raises ScenarioError outside."""
@@ -48,9 +55,9 @@ class Full:
 
     name: ClassVar[str] = "full"
 
-    def __init__(self, part: Part, norms: Float32Array | None = None) -> None:
+    def __init__(self, part: Part, norms: Float32Array | None = None, rows: Rows | None = None) -> None:
         """Prepare for `part`."""
-        self._entries = part.entries
+        self._entries = _entries(part, rows).size
 
     def probabilities(self, epsilon: float) -> Probabilities:
         """p = 1."""
@@ -63,9 +70,9 @@ class Uniform:
 
     name: ClassVar[str] = "uniform"
 
-    def __init__(self, part: Part, norms: Float32Array | None = None) -> None:
+    def __init__(self, part: Part, norms: Float32Array | None = None, rows: Rows | None = None) -> None:
         """Prepare for `part`."""
-        self._entries = part.entries
+        self._entries = _entries(part, rows).size
 
     def probabilities(self, epsilon: float) -> Probabilities:
         """p = epsilon."""
@@ -81,11 +88,12 @@ class VarianceReduction:
 
     name: ClassVar[str] = "vr"
 
-    def __init__(self, part: Part, norms: Float32Array | None = None) -> None:
+    def __init__(self, part: Part, norms: Float32Array | None = None, rows: Rows | None = None) -> None:
         """Sort the rows of `part`; raises ValueError for norms of a wrong shape, negative or not finite."""
-        self._indptr = part.indptr
-        self._q = _relative(part.indptr, _influence(part, norms)[part.columns])
-        self._rows = sort_rows(part.indptr, self._q)
+        first, last = rows or (0, part.inner_nodes)
+        self._indptr = part.indptr[first : last + 1] - part.indptr[first]
+        self._q = _relative(self._indptr, _influence(part, norms)[_entries(part, rows)])
+        self._rows = sort_rows(self._indptr, self._q)
 
     def probabilities(self, epsilon: float) -> Probabilities:
         """The probabilities of least variance whose sum over a row of n entries is epsilon n."""
@@ -93,7 +101,7 @@ class VarianceReduction:
             return _constant(self._q.size, 1.0)
         filling = water_fill(self._rows, epsilon)
         p = np.empty_like(self._q)
-        for first, last in _chunks(self._indptr):
+        for first, last in row_blocks(self._indptr, BLOCK):
             entries = slice(self._indptr[first], self._indptr[last])
             p[entries] = self._clipped(filling, first, last, entries)
         return Probabilities(frozen(p), int(filling.floored.sum()))
@@ -160,11 +168,17 @@ def _relative(indptr: IntArray, q: Float32Array) -> Float32Array:
     return q
 
 
-def _chunks(indptr: IntArray) -> Iterator[tuple[int, int]]:
-    """Row ranges (first, last) of about BLOCK entries each; a longer row stands alone."""
+def _entries(part: Part, rows: Rows | None) -> Int32Array:
+    """The columns of the entries of `rows`, or of all."""
+    columns: Int32Array = part.columns if rows is None else part.columns[slice(*part.indptr[list(rows)])]
+    return columns
+
+
+def row_blocks(indptr: IntArray, entries: int) -> Iterator[Rows]:
+    """Rows (first, last) of at most `entries` entries each, one after another; a longer row stands alone."""
     rows, first = indptr.size - 1, 0
     while first < rows:
-        last = int(np.searchsorted(indptr, indptr[first] + BLOCK, side="right")) - 1
+        last = int(np.searchsorted(indptr, indptr[first] + entries, side="right")) - 1
         last = min(max(last, first + 1), rows)
         yield first, last
         first = last

@@ -44,6 +44,9 @@ class ClusterSpec:
     host: str = entry(Word("a host", hosts), "CPU side of a server", "generic-16")
     shared_cores: bool = entry(Truth(), "servers emulated on one machine share its cores", False)
     calibration: str | None = entry(_FILE, "calibration record with measured figures", None, optional=True)
+    platform: str | None = entry(
+        Word("a platform"), "figures fitted to a platform's published runs: a name, or a file", None, optional=True
+    )
 
     def __post_init__(self) -> None:
         check_fields(self, "cluster")
@@ -70,6 +73,8 @@ class WorkloadSpec:
     layers: int | None = entry(Number(True, 1, 1000), "graph convolutions; null: the dataset's", None, optional=True)
     hidden: int | None = entry(Number(True, 1, 1_000_000), "hidden width; null: the dataset's", None, optional=True)
     norm: str = entry(Word("a normalisation", lambda: ("none", "layer")), "LayerNorm after hidden layers", "layer")
+    preaggregate: bool = entry(Truth(), "the input is aggregated once, before training", False)
+    dense_layers: int = entry(Number(True, 0, 1000), "of the layers, the last so many sum no neighbours", 0)
     features: int | None = entry(Number(True, 1, 10_000_000), "input width; null: the data's", None, optional=True)
     classes: int | None = entry(Number(True, 1, 10_000_000), "output width; null: the data's", None, optional=True)
     cross_fraction: float | None = entry(

@@ -18,7 +18,7 @@ import numpy as np
 
 from gcnsim.ids import FloatArray, IntArray, Seconds
 from gcnsim.schedule.order import topological
-from gcnsim.schedule.schedule import Op, Schedule
+from gcnsim.schedule.schedule import Op, Schedule, SortedOps
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +155,7 @@ def _turns(schedule: Schedule, occupied: FloatArray) -> dict[int, Seconds]:
     return found
 
 
-def _longest(schedule: Schedule, order: tuple[list[int], list[list[int]]], seconds: list[float]) -> Seconds:
+def _longest(schedule: Schedule, order: SortedOps, seconds: list[float]) -> Seconds:
     """Length of the longest chain that ends an iteration; transfers that outlive it are not part of it."""
     sequence, before = order
     end = [0.0] * len(sequence)
@@ -164,7 +164,7 @@ def _longest(schedule: Schedule, order: tuple[list[int], list[list[int]]], secon
     return max(end[op] for op in schedule.ends)
 
 
-def _longest_cycle(schedule: Schedule, order: tuple[list[int], list[list[int]]], seconds: list[float]) -> Seconds:
+def _longest_cycle(schedule: Schedule, order: SortedOps, seconds: list[float]) -> Seconds:
     """Length of the longest chain from an op that waits for a worker's previous end to that worker's next end."""
     sequence, before = order
     reached = np.full((len(sequence), schedule.workers), -np.inf)

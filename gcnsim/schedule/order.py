@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from gcnsim.schedule.schedule import Schedule
+from gcnsim.schedule.schedule import Schedule, SortedOps
 
 
 def predecessors(schedule: Schedule, *, collapse: bool) -> list[list[int]]:
@@ -24,12 +24,17 @@ def predecessors(schedule: Schedule, *, collapse: bool) -> list[list[int]]:
     return before
 
 
-def topological(schedule: Schedule, *, collapse: bool = False) -> tuple[list[int], list[list[int]]]:
+def topological(schedule: Schedule, *, collapse: bool = False) -> SortedOps:
     """Op ids in an order that respects `predecessors`, and these predecessors.
 
-    Raises ValueError naming an op on a cycle: such a schedule would wait for itself.
+    Found once for a schedule. Raises ValueError naming an op on a cycle: such a schedule would wait for itself.
     """
-    before = predecessors(schedule, collapse=collapse)
+    if collapse not in schedule.orders:
+        schedule.orders[collapse] = _sorted(schedule, predecessors(schedule, collapse=collapse))
+    return schedule.orders[collapse]
+
+
+def _sorted(schedule: Schedule, before: list[list[int]]) -> SortedOps:
     missing = [len(deps) for deps in before]
     followers: list[list[int]] = [[] for _ in before]
     for op, deps in enumerate(before):

@@ -8,10 +8,11 @@ flows are in flight, the end of every op is independent of the order in which si
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import TypeAlias
 
-from gcnsim.ids import BoolArray, FloatArray, Layer, Rank, Seconds
+from gcnsim.ids import BoolArray, FloatArray, IntArray, Layer, Rank, Seconds
 from gcnsim.timeline import Direction, OpKind
 
 COMPUTE_STREAM = "gpu"
@@ -60,6 +61,10 @@ class Op:
         return self.after + tuple((op, 0) for op in self.reuses)
 
 
+SortedOps: TypeAlias = tuple[list[int], list[list[int]]]
+"""Op ids in an order in which one iteration can run, and per op those that it follows."""
+
+
 @dataclass(frozen=True)
 class Schedule:
     """Ops, their streams, and how much work each is in each iteration.
@@ -80,6 +85,14 @@ class Schedule:
     link_kinds: tuple[str, ...]
     ends: tuple[int, ...]
     cores: Mapping[int, tuple[int, Seconds]] = field(default_factory=dict)
+    orders: dict[bool, SortedOps] = field(default_factory=dict, init=False, repr=False, compare=False)
+    """What `topological` found, by whether it collapsed lags: asked for often, and the same for every demand."""
+
+    def of_graphs(self, graphs: IntArray) -> Schedule:
+        """The same ops with the demand of these graphs alone, int64: positions in `demand`."""
+        chosen = replace(self, demand=self.demand[graphs])
+        chosen.orders.update(self.orders)
+        return chosen
 
     @property
     def workers(self) -> int:

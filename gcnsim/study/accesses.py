@@ -16,7 +16,7 @@ from gcnsim.study.model import Declared
 from gcnsim.study.published import PublishedAccesses
 from gcnsim.study.replays import TraceAccesses
 from gcnsim.study.surrogates import SurrogateAccesses
-from gcnsim.trace import AccessCounts, shipped_parts
+from gcnsim.trace import AccessCounts, profiled_parts
 from gcnsim.workload import dataset
 
 
@@ -24,12 +24,12 @@ class Accesses(Protocol):
     """Counts for any method and machine of one workload.
 
     declared: the model and widths its source declares. corners: the ends of its assumptions, one where it has none.
-    nodes: of the whole graph.
+    most_gpus: no more workers than that can be answered for: one node each, or what is known of the dataset.
     """
 
     declared: Declared
     corners: tuple[Corner, ...]
-    nodes: int
+    most_gpus: int
 
     @property
     def graph_hash(self) -> str | None:
@@ -61,7 +61,7 @@ def open_accesses(
     if workload.trace is not None:
         return TraceAccesses(workload.trace)
     facts = dataset(workload.dataset or "")
-    return SurrogateAccesses(facts) if shipped_parts(facts.name) else PublishedAccesses(facts)
+    return SurrogateAccesses(facts) if profiled_parts(facts.name) else PublishedAccesses(facts)
 
 
 def _refuse_idle_fields(scenario: Scenario) -> None:

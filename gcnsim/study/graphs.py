@@ -29,7 +29,7 @@ class GraphAccesses:
     def __init__(self, graph: str | Graph, processes: int = 1) -> None:
         self.processes = processes
         self.graph: Graph = load_graph(graph) if isinstance(graph, str) else graph
-        self.nodes = self.graph.nodes
+        self.most_gpus = self.graph.nodes
         self.declared = Declared(features=self.graph.features, classes=self.graph.classes)
         self.corners: tuple[Corner, ...] = (Corner.LIKELY,)
         self._parts: dict[object, tuple[Partitioning, tuple[Part, ...]]] = {}

@@ -13,6 +13,7 @@ from gcnsim.errors import ScenarioError
 from gcnsim.profile import Curve, DeviceProfile, Figure, HostProfile, LinkProfile, device, host, link
 from gcnsim.record import Calibration, Fitted, read_calibration
 from gcnsim.scenario import ClusterSpec
+from gcnsim.study.fitted import copies_of, staging_of
 
 HOST_MEMORY = "host-memory"
 """The link that carries traffic between two workers of one server."""
@@ -65,15 +66,23 @@ def profiles(spec: ClusterSpec) -> tuple[DeviceProfile, HostProfile, LinkProfile
         raise ScenarioError(
             f"cluster.calibration: {spec.calibration} is of {record.device}, cluster.device is {spec.device}"
         )
-    chosen = _with(chosen, record.figures["device"])
+    chosen = with_fitted(chosen, record.figures["device"])
     if record.curve:
         sizes, shares = zip(*record.curve, strict=True)
         chosen = replace(chosen, spmm_curve=Curve(sizes, shares, "fitted", "micro-benchmarks", CALIBRATED))
     return (
         chosen,
-        _with(servers, record.figures["host"]),
-        _with(network, record.figures["network"]),
+        with_fitted(servers, record.figures["host"]),
+        with_fitted(network, record.figures["network"]),
     )
+
+
+def device_link(spec: ClusterSpec) -> LinkProfile:
+    """The link between a GPU of `spec` and its host: the one it names, or the device's by its calibration."""
+    if spec.pcie is not None:
+        return link(spec.pcie)
+    own, record = link(device(spec.device).link), calibration_of(spec.calibration)
+    return own if record is None else with_fitted(own, record.figures.get("copies", {}))
 
 
 def for_graph(profile: DeviceProfile, record: Calibration | None, graph_hash: str | None) -> DeviceProfile:
@@ -105,7 +114,7 @@ def _machine(spec: ClusterSpec, stamp: tuple[int, int]) -> tuple[Cluster, Device
     cluster = build_cluster(
         gpus=spec.gpus,
         gpus_per_server=spec.gpus_per_server,
-        pcie=link_spec(link(spec.pcie or chosen.link)),
+        pcie=copies_of(spec, link_spec(device_link(spec))),
         nic=LinkSpec(
             spec.bandwidth * network.efficiency.value,
             wire + (0.0 if on_cores else 2 * servers.message_s.value),
@@ -119,11 +128,13 @@ def _machine(spec: ClusterSpec, stamp: tuple[int, int]) -> tuple[Cluster, Device
             slice_s=servers.slice_s.value,
         ),
         shared_cores=spec.shared_cores,
+        staging=staging_of(spec),
     )
     return cluster, chosen, servers
 
 
-def _with(profile: Profile, fitted: Mapping[str, Fitted]) -> Profile:
+def with_fitted(profile: Profile, fitted: Mapping[str, Fitted]) -> Profile:
+    """`profile` with the figures of a calibration in the place of its own."""
     figures: dict[str, Any] = {
         name: Figure(each.value, "fitted", each.reference, CALIBRATED) for name, each in fitted.items()
     }

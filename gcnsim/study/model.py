@@ -30,7 +30,14 @@ class Model:
     def __str__(self) -> str:
         """One line, e.g. `gcn, 4 layers, widths 602-256-256-256-41`."""
         widths = "-".join(str(width) for width in (self.features, *(shape.d_out for shape in self.shapes)))
-        return f"{self.name}, {len(self.shapes)} layers, widths {widths}"
+        return f"{self.name}, {len(self.shapes)} layers, widths {widths}{_unlike(self.shapes)}"
+
+
+def _unlike(shapes: tuple[LayerShape, ...]) -> str:
+    """What some layers do not do, in words; empty where all sum neighbours."""
+    dense = sum(not shape.gathers for shape in shapes[1:])
+    first = "" if shapes[0].gathers else ", input aggregated before training"
+    return first + (f", the last {dense} dense" if dense else "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,5 +61,7 @@ def resolve_model(spec: WorkloadSpec, declared: Declared) -> Model:
         spec.hidden or declared.hidden or HIDDEN,
         spec.layers or declared.layers or LAYERS,
         widths["classes"] or CLASSES,
+        preaggregate=spec.preaggregate,
+        dense=spec.dense_layers,
     )
     return Model(model, shapes, tuple(name for name, width in widths.items() if not width))

@@ -62,7 +62,7 @@ class PublishedAccesses:
 
     def __init__(self, facts: DatasetFacts) -> None:
         self.facts = facts
-        self.nodes = facts.nodes
+        self.most_gpus = facts.nodes
         self.graph_hash: str | None = None
         self.declared = Declared(facts.model, facts.layers, facts.hidden, facts.features, facts.classes)
         self.corners: tuple[Corner, ...] = tuple(Corner)

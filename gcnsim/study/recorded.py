@@ -6,11 +6,13 @@ from typing import Any, Final
 
 from gcnsim.errors import GcnsimError, ScenarioError
 from gcnsim.knobs import METHOD_KNOBS
+from gcnsim.profile import gpu_of
 from gcnsim.record import RecordedRun
 from gcnsim.scenario import SCHEMA, Scenario, from_mapping
 from gcnsim.units import BANDWIDTH, SECONDS
 
-DEVICE: Final = "cpu-core"
+CORE: Final = "cpu-core"
+TRAINED_ON: Final = ("cpu", "cuda")
 SMOOTHED: Final = ("pipegcn-g", "pipegcn-f", "pipegcn-gf")
 """Variants that smooth what they receive: the same schedule as `pipegcn`."""
 
@@ -25,7 +27,7 @@ def scenario_of(run: RecordedRun, calibration: str | None = None) -> Scenario:
     cluster: dict[str, Any] = {
         "gpus": run.workers,
         "gpus_per_server": run.workers if place is None else place["workers_per_host"],
-        "device": DEVICE,
+        "device": device_of(run),
         "shared_cores": run.emulation is not None,
         "calibration": calibration,
     }
@@ -57,6 +59,14 @@ def scenario_of(run: RecordedRun, calibration: str | None = None) -> Scenario:
         raise ScenarioError(f"{run.path}: {error}") from None
 
 
+def device_of(run: RecordedRun) -> str:
+    """The device of the catalogue that `run` was trained on.
+
+    Raises ScenarioError, naming the run, for GPUs of several kinds or one that the catalogue does not have.
+    """
+    return gpu_of(run.hardware["gpus"], str(run.path)) if run.options["device"] == "cuda" else CORE
+
+
 def _method(run: RecordedRun) -> dict[str, Any]:
     name = "pipegcn" if run.options["method"] in SMOOTHED else run.options["method"]
     given = run.options["knobs"]
@@ -69,9 +79,12 @@ def _refuse(run: RecordedRun) -> None:
     hidden = set(run.widths[1:-1])
     if len(hidden) > 1:
         raise ScenarioError(f"{run.path}: has hidden layers of {len(hidden)} widths; allowed: one width for all")
-    for name, modelled in (("device", "cpu"), ("threads", 1), ("preaggregate", False), ("dropout", 0.0)):
-        if options.get(name) != modelled:
+    # A thread more or less matters where threads compute.
+    threads = {"threads": (1,)} if options["device"] == "cpu" else {}
+    modelled_as = {"device": TRAINED_ON, **threads, "dtype": ("float32",), "preaggregate": (False,), "dropout": (0.0,)}
+    for name, modelled in modelled_as.items():
+        if options.get(name) not in modelled:
             raise ScenarioError(
                 f"{run.path}: trained with {name} {options.get(name)}, which the simulator does not model; "
-                f"allowed: {modelled}"
+                f"allowed: {', '.join(map(str, modelled))}"
             )

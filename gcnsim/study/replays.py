@@ -21,7 +21,7 @@ class TraceAccesses:
     def __init__(self, path: str) -> None:
         self.path = path
         self.trace: AccessTrace = read_trace(path)
-        self.nodes = int(self.trace.inner_nodes.sum())
+        self.most_gpus = int(self.trace.inner_nodes.sum())
         self.graph_hash: str | None = self.trace.origin.graph_hash
         self.declared = Declared()
         self.corners: tuple[Corner, ...] = (Corner.LIKELY,)

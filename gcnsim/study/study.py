@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from gcnsim.scenario import Scenario
 from gcnsim.schedule import Bounds, Schedule, bounds
 from gcnsim.study.accesses import Accesses, open_accesses
 from gcnsim.study.corners import Corner, keeps_all
+from gcnsim.study.fitted import beside_cache, platform_of, rate_beside_copies
 from gcnsim.study.machine import calibration_of, for_graph, machine
 from gcnsim.study.metrics import Metrics, measure
 from gcnsim.study.model import resolve_model
@@ -53,6 +54,7 @@ def write_schedule(scenario: Scenario, counts: AccessCounts, accesses: Accesses)
     if record is not None:
         # A large graph takes a while to hash: only for a record, which knows graphs by their hash.
         device = for_graph(device, record, accesses.graph_hash)
+    device = beside_cache(device, scenario, counts)
     chosen = scenario.method
     facts = Facts(
         cluster=cluster,
@@ -68,6 +70,7 @@ def write_schedule(scenario: Scenario, counts: AccessCounts, accesses: Accesses)
         rate=chosen.rate,
         norm=scenario.workload.norm == "layer",
         seed=scenario.run.seed,
+        rate_beside_copies=rate_beside_copies(scenario.cluster),
     )
     return method(chosen.name)(facts)
 
@@ -91,14 +94,17 @@ def study(scenario: Scenario, accesses: Accesses | None = None, corner: Corner =
         )
     run = simulate(schedule, judge.most, judge.enough)
     window = judge.window(run.ends)
-    graphs = np.unique(np.arange(window.first, run.iterations) % schedule.demand.shape[0])
+    graphs = np.flatnonzero(np.bincount(np.arange(window.first, run.iterations) % schedule.demand.shape[0]))
     measured = schedule
     if graphs.size < schedule.demand.shape[0]:
-        measured = replace(schedule, demand=schedule.demand[graphs])
+        measured = schedule.of_graphs(graphs)
         limits = bounds(measured)
     metrics = measure(run, window.first, limits)
     record = calibration_of(scenario.cluster.calibration)
     residual = 0.0 if record is None or record.error is None else record.error
+    published = platform_of(scenario.cluster)
+    if published is not None:
+        residual = float(np.hypot(residual, published.error))
     spread = metrics.iteration_s * float(np.hypot(judge.spread(window, measured), residual))
     # A run that has not settled is still on its way to the pace of the op that falls behind.
     lag = 0.0 if window.settled else max(window.behind, 0.0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from gcnsim.errors import ScenarioError
 from gcnsim.sampling import NODES
 from gcnsim.scenario import Scenario
 from gcnsim.study.corners import Corner, drawing, keeps_all, sampler_of
@@ -9,25 +10,25 @@ from gcnsim.study.published import PublishedAccesses
 from gcnsim.trace import (
     AccessCounts,
     StoredProfile,
-    covers,
     draw_access,
     node_counts,
     profile_at,
+    profiled_parts,
     with_cross_edges,
 )
 from gcnsim.workload import DatasetFacts
 
 
 class SurrogateAccesses:
-    """A dataset by the profiles of its surrogate; by its published statistics where those do not answer.
+    """A dataset by the profiles of its surrogate or outline; by its published statistics where those do not answer.
 
-    They do not at numbers of GPUs beyond the shipped ones, and where the scenario itself gives what a profile counts.
+    They do not at numbers of GPUs beyond the profiled ones, and where the scenario itself gives what a profile counts.
     """
 
     def __init__(self, facts: DatasetFacts) -> None:
         self.facts = facts
         self.published = PublishedAccesses(facts)
-        self.nodes = facts.nodes
+        self.most_gpus = self.published.most_gpus if facts.boundary else profiled_parts(facts.name)[-1]
         self.graph_hash: str | None = None
         self.declared = self.published.declared
         self.corners: tuple[Corner, ...] = tuple(Corner)
@@ -38,7 +39,7 @@ class SurrogateAccesses:
         """Whether the scenario is answered from a profile."""
         workload = scenario.workload
         given = workload.cross_fraction is not None or workload.imbalance is not None
-        return not given and covers(self.facts.name, scenario.cluster.gpus)
+        return not given and scenario.cluster.gpus in profiled_parts(self.facts.name)
 
     def profile(self, gpus: int, corner: Corner = Corner.LIKELY) -> StoredProfile:
         """The profile at one end of what publications leave open: the cross edges per boundary node."""
@@ -56,11 +57,25 @@ class SurrogateAccesses:
     def counts(self, scenario: Scenario, features: int, corner: Corner) -> AccessCounts:
         """Counts drawn from the profile at `corner`, or their means where it draws nodes."""
         if not self.profiled(scenario):
+            self._refuse_unpublished(scenario)
             return self.published.counts(scenario, features, corner)
         key = (scenario.cluster.gpus, drawing(scenario.method), features, scenario.run, corner)
         if key not in self._counts:
             self._counts[key] = self._draw(scenario, features, corner)
         return self._counts[key]
+
+    def _refuse_unpublished(self, scenario: Scenario) -> None:
+        """Raises ScenarioError where only published boundary counts could answer, and there are none."""
+        if self.facts.boundary:
+            return
+        gpus, workload, answered = scenario.cluster.gpus, scenario.workload, profiled_parts(self.facts.name)
+        why = f"no boundary of {self.facts.name} is published"
+        if gpus not in answered:
+            raise ScenarioError(f"cluster.gpus: {gpus} is not allowed; {answered[0]} to {answered[-1]} are, {why}")
+        name, given = "imbalance", workload.imbalance
+        if workload.cross_fraction is not None:
+            name, given = "cross_fraction", workload.cross_fraction
+        raise ScenarioError(f"workload.{name}: {given:g} is not allowed; null is, {why}")
 
     def _draw(self, scenario: Scenario, features: int, corner: Corner) -> AccessCounts:
         method, run = scenario.method, scenario.run

@@ -50,7 +50,7 @@ class Intervals:
     def minus(self, other: Intervals) -> Intervals:
         """Instants in this and not in the other."""
         # Sweep over all edges: inside self and outside other between two neighbouring edges or nowhere between them.
-        edges = np.unique(np.r_[self.starts, self.ends, other.starts, other.ends])
+        edges = np.sort(np.r_[self.starts, self.ends, other.starts, other.ends])
         if edges.size < 2:
             return self
         left = edges[:-1]

@@ -14,7 +14,14 @@ from gcnsim.trace.profile_files import read_profile, write_profile
 from gcnsim.trace.published import likely_cross_fraction, published_profile
 from gcnsim.trace.recording import PreparedSampling, local_norms, prepared_sampling, record_prepared, record_trace
 from gcnsim.trace.resizing import with_cross_edges
-from gcnsim.trace.shipped import covers, left_out_error, profile_at, profile_without, shipped_parts, shipped_profile
+from gcnsim.trace.shipped import (
+    left_out_error,
+    profile_at,
+    profile_without,
+    profiled_parts,
+    shipped_parts,
+    shipped_profile,
+)
 from gcnsim.trace.stored_profile import ProfileOrigin, StoredProfile, enlarged, stored_profile
 from gcnsim.trace.summary import WorkerSummary, summarise
 
@@ -37,7 +44,6 @@ __all__ = [
     "cached_nodes",
     "class_inclusion",
     "counts",
-    "covers",
     "draw_access",
     "draw_counts",
     "enlarged",
@@ -51,6 +57,7 @@ __all__ = [
     "profile_at",
     "profile_of",
     "profile_without",
+    "profiled_parts",
     "published_profile",
     "read_profile",
     "read_trace",

@@ -12,12 +12,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gcnsim.caching import CacheSize, cache_policy, capacity
+from gcnsim.caching import CacheSize, capacity
 from gcnsim.errors import ScenarioError, nearest
 from gcnsim.ids import FloatArray, IntArray, frozen
 from gcnsim.sampling import checked_rate
 from gcnsim.streams import stream
-from gcnsim.trace.cells import Cells, inclusion_at, kept_at, share_of_largest, tilted
+from gcnsim.trace.cached_cells import cached_in_cells
+from gcnsim.trace.cells import inclusion_at, kept_at, tilted
 from gcnsim.trace.counts import AccessCounts
 from gcnsim.trace.stored_profile import StoredProfile
 
@@ -59,7 +60,7 @@ def expected_access(
     ranked = inclusion_at(cells, rate)
     chance = tilted(cells, ranked, rate)
     size = np.array([capacity(cache, int(nodes), feature_width) for nodes in profile.boundary_nodes], np.int64)
-    cached = _cached(cells, ranked, policy, size)
+    cached = cached_in_cells(cells, ranked, policy, size)
     inner, boundary = kept_at(cells, rate)
     return ExpectedAccess(
         rows=(cells.nodes * chance).sum(axis=2),
@@ -110,34 +111,6 @@ def draw_access(
         entries=frozen(profile.entries),
         cached_rows=frozen(mean.cached_rows),
     )
-
-
-def _cached(cells: Cells, chance: FloatArray, policy: str, size: IntArray) -> FloatArray:
-    """Cached nodes of every owner and cell, float64[P, P, K]: every owner's share of what is taken of a cell."""
-    rule = cache_policy(policy).name
-    total = cells.nodes.sum(axis=1)
-    share = np.zeros(total.shape)
-    for rank, rows in enumerate(size.tolist()):
-        if not rows:
-            continue
-        if rule == "random":
-            share[rank] = rows / total[rank].sum()
-            continue
-        # Traces hold inclusion as float32, so that what is needed almost surely ties there and goes by degree.
-        rank_by = np.zeros(chance[rank].shape) if rule == "degree" else chance[rank].astype(np.float32)
-        share[rank] = _taken(total[rank], rank_by, cells.degree[rank], cells.degree_spread[rank], rows)
-    return np.asarray(cells.nodes * share[:, None, :])
-
-
-def _taken(total: IntArray, rank_by: FloatArray, degree: FloatArray, spread: FloatArray, size: int) -> FloatArray:
-    """Share of each cell among the first `size` nodes by `rank_by`, ties by degree, float64[K]."""
-    order = np.argsort(-rank_by, kind="stable")
-    last = rank_by[order[np.searchsorted(np.cumsum(total[order]), size)]]
-    share: FloatArray = (rank_by > last).astype(np.float64)
-    tied = np.flatnonzero((rank_by == last) & (total > 0))
-    left = size - int(total[rank_by > last].sum())
-    share[tied] = share_of_largest(total[tied], degree[tied], spread[tied], left)
-    return share
 
 
 def _draws(mean: ExpectedAccess, pairs: IntArray) -> tuple[IntArray, FloatArray]:

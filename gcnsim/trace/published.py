@@ -70,16 +70,15 @@ def published_profile(
     """
     mean = cross_fraction * entries / np.maximum(boundary_nodes, 1)
     _check(mean, inner_nodes, boundary_nodes, cross_fraction)
-    top = min(float(inner_nodes.max()), max(2.0, _TOP * float(mean.max())))
-    classes = np.unique(np.rint(np.geomspace(1.0, max(top, 1.0), CLASSES)).astype(np.int64))
+    classes = classes_of(float(mean.max()), float(inner_nodes.max()))
     parts = inner_nodes.size
     nodes = np.zeros((parts, parts, classes.size), np.int64)
     for rank in range(parts):
         others = np.delete(np.arange(parts), rank)
         if boundary_nodes[rank]:
             weights = np.ones(others.size) if owners is None else owners[rank, others]
-            shares = _shares(classes, float(mean[rank]), dispersion)
-            nodes[rank, others] = _dealt(np.cumsum(shares), int(boundary_nodes[rank]), weights)
+            shares = lognormal_shares(classes, float(mean[rank]), dispersion)
+            nodes[rank, others] = dealt(np.cumsum(shares), int(boundary_nodes[rank]), weights)
     boundary = np.sum(nodes * classes, axis=(1, 2))
     return BoundaryProfile(
         cross_edges=frozen(classes),
@@ -103,7 +102,13 @@ def _check(mean: FloatArray, inner_nodes: IntArray, boundary_nodes: IntArray, cr
             )
 
 
-def _shares(classes: IntArray, mean: float, dispersion: float) -> FloatArray:
+def classes_of(mean: float, most: float) -> IntArray:
+    """Classes of cross edges for boundary nodes that have `mean` of them, int64[K]: log-spaced, none above `most`."""
+    top = min(most, max(2.0, _TOP * mean))
+    return np.unique(np.rint(np.geomspace(1.0, max(top, 1.0), CLASSES)).astype(np.int64))
+
+
+def lognormal_shares(classes: IntArray, mean: float, dispersion: float) -> FloatArray:
     """The share of each class, float64[K]: a lognormal cut at the classes' geometric midpoints, of the given mean."""
     cuts = np.log(classes[:-1].astype(np.float64) * classes[1:]) / 2.0
 
@@ -118,7 +123,7 @@ def _shares(classes: IntArray, mean: float, dispersion: float) -> FloatArray:
     return shares(high)
 
 
-def _dealt(cumulative: FloatArray, nodes: int, weights: FloatArray) -> IntArray:
+def dealt(cumulative: FloatArray, nodes: int, weights: FloatArray) -> IntArray:
     """Whole nodes per owner and class, int64[owners, K].
 
     Rounded cumulatively, so that the tail keeps its weight, then dealt out in turn, so that every owner has the same

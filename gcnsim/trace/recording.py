@@ -3,19 +3,35 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Final, TypeAlias
 
 import numpy as np
 
 from gcnsim.errors import ScenarioError
 from gcnsim.ids import BoolArray, ByteArray, Float32Array, IntArray, frozen
 from gcnsim.partition import Part, Partitioning
-from gcnsim.processes import each
-from gcnsim.sampling import Full, Probabilities, Sampler, draw, inclusion
+from gcnsim.processes import each_counted
+from gcnsim.sampling import (
+    Full,
+    Probabilities,
+    Sampler,
+    add_log_missed,
+    checked_rate,
+    draw,
+    inclusion_of,
+    row_blocks,
+)
 from gcnsim.sampling import sampler as sampling_rule
-from gcnsim.streams import stream
+from gcnsim.streams import skipped, stream
 from gcnsim.trace.access import AccessTrace, TraceOrigin, WorkerAccess
+
+BLOCK: Final = 1 << 22
+"""Entries of the rows that `record_trace` holds probabilities of at a time: some 150 MB per process."""
+
+_Piece: TypeAlias = tuple[int, Probabilities]
+"""An entry, and the probabilities of those from it on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,8 +51,7 @@ def prepared_sampling(name: str, parts: Sequence[Part], norms: Float32Array | No
     """
     rule = sampling_rule(name)
     samplers = tuple(rule(part, None if norms is None else local_norms(part, norms)) for part in parts)
-    digest = None if norms is None else hashlib.sha256(np.ascontiguousarray(norms, "<f4").tobytes()).hexdigest()
-    return PreparedSampling(name, tuple(parts), samplers, digest)
+    return PreparedSampling(name, tuple(parts), samplers, _norms_hash(norms))
 
 
 def local_norms(part: Part, norms: Float32Array) -> Float32Array:
@@ -54,14 +69,27 @@ def record_trace(
     iterations: int,
     seed: int,
     norms: Float32Array | None = None,
+    on_entries: Callable[[int], object] = lambda _: None,
+    processes: int = 1,
 ) -> AccessTrace:
     """Draw `iterations` graphs on every worker with the rule `sampler` at rate `epsilon`.
 
-    The same arguments give the same bytes. norms: s_j per node of the whole graph, float32[N]; None: all 1.
+    A block of rows at a time is prepared, drawn for all graphs and let go, so that memory beyond the parts does not
+    grow with them; up to `processes` parts at once. The same arguments give the same bytes, in any number of processes
+    and whatever a block is. norms: s_j per node of the whole graph, float32[N]; None: all 1. on_entries: told of
+    entries drawn, iterations times all of them in the end, for a progress bar.
     Raises ScenarioError for an unknown rule, an epsilon outside (0, 1] or fewer than one iteration.
     """
-    prepared = prepared_sampling(sampler, parts, norms)
-    return record_prepared(prepared, partitioning, epsilon=epsilon, iterations=iterations, seed=seed)
+    rule = sampling_rule(sampler)
+    checked_rate(epsilon)
+
+    def pieces(part: Part) -> Iterator[_Piece]:
+        local = None if norms is None else local_norms(part, norms)
+        for rows in row_blocks(part.indptr, BLOCK):
+            yield int(part.indptr[rows[0]]), rule(part, local, rows).probabilities(epsilon)
+
+    settings = _Settings(sampler, epsilon, iterations, seed, _norms_hash(norms))
+    return _recorded(parts, partitioning, settings, pieces, on_entries, processes)
 
 
 def record_prepared(
@@ -71,69 +99,115 @@ def record_prepared(
     epsilon: float,
     iterations: int,
     seed: int,
-    on_graph: Callable[[], object] = lambda: None,
     processes: int = 1,
 ) -> AccessTrace:
     """The trace of a rule prepared before; the same as `record_trace`, for one rate of several.
 
-    Graph t of worker n comes from the stream ("trace", n, t) of `seed`. A rule that keeps every edge draws nothing.
-    on_graph: called after every graph and worker drawn, for a progress bar (in one process only). processes: how many
-    to draw with; the trace does not depend on it.
+    Raises ScenarioError as `record_trace` does.
     """
-    if iterations < 1:
-        raise ScenarioError(f"iterations: {iterations} is not 1 or more")
-    rates = [rule.probabilities(epsilon) for rule in prepared.samplers]
-    pairs = list(zip(prepared.parts, rates, strict=True))
-    drawn = each(lambda pair: _worker(*pair, iterations, seed, on_graph), pairs, processes)
-    workers = tuple(worker for worker, _ in drawn)
-    edges = np.stack([kept for _, kept in drawn], axis=1)
+    checked_rate(epsilon)
+
+    def pieces(part: Part) -> Iterator[_Piece]:
+        yield 0, prepared.samplers[part.rank].probabilities(epsilon)
+
+    settings = _Settings(prepared.name, epsilon, iterations, seed, prepared.norms_hash)
+    return _recorded(prepared.parts, partitioning, settings, pieces, lambda _: None, processes)
+
+
+@dataclass(frozen=True, slots=True)
+class _Settings:
+    sampler: str
+    epsilon: float
+    iterations: int
+    seed: int
+    norms_hash: str | None
+
+
+def _recorded(
+    parts: Sequence[Part],
+    partitioning: Partitioning,
+    settings: _Settings,
+    pieces: Callable[[Part], Iterator[_Piece]],
+    on_entries: Callable[[int], object],
+    processes: int,
+) -> AccessTrace:
+    """Graph t of worker n comes from the stream ("trace", n, t) of the seed."""
+    if settings.iterations < 1:
+        raise ScenarioError(f"iterations: {settings.iterations} is not 1 or more")
+
+    def work(part: Part, told: Callable[[int], object]) -> tuple[WorkerAccess, IntArray, int]:
+        return _worker(part, pieces(part), settings, told)
+
+    drawn = each_counted(work, parts, processes, on_entries)
     return AccessTrace(
-        origin=_origin(prepared, partitioning, epsilon, seed, sum(rate.floored for rate in rates)),
-        workers=workers,
-        edges=frozen(edges),
-        inner_nodes=frozen(np.array([part.inner_nodes for part in prepared.parts], np.int64)),
-        entries=frozen(np.array([part.entries for part in prepared.parts], np.int64)),
+        origin=_origin(settings, partitioning, sum(floored for _, _, floored in drawn)),
+        workers=tuple(worker for worker, _, _ in drawn),
+        edges=frozen(np.stack([kept for _, kept, _ in drawn], axis=1)),
+        inner_nodes=frozen(np.array([part.inner_nodes for part in parts], np.int64)),
+        entries=frozen(np.array([part.entries for part in parts], np.int64)),
     )
 
 
-def _origin(
-    prepared: PreparedSampling, partitioning: Partitioning, epsilon: float, seed: int, floored: int
-) -> TraceOrigin:
+def _origin(settings: _Settings, partitioning: Partitioning, floored: int) -> TraceOrigin:
     return TraceOrigin(
         graph_name=partitioning.graph_name,
         graph_hash=partitioning.graph_hash,
         partition_method=partitioning.method,
         partition_seed=partitioning.seed,
-        sampler=prepared.name,
-        epsilon=1.0 if prepared.name == Full.name else float(epsilon),
-        seed=seed,
-        norms_hash=prepared.norms_hash,
+        sampler=settings.sampler,
+        epsilon=1.0 if settings.sampler == Full.name else float(settings.epsilon),
+        seed=settings.seed,
+        norms_hash=settings.norms_hash,
         floored=floored,
     )
 
 
 def _worker(
-    part: Part, rate: Probabilities, iterations: int, seed: int, on_graph: Callable[[], object]
-) -> tuple[WorkerAccess, IntArray]:
-    """One worker's draws, and the inner and boundary edges kept, int64[T, 2]."""
-    bits = np.empty((iterations, -(-part.boundary_nodes // 8)), np.uint8)
-    edges = np.empty((iterations, 2), np.int64)
-    if rate.p.size and rate.p.min() == 1.0:
-        bits[:] = _packed(np.ones(part.boundary_nodes, np.bool_))
-        inner = int(np.count_nonzero(part.columns < part.inner_nodes))
-        edges[:] = inner, part.entries - inner
-    else:
-        for t in range(iterations):
-            needed, *kept = draw(part, rate.p, stream(seed, "trace", part.rank, t))
-            bits[t], edges[t] = _packed(needed), kept
-            on_graph()
+    part: Part, pieces: Iterator[_Piece], settings: _Settings, told: Callable[[int], object]
+) -> tuple[WorkerAccess, IntArray, int]:
+    """One worker's draws; the inner and boundary edges kept, int64[T, 2]; entries at the least probability."""
+    bits = np.zeros((settings.iterations, -(-part.boundary_nodes // 8)), np.uint8)
+    edges = np.zeros((settings.iterations, 2), np.int64)
+    log_missed, floored = np.zeros(part.boundary_nodes), 0
+    for first, found in pieces:
+        add_log_missed(log_missed, part, found.p, first)
+        floored += found.floored
+        _draw(part, first, found.p, settings.seed, (bits, edges), told)
     access = WorkerAccess(
         bits=frozen(bits),
         boundary_ptr=part.boundary_ptr,
-        inclusion=frozen(inclusion(part, rate.p).astype(np.float32)),
+        inclusion=frozen(inclusion_of(log_missed).astype(np.float32)),
         boundary_degree=frozen(part.boundary_degree.astype(np.uint32)),
     )
-    return access, edges
+    return access, edges, floored
+
+
+def _draw(
+    part: Part,
+    first: int,
+    p: Float32Array,
+    seed: int,
+    into: tuple[ByteArray, IntArray],
+    told: Callable[[int], object],
+) -> None:
+    """Add what every graph keeps of the entries from `first` on to its bits and edges; certain ones are drawn once."""
+    bits, edges = into
+    if p.min(initial=1.0) == 1.0:
+        needed, *kept = draw(part, p, stream(seed, "trace", part.rank, 0), first)
+        bits |= _packed(needed)
+        edges += kept
+        told(len(bits) * p.size)
+        return
+    for t in range(len(bits)):
+        generator = skipped(stream(seed, "trace", part.rank, t), first)
+        needed, *kept = draw(part, p, generator, first)
+        bits[t] |= _packed(needed)
+        edges[t] += kept
+        told(p.size)
+
+
+def _norms_hash(norms: Float32Array | None) -> str | None:
+    return None if norms is None else hashlib.sha256(np.ascontiguousarray(norms, "<f4").tobytes()).hexdigest()
 
 
 def _packed(needed: BoolArray) -> ByteArray:

@@ -32,10 +32,10 @@ def shipped_profile(dataset: str, parts: int) -> StoredProfile:
     return read_profile(FOLDER / f"{dataset}-{parts}.profile")
 
 
-def covers(dataset: str, parts: int) -> bool:
-    """Whether `profile_at` answers: `parts` is shipped, or lies between two that are."""
-    known = shipped_parts(dataset)
-    return parts in known or (bool(known) and known[0] < parts < known[-1])
+def profiled_parts(dataset: str) -> range:
+    """The numbers of parts at which `profile_at` answers: from the least to the most shipped or outlined, or none."""
+    known = shipped_parts(dataset) or _outlined_parts(dataset)
+    return range(known[0], known[-1] + 1) if known else range(0)
 
 
 @cache
@@ -43,11 +43,18 @@ def profile_at(dataset: str, parts: int) -> tuple[StoredProfile, str]:
     """The profile of `dataset` at `parts`, and a note on where it comes from.
 
     Between shipped numbers of parts the means follow a power law through the two neighbours, the shape is that of the
-    nearer one, and the note states the error. Raises ScenarioError outside the shipped numbers.
+    nearer one, and the note states the error. Of a dataset that has an outline it is made from that. Raises
+    ScenarioError outside `profiled_parts`.
     """
     known = shipped_parts(dataset)
-    if parts in known or not covers(dataset, parts):
+    answered = profiled_parts(dataset)
+    if parts in known:
         return shipped_profile(dataset, parts), f"profile at {parts} METIS partitions"
+    if parts not in answered:
+        there = f"there are {answered[0]} to {answered[-1]}" if answered else "it has none at any number of parts"
+        raise ScenarioError(f"gpus: {dataset} has no profile at {parts} parts; {there}")
+    if not known:
+        return _outlined(dataset, parts), "by assumption"
     low, high = _neighbours(known, parts)
     error = left_out_error(dataset)
     stated = "unknown error" if error is None else f"leave-one-out error {100 * error:.0f} %"
@@ -86,3 +93,18 @@ def _interpolated(dataset: str, low: int, high: int, parts: int) -> StoredProfil
     ends = [(count, means_of(shipped_profile(dataset, count))) for count in (low, high)]
     nearer = low if parts * parts < low * high else high
     return resized(shipped_profile(dataset, nearer), parts, between(ends[0], ends[1], parts))
+
+
+def _outlined_parts(dataset: str) -> tuple[int, ...]:
+    """The numbers of parts of the dataset's outline, none where it has no outline."""
+    # The generators are imported for these few datasets only: most answers have no need of them.
+    from gcnsim.graph.generate import outline, outlines
+
+    return outline(dataset).parts if dataset in outlines() else ()
+
+
+def _outlined(dataset: str, parts: int) -> StoredProfile:
+    from gcnsim.graph.generate import outline
+    from gcnsim.trace.outlined import outlined
+
+    return outlined(outline(dataset), parts)

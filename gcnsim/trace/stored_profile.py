@@ -16,7 +16,7 @@ from gcnsim.partition import Part, Partitioning
 from gcnsim.processes import each
 from gcnsim.sampling import inclusion
 from gcnsim.sampling import sampler as sampling_rule
-from gcnsim.trace.cells import RATES, Cells, cell_means, cell_of_nodes, cells_per_worker, effective_edges, tilt_of
+from gcnsim.trace.cells import RATES, Cells, cell_means, cell_of_nodes, cells_per_worker, tilt_of, typical_edges
 from gcnsim.trace.profile import cross_edges
 
 SAMPLERS: Final = ("uniform", "vr")
@@ -150,7 +150,8 @@ def _gathered(part: Part, cross: IntArray, chance: FloatArray, kept: FloatArray)
     cell = cell_of_nodes(chance, part.boundary_degree, count)
     owner = np.repeat(np.arange(part.parts), np.diff(part.boundary_ptr))
     nodes = np.bincount(owner * count + cell, minlength=part.parts * count).reshape(part.parts, count)
-    means = np.stack([cell_means(row, cell, count) for row in chance])
+    edges = typical_edges(chance, cell, count)
+    middle = -np.expm1(edges * np.log1p(-np.array(RATES))[:, None])
     degree = np.log1p(part.boundary_degree)
     centre = cell_means(degree, cell, count)
     rows = [np.bincount(owner, weights=row, minlength=part.parts).astype(np.float64) for row in chance]
@@ -159,8 +160,8 @@ def _gathered(part: Part, cross: IntArray, chance: FloatArray, kept: FloatArray)
         cross_edges=cell_means(cross, cell, count),
         degree=centre,
         degree_spread=np.sqrt(cell_means((degree - centre[cell]) ** 2, cell, count)),
-        effective=effective_edges(means, RATES).T,
-        tilt=np.stack([tilt_of(nodes, mean, needed) for mean, needed in zip(means, rows, strict=True)], axis=1),
+        effective=edges.T,
+        tilt=np.stack([tilt_of(nodes, mean, needed) for mean, needed in zip(middle, rows, strict=True)], axis=1),
         inner_kept=kept[:, 0],
         boundary_kept=kept[:, 1],
     )

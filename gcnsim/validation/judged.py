@@ -10,13 +10,47 @@ from typing import Final
 from gcnsim.errors import FileError, ScenarioError
 from gcnsim.knobs import TRAINED_KNOBS
 from gcnsim.processes import each
-from gcnsim.record import PHASES, Calibration, RecordedRun, read_calibration, read_recorded_run
+from gcnsim.record import (
+    PHASES,
+    Calibration,
+    RecordedRun,
+    beyond,
+    first_repeat,
+    link_notes,
+    read_calibration,
+    read_recorded_run,
+    trace_notes,
+    version_notes,
+)
 from gcnsim.scenario import Scenario
-from gcnsim.study import open_accesses, scenario_of, study
+from gcnsim.study import open_accesses, refuse_other_trace, scenario_of, study
 
 SHOWN: Final = ("tau", "epsilon", "cache", "rate")
 USUAL: Final = {knob.name: knob.default for knobs in TRAINED_KNOBS.values() for knob in knobs}
 """Knobs that stand where they do by default are not told."""
+
+TRAINED: Final[Mapping[str, object]] = {
+    "norm": "none",
+    "heads": 1,
+    "bias": True,
+    "sage_mean": "neighbours",
+    "dropout": 0.0,
+    "dropout_order": "exchange-first",
+    "preaggregate": False,
+    "optimizer": "adam",
+    "lr": 0.01,
+    "weight_decay": 0.0,
+    "init_weights": None,
+    "feature_norm": "none",
+    "partition": None,
+    "partition_method": "metis",
+    "objective": "vol",
+    "partition_seed": 0,
+    "device": "cpu",
+    "dtype": "float32",
+    "aggregator": "plain",
+}
+"""Other options that change what is trained, each as it stands by default: only what differs is told."""
 
 Progress = Callable[[str], None]
 
@@ -66,7 +100,7 @@ def judge(
     """Every run in `folders` with its prediction, in that order; and warnings.
 
     Raises FileError for a folder without a finished, recorded run, and for a run that the calibration used; with
-    `strict` also for one from another machine or version.
+    `strict` also for one from another machine or version, or with links that the simulator has no model of.
     """
     record = None if calibration is None else read_calibration(calibration)
     runs = [read_recorded_run(folder) for folder in folders]
@@ -76,8 +110,11 @@ def judge(
     if strict and warnings:
         raise FileError(warnings[0])
     asked = [scenario_of(run, None if calibration is None else str(calibration)) for run in runs]
-    if len({run.sha256 for run in runs}) < len(runs):
-        raise FileError("--runs: a run is given twice; allowed: each once")
+    if again := first_repeat(runs):
+        raise FileError(f"--runs: a run is given twice, as {again[0].path} and {again[1].path}; allowed: each once")
+    for run, scenario in zip(runs, asked, strict=True):
+        refuse_other_trace(run, scenario)
+    warnings += [note for run in runs for note in trace_notes(run)]
     unique = list(dict.fromkeys(asked))
     progress(f"predicting {len(unique)} configurations of {len(runs)} runs")
     found = dict(zip(unique, each(_predicted, unique, processes), strict=True))
@@ -104,6 +141,7 @@ def configuration_of(run: RecordedRun) -> str:
     words += [f"{name} {value}" for name, value in others.items()]
     if options["overlap"] != "central":
         words.append("no overlap")
+    words += [f"{name} {options[name]}" for name, usual in TRAINED.items() if options.get(name, usual) != usual]
     return ", ".join(words)
 
 
@@ -133,25 +171,18 @@ def _judged(
 
 
 def outside(run: RecordedRun, record: Calibration) -> tuple[str, ...]:
-    """The settings of `run` beyond the calibrated range, in words."""
-    return tuple(
-        f"{name} {value:g} (calibrated: {record.ranges[name][0]:g} to {record.ranges[name][1]:g})"
-        for name, value in run.settings.items()
-        if name in record.ranges and not record.ranges[name][0] <= value <= record.ranges[name][1]
-    )
+    """The settings of `run` that the calibration never saw or that are beyond its ranges, in words."""
+    return tuple(beyond(run.settings, record.ranges, run.graph["name"]))
 
 
 def _held_out(run: RecordedRun, record: Calibration | None) -> list[str]:
-    """Refuse a run that the calibration used; warnings about its machine and versions."""
+    """Refuse a run that the calibration used; warnings about its links, machine and versions."""
+    found = list(link_notes(run))
     if record is None:
-        return []
+        return found
     if record.used(run.sha256):
         raise FileError(f"{run.path}: the calibration used this run; allowed: runs it has not seen")
-    found = []
     for name in ("cpu", "cores"):
         if run.hardware.get(name) != record.machine.get(name):
             found.append(f"{run.path}: {name} {run.hardware.get(name)}, calibrated on {record.machine.get(name)}")
-    for name in ("gcnsim", "torch"):
-        if run.versions.get(name) != record.versions.get(name):
-            found.append(f"{run.path}: {name} {run.versions.get(name)}, calibrated with {record.versions.get(name)}")
-    return found
+    return [*found, *version_notes(run, record.versions, "calibrated")]

@@ -20,7 +20,7 @@ def boundary_at(facts: DatasetFacts, gpus: int) -> tuple[float, float, str]:
     One partition has no boundary. A partition's boundary never exceeds the nodes it does not own,
     nor its adjacency entries (one more boundary node needs one more cross edge).
 
-    Raises ScenarioError when gpus is below 1 or above the number of nodes.
+    Raises ScenarioError when gpus is below 1 or above the number of nodes, or no count is published.
     """
     if not 1 <= gpus <= facts.nodes:
         raise ScenarioError(
@@ -28,6 +28,8 @@ def boundary_at(facts: DatasetFacts, gpus: int) -> tuple[float, float, str]:
         )
     if gpus == 1:
         return float(facts.nodes), 0.0, "one partition: no boundary"
+    if not facts.boundary:
+        raise ScenarioError(f"cluster.gpus: {gpus} is not allowed; no boundary of {facts.name} is published")
     for row in facts.boundary:
         if row.partitions == gpus:
             return row.inner, row.boundary, f"published for {gpus} METIS partitions"

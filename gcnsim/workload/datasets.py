@@ -29,7 +29,7 @@ class DatasetFacts:
 
     nodes: nodes. entries: stored adjacency entries (both directions of every edge). features, classes: widths of the
     input and the output. model, layers, hidden: the published model. boundary: what partitioning it gives, by number of
-    partitions, ascending. citations: by field name, the publication and the place in it.
+    partitions, ascending; none where nothing was printed. citations: by field name, publication and place in it.
     """
 
     name: str
@@ -58,11 +58,14 @@ def dataset(name: str) -> DatasetFacts:
     raw, papers = known[name], _raw()["papers"]
     facts = {field: raw[field] for field in ("nodes", "entries", "features", "classes", "model", "layers", "hidden")}
     citations = {field: _cited(fact["cite"], papers) for field, fact in facts.items()}
-    citations["boundary"] = _cited(raw["boundary"]["cite"], papers)
+    printed = raw.get("boundary")
+    if printed is not None:
+        citations["boundary"] = _cited(printed["cite"], papers)
     return DatasetFacts(
         name=name,
         boundary=tuple(
-            BoundaryRow(count, float(inner), float(outer)) for count, inner, outer in raw["boundary"]["rows"]
+            BoundaryRow(count, float(inner), float(outer))
+            for count, inner, outer in (() if printed is None else printed["rows"])
         ),
         citations=tuple(citations.items()),
         **{field: fact["value"] for field, fact in facts.items()},

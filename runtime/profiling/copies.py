@@ -18,7 +18,7 @@ BESIDE = 1 << 24
 
 
 def measure(bench: Bench) -> None:
-    """`copy_to_device`, `copy_to_host`, `spmm_copying`, `gemm_copying`.
+    """`copy_to_device`, `copy_to_host`; `spmm`, `gemm` once more, and beside copies: `spmm_copying`, `gemm_copying`.
 
     params of the copies: bytes, pinned; of the others: those of the kernel.
     """
@@ -34,10 +34,15 @@ def measure(bench: Bench) -> None:
 def _kernels(bench: Bench) -> None:
     entries, nodes = bench.budget.of((1_000, 100), (1_000_000, 50_000), (1_000_000, 50_000))
     made = Shape(entries, nodes, nodes, skewed=True, local=True).made()
-    facts = {**facts_of(made), "width": 128, "hot": 0}
-    bench.time("spmm_copying", facts, _beside(bench, product(bench, matrix_of(made, bench.device), 128)))
-    shape = {"rows": nodes, "d_in": 128, "d_out": 128, "bias": 1}
-    bench.time("gemm_copying", shape, _beside(bench, learnt_map(bench, nodes, 128, 128)))
+    facts: dict[str, float] = {**facts_of(made), "width": 128, "hot": 0}
+    shape: dict[str, float] = {"rows": nodes, "d_in": 128, "d_out": 128, "bias": 1}
+    kernels = {
+        "spmm": (facts, product(bench, matrix_of(made, bench.device), 128)),
+        "gemm": (shape, learnt_map(bench, nodes, 128, 128)),
+    }
+    for name, (params, call) in kernels.items():
+        bench.time(name, params, call)
+        bench.time(f"{name}_copying", params, _beside(bench, call))
 
 
 def _beside(bench: Bench, call: Call) -> Call:

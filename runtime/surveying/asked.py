@@ -43,7 +43,13 @@ class Asked:
             raise ScenarioError(f"--minutes: {self.minutes} is not allowed; allowed: above 0, at most 10000")
 
     def refuse(self) -> None:
-        """Raise GcnsimError for what can be seen to fail before anything starts: the folder, and each run's options."""
+        """Raise GcnsimError for what can be seen to fail before anything starts: device, folder, each run's options."""
+        if self.device == "cuda":
+            # torch alone knows, and takes seconds to import.
+            import torch
+
+            if not torch.cuda.is_available():
+                raise ScenarioError("--device: cuda is not available here (no GPU, or torch without CUDA), only cpu")
         try:
             held = sorted(path.name for path in self.out.iterdir())
         except FileNotFoundError:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
 from gcnsim.errors import ScenarioError
-from gcnsim.processes import cores, each
+from gcnsim.processes import cores, each, each_counted
 
 
 def square(value: int) -> int:
@@ -26,6 +28,20 @@ def test_an_error_is_raised_in_the_parent(processes: int) -> None:
     with pytest.raises(ScenarioError, match="is not allowed"):
         each(refuse, [1, 2], processes)
     assert each(square, [3, 4], processes) == [9, 16], "and later work runs again"
+
+
+def counting(value: int, done: Callable[[int], object]) -> int:
+    done(value)
+    done(1)
+    return -value
+
+
+@pytest.mark.parametrize("processes", [1, 2, 3])
+def test_what_every_process_has_done_is_heard_here(processes: int) -> None:
+    heard: list[int] = []
+    assert each_counted(counting, list(range(7)), processes, heard.append) == [0, -1, -2, -3, -4, -5, -6]
+    assert sum(heard) == sum(range(7)) + 7
+    assert min(heard) >= 0
 
 
 def test_there_is_at_least_one_core() -> None:

@@ -155,3 +155,10 @@ def _rows(trace: AccessTrace) -> Any:
             for worker, needed in zip(trace.workers, every, strict=True)
         ]
     )
+
+
+def test_a_trace_is_saved_into_the_folder_that_the_run_makes(crew: Crew, options: MakeOptions, tmp_path: Path) -> None:
+    inside = tmp_path / "newrun" / "access.trace"
+    asked = _saving(options, tmp_path, "full-graph", {}, out=str(inside.parent), save_trace=str(inside), record=True)
+    crew.run(WORKERS, ran, asked)
+    assert read_trace(inside).parts == WORKERS

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import click
 import pytest
+import torch
 
 from runtime.record import hardware, versions
 from runtime.survey import command, main
@@ -133,6 +134,14 @@ def test_a_users_mistake_is_one_line(
     assert captured.out == ""
     assert captured.err.startswith(f"runtime.survey: {expected}")
     assert captured.err.count("\n") == 1
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
+def test_a_survey_of_gpus_that_are_not_there_leaves_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--device", "cuda", "--out", str(tmp_path / "s")]) == 2
+    said = "runtime.survey: --device: cuda is not available here (no GPU, or torch without CUDA), only cpu\n"
+    assert capsys.readouterr().err == said
+    assert not (tmp_path / "s").exists()
 
 
 def test_a_run_that_training_would_refuse_is_refused_before_anything_starts(

@@ -78,7 +78,7 @@ def known_device(curve: Curve | None = None) -> DeviceProfile:
 def measurements(curve: Curve | None = None) -> dict[str, Any]:
     """What micro-benchmarks of that machine would write, were its laws exact."""
     chosen = known_device(curve)
-    found = [*_kernels(chosen), *_products(chosen), *_losses(), *_sampling(), *_sharing(chosen), *_messages()]
+    found = [*_kernels(chosen), *_products(chosen), *_losses(), *sampling(), *_sharing(chosen), *messages()]
     return {
         "schema": "gcnsim.measurements/1",
         "machine": dict(MACHINE),
@@ -143,7 +143,8 @@ def _products(chosen: DeviceProfile) -> Iterator[dict[str, Any]]:
             yield point("spmm_t", seconds, **facts)
 
 
-def _sampling() -> Iterator[dict[str, Any]]:
+def sampling() -> Iterator[dict[str, Any]]:
+    """Graphs drawn on a core."""
     for entries, kept in ((50_000, 1500), (50_000, 20_000), (600_000, 60_000), (600_000, 180_000)):
         facts = {"entries": entries, "kept": kept}
         yield point("draw", HOST["draw_s"] + entries / HOST["sample_edges_per_s"], **facts)
@@ -158,7 +159,8 @@ def _sharing(chosen: DeviceProfile) -> Iterator[dict[str, Any]]:
         yield point("shared_spmm", seconds, processes, entries=500_000, width=64)
 
 
-def _messages() -> Iterator[dict[str, Any]]:
+def messages() -> Iterator[dict[str, Any]]:
+    """Messages between two processes, and what an iteration costs besides."""
     for nbytes in (4, 65_536, 1_048_576):
         work = 2 * HOST["message_s"] + nbytes / HOST["socket_bandwidth"]
         yield point("p2p_oneway_cpu_sender", work, 2, bytes=nbytes)

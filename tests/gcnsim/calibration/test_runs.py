@@ -10,7 +10,7 @@ import pytest
 
 from gcnsim.calibration import calibrate
 from gcnsim.calibration.fit import ranges
-from gcnsim.calibration.runs import COEFFICIENTS, Coefficient, moved
+from gcnsim.calibration.runs import COEFFICIENTS, Coefficient, freedom_over, moved
 from gcnsim.errors import FileError, ScenarioError
 from gcnsim.record import Calibration, Fitted, RecordedRun, read_recorded_run, write_calibration
 from gcnsim.validation import judge
@@ -131,12 +131,14 @@ def test_without_runs_the_figures_are_those_of_the_benchmarks(tmp_path: Path) ->
     assert said == [f"reading {path}"]
 
 
-def test_measurements_of_a_gpu_and_runs_of_another_machine_are_refused(tmp_path: Path, write_run: WriteRun) -> None:
+def test_measurements_of_another_kind_and_runs_of_another_machine_are_refused(
+    tmp_path: Path, write_run: WriteRun
+) -> None:
     document = measurements()
-    document["options"]["device"] = "cuda"
-    gpu = write_measurements(tmp_path / "gpu.json", document)
-    with pytest.raises(ScenarioError, match=r"gpu\.json: measured on cuda; allowed: cpu"):
-        calibrate(gpu)
+    document["options"]["device"] = "tpu"
+    tpu = write_measurements(tmp_path / "tpu.json", document)
+    with pytest.raises(ScenarioError, match=r"tpu\.json: measured on tpu; allowed: cpu, cuda"):
+        calibrate(tpu)
     other = measurements()
     other["machine"]["cpu"] = "EPYC"
     folder = write_run("a")
@@ -154,3 +156,15 @@ def test_ranges_reach_from_the_lowest_to_the_highest(write_run: WriteRun) -> Non
     assert found["layers"] == (2.0, 3.0)
     assert found["bandwidth"] == (2.5e7, 2.5e7)
     assert ranges([]) == {}
+
+
+def test_the_freedom_of_a_fit_lies_between_nothing_and_all_its_coefficients() -> None:
+    # Two runs of two errors each; one coefficient, held by a last row.
+    unseen_by_the_runs = np.array([[0.0], [0.0], [0.0], [0.0], [1.0]])
+    assert freedom_over(unseen_by_the_runs, 2) == pytest.approx(0.0)
+    shared = np.array([[1.0], [0.0], [1.0], [0.0], [0.0]])
+    assert freedom_over(shared, 2) == pytest.approx(1.0), "the mean of both iterations can be met"
+    by_phases = np.array([[1.0], [1.0], [1.0], [1.0], [0.0]])
+    assert freedom_over(by_phases, 2) == pytest.approx(0.5), "half of what holds it is the phases"
+    held = np.array([[1.0], [0.0], [1.0], [0.0], [3.0]])
+    assert freedom_over(held, 2) == pytest.approx(2 / 11)

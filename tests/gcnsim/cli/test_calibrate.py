@@ -9,8 +9,9 @@ import pytest
 
 from gcnsim.cli import main
 from gcnsim.record import read_calibration, write_calibration
+from tests.gcnsim.calibration import made_gpu as gpu
 from tests.gcnsim.calibration.made import calibration, measurements, write_measurements
-from tests.gcnsim.validation.conftest import WriteRun, simulated
+from tests.gcnsim.validation.conftest import EMULATED, WriteRun, simulated
 
 
 def call(*words: str | Path) -> int:
@@ -61,6 +62,29 @@ def test_runs_refine_it_and_are_refused_by_validate(
     assert "the calibration used this run" in capsys.readouterr().err
 
 
+def test_a_gpus_record_changes_the_answer_for_that_gpu_alone(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = str(tmp_path / "t4.json")
+    assert call(write_measurements(tmp_path / "profile.json", gpu.measurements()), "--out", out) == 0
+    said = capsys.readouterr().out
+    assert said.startswith(f"{out}: t4 on Xeon, measured in 1.0 minutes\n")
+    for line in ("  copies.bandwidth ", "  device.gemm_efficiency ", "spmm beside copies (no law): "):
+        assert line in said
+    asked = ["what-if", "--gpus", "4", "--method", "pipegcn", "--json", "--device"]
+    assert main([*asked, "t4"]) == 0
+    plain = json.loads(capsys.readouterr().out)
+    assert main([*asked, "t4", "--calibration", out]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["results"][0]["compute_s"] != pytest.approx(plain["results"][0]["compute_s"], rel=1e-3)
+    assert f"{out} (SHA-256 " in found["provenance"]["calibration"]
+    assumed = {item["name"] for item in found["provenance"]["assumptions"]}
+    assert {"t4.launch_s", "pcie3-x16.efficiency", "pcie3-x16.half_size"}.isdisjoint(assumed)
+    assert "pcie3-x16.efficiency" in {item["name"] for item in plain["provenance"]["assumptions"]}
+    assert main([*asked, "l4", "--calibration", out]) == 2
+    assert f"cluster.calibration: {out} is of t4, cluster.device is l4" in capsys.readouterr().err
+
+
 def test_bad_input_is_one_line_and_leaves_no_record(
     write_run: WriteRun, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -86,3 +110,63 @@ def _broken(tmp_path: Path) -> Path:
 def test_help_shows_an_example(capsys: pytest.CaptureFixture[str]) -> None:
     assert call("--help") == 0
     assert "gcnsim calibrate profile.json" in capsys.readouterr().out
+
+
+def test_a_run_counts_once_even_from_a_copy(
+    write_run: WriteRun, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    profile, one, copy = write_measurements(tmp_path / "profile.json"), write_run("one"), write_run("copy")
+    for other in (one, copy):
+        said = refused(capsys, profile, "--runs", one, "--runs", other, "--out", tmp_path / "c.json")
+        assert said == f"gcnsim: --runs: {other} is the same run as {one}; allowed: each once\n"
+    assert not (tmp_path / "c.json").exists()
+
+
+@pytest.mark.parametrize(("name", "value", "told"), [("cpu", "EPYC", "EPYC, "), ("cores", 64, "64 cores, ")])
+def test_runs_of_another_machine_are_refused(
+    write_run: WriteRun, tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str, value: object, told: str
+) -> None:
+    profile, folder = write_measurements(tmp_path / "profile.json"), write_run("run")
+    document = json.loads((folder / "run.json").read_text())
+    document["hardware"][name] = value
+    (folder / "run.json").write_text(json.dumps(document))
+    said = refused(capsys, profile, "--runs", folder, "--out", tmp_path / "c.json")
+    assert said.startswith(f"gcnsim: {folder}: ran on {told}measured was ")
+
+
+def test_a_trace_of_another_graph_is_refused(
+    write_run: WriteRun, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    profile, folder = write_measurements(tmp_path / "profile.json"), write_run("run")
+    document = json.loads((folder / "run.json").read_text())
+    document["graph"]["hash"] = "cd" * 32
+    (folder / "run.json").write_text(json.dumps(document))
+    said = refused(capsys, profile, "--runs", folder, "--out", tmp_path / "c.json")
+    assert "access.trace: is of the graph " in said
+
+
+def test_what_may_mislead_is_noted(write_run: WriteRun, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    document = measurements()
+    document["versions"]["torch"] = "1.0"
+    profile = write_measurements(tmp_path / "profile.json", document)
+    folder = write_run("run", emulation=EMULATED | {"limiter": "exchange"})
+    assert call(profile, "--runs", folder, "--out", tmp_path / "c.json") == 0
+    first, second = capsys.readouterr().err.splitlines()
+    assert first == f"note: {folder}: torch 2.13.0, measured with 1.0"
+    assert second.startswith(f"note: {folder}: its links were paced in the exchange")
+
+
+@pytest.mark.parametrize("seconds", [0.0, 1e-300, 3000.0])
+def test_a_profile_of_one_time_for_everything_is_refused_or_fitted(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], seconds: float
+) -> None:
+    document = measurements()
+    for each in document["measurements"]:
+        each.update(seconds=seconds, low=seconds, high=seconds)
+    profile = write_measurements(tmp_path / "profile.json", document)
+    if call(profile, "--out", tmp_path / "c.json"):
+        captured = capsys.readouterr().err
+        assert captured.count("\n") == 1
+        assert "cannot be fitted" in captured
+    else:
+        assert read_calibration(tmp_path / "c.json").figures["device"]

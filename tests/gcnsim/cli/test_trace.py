@@ -79,10 +79,11 @@ def test_a_partition_file_and_norms_are_used(
     assert f"SHA-256 {origin.norms_hash[:12]}" in capsys.readouterr().out
 
 
-def test_the_same_call_writes_the_same_bytes(graph_file: Path, tmp_path: Path) -> None:
-    for name in ("a", "b"):
-        assert call("record", graph_file, "--parts", "2", "--iterations", "2", "--out", tmp_path / name) == 0
-    assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
+def test_the_same_call_writes_the_same_bytes_in_any_number_of_processes(graph_file: Path, tmp_path: Path) -> None:
+    for name, processes in (("a", "1"), ("b", "1"), ("c", "2")):
+        words = ("--parts", "2", "--iterations", "2", "--processes", processes, "--out", tmp_path / name)
+        assert call("record", graph_file, *words) == 0
+    assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes() == (tmp_path / "c").read_bytes()
 
 
 def test_users_errors_are_one_line(graph_file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -95,6 +96,8 @@ def test_users_errors_are_one_line(graph_file: Path, tmp_path: Path, capsys: pyt
     assert "epsilon: 0 is outside (0, 1]" in refused(capsys, *ring, "--parts", "2", "--epsilon", "0", *out)
     assert "60 nodes" in refused(capsys, *ring, "--parts", "61", *out)
     assert "none.npz" in refused(capsys, "record", "none.npz", "--parts", "2", *out)
+    assert "allowed: 1.00 MiB" in refused(capsys, *ring, "--parts", "2", "--max-memory", "1MiB", *out)
+    assert "no/t: cannot be written" in refused(capsys, *ring, "--parts", "2", "--out", tmp_path / "no" / "t")
     assert "is not a gcnsim file" in refused(capsys, "info", graph_file)
     assert not (tmp_path / "t").exists()
 

@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from gcnsim.cli import main
-from gcnsim.trace import read_profile, shipped_parts
+from gcnsim.trace import read_profile
+from gcnsim.workload import dataset
 
 
 @pytest.fixture
@@ -72,16 +73,32 @@ def test_users_errors_are_one_line(graph_file: Path, tmp_path: Path, capsys: pyt
 
 
 def test_a_part_count_without_a_profile_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
-    known = ", ".join(map(str, shipped_parts("yelp")))
     found = refused(capsys, "info", "--dataset", "yelp", "--gpus", "777")
-    assert found == f"gcnsim: gpus: yelp has no profile at 777 parts; there are {known}\n"
+    assert found == "gcnsim: gpus: yelp has no profile at 777 parts; there are 2 to 10\n"
 
 
-@pytest.mark.parametrize("parts", [4, 6])
-def test_a_shipped_profile_says_where_it_comes_from(parts: int, capsys: pytest.CaptureFixture[str]) -> None:
-    assert call("info", "--dataset", "yelp", "--gpus", str(parts), "--json") == 0
+@pytest.mark.parametrize("name", ["ogbn-products", "reddit", "yelp"])
+def test_a_shipped_profile_says_where_it_comes_from(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    for parts in range(2, 11):
+        assert call("info", "--dataset", name, "--gpus", str(parts), "--json") == 0
+        facts = json.loads(capsys.readouterr().out)
+        assert facts["parts"] == parts
+        assert facts["source"] == "surrogate"
+        assert facts["residuals"].keys() == {"4", "6", "8"}
+        assert all(abs(missed) <= 0.1 for missed in facts["residuals"].values())
+        assert facts["inner_nodes_mean"] * parts == pytest.approx(dataset(name).nodes, rel=1e-3)
+        assert facts["boundary_nodes_max"] > facts["boundary_nodes_mean"] > 70_000
+        crossing = facts["cross_edges_mean"] * facts["boundary_nodes_mean"]
+        assert facts["cross_entries_mean"] == pytest.approx(crossing)
+        assert facts["note"].startswith("interpolated" if parts in (7, 9) else "profile at")
+
+
+def test_an_outline_is_told_as_one(capsys: pytest.CaptureFixture[str]) -> None:
+    assert call("info", "--dataset", "ogbn-papers100M", "--gpus", "192", "--json") == 0
     facts = json.loads(capsys.readouterr().out)
-    assert facts["source"] == "surrogate"
-    assert abs(facts["residuals"][str(parts)]) < 0.1
-    assert facts["boundary_nodes_max"] > facts["boundary_nodes_mean"] > 100_000
-    assert facts["cross_edges_mean"] >= 1.0
+    assert (facts["parts"], facts["source"], facts["residuals"]) == (192, "outline", {})
+    assert facts["boundary_nodes_mean"] / facts["inner_nodes_mean"] == pytest.approx(3.327, rel=1e-3)
+    assert call("info", "--dataset", "ogbn-papers100M", "--gpus", "32") == 0
+    told = capsys.readouterr().out
+    assert "graph          outline of ogbn-papers100M, not drawn" in told
+    assert "boundary against the published: nothing published" in told

@@ -97,3 +97,23 @@ def test_what_cannot_be_written_is_said_before_the_work(tmp_path: Path, capsys: 
 def test_help_shows_an_example(capsys: pytest.CaptureFixture[str]) -> None:
     assert call("--help") == 0
     assert "gcnsim validate runs/* --calibration calibration.json" in capsys.readouterr().out
+
+
+def test_a_folder_that_cannot_be_made_is_said_before_the_work(
+    write_run: WriteRun, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "afile").touch()
+    assert "afile: cannot be made: not a folder" in refused(capsys, tmp_path / "none", "--out", tmp_path / "afile")
+    assert "no/report: cannot be written" in refused(capsys, tmp_path / "none", "--out", tmp_path / "no" / "report")
+    same = ("--out", tmp_path / "new", "--json-out", tmp_path / "new")
+    assert "given to both --out and --json-out" in refused(capsys, tmp_path / "none", *same)
+
+
+def test_the_json_may_go_into_the_folder_that_is_made(write_run: WriteRun, tmp_path: Path) -> None:
+    out = tmp_path / "report"
+    folder = write_run("a")
+    assert call(folder, "--out", out, "--json-out", out / "answer.json") == 0
+    first = (out / "validation.html").read_bytes()
+    assert json.loads((out / "answer.json").read_text())["runs"] == 1
+    assert call(folder, "--out", out, "--json-out", out / "answer.json") == 0
+    assert (out / "validation.html").read_bytes() == first, "equal runs, equal pages"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -15,7 +17,7 @@ from gcnsim.cost import (
     spmm_seconds,
     step_seconds,
 )
-from gcnsim.profile import DeviceProfile
+from gcnsim.profile import Curve, DeviceProfile
 from gcnsim.workload import LayerShape, layer_shapes
 
 ENTRIES, BOUNDARY = np.array([5000, 8000]), np.array([300, 400])
@@ -37,6 +39,15 @@ def test_backward_makes_weight_and_input_gradients(gpu: DeviceProfile) -> None:
     # The transposed aggregation writes a row for every inner and every boundary node.
     rows = [float(spmm_seconds(gpu, n, 1000 + b, 64)) for n, b in zip(ENTRIES, BOUNDARY, strict=True)]
     assert cost.aggregate_backward == pytest.approx(rows)
+
+
+def test_a_calibrated_device_sums_at_the_efficiency_of_the_rows_it_gathers(gpu: DeviceProfile) -> None:
+    curved = replace(gpu, spmm_curve=Curve((1e5, 1e6), (0.9, 0.3), "fitted", "", ""))
+    cost = layer_cost(curved, HIDDEN, first=False, inner=1000, entries=ENTRIES, boundary_rows=BOUNDARY)
+    for n, b, forward, backward in zip(ENTRIES, BOUNDARY, cost.aggregate, cost.aggregate_backward, strict=True):
+        # Forward rows of inner and boundary nodes are gathered, backward those of inner nodes.
+        assert forward == float(spmm_seconds(curved, n, 1000, 64, 1000 + b))
+        assert backward == float(spmm_seconds(curved, n, 1000 + b, 64, 1000))
 
 
 def test_the_first_layer_needs_no_input_gradient(gpu: DeviceProfile) -> None:

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 from click.testing import CliRunner
 from jsonschema import validate
@@ -12,39 +16,52 @@ from jsonschema import validate
 import gcnsim
 from gcnsim.cli.what_if import command
 from gcnsim.errors import FileError, ScenarioError
-from gcnsim.planning import Target
+from gcnsim.planning import Subject, Target
 from gcnsim.profile import prices
 from gcnsim.record import LearningCurve, read_learning_curve
-from gcnsim.scenario import SCHEMA, from_mapping
-from tests.gcnsim.validation.conftest import WriteRun
+from gcnsim.scenario import SCHEMA, WorkloadSpec, from_mapping
+from gcnsim.study import Declared, resolve_model
+from runtime.options import Options
+from tests.gcnsim.validation.conftest import WriteRun, small_graph
 
 RISING = ((10, 0.5), (20, 0.8), (30, 0.91), (40, 0.89))
-
+MODEL = resolve_model(WorkloadSpec(model="gcn", layers=2, hidden=32, features=32, classes=8), Declared())
+SUBJECT = Subject("feed", "small", MODEL)
 
 Points = tuple[tuple[int, float], ...]
 Reached = tuple[int | None, str]
 
 
-def curve(name: str = "a", method: str = "full-graph", points: Points = RISING, **knobs: object) -> LearningCurve:
-    return LearningCurve(Path(name), method, knobs, "feed", points)
+def curve(
+    name: str = "a",
+    method: str = "full-graph",
+    points: Points = RISING,
+    workers: int = 2,
+    options: Mapping[str, object] | None = None,
+    **knobs: object,
+) -> LearningCurve:
+    told = Options(norm="layer").asdict() | {"method": method, "knobs": knobs} | dict(options or {})
+    return LearningCurve(Path(name), told, workers, (32, 32, 8), {"name": "small", "hash": "feed"}, points)
 
 
-def reached(target: Target, method: str = "full-graph", graph: str | None = None, **knobs: object) -> Reached:
-    scenario = from_mapping({"schema": SCHEMA, "method": {"name": method, **knobs}}, "test")
-    return target.reached(scenario, graph)
+def reached(target: Target, method: str = "full-graph", subject: Subject = SUBJECT, **knobs: object) -> Reached:
+    mapping = {"schema": SCHEMA, "cluster": {"gpus": 2}, "method": {"name": method, **knobs}}
+    return target.reached(from_mapping(mapping, "test"), subject)
 
 
-def test_the_first_time_an_accuracy_is_seen_counts() -> None:
+def test_the_first_time_an_accuracy_is_seen_counts_and_the_step_of_evaluation_is_its_resolution() -> None:
     assert curve().first(0.8) == 20
     assert curve().first(0.9) == 30
     assert curve().first(0.95) is None
-    assert reached(Target(0.9, (curve(),))) == (30, "a")
+    assert reached(Target(0.9, (curve(),))) == (30, "a, to within 10 iterations")
+    assert reached(Target(0.9, (curve(points=((1, 0.5), (2, 0.9))),))) == (2, "a")
+    assert reached(Target(0.4, (curve(points=((7, 0.5), (14, 0.9))),))) == (7, "a, to within 7 iterations")
 
 
 def test_several_runs_give_their_median() -> None:
     late, later = ((10, 0.1), (50, 0.9)), ((10, 0.1), (70, 0.9))
     target = Target(0.9, (curve("a"), curve("b", points=late), curve("c", points=later)))
-    assert reached(target) == (50, "median of 3 runs, b")
+    assert reached(target) == (50, "median of 3 runs, b, to within 40 iterations")
 
 
 def test_what_most_runs_never_reached_is_not_reached() -> None:
@@ -53,18 +70,76 @@ def test_what_most_runs_never_reached_is_not_reached() -> None:
     assert reached(target) == (None, "not reached: at most 91.0 % in 3 recorded run(s)")
 
 
-def test_runs_of_other_knobs_or_graphs_say_nothing() -> None:
-    target = Target(0.9, (curve("a", "psc-gcn", tau=2, epsilon=0.1, sampler="vr"),))
-    none = (None, "no recorded run of this method and these knobs")
-    assert reached(target, "psc-gcn", tau=2, epsilon=0.1) == (30, "a")
-    assert reached(target, "psc-gcn", graph="feed", tau=2, epsilon=0.1) == (30, "a")
-    assert reached(target, "psc-gcn", graph="other", tau=2, epsilon=0.1) == none
-    assert reached(target, "psc-gcn", tau=1, epsilon=0.1) == none
-    assert reached(target, "psc-gcn", tau=2, epsilon=0.3) == none
-    assert reached(target, "pipegcn") == none
+def test_one_evaluation_at_the_end_does_not_tell_the_iterations_needed() -> None:
+    once = curve(points=((200, 0.93),))
+    assert reached(Target(0.9, (once,))) == (
+        None,
+        "iterations needed are not known: evaluated once alone, 93.0 % after 200",
+    )
+    assert reached(Target(0.9, (once, curve("b")))) == (30, "b, to within 10 iterations")
+
+
+def test_runs_of_other_methods_or_knobs_say_nothing() -> None:
+    target = Target(0.9, (curve("a", "psc-gcn", tau=2, epsilon=0.1, sampler="vr", cache="30%"),))
+    assert reached(target, "psc-gcn", tau=2, epsilon=0.1)[0] == 30
+    assert reached(target, "psc-gcn", tau=1, epsilon=0.1) == (
+        None,
+        "no recorded curve for it: tau 2 in the run, 1 asked",
+    )
+    assert reached(target, "psc-gcn", tau=2, epsilon=0.3)[1].endswith("epsilon 0.1 in the run, 0.3 asked")
+    assert reached(target, "pipegcn") == (None, "no recorded run of this method")
     nodes = Target(0.9, (curve("a", "bns-gcn", rate=0.1, boundary_scale="rate"),))
-    assert reached(nodes, "bns-gcn", rate=0.1) == (30, "a")
-    assert reached(nodes, "bns-gcn", rate=0.2) == none
+    assert reached(nodes, "bns-gcn", rate=0.1)[0] == 30
+    assert reached(nodes, "bns-gcn", rate=0.2)[0] is None
+
+
+@pytest.mark.parametrize(
+    ("made", "words"),
+    [
+        (curve("a", "bns-gcn", rate=0.1, boundary_scale="ratio"), "boundary_scale ratio in the run, rate asked"),
+        (curve("a", "bns-gcn", rate=0.1, workers=4), "workers 4 in the run, 2 asked"),
+        (curve("a", "bns-gcn", options={"model": "sage"}, rate=0.1), "model sage in the run, gcn asked"),
+        (curve("a", "bns-gcn", options={"norm": "none"}, rate=0.1), "norm none in the run, layer asked"),
+        (replace(curve("a", "bns-gcn", rate=0.1), widths=(32, 64, 8)), "hidden 64 in the run, 32 asked"),
+        (replace(curve("a", "bns-gcn", rate=0.1), widths=(32, 32, 32, 8)), "layers 3 in the run, 2 asked"),
+        (
+            replace(curve("a", "bns-gcn", rate=0.1), graph={"name": "small", "hash": "dead"}),
+            "graph small in the run, another of that name asked",
+        ),
+        (
+            replace(curve("a", "bns-gcn", rate=0.1), graph={"name": "big", "hash": "dead"}),
+            "graph big in the run, small asked",
+        ),
+    ],
+)
+def test_what_differs_is_named_and_no_number_told(made: LearningCurve, words: str) -> None:
+    count, why = reached(Target(0.9, (made,)), "bns-gcn", rate=0.1)
+    assert count is None
+    assert why.startswith("no recorded curve for it: ")
+    assert words in why
+
+
+def test_another_estimator_is_another_curve() -> None:
+    made = curve("a", "psc-gcn", tau=2, epsilon=0.1, estimator="self-normalised")
+    assert "estimator self-normalised in the run, unbiased asked" in reached(Target(0.9, (made,)), "psc-gcn")[1]
+
+
+def test_a_graph_known_by_statistics_has_no_curve() -> None:
+    unknown = Subject(None, "yelp", MODEL)
+    assert reached(Target(0.9, (curve(),)), subject=unknown) == (
+        None,
+        "no recorded curve for it: yelp is known by statistics, the run's graph is small",
+    )
+
+
+def test_runs_of_several_recipes_are_not_put_together() -> None:
+    target = Target(0.9, (curve("a"), curve("b", options={"lr": 0.003})))
+    assert reached(target) == (None, "the runs differ among themselves in lr; give those of one recipe")
+
+
+def test_full_graph_training_does_not_depend_on_the_number_of_workers() -> None:
+    assert reached(Target(0.9, (curve(workers=8),)))[0] == 30
+    assert reached(Target(0.9, (curve(method="pipegcn", workers=8),)), "pipegcn")[0] is None
 
 
 def _evaluated(folder: Path, accuracies: list[str]) -> None:
@@ -86,13 +161,22 @@ def test_a_curve_is_read_from_a_run_folder(write_run: WriteRun) -> None:
         read_learning_curve(folder)
     _evaluated(folder, ["", "0.5", "0.75"])
     found = read_learning_curve(folder)
-    assert (found.method, found.points, found.best) == ("pipegcn", ((2, 0.5), (3, 0.75)), 0.75)
+    assert (found.options["method"], found.points, found.best) == ("pipegcn", ((2, 0.5), (3, 0.75)), 0.75)
 
 
-def test_what_if_tells_time_and_cost_where_a_run_does(write_run: WriteRun) -> None:
+def _question(tmp_path: Path) -> dict[str, Any]:
+    """The graph and model that the runs of `write_run` were trained on, as a question."""
+    graph = small_graph()
+    np.savez(tmp_path / "small.npz", allow_pickle=False, indptr=graph.indptr, indices=graph.indices)
+    widths = ["workload.features=32", "workload.classes=8", "workload.norm=none"]
+    return {"graph": str(tmp_path / "small.npz"), "layers": 2, "hidden": 32, "overrides": widths}
+
+
+def test_what_if_tells_time_and_cost_where_a_run_does(write_run: WriteRun, tmp_path: Path) -> None:
     folder = write_run("a", method="full-graph")
     _evaluated(folder, ["0.2", "0.9"])
-    answer = gcnsim.what_if(gpus=2, method=["full-graph", "pipegcn"], target_accuracy=0.9, runs=[folder])
+    asked = _question(tmp_path)
+    answer = gcnsim.what_if(gpus=2, method=["full-graph", "pipegcn"], target_accuracy=0.9, runs=[folder], **asked)
     target = answer.payload["target"]
     first, second = target["rows"]
     row = answer.results[0]
@@ -108,6 +192,16 @@ def test_what_if_tells_time_and_cost_where_a_run_does(write_run: WriteRun) -> No
     assert "Time to 90 % validation accuracy" in text
     assert "2 iterations (a)" in text
     assert "no recorded run of this method" in text
+
+
+def test_what_if_of_a_published_dataset_tells_no_time(write_run: WriteRun) -> None:
+    folder = write_run("a", method="full-graph")
+    _evaluated(folder, ["0.2", "0.9"])
+    answer = gcnsim.what_if(gpus=2, method="full-graph", target_accuracy=0.9, runs=[folder])
+    (row,) = answer.payload["target"]["rows"]
+    assert (row["iterations"], row["seconds"], row["usd"]) == (None, None, None)
+    assert row["source"].startswith("no recorded curve for it: ")
+    assert "is known by statistics, the run's graph is small" in row["source"]
 
 
 def test_without_the_question_nothing_is_told() -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from gcnsim.errors import FileError
 from gcnsim.record import Source, content_hash, read_calibration, write_calibration
-from tests.gcnsim.calibration.made import calibration
+from tests.gcnsim.calibration.made import calibration, fitted
 
 
 def document(path: Path) -> dict[str, Any]:
@@ -38,6 +38,7 @@ def changed(path: Path, raw: dict[str, Any]) -> str:
         {"error": 0.04, "spread": 0.01},
         {"curve": (), "graphs": {}, "ranges": {}, "residuals": ()},
         {"figures": {"device": {}, "host": {}, "network": {}}},
+        {"device": "t4", "figures": {"device": {}, "host": {}, "network": {}, "copies": fitted({"bandwidth": 1e10})}},
     ],
 )
 def test_what_was_written_is_read(tmp_path: Path, changes: dict[str, Any]) -> None:
@@ -72,12 +73,45 @@ def test_a_missing_key_is_named(tmp_path: Path, key: str) -> None:
     assert changed(tmp_path / "c.json", raw) == f"{key} is missing"
 
 
-@pytest.mark.parametrize("value", [-1.0, float("nan"), float("inf")])
-def test_a_figure_is_a_number_of_at_least_zero(tmp_path: Path, value: float) -> None:
+def test_a_figure_is_a_number_of_at_least_zero(tmp_path: Path) -> None:
+    raw = document(tmp_path / "c.json")
+    raw["figures"]["host"]["message_s"]["value"] = -1.0
+    text = changed(tmp_path / "c.json", raw)
+    assert text == "figures.host.message_s: -1.0 is not allowed; a number of at least 0"
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        (float("nan"), "nan"),
+        (float("inf"), "inf"),
+        (1e308, "1e+308"),
+        (10**399, "a whole number of 400 digits"),
+    ],
+)
+def test_numbers_that_no_machine_has_are_refused_by_place(tmp_path: Path, value: float, shown: str) -> None:
     raw = document(tmp_path / "c.json")
     raw["figures"]["host"]["message_s"]["value"] = value
     text = changed(tmp_path / "c.json", raw)
-    assert text == f"figures.host.message_s: {value} is not allowed; a number of at least 0"
+    assert text == f"figures.host.message_s.value is {shown}; allowed: finite numbers up to 1e+30"
+
+
+@pytest.mark.parametrize(
+    ("part", "name", "value", "told"),
+    [
+        ("network", "efficiency", 1.5, "1.5 is not allowed; a number of at most 1"),
+        ("host", "busy_core_rate", 1.01, "1.01 is not allowed; a number of at most 1"),
+        ("host", "cores", 0.5, "0.5 is not allowed; a number of at least 1"),
+        ("host", "name", 1.0, "unknown figure"),
+        ("device", "spmm_curve", 1.0, "unknown figure"),
+        ("device", "memory_bandwidth", 1e-300, "1e-300 is not allowed; a number of at least 1e-12"),
+        ("device", "launch_s", True, "True is not allowed; a number of at least 0"),
+    ],
+)
+def test_figures_keep_the_range_of_what_they_are(tmp_path: Path, part: str, name: str, value: float, told: str) -> None:
+    raw = document(tmp_path / "c.json")
+    raw["figures"][part][name] = {"value": value, "reference": "made up", "error": None}
+    assert changed(tmp_path / "c.json", raw) == f"figures.{part}.{name}: {told}"
 
 
 @pytest.mark.parametrize(
@@ -98,6 +132,14 @@ def test_a_curve_ascends_and_its_shares_are_above_zero(tmp_path: Path, curve: li
         ({"error": -0.1}, "error: -0.1 is not allowed; a number of at least 0"),
         ({"seconds": None}, "seconds: None is not allowed; a number of at least 0"),
         ({"machine": []}, "machine: not an object"),
+        ({"device": 5}, "device: not text"),
+        ({"versions": {"torch": 2}}, "versions.torch: not text"),
+        ({"figures": {"gpu": {}}}, "figures.gpu: unknown part; allowed: device, host, network, copies"),
+        ({"figures": {"host": []}}, "figures.host: not an object"),
+        ({"inputs": {}}, "inputs: not a list"),
+        ({"inputs": [{"kind": "run"}]}, "inputs[0]: not an object with kind, name and sha256, each text"),
+        ({"ranges": {"tau": ["a", "b"]}}, "ranges.tau: not a pair of numbers"),
+        ({"graphs": []}, "graphs: not an object"),
         ({"ranges": {"tau": [2, 1]}}, "ranges.tau: 2 is above 1"),
     ],
 )
@@ -111,6 +153,10 @@ def test_figures_are_those_of_a_profile_and_rates_are_above_zero(tmp_path: Path)
     raw["figures"]["device"]["memory_bandwidth"]["value"] = 0
     text = changed(tmp_path / "c.json", raw)
     assert text == "figures.device.memory_bandwidth: 0 is not allowed; a number above 0"
+    raw["figures"]["copies"] = {"bandwidth": {"value": 0, "reference": "made up"}}
+    raw["figures"]["device"] = {}
+    assert changed(tmp_path / "c.json", raw) == "figures.copies.bandwidth: 0 is not allowed; a number above 0"
+    del raw["figures"]["copies"]
     raw["figures"]["device"] = {"speed": {"value": 1.0, "reference": "made up"}}
     assert changed(tmp_path / "c.json", raw) == "figures.device.speed: unknown figure"
 

@@ -71,3 +71,17 @@ def test_a_missing_key_a_missing_file_and_what_is_no_json(tmp_path: Path) -> Non
     assert "cannot be read" in said(tmp_path / "none.json")
     (tmp_path / "b.json").write_text(json.dumps(measurements())[:-10])
     assert "not a JSON document" in said(tmp_path / "b.json")
+
+
+@pytest.mark.parametrize(
+    ("seconds", "message"),
+    [
+        (float("nan"), "measurements[0].seconds is nan; allowed: finite numbers up to 1e+30"),
+        (1e308, "measurements[0].seconds is 1e+308; allowed: finite numbers up to 1e+30"),
+        (1e9, "measurements[0].seconds is 1e+09, wanted 3600 or less"),
+    ],
+)
+def test_times_that_no_kernel_takes(tmp_path: Path, seconds: float, message: str) -> None:
+    document = measurements()
+    document["measurements"][0]["seconds"] = seconds
+    assert message in said(write_measurements(tmp_path / "profile.json", document))

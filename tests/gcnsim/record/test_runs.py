@@ -8,8 +8,10 @@ from typing import Any
 
 import pytest
 
+from gcnsim.caching import CacheSize
 from gcnsim.errors import FileError
-from gcnsim.record import PHASES, read_recorded_run
+from gcnsim.knobs import KnobValue
+from gcnsim.record import PHASES, Shares, read_learning_curve, read_recorded_run
 from runtime.options import Options
 from tests.gcnsim.validation.conftest import EMULATED, WIDTHS, run_document, write_folder
 
@@ -21,7 +23,8 @@ SHARES = (
 
 
 def folder(path: Path, seconds: list[float] | None = None, **more: Any) -> Path:
-    return write_folder(path / "run", run_document(OPTIONS, **more), seconds or [0.1] * 10)
+    times = seconds or [0.1] * 10
+    return write_folder(path / "run", run_document(OPTIONS, **({"iterations": len(times)} | more)), times)
 
 
 def said(path: Path, file: str) -> str:
@@ -46,7 +49,9 @@ def test_the_first_iterations_are_never_measured(tmp_path: Path) -> None:
     assert run.iterations.tolist() == [0.1, 0.2, 0.3]
     assert run.iteration_s == pytest.approx(0.2)
     assert read_recorded_run(folder(tmp_path, seconds, warmup=7)).iterations.tolist() == [0.3]
-    assert read_recorded_run(folder(tmp_path, [3.0, 2.0])).iterations.tolist() == [2.0], "a short run: its last"
+    assert read_recorded_run(folder(tmp_path, [3.0, 2.0], warmup=1)).iterations.tolist() == [2.0], (
+        "a short run: its last"
+    )
 
 
 def test_phases_are_those_of_the_slowest_worker_and_add_up(tmp_path: Path) -> None:
@@ -71,12 +76,18 @@ def test_what_bns_gcn_samples_it_samples_on_its_main_thread(tmp_path: Path) -> N
 
 
 def test_settings_are_what_a_calibration_has_ranges_for(tmp_path: Path) -> None:
-    expected = {"workers": 2, "features": 32, "layers": 2, "hidden": 32, "bandwidth": 2.5e7}
-    assert read_recorded_run(folder(tmp_path)).settings == expected
-    del expected["bandwidth"]
-    drawn = Options(method="psc-gcn", knobs={"tau": 2, "epsilon": 0.1, "sampler": "vr"}, threads=1, hidden=32)
-    alone = write_folder(tmp_path / "drawn", run_document(drawn, emulation=None), [0.1] * 6)
-    assert read_recorded_run(alone).settings == expected | {"tau": 2, "epsilon": 0.1}
+    seen = read_recorded_run(folder(tmp_path))
+    names = {"method.full-graph": 1, "model.gcn": 1, f"graph.{seen.graph['hash']}": 1}
+    place = {"workers": 2, "hosts": 2, "workers_per_host": 1}
+    widths = {"features": 32, "layers": 2, "hidden": 32}
+    assert seen.settings == names | place | widths | {"bandwidth": 2.5e7, "latency_s": 0}
+    knobs: dict[str, KnobValue | CacheSize] = {"tau": 2, "epsilon": 0.1, "sampler": "vr", "cache": CacheSize(0.3)}
+    drawn = Options(method="psc-gcn", knobs=knobs, threads=1, hidden=32)
+    alone = write_folder(tmp_path / "drawn", run_document(drawn, emulation=None), [0.1] * 10)
+    del names["method.full-graph"]
+    one = {"workers": 2, "hosts": 1, "workers_per_host": 2}
+    told = {"method.psc-gcn": 1, "tau": 2, "epsilon": 0.1, "cache": 0.3}
+    assert read_recorded_run(alone).settings == names | one | widths | told
 
 
 def test_runs_are_told_apart_by_what_they_measured(tmp_path: Path) -> None:
@@ -148,7 +159,7 @@ def test_a_run_without_iterations(tmp_path: Path, text: str) -> None:
 def test_iterations_without_numbers(tmp_path: Path, text: str) -> None:
     path = folder(tmp_path)
     (path / "iterations.csv").write_text(text)
-    assert said(path, "iterations.csv") == "has no numbers in a column 'seconds'"
+    assert said(path, "iterations.csv") == "has no numbers in the columns 'iteration' and 'seconds'"
 
 
 def test_missing_iterations(tmp_path: Path) -> None:
@@ -160,3 +171,84 @@ def test_missing_iterations(tmp_path: Path) -> None:
 def test_a_timeline_that_is_not_there_is_named(tmp_path: Path) -> None:
     with pytest.raises(FileError, match=r"timeline\.parquet"):
         read_recorded_run(folder(tmp_path)).timeline()
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ({"options": {"knobs": {"tau": "two"}}}, 'options.knobs.tau is "two", wanted integer'),
+        ({"options": {"knobs": []}}, "options.knobs is [], wanted object"),
+        ({"options": {"method": None}}, "options.method is null, wanted string"),
+        ({"emulation": {"bandwidth": float("nan")}}, "emulation.bandwidth is nan; allowed: finite numbers up to 1e+30"),
+        ({"emulation": {"bandwidth": 0}}, "emulation.bandwidth is 0; allowed: above 0"),
+        ({"emulation": {"hosts": 3}}, "emulation is of 3 hosts x 1 workers, workers is 2"),
+        ({"summary": {"workers": float("nan")}}, "summary.workers is nan; allowed: finite numbers up to 1e+30"),
+        ({"summary": {"workers": [dict.fromkeys(("worker", "hidden_transfer_s", "reduce_s", *Shares.__slots__), 0)]}},
+         "summary is of 1 workers, workers is 2"),
+        ({"summary": {"slowest": 2}}, "summary.slowest is 2, it has 2 workers"),
+        ({"summary": {"warmup": 10}}, "summary.warmup is 10; allowed: less than the 10 iterations"),
+        ({"seed": 10**400}, "seed is a whole number of 401 digits; allowed: finite numbers up to 1e+30"),
+        ({"inner": [1500]}, "inner is of 1 workers, workers is 2"),
+        ({"widths": [32, 0, 8]}, "widths is [32, 0, 8]; allowed: 1 or more each"),
+    ],
+)  # fmt: skip
+def test_what_a_run_json_cannot_mean_is_named(tmp_path: Path, change: dict[str, Any], told: str) -> None:
+    document = run_document(OPTIONS)
+    for name, value in change.items():
+        document[name] = document[name] | value if isinstance(value, dict) else value
+    path = write_folder(tmp_path / "run", document, [0.1] * 10)
+    assert said(path, "run.json") == told
+
+
+def test_a_document_nested_too_deep(tmp_path: Path) -> None:
+    path = folder(tmp_path)
+    (path / "run.json").write_text('{"a":' * 500 + "1" + "}" * 500)
+    assert said(path, "run.json") == "not a JSON document of at most 32 levels"
+
+
+@pytest.mark.parametrize("count", [1, 9, 11])
+def test_iterations_are_those_that_run_json_counts(tmp_path: Path, count: int) -> None:
+    path = write_folder(tmp_path / "run", run_document(OPTIONS), [0.1] * count)
+    told = f"has {count} iterations, 0 to {count - 1}; allowed: the 10 of run.json, in a row"
+    assert said(path, "iterations.csv") == told
+
+
+def test_a_resumed_run_may_have_its_last_iterations_alone(tmp_path: Path) -> None:
+    rows = "".join(f"{number},0.1\n" for number in range(4, 10))
+    for resume in (None, "other"):
+        document = run_document(Options(threads=1, hidden=32, resume=resume))
+        path = write_folder(tmp_path / "run", document, [0.1] * 10)
+        (path / "iterations.csv").write_text("iteration,seconds\n" + rows)
+        if resume is None:
+            assert said(path, "iterations.csv").startswith("has 6 iterations, 4 to 9; allowed: ")
+        else:
+            assert read_recorded_run(path).iterations.size == 1
+
+
+@pytest.mark.parametrize("seconds", [1e308, 0.0, -1.0, float("nan"), float("inf")])
+def test_iterations_take_a_time_that_can_be(tmp_path: Path, seconds: float) -> None:
+    path = folder(tmp_path, [0.1] * 9 + [seconds])
+    assert said(path, "iterations.csv") == f"iteration 9 took {seconds:g} seconds; allowed: above 0, to 1e+07"
+
+
+def test_a_field_without_end(tmp_path: Path) -> None:
+    path = folder(tmp_path)
+    (path / "iterations.csv").write_text("iteration,seconds\n0," + "1" * 200_000 + "\n")
+    assert said(path, "iterations.csv").startswith("not a CSV file: field larger than field limit")
+
+
+def test_an_accuracy_is_a_share(tmp_path: Path) -> None:
+    path = folder(tmp_path)
+    (path / "iterations.csv").write_text("iteration,val_accuracy\n0,nan\n")
+    with pytest.raises(FileError, match="has a row without iteration and accuracy"):
+        read_learning_curve(path)
+
+
+def test_a_run_is_the_same_however_its_json_is_laid_out(tmp_path: Path) -> None:
+    path = folder(tmp_path)
+    before = read_recorded_run(path).sha256
+    document = json.loads((path / "run.json").read_text())
+    (path / "run.json").write_text(json.dumps(dict(reversed(document.items())), indent=7) + "\n\n")
+    assert read_recorded_run(path).sha256 == before
+    (path / "run.json").write_text(json.dumps(document | {"parameters": 1001}))
+    assert read_recorded_run(path).sha256 != before

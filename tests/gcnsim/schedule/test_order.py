@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import numpy as np
 import pytest
 
 from gcnsim.methods import Facts, method
@@ -47,3 +48,13 @@ def test_both_readings_of_every_method_can_run(facts: Callable[..., Facts], name
         place = {op: index for index, op in enumerate(done)}
         assert len(place) == len(schedule.ops)
         assert all(place[dep] < place[op] for op, deps in enumerate(before) for dep in deps)
+
+
+def test_an_order_is_found_once_and_kept_for_fewer_graphs(pipelined: Schedule) -> None:
+    found = topological(pipelined, collapse=True)
+    assert topological(pipelined, collapse=True) is found
+    first = pipelined.of_graphs(np.array([0]))
+    assert first.demand.shape == (1, pipelined.demand.shape[1])
+    assert np.array_equal(first.demand[0], pipelined.demand[0])
+    assert topological(first, collapse=True) is found
+    assert first.ops is pipelined.ops

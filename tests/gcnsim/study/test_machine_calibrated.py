@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,10 +14,12 @@ from gcnsim.errors import FileError, ScenarioError
 from gcnsim.profile import device, figures_of, host, link
 from gcnsim.record import Calibration, write_calibration
 from gcnsim.scenario import ClusterSpec, MethodSpec, PartitionSpec, RunSpec, Scenario, WorkloadSpec
-from gcnsim.study import calibration_of, machine, profiles, study
+from gcnsim.study import calibration_of, device_link, machine, profiles, study
 from gcnsim.study.machine import for_graph
 from gcnsim.timeline import OpKind
-from tests.gcnsim.calibration.made import DEVICE, HOST, NETWORK, calibration
+from tests.gcnsim.calibration.made import DEVICE, HOST, NETWORK, calibration, fitted
+from tests.gcnsim.calibration.made_gpu import COPIES
+from tests.gcnsim.calibration.made_gpu import DEVICE as GPU
 from tests.gcnsim.validation.conftest import save_trace, small_graph
 
 
@@ -77,6 +80,30 @@ def test_another_device_is_refused(tmp_path: Path) -> None:
         profiles(spec(tmp_path, device="t4"))
     path = tmp_path / "c.json"
     assert str(caught.value) == f"cluster.calibration: {path} is of cpu-core, cluster.device is t4"
+
+
+def on_t4(**changes: Any) -> Calibration:
+    """A record of a T4, whose link to its host has figures too."""
+    figures = {"device": fitted(GPU), "host": fitted({"cores": 2.0}), "network": {}, "copies": fitted(COPIES)}
+    return calibration(device="t4", figures=figures, curve=(), graphs={}, **changes)
+
+
+def test_a_gpus_record_has_its_link_too(tmp_path: Path) -> None:
+    cluster, chosen, server = machine(spec(tmp_path, on_t4(), device="t4"))
+    for route in (cluster.to_host(0), cluster.to_device(1)):
+        wire = cluster.links[route[0]].spec
+        assert wire.capacity == pytest.approx(COPIES["bandwidth"] * COPIES["efficiency"])
+        assert (wire.latency_s, wire.half_size) == (COPIES["latency_s"], COPIES["half_size"])
+    assert (chosen.memory_bandwidth.value, server.cores.value) == (GPU["memory_bandwidth"], 2.0)
+    with pytest.raises(ScenarioError, match=r"c\.json is of t4, cluster\.device is v100-16$"):
+        machine(spec(tmp_path, on_t4(), device="v100-16"))
+
+
+def test_a_link_that_the_scenario_names_is_the_catalogues(tmp_path: Path) -> None:
+    named = spec(tmp_path, on_t4(), device="t4", pcie="pcie4-x16")
+    assert device_link(named) == link("pcie4-x16")
+    assert device_link(replace(named, calibration=None, pcie=None)) == link(device("t4").link)
+    assert device_link(spec(tmp_path, calibration(device="t4"), device="t4")) == link(device("t4").link)
 
 
 def test_a_record_that_is_not_there_is_named(tmp_path: Path) -> None:

@@ -11,10 +11,12 @@ import pytest
 
 from gcnsim.caching import CacheSize
 from gcnsim.errors import ScenarioError
-from gcnsim.record import read_recorded_run
+from gcnsim.record import Cluster, read_recorded_run
 from gcnsim.scenario import MethodSpec, Scenario, from_mapping, to_mapping
 from gcnsim.study import open_accesses, scenario_of, study
+from gcnsim.timeline import OpKind
 from runtime.options import Options
+from tests.gcnsim.calibration.made_gpu import on_gpus
 from tests.gcnsim.validation.conftest import EMULATED, WriteRun, run_document, write_folder
 
 KNOBS = {
@@ -35,7 +37,7 @@ def asked(tmp_path: Path) -> Callable[..., Scenario]:
 
     def make(calibration: str | None = None, emulation: Any = EMULATED, **options: Any) -> Scenario:
         given = Options(**{"threads": 1, "hidden": 32} | options)
-        folder = write_folder(tmp_path / "run", run_document(given, emulation=emulation), [0.1] * 6)
+        folder = write_folder(tmp_path / "run", run_document(given, emulation=emulation), [0.1] * 10)
         return scenario_of(read_recorded_run(folder), calibration)
 
     return make
@@ -74,7 +76,7 @@ def test_the_model_arrives(asked: Callable[..., Scenario]) -> None:
 
 def test_a_model_of_one_layer_has_no_hidden_width(tmp_path: Path) -> None:
     document = run_document(Options(threads=1, layers=1), widths=(32, 8))
-    run = read_recorded_run(write_folder(tmp_path / "run", document, [0.1] * 6))
+    run = read_recorded_run(write_folder(tmp_path / "run", document, [0.1] * 10))
     assert scenario_of(run).workload.layers == 1
 
 
@@ -108,9 +110,10 @@ def test_it_is_a_scenario_like_any_other(asked: Callable[..., Scenario], tmp_pat
     ("options", "said"),
     [
         ({"dropout": 0.5}, "trained with dropout 0.5, which the simulator does not model; allowed: 0.0"),
+        ({"dtype": "float64"}, "trained with dtype float64, which the simulator does not model; allowed: float32"),
         ({"threads": 2}, "trained with threads 2, which the simulator does not model; allowed: 1"),
         ({"threads": None}, "trained with threads None, which the simulator does not model; allowed: 1"),
-        ({"device": "cuda"}, "trained with device cuda, which the simulator does not model; allowed: cpu"),
+        ({"device": "cuda"}, "names no GPU; allowed: GPUs of one kind"),
         ({"preaggregate": True}, "trained with preaggregate True, which the simulator does not model; allowed: False"),
     ],
 )
@@ -120,6 +123,37 @@ def test_what_is_not_modelled_is_refused_by_name(
     with pytest.raises(ScenarioError) as caught:
         asked(**options)
     assert str(caught.value) == f"{tmp_path / 'run'}: {said}"
+
+
+@pytest.mark.parametrize("threads", [None, 1, 8])
+def test_a_run_on_gpus_is_of_the_catalogues_device(write_run: WriteRun, threads: int | None) -> None:
+    place = Cluster(2, 2, 1.25e9, 1.175e9)
+    options = {"workers": 4, "threads": threads, "device": "cuda", "emulation": None}
+    folder = on_gpus(write_run("run", **options), place, ("NVIDIA GeForce RTX 2080 Ti",) * 2)
+    scenario = scenario_of(read_recorded_run(folder), "c.json")
+    cluster = scenario.cluster
+    assert (cluster.device, cluster.gpus, cluster.gpus_per_server) == ("rtx-2080-ti", 4, 2)
+    assert (cluster.bandwidth, cluster.shared_cores, cluster.calibration) == (1.25e9, False, "c.json")
+
+
+def test_a_run_on_gpus_can_be_studied(write_run: WriteRun) -> None:
+    scenario = scenario_of(read_recorded_run(on_gpus(write_run("run", device="cuda", method="pipegcn"))))
+    kinds = {op.kind for op in study(scenario, open_accesses(scenario)).run.schedule.ops}
+    assert {OpKind.D2H, OpKind.WIRE, OpKind.H2D} <= kinds
+
+
+@pytest.mark.parametrize("gpus", [("Tesla T4", "Tesla P4"), ("Tesla P4", "Tesla P4")])
+def test_mixed_and_unknown_gpus_are_refused_in_one_line(write_run: WriteRun, gpus: tuple[str, ...]) -> None:
+    folder = on_gpus(write_run("run", device="cuda"), gpus=gpus)
+    with pytest.raises(ScenarioError) as caught:
+        scenario_of(read_recorded_run(folder))
+    said = (
+        "has GPUs of several kinds (Tesla P4, Tesla T4)"
+        if len(set(gpus)) > 1
+        else "the catalogue has no GPU 'Tesla P4'"
+    )
+    assert str(caught.value).startswith(f"{folder}: {said}; ")
+    assert "\n" not in str(caught.value)
 
 
 def test_a_model_the_simulator_lacks_is_refused(asked: Callable[..., Scenario]) -> None:

@@ -25,7 +25,7 @@ class Made:
     asked: list[tuple[str, int, Corner]]
     declared: Declared = Declared(features=64, hidden=32, layers=2, classes=8)  # noqa: RUF009 - frozen
     corners: tuple[Corner, ...] = (Corner.LIKELY,)
-    nodes: int = 1_000_000
+    most_gpus: int = 1_000_000
     graph_hash: str | None = None
 
     def counts(self, scenario: Scenario, features: int, corner: Corner) -> AccessCounts:

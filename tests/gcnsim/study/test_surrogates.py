@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from gcnsim.caching import CacheSize
+from gcnsim.errors import ScenarioError
 from gcnsim.scenario import ClusterSpec, MethodSpec, PartitionSpec, RunSpec, Scenario, WorkloadSpec
 from gcnsim.study import Corner, SurrogateAccesses, open_accesses
 from gcnsim.trace import shipped_profile
@@ -16,9 +17,12 @@ from gcnsim.workload import dataset
 DRAWN = MethodSpec.of("psc-gcn", epsilon=0.1)
 
 
-def asked(gpus: int = 6, method: MethodSpec = DRAWN) -> Scenario:
+PAPERS = "ogbn-papers100M"
+
+
+def asked(gpus: int = 6, method: MethodSpec = DRAWN, name: str = "yelp") -> Scenario:
     cluster = ClusterSpec(gpus=gpus, gpus_per_server=1)
-    return Scenario("test", cluster, WorkloadSpec(dataset="yelp"), PartitionSpec(), method, RunSpec(iterations=5))
+    return Scenario("test", cluster, WorkloadSpec(dataset=name), PartitionSpec(), method, RunSpec(iterations=5))
 
 
 @pytest.fixture(scope="module")
@@ -67,3 +71,40 @@ def test_beyond_the_shipped_parts_and_for_given_figures_published_statistics_ans
     found = accesses.counts(given, 300, Corner.LIKELY)
     assert np.array_equal(found.entries, accesses.published.counts(given, 300, Corner.LIKELY).entries)
     assert dataset("yelp").entries == pytest.approx(found.entries.sum(), rel=1e-3)
+
+
+@pytest.mark.parametrize("name", ["ogbn-products", "reddit", "yelp"])
+def test_two_to_ten_gpus_are_answered_from_profiles(name: str) -> None:
+    found = open_accesses(asked(name=name))
+    assert isinstance(found, SurrogateAccesses)
+    for gpus in range(2, 11):
+        assert found.profiled(asked(gpus, name=name))
+        counts = found.counts(asked(gpus, name=name), 100, Corner.LIKELY)
+        assert counts.workers == gpus
+        assert 0 < counts.rows.sum(axis=2).max() < counts.boundary_nodes.max()
+        assert counts.entries.sum() == pytest.approx(dataset(name).entries, rel=1e-3)
+
+
+def test_a_graph_too_large_to_draw_is_answered_from_its_outline() -> None:
+    found = open_accesses(asked(32, name=PAPERS))
+    assert isinstance(found, SurrogateAccesses)
+    rows = []
+    for corner in Corner:
+        counts = found.counts(asked(32, name=PAPERS), 128, corner)
+        assert counts.entries.sum() == dataset(PAPERS).entries
+        rows.append(int(counts.rows.sum()))
+    assert rows == sorted(rows)
+    assert found.most_gpus == 192
+
+
+def test_what_only_a_published_boundary_could_answer_is_refused() -> None:
+    found = open_accesses(asked(32, name=PAPERS))
+    with pytest.raises(
+        ScenarioError, match=f"cluster.gpus: 6 is not allowed; 32 to 192 are, no boundary of {PAPERS} is"
+    ):
+        found.counts(asked(6, name=PAPERS), 128, Corner.LIKELY)
+    given = replace(asked(32), workload=WorkloadSpec(dataset=PAPERS, cross_fraction=0.2))
+    with pytest.raises(
+        ScenarioError, match=f"workload.cross_fraction: 0.2 is not allowed; null is, no boundary of {PAPERS}"
+    ):
+        found.counts(given, 128, Corner.LIKELY)

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -8,7 +9,15 @@ import pytest
 from gcnsim.errors import ScenarioError
 from gcnsim.sampling import draw_edges, inclusion, sampler
 from gcnsim.streams import stream
-from gcnsim.trace import AccessTrace, local_norms, prepared_sampling, record_prepared, record_trace
+from gcnsim.trace import (
+    AccessTrace,
+    local_norms,
+    prepared_sampling,
+    record_prepared,
+    record_trace,
+    recording,
+    write_trace,
+)
 
 
 def record(case: Any, **changes: Any) -> AccessTrace:
@@ -84,11 +93,37 @@ def test_origin_says_where_the_trace_comes_from(small: Any) -> None:
     assert (origin.partition_method, origin.sampler, origin.epsilon, origin.seed) == ("block", "vr", 0.2, 3)
 
 
-def test_progress_is_told_of_every_graph(small: Any) -> None:
+@pytest.mark.parametrize("processes", [1, 2])
+def test_progress_is_told_of_every_entry_drawn(small: Any, processes: int) -> None:
     told: list[int] = []
-    prepared = prepared_sampling("uniform", small.parts)
-    record_prepared(prepared, small.owners, epsilon=0.5, iterations=3, seed=0, on_graph=lambda: told.append(1))
-    assert len(told) == 3 * 4
+    record(small, iterations=3, on_entries=told.append, processes=processes)
+    assert sum(told) == 3 * small.graph.entries
+
+
+@pytest.mark.parametrize(
+    ("sampler_name", "epsilon", "normed"),
+    [("uniform", 0.3, False), ("vr", 0.2, False), ("vr", 0.05, True), ("full", 1.0, False)],
+)
+@pytest.mark.parametrize("block", [1, 97, 700])
+@pytest.mark.parametrize("processes", [1, 2])
+def test_blocks_and_processes_leave_every_byte(
+    small: Any,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    sampler_name: str,
+    epsilon: float,
+    normed: bool,
+    block: int,
+    processes: int,
+) -> None:
+    weights = np.random.default_rng(0).uniform(0.0, 2.0, small.graph.nodes).astype(np.float32) if normed else None
+    prepared = prepared_sampling(sampler_name, small.parts, weights)
+    whole = record_prepared(prepared, small.owners, epsilon=epsilon, iterations=4, seed=3)
+    write_trace(tmp_path / "whole", whole)
+    monkeypatch.setattr(recording, "BLOCK", block)
+    changes = {"sampler": sampler_name, "epsilon": epsilon, "norms": weights, "processes": processes}
+    write_trace(tmp_path / "blocks", record(small, iterations=4, **changes))
+    assert (tmp_path / "blocks").read_bytes() == (tmp_path / "whole").read_bytes()
 
 
 def test_bad_settings_are_refused(small: Any) -> None:

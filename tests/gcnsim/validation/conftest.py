@@ -13,7 +13,7 @@ import pytest
 
 from gcnsim import __version__
 from gcnsim.graph import Graph, build_csr
-from gcnsim.partition import partition_graph, split
+from gcnsim.partition import Part, partition_graph, split
 from gcnsim.record import RecordedRun, Shares, read_recorded_run
 from gcnsim.study import open_accesses, scenario_of, study
 from gcnsim.trace import record_nodes, record_trace, write_trace
@@ -47,11 +47,16 @@ def small_graph() -> Graph:
     return build_csr(one, other, 3000, "small")
 
 
+@cache
+def _parts(workers: int) -> Sequence[Part]:
+    return split(small_graph(), partition_graph(small_graph(), workers, "block"))
+
+
 def save_trace(path: Path, workers: int = 2, sampler: str = "full", epsilon: float = 1.0, seed: int = 0) -> Path:
     """The accesses of `small_graph` in blocks, as `--save-trace` writes them."""
     owners = partition_graph(small_graph(), workers, "block")
     graphs = 1 if epsilon == 1.0 else 12
-    parts = split(small_graph(), owners)
+    parts = _parts(workers)
     if sampler == "bns":
         trace = record_nodes(parts, owners, rate=epsilon, iterations=graphs, seed=seed)
     else:
@@ -88,8 +93,8 @@ def run_document(
         "workers": workers,
         "graph": {"name": "small", "hash": small_graph().content_hash()},
         "partition": {"method": "block", "hash": "cd34"},
-        "inner": [3000 // workers] * workers,
-        "boundary": [500] * workers,
+        "inner": [part.inner_nodes for part in _parts(workers)],
+        "boundary": [part.boundary_nodes for part in _parts(workers)],
         "widths": list(widths),
         "parameters": 1000,
         "iterations": iterations,

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from gcnsim.calibration.fit import ranges
 from gcnsim.errors import FileError, ScenarioError
 from gcnsim.record import PHASES, Source, read_recorded_run, write_calibration
 from gcnsim.validation import judge
@@ -135,14 +136,33 @@ def test_versions_that_change_no_times_are_not_warned_of(write_run: WriteRun, tm
     assert warnings == []
 
 
-def test_settings_beyond_the_calibrated_range_are_flagged(write_run: WriteRun, record: Path) -> None:
-    slow = EMULATED | {"bandwidth": 1e7, "measured": 0.94e7}
-    ((found,), _) = judge([write_run("a", emulation=slow)], record)
-    assert found.outside == ("bandwidth 1e+07 (calibrated: 2.5e+07 to 2.5e+08)",)
-    run = read_recorded_run(write_run("b", method="psc-gcn", knobs=DRAWN))
-    assert outside(run, calibration()) == ()
-    narrow = calibration(ranges={"tau": (0.0, 1.0), "epsilon": (0.3, 1.0), "nothing": (1.0, 1.0)})
-    assert outside(run, narrow) == ("tau 2 (calibrated: 0 to 1)", "epsilon 0.1 (calibrated: 0.3 to 1)")
+def test_settings_beyond_the_calibrated_range_are_flagged(write_run: WriteRun) -> None:
+    seen = read_recorded_run(write_run("seen", emulation=EMULATED | {"bandwidth": 5e7}))
+    drawn = read_recorded_run(write_run("b", method="psc-gcn", knobs=DRAWN))
+    slow = EMULATED | {"bandwidth": 1e7, "measured": 0.94e7, "latency_s": 1e-3}
+    found = outside(read_recorded_run(write_run("a", emulation=slow)), calibration(ranges=ranges([seen])))
+    assert found == ("bandwidth 1e+07 (calibrated: 5e+07)", "latency_s 0.001 (calibrated: 0)")
+    whole = ranges([seen, drawn])
+    assert outside(drawn, calibration(ranges=whole)) == outside(seen, calibration(ranges=whole)) == ()
+    narrow = calibration(ranges=whole | {"tau": (0.0, 1.0), "epsilon": (0.3, 1.0)})
+    assert outside(drawn, narrow) == ("tau 2 (calibrated: 0 to 1)", "epsilon 0.1 (calibrated: 0.3 to 1)")
+
+
+def test_what_no_calibration_run_had_is_flagged_by_name(write_run: WriteRun) -> None:
+    seen = ranges([read_recorded_run(write_run("a"))])
+    hosts = EMULATED | {"hosts": 3, "workers_per_host": 2, "bandwidth": 2.5e7}
+    run = read_recorded_run(write_run("b", method="bns-gcn", knobs={"rate": 0.1}, workers=6, emulation=hosts))
+    assert outside(
+        run, calibration(ranges={name: each for name, each in seen.items() if not name.startswith("graph.")})
+    ) == (
+        "method bns-gcn (never calibrated)",
+        "graph small (never calibrated)",
+        "workers 6 (calibrated: 2)",
+        "hosts 3 (calibrated: 2)",
+        "workers_per_host 2 (calibrated: 1)",
+        "rate 0.1 (never calibrated)",
+    )
+    assert outside(run, calibration(ranges={})) == ("every setting (calibrated without runs)",)
 
 
 def test_settings_and_configurations_in_words(write_run: WriteRun) -> None:
@@ -164,3 +184,35 @@ def test_a_drawn_run_is_predicted_from_its_own_trace(write_run: WriteRun, record
     (folder / "run.json").write_text(json.dumps(document))
     with pytest.raises(ScenarioError, match=r"access\.trace: was drawn with vr at epsilon 0\.3"):
         judge([folder], record)
+
+
+def test_links_paced_in_the_exchange_are_noted_and_refused_when_strict(write_run: WriteRun, record: Path) -> None:
+    folder = write_run("a", emulation=EMULATED | {"limiter": "exchange"})
+    for given in (record, None):
+        _, warnings = judge([folder], given)
+        assert len(warnings) == 1
+        assert warnings[0].startswith(f"{folder}: its links were paced in the exchange (limiter exchange)")
+        with pytest.raises(FileError, match="paced in the exchange"):
+            judge([folder], given, strict=True)
+
+
+def test_a_trace_of_another_run_is_refused_and_one_elsewhere_is_noted(write_run: WriteRun, tmp_path: Path) -> None:
+    folder, other = write_run("a", save_trace=str(tmp_path / "saved.trace")), write_run("b", seed=4)
+    (folder / "access.trace").rename(tmp_path / "saved.trace")
+    _, warnings = judge([folder], None, strict=True)
+    saved = tmp_path / "saved.trace"
+    assert warnings == [f"{folder}: has no access.trace beside it; read from where it was saved, {saved}"]
+    drawn = write_run("c", method="psc-gcn", knobs=DRAWN)
+    (drawn / "access.trace").replace(other / "access.trace")
+    with pytest.raises(ScenarioError, match=r"b/access\.trace: was drawn with vr at epsilon 0\.1, the run with full"):
+        judge([other], None)
+
+
+def test_what_is_trained_differently_is_another_configuration(write_run: WriteRun) -> None:
+    changes: list[dict[str, Any]] = [{}, {"norm": "layer"}, {"lr": 0.1}, {"bias": False}, {"optimizer": "sgd"}]
+    changes += [{"dtype": "float64"}, {"partition_method": "block"}, {"weight_decay": 0.1}, {"aggregator": "dgl"}]
+    words = [configuration_of(read_recorded_run(write_run(str(i), **each))) for i, each in enumerate(changes)]
+    assert words[:3] == ["full-graph", "full-graph, norm layer", "full-graph, lr 0.1"]
+    assert len(set(words)) == len(words)
+    again = configuration_of(read_recorded_run(write_run("again", seed=3, out="elsewhere", quiet=True)))
+    assert again == words[0], "repeats and what is only said or saved are one"

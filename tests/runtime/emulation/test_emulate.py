@@ -94,6 +94,10 @@ WRONG = {
     "limiter": ("--hosts 2 --bandwidth 1Gbps --limiter x", "Invalid value for '--limiter': 'x' is not one of 'auto'"),
     "training": ("--hosts 2 --bandwidth 1Gbps -- --tau 2", "--tau: full-graph has no tau; it has no knobs"),
     "option": ("--hosts 2 --bandwidth 1Gbps -- --metod x", "No such option '--metod'. (Did you mean"),
+    "workers": (
+        "--hosts 2 --bandwidth 1Gbps -- --workers 7",
+        "--workers: 7 is not allowed; the hosts have 2; leave it out",
+    ),
     "plan": ("--hosts 2 --bandwidth 1Gbps --plan no.yaml", "no.yaml: cannot be read: No such file or directory"),
 }
 
@@ -108,6 +112,17 @@ def test_every_mistake_is_one_line(
     assert said.err.startswith(f"runtime.emulate: {words}")
     assert (said.err.count("\n"), said.out) == (1, "")
     assert namespaces(os.getpid()) == []
+
+
+def test_an_interrupt_before_anything_starts_is_one_line(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def interrupted(asked: str) -> str:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("runtime.emulate.limiter_of", interrupted)
+    assert main(["--hosts", "2", "--bandwidth", "1Gbps"]) == 130
+    assert capsys.readouterr().err == "runtime.emulate: stopped by SIGINT\n"
 
 
 @needs_namespaces

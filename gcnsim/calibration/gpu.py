@@ -1,0 +1,213 @@
+"""From micro-benchmarks to the figures of a GPU, of its host and of the link between, each law with its residuals.
+
+Every law is the one that GPU workers are simulated by (`gcnsim.cost.device`), asked what a kernel would take at an
+efficiency of one; the efficiency is that over what the kernel took less its launch, the geometric mean over sizes. A
+kernel of a few launches says more of its launch than of its rate: benchmarks give the next one out while it runs, and
+the law adds the two. So only kernels of at least LAUNCHES launches count, or the longest where there is none.
+
+What the simulator has no law for stands among the residuals, as the error of leaving it out: kernels beside copies,
+and copies that are not pinned.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Final, TypeAlias
+
+import numpy as np
+
+from gcnsim.calibration.fitting import Laws, coefficients, curve_of, mean, residual, single
+from gcnsim.calibration.hosts import drawing, messages
+from gcnsim.cost import elementwise_seconds, gemm_seconds, rows_seconds, spmm_seconds
+from gcnsim.cost.core import RELU_BACKWARD_PASSES, RELU_PASSES, map_bytes
+from gcnsim.cost.device import VALUE
+from gcnsim.profile import Curve, DeviceProfile, device
+from gcnsim.record import Fitted, Measurement, Measurements, Residual
+from gcnsim.study import CALIBRATED, with_fitted
+
+LAUNCHES: Final = 3.0
+"""Kernels that take fewer launches than this are not fitted to."""
+
+LEAST: Final = 0.1
+"""Share of a kernel's time that is left for its work at least, whatever its launch takes."""
+
+BOUND: Final = 1.5
+"""A product that takes this many times its operands' time is bound by arithmetic."""
+
+Law: TypeAlias = Callable[[DeviceProfile, Measurement], float]
+
+
+GATHERED: Final = {"spmm": "columns", "spmm_copying": "columns", "spmm_t": "rows"}
+"""The side of its matrix that a sparse product gathers a row for each of; it writes one for each of the other side."""
+
+
+def _spmm(chosen: DeviceProfile, each: Measurement) -> float:
+    facts, gathered = each.params, GATHERED[each.kernel]
+    written = facts["rows" if gathered == "columns" else "columns"]
+    return float(spmm_seconds(chosen, facts["entries"], written, int(facts["width"]), facts[gathered]))
+
+
+def _gemm(chosen: DeviceProfile, each: Measurement) -> float:
+    facts = each.params
+    return _products_in(each) * float(gemm_seconds(chosen, facts["rows"], facts["d_in"], facts["d_out"]))
+
+
+def _rows(chosen: DeviceProfile, each: Measurement) -> float:
+    return float(rows_seconds(chosen, each.params["rows"], int(each.params["width"])))
+
+
+def _relu(chosen: DeviceProfile, each: Measurement) -> float:
+    passes = RELU_PASSES if each.kernel == "relu" else RELU_BACKWARD_PASSES
+    return float(elementwise_seconds(chosen, each.params["rows"] * each.params["width"], passes))
+
+
+PASSES: Final = ("relu", "relu_backward")
+MAPS: Final = ("gemm", "gemm_backward")
+SUMS: Final = ("spmm", "spmm_t")
+MOVES: Final = ("pack", "scatter")
+LAWS: Final[Mapping[str, Law]] = {
+    **dict.fromkeys(PASSES, _relu),
+    **dict.fromkeys((*MAPS, "gemm_copying"), _gemm),
+    **dict.fromkeys((*SUMS, "spmm_copying"), _spmm),
+    **dict.fromkeys(MOVES, _rows),
+}
+"""Seconds of a measured kernel by the simulator's law, on a device."""
+
+
+def fit_gpu(measured: Measurements, name: str) -> Laws:
+    """All figures that `measured` can give of the device `name` of the catalogue.
+
+    Raises ScenarioError when a kernel the laws need is not in it.
+    """
+    laws = Laws()
+    (launch, *_) = single(measured, "launch")
+    laws.device["launch_s"] = Fitted(launch.seconds, "a kernel with next to nothing to do")
+    _rates(laws, measured, name)
+    _arithmetic(laws, measured, name)
+    _sums(laws, measured, name)
+    _share(laws, measured, name, "gather_efficiency", MOVES, "packing and adding of rows")
+    chosen = _known(laws, name)
+    for term, kernels in {"elementwise": PASSES, "gemm": MAPS, "spmm": SUMS, "rows": MOVES}.items():
+        points = _long(laws, measured, kernels)
+        laws.residuals.append(_residual(term, chosen, points))
+    drawing(laws, measured)
+    laws.host["cores"] = Fitted(float(measured.machine["cores"]), "cores of the machine")
+    if messages(laws, measured):
+        laws.network["half_size"] = Fitted(0.0, "none: the delay of a small message is all that it costs")
+    _copies(laws, measured)
+    _beside(laws, measured, chosen)
+    return laws
+
+
+def _known(laws: Laws, name: str, **assumed: float) -> DeviceProfile:
+    """The device by the figures found so far, `assumed` in place of some."""
+    figures = laws.device | {field: Fitted(value, "to solve a law by") for field, value in assumed.items()}
+    chosen = with_fitted(device(name), figures)
+    if not laws.curve:
+        return chosen
+    sizes, shares = zip(*laws.curve, strict=True)
+    return replace(chosen, spmm_curve=Curve(sizes, shares, "fitted", "micro-benchmarks", CALIBRATED))
+
+
+def _products_in(each: Measurement) -> int:
+    """Dense products of a measured map: its backward pass makes the weights' gradient and maybe the input's."""
+    return 1 + int(each.kernel == "gemm_backward" and each.params.get("input_grad", 0.0) > 0)
+
+
+def _left(laws: Laws, each: Measurement) -> float:
+    """Seconds of a kernel without its launch."""
+    return max(each.seconds - _products_in(each) * laws.device["launch_s"].value, LEAST * each.seconds)
+
+
+def _long(laws: Laws, measured: Measurements, kernels: Sequence[str]) -> list[Measurement]:
+    """The kernels that are fitted to; products whose rows stay in the cache are not."""
+    found = [each for kernel in kernels for each in single(measured, kernel) if not each.params.get("hot")]
+    least = LAUNCHES * laws.device["launch_s"].value
+    chosen = [each for each in found if each.seconds >= least * _products_in(each)]
+    return chosen or [max(found, key=lambda each: each.seconds)]
+
+
+def _residual(term: str, chosen: DeviceProfile, points: Sequence[Measurement]) -> Residual:
+    return residual(term, [LAWS[each.kernel](chosen, each) for each in points], [each.seconds for each in points])
+
+
+def _rates(laws: Laws, measured: Measurements, name: str) -> None:
+    """Memory bandwidth and elementwise efficiency."""
+    points = _long(laws, measured, PASSES)
+    slow = _known(laws, name, launch_s=0.0, memory_bandwidth=1.0, elementwise_efficiency=1.0)
+    # At a byte per second, seconds are bytes.
+    rates = [LAWS[each.kernel](slow, each) / _left(laws, each) for each in points]
+    laws.device["memory_bandwidth"] = Fitted(max(rates), "quickest elementwise pass")
+    laws.device["elementwise_efficiency"] = Fitted(mean(rates) / max(rates), "elementwise passes")
+
+
+def _arithmetic(laws: Laws, measured: Measurements, name: str) -> None:
+    """Flop/s and gemm efficiency, of products bound by arithmetic; the catalogue's figures stay where none is."""
+    chosen = _known(laws, name)
+    rate = chosen.memory_bandwidth.value * chosen.elementwise_efficiency.value
+    speeds = []
+    for each in _long(laws, measured, MAPS):
+        m, k, n = (each.params[side] for side in ("rows", "d_in", "d_out"))
+        count, left = _products_in(each), _left(laws, each)
+        if left >= BOUND * count * float(map_bytes(m, k, n)) / rate:
+            speeds.append(2.0 * count * m * k * n / left)
+    if speeds:
+        laws.device["flops_fp32"] = Fitted(max(speeds), "quickest dense product")
+        laws.device["gemm_efficiency"] = Fitted(mean(speeds) / max(speeds), "dense products bound by arithmetic")
+
+
+def _sums(laws: Laws, measured: Measurements, name: str) -> None:
+    """The SpMM curve: efficiency by the bytes of the rows that are gathered."""
+    points = _long(laws, measured, SUMS)
+    shares = _share(laws, measured, name, "spmm_efficiency", SUMS, "sparse products, all sizes")
+    sizes = [VALUE * each.params["width"] * each.params[GATHERED[each.kernel]] for each in points]
+    laws.curve = curve_of(sizes, shares)
+
+
+def _share(
+    laws: Laws, measured: Measurements, name: str, figure: str, kernels: Sequence[str], reference: str
+) -> list[float]:
+    """An efficiency, and that of each kernel it is the mean of: seconds by the law at one, over those it took."""
+    ideal = _known(laws, name, launch_s=0.0, **{figure: 1.0})
+    shares = [LAWS[each.kernel](ideal, each) / _left(laws, each) for each in _long(laws, measured, kernels)]
+    laws.device[figure] = Fitted(mean(shares), reference)
+    return shares
+
+
+def _copies(laws: Laws, measured: Measurements) -> None:
+    """The link between GPU and host, by copies of pinned memory; what others take besides is told.
+
+    A copy by itself takes latency, then its bytes and those of half_size at the link's rate: both ends of the same
+    constant. A launch of it counts as latency, for it keeps no byte of others waiting; the rest occupies the link.
+    """
+    every = [each for kernel in ("copy_to_device", "copy_to_host") for each in single(measured, kernel)]
+    pinned = [each for each in every if each.params.get("pinned")]
+    seconds = np.array([each.seconds for each in pinned])
+    nbytes = np.array([each.params["bytes"] for each in pinned])
+    once, per_byte = coefficients(seconds, np.ones(seconds.shape), nbytes)
+    rate = 1.0 / per_byte
+    quickest = max(rate, float((nbytes / seconds).max()))
+    latency = min(once, laws.device["launch_s"].value)
+    laws.copies["bandwidth"] = Fitted(quickest, "quickest copy of pinned memory")
+    laws.copies["efficiency"] = Fitted(rate / quickest, "copies of pinned memory, both ways")
+    laws.copies["latency_s"] = Fitted(latency, "what a copy takes whatever its size, a kernel's launch at most")
+    laws.copies["half_size"] = Fitted((once - latency) * rate, "what a copy takes whatever its size, beyond latency")
+    laws.residuals.append(residual("copies", once + nbytes * per_byte, seconds))
+    others = [each for each in every if not each.params.get("pinned")]
+    if others:
+        predicted = [once + each.params["bytes"] * per_byte for each in others]
+        laws.residuals.append(residual("copies not pinned (no law)", predicted, [each.seconds for each in others]))
+
+
+def _beside(laws: Laws, measured: Measurements, chosen: DeviceProfile) -> None:
+    """Kernels while copies run both ways: how far off they would be if nothing slowed them down, as simulated."""
+    for kernel in ("spmm", "gemm"):
+        found = measured.of(f"{kernel}_copying")
+        if not found:
+            continue
+        by_itself = [
+            next((each.seconds for each in measured.of(kernel, **beside.params)), LAWS[beside.kernel](chosen, beside))
+            for beside in found
+        ]
+        laws.residuals.append(residual(f"{kernel} beside copies (no law)", by_itself, [each.seconds for each in found]))

@@ -1,0 +1,49 @@
+"""Figures of a server's processors that workers on cores and on GPUs need alike: drawing graphs, sending messages."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gcnsim.calibration.fitting import Laws, coefficients, every, mean, residual, single
+from gcnsim.record import Fitted, Measurements
+
+
+def drawing(laws: Laws, measured: Measurements) -> None:
+    """Drawing edges, building the drawn graph's matrices, recomputing probabilities: seconds per entry of each."""
+    draw, thin = single(measured, "draw"), single(measured, "thin")
+    entries = np.array([each.params["entries"] for each in draw])
+    kept = np.array([each.params["kept"] for each in draw])
+    seconds = np.array([a.seconds + b.seconds for a, b in zip(draw, thin, strict=True)])
+    per_entry, per_kept, each_time = coefficients(seconds, entries, kept, np.ones(seconds.shape))
+    laws.host["sample_edges_per_s"] = Fitted(1.0 / per_entry, "drawing and thinning, per stored entry")
+    laws.host["build_entries_per_s"] = Fitted(1.0 / per_kept, "matrices of a drawn graph, per kept entry")
+    laws.host["draw_s"] = Fitted(each_time, "drawing and thinning, whatever the size")
+    laws.residuals.append(residual("sampling", entries * per_entry + kept * per_kept + each_time, seconds))
+    rules = [single(measured, name) for name in ("probabilities", "inclusion", "reweigh")]
+    whole = np.array([sum(each.seconds for each in group) for group in zip(*rules, strict=True)])
+    sizes = np.array([each.params["entries"] for each in rules[0]])
+    rate = mean(sizes / whole)
+    laws.host["sort_edges_per_s"] = Fitted(rate, "probabilities, inclusion and weights, per stored entry")
+    laws.residuals.append(residual("probabilities", sizes / rate, whole))
+
+
+def messages(laws: Laws, measured: Measurements) -> bool:
+    """Processor time of a message, per byte and per message, at one end; and the delay of a small one.
+
+    Whether transfers were measured.
+    """
+    sent, received = measured.of("p2p_oneway_cpu_sender"), measured.of("p2p_oneway_cpu_receiver")
+    if not sent:
+        return False
+    # One message and a tiny answer: two messages at each end.
+    nbytes = np.array([each.params["bytes"] for each in (*sent, *received)])
+    seconds = np.array([each.seconds for each in (*sent, *received)])
+    per_message, per_byte = coefficients(seconds, np.full(nbytes.shape, 2.0), nbytes)
+    laws.host["message_s"] = Fitted(per_message, "processor time of point-to-point messages, per message and end")
+    laws.host["socket_bandwidth"] = Fitted(1.0 / per_byte, "processor time of messages, per byte and end")
+    laws.residuals.append(residual("sockets", 2.0 * per_message + nbytes * per_byte, seconds))
+    tiny = min(every(measured, "p2p_oneway"), key=lambda each: each.params["bytes"])
+    # There and back, less the work at both ends.
+    latency = max(tiny.seconds / 2 - 2 * per_message, 1e-6)
+    laws.network["latency_s"] = Fitted(latency, "half of a small message and its answer, less the processors' work")
+    return True

@@ -1,0 +1,39 @@
+"""`gcnsim reproduce`: published tables beside predictions."""
+
+from __future__ import annotations
+
+import json
+
+import click
+
+from gcnsim import api
+from gcnsim.cli.outputs import check_outputs
+from gcnsim.cli.progress import progress
+
+
+@click.command("reproduce")
+@click.option("--published", type=click.Path(), help="Folder of published facts.  [default: those of the package]")
+@click.option("--csv", "csv_out", type=click.Path(), help="Write a line per cell into this CSV file.")
+@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON (schema gcnsim.reproduction/1).")
+def command(published: str | None, csv_out: str | None, as_json: bool) -> None:
+    """Predict every row of published tables, beside what they print.
+
+    Rows of use calibrate have a published value and an error; rows of use predict have a prediction and its interval.
+    Systems that have no schedule yet are listed on stderr, with empty cells in the file.
+
+    \b
+    Example:
+      gcnsim reproduce --csv cells.csv
+    """
+    from gcnsim import report
+
+    check_outputs(csv=csv_out)
+    with progress() as say:
+        found = api.reproduce(published, progress=say)
+        if csv_out:
+            report.write_reproduction(csv_out, found)
+    click.echo(
+        json.dumps(found, indent=2, allow_nan=False) if as_json else report.render_reproduction(found), nl=as_json
+    )
+    for line in report.left_out_lines(found):
+        click.echo(f"note: {line}", err=True)

@@ -1,0 +1,58 @@
+"""How much longer kernels take because transfers run beside them: overlap is not free.
+
+Pipelined training has its transfers under way while it computes. Its kernels then share the device's memory with
+copies and pack kernels, and the host's threads with those that send and receive. One number, the share of its rate at
+which a GPU computes meanwhile, stands for all of that, for as long as transfers are under way in an iteration.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gcnsim.cost import VALUE
+from gcnsim.ids import FloatArray, Rank
+from gcnsim.methods.facts import Facts
+
+
+def slowdown(facts: Facts, rank: Rank, compute: FloatArray) -> FloatArray:
+    """Factor on a worker's kernels, float64[T]; compute: their seconds per iteration with nothing beside them.
+
+    1 where nothing is pipelined. Transfers are under way for at least the time that their busiest link needs; the GPU
+    works at `rate_beside_copies` for that time, or all the time if transfers take longer than kernels.
+    """
+    if not facts.tau or facts.cluster.gpus < 2:
+        return np.ones_like(compute)
+    loss = 1.0 / facts.rate_beside_copies - 1.0
+    under_way = np.minimum(1.0, transfer_seconds(facts, rank) / np.maximum(compute, 1e-12))
+    return np.asarray(1.0 + loss * under_way)
+
+
+def transfer_seconds(facts: Facts, rank: Rank) -> FloatArray:
+    """Least seconds per iteration in which a worker's rows cross its busiest link, float64[T].
+
+    Its copies down and up, its host side, and the network card it shares with the workers of its server.
+    """
+    cluster, rows, hits = facts.cluster, facts.counts.rows, facts.counts.hits
+    forward = [shape.d_in for shape in facts.shapes if shape.gathers]
+    backward = [shape.d_in for shape in facts.shapes[1:] if shape.gathers]
+    first = facts.shapes[0].d_in if facts.shapes[0].gathers else 0
+    asked = VALUE * (rows * sum(forward) - hits * first)
+    returned = VALUE * rows * sum(backward)
+    moved = asked.transpose(0, 2, 1) + returned
+    """moved[t, n, m]: bytes from n to m."""
+    out, into = moved[:, rank].sum(axis=1), moved[:, :, rank].sum(axis=1)
+
+    def capacity(route: tuple[int, ...]) -> float:
+        return min(cluster.links[link].spec.capacity for link in route)
+
+    busy = [out / capacity(cluster.to_host(rank)), into / capacity(cluster.to_device(rank))]
+    if cluster.staging:
+        busy.append((out + into) / cluster.links[cluster.staging[rank]].spec.capacity)
+    server = np.array(cluster.server_of)
+    here = server == server[rank]
+    if not here.all():
+        away = int(np.flatnonzero(~here)[0])
+        share = capacity(cluster.route(f"host{server[rank]}", f"host{server[away]}"))
+        busy += [moved[:, here][:, :, ~here].sum(axis=(1, 2)) / share]
+        busy += [moved[:, ~here][:, :, here].sum(axis=(1, 2)) / share]
+    return np.asarray(np.max(busy, axis=0), dtype=np.float64)

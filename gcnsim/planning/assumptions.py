@@ -1,0 +1,142 @@
+"""What an answer assumes: of the workload where publications say nothing, of the machine where nobody measured."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from gcnsim.planning.workshop import Estimate, Workshop
+from gcnsim.profile import QUANTITIES, Figure, figures_of, link
+from gcnsim.scenario import Scenario
+from gcnsim.study import (
+    BOUNDARY,
+    CACHE_HITS,
+    DISPERSION,
+    HOST_MEMORY,
+    LOAD,
+    REMOTE,
+    VR_ROWS,
+    Corner,
+    PublishedAccesses,
+    Range,
+    SurrogateAccesses,
+    device_link,
+    profiles,
+)
+from gcnsim.trace import StoredProfile
+
+UNUSED = {"memory", "flops_fp16", "memory_bandwidth of a host"}
+"""Figures of the catalogue that no cost law reads yet."""
+
+ON_CORES = {
+    f"{name} of a host"
+    for name in (
+        "build_entries_per_s",
+        "socket_bandwidth",
+        "busy_core_rate",
+        "slice_s",
+        "reduce_step_s",
+        "draw_s",
+        "loss_values_per_s",
+        "iteration_s",
+    )
+}
+"""Figures that only workers on CPU cores need."""
+
+
+FOUR = "four real graphs at 4 to 8 METIS parts"
+"""Where the ranges were seen (docs/validation.md)."""
+
+
+def workload_assumptions(
+    workshop: Workshop, scenario: Scenario, estimates: Sequence[Estimate]
+) -> Iterator[dict[str, Any]]:
+    """What stands in for what publications do not say of the workload of `estimates`, with its range."""
+    accesses = workshop.accesses
+    if isinstance(accesses, SurrogateAccesses):
+        profiled = dict.fromkeys(each.scenario.cluster.gpus for each in estimates if accesses.profiled(each.scenario))
+        for gpus in list(profiled)[:1]:
+            yield _cross_edges(accesses, gpus)
+            if accesses.profile(gpus).origin.source == "outline":
+                yield from _of_outline(accesses.profile(gpus))
+        if profiled and accesses.profiled(scenario):
+            return
+        accesses = accesses.published
+    if not isinstance(accesses, PublishedAccesses):
+        return
+    if scenario.cluster.gpus == 1:
+        return
+    workload = scenario.workload
+    shares = Range(*accesses.cross_fractions(scenario))
+    basis = f"{FOUR}, scaled to boundary/inner" if workload.cross_fraction is None else "given"
+    low, likely, high = (f"{100 * share:.3g} %" for share in shares)
+    yield _row("cross_fraction", likely, low, high, basis, True)
+    basis = f"of the largest part over the mean part, {FOUR}" if workload.imbalance is None else "given"
+    known = {
+        "load_imbalance": (accesses.imbalances(scenario, LOAD), f"stored entries {basis}"),
+        "boundary_imbalance": (accesses.imbalances(scenario, BOUNDARY), f"boundary nodes {basis}"),
+        "remote_ownership": (REMOTE, f"boundary rows owned on other servers, over equal ownership, {FOUR}"),
+    }
+    # Nodes that are drawn whatever their edges are ask nothing of the spread of edges.
+    methods = [each.scenario.method for each in estimates if each.scenario.method.epsilon < 1.0]
+    if methods:
+        known["dispersion"] = (DISPERSION, f"standard deviation of log cross edges per boundary node, {FOUR}")
+    if any(method.sampler == "vr" for method in methods):
+        known["vr_rows"] = (VR_ROWS, f"rows the vr sampler needs, over the first-order rule used here, {FOUR}")
+    if any(not method.cache.empty for method in methods):
+        known["cache_hits"] = (CACHE_HITS, f"cache hits, over a cache that knows all cross edges, {FOUR}")
+    for name, (value, why) in known.items():
+        least, most = sorted((value.low, value.high))
+        yield _row(name, f"{value.likely:.3g}", f"{least:.3g}", f"{most:.3g}", why, True)
+
+
+def _cross_edges(accesses: SurrogateAccesses, gpus: int) -> dict[str, Any]:
+    """What publications leave open of a surrogate: it decides the rows needed at a rate below 1."""
+    low, likely, high = (
+        f"{accesses.profile(gpus, corner).cross_edges_mean:.3g}" for corner in (Corner.LOW, Corner.LIKELY, Corner.HIGH)
+    )
+    basis = f"of a boundary node in the {accesses.profile(gpus).origin.source}; its range: docs/surrogates.md"
+    return _row("cross_edges", likely, low, high, basis, True)
+
+
+def _of_outline(profile: StoredProfile) -> Iterator[dict[str, Any]]:
+    """What is assumed besides where no partition was made: nothing published counts a boundary."""
+    ratio = profile.boundary_nodes / profile.inner_nodes
+    least, most = f"{ratio.min():.3g}", f"{ratio.max():.3g}"
+    basis = "boundary over inner nodes of a worker, mean, least and most: as in the parts of another graph"
+    yield _row("boundary_ratio", f"{ratio.mean():.3g}", least, most, basis, False)
+    basis = f"rows the vr sampler needs, over the first-order rule used here, {FOUR}"
+    yield _row("vr_rows", "1", f"{VR_ROWS.low:.3g}", f"{VR_ROWS.high:.3g}", basis, False)
+
+
+def _row(name: str, value: str, low: str, high: str, basis: str, covered: bool) -> dict[str, Any]:
+    return {"name": name, "value": value, "low": low, "high": high, "basis": basis, "in_interval": covered}
+
+
+def machine_figures(scenario: Scenario, source: str) -> Iterator[dict[str, Any]]:
+    """The figures of the scenario's machine that come from `source` and that a cost law reads."""
+    cluster = scenario.cluster
+    gpu, server, network = profiles(cluster)
+    copies = device_link(cluster)
+    links = {copies.name: copies, HOST_MEMORY: link(HOST_MEMORY), cluster.link: network}
+    replaced = {(cluster.link, "bandwidth")}
+    if cluster.latency is not None:
+        replaced.add((cluster.link, "latency_s"))
+    for name, profile in {gpu.name: gpu, **links, cluster.host: server}.items():
+        for field, figure in figures_of(profile).items():
+            where = f"{field} of a host" if name == cluster.host else field
+            idle = where in UNUSED or (where in ON_CORES and gpu.kind != "cpu")
+            if figure.source == source and (name, field) not in replaced and not idle:
+                yield _row(f"{name}.{field}", *_written(field, figure), figure.reference, False)
+
+
+def _written(field: str, figure: Figure) -> tuple[str, str, str]:
+    """Value, low and high of a figure with their unit."""
+    quantity = QUANTITIES[field]
+    texts = [f"{each:g}" if quantity is None else quantity.exact(each) for each in _ends(figure)]
+    return texts[0], texts[1], texts[2]
+
+
+def _ends(figure: Figure) -> tuple[float, float, float]:
+    low = figure.value if figure.low is None else figure.low
+    return figure.value, low, figure.value if figure.high is None else figure.high

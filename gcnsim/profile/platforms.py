@@ -1,0 +1,79 @@
+"""Figures fitted to the published runs of one platform: what its datasheets do not say.
+
+Two numbers a platform, each with the physics it stands for, from rows that may be fitted (`use: calibrate`) alone.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any, Final
+
+from gcnsim import units
+from gcnsim.documents import read_yaml
+from gcnsim.errors import FileError, ScenarioError, nearest
+from gcnsim.profile.catalogue import DATA, read_figure
+from gcnsim.profile.figure import Figure
+
+FOLDER: Final = DATA / "platforms"
+_FIGURES: Final = {
+    "spmm_efficiency": units.FRACTION,
+    "cache": units.NBYTES,
+    "staging_bandwidth": units.BANDWIDTH,
+    "rate_beside_copies": units.FRACTION,
+}
+_SHARES: Final = ("spmm_efficiency", "rate_beside_copies")
+
+
+@dataclass(frozen=True, slots=True)
+class Platform:
+    """One published platform. device: the only one its figures hold for.
+
+    spmm_efficiency: share of the memory bandwidth at which sparse sums read rows that the device's cache does not hold.
+    cache: bytes of that (second-level) cache. staging_bandwidth: bytes/s that the host side of one worker moves between
+    its buffers and its peers', sent and received together. rate_beside_copies: share of its rate at which the GPU
+    computes while transfers are under way. error: half the width of the 90 % interval that the fit left, relative.
+    """
+
+    name: str
+    title: str
+    device: str
+    spmm_efficiency: Figure
+    cache: Figure
+    staging_bandwidth: Figure
+    rate_beside_copies: Figure
+    error: float
+
+
+def platforms() -> tuple[str, ...]:
+    """Names of the platforms with fitted figures, sorted."""
+    return tuple(sorted(path.stem for path in FOLDER.glob("*.yaml")))
+
+
+@cache
+def platform(name: str) -> Platform:
+    """The platform `name` that comes with the package, or the one in the file `name`, which ends in .yaml.
+
+    Raises ScenarioError with the nearest name when there is none, FileError for a file that cannot be used.
+    """
+    if name in platforms():
+        return read_platform(FOLDER / f"{name}.yaml")
+    if name.endswith(".yaml"):
+        return read_platform(name)
+    raise ScenarioError(f"unknown platform {name!r}; {nearest(name, platforms())}")
+
+
+def read_platform(path: str | Path) -> Platform:
+    """The platform in the file at `path`. Raises FileError."""
+    raw: Any = read_yaml(path)
+    wanted = {"title", "device", "error", *_FIGURES}
+    if not isinstance(raw, dict) or raw.keys() != wanted:
+        raise FileError(f"{path}: a platform has the keys {', '.join(sorted(wanted))}")
+    figures = {key: read_figure(raw[key], quantity, f"{path}, {key}") for key, quantity in _FIGURES.items()}
+    for key in _SHARES:
+        if not 0.0 < figures[key].value <= 1.0:
+            raise FileError(f"{path}, {key}: {raw[key]['value']} is not allowed; above 0% and at most 100%")
+    return Platform(
+        name=Path(path).stem, title=str(raw["title"]), device=str(raw["device"]), error=float(raw["error"]), **figures
+    )

@@ -1,0 +1,114 @@
+"""A reproduction as text and CSV."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from gcnsim.sections import replacing
+from gcnsim.units import format_bandwidth
+
+COLUMNS: Final = ("paper", "table", "row", "metric", "predicted", "low", "high", "published")
+HEADINGS: Final = ("table", "row", "metric", "predicted", "low", "high", "published", "error")
+
+Payload = Mapping[str, Any]
+
+
+def write_reproduction(path: str | Path, payload: Payload) -> None:
+    """Write the cells of `payload` to `path`, one line each beneath a heading. Raises FileError."""
+    with replacing(path, text=True) as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(COLUMNS)
+        writer.writerows(["" if cell[name] is None else cell[name] for name in COLUMNS] for cell in payload["cells"])
+
+
+def render_reproduction(payload: Payload) -> str:
+    """Every cell, then the figures per paper, the null models, and what was fitted."""
+    lines = []
+    for paper in payload["papers"]:
+        cells = [cell for cell in payload["cells"] if cell["paper"] == paper and cell["predicted"] is not None]
+        if cells:
+            lines += [paper, *_columns(HEADINGS, [_cells(cell) for cell in cells], left=3), ""]
+    lines += [*error_lines(payload), "", *null_lines(payload), "", *platform_lines(payload)]
+    return "\n".join([*lines, ""])
+
+
+def left_out_lines(payload: Payload) -> list[str]:
+    """Why cells have no prediction: one line per paper, table and reason."""
+    counts: dict[tuple[str, str, str], int] = {}
+    for cell in payload["cells"]:
+        if cell["predicted"] is None:
+            place = (cell["paper"], cell["table"], cell["reason"])
+            counts[place] = counts.get(place, 0) + 1
+    return [f"{paper} {table}: {count} cells: {reason}" for (paper, table, reason), count in counts.items()]
+
+
+def error_lines(payload: Payload) -> list[str]:
+    """The errors of rows whose values are given, per paper."""
+    headings = ("paper", "cells", "predicted", "judged", "median error", "largest", "within 25 %", "in interval")
+    found = {**payload["papers"], "all": payload["all"]}
+    names = ("median", "largest", "within", "covered")
+    rows = [
+        (
+            paper,
+            *(str(each[name]) for name in ("cells", "predicted", "judged")),
+            *(_percent(each[name]) for name in names),
+        )
+        for paper, each in found.items()
+    ]
+    return _columns(headings, rows, left=1)
+
+
+def null_lines(payload: Payload) -> list[str]:
+    """Median errors of the null models beside ours, on the cells that both answer."""
+    rows = [
+        (paper, name, str(pair["cells"]), _percent(pair["null"]), _percent(pair["ours"]))
+        for paper, found in {**payload["papers"], "all": payload["all"]}.items()
+        for name, pair in found["nulls"].items()
+        if pair is not None
+    ]
+    return _columns(("paper", "null model", "cells", "its median error", "ours"), rows, left=2)
+
+
+def platform_lines(payload: Payload) -> list[str]:
+    """The fitted figures."""
+    rows = [
+        (
+            name,
+            _percent(found["spmm_efficiency"]),
+            format_bandwidth(found["staging_bandwidth"]),
+            _percent(found["rate_beside_copies"]),
+        )
+        for name, found in payload["platforms"].items()
+    ]
+    return _columns(("platform", "SpMM efficiency", "host side of a worker", "rate beside transfers"), rows, left=1)
+
+
+def _cells(cell: Mapping[str, Any]) -> tuple[str, ...]:
+    error = "" if cell["error"] is None else f"{100 * cell['error']:+.1f} %"
+    numbers = (cell[name] for name in ("predicted", "low", "high", "published"))
+    return (
+        cell["table"],
+        cell["row"],
+        cell["metric"],
+        *("" if each is None else f"{each:.4g}" for each in numbers),
+        error,
+    )
+
+
+def _columns(headings: Sequence[str], rows: Sequence[Sequence[str]], left: int) -> list[str]:
+    """Rows under headings, the first `left` columns to the left, the others to the right."""
+    widths = [max(len(line[k]) for line in (headings, *rows)) for k in range(len(headings))]
+    return [
+        "  ".join(
+            f"{text:<{width}}" if k < left else f"{text:>{width}}"
+            for k, (text, width) in enumerate(zip(line, widths, strict=True))
+        ).rstrip()
+        for line in (headings, *rows)
+    ]
+
+
+def _percent(share: float | None) -> str:
+    return "-" if share is None else f"{100 * share:.1f} %"

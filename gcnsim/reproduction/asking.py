@@ -1,0 +1,109 @@
+"""From a published row to the scenario that asks for it: its paper's setting, its layout, its method.
+
+Settings are scenario files (gcnsim/data/reproduction, also in scenarios/), one for each paper, dataset and platform; a
+row says how many workers, on how many servers, and where the method's knobs stand.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+from typing import Final
+
+from gcnsim.errors import FileError, ScenarioError
+from gcnsim.reproduction.facts import Row
+from gcnsim.reproduction.systems import System, method_of, system_of
+from gcnsim.scenario import MethodSpec, Scenario, load_scenario
+
+FOLDER: Final = Path(__file__).resolve().parent.parent / "data" / "reproduction"
+"""The settings: PAPER-DATASET.yaml, with the name of the platform behind it where a paper has two for a dataset."""
+
+SUFFIX: Final[Mapping[tuple[str, str], str]] = {("pipegcn", "table8"): "-mi60"}
+"""Tables on the second platform of their paper."""
+
+LEFT_OUT: Final[Mapping[tuple[str, str], str]] = {
+    ("bns_gcn", "table6"): "192 workers are more than one simulation holds (128)"
+}
+"""Tables that no scenario can ask for, and why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What to simulate for a row. boundary: mean boundary nodes per partition, where its partitions are not METIS'."""
+
+    scenario: Scenario
+    system: System
+    boundary: float | None = None
+
+    def by(self, method: MethodSpec) -> Asked:
+        """The same setting under another method."""
+        return replace(self, scenario=replace(self.scenario, method=method), system=System(method.name))
+
+
+def asked(row: Row, rows: Sequence[Row], platforms: Mapping[str, str]) -> Asked | str:
+    """What to simulate for `row`, or why nothing is. rows: of all facts, which may say more about its setting.
+
+    platforms: files to take fitted figures from, by the name of the platform; the shipped ones for all others.
+    Raises FileError for a row that cannot be.
+    """
+    system = system_of(row)
+    if isinstance(system, str):
+        return system
+    if (row.paper, row.table) in LEFT_OUT:
+        return LEFT_OUT[row.paper, row.table]
+    base = setting(f"{row.paper}-{row.fields.get('dataset')}{SUFFIX.get((row.paper, row.table), '')}")
+    if base is None:
+        raise FileError(f"{row.place}: unknown dataset {row.fields.get('dataset')!r} of {row.paper}")
+    workers, per_server = layout(row, base)
+    name = base.cluster.platform
+    try:
+        cluster = replace(
+            base.cluster, gpus=workers, gpus_per_server=per_server, platform=platforms.get(name or "", name)
+        )
+        scenario = replace(base, cluster=cluster, method=method_of(row, system))
+        if row.fields.get("partitioner", "metis") == "metis":
+            return Asked(scenario, system)
+    except ScenarioError as error:
+        raise FileError(f"{row.place}: {error}") from None
+    return Asked(scenario, system, boundary_of(row, rows) / workers)
+
+
+@cache
+def setting(name: str) -> Scenario | None:
+    """The scenario file of a setting; None when there is none."""
+    path = FOLDER / f"{name}.yaml"
+    return load_scenario(path) if path.is_file() else None
+
+
+def settings() -> tuple[str, ...]:
+    """Names of all settings, sorted."""
+    return tuple(sorted(path.stem for path in FOLDER.glob("*.yaml")))
+
+
+def layout(row: Row, base: Scenario) -> tuple[int, int]:
+    """Workers, and workers per server. Raises FileError where a row says neither."""
+    printed = row.fields.get("nodes_x_gpus")
+    if printed is not None:
+        found = re.fullmatch(r"(\d+)x(\d+)", str(printed))
+        if found is None:
+            raise FileError(f"{row.place}: nodes_x_gpus is {printed!r}; allowed: servers x GPUs, as 2x3")
+        return int(found[1]) * int(found[2]), int(found[2])
+    workers = row.fields.get("partitions", row.fields.get("gpus"))
+    if isinstance(workers, bool) or not isinstance(workers, int):
+        raise FileError(f"{row.place}: has no number of workers; allowed: partitions or gpus, a whole number")
+    return workers, workers if base.cluster.servers == 1 else base.cluster.gpus_per_server
+
+
+def boundary_of(row: Row, rows: Sequence[Row]) -> float:
+    """Boundary nodes of all partitions together: of the row, or of an input row of its table with the same parts."""
+    names = ("dataset", "partitions", "partitioner")
+    for other in (row, *rows):
+        same = (other.paper, other.table) == (row.paper, row.table)
+        if same and all(other.fields.get(name) == row.fields.get(name) for name in names):
+            total = other.fields.get("boundary_total_k")
+            if isinstance(total, int | float):
+                return 1000.0 * total
+    raise FileError(f"{row.place}: no row says how many boundary nodes these partitions have")

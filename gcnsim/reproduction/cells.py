@@ -1,0 +1,156 @@
+"""Every metric of every published row beside its prediction: the cells of the reproduction."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from gcnsim.errors import FileError, nearest
+from gcnsim.reproduction.answers import Ends, Progress, answer
+from gcnsim.reproduction.asking import Asked, asked
+from gcnsim.reproduction.facts import PREDICTED, Row
+from gcnsim.reproduction.nulls import is_vanilla, null_values, printed_seconds, printed_vanilla, visible_speedup
+from gcnsim.reproduction.quantities import GIVEN_BASE, QUANTITIES, predicted
+from gcnsim.scenario import MethodSpec
+
+SHORT_S: Final = 0.05
+"""Seconds below which a published time is judged by its absolute error."""
+
+SHORT_ERROR_S: Final = 0.02
+"""Absolute error that counts as the whole tolerance of such a time."""
+
+TOLERANCE: Final = 0.25
+"""The largest error of a cell that a good fit leaves."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One metric of one row. predicted, low, high: None where `reason` says why. nulls: what null models say.
+
+    judged: whether the published value can be compared: there is one, and it is not 1 by definition.
+    """
+
+    paper: str
+    table: str
+    row: str
+    use: str
+    metric: str
+    predicted: float | None
+    low: float | None
+    high: float | None
+    published: float | None
+    reason: str
+    judged: bool
+    nulls: Mapping[str, float]
+
+    @property
+    def error(self) -> float | None:
+        """Signed relative error; of a time below SHORT_S, its absolute error as a share of what 25 % stand for."""
+        if not self.judged or self.predicted is None or self.published is None:
+            return None
+        return error_of(self.metric, self.predicted, self.published)
+
+
+def error_of(metric: str, value: float, published: float) -> float:
+    """Signed relative error; a time below SHORT_S counts TOLERANCE where it is SHORT_ERROR_S off."""
+    if metric.endswith("_s") and metric != "epochs_per_s" and published < SHORT_S:
+        return (value - published) / SHORT_ERROR_S * TOLERANCE
+    return value / published - 1.0
+
+
+def reproduce(
+    rows: Sequence[Row],
+    *,
+    platforms: Mapping[str, str] | None = None,
+    processes: int = 1,
+    progress: Progress = lambda _: None,
+    spread: bool = True,
+    wanted: Callable[[Row], bool] = lambda row: row.use in PREDICTED,
+) -> list[Cell]:
+    """The cells of all rows that are to be predicted, in their order.
+
+    platforms: files with other fitted figures, by platform. spread: whether intervals cover the assumptions' ends.
+    wanted: which rows. Raises FileError for a row with an unknown method or metric, or that cannot be asked.
+    """
+    chosen = [row for row in rows if wanted(row)]
+    _check(chosen)
+    found = [(row, asked(row, rows, platforms or {})) for row in chosen]
+    settings = [(row, one) for row, one in found if isinstance(one, Asked)]
+    runs = answer([each for row, one in settings for each in _needed(row, one)], processes, progress, spread=spread)
+    table = _Table(rows, settings, runs)
+    return [cell for row, one in found for cell in table.cells(row, one)]
+
+
+def vanilla_of(one: Asked) -> Asked:
+    """The same setting trained synchronously on the full graph."""
+    return one.by(MethodSpec.of("full-graph"))
+
+
+def _needed(row: Row, one: Asked) -> tuple[Asked, ...]:
+    return (one, vanilla_of(one))
+
+
+def _check(rows: Sequence[Row]) -> None:
+    for row in rows:
+        for metric in row.metrics:
+            if metric not in QUANTITIES and isinstance(asked(row, rows, {}), Asked):
+                raise FileError(f"{row.place}: unknown metric {metric!r}; {nearest(metric, QUANTITIES)}")
+
+
+class _Table:
+    """All rows with their runs."""
+
+    def __init__(self, rows: Sequence[Row], settings: Sequence[tuple[Row, Asked]], runs: Mapping[Asked, Ends]) -> None:
+        self.rows = rows
+        self.settings = settings
+        self.runs = runs
+
+    def cells(self, row: Row, one: Asked | str) -> list[Cell]:
+        """One cell for each of the row's metrics."""
+        return [self._cell(row, one, metric) for metric in row.metrics]
+
+    def _cell(self, row: Row, one: Asked | str, metric: str) -> Cell:
+        empty = Cell(
+            paper=row.paper,
+            table=row.table,
+            row=row.label,
+            use=row.use,
+            metric=metric,
+            predicted=None,
+            low=None,
+            high=None,
+            published=row.published(metric),
+            reason=one if isinstance(one, str) else "",
+            judged=False,
+            nulls={},
+        )
+        if isinstance(one, str):
+            return empty
+        base = self._base(row, one, metric)
+        if isinstance(base, str):
+            return replace(empty, reason=base)
+        run, vanilla = self.runs[one], self.runs[vanilla_of(one)]
+        likely, low, high = predicted(metric, run, base)
+        paper = [(other, each) for other, each in self.settings if other.paper == row.paper]
+        guesses = null_values(
+            metric, one, vanilla, printed_vanilla(one, paper), visible_speedup(paper, one.scenario.cluster.platform)
+        )
+        by_definition = QUANTITIES[metric].ratio and is_vanilla(one) and base is vanilla
+        judged = empty.published is not None and not by_definition
+        return replace(empty, predicted=likely, low=low, high=high, judged=judged, nulls=guesses)
+
+    def _base(self, row: Row, one: Asked, metric: str) -> Ends | str | None:
+        """What a ratio compares with: the vanilla run, or a system whose printed seconds stand for it."""
+        if not QUANTITIES[metric].ratio:
+            return None
+        name = GIVEN_BASE.get((row.paper, row.table))
+        if name is None:
+            return self.runs[vanilla_of(one)]
+        for other in self.rows:
+            if (other.paper, other.table, other.fields.get("method")) == (row.paper, row.table, name):
+                seconds = printed_seconds(other)
+                if seconds is not None:
+                    run = replace(self.runs[one].likely, iteration_s=seconds, low_s=seconds, high_s=seconds)
+                    return Ends(run, run, run)
+        return f"compared with {name}, whose time no row gives"

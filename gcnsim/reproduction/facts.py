@@ -1,0 +1,103 @@
+"""Published tables as facts: rows with their key, the metrics to predict, and the values where they are given.
+
+A folder of YAML files, one per paper: `paper: {id}`, `tables: [{id, key, rows}]`. A row has the fields of its table's
+key (those that apply to it), a `use`, the `metrics` to predict if its use is `calibrate` or `predict`, and values. The
+values of `predict` rows are not given; other fields of a row say more about its setting.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from gcnsim.documents import read_yaml
+from gcnsim.errors import FileError, nearest
+
+SHIPPED: Final = Path(__file__).resolve().parent.parent / "data" / "published"
+"""The facts that come with the package."""
+
+USES: Final = ("calibrate", "context", "input", "predict")
+PREDICTED: Final = ("calibrate", "predict")
+OPTIONAL: Final = frozenset({"p", "tau", "epsilon", "replication_c"})
+"""Fields of keys that only some methods have: a row may lack them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One row of a published table.
+
+    key: its fields of the table's key. metrics: those to be predicted. fields: all that it says. source: its file.
+    """
+
+    paper: str
+    table: str
+    key: Mapping[str, Any]
+    use: str
+    metrics: tuple[str, ...]
+    fields: Mapping[str, Any]
+    source: str
+
+    @property
+    def label(self) -> str:
+        """The key as compact JSON with sorted keys."""
+        return json.dumps(dict(self.key), sort_keys=True, separators=(",", ":"))
+
+    @property
+    def place(self) -> str:
+        """Where the row stands, for messages."""
+        return f"{self.source}: {self.table}, row {self.label}"
+
+    def published(self, metric: str) -> float | None:
+        """The value given for `metric`; None where it is to be predicted blind."""
+        value = self.fields.get(metric)
+        return float(value) if self.use != "predict" and isinstance(value, int | float) else None
+
+
+def read_published(folder: str | Path = SHIPPED) -> list[Row]:
+    """The rows of all papers in `folder`, by file name, in the order they are printed.
+
+    Raises FileError for a folder without facts, a file that is not one, a row of unknown use or without its key.
+    """
+    files = sorted(Path(folder).glob("*.yaml"))
+    if not files:
+        raise FileError(f"{folder}: has no published facts; allowed: a folder of PAPER.yaml files")
+    return [row for path in files for row in _rows(path)]
+
+
+def _rows(path: Path) -> Iterator[Row]:
+    raw = read_yaml(path)
+    if not isinstance(raw, dict) or not isinstance(raw.get("paper"), dict) or not isinstance(raw.get("tables"), list):
+        raise FileError(f"{path}: is no file of published facts; it has the keys paper and tables")
+    paper = str(raw["paper"].get("id"))
+    for table in raw["tables"]:
+        if not isinstance(table, dict) or not {"id", "key", "rows"} <= table.keys():
+            raise FileError(f"{path}: a table has the keys id, key and rows")
+        for number, row in enumerate(table["rows"], start=1):
+            yield _row(path, paper, table, number, row)
+
+
+def _row(path: Path, paper: str, table: Mapping[str, Any], number: int, raw: Any) -> Row:
+    place = f"{path}: {table['id']}, row {number}"
+    if not isinstance(raw, dict):
+        raise FileError(f"{place}: is not a row; it has the fields of its key and a use")
+    use = raw.get("use")
+    if use not in USES:
+        raise FileError(f"{place}: unknown use {use!r}; {nearest(str(use), USES)}")
+    lacking = [name for name in table["key"] if raw.get(name) is None and name not in OPTIONAL]
+    if use in PREDICTED and lacking:
+        raise FileError(f"{place}: has no {lacking[0]}; the key of {table['id']} is {', '.join(table['key'])}")
+    metrics = raw.get("metrics", ()) if use in PREDICTED else ()
+    if use in PREDICTED and not (isinstance(metrics, list) and metrics and all(isinstance(m, str) for m in metrics)):
+        raise FileError(f"{place}: has no metrics; a row to {use} names them in a list")
+    return Row(
+        paper=paper,
+        table=str(table["id"]),
+        key={name: raw[name] for name in table["key"] if name in raw},
+        use=use,
+        metrics=tuple(metrics),
+        fields=raw,
+        source=str(path),
+    )

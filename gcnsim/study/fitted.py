@@ -1,0 +1,89 @@
+"""What the published runs of a platform add to its catalogue figures (`gcnsim.profile.platforms`)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from statistics import NormalDist
+from typing import Final
+
+from gcnsim.cluster import LinkSpec
+from gcnsim.errors import ScenarioError
+from gcnsim.profile import DeviceProfile, Figure, Platform, platform
+from gcnsim.scenario import ClusterSpec, Scenario
+from gcnsim.trace import AccessCounts
+
+TILE: Final = 128
+"""Bytes of a row that a sparse sum gathers at a time: a warp's lanes take one fp32 value each of a cache line."""
+
+CACHE_RATE: Final = 3.0
+"""Bandwidth of a GPU's second-level cache over that of its memory; 2 to 4 on the devices of the catalogue."""
+
+SPREAD: Final = 1.2
+"""Standard deviation of the log of degrees where no surrogate says another."""
+
+
+def platform_of(spec: ClusterSpec) -> Platform | None:
+    """The platform that a cluster names, if it names one. Raises ScenarioError when it is of another device."""
+    if spec.platform is None:
+        return None
+    found = platform(spec.platform)
+    if found.device != spec.device:
+        raise ScenarioError(f"cluster.platform: {spec.platform} is of {found.device}, cluster.device is {spec.device}")
+    return found
+
+
+def beside_cache(profile: DeviceProfile, scenario: Scenario, counts: AccessCounts) -> DeviceProfile:
+    """The device on one workload: its sparse sums read from memory only the rows that its cache does not hold.
+
+    Every gathered byte crosses the cache, a share 1 - h of them the memory as well:
+    seconds = bytes / memory bandwidth * ((1 - h) / spmm_efficiency + 1 / CACHE_RATE). As it is where the scenario
+    names no platform.
+    """
+    found = platform_of(scenario.cluster)
+    if found is None:
+        return profile
+    columns = float((counts.inner_nodes + counts.boundary_nodes).mean())
+    held = held_share(found.cache.value / TILE, columns, degree_spread(scenario.workload.dataset))
+    share = 1.0 / ((1.0 - held) / found.spmm_efficiency.value + 1.0 / CACHE_RATE)
+    text = f"{found.spmm_efficiency.value:.3g} of DRAM bandwidth for the {1 - held:.0%} of rows the cache does not hold"
+    return replace(profile, spmm_efficiency=Figure(share, "fitted", text, found.spmm_efficiency.date), spmm_curve=None)
+
+
+def held_share(rows: float, columns: float, spread: float) -> float:
+    """Share of gathered rows that a cache of `rows` rows holds: those of the columns of highest degree.
+
+    Degrees are lognormal with the spread `spread` of their log: a share c of the columns, the highest, has the share
+    Phi(spread - z) of all entries, with z the normal quantile of 1 - c.
+    """
+    if rows >= columns:
+        return 1.0
+    normal = NormalDist()
+    return normal.cdf(spread - normal.inv_cdf(1.0 - rows / columns))
+
+
+def degree_spread(dataset: str | None) -> float:
+    """Standard deviation of the log of a dataset's degrees, by its surrogate."""
+    from gcnsim.graph.generate import surrogate_facts, surrogates
+
+    return surrogate_facts(dataset).model.degree_spread if dataset in surrogates() else SPREAD
+
+
+def staging_of(spec: ClusterSpec) -> LinkSpec | None:
+    """What the host side of one worker moves; None where nothing was fitted."""
+    found = platform_of(spec)
+    return None if found is None else LinkSpec(found.staging_bandwidth.value)
+
+
+def copies_of(spec: ClusterSpec, pcie: LinkSpec) -> LinkSpec:
+    """The link between a GPU and its host: no faster, either way, than the host side takes bytes or gives them.
+
+    Assumption: copies go through pageable memory, which the same threads of the host read and write.
+    """
+    found = platform_of(spec)
+    return pcie if found is None else replace(pcie, capacity=min(pcie.capacity, found.staging_bandwidth.value / 2))
+
+
+def rate_beside_copies(spec: ClusterSpec) -> float:
+    """Share of its rate at which a GPU computes while transfers are under way; 1 where nothing was fitted."""
+    found = platform_of(spec)
+    return 1.0 if found is None else found.rate_beside_copies.value

@@ -1,0 +1,50 @@
+"""Is the access trace of a recorded run its own? Another graph or partition would be predicted without a word."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from gcnsim.errors import ScenarioError
+from gcnsim.record import RecordedRun
+from gcnsim.sampling import NODES
+from gcnsim.scenario import Scenario
+from gcnsim.study.corners import keeps_all, sampler_of
+from gcnsim.trace import AccessTrace, read_trace
+
+
+def refuse_other_trace(run: RecordedRun, scenario: Scenario) -> None:
+    """Raise ScenarioError, naming the trace, unless it is of the graph, the parts and the draws of `run`.
+
+    scenario: what the simulator is asked about it. Raises FileError for a trace that cannot be read.
+    """
+    trace = read_trace(run.trace)
+    for wrong in (*_elsewhere(run, trace), *_drawn_otherwise(run, trace, scenario)):
+        raise ScenarioError(f"{run.trace}: {wrong}; allowed: the trace of {run.path}")
+
+
+def _elsewhere(run: RecordedRun, trace: AccessTrace) -> Iterator[str]:
+    """Graph and parts."""
+    origin = trace.origin
+    if origin.graph_hash != run.graph["hash"]:
+        yield f"is of the graph {origin.graph_hash[:12]}, the run of {run.graph['hash'][:12]}"
+    if trace.parts != run.workers:
+        yield f"has {trace.parts} workers, the run {run.workers}"
+    if origin.partition_method != run.partition["method"]:
+        yield f"is of a partition by {origin.partition_method}, the run of one by {run.partition['method']}"
+    for name, found, wanted in (
+        ("inner", trace.inner_nodes.tolist(), run.inner),
+        ("boundary", trace.boundary_nodes.tolist(), run.boundary),
+    ):
+        for rank, (one, other) in enumerate(zip(found, wanted, strict=False)):
+            if one != other:
+                yield f"has {one} {name} nodes of worker {rank}, the run {other}"
+
+
+def _drawn_otherwise(run: RecordedRun, trace: AccessTrace, scenario: Scenario) -> Iterator[str]:
+    """Sampler, rate and seed."""
+    origin, (sampler, rate) = trace.origin, sampler_of(scenario.method)
+    if (origin.sampler, origin.epsilon) != (sampler, rate):
+        knob = "rate" if origin.sampler == NODES else "epsilon"
+        yield f"was drawn with {origin.sampler} at {knob} {origin.epsilon:g}, the run with {sampler} at {rate:g}"
+    if not keeps_all(scenario.method) and origin.seed != run.options["seed"]:
+        yield f"was drawn with seed {origin.seed}, the run with {run.options['seed']}"

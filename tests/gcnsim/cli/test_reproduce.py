@@ -1,0 +1,68 @@
+"""`gcnsim reproduce`: the file it writes, what it says on stderr, and one line for a bad folder."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+
+import pytest
+
+from gcnsim.cli import main
+
+TABLE = """\
+paper: {id: psc_gcn}
+tables:
+- id: table3
+  key: [dataset, method, gpus, tau, epsilon]
+  rows:
+  - {dataset: reddit, method: full_graph, tau: 0, epsilon: 1, gpus: 6, use: calibrate, per_iteration_s: 1.5974,
+     metrics: [per_iteration_s]}
+  - {dataset: reddit, method: graphsage, gpus: 6, tau: null, use: predict, metrics: [per_iteration_s]}
+"""
+
+
+@pytest.fixture
+def published(tmp_path: Path) -> Path:
+    folder = tmp_path / "published"
+    folder.mkdir()
+    (folder / "psc_gcn.yaml").write_text(TABLE, encoding="utf-8")
+    return folder
+
+
+def test_the_file_has_a_line_per_cell(published: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / "cells.csv"
+    assert main(["reproduce", "--published", str(published), "--csv", str(out)]) == 0
+    with open(out, encoding="utf-8", newline="") as file:
+        first, second = csv.DictReader(file)
+    assert list(first) == ["paper", "table", "row", "metric", "predicted", "low", "high", "published"]
+    assert json.loads(first["row"]) == {"dataset": "reddit", "method": "full_graph", "gpus": 6, "tau": 0, "epsilon": 1}
+    assert float(first["low"]) <= float(first["predicted"]) <= float(first["high"])
+    assert float(first["published"]) == 1.5974
+    assert second["predicted"] == second["published"] == ""
+    said = capsys.readouterr()
+    assert "no schedule of mini-batch sampling yet" in said.err
+    assert "per_iteration_s" in said.out
+    assert "1.597" in said.out
+
+
+def test_the_answer_as_json(published: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["reproduce", "--published", str(published), "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["schema"] == "gcnsim.reproduction/1"
+    assert found["all"]["judged"] == 1
+    assert found["cells"][0]["error"] == pytest.approx(found["cells"][0]["predicted"] / 1.5974 - 1.0)
+
+
+def test_an_unknown_method_is_one_line(published: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text = TABLE.replace("method: graphsage", "method: graphsag")
+    (published / "psc_gcn.yaml").write_text(text, encoding="utf-8")
+    assert main(["reproduce", "--published", str(published)]) == 2
+    said = capsys.readouterr().err
+    assert "unknown method 'graphsag'; did you mean 'graphsage'?" in said
+    assert said.count("\n") == 1
+
+
+def test_a_missing_folder_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["reproduce", "--published", str(tmp_path / "none")]) == 2
+    assert "has no published facts" in capsys.readouterr().err

@@ -1,0 +1,31 @@
+"""An answer for a graph that is known by its outline says what it assumes."""
+
+from __future__ import annotations
+
+import pytest
+
+from gcnsim.planning import Workshop, provenance
+from gcnsim.scenario import ClusterSpec, MethodSpec, PartitionSpec, RunSpec, Scenario, WorkloadSpec
+
+
+@pytest.mark.slow
+def test_papers_at_32_gpus() -> None:
+    scenario = Scenario(
+        "papers",
+        ClusterSpec(gpus=32, gpus_per_server=2),
+        WorkloadSpec(dataset="ogbn-papers100M"),
+        PartitionSpec(),
+        MethodSpec.of("full-graph"),
+        RunSpec(iterations=5),
+    )
+    workshop = Workshop(scenario)
+    estimate = workshop.estimate(scenario)
+    assert 0.0 < estimate.low_s <= estimate.iteration_s <= estimate.high_s
+    told = provenance(workshop, scenario, [estimate])
+    assert told["graph"]["kind"] == "outline"
+    assert "those of Reddit's ten training parts" in told["graph"]["text"]
+    assumed = {item["name"]: item for item in told["assumptions"]}
+    assert assumed["boundary_ratio"]["low"] == "0.42"
+    assert not assumed["boundary_ratio"]["in_interval"]
+    assert assumed["cross_edges"]["in_interval"]
+    assert "32 GPUs: boundary nodes by assumption" in told["warnings"]

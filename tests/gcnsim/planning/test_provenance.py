@@ -1,0 +1,90 @@
+"""What an answer says of its calibration: the settings beyond it, and the error it was found to have."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import gcnsim
+from gcnsim.calibration.fit import ranges
+from gcnsim.record import read_recorded_run, write_calibration
+from tests.gcnsim.calibration.made import calibration
+from tests.gcnsim.validation.conftest import EMULATED, WriteRun, small_graph
+
+BESIDE = "outside the calibrated range: "
+
+
+@pytest.fixture
+def asked(tmp_path: Path, write_run: WriteRun) -> dict[str, Any]:
+    """A question about what two runs trained, with the record of a calibration that saw these alone."""
+    knobs = {"tau": 2, "epsilon": 0.1, "sampler": "vr", "refresh": 20, "cache": "0%", "cache_policy": "inclusion"}
+    runs = [write_run("a"), write_run("b", method="psc-gcn", knobs=knobs), write_run("c", method="pipegcn")]
+    seen = ranges([read_recorded_run(run) for run in runs])
+    write_calibration(tmp_path / "record.json", calibration(error=0.159, ranges=seen))
+    graph = small_graph()
+    np.savez(tmp_path / "small.npz", allow_pickle=False, indptr=graph.indptr, indices=graph.indices)
+    return {
+        "graph": str(tmp_path / "small.npz"),
+        "gpus": 2,
+        "gpus_per_server": 1,
+        "device": "cpu-core",
+        "bandwidth": "200Mbps",
+        "layers": 2,
+        "hidden": 32,
+        "calibration": str(tmp_path / "record.json"),
+        "overrides": ["workload.features=32", "workload.classes=8"],
+    }
+
+
+def flags(asked: Mapping[str, Any], **changes: Any) -> list[str]:
+    """What is said to be beyond the calibration."""
+    answer = gcnsim.what_if(**{**asked, "iterations": 4, "processes": 1, **changes})
+    found: list[str] = answer.payload["provenance"]["warnings"]
+    return [each.removeprefix(BESIDE) for each in found if each.startswith(BESIDE)]
+
+
+def test_what_was_seen_is_not_flagged(asked: dict[str, Any]) -> None:
+    assert EMULATED["bandwidth"] == 2.5e7, "the bandwidth asked for"
+    assert flags(asked, method=["full-graph", "pipegcn", "psc-gcn"], tau=2, epsilon=0.1) == []
+
+
+def test_what_was_never_seen_is_flagged_by_name(asked: dict[str, Any]) -> None:
+    assert flags(asked, method="bns-gcn", rate=0.1) == [
+        "method bns-gcn (never calibrated)",
+        "rate 0.1 (never calibrated)",
+    ]
+    changed = flags(asked, method="psc-gcn", cache="30%", tau=2, epsilon=0.3, model="graphsage", gpus=4)
+    assert changed == [
+        "model graphsage (never calibrated)",
+        "workers 4 (calibrated: 2)",
+        "hosts 4 (calibrated: 2)",
+        "epsilon 0.3 (calibrated: 0.1)",
+        "cache 0.3 (calibrated: 0)",
+    ]
+    late = flags(asked, method="full-graph", overrides=[*asked["overrides"], "cluster.latency=1ms"])
+    assert late == ["latency_s 0.001 (calibrated: 0)"]
+
+
+def test_a_graph_of_published_statistics_was_never_seen(asked: dict[str, Any]) -> None:
+    found = flags({**asked, "graph": None}, dataset="yelp", method="full-graph")
+    assert found == ["graph yelp (never calibrated)"]
+
+
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        (0.159, "; and 15.9 % either way, the error to expect of a run that was not fitted to"),
+        (None, "; fewer than three calibration runs tell no error, so device and network figures are not covered"),
+    ],
+)
+def test_the_interval_says_what_the_calibration_adds(
+    error: float | None, words: str, asked: dict[str, Any], tmp_path: Path
+) -> None:
+    write_calibration(tmp_path / "record.json", calibration(error=error, ranges={}))
+    answer = gcnsim.what_if(**asked, method="full-graph", iterations=4, processes=1)
+    assert answer.payload["provenance"]["interval"].endswith(words)
+    assert f"{BESIDE}every setting (calibrated without runs)" in answer.payload["provenance"]["warnings"]

@@ -1,0 +1,98 @@
+"""Published tables are read as facts, and what is wrong with a file is said in one line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from gcnsim.errors import FileError
+from gcnsim.reproduction import SHIPPED, read_published, reproduce
+from gcnsim.reproduction.quantities import QUANTITIES
+
+TABLE = """\
+paper: {{id: pipegcn}}
+tables:
+- id: table4
+  key: [dataset, method, partitions]
+  rows:
+  - {row}
+"""
+
+
+def folder_with(tmp_path: Path, row: str) -> Path:
+    """A folder of one table with one row."""
+    (tmp_path / "pipegcn.yaml").write_text(TABLE.format(row=row), encoding="utf-8")
+    return tmp_path
+
+
+def test_rows_have_their_key_in_one_form(tmp_path: Path) -> None:
+    row = "{partitions: 2, method: gcn, dataset: reddit, use: calibrate, epochs_per_s: 1.94, metrics: [epochs_per_s]}"
+    (found,) = read_published(folder_with(tmp_path, row))
+    assert found.label == '{"dataset":"reddit","method":"gcn","partitions":2}'
+    assert found.published("epochs_per_s") == 1.94
+
+
+def test_a_row_to_be_predicted_has_no_published_value(tmp_path: Path) -> None:
+    row = "{partitions: 2, method: gcn, dataset: reddit, use: predict, epochs_per_s: 9.0, metrics: [epochs_per_s]}"
+    (found,) = read_published(folder_with(tmp_path, row))
+    assert found.published("epochs_per_s") is None
+
+
+@pytest.mark.parametrize(
+    ("row", "said"),
+    [
+        ("{method: gcn, dataset: reddit, use: predict, metrics: [total_s]}", "row 1: has no partitions"),
+        ("{partitions: 2, dataset: reddit, use: calibrate, metrics: [total_s]}", "row 1: has no method"),
+        ("{partitions: 2, method: gcn, dataset: reddit, use: guess}", "unknown use 'guess'"),
+        ("{partitions: 2, method: gcn, dataset: reddit, use: predict}", "has no metrics"),
+        ("[reddit, gcn]", "is not a row"),
+    ],
+)
+def test_a_row_that_cannot_be_is_refused(tmp_path: Path, row: str, said: str) -> None:
+    with pytest.raises(FileError, match=said) as caught:
+        read_published(folder_with(tmp_path, row))
+    assert "\n" not in str(caught.value)
+    assert "pipegcn.yaml: table4" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("row", "said"),
+    [
+        (
+            "{partitions: 2, method: pipegnc, dataset: reddit, use: predict, metrics: [total_s]}",
+            "did you mean 'pipegcn'",
+        ),
+        ("{partitions: 2, method: gcn, dataset: redit, use: predict, metrics: [total_s]}", "unknown dataset 'redit'"),
+        ("{partitions: 2, method: gcn, dataset: reddit, use: predict, metrics: [totl_s]}", "unknown metric 'totl_s'"),
+        ("{partitions: 2.5, method: gcn, dataset: reddit, use: predict, metrics: [total_s]}", "no number of workers"),
+        ("{partitions: 0, method: gcn, dataset: reddit, use: predict, metrics: [total_s]}", "0 is not allowed"),
+    ],
+)
+def test_a_row_that_cannot_be_asked_is_refused(tmp_path: Path, row: str, said: str) -> None:
+    with pytest.raises(FileError, match=said):
+        reproduce(read_published(folder_with(tmp_path, row)))
+
+
+def test_a_folder_without_facts_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(FileError, match="has no published facts"):
+        read_published(tmp_path)
+    (tmp_path / "other.yaml").write_text("a: 1\n", encoding="utf-8")
+    with pytest.raises(FileError, match="is no file of published facts"):
+        read_published(tmp_path)
+
+
+def test_the_package_holds_no_value_of_a_row_to_be_predicted() -> None:
+    rows = read_published()
+    assert {row.paper for row in rows} == {"bns_gcn", "pagraph", "pipegcn", "psc_gcn", "sancus"}
+    for row in rows:
+        if row.use == "predict":
+            assert row.fields.keys() == {*row.key, "use", "metrics"}, row.place
+            assert row.published(row.metrics[0]) is None
+    assert all(path.read_text(encoding="utf-8").count("cite: ") > 1 for path in SHIPPED.glob("*.yaml"))
+
+
+def test_every_metric_of_a_system_with_a_schedule_is_known() -> None:
+    ours = {"full_graph", "gcn", "pipegcn", "psc_gcn", "bns_gcn"}
+    asked = {name for row in read_published() if row.fields.get("method") in ours for name in row.metrics}
+    assert asked <= QUANTITIES.keys()

@@ -1,0 +1,82 @@
+"""Profiles made from an outline: published sizes, an assumed boundary, everything else even."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from gcnsim.caching import CacheSize
+from gcnsim.errors import ScenarioError
+from gcnsim.graph.generate import outline
+from gcnsim.trace import draw_access, expected_access, profile_at, profiled_parts, with_cross_edges
+from gcnsim.trace.outlined import outlined
+
+PAPERS = "ogbn-papers100M"
+
+
+@pytest.mark.parametrize("parts", [32, 50, 192])
+def test_sizes_are_published_and_ratios_those_of_the_outline(parts: int) -> None:
+    facts, (found, note) = outline(PAPERS), profile_at(PAPERS, parts)
+    assert note == "by assumption"
+    assert (found.parts, found.origin.source) == (parts, "outline")
+    assert found.inner_nodes.sum() == facts.nodes
+    assert found.entries.sum() == facts.entries
+    ratios = found.boundary_nodes / found.inner_nodes
+    assert ratios == pytest.approx(np.resize(np.array(facts.boundary_ratios), parts), rel=1e-5)
+
+
+def test_cross_edges_are_the_likely_share_of_the_degree_and_the_ends_its_range() -> None:
+    facts, found = outline(PAPERS), profile_at(PAPERS, 32)[0]
+    degree = facts.entries / facts.nodes
+    assert found.cross_edges_mean == pytest.approx(facts.cross_edges.likely * degree, rel=0.01)
+    low, high = found.origin.cross_range
+    assert low * facts.cross_edges.likely == pytest.approx(facts.cross_edges.low)
+    assert high * facts.cross_edges.likely == pytest.approx(facts.cross_edges.high)
+    ends = [with_cross_edges(found, factor).cross_edges_mean for factor in (low, 1.0, high)]
+    assert ends == sorted(ends)
+
+
+def test_boundary_nodes_are_owned_alike_by_all_others() -> None:
+    pairs = profile_at(PAPERS, 32)[0].pairs
+    assert not pairs.diagonal().any()
+    others = pairs[~np.eye(32, dtype=np.bool_)].reshape(32, 31)
+    assert (np.ptp(others, axis=1) <= 1).all()
+
+
+def test_rows_are_those_of_the_uniform_rule() -> None:
+    found = profile_at(PAPERS, 32)[0]
+    cells = found.cells["uniform"]
+    asked = expected_access(
+        found, sampler="uniform", epsilon=0.25, cache=CacheSize(), policy="inclusion", feature_width=128
+    )
+    chance = 1.0 - 0.75**cells.cross_edges
+    assert asked.rows == pytest.approx((cells.nodes * chance[:, None, :]).sum(axis=2), rel=1e-9)
+    assert asked.inner_edges == pytest.approx(0.25 * found.inner_entries)
+
+
+def test_counts_are_drawn_even_of_192_parts() -> None:
+    found = profile_at(PAPERS, 192)[0]
+    drawn = draw_access(
+        found,
+        sampler="vr",
+        epsilon=0.1,
+        iterations=2,
+        seed=0,
+        cache=CacheSize(fraction=0.1),
+        policy="inclusion",
+        feature_width=128,
+    )
+    assert drawn.rows.shape == (2, 192, 192)
+    assert 0.1 < drawn.hit_rate < 1.0
+
+
+def test_a_boundary_is_no_more_than_all_other_nodes() -> None:
+    found = outlined(outline(PAPERS), 2)
+    assert (found.boundary_nodes <= found.inner_nodes[::-1]).all()
+    assert (found.inner_entries > 0).all()
+
+
+def test_an_outline_speaks_of_its_numbers_of_parts_only() -> None:
+    assert profiled_parts(PAPERS) == range(32, 193)
+    with pytest.raises(ScenarioError, match="ogbn-papers100M has no profile at 8 parts; there are 32 to 192"):
+        profile_at(PAPERS, 8)
