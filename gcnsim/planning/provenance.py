@@ -11,6 +11,7 @@ from gcnsim import __version__
 from gcnsim.knobs import has_knob
 from gcnsim.planning.assumptions import machine_figures, workload_assumptions
 from gcnsim.planning.workshop import Estimate, Workshop
+from gcnsim.profile import Platform
 from gcnsim.record import Calibration, beyond, content_hash, settings
 from gcnsim.sampling import NODES
 from gcnsim.scenario import Scenario, scenario_hash
@@ -21,6 +22,7 @@ from gcnsim.study import (
     SurrogateAccesses,
     TraceAccesses,
     calibration_of,
+    platform_of,
     profiles,
     resolve_model,
 )
@@ -46,10 +48,10 @@ def provenance(
         "graph": _graph(workshop, scenario),
         "model": str(resolve_model(scenario.workload, workshop.accesses.declared)),
         "device": _device(scenario),
-        "interval": _interval(assumptions, record),
+        "interval": _interval(assumptions, record, platform_of(scenario.cluster)),
         "assumptions": assumptions,
         "measured": [f"{item['name']} {item['value']}: {item['basis']}" for item in measured],
-        "calibration": NOT_CALIBRATED if record is None else _calibration(scenario.cluster.calibration or "", record),
+        "calibration": _fitted(scenario, record),
         "engine": "reference",
         "version": __version__,
         "seed": scenario.run.seed,
@@ -74,10 +76,22 @@ def _calibration(path: str, record: Calibration) -> str:
     )
 
 
-def _interval(assumptions: Sequence[Mapping[str, Any]], record: Calibration | None) -> str:
+def _fitted(scenario: Scenario, record: Calibration | None) -> str:
+    """What figures were fitted to, in a sentence."""
+    published = platform_of(scenario.cluster)
+    told = NOT_CALIBRATED if record is None else _calibration(scenario.cluster.calibration or "", record)
+    if published is None:
+        return told
+    fitted = f"{scenario.cluster.platform}: two figures fitted to published runs, {published.title}"
+    return fitted if record is None else f"{told}; {fitted}"
+
+
+def _interval(assumptions: Sequence[Mapping[str, Any]], record: Calibration | None, published: Platform | None) -> str:
     """What the intervals cover, in a sentence."""
     covered = ", and both ends of the assumptions marked so" if any(item["in_interval"] for item in assumptions) else ""
     left = "no calibration residuals, so device and network figures are not covered"
+    if published is not None:
+        left = f"and {100 * published.error:.1f} % either way, below which nine of ten fitted cells stayed"
     if record is not None and record.error is not None:
         left = f"and {100 * record.error:.1f} % either way, the error to expect of a run that was not fitted to"
     elif record is not None:

@@ -183,16 +183,17 @@ def _effort(one: Asked) -> int:
 
 
 def _reduce_seconds(result: Result) -> float:
-    """Mean wait of the slowest worker's GPU between its last gradient and its optimizer step."""
+    """Mean time from the last worker's last gradient to the slowest worker's optimizer step.
+
+    Waiting for a slower worker before that counts as communication: it is in the exchange that blocking runs wait.
+    """
     schedule, run = result.run.schedule, result.run
-    rank = result.metrics.worker
-    queue = next(
-        ops
-        for stream, ops in zip(schedule.streams, schedule.order, strict=True)
-        if stream.worker == rank and stream.name == COMPUTE_STREAM
-    )
-    place = next(place for place, op in enumerate(queue) if schedule.ops[op].kind is OpKind.STEP)
-    gaps = run.starts[result.warm_up :, queue[place]] - run.ends[result.warm_up :, queue[place - 1]]
+    steps = {op.worker: op.index for op in schedule.ops if op.kind is OpKind.STEP}
+    last = []
+    for stream, ops in zip(schedule.streams, schedule.order, strict=True):
+        if stream.name == COMPUTE_STREAM:
+            last.append(ops[ops.index(steps[stream.worker]) - 1])
+    gaps = run.starts[result.warm_up :, steps[result.metrics.worker]] - run.ends[result.warm_up :, last].max(axis=1)
     return float(np.maximum(gaps, 0).mean()) / PS_PER_S
 
 

@@ -12,9 +12,10 @@ from gcnsim.scenario.load import (
     to_mapping,
 )
 from gcnsim.scenario.rules import parse_cache
-from gcnsim.scenario.specs import ClusterSpec, MethodSpec, PartitionSpec, RunSpec, Scenario, WorkloadSpec
+from gcnsim.scenario.specs import MOST_GPUS, ClusterSpec, MethodSpec, PartitionSpec, RunSpec, Scenario, WorkloadSpec
 
 __all__ = [
+    "MOST_GPUS",
     "SCHEMA",
     "CacheSize",
     "ClusterSpec",

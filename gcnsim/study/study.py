@@ -9,6 +9,7 @@ import numpy as np
 from gcnsim.engine import Run, simulate
 from gcnsim.errors import ScenarioError
 from gcnsim.methods import Facts, method
+from gcnsim.profile import DeviceProfile
 from gcnsim.scenario import Scenario
 from gcnsim.schedule import Bounds, Schedule, bounds
 from gcnsim.study.accesses import Accesses, open_accesses
@@ -21,6 +22,7 @@ from gcnsim.study.steady import Steady
 from gcnsim.timeline import PS_PER_S
 from gcnsim.trace import AccessCounts
 from gcnsim.units import BANDWIDTH
+from gcnsim.workload import LayerShape
 
 CLOCK_S = 2.0**62 / PS_PER_S
 """Simulated seconds that integer picoseconds can tell, with room to add two of them."""
@@ -56,11 +58,13 @@ def write_schedule(scenario: Scenario, counts: AccessCounts, accesses: Accesses)
         device = for_graph(device, record, accesses.graph_hash)
     device = beside_cache(device, scenario, counts)
     chosen = scenario.method
+    shapes = resolve_model(scenario.workload, accesses.declared).shapes
+    _refuse_dense(scenario, shapes, device)
     facts = Facts(
         cluster=cluster,
         device=device,
         host=host,
-        shapes=resolve_model(scenario.workload, accesses.declared).shapes,
+        shapes=shapes,
         counts=counts,
         tau=chosen.tau,
         sampled=not keeps_all(chosen),
@@ -73,6 +77,21 @@ def write_schedule(scenario: Scenario, counts: AccessCounts, accesses: Accesses)
         rate_beside_copies=rate_beside_copies(scenario.cluster),
     )
     return method(chosen.name)(facts)
+
+
+def _refuse_dense(scenario: Scenario, shapes: tuple[LayerShape, ...], device: DeviceProfile) -> None:
+    """Raises ScenarioError for layers that sum no neighbours where no schedule has them."""
+    if all(shape.gathers for shape in shapes):
+        return
+    name = "dense_layers" if shapes[0].gathers else "preaggregate"
+    value = scenario.workload.dense_layers if shapes[0].gathers else "true"
+    if device.kind == "cpu":
+        raise ScenarioError(f"workload.{name}: {value} is modelled for GPUs only; cluster.device is {device.name}")
+    if not shapes[0].gathers and scenario.method.epsilon < 1.0:
+        raise ScenarioError(
+            f"workload.preaggregate: true is not allowed with method.epsilon {scenario.method.epsilon:g}: "
+            "edges that are drawn anew cannot be summed before"
+        )
 
 
 def study(scenario: Scenario, accesses: Accesses | None = None, corner: Corner = Corner.LIKELY) -> Result:

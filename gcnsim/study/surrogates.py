@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gcnsim.errors import ScenarioError
 from gcnsim.sampling import NODES
-from gcnsim.scenario import Scenario
+from gcnsim.scenario import MOST_GPUS, Scenario
 from gcnsim.study.corners import Corner, drawing, keeps_all, sampler_of
 from gcnsim.study.published import PublishedAccesses
 from gcnsim.trace import (
@@ -71,7 +71,8 @@ class SurrogateAccesses:
         gpus, workload, answered = scenario.cluster.gpus, scenario.workload, profiled_parts(self.facts.name)
         why = f"no boundary of {self.facts.name} is published"
         if gpus not in answered:
-            raise ScenarioError(f"cluster.gpus: {gpus} is not allowed; {answered[0]} to {answered[-1]} are, {why}")
+            most = min(self.most_gpus, MOST_GPUS)
+            raise ScenarioError(f"cluster.gpus: {gpus} is not allowed; {answered[0]} to {most} are, {why}")
         name, given = "imbalance", workload.imbalance
         if workload.cross_fraction is not None:
             name, given = "cross_fraction", workload.cross_fraction

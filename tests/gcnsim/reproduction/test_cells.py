@@ -9,8 +9,9 @@ import pytest
 
 from gcnsim.reproduction import Cell, error_of, read_published, reproduce
 from gcnsim.reproduction.answers import answer
-from gcnsim.reproduction.asking import Asked, asked, setting, settings
+from gcnsim.reproduction.asking import Asked, setting, settings
 from gcnsim.reproduction.parts import TableAccesses
+from gcnsim.reproduction.systems import System
 from gcnsim.scenario import MethodSpec, load_scenario
 from gcnsim.study import Corner
 from gcnsim.workload import dataset
@@ -108,12 +109,9 @@ def test_no_boundary_node_at_rate_0_and_all_at_rate_1() -> None:
     assert row is not None
 
     def at(method: MethodSpec) -> float:
-        one = Asked(replace(row, method=method), system)
+        one = Asked(replace(row, method=method), System(method.name))
         return answer([one], spread=False)[one].likely.forward_bytes
 
-    found = asked(read_published()[-1], (), {})
-    assert isinstance(found, Asked)
-    system = found.system
     assert at(MethodSpec.of("bns-gcn", rate=0.0)) == 0.0
     assert at(MethodSpec.of("bns-gcn", rate=1.0)) == at(MethodSpec.of("full-graph"))
 

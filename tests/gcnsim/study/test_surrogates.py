@@ -100,7 +100,7 @@ def test_a_graph_too_large_to_draw_is_answered_from_its_outline() -> None:
 def test_what_only_a_published_boundary_could_answer_is_refused() -> None:
     found = open_accesses(asked(32, name=PAPERS))
     with pytest.raises(
-        ScenarioError, match=f"cluster.gpus: 6 is not allowed; 32 to 192 are, no boundary of {PAPERS} is"
+        ScenarioError, match=f"cluster.gpus: 6 is not allowed; 32 to 128 are, no boundary of {PAPERS} is"
     ):
         found.counts(asked(6, name=PAPERS), 128, Corner.LIKELY)
     given = replace(asked(32), workload=WorkloadSpec(dataset=PAPERS, cross_fraction=0.2))

@@ -1,0 +1,74 @@
+"""A platform's fitted figures: what a cache holds, what the host side of a worker limits, and what is refused."""
+
+from __future__ import annotations
+
+import pytest
+
+from gcnsim.errors import ScenarioError
+from gcnsim.profile import platform
+from gcnsim.scenario import SCHEMA, Scenario, from_mapping
+from gcnsim.study import machine, open_accesses, study
+from gcnsim.study.fitted import held_share
+
+CLUSTER = {"gpus": 2, "gpus_per_server": 2, "device": "rtx-2080-ti", "platform": "rtx-2080-ti-server"}
+
+
+def asked(cluster: dict[str, object], workload: dict[str, object], method: dict[str, object]) -> Scenario:
+    return from_mapping({"schema": SCHEMA, "cluster": cluster, "workload": workload, "method": method}, "test")
+
+
+def iteration_s(workload: dict[str, object], method: str = "full-graph") -> float:
+    scenario = asked(dict(CLUSTER), {"dataset": "reddit-train", **workload}, {"name": method})
+    return study(scenario, open_accesses(scenario)).metrics.iteration_s
+
+
+def test_a_cache_of_all_columns_holds_all_and_of_equal_columns_its_share() -> None:
+    assert held_share(100.0, 100.0, 1.2) == 1.0
+    assert held_share(25.0, 100.0, 0.0) == pytest.approx(0.25)
+    assert held_share(25.0, 100.0, 1.0) > 0.5
+    assert held_share(1.0, 1e9, 1.0) < 1e-5
+
+
+def test_everything_a_worker_moves_passes_its_host_side() -> None:
+    scenario = asked(dict(CLUSTER), {"dataset": "reddit-train"}, {"name": "full-graph"})
+    cluster, _, _ = machine(scenario.cluster)
+    route = [cluster.links[link].name for link in cluster.between(0, 1)]
+    assert route == ["staging0", "memory0", "staging1"]
+    staging = platform("rtx-2080-ti-server").staging_bandwidth.value
+    (down,) = cluster.to_host(0)
+    assert cluster.links[down].spec.capacity == pytest.approx(min(staging / 2, 15.754e9 * 0.78))
+    plain, _, _ = machine(
+        asked(CLUSTER | {"platform": None}, {"dataset": "reddit-train"}, {"name": "full-graph"}).cluster
+    )
+    assert plain.staging == ()
+
+
+def test_a_platform_of_another_device_is_refused() -> None:
+    scenario = asked(CLUSTER | {"device": "t4"}, {"dataset": "reddit-train"}, {"name": "full-graph"})
+    with pytest.raises(ScenarioError, match=r"rtx-2080-ti-server is of rtx-2080-ti, cluster\.device is t4"):
+        machine(scenario.cluster)
+
+
+def test_layers_that_sum_no_neighbours_exchange_nothing() -> None:
+    whole = iteration_s({})
+    aggregated = iteration_s({"preaggregate": True})
+    dense = iteration_s({"preaggregate": True, "dense_layers": 2})
+    assert dense < aggregated < whole
+
+
+def test_drawn_edges_cannot_be_aggregated_before() -> None:
+    scenario = asked(dict(CLUSTER), {"dataset": "reddit-train", "preaggregate": True}, {"name": "psc-gcn"})
+    with pytest.raises(ScenarioError, match=r"preaggregate: true is not allowed with method.epsilon 0\.1"):
+        study(scenario, open_accesses(scenario))
+
+
+def test_workers_on_cores_have_no_dense_layers() -> None:
+    cluster = {"gpus": 2, "gpus_per_server": 2, "device": "cpu-core"}
+    scenario = asked(cluster, {"dataset": "reddit-train", "dense_layers": 1}, {"name": "full-graph"})
+    with pytest.raises(ScenarioError, match="dense_layers: 1 is modelled for GPUs only"):
+        study(scenario, open_accesses(scenario))
+
+
+def test_not_all_layers_can_be_dense() -> None:
+    with pytest.raises(ScenarioError, match="of 4 layers 0 to 3 can be"):
+        iteration_s({"dense_layers": 4})
