@@ -31,6 +31,7 @@ LOW, HIGH = np.log([0.1, 0.3]), np.log([1.0, 50.0])
 
 START = np.log([0.5, 3.0])
 DAMPED = 0.15
+MANY_CELLS, FEW_ERROR = 10, 0.25
 MOST_WORKERS = 16
 """Larger settings take as long as all others together: they are judged, not fitted."""
 
@@ -125,6 +126,18 @@ def errors(cells: Sequence[Cell]) -> FloatArray:
     return np.array([error for cell in cells if (error := cell.error) is not None])
 
 
+def expected_error(sizes: FloatArray) -> float:
+    """Half the width of the 90 % interval, from absolute relative errors of fitted cells.
+
+    Of many cells what nine of ten stay below; of few, normal errors with the freedom that two fitted numbers leave; no
+    more cells than numbers tell nothing, and FEW_ERROR stands for it.
+    """
+    if sizes.size >= MANY_CELLS:
+        return float(np.percentile(sizes, 90))
+    free = sizes.size - START.size
+    return FEW_ERROR if free <= 0 else float(1.645 * np.sqrt((sizes**2).sum() / free))
+
+
 def document(name: str, point: FloatArray, beside: float, error: float) -> str:
     """The platform's file with these figures."""
     own: Platform = platform(name)
@@ -147,8 +160,8 @@ def figure(old: Figure, value: str) -> dict[str, str]:
 
 
 def write(path: Path, name: str, found: Found) -> None:
-    """Write the fitted figures of a platform, with the error that nine of ten cells stay below."""
-    text = document(name, found.point, found.beside, float(np.percentile(found.errors, 90)))
+    """Write the fitted figures of a platform, with the error to expect."""
+    text = document(name, found.point, found.beside, expected_error(found.errors))
     with replacing(path, text=True) as file:
         file.write("# Written by `python -m benchmarks.fit_published --write`; docs/reproduce.md says how.\n" + text)
 

@@ -91,7 +91,7 @@ def _interval(assumptions: Sequence[Mapping[str, Any]], record: Calibration | No
     covered = ", and both ends of the assumptions marked so" if any(item["in_interval"] for item in assumptions) else ""
     left = "no calibration residuals, so device and network figures are not covered"
     if published is not None:
-        left = f"and {100 * published.error:.1f} % either way, below which nine of ten fitted cells stayed"
+        left = f"and {100 * published.error:.1f} % either way, which the fit to published runs left open"
     if record is not None and record.error is not None:
         left = f"and {100 * record.error:.1f} % either way, the error to expect of a run that was not fitted to"
     elif record is not None:

@@ -33,7 +33,7 @@ class Platform:
     spmm_efficiency: share of the memory bandwidth at which sparse sums read rows that the device's cache does not hold.
     cache: bytes of that (second-level) cache. staging_bandwidth: bytes/s that the host side of one worker moves between
     its buffers and its peers', sent and received together. rate_beside_copies: share of its rate at which the GPU
-    computes while transfers are under way. error: half the width of the 90 % interval that the fit left, relative.
+    computes while transfers are under way. error: half the width of the 90 % interval to expect, relative.
     """
 
     name: str

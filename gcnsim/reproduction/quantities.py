@@ -15,7 +15,8 @@ MEGABYTE: Final = 1e6
 class Quantity:
     """One metric. of: its value from a run and the run compared with. ratio: whether there is one compared with.
 
-    grows: whether it rises with the iteration time (-1: falls, 0: does not depend on it).
+    grows: whether it rises with the iteration time (-1: falls, 0: counted, not timed). A part of the iteration is taken
+    to be as uncertain as the whole.
     """
 
     of: Callable[[Measured, Measured], float]
@@ -39,8 +40,8 @@ QUANTITIES: Final[Mapping[str, Quantity]] = {
     "compute_s": _alone(lambda run: run.iteration_s - run.communication_s - run.reduce_s),
     "communication_s": _alone(lambda run: run.communication_s),
     "reduce_s": _alone(lambda run: run.reduce_s),
-    "comm_ratio_pct": _alone(lambda run: 100.0 * run.communication_s / run.iteration_s, grows=0),
-    "overhead_pct": _alone(lambda run: 100.0 * run.sampling_s / run.iteration_s, grows=0),
+    "comm_ratio_pct": _alone(lambda run: 100.0 * run.communication_s / run.iteration_s),
+    "overhead_pct": _alone(lambda run: 100.0 * run.sampling_s / run.iteration_s),
     "epoch_comm_mb": _alone(lambda run: run.forward_bytes / MEGABYTE, grows=0),
     "throughput_x": SPEEDUP,
     "speedup_x": SPEEDUP,
