@@ -72,4 +72,5 @@ def predicted(metric: str, run: Ends, base: Ends | None) -> tuple[float, float, 
         spread = [(1.0, 1.0) for _ in spread]
     low = min(value * least for value, (least, _) in zip(values, spread, strict=True))
     high = max(value * most for value, (_, most) in zip(values, spread, strict=True))
-    return likely, min(low, likely), max(high, likely)
+    most = 100.0 if metric.endswith("_pct") else high
+    return likely, min(low, likely), max(min(high, most), likely)
