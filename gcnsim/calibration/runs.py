@@ -85,6 +85,7 @@ def refine(
 
     progress(f"fitting to {len(runs)} runs")
     best, freedom = _fitted(record, runs, processes)
+    best = replace(best, spread=spread_of_repeats(runs))
     errors = _errors(best, runs, processes)[:, 0]
     left = [_residual("iterations of the runs", errors)]
     if len(runs) < FEWEST:
@@ -94,6 +95,20 @@ def refine(
     left.append(_residual("the same of a run not fitted to", unseen))
     half = float(stdtrit(n - freedom, 0.95) * np.sqrt(np.mean(np.square(unseen))))
     return replace(best, residuals=(*record.residuals, *left), error=half)
+
+
+def spread_of_repeats(runs: Sequence[RecordedRun]) -> float | None:
+    """Relative standard deviation of runs about the mean of their configuration, pooled; None without repeats."""
+    groups: dict[object, list[float]] = {}
+    for run in runs:
+        asked = scenario_of(run)
+        alike = replace(asked, workload=replace(asked.workload, trace="run"), run=replace(asked.run, seed=0))
+        groups.setdefault((alike, run.graph["hash"], run.options["method"]), []).append(run.iteration_s)
+    repeated = [np.array(times) for times in groups.values() if len(times) > 1]
+    if not repeated:
+        return None
+    squares = sum(float(np.square(times / times.mean() - 1.0).sum()) for times in repeated)
+    return float(np.sqrt(squares / sum(times.size - 1 for times in repeated)))
 
 
 def _residual(term: str, errors: FloatArray) -> Residual:

@@ -14,7 +14,11 @@ from gcnsim.cli.progress import progress
 @click.command("validate")
 @click.argument("runs", nargs=-1, required=True, type=click.Path(), metavar="RUN...")
 @click.option("--calibration", type=click.Path(), help="Calibration record (gcnsim calibrate).  [default: none]")
-@click.option("--strict", is_flag=True, help="Refuse runs of another machine or version than the calibration.")
+@click.option(
+    "--strict",
+    is_flag=True,
+    help="Refuse runs of another machine or version than the calibration, or with links paced in the exchange.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON (schema gcnsim.validation/1).")
 @click.option("--json-out", type=click.Path(), help="Write that JSON to a file.")
 @click.option("--out", type=click.Path(), help="Write validation.md, .csv and .html into this folder.")

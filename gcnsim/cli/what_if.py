@@ -13,6 +13,7 @@ from gcnsim import api
 from gcnsim.cli.outputs import check_outputs
 from gcnsim.cli.progress import progress
 from gcnsim.errors import ScenarioError, UnitError
+from gcnsim.knobs import COMPARED
 from gcnsim.units import fraction
 
 
@@ -49,6 +50,20 @@ class Share(click.ParamType[float]):
             raise UnitError(f"--target-accuracy: {error}") from None
 
 
+class Needed(click.ParamType[tuple[str, int]]):
+    """METHOD=N: iterations that a method is given to reach an accuracy."""
+
+    name = "needed"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, int]:
+        """The method and its iterations. Raises ScenarioError naming the option."""
+        method, _, count = str(value).partition("=")
+        try:
+            return method.strip(), _whole(count.strip())
+        except ValueError:
+            raise ScenarioError(f"--target-iterations: {value!r} is not METHOD=N, N a whole number") from None
+
+
 def _text(text: str) -> str:
     if not text:
         raise ValueError
@@ -83,7 +98,7 @@ def option(name: str, kind: Callable[[str], Any], allowed: str, text: str, defau
 @click.option("--device", default="t4", show_default=True, help="GPU of the catalogue (gcnsim catalog list devices).")
 @click.option("--calibration", type=click.Path(), help="Calibration record of the device (gcnsim calibrate).")
 @option("bandwidth", _text, "a bandwidth", "NIC bandwidth of a server, per direction (list).", "15Gbps")
-@option("method", _text, "a method", "all, or methods of the catalogue (list).", "all")
+@option("method", _text, "a method", "all, or methods of the catalogue (list).", ",".join(COMPARED))
 @option("tau", _whole, "a whole number of iterations", "Staleness in iterations (list).  [default: 2]")
 @option("epsilon", float, "a number in (0, 1]", "Sampling rate (list).  [default: 0.1]")
 @option("cache", _text, "a share (30%) or bytes (2GiB)", "Layer-0 feature cache per GPU (list).  [default: 0%]")
@@ -95,6 +110,13 @@ def option(name: str, kind: Callable[[str], Any], allowed: str, text: str, defau
 @click.option("--hidden", type=int, help="Hidden width.  [default: the dataset's, else 256]")
 @click.option("--target-accuracy", type=Share(), help="Time and cost to this validation accuracy, e.g. 90%.")
 @click.option("--runs", multiple=True, type=click.Path(), help="Recorded run that tells its iterations (repeatable).")
+@click.option(
+    "--target-iterations",
+    multiple=True,
+    type=Needed(),
+    metavar="METHOD=N",
+    help="Published or assumed iterations to it, where no run tells (repeatable).",
+)
 @click.option(
     "--iterations", type=int, default=30, show_default=True, help="Sampled graphs recorded, iterations measured."
 )
@@ -117,7 +139,8 @@ def command(as_json: bool, csv: str | None, html: str | None, timeline: str | No
     """
     check_outputs(csv=csv, html=html, timeline=timeline)
     with progress() as say:
-        answer = api.what_if(**question, progress=say)
+        needed = dict(question.pop("target_iterations"))
+        answer = api.what_if(**question, target_iterations=needed, progress=say)
         payload = dict(answer.payload)
         if csv or html:
             from gcnsim import report

@@ -8,7 +8,7 @@ so, and in what the nearest run differs.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
@@ -41,17 +41,30 @@ class Subject:
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """An accuracy (share of one, on validation nodes) to be reached, and the runs that may tell when it is."""
+    """An accuracy (share of one, on validation nodes) to be reached, and the runs that may tell when it is.
+
+    given: iterations by method, from a publication or a guess of the asker's, for rows of which no run tells.
+    """
 
     accuracy: float
     curves: tuple[LearningCurve, ...]
+    given: Mapping[str, Iteration] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, accuracy: float, folders: Sequence[str | Path]) -> Target:
+    def of(cls, accuracy: float, folders: Sequence[str | Path], given: Mapping[str, Iteration] | None = None) -> Target:
         """The target with the runs in `folders`. Raises FileError for a folder without a readable run."""
-        return cls(accuracy, tuple(read_learning_curve(folder) for folder in folders))
+        return cls(accuracy, tuple(read_learning_curve(folder) for folder in folders), given or {})
 
     def reached(self, scenario: Scenario, subject: Subject) -> tuple[Iteration | None, str]:
+        """Iterations until the accuracy, and from where: a recorded run, else what was given, labelled so; None and
+        why, where neither says."""
+        count, source = self.recorded(scenario, subject)
+        given = self.given.get(scenario.method.name)
+        if count is None and given is not None:
+            return given, f"given, not recorded ({source})"
+        return count, source
+
+    def recorded(self, scenario: Scenario, subject: Subject) -> tuple[Iteration | None, str]:
         """Iterations until the accuracy was first seen in a run of the scenario's method, knobs, graph and model, the
         median over runs, and from where; None and why, where no run says."""
         mine = [curve for curve in self.curves if curve.options["method"] == scenario.method.name]

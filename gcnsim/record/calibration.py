@@ -59,8 +59,8 @@ class Calibration:
     figures: by part (device, host, network; of a GPU also copies, its link to the host) and field of the profile.
     curve: SpMM efficiency by gathered bytes, as (bytes, share) pairs. graphs: by graph hash, SpMM seconds over those of
     the law. error: relative 90 % half-width of a predicted iteration, from the runs it was fitted to (None: no runs).
-    spread: that of repeated runs. ranges: lowest and highest value of each setting among the inputs. seconds: that the
-    micro-benchmarks took.
+    spread: relative standard deviation of repeated runs (None: no repeats); part of `error`. ranges: lowest and highest
+    value of each setting among the inputs. seconds: that the micro-benchmarks took.
     """
 
     device: str

@@ -169,6 +169,8 @@ def write_cache_curve_csv(path: str | Path, curve: CacheCurve) -> None:
 
 def write_cache_curve_html(path: str | Path, curve: CacheCurve) -> None:
     """Write the figure as one offline page. Raises FileError."""
-    page = cache_curve_figure(cache_curve_info(curve)).to_html(include_plotlyjs=True, full_html=True)
+    page = cache_curve_figure(cache_curve_info(curve)).to_html(
+        include_plotlyjs=True, full_html=True, div_id="cache-curve"
+    )
     with replacing(path, text=True) as file:
         file.write(page)

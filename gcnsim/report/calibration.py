@@ -26,6 +26,8 @@ def render_calibration(record: Calibration, path: str) -> str:
     for each in record.residuals:
         errors = f"{100 * each.mape:.1f} %, {100 * each.p90:.1f} %, {100 * each.bias:+.1f} %"
         lines.append(f"  {each.term}: {errors} of {each.points} points")
+    if record.spread is not None:
+        lines += ["", f"Repeated runs differ by {100 * record.spread:.1f} % (standard deviation)"]
     if record.error is not None:
         lines += ["", f"90 % interval of a prediction: +-{100 * record.error:.1f} %"]
     return "\n".join([*lines, ""])

@@ -10,7 +10,7 @@ import pytest
 
 from gcnsim.calibration import calibrate
 from gcnsim.calibration.fit import ranges
-from gcnsim.calibration.runs import COEFFICIENTS, Coefficient, freedom_over, moved
+from gcnsim.calibration.runs import COEFFICIENTS, Coefficient, freedom_over, moved, spread_of_repeats
 from gcnsim.errors import FileError, ScenarioError
 from gcnsim.record import Calibration, Fitted, RecordedRun, read_recorded_run, write_calibration
 from gcnsim.validation import judge
@@ -168,3 +168,15 @@ def test_the_freedom_of_a_fit_lies_between_nothing_and_all_its_coefficients() ->
     assert freedom_over(by_phases, 2) == pytest.approx(0.5), "half of what holds it is the phases"
     held = np.array([[1.0], [0.0], [1.0], [0.0], [3.0]])
     assert freedom_over(held, 2) == pytest.approx(2 / 11)
+
+
+def test_the_spread_is_that_of_repeats_about_their_own_mean(tmp_path: Path, write_run: WriteRun) -> None:
+    folders = [
+        write_run("a", method="full-graph", seconds=(0.99,) * 10),
+        write_run("b", method="full-graph", seconds=(1.01,) * 10),
+        write_run("c", method="pipegcn", seconds=(3.0,) * 10),
+    ]
+    runs = [read_recorded_run(folder) for folder in folders]
+    # Two runs, 1 % from their mean: the deviation of a sample of two has one degree of freedom.
+    assert spread_of_repeats(runs) == pytest.approx(0.01 * np.sqrt(2.0))
+    assert spread_of_repeats(runs[1:]) is None

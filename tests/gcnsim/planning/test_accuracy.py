@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -217,7 +218,7 @@ def test_an_accuracy_is_a_share(accuracy: float) -> None:
 
 
 def test_runs_alone_are_refused(write_run: WriteRun) -> None:
-    with pytest.raises(ScenarioError, match="--runs: are read for --target-accuracy alone"):
+    with pytest.raises(ScenarioError, match="--runs: of use with --target-accuracy alone"):
         gcnsim.what_if(gpus=2, runs=[write_run("a")])
 
 
@@ -225,3 +226,39 @@ def test_the_option_needs_its_unit() -> None:
     result = CliRunner().invoke(command, ["--target-accuracy", "0.9"])
     assert result.exception is not None
     assert "--target-accuracy" in str(result.exception)
+
+
+def test_given_iterations_stand_in_where_no_run_tells_and_say_so() -> None:
+    answer = gcnsim.what_if(
+        gpus=2, method=["full-graph", "pipegcn"], target_accuracy=0.9, target_iterations={"pipegcn": 500}, processes=1
+    )
+    vanilla, pipelined = answer.payload["target"]["rows"]
+    assert (vanilla["iterations"], vanilla["source"]) == (None, "no recorded run of this method")
+    assert (pipelined["iterations"], pipelined["source"]) == (
+        500,
+        "given, not recorded (no recorded run of this method)",
+    )
+    assert pipelined["seconds"] == 500 * answer.results[1]["iteration_s"]
+
+
+def test_a_recorded_run_goes_before_a_given_number() -> None:
+    target = Target(0.9, (curve(),), {"full-graph": 7})
+    assert reached(target)[0] == 30
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"gcn": 5}, "method.name: unknown method 'gcn'"),
+        ({"pipegcn": 0}, "--target-iterations: pipegcn=0 is not allowed"),
+        ({"pipegcn": True}, "--target-iterations: pipegcn=True is not allowed"),
+    ],
+)
+def test_given_iterations_are_of_methods_and_whole(given: dict[str, int], words: str) -> None:
+    with pytest.raises(ScenarioError, match=re.escape(words)):
+        gcnsim.what_if(gpus=2, target_accuracy=0.9, target_iterations=given)
+
+
+def test_given_iterations_alone_are_refused() -> None:
+    with pytest.raises(ScenarioError, match=r"--target-iterations: of use with --target-accuracy alone"):
+        gcnsim.what_if(gpus=2, target_iterations={"pipegcn": 5})

@@ -1,52 +1,22 @@
-"""The Python API: a what-if, a simulation or a graph in one call each.
-
->>> import gcnsim
->>> answer = gcnsim.what_if(gpus=2, method="pipegcn")
->>> answer.results[0]["method"]
-'pipegcn'
-"""
+"""The what-if in one call: options in, answer out."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
-from gcnsim.engine import timeline
-from gcnsim.errors import FileError, ScenarioError
-from gcnsim.graph import Graph, from_networkx, load_graph
-from gcnsim.knobs import RATE, has_knob
+from gcnsim.errors import ScenarioError
+from gcnsim.graph import Graph, from_networkx
+from gcnsim.knobs import COMPARED, RATE, has_knob, knobs_of
 from gcnsim.methods import methods
-from gcnsim.planning import Grid, Progress, Target, Workshop, links_of, provenance, row_of, scenarios, sweep_bandwidth
+from gcnsim.planning import Grid, Progress, Target, Workshop, scenarios, sweep_bandwidth
 from gcnsim.planning import what_if as _what_if
 from gcnsim.processes import cores
-from gcnsim.record import Calibration, write_calibration
-from gcnsim.scenario import SCHEMA, MethodSpec, Scenario, from_mapping, load_scenario, parse_cache, to_mapping
-from gcnsim.sections import replacing
+from gcnsim.scenario import SCHEMA, MethodSpec, Scenario, from_mapping, parse_cache
 from gcnsim.study import Result
 from gcnsim.units import bandwidth as parse_bandwidth
-
-__all__ = [
-    "Answer",
-    "Graph",
-    "Simulation",
-    "bandwidth_curve",
-    "calibrate",
-    "from_networkx",
-    "load_graph",
-    "render_calibration",
-    "render_validation",
-    "reproduce",
-    "simulate",
-    "validate",
-    "what_if",
-    "write_json",
-    "write_result",
-    "write_timeline",
-    "write_validation",
-]
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -97,7 +67,7 @@ def what_if(
     gpus_per_server: int | None = None,
     device: str = "t4",
     bandwidth: Some[str] = "15Gbps",
-    method: Some[str] = "all",
+    method: Some[str] = COMPARED,
     tau: Some[int] | None = None,
     epsilon: Some[float] | None = None,
     cache: Some[str] | None = None,
@@ -110,6 +80,7 @@ def what_if(
     calibration: str | Path | None = None,
     target_accuracy: float | None = None,
     runs: Sequence[str | Path] = (),
+    target_iterations: Mapping[str, int] | None = None,
     iterations: int = 30,
     seed: int = 0,
     overrides: Sequence[str] = (),
@@ -120,9 +91,9 @@ def what_if(
 
     Sequences give a row per value. graph: a file, a `Graph` or a NetworkX graph. gpus_per_server: None is
     2, the last server holding what is left. calibration: a record of `calibrate`. target_accuracy: a share of one on
-    validation nodes; time and cost until it is reached, by the iterations that the recorded `runs` needed. overrides:
-    `PATH=VALUE` on scenario fields, e.g. `cluster.latency=20us`. progress: told what is being done. processes: None is
-    one per core; answers do not depend on it.
+    validation nodes; time and cost until it is reached, by the iterations that the recorded `runs` needed, or by
+    target_iterations of the method where no run tells. overrides: `PATH=VALUE` on scenario fields, e.g.
+    `cluster.latency=20us`. progress: told what is done. processes: None is one per core; answers do not depend on it.
     Raises GcnsimError (one line: path, value, what is allowed).
     """
     if graph is not None and not isinstance(graph, Graph | str | Path):
@@ -130,12 +101,11 @@ def what_if(
     file = graph.name if isinstance(graph, Graph) else None if graph is None else str(graph)
     workload = {"dataset": dataset, "graph": file, "model": model, "layers": layers, "hidden": hidden}
     machines = {"gpus": _list(gpus), "bandwidth": _list(bandwidth)}
-    cluster = {name: values[0] for name, values in machines.items()}
     mapping = {
         "schema": SCHEMA,
         "name": "what-if",
         "cluster": _given(
-            cluster
+            {name: values[0] for name, values in machines.items()}
             | {"gpus_per_server": gpus_per_server, "device": device, "calibration": calibration and str(calibration)}
         ),
         "workload": _given(workload),
@@ -146,19 +116,25 @@ def what_if(
     knobs = _given({"tau": tau, "epsilon": epsilon, "cache": cache, "rate": rate})
     grid = _grid(base, _list(method), machines, {name: _list(value) for name, value in knobs.items()})
     loaded = graph if isinstance(graph, Graph) else None
-    answer, workshop = _what_if(base, grid, progress, processes or cores(), loaded, _target(target_accuracy, runs))
+    target = _target(target_accuracy, runs, target_iterations or {})
+    answer, workshop = _what_if(base, grid, progress, processes or cores(), loaded, target)
     return Answer(answer.payload(), workshop, grid, answer.base, answer.rows[-1][0].result)
 
 
-def _target(accuracy: float | None, runs: Sequence[str | Path]) -> Target | None:
-    """The accuracy asked for with the runs that may tell. Raises ScenarioError for one without the other."""
+def _target(accuracy: float | None, runs: Sequence[str | Path], given: Mapping[str, int]) -> Target | None:
+    """The accuracy asked for with what may tell of it. Raises ScenarioError for one without the other."""
+    for name, count in given.items():
+        knobs_of(name)
+        if isinstance(count, bool) or not isinstance(count, int) or count < 1:
+            raise ScenarioError(f"--target-iterations: {name}={count!r} is not allowed; a whole number of at least 1")
     if accuracy is None:
-        if runs:
-            raise ScenarioError("--runs: are read for --target-accuracy alone; give that too")
+        for option, asked in (("--runs", runs), ("--target-iterations", given)):
+            if asked:
+                raise ScenarioError(f"{option}: of use with --target-accuracy alone; give that too")
         return None
     if not 0 < accuracy <= 1:
         raise ScenarioError(f"--target-accuracy: {accuracy:g} is not allowed; a share above 0% and at most 100%")
-    return Target.of(accuracy, runs)
+    return Target.of(accuracy, runs, given)
 
 
 def _grid(base: Scenario, method: list[str], machines: Mapping[str, Any], knobs: Mapping[str, Any]) -> Grid:
@@ -216,159 +192,6 @@ def bandwidth_curve(answer: Answer, progress: Progress = lambda _: None) -> Any:
         for each, curve in zip(rows, curves, strict=True)
     )
     return BandwidthCurve(values, series)
-
-
-@dataclass(frozen=True, slots=True)
-class Simulation:
-    """One simulated scenario. payload: plain data in the shape of the JSON schema `gcnsim.result/1`."""
-
-    payload: Mapping[str, Any]
-    result: Result
-
-    def __str__(self) -> str:
-        """The text that the command line prints."""
-        from gcnsim.report import render_result
-
-        return render_result(self.payload)
-
-
-def simulate(scenario: str | Path | Mapping[str, Any], overrides: Sequence[str] = ()) -> Simulation:
-    """Simulate one scenario: a YAML file, or its content as a mapping.
-
-    Raises GcnsimError (one line: path, value, what is allowed).
-    """
-    if isinstance(scenario, Mapping):
-        asked = from_mapping(dict(scenario), "scenario", overrides)
-    else:
-        asked = load_scenario(scenario, overrides)
-    workshop = Workshop(asked, cores())
-    workshop.prepare([], [asked])
-    estimate = workshop.estimate(asked)
-    baseline = workshop.result(replace(asked, method=MethodSpec.of("full-graph")))
-    result = estimate.result
-    payload = {
-        "schema": "gcnsim.result/1",
-        "scenario": to_mapping(asked),
-        "provenance": provenance(workshop, asked, [estimate]),
-        "result": row_of(estimate, baseline.metrics.iteration_s),
-        "links": links_of(result),
-        "run": {
-            "iterations": result.run.iterations,
-            "measured": result.run.iterations - result.warm_up,
-            "settled": result.settled,
-        },
-    }
-    return Simulation(payload, result)
-
-
-def write_timeline(result: Result, path: str | Path) -> None:
-    """Write a run as Chrome trace JSON, for chrome://tracing or Perfetto. Raises FileError."""
-    from gcnsim.report import write_chrome_trace
-
-    method = result.scenario.method
-    knobs = f"tau {method.tau}, epsilon {method.epsilon:g}" + ("" if method.rate == 1.0 else f", rate {method.rate:g}")
-    title = f"{result.scenario.name}: {method.name}, {knobs}"
-    write_chrome_trace(path, timeline(result.run), title)
-
-
-def write_result(simulation: Simulation, folder: str | Path) -> None:
-    """Write result.json and spans.parquet into `folder`, which is made if need be. Raises FileError."""
-    from gcnsim.report import write_spans
-
-    target = _made(folder)
-    told = simulation.payload["provenance"]
-    about = {key: str(told[key]) for key in ("version", "seed", "scenario_hash", "engine")}
-    write_spans(target / "spans.parquet", timeline(simulation.result.run), about)
-    write_json(target / "result.json", simulation.payload)
-
-
-def calibrate(
-    measurements: str | Path,
-    runs: Sequence[str | Path] = (),
-    out: str | Path | None = None,
-    progress: Progress = lambda _: None,
-    processes: int | None = None,
-    warn: Progress = lambda _: None,
-) -> Calibration:
-    """Fit the figures of a machine to its micro-benchmarks, refined on recorded runs; write the record to `out`.
-
-    warn: hears what may mislead, a line each. Raises GcnsimError (one line: path, value, what is allowed).
-    """
-    from gcnsim.calibration import calibrate as fit
-
-    record = fit(measurements, runs, progress=progress, warn=warn, processes=processes or cores())
-    if out is not None:
-        write_calibration(out, record)
-    return record
-
-
-def validate(
-    runs: Sequence[str | Path],
-    calibration: str | Path | None = None,
-    *,
-    strict: bool = False,
-    progress: Progress = lambda _: None,
-    processes: int | None = None,
-) -> dict[str, Any]:
-    """Predict recorded runs and compare: plain data in the shape of the JSON schema `gcnsim.validation/1`.
-
-    strict: refuse runs of another machine or version than the calibration. Raises GcnsimError.
-    """
-    from gcnsim.validation import judge, payload
-
-    judged, warnings = judge(runs, calibration, strict=strict, progress=progress, processes=processes or cores())
-    return payload(judged, calibration, warnings)
-
-
-def write_validation(folder: str | Path, found: Mapping[str, Any]) -> None:
-    """Write validation.md, .csv and .html into `folder`, which is made if need be. Raises FileError."""
-    from gcnsim import report
-
-    report.write_validation(_made(folder), found)
-
-
-def render_validation(found: Mapping[str, Any]) -> str:
-    """The text that the command line prints."""
-    from gcnsim import report
-
-    return report.render_validation(found)
-
-
-def reproduce(
-    published: str | Path | None = None, *, progress: Progress = lambda _: None, processes: int | None = None
-) -> dict[str, Any]:
-    """Predict every row of published tables: plain data in the shape of the JSON schema `gcnsim.reproduction/1`.
-
-    published: a folder of published facts; None: those of the package. Raises GcnsimError.
-    """
-    from gcnsim import reproduction
-
-    rows = reproduction.read_published(reproduction.SHIPPED if published is None else published)
-    cells = reproduction.reproduce(rows, progress=progress, processes=processes or cores())
-    return reproduction.payload(cells)
-
-
-def render_calibration(record: Calibration, path: str) -> str:
-    """The text that the command line prints."""
-    from gcnsim import report
-
-    return report.render_calibration(record, path)
-
-
-def write_json(path: str | Path, found: Mapping[str, Any]) -> None:
-    """Write plain data as JSON. Raises FileError."""
-    with replacing(Path(path), text=True) as file:
-        file.write(json.dumps(dict(found), indent=2, allow_nan=False) + "\n")
-
-
-def _made(folder: str | Path) -> Path:
-    """`folder`, made if need be. Raises FileError."""
-    target = Path(folder)
-    try:
-        target.mkdir(exist_ok=True)
-    except OSError as error:
-        raise FileError(f"{target}: cannot be made: {error.strerror}") from None
-    return target
 
 
 def _label(method: MethodSpec) -> str:

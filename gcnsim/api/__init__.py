@@ -1,0 +1,40 @@
+"""The Python API: a what-if, a simulation or a graph in one call each.
+
+>>> import gcnsim
+>>> answer = gcnsim.what_if(gpus=2, method="pipegcn")
+>>> answer.results[0]["method"]
+'pipegcn'
+"""
+
+from gcnsim.api.asking import Answer, bandwidth_curve, what_if
+from gcnsim.api.evidence import (
+    calibrate,
+    render_calibration,
+    render_validation,
+    reproduce,
+    validate,
+    write_validation,
+)
+from gcnsim.api.simulation import Simulation, simulate, write_result, write_timeline
+from gcnsim.api.writing import write_json
+from gcnsim.graph import Graph, from_networkx, load_graph
+
+__all__ = [
+    "Answer",
+    "Graph",
+    "Simulation",
+    "bandwidth_curve",
+    "calibrate",
+    "from_networkx",
+    "load_graph",
+    "render_calibration",
+    "render_validation",
+    "reproduce",
+    "simulate",
+    "validate",
+    "what_if",
+    "write_json",
+    "write_result",
+    "write_timeline",
+    "write_validation",
+]

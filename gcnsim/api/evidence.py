@@ -1,0 +1,85 @@
+"""What predictions rest on: calibration, validation against runs, published tables."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from gcnsim.api.writing import made
+from gcnsim.planning import Progress
+from gcnsim.processes import cores
+from gcnsim.record import Calibration, write_calibration
+
+
+def calibrate(
+    measurements: str | Path,
+    runs: Sequence[str | Path] = (),
+    out: str | Path | None = None,
+    progress: Progress = lambda _: None,
+    processes: int | None = None,
+    warn: Progress = lambda _: None,
+) -> Calibration:
+    """Fit the figures of a machine to its micro-benchmarks, refined on recorded runs; write the record to `out`.
+
+    warn: hears what may mislead, a line each. Raises GcnsimError (one line: path, value, what is allowed).
+    """
+    from gcnsim.calibration import calibrate as fit
+
+    record = fit(measurements, runs, progress=progress, warn=warn, processes=processes or cores())
+    if out is not None:
+        write_calibration(out, record)
+    return record
+
+
+def validate(
+    runs: Sequence[str | Path],
+    calibration: str | Path | None = None,
+    *,
+    strict: bool = False,
+    progress: Progress = lambda _: None,
+    processes: int | None = None,
+) -> dict[str, Any]:
+    """Predict recorded runs and compare: plain data in the shape of the JSON schema `gcnsim.validation/1`.
+
+    strict: refuse runs of another machine or version than the calibration. Raises GcnsimError.
+    """
+    from gcnsim.validation import judge, payload
+
+    judged, warnings = judge(runs, calibration, strict=strict, progress=progress, processes=processes or cores())
+    return payload(judged, calibration, warnings)
+
+
+def write_validation(folder: str | Path, found: Mapping[str, Any]) -> None:
+    """Write validation.md, .csv and .html into `folder`, which is made if need be. Raises FileError."""
+    from gcnsim import report
+
+    report.write_validation(made(folder), found)
+
+
+def render_validation(found: Mapping[str, Any]) -> str:
+    """The text that the command line prints."""
+    from gcnsim import report
+
+    return report.render_validation(found)
+
+
+def reproduce(
+    published: str | Path | None = None, *, progress: Progress = lambda _: None, processes: int | None = None
+) -> dict[str, Any]:
+    """Predict every row of published tables: plain data in the shape of the JSON schema `gcnsim.reproduction/1`.
+
+    published: a folder of published facts; None: those of the package. Raises GcnsimError.
+    """
+    from gcnsim import reproduction
+
+    rows = reproduction.read_published(reproduction.SHIPPED if published is None else published)
+    cells = reproduction.reproduce(rows, progress=progress, processes=processes or cores())
+    return reproduction.payload(cells)
+
+
+def render_calibration(record: Calibration, path: str) -> str:
+    """The text that the command line prints."""
+    from gcnsim import report
+
+    return report.render_calibration(record, path)

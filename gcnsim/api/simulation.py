@@ -1,0 +1,81 @@
+"""One scenario simulated, and its run written."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from gcnsim.api.writing import made, write_json
+from gcnsim.engine import timeline
+from gcnsim.planning import Workshop, links_of, provenance, row_of
+from gcnsim.processes import cores
+from gcnsim.scenario import MethodSpec, from_mapping, load_scenario, to_mapping
+from gcnsim.study import Result, worker_parts
+
+
+@dataclass(frozen=True, slots=True)
+class Simulation:
+    """One simulated scenario. payload: plain data in the shape of the JSON schema `gcnsim.result/1`."""
+
+    payload: Mapping[str, Any]
+    result: Result
+
+    def __str__(self) -> str:
+        """The text that the command line prints."""
+        from gcnsim.report import render_result
+
+        return render_result(self.payload)
+
+
+def simulate(scenario: str | Path | Mapping[str, Any], overrides: Sequence[str] = ()) -> Simulation:
+    """Simulate one scenario: a YAML file, or its content as a mapping.
+
+    Raises GcnsimError (one line: path, value, what is allowed).
+    """
+    if isinstance(scenario, Mapping):
+        asked = from_mapping(dict(scenario), "scenario", overrides)
+    else:
+        asked = load_scenario(scenario, overrides)
+    workshop = Workshop(asked, cores())
+    workshop.prepare([], [asked])
+    estimate = workshop.estimate(asked)
+    baseline = workshop.result(replace(asked, method=MethodSpec.of("full-graph")))
+    result = estimate.result
+    payload = {
+        "schema": "gcnsim.result/1",
+        "scenario": to_mapping(asked),
+        "provenance": provenance(workshop, asked, [estimate]),
+        "result": row_of(estimate, baseline.metrics.iteration_s),
+        "links": links_of(result),
+        "slowest": result.metrics.worker,
+        "workers": [asdict(each) for each in worker_parts(result.run, result.warm_up)],
+        "run": {
+            "iterations": result.run.iterations,
+            "measured": result.run.iterations - result.warm_up,
+            "settled": result.settled,
+        },
+    }
+    return Simulation(payload, result)
+
+
+def write_timeline(result: Result, path: str | Path) -> None:
+    """Write a run as Chrome trace JSON, for chrome://tracing or Perfetto. Raises FileError."""
+    from gcnsim.report import write_chrome_trace
+
+    method = result.scenario.method
+    knobs = f"tau {method.tau}, epsilon {method.epsilon:g}" + ("" if method.rate == 1.0 else f", rate {method.rate:g}")
+    title = f"{result.scenario.name}: {method.name}, {knobs}"
+    write_chrome_trace(path, timeline(result.run), title)
+
+
+def write_result(simulation: Simulation, folder: str | Path) -> None:
+    """Write result.json and spans.parquet into `folder`, which is made if need be. Raises FileError."""
+    from gcnsim.report import write_spans
+
+    target = made(folder)
+    told = simulation.payload["provenance"]
+    about = {key: str(told[key]) for key in ("version", "seed", "scenario_hash", "engine")}
+    write_spans(target / "spans.parquet", timeline(simulation.result.run), about)
+    write_json(target / "result.json", simulation.payload)
