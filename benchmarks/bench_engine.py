@@ -2,7 +2,8 @@
 
 The difference between the two is the price of the model: shared links, dependencies across iterations, a span per op.
 Six workers in three servers share three NICs, the default scenario; full-graph waits for everything, psc-gcn is
-pipelined and sampled.
+pipelined and sampled. Beside them 48 workers in 24 servers, where all pairs of servers have flows under way and no two
+ops are equal: each op's work is its own times a number of its own between a half and one and a half.
 """
 
 from __future__ import annotations
@@ -10,18 +11,23 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Generator
+from dataclasses import replace
 from statistics import median
 
+import numpy as np
 import simpy
 
 from benchmarks.measuring import Figure, report
 from gcnsim.engine import simulate
 from gcnsim.scenario import SCHEMA, from_mapping
 from gcnsim.schedule import Schedule
+from gcnsim.streams import stream
 from gcnsim.study import study
 
 ITERATIONS = 100
 RUNS = 5
+MANY = {"cluster": {"gpus": 48}, "run": {"iterations": 1}}
+MANY_ITERATIONS = 2
 
 
 def main() -> int:
@@ -46,12 +52,39 @@ def main() -> int:
             Figure(f"{method}: bare SimPy timeouts", theirs, "1/s"),
             Figure(f"{method}: timeouts per finished op", theirs / ours, ""),
         ]
-    return report("engine", f"6 workers, {ITERATIONS} iterations, median of {RUNS} runs", figures)
+    for method in ("psc-gcn", "full-graph"):
+        for workers, iterations, extra in ((6, ITERATIONS, {}), (48, MANY_ITERATIONS, MANY)):
+            figures += unequal_figures(method, workers, iterations, extra)
+    return report("engine", f"{ITERATIONS} iterations ({MANY_ITERATIONS} of 48 workers), median of {RUNS}", figures)
 
 
-def schedule_of(method: str) -> Schedule:
-    """The schedule of `method` on the default cluster and dataset."""
-    return study(from_mapping({"schema": SCHEMA, "method": {"name": method}}, "benchmark")).run.schedule
+def unequal_figures(method: str, workers: int, iterations: int, extra: dict[str, dict[str, int]]) -> list[Figure]:
+    """Finished ops per second where no two ops are equal."""
+    schedule = unequal(schedule_of(method, **extra))
+    expected = iterations * len(schedule.ops)
+    assert schedule.workers == workers
+
+    def engine() -> None:
+        assert simulate(schedule, iterations).finished_ops == expected
+
+    limit = ">= 40000" if workers == 6 else ">= 25000"
+    name = f"{method}, {workers} workers, unequal"
+    return [
+        Figure(f"{name}: ops", expected, ""),
+        Figure(f"{name}: finished ops", per_second(engine, expected), "1/s", limit),
+    ]
+
+
+def unequal(schedule: Schedule) -> Schedule:
+    """`schedule` with the work of each op times a number of its own, drawn once."""
+    factors = stream(0, "bench_engine").uniform(0.5, 1.5, len(schedule.ops))
+    return replace(schedule, demand=schedule.demand * np.asarray(factors))
+
+
+def schedule_of(method: str, **sections: dict[str, int]) -> Schedule:
+    """The schedule of `method` on the default cluster and dataset, or as `sections` say."""
+    given = {"schema": SCHEMA, "method": {"name": method}, **sections}
+    return study(from_mapping(given, "benchmark")).run.schedule
 
 
 def timeouts(count: int) -> int:

@@ -6,21 +6,22 @@ A method has the knobs listed for it; a knob it lacks sits at the value in `FIXE
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Final, Literal, TypeAlias
 
 from gcnsim.errors import ScenarioError, nearest
 
 KnobValue: TypeAlias = int | float | str | None
-Kind: TypeAlias = Literal["int", "real", "size", "choice", "file"]
+Kind: TypeAlias = Literal["int", "real", "size", "choice", "file", "list"]
 
 
 @dataclass(frozen=True, slots=True)
 class Knob:
     """One knob: what it is called, its unit, its range and its default.
 
-    kind: `int`, `real`, `size` (a share of the boundary, or bytes), `choice`, `file` (a path, or none).
+    kind: `int`, `real`, `size` (a share of the boundary, or bytes), `choice`, `file` (a path, or none), `list` (a
+    number for each layer, or none).
     low, high: inclusive, except low when low_open; high None is no limit. A share is in fractions of one, shown in %.
     """
 
@@ -41,6 +42,10 @@ class Knob:
             return f"one of {', '.join(self.choices)}"
         if self.kind == "file":
             return "a file, or none"
+        if self.kind == "list":
+            return "a number or share for each layer, the input's first (25,10), or none"
+        if self.default == "auto":
+            return "auto, 0% to 100% of the rows of its part, or bytes with a unit (2GiB)"
         if self.kind == "size":
             return "0% to 100% of the boundary nodes, or bytes with a unit (2GiB)"
         noun = "a whole number" if self.kind == "int" else "a number"
@@ -134,23 +139,167 @@ COLD_START: Final = Knob(
     "boundary rows of the first tau iterations: zeros, or the true features in layer 0",
 )
 
+SAMPLE: Final = Knob(
+    "sample",
+    "",
+    "choice",
+    None,
+    None,
+    False,
+    "nodes",
+    ("nodes", "boundary-edges", "edges"),
+    "what is drawn: boundary nodes; or as many edges as that drops, of those that cross, or of all (DropEdge)",
+)
+REPLICATION: Final = Knob(
+    "replication", "", "int", 2, 128, False, 2, (), "workers that hold the same block of rows (c of CAGNET 1.5D)"
+)
+STALE_TEST: Final = Knob(
+    "stale_test",
+    "",
+    "choice",
+    None,
+    None,
+    False,
+    "adaptive",
+    ("fixed", "adaptive", "gap"),
+    "when a block is sent again: by its age (SANCUS' E), by the age its readers see (A), by how far it moved (H)",
+)
+THRESHOLD: Final = Knob(
+    "threshold", "", "real", 0, 1000, False, 1.0, (), "of the stale test: iterations of age, or largest change of a row"
+)
+DRIFT: Final = Knob(
+    "drift", "", "real", 0, 1000, False, 0.01, (), "gap test: largest change of a row in one iteration, assumed"
+)
+WARMUP: Final = Knob(
+    "warmup",
+    "%",
+    "real",
+    0,
+    1,
+    False,
+    0.0,
+    (),
+    "share of all iterations, the first ones, in which every block is sent; the mean is over all",
+)
+DETECTION: Final = Knob(
+    "detection",
+    "",
+    "choice",
+    None,
+    None,
+    False,
+    "delayed",
+    ("delayed", "at-once"),
+    "adaptive test: whether a stale block is sent one iteration after it is found, or at once",
+)
+SKIP_BACKWARD: Final = Knob(
+    "skip_backward",
+    "",
+    "choice",
+    None,
+    None,
+    False,
+    "no",
+    ("no", "yes"),
+    "whether a skipped block's gradient is not sent either",
+)
+
+BATCH: Final = Knob("batch", "", "int", 1, None, False, 6000, (), "training nodes in a worker's mini-batch")
+FANOUT: Final = Knob(
+    "fanout", "", "list", None, None, False, None, (), "neighbours that a node draws, number or share, per layer"
+)
+LAYER_SIZES: Final = Knob(
+    "layer_sizes", "", "list", None, None, False, None, (), "nodes that a layer draws, instead of neighbours per node"
+)
+SUBGRAPH: Final = Knob("subgraph", "%", "real", 0, 1, True, 0.053, (), "share of all nodes in a worker's mini-batch")
+CLUSTERS: Final = replace(SUBGRAPH, default=0.013)
+QUEUE: Final = Knob("queue", "", "int", 1, 1000, False, 1, (), "mini-batches loaded ahead of the one that is trained")
+PREPROCESS: Final = Knob(
+    "preprocess",
+    "",
+    "choice",
+    None,
+    None,
+    False,
+    "no",
+    ("no", "yes"),
+    "whether the input is aggregated once, before training",
+)
+STATIC_CACHE: Final = replace(CACHE, default="auto", help="input rows kept on the GPU, of its part; auto: all it holds")
+
 KNOBS: Final[Mapping[str, Knob]] = MappingProxyType(
     {knob.name: knob for knob in (TAU, EPSILON, CACHE, CACHE_POLICY, SAMPLER, REFRESH, NORMS, RATE)}
 )
+BLOCK_KNOBS: Final[Mapping[str, Knob]] = MappingProxyType(
+    {knob.name: knob for knob in (SAMPLE, REPLICATION, STALE_TEST, THRESHOLD, DRIFT, WARMUP, DETECTION, SKIP_BACKWARD)}
+)
+"""Knobs of edge sampling, and of systems that broadcast blocks: who lacks one has it at its default, unused."""
+
+BATCH_KNOBS: Final[Mapping[str, Knob]] = MappingProxyType(
+    {knob.name: knob for knob in (BATCH, FANOUT, LAYER_SIZES, SUBGRAPH, QUEUE, PREPROCESS)}
+)
+"""Knobs of the systems that train mini-batches: a method that lacks one has it at its default, unused."""
+
 METHOD_KNOBS: Final[Mapping[str, tuple[Knob, ...]]] = MappingProxyType(
     {
         "full-graph": (),
         "pipegcn": (),
-        "bns-gcn": (RATE,),
+        "bns-gcn": (RATE, SAMPLE),
         "psc-gcn": (TAU, EPSILON, CACHE, CACHE_POLICY, SAMPLER, REFRESH, NORMS),
+        "pipegcn-g": (),
+        "pipegcn-f": (),
+        "pipegcn-gf": (),
+        "cagnet-1d": (),
+        "cagnet-1.5d": (REPLICATION,),
+        "sancus": (STALE_TEST, THRESHOLD, DRIFT, WARMUP, DETECTION, SKIP_BACKWARD),
+        "roc": (),
+        "dgl": (BATCH, FANOUT, LAYER_SIZES),
+        "pagraph": (BATCH, FANOUT, LAYER_SIZES, STATIC_CACHE, QUEUE, PREPROCESS),
+        "distdgl": (BATCH, FANOUT, LAYER_SIZES),
+        "graphsage": (BATCH, FANOUT, LAYER_SIZES),
+        "graphsaint": (SUBGRAPH,),
+        "clustergcn": (CLUSTERS,),
     }
 )
+MINI_BATCH: Final = ("dgl", "pagraph", "distdgl", "graphsage", "graphsaint", "clustergcn")
+"""The methods that update the model once per mini-batch, several times an epoch."""
+
+VARIANTS: Final[Mapping[str, tuple[Mapping[str, KnobValue], ...]]] = MappingProxyType(
+    {
+        "bns-gcn": ({}, {"sample": "boundary-edges"}, {"sample": "edges"}),
+        "sancus": ({}, {"stale_test": "fixed"}, {"stale_test": "gap", "threshold": 0.02}),
+        "pagraph": ({}, {"preprocess": "yes"}),
+    }
+)
+"""Settings of a method that a comparison of all methods shows beside its defaults; its defaults alone where none is."""
+
+WHOLE_BLOCKS: Final = ("cagnet-1d", "cagnet-1.5d", "sancus")
+"""The methods that send whole blocks of rows, whatever the boundary."""
+
+COMPARED: Final = ("full-graph", "pipegcn", "bns-gcn", "psc-gcn")
+"""The methods that a question is asked of when it names none."""
+
+_STALE: Final = MappingProxyType({"tau": 1, "epsilon": 1.0, "cache": 0.0, "rate": 1.0})
+_SYNCHRONOUS: Final = MappingProxyType({"tau": 0, "epsilon": 1.0, "cache": 0.0, "rate": 1.0})
 FIXED: Final[Mapping[str, Mapping[str, KnobValue]]] = MappingProxyType(
     {
-        "full-graph": MappingProxyType({"tau": 0, "epsilon": 1.0, "cache": 0.0, "rate": 1.0}),
-        "pipegcn": MappingProxyType({"tau": 1, "epsilon": 1.0, "cache": 0.0, "rate": 1.0}),
+        "full-graph": _SYNCHRONOUS,
+        "pipegcn": _STALE,
+        "pipegcn-g": _STALE,
+        "pipegcn-f": _STALE,
+        "pipegcn-gf": _STALE,
+        "cagnet-1d": _SYNCHRONOUS,
+        "cagnet-1.5d": _SYNCHRONOUS,
+        "sancus": _SYNCHRONOUS,
+        "roc": _SYNCHRONOUS,
         "bns-gcn": MappingProxyType({"tau": 0, "epsilon": 1.0, "cache": 0.0}),
         "psc-gcn": MappingProxyType({"rate": 1.0}),
+        "dgl": _SYNCHRONOUS,
+        "pagraph": MappingProxyType({"tau": 0, "epsilon": 1.0, "rate": 1.0}),
+        "distdgl": _SYNCHRONOUS,
+        "graphsage": _SYNCHRONOUS,
+        "graphsaint": _SYNCHRONOUS,
+        "clustergcn": _SYNCHRONOUS,
     }
 )
 
@@ -185,13 +334,15 @@ def check(knob: Knob, value: object, path: str) -> None:
 
     A size is checked as its share of the boundary (None when it was given in bytes).
     """
-    if knob.kind == "file":
+    if knob.kind == "list":
+        good = value is None or isinstance(value, tuple)
+    elif knob.kind == "file":
         good = value is None or isinstance(value, str)
     elif knob.kind == "choice":
         if isinstance(value, str) and value not in knob.choices:
             raise ScenarioError(f"{path}: unknown {knob.name} {value!r}; {nearest(value, knob.choices)}")
         good = isinstance(value, str)
-    elif knob.kind == "size" and value is None:
+    elif knob.kind == "size" and (value is None or value == "auto"):
         good = True
     else:
         good = _is_number(knob, value) and _in_range(knob, value)

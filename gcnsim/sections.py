@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import mmap
 import os
 import tempfile
@@ -18,6 +19,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from reprlib import repr as shown
 from typing import IO, Any
 
 import numpy as np
@@ -29,6 +31,7 @@ MAGIC = b"GCNSIM\x00\x01"
 ALIGN = 64
 _ALLOWED = frozenset({"|u1", "<u4", "<u8", "<i4", "<i8", "<f4", "<f8"})
 _PREFIX = len(MAGIC) + 8 + 32
+_NOUNS = {str: "text", int: "a whole number", dict: "an object"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,8 +189,46 @@ def _header(source: Path, data: bytes | mmap.mmap) -> tuple[dict[str, Any], byte
         raise FileError(f"{source}: truncated: header of {length} bytes, {len(raw)} present")
     if hashlib.sha256(raw).digest() != data[len(MAGIC) + 8 : _PREFIX]:
         raise FileError(f"{source}: altered: the header does not match its checksum")
-    header: dict[str, Any] = json.loads(raw)
-    return header, raw, -(-(_PREFIX + length) // ALIGN) * ALIGN
+    return _parsed(source, raw), raw, -(-(_PREFIX + length) // ALIGN) * ALIGN
+
+
+def _parsed(source: Path, raw: bytes) -> dict[str, Any]:
+    """The header, every field of its type and every section of a size that its dtype and shape give."""
+    try:
+        header: Any = json.loads(raw, parse_constant=_refuse_constant)
+    except (ValueError, RecursionError) as error:
+        raise FileError(f"{source}: the header is not JSON: {' '.join(str(error).split())}") from None
+    if not isinstance(header, dict):
+        raise FileError(f"{source}: the header is a {type(header).__name__}; allowed: an object")
+    for field, kind in (("kind", str), ("version", int), ("meta", dict), ("sections", dict)):
+        if type(header.get(field)) is not kind:
+            raise FileError(f"{source}: header: {field} is {shown(header.get(field))}; allowed: {_NOUNS[kind]}")
+    for name, entry in header["sections"].items():
+        wrong = _wrong(entry)
+        if wrong:
+            raise FileError(f"{source}: header: section {shown(name)}: {wrong}")
+    return header
+
+
+def _refuse_constant(name: str) -> None:
+    raise ValueError(f"{name} is no number")
+
+
+def _wrong(entry: Any) -> str | None:
+    """What is wrong with what the header says of a section; None when nothing is."""
+    if not isinstance(entry, dict):
+        return f"{shown(entry)}; allowed: an object"
+    dtype, shape, sha = (entry.get(key) for key in ("dtype", "shape", "sha256"))
+    if not isinstance(dtype, str) or dtype not in _ALLOWED:
+        return f"dtype is {shown(dtype)}; allowed: {', '.join(sorted(_ALLOWED))}"
+    if not isinstance(shape, list) or not all(type(size) is int and size >= 0 for size in shape):
+        return f"shape is {shown(shape)}; allowed: a list of whole numbers from 0"
+    needed = math.prod(shape) * np.dtype(dtype).itemsize
+    if type(entry.get("bytes")) is not int or entry["bytes"] != needed:
+        return f"bytes is {shown(entry.get('bytes'))}; shape {shown(shape)} of {dtype} has {needed}"
+    if type(entry.get("offset")) is not int or entry["offset"] < 0 or entry["offset"] % ALIGN:
+        return f"offset is {shown(entry.get('offset'))}; allowed: multiples of {ALIGN} from 0"
+    return None if isinstance(sha, str) else f"sha256 is {shown(sha)}; allowed: text"
 
 
 def _section(source: Path, data: bytes | mmap.mmap, start: int, name: str, entry: Mapping[str, Any]) -> AnyArray:

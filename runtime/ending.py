@@ -10,6 +10,7 @@ import numpy as np
 
 from gcnsim.ids import AnyArray
 from gcnsim.timeline import Timeline
+from runtime.census import COMPONENTS
 from runtime.facts import KINDS, Known, run_record
 from runtime.record import IterationRow, Summary, from_arrays, merge, peak_memory, summarise, to_arrays
 from runtime.session import Session
@@ -34,6 +35,9 @@ class Ending:
         memory = peak_memory(ready.device.type == "cuda")
         pair = np.array([memory["host_bytes"] or 0, memory["device_bytes"] or -1], np.int64)
         self._memory = [found.tolist() for found in ready.by_rank(pair)]
+        counted = session.census.told(ready)
+        row = np.array([-1] * len(COMPONENTS) if counted is None else [counted[name] for name in COMPONENTS], np.int64)
+        self._tensors = [found.tolist() for found in ready.by_rank(row)]
         self._hits = [found.tolist() for found in ready.by_rank(np.array(session.drawn, np.int64))]
         session.keep_norms()
         self._trace: list[dict[str, AnyArray]] | None = None
@@ -67,7 +71,7 @@ class Ending:
             about = {"method": session.options.method, "seed": str(session.options.seed), "measured": "yes"}
             session.folder.write_timeline(self._timeline, about)
         session.folder.write_iterations(self._rows())
-        known = Known(self._bytes, tuple(self._memory), self._hit_rate(), tuple(session.normed))
+        known = Known(self._bytes, tuple(self._memory), self._hit_rate(), tuple(session.normed), self._held())
         session.folder.write_record(run_record(session, known, summary))
 
     def final(self, summary: Summary | None, started: float) -> dict[str, Any]:
@@ -95,6 +99,12 @@ class Ending:
             "evaluation_s": session.evaluation_s,
             "seconds": time.perf_counter() - started,
         }
+
+    def _held(self) -> tuple[dict[str, int], ...] | None:
+        """Bytes of every worker's tensors by component; None where one could not count them."""
+        if any(-1 in row for row in self._tensors):
+            return None
+        return tuple(dict(zip(COMPONENTS, row, strict=True)) for row in self._tensors)
 
     def _rows(self) -> list[IterationRow]:
         """The iterations; the last one takes what was through only after it, so that the bytes add up to the run's."""

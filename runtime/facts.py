@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -21,12 +22,14 @@ KINDS = ("rows", "gradients", "ids", "norms", "cache")
 
 @dataclass(frozen=True)
 class Known:
-    """What only the end knows. nbytes: int64[sender, receiver, KINDS]. memory: host and device bytes (-1: none)."""
+    """What only the end knows. nbytes: int64[sender, receiver, KINDS]. memory: host and device bytes (-1: none).
+    tensors: of every worker, bytes by component; None: not counted."""
 
     nbytes: AnyArray
     memory: tuple[tuple[int, int], ...]
     hit_rate: float | None
     norms: tuple[Iteration, ...]
+    tensors: tuple[Mapping[str, int], ...] | None = None
 
 
 def nothing_yet(workers: int) -> Known:
@@ -62,6 +65,7 @@ def run_record(session: Session, known: Known, summary: Summary | None) -> RunRe
         accuracy={"train": session.best.train, "val": session.best.val, "test": session.best.test},
         norms=known.norms,
         summary=None if summary is None else summary.asdict(),
+        tensors=known.tensors,
     )
 
 

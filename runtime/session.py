@@ -12,6 +12,7 @@ from gcnsim.errors import FileError
 from gcnsim.ids import AnyArray, IntArray, Iteration
 from gcnsim.sections import replacing
 from runtime.beforehand import out_folder, writes_folder
+from runtime.census import Census
 from runtime.checkpoint import set_aside
 from runtime.evaluate import Scores
 from runtime.exchange import Drawn
@@ -74,6 +75,7 @@ class Session:
         self.boundary = tuple(int(found[1]) for found in sizes)
         self.start = starting_point(self.options, self.out)
         resume(self, self.start)
+        self.census = Census(self.options, self.begun)
         self.folder = self._opened()
         logs = self.first and self.options.loss_log is not None
         self._log = LossLog(str(self.options.loss_log), self.begun) if logs else None
@@ -125,8 +127,10 @@ class Session:
         """One iteration and all that follows it."""
         t = self.done
         start = time.perf_counter()
-        sums, drawn = self.ready.trainer.iteration(t, self._own())
+        with self.census.of(t, self.ready):
+            sums, drawn = self.ready.trainer.iteration(t, self._own())
         seconds = time.perf_counter() - start
+        self.census.after(t, self.ready)
         waited = self.ready.recorder.end_iteration()
         self.stopped = sums.stop
         self._took(t, drawn)

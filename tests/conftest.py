@@ -74,6 +74,7 @@ def server() -> HostProfile:
         reduce_step_s=_figure(0.0),
         draw_s=_figure(0.0),
         loss_values_per_s=_figure(1e9),
+        gather_bandwidth=_figure(1e9),
         iteration_s=_figure(0.0),
         work_spread=_figure(0.0),
     )

@@ -7,6 +7,7 @@
 """
 
 from gcnsim.api.asking import Answer, bandwidth_curve, what_if
+from gcnsim.api.comparison import compare, render_comparison
 from gcnsim.api.evidence import (
     calibrate,
     render_calibration,
@@ -25,9 +26,11 @@ __all__ = [
     "Simulation",
     "bandwidth_curve",
     "calibrate",
+    "compare",
     "from_networkx",
     "load_graph",
     "render_calibration",
+    "render_comparison",
     "render_validation",
     "reproduce",
     "simulate",

@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from gcnsim.errors import ScenarioError
 from gcnsim.graph import Graph, from_networkx
-from gcnsim.knobs import COMPARED, RATE, has_knob, knobs_of
+from gcnsim.knobs import BATCH_KNOBS, BLOCK_KNOBS, COMPARED, RATE, has_knob, knobs_of
 from gcnsim.methods import methods
-from gcnsim.planning import Grid, Progress, Target, Workshop, scenarios, sweep_bandwidth
+from gcnsim.planning import Grid, Progress, Target, Workshop, knobs_told, scenarios, sweep_bandwidth
 from gcnsim.planning import what_if as _what_if
 from gcnsim.processes import cores
-from gcnsim.scenario import SCHEMA, MethodSpec, Scenario, from_mapping, parse_cache
+from gcnsim.scenario import SCHEMA, MethodSpec, Scenario, from_mapping, parse_cache, read_injected, read_knob
 from gcnsim.study import Result
+from gcnsim.trace import is_profile
 from gcnsim.units import bandwidth as parse_bandwidth
 
 if TYPE_CHECKING:
@@ -84,41 +85,56 @@ def what_if(
     iterations: int = 30,
     seed: int = 0,
     overrides: Sequence[str] = (),
+    inject: Sequence[str] = (),
+    payload: str | None = None,
     progress: Progress = lambda _: None,
     processes: int | None = None,
 ) -> Answer:
     """Predict iteration times of every combination asked for, recommend knobs, and try a step more of each.
 
-    Sequences give a row per value. graph: a file, a `Graph` or a NetworkX graph. gpus_per_server: None is
-    2, the last server holding what is left. calibration: a record of `calibrate`. target_accuracy: a share of one on
-    validation nodes; time and cost until it is reached, by the iterations that the recorded `runs` needed, or by
-    target_iterations of the method where no run tells. overrides: `PATH=VALUE` on scenario fields, e.g.
-    `cluster.latency=20us`. progress: told what is done. processes: None is one per core; answers do not depend on it.
+    Sequences give a row per value. graph: a file (also a stored profile), a `Graph` or a NetworkX graph.
+    gpus_per_server: None is 2, the last server holding what is left. calibration: a record of `calibrate`.
+    target_accuracy: a share of one on validation nodes; time and cost until it is reached, by the iterations that the
+    recorded `runs` needed, or by target_iterations of the method where no run tells. overrides: `PATH=VALUE` on
+    scenario fields, e.g. `cluster.latency=20us`. inject: faults, `KIND:name=value,...`. payload: how boundary rows
+    travel. progress: told what is done. processes: None is one per core; answers do not depend on it.
     Raises GcnsimError (one line: path, value, what is allowed).
     """
     if graph is not None and not isinstance(graph, Graph | str | Path):
         graph = from_networkx(graph)
-    file = graph.name if isinstance(graph, Graph) else None if graph is None else str(graph)
-    workload = {"dataset": dataset, "graph": file, "model": model, "layers": layers, "hidden": hidden}
+    source, file = _source(graph)
     machines = {"gpus": _list(gpus), "bandwidth": _list(bandwidth)}
-    mapping = {
-        "schema": SCHEMA,
-        "name": "what-if",
-        "cluster": _given(
-            {name: values[0] for name, values in machines.items()}
-            | {"gpus_per_server": gpus_per_server, "device": device, "calibration": calibration and str(calibration)}
-        ),
-        "workload": _given(workload),
-        "method": _given({"name": "psc-gcn", "cache_policy": cache_policy, "norms": norms and str(norms)}),
+    sections = {
+        "cluster": {name: values[0] for name, values in machines.items()}
+        | {"gpus_per_server": gpus_per_server, "device": device, "payload": payload}
+        | {"calibration": calibration and str(calibration)},
+        "workload": {"dataset": dataset, source: file, "model": model, "layers": layers, "hidden": hidden},
+        "method": {"name": "psc-gcn", "cache_policy": cache_policy, "norms": norms and str(norms)},
         "run": {"iterations": iterations, "seed": seed},
     }
-    base = from_mapping(mapping, "what-if", overrides)
+    own, others = _own_knobs(overrides)
+    base = replace(_base(sections, others), faults=read_injected(inject))
     knobs = _given({"tau": tau, "epsilon": epsilon, "cache": cache, "rate": rate})
-    grid = _grid(base, _list(method), machines, {name: _list(value) for name, value in knobs.items()})
+    grid = _grid(base, _list(method), machines, {name: _list(value) for name, value in knobs.items()}, own)
     loaded = graph if isinstance(graph, Graph) else None
     target = _target(target_accuracy, runs, target_iterations or {})
     answer, workshop = _what_if(base, grid, progress, processes or cores(), loaded, target)
     return Answer(answer.payload(), workshop, grid, answer.base, answer.rows[-1][0].result)
+
+
+def _base(sections: Mapping[str, Mapping[str, Any]], overrides: Sequence[str]) -> Scenario:
+    """The scenario of the first machine, with what was given of each section."""
+    given = {section: _given(fields) for section, fields in sections.items()}
+    return from_mapping({"schema": SCHEMA, "name": "what-if", **given}, "what-if", overrides)
+
+
+def _source(graph: str | Path | Graph | None) -> tuple[str, str | None]:
+    """The field of `workload` that `graph` goes into, and its name there."""
+    if graph is None:
+        return "graph", None
+    if isinstance(graph, Graph):
+        return "graph", graph.name
+    return "profile" if is_profile(graph) else "graph", str(graph)
 
 
 def _target(accuracy: float | None, runs: Sequence[str | Path], given: Mapping[str, int]) -> Target | None:
@@ -137,7 +153,22 @@ def _target(accuracy: float | None, runs: Sequence[str | Path], given: Mapping[s
     return Target.of(accuracy, runs, given)
 
 
-def _grid(base: Scenario, method: list[str], machines: Mapping[str, Any], knobs: Mapping[str, Any]) -> Grid:
+def _own_knobs(overrides: Sequence[str]) -> tuple[dict[str, Any], list[str]]:
+    """Overrides of knobs that the method of the base scenario lacks, and the other overrides."""
+    own, others = {}, []
+    for text in overrides:
+        path = text.partition("=")[0].strip()
+        if path.removeprefix("method.") in (*BLOCK_KNOBS, *BATCH_KNOBS) and path.startswith("method."):
+            name, value = read_knob(text)
+            own[name] = value
+        else:
+            others.append(text)
+    return own, others
+
+
+def _grid(
+    base: Scenario, method: list[str], machines: Mapping[str, Any], knobs: Mapping[str, Any], own: Mapping[str, Any]
+) -> Grid:
     """The values asked for; what was not asked stands where the base scenario has it."""
     names = list(dict.fromkeys(name for asked in method for name in (methods() if asked == "all" else [asked])))
     _check_types(names, machines, knobs)
@@ -145,6 +176,9 @@ def _grid(base: Scenario, method: list[str], machines: Mapping[str, Any], knobs:
         if not any(has_knob(name, knob) for name in names):
             given = {knob: parse_cache(values[0], "method.cache") if knob == "cache" else values[0]}
             MethodSpec.of(names[0], **given)
+    for knob, value in own.items():
+        if not any(has_knob(name, knob) for name in names):
+            MethodSpec.of(names[0], **{knob: value})
     caches = knobs.get("cache", [])
     return Grid(
         methods=tuple(MethodSpec.of(name).name for name in names),
@@ -154,6 +188,9 @@ def _grid(base: Scenario, method: list[str], machines: Mapping[str, Any], knobs:
         epsilons=tuple(knobs.get("epsilon", [base.method.epsilon])),
         caches=tuple(parse_cache(each, "method.cache") for each in caches) or (base.method.cache,),
         rates=tuple(knobs.get("rate", [base.method.rate if has_knob(base.method.name, "rate") else RATE.default])),
+        own=tuple({name: (value,) for name, value in own.items()}.items())
+        + ((("cache", tuple(parse_cache(each, "method.cache") for each in caches)),) if caches else ()),
+        optional=frozenset(names) - set(method) - set(COMPARED) if "all" in method else frozenset(),
     )
 
 
@@ -195,10 +232,11 @@ def bandwidth_curve(answer: Answer, progress: Progress = lambda _: None) -> Any:
 
 
 def _label(method: MethodSpec) -> str:
+    told = knobs_told(method)
     if method.name == "bns-gcn":
-        return f"{method.name} (rate {method.rate:g})"
+        return f"{method.name} ({', '.join(filter(None, (f'rate {method.rate:g}', told)))})"
     if method.name != "psc-gcn":
-        return method.name
+        return f"{method.name} ({told})" if told else method.name
     cache = "" if method.cache.empty else f", cache {method.cache.describe()}"
     return f"{method.name} (tau {method.tau}, epsilon {method.epsilon:g}{cache})"
 

@@ -9,10 +9,13 @@ from typing import Any
 
 from gcnsim.api.writing import made, write_json
 from gcnsim.engine import timeline
-from gcnsim.planning import Workshop, links_of, provenance, row_of
+from gcnsim.planning import Workshop, links_of, memory_told, provenance, row_of
 from gcnsim.processes import cores
-from gcnsim.scenario import MethodSpec, from_mapping, load_scenario, to_mapping
+from gcnsim.scenario import from_mapping, load_scenario, read_injected, to_mapping
 from gcnsim.study import Result, worker_parts
+
+WRITTEN = ("spans.parquet", "result.json")
+"""The files that `write_result` writes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,8 +32,10 @@ class Simulation:
         return render_result(self.payload)
 
 
-def simulate(scenario: str | Path | Mapping[str, Any], overrides: Sequence[str] = ()) -> Simulation:
-    """Simulate one scenario: a YAML file, or its content as a mapping.
+def simulate(
+    scenario: str | Path | Mapping[str, Any], overrides: Sequence[str] = (), inject: Sequence[str] = ()
+) -> Simulation:
+    """Simulate one scenario: a YAML file, or its content as a mapping; inject: faults, `KIND:name=value,...`.
 
     Raises GcnsimError (one line: path, value, what is allowed).
     """
@@ -38,18 +43,20 @@ def simulate(scenario: str | Path | Mapping[str, Any], overrides: Sequence[str] 
         asked = from_mapping(dict(scenario), "scenario", overrides)
     else:
         asked = load_scenario(scenario, overrides)
+    asked = replace(asked, faults=(*asked.faults, *read_injected(inject)))
     workshop = Workshop(asked, cores())
     workshop.prepare([], [asked])
     estimate = workshop.estimate(asked)
-    baseline = workshop.result(replace(asked, method=MethodSpec.of("full-graph")))
+    baseline = workshop.baseline(asked)
     result = estimate.result
     payload = {
         "schema": "gcnsim.result/1",
         "scenario": to_mapping(asked),
         "provenance": provenance(workshop, asked, [estimate]),
-        "result": row_of(estimate, baseline.metrics.iteration_s),
+        "result": row_of(estimate, baseline),
         "links": links_of(result),
         "slowest": result.metrics.worker,
+        "memory": memory_told(result),
         "workers": [asdict(each) for each in worker_parts(result.run, result.warm_up)],
         "run": {
             "iterations": result.run.iterations,
@@ -77,5 +84,6 @@ def write_result(simulation: Simulation, folder: str | Path) -> None:
     target = made(folder)
     told = simulation.payload["provenance"]
     about = {key: str(told[key]) for key in ("version", "seed", "scenario_hash", "engine")}
-    write_spans(target / "spans.parquet", timeline(simulation.result.run), about)
-    write_json(target / "result.json", simulation.payload)
+    spans, result = WRITTEN
+    write_spans(target / spans, timeline(simulation.result.run), about)
+    write_json(target / result, simulation.payload)

@@ -19,16 +19,21 @@ _ROUNDING = 1e-9
 class CacheSize:
     """At most one of `fraction` (of a worker's boundary nodes, 0..1) and `nbytes` (per worker); neither: no cache.
 
-    Raises ScenarioError when both are set, one is negative or not finite, or the fraction is above 100 %.
+    auto: as much as the GPU's memory leaves.
+
+    Raises ScenarioError when two are set, one is negative or not finite, or the fraction is above 100 %.
     """
 
     fraction: float | None = None
     nbytes: float | None = None
+    auto: bool = False
 
     def __post_init__(self) -> None:
         """Refuse sizes that mean nothing."""
         if self.fraction is not None and self.nbytes is not None:
             raise ScenarioError(f"cache: both {self.fraction:.4g} of the boundary and {self.nbytes:.4g} B; give one")
+        if self.auto and (self.fraction is not None or self.nbytes is not None):
+            raise ScenarioError("cache: both auto and a size; give one")
         if self.fraction is not None and not 0.0 <= self.fraction <= 1.0:
             raise ScenarioError(f"cache: {100 * self.fraction:g}% is outside 0%..100%")
         if self.nbytes is not None and not 0.0 <= self.nbytes < math.inf:
@@ -42,15 +47,22 @@ class CacheSize:
     @property
     def empty(self) -> bool:
         """Whether it can hold no row."""
-        return not self.fraction and not self.nbytes
+        return not self.auto and not self.fraction and not self.nbytes
 
     def describe(self) -> str:
-        """The size as it is written in a scenario: `30%`, `2GiB`; `0%` for no cache."""
+        """The size as it is written in a scenario: `30%`, `2GiB`, `auto`; `0%` for no cache."""
+        if self.auto:
+            return "auto"
         return FRACTION.exact(self.fraction or 0.0) if self.nbytes is None else NBYTES.exact(self.nbytes)
 
 
 def capacity(cache: CacheSize, boundary_nodes: int, feature_width: int) -> int:
-    """Rows of `feature_width` float32 values the cache of one worker holds, rounded down, at most `boundary_nodes`."""
+    """Rows of `feature_width` float32 values the cache of one worker holds, rounded down, at most `boundary_nodes`.
+
+    Raises ScenarioError for `auto`, whose bytes the method must find first.
+    """
+    if cache.auto:
+        raise ScenarioError("cache: auto is not allowed; a share (30%) or bytes (2GiB) are")
     if cache.fraction is not None:
         return min(boundary_nodes, math.floor(cache.fraction * boundary_nodes + _ROUNDING))
     if cache.nbytes is not None:

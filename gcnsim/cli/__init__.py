@@ -23,6 +23,7 @@ from gcnsim.errors import GcnsimError, nearest
 COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
     "what-if": ("gcnsim.cli.what_if:command", "Predict an iteration, its bottleneck, and what each knob would bring."),
     "simulate": ("gcnsim.cli.simulate:command", "Simulate one scenario file."),
+    "compare": ("gcnsim.cli.compare:command", "Two iterations side by side: where the difference went."),
     "graph": ("gcnsim.cli.graph:group", "Inspect and partition graph files."),
     "trace": ("gcnsim.cli.trace:group", "Record and inspect access traces."),
     "calibrate": ("gcnsim.cli.calibrate:command", "Fit the simulator's figures to this machine."),

@@ -94,7 +94,7 @@ def command(
     """
     from gcnsim import report
 
-    check_outputs(csv=csv, html=html)
+    check_outputs(file, csv=csv, html=html)
     how = Replay(refresh=refresh, warm_up=warm_up, order=order, seed=seed)
     stored = read_trace(file)
     with progress() as say:

@@ -24,7 +24,7 @@ def command(measurements: str, runs: tuple[str, ...], out: str) -> None:
       gcnsim calibrate profile.json
       gcnsim calibrate profile.json --runs runs/a --runs runs/b --out calibration.json
     """
-    check_outputs(out=out)
+    check_outputs(measurements, *runs, out=out)
     notes: list[str] = []
     with progress() as say:
         record = api.calibrate(measurements, runs, out, progress=say, warn=notes.append)

@@ -19,6 +19,19 @@ _METHODS: Final = {
     "pipegcn": "every boundary row, one iteration old, sent while computing",
     "bns-gcn": "a random share of the boundary nodes, every iteration, waited for",
     "psc-gcn": "sampled boundary rows, tau iterations old, inputs cached on the GPU",
+    "pipegcn-g": "pipegcn with a moving average of boundary gradients",
+    "pipegcn-f": "pipegcn with a moving average of boundary rows",
+    "pipegcn-gf": "pipegcn with moving averages of both",
+    "cagnet-1d": "whole blocks of rows broadcast, one after the other",
+    "cagnet-1.5d": "as cagnet-1d, blocks held by several workers",
+    "sancus": "as cagnet-1d, blocks that hardly changed not broadcast",
+    "roc": "graph and rows in host memory, swapped to the GPU layer by layer",
+    "dgl": "mini-batches from one store in host memory, loaded and trained in turn",
+    "pagraph": "mini-batches loaded while the one before is trained, input rows of high degree cached on the GPU",
+    "distdgl": "mini-batches of a server's own nodes, rows of other servers fetched before each",
+    "graphsage": "mini-batches of any nodes, rows of other servers fetched before each",
+    "graphsaint": "sub-graphs of random walks as mini-batches",
+    "clustergcn": "sub-graphs of a few small clusters as mini-batches",
 }
 
 
@@ -148,6 +161,7 @@ def _show_dataset(name: str) -> tuple[dict[str, Any], list[list[str]]]:
         else:
             value = getattr(facts, field)
             rows.append([field, f"{value:,}" if isinstance(value, int) else str(value), citation])
+    rows.append(["train", f"{100 * facts.train:g}%", facts.train_source])
     return data, rows
 
 
@@ -167,7 +181,7 @@ def _show_method(name: str) -> tuple[dict[str, Any], list[list[str]]]:
 
 
 def _default(knob: knobs.Knob) -> str:
-    if knob.kind == "size":
+    if knob.kind == "size" and knob.default == 0.0:
         return "0%"
     return "none" if knob.default is None else str(knob.default)
 

@@ -43,7 +43,7 @@ def command(source: str, out: str, structure: bool, max_memory: float | None, as
     suffix = Path(out).suffix.lower()
     if suffix not in (".npz", *_SEPARATORS):
         raise FileError(f"{out}: cannot write {suffix!r}; known: {', '.join(sorted(['.npz', *_SEPARATORS]))}")
-    check_outputs(out=out)
+    check_outputs(source, out=out)
     nodes_too = suffix == ".npz" and not structure
     check_memory(source, max_memory, features=nodes_too)
     with progress() as say:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import asdict, fields, replace
+from pathlib import Path
 from typing import Any, TypeVar
 
 import click
 
 from gcnsim.cli.outputs import check_outputs
 from gcnsim.cli.progress import progress
-from gcnsim.errors import GraphError, ScenarioError, UnitError, nearest
+from gcnsim.errors import FileError, GraphError, ScenarioError, UnitError, nearest
 from gcnsim.graph import Graph
 from gcnsim.graph.generate import (
     BlockModel,
@@ -76,7 +77,9 @@ def command(
     Example:
       gcnsim graph generate block --nodes 10000 --edges 200000 --set communities=16 --out drawn.npz
     """
-    check_outputs(out=out)
+    check_outputs(degrees, out=out)
+    if Path(out).suffix.lower() != ".npz":
+        raise FileError(f"{out}: cannot write {Path(out).suffix!r}; allowed: .npz (gcnsim graph convert writes others)")
     asked = {"--nodes": nodes, "--edges": edges, "--degrees": degrees, "--set": settings or None}
     _refuse_unused(model, [name for name, value in asked.items() if value is not None])
     with progress() as say:
@@ -122,8 +125,10 @@ def _with(model: M, settings: Sequence[str]) -> M:
     changes: dict[str, Any] = {}
     for setting in settings:
         name, equals, value = setting.partition("=")
-        if not equals or name not in known:
+        if name not in known:
             raise ScenarioError(f"--set: {setting!r} is no NAME=VALUE; {nearest(name, known)}")
+        if not equals:
+            raise ScenarioError(f"--set {name}: no value; allowed: {name}=VALUE, of the kind {known[name]}")
         try:
             changes[name] = int(value) if known[name] == "int" else float(value)
         except ValueError:
@@ -153,7 +158,9 @@ def _print(drawn: Graph, model: str, seed: int, out: str, as_json: bool) -> None
     click.echo(f"edges         {drawn.entries // 2:,}")
     click.echo(f"degree        mean {facts['mean_degree']:.1f}, most {facts['max_degree']:,}")
     if drawn.cleaning.duplicates_dropped:
-        click.echo(f"left out      {drawn.cleaning.duplicates_dropped:,} edges that found no place")
+        lost = drawn.cleaning.duplicates_dropped
+        asked = lost + drawn.entries // 2
+        click.echo(f"left out      {lost:,} of {asked:,} edges ({lost / asked:.1%}) found no place")
     click.echo(f"content hash  {facts['content_hash']}")
     click.echo(f"memory        about {needed} at most while drawing")
     click.echo(f"written       {out}")

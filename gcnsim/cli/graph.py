@@ -20,7 +20,7 @@ from gcnsim.graph import Graph, load_graph
 from gcnsim.graph.describe import components, degree_bins, degree_percentiles, homophily
 from gcnsim.graph.layouts import DglFacts, DglFolder
 from gcnsim.graph.memory import check_memory
-from gcnsim.graph.nodes import MASKS, NodeArrays, read_nodes
+from gcnsim.graph.nodes import MASKS, NodeArrays, check_features, read_nodes
 
 
 @click.group("graph")
@@ -51,6 +51,7 @@ def info(file: str, max_memory: float | None, as_json: bool) -> None:
         say(f"loading {file}")
         loaded = load_graph(file)
         held = read_nodes(file, loaded.nodes, features=False)
+        check_features(file)
         say("counting components")
         facts = _graph_facts(loaded, held)
     if as_json:

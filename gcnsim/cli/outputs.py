@@ -3,20 +3,35 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from pathlib import Path
+from typing import Final
 
+from gcnsim.documents import read_yaml
 from gcnsim.errors import FileError
 from gcnsim.sections import writable
 
+FILE_FIELDS: Final = (
+    "cluster.calibration",
+    "workload.graph",
+    "workload.trace",
+    "workload.profile",
+    "partition.file",
+    "method.norms",
+)
+"""Fields of a scenario that name a file or a folder."""
 
-def check_folder(option: str, path: str | None, *files: tuple[str, str | None]) -> None:
+
+def check_folder(
+    option: str, path: str | None, *files: tuple[str, str | None], read: Iterable[str | None] = ()
+) -> None:
     """Refuse a folder that can neither be used nor made; files: options and paths of files that are written beside it.
 
-    Such a file may lie in the folder before it is made. Raises FileError.
+    Such a file may lie in the folder before it is made. read: as for `check_outputs`. Raises FileError.
     """
     beside = dict(files)
     if path is None:
-        check_outputs(**beside)
+        check_outputs(*read, **beside)
         return
     folder = Path(os.path.realpath(path))
     if not path or folder.exists() or folder.is_symlink():
@@ -30,20 +45,22 @@ def check_folder(option: str, path: str | None, *files: tuple[str, str | None]) 
         if file is not None and Path(os.path.realpath(file)) == folder:
             raise FileError(f"{file}: given to both --{option} and --{name}; allowed: a place each")
     inside = {name for name, file in files if file and not folder.exists() and _parent(file) == folder}
-    check_outputs(**{name: file for name, file in files if name not in inside})
+    check_outputs(*read, **{name: file for name, file in files if name not in inside})
 
 
 def _parent(file: str) -> Path:
     return Path(os.path.realpath(file)).parent
 
 
-def check_outputs(**paths: str | None) -> None:
-    """Refuse paths that cannot be written, and two options that name one file.
+def check_outputs(*read: str | None, **paths: str | None) -> None:
+    """Refuse paths that cannot be written, two options that name one file, and files that the command reads.
 
-    paths: by option name, None where it was not given. Raises FileError.
+    read: files and folders that the command reads, None where one was not given; nothing that lies in such a folder is
+    replaced either. paths: by option name, None where it was not given. Raises FileError.
     """
     taken: dict[str, str] = {}
-    for option, path in paths.items():
+    for name, path in paths.items():
+        option = name.replace("_", "-")
         if path is None:
             continue
         if writable(path):
@@ -51,3 +68,37 @@ def check_outputs(**paths: str | None) -> None:
             if place in taken:
                 raise FileError(f"{path}: given to both --{taken[place]} and --{option}; allowed: a file each")
             taken[place] = option
+            refuse_read(path, read)
+
+
+def refuse_read(path: str | Path, read: Iterable[str | None]) -> None:
+    """Raises FileError when writing `path` would replace one of the files `read`, or a file in one of those folders."""
+    if not os.path.exists(path):
+        return
+    for each in read:
+        if not each or not os.path.exists(each):
+            continue
+        if os.path.samefile(path, each):
+            raise FileError(f"{path}: is read by this command and would be replaced; allowed: another file")
+        if os.path.isdir(each) and Path(os.path.realpath(each)) in Path(os.path.realpath(path)).parents:
+            raise FileError(
+                f"{path}: lies in {each}, which this command reads, and would be replaced; allowed: a new file"
+            )
+
+
+def scenario_files(path: str, overrides: Iterable[str] = ()) -> list[str]:
+    """The scenario at `path` and the files that it names. Raises FileError as `read_yaml` does."""
+    raw = read_yaml(path)
+    found = [path, *overridden(overrides)]
+    for section, _, key in (name.partition(".") for name in FILE_FIELDS):
+        fields = raw.get(section) if isinstance(raw, dict) else None
+        value = fields.get(key) if isinstance(fields, dict) else None
+        if isinstance(value, str):
+            found.append(value)
+    return found
+
+
+def overridden(overrides: Iterable[str]) -> list[str]:
+    """The files that `PATH=VALUE` settings name, without quotes around them."""
+    pairs = (text.partition("=") for text in overrides)
+    return [value.strip().strip("'\"") for path, _, value in pairs if path.strip() in FILE_FIELDS]

@@ -90,7 +90,7 @@ def command(
     ways = _ways(parts, method, objective)
     if out is not None and len(ways) > 1:
         raise ScenarioError(f"--out: {out}: {len(ways)} partitions; allowed: one")
-    check_outputs(out=out)
+    check_outputs(file, out=out)
     check_memory(file, max_memory, partition=True)
     with progress() as say:
         say(f"loading {file}")

@@ -27,7 +27,7 @@ def command(published: str | None, csv_out: str | None, as_json: bool) -> None:
     """
     from gcnsim import report
 
-    check_outputs(csv=csv_out)
+    check_outputs(published, csv=csv_out)
     with progress() as say:
         found = api.reproduce(published, progress=say)
         if csv_out:

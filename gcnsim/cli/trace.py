@@ -79,7 +79,7 @@ def record(
     """
     sampling_rule(sampler)
     checked_rate(epsilon)
-    check_outputs(out=out)
+    check_outputs(graph, partition, norms, out=out)
     if (parts is None) == (partition is None):
         raise click.UsageError("give one of --parts and --partition")
     check_memory(graph, max_memory, partition=parts is not None)

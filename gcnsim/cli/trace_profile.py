@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import asdict, replace
 from typing import Any
 
@@ -14,12 +15,16 @@ from gcnsim.cli.progress import progress
 from gcnsim.errors import ScenarioError
 from gcnsim.graph import Graph, load_graph
 from gcnsim.graph.generate import block_model, surrogate_facts
+from gcnsim.graph.memory import check_memory, check_partition_memory
 from gcnsim.partition import Partitioning, partition_graph, read_partition, split
 from gcnsim.processes import cores
 from gcnsim.sections import kind_of
 from gcnsim.trace import (
+    Interpolation,
+    ProfileOrigin,
     StoredProfile,
     enlarged,
+    interpolation,
     profile_at,
     read_profile,
     stored_profile,
@@ -40,7 +45,7 @@ from gcnsim.trace import (
     show_default=True,
     help="Draw the surrogate with this share of its nodes and scale the counts back.",
 )
-@click.option("--max-memory", type=Size(), metavar="SIZE", help="Refuse to draw what would take more memory.")
+@click.option("--max-memory", type=Size(), metavar="SIZE", help="Refuse what would take more memory, e.g. 6GiB.")
 @click.option(
     "--processes", type=click.IntRange(min=1), default=1, show_default=True, help="Parts described at a time."
 )
@@ -63,10 +68,12 @@ def profile(
       gcnsim trace profile amazon_cs.npz --gpus 4 --out amazon_cs.profile
       gcnsim trace profile --dataset yelp --gpus 6 --out yelp-6.profile
     """
-    check_outputs(out=out)
+    check_outputs(graph, partition, out=out)
     _check(graph, dataset, gpus, partition, scale)
     with progress() as say:
         if dataset is None:
+            check_memory(graph or "", max_memory, partition=gpus is not None)
+            say(f"loading {graph}")
             loaded = load_graph(graph or "")
         else:
             say(f"drawing the surrogate of {dataset}")
@@ -113,7 +120,8 @@ def info(file: str | None, dataset: str | None, gpus: int | None, as_json: bool)
         assert gpus is not None
         found, note = _known(dataset, gpus)
     if as_json:
-        click.echo(json.dumps(_facts(found, note), indent=2))
+        between = None if dataset is None or gpus is None else interpolation(dataset, gpus)
+        click.echo(json.dumps(_facts(found, note, between), indent=2))
         return
     print_profile(found)
     click.echo(f"{'from':<13}  {note}")
@@ -122,12 +130,14 @@ def info(file: str | None, dataset: str | None, gpus: int | None, as_json: bool)
 def print_profile(found: StoredProfile) -> None:
     """The profile as lines, and a table of its workers."""
     origin, facts = found.origin, _facts(found, "")
-    of = origin.name if origin.source == "graph" else f"{origin.source} of {origin.name}"
     scale = "" if origin.scale == 1.0 else f", {100 * origin.scale:g} % of the nodes, counts scaled back"
     missed = ", ".join(f"{100 * error:+.1f} % at {parts} parts" for parts, error in (origin.residuals or {}).items())
     lines = [
-        ("graph", f"{of} (SHA-256 {origin.graph_hash[:12]}{scale})" if origin.graph_hash else f"{of}, not drawn"),
-        ("partition", f"{origin.partition_method}, seed {origin.partition_seed}" if origin.graph_hash else "assumed"),
+        ("graph", _graph(origin, scale)),
+        (
+            "partition",
+            "assumed" if origin.source == "outline" else f"{origin.partition_method}, seed {origin.partition_seed}",
+        ),
         ("parts", f"{found.parts}"),
         ("inner", f"{facts['inner_nodes_mean']:,.0f} nodes per worker"),
         ("boundary", f"{facts['boundary_nodes_mean']:,.0f} nodes per worker, most {facts['boundary_nodes_max']:,}"),
@@ -142,7 +152,16 @@ def print_profile(found: StoredProfile) -> None:
         click.echo(f"{rank:>6} {inner:>9,} {boundary:>9,} {entries:>13,} {crossing:>15,}")
 
 
-def _facts(found: StoredProfile, note: str) -> dict[str, Any]:
+def _graph(origin: ProfileOrigin, scale: str) -> str:
+    if origin.source == "graph":
+        return f"{origin.name} (SHA-256 {origin.graph_hash[:12]}{scale})"
+    if origin.source == "interpolated":
+        return f"surrogate of {origin.name}, interpolated, not partitioned{scale}"
+    whole = f"{origin.source} of {origin.name}"
+    return f"{whole} (SHA-256 {origin.graph_hash[:12]}{scale})" if origin.graph_hash else f"{whole}, not drawn"
+
+
+def _facts(found: StoredProfile, note: str, between: Interpolation | None = None) -> dict[str, Any]:
     boundary = found.boundary_nodes
     return {
         "schema": "gcnsim.profile-info/1",
@@ -155,6 +174,7 @@ def _facts(found: StoredProfile, note: str) -> dict[str, Any]:
         "entries_mean": float(found.entries.mean()),
         "source": found.origin.source,
         "note": note,
+        "interpolated": None if between is None else asdict(between),
         "residuals": dict(found.origin.residuals or {}),
         "origin": asdict(found.origin),
     }
@@ -173,6 +193,8 @@ def _is_trace(file: str) -> bool:
 
 
 def _check(graph: str | None, dataset: str | None, gpus: int | None, partition: str | None, scale: float) -> None:
+    if math.isnan(scale):
+        raise ScenarioError("--scale: nan is no share; 0.001 to 1 are allowed")
     if (graph is None) == (dataset is None):
         raise click.UsageError("give one of GRAPH and --dataset")
     if (gpus is None) == (partition is None):
@@ -187,6 +209,7 @@ def _drawn(dataset: str, scale: float, max_memory: float | None) -> Graph:
     """The surrogate with a share of its nodes: the same degrees, the same communities."""
     facts = surrogate_facts(dataset)
     model = replace(facts.model, nodes=round(facts.model.nodes * scale), edges=round(facts.model.edges * scale))
+    check_partition_memory(f"{dataset}-surrogate", model.nodes, 2 * model.edges, max_memory)
     return block_model(model, facts.seed, f"{dataset}-surrogate", max_memory=max_memory, processes=cores())
 
 

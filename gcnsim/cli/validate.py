@@ -34,7 +34,7 @@ def command(
     Example:
       gcnsim validate runs/* --calibration calibration.json --out report
     """
-    check_folder("out", out, ("json-out", json_out))
+    check_folder("out", out, ("json-out", json_out), read=(*runs, calibration))
     with progress() as say:
         found = api.validate(runs, calibration, strict=strict, progress=say)
         # The folder first: the JSON may go into it.

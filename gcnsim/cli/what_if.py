@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from gcnsim import api
-from gcnsim.cli.outputs import check_outputs
+from gcnsim.cli.outputs import check_outputs, overridden
 from gcnsim.cli.progress import progress
 from gcnsim.errors import ScenarioError, UnitError
 from gcnsim.knobs import COMPARED
@@ -122,6 +122,8 @@ def option(name: str, kind: Callable[[str], Any], allowed: str, text: str, defau
 )
 @click.option("--seed", type=int, default=0, show_default=True, help="Seed of every random draw.")
 @click.option("--processes", type=click.IntRange(min=1), help="Processes to use.  [default: one per core]")
+@click.option("--payload", help="Boundary rows travel as fp16, bf16, int8, int4 or int2.  [default: fp32]")
+@click.option("--inject", multiple=True, metavar="KIND:...", help="Fault, e.g. pause:worker=0,seconds=2s (repeatable).")
 @click.option("--set", "overrides", multiple=True, metavar="PATH=VALUE", help="Override a scenario field (repeatable).")
 @click.option("--json", "as_json", is_flag=True, help="Print the answer as JSON (schema gcnsim.what-if/1).")
 @click.option("--csv", type=click.Path(), help="Write the rows to a CSV file.")
@@ -137,7 +139,8 @@ def command(as_json: bool, csv: str | None, html: str | None, timeline: str | No
       gcnsim what-if --bandwidth 15Gbps --gpus 6
       gcnsim what-if --graph amazon_cs.npz --gpus 4 --bandwidth 1Gbps --tau 0,1,2 --epsilon 0.1,1
     """
-    check_outputs(csv=csv, html=html, timeline=timeline)
+    read = [question["graph"], question["norms"], question["calibration"], *question["runs"]]
+    check_outputs(*read, *overridden(question["overrides"]), csv=csv, html=html, timeline=timeline)
     with progress() as say:
         needed = dict(question.pop("target_iterations"))
         answer = api.what_if(**question, target_iterations=needed, progress=say)
@@ -153,3 +156,6 @@ def command(as_json: bool, csv: str | None, html: str | None, timeline: str | No
         if timeline:
             api.write_timeline(answer.last, timeline)
     click.echo(json.dumps(payload, indent=2, allow_nan=False) if as_json else str(answer), nl=as_json)
+    for each in payload.get("left_out", ()):
+        setting = f" ({each['setting']})" if each["setting"] else ""
+        click.echo(f"note: {each['method']}{setting} left out: {each['reason']}", err=True)

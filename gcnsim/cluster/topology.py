@@ -2,17 +2,20 @@
 
 Servers hold consecutive ranks (partition ids in order). Traffic between GPUs is staged through host memory, as gloo
 does and as machines without NVLink must: device-to-host over PCIe, then either the server's NIC, the switch and the
-other server's NIC, or a copy inside host memory, then host-to-device over PCIe. Every link is one direction of a
-full-duplex channel. A server's CPU cores are a link too: work done on them is shared by the same fair rule. Where a
-cluster is emulated on one machine, all its servers have the cores of that machine in common.
+other server's NIC, or a copy inside host memory, then host-to-device over PCIe. Where a cluster has paths from GPU to
+GPU (`Paths`), those are `direct`: one flow over all their links. Every link is one direction of a full-duplex channel:
+a GPU copies both ways at once. A server's CPU cores are a link too: work done on them is shared by the same fair rule.
+Where a cluster is emulated on one machine, all its servers have the cores of that machine in common.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from gcnsim.cluster.links import Link, LinkSpec, Paths
 from gcnsim.errors import ScenarioError
 from gcnsim.ids import Bytes, Rank, Seconds, Server
 
@@ -20,48 +23,25 @@ if TYPE_CHECKING:
     import networkx as nx
 
 
-@dataclass(frozen=True, slots=True)
-class LinkSpec:
-    """What a kind of link offers per direction.
-
-    capacity: payload bytes per second after framing (cores for a CPU). latency_s: delay of a message before its first
-    byte arrives. half_size: message size, in bytes, that reaches half of the capacity; b bytes occupy the link like
-    b + half_size bytes. queue: bytes that each transfer under way has waiting in the link's queue, first in first out:
-    a message that starts then waits for all of them. 0 where the link takes turns between connections. cores: of a
-    CPU on which threads take turns, each for slice_s while others wait; 0 where all work shares the cores equally.
-    """
-
-    capacity: float
-    latency_s: Seconds = 0.0
-    half_size: Bytes = 0.0
-    queue: Bytes = 0.0
-    cores: int = 0
-    slice_s: Seconds = 0.0
-
-
-@dataclass(frozen=True, slots=True)
-class Link:
-    """One direction of one channel. kind: `pcie`, `nic`, `memory` or `cpu`."""
-
-    name: str
-    kind: str
-    source: str
-    target: str
-    spec: LinkSpec
-
-
 @dataclass(frozen=True)
 class Cluster:
     """Servers and GPUs; `server_of[rank]` is the machine that holds the GPU. Link ids are positions in `links`.
 
     shared_cores: all servers use the cores of server 0. staging: by rank, the link that everything a worker sends to or
-    hears from another passes on the host side; none where the hosts do not limit workers.
+    hears from another passes on the host side; none where the hosts do not limit workers. memories: by server, the
+    link that copies and network traffic pass in its memory; none where that is no limit. direct_network, direct_server:
+    whether bytes pass from GPU to GPU without whole copies in host memory, between servers and within one. beside: the
+    direct path between servers passes host memory by.
     """
 
     server_of: tuple[Server, ...]
     links: tuple[Link, ...]
     shared_cores: bool = False
     staging: tuple[int, ...] = ()
+    memories: tuple[int, ...] = ()
+    direct_network: bool = False
+    direct_server: bool = False
+    beside: bool = False
 
     @property
     def gpus(self) -> int:
@@ -119,16 +99,40 @@ class Cluster:
 
     def to_host(self, rank: Rank) -> tuple[int, ...]:
         """Route of a device-to-host copy."""
-        return self.route(f"gpu{rank}", f"host{self.server_of[rank]}")
+        server = self.server_of[rank]
+        return self.route(f"gpu{rank}", f"host{server}") + self._memory(server)
 
     def to_device(self, rank: Rank) -> tuple[int, ...]:
         """Route of a host-to-device copy."""
-        return self.route(f"host{self.server_of[rank]}", f"gpu{rank}")
+        server = self.server_of[rank]
+        return self.route(f"host{server}", f"gpu{rank}") + self._memory(server)
 
     def between(self, source: Rank, target: Rank) -> tuple[int, ...]:
         """Route from the host memory of one worker to that of another: the network, or host memory itself."""
-        way = self.route(f"host{self.server_of[source]}", f"host{self.server_of[target]}")
+        ends = self.server_of[source], self.server_of[target]
+        way = self.route(f"host{ends[0]}", f"host{ends[1]}")
+        way += self._memory(*dict.fromkeys(ends))
         return (self.staging[source], *way, self.staging[target]) if self.staging else way
+
+    def direct(self, source: Rank, target: Rank) -> tuple[int, ...] | None:
+        """Route from GPU to GPU on which bytes pass on as they come; None where they are copied to the host first."""
+        ends = self.server_of[source], self.server_of[target]
+        if ends[0] == ends[1]:
+            return self.route(f"gpu{source}", f"gpu{target}") if self.direct_server else None
+        if not self.direct_network:
+            return None
+        if self.beside:
+            # The NIC hangs off the switch (or root) that the GPU hangs off: nothing of the host is crossed.
+            up, down = (
+                self.route(f"gpu{source}", f"host{ends[0]}")[:1],
+                self.route(f"host{ends[1]}", f"gpu{target}")[-1:],
+            )
+            return up + self.route(f"host{ends[0]}", f"host{ends[1]}") + down
+        return tuple(dict.fromkeys(self.to_host(source) + self.between(source, target) + self.to_device(target)))
+
+    def _memory(self, *servers: Server) -> tuple[int, ...]:
+        """The links that traffic passes in the memory of these servers."""
+        return tuple(self.memories[server] for server in servers) if self.memories else ()
 
     def cores(self, rank: Rank) -> tuple[int, ...]:
         """The CPU cores that this worker shares with the others of its server (of all servers when emulated)."""
@@ -152,43 +156,102 @@ def build_cluster(
     *,
     gpus: int,
     gpus_per_server: int,
-    pcie: LinkSpec,
+    pcie: LinkSpec | Sequence[LinkSpec],
     nic: LinkSpec,
     memory: LinkSpec,
     cores: LinkSpec,
     shared_cores: bool = False,
     staging: LinkSpec | None = None,
+    paths: Paths | None = None,
 ) -> Cluster:
     """Servers of `gpus_per_server` GPUs (the last may hold fewer), one NIC each, on one non-blocking switch.
 
-    shared_cores: they are emulated on one machine, so `cores` are those of all together. staging: what the host side of
-    one worker moves, sent and received together; None: no limit of its own.
+    pcie: of every GPU, or one for each rank. shared_cores: the servers are emulated on one machine, so `cores` are
+    those of all together. staging: what the host side of one worker moves, sent and received together; None: no limit
+    of its own. paths: what there is besides; None: nothing.
 
     Raises ScenarioError for a non-positive count or a link without capacity.
     """
     if gpus < 1 or gpus_per_server < 1:
         raise ScenarioError(f"cluster: gpus ({gpus}) and gpus_per_server ({gpus_per_server}) must be at least 1")
-    for kind, spec in {"pcie": pcie, "nic": nic, "memory": memory, "cpu": cores}.items():
+    own = [pcie] * gpus if isinstance(pcie, LinkSpec) else list(pcie)
+    if len(own) != gpus:
+        raise ScenarioError(f"cluster: {len(own)} PCIe links for {gpus} GPUs")
+    for kind, spec in [*(("pcie", each) for each in own), ("nic", nic), ("memory", memory), ("cpu", cores)]:
         if not spec.capacity > 0:
             raise ScenarioError(f"cluster: {kind} capacity must be > 0, got {spec.capacity}")
+    has = paths or Paths()
     server_of = tuple(rank // gpus_per_server for rank in range(gpus))
-    links: list[Link] = []
-    # The switch adds no delay of its own: `latency_s` of the NIC is end to end, so only the sending side carries it.
-    receive = LinkSpec(nic.capacity, 0.0, nic.half_size, nic.queue)
-    for server in range(server_of[-1] + 1):
-        links += [
-            Link(f"nic{server}.tx", "nic", f"host{server}", "switch", nic),
-            Link(f"nic{server}.rx", "nic", "switch", f"host{server}", receive),
-            Link(f"memory{server}", "memory", f"host{server}", f"host{server}", memory),
-        ]
-        if server == 0 or not shared_cores:
-            links.append(Link(f"cpu{server}", "cpu", f"threads{server}", f"cores{server}", cores))
-    for rank, server in enumerate(server_of):
-        links += [
-            Link(f"pcie{rank}.up", "pcie", f"gpu{rank}", f"host{server}", pcie),
-            Link(f"pcie{rank}.down", "pcie", f"host{server}", f"gpu{rank}", pcie),
-        ]
+    servers = range(server_of[-1] + 1)
+    links = _network(len(servers), nic, memory, None if shared_cores else cores, has)
+    if shared_cores:
+        links.insert(3, Link("cpu0", "cpu", "threads0", "cores0", cores))
+    links += _devices(server_of, own, has)
     first = len(links)
     if staging is not None:
         links += [Link(f"staging{rank}", "memory", f"out{rank}", f"in{rank}", staging) for rank in range(gpus)]
-    return Cluster(server_of, tuple(links), shared_cores, tuple(range(first, len(links))))
+    last = len(links)
+    if has.host_memory is not None:
+        links += [Link(f"dram{each}", "memory", f"reads{each}", f"writes{each}", has.host_memory) for each in servers]
+    return Cluster(
+        server_of,
+        tuple(links),
+        shared_cores,
+        tuple(range(first, last)),
+        tuple(range(last, len(links))),
+        has.direct or has.gpudirect,
+        has.direct or has.nvlink is not None,
+        has.gpudirect,
+    )
+
+
+def _network(servers: int, nic: LinkSpec, memory: LinkSpec, cores: LinkSpec | None, has: Paths) -> list[Link]:
+    """NICs, copies within host memory, and the cores of each server; the uplinks of racks."""
+    # Switches add no delay of their own: `latency_s` of the NIC is end to end, so only the sending side carries it.
+    receive = LinkSpec(nic.capacity, 0.0, nic.half_size, nic.queue)
+    links: list[Link] = []
+    for server in range(servers):
+        switch = f"rack{server // has.servers_per_rack}" if has.servers_per_rack else "switch"
+        links += [
+            Link(f"nic{server}.tx", "nic", f"host{server}", switch, nic),
+            Link(f"nic{server}.rx", "nic", switch, f"host{server}", receive),
+            Link(f"memory{server}", "memory", f"host{server}", f"host{server}", memory),
+        ]
+        if cores is not None:
+            links.append(Link(f"cpu{server}", "cpu", f"threads{server}", f"cores{server}", cores))
+    if has.servers_per_rack:
+        uplink = LinkSpec(nic.capacity * has.servers_per_rack / has.oversubscription)
+        for rack in range(-(-servers // has.servers_per_rack)):
+            links += [
+                Link(f"rack{rack}.up", "rack", f"rack{rack}", "switch", uplink),
+                Link(f"rack{rack}.down", "rack", "switch", f"rack{rack}", uplink),
+            ]
+    return links
+
+
+def _devices(server_of: tuple[Server, ...], pcie: Sequence[LinkSpec], has: Paths) -> list[Link]:
+    """The links of each GPU: to the others of its server, and to its host, behind a PCIe switch where it shares one."""
+    links: list[Link] = []
+    uplinks: dict[str, LinkSpec] = {}
+    for rank, server in enumerate(server_of):
+        if has.nvlink is not None:
+            arrive = LinkSpec(has.nvlink.capacity, 0.0, has.nvlink.half_size)
+            links += [
+                Link(f"nvlink{rank}.tx", "nvlink", f"gpu{rank}", f"nvlinks{server}", has.nvlink),
+                Link(f"nvlink{rank}.rx", "nvlink", f"nvlinks{server}", f"gpu{rank}", arrive),
+            ]
+        root = f"host{server}"
+        if has.gpus_per_switch:
+            place = (rank - server_of.index(server)) // has.gpus_per_switch
+            root = f"pcie-switch{server}.{place}"
+            if root not in uplinks:
+                uplinks[root] = LinkSpec(pcie[rank].capacity, 0.0, pcie[rank].half_size)
+                links += [
+                    Link(f"{root}.up", "pcie", root, f"host{server}", uplinks[root]),
+                    Link(f"{root}.down", "pcie", f"host{server}", root, uplinks[root]),
+                ]
+        links += [
+            Link(f"pcie{rank}.up", "pcie", f"gpu{rank}", root, pcie[rank]),
+            Link(f"pcie{rank}.down", "pcie", root, f"gpu{rank}", pcie[rank]),
+        ]
+    return links

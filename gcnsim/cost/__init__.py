@@ -1,5 +1,7 @@
 """Cost laws: facts to seconds and bytes."""
 
+from gcnsim.cost.attention import attention_cost
+from gcnsim.cost.batches import batch_layer_cost, batch_loss_seconds, batch_memory
 from gcnsim.cost.core import (
     CoreCost,
     Kept,
@@ -11,44 +13,81 @@ from gcnsim.cost.core import (
     norms_seconds,
     socket_core_seconds,
 )
-from gcnsim.cost.device import VALUE, elementwise_seconds, gemm_seconds, rows_seconds, spmm_seconds
-from gcnsim.cost.layers import LayerCost, gradient_bytes, layer_cost, loss_seconds, parameters, step_seconds
+from gcnsim.cost.device import VALUE, columns_seconds, elementwise_seconds, gemm_seconds, rows_seconds, spmm_seconds
+from gcnsim.cost.layers import (
+    LayerCost,
+    average_seconds,
+    gradient_bytes,
+    layer_cost,
+    loss_seconds,
+    parameters,
+    step_seconds,
+)
+from gcnsim.cost.memory import (
+    RESERVED,
+    Held,
+    Memory,
+    equation_4,
+    history_bytes,
+    least_partitions,
+    partition_memory,
+)
+from gcnsim.cost.payload import pack_seconds, payload_bytes, payload_width, unpack_seconds
 from gcnsim.cost.sampling import (
     boundary_core_seconds,
     boundary_seconds,
     draw_core_seconds,
     draw_nodes_core_seconds,
+    edges_seconds,
     graph_bytes,
     id_bytes,
     row_bytes,
 )
 
 __all__ = [
+    "RESERVED",
     "VALUE",
     "CoreCost",
+    "Held",
     "Kept",
     "LayerCost",
+    "Memory",
     "adding_seconds",
+    "attention_cost",
+    "average_seconds",
+    "batch_layer_cost",
+    "batch_loss_seconds",
+    "batch_memory",
     "boundary_core_seconds",
     "boundary_seconds",
     "build_core_seconds",
+    "columns_seconds",
     "core_cost",
     "draw_core_seconds",
     "draw_nodes_core_seconds",
+    "edges_seconds",
     "elementwise_seconds",
+    "equation_4",
     "gemm_seconds",
     "gradient_bytes",
     "graph_bytes",
+    "history_bytes",
     "id_bytes",
     "layer_cost",
+    "least_partitions",
     "logits_seconds",
     "loss_seconds",
     "map_bytes",
     "norms_seconds",
+    "pack_seconds",
     "parameters",
+    "partition_memory",
+    "payload_bytes",
+    "payload_width",
     "row_bytes",
     "rows_seconds",
     "socket_core_seconds",
     "spmm_seconds",
     "step_seconds",
+    "unpack_seconds",
 ]

@@ -51,6 +51,19 @@ def spmm_seconds(
     )
 
 
+def columns_seconds(device: DeviceProfile, share: float, entries: Size, rows: Size, width: int) -> FloatArray:
+    """Seconds of a sparse product that goes column after column of a dense matrix of `width` columns.
+
+    Every entry's index and value are read again for each column, the column itself stays in the device's cache, and
+    the result is written once: the product of a column-major operand (cuSPARSE). share: of the memory bandwidth that
+    these streams reach.
+    """
+    traffic = (entries * (INDEX + VALUE) + rows * VALUE) * float(width)
+    return _kernel(
+        device, traffic / (device.memory_bandwidth.value * share), 2.0 * entries * width / device.flops_fp32.value
+    )
+
+
 def gemm_seconds(device: DeviceProfile, m: Size, k: Size, n: Size) -> FloatArray:
     """Seconds of an (m x k) times (k x n) fp32 product: 2 m k n flop, each operand read and the result written once."""
     traffic = VALUE * (m * k + k * n + m * n)

@@ -26,6 +26,9 @@ NORM_PASSES = 2
 ADAM_PASSES = 7
 """Adam reads parameter, gradient and two moments and writes parameter and both moments (Kingma and Ba, Algorithm 1)."""
 
+AVERAGE_PASSES = 5
+"""A moving average in place: scaled (read, written), then added to (both read, written)."""
+
 LOSS_PASSES = 5
 """Softmax cross-entropy: logits read, probabilities written and read, gradient written, labels read."""
 
@@ -82,6 +85,11 @@ def layer_cost(
         update_backward=both + activation + weight_gradient + (0.0 if first else input_gradient),
         aggregate_backward=both if first else spmm_seconds(device, kept, every, shape.d_in, inner),
     )
+
+
+def average_seconds(device: DeviceProfile, rows: IntArray, width: int) -> FloatArray:
+    """Seconds in which `rows` received rows of `width` values enter their moving average (PipeGCN, smoothing)."""
+    return elementwise_seconds(device, rows * float(width), AVERAGE_PASSES)
 
 
 def loss_seconds(device: DeviceProfile, inner: int, classes: int) -> float:

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from gcnsim.cost.device import INDEX, VALUE, elementwise_seconds
+from gcnsim.cost.device import INDEX, VALUE, Size, elementwise_seconds
 from gcnsim.ids import FloatArray, IntArray
 from gcnsim.profile import DeviceProfile, HostProfile
+
+SORT_PASSES = 64
+"""A radix sort of 8-byte keys and values: eight passes, of a byte each, read and write both."""
 
 
 def draw_core_seconds(host: HostProfile, entries: int, refresh: int, *, weighted: bool) -> float:
@@ -45,6 +48,15 @@ def boundary_seconds(device: DeviceProfile, cross: IntArray, kept: IntArray, row
     and so is an offset per row.
     """
     return elementwise_seconds(device, 2 * cross + 4 * kept + 2 * rows, 1)
+
+
+def edges_seconds(device: DeviceProfile, looked: Size, kept: Size, rows: int) -> FloatArray:
+    """Seconds in which a GPU keeps `kept` of `looked` entries, each drawn for itself, and makes a matrix of them.
+
+    A number is written and read per entry looked at, and so is its mark; those kept are sorted by row, and by column
+    for the backward pass.
+    """
+    return elementwise_seconds(device, 4 * looked + 2 * SORT_PASSES * kept + 2 * rows, 1)
 
 
 def graph_bytes(entries: IntArray, rows: int) -> FloatArray:

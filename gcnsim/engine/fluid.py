@@ -7,6 +7,7 @@ s + u, so a rate change costs one addition per bundle, not per flow. Rates depen
 has, and the same counts recur every iteration, so they are remembered.
 
 Order of simultaneous events: all ends and starts of one instant first, then one new sharing of the links for them all.
+Where a group has many bundles the same sums are compiled (`large`), in the same order.
 """
 
 from __future__ import annotations
@@ -24,8 +25,9 @@ from gcnsim.engine.calls import Call
 from gcnsim.engine.fairness import Sharing
 from gcnsim.timeline import PS_PER_S
 
-FULL = 1e-9
-"""A share of a rate that counts as none: rounding of the sharing."""
+MANY = 48
+"""Bundles of a group from which on compiled code shares its links: below, remembered sharings are as fast, and loading
+the compiler takes half a second."""
 
 AFTER_ALL_OTHERS = 9
 """SimPy priority of re-sharing: later than every start and end of the same instant (URGENT is 0, NORMAL 1)."""
@@ -35,6 +37,9 @@ Token = Any
 """What a flow is known by to whoever started it."""
 
 Arrived = Callable[[Token], None]
+
+_Values = Any
+"""Numbers by bundle: lists here, arrays where the sums are compiled."""
 
 
 class FluidGroup:
@@ -48,6 +53,7 @@ class FluidGroup:
         "_env",
         "_last",
         "_only_one",
+        "_per_ps",
         "_rates",
         "_routes",
         "_serial",
@@ -68,13 +74,14 @@ class FluidGroup:
     ) -> None:
         self._env = env
         self._arrived = arrived
-        self.counts = [0] * len(routes)
-        self._service = [0.0] * len(routes)
-        self._rates: Sequence[float] = [0.0] * len(routes)
+        self.counts: _Values = [0] * len(routes)
+        self._service: _Values = [0.0] * len(routes)
+        self._rates: _Values = [0.0] * len(routes)
         self._waiting: list[list[tuple[float, int, Token]]] = [[] for _ in routes]
         per_ps = tuple(value / PS_PER_S for value in capacity)
         caps_per_ps = tuple(None if cap is None else cap / PS_PER_S for cap in caps)
-        self._sharing = _sharing(per_ps, tuple(routes), caps_per_ps)
+        self._per_ps = per_ps, tuple(routes), caps_per_ps
+        self._sharing: Sharing | None = None
         self._capacity, self._routes = per_ps, tuple(routes)
         self._before = 0
         """Serial of the last flow that started before this instant."""
@@ -95,13 +102,6 @@ class FluidGroup:
             self._share(None)
         else:
             self._share_later()
-
-    def full(self, bundle: int) -> bool:
-        """Whether the flows under way leave one more of `bundle` less than it has alone."""
-        counts = list(self.counts)
-        alone = self._sharing.rates(tuple(int(place == bundle) for place in range(len(counts))))[bundle]
-        counts[bundle] = self.counts[bundle] + 1
-        return self._sharing.rates(tuple(counts))[bundle] < alone * (1.0 - FULL)
 
     def backlog(self, bundle: int, queue: float, behind: Callable[[Token], float]) -> int:
         """Picoseconds until what the flows under way have in the queues of the bundle's links, at most `queue` units
@@ -138,8 +138,10 @@ class FluidGroup:
 
     def _share(self, _: Event | None) -> None:
         self._dirty = False
-        key = tuple(self.counts)
-        self._rates = rates = self._sharing.rates(key)
+        sharing = self._sharing
+        if sharing is None:
+            sharing = self._sharing = _sharing(*self._per_ps)
+        self._rates = rates = sharing.rates(tuple(self.counts))
         service = self._service
         # Rounded up to a whole picosecond: a flow is never done before its last unit.
         due = [(queue[0][0] - service[bundle]) / rates[bundle] for bundle, queue in enumerate(self._waiting) if queue]
@@ -149,23 +151,28 @@ class FluidGroup:
         if timer is not self._timer:
             return
         self._advance()
-        done: list[Token] = []
-        for bundle, queue in enumerate(self._waiting):
-            if not queue:
-                continue
-            # One picosecond of service covers the rounding above and the last bits of the additions.
-            reached = self._service[bundle] + self._rates[bundle]
-            while queue and queue[0][0] <= reached:
-                done.append(heappop(queue)[2])
-                self.counts[bundle] -= 1
-            if not queue:
-                self._service[bundle] = 0.0
+        done = self._done()
         # What arrives may start flows of this very instant: they share with the rest, once, when all have arrived.
         later, self._dirty = self._dirty, True
         for token in done:
             self._arrived(token)
         self._share(None)
         self._dirty = later
+
+    def _done(self) -> list[Token]:
+        """Take out the flows whose last unit is there, in the order of bundles, then of ends."""
+        done: list[Token] = []
+        for bundle, queue in enumerate(self._waiting):
+            if not queue:
+                continue
+            # One picosecond of service covers the rounding of `_share` and the last bits of the additions.
+            reached = self._service[bundle] + self._rates[bundle]
+            while queue and queue[0][0] <= reached:
+                done.append(heappop(queue)[2])
+                self.counts[bundle] -= 1
+            if not queue:
+                self._service[bundle] = 0.0
+        return done
 
 
 @lru_cache(maxsize=64)
@@ -186,17 +193,30 @@ class Fluid:
         flows: Sequence[tuple[tuple[int, ...], float | None]],
         arrived: Arrived,
     ) -> None:
-        group_of = _connected(len(capacity), [route for route, _ in flows])
+        distinct = sorted(dict.fromkeys(flows), key=_flow_key)
+        group_of = _connected(len(capacity), [route for route, _ in distinct])
+        links: dict[int, list[int]] = {}
+        for link, owner in enumerate(group_of):
+            links.setdefault(owner, []).append(link)
+        members: dict[int, list[tuple[tuple[int, ...], float | None]]] = {}
+        for flow in distinct:
+            members.setdefault(group_of[flow[0][0]], []).append(flow)
         self.place: dict[tuple[tuple[int, ...], float | None], tuple[FluidGroup, int]] = {}
-        for group in sorted({group_of[route[0]] for route, _ in flows}):
-            links = [link for link, owner in enumerate(group_of) if owner == group]
-            local = {link: position for position, link in enumerate(links)}
-            members = sorted({flow for flow in flows if group_of[flow[0][0]] == group}, key=_flow_key)
-            routes = [tuple(local[link] for link in route) for route, _ in members]
-            caps = [cap for _, cap in members]
-            fluid = FluidGroup(env, [capacity[link] for link in links], routes, caps, arrived)
-            for bundle, flow in enumerate(members):
+        for group in sorted(members):
+            local = {link: position for position, link in enumerate(links[group])}
+            routes = [tuple(local[link] for link in route) for route, _ in members[group]]
+            caps = [cap for _, cap in members[group]]
+            kind = FluidGroup if len(routes) < MANY else _large_group()
+            fluid = kind(env, [capacity[link] for link in links[group]], routes, caps, arrived)
+            for bundle, flow in enumerate(members[group]):
                 self.place[flow] = (fluid, bundle)
+
+
+def _large_group() -> type[FluidGroup]:
+    """Found only where it is needed: it loads a compiler."""
+    from gcnsim.engine.large import LargeGroup
+
+    return LargeGroup
 
 
 def _flow_key(flow: tuple[tuple[int, ...], float | None]) -> tuple[tuple[int, ...], float]:

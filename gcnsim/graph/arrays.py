@@ -43,6 +43,9 @@ _DAMAGE = (
 )
 """What zipfile and the .npy header parser raise on bytes that are not what they claim to be."""
 
+_CHUNK = 2**24
+"""Bytes looked at at a time: a multiple of every number's size."""
+
 _Header: TypeAlias = tuple[tuple[int, ...], bool, np.dtype[np.generic]]
 
 
@@ -99,6 +102,24 @@ class Archive:
         """The whole array, read-only."""
         self._need(key)
         return _parsed(self._where(key), self.zip.read(f"{key}.npy"))
+
+    def check_finite(self, key: str) -> None:
+        """Read the array by chunks, without holding it. Raises FileError unless it is finite numbers in float32."""
+        self._need(key)
+        where = self._where(key)
+        with self.zip.open(f"{key}.npy") as file:
+            shape, _, dtype = _header(where, file)
+            if dtype.kind not in "fiub":
+                raise FileError(f"{where} is {dtype}{list(shape)}; numbers are needed")
+            left = math.prod(shape) * dtype.itemsize
+            while left and (chunk := file.read(min(left, _CHUNK))):
+                left -= len(chunk)
+                values = np.frombuffer(chunk, dtype, len(chunk) // dtype.itemsize)
+                with np.errstate(over="ignore"):  # found as not finite
+                    if not np.isfinite(values.astype(np.float32, copy=False)).all():
+                        raise FileError(f"{where} holds values that are not finite in float32; finite ones are needed")
+            if left or file.read(1):
+                raise FileError(f"{where}: truncated or altered: its bytes are not {dtype}{list(shape)}")
 
     def integers(self, key: str) -> AnyArray:
         """The array, refused unless it is a row of integers."""

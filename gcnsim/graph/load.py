@@ -11,6 +11,7 @@ from gcnsim.graph.matrix_market import BANNER, read_matrix_market
 from gcnsim.graph.metis import read_metis
 from gcnsim.graph.npz import read_npz
 from gcnsim.graph.source import file_start, file_text
+from gcnsim.sections import MAGIC, kind_of
 
 _EDGE_LISTS = (".txt", ".tsv", ".csv", ".edges")
 SUFFIXES = (".npz", ".mtx", ".graph", *_EDGE_LISTS)
@@ -41,6 +42,8 @@ def load_graph(path: str | Path) -> Graph:
         return read_metis(file_text(source), name, where=where)
     if suffix in _EDGE_LISTS:
         return read_edges(file_text(source), name, where=where, header=suffix in (".csv", ".tsv"))
+    if start.startswith(MAGIC):
+        raise FileError(f"{source}: is a {kind_of(source)} file, no graph; known: {', '.join(sorted(SUFFIXES))}")
     raise FileError(f"{source}: unknown graph format {plain.suffix!r}; known: {', '.join(sorted(SUFFIXES))}")
 
 

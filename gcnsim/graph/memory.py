@@ -15,8 +15,9 @@ from gcnsim.units import format_bytes
 ENTRY_BYTES, NODE_BYTES, FIXED_BYTES = 50, 100, 150_000_000
 """Peak memory per stored entry and per node, and of the interpreter with its libraries: measured, rounded up."""
 
-METIS_BYTES = 20
-"""Of partitioning, per stored entry, on top: METIS works on several coarser copies of the graph."""
+METIS_BYTES, METIS_NODE_BYTES = 70, 300
+"""Of partitioning, per stored entry and per node, on top: METIS works on several coarser copies of the graph, which
+shrink the least where there are no communities. Measured on such graphs (R-MAT) of 3 to 16 million entries."""
 
 
 def memory_to_load(path: str | Path, *, features: bool = False, partition: bool = False) -> int:
@@ -26,8 +27,13 @@ def memory_to_load(path: str | Path, *, features: bool = False, partition: bool 
     of loading it. Raises FileError when it cannot be read or is no known format.
     """
     size = _size(Path(path), features)
-    per_entry = ENTRY_BYTES + (METIS_BYTES if partition else 0)
-    return FIXED_BYTES + per_entry * size.entries + NODE_BYTES * size.nodes + 2 * size.loaded
+    return memory_of_sizes(size.nodes, size.entries, partition=partition) + 2 * size.loaded
+
+
+def memory_of_sizes(nodes: int, entries: int, *, partition: bool = False) -> int:
+    """Peak resident bytes with a graph of these sizes at hand, and of partitioning it: an estimate from above."""
+    held = FIXED_BYTES + ENTRY_BYTES * entries + NODE_BYTES * nodes
+    return held + (METIS_BYTES * entries + METIS_NODE_BYTES * nodes if partition else 0)
 
 
 def check_memory(
@@ -37,9 +43,19 @@ def check_memory(
     if max_memory is None:
         return
     needed = memory_to_load(path, features=features, partition=partition)
+    _refuse(path, "partitioning" if partition else "loading", needed, max_memory)
+
+
+def check_partition_memory(name: str, nodes: int, entries: int, max_memory: float | None) -> None:
+    """Raises GraphError when partitioning a graph of these sizes would take more than `max_memory` bytes."""
+    if max_memory is not None:
+        _refuse(name, "partitioning", memory_of_sizes(nodes, entries, partition=True), max_memory)
+
+
+def _refuse(name: str | Path, what: str, needed: int, max_memory: float) -> None:
     if needed > max_memory:
         raise GraphError(
-            f"{path}: loading needs about {format_bytes(needed)} of memory; allowed: {format_bytes(max_memory)}"
+            f"{name}: {what} needs about {format_bytes(needed)} of memory; allowed: {format_bytes(max_memory)}"
         )
 
 

@@ -16,13 +16,14 @@ from typing import Any
 import numpy as np
 
 from gcnsim.errors import FileError
-from gcnsim.graph.arrays import read_arrays
+from gcnsim.graph.arrays import opened, read_arrays
 from gcnsim.graph.layouts import layout_of
+from gcnsim.graph.npz import MOST_WIDTH
 from gcnsim.ids import AnyArray, BoolArray, frozen
 
 MASKS = ("train_mask", "val_mask", "test_mask")
 SPARSE = ("x_data", "x_indices", "x_indptr", "x_shape")
-_MOST_CLASSES, _MOST_WIDTH = 1_000_000, 2**31 - 1
+_MOST_CLASSES = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +58,19 @@ def read_nodes(path: str | Path, nodes: int, *, features: bool = True, labels: b
         _labels(where, found["labels"], nodes) if "labels" in found else None,
         _masks(where, found, nodes),
     )
+
+
+def check_features(path: str | Path) -> None:
+    """Look through the features of the archive at `path` without holding them; nothing where it is another format.
+
+    Raises FileError for damage and values that are not finite.
+    """
+    if Path(path).is_dir() or not zipfile.is_zipfile(path):
+        return
+    with opened(Path(path)) as archive:
+        for name in ("x", "x_data"):
+            if name in archive:
+                archive.check_finite(name)
 
 
 def named_arrays(held: NodeArrays) -> dict[str, AnyArray]:
@@ -106,7 +120,7 @@ def _sparse(path: str, found: Mapping[str, AnyArray], nodes: int) -> Any:
         raise FileError(f"{path}: sparse features need {', '.join(SPARSE)}; missing: {', '.join(missing)}")
     data = _float32(path, "x_data", found["x_data"])
     indices, indptr, shape = (_whole(path, name, found[name]) for name in SPARSE[1:])
-    if shape.size != 2 or shape[0] != nodes or not 0 < shape[1] <= _MOST_WIDTH:
+    if shape.size != 2 or shape[0] != nodes or not 0 < shape[1] <= MOST_WIDTH:
         raise FileError(f"{path}: 'x_shape' is {shape.tolist()}; [{nodes}, 1 or more] is needed")
     if indptr.size != nodes + 1 or indptr[0] != 0 or indptr[-1] != indices.size or (indptr[1:] < indptr[:-1]).any():
         raise FileError(f"{path}: 'x_indptr' must rise from 0 to {indices.size} in {nodes + 1} values")

@@ -51,6 +51,10 @@ def stored_size(archive: Archive, *, features: bool = False) -> Size:
     return Size(nodes, rows, sum(archive.nbytes(key) for key in ("labels", "data", *wide)))
 
 
+MOST_WIDTH = 2**31 - 1
+"""Of features: columns are counted in 32 bits."""
+
+
 @dataclass(frozen=True, slots=True)
 class _Found:
     """What an archive holds: indptr and indices, or with `coordinates` the rows and columns of its entries."""
@@ -77,8 +81,9 @@ def _features(archive: Archive, nodes: int) -> int | None:
         shape = archive.shape("x")
     else:
         return None
-    if len(shape) != 2 or shape[0] != nodes or shape[1] < 0:
-        raise FileError(f"{archive.path}: features have shape {list(shape)}; [{nodes}, width] is needed")
+    if len(shape) != 2 or shape[0] != nodes or not 0 <= shape[1] <= MOST_WIDTH:
+        needed = f"[{nodes}, width] is needed, width 0 to {MOST_WIDTH:,}"
+        raise FileError(f"{archive.path}: features have shape {list(shape)}; {needed}")
     return int(shape[1])
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from gcnsim.cost import VALUE
+from gcnsim.cost import payload_width
 from gcnsim.ids import FloatArray, Rank
 from gcnsim.methods.facts import Facts
 
@@ -36,8 +36,12 @@ def transfer_seconds(facts: Facts, rank: Rank) -> FloatArray:
     forward = [shape.d_in for shape in facts.shapes if shape.gathers]
     backward = [shape.d_in for shape in facts.shapes[1:] if shape.gathers]
     first = facts.shapes[0].d_in if facts.shapes[0].gathers else 0
-    asked = VALUE * (rows * sum(forward) - hits * first)
-    returned = VALUE * rows * sum(backward)
+
+    def weigh(widths: list[int]) -> int:
+        return sum(payload_width(width, facts.payload) for width in widths)
+
+    asked = rows * weigh(forward) - hits * (weigh([first]) if first else 0)
+    returned = rows * weigh(backward)
     moved = asked.transpose(0, 2, 1) + returned
     """moved[t, n, m]: bytes from n to m."""
     out, into = moved[:, rank].sum(axis=1), moved[:, :, rank].sum(axis=1)

@@ -6,6 +6,10 @@ entries that cross to drawn nodes. Inner entries are all kept, so their matrix i
 anything else of the iteration, on the thread that trains. Rate 1 draws nothing and is full-graph training; rate 0
 exchanges neither rows nor ids, and only gradients of the weights are shared.
 
+Its two baselines of BNS-GCN's section on edge sampling are the knob `sample`: `boundary-edges` drops as many edges, of
+those that cross, `edges` (DropEdge) of all. Readings: whoever sums an entry draws it, on its GPU, asks the owners for
+the rows that are left, and sorts what is kept into a matrix, forward and backward; with `edges` the whole matrix.
+
 Assumption: GPUs hold all entries that cross and pick those of drawn nodes themselves; only ids are copied to them.
 Workers on CPU cores build where they compute, as the runtime does.
 """
@@ -16,7 +20,10 @@ from collections.abc import Callable
 from dataclasses import replace
 from itertools import permutations
 
-from gcnsim.cost import boundary_core_seconds, boundary_seconds, draw_nodes_core_seconds, id_bytes
+import numpy as np
+
+from gcnsim.cost import boundary_core_seconds, boundary_seconds, draw_nodes_core_seconds, edges_seconds, id_bytes
+from gcnsim.errors import ScenarioError
 from gcnsim.ids import IntArray, Layer, Rank
 from gcnsim.methods.core_workers import CoreWriter
 from gcnsim.methods.facts import Facts
@@ -40,8 +47,12 @@ def build(facts: Facts) -> Schedule:
     drawn = facts.rate < 1.0 and facts.cluster.gpus > 1
     given = replace(facts, tau=0, sampled=drawn, weighted=False)
     if facts.device.kind == "cpu":
+        if facts.sample != "nodes":
+            raise ScenarioError(
+                f"method.sample: {facts.sample} is modelled for GPUs only; cluster.device is {facts.device.name}"
+            )
         return _OnCores("bns-gcn", given).write()
-    return _OnGpus("bns-gcn", given).write()
+    return (_OnGpus if facts.sample == "nodes" else _EdgesOnGpus)("bns-gcn", given).write()
 
 
 class _OnCores(CoreWriter):
@@ -102,7 +113,7 @@ class _OnGpus(GpuWriter):
             return [[self._built(rank, [])] for rank in self.workers]
         drawn = []
         for rank in self.workers:
-            route, seconds = cluster.cores(rank), draw_seconds(facts, rank)
+            route, seconds = cluster.cores(rank), draw_seconds(facts, rank) + facts.rebuild_s
             op = self.builder.flow(OpKind.SAMPLE, rank, seconds, route, stream="sampler", cap=ONE_THREAD)
             self.first[rank].append(op)
             drawn.append(op)
@@ -118,7 +129,7 @@ class _OnGpus(GpuWriter):
     def _built(self, rank: Rank, after: list[Dependency]) -> int:
         counts = self.facts.counts
         kept, rows = counts.boundary_edges[:, rank], int(counts.inner_nodes[rank])
-        seconds = boundary_seconds(self.facts.device, crossing(self.facts, rank), kept, rows)
+        seconds = boundary_seconds(self.facts.device_of(rank), crossing(self.facts, rank), kept, rows)
         return self.builder.compute(OpKind.INDEX, rank, seconds, after=after)
 
     def _tell(self, rank: Rank, peer: Rank, nbytes: Work, after: list[Dependency]) -> int:
@@ -129,8 +140,29 @@ class _OnGpus(GpuWriter):
         return self.builder.compute(OpKind.INDEX, rank, 0.0, after=after, stream="sampler")
 
 
-def announced(facts: Facts, drawn: list[int], send: Send, meet: Meet) -> list[list[Dependency]]:
-    """Write both messages of every pair; per worker, those that it hears last.
+class _EdgesOnGpus(_OnGpus):
+    """Draws entries on the GPU of the worker that sums them, and asks for the rows that it still needs."""
+
+    def sample(self) -> list[list[int]]:
+        """Per worker, the op after which its rows leave: it has its own graph, and knows what the others want."""
+        facts, counts = self.facts, self.facts.counts
+        drawn = []
+        for rank in self.workers:
+            looked, kept = crossing(facts, rank), counts.boundary_edges[:, rank]
+            if facts.sample == "edges":
+                looked, kept = np.full_like(looked, counts.entries[rank]), kept + counts.inner_edges[:, rank]
+            seconds = edges_seconds(facts.device_of(rank), looked, kept, int(counts.inner_nodes[rank]))
+            drawn.append(self.builder.compute(OpKind.INDEX, rank, seconds))
+        if not facts.rate:
+            return [[op] for op in drawn]
+        waits = announced(facts, drawn, self._tell, self._meet, wanted=True)
+        return [[self.builder.compute(OpKind.INDEX, rank, 0.0, after=waits[rank])] for rank in self.workers]
+
+
+def announced(
+    facts: Facts, drawn: list[int], send: Send, meet: Meet, *, wanted: bool = False
+) -> list[list[Dependency]]:
+    """Write both messages of every pair; per worker, those that it hears last. wanted: of rows asked for, not sent.
 
     Each starts once both ends are there, as the runtime's exchange of all peers at once does.
     """
@@ -141,7 +173,7 @@ def announced(facts: Facts, drawn: list[int], send: Send, meet: Meet) -> list[li
         counted[peer].append(send(rank, peer, COUNT, [drawn[rank], drawn[peer]]))
     met = [meet(rank, after) for rank, after in enumerate(counted)]
     for rank, peer in pairs:
-        ids = id_bytes(facts.counts.rows[:, peer, rank])
+        ids = id_bytes(facts.counts.rows[:, rank, peer] if wanted else facts.counts.rows[:, peer, rank])
         told[peer].append(send(rank, peer, ids, [met[rank], met[peer]]))
     return told
 

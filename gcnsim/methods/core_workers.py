@@ -18,6 +18,7 @@ import numpy as np
 from gcnsim.cost import (
     CoreCost,
     Kept,
+    average_seconds,
     build_core_seconds,
     core_cost,
     draw_core_seconds,
@@ -151,7 +152,7 @@ class CoreWriter(CoreOps):
             if not self.exchanges:
                 self.work(OpKind.AGGREGATE, rank, cost.inner, layer, FORWARD)
             elif facts.tau:
-                reads.append(self._read(rank, layer, FORWARD, 0.0))
+                reads.append(self._read(rank, layer, FORWARD, self._averaging(FORWARD, self.trained[:, rank], width)))
                 frees.append(self.work(OpKind.AGGREGATE, rank, cost.boundary, layer, FORWARD))
                 self.work(OpKind.AGGREGATE, rank, cost.inner, layer, FORWARD)
             else:
@@ -185,6 +186,7 @@ class CoreWriter(CoreOps):
                 continue
             arrived = np.roll(self.trained, facts.tau, axis=0).sum(axis=1)[:, rank]
             adding = rows_seconds(facts.device, arrived, width)
+            adding += self._averaging(BACKWARD, np.roll(self.trained, facts.tau, axis=0)[:, :, rank], width)
             made = self.work(OpKind.AGGREGATE, rank, cost.boundary_backward, layer, BACKWARD)
             if facts.tau or facts.overlap:
                 self.work(OpKind.AGGREGATE, rank, cost.inner_backward, layer, BACKWARD)
@@ -206,6 +208,12 @@ class CoreWriter(CoreOps):
     def _read(self, rank: Rank, layer: Layer, direction: Direction, seconds: Work) -> int:
         """The op that waits for what arrives, and adds it where it must be added."""
         return self.work(OpKind.SCATTER, rank, seconds + WOKEN_S, layer=layer, direction=direction)
+
+    def _averaging(self, direction: Direction, rows: IntArray, width: int) -> FloatArray:
+        """Core-seconds in which received rows, rows[t, peer], enter their moving average; 0 where there is none."""
+        every = rows.sum(axis=1)
+        smooths = direction in self.facts.smooths
+        return average_seconds(self.facts.device, every, width) if smooths else np.zeros(every.shape)
 
     def _transfer(
         self,

@@ -19,16 +19,20 @@ import numpy as np
 
 from gcnsim.cost import (
     LayerCost,
+    attention_cost,
+    average_seconds,
     draw_core_seconds,
     gradient_bytes,
     graph_bytes,
     id_bytes,
     layer_cost,
     loss_seconds,
-    row_bytes,
+    pack_seconds,
+    payload_bytes,
     rows_seconds,
     spmm_seconds,
     step_seconds,
+    unpack_seconds,
 )
 from gcnsim.ids import FloatArray, IntArray, Layer, Rank
 from gcnsim.methods.beside import slowdown
@@ -80,8 +84,8 @@ class GpuWriter:
         entries = counts.inner_edges[:, rank] + counts.boundary_edges[:, rank] + inner
         rows = counts.rows[:, rank].sum(axis=1)
         costs = [
-            layer_cost(
-                self.facts.device,
+            (attention_cost if shape.heads else layer_cost)(
+                self.facts.device_of(rank),
                 shape,
                 first=layer == 0,
                 inner=inner,
@@ -103,13 +107,12 @@ class GpuWriter:
         classes = self.facts.shapes[-1].d_out
         for rank in self.workers:
             inner = int(self.facts.counts.inner_nodes[rank])
-            self.builder.compute(OpKind.LOSS, rank, loss_seconds(self.facts.device, inner, classes))
+            self.builder.compute(OpKind.LOSS, rank, loss_seconds(self.facts.device_of(rank), inner, classes))
         last: list[int] = []
         for layer in reversed(range(len(self.facts.shapes))):
             last = self.backward(layer)
         reduced = ring_allreduce(self.builder, gradient_bytes(self.facts.shapes), last)
-        seconds = step_seconds(self.facts.device, self.facts.shapes)
-        steps = [self.builder.compute(OpKind.STEP, rank, seconds, after=[reduced[rank]]) for rank in self.workers]
+        steps = [self.step(rank, reduced[rank]) for rank in self.workers]
         for rank in self.workers:
             for op in self.first[rank]:
                 self.builder.wait_for(op, (steps[rank], 1))
@@ -158,7 +161,11 @@ class GpuWriter:
             if layer == 0 and facts.counts.cached_rows[rank]:
                 rows = hits[:, rank].sum(axis=1)
                 self.builder.compute(
-                    OpKind.LOOKUP, rank, rows_seconds(facts.device, rows, width), layer=layer, direction=FORWARD
+                    OpKind.LOOKUP,
+                    rank,
+                    rows_seconds(facts.device_of(rank), rows, width),
+                    layer=layer,
+                    direction=FORWARD,
                 )
             cost = self.costs[rank][layer]
             self.aggregate(rank, self.cross_sum(rank, width) if self.beneath else cost.aggregate, layer, FORWARD)
@@ -197,6 +204,11 @@ class GpuWriter:
             self.transfer(layer, BACKWARD, self.trained, width, [[op] for op in made], reads)
         return last
 
+    def step(self, rank: Rank, reduced: int) -> int:
+        """The optimizer's step, once the gradients are summed."""
+        seconds = step_seconds(self.facts.device_of(rank), self.facts.shapes)
+        return self.builder.compute(OpKind.STEP, rank, seconds, after=[reduced])
+
     def update(self, rank: Rank, layer: Layer) -> int:
         """A layer's dense product and activation, forward."""
         seconds = self.costs[rank][layer].update
@@ -209,7 +221,7 @@ class GpuWriter:
     def inner_sum(self, rank: Rank, width: int) -> FloatArray:
         """Seconds of the sum over inner columns alone, forward or backward."""
         counts, inner = self.facts.counts, int(self.facts.counts.inner_nodes[rank])
-        return spmm_seconds(self.facts.device, counts.inner_edges[:, rank] + inner, inner, width, inner)
+        return spmm_seconds(self.facts.device_of(rank), counts.inner_edges[:, rank] + inner, inner, width, inner)
 
     def cross_sum(self, rank: Rank, width: int, *, back: bool = False) -> FloatArray:
         """Seconds of the sum over boundary columns alone; back: to the boundary's gradients."""
@@ -217,20 +229,20 @@ class GpuWriter:
         outer, inner = counts.rows[:, rank].sum(axis=1), counts.inner_nodes[rank]
         written, gathered = (outer, inner) if back else (inner, outer)
         kept = counts.boundary_edges[:, rank]
-        return np.where(kept > 0, spmm_seconds(self.facts.device, kept, written, width, gathered), 0.0)
+        seconds = spmm_seconds(self.facts.device_of(rank), kept, written, width, gathered)
+        return np.where(kept > 0, seconds, 0.0)
 
     def read(self, layer: Layer, direction: Direction, rows: IntArray, width: int) -> list[int]:
         """Per worker, the compute-stream op that takes received rows in: it waits for them and copies `rows[t, n]`."""
-        return [
-            self.builder.compute(
-                OpKind.SCATTER,
-                rank,
-                rows_seconds(self.facts.device, rows[:, rank], width),
-                layer=layer,
-                direction=direction,
-            )
-            for rank in self.workers
-        ]
+        reads = []
+        for rank in self.workers:
+            seconds = unpack_seconds(self.facts.device_of(rank), rows[:, rank], width, self.facts.payload)
+            reads.append(self.builder.compute(OpKind.SCATTER, rank, seconds, layer=layer, direction=direction))
+            if direction in self.facts.smooths:
+                self.aggregate(
+                    rank, average_seconds(self.facts.device_of(rank), rows[:, rank], width), layer, direction
+                )
+        return reads
 
     def transfer(
         self,
@@ -243,33 +255,48 @@ class GpuWriter:
     ) -> None:
         """Move rows[t, n, m] rows from n to m: pack, copy to host, one message per peer, copy to device, then be read.
 
+        Where the cluster has a direct path between two GPUs, nothing is copied to or from the host for it.
         sources: per worker, the ops that make its rows. reads: per worker, the op that waits for what arrives.
         """
         packed = self.pack(layer, direction, rows, width, sources, reads)
+        cluster, payload = self.facts.cluster, self.facts.payload
         arriving: list[list[int]] = [[] for _ in self.workers]
+        staged = [[peer for peer in self.workers if self.staged(rank, peer)] for rank in self.workers]
         for rank in self.workers:
-            nbytes = row_bytes(rows[:, rank].sum(axis=1), width)
-            down = self.copy(OpKind.D2H, rank, nbytes, [packed[rank]], layer, direction)
+            ready = packed[rank]
+            if staged[rank]:
+                nbytes = payload_bytes(rows[:, rank, staged[rank]].sum(axis=1), width, payload)
+                ready = self.copy(OpKind.D2H, rank, nbytes, [packed[rank]], layer, direction)
             for peer in self.workers:
                 if peer != rank:
+                    direct = cluster.direct(rank, peer)
                     wire = self.builder.flow(
                         OpKind.WIRE,
                         rank,
-                        row_bytes(rows[:, rank, peer], width),
-                        self.facts.cluster.between(rank, peer),
-                        stream=f"{TAG[direction]}.tx{peer}",
-                        after=[down],
+                        payload_bytes(rows[:, rank, peer], width, payload),
+                        direct or cluster.between(rank, peer),
+                        stream=f"{TAG[direction]}.tx" if self.facts.serial else f"{TAG[direction]}.tx{peer}",
+                        after=[packed[rank] if direct else ready],
                         peer=peer,
                         layer=layer,
                         direction=direction,
                     )
                     if self.facts.tau:
                         self.builder.reuse(wire, reads[peer])
-                    arriving[peer].append(wire)
+                    if direct:
+                        self.builder.wait_for(reads[peer], (wire, self.facts.tau))
+                    else:
+                        arriving[peer].append(wire)
         for rank in self.workers:
-            nbytes = row_bytes(rows[:, :, rank].sum(axis=1), width)
-            up = self.copy(OpKind.H2D, rank, nbytes, arriving[rank], layer, direction)
-            self.builder.wait_for(reads[rank], (up, self.facts.tau))
+            if arriving[rank]:
+                # Paths are the same both ways: those that a worker stages to are those it hears staged from.
+                nbytes = payload_bytes(rows[:, staged[rank], rank].sum(axis=1), width, payload)
+                up = self.copy(OpKind.H2D, rank, nbytes, arriving[rank], layer, direction)
+                self.builder.wait_for(reads[rank], (up, self.facts.tau))
+
+    def staged(self, rank: Rank, peer: Rank) -> bool:
+        """Whether rows between two workers are copied to the host first."""
+        return peer != rank and self.facts.cluster.direct(rank, peer) is None
 
     def pack(
         self,
@@ -283,7 +310,8 @@ class GpuWriter:
         """Per worker, the op that gathers the rows it sends, once they are made and the buffer of t - tau is read."""
         packed = []
         for rank in self.workers:
-            seconds = rows_seconds(self.facts.device, rows[:, rank].sum(axis=1), width)
+            leaving, payload = rows[:, rank].sum(axis=1), self.facts.payload
+            seconds = pack_seconds(self.facts.device_of(rank), leaving, width, payload)
             stream = f"{TAG[direction]}.pack"
             op = self.builder.compute(
                 OpKind.PACK, rank, seconds, after=sources[rank], stream=stream, layer=layer, direction=direction

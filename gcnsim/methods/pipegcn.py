@@ -1,8 +1,7 @@
 """PipeGCN (`pipegcn`): boundary features and gradients one iteration old, so transfers run under the compute.
 
 Source: PipeGCN, Algorithm 1. Weights are never stale. Assumption: a second GPU stream and one thread per direction
-carry all transfers, as its implementation section says; smoothing (-g, -f, -gf) changes accuracy, not time, to first
-order.
+carry all transfers, as its implementation section says. Its smoothed variants are `pipegcn-g`, `-f` and `-gf`.
 """
 
 from __future__ import annotations

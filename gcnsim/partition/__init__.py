@@ -8,6 +8,7 @@ from gcnsim.partition.files import read_partition, write_partition
 from gcnsim.partition.metis import metis_owners
 from gcnsim.partition.parts import Part, Partitioning
 from gcnsim.partition.split import own_send_sets, part_of, send_set, split
+from gcnsim.partition.training_nodes import TrainingParts, training_parts
 
 __all__ = [
     "METHODS",
@@ -16,6 +17,7 @@ __all__ = [
     "PartitionFacts",
     "Partitioning",
     "Spread",
+    "TrainingParts",
     "metis_owners",
     "own_send_sets",
     "part_of",
@@ -24,5 +26,6 @@ __all__ = [
     "read_partition",
     "send_set",
     "split",
+    "training_parts",
     "write_partition",
 ]

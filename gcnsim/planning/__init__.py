@@ -1,7 +1,7 @@
 """Planning: many studies answer one question."""
 
 from gcnsim.planning.accuracy import Subject, Target, to_target
-from gcnsim.planning.payload import links_of, row_of
+from gcnsim.planning.payload import knobs_told, links_of, memory_told, row_of
 from gcnsim.planning.provenance import provenance
 from gcnsim.planning.recommend import recommend
 from gcnsim.planning.steps import Step, next_steps
@@ -18,7 +18,9 @@ __all__ = [
     "Subject",
     "Target",
     "Workshop",
+    "knobs_told",
     "links_of",
+    "memory_told",
     "next_steps",
     "provenance",
     "recommend",

@@ -180,7 +180,8 @@ def to_target(target: Target, estimate: Estimate, subject: Subject) -> dict[str,
     """One row: iterations, seconds with their interval, and the cost on rented devices; None where it is not known."""
     scenario = estimate.scenario
     count, source = target.reached(scenario, subject)
-    cheapest = prices(scenario.cluster.device)
+    # Of unequal servers nobody sells one price.
+    cheapest = prices(scenario.cluster.device) if scenario.cluster.devices is None else ()
     seconds = _times(count, estimate.iteration_s)
     usd = None
     if seconds is not None and cheapest:

@@ -15,15 +15,23 @@ from gcnsim.study import (
     HOST_MEMORY,
     LOAD,
     REMOTE,
+    TRAIN,
     VR_ROWS,
+    WITHIN,
+    Accesses,
     Corner,
+    GraphAccesses,
+    ProfileAccesses,
     PublishedAccesses,
     Range,
     SurrogateAccesses,
+    degree_spreads,
     device_link,
+    mini_batch,
     profiles,
 )
-from gcnsim.trace import StoredProfile
+from gcnsim.study.paths import NVLINK, devices_of
+from gcnsim.trace import StoredProfile, interpolation
 
 UNUSED = {"memory", "flops_fp16", "memory_bandwidth of a host"}
 """Figures of the catalogue that no cost law reads yet."""
@@ -44,6 +52,9 @@ ON_CORES = {
 """Figures that only workers on CPU cores need."""
 
 
+OF_BATCHES = {"gather_bandwidth of a host", "build_entries_per_s of a host"}
+"""Figures that mini-batches need."""
+
 FOUR = "four real graphs at 4 to 8 METIS parts"
 """Where the ranges were seen (docs/validation.md)."""
 
@@ -53,10 +64,19 @@ def workload_assumptions(
 ) -> Iterator[dict[str, Any]]:
     """What stands in for what publications do not say of the workload of `estimates`, with its range."""
     accesses = workshop.accesses
+    yield from _of_batches(accesses, estimates)
+    if all(mini_batch(each.scenario.method) for each in estimates):
+        return
+    if isinstance(accesses, ProfileAccesses) and len(accesses.corners) > 1:
+        ends = [accesses.profile(corner).cross_edges_mean for corner in (Corner.LOW, Corner.LIKELY, Corner.HIGH)]
+        low, likely, high = (f"{mean:.3g}" for mean in ends)
+        yield _row("cross_edges", likely, low, high, f"of a boundary node in {accesses.path}; its own range", True)
+        return
     if isinstance(accesses, SurrogateAccesses):
         profiled = dict.fromkeys(each.scenario.cluster.gpus for each in estimates if accesses.profiled(each.scenario))
         for gpus in list(profiled)[:1]:
             yield _cross_edges(accesses, gpus)
+            yield from _of_interpolation(accesses, gpus)
             if accesses.profile(gpus).origin.source == "outline":
                 yield from _of_outline(accesses.profile(gpus))
         if profiled and accesses.profiled(scenario):
@@ -90,13 +110,45 @@ def workload_assumptions(
         yield _row(name, f"{value.likely:.3g}", f"{least:.3g}", f"{most:.3g}", why, True)
 
 
+def _of_batches(accesses: Accesses, estimates: Sequence[Estimate]) -> Iterator[dict[str, Any]]:
+    """What stands in for what is not known of mini-batches."""
+    methods = dict.fromkeys(each.scenario.method.name for each in estimates if mini_batch(each.scenario.method))
+    if not methods:
+        return
+    if isinstance(accesses, GraphAccesses):
+        if not accesses.splits and all(each.scenario.workload.train_fraction is None for each in estimates):
+            yield _row("train_fraction", f"{TRAIN:.0%}", "50%", "80%", "share of the nodes that train", False)
+        return
+    if isinstance(accesses, PublishedAccesses | SurrogateAccesses):
+        low, likely, high = (f"{spread:.3g}" for spread in sorted(degree_spreads(accesses.facts)))
+        yield _row("degree_spread", likely, low, high, "standard deviation of log degrees, of mini-batches", True)
+        if "clustergcn" in methods:
+            low, likely, high = (f"{100 * share:.3g} %" for share in WITHIN)
+            yield _row("within_cluster", likely, low, high, "entries that stay in a cluster of ClusterGCN", True)
+
+
 def _cross_edges(accesses: SurrogateAccesses, gpus: int) -> dict[str, Any]:
     """What publications leave open of a surrogate: it decides the rows needed at a rate below 1."""
     low, likely, high = (
         f"{accesses.profile(gpus, corner).cross_edges_mean:.3g}" for corner in (Corner.LOW, Corner.LIKELY, Corner.HIGH)
     )
-    basis = f"of a boundary node in the {accesses.profile(gpus).origin.source}; its range: docs/surrogates.md"
+    source = accesses.profile(gpus).origin.source
+    where = "surrogate" if source == "interpolated" else source
+    basis = f"of a boundary node in the {where}; its range: docs/surrogates.md"
     return _row("cross_edges", likely, low, high, basis, True)
+
+
+def _of_interpolation(accesses: SurrogateAccesses, gpus: int) -> Iterator[dict[str, Any]]:
+    """What a profile between shipped ones may miss of the boundary."""
+    between = interpolation(accesses.facts.name, gpus)
+    if between is None or between.missed is None:
+        return
+    ends = [accesses.profile(gpus, corner).boundary_nodes for corner in (Corner.LOW, Corner.LIKELY, Corner.HIGH)]
+    basis = f"interpolated between profiles at {between.low} and {between.high} parts, leave-one-out error"
+    low, likely, high = (f"{nodes.mean():,.0f}" for nodes in ends)
+    yield _row("boundary_nodes", likely, low, high, f"of the mean worker; {basis}", True)
+    low, likely, high = (f"{nodes.max():,}" for nodes in ends)
+    yield _row("boundary_nodes_most", likely, low, high, f"of the largest worker; {basis}", True)
 
 
 def _of_outline(profile: StoredProfile) -> Iterator[dict[str, Any]]:
@@ -113,8 +165,11 @@ def _row(name: str, value: str, low: str, high: str, basis: str, covered: bool) 
     return {"name": name, "value": value, "low": low, "high": high, "basis": basis, "in_interval": covered}
 
 
-def machine_figures(scenario: Scenario, source: str) -> Iterator[dict[str, Any]]:
-    """The figures of the scenario's machine that come from `source` and that a cost law reads."""
+def machine_figures(scenario: Scenario, source: str, *, batches: bool = False) -> Iterator[dict[str, Any]]:
+    """The figures of the scenario's machine that come from `source` and that a cost law reads.
+
+    batches: whether mini-batches are trained, which need figures of their own.
+    """
     cluster = scenario.cluster
     gpu, server, network = profiles(cluster)
     copies = device_link(cluster)
@@ -122,10 +177,18 @@ def machine_figures(scenario: Scenario, source: str) -> Iterator[dict[str, Any]]
     replaced = {(cluster.link, "bandwidth")}
     if cluster.latency is not None:
         replaced.add((cluster.link, "latency_s"))
-    for name, profile in {gpu.name: gpu, **links, cluster.host: server}.items():
+    if cluster.nvlink is not None:
+        links[NVLINK] = link(NVLINK)
+        replaced.add((NVLINK, "bandwidth"))
+    unequal = {each.name: each for each in devices_of(cluster)}
+    if cluster.pcie is None:
+        links |= {each.link: link(each.link) for each in unequal.values()}
+    for name, profile in {gpu.name: gpu, **unequal, **links, cluster.host: server}.items():
         for field, figure in figures_of(profile).items():
             where = f"{field} of a host" if name == cluster.host else field
-            idle = where in UNUSED or (where in ON_CORES and gpu.kind != "cpu")
+            on_cores = gpu.kind == "cpu" and where in ON_CORES
+            needed = on_cores or (batches and where in OF_BATCHES)
+            idle = where in UNUSED or (where in ON_CORES | OF_BATCHES and not needed)
             if figure.source == source and (name, field) not in replaced and not idle:
                 yield _row(f"{name}.{field}", *_written(field, figure), figure.reference, False)
 

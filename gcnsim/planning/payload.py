@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import asdict
 from typing import Any
 
+from gcnsim.cost import RESERVED, Memory
+from gcnsim.knobs import BATCH_KNOBS, BLOCK_KNOBS, knobs_of
 from gcnsim.planning.workshop import Estimate
-from gcnsim.scenario import Scenario
-from gcnsim.study import Result, link_units
+from gcnsim.scenario import MethodSpec, Scenario, written_knobs
+from gcnsim.study import Result, device_bytes, least_gpus, link_units, mini_batch
 
 
 def in_gbps(bandwidth: float) -> str:
@@ -31,9 +35,20 @@ def setting_of(scenario: Scenario, result: Result) -> dict[str, Any]:
     }
 
 
-def row_of(estimate: Estimate, baseline_s: float) -> dict[str, Any]:
-    """One row of results; baseline_s: the iteration time of full-graph training on the same machine."""
+def knobs_told(method: MethodSpec) -> str:
+    """The knobs that no column of its own shows, where they are not at the method's default: `batch 1000`."""
+    usual = MethodSpec.of(method.name)
+    moved = [knob.name for knob in knobs_of(method.name) if knob.name in (*BLOCK_KNOBS, *BATCH_KNOBS)]
+    told = written_knobs(method)
+    return ", ".join(f"{name} {told[name]}" for name in moved if getattr(method, name) != getattr(usual, name))
+
+
+def row_of(estimate: Estimate, baseline_s: float | None) -> dict[str, Any]:
+    """One row of results; baseline_s: the iteration time of full-graph training on the same machine, None where it
+    cannot be told.
+    """
     metrics = estimate.result.metrics
+    epoch_s = metrics.iteration_s * estimate.result.per_epoch
     return setting_of(estimate.scenario, estimate.result) | {
         "iteration_s": metrics.iteration_s,
         "iteration_s_low": estimate.low_s,
@@ -47,8 +62,34 @@ def row_of(estimate: Estimate, baseline_s: float) -> dict[str, Any]:
         "nic_utilization": metrics.nic_utilization,
         "cache_hit_rate": estimate.result.cache_hit_rate,
         "nic_bytes": metrics.nic_bytes,
-        "speedup_vs_full_graph": baseline_s / metrics.iteration_s,
+        "speedup_vs_full_graph": None if baseline_s is None else baseline_s / epoch_s,
         "bottleneck": metrics.bottleneck,
+        "iterations_per_epoch": estimate.result.per_epoch,
+        "epoch_s": epoch_s,
+        "setting": knobs_told(estimate.scenario.method),
+        "memory_bytes": None if estimate.result.memory is None else most(estimate.result.memory).total,
+        "fits": estimate.result.fits,
+    }
+
+
+def most(memory: Sequence[Memory]) -> Memory:
+    """What the worker that needs most holds."""
+    return max(memory, key=lambda each: each.total)
+
+
+def memory_told(result: Result) -> dict[str, Any] | None:
+    """Every worker's memory by component, and what its device has; None where there is no law for it."""
+    if result.memory is None:
+        return None
+    capacity = device_bytes(result.scenario)
+    return {
+        "device_bytes": capacity,
+        "reserved_bytes": RESERVED,
+        "fits": result.fits,
+        "least_gpus": None
+        if capacity is None or mini_batch(result.scenario.method)
+        else least_gpus(result.memory, capacity),
+        "workers": [asdict(each) | {"total": each.total} for each in result.memory],
     }
 
 

@@ -4,32 +4,40 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from gcnsim import __version__
+from gcnsim.cost import RESERVED
 from gcnsim.knobs import has_knob
 from gcnsim.planning.assumptions import machine_figures, workload_assumptions
+from gcnsim.planning.payload import most
 from gcnsim.planning.workshop import Estimate, Workshop
 from gcnsim.profile import Platform
 from gcnsim.record import Calibration, beyond, content_hash, settings
 from gcnsim.sampling import NODES
-from gcnsim.scenario import Scenario, scenario_hash
+from gcnsim.scenario import Scenario, fault_words, scenario_hash
 from gcnsim.study import (
     GraphAccesses,
     Model,
+    ProfileAccesses,
     PublishedAccesses,
     SurrogateAccesses,
     TraceAccesses,
     calibration_of,
+    device_bytes,
+    least_gpus,
+    mini_batch,
     platform_of,
     profiles,
     resolve_model,
 )
+from gcnsim.study.paths import devices_of
 from gcnsim.trace import StoredProfile, profile_at
-from gcnsim.workload import boundary_at
+from gcnsim.units import format_bytes
 
-Accesses: TypeAlias = GraphAccesses | PublishedAccesses | SurrogateAccesses | TraceAccesses
+Accesses: TypeAlias = GraphAccesses | ProfileAccesses | PublishedAccesses | SurrogateAccesses | TraceAccesses
 
 NOT_CALIBRATED = (
     "none: device and network figures are datasheet values, assumptions, and CPU rates measured on one machine; "
@@ -41,7 +49,9 @@ def provenance(
     workshop: Workshop, scenario: Scenario, estimates: Sequence[Estimate], asked: Mapping[str, Any] | None = None
 ) -> dict[str, Any]:
     """The provenance of rows that share `scenario`'s workload, as plain data. asked: the grid of values, if any."""
-    assumptions = [*workload_assumptions(workshop, scenario, estimates), *machine_figures(scenario, "assumed")]
+    batches = any(mini_batch(each.scenario.method) for each in estimates)
+    figures = machine_figures(scenario, "assumed", batches=batches)
+    assumptions = [*workload_assumptions(workshop, scenario, estimates), *figures]
     measured = machine_figures(scenario, "measured")
     record = calibration_of(scenario.cluster.calibration)
     told = {
@@ -61,6 +71,8 @@ def provenance(
         ],
         "warnings": list(dict.fromkeys(_warnings(workshop, scenario, estimates))),
     }
+    if scenario.faults:
+        told["faults"] = "; ".join(fault_words(each) for each in scenario.faults)
     if asked is not None:
         question = json.dumps([told["scenario_hash"], asked], sort_keys=True)
         told["question_hash"] = hashlib.sha256(question.encode()).hexdigest()
@@ -122,15 +134,30 @@ def _graph(workshop: Workshop, scenario: Scenario) -> Mapping[str, Any]:
             f"{boundary / int(trace.inner_nodes.sum()):.3g} at {trace.parts} parts",
             "hash": origin.graph_hash,
         }
+    if isinstance(accesses, ProfileAccesses):
+        return _profile(accesses)
     if isinstance(accesses, SurrogateAccesses) and accesses.profiled(scenario):
         return _surrogate(accesses, scenario.cluster.gpus)
     facts = accesses.facts
-    inner, outer, note = boundary_at(facts, scenario.cluster.gpus)
+    published = accesses.published if isinstance(accesses, SurrogateAccesses) else accesses
+    inner, outer, note = published.cut(scenario)
     return {
         "kind": "published-statistics",
         "text": f"{facts.name}: {facts.nodes:,} nodes, {facts.entries:,} stored entries; {inner:,.0f} inner and "
         f"{outer:,.0f} boundary nodes per worker, {note}",
         "citations": dict(facts.citations),
+    }
+
+
+def _profile(accesses: ProfileAccesses) -> Mapping[str, Any]:
+    stored, origin = accesses.stored, accesses.stored.origin
+    of = origin.name if origin.source == "graph" else f"{origin.source} of {origin.name}"
+    return {
+        "kind": "profile",
+        "text": f"{accesses.path}: profile of {of}: {int(stored.inner_nodes.sum()):,} nodes, "
+        f"{int(stored.entries.sum()):,} stored entries; {origin.partition_method}, seed {origin.partition_seed}: "
+        f"boundary/inner {stored.boundary_nodes.sum() / stored.inner_nodes.sum():.3g} at {stored.parts} parts; norms 1",
+        "hash": origin.graph_hash,
     }
 
 
@@ -167,6 +194,10 @@ def _device(scenario: Scenario) -> str:
     cluster = scenario.cluster
     gpu, _, _ = profiles(cluster)
     kinds = ", ".join(gpu.provenance())
+    unequal = devices_of(cluster)
+    if unequal:
+        held = ", ".join(f"{count} x {title}" for title, count in Counter(each.title for each in unequal).items())
+        return f"{held}, {cluster.servers} server(s) of {cluster.gpus_per_server}; figures: {kinds}"
     return f"{cluster.gpus} x {gpu.title}, {cluster.servers} server(s) of {cluster.gpus_per_server}; figures: {kinds}"
 
 
@@ -180,7 +211,8 @@ def _warnings(workshop: Workshop, scenario: Scenario, estimates: Sequence[Estima
         for asked in {each.scenario.cluster.gpus: each.scenario for each in estimates}.values():
             gpus = asked.cluster.gpus
             from_profile = isinstance(accesses, SurrogateAccesses) and accesses.profiled(asked)
-            note = profile_at(accesses.facts.name, gpus)[1] if from_profile else boundary_at(accesses.facts, gpus)[2]
+            published = accesses.published if isinstance(accesses, SurrogateAccesses) else accesses
+            note = profile_at(accesses.facts.name, gpus)[1] if from_profile else published.cut(asked)[2]
             if "polated" in note or "assumption" in note:
                 yield f"{gpus} GPUs: boundary nodes {note}"
     record = calibration_of(scenario.cluster.calibration)
@@ -192,10 +224,26 @@ def _warnings(workshop: Workshop, scenario: Scenario, estimates: Sequence[Estima
         if cluster.gpus > cluster.gpus_per_server and cluster.gpus % cluster.gpus_per_server:
             last = cluster.gpus % cluster.gpus_per_server
             yield f"{cluster.gpus} GPUs, {cluster.gpus_per_server} per server: the last server holds {last}"
+    yield from filter(None, map(too_large, estimates))
     for result in workshop.unsettled():
         method = result.scenario.method
         knob = f"rate {method.rate:g}" if method.rate < 1.0 else f"tau {method.tau}"
         yield f"{method.name} ({knob}): still drifting after {result.run.iterations} iterations"
+
+
+def too_large(each: Estimate) -> str | None:
+    """A row whose largest worker needs more memory than its GPU has, with the number of GPUs that would do; None where
+    it fits, or nothing is known.
+    """
+    memory, capacity = each.result.memory, device_bytes(each.result.scenario)
+    if memory is None or capacity is None or each.result.fits:
+        return None
+    method, least = each.scenario.method, least_gpus(memory, capacity)
+    needs = f"{format_bytes(most(memory).total)} and {format_bytes(RESERVED)} reserved, of {format_bytes(capacity)}"
+    would = "no number of GPUs would hold it" if least is None else f"about {least} GPUs would hold it"
+    if mini_batch(method):
+        would = "a smaller mini-batch would"
+    return f"{method.name} on {each.scenario.cluster.gpus} GPUs does not fit: {needs}; {would}"
 
 
 def _uncalibrated(scenario: Scenario, record: Calibration, model: Model, accesses: Accesses) -> Iterator[str]:
@@ -217,10 +265,14 @@ def _uncalibrated(scenario: Scenario, record: Calibration, model: Model, accesse
     )
     for words in beyond(asked, record.ranges, graph_name(accesses)):
         yield f"outside the calibrated range: {words}"
+    for name in cluster.besides:
+        yield f"outside the calibrated range: cluster.{name} (never calibrated)"
 
 
 def graph_name(accesses: Accesses) -> str:
     """What the graph of a workload is called."""
     if isinstance(accesses, GraphAccesses):
         return accesses.graph.name
+    if isinstance(accesses, ProfileAccesses):
+        return accesses.stored.origin.name
     return accesses.trace.origin.graph_name if isinstance(accesses, TraceAccesses) else accesses.facts.name

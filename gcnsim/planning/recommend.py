@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import product
 
+from gcnsim.knobs import COMPARED
 from gcnsim.planning.workshop import Workshop, canonical, with_knobs
 from gcnsim.scenario import CacheSize, Scenario
 from gcnsim.study import Result
@@ -69,6 +70,8 @@ def recommend(workshop: Workshop, settings: Sequence[Scenario]) -> tuple[Result,
     """The mildest of the simulated `settings` that is about as fast as the fastest, and why."""
     workshop.prepare(settings)
     results = [workshop.result(each) for each in dict.fromkeys(canonical(each) for each in settings)]
+    # What does not fit cannot be run; where nothing does, the fastest is told, with a warning beside it.
+    results = [each for each in results if each.fits is not False] or results
     fastest = min(results, key=lambda each: each.metrics.iteration_s)
     near = [each for each in results if each.metrics.iteration_s <= fastest.metrics.iteration_s * (1 + NEAR)]
     chosen = min(near, key=lambda each: mildness(each.scenario))
@@ -78,9 +81,11 @@ def recommend(workshop: Workshop, settings: Sequence[Scenario]) -> tuple[Result,
 def recommendable(scenario: Scenario) -> bool:
     """Whether a setting that was asked for may be recommended: its rate is one that keeps published accuracy.
 
-    What is recommended is tau, epsilon and a cache; settings that draw boundary nodes are only shown beside it.
+    What is recommended is tau, epsilon and a cache; settings that draw boundary nodes,
+    and systems of another kind, are only shown beside it.
     """
-    return scenario.method.epsilon >= EPSILONS[-1] and scenario.method.rate == 1.0
+    method = scenario.method
+    return method.name in COMPARED and method.epsilon >= EPSILONS[-1] and method.rate == 1.0
 
 
 def _why(chosen: Result, fastest: Result, count: int) -> str:

@@ -5,19 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
-from typing import Any
+from typing import Any, TypeAlias
 
 from gcnsim.errors import ScenarioError
 from gcnsim.graph import Graph
-from gcnsim.knobs import has_knob
+from gcnsim.knobs import VARIANTS, has_knob
 from gcnsim.planning.accuracy import Subject, Target, to_target
-from gcnsim.planning.payload import in_gbps, machine_of, row_of, setting_of
-from gcnsim.planning.provenance import graph_name, provenance
+from gcnsim.planning.payload import in_gbps, knobs_told, machine_of, memory_told, row_of, setting_of
+from gcnsim.planning.provenance import graph_name, provenance, too_large
 from gcnsim.planning.recommend import finalists, recommend, recommendable
 from gcnsim.planning.steps import Step, next_steps
 from gcnsim.planning.workshop import Estimate, Workshop
 from gcnsim.scenario import CacheSize, MethodSpec, Scenario, to_mapping
 from gcnsim.study import Result, resolve_model
+from gcnsim.trace import is_profile
 
 SCHEMA = "gcnsim.what-if/1"
 
@@ -25,9 +26,17 @@ Progress = Callable[[str], None]
 """Told what is being done, before it is done."""
 
 
+Told: TypeAlias = tuple[Estimate, float | None]
+"""A row with the full-graph iteration time of the same machine, None where it cannot be told."""
+
+
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """The values asked for; each combination is a row. Knobs a method lacks do not multiply its rows."""
+    """The values asked for; each combination is a row. Knobs a method lacks do not multiply its rows.
+
+    own: values of knobs that few methods have. optional: methods that are left out where they cannot be answered for,
+    in a comparison of all, where methods have a row per variant.
+    """
 
     methods: tuple[str, ...]
     gpus: tuple[int, ...]
@@ -36,10 +45,12 @@ class Grid:
     epsilons: tuple[float, ...]
     caches: tuple[CacheSize, ...]
     rates: tuple[float, ...]
+    own: tuple[tuple[str, tuple[Any, ...]], ...] = ()
+    optional: frozenset[str] = frozenset()
 
     def mapping(self) -> dict[str, list[Any]]:
         """The values as plain data."""
-        return {
+        told: dict[str, list[Any]] = {
             "methods": list(self.methods),
             "gpus": list(self.gpus),
             "bandwidths": [in_gbps(value) for value in self.bandwidths],
@@ -48,6 +59,28 @@ class Grid:
             "caches": [cache.describe() for cache in self.caches],
             "rates": list(self.rates),
         }
+        return told | {name: [plain_knob(value) for value in values] for name, values in self.own}
+
+
+def plain_knob(value: Any) -> Any:
+    """A knob's value as plain data."""
+    if isinstance(value, CacheSize):
+        return value.describe()
+    return list(value) if isinstance(value, tuple) else value
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """A setting that has no row, and why."""
+
+    scenario: Scenario
+    reason: str
+
+    def payload(self) -> dict[str, Any]:
+        """As plain data."""
+        method = self.scenario.method
+        told = {"method": method.name, "setting": knobs_told(method), "reason": self.reason}
+        return told | machine_of(self.scenario)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,13 +89,15 @@ class Answer:
 
     base: Scenario
     grid: Grid
-    rows: tuple[tuple[Estimate, float], ...]
+    rows: tuple[Told, ...]
     recommended: Result
     why: str
     steps: tuple[Step, ...]
     origin: dict[str, Any]
     target: dict[str, Any] | None = None
     """Per row, iterations, time and cost until an accuracy is reached, where that was asked."""
+    left_out: tuple[LeftOut, ...] = ()
+    """What was not asked for by name and cannot be answered for."""
 
     def payload(self) -> dict[str, Any]:
         """The answer as plain data, in the shape of the shipped JSON schema `gcnsim.what-if/1`."""
@@ -72,6 +107,7 @@ class Answer:
             | {"asked": self.grid.mapping(), "grid": [machine_of(each.scenario) for each, _ in self.rows]},
             "provenance": self.origin,
             "results": [row_of(each, baseline) for each, baseline in self.rows],
+            "memory": [memory_told(each.result) for each, _ in self.rows],
             "recommendation": setting_of(self.recommended.scenario, self.recommended)
             | {"iteration_s": self.recommended.metrics.iteration_s, "why": self.why},
             "next_steps": [
@@ -85,6 +121,8 @@ class Answer:
                 for step in self.steps
             ],
         }
+        if self.left_out:
+            told["left_out"] = [each.payload() for each in self.left_out]
         return told if self.target is None else told | {"target": self.target}
 
 
@@ -101,13 +139,47 @@ def scenarios(base: Scenario, grid: Grid) -> list[Scenario]:
 def _methods(base: Scenario, name: str, grid: Grid) -> list[MethodSpec]:
     start = base.method if base.method.name == name else MethodSpec.of(name)
     if has_knob(name, "rate"):
-        return [replace(start, rate=rate) for rate in grid.rates]
+        started = _own_methods(name, grid) if start is not base.method else [start]
+        return [replace(each, rate=rate) for each in started for rate in grid.rates]
     if not has_knob(name, "tau"):
-        return [MethodSpec.of(name)]
+        return _own_methods(name, grid)
     return [
         replace(start, tau=tau, epsilon=epsilon, cache=cache)
         for tau, epsilon, cache in product(grid.taus, grid.epsilons, grid.caches)
     ]
+
+
+def _own_methods(name: str, grid: Grid) -> list[MethodSpec]:
+    """A row for every combination of its own knobs' values, and for its variants in a comparison of all."""
+    own = {knob: values for knob, values in grid.own if has_knob(name, knob)}
+    given = [dict(zip(own, values, strict=True)) for values in product(*own.values())]
+    variants = VARIANTS.get(name, ({},)) if grid.optional else ({},)
+    return list(dict.fromkeys(MethodSpec.of(name, **{**variant, **each}) for variant in variants for each in given))
+
+
+def answerable(
+    workshop: Workshop, asked: Sequence[Scenario], optional: frozenset[str]
+) -> tuple[list[Scenario], list[LeftOut]]:
+    """Those of `asked` that can be answered for, and the others with the reason. Raises GcnsimError for what was asked
+    for by name.
+    """
+    kept, left = [], []
+    for scenario in asked:
+        try:
+            if scenario.method.name in optional:
+                workshop.check(scenario)
+            kept.append(scenario)
+        except ScenarioError as error:
+            left.append(LeftOut(scenario, str(error)))
+    return kept, left
+
+
+def _holding(rows: Sequence[Told], optional: frozenset[str]) -> tuple[list[Told], list[LeftOut]]:
+    """The rows without those of optional methods that no GPU of theirs holds, and these with the reason."""
+    reasons = [too_large(each) if each.scenario.method.name in optional else None for each, _ in rows]
+    kept = [row for row, reason in zip(rows, reasons, strict=True) if reason is None]
+    heavy = [LeftOut(row[0].scenario, reason) for row, reason in zip(rows, reasons, strict=True) if reason]
+    return kept, heavy
 
 
 def what_if(
@@ -125,20 +197,26 @@ def what_if(
     Returns the answer and the workshop, with which the same question can be asked of other machines.
     """
     progress("reading the workload")
+    if base.workload.trace is not None and is_profile(base.workload.trace):
+        raise ScenarioError(f"workload.trace: {base.workload.trace} is a profile; give it as workload.profile")
     if base.workload.trace is not None:
         raise ScenarioError(f"workload.trace: {base.workload.trace} answers for one rate only; use gcnsim simulate")
-    asked = scenarios(base, grid)
-    first = replace(base, cluster=asked[0].cluster)
+    every = scenarios(base, grid)
+    first = replace(base, cluster=every[0].cluster)
     workshop = Workshop(first, processes, graph)
+    asked, left = answerable(workshop, every, grid.optional)
+    if not asked:
+        raise ScenarioError(left[0].reason)
     progress("ranking settings")
     promising = finalists(workshop, first)
     progress(f"simulating {len(asked)} settings and {len(promising)} candidates")
     baselines = [replace(each, method=MethodSpec.of("full-graph")) for each in asked]
     workshop.prepare([*baselines, *promising], asked)
-    rows = [
+    rows: list[Told] = [
         (workshop.estimate(each), workshop.result(baseline).metrics.iteration_s)
         for each, baseline in zip(asked, baselines, strict=True)
     ]
+    rows, heavy = _holding(rows, grid.optional)
     own = [each for each in asked if each.cluster == first.cluster and recommendable(each)]
     chosen, why = recommend(workshop, [*promising, *own])
     progress("trying the next step of each knob")
@@ -154,7 +232,7 @@ def what_if(
             "runs": [curve.path.name for curve in target.curves],
             "rows": [to_target(target, each, subject) for each, _ in rows],
         }
-    return Answer(first, grid, tuple(rows), chosen, why, tuple(steps), origin, reached), workshop
+    return Answer(first, grid, tuple(rows), chosen, why, tuple(steps), origin, reached, (*left, *heavy)), workshop
 
 
 def sweep_bandwidth(

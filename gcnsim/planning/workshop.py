@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from gcnsim.errors import ScenarioError
 from gcnsim.graph import Graph
 from gcnsim.ids import Seconds
+from gcnsim.knobs import MINI_BATCH, WHOLE_BLOCKS
 from gcnsim.processes import each
 from gcnsim.scenario import CacheSize, MethodSpec, Scenario
 from gcnsim.schedule import estimate
@@ -86,10 +88,23 @@ class Workshop:
         """Whether the workload can be cut for the scenario's workers."""
         return scenario.cluster.gpus <= self.accesses.most_gpus
 
+    def check(self, scenario: Scenario) -> None:
+        """Raises ScenarioError for a setting that the workload or the cluster does not allow."""
+        self._read([(scenario, Corner.LIKELY)])
+
+    def baseline(self, scenario: Scenario) -> Seconds | None:
+        """Seconds per iteration of full-graph training on the scenario's machine; None where it cannot be told."""
+        try:
+            return self.result(replace(scenario, method=MethodSpec.of("full-graph"))).metrics.iteration_s
+        except ScenarioError:
+            if scenario.method.name in (*MINI_BATCH, *WHOLE_BLOCKS):
+                return None
+            raise
+
     def guesses(self, scenarios: Sequence[Scenario]) -> list[Seconds]:
         """Analytic estimates of `scenarios` from the mean of a few drawn graphs each, without simulating."""
         few = [
-            replace(asked, run=replace(asked.run, iterations=min(asked.run.iterations, DRAWN_TO_RANK)))
+            replace(asked, run=replace(asked.run, iterations=min(asked.run.iterations, DRAWN_TO_RANK)), faults=())
             for asked in scenarios
         ]
         self._read([(scenario, Corner.LIKELY) for scenario in few])

@@ -53,6 +53,7 @@ _HOST: Final[_Table] = {
     "reduce_step_s": units.SECONDS,
     "draw_s": units.SECONDS,
     "loss_values_per_s": units.RATE,
+    "gather_bandwidth": units.BANDWIDTH,
     "iteration_s": units.SECONDS,
     "work_spread": units.FRACTION,
 }

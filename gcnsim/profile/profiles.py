@@ -73,6 +73,7 @@ class HostProfile:
     slice_s: seconds that a thread keeps a core while another waits for it. reduce_step_s: CPU seconds of one step
     around the ring of an all-reduce, per worker. draw_s: CPU seconds of drawing a graph, however small.
     loss_values_per_s: logits per second of the loss, its gradient and the count of right answers, on a core.
+    gather_bandwidth: bytes of feature rows that one core picks out of host memory per second.
     iteration_s: seconds of an iteration of a worker on a core outside its kernels. work_spread: how much the time of
     equal work on a core varies, the standard deviation of its logarithm.
     """
@@ -91,6 +92,7 @@ class HostProfile:
     reduce_step_s: Figure
     draw_s: Figure
     loss_values_per_s: Figure
+    gather_bandwidth: Figure
     iteration_s: Figure
     work_spread: Figure
 

@@ -15,8 +15,10 @@ from gcnsim.record.cluster import CLUSTER, Cluster, read_cluster, write_cluster
 from gcnsim.record.measurements import Measurement, Measurements, read_measurements
 from gcnsim.record.norms import read_norms, write_norms
 from gcnsim.record.ranges import beyond, settings
+from gcnsim.record.run_files import read_text
 from gcnsim.record.run_notes import first_repeat, link_notes, trace_notes, version_notes
 from gcnsim.record.runs import (
+    COMPUTE,
     PHASES,
     TIMELINE,
     LearningCurve,
@@ -25,10 +27,13 @@ from gcnsim.record.runs import (
     read_learning_curve,
     read_recorded_run,
 )
+from gcnsim.record.schema import mistakes
 from gcnsim.record.spans import read_spans, write_spans
+from gcnsim.record.strict_json import parse_json
 
 __all__ = [
     "CLUSTER",
+    "COMPUTE",
     "PHASES",
     "TIMELINE",
     "Calibration",
@@ -45,6 +50,8 @@ __all__ = [
     "content_hash",
     "first_repeat",
     "link_notes",
+    "mistakes",
+    "parse_json",
     "read_calibration",
     "read_cluster",
     "read_learning_curve",
@@ -52,6 +59,7 @@ __all__ = [
     "read_norms",
     "read_recorded_run",
     "read_spans",
+    "read_text",
     "settings",
     "trace_notes",
     "version_notes",

@@ -7,7 +7,7 @@ show the same columns.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -33,12 +33,18 @@ MEANINGS: dict[str, Meaning] = {
         "Sampling rate: the requested share of the boundary edges that an iteration keeps; p: of boundary nodes.",
     ),
     "cache_fraction": Meaning("cache", "Share of a worker's boundary nodes whose input features its GPU keeps."),
+    "setting": Meaning("knobs", "Knobs that have no column of their own, where they are not at their default."),
     "iteration_s": Meaning(
         "{unit} per\niteration",
         "Time of one iteration on the slowest worker, mean over the measured iterations. "
         "It is the sum of compute, exposed communication and other.",
     ),
     "interval": Meaning("[low, high]", "The 90 % interval of the iteration time; what it covers is in the provenance."),
+    "iterations_per_epoch": Meaning(
+        "iter.\nan epoch",
+        "Iterations in which every training node is trained once: 1 where an iteration trains them all.",
+    ),
+    "epoch_s": Meaning("{unit} per\nepoch", "Time of so many iterations."),
     "compute_s": Meaning("compute\n{unit}", "Time the GPU spends on aggregation, layer updates and loss, both ways."),
     "exposed_comm_s": Meaning(
         "exposed\ncomm {unit}",
@@ -57,10 +63,15 @@ MEANINGS: dict[str, Meaning] = {
     "gpu_utilization": Meaning("GPU\nbusy", "Busy compute time over iteration time, mean over the GPUs."),
     "nic_utilization": Meaning("NIC\nbusy", "Used share of the busiest direction of the busiest network card."),
     "nic_bytes": Meaning("NIC\n{unit}", "Bytes sent per iteration by the busiest server's network card."),
-    "speedup_vs_full_graph": Meaning("speed-\nup", "Full-graph iteration time over this one, on the same cluster."),
+    "memory_bytes": Meaning(
+        "memory\n{unit}", "Peak of the worker that needs most; ! where its GPU lacks it. Shown where one does not fit."
+    ),
+    "speedup_vs_full_graph": Meaning(
+        "speed-\nup", "Full-graph iteration time over this epoch's, on the same cluster; - where there is none."
+    ),
 }
 
-LEAD = ("gpus", "bandwidth", "method", "tau", "epsilon", "cache_fraction")
+LEAD = ("gpus", "bandwidth", "method", "tau", "epsilon", "cache_fraction", "setting")
 """The columns that say which row this is; the rest say how it fares."""
 
 TIME_UNITS: tuple[tuple[str, float], ...] = tuple((unit, float(SECONDS.units[unit])) for unit in SECONDS.shown)
@@ -132,18 +143,27 @@ def share_text(value: float) -> str:
 
 
 def columns_of(rows: Sequence[Row]) -> list[Column]:
-    """The columns of `rows`: GPUs and bandwidth only where they vary, all else always."""
+    """The columns of `rows`: GPUs and bandwidth where they vary, epochs and other knobs where there are any."""
     time = scale_of([row.iteration_s for row in rows], TIME_UNITS)
     size = scale_of([row.nic_bytes for row in rows], BYTE_UNITS)
-    keys = [key for key in MEANINGS if key not in ("gpus", "bandwidth") or varies(rows, key)]
-    units = dict.fromkeys(keys, time.unit) | {"nic_bytes": size.unit}
+    hidden = {key for key in ("gpus", "bandwidth") if not varies(rows, key)}
+    if all(row.iterations_per_epoch == 1 for row in rows):
+        hidden |= {"iterations_per_epoch", "epoch_s"}
+    if not any(row.setting for row in rows):
+        hidden.add("setting")
+    if all(row.fits is not False for row in rows):
+        hidden.add("memory_bytes")
+    held = scale_of([row.memory_bytes or 0.0 for row in rows], BYTE_UNITS)
+    scales = {"nic_bytes": size, "memory_bytes": held}
+    keys = [key for key in MEANINGS if key not in hidden]
+    units = dict.fromkeys(keys, time.unit) | {"nic_bytes": size.unit, "memory_bytes": held.unit}
     return [
-        Column(key, MEANINGS[key].head.format(unit=units[key]), tuple(_cell(row, key, time, size) for row in rows))
+        Column(key, MEANINGS[key].head.format(unit=units[key]), tuple(_cell(row, key, time, scales) for row in rows))
         for key in keys
     ]
 
 
-def _cell(row: Row, key: str, time: Scale, size: Scale) -> str:
+def _cell(row: Row, key: str, time: Scale, scales: Mapping[str, Scale]) -> str:
     if key == "interval":
         return f"[{time.text(row.iteration_s_low)}, {time.text(row.iteration_s_high)}]"
     value = getattr(row, key)
@@ -151,12 +171,14 @@ def _cell(row: Row, key: str, time: Scale, size: Scale) -> str:
         return f"p{row.rate:g}"
     if key.endswith("_s"):
         return time.text(value)
-    if key == "nic_bytes":
-        return size.text(value)
+    if key == "memory_bytes":
+        return "-" if value is None else scales[key].text(value) + ("!" if row.fits is False else "")
+    if key in scales:
+        return scales[key].text(value)
     if key == "speedup_vs_full_graph":
-        return f"{value:.2f}x"
+        return "-" if value is None else f"{value:.2f}x"
     if key == "cache_fraction":
-        return f"{100 * value:g}%"
+        return f"{100 * value:.4g}%"
     if key in ("cache_hit_rate", "gpu_utilization", "nic_utilization"):
         return share_text(value)
     return f"{value:g}" if isinstance(value, float) else plain(value)

@@ -17,6 +17,32 @@ _TIMES = {
 }
 
 
+_COMPONENTS = (
+    "features",
+    "adjacency",
+    "activations",
+    "boundary",
+    "cache",
+    "model",
+    "gradients",
+    "optimizer",
+    "workspace",
+)
+
+
+def _memory(payload: Mapping[str, Any]) -> list[str]:
+    """What the worker that needs most holds, by component; nothing where there is no law for it."""
+    memory = payload.get("memory")
+    if not memory:
+        return []
+    workers = memory["workers"]
+    rank = max(range(len(workers)), key=lambda worker: (workers[worker]["total"], -worker))
+    parts = [f"{name} {format_bytes(workers[rank][name])}" for name in _COMPONENTS if workers[rank][name]]
+    of = "" if memory["device_bytes"] is None else f" of {format_bytes(memory['device_bytes'])}"
+    fits = "; DOES NOT FIT" if memory["fits"] is False else ""
+    return [f"  memory of worker {rank}: {format_bytes(workers[rank]['total'])}{of}{fits}", f"    {', '.join(parts)}"]
+
+
 def render_result(payload: Mapping[str, Any]) -> str:
     """The payload of `gcnsim.result/1` as text."""
     row, run = payload["result"], payload["run"]
@@ -25,16 +51,19 @@ def render_result(payload: Mapping[str, Any]) -> str:
         words.plain(f"{payload['scenario']['name']}: {row['method']}, {words.knobs_of(row)}"),
         f"  iteration  {format_seconds(row['iteration_s'])}  (90 % interval {' to '.join(interval)})",
     ]
+    if row["iterations_per_epoch"] > 1:
+        lines.append(f"  epoch      {format_seconds(row['epoch_s'])}, {row['iterations_per_epoch']} iterations")
     lines += [
         f"  {format_seconds(row[key]):>10}  {format_fraction(row[key] / row['iteration_s']):>7}  {name}"
         for key, name in _TIMES.items()
     ]
     lines += [
-        f"  speed-up over full-graph {row['speedup_vs_full_graph']:.2f}x, bottleneck: {row['bottleneck']}",
+        f"  speed-up over full-graph {_times(row['speedup_vs_full_graph'])}, bottleneck: {row['bottleneck']}",
         f"  GPU busy {format_fraction(row['gpu_utilization'])}, busiest NIC {format_fraction(row['nic_utilization'])}, "
         f"{format_bytes(row['nic_bytes'])} sent per iteration, cache hits {format_fraction(row['cache_hit_rate'])}",
         f"  {run['iterations']} iterations simulated, the last {run['measured']} measured"
         + ("" if run["settled"] else "; NOT steady: see warnings"),
+        *_memory(payload),
         "",
         "Links per iteration",
     ]
@@ -46,3 +75,7 @@ def render_result(payload: Mapping[str, Any]) -> str:
     lines += ["", "Provenance"] + [f"  {name}: {said}" for name, said in words.provenance_of(payload)]
     lines += [f"  warning: {text}" for text in words.warnings_of(payload)]
     return "\n".join(lines) + "\n"
+
+
+def _times(speedup: float | None) -> str:
+    return "not known" if speedup is None else f"{speedup:.2f}x"

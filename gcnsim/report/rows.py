@@ -35,8 +35,13 @@ class Row:
     nic_utilization: float
     cache_hit_rate: float
     nic_bytes: float
-    speedup_vs_full_graph: float
+    speedup_vs_full_graph: float | None
     bottleneck: str
+    iterations_per_epoch: int
+    epoch_s: float
+    setting: str
+    memory_bytes: float | None = None
+    fits: bool | None = None
 
 
 ROW_KEYS: tuple[str, ...] = tuple(field.name for field in fields(Row))
@@ -80,6 +85,7 @@ def _setting(row: Row, rows: Sequence[Row]) -> str:
         "tau": f"tau {row.tau}",
         "epsilon": f"eps {row.epsilon:g}",
         "rate": f"rate {row.rate:g}",
-        "cache_fraction": f"cache {100 * row.cache_fraction:g}%",
+        "cache_fraction": f"cache {100 * row.cache_fraction:.4g}%",
+        "setting": row.setting or "default knobs",
     }
     return ", ".join(text for key, text in parts.items() if varies(twins, key))

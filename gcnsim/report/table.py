@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 DEFAULT_WIDTH = 100
 """Columns of a pipe that does not say how wide it is."""
 
-_TEXT = ("method", "bandwidth")
+_TEXT = ("method", "bandwidth", "setting")
 _STYLE = {
     "iteration_s": "bold",
     "interval": "dim",

@@ -2,36 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 
-from gcnsim.cost import VALUE, elementwise_seconds
+from gcnsim.cost import VALUE
 from gcnsim.processes import each
 from gcnsim.reproduction.asking import Asked
+from gcnsim.reproduction.offline import loaded_bytes, partition_seconds
 from gcnsim.reproduction.parts import TableAccesses
 from gcnsim.schedule import COMPUTE_STREAM, estimate
 from gcnsim.study import (
     Accesses,
     Corner,
     Result,
-    machine,
+    plan_of,
     platform_of,
     resolve_model,
     study,
     write_schedule,
 )
 from gcnsim.timeline import PHASE, PS_PER_S, Direction, OpKind, Phase
-from gcnsim.trace import AccessCounts
+from gcnsim.trace import AccessCounts, BatchCounts
 from gcnsim.workload import BoundaryRow, LayerShape, dataset
 
 MANY = 16
 """Workers beyond which a simulation takes longer than its ends are worth."""
 
-SMOOTHING_PASSES = 3
-"""A moving average is read, the received row is read, the average is written (PipeGCN, smoothing)."""
 
 Progress = Callable[[str], None]
 
@@ -42,7 +42,9 @@ class Measured:
 
     communication_s: what the GPU waits for rows, the all-reduce aside. low_s, high_s: the interval of iteration_s.
     forward_bytes: rows that all workers send. memory: elements of the largest worker (BNS-GCN, eq. 4).
-    smoothing: what a moving average of received rows would add to its kernels, by direction.
+    Of mini-batches: loaded_bytes, input rows that a worker loads in an epoch; cached_share, rows in its cache over the
+    nodes of the graph; partition_s, what the partitioning before training takes.
+
     """
 
     iteration_s: float
@@ -54,13 +56,14 @@ class Measured:
     sampling_s: float
     forward_bytes: float
     memory: float
-    smoothing: Mapping[str, float]
+    loaded_bytes: float = 0.0
+    cached_share: float = 0.0
+    partition_s: float = 0.0
 
-    def smoothed(self, ways: Sequence[str]) -> Measured:
-        """The run with a moving average of what it receives in these directions."""
-        more = sum(self.smoothing[way] for way in ways)
-        longer = {name: getattr(self, name) + more for name in ("iteration_s", "low_s", "high_s", "compute_s")}
-        return replace(self, **longer)
+    @property
+    def exchanging_s(self) -> float:
+        """Communication with the all-reduce."""
+        return self.communication_s + self.reduce_s
 
 
 class Ends(NamedTuple):
@@ -75,7 +78,7 @@ def answer(
     every: Sequence[Asked], processes: int = 1, progress: Progress = lambda _: None, *, spread: bool = True
 ) -> dict[Asked, Ends]:
     """Every distinct setting of `every`, at all ends of its assumptions; at the likely one alone without `spread`."""
-    distinct = list(dict.fromkeys(map(_run_of, every)))
+    distinct = list(dict.fromkeys(every))
     sources: dict[object, Accesses] = {}
     for one in distinct:
         sources.setdefault(_source(one), _opened(one))
@@ -90,15 +93,9 @@ def answer(
     found = dict(zip(pairs, each(run, pairs, processes), strict=True))
 
     def at(one: Asked, corner: Corner) -> Measured:
-        likely = found[_run_of(one), Corner.LIKELY]
-        return found.get((_run_of(one), corner), likely).smoothed(one.system.smooths)
+        return found.get((one, corner), found[one, Corner.LIKELY])
 
-    return {one: Ends(*(at(one, corner) for corner in Corner)) for one in every}
-
-
-def _run_of(one: Asked) -> Asked:
-    """The simulation that answers a setting: moving averages are added to it afterwards."""
-    return one.by(one.scenario.method)
+    return {one: Ends(*(at(one, corner) for corner in Corner)) for one in distinct}
 
 
 def corners_of(one: Asked, accesses: Accesses) -> tuple[Corner, ...]:
@@ -107,25 +104,43 @@ def corners_of(one: Asked, accesses: Accesses) -> tuple[Corner, ...]:
 
 
 def measured(one: Asked, accesses: Accesses, corner: Corner) -> Measured:
-    """One run at one end of the assumptions; of many workers that pipeline, what analysis says of it."""
-    if one.scenario.cluster.gpus > MANY and one.scenario.method.tau:
+    """One run at one end of the assumptions; of many workers that pipeline, or stand for more, what analysis says."""
+    if one.scenario.cluster.gpus > MANY and (one.scenario.method.tau or one.parts):
         return estimated(one, accesses, corner)
     result = study(one.scenario, accesses, corner)
     model = resolve_model(one.scenario.workload, accesses.declared)
     counts = accesses.counts(one.scenario, model.features, corner)
     metrics = result.metrics
     reduce_s = _reduce_seconds(result)
-    return Measured(
+    # What the slowest worker computes longer than the mean worker, that one waits for. Blocks are even, but for
+    # replicas of which one has everything to do: that one's time is computation.
+    longer = max(0.0, metrics.compute_s - metrics.gpu_utilization * metrics.iteration_s)
+    if one.system.at_random:
+        longer = 0.0
+    told = Measured(
         iteration_s=metrics.iteration_s,
         low_s=result.low_s,
         high_s=result.high_s,
         compute_s=metrics.compute_s,
-        communication_s=max(0.0, metrics.exposed_comm_s - reduce_s),
-        reduce_s=reduce_s,
+        communication_s=max(0.0, metrics.exposed_comm_s - reduce_s) + (0.0 if one.scenario.method.tau else longer),
+        reduce_s=reduce_s + (longer if one.scenario.method.tau else 0.0),
         sampling_s=metrics.sampling_s,
         forward_bytes=_forward_bytes(result),
         memory=_memory(counts, model.shapes),
-        smoothing=_smoothing_seconds(one, counts, model.shapes, metrics.worker),
+    )
+    return told if counts.batches is None else _batched(one, told, counts.batches, model.shapes, corner)
+
+
+def _batched(
+    one: Asked, told: Measured, batches: BatchCounts, shapes: tuple[LayerShape, ...], corner: Corner
+) -> Measured:
+    """What tables of mini-batch systems print besides."""
+    facts, plan = dataset(one.scenario.workload.dataset or ""), plan_of(one.scenario, shapes)
+    return replace(
+        told,
+        loaded_bytes=loaded_bytes(batches, plan.width),
+        cached_share=float(batches.cached.mean()) / facts.nodes,
+        partition_s=partition_seconds(facts, len(shapes), corner),
     )
 
 
@@ -140,7 +155,8 @@ def estimated(one: Asked, accesses: Accesses, corner: Corner) -> Measured:
     work = schedule.demand.mean(axis=0)
     kernels = [op for op in schedule.ops if PHASE[op.kind] is Phase.COMPUTE]
     compute = np.bincount([op.worker for op in kernels], weights=work[[op.index for op in kernels]])
-    rank = int(np.argmax(compute))
+    rank, tau = int(np.argmax(compute)), one.scenario.method.tau
+    longer = float(compute[rank] - compute.mean())
     reduced = [op for op in schedule.ops if op.kind is OpKind.ALLREDUCE and op.worker == rank]
     reduce_s = sum(
         op.latency_s + work[op.index] / min(schedule.capacity[link] for link in op.route or ()) for op in reduced
@@ -154,24 +170,23 @@ def estimated(one: Asked, accesses: Accesses, corner: Corner) -> Measured:
         low_s=iteration_s - spread,
         high_s=iteration_s + spread,
         compute_s=float(compute[rank]),
-        communication_s=iteration_s - float(compute[rank]) - reduce_s,
-        reduce_s=reduce_s,
+        communication_s=iteration_s - float(compute[rank]) - reduce_s + (0.0 if tau else longer),
+        reduce_s=reduce_s + (longer if tau else 0.0),
         sampling_s=0.0,
         forward_bytes=float(work[wires].sum()),
         memory=_memory(counts, model.shapes),
-        smoothing=_smoothing_seconds(one, counts, model.shapes, rank),
     )
 
 
 def _source(one: Asked) -> object:
     """What decides the accesses of a setting."""
-    return one.scenario.workload.dataset, one.scenario.cluster.gpus, one.boundary
+    return one.scenario.workload.dataset, one.scenario.cluster.gpus, one.boundary, one.parts
 
 
 def _opened(one: Asked) -> Accesses:
     facts, workers = dataset(one.scenario.workload.dataset or ""), one.scenario.cluster.gpus
     if one.boundary is None:
-        return TableAccesses(facts, workers)
+        return TableAccesses(facts, workers, parts=one.parts)
     row = BoundaryRow(workers, facts.nodes / workers, one.boundary)
     return TableAccesses(replace(facts, boundary=(row,)), workers, at_random=True)
 
@@ -183,41 +198,32 @@ def _effort(one: Asked) -> int:
 
 
 def _reduce_seconds(result: Result) -> float:
-    """Mean time from the last worker's last gradient to the slowest worker's optimizer step.
+    """Mean time from the last worker's last gradient to when the slowest worker goes on with the sum of all.
 
-    Waiting for a slower worker before that counts as communication: it is in the exchange that blocking runs wait.
+    Once where all gradients are reduced together, else for each all-reduce that a worker waits for. Waiting for a
+    slower worker before that counts as communication: it is in the exchange that blocking runs wait.
     """
     schedule, run = result.run.schedule, result.run
-    steps = {op.worker: op.index for op in schedule.ops if op.kind is OpKind.STEP}
-    last = []
+    waiting: dict[int, list[tuple[int, int]]] = {}
     for stream, ops in zip(schedule.streams, schedule.order, strict=True):
         if stream.name == COMPUTE_STREAM:
-            last.append(ops[ops.index(steps[stream.worker]) - 1])
-    gaps = run.starts[result.warm_up :, steps[result.metrics.worker]] - run.ends[result.warm_up :, last].max(axis=1)
-    return float(np.maximum(gaps, 0).mean()) / PS_PER_S
+            waiting[stream.worker] = [
+                (before, op)
+                for before, op in pairwise(ops)
+                if any(schedule.ops[dep].kind is OpKind.ALLREDUCE for dep, _ in schedule.ops[op].after)
+            ]
+    total = 0.0
+    for place, (_, goes_on) in enumerate(waiting[result.metrics.worker]):
+        made = [pairs[place][0] for pairs in waiting.values()]
+        gaps = run.starts[result.warm_up :, goes_on] - run.ends[result.warm_up :, made].max(axis=1)
+        total += float(np.maximum(gaps, 0).mean())
+    return total / PS_PER_S
 
 
 def _forward_bytes(result: Result) -> float:
     schedule = result.run.schedule
     wires = [op.index for op in schedule.ops if op.kind is OpKind.WIRE and op.direction is Direction.FORWARD]
     return float(schedule.demand[:, wires].sum(axis=1).mean())
-
-
-def _smoothing_seconds(one: Asked, counts: AccessCounts, shapes: Sequence[LayerShape], rank: int) -> dict[str, float]:
-    """What moving averages of received rows add to a worker's kernels (PipeGCN's variants)."""
-    _, device, _ = machine(one.scenario.cluster)
-    rows = {
-        "forward": float(counts.rows[:, rank].sum(axis=1).mean()),
-        "backward": float(counts.rows[:, :, rank].sum(axis=1).mean()),
-    }
-    widths = {
-        "forward": [shape.d_in for shape in shapes if shape.gathers],
-        "backward": [shape.d_in for shape in shapes[1:] if shape.gathers],
-    }
-    return {
-        way: sum(float(elementwise_seconds(device, rows[way] * width, SMOOTHING_PASSES)) for width in widths[way])
-        for way in rows
-    }
 
 
 def _memory(counts: AccessCounts, shapes: Sequence[LayerShape]) -> float:

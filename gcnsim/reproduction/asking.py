@@ -15,8 +15,9 @@ from typing import Final
 
 from gcnsim.errors import FileError, ScenarioError
 from gcnsim.reproduction.facts import Row
-from gcnsim.reproduction.systems import System, method_of, system_of
-from gcnsim.scenario import MethodSpec, Scenario, load_scenario
+from gcnsim.reproduction.systems import WHOLE_PAPERS, System, method_of, system_of
+from gcnsim.scenario import MOST_GPUS, MethodSpec, Scenario, load_scenario
+from gcnsim.workload import dataset
 
 FOLDER: Final = Path(__file__).resolve().parent.parent / "data" / "reproduction"
 """The settings: PAPER-DATASET.yaml, with the name of the platform behind it where a paper has two for a dataset."""
@@ -24,23 +25,26 @@ FOLDER: Final = Path(__file__).resolve().parent.parent / "data" / "reproduction"
 SUFFIX: Final[Mapping[tuple[str, str], str]] = {("pipegcn", "table8"): "-mi60"}
 """Tables on the second platform of their paper."""
 
-LEFT_OUT: Final[Mapping[tuple[str, str], str]] = {
-    ("bns_gcn", "table6"): "192 workers are more than one simulation holds (128)"
-}
-"""Tables that no scenario can ask for, and why."""
+LIKE_ALL: Final = 24
+"""Workers that stand for all others where there are more than one simulation holds: servers are alike."""
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What to simulate for a row. boundary: mean boundary nodes per partition, where its partitions are not METIS'."""
+    """What to simulate for a row. boundary: mean boundary nodes per partition, where its partitions are not METIS'.
+
+    parts: of which the scenario's workers are some, where there are more than one simulation holds.
+    """
 
     scenario: Scenario
     system: System
     boundary: float | None = None
+    parts: int | None = None
 
     def by(self, method: MethodSpec) -> Asked:
         """The same setting under another method."""
-        return replace(self, scenario=replace(self.scenario, method=method), system=System(method.name))
+        system = System(method.name, base=self.system.base)
+        return replace(self, scenario=replace(self.scenario, method=method), system=system)
 
 
 def asked(row: Row, rows: Sequence[Row], platforms: Mapping[str, str]) -> Asked | str:
@@ -52,20 +56,24 @@ def asked(row: Row, rows: Sequence[Row], platforms: Mapping[str, str]) -> Asked 
     system = system_of(row)
     if isinstance(system, str):
         return system
-    if (row.paper, row.table) in LEFT_OUT:
-        return LEFT_OUT[row.paper, row.table]
-    base = setting(f"{row.paper}-{row.fields.get('dataset')}{SUFFIX.get((row.paper, row.table), '')}")
+
+    what = row.fields["config"] if "config" in row.fields else row.fields.get("dataset")
+    base = setting(f"{row.paper}-{what}{system.setting}{SUFFIX.get((row.paper, row.table), '')}")
     if base is None:
-        raise FileError(f"{row.place}: unknown dataset {row.fields.get('dataset')!r} of {row.paper}")
+        raise FileError(f"{row.place}: unknown dataset {what!r} of {row.paper}")
     workers, per_server = layout(row, base)
+    parts = workers if workers > MOST_GPUS else None
+    workers = LIKE_ALL if parts else workers
     name = base.cluster.platform
     try:
         cluster = replace(
             base.cluster, gpus=workers, gpus_per_server=per_server, platform=platforms.get(name or "", name)
         )
         scenario = replace(base, cluster=cluster, method=method_of(row, system))
+        if system.at_random:
+            return Asked(scenario, system, dataset(base.workload.dataset or "").nodes * (1.0 - 1.0 / workers))
         if row.fields.get("partitioner", "metis") == "metis":
-            return Asked(scenario, system)
+            return Asked(scenario, system, parts=parts)
     except ScenarioError as error:
         raise FileError(f"{row.place}: {error}") from None
     return Asked(scenario, system, boundary_of(row, rows) / workers)
@@ -85,6 +93,8 @@ def settings() -> tuple[str, ...]:
 
 def layout(row: Row, base: Scenario) -> tuple[int, int]:
     """Workers, and workers per server. Raises FileError where a row says neither."""
+    if "config" in row.fields or row.paper in WHOLE_PAPERS:
+        return base.cluster.gpus, base.cluster.gpus_per_server
     printed = row.fields.get("nodes_x_gpus")
     if printed is not None:
         found = re.fullmatch(r"(\d+)x(\d+)", str(printed))

@@ -83,8 +83,8 @@ def reproduce(
 
 
 def vanilla_of(one: Asked) -> Asked:
-    """The same setting trained synchronously on the full graph."""
-    return one.by(MethodSpec.of("full-graph"))
+    """The same setting under the method that ratios compare with: synchronous training on the full graph, mostly."""
+    return one.by(MethodSpec.of(one.system.base))
 
 
 def _needed(row: Row, one: Asked) -> tuple[Asked, ...]:
@@ -136,7 +136,7 @@ class _Table:
         guesses = null_values(
             metric, one, vanilla, printed_vanilla(one, paper), visible_speedup(paper, one.scenario.cluster.platform)
         )
-        by_definition = QUANTITIES[metric].ratio and is_vanilla(one) and base is vanilla
+        by_definition = QUANTITIES[metric].one_of_base and is_vanilla(one) and base is vanilla
         judged = empty.published is not None and not by_definition
         return replace(empty, predicted=likely, low=low, high=high, judged=judged, nulls=guesses)
 

@@ -23,6 +23,9 @@ TIMED: Final = (
 )  # fmt: skip
 """Metrics that follow from the iteration time alone."""
 
+PLAIN: Final = ("full-graph", "psc-gcn", "bns-gcn")
+"""Methods that can be set to train synchronously on the full graph."""
+
 SECONDS: Final = ("per_iteration_s", "epoch_s", "total_s")
 SPEEDUPS: Final = ("throughput_x", "speedup_x")
 
@@ -66,8 +69,10 @@ def printed_vanilla(one: Asked, rows: Sequence[tuple[Row, Asked]]) -> float | No
 
 
 def is_vanilla(one: Asked) -> bool:
-    """Whether a setting is plain full-graph training."""
+    """Whether a setting is what ratios compare with: plain full-graph training, under whatever name, mostly."""
     method = one.scenario.method
+    if one.system.base != "full-graph" or method.name not in PLAIN:
+        return method.name == one.system.base
     return method.tau == 0 and method.epsilon == 1.0 and method.rate == 1.0
 
 

@@ -15,7 +15,7 @@ from math import log
 from typing import Final
 
 from gcnsim.scenario import Scenario
-from gcnsim.study import PublishedAccesses, Range
+from gcnsim.study import Corner, PublishedAccesses, Range
 from gcnsim.trace import profile_at, profiled_parts
 from gcnsim.workload import BoundaryRow, DatasetFacts, boundary_at
 
@@ -24,22 +24,35 @@ LARGEST: Final = Range(1.3, 86_000 / 51_200, 2.1)
 
 MOST_CROSSING: Final = 0.95
 
-OUTLINED: Final = {"ogbn-papers100M": 0.4}
-"""Boundary over inner nodes where nothing is printed and no surrogate was drawn. Assumed: at 10 Gbit/s the 6.6 s of
-communication in PipeGCN's Table 5 leave at most 0.47 in the mean of its 32 parts, before any unevenness.
+OUTLINED: Final = {"ogbn-papers100M": (32, 0.4)}
+"""Parts, and boundary over inner nodes, where nothing is printed and no surrogate was drawn. Assumed: at 10 Gbit/s the
+6.6 s of communication in PipeGCN's Table 5 leave at most 0.47 in the mean of its 32 parts, before any unevenness.
 """
+
+GROWTH: Final = 0.94
+"""Power of the number of parts with which that ratio grows. Assumed: as Yelp's printed counts do, between those of
+ogbn-products (0.62) and Reddit (1.02)."""
 
 
 class TableAccesses(PublishedAccesses):
     """A dataset cut as in a published table. at_random: its parts are alike, and only like ends fall together."""
 
-    def __init__(self, facts: DatasetFacts, workers: int, *, at_random: bool = False) -> None:
-        super().__init__(replace(facts, boundary=(_row(facts, workers),)))
+    def __init__(self, facts: DatasetFacts, workers: int, *, at_random: bool = False, parts: int | None = None) -> None:
+        row, share = _row(facts, parts or workers), workers / (parts or workers)
+        fewer = replace(facts, nodes=round(facts.nodes * share), entries=round(facts.entries * share))
+        super().__init__(replace(fewer, boundary=(replace(row, partitions=workers),)))
         self.at_random = at_random
+        self.parts = parts or workers
+
+    def remote(self, scenario: Scenario, corner: Corner) -> float:
+        """Where workers stand for more: as much comes from other servers as among all of them."""
+        cluster = scenario.cluster
+        away = [1.0 - (cluster.gpus_per_server - 1) / max(1, count - 1) for count in (self.parts, cluster.gpus)]
+        return super().remote(scenario, corner) * (away[0] / away[1] if self.parts > cluster.gpus else 1.0)
 
     def imbalances(self, scenario: Scenario, assumed: Range) -> Range:
         """The largest part over the mean part at the scenario's workers: low, likely, high."""
-        workers = scenario.cluster.gpus
+        workers = self.parts
         if self.at_random or workers == 1:
             return Range(1.0, 1.0, 1.0)
         return Range(*(workers ** (log(most) / log(10)) for most in LARGEST))
@@ -63,8 +76,8 @@ class TableAccesses(PublishedAccesses):
 def _row(facts: DatasetFacts, workers: int) -> BoundaryRow:
     """Mean inner and boundary nodes at `workers` parts."""
     if facts.name in OUTLINED:
-        inner = facts.nodes / workers
-        return BoundaryRow(workers, inner, OUTLINED[facts.name] * inner)
+        inner, (parts, ratio) = facts.nodes / workers, OUTLINED[facts.name]
+        return BoundaryRow(workers, inner, ratio * (workers / parts) ** GROWTH * inner)
     printed = [row.partitions for row in facts.boundary]
     within = bool(printed) and printed[0] <= workers <= printed[-1]
     if not within and workers in profiled_parts(facts.name):

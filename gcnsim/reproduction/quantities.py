@@ -9,11 +9,13 @@ from typing import Final
 from gcnsim.reproduction.answers import Ends, Measured
 
 MEGABYTE: Final = 1e6
+GIGABYTE: Final = 1e9
 
 
 @dataclass(frozen=True, slots=True)
 class Quantity:
-    """One metric. of: its value from a run and the run compared with. ratio: whether there is one compared with.
+    """One metric. of: its value from a run and the run compared with. ratio: whether there is one compared with;
+    one_of_base: whether it is 1 for that one by definition.
 
     grows: whether it rises with the iteration time (-1: falls, 0: counted, not timed). A part of the iteration is taken
     to be as uncertain as the whole.
@@ -22,6 +24,7 @@ class Quantity:
     of: Callable[[Measured, Measured], float]
     ratio: bool = False
     grows: int = 1
+    one_of_base: bool = False
 
 
 def _alone(value: Callable[[Measured], float], grows: int = 1) -> Quantity:
@@ -29,7 +32,13 @@ def _alone(value: Callable[[Measured], float], grows: int = 1) -> Quantity:
 
 
 SECONDS: Final = _alone(lambda run: run.iteration_s)
-SPEEDUP: Final = Quantity(lambda run, base: base.iteration_s / run.iteration_s, ratio=True, grows=-1)
+
+
+def _relative(value: Callable[[Measured, Measured], float], grows: int = 1) -> Quantity:
+    return Quantity(value, ratio=True, grows=grows, one_of_base=True)
+
+
+SPEEDUP: Final = _relative(lambda run, base: base.iteration_s / run.iteration_s, grows=-1)
 
 QUANTITIES: Final[Mapping[str, Quantity]] = {
     "per_iteration_s": SECONDS,
@@ -45,11 +54,21 @@ QUANTITIES: Final[Mapping[str, Quantity]] = {
     "epoch_comm_mb": _alone(lambda run: run.forward_bytes / MEGABYTE, grows=0),
     "throughput_x": SPEEDUP,
     "speedup_x": SPEEDUP,
-    "total_x": Quantity(lambda run, base: run.iteration_s / base.iteration_s, ratio=True),
-    "communication_x": Quantity(lambda run, base: run.communication_s / base.communication_s, ratio=True),
-    "memory_x": Quantity(lambda run, base: run.memory / base.memory, ratio=True, grows=0),
+    "total_x": _relative(lambda run, base: run.iteration_s / base.iteration_s),
+    "communication_x": _relative(lambda run, base: run.communication_s / base.communication_s),
+    "memory_x": _relative(lambda run, base: run.memory / base.memory, grows=0),
+    "communicate": _relative(lambda run, base: run.exchanging_s / base.exchanging_s),
+    "dgl_gb": Quantity(lambda run, base: base.loaded_bytes / GIGABYTE, ratio=True, grows=0),
+    "pagraph_gb": _alone(lambda run: run.loaded_bytes / GIGABYTE, grows=0),
+    "reduction_pct": Quantity(
+        lambda run, base: 100.0 * (1.0 - run.loaded_bytes / base.loaded_bytes), ratio=True, grows=0
+    ),
+    "cached_pct": _alone(lambda run: 100.0 * run.cached_share, grows=0),
+    "partition_minutes": _alone(lambda run: run.partition_s / 60.0, grows=0),
+    "compute": Quantity(lambda run, base: (run.iteration_s - run.exchanging_s) / base.exchanging_s, ratio=True),
 }
 """By the name of the metric. Communication is what the GPU waits for rows; the rest of the iteration is computed.
+SANCUS' two are multiples of the communication of CAGNET in the same configuration, the all-reduce in it.
 
 The volume of an epoch is read as the rows of the forward pass, of all partitions, in millions of bytes: so read, what
 BNS-GCN's Table 9 prints for DropEdge agrees best with the boundary counts that the papers print.

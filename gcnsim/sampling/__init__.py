@@ -1,7 +1,25 @@
 """Sampling rules: which edges a drawn graph keeps, with what probability, and what that asks of other workers."""
 
 from gcnsim.sampling.drawing import add_log_missed, draw, draw_edges, inclusion, inclusion_of
+from gcnsim.sampling.neighbours import (
+    Batch,
+    drawn_neighbours,
+    layer_batch,
+    neighbour_batch,
+    subgraph_batch,
+    walked_nodes,
+)
 from gcnsim.sampling.nodes import NODES, checked_share, draw_nodes
+from gcnsim.sampling.reach import (
+    DegreeLaw,
+    Expected,
+    Groups,
+    counted,
+    expected_layers,
+    expected_neighbours,
+    law_of,
+    lognormal_law,
+)
 from gcnsim.sampling.samplers import (
     Full,
     Probabilities,
@@ -17,7 +35,11 @@ from gcnsim.sampling.weights import edge_weights
 
 __all__ = [
     "NODES",
+    "Batch",
+    "DegreeLaw",
+    "Expected",
     "Full",
+    "Groups",
     "Probabilities",
     "Sampler",
     "Uniform",
@@ -25,13 +47,23 @@ __all__ = [
     "add_log_missed",
     "checked_rate",
     "checked_share",
+    "counted",
     "draw",
     "draw_edges",
     "draw_nodes",
+    "drawn_neighbours",
     "edge_probabilities",
     "edge_weights",
+    "expected_layers",
+    "expected_neighbours",
     "inclusion",
     "inclusion_of",
+    "law_of",
+    "layer_batch",
+    "lognormal_law",
+    "neighbour_batch",
     "row_blocks",
     "sampler",
+    "subgraph_batch",
+    "walked_nodes",
 ]

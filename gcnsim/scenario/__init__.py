@@ -3,31 +3,57 @@
 from __future__ import annotations
 
 from gcnsim.caching import CacheSize
+from gcnsim.scenario.faults import (
+    FAULTS,
+    Background,
+    Fault,
+    Jitter,
+    LossyLink,
+    Pause,
+    SlowGpu,
+    SlowLink,
+    fault_words,
+    read_injected,
+)
 from gcnsim.scenario.load import (
     SCHEMA,
     describe_schema,
     from_mapping,
     load_scenario,
+    read_knob,
     scenario_hash,
     to_mapping,
+    written_knobs,
 )
 from gcnsim.scenario.rules import parse_cache
 from gcnsim.scenario.specs import MOST_GPUS, ClusterSpec, MethodSpec, PartitionSpec, RunSpec, Scenario, WorkloadSpec
 
 __all__ = [
+    "FAULTS",
     "MOST_GPUS",
     "SCHEMA",
+    "Background",
     "CacheSize",
     "ClusterSpec",
+    "Fault",
+    "Jitter",
+    "LossyLink",
     "MethodSpec",
     "PartitionSpec",
+    "Pause",
     "RunSpec",
     "Scenario",
+    "SlowGpu",
+    "SlowLink",
     "WorkloadSpec",
     "describe_schema",
+    "fault_words",
     "from_mapping",
     "load_scenario",
     "parse_cache",
+    "read_injected",
+    "read_knob",
     "scenario_hash",
     "to_mapping",
+    "written_knobs",
 ]

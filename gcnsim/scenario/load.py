@@ -17,10 +17,23 @@ from typing import Any, Final
 from gcnsim import knobs
 from gcnsim.documents import parse_yaml, read_yaml
 from gcnsim.errors import FileError, ScenarioError, nearest
+from gcnsim.scenario.faults import Fault, read_faults, write_fault
 from gcnsim.scenario.rules import read_fields, rule_of, shown
-from gcnsim.scenario.specs import OF_ALL, ClusterSpec, MethodSpec, PartitionSpec, RunSpec, Scenario, WorkloadSpec
+from gcnsim.scenario.specs import (
+    OF_ALL,
+    TOPOLOGY,
+    ClusterSpec,
+    MethodSpec,
+    PartitionSpec,
+    RunSpec,
+    Scenario,
+    WorkloadSpec,
+)
 
 SCHEMA: Final = "gcnsim.scenario/1"
+KEYS: Final = ("schema", "name", "faults")
+"""Keys that are no section."""
+
 SECTIONS: Final[Mapping[str, type]] = {
     "cluster": ClusterSpec,
     "workload": WorkloadSpec,
@@ -51,20 +64,20 @@ def from_mapping(mapping: object, source: str, overrides: Sequence[str] = ()) ->
     for override in overrides:
         _override(raw, override)
     for key, value in raw.items():
-        if key not in SECTIONS and key not in ("schema", "name"):
-            raise ScenarioError(f"{key}: unknown key; {nearest(str(key), ['schema', 'name', *SECTIONS])}")
+        if key not in SECTIONS and key not in KEYS:
+            raise ScenarioError(f"{key}: unknown key; {nearest(str(key), [*KEYS, *SECTIONS])}")
         if key in SECTIONS and not isinstance(value, dict):
             raise ScenarioError(f"{key}: {shown(value)} is not a section; keys: {_keys(SECTIONS[key])}")
     name = raw.get("name", "scenario")
     if not isinstance(name, str) or not name.isprintable() or not 1 <= len(name) <= 200:
         raise ScenarioError(f"name: {shown(name)} is not a name (one line of text)")
     given = {section: read_fields(kind, raw.get(section, {}), section) for section, kind in SECTIONS.items()}
-    return _build(name, given)
+    return _build(name, given, read_faults(raw.get("faults", [])))
 
 
-def _build(name: str, given: Mapping[str, dict[str, Any]]) -> Scenario:
+def _build(name: str, given: Mapping[str, dict[str, Any]], faults: tuple[Fault, ...]) -> Scenario:
     cluster, workload, method = given["cluster"], given["workload"], dict(given["method"])
-    if workload.get("graph") is not None or workload.get("trace") is not None:
+    if any(workload.get(source) is not None for source in ("graph", "trace", "profile")):
         workload = {"dataset": None} | workload
     return Scenario(
         name=name,
@@ -73,6 +86,7 @@ def _build(name: str, given: Mapping[str, dict[str, Any]]) -> Scenario:
         partition=PartitionSpec(**given["partition"]),
         method=MethodSpec.of(method.pop("name", "psc-gcn"), **method),
         run=RunSpec(**given["run"]),
+        faults=faults,
     )
 
 
@@ -87,7 +101,24 @@ def to_mapping(scenario: Scenario) -> dict[str, Any]:
             if (found := rule_of(item)) is not None and _written(spec, item.name)
             for value in [getattr(spec, item.name)]
         }
+    if scenario.faults:
+        mapping["faults"] = [write_fault(each) for each in scenario.faults]
     return mapping
+
+
+def written_knobs(method: MethodSpec) -> dict[str, object]:
+    """A method's knobs as they are written in a scenario."""
+    rules = {item.name: found for item in fields(method) if (found := rule_of(item)) is not None}
+    values = {knob.name: getattr(method, knob.name) for knob in knobs.knobs_of(method.name)}
+    return {name: None if value is None else rules[name][0].write(value) for name, value in values.items()}
+
+
+def read_knob(text: str) -> tuple[str, Any]:
+    """The knob and value that `method.KNOB=VALUE` gives. Raises ScenarioError for an unknown knob or a bad value."""
+    raw: dict[str, Any] = {}
+    _override(raw, text)
+    ((name, value),) = read_fields(MethodSpec, raw["method"], "method").items()
+    return name, value
 
 
 def scenario_hash(scenario: Scenario) -> str:
@@ -116,11 +147,17 @@ def describe_schema() -> list[tuple[str, str, str, str, str]]:
 
 
 def _written(spec: Any, name: str) -> bool:
-    """A knob the method lacks is not written, nor a gpus_per_server that nobody chose."""
+    """A knob the method lacks is not written, nor a gpus_per_server, train_fraction, profile or path nobody chose."""
     if isinstance(spec, MethodSpec):
         return name in OF_ALL or knobs.has_knob(spec.name, name)
     if isinstance(spec, ClusterSpec) and name == "gpus_per_server":
         return spec.gpus_per_server_explicit or spec.gpus_per_server != ClusterSpec().gpus_per_server
+    if isinstance(spec, ClusterSpec) and name in TOPOLOGY:
+        return name in spec.besides
+    if isinstance(spec, ClusterSpec) and name == "device":
+        return spec.devices is None
+    if isinstance(spec, WorkloadSpec) and name in ("train_fraction", "profile"):
+        return getattr(spec, name) is not None
     return True
 
 

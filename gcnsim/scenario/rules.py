@@ -173,11 +173,13 @@ class Cache:
 
 
 def parse_cache(raw: object, path: str = "cache") -> CacheSize:
-    """The cache size written as `30%` or `2GiB`; nothing of either is no cache.
+    """The cache size written as `30%`, `2GiB` or `auto`; nothing of a size is no cache.
 
     Raises UnitError or ScenarioError, starting with `path`.
     """
     text = raw.rstrip() if isinstance(raw, str) else ""
+    if text == "auto":
+        return CacheSize(auto=True)
     quantity = FRACTION if text.endswith("%") else NBYTES if text.endswith("B") else None
     if quantity is None:
         raise UnitError(f"{path}: {shown(raw)}: a cache size needs its unit; write e.g. 30% (of the boundary) or 2GiB")

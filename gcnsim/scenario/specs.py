@@ -5,18 +5,35 @@ Every spec checks itself, so one that exists is valid whether it came from a fil
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, Final
 
 from gcnsim import knobs
 from gcnsim.caching import CacheSize
 from gcnsim.errors import ScenarioError
 from gcnsim.profile import GENERIC_LINK, devices, hosts, links
+from gcnsim.scenario.faults import Fault, check_faults
+from gcnsim.scenario.lists import Amounts, PerLayer
+from gcnsim.scenario.names import Words
 from gcnsim.scenario.rules import Cache, Measure, Number, Truth, Word, check_fields, entry
 from gcnsim.units import BANDWIDTH, FRACTION, SECONDS
-from gcnsim.workload import MODELS, datasets
+from gcnsim.workload import MODELS, PAYLOADS, datasets
 
 DEFAULT_DATASET: Final = "reddit"
+TOPOLOGY: Final = (
+    "devices",
+    "nvlink",
+    "transport",
+    "gpudirect",
+    "transfers",
+    "pcie_sharing",
+    "gpus_per_switch",
+    "servers_per_rack",
+    "oversubscription",
+    "host_memory",
+    "payload",
+)
+"""Fields of a cluster that a scenario without them answers as it did before there were any."""
 _FILE: Final = Word("a file name")
 
 OF_ALL: Final = ("name", "overlap")
@@ -47,14 +64,63 @@ class ClusterSpec:
     platform: str | None = entry(
         Word("a platform"), "figures fitted to a platform's published runs: a name, or a file", None, optional=True
     )
+    devices: tuple[str, ...] | None = entry(
+        Words("device", devices), "device of each server, in place of cluster.device", None, optional=True
+    )
+    nvlink: float | None = entry(
+        Measure(BANDWIDTH, 125.0, 1.25e13), "of a GPU to the others of its server, per direction", None, optional=True
+    )
+    transport: str = entry(
+        Word("a transport", lambda: ("staged", "direct")),
+        "copies in host memory, or bytes pass on as they come",
+        "staged",
+    )
+    gpudirect: bool = entry(Truth(), "between GPU and NIC, not through host memory", False)
+    transfers: str = entry(
+        Word("an order", lambda: ("concurrent", "serial")), "messages of a worker to its peers", "concurrent"
+    )
+    pcie_sharing: str = entry(Word("a sharing", lambda: ("none", "switch")), "uplinks of GPUs to their host", "none")
+    gpus_per_switch: int = entry(Number(True, 1, 1024), "GPUs on one PCIe switch, with pcie_sharing: switch", 2)
+    servers_per_rack: int | None = entry(Number(True, 1, 1024), "null: one switch for all", None, optional=True)
+    payload: str = entry(Word("a payload", lambda: PAYLOADS), "how boundary rows travel", "fp32")
+    oversubscription: float = entry(Number(False, 1, 1000), "of a rack's uplink by its servers' NICs", 1.0)
+    host_memory: float | None = entry(
+        Measure(BANDWIDTH, 125.0, 1.25e13), "that copies and NIC of a server share; null: no limit", None, optional=True
+    )
 
     def __post_init__(self) -> None:
         check_fields(self, "cluster")
+        self._refuse_idle()
+        if self.devices is not None:
+            if len(self.devices) > self.servers:
+                raise ScenarioError(
+                    f"cluster.devices: names {len(self.devices)} devices, cluster has {self.servers} server(s)"
+                )
+            # The device that the answer is named after: the first server's.
+            object.__setattr__(self, "device", self.devices[0])
         if self.gpus_per_server_explicit and self.gpus % self.gpus_per_server:
             raise ScenarioError(
                 f"cluster.gpus_per_server: {self.gpus_per_server} does not divide cluster.gpus = {self.gpus}; "
                 f"allowed: {', '.join(str(n) for n in range(1, min(self.gpus, 64) + 1) if self.gpus % n == 0)}"
             )
+
+    def _refuse_idle(self) -> None:
+        """A field that would not change the answer is refused."""
+        if self.oversubscription != 1.0 and self.servers_per_rack is None:
+            raise ScenarioError(
+                f"cluster.oversubscription: {self.oversubscription:g} needs cluster.servers_per_rack; it is null"
+            )
+        if self.gpus_per_switch != 2 and self.pcie_sharing != "switch":
+            raise ScenarioError(f"cluster.gpus_per_switch: {self.gpus_per_switch} needs cluster.pcie_sharing: switch")
+        for name in ("calibration", "platform"):
+            if self.devices is not None and getattr(self, name) is not None:
+                raise ScenarioError(f"cluster.devices: not with cluster.{name}, whose figures are of one device")
+
+    @property
+    def besides(self) -> tuple[str, ...]:
+        """The fields of `TOPOLOGY` that somebody chose."""
+        plain = {item.name: item.default for item in fields(self)}
+        return tuple(name for name in TOPOLOGY if getattr(self, name) != plain[name])
 
     @property
     def servers(self) -> int:
@@ -64,14 +130,16 @@ class ClusterSpec:
 
 @dataclass(frozen=True, slots=True)
 class WorkloadSpec:
-    """The accesses (of a published dataset, a graph file or a recorded trace) and the model; None: the source's own."""
+    """The accesses (of a dataset, a graph file, a recorded trace, a profile) and the model; None: the source's own."""
 
     dataset: str | None = entry(Word("a dataset", datasets), "published dataset", DEFAULT_DATASET, optional=True)
     graph: str | None = entry(_FILE, "graph file, instead of a dataset", None, optional=True)
     trace: str | None = entry(_FILE, "recorded access trace, instead of a dataset", None, optional=True)
+    profile: str | None = entry(_FILE, "stored boundary profile, instead of a dataset", None, optional=True)
     model: str | None = entry(Word("a model", lambda: MODELS), "null: the dataset's", None, optional=True)
     layers: int | None = entry(Number(True, 1, 1000), "graph convolutions; null: the dataset's", None, optional=True)
     hidden: int | None = entry(Number(True, 1, 1_000_000), "hidden width; null: the dataset's", None, optional=True)
+    heads: int = entry(Number(True, 1, 1024), "heads of attention, side by side (gat)", 1)
     norm: str = entry(Word("a normalisation", lambda: ("none", "layer")), "LayerNorm after hidden layers", "layer")
     preaggregate: bool = entry(Truth(), "the input is aggregated once, before training", False)
     dense_layers: int = entry(Number(True, 0, 1000), "of the layers, the last so many sum no neighbours", 0)
@@ -83,18 +151,27 @@ class WorkloadSpec:
         None,
         optional=True,
     )
+    train_fraction: float | None = entry(
+        Measure(FRACTION, 0.0, 1.0, low_open=True),
+        "share of the nodes that train, for mini-batches; null: the data's, else 65%",
+        None,
+        optional=True,
+    )
     imbalance: float | None = entry(
         Number(False, 1, 1000), "slowest worker's load over the mean; null: assumed or counted", None, optional=True
     )
 
     def __post_init__(self) -> None:
         check_fields(self, "workload")
-        given = {name: getattr(self, name) for name in ("dataset", "graph", "trace") if getattr(self, name) is not None}
+        if self.heads != 1 and self.model not in (None, "gat"):
+            raise ScenarioError(f"workload.heads: {self.heads} is not allowed; {self.model} has no attention, gat has")
+        sources = ("dataset", "graph", "trace", "profile")
+        given = {name: getattr(self, name) for name in sources if getattr(self, name) is not None}
         if len(given) > 1:
             named = " and ".join(f"{name} ({value})" for name, value in given.items())
             raise ScenarioError(f"workload: both {named} are given; give one, the others null")
         if not given:
-            raise ScenarioError("workload: neither dataset nor graph nor trace is given; give one of them")
+            raise ScenarioError("workload: neither dataset nor graph, trace or profile is given; give one of them")
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,6 +202,34 @@ class MethodSpec:
     refresh: int = entry(Number(True, 1), knobs.REFRESH.help, 20)
     norms: str | None = entry(_FILE, knobs.NORMS.help, None, optional=True)
     rate: float = entry(Number(False, 0, 1), f"{knobs.RATE.help}; of bns-gcn {knobs.RATE.default}", 1.0)
+    sample: str = entry(Word("a sample", lambda: knobs.SAMPLE.choices), f"{knobs.SAMPLE.help}; bns-gcn", "nodes")
+    replication: int = entry(Number(True, 2, 128), f"{knobs.REPLICATION.help}; cagnet-1.5d", 2)
+    stale_test: str = entry(
+        Word("a stale test", lambda: knobs.STALE_TEST.choices), f"{knobs.STALE_TEST.help}; sancus", "adaptive"
+    )
+    threshold: float = entry(Number(False, 0, 1000), f"{knobs.THRESHOLD.help}; sancus", 1.0)
+    drift: float = entry(Number(False, 0, 1000), f"{knobs.DRIFT.help}; sancus", 0.01)
+    warmup: float = entry(Measure(FRACTION, 0.0, 1.0), f"{knobs.WARMUP.help}; sancus", 0.0)
+    detection: str = entry(
+        Word("a detection", lambda: knobs.DETECTION.choices), f"{knobs.DETECTION.help}; sancus", "delayed"
+    )
+    skip_backward: str = entry(
+        Word("an answer", lambda: knobs.SKIP_BACKWARD.choices), f"{knobs.SKIP_BACKWARD.help}; sancus", "no"
+    )
+    batch: int = entry(Number(True, 1, 2**31 - 1), f"{knobs.BATCH.help}; mini-batch systems", 6000)
+    fanout: PerLayer | None = entry(  # noqa: RUF009 - as dataclasses.field
+        Amounts(shares=True), f"{knobs.FANOUT.help}; null: 2 each, of distdgl and graphsage 10", None, optional=True
+    )
+    layer_sizes: PerLayer | None = entry(  # noqa: RUF009 - as dataclasses.field
+        Amounts(), f"{knobs.LAYER_SIZES.help}; mini-batch systems", None, optional=True
+    )
+    subgraph: float = entry(
+        Measure(FRACTION, 0.0, 1.0, low_open=True), f"{knobs.SUBGRAPH.help}; graphsaint, clustergcn (1.3%)", 0.053
+    )
+    queue: int = entry(Number(True, 1, 1000), f"{knobs.QUEUE.help}; pagraph", 1)
+    preprocess: str = entry(
+        Word("an answer", lambda: knobs.PREPROCESS.choices), f"{knobs.PREPROCESS.help}; pagraph", "no"
+    )
     overlap: str = entry(
         Word("an overlap", lambda: ("none", "central")), "what runs beneath synchronous transfers", "none"
     )
@@ -133,6 +238,14 @@ class MethodSpec:
         check_fields(self, "method")
         for knob, fixed in knobs.FIXED[self.name].items():
             self._refuse_unless(knob, fixed)
+        for own in (*knobs.BLOCK_KNOBS.values(), *knobs.BATCH_KNOBS.values()):
+            if getattr(self, own.name) != own.default and not knobs.has_knob(self.name, own.name):
+                told = _methods_with(own.name, self.name)
+                raise ScenarioError(f"method.{own.name}: {self.name} has no {own.name}; {told}")
+        if self.cache.auto and self.name != "pagraph":
+            raise ScenarioError(f"method.cache: auto is not allowed; {self.name} has a share (30%) or bytes (2GiB)")
+        if self.fanout is not None and self.layer_sizes is not None:
+            raise ScenarioError("method.layer_sizes: both fanout and layer_sizes are given; give one, the other null")
 
     @classmethod
     def of(cls, name: str, **given: Any) -> MethodSpec:
@@ -144,10 +257,15 @@ class MethodSpec:
         fixed = knobs.FIXED[name]
         for knob in given:
             if knob not in have and knob not in fixed and knob not in OF_ALL:
-                raise ScenarioError(f"method.{knob}: {name} has no {knob}; {_methods_with(knob)}")
-        settled = {knob: CacheSize.none() if knob == "cache" else value for knob, value in fixed.items()}
+                raise ScenarioError(f"method.{knob}: {name} has no {knob}; {_methods_with(knob, name)}")
+        settled: dict[str, Any] = {
+            knob: CacheSize.none() if knob == "cache" else value for knob, value in fixed.items()
+        }
         if "rate" in have:
             settled["rate"] = knobs.RATE.default
+        settled |= {knob.name: knob.default for knob in knobs.knobs_of(name) if knob.name in knobs.BATCH_KNOBS}
+        if knobs.STATIC_CACHE in knobs.knobs_of(name):
+            settled["cache"] = CacheSize(auto=True)
         return cls(name=name, **(settled | given))
 
     def _refuse_unless(self, knob: str, fixed: knobs.KnobValue) -> None:
@@ -158,7 +276,7 @@ class MethodSpec:
             same, found, stands = value == fixed, f"{value:g}", f"{fixed:g}"
         if not same:
             fact = f"{self.name} has no {knob} (it is {stands})"
-            raise ScenarioError(f"method.{knob}: {found} is not allowed; {fact}; {_methods_with(knob)}")
+            raise ScenarioError(f"method.{knob}: {found} is not allowed; {fact}; {_methods_with(knob, self.name)}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,8 +300,14 @@ class Scenario:
     partition: PartitionSpec
     method: MethodSpec
     run: RunSpec
+    faults: tuple[Fault, ...] = ()
+
+    def __post_init__(self) -> None:
+        check_faults(self.faults, self.cluster.gpus, self.run.iterations)
 
 
-def _methods_with(knob: str) -> str:
+def _methods_with(knob: str, asked: str) -> str:
+    """Which methods have `knob`, and which knobs the method has that was asked for."""
     having = [name for name in knobs.METHOD_KNOBS if knobs.has_knob(name, knob)]
-    return f"methods with it: {', '.join(having)}"
+    own = ", ".join(each.name for each in knobs.knobs_of(asked)) or "none"
+    return f"methods with it: {', '.join(having)}; knobs of {asked}: {own}"

@@ -2,7 +2,7 @@
 
 from gcnsim.schedule.bounds import Bounds, Loads, bounds, estimate, resource_loads
 from gcnsim.schedule.builder import Builder, Dependency, Work
-from gcnsim.schedule.collectives import ring_allreduce
+from gcnsim.schedule.collectives import all_to_all, ring_allreduce, ring_broadcast, ring_reduce_among, tree_allreduce
 from gcnsim.schedule.order import all_waits, predecessors, topological
 from gcnsim.schedule.schedule import COMPUTE_STREAM, Op, Schedule, Stream
 
@@ -16,11 +16,15 @@ __all__ = [
     "Schedule",
     "Stream",
     "Work",
+    "all_to_all",
     "all_waits",
     "bounds",
     "estimate",
     "predecessors",
     "resource_loads",
     "ring_allreduce",
+    "ring_broadcast",
+    "ring_reduce_among",
     "topological",
+    "tree_allreduce",
 ]

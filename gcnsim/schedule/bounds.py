@@ -76,7 +76,7 @@ class Loads(NamedTuple):
     """Seconds of work per graph and resource, float64[T, R].
 
     resources: R pairs (name, kind), streams first, then links; the kind is `compute` for a stream of exclusive work,
-    else that of its flows' first link.
+    else that of its flows' first link, of the kind they take most time on.
     """
 
     resources: tuple[tuple[str, str], ...]
@@ -91,18 +91,23 @@ def resource_loads(schedule: Schedule) -> Loads:
     crossing: list[tuple[int, int]] = []
     for op in schedule.ops:
         if op.route is not None:
-            kinds[op.stream] = schedule.link_kinds[op.route[0]]
             rate[op.index] = _rate_alone(schedule, op)
             latency[op.index] = op.latency_s
             crossing += [(op.index, link) for link in op.route]
     streams = np.array([op.stream for op in schedule.ops])
     ops, links = np.array(crossing, dtype=np.int64).reshape(-1, 2).T
     alone = latency * (occupied > 0) + occupied / rate
+    spent: Counter[tuple[int, str]] = Counter()
+    for op, seconds in zip(schedule.ops, alone.mean(axis=0).tolist(), strict=True):
+        if op.route is not None:
+            spent[op.stream, schedule.link_kinds[op.route[0]]] += seconds
+    for (stream, kind), _ in sorted(spent.items(), key=lambda item: item[1]):
+        kinds[stream] = kind
     carried = occupied[:, ops] / np.array(schedule.capacity)[links]
     names = [f"{stream.name} of worker {stream.worker}" for stream in schedule.streams]
     resources = (*zip(names, kinds, strict=True), *zip(schedule.link_names, schedule.link_kinds, strict=True))
-    seconds = np.concatenate([_sums(alone, streams, len(names)), _sums(carried, links, len(schedule.capacity))], axis=1)
-    return Loads(tuple(resources), seconds)
+    loads = np.concatenate([_sums(alone, streams, len(names)), _sums(carried, links, len(schedule.capacity))], axis=1)
+    return Loads(tuple(resources), loads)
 
 
 def _sums(values: FloatArray, groups: IntArray, count: int) -> FloatArray:

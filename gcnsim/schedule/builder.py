@@ -148,9 +148,10 @@ class Builder:
         """Let `op` wait until `reader`, of the same iteration, has read the buffer that `op` starts to fill again."""
         self._reuses.setdefault(op, []).append(reader)
 
-    def close(self, ends: Iterable[int]) -> Schedule:
+    def close(self, ends: Iterable[int], *, periodic: bool = False) -> Schedule:
         """The finished schedule; `ends` names, per worker in rank order, the op that closes its iteration.
 
+        periodic: the iterations are a cycle, not draws.
         Raises ValueError when dependencies of one iteration form a cycle, or work is negative or not finite.
         """
         ops = tuple(
@@ -180,6 +181,7 @@ class Builder:
             link_kinds=tuple(link.kind for link in links),
             ends=tuple(ends),
             cores={index: (link.spec.cores, link.spec.slice_s) for index, link in enumerate(links) if link.spec.cores},
+            periodic=periodic,
         )
         topological(schedule)
         return schedule

@@ -1,27 +1,56 @@
 """Collectives written as flows, so that they share links with everything else; their closed forms are tests.
 
-Ring all-reduce of w bytes over P workers: 2 (P - 1) steps in which each worker passes a chunk of w / P to its right
-neighbour; alone on equal links it takes 2 (P - 1) (alpha + w / P / bandwidth).
+Over P workers, alone on equal links of latency alpha (the routes between them are in `Cluster`):
+- ring all-reduce of w bytes, host-staged or from GPU to GPU: 2 (P - 1) (alpha + w / P / bandwidth), each worker passing
+  a chunk of w / P to its right neighbour in every step;
+- broadcast of w bytes around a ring, in chunks of c: P alpha + (w + (P - 2) c) / bandwidth: the first chunk fills the
+  ring hop by hop, the rest follows on all hops at once. No broadcast is faster than alpha + w / bandwidth;
+- all-reduce up and down a binary tree: 2 ceil(log2 P) (alpha + w / bandwidth) where P is a power of two;
+- all-to-all of w[n, m] bytes from n to m: not below what the busiest link must carry.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final, NamedTuple
 
-from gcnsim.ids import Bytes
-from gcnsim.schedule.builder import Builder, Dependency
-from gcnsim.timeline import OpKind
+import numpy as np
+
+from gcnsim.cluster import Cluster
+from gcnsim.ids import Bytes, FloatArray, Layer, Rank
+from gcnsim.schedule.builder import Builder, Dependency, Work
+from gcnsim.timeline import Direction, OpKind
+
+CHUNK: Final = 2.0**20
+"""Bytes of a broadcast that a worker receives before it passes them on. Assumed (range: 128 KiB to 4 MiB)."""
+
+
+def hop(cluster: Cluster, source: Rank, target: Rank) -> tuple[int, ...]:
+    """Route from the memory of one GPU to that of another, each byte passed on as it comes.
+
+    Within a server both GPUs reach one buffer in host memory over their own links: no thread copies there.
+    """
+    direct = cluster.direct(source, target)
+    if direct is not None:
+        return direct
+    way = cluster.between(source, target)
+    if cluster.server_of[source] == cluster.server_of[target]:
+        way = (cluster.staging[source], cluster.staging[target]) if cluster.staging else ()
+    return tuple(dict.fromkeys(cluster.to_host(source) + way + cluster.to_device(target)))
 
 
 def ring_allreduce(builder: Builder, nbytes: Bytes, after: Sequence[Dependency]) -> list[int]:
-    """Add a host-staged ring all-reduce; return, per worker, the op that ends it (`after` itself for one worker).
+    """Add a ring all-reduce; return, per worker, the op that ends it (`after` itself for one worker).
 
+    It is staged in host memory, unless every hop of the ring has a direct path between GPUs.
     after: per worker, the op whose end makes its contribution ready.
     """
     cluster = builder.cluster
     workers = range(cluster.gpus)
     if cluster.gpus == 1:
         return [dep if isinstance(dep, int) else dep[0] for dep in after]
+    if all(cluster.direct(rank, (rank + 1) % cluster.gpus) is not None for rank in workers):
+        return _ring(builder, workers, nbytes, after, "reduce.ring", -1, Direction.NONE)
     chunk = nbytes / cluster.gpus
     ready = [
         builder.flow(
@@ -43,6 +72,185 @@ def ring_allreduce(builder: Builder, nbytes: Bytes, after: Sequence[Dependency])
     return [
         builder.flow(
             OpKind.ALLREDUCE, rank, nbytes, cluster.to_device(rank), stream="reduce.h2d", after=[ready[rank]], peer=rank
+        )
+        for rank in workers
+    ]
+
+
+def ring_reduce_among(
+    builder: Builder,
+    ring: Sequence[Rank],
+    nbytes: Work,
+    after: Sequence[Dependency],
+    layer: Layer,
+    direction: Direction,
+) -> list[int]:
+    """Add a ring all-reduce from GPU to GPU among the workers `ring`; return, in its order, the ops that end it.
+
+    after: per member, the op whose end makes its contribution ready. At least two members.
+    """
+    return _ring(builder, ring, nbytes, after, "replicas.ring", layer, direction)
+
+
+def _ring(
+    builder: Builder,
+    ring: Sequence[Rank],
+    nbytes: Work,
+    after: Sequence[Dependency],
+    stream: str,
+    layer: Layer,
+    direction: Direction,
+) -> list[int]:
+    """Add the steps of a ring all-reduce from GPU to GPU."""
+    size = len(ring)
+    ready: list[Dependency] = list(after)
+    for _ in range(2 * (size - 1)):
+        sent: list[Dependency] = [
+            builder.flow(
+                OpKind.ALLREDUCE,
+                rank,
+                nbytes / size,
+                hop(builder.cluster, rank, ring[(place + 1) % size]),
+                stream=stream,
+                after=[ready[place]],
+                layer=layer,
+                direction=direction,
+                peer=ring[(place + 1) % size],
+            )
+            for place, rank in enumerate(ring)
+        ]
+        ready = [sent[place - 1] for place in range(size)]
+    return [dep if isinstance(dep, int) else dep[0] for dep in ready]
+
+
+def ring_broadcast(
+    builder: Builder,
+    ring: Sequence[Rank],
+    root: int,
+    nbytes: Work,
+    after: Sequence[Sequence[Dependency]],
+    *,
+    layer: Layer = -1,
+    direction: Direction = Direction.NONE,
+    chunk: Bytes = CHUNK,
+) -> list[int]:
+    """Add a pipelined broadcast around `ring`, from its member at place `root`; per member, the op that ends it.
+
+    after: per member, the ops before which it neither sends nor receives. At least two members. It ends for the root
+    when its neighbour has everything. Where a hop is faster than one before it, its last bytes come with that one's.
+    """
+    size = len(ring)
+    first = np.minimum(nbytes, chunk) if size > 2 else nbytes
+    ends = [-1] * size
+    filled: list[Dependency] = []
+    whole: list[Dependency] = []
+    for step in range(size - 1):
+        here, there = (root + step) % size, (root + step + 1) % size
+        pair = _Pair(builder, ring[here], ring[there], layer, direction)
+        last = pair.send(first, [*filled, *after[here], *after[there]])
+        filled = [last]
+        if size > 2:
+            # What was passed on is complete no sooner than what it was passed on from.
+            last = pair.receive([pair.send(nbytes - first, []), *whole])
+            whole = [last]
+        ends[there] = last
+        if step == 0:
+            ends[here] = last
+    return ends
+
+
+class _Pair(NamedTuple):
+    """Two neighbours of a ring."""
+
+    builder: Builder
+    rank: Rank
+    peer: Rank
+    layer: Layer
+    direction: Direction
+
+    def send(self, nbytes: Work, after: Sequence[Dependency]) -> int:
+        """From one GPU to the other."""
+        return self.builder.flow(
+            OpKind.WIRE,
+            self.rank,
+            nbytes,
+            hop(self.builder.cluster, self.rank, self.peer),
+            stream="ring.tx",
+            after=after,
+            layer=self.layer,
+            direction=self.direction,
+            peer=self.peer,
+        )
+
+    def receive(self, after: Sequence[Dependency]) -> int:
+        """The op that ends when all of these have, at the second."""
+        return self.builder.compute(
+            OpKind.UNPACK,
+            self.peer,
+            0.0,
+            after=after,
+            stream="ring.rx",
+            layer=self.layer,
+            direction=self.direction,
+        )
+
+
+def tree_allreduce(builder: Builder, nbytes: Work, after: Sequence[Dependency]) -> list[int]:
+    """Add an all-reduce up a binary tree and down again, from GPU to GPU; per worker, the op that ends it."""
+    cluster = builder.cluster
+    ready: list[Dependency] = list(after)
+    levels = [1 << level for level in range((cluster.gpus - 1).bit_length())]
+
+    def pass_on(rank: Rank, peer: Rank) -> None:
+        kind, route = OpKind.ALLREDUCE, hop(cluster, rank, peer)
+        sent = builder.flow(kind, rank, nbytes, route, stream="reduce.tree", after=[ready[rank]], peer=peer)
+        ready[peer] = builder.compute(kind, peer, 0.0, after=[ready[peer], sent], stream="reduce.in")
+
+    for distance in levels:
+        for rank in range(distance, cluster.gpus, 2 * distance):
+            pass_on(rank, rank - distance)
+    for distance in reversed(levels):
+        for rank in range(distance, cluster.gpus, 2 * distance):
+            pass_on(rank - distance, rank)
+    return [dep if isinstance(dep, int) else dep[0] for dep in ready]
+
+
+def all_to_all(
+    builder: Builder,
+    nbytes: FloatArray,
+    after: Sequence[Sequence[Dependency]],
+    *,
+    stream: str = "all",
+    layer: Layer = -1,
+    direction: Direction = Direction.NONE,
+) -> list[int]:
+    """Add a message from every worker to every other, all at once; per worker, the op at which it has all of its own.
+
+    nbytes: float64[..., P, P], from n to m, per iteration where it has a third axis. after: per worker, the ops before
+    which it neither sends nor receives.
+    """
+    cluster = builder.cluster
+    workers = range(cluster.gpus)
+    heard: list[list[Dependency]] = [[] for _ in workers]
+    for rank in workers:
+        for peer in workers:
+            if peer != rank:
+                heard[peer].append(
+                    builder.flow(
+                        OpKind.WIRE,
+                        rank,
+                        nbytes[..., rank, peer],
+                        hop(cluster, rank, peer),
+                        stream=f"{stream}.tx{peer}",
+                        after=[*after[rank], *after[peer]],
+                        layer=layer,
+                        direction=direction,
+                        peer=peer,
+                    )
+                )
+    return [
+        builder.compute(
+            OpKind.UNPACK, rank, 0.0, after=heard[rank], stream=f"{stream}.rx", layer=layer, direction=direction
         )
         for rank in workers
     ]

@@ -73,6 +73,7 @@ class Schedule:
     float64[ops]: link units a flow occupies beyond its payload (half-size of its route). capacity: units per second of
     each link. ends: per worker, the op whose end closes its iteration. Iterations beyond T repeat from the start.
     cores: per link that is a machine's cores, how many, and how long a thread keeps one that another waits for.
+    periodic: whether the T iterations are a cycle whose mean is the pace, and not draws of one distribution.
     """
 
     method: str
@@ -85,6 +86,7 @@ class Schedule:
     link_kinds: tuple[str, ...]
     ends: tuple[int, ...]
     cores: Mapping[int, tuple[int, Seconds]] = field(default_factory=dict)
+    periodic: bool = False
     orders: dict[bool, SortedOps] = field(default_factory=dict, init=False, repr=False, compare=False)
     """What `topological` found, by whether it collapsed lags: asked for often, and the same for every demand."""
 

@@ -1,5 +1,6 @@
-"""Staleness: which iteration's boundary values an iteration reads, and where they wait."""
+"""Staleness: which iteration's boundary values an iteration reads, where they wait, and when blocks are sent anew."""
 
+from gcnsim.staleness.blocks import BlockRule, sent_blocks
 from gcnsim.staleness.rule import age, slot, source_iteration
 
-__all__ = ["age", "slot", "source_iteration"]
+__all__ = ["BlockRule", "age", "sent_blocks", "slot", "source_iteration"]

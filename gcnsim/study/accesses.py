@@ -1,4 +1,4 @@
-"""Where a run's accesses come from: a graph, a recorded trace, a surrogate's profile, or published statistics.
+"""Where a run's accesses come from: a graph, a recorded trace, a profile, or published statistics.
 
 Everything slow is made once and kept: what-if asks the same partition for many rates, caches and machines.
 """
@@ -15,6 +15,7 @@ from gcnsim.study.graphs import GraphAccesses
 from gcnsim.study.model import Declared
 from gcnsim.study.published import PublishedAccesses
 from gcnsim.study.replays import TraceAccesses
+from gcnsim.study.stored import ProfileAccesses
 from gcnsim.study.surrogates import SurrogateAccesses
 from gcnsim.trace import AccessCounts, profiled_parts
 from gcnsim.workload import dataset
@@ -43,7 +44,7 @@ class Accesses(Protocol):
 
 def open_accesses(
     scenario: Scenario, graph: Graph | None = None, processes: int = 1
-) -> GraphAccesses | PublishedAccesses | SurrogateAccesses | TraceAccesses:
+) -> GraphAccesses | ProfileAccesses | PublishedAccesses | SurrogateAccesses | TraceAccesses:
     """The accesses of the scenario's workload; graph: the graph it names, where it is already at hand;
     processes: how many may record its traces.
 
@@ -60,6 +61,8 @@ def open_accesses(
         return accesses
     if workload.trace is not None:
         return TraceAccesses(workload.trace)
+    if workload.profile is not None:
+        return ProfileAccesses(workload.profile)
     facts = dataset(workload.dataset or "")
     return SurrogateAccesses(facts) if profiled_parts(facts.name) else PublishedAccesses(facts)
 
@@ -67,7 +70,7 @@ def open_accesses(
 def _refuse_idle_fields(scenario: Scenario) -> None:
     """A field that would not change the answer is refused, not ignored."""
     workload = scenario.workload
-    source = workload.graph or workload.trace
+    source = workload.graph or workload.trace or workload.profile
     for name in ("cross_fraction", "imbalance"):
         if source is not None and getattr(workload, name) is not None:
             raise ScenarioError(f"workload.{name}: is counted on {source}; allowed: null")

@@ -33,4 +33,4 @@ def sampler_of(method: MethodSpec) -> tuple[str, float]:
 
 def drawing(method: MethodSpec) -> tuple[object, ...]:
     """What of a method decides its access counts: tau and refresh do not."""
-    return (*sampler_of(method), method.norms, method.cache, method.cache_policy)
+    return (*sampler_of(method), method.sample, method.norms, method.cache, method.cache_policy)

@@ -49,6 +49,18 @@ def beside_cache(profile: DeviceProfile, scenario: Scenario, counts: AccessCount
     return replace(profile, spmm_efficiency=Figure(share, "fitted", text, found.spmm_efficiency.date), spmm_curve=None)
 
 
+def rebuild_s(spec: ClusterSpec) -> float:
+    """Host seconds in which a framework makes a graph of what was drawn, beside the work itself; 0 where not known."""
+    found = platform_of(spec)
+    return 0.0 if found is None else found.rebuild_s.value
+
+
+def streaming_share(profile: DeviceProfile, scenario: Scenario) -> float:
+    """Share of the memory bandwidth at which a device reads entries once, in order: as fitted, else of any stream."""
+    found = platform_of(scenario.cluster)
+    return profile.elementwise_efficiency.value if found is None else found.spmm_efficiency.value
+
+
 def held_share(rows: float, columns: float, spread: float) -> float:
     """Share of gathered rows that a cache of `rows` rows holds: those of the columns of highest degree.
 

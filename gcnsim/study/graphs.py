@@ -6,12 +6,17 @@ from functools import cached_property
 
 from gcnsim.errors import ScenarioError
 from gcnsim.graph import Graph, load_graph
-from gcnsim.partition import Part, Partitioning, partition_graph, read_partition, split
+from gcnsim.graph.nodes import read_nodes
+from gcnsim.ids import BoolArray, IntArray
+from gcnsim.partition import Part, Partitioning, TrainingParts, partition_graph, read_partition, split, training_parts
 from gcnsim.record import read_norms
 from gcnsim.sampling import NODES
 from gcnsim.scenario import Scenario
+from gcnsim.study.batches import TRAIN, mini_batch, only_batches, plan_of
 from gcnsim.study.corners import FULL, Corner, drawing, sampler_of
-from gcnsim.study.model import Declared
+from gcnsim.study.drawn_batches import Source, drawn_batches, training_nodes
+from gcnsim.study.edges import drops_edges, edge_counts
+from gcnsim.study.model import Declared, resolve_model
 from gcnsim.trace import (
     AccessCounts,
     AccessTrace,
@@ -29,6 +34,7 @@ class GraphAccesses:
     def __init__(self, graph: str | Graph, processes: int = 1) -> None:
         self.processes = processes
         self.graph: Graph = load_graph(graph) if isinstance(graph, str) else graph
+        self._path = graph if isinstance(graph, str) else None
         self.most_gpus = self.graph.nodes
         self.declared = Declared(features=self.graph.features, classes=self.graph.classes)
         self.corners: tuple[Corner, ...] = (Corner.LIKELY,)
@@ -36,6 +42,7 @@ class GraphAccesses:
         self._prepared: dict[object, PreparedSampling] = {}
         self._traces: dict[object, AccessTrace] = {}
         self._counts: dict[object, AccessCounts] = {}
+        self._training_parts: dict[object, TrainingParts] = {}
 
     @cached_property
     def graph_hash(self) -> str | None:
@@ -90,8 +97,46 @@ class GraphAccesses:
 
     def counts(self, scenario: Scenario, features: int, corner: Corner) -> AccessCounts:
         """Counts of the recorded trace with the scenario's cache filled once."""
+        if mini_batch(scenario.method):
+            return self._batched(scenario)
         method, run = scenario.method, scenario.run
+        if drops_edges(method):
+            return edge_counts(self, scenario, features, corner)
         key = (scenario.partition, scenario.cluster.gpus, drawing(method), features, run)
         if key not in self._counts:
             self._counts[key] = counts(self.trace(scenario), method.cache, method.cache_policy, features, run.seed)
         return self._counts[key]
+
+    def _batched(self, scenario: Scenario) -> AccessCounts:
+        """Counts of really drawn mini-batches."""
+        cluster, workload = scenario.cluster, scenario.workload
+        key = (scenario.method, cluster.gpus, cluster.gpus_per_server, cluster.device, workload, scenario.partition)
+        if (key, scenario.run) not in self._counts:
+            plan = plan_of(scenario, resolve_model(workload, self.declared).shapes)
+            share = workload.train_fraction
+            mask = None if share is not None else self._training_mask
+            training = training_nodes(self.graph, mask, share or TRAIN, scenario.run.seed)
+            source = Source(self.graph, training, lambda: self.partition(scenario)[0].owner, self._dealt)
+            batches = drawn_batches(source, scenario, plan)
+            self._counts[key, scenario.run] = only_batches(batches, self.graph.nodes, self.graph.entries)
+        return self._counts[key, scenario.run]
+
+    def _dealt(self, training: IntArray, parts: int, hops: int) -> TrainingParts:
+        """Training nodes dealt out as PaGraph does, once for every order of them."""
+        key = (training.tobytes(), parts, hops)
+        if key not in self._training_parts:
+            self._training_parts[key] = training_parts(self.graph, training, parts, hops)
+        return self._training_parts[key]
+
+    @property
+    def splits(self) -> bool:
+        """Whether the graph says who trains."""
+        return self._training_mask is not None
+
+    @cached_property
+    def _training_mask(self) -> BoolArray | None:
+        """Who trains, where the graph's file says."""
+        if self._path is None:
+            return None
+        masks = read_nodes(self._path, self.graph.nodes, features=False, labels=False).masks
+        return None if masks is None else masks[0]

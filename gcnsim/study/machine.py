@@ -14,6 +14,7 @@ from gcnsim.profile import Curve, DeviceProfile, Figure, HostProfile, LinkProfil
 from gcnsim.record import Calibration, Fitted, read_calibration
 from gcnsim.scenario import ClusterSpec
 from gcnsim.study.fitted import copies_of, staging_of
+from gcnsim.study.paths import devices_of, offered, paths_of
 
 HOST_MEMORY = "host-memory"
 """The link that carries traffic between two workers of one server."""
@@ -26,12 +27,7 @@ Profile = TypeVar("Profile", DeviceProfile, HostProfile, LinkProfile)
 
 def link_spec(profile: LinkProfile) -> LinkSpec:
     """What the link offers to payload: its raw bandwidth times the share that payload reaches."""
-    return LinkSpec(
-        profile.bandwidth.value * profile.efficiency.value,
-        profile.latency_s.value,
-        profile.half_size.value,
-        profile.queue.value,
-    )
+    return offered(profile)
 
 
 def calibration_of(path: str | None) -> Calibration | None:
@@ -114,7 +110,7 @@ def _machine(spec: ClusterSpec, stamp: tuple[int, int]) -> tuple[Cluster, Device
     cluster = build_cluster(
         gpus=spec.gpus,
         gpus_per_server=spec.gpus_per_server,
-        pcie=copies_of(spec, link_spec(device_link(spec))),
+        pcie=_copies(spec),
         nic=LinkSpec(
             spec.bandwidth * network.efficiency.value,
             wire + (0.0 if on_cores else 2 * servers.message_s.value),
@@ -129,8 +125,17 @@ def _machine(spec: ClusterSpec, stamp: tuple[int, int]) -> tuple[Cluster, Device
         ),
         shared_cores=spec.shared_cores,
         staging=staging_of(spec),
+        paths=paths_of(spec),
     )
     return cluster, chosen, servers
+
+
+def _copies(spec: ClusterSpec) -> LinkSpec | list[LinkSpec]:
+    """The link of every GPU to its host: one, or by rank where servers have devices of their own."""
+    own = devices_of(spec)
+    if not own or spec.pcie is not None:
+        return copies_of(spec, link_spec(device_link(spec)))
+    return [link_spec(link(each.link)) for each in own]
 
 
 def with_fitted(profile: Profile, fitted: Mapping[str, Fitted]) -> Profile:

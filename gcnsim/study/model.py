@@ -63,5 +63,6 @@ def resolve_model(spec: WorkloadSpec, declared: Declared) -> Model:
         widths["classes"] or CLASSES,
         preaggregate=spec.preaggregate,
         dense=spec.dense_layers,
+        heads=spec.heads,
     )
     return Model(model, shapes, tuple(name for name, width in widths.items() if not width))

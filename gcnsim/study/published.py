@@ -9,10 +9,14 @@ import numpy as np
 
 from gcnsim.errors import ScenarioError
 from gcnsim.ids import FloatArray, IntArray
+from gcnsim.knobs import WHOLE_BLOCKS
 from gcnsim.sampling import NODES
 from gcnsim.scenario import Scenario
+from gcnsim.study.batches import mini_batch, only_batches, plan_of
 from gcnsim.study.corners import Corner, drawing, keeps_all, sampler_of
-from gcnsim.study.model import Declared
+from gcnsim.study.edges import drops_edges, edge_counts
+from gcnsim.study.expected_batches import expected_batches
+from gcnsim.study.model import Declared, resolve_model
 from gcnsim.trace import (
     AccessCounts,
     BoundaryProfile,
@@ -53,6 +57,7 @@ DISPERSION = Range(1.5, 1.4, 1.0)
 VR_ROWS = Range(0.95, 1.05, 1.28)
 """Rows that the variance-reducing sampler needs, over those of the first-order rule that stands in without a graph."""
 
+
 CACHE_HITS = Range(0.96, 0.9, 0.78)
 """Rows that a cache chosen by inclusion or degree answers, over those of one that knows every node's cross edges."""
 
@@ -62,7 +67,7 @@ class PublishedAccesses:
 
     def __init__(self, facts: DatasetFacts) -> None:
         self.facts = facts
-        self.most_gpus = facts.nodes
+        self.most_gpus = facts.nodes if facts.boundary else 1
         self.graph_hash: str | None = None
         self.declared = Declared(facts.model, facts.layers, facts.hidden, facts.features, facts.classes)
         self.corners: tuple[Corner, ...] = tuple(Corner)
@@ -74,12 +79,31 @@ class PublishedAccesses:
         given = scenario.workload.cross_fraction
         if given is not None:
             return given, given, given
-        inner, boundary, _ = boundary_at(self.facts, scenario.cluster.gpus)
+        inner, boundary, _ = self.cut(scenario)
+        if self.dealt(scenario):
+            crossing = boundary / self.facts.nodes
+            return crossing, crossing, crossing
         return likely_cross_fraction(inner, boundary)
+
+    def dealt(self, scenario: Scenario) -> bool:
+        """Whether parts are taken to be random ones: nothing is known of better, and the method sends whole blocks."""
+        return not self.facts.boundary and scenario.method.name in WHOLE_BLOCKS and scenario.cluster.gpus > 1
+
+    def cut(self, scenario: Scenario) -> tuple[float, float, str]:
+        """Mean inner and boundary nodes of a part, and where they come from."""
+        gpus = scenario.cluster.gpus
+        if self.dealt(scenario):
+            return self.facts.nodes / gpus, self.facts.nodes * (1.0 - 1.0 / gpus), "of parts at random"
+        if mini_batch(scenario.method) and not self.facts.boundary and gpus > 1:
+            away = self.facts.nodes * (1.0 - 1.0 / gpus)
+            return self.facts.nodes / gpus, away, "of parts at random: none is published"
+        return boundary_at(self.facts, gpus)
 
     def imbalances(self, scenario: Scenario, assumed: Range) -> Range:
         """Largest part over mean part: `assumed`, or what the scenario gives; at most what that many parts allow."""
         given, gpus = scenario.workload.imbalance, scenario.cluster.gpus
+        if given is None and self.dealt(scenario):
+            return Range(1.0, 1.0, 1.0)
         most = max(1.0, MOST_OF_ALL * gpus)
         if given is not None and given > most:
             raise ScenarioError(
@@ -97,7 +121,7 @@ class PublishedAccesses:
 
     def _profile(self, scenario: Scenario, corner: Corner) -> BoundaryProfile:
         gpus, end = scenario.cluster.gpus, corner.value
-        inner, boundary, _ = boundary_at(self.facts, gpus)
+        inner, boundary, _ = self.cut(scenario)
         place = placement(gpus, corner)
         load = loads(self.imbalances(scenario, LOAD)[end], gpus)[place]
         border = loads(self.imbalances(scenario, BOUNDARY)[end], gpus)[place]
@@ -111,8 +135,12 @@ class PublishedAccesses:
             entries,
             cross,
             DISPERSION[end],
-            ownership(gpus, scenario.cluster.gpus_per_server, REMOTE[end]),
+            ownership(gpus, scenario.cluster.gpus_per_server, self.remote(scenario, corner)),
         )
+
+    def remote(self, scenario: Scenario, corner: Corner) -> float:
+        """Boundary rows owned on other servers, over what equal ownership would give."""
+        return REMOTE[corner.value]
 
     def _cross(self, scenario: Scenario, corner: Corner) -> float:
         """The cross fraction at one corner. Where only entries that cross are dropped, the fewer cross the slower."""
@@ -122,11 +150,30 @@ class PublishedAccesses:
 
     def counts(self, scenario: Scenario, features: int, corner: Corner) -> AccessCounts:
         """Counts drawn from the profile at `corner`, or their means where it draws nodes."""
+        if mini_batch(scenario.method):
+            return self.batched(scenario, corner, self._crossing(scenario, corner))
+        if drops_edges(scenario.method):
+            return edge_counts(self, scenario, features, corner)
         workload = scenario.workload
-        key = (scenario.cluster.gpus, workload, drawing(scenario.method), features, scenario.run, corner)
+        drawn = (*drawing(scenario.method), self.dealt(scenario))
+        cluster = scenario.cluster
+        key = (cluster.gpus, cluster.gpus_per_server, workload, drawn, features, scenario.run, corner)
         if key not in self._counts:
             self._counts[key] = self._draw(scenario, features, corner)
         return self._counts[key]
+
+    def batched(self, scenario: Scenario, corner: Corner, crossing: float) -> AccessCounts:
+        """Expected counts of mini-batches; crossing: share of the entries that lead to other parts."""
+        plan = plan_of(scenario, resolve_model(scenario.workload, self.declared).shapes)
+        batches = expected_batches(self.facts, scenario, plan, corner, crossing)
+        return only_batches(batches, self.facts.nodes, self.facts.entries)
+
+    def _crossing(self, scenario: Scenario, corner: Corner) -> float:
+        """Of METIS parts where their boundary is known, else of parts at random."""
+        gpus = scenario.cluster.gpus
+        if gpus == 1 or not self.facts.boundary:
+            return 1.0 - 1.0 / gpus
+        return self.cross_fractions(scenario)[corner.value]
 
     def _draw(self, scenario: Scenario, features: int, corner: Corner) -> AccessCounts:
         method, run = scenario.method, scenario.run

@@ -13,8 +13,6 @@ from gcnsim.units import BANDWIDTH, SECONDS
 
 CORE: Final = "cpu-core"
 TRAINED_ON: Final = ("cpu", "cuda")
-SMOOTHED: Final = ("pipegcn-g", "pipegcn-f", "pipegcn-gf")
-"""Variants that smooth what they receive: the same schedule as `pipegcn`."""
 
 
 def scenario_of(run: RecordedRun, calibration: str | None = None) -> Scenario:
@@ -49,6 +47,7 @@ def scenario_of(run: RecordedRun, calibration: str | None = None) -> Scenario:
             "features": widths[0],
             "classes": widths[-1],
             "norm": run.options["norm"],
+            **({"heads": run.options["heads"]} if run.options["model"] == "gat" else {}),
         },
         "method": method,
         "run": {"seed": run.options["seed"]},
@@ -68,7 +67,7 @@ def device_of(run: RecordedRun) -> str:
 
 
 def _method(run: RecordedRun) -> dict[str, Any]:
-    name = "pipegcn" if run.options["method"] in SMOOTHED else run.options["method"]
+    name = run.options["method"]
     given = run.options["knobs"]
     own = {knob.name: given[knob.name] for knob in METHOD_KNOBS.get(name, ()) if knob.name in given}
     return {"name": name, "overlap": run.options["overlap"], **own}
@@ -80,7 +79,7 @@ def _refuse(run: RecordedRun) -> None:
     if len(hidden) > 1:
         raise ScenarioError(f"{run.path}: has hidden layers of {len(hidden)} widths; allowed: one width for all")
     # A thread more or less matters where threads compute.
-    threads = {"threads": (1,)} if options["device"] == "cpu" else {}
+    threads = {"threads": (1,), "model": ("gcn", "graphsage")} if options["device"] == "cpu" else {}
     modelled_as = {"device": TRAINED_ON, **threads, "dtype": ("float32",), "preaggregate": (False,), "dropout": (0.0,)}
     for name, modelled in modelled_as.items():
         if options.get(name) not in modelled:

@@ -10,7 +10,9 @@ from gcnsim.errors import ScenarioError
 from gcnsim.ids import frozen
 from gcnsim.sampling import NODES
 from gcnsim.scenario import MethodSpec, Scenario
+from gcnsim.study.batches import mini_batch
 from gcnsim.study.corners import FULL, Corner, drawing, keeps_all, sampler_of
+from gcnsim.study.edges import drops_edges
 from gcnsim.study.model import Declared
 from gcnsim.trace import AccessCounts, AccessTrace, counts, read_trace
 
@@ -32,7 +34,13 @@ class TraceAccesses:
 
         Raises ScenarioError when the scenario has other workers, another sampler or another rate than the trace.
         """
+        if mini_batch(scenario.method):
+            raise ScenarioError(
+                f"method.name: {scenario.method.name} trains mini-batches; {self.path} has only what crosses partitions"
+            )
         method = scenario.method
+        if drops_edges(method):
+            raise ScenarioError(f"method.sample: {method.sample} cannot be replayed; {self.path} answers for nodes")
         self._check(scenario.cluster.gpus, method)
         key = (drawing(method), features, scenario.run.seed)
         if key not in self._counts:

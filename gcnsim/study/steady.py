@@ -56,11 +56,14 @@ class Steady:
     """
 
     def __init__(self, schedule: Schedule, measured: int) -> None:
-        self.measured = measured
+        self.cycle = schedule.demand.shape[0] if schedule.periodic else 1
+        self.measured = measured = -(-measured // self.cycle) * self.cycle
         constant = bool((schedule.demand == schedule.demand[0]).all())
         # Where work varies by chance, chance may bring a state back: the mean over all iterations is the pace.
         varies = any(op.thread >= 0 for op in schedule.ops) and not constant
         self.least = measured if varies else min(measured, 2 if constant else 6)
+        if self.cycle > 1:
+            self.least = self.cycle
         self.warm_up = 1 + schedule.depth
         self.most = self.warm_up + 2 * measured + 20 * schedule.depth
         self._closing = list(schedule.ends)
@@ -78,7 +81,10 @@ class Steady:
         states = ends[earliest : latest + 1] - closing[earliest : latest + 1, None]
         moved = (ends[last] - closing[last] - states) / (closing[last] - closing[earliest : latest + 1, None])
         behind, ahead = moved.max(axis=1), -moved.min(axis=1)
-        best = int(np.argmin(np.maximum(behind / BEHIND, ahead / AHEAD)))
+        returned = np.maximum(behind / BEHIND, ahead / AHEAD)
+        # Of a cycle whole rounds are measured.
+        returned[(last - earliest - np.arange(returned.size)) % self.cycle != 0] = np.inf
+        best = int(np.argmin(returned))
         return Window(earliest + best + 1, float(behind[best]), float(ahead[best]))
 
     def spread(self, window: Window, measured: Schedule) -> float:
@@ -87,6 +93,8 @@ class Steady:
         Two parts: how far the mean of the drawn graphs may be from that of other draws, from the variation of the load
         they put on the resources that matter; and what the state's not quite returning may hide (`Window`).
         """
+        if self.cycle > 1:
+            return max(window.behind, SETTLING * window.ahead, 0.0)
         loads = resource_loads(measured).seconds
         mean = loads.mean(axis=0)
         heavy = mean >= HEAVY * mean.max()

@@ -6,23 +6,32 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from gcnsim.cost import Memory
 from gcnsim.engine import Run, simulate
 from gcnsim.errors import ScenarioError
 from gcnsim.methods import Facts, method
 from gcnsim.profile import DeviceProfile
 from gcnsim.scenario import Scenario
 from gcnsim.schedule import Bounds, Schedule, bounds
+from gcnsim.staleness import BlockRule
 from gcnsim.study.accesses import Accesses, open_accesses
+from gcnsim.study.batches import mini_batch, plan_of
 from gcnsim.study.corners import Corner, keeps_all
-from gcnsim.study.fitted import beside_cache, platform_of, rate_beside_copies
+from gcnsim.study.faults import afflicted, settling
+from gcnsim.study.fitted import beside_cache, platform_of, rate_beside_copies, rebuild_s, streaming_share
 from gcnsim.study.machine import calibration_of, for_graph, machine
+from gcnsim.study.memory import device_bytes, fits, memory_of
 from gcnsim.study.metrics import Metrics, measure
 from gcnsim.study.model import resolve_model
-from gcnsim.study.steady import Steady
+from gcnsim.study.paths import devices_of, refuse_unused
+from gcnsim.study.steady import Steady, Window
 from gcnsim.timeline import PS_PER_S
 from gcnsim.trace import AccessCounts
 from gcnsim.units import BANDWIDTH
 from gcnsim.workload import LayerShape
+
+ATTENDING = ("full-graph", "pipegcn", "pipegcn-g", "pipegcn-f", "pipegcn-gf", "bns-gcn", "psc-gcn")
+"""Methods whose schedules have layers of attention."""
 
 CLOCK_S = 2.0**62 / PS_PER_S
 """Simulated seconds that integer picoseconds can tell, with room to add two of them."""
@@ -34,7 +43,8 @@ class Result:
     what its calibration left unexplained.
 
     settled: whether the run reached its steady state; if not, `high` reaches to what it was drifting towards. warm_up:
-    iterations before the measured ones.
+    iterations before the measured ones. per_epoch: iterations in which every training node is trained once. memory:
+    what each worker's GPU holds; None of methods without a law for it.
     """
 
     scenario: Scenario
@@ -47,6 +57,13 @@ class Result:
     settled: bool
     warm_up: int
     run: Run
+    per_epoch: int = 1
+    memory: tuple[Memory, ...] | None = None
+
+    @property
+    def fits(self) -> bool | None:
+        """Whether every worker's GPU holds its part; None where that is not known."""
+        return fits(self.memory, device_bytes(self.scenario))
 
 
 def write_schedule(scenario: Scenario, counts: AccessCounts, accesses: Accesses) -> Schedule:
@@ -60,6 +77,12 @@ def write_schedule(scenario: Scenario, counts: AccessCounts, accesses: Accesses)
     chosen = scenario.method
     shapes = resolve_model(scenario.workload, accesses.declared).shapes
     _refuse_dense(scenario, shapes, device)
+    _refuse_attention(scenario, shapes, device)
+    refuse_unused(scenario.cluster, chosen)
+    width = shapes[0].d_in
+    if mini_batch(chosen):
+        plan = plan_of(scenario, shapes)
+        shapes, width = plan.shapes, plan.width
     facts = Facts(
         cluster=cluster,
         device=device,
@@ -75,8 +98,41 @@ def write_schedule(scenario: Scenario, counts: AccessCounts, accesses: Accesses)
         norm=scenario.workload.norm == "layer",
         seed=scenario.run.seed,
         rate_beside_copies=rate_beside_copies(scenario.cluster),
+        payload=scenario.cluster.payload,
+        devices=devices_of(scenario.cluster),
+        serial=scenario.cluster.transfers == "serial",
+        queue=chosen.queue,
+        input_width=width,
+        rebuild_s=rebuild_s(scenario.cluster),
+        sample=chosen.sample,
+        streaming=streaming_share(device, scenario),
+        replicas=chosen.replication,
+        block_rule=BlockRule(
+            test=chosen.stale_test,
+            threshold=chosen.threshold,
+            drift=chosen.drift,
+            warmup=chosen.warmup,
+            delayed=chosen.detection == "delayed",
+            skips_backward=chosen.skip_backward == "yes",
+        ),
     )
     return method(chosen.name)(facts)
+
+
+def _refuse_attention(scenario: Scenario, shapes: tuple[LayerShape, ...], device: DeviceProfile) -> None:
+    """Raises ScenarioError for attention where no schedule has it."""
+    if not any(shape.heads for shape in shapes):
+        return
+    if device.kind == "cpu":
+        raise ScenarioError(f"workload.model: gat is modelled for GPUs only; cluster.device is {device.name}")
+    if scenario.method.name not in ATTENDING:
+        raise ScenarioError(
+            f"workload.model: gat is not modelled with {scenario.method.name}; allowed: {', '.join(ATTENDING)}"
+        )
+    if scenario.method.overlap != "none":
+        raise ScenarioError(
+            f"method.overlap: {scenario.method.overlap} is not allowed with gat; none is: a softmax needs every entry"
+        )
 
 
 def _refuse_dense(scenario: Scenario, shapes: tuple[LayerShape, ...], device: DeviceProfile) -> None:
@@ -100,8 +156,8 @@ def study(scenario: Scenario, accesses: Accesses | None = None, corner: Corner =
     Raises GcnsimError for a scenario whose files or names cannot be used.
     """
     accesses = accesses or open_accesses(scenario)
-    features = resolve_model(scenario.workload, accesses.declared).features
-    counts = accesses.counts(scenario, features, corner)
+    model = resolve_model(scenario.workload, accesses.declared)
+    counts = accesses.counts(scenario, model.features, corner)
     chosen = scenario.method.cache
     schedule = write_schedule(scenario, counts, accesses)
     judge = Steady(schedule, scenario.run.iterations)
@@ -111,8 +167,15 @@ def study(scenario: Scenario, accesses: Accesses | None = None, corner: Corner =
             f"cluster.bandwidth: {BANDWIDTH.exact(scenario.cluster.bandwidth)} makes iterations too long to simulate "
             f"(the clock ends after {CLOCK_S:.0f} s of {judge.most} iterations)"
         )
-    run = simulate(schedule, judge.most, judge.enough)
-    window = judge.window(run.ends)
+    calm = None
+    if scenario.faults:
+        calm = schedule
+        schedule = afflicted(schedule, scenario.faults, scenario.run.iterations, scenario.run.seed)
+        run = simulate(schedule, schedule.demand.shape[0])
+        window = Window(settling(calm), 0.0, 0.0)
+    else:
+        run = simulate(schedule, judge.most, judge.enough)
+        window = judge.window(run.ends)
     graphs = np.flatnonzero(np.bincount(np.arange(window.first, run.iterations) % schedule.demand.shape[0]))
     measured = schedule
     if graphs.size < schedule.demand.shape[0]:
@@ -124,7 +187,8 @@ def study(scenario: Scenario, accesses: Accesses | None = None, corner: Corner =
     published = platform_of(scenario.cluster)
     if published is not None:
         residual = float(np.hypot(residual, published.error))
-    spread = metrics.iteration_s * float(np.hypot(judge.spread(window, measured), residual))
+    # What faults change is told, not drawn: the interval is that of the run without them.
+    spread = metrics.iteration_s * float(np.hypot(judge.spread(window, calm or measured), residual))
     # A run that has not settled is still on its way to the pace of the op that falls behind.
     lag = 0.0 if window.settled else max(window.behind, 0.0)
     return Result(
@@ -138,4 +202,6 @@ def study(scenario: Scenario, accesses: Accesses | None = None, corner: Corner =
         settled=window.settled,
         warm_up=window.first,
         run=run,
+        per_epoch=1 if counts.batches is None else counts.batches.per_epoch,
+        memory=memory_of(scenario, counts, model.shapes),
     )

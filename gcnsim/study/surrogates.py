@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from gcnsim.errors import ScenarioError
-from gcnsim.sampling import NODES
 from gcnsim.scenario import MOST_GPUS, Scenario
-from gcnsim.study.corners import Corner, drawing, keeps_all, sampler_of
+from gcnsim.study.batches import mini_batch
+from gcnsim.study.corners import Corner, drawing
+from gcnsim.study.edges import drops_edges, edge_counts
 from gcnsim.study.published import PublishedAccesses
+from gcnsim.study.stored import cross_end, drawn_counts
 from gcnsim.trace import (
     AccessCounts,
     StoredProfile,
-    draw_access,
-    node_counts,
     profile_at,
+    profile_end,
     profiled_parts,
-    with_cross_edges,
 )
 from gcnsim.workload import DatasetFacts
 
@@ -32,7 +32,6 @@ class SurrogateAccesses:
         self.graph_hash: str | None = None
         self.declared = self.published.declared
         self.corners: tuple[Corner, ...] = tuple(Corner)
-        self._profiles: dict[tuple[int, Corner], StoredProfile] = {}
         self._counts: dict[object, AccessCounts] = {}
 
     def profiled(self, scenario: Scenario) -> bool:
@@ -41,14 +40,12 @@ class SurrogateAccesses:
         given = workload.cross_fraction is not None or workload.imbalance is not None
         return not given and scenario.cluster.gpus in profiled_parts(self.facts.name)
 
-    def profile(self, gpus: int, corner: Corner = Corner.LIKELY) -> StoredProfile:
-        """The profile at one end of what publications leave open: the cross edges per boundary node."""
-        key = (gpus, corner)
-        if key not in self._profiles:
-            found, _ = profile_at(self.facts.name, gpus)
-            low, high = found.origin.cross_range
-            self._profiles[key] = with_cross_edges(found, (low, 1.0, high)[corner.value])
-        return self._profiles[key]
+    def profile(self, gpus: int, corner: Corner = Corner.LIKELY, cross: Corner | None = None) -> StoredProfile:
+        """The profile at one end of what is open: cross edges per boundary node, and what interpolation misses.
+
+        cross: the end of the cross edges where that is another one than of the boundary nodes.
+        """
+        return profile_end(self.facts.name, gpus, corner.value, (corner if cross is None else cross).value)
 
     def note(self, gpus: int) -> str:
         """Where the profile at `gpus` comes from."""
@@ -56,6 +53,14 @@ class SurrogateAccesses:
 
     def counts(self, scenario: Scenario, features: int, corner: Corner) -> AccessCounts:
         """Counts drawn from the profile at `corner`, or their means where it draws nodes."""
+        if mini_batch(scenario.method) and self.profiled(scenario):
+            profile = self.profile(scenario.cluster.gpus, corner)
+            crossing = float(profile.boundary_entries.sum() / max(1, int(profile.entries.sum())))
+            return self.published.batched(scenario, corner, crossing)
+        if mini_batch(scenario.method):
+            return self.published.counts(scenario, features, corner)
+        if drops_edges(scenario.method):
+            return edge_counts(self, scenario, features, corner)
         if not self.profiled(scenario):
             self._refuse_unpublished(scenario)
             return self.published.counts(scenario, features, corner)
@@ -79,19 +84,5 @@ class SurrogateAccesses:
         raise ScenarioError(f"workload.{name}: {given:g} is not allowed; null is, {why}")
 
     def _draw(self, scenario: Scenario, features: int, corner: Corner) -> AccessCounts:
-        method, run = scenario.method, scenario.run
-        sampler, rate = sampler_of(method)
-        if sampler == NODES:
-            # Where only entries that cross are dropped, the fewer cross the slower.
-            ends = {Corner.LOW: Corner.HIGH, Corner.HIGH: Corner.LOW}
-            return node_counts(self.profile(scenario.cluster.gpus, ends.get(corner, corner)), rate)
-        return draw_access(
-            self.profile(scenario.cluster.gpus, corner),
-            sampler=sampler,
-            epsilon=rate,
-            iterations=1 if keeps_all(method) else run.iterations,
-            seed=run.seed,
-            cache=method.cache,
-            policy=method.cache_policy,
-            feature_width=features,
-        )
+        profile = self.profile(scenario.cluster.gpus, corner, cross_end(scenario, corner))
+        return drawn_counts(profile, scenario, features)

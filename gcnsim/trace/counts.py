@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
 from gcnsim.ids import IntArray
+from gcnsim.trace.batches import BatchCounts
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,6 +20,7 @@ class AccessCounts:
     inner_edges, boundary_edges: int64[T, P]; stored entries kept, self-loops not counted.
     inner_nodes, boundary_nodes, entries: int64[P]; the whole partition (entries: all stored entries of its rows).
     cached_rows: int64[P]; rows held by the cache.
+    batches: of systems that train mini-batches: what these read; nothing is then exchanged by layer, so rows are 0.
     """
 
     rows: IntArray
@@ -28,6 +31,7 @@ class AccessCounts:
     boundary_nodes: IntArray
     entries: IntArray
     cached_rows: IntArray
+    batches: BatchCounts | None = None
 
     @property
     def iterations(self) -> int:
@@ -44,16 +48,21 @@ class AccessCounts:
         if times == 1:
             return self
         names = ("rows", "hits", "inner_edges", "boundary_edges")
-        return replace(self, **{name: np.concatenate([getattr(self, name)] * times) for name in names})
+        more: dict[str, Any] = {name: np.concatenate([getattr(self, name)] * times) for name in names}
+        return replace(self, **more)
 
     @property
     def hit_rate(self) -> float:
         """Share of layer-0 boundary rows that the cache answered, over all graphs and workers; 0 without any row."""
+        if self.batches is not None:
+            return self.batches.hit_rate
         asked = int(self.rows.sum())
         return int(self.hits.sum()) / asked if asked else 0.0
 
     @property
     def cache_fraction(self) -> float:
         """Share of all boundary rows that the caches hold; 0 without a boundary."""
+        if self.batches is not None:
+            return int(self.batches.cached.sum()) / max(1, int(self.batches.stored.sum()))
         boundary = int(self.boundary_nodes.sum())
         return int(self.cached_rows.sum()) / boundary if boundary else 0.0

@@ -46,7 +46,7 @@ def read_trace(path: str | Path) -> AccessTrace:
     """
     stored = read_sections(path, kind=KIND, version=VERSION)
     parts = stored.meta.get("parts")
-    if not isinstance(parts, int) or parts < 1:
+    if type(parts) is not int or parts < 1:
         raise FileError(f"{path}: parts is {parts!r}; allowed: 1 or more")
     edges = _section(path, stored, "edges", "<i8", 3)
     if edges.shape[0] < 1 or edges.shape[1:] != (parts, 2):
@@ -92,6 +92,8 @@ def _origin(path: str | Path, stored: Any) -> TraceOrigin:
     if not isinstance(stored, dict) or stored.keys() != _ORIGIN_TYPES.keys():
         raise FileError(f"{path}: origin is incomplete; wanted {', '.join(_ORIGIN_TYPES)}")
     for name, types in _ORIGIN_TYPES.items():
-        if not isinstance(stored[name], types):
+        if type(stored[name]) not in types:
             raise FileError(f"{path}: origin.{name} is {stored[name]!r}, wanted {types[0].__name__}")
+    if not 0.0 <= stored["epsilon"] <= 1.0:
+        raise FileError(f"{path}: origin.epsilon is {stored['epsilon']!r}; allowed: 0 to 1")
     return TraceOrigin(**stored)

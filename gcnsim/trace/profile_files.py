@@ -11,12 +11,14 @@ import numpy as np
 
 from gcnsim.errors import FileError
 from gcnsim.ids import AnyArray, frozen
-from gcnsim.sections import Sections, read_sections, write_sections
+from gcnsim.sections import Sections, kind_of, read_sections, write_sections
 from gcnsim.trace.cells import RATES, Cells
 from gcnsim.trace.stored_profile import SAMPLERS, ProfileOrigin, StoredProfile
 
 KIND: Final = "profile"
 VERSION: Final = 1
+SOURCES: Final = ("graph", "surrogate", "interpolated", "outline")
+"""What a profile may come from."""
 
 _SIZES = ("inner_nodes", "inner_entries", "boundary_entries")
 _ORIGIN_TYPES: dict[str, tuple[type, ...]] = {
@@ -51,7 +53,7 @@ def read_profile(path: str | Path) -> StoredProfile:
     """
     stored = read_sections(path, kind=KIND, version=VERSION)
     parts = stored.meta.get("parts")
-    if not isinstance(parts, int) or parts < 1:
+    if type(parts) is not int or parts < 1:
         raise FileError(f"{path}: parts is {parts!r}; allowed: 1 or more")
     if stored.meta.get("rates") != list(RATES):
         raise FileError(f"{path}: rates are {stored.meta.get('rates')!r}, this gcnsim reads {list(RATES)}")
@@ -63,6 +65,14 @@ def read_profile(path: str | Path) -> StoredProfile:
     )
     _check(path, profile)
     return profile
+
+
+def is_profile(path: str | Path) -> bool:
+    """Whether the file at `path` says that it is a profile; what is none, or not there, is not."""
+    try:
+        return kind_of(path) == KIND
+    except FileError:
+        return False
 
 
 def _stored(name: str) -> str:
@@ -117,9 +127,17 @@ def _origin(path: str | Path, stored: Any) -> ProfileOrigin:
     if not isinstance(stored, Mapping) or stored.keys() != _ORIGIN_TYPES.keys():
         raise FileError(f"{path}: origin is incomplete; wanted {', '.join(_ORIGIN_TYPES)}")
     for name, types in _ORIGIN_TYPES.items():
-        if not isinstance(stored[name], types):
+        if type(stored[name]) not in types:
             raise FileError(f"{path}: origin.{name} is {stored[name]!r}, wanted {types[0].__name__}")
-    low, high = stored["cross_range"] if len(stored["cross_range"]) == 2 else (0.0, 0.0)
+    if stored["source"] not in SOURCES:
+        raise FileError(f"{path}: origin.source is {stored['source']!r}; allowed: {', '.join(SOURCES)}")
+    if not 0.0 < stored["scale"] <= 1.0:
+        raise FileError(f"{path}: origin.scale is {stored['scale']!r}; allowed: above 0, at most 1")
+    for count, missed in (stored["residuals"] or {}).items():
+        if not count.isdecimal() or type(missed) not in (float, int):
+            raise FileError(f"{path}: origin.residuals has {missed!r} at {count!r}; wanted numbers by number of parts")
+    ends = stored["cross_range"]
+    low, high = ends if len(ends) == 2 and {type(end) for end in ends} <= {float, int} else (0.0, 0.0)
     if not 0.0 < low <= 1.0 <= high:
         raise FileError(f"{path}: origin.cross_range is {stored['cross_range']!r}, wanted a factor to 1, one from 1")
     return ProfileOrigin(**{**stored, "cross_range": (low, high)})

@@ -13,58 +13,83 @@ from gcnsim.trace.stored_profile import StoredProfile
 MOST_CROSSING = 0.95
 """At most this share of a worker's entries crosses when their number is changed."""
 
+_STEEPEST = 20.0
+"""The highest power that makes workers more uneven."""
+
+_ROUNDS = 30
+"""Steps towards the cross edges asked for: more than one only where nodes are held at one each."""
+
+
+COUNTS = ("inner_nodes", "entries", "boundary_nodes", "boundary_entries")
+"""What is counted of every worker."""
+
 
 @dataclass(frozen=True, slots=True)
 class Means:
-    """What is interpolated between profiles: boundary nodes over inner nodes, and the share of entries that cross."""
+    """What is interpolated between profiles.
+
+    boundary: boundary nodes over inner nodes. cross: share of the entries that cross. largest: of each of `COUNTS` the
+    largest worker's over the mean.
+    """
 
     boundary: float
     cross: float
+    largest: tuple[float, ...]
 
-    def misses(self, truth: Means) -> float:
-        """The larger of both relative errors against `truth`."""
-        return max(abs(self.boundary / truth.boundary - 1.0), abs(self.cross / truth.cross - 1.0))
+    def changed(self, boundary: float, cross: float, largest: float) -> Means:
+        """These means with factors on the boundary nodes, the entries that cross, and the most boundary nodes."""
+        inner, entries, most, crossing = self.largest
+        most = max(1.0, most * largest / boundary)
+        return Means(self.boundary * boundary, self.cross * cross, (inner, entries, most, crossing))
 
 
 def means_of(profile: StoredProfile) -> Means:
     """The means of a profile with a boundary."""
+    counts = [getattr(profile, name) for name in COUNTS]
     return Means(
         float(profile.boundary_nodes.sum() / profile.inner_nodes.sum()),
         float(profile.boundary_entries.sum() / profile.entries.sum()),
+        tuple(float(count.max() / count.mean()) for count in counts),
     )
 
 
 def between(low: tuple[int, Means], high: tuple[int, Means], parts: int) -> Means:
     """Means at `parts`: power laws of the number of parts through both ends."""
-    weight = np.log(parts / low[0]) / np.log(high[0] / low[0])
-    boundary, cross = (
-        float(np.exp((1.0 - weight) * np.log(getattr(low[1], name)) + weight * np.log(getattr(high[1], name))))
-        for name in ("boundary", "cross")
+    weight = float(np.log(parts / low[0]) / np.log(high[0] / low[0]))
+    boundary, cross, *largest = (
+        float(np.exp((1.0 - weight) * np.log(below) + weight * np.log(above)))
+        for below, above in zip(_figures(low[1]), _figures(high[1]), strict=True)
     )
-    return Means(boundary, cross)
+    return Means(boundary, cross, tuple(largest))
 
 
 def resized(profile: StoredProfile, parts: int, means: Means) -> StoredProfile:
-    """A profile of `parts` workers with these means, each worker shaped like the one at its place in `profile`.
+    """A profile of `parts` workers with these means, each worker shaped like one of `profile`.
 
-    Sizes keep their unevenness, owners their neighbourhood; a pair that falls on one worker takes its mean pair. Cross
-    edges per boundary node change by one factor.
+    Workers are taken evenly by rank of boundary nodes, the largest and the least always, and stand in the order of
+    `profile`, so that owners keep their neighbourhood; a pair that falls on one worker takes its mean pair. Counts are
+    raised to the power that makes their largest what `means` says. Cross edges per boundary node change by one factor
+    per worker, which makes its cells and its entries agree; no worker asks for more nodes than their owner has.
     """
-    own = means_of(profile)
-    more, crossing = means.boundary / own.boundary, means.cross / own.cross
-    place = ((np.arange(parts) + 0.5) * profile.parts / parts).astype(np.int64)
-    inner = _to_sum(profile.inner_nodes[place], int(profile.inner_nodes.sum()))
-    entries = _to_sum(profile.entries[place], int(profile.entries.sum()))
-    share = (profile.boundary_entries / profile.entries)[place] * crossing
-    boundary = np.rint(entries * np.minimum(share, MOST_CROSSING)).astype(np.int64)
-    # Boundary nodes grow with the inner nodes they are counted against.
-    grown = more * inner.mean() / float(profile.inner_nodes.mean()) * _balance(profile, place)
+    place = _places(profile, parts)
+    shares = (
+        _uneven(getattr(profile, name)[place], largest) for name, largest in zip(COUNTS, means.largest, strict=True)
+    )
+    inner_share, entry_share, nodes, crossing = shares
+    inner = _to_sum(inner_share, int(profile.inner_nodes.sum()))
+    entries = _to_sum(entry_share, int(profile.entries.sum()))
+    most = MOST_CROSSING * entries.astype(np.float64)
+    crossing = _within(crossing * (means.cross * entries.sum() / crossing.sum()), most)
+    pairs = _pairs(profile.pairs, place, nodes * (means.boundary * inner.sum() / nodes.sum()), inner)
+    cells = {name: _placed(each, place, pairs, crossing) for name, each in profile.cells.items()}
+    first = next(iter(cells.values()))
+    boundary = np.minimum(np.rint(_crossing(first.nodes, first.cross_edges)).astype(np.int64), entries)
     return replace(
         profile,
         inner_nodes=frozen(inner),
         inner_entries=frozen(entries - boundary),
-        boundary_entries=frozen(np.maximum(boundary, 0)),
-        cells={name: _placed(cells, place, grown, crossing / more) for name, cells in profile.cells.items()},
+        boundary_entries=frozen(boundary),
+        cells=cells,
     )
 
 
@@ -72,10 +97,11 @@ def with_cross_edges(profile: StoredProfile, factor: float) -> StoredProfile:
     """The profile with `factor` times the cross edges per boundary node, at least one each; entries stay as many."""
     if factor == 1.0:
         return profile
-    cells = {name: _denser(each, factor) for name, each in profile.cells.items()}
+    factors = np.full(profile.parts, factor)
+    cells = {name: _denser(each, factors) for name, each in profile.cells.items()}
     first = next(iter(cells))
-    before = (profile.cells[first].nodes.sum(axis=1) * profile.cells[first].cross_edges).sum(axis=1)
-    after = (cells[first].nodes.sum(axis=1) * cells[first].cross_edges).sum(axis=1)
+    before = _crossing(profile.cells[first].nodes, profile.cells[first].cross_edges)
+    after = _crossing(cells[first].nodes, cells[first].cross_edges)
     grown = profile.boundary_entries * after / np.maximum(before, 1.0)
     boundary = np.rint(np.minimum(grown, MOST_CROSSING * profile.entries)).astype(np.int64)
     boundary = np.maximum(boundary, profile.boundary_nodes)
@@ -87,39 +113,92 @@ def with_cross_edges(profile: StoredProfile, factor: float) -> StoredProfile:
     )
 
 
-def _denser(cells: Cells, factor: float) -> Cells:
-    effective = np.maximum(cells.effective * factor, np.minimum(cells.effective, 1.0))
+def _figures(means: Means) -> tuple[float, ...]:
+    return means.boundary, means.cross, *means.largest
+
+
+def _places(profile: StoredProfile, parts: int) -> IntArray:
+    """Which worker of `profile` stands for each of `parts`, int64[P]: evenly by rank of boundary nodes."""
+    falling = np.argsort(-profile.boundary_nodes, kind="stable")
+    rank = np.rint(np.linspace(0.0, profile.parts - 1.0, parts)).astype(np.int64)
+    return np.sort(falling[rank])
+
+
+def _uneven(values: IntArray, largest: float) -> FloatArray:
+    """`values` to the power, found by bisection, at which the largest is `largest` times the mean; equal ones stay."""
+    share = np.asarray(values / max(1, int(values.max())), np.float64)
+    low, high = 0.0, _STEEPEST
+    for _ in range(50):
+        middle = (low + high) / 2.0
+        low, high = (middle, high) if 1.0 / float((share**middle).mean()) < largest else (low, middle)
+    powered: FloatArray = share ** ((low + high) / 2.0)
+    return powered
+
+
+def _within(values: FloatArray, most: FloatArray) -> FloatArray:
+    """`values` with none above `most`: what is over goes to the others along the last axis, as they have room."""
+    capped = np.minimum(values, most)
+    room = most - capped
+    over = (values - capped).sum(axis=-1, keepdims=True)
+    return np.asarray(capped + room * np.minimum(1.0, over / np.maximum(room.sum(axis=-1, keepdims=True), 1e-9)))
+
+
+def _pairs(pairs: IntArray, place: IntArray, boundary: FloatArray, inner: IntArray) -> IntArray:
+    """Boundary nodes of n owned by m, int64[P, P]: `boundary` of n, dealt to owners as `pairs` deals at its place."""
+    dealt = pairs[np.ix_(place, place)].astype(np.float64)
+    same = place[:, None] == place[None, :]
+    mean = pairs.sum(axis=1) / max(1, len(pairs) - 1)
+    dealt[same] = mean[place[np.nonzero(same)[0]]]
+    np.fill_diagonal(dealt, 0.0)
+    most = np.tile(inner.astype(np.float64), (place.size, 1))
+    np.fill_diagonal(most, 0.0)
+    dealt = _within(dealt * (boundary / np.maximum(dealt.sum(axis=1), 1e-9))[:, None], most)
+    whole = np.diff(np.rint(np.cumsum(dealt, axis=1)).astype(np.int64), axis=1, prepend=0)
+    return np.minimum(whole, most.astype(np.int64))
+
+
+def _crossing(nodes: IntArray, cross_edges: FloatArray) -> FloatArray:
+    """Cross entries of every worker's cells, float64[P]."""
+    return np.asarray((nodes.sum(axis=1) * cross_edges).sum(axis=1))
+
+
+def _denser(cells: Cells, factors: FloatArray) -> Cells:
+    """The cells with a factor per worker, float64[P], on cross edges, which stay at least one each."""
+    factor = factors[:, None]
+    effective = np.maximum(cells.effective * factor[:, :, None], np.minimum(cells.effective, 1.0))
     edges = np.maximum(cells.cross_edges * factor, np.minimum(cells.cross_edges, 1.0))
     return replace(cells, effective=frozen(effective), cross_edges=frozen(edges))
 
 
-def _to_sum(values: IntArray, total: int) -> IntArray:
+def _to_sum(values: FloatArray, total: int) -> IntArray:
     """`values` scaled to `total`, rounded cumulatively."""
-    ends = np.rint(np.cumsum(values) * (total / max(1, int(values.sum())))).astype(np.int64)
+    ends = np.rint(np.cumsum(values) * (total / max(float(values.sum()), 1e-9))).astype(np.int64)
     sizes: IntArray = np.diff(ends, prepend=0)
     return sizes
 
 
-def _balance(profile: StoredProfile, place: IntArray) -> float:
-    """Mean boundary of all workers over that of those chosen."""
-    return float(profile.boundary_nodes.mean() / profile.boundary_nodes[place].mean())
-
-
-def _placed(cells: Cells, place: IntArray, grown: float, denser: float) -> Cells:
-    parts = len(cells.nodes)
-    pair = np.ix_(place, place)
-    nodes = cells.nodes[pair].astype(np.float64)
-    tilt = np.array(cells.tilt[pair])
-    same = place[:, None] == place[None, :]
-    mean = cells.nodes.sum(axis=1) / max(1, parts - 1)
-    nodes[same] = mean[place[np.nonzero(same)[0]]]
-    tilt[same] = 1.0
-    nodes[np.arange(place.size), np.arange(place.size)] = 0.0
-    before: FloatArray = cells.nodes.sum(axis=(1, 2))[place]
-    nodes *= (grown * before / np.maximum(nodes.sum(axis=(1, 2)), 1.0))[:, None, None]
-    whole = np.diff(np.rint(np.cumsum(nodes, axis=2)).astype(np.int64), axis=2, prepend=0)
+def _placed(cells: Cells, place: IntArray, pairs: IntArray, crossing: FloatArray) -> Cells:
+    """The cells of the workers at `place`, with `pairs` boundary nodes, and as many cross edges as `crossing` asks."""
     chosen = {
         name: frozen(getattr(cells, name)[place])
         for name in ("cross_edges", "degree", "degree_spread", "effective", "inner_kept", "boundary_kept")
     }
-    return _denser(Cells(nodes=frozen(whole), tilt=frozen(tilt), **chosen), denser)
+    tilt = np.array(cells.tilt[np.ix_(place, place)])
+    tilt[place[:, None] == place[None, :]] = 1.0
+    placed = Cells(nodes=frozen(_whole_cells(cells.nodes, place, pairs)), tilt=frozen(tilt), **chosen)
+    factors = np.ones(place.size)
+    for _ in range(_ROUNDS):
+        now = _crossing(placed.nodes, _denser(placed, factors).cross_edges)
+        factors *= crossing / np.maximum(now, 1.0)
+    return _denser(placed, factors)
+
+
+def _whole_cells(nodes: IntArray, place: IntArray, pairs: IntArray) -> IntArray:
+    """`pairs` in the cells of the workers at `place`, int64[P, P, K]."""
+    dealt = nodes[np.ix_(place, place)].astype(np.float64)
+    bare = dealt.sum(axis=2) == 0.0
+    dealt[bare] = nodes.sum(axis=1)[place[np.nonzero(bare)[0]]]
+    dealt *= (pairs / np.maximum(dealt.sum(axis=2), 1.0))[:, :, None]
+    ends = np.rint(np.cumsum(dealt, axis=2)).astype(np.int64)
+    whole: IntArray = np.diff(ends, axis=2, prepend=0)
+    return whole

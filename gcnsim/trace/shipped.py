@@ -2,17 +2,49 @@
 
 from __future__ import annotations
 
+from dataclasses import astuple, dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Final
 
-from gcnsim.errors import ScenarioError
+from gcnsim.caching import CacheSize
+from gcnsim.errors import FileError, ScenarioError
+from gcnsim.trace.profile_drawing import expected_access
 from gcnsim.trace.profile_files import read_profile
-from gcnsim.trace.resizing import between, means_of, resized
+from gcnsim.trace.resizing import Means, between, means_of, resized, with_cross_edges
 from gcnsim.trace.stored_profile import StoredProfile
 
 FOLDER: Final = Path(__file__).resolve().parent.parent / "data" / "profiles"
 """Where they lie: DATASET-PARTS.profile."""
+
+_WORST = 0.9
+"""An error is carried into answers up to this size: more would leave nothing at the low end."""
+
+
+@dataclass(frozen=True, slots=True)
+class Misses:
+    """Relative errors of a profile that stands for another, without sign.
+
+    boundary: of the mean worker's boundary nodes. largest: of the largest worker's. cross_entries: of the entries that
+    cross. rows: of those needed at rate 0.1 under `vr`.
+    """
+
+    boundary: float
+    largest: float
+    cross_entries: float
+    rows: float
+
+
+@dataclass(frozen=True, slots=True)
+class Interpolation:
+    """Between which shipped numbers of parts a profile lies; the larger of the errors that are made in their place.
+
+    missed is None where both are the last shipped on their side: nothing stands for those.
+    """
+
+    low: int
+    high: int
+    missed: Misses | None
 
 
 @cache
@@ -24,12 +56,19 @@ def shipped_parts(dataset: str) -> tuple[int, ...]:
 
 @cache
 def shipped_profile(dataset: str, parts: int) -> StoredProfile:
-    """The shipped profile of `dataset` at `parts`. Raises ScenarioError when there is none, FileError for a bad one."""
+    """The shipped profile of `dataset` at `parts`. Raises ScenarioError when there is none, FileError for a bad one.
+
+    Bad is also one of another dataset or number of parts than its name says.
+    """
     known = shipped_parts(dataset)
     if parts not in known:
         there = f"there are {', '.join(map(str, known))}" if known else "it has none at any number of parts"
         raise ScenarioError(f"gpus: {dataset} has no profile at {parts} parts; {there}")
-    return read_profile(FOLDER / f"{dataset}-{parts}.profile")
+    path = FOLDER / f"{dataset}-{parts}.profile"
+    found = read_profile(path)
+    if (found.origin.name, found.parts) != (dataset, parts):
+        raise FileError(f"{path}: holds {found.origin.name} at {found.parts} parts; wanted {dataset} at {parts}")
+    return found
 
 
 def profiled_parts(dataset: str) -> range:
@@ -42,9 +81,9 @@ def profiled_parts(dataset: str) -> range:
 def profile_at(dataset: str, parts: int) -> tuple[StoredProfile, str]:
     """The profile of `dataset` at `parts`, and a note on where it comes from.
 
-    Between shipped numbers of parts the means follow a power law through the two neighbours, the shape is that of the
-    nearer one, and the note states the error. Of a dataset that has an outline it is made from that. Raises
-    ScenarioError outside `profiled_parts`.
+    Between shipped numbers of parts the means and the largest workers follow a power law through the two neighbours,
+    the shape is that of the nearer one, and the note states the error. Of a dataset that has an outline it is made
+    from that. Raises ScenarioError outside `profiled_parts`.
     """
     known = shipped_parts(dataset)
     answered = profiled_parts(dataset)
@@ -55,11 +94,24 @@ def profile_at(dataset: str, parts: int) -> tuple[StoredProfile, str]:
         raise ScenarioError(f"gpus: {dataset} has no profile at {parts} parts; {there}")
     if not known:
         return _outlined(dataset, parts), "by assumption"
-    low, high = _neighbours(known, parts)
-    error = left_out_error(dataset)
-    stated = "unknown error" if error is None else f"leave-one-out error {100 * error:.0f} %"
-    note = f"interpolated between profiles at {low} and {high} partitions ({stated})"
-    return _interpolated(dataset, low, high, parts), note
+    found = interpolation(dataset, parts)
+    assert found is not None
+    note = f"interpolated between profiles at {found.low} and {found.high} partitions ({_stated(found.missed)})"
+    return _interpolated(dataset, found.low, found.high, parts), note
+
+
+@cache
+def profile_end(dataset: str, parts: int, boundary: int, cross: int) -> StoredProfile:
+    """The profile at one end of what is open: least, likely or most (0, 1, 2) boundary nodes and cross edges.
+
+    Publications leave the cross edges per boundary node open; an interpolated profile may also miss its boundary and
+    entries by what it misses where a shipped one is left out. Raises as `profile_at` does.
+    """
+    found, _ = profile_at(dataset, parts)
+    if parts not in shipped_parts(dataset):
+        found = _missed(dataset, parts, found, boundary, cross)
+    low, high = found.origin.cross_range
+    return with_cross_edges(found, (low, 1.0, high)[cross])
 
 
 def profile_without(dataset: str, parts: int) -> StoredProfile | None:
@@ -71,17 +123,43 @@ def profile_without(dataset: str, parts: int) -> StoredProfile | None:
 
 
 @cache
-def left_out_error(dataset: str) -> float | None:
-    """The largest error in boundary nodes or cross entries at a shipped number of parts that its neighbours stand for.
+def left_out_error(dataset: str, parts: int) -> Misses | None:
+    """What its neighbours miss in place of the shipped profile at `parts`; None for the first and the last."""
+    blind = profile_without(dataset, parts)
+    if blind is None:
+        return None
+    pairs = zip(_counts(blind), _counts(shipped_profile(dataset, parts)), strict=True)
+    return Misses(*(abs(guess / true - 1.0) for guess, true in pairs))
 
-    None where fewer than three are shipped.
-    """
-    known = [(count, means_of(shipped_profile(dataset, count))) for count in shipped_parts(dataset)]
-    missed = [
-        between(below, above, count).misses(means)
-        for below, (count, means), above in zip(known, known[1:], known[2:], strict=False)
-    ]
-    return max(missed) if missed else None
+
+@cache
+def interpolation(dataset: str, parts: int) -> Interpolation | None:
+    """Between what the profile at `parts` is interpolated; None where it is shipped or made from an outline."""
+    known = shipped_parts(dataset)
+    if not known or parts in known or not known[0] < parts < known[-1]:
+        return None
+    low, high = _neighbours(known, parts)
+    made = [missed for count in (low, high) if (missed := left_out_error(dataset, count)) is not None]
+    most = Misses(*map(max, zip(*map(astuple, made), strict=True))) if made else None
+    return Interpolation(low, high, most)
+
+
+def _counts(profile: StoredProfile) -> tuple[float, float, float, float]:
+    """What `Misses` compares."""
+    drawn = expected_access(profile, sampler="vr", epsilon=0.1, cache=CacheSize(), policy="inclusion", feature_width=1)
+    boundary = profile.boundary_nodes
+    crossing = float(profile.boundary_entries.sum())
+    return float(boundary.mean()), float(boundary.max()), crossing, float(drawn.rows.sum())
+
+
+def _stated(missed: Misses | None) -> str:
+    if missed is None:
+        return "unknown error"
+    return (
+        f"leave-one-out error: boundary nodes {100 * missed.boundary:.0f} %, of the largest worker "
+        f"{100 * missed.largest:.0f} %, entries that cross {100 * missed.cross_entries:.0f} %, rows needed at rate 0.1 "
+        f"{100 * missed.rows:.0f} %"
+    )
 
 
 def _neighbours(known: tuple[int, ...], parts: int) -> tuple[int, int]:
@@ -89,10 +167,43 @@ def _neighbours(known: tuple[int, ...], parts: int) -> tuple[int, int]:
     return max(count for count in known if count < parts), min(count for count in known if count > parts)
 
 
-def _interpolated(dataset: str, low: int, high: int, parts: int) -> StoredProfile:
+def _means(dataset: str, low: int, high: int, parts: int) -> Means:
     ends = [(count, means_of(shipped_profile(dataset, count))) for count in (low, high)]
-    nearer = low if parts * parts < low * high else high
-    return resized(shipped_profile(dataset, nearer), parts, between(ends[0], ends[1], parts))
+    return between(ends[0], ends[1], parts)
+
+
+def _interpolated(dataset: str, low: int, high: int, parts: int) -> StoredProfile:
+    ends = [shipped_profile(dataset, count) for count in (low, high)]
+    nearer = ends[0] if parts * parts < low * high else ends[1]
+    found = resized(nearer, parts, _means(dataset, low, high, parts))
+    # All that is open at either neighbour is open between them.
+    least = min(end.cross_edges_mean * end.origin.cross_range[0] for end in ends) / found.cross_edges_mean
+    most = max(end.cross_edges_mean * end.origin.cross_range[1] for end in ends) / found.cross_edges_mean
+    residuals = {**(ends[0].origin.residuals or {}), **(ends[1].origin.residuals or {})}
+    for end in ends:
+        own = (end.origin.residuals or {}).get(str(end.parts))
+        residuals |= {} if own is None else {str(end.parts): own}
+    origin = replace(
+        nearer.origin,
+        source="interpolated",
+        graph_hash="",
+        residuals=residuals,
+        cross_range=(min(1.0, least), max(1.0, most)),
+    )
+    return replace(found, origin=origin)
+
+
+def _missed(dataset: str, parts: int, likely: StoredProfile, boundary: int, cross: int) -> StoredProfile:
+    """The interpolated profile with as many boundary nodes and cross entries as its error allows, at either end."""
+    found = interpolation(dataset, parts)
+    if found is None or found.missed is None or (boundary, cross) == (1, 1):
+        return likely
+    nodes, most, crossing = (
+        (1.0 / (1.0 + error), 1.0, 1.0 / (1.0 - min(error, _WORST)))
+        for error in (found.missed.boundary, found.missed.largest, found.missed.cross_entries)
+    )
+    means = _means(dataset, found.low, found.high, parts)
+    return resized(likely, parts, means.changed(nodes[boundary], crossing[cross], most[boundary]))
 
 
 def _outlined_parts(dataset: str) -> tuple[int, ...]:

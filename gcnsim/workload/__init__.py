@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from gcnsim.workload.boundary import boundary_at, leave_one_out
 from gcnsim.workload.datasets import BoundaryRow, DatasetFacts, dataset, datasets
-from gcnsim.workload.shapes import MODELS, LayerShape, layer_shapes
+from gcnsim.workload.shapes import MODELS, PAYLOADS, LayerShape, layer_shapes
 
 __all__ = [
     "MODELS",
+    "PAYLOADS",
     "BoundaryRow",
     "DatasetFacts",
     "LayerShape",

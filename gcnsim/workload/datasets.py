@@ -30,6 +30,7 @@ class DatasetFacts:
     nodes: nodes. entries: stored adjacency entries (both directions of every edge). features, classes: widths of the
     input and the output. model, layers, hidden: the published model. boundary: what partitioning it gives, by number of
     partitions, ascending; none where nothing was printed. citations: by field name, publication and place in it.
+    train: share of the nodes that train; train_source: publication and place.
     """
 
     name: str
@@ -42,6 +43,8 @@ class DatasetFacts:
     hidden: int
     boundary: tuple[BoundaryRow, ...]
     citations: tuple[tuple[str, str], ...]
+    train: float = 1.0
+    train_source: str = ""
 
 
 def datasets() -> tuple[str, ...]:
@@ -68,6 +71,8 @@ def dataset(name: str) -> DatasetFacts:
             for count, inner, outer in (() if printed is None else printed["rows"])
         ),
         citations=tuple(citations.items()),
+        train=raw["train"]["value"],
+        train_source=_cited(raw["train"]["cite"], papers),
         **{field: fact["value"] for field, fact in facts.items()},
     )
 

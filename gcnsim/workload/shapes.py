@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Final
 
 from gcnsim.errors import ScenarioError, nearest
 
-MODELS: Final = ("gcn", "graphsage")
+PAYLOADS: Final = MappingProxyType({"fp32": 32, "fp16": 16, "bf16": 16, "int8": 8, "int4": 4, "int2": 2})
+"""How boundary rows may travel: bits of a value."""
+
+MODELS: Final = ("gcn", "graphsage", "gat")
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,13 +20,19 @@ class LayerShape:
     """One graph convolution: rows of width d_in in, of width d_out out, `weights` parameters (bias included).
 
     gathers: whether every iteration sums rows of neighbours; a dense layer does not, nor a first layer whose input was
-    aggregated once before training. Such a layer exchanges nothing.
+    aggregated once before training. Such a layer exchanges nothing. heads: of attention; 0 where sums have none.
     """
 
     d_in: int
     d_out: int
     weights: int
     gathers: bool = True
+    heads: int = 0
+
+    @property
+    def projected(self) -> int:
+        """Width of a row that has met the weights of all heads of attention."""
+        return (self.weights - self.d_out) // (self.d_in + 2)
 
     @property
     def update_in(self) -> int:
@@ -31,15 +41,26 @@ class LayerShape:
 
 
 def layer_shapes(
-    model: str, features: int, hidden: int, layers: int, classes: int, *, preaggregate: bool = False, dense: int = 0
+    model: str,
+    features: int,
+    hidden: int,
+    layers: int,
+    classes: int,
+    *,
+    preaggregate: bool = False,
+    dense: int = 0,
+    heads: int = 1,
 ) -> tuple[LayerShape, ...]:
     """The shapes of the `layers` layers of `model`, layer 0 first: features -> hidden -> ... -> classes.
 
     GCN multiplies the aggregated row by d_in x d_out weights (Kipf and Welling, eq. 2); GraphSAGE-mean multiplies the
     row beside its neighbours' mean, so 2 d_in x d_out (Hamilton et al., Algorithm 1); both add d_out biases.
-    preaggregate: the input is aggregated once, before training. dense: the last so many layers are plain linear maps.
+    A GAT has a map and two vectors for each of its `heads`, side by side in hidden layers, where they share the width,
+    and averaged in the last (Velickovic et al., eqs. 5 and 6). preaggregate: the input is aggregated once, before
+    training. dense: the last so many layers are plain linear maps.
 
-    Raises ScenarioError for an unknown model, a count below one, or no graph convolution.
+    Raises ScenarioError for an unknown model, a count below one, no graph convolution, heads that do not divide the
+    hidden width, or an input that attention sums and that is to be aggregated before.
     """
     if model not in MODELS:
         raise ScenarioError(f"workload.model: unknown model {model!r}; {nearest(model, MODELS)}")
@@ -53,8 +74,25 @@ def layer_shapes(
     widths = [features, *([hidden] * (layers - 1)), classes]
     inputs = 2 if model == "graphsage" else 1
     pairs = list(itertools.pairwise(widths))
-    shapes = [LayerShape(d_in, d_out, inputs * d_in * d_out + d_out) for d_in, d_out in pairs[: layers - dense]]
+    if model == "gat":
+        if hidden % heads:
+            raise ScenarioError(f"workload.heads: {heads} does not divide the hidden width {hidden}")
+        if preaggregate:
+            raise ScenarioError(
+                "workload.preaggregate: true is not allowed with gat: its weights change every iteration"
+            )
+        shapes = [
+            _attention(*pair, heads, last=layer == layers - 1) for layer, pair in enumerate(pairs[: layers - dense])
+        ]
+    else:
+        shapes = [LayerShape(d_in, d_out, inputs * d_in * d_out + d_out) for d_in, d_out in pairs[: layers - dense]]
     shapes += [LayerShape(d_in, d_out, d_in * d_out + d_out, gathers=False) for d_in, d_out in pairs[layers - dense :]]
     if preaggregate:
         shapes[0] = replace(shapes[0], gathers=False)
     return tuple(shapes)
+
+
+def _attention(d_in: int, d_out: int, heads: int, *, last: bool) -> LayerShape:
+    """One layer of attention: a map and two score vectors for each head, and a bias."""
+    width = d_out * heads if last else d_out
+    return LayerShape(d_in, d_out, (d_in + 2) * width + d_out, heads=heads)

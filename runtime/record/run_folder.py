@@ -25,7 +25,7 @@ from runtime.record.rows import IterationRow, read_iterations, write_iterations
 SCHEMA: Final = "gcnsim.run/1"
 RUN, ITERATIONS, TIMELINE = "run.json", "iterations.csv", "timeline.parquet"
 
-_FROZEN: Final = ("inner", "boundary", "widths", "bytes", "peak_memory", "norms")
+_FROZEN: Final = ("inner", "boundary", "widths", "bytes", "peak_memory", "norms", "tensors")
 """Fields that are tuples, where JSON has lists."""
 
 
@@ -35,7 +35,8 @@ class RunRecord:
 
     bytes: by kind of payload (rows, gradients, ids, norms, cache), bytes sent as [sender][receiver]. accuracy: train,
     val, test. emulation: of the cluster, None where it is a real one. norms: iterations whose norms files belong to the
-    run. summary: `Summary.asdict()`, None until known.
+    run. summary: `Summary.asdict()`, None until known. tensors: of each worker, bytes by component (`runtime.census`);
+    None in older records, until known, and where they could not be counted.
     """
 
     versions: Mapping[str, str]
@@ -59,6 +60,7 @@ class RunRecord:
     accuracy: Mapping[str, float | None]
     norms: tuple[Iteration, ...]
     summary: Mapping[str, Any] | None
+    tensors: tuple[Mapping[str, int], ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +155,7 @@ def read_run(path: str | Path) -> Run:
     wrong = _wrong(document)
     if wrong:
         raise FileError(f"{folder / RUN}: {wrong}")
-    facts = {field.name: document[field.name] for field in fields(RunRecord)}
+    facts: dict[str, Any] = {field.name: document.get(field.name) for field in fields(RunRecord)}
     record = RunRecord(**facts | {name: _tupled(facts[name]) for name in _FROZEN})
     rows = read_iterations(folder / ITERATIONS)
     if record.finished and (not rows or rows[-1].iteration + 1 != record.iterations):

@@ -309,6 +309,28 @@ def _cross_edges() -> str:
     return table(("dataset", "low", "likely", "high", "source"), rows)
 
 
+def _shares() -> str:
+    from gcnsim.graph.generate import surrogate_facts, surrogates
+    from gcnsim.trace import shipped_parts, shipped_profile
+
+    shipped = {name: shipped_parts(name) for name in surrogates() if shipped_parts(name)}
+    every = sorted({parts for known in shipped.values() for parts in known})
+    rows = []
+    for name, known in shipped.items():
+        facts = surrogate_facts(name)
+        low, high = facts.cross_edges.low, facts.cross_edges.high
+        cells = []
+        for parts in every:
+            shown = ""
+            if parts in known:
+                share = shipped_profile(name, parts).cross_edges_mean * facts.model.nodes / (2 * facts.model.edges)
+                text = f"{share:.3f}"
+                shown = f"**{text}**" if low <= float(text) <= high else text
+            cells.append(shown)
+        rows.append((f"`{name}`", f"{low:.3f} to {high:.3f}", *cells))
+    return table(("dataset", "range", *(f"{parts} parts" for parts in every)), rows)
+
+
 def _assumed() -> str:
     from gcnsim.graph.generate import surrogate_facts, surrogates
 
@@ -357,6 +379,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "surrogates": _surrogates,
     "surrogates' checks": _checks,
     "surrogates' cross edges": _cross_edges,
+    "surrogates' shares": _shares,
     "surrogates' assumptions": _assumed,
     "profiles": _profiles,
 }

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,7 +14,7 @@ from hypothesis import strategies as st
 
 from gcnsim.errors import FileError
 from gcnsim.ids import AnyArray
-from gcnsim.sections import ALIGN, read_sections, replacing, write_sections
+from gcnsim.sections import ALIGN, MAGIC, kind_of, read_sections, replacing, write_sections
 
 ARRAYS: dict[str, AnyArray] = {
     "bytes": np.arange(5, dtype=np.uint8),
@@ -136,3 +139,71 @@ def test_places_that_cannot_be_written(tmp_path: Path) -> None:
     with pytest.raises(FileError, match="folder: is a directory"), replacing(folder) as file:
         file.write(b"x")
     assert list(tmp_path.iterdir()) == [folder]
+
+
+def _with_header(path: Path, header: bytes) -> None:
+    """Put another header, with its right checksum, before the same sections."""
+    whole = path.read_bytes()
+    length = int.from_bytes(whole[8:16], "little")
+    body = whole[-(-(48 + length) // ALIGN) * ALIGN :]
+    start = MAGIC + len(header).to_bytes(8, "little") + hashlib.sha256(header).digest() + header
+    path.write_bytes(start + b"\0" * (-len(start) % ALIGN) + body)
+
+
+@pytest.mark.parametrize(
+    ("header", "message"),
+    [
+        (b"not json", "the header is not JSON"),
+        (b"\xff", "the header is not JSON"),
+        (b"[" * 100_000, "the header is not JSON"),
+        (b'{"kind": NaN}', "the header is not JSON: NaN is no number"),
+        (b"[]", "the header is a list; allowed: an object"),
+    ],
+)
+def test_a_header_that_is_no_object_is_refused(path: Path, header: bytes, message: str) -> None:
+    _with_header(path, header)
+    assert message in refused(path)
+    with pytest.raises(FileError, match="header"):
+        kind_of(path)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"kind": None}, "header: kind is None; allowed: text"),
+        ({"version": True}, "header: version is True; allowed: a whole number"),
+        ({"meta": [1]}, "header: meta is [1]; allowed: an object"),
+        ({"sections": None}, "header: sections is None; allowed: an object"),
+        ({"sections": {"table": 5}}, "header: section 'table': 5; allowed: an object"),
+    ],
+)
+def test_a_header_of_other_types_is_refused(path: Path, change: dict[str, Any], message: str) -> None:
+    _with_header(path, json.dumps(_header(path) | change).encode())
+    assert message in refused(path)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"dtype": "O"}, "dtype is 'O'; allowed: <f4"),
+        ({"dtype": ["<f8"]}, "dtype is ['<f8']"),
+        ({"shape": [77]}, "bytes is 48; shape [77] of <f8 has 616"),
+        ({"shape": [-2, -3]}, "shape is [-2, -3]; allowed: a list of whole numbers from 0"),
+        ({"shape": "23"}, "shape is '23'"),
+        ({"bytes": "48"}, "bytes is '48'"),
+        ({"offset": -64}, "offset is -64; allowed: multiples of 64 from 0"),
+        ({"offset": 1.0}, "offset is 1.0"),
+        ({"sha256": None}, "sha256 is None; allowed: text"),
+    ],
+)
+def test_a_section_told_wrongly_is_refused(path: Path, change: dict[str, Any], message: str) -> None:
+    header = _header(path)
+    header["sections"]["table"] |= change
+    _with_header(path, json.dumps(header).encode())
+    assert f"header: section 'table': {message}" in refused(path)
+
+
+def _header(path: Path) -> dict[str, Any]:
+    whole = path.read_bytes()
+    found: dict[str, Any] = json.loads(whole[48 : 48 + int.from_bytes(whole[8:16], "little")])
+    return found

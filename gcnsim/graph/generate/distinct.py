@@ -60,7 +60,9 @@ def distinct_edges(draw: Draw, edges: int, seed: int, name: str, say: Say = sile
         missing = edges - kept.size
         count = int(missing / accepted) + (64 if turn else 0)
         if count > _MOST_DRAWS * edges + BLOCK:
-            raise GraphError(f"{name}: {edges:,} edges: only {kept.size:,} different ones were found; use fewer")
+            raise GraphError(
+                f"{name}: {edges:,} edges: only {kept.size:,} different ones were found; use fewer, or other parameters"
+            )
         say(f"drawing {edges:,} edges: {kept.size:,} found")
         fresh = _fresh(draw(turn, count), kept)
         accepted = max(fresh.size / count, accepted / 4.0)

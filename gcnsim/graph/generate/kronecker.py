@@ -48,9 +48,7 @@ def rmat(
     drawing would take more than `max_memory` bytes.
     """
     check_size(name, model.nodes, model.edges, max_memory)
-    rest = 1.0 - model.a - model.b - model.c
-    if min(model.a, model.b, model.c) < 0.0 or rest < -1e-12:
-        raise GraphError(f"{name}: a {model.a:g}, b {model.b:g}, c {model.c:g}; chances of sum 1 at most are allowed")
+    _check(name, model)
     order = stream(seed, "generate", "order").permutation(model.nodes)
 
     def draw(turn: int, count: int) -> IntArray:
@@ -59,9 +57,25 @@ def rmat(
 
         return blocks(count, block, processes)
 
-    keys = distinct_edges(draw, model.edges, seed, name, say)
+    keys = distinct_edges(draw, model.edges, seed, f"{name}: {_told(model)}", say)
     say(f"building the rows of {model.nodes:,} nodes")
     return graph_of(keys, model.nodes, name)
+
+
+def _told(model: RMat) -> str:
+    return f"a {model.a:g}, b {model.b:g}, c {model.c:g}"
+
+
+def _check(name: str, model: RMat) -> None:
+    """Raises GraphError for chances that are none, and for those that join every node to itself alone."""
+    for parameter in ("a", "b", "c"):
+        chance = getattr(model, parameter)
+        if not 0.0 <= chance <= 1.0:
+            raise GraphError(f"{name}: {parameter} {chance:g} is outside 0 to 1")
+    if model.a + model.b + model.c > 1.0 + 1e-12:
+        raise GraphError(f"{name}: {_told(model)}; chances of sum 1 at most are allowed")
+    if model.b + model.c == 0.0:
+        raise GraphError(f"{name}: {_told(model)} join no two nodes; b or c above 0 is needed")
 
 
 def _block(model: RMat, order: IntArray, draws: np.random.Generator, count: int) -> IntArray:

@@ -15,6 +15,7 @@ import numpy as np
 
 from gcnsim.errors import FileError, GraphError
 from gcnsim.graph.arrays import read_npy
+from gcnsim.graph.build import MOST_NODES
 from gcnsim.graph.csr import Cleaning, Graph
 from gcnsim.graph.generate.distinct import Say, graph_of, keys_of, silent
 from gcnsim.graph.generate.limits import check_size
@@ -31,6 +32,11 @@ _TRIES = 64
 _SWAPS = 1 << 21
 """Tries of all pairs in one round, at most, where there are fewer pairs: more would take longer than another round."""
 
+_DIGITS = 18
+"""Of a number in a text file, at most: more do not fit."""
+
+_ALLOWED = f"whole numbers from 0 to {MOST_NODES:,}"
+
 _LOW = 0xFFFFFFFF
 """The half of a key that holds the larger end."""
 
@@ -40,11 +46,23 @@ def configuration(
 ) -> Graph:
     """A graph in which node v has degrees[v] neighbours, integers[N] of even sum.
 
-    A sequence that leaves too little room (a node joined to nearly all others) loses a few edges;
-    `cleaning.duplicates_dropped` says how many. Raises GraphError for a sequence that no graph has, and when drawing
-    would take more than `max_memory` bytes.
+    Of a sequence with more than half of all pairs the pairs without an edge are drawn. One that leaves too little room
+    (a few nodes joined to nearly all others) loses edges; `cleaning.duplicates_dropped` says how many. Raises
+    GraphError for a sequence that no graph has, and when drawing would take more than `max_memory` bytes.
     """
     _check(degrees, name, max_memory)
+    degrees = degrees.astype(np.int64)
+    if int(degrees.sum()) > degrees.size * (degrees.size - 1) // 2:
+        absent, left = _paired(degrees.size - 1 - degrees, seed, say)
+        if not left.size:
+            return graph_of(_others(absent, degrees.size), degrees.size, name)
+    kept, left = _paired(degrees, seed, say)
+    graph = graph_of(kept, degrees.size, name)
+    return replace(graph, cleaning=Cleaning(duplicates_dropped=left.size))
+
+
+def _paired(degrees: IntArray, seed: int, say: Say) -> tuple[IntArray, IntArray]:
+    """Sorted keys of the edges, and the pairs that found no place."""
     say(f"pairing {int(degrees.sum()):,} stubs")
     stubs = stream(seed, "generate", "pairs").permutation(np.repeat(np.arange(degrees.size, dtype=np.int32), degrees))
     half = stubs.size // 2
@@ -60,8 +78,17 @@ def configuration(
             break
         say(f"breaking up {left.size:,} pairs")
         kept, left = _swapped(kept, left, stream(seed, "generate", "swaps", turn))
-    graph = graph_of(kept, degrees.size, name)
-    return replace(graph, cleaning=Cleaning(duplicates_dropped=left.size))
+    return kept, left
+
+
+def _others(keys: IntArray, nodes: int) -> IntArray:
+    """Sorted keys of all pairs of nodes but those of `keys`."""
+    low, high = keys >> 32, keys & _LOW
+    there = np.ones(nodes * (nodes - 1) // 2, np.bool_)
+    there[low * (2 * nodes - low - 1) // 2 + high - low - 1] = False
+    rows = np.repeat(np.arange(nodes), np.arange(nodes - 1, -1, -1))[there]
+    start = rows * (2 * nodes - rows - 1) // 2
+    return rows << 32 | np.flatnonzero(there) - start + rows + 1
 
 
 def read_degrees(path: str | Path) -> IntArray:
@@ -74,25 +101,50 @@ def read_degrees(path: str | Path) -> IntArray:
         found = read_npy(source)
     else:
         words = file_text(source).split()
-        bad = next((word for word in words if not word.isdigit()), None)
+        bad = next((word for word in words if not word.isdigit() or len(word) > _DIGITS), None)
         if bad is not None:
-            raise FileError(f"{path}: {bad.decode('utf-8', 'replace')[:40]!r} is no degree; whole numbers are allowed")
+            raise FileError(f"{path}: {bad.decode('utf-8', 'replace')[:40]!r} is no degree; {_ALLOWED} are allowed")
         found = np.array([int(word) for word in words], np.int64)
     if found.ndim != 1 or found.dtype.kind not in "iu" or not found.size:
         raise FileError(f"{path}: {found.dtype}{list(found.shape)}; a row of whole numbers is needed")
+    if found.max() > MOST_NODES or found.min() < 0:
+        bad = found.max() if found.max() > MOST_NODES else found.min()
+        raise FileError(f"{path}: {bad} is no degree; {_ALLOWED} are allowed")
     return found.astype(np.int64)
 
 
 def _check(degrees: AnyArray, name: str, max_memory: float | None) -> None:
     if degrees.ndim != 1 or degrees.dtype.kind not in "iu":
         raise GraphError(f"{name}: degrees are {degrees.dtype}{list(degrees.shape)}; a row of integers is needed")
-    total = int(degrees.sum())
-    check_size(name, degrees.size, total // 2, max_memory)
-    if degrees.min() < 0 or degrees.max() >= degrees.size:
+    if degrees.size > 1 and (degrees.min() < 0 or degrees.max() >= degrees.size):
         found = degrees.min() if degrees.min() < 0 else degrees.max()
         raise GraphError(f"{name}: a degree of {found:,}; {degrees.size:,} nodes allow 0 to {degrees.size - 1:,}")
+    total = int(degrees.sum(dtype=np.int64))
+    check_size(name, degrees.size, total // 2, max_memory)
     if total % 2:
         raise GraphError(f"{name}: the degrees' sum {total:,} is odd; every edge has two ends")
+    _check_room(degrees, name)
+
+
+def _check_room(degrees: AnyArray, name: str) -> None:
+    """Raises GraphError where the k largest degrees add up to more than k nodes can have, for any k.
+
+    Erdos and Gallai (1960): k(k - 1) among themselves, and min(d, k) with each other node of degree d. Only a k whose
+    k-th degree is k - 1 or more can fail.
+    """
+    rising = np.sort(degrees.astype(np.int64))
+    falling = rising[::-1]
+    added = np.cumsum(falling)
+    k = np.arange(1, int(np.count_nonzero(falling >= np.arange(falling.size))) + 1)
+    full = np.maximum(falling.size - np.searchsorted(rising, k), k)
+    most = k * (k - 1) + k * (full - k) + added[-1] - added[full - 1]
+    bad = np.flatnonzero(added[: k.size] > most)
+    if bad.size:
+        count = int(k[bad[0]])
+        raise GraphError(
+            f"{name}: the {count:,} largest degrees add up to {added[count - 1]:,}; "
+            f"these {degrees.size:,} nodes allow {most[bad[0]]:,} at most, so no graph has them"
+        )
 
 
 def _swapped(kept: IntArray, left: IntArray, draws: np.random.Generator) -> tuple[IntArray, IntArray]:

@@ -115,6 +115,7 @@ class DglFolder:
         if isinstance(given, str):
             return None
         owned, wrong = [0] * parts, FileError(f"{self.config}: {key} does not give {parts} parts ranges of {total} ids")
+        spans: list[tuple[int, int]] = []
         ranges = list(given.values()) if isinstance(given, dict) else [None]
         for each in ranges:
             if not isinstance(each, list) or len(each) != parts:
@@ -123,8 +124,14 @@ class DglFolder:
                 if not isinstance(span, list) or [type(end) for end in span] != [int, int] or span[0] > span[1]:
                     raise wrong
                 owned[part] += span[1] - span[0]
+                spans.append((span[0], span[1]))
         if sum(owned) != total:
             raise wrong
+        end = 0
+        for first, beyond in sorted(spans):
+            if first < beyond and first != end:
+                raise FileError(f"{self.config}: {key}: range [{first}, {beyond}] begins at {first}; {end} is needed")
+            end = max(end, beyond)
         return tuple(owned)
 
     def _missing(self, parts: int) -> tuple[str, ...]:

@@ -153,8 +153,9 @@ def _one_task(where: str, labels: AnyArray) -> AnyArray:
     given = labels.ravel()
     if given.dtype.kind not in "fiu":
         raise FileError(f"{where}: labels are {given.dtype}; numbers are needed")
-    known = np.isfinite(given)
-    whole = np.where(known, given, -1)
-    if (whole != np.trunc(whole)).any() or (np.abs(whole) > 2**31).any():
-        raise FileError(f"{where}: label {whole[whole != np.clip(np.trunc(whole), -(2**31), 2**31)][0]} is no class")
-    return whole.astype(np.int64)
+    known = ~np.isnan(given)
+    with np.errstate(invalid="ignore"):  # the remainder of inf, found as no class
+        wrong = known & ~((given >= 0) & (given < 2**31) & (given % 1 == 0))
+    if wrong.any():
+        raise FileError(f"{where}: label {given[wrong][0]} is no class; whole numbers from 0, or nan, are allowed")
+    return np.where(known, given, -1).astype(np.int64)

@@ -14,7 +14,7 @@ from pathlib import Path
 from gcnsim.errors import FileError
 from gcnsim.graph.arrays import Archive, opened
 from gcnsim.graph.csr import Graph
-from gcnsim.graph.layouts.layout import check_rows, class_count, home_of
+from gcnsim.graph.layouts.layout import check_classes, check_rows, class_count, home_of
 from gcnsim.graph.npz import read_npz, stored_size
 from gcnsim.graph.size import Size
 from gcnsim.ids import AnyArray
@@ -75,4 +75,5 @@ class RedditPair:
     def _labels(self, archive: Archive, nodes: int) -> AnyArray:
         labels = archive.integers("label")
         check_rows(str(self.data), "labels", labels.shape, nodes)
+        check_classes(f"{self.data}: 'label'", labels)
         return labels

@@ -18,7 +18,7 @@ import numpy as np
 from gcnsim.errors import FileError
 from gcnsim.graph.arrays import npy_shape, opened, read_npy
 from gcnsim.graph.csr import Graph
-from gcnsim.graph.layouts.layout import check_rows, class_count, home_of, masks_of
+from gcnsim.graph.layouts.layout import check_classes, check_rows, class_count, home_of, masks_of
 from gcnsim.graph.npz import read_npz, stored_size
 from gcnsim.graph.size import Size
 from gcnsim.graph.source import file_text
@@ -76,11 +76,22 @@ class SaintFolder:
 
 def _json(path: Path) -> dict[str, Any]:
     try:
-        found = json.loads(file_text(path))
+        found = json.loads(file_text(path), object_pairs_hook=_each_once)
     except (ValueError, RecursionError) as error:
         raise FileError(f"{path}: truncated or altered: {' '.join(str(error).split())}") from None
     if not isinstance(found, dict):
         raise FileError(f"{path}: a {type(found).__name__}; an object is needed")
+    return found
+
+
+def _each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        seen: set[str] = set()
+        for key, _ in pairs:
+            if key in seen:
+                raise ValueError(f"key {key[:40]!r} is there more than once; allowed: once")
+            seen.add(key)
     return found
 
 
@@ -100,6 +111,7 @@ def _labels(path: Path, nodes: int) -> AnyArray:
         )
     if classes.ndim == 2 and ids.size != nodes:
         raise FileError(f"{path}: classes of {ids.size} nodes; {nodes} are needed")
+    check_classes(str(path), classes)
     labels = np.full((nodes, *classes.shape[1:]), -1, np.int64)
     labels[ids] = classes
     return labels

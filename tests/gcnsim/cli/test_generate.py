@@ -65,6 +65,8 @@ def _json(folder: Path, *words: str) -> dict[str, object]:
         (["flickr", "--nodes", "5"], ScenarioError, "--nodes: flickr does not take it; allowed: none"),
         ([*BLOCK, "--degrees", "d"], ScenarioError, "--degrees: block does not take it"),
         ([*BLOCK, "--set", "reech=1"], ScenarioError, "--set: 'reech=1' is no NAME=VALUE; did you mean 'reach'"),
+        ([*BLOCK, "--set", "communities"], ScenarioError, "--set communities: no value; allowed: communities=VALUE"),
+        (["rmat", *BLOCK[1:], "--set", "a=nan"], GraphError, "rmat: a nan is outside 0 to 1"),
         ([*BLOCK, "--set", "fanout=2.5"], ScenarioError, "--set fanout: '2.5' is no number of the kind int"),
         (["block", "--nodes", "5", "--edges", "11"], GraphError, "11 edges; 5 nodes allow 1 to 10"),
         ([*BLOCK, "--max-memory", "1"], UnitError, "--max-memory: "),
@@ -79,3 +81,16 @@ def test_what_cannot_be_drawn_is_one_line(
     with pytest.raises(kind, match=message):
         CliRunner().invoke(group, ["generate", *words, "--out", str(out)], catch_exceptions=False)
     assert not out.exists()
+
+
+def test_edges_that_found_no_place_are_told_of_how_many(tmp_path: Path) -> None:
+    degrees = tmp_path / "degrees.txt"
+    degrees.write_text("3 3 2 2 0\n")
+    said = _run("configuration", "--degrees", str(degrees), "--out", str(tmp_path / "g.npz"))
+    assert "left out      3 of 5 edges (60.0%) found no place" in said.splitlines()
+
+
+def test_another_suffix_than_npz_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(FileError, match=r"plain\.txt: cannot write '\.txt'; allowed: \.npz"):
+        _run(*BLOCK, "--out", str(tmp_path / "plain.txt"))
+    assert list(tmp_path.iterdir()) == []

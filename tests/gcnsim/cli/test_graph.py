@@ -5,13 +5,15 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 from click.testing import CliRunner
 
 from gcnsim.cli.graph import group
 from gcnsim.errors import FileError, GcnsimError, GraphError
-from gcnsim.graph import load_graph
+from gcnsim.graph import build_csr, load_graph
 from gcnsim.graph.nodes import NodeArrays, read_nodes
+from gcnsim.ids import AnyArray
 from gcnsim.partition import read_partition
 from tests.gcnsim.graph.layouts.published import (
     write_dgl,
@@ -57,6 +59,24 @@ def test_info_as_json(cycle: Path) -> None:
     assert found["content_hash"] == load_graph(cycle).content_hash()
 
 
+@pytest.mark.parametrize(
+    ("name", "wrong"),
+    [("x", np.nan), ("x", np.inf), ("x", 1e300), ("x_data", -np.inf)],
+)
+def test_info_looks_through_features(tmp_path: Path, name: str, wrong: float) -> None:
+    ring, path = build_csr(np.arange(3), np.arange(1, 4), 4, "ring"), tmp_path / "g.npz"
+    values: AnyArray = np.ones((4, 2) if name == "x" else 4)
+    arrays: dict[str, AnyArray] = {"indptr": ring.indptr, "indices": ring.indices, name: values}
+    if name == "x_data":
+        arrays["x_shape"] = np.array([4, 2])
+    np.savez(path, allow_pickle=False, **arrays)
+    assert "features        2" in _run("info", str(path))
+    values.flat[3] = wrong
+    np.savez(path, allow_pickle=False, **arrays)
+    with pytest.raises(FileError, match=rf"g\.npz: '{name}' holds values that are not finite in float32"):
+        _run("info", str(path))
+
+
 def test_partition_prints_writes_and_reads_back(cycle: Path, tmp_path: Path) -> None:
     out = tmp_path / "cycle.part"
     text = _run("partition", str(cycle), "--parts", "2", "--method", "block", "--out", str(out))
@@ -94,7 +114,7 @@ def test_several_ways_to_cut_are_a_row_each(cycle: Path) -> None:
         (["--parts", "2", "--method", "metis,metiss"], "method 'metiss' is unknown: did you mean 'metis'"),
         (["--parts", "2", "--objective", "volume"], "objective 'volume' is unknown"),
         (["--parts", "2,4", "--out", "o.part"], "--out: o.part: 2 partitions; allowed: one"),
-        (["--parts", "2", "--max-memory", "1MiB"], "loading needs about .* allowed: 1.00 MiB"),
+        (["--parts", "2", "--max-memory", "1MiB"], "partitioning needs about .* allowed: 1.00 MiB"),
     ],
 )
 def test_what_cannot_be_cut_is_one_line(cycle: Path, words: list[str], message: str) -> None:

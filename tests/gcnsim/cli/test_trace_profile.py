@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from gcnsim.cli import main
-from gcnsim.trace import read_profile
+from gcnsim.trace import read_profile, shipped_parts, shipped_profile, write_profile
 from gcnsim.workload import dataset
 
 
@@ -66,6 +66,15 @@ def test_users_errors_are_one_line(graph_file: Path, tmp_path: Path, capsys: pyt
         capsys, "profile", "--dataset", "redit", "--gpus", "2", *out
     )
     assert "allowed: " in refused(capsys, "profile", "--dataset", "reddit", "--gpus", "2", "--max-memory", "1GiB", *out)
+    assert "--scale: nan is no share; 0.001 to 1 are allowed" in refused(
+        capsys, "profile", "--dataset", "flickr", "--gpus", "3", "--scale", "nan", *out
+    )
+    assert "ring.txt: partitioning needs about " in refused(
+        capsys, "profile", graph_file, "--gpus", "2", "--max-memory", "1MiB", *out
+    )
+    assert "yelp-surrogate: partitioning needs about " in refused(
+        capsys, "profile", "--dataset", "yelp", "--gpus", "2", "--max-memory", "1.5GiB", *out
+    )
     assert "give one of FILE and --dataset" in refused(capsys, "info")
     assert "--dataset and --gpus go together" in refused(capsys, "info", "--dataset", "yelp")
     assert "unknown dataset 'yep'; did you mean 'yelp'" in refused(capsys, "info", "--dataset", "yep", "--gpus", "2")
@@ -74,7 +83,7 @@ def test_users_errors_are_one_line(graph_file: Path, tmp_path: Path, capsys: pyt
 
 def test_a_part_count_without_a_profile_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     found = refused(capsys, "info", "--dataset", "yelp", "--gpus", "777")
-    assert found == "gcnsim: gpus: yelp has no profile at 777 parts; there are 2 to 10\n"
+    assert found == f"gcnsim: gpus: yelp has no profile at 777 parts; there are 2 to {shipped_parts('yelp')[-1]}\n"
 
 
 @pytest.mark.parametrize("name", ["ogbn-products", "reddit", "yelp"])
@@ -83,14 +92,20 @@ def test_a_shipped_profile_says_where_it_comes_from(name: str, capsys: pytest.Ca
         assert call("info", "--dataset", name, "--gpus", str(parts), "--json") == 0
         facts = json.loads(capsys.readouterr().out)
         assert facts["parts"] == parts
-        assert facts["source"] == "surrogate"
+        between = parts in (7, 9)
+        assert facts["source"] == facts["origin"]["source"] == ("interpolated" if between else "surrogate")
+        assert (facts["interpolated"] is not None) == between
+        if between:
+            assert (facts["interpolated"]["low"], facts["interpolated"]["high"]) == (parts - 1, parts + 1)
+            assert facts["interpolated"]["missed"].keys() == {"boundary", "largest", "cross_entries", "rows"}
+            assert facts["origin"]["graph_hash"] == ""
         assert facts["residuals"].keys() == {"4", "6", "8"}
         assert all(abs(missed) <= 0.1 for missed in facts["residuals"].values())
         assert facts["inner_nodes_mean"] * parts == pytest.approx(dataset(name).nodes, rel=1e-3)
         assert facts["boundary_nodes_max"] > facts["boundary_nodes_mean"] > 70_000
         crossing = facts["cross_edges_mean"] * facts["boundary_nodes_mean"]
         assert facts["cross_entries_mean"] == pytest.approx(crossing)
-        assert facts["note"].startswith("interpolated" if parts in (7, 9) else "profile at")
+        assert facts["note"].startswith("interpolated" if between else "profile at")
 
 
 def test_an_outline_is_told_as_one(capsys: pytest.CaptureFixture[str]) -> None:
@@ -102,3 +117,34 @@ def test_an_outline_is_told_as_one(capsys: pytest.CaptureFixture[str]) -> None:
     told = capsys.readouterr().out
     assert "graph          outline of ogbn-papers100M, not drawn" in told
     assert "boundary against the published: nothing published" in told
+
+
+def test_what_if_takes_a_profile_for_its_graph(
+    graph_file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "ring.profile"
+    assert call("profile", graph_file, "--gpus", "3", "--out", out) == 0
+    capsys.readouterr()
+    question = ["what-if", "--graph", str(out), "--method", "psc-gcn", "--iterations", "5"]
+    assert main([*question, "--gpus", "3", "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)["provenance"]["graph"]
+    assert told["kind"] == "profile"
+    assert told["text"].startswith(f"{out}: profile of ring: 60 nodes, 360 stored entries; metis-vol, seed 0:")
+    assert main([*question, "--gpus", "2,3"]) == 2
+    assert capsys.readouterr().err == (
+        f"gcnsim: cluster.gpus: 2 is not allowed; {out} is a profile of 3 parts and answers for as many GPUs\n"
+    )
+    assert main(["what-if", "--set", f"workload.trace={out}", "--gpus", "3"]) == 2
+    assert f"workload.trace: {out} is a profile; give it as workload.profile" in capsys.readouterr().err
+    assert main(["graph", "info", str(out)]) == 2
+    assert "ring.profile: is a profile file, no graph; known: " in capsys.readouterr().err
+
+
+def test_what_if_tells_what_a_stored_surrogate_leaves_open(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    stored = shipped_profile("yelp", 4)
+    write_profile(tmp_path / "yelp.profile", stored)
+    question = ["what-if", "--graph", str(tmp_path / "yelp.profile"), "--gpus", "4", "--method", "psc-gcn"]
+    assert main([*question, "--iterations", "5", "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)["provenance"]
+    assert "cross_edges" in {item["name"] for item in told["assumptions"] if item["in_interval"]}
+    assert "widths 300-" in told["model"]

@@ -67,10 +67,23 @@ def test_default_answer_has_the_published_shape_and_keeps_its_identities(capsys:
         assert limits["lower_s"] <= row["iteration_s"] * 1.01 <= limits["upper_s"] * 1.02
 
 
-def test_beyond_the_shipped_profiles_published_means_answer_and_leave_more_open(
+def test_between_shipped_profiles_their_error_is_in_the_interval(capsys: pytest.CaptureFixture[str]) -> None:
+    answer = ask(capsys, "what-if", "--dataset", "yelp", "--gpus", "7", "--method", "full-graph,psc-gcn")
+    jsonschema.validate(answer, schema("what-if"))
+    inside = {item["name"]: item for item in answer["provenance"]["assumptions"] if item["in_interval"]}
+    assert inside.keys() == {"cross_edges", "boundary_nodes", "boundary_nodes_most"}
+    most = [float(str(inside["boundary_nodes_most"][key]).replace(",", "")) for key in ("low", "value", "high")]
+    assert most[0] < most[1] < most[2]
+    for row in answer["results"]:
+        check_row(row)
+        assert row["iteration_s_low"] < row["iteration_s_high"]
+    assert any("leave-one-out error" in warning for warning in answer["provenance"]["warnings"])
+
+
+def test_where_the_asker_says_how_uneven_parts_are_published_means_answer_and_leave_more_open(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    answer = ask(capsys, "what-if", "--bandwidth", "15Gbps", "--gpus", "12", "--method", "psc-gcn")
+    answer = ask(capsys, "what-if", "--method", "psc-gcn", "--set", "workload.imbalance=1.3")
     names = {item["name"] for item in answer["provenance"]["assumptions"] if item["in_interval"]}
     assert names == {
         "cross_fraction",
@@ -114,7 +127,7 @@ def test_rates_give_a_row_each_between_no_boundary_and_all_of_it(capsys: pytest.
 
 
 def test_the_fewer_entries_cross_the_longer_drawn_nodes_take(capsys: pytest.CaptureFixture[str]) -> None:
-    (row,) = ask(capsys, "what-if", "--method", "bns-gcn", "--gpus", "12")["results"]
+    (row,) = ask(capsys, "what-if", "--method", "bns-gcn", "--set", "workload.imbalance=1.3")["results"]
     assert row["iteration_s_low"] < 0.8 * row["iteration_s"]
     assert row["iteration_s_high"] > 1.2 * row["iteration_s"]
 

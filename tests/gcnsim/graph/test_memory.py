@@ -10,7 +10,8 @@ import pytest
 
 from gcnsim.errors import GraphError
 from gcnsim.graph import build_csr
-from gcnsim.graph.memory import check_memory, memory_to_load
+from gcnsim.graph.generate import RMat, rmat
+from gcnsim.graph.memory import check_memory, check_partition_memory, memory_of_sizes, memory_to_load
 from gcnsim.graph.write import write_edges, write_npz
 from tests.gcnsim.graph.layouts.published import write_ogb_arrays, write_ogb_text, write_reddit, write_saint
 
@@ -68,3 +69,34 @@ def test_the_estimate_is_above_the_truth_and_not_far(tmp_path: Path, name: str, 
     done = subprocess.run([sys.executable, "-c", LOAD, str(path)], capture_output=True, text=True, check=True)
     said, held = (int(word) for word in done.stdout.split())
     assert held < said < most * held
+
+
+PARTITION = """
+import sys
+from gcnsim.graph import load_graph
+from gcnsim.graph.memory import memory_to_load
+from gcnsim.partition import partition_facts, partition_graph, split
+said = memory_to_load(sys.argv[1], partition=True)
+graph = load_graph(sys.argv[1])
+partition_facts(split(graph, partition_graph(graph, 8)))
+peak = next(line for line in open("/proc/self/status") if line.startswith("VmHWM"))
+print(said, int(peak.split()[1]) * 1024)
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").is_file(), reason="needs /proc to tell a process's peak memory")
+@pytest.mark.parametrize(("nodes", "edges"), [(100_000, 500_000), (20_000, 800_000)])
+def test_the_estimate_of_partitioning_is_above_the_truth(tmp_path: Path, nodes: int, edges: int) -> None:
+    # METIS takes the most for graphs without communities.
+    path = tmp_path / "g.npz"
+    write_npz(path, rmat(RMat(nodes, edges), 0))
+    done = subprocess.run([sys.executable, "-c", PARTITION, str(path)], capture_output=True, text=True, check=True)
+    said, held = (int(word) for word in done.stdout.split())
+    assert held < said < 2 * held
+
+
+def test_published_sizes_are_estimated_above_what_metis_took() -> None:
+    assert memory_of_sizes(2_449_029, 123_718_280, partition=True) > 11e9
+    with pytest.raises(GraphError, match=r"^products: partitioning needs about .* GiB of memory; allowed: 10\.0 GiB$"):
+        check_partition_memory("products", 2_449_029, 123_718_280, 10 * 2**30)
+    check_partition_memory("products", 2_449_029, 123_718_280, None)

@@ -71,6 +71,7 @@ def test_scipy_matrices_are_read(tmp_path: Path, layout: Literal["csr", "csc", "
         ({"indices": np.array([1, 0, 2])}, "indptr runs from 0 to 4; it must run from 0 to 3"),
         ({"x": np.zeros((2, 5))}, "features have shape [2, 5]; [3, width] is needed"),
         ({"x_shape": np.array([3, -5])}, "features have shape [3, -5]; [3, width] is needed"),
+        ({"x_shape": np.array([3, 10**12])}, "[3, width] is needed, width 0 to 2,147,483,647"),
         ({"labels": np.zeros(4, dtype=np.int16)}, "labels have shape [4]; [3] or [3, classes] is needed"),
         ({"labels": np.zeros(3)}, "'labels' is float64[3]; a row of integers is needed"),
         ({"indptr": np.array([0])}, "indptr runs from 0 to 0; it must run from 0 to 4"),

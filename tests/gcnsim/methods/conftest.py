@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from gcnsim.cluster import LinkSpec, build_cluster
@@ -13,6 +14,7 @@ from gcnsim.methods import Facts
 from gcnsim.profile import Figure
 from gcnsim.schedule import Schedule
 from gcnsim.timeline import PS_PER_S
+from gcnsim.trace import BatchCounts
 
 MESSAGE_S = 2e-5
 
@@ -65,3 +67,34 @@ def pace() -> Callable[..., float]:
         return float(ends[-1] - ends[half - 1]) / (iterations - half) / PS_PER_S
 
     return seconds
+
+
+@pytest.fixture(scope="session")
+def batched(facts: Callable[..., Facts]) -> Callable[..., Facts]:
+    """Facts of mini-batches: of 100 nodes, 1,000 one layer down, and so on, 4 entries a node; `hits` of the input rows
+    are cached. far: share of the input rows that belong to each other worker.
+    """
+
+    def make(*, iterations: int = 1, hits: float = 0.0, far: float = 0.0, queue: int = 1, **more: float) -> Facts:
+        given = facts(**more)
+        workers, layers = given.cluster.gpus, len(given.shapes)
+        step = np.arange(iterations)[:, None, None]
+        levels = np.array([100 * 10 ** (layers - level) for level in range(layers + 1)])
+        rows = np.broadcast_to(levels, (iterations, workers, layers + 1)) * (1 + step % 2)
+        inputs = rows[:, :, 0, None] * (np.full((workers, workers), far) + np.eye(workers) * (1.0 - workers * far))
+        wanted = np.rint(inputs).astype(np.int64)
+        batches = BatchCounts(
+            levels=rows,
+            entries=4 * rows[:, :, 1:],
+            looked=4 * rows[:, :, 1:].sum(axis=2),
+            wanted=wanted,
+            hits=np.rint(hits * wanted).astype(np.int64),
+            cached=np.full(workers, round(hits * 1e6)),
+            stored=np.full(workers, 1_000_000),
+            per_epoch=7,
+        )
+        return replace(
+            given, counts=replace(given.counts, batches=batches), queue=queue, input_width=given.shapes[0].d_in
+        )
+
+    return make

@@ -67,6 +67,8 @@ def test_what_was_never_seen_is_flagged_by_name(asked: dict[str, Any]) -> None:
     ]
     late = flags(asked, method="full-graph", overrides=[*asked["overrides"], "cluster.latency=1ms"])
     assert late == ["latency_s 0.001 (calibrated: 0)"]
+    racks = flags(asked, method="full-graph", overrides=[*asked["overrides"], "cluster.servers_per_rack=1"])
+    assert racks == ["cluster.servers_per_rack (never calibrated)"]
 
 
 def test_a_graph_of_published_statistics_was_never_seen(asked: dict[str, Any]) -> None:

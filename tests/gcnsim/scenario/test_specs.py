@@ -6,7 +6,7 @@ import pytest
 
 from gcnsim.caching.size import CacheSize
 from gcnsim.errors import ScenarioError
-from gcnsim.knobs import METHOD_KNOBS
+from gcnsim.knobs import FIXED, METHOD_KNOBS, knobs_of
 from gcnsim.scenario import ClusterSpec, MethodSpec, RunSpec, WorkloadSpec
 from gcnsim.units import bandwidth
 
@@ -36,10 +36,10 @@ def test_replace_is_checked_like_a_file() -> None:
 @pytest.mark.parametrize("name", METHOD_KNOBS)
 def test_every_method_stands_at_its_knobs(name: str) -> None:
     spec = MethodSpec.of(name)
-    expected = {"full-graph": (0, 1.0), "pipegcn": (1, 1.0), "bns-gcn": (0, 1.0), "psc-gcn": (2, 0.1)}[name]
-    assert (spec.tau, spec.epsilon) == expected
-    assert spec.rate == (0.1 if name == "bns-gcn" else 1.0)
-    assert spec.cache == CacheSize.none()
+    stands = {"tau": 2, "epsilon": 0.1, "rate": 0.1, **FIXED[name]}
+    assert (spec.tau, spec.epsilon, spec.rate) == (stands["tau"], stands["epsilon"], stands["rate"])
+    assert spec.cache == (CacheSize(auto=True) if name == "pagraph" else CacheSize.none())
+    assert all(getattr(spec, knob.name) == knob.default for knob in knobs_of(name) if knob.kind != "size")
 
 
 def test_a_knob_a_method_lacks_is_refused_unless_it_stands_there_anyway() -> None:

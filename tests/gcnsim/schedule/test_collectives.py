@@ -1,13 +1,24 @@
-"""The ring all-reduce: 2 (P - 1) (alpha + w / P / bandwidth), plus the copies from and to the GPU."""
+"""Collectives against their closed forms and lower bounds."""
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from gcnsim.cluster import Cluster, LinkSpec, build_cluster
 from gcnsim.engine import simulate
-from gcnsim.schedule import Builder, Schedule, ring_allreduce
-from gcnsim.timeline import PS_PER_S, OpKind
+from gcnsim.schedule import (
+    Builder,
+    Dependency,
+    Schedule,
+    all_to_all,
+    ring_allreduce,
+    ring_broadcast,
+    ring_reduce_among,
+    tree_allreduce,
+)
+from gcnsim.schedule.collectives import CHUNK
+from gcnsim.timeline import PS_PER_S, Direction, OpKind
 
 ALPHA, BANDWIDTH, PCIE_ALPHA, PCIE = 5e-5, 1e9, 1e-5, 8e9
 
@@ -65,3 +76,84 @@ def test_workers_of_one_server_pass_their_chunks_in_host_memory() -> None:
     found = schedule(4, 1e6, per_server=4)
     used = {found.link_kinds[link] for op in found.ops for link in op.route or ()}
     assert used == {"pcie", "memory"}
+
+
+def finished(builder: Builder, ends: list[int]) -> Schedule:
+    return builder.close([builder.compute(OpKind.STEP, rank, 0.0, after=[end]) for rank, end in enumerate(ends)])
+
+
+def begun(workers: int, per_server: int = 1, late: float = 0.0) -> tuple[Builder, list[Dependency]]:
+    """A builder, and per worker the op before which it neither sends nor receives; the last is late."""
+    builder = Builder("collective", cluster(workers, per_server), 1)
+    return builder, [builder.compute(OpKind.LOSS, rank, late * (rank == workers - 1)) for rank in range(workers)]
+
+
+ROUTE_ALPHA = 2 * PCIE_ALPHA + ALPHA
+"""From GPU to GPU of another server."""
+
+
+@pytest.mark.parametrize("workers", [2, 3, 4, 7])
+@pytest.mark.parametrize("nbytes", [4e3, 1e8])
+@pytest.mark.parametrize("root", [0, 1])
+def test_a_broadcast_takes_its_bytes_once_and_fills_the_ring(workers: int, nbytes: float, root: int) -> None:
+    builder, ready = begun(workers)
+    ends = ring_broadcast(builder, list(range(workers)), root, nbytes, [[op] for op in ready])
+    found = seconds(finished(builder, ends))
+    filling = min(CHUNK, nbytes) if workers > 2 else nbytes
+    messages = workers if nbytes > filling else workers - 1
+    closed = messages * ROUTE_ALPHA + (nbytes + (workers - 2) * filling) / BANDWIDTH
+    assert found == pytest.approx(closed, abs=4 * workers / PS_PER_S)
+    assert found >= ROUTE_ALPHA + nbytes / BANDWIDTH - 1e-11
+
+
+def test_everyone_of_a_broadcast_waits_for_the_last_to_come() -> None:
+    times = []
+    for late in (0.0, 0.5):
+        builder, ready = begun(3, late=late)
+        times.append(seconds(finished(builder, ring_broadcast(builder, [0, 1, 2], 0, 1e7, [[op] for op in ready]))))
+    assert 0.4 < times[1] - times[0] <= 0.5 + 1e-11
+
+
+def test_nothing_to_broadcast_takes_no_time() -> None:
+    builder, ready = begun(4)
+    assert seconds(finished(builder, ring_broadcast(builder, [0, 1, 2, 3], 2, 0.0, [[op] for op in ready]))) == 0.0
+
+
+@pytest.mark.parametrize("workers", [2, 4, 8])
+def test_a_tree_goes_up_and_down(workers: int) -> None:
+    builder, ready = begun(workers)
+    found = seconds(finished(builder, tree_allreduce(builder, 1e6, ready)))
+    steps = 2 * (workers.bit_length() - 1)
+    assert found == pytest.approx(steps * (ROUTE_ALPHA + 1e6 / BANDWIDTH), abs=1e-10)
+
+
+@pytest.mark.parametrize("workers", [3, 5, 6])
+def test_a_tree_of_any_number_reaches_everyone(workers: int) -> None:
+    builder, ready = begun(workers, late=0.25)
+    found = simulate(finished(builder, tree_allreduce(builder, 1e6, ready)), 1)
+    assert (found.ends[0, list(found.schedule.ends)] > 0.25 * PS_PER_S).all()
+
+
+@pytest.mark.parametrize("workers", [2, 4])
+def test_replicas_add_up_around_their_own_ring(workers: int) -> None:
+    builder, ready = begun(2 * workers)
+    ring = list(range(0, 2 * workers, 2))
+    ends = ring_reduce_among(builder, ring, 1e7, [ready[rank] for rank in ring], 0, Direction.FORWARD)
+    every = [ends[rank // 2] if rank in ring else ready[rank] for rank in range(2 * workers)]
+    found = seconds(finished(builder, [int(str(op)) for op in every]))
+    assert found == pytest.approx(2 * (workers - 1) * (ROUTE_ALPHA + 1e7 / workers / BANDWIDTH), abs=1e-10)
+
+
+def test_all_to_all_of_unequal_messages_is_bound_by_the_busiest_link() -> None:
+    builder, ready = begun(3)
+    nbytes = np.array([[0.0, 3e6, 1e6], [2e6, 0.0, 5e6], [0.0, 4e6, 0.0]])
+    found = seconds(finished(builder, all_to_all(builder, nbytes, [[op] for op in ready])))
+    busiest = max(nbytes.sum(axis=0).max(), nbytes.sum(axis=1).max()) / BANDWIDTH
+    assert busiest <= found <= busiest + ROUTE_ALPHA + 3e6 / BANDWIDTH
+
+
+def test_equal_messages_of_all_to_all_fill_every_link() -> None:
+    builder, ready = begun(4)
+    nbytes = np.full((4, 4), 1e6)
+    found = seconds(finished(builder, all_to_all(builder, nbytes, [[op] for op in ready])))
+    assert found == pytest.approx(ROUTE_ALPHA + 3e6 / BANDWIDTH, abs=1e-10)

@@ -51,9 +51,9 @@ def test_knobs_arrive(asked: Callable[..., Scenario]) -> None:
 
 
 @pytest.mark.parametrize("name", ["pipegcn", "pipegcn-g", "pipegcn-f", "pipegcn-gf"])
-def test_smoothing_changes_no_schedule(asked: Callable[..., Scenario], name: str) -> None:
+def test_a_smoothed_run_is_asked_as_what_it_is(asked: Callable[..., Scenario], name: str) -> None:
     method = asked(method=name, knobs={"gamma": 0.9, "cold_start": "zeros"}).method
-    assert (method.name, method.tau, method.epsilon) == ("pipegcn", 1, 1.0)
+    assert (method.name, method.tau, method.epsilon) == (name, 1, 1.0)
 
 
 @pytest.mark.parametrize("scale", ["rate", "ratio"])
@@ -156,9 +156,10 @@ def test_mixed_and_unknown_gpus_are_refused_in_one_line(write_run: WriteRun, gpu
     assert "\n" not in str(caught.value)
 
 
-def test_a_model_the_simulator_lacks_is_refused(asked: Callable[..., Scenario]) -> None:
-    with pytest.raises(ScenarioError, match="unknown model 'gat'"):
-        asked(model="gat")
+def test_attention_on_cores_is_refused(asked: Callable[..., Scenario]) -> None:
+    said = r"trained with model gat, which the simulator does not model; allowed: gcn, graphsage"
+    with pytest.raises(ScenarioError, match=said):
+        asked(model="gat", heads=4)
 
 
 @pytest.mark.parametrize("method", ["full-graph", "pipegcn", "psc-gcn"])

@@ -53,6 +53,28 @@ def test_drawn_nodes_are_slowest_where_the_fewest_entries_cross(accesses: Surrog
     assert all(np.array_equal(each.rows, found[0].rows) for each in found)
 
 
+def test_between_shipped_parts_drawn_nodes_are_slowest_where_most_are_at_the_boundary(
+    accesses: SurrogateAccesses,
+) -> None:
+    method = MethodSpec.of("bns-gcn", rate=0.3)
+    found = [accesses.counts(asked(7, method), 300, corner) for corner in Corner]
+    most = [int(each.rows.sum(axis=2).max()) for each in found]
+    assert most == sorted(most)
+    assert len(set(most)) == 3
+    rows = [accesses.counts(asked(7), 300, corner).rows.sum() for corner in Corner]
+    assert rows == sorted(rows)
+
+
+def test_the_slowest_worker_between_shipped_parts_is_as_slow_as_beside_them() -> None:
+    method = replace(DRAWN, sampler="uniform", tau=0)
+    found = open_accesses(asked(5, method, "reddit-train"))
+    most = [
+        found.counts(asked(gpus, method, "reddit-train"), 602, Corner.LIKELY).rows.sum(axis=2).max()
+        for gpus in (4, 5, 6)
+    ]
+    assert most == sorted(most)
+
+
 def test_a_cache_answers_some_rows(accesses: SurrogateAccesses) -> None:
     method = replace(DRAWN, cache=CacheSize(fraction=0.3))
     found = accesses.counts(asked(method=method), 300, Corner.LIKELY)

@@ -102,7 +102,9 @@ def test_a_file_that_contradicts_itself_is_refused(
         read_trace(path)
 
 
-@pytest.mark.parametrize("change", [{"parts": 0}, {"parts": "4"}, {"origin": None}, {"origin": {"seed": 1}}])
+@pytest.mark.parametrize(
+    "change", [{"parts": 0}, {"parts": True}, {"parts": "4"}, {"origin": None}, {"origin": {"seed": 1}}]
+)
 def test_incomplete_facts_are_refused(trace: AccessTrace, tmp_path: Path, change: dict[str, Any]) -> None:
     path = tmp_path / "t"
     write_trace(path, trace)

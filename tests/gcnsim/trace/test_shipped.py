@@ -2,14 +2,32 @@
 
 from __future__ import annotations
 
+import shutil
 from dataclasses import asdict
+from pathlib import Path
 
 import numpy as np
 import pytest
 
-from gcnsim.errors import ScenarioError
-from gcnsim.graph.generate import surrogate_facts
-from gcnsim.trace import left_out_error, profile_at, profiled_parts, shipped_parts, shipped_profile
+from gcnsim.caching import CacheSize
+from gcnsim.errors import FileError, ScenarioError
+from gcnsim.graph.generate import surrogate_facts, surrogates
+from gcnsim.trace import (
+    StoredProfile,
+    expected_access,
+    interpolation,
+    left_out_error,
+    profile_at,
+    profile_end,
+    profile_without,
+    profiled_parts,
+    read_profile,
+    shipped,
+    shipped_parts,
+    shipped_profile,
+    write_profile,
+)
+from gcnsim.trace.resizing import means_of
 from gcnsim.trace.shipped import FOLDER
 from gcnsim.workload import dataset
 
@@ -19,9 +37,37 @@ SHIPPED = [(name, parts) for name in DATASETS for parts in PARTS]
 
 
 def test_all_are_shipped_and_small() -> None:
-    assert all(shipped_parts(name) == PARTS for name in DATASETS)
-    files = [FOLDER / f"{name}-{parts}.profile" for name, parts in SHIPPED]
+    assert all(shipped_parts(name)[: len(PARTS)] == PARTS for name in DATASETS)
+    files = [FOLDER / f"{name}-{parts}.profile" for name in DATASETS for parts in shipped_parts(name) if parts <= 16]
     assert all(path.stat().st_size < 600_000 for path in files)
+
+
+@pytest.mark.parametrize("name", surrogates())
+def test_every_profile_of_a_dataset_tells_the_same_residuals(name: str) -> None:
+    fitted = {str(row.parts): row.residual for row in surrogate_facts(name).rows}
+    for parts in shipped_parts(name):
+        told = dict(shipped_profile(name, parts).origin.residuals or {})
+        assert told.keys() == fitted.keys()
+        others = {count: missed for count, missed in fitted.items() if count != str(parts)}
+        assert {count: told[count] for count in others} == pytest.approx(others, abs=1e-4)
+        if surrogate_facts(name).rows[0].seeds == 1:
+            assert told == pytest.approx(fitted, abs=1e-4)
+
+
+def test_a_profile_under_another_name_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shipped, "FOLDER", tmp_path)
+    shutil.copy(FOLDER / "reddit-6.profile", tmp_path / "yelp-4.profile")
+    shutil.copy(FOLDER / "reddit-6.profile", tmp_path / "reddit-4.profile")
+    for each in (shipped_parts, shipped_profile):
+        each.cache_clear()
+    try:
+        with pytest.raises(FileError, match=r"yelp-4\.profile: holds reddit at 6 parts; wanted yelp at 4"):
+            shipped_profile("yelp", 4)
+        with pytest.raises(FileError, match=r"reddit-4\.profile: holds reddit at 6 parts; wanted reddit at 4"):
+            shipped_profile("reddit", 4)
+    finally:
+        for each in (shipped_parts, shipped_profile):
+            each.cache_clear()
 
 
 @pytest.mark.parametrize(("name", "parts"), SHIPPED)
@@ -66,29 +112,114 @@ def test_shipped_boundaries_are_within_ten_percent_of_the_published(name: str) -
         assert {parts: residuals[parts] for parts in fitted} == pytest.approx(fitted, abs=1e-4)
 
 
-@pytest.mark.parametrize("name", DATASETS)
-@pytest.mark.parametrize("parts", [7, 9])
+BETWEEN = [(name, parts) for name in surrogates() for parts in profiled_parts(name) if parts not in shipped_parts(name)]
+
+
+@pytest.mark.parametrize(("name", "parts"), [(name, parts) for name in DATASETS for parts in (7, 9)])
 def test_between_shipped_numbers_the_error_is_stated(name: str, parts: int) -> None:
     found, note = profile_at(name, parts)
-    assert found.parts == parts
-    error = left_out_error(name)
-    assert error is not None
-    assert note == f"interpolated between profiles at {parts - 1} and {parts + 1} partitions " + (
-        f"(leave-one-out error {100 * error:.0f} %)"
+    between = interpolation(name, parts)
+    assert between is not None
+    assert between.missed is not None
+    assert (between.low, between.high) == (parts - 1, parts + 1)
+    made = [error for count in (parts - 1, parts + 1) if (error := left_out_error(name, count)) is not None]
+    assert made
+    assert between.missed.largest == max(error.largest for error in made)
+    assert note == f"interpolated between profiles at {parts - 1} and {parts + 1} partitions (leave-one-out error: " + (
+        f"boundary nodes {100 * between.missed.boundary:.0f} %, of the largest worker "
+        f"{100 * between.missed.largest:.0f} %, entries that cross {100 * between.missed.cross_entries:.0f} %, "
+        f"rows needed at rate 0.1 {100 * between.missed.rows:.0f} %)"
     )
     assert found.inner_nodes.sum() == pytest.approx(dataset(name).nodes, rel=1e-3)
-    assert (found.pairs >= 0).all()
-    ends = [shipped_profile(name, count) for count in (parts - 1, parts + 1)]
-    ratios = [float(end.boundary_nodes.sum() / end.inner_nodes.sum()) for end in ends]
-    assert min(ratios) <= found.boundary_nodes.sum() / found.inner_nodes.sum() <= max(ratios)
+
+
+@pytest.mark.parametrize(("name", "parts"), BETWEEN)
+def test_what_is_interpolated_lies_between_its_neighbours(name: str, parts: int) -> None:
+    between, (found, _) = interpolation(name, parts), profile_at(name, parts)
+    assert between is not None
+    assert found.parts == parts
+    low, high = (means_of(shipped_profile(name, count)) for count in (between.low, between.high))
+    here = means_of(found)
+    for mine, one, other in (
+        (here.boundary, low.boundary, high.boundary),
+        (here.cross, low.cross, high.cross),
+        *zip(here.largest, low.largest, high.largest, strict=True),
+    ):
+        assert min(one, other) * 0.999 <= mine <= max(one, other) * 1.001
+    asked = [expected_rows_most(profile_at(name, count)[0]) for count in (between.low, parts, between.high)]
+    assert min(asked[0], asked[2]) * 0.93 <= asked[1] <= max(asked[0], asked[2]) * 1.07
+
+
+@pytest.mark.parametrize(("name", "parts"), BETWEEN)
+def test_the_counts_of_an_interpolated_profile_agree_with_one_another(name: str, parts: int) -> None:
+    found, _ = profile_at(name, parts)
+    assert not found.pairs.diagonal().any()
+    assert (found.pairs <= found.inner_nodes[None, :]).all(), "no owner sends more nodes than it has"
+    for cells in found.cells.values():
+        assert np.array_equal(cells.nodes.sum(axis=2), found.pairs)
+        held = cells.nodes.sum(axis=1)
+        assert (cells.cross_edges[held > 0] >= 1.0).all()
+        assert (held * cells.cross_edges).sum(axis=1) == pytest.approx(found.boundary_entries, rel=1e-3)
+    low, high = found.origin.cross_range
+    assert 0.0 < low <= 1.0 <= high
+    assert (found.origin.source, found.origin.graph_hash) == ("interpolated", "")
+
+
+@pytest.mark.parametrize(
+    ("name", "parts"), [(name, parts) for name in surrogates() for parts in shipped_parts(name)[1:-1]]
+)
+def test_the_stated_error_is_that_of_what_is_delivered(name: str, parts: int) -> None:
+    blind, true, error = profile_without(name, parts), shipped_profile(name, parts), left_out_error(name, parts)
+    assert blind is not None
+    assert error is not None
+    assert error.boundary == pytest.approx(abs(blind.boundary_nodes.mean() / true.boundary_nodes.mean() - 1.0))
+    assert error.largest == pytest.approx(abs(blind.boundary_nodes.max() / true.boundary_nodes.max() - 1.0))
+    crossing = blind.boundary_entries.sum() / true.boundary_entries.sum()
+    assert error.cross_entries == pytest.approx(abs(crossing - 1.0))
+
+
+@pytest.mark.parametrize(("name", "parts"), BETWEEN)
+def test_the_ends_reach_as_far_as_the_stated_error(name: str, parts: int) -> None:
+    between, likely = interpolation(name, parts), profile_end(name, parts, 1, 1)
+    assert between is not None
+    missed = between.missed
+    assert missed is not None
+    least, most = (profile_end(name, parts, end, 1).boundary_nodes for end in (0, 2))
+    nodes = likely.boundary_nodes
+    assert least.mean() == pytest.approx(nodes.mean() / (1.0 + missed.boundary), rel=1e-3)
+    assert most.mean() == pytest.approx(nodes.mean() / (1.0 - missed.boundary), rel=1e-3)
+    assert most.max() == pytest.approx(max(nodes.max() / (1.0 - missed.largest), most.mean()), rel=2e-2)
+    assert least.max() == pytest.approx(max(nodes.max() / (1.0 + missed.largest), least.mean()), rel=2e-2)
+    crossing = [int(profile_end(name, parts, 1, end).boundary_entries.sum()) for end in range(3)]
+    assert crossing == sorted(crossing)
+
+
+def test_the_heaviest_worker_stays() -> None:
+    most = {parts: int(profile_at("reddit-train", parts)[0].boundary_nodes.max()) for parts in (4, 5, 6, 8, 9, 10)}
+    assert most[4] < most[5] < most[6]
+    assert most[10] < most[9] < most[8]
+
+
+def expected_rows_most(profile: StoredProfile) -> float:
+    asked = expected_access(profile, sampler="vr", epsilon=0.1, cache=CacheSize(), policy="inclusion", feature_width=1)
+    return float(asked.rows.sum(axis=1).max())
 
 
 def test_beyond_them_nothing_answers() -> None:
-    assert profiled_parts("yelp") == range(2, 11)
+    known = shipped_parts("yelp")
+    assert profiled_parts("yelp") == range(2, known[-1] + 1)
     assert not profiled_parts("nothing")
-    with pytest.raises(ScenarioError, match="gpus: yelp has no profile at 1000 parts; there are 2 to 10"):
+    with pytest.raises(ScenarioError, match=f"gpus: yelp has no profile at 1000 parts; there are 2 to {known[-1]}"):
         profile_at("yelp", 1000)
     with pytest.raises(ScenarioError, match="nothing has no profile at 4 parts; it has none at any number of parts"):
         profile_at("nothing", 4)
-    with pytest.raises(ScenarioError, match="yelp has no profile at 7 parts; there are 2, 3, 4, 5, 6, 8, 10"):
+    with pytest.raises(ScenarioError, match=f"yelp has no profile at 7 parts; there are {', '.join(map(str, known))}"):
         shipped_profile("yelp", 7)
+
+
+def test_an_interpolated_profile_can_be_kept(tmp_path: Path) -> None:
+    found, _ = profile_at("reddit", 7)
+    write_profile(tmp_path / "p", found)
+    kept = read_profile(tmp_path / "p")
+    assert kept.origin == found.origin
+    assert np.array_equal(kept.pairs, found.pairs)

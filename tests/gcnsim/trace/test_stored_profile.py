@@ -170,6 +170,27 @@ def test_a_profile_that_contradicts_itself_is_refused(stored: StoredProfile, tmp
             read_profile(tmp_path / "p")
 
 
+@pytest.mark.parametrize(
+    ("field", "value", "message"),
+    [
+        ("source", "moon", "origin.source is 'moon'; allowed: graph, surrogate, interpolated, outline"),
+        ("scale", -3.0, "origin.scale is -3.0; allowed: above 0, at most 1"),
+        ("cross_range", ["a", "b"], "origin.cross_range is ['a', 'b'], wanted a factor to 1, one from 1"),
+        ("residuals", {"4": "bad"}, "origin.residuals has 'bad' at '4'"),
+        ("residuals", {"4": None}, "origin.residuals has None at '4'"),
+        ("residuals", {"four": 0.1}, "origin.residuals has 0.1 at 'four'"),
+        ("partition_seed", True, "origin.partition_seed is True, wanted int"),
+    ],
+)
+def test_an_origin_that_cannot_be_is_refused(
+    stored: StoredProfile, tmp_path: Path, field: str, value: Any, message: str
+) -> None:
+    write_profile(tmp_path / "p", replace(stored, origin=replace(stored.origin, **{field: value})))
+    with pytest.raises(FileError) as caught:
+        read_profile(tmp_path / "p")
+    assert str(caught.value).startswith(f"{tmp_path / 'p'}: {message}")
+
+
 def test_scaled_back_counts_are_multiples(stored: StoredProfile) -> None:
     found = enlarged(stored, 0.25)
     assert np.array_equal(found.pairs, 4 * stored.pairs)
@@ -192,7 +213,9 @@ def test_more_cross_edges_need_more_rows_and_keep_all_entries(stored: StoredProf
 @pytest.mark.parametrize("parts", [3, 5, 6])
 def test_a_resized_profile_has_the_asked_means(stored: StoredProfile, parts: int) -> None:
     own = means_of(stored)
-    wanted = replace(own, boundary=1.1 * own.boundary, cross=1.05 * own.cross)
+    inner, entries, nodes, crossing = own.largest
+    largest = (inner, entries, 1.0 + 1.2 * (nodes - 1.0), 1.0 + 1.2 * (crossing - 1.0))
+    wanted = replace(own, boundary=1.1 * own.boundary, cross=1.05 * own.cross, largest=largest)
     found = resized(stored, parts, wanted)
     assert found.parts == parts
     assert found.inner_nodes.sum() == stored.inner_nodes.sum()
@@ -200,8 +223,14 @@ def test_a_resized_profile_has_the_asked_means(stored: StoredProfile, parts: int
     assert not found.pairs.diagonal().any()
     assert np.array_equal(found.pairs, found.cells["vr"].nodes.sum(axis=2))
     got = means_of(found)
-    assert got.boundary == pytest.approx(wanted.boundary, rel=0.02)
-    assert got.cross == pytest.approx(wanted.cross, rel=0.15)
+    assert got.boundary == pytest.approx(min(wanted.boundary, parts - 1.0), rel=0.01), "all other nodes at most"
+    assert got.cross == pytest.approx(wanted.cross, rel=0.01)
+    if wanted.boundary * largest[2] < parts - 1.0:
+        assert got.largest == pytest.approx(wanted.largest, rel=0.02)
+    assert (found.pairs <= found.inner_nodes[None, :]).all()
+    for cells in found.cells.values():
+        held = (cells.nodes.sum(axis=1) * cells.cross_edges).sum(axis=1)
+        assert held == pytest.approx(found.boundary_entries, abs=1.0)
     assert (drawn(found).rows <= found.pairs).all()
 
 
@@ -210,7 +239,10 @@ def test_means_between_two_profiles_follow_a_power_law(stored: StoredProfile) ->
     middle = between((2, low), (8, high), 4)
     assert middle.boundary == pytest.approx(2.0 * low.boundary)
     assert middle.cross == pytest.approx(low.cross)
-    assert between((2, low), (8, high), 2).misses(low) == pytest.approx(0.0)
+    least = between((2, low), (8, high), 2)
+    assert least.boundary == pytest.approx(low.boundary)
+    assert least.cross == pytest.approx(low.cross)
+    assert least.largest == pytest.approx(low.largest)
 
 
 def test_cells_are_fewer_where_pairs_are_many() -> None:

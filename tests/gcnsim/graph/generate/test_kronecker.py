@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -33,6 +34,20 @@ def test_skewed_chances_give_hubs_and_even_ones_do_not() -> None:
 def test_chances_that_are_none_are_refused() -> None:
     with pytest.raises(GraphError, match=r"a 0\.9, b 0\.1, c 0\.1; chances of sum 1 at most are allowed"):
         rmat(replace(SMALL, a=0.9, b=0.1, c=0.1), 0)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"a": float("nan")}, r"rmat: a nan is outside 0 to 1$"),
+        ({"b": -0.1}, r"rmat: b -0\.1 is outside 0 to 1$"),
+        ({"a": 1.0, "b": 0.0, "c": 0.0}, r"a 1, b 0, c 0 join no two nodes; b or c above 0 is needed$"),
+        ({"a": 0.0, "b": 1.0, "c": 0.0}, r"a 0, b 1, c 0: 12,000 edges: only 0 .*; use fewer, or other parameters$"),
+    ],
+)
+def test_chances_that_draw_too_few_edges_are_named(change: dict[str, Any], message: str) -> None:
+    with pytest.raises(GraphError, match=message):
+        rmat(replace(SMALL, **change), 0)
 
 
 def test_more_edges_than_pairs_are_refused() -> None:

@@ -4,6 +4,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from gcnsim.errors import FileError, GraphError
 from gcnsim.graph import Cleaning, from_csr
@@ -35,13 +37,38 @@ def test_a_dense_graph_is_found_too() -> None:
 
 
 def test_a_sequence_without_room_says_how_many_edges_it_lost() -> None:
-    graph = configuration(np.array([3, 3, 1, 1]), 0)
-    assert graph.cleaning.duplicates_dropped == 4 - graph.entries // 2 > 0
+    graph = configuration(np.array([3, 3, 2, 2, 0]), 0)
+    assert graph.cleaning.duplicates_dropped == 5 - graph.entries // 2 > 0
+
+
+@pytest.mark.parametrize("missing", [0, 3])
+def test_a_graph_of_nearly_all_pairs_loses_none(missing: int) -> None:
+    degrees = np.full(200, 199 - missing)
+    graph = configuration(degrees, 0)
+    assert graph.degrees.tolist() == degrees.tolist()
+    assert graph.cleaning == from_csr(graph.indptr, graph.indices, "again").cleaning == Cleaning()
+
+
+@settings(deadline=None, max_examples=200)
+@given(st.lists(st.integers(0, 7), min_size=2, max_size=8))
+def test_what_is_refused_is_what_no_graph_has(given_degrees: list[int]) -> None:
+    total, most = sum(given_degrees), len(given_degrees) - 1
+    falling = sorted(given_degrees, reverse=True)
+    room = all(
+        sum(falling[:k]) <= k * (k - 1) + sum(min(each, k) for each in falling[k:]) for k in range(1, len(falling) + 1)
+    )
+    try:
+        configuration(np.array(given_degrees), 0)
+    except GraphError:
+        assert not room or total == 0 or total % 2 or falling[0] > most
+    else:
+        assert room
 
 
 @pytest.mark.parametrize(
     ("degrees", "message"),
     [
+        ([3, 3, 1, 1], r"the 2 largest degrees add up to 6; these 4 nodes allow 4 at most, so no graph has them"),
         ([3, 2, 2], "a degree of 3; 3 nodes allow 0 to 2"),
         ([1, 1, 1], "the degrees' sum 3 is odd"),
         ([0, 0, 0], "0 edges; 3 nodes allow 1 to 3"),
@@ -59,7 +86,22 @@ def test_degrees_are_read_from_text_and_npy(tmp_path: Path) -> None:
     assert read_degrees(tmp_path / "d.txt").tolist() == read_degrees(tmp_path / "d.npy").tolist() == [3, 2, 1]
 
 
-@pytest.mark.parametrize("text", ["3\n-2\n", "1.5\n", "", "degree\n3\n"])
+@pytest.mark.parametrize(
+    "values", [np.array([1, 2**64 - 1], np.uint64), np.array([1, 2**31], np.int64), np.array([1, -1], np.int64)]
+)
+def test_a_degree_that_no_node_has_is_refused_with_its_path(tmp_path: Path, values: IntArray) -> None:
+    path = tmp_path / "d.npy"
+    np.save(path, values)
+    with pytest.raises(
+        FileError, match=rf"d\.npy: {values[1]} is no degree; whole numbers from 0 to 2,147,483,647 are"
+    ):
+        read_degrees(path)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["1\n99999999999999999999999\n", "1\n" + "9" * 5000, "1\n3000000000\n", "3\n-2\n", "1.5\n", "", "degree\n3\n"],
+)
 def test_other_text_is_refused_with_its_path(tmp_path: Path, text: str) -> None:
     path = tmp_path / "d.txt"
     path.write_text(text)

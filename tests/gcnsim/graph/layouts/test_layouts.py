@@ -166,6 +166,8 @@ def test_dgl_maps_may_be_files_and_parts_may_lie_elsewhere(tmp_path: Path) -> No
     ("changed", "message"),
     [
         ({"num_nodes": 11}, "node_map does not give 2 parts ranges of 11 ids"),
+        ({"num_nodes": 8, "node_map": {"_N": [[0, 4], [0, 4]]}}, "node_map: range [0, 4] begins at 0; 4 is needed"),
+        ({"node_map": {"_N": [[0, 4], [6, 12]]}}, "node_map: range [6, 12] begins at 6; 4 is needed"),
         ({"node_map": {"_N": [[0, 10]]}}, "node_map does not give 2 parts ranges of 10 ids"),
         ({"edge_map": {"_N:_E:_N": [[0, 12], "x"]}}, "edge_map does not give 2 parts ranges of 20 ids"),
         ({"num_parts": "2"}, "num_parts is '2'; a whole number of at least 1 is needed"),
@@ -194,6 +196,7 @@ _REDDIT = [
     ({"feature": FEATURES[:9]}, "features have shape [9, 3]; 10 rows, one for each node, are needed"),
     ({"label": LABELS[:9]}, "labels have shape [9]; 10 rows"),
     ({"label": LABELS + 0.5}, "'label' is float64[10]; a row of integers is needed"),
+    ({"label": LABELS - 5}, "'label': a class of -5; whole numbers from 0 are allowed"),
     ({"label": LABELS + 10**7}, "'labels' run up to 10000001; at most 1000000 classes are allowed"),
     ({"node_types": np.full(NODES, 4)}, "'node_types' run from 4 to 4; 1 train, 2 validation, 3 test"),
     ({"node_types": None}, "key 'node_types' is missing (found: feature, label, node_ids)"),
@@ -216,6 +219,8 @@ def test_wrong_reddit_arrays_are_named(tmp_path: Path, changed: dict[str, Any], 
         ({"node_feat": "1,inf\n" * 10}, "the features hold values that are not finite"),
         ({"node_label": "1\n" * 11}, "labels have shape [11, 1]; 10 rows"),
         ({"node_label": "1.5\n" * 10}, "label 1.5 is no class"),
+        ({"node_label": "-1\n" * 10}, "label -1.0 is no class; whole numbers from 0, or nan, are allowed"),
+        ({"node_label": "1\n" * 9 + "inf\n"}, "label inf is no class"),
         ({"node_label": "1e99\n" * 10}, "label 1e+99 is no class"),
         ({"node_label": "2,0\n" * 10}, "'labels' of several classes per node must be 0 to 1"),
         ({"edge": "0,1\n1,10\n"}, "node id 10 is out of range; 0 to 9 are allowed"),
@@ -237,6 +242,7 @@ def test_wrong_ogb_text_is_named(tmp_path: Path, changed: dict[str, str], messag
         ({"0": 1, "10": 0}, None, "class_map.json: node ids run from 0 to 10; 0 to 9, each once, are allowed"),
         ({"0": [1, 0], "1": [1]}, None, "class_map.json: it must map node ids to classes"),
         ({"0": 1.5}, None, "class_map.json: it must map node ids to classes"),
+        ({"0": -1}, None, "class_map.json: a class of -1; whole numbers from 0 are allowed"),
         ({"0": [1, 0]}, None, "class_map.json: classes of 1 nodes; 10 are needed"),
         ({str(node): [2, 0] for node in range(NODES)}, None, "must be 0 to 1"),
         ([1, 2], None, "class_map.json: a list; an object is needed"),
@@ -248,6 +254,14 @@ def test_wrong_ogb_text_is_named(tmp_path: Path, changed: dict[str, str], messag
 )
 def test_wrong_saint_json_is_named(tmp_path: Path, classes: object, roles: object, message: str) -> None:
     _refused(write_saint(tmp_path, classes=classes, roles=roles), message)
+
+
+@pytest.mark.parametrize("name", ["class_map.json", "role.json"])
+def test_a_key_that_saint_json_repeats_is_refused(tmp_path: Path, name: str) -> None:
+    folder = write_saint(tmp_path)
+    key, rest = ('"0": 1', "") if name == "class_map.json" else ('"tr": [0]', '"va": [], "te": [],')
+    (folder / name).write_text(f"{{{rest} {key}, {key}}}")
+    _refused(folder, f"{name}: truncated or altered: key {key[1:3].strip(chr(34))!r} is there more than once")
 
 
 def test_saint_features_must_match_the_nodes(tmp_path: Path) -> None:

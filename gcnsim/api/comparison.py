@@ -1,0 +1,57 @@
+"""Two iterations side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from gcnsim.api.simulation import simulate
+from gcnsim.errors import FileError
+from gcnsim.planning import Progress
+
+if TYPE_CHECKING:
+    from gcnsim.comparison import Side
+
+Source: TypeAlias = str | Path | Mapping[str, Any]
+"""A scenario (YAML, or its content as a mapping), a result or a row of a what-if (JSON), the folder of a result or of a
+recorded run."""
+
+SCENARIOS = (".yaml", ".yml")
+RESULT = "result.json"
+KINDS = "a scenario (.yaml), JSON of simulate or what-if, the folder of a result or of a recorded run"
+
+
+def compare(a: Source, b: Source, *, progress: Progress = lambda _: None) -> dict[str, Any]:
+    """Where the difference of two iterations went: plain data in the shape of the JSON schema `gcnsim.compare/1`.
+
+    Raises GcnsimError (one line: path, value, what is allowed).
+    """
+    from gcnsim.comparison import compare as beside
+
+    return beside(_side(a, progress), _side(b, progress))
+
+
+def render_comparison(found: Mapping[str, Any]) -> str:
+    """The text that the command line prints."""
+    from gcnsim import report
+
+    return report.render_comparison(found)
+
+
+def _side(source: Source, progress: Progress) -> Side:
+    from gcnsim.comparison import read_answer, side_of_result, side_of_run
+
+    if not isinstance(source, Mapping):
+        path = Path(source)
+        if (path / RESULT).is_file():
+            return read_answer(str(path / RESULT), str(source))
+        if path.is_dir():
+            return side_of_run(path, str(source))
+        if not path.exists() and not Path(str(source).rpartition("#")[0]).is_file():
+            raise FileError(f"{source}: is not there; allowed: {KINDS}")
+        if path.suffix not in SCENARIOS:
+            return read_answer(str(source), str(source))
+    label = "scenario" if isinstance(source, Mapping) else str(source)
+    progress(f"simulating {label}")
+    return side_of_result(simulate(source).payload, label, "scenario")

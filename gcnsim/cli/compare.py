@@ -1,0 +1,43 @@
+"""`gcnsim compare`: two iterations side by side."""
+
+from __future__ import annotations
+
+import json
+import os
+
+import click
+
+from gcnsim import api
+from gcnsim.api.comparison import SCENARIOS
+from gcnsim.cli.outputs import check_outputs, scenario_files
+from gcnsim.cli.progress import progress
+
+
+@click.command("compare")
+@click.argument("a", type=click.Path())
+@click.argument("b", type=click.Path())
+@click.option("--json", "as_json", is_flag=True, help="Print the comparison as JSON (schema gcnsim.compare/1).")
+@click.option("--json-out", type=click.Path(), help="Write that JSON to a file.")
+def command(a: str, b: str, as_json: bool, json_out: str | None) -> None:
+    """Two iterations side by side, part by part and link by link: where the difference went.
+
+    A and B are each a scenario (.yaml), what `gcnsim simulate` wrote (--json, or the folder of --out), a row of what
+    `gcnsim what-if --json` wrote (FILE#2), or the folder of a recorded run.
+
+    \b
+    Example:
+      gcnsim compare scenarios/reddit-6xt4.yaml scenarios/reddit-6xt4-full-graph.yaml
+    """
+    check_outputs(*_read(a), *_read(b), json_out=json_out)
+    with progress() as say:
+        found = api.compare(a, b, progress=say)
+        if json_out:
+            api.write_json(json_out, found)
+    click.echo(json.dumps(found, indent=2, allow_nan=False) if as_json else api.render_comparison(found), nl=as_json)
+
+
+def _read(side: str) -> list[str]:
+    """What is read of one side: FILE of FILE#2, a folder, a scenario and the files that it names."""
+    if side.endswith(SCENARIOS) and os.path.isfile(side):
+        return scenario_files(side)
+    return [side, side.rpartition("#")[0]]

@@ -1,0 +1,69 @@
+"""What a link offers, and which optional paths a cluster has."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from gcnsim.errors import ScenarioError
+from gcnsim.ids import Bytes, Seconds
+
+
+@dataclass(frozen=True, slots=True)
+class LinkSpec:
+    """What a kind of link offers per direction.
+
+    capacity: payload bytes per second after framing (cores for a CPU). latency_s: delay of a message before its first
+    byte arrives. half_size: message size, in bytes, that reaches half of the capacity; b bytes occupy the link like
+    b + half_size bytes. queue: bytes that each transfer under way has waiting in the link's queue, first in first out:
+    a message that starts then waits for all of them. 0 where the link takes turns between connections. cores: of a
+    CPU on which threads take turns, each for slice_s while others wait; 0 where all work shares the cores equally.
+    """
+
+    capacity: float
+    latency_s: Seconds = 0.0
+    half_size: Bytes = 0.0
+    queue: Bytes = 0.0
+    cores: int = 0
+    slice_s: Seconds = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """One direction of one channel. kind: `pcie`, `nvlink`, `nic`, `rack`, `memory` or `cpu`."""
+
+    name: str
+    kind: str
+    source: str
+    target: str
+    spec: LinkSpec
+
+
+@dataclass(frozen=True, slots=True)
+class Paths:
+    """What a cluster has besides its GPUs' own links to the host and its NICs; the default is nothing.
+
+    nvlink: a GPU's links to the others of its server, all together; None: it has none. gpus_per_switch: so many GPUs
+    of a server share one uplink of a PCIe switch; 0: each has its own. servers_per_rack: so many servers share uplinks
+    that are slower by `oversubscription` than their NICs together; 0: one switch for all. host_memory: what copies and
+    network traffic of a server move through its memory together; None: no limit of its own. direct: bytes between GPUs
+    pass on as they come, without whole copies in host memory. gpudirect: between GPUs and the NIC not through host
+    memory at all.
+    """
+
+    nvlink: LinkSpec | None = None
+    gpus_per_switch: int = 0
+    servers_per_rack: int = 0
+    oversubscription: float = 1.0
+    host_memory: LinkSpec | None = None
+    direct: bool = False
+    gpudirect: bool = False
+
+    def __post_init__(self) -> None:
+        for kind, spec in {"nvlink": self.nvlink, "host_memory": self.host_memory}.items():
+            if spec is not None and not spec.capacity > 0:
+                raise ScenarioError(f"cluster: {kind} capacity must be > 0, got {spec.capacity}")
+        if min(self.gpus_per_switch, self.servers_per_rack) < 0 or not self.oversubscription >= 1:
+            raise ScenarioError(
+                f"cluster: gpus_per_switch ({self.gpus_per_switch}) and servers_per_rack ({self.servers_per_rack}) "
+                f"must be at least 0, oversubscription ({self.oversubscription}) at least 1"
+            )

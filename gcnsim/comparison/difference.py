@@ -1,0 +1,169 @@
+"""Two sides put beside each other: part by part, link by link, worker by worker, and in words.
+
+The parts of an iteration add up to it on both sides, so the differences of the parts add up to that of the iterations.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from gcnsim.comparison.sides import WHOLE, Side, told
+from gcnsim.study import COMMUNICATION, OTHER
+from gcnsim.units import format_bytes, format_fraction, format_seconds
+
+SCHEMA: Final = "gcnsim.compare/1"
+
+PARTS: Final[Mapping[str, str]] = {
+    "compute_s": "compute",
+    "exposed_comm_s": "exposed communication",
+    "handling_s": "received rows taken in",
+    "network_s": "messages of rows under way",
+    "copies_s": "packing and copies",
+    "reduce_s": "all-reduce",
+    "waiting_s": "waiting for peers",
+    "exposed_other_s": "the rest",
+    "exposed_sampling_s": "sampling",
+    "optimizer_s": "optimizer",
+    "rest_s": "all else",
+}
+WITHIN: Final = dict.fromkeys(COMMUNICATION, "exposed_comm_s") | dict.fromkeys(OTHER, "exposed_other_s")
+BENEATH: Final = ("hidden_comm_s", "sampling_s")
+
+TOLD: Final = 0.8
+"""The parts named in words make up this share of all that changed, three at most."""
+
+MOST: Final = 3
+SAME: Final = 0.005
+"""Iterations that differ by less than 0.5 % are called equal: what a simulation of a few iterations can tell."""
+
+
+def compare(a: Side, b: Side) -> dict[str, Any]:
+    """Both sides as plain data, in the shape of `gcnsim.compare/1`. Differences are B less A."""
+    detailed = a.parts is not None and b.parts is not None
+    difference = b.iteration_s - a.iteration_s
+    parts = [_part(name, _seconds(a, name), _seconds(b, name), difference) for name in _names(detailed)]
+    return {
+        "schema": SCHEMA,
+        "a": _about(a),
+        "b": _about(b),
+        "iteration_s": _pair(a.iteration_s, b.iteration_s) | {"ratio": b.iteration_s / a.iteration_s},
+        "detailed": detailed,
+        "parts": parts,
+        "beneath": [{"name": name} | _pair(a.beneath[name], b.beneath[name]) for name in BENEATH],
+        "links": [_link(name, a, b) for name in sorted({*a.links, *b.links}, key=_natural)],
+        "workers": {"a": told(a.workers), "b": told(b.workers)},
+        "says": [*_said(a, b, [each for each in parts if each["part"] not in _summed(detailed)])],
+        "notes": list(_notes(a, b)),
+    }
+
+
+def _names(detailed: bool) -> Sequence[str]:
+    return tuple(PARTS) if detailed else WHOLE
+
+
+def _summed(detailed: bool) -> tuple[str, ...]:
+    """Parts that are the sums of others which are told too."""
+    return WHOLE[1:] if detailed else ()
+
+
+def _seconds(side: Side, name: str) -> float:
+    return side.whole[name] if name in WHOLE else float(getattr(side.parts, name))
+
+
+def _about(side: Side) -> dict[str, Any]:
+    return {
+        "label": side.label,
+        "kind": side.kind,
+        "setting": side.setting,
+        "slowest": side.slowest,
+        "iteration_s_low": side.low_s,
+        "iteration_s_high": side.high_s,
+    }
+
+
+def _pair(a: float, b: float) -> dict[str, float]:
+    return {"a": a, "b": b, "difference": b - a}
+
+
+def _part(name: str, a: float, b: float, difference: float) -> dict[str, Any]:
+    share = (b - a) / difference if difference else None
+    return {"part": name, "within": WITHIN.get(name)} | _pair(a, b) | {"share": share}
+
+
+def _link(name: str, a: Side, b: Side) -> dict[str, Any]:
+    found: dict[str, Any] = {"link": name}
+    for key, side in (("a", a), ("b", b)):
+        link = side.links.get(name)
+        seconds = None if link is None else link.seconds
+        found[key] = {
+            "bytes": 0.0 if link is None else link.nbytes,
+            "seconds": seconds,
+            "busy": None if seconds is None else seconds / side.iteration_s,
+        }
+    return found
+
+
+def _natural(name: str) -> list[tuple[int, str]]:
+    """`nic2.tx` before `nic10.tx`."""
+    return [(int(piece) if piece.isdigit() else -1, piece) for piece in re.split(r"(\d+)", name)]
+
+
+def _said(a: Side, b: Side, leaves: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """One or two sentences: how much, of what, and the link that changed most."""
+    times = f"{format_seconds(b.iteration_s)} instead of {format_seconds(a.iteration_s)}"
+    difference = b.iteration_s - a.iteration_s
+    if abs(difference) < SAME * a.iteration_s:
+        yield f"A and B take equally long: {times}."
+    else:
+        more = "more" if difference > 0 else "less"
+        named = [_named(each) for each in _largest(leaves)]
+        yield (
+            f"B takes {format_seconds(abs(difference))} {more} per iteration than A ({times}, "
+            f"{100 * difference / a.iteration_s:+.1f} %): {'; '.join(named)}."
+        )
+    yield from _busiest(a, b)
+
+
+def _largest(leaves: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    order = sorted(leaves, key=lambda each: -abs(each["difference"]))
+    changed = sum(abs(each["difference"]) for each in order)
+    chosen: list[Mapping[str, Any]] = []
+    for each in order[:MOST]:
+        if sum(abs(one["difference"]) for one in chosen) < TOLD * changed:
+            chosen.append(each)
+    return chosen
+
+
+def _named(part: Mapping[str, Any]) -> str:
+    more = "more" if part["difference"] > 0 else "less"
+    of_all = "" if part["share"] is None or part["share"] <= 0 else f" ({format_fraction(part['share'])} of it)"
+    return f"{PARTS[part['part']]} {format_seconds(abs(part['difference']))} {more}{of_all}"
+
+
+def _busiest(a: Side, b: Side) -> Iterator[str]:
+    """The link that is busiest on either side, of those that both have."""
+
+    def busy(side: Side, name: str) -> float:
+        return (side.links[name].seconds or 0.0) / side.iteration_s
+
+    both = [name for name in a.links if name in b.links and a.links[name].seconds and b.links[name].seconds]
+    if both:
+        name = max(both, key=lambda each: max(busy(a, each), busy(b, each)))
+        yield (
+            f"The busiest link, {name}, carries {format_bytes(b.links[name].nbytes)} instead of "
+            f"{format_bytes(a.links[name].nbytes)}, and is busy {format_fraction(busy(b, name))} of the iteration "
+            f"instead of {format_fraction(busy(a, name))}."
+        )
+
+
+def _notes(a: Side, b: Side) -> Iterator[str]:
+    """What a reader must know before trusting the comparison."""
+    for key, side in (("A", a), ("B", b)):
+        if side.parts is None:
+            yield f"{key} ({side.label}) tells three parts only: what is in them is left out"
+    if {a.kind, b.kind} & {"run"}:
+        yield "bytes of recorded runs are those of rows and gradients"
+    if (a.kind == "run") != (b.kind == "run"):
+        yield "one side is measured, the other predicted: their difference holds the error of the prediction"

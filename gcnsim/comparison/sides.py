@@ -1,0 +1,104 @@
+"""One side of a comparison: an iteration in parts, what its links carry, what its workers do."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Final
+
+from gcnsim.ids import Rank, Seconds
+from gcnsim.study import Parts
+
+WHOLE: Final = ("compute_s", "exposed_comm_s", "exposed_other_s")
+"""The three parts that every source tells; of some it is known what is in the second and the third."""
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """What a link carries in an iteration. seconds: what that takes at its capacity; None where none is known."""
+
+    nbytes: float
+    seconds: Seconds | None
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """One iteration. kind: `scenario`, `result`, `what-if` or `run` (measured).
+
+    whole: seconds by the names of WHOLE, of the slowest worker; they add up to iteration_s. beneath: seconds that run
+    beside them. workers: by rank; none where only the slowest one's three parts are known. low_s, high_s: the 90 %
+    interval of a prediction.
+    """
+
+    label: str
+    kind: str
+    setting: str
+    iteration_s: Seconds
+    whole: Mapping[str, Seconds]
+    beneath: Mapping[str, Seconds]
+    links: Mapping[str, Link]
+    workers: tuple[Parts, ...] = ()
+    slowest: Rank | None = None
+    low_s: Seconds | None = None
+    high_s: Seconds | None = None
+
+    @property
+    def parts(self) -> Parts | None:
+        """The slowest worker's iteration in detail, where it is known."""
+        return self.workers[self.slowest] if self.workers and self.slowest is not None else None
+
+
+def side_of_result(payload: Mapping[str, Any], label: str, kind: str = "result") -> Side:
+    """The side of one simulated scenario, `gcnsim.result/1`."""
+    row, workers = payload["result"], tuple(Parts(**each) for each in payload.get("workers", ()))
+    links = {
+        name: Link(link["bytes"], link["utilization"] * row["iteration_s"]) for name, link in payload["links"].items()
+    }
+    slowest = payload.get("slowest")
+    side = side_of_row(row, payload["scenario"]["cluster"], label, kind, links)
+    if not workers or slowest is None:
+        return side
+    return replace(side, workers=workers, slowest=slowest)
+
+
+def side_of_row(
+    row: Mapping[str, Any],
+    cluster: Mapping[str, Any],
+    label: str,
+    kind: str = "what-if",
+    links: Mapping[str, Link] | None = None,
+) -> Side:
+    """The side of one row of a what-if; cluster: `gpus` and `bandwidth` of its machine."""
+    whole = {name: float(row[name]) for name in WHOLE}
+    # Rounding of a file's numbers stays in the part that is the rest by definition.
+    whole["exposed_other_s"] = row["iteration_s"] - whole["compute_s"] - whole["exposed_comm_s"]
+    return Side(
+        label=label,
+        kind=kind,
+        setting=f"{knobs_of(row)} on {cluster['gpus']} GPUs at {cluster['bandwidth']}",
+        iteration_s=float(row["iteration_s"]),
+        whole=whole,
+        beneath={name: float(row[name]) for name in ("hidden_comm_s", "sampling_s")},
+        links=links or {},
+        low_s=float(row["iteration_s_low"]),
+        high_s=float(row["iteration_s_high"]),
+    )
+
+
+def knobs_of(row: Mapping[str, Any]) -> str:
+    """Method and those of its knobs that say what it does, in words."""
+    said = [str(row["method"])]
+    if row["tau"]:
+        said.append(f"tau {row['tau']}")
+    if row["epsilon"] < 1:
+        said.append(f"epsilon {row['epsilon']:g}")
+    if row["rate"] < 1:
+        said.append(f"rate {row['rate']:g}")
+    if row["cache_fraction"]:
+        said.append(f"cache {100 * row['cache_fraction']:g}%")
+    return ", ".join(said)
+
+
+def told(workers: Sequence[Parts]) -> list[dict[str, Any]]:
+    """Workers as plain data."""
+    return [asdict(each) for each in workers]

@@ -1,0 +1,86 @@
+"""What one mini-batch costs a GPU: the kernels of a layer whose input and output rows differ, and its memory."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from gcnsim.cost.device import VALUE, elementwise_seconds, gemm_seconds, spmm_seconds
+from gcnsim.cost.layers import ACTIVATION_PASSES, LOSS_PASSES, NORM_PASSES, LayerCost, parameters
+from gcnsim.cost.memory import ENTRY, ID, MOMENTS, Memory
+from gcnsim.ids import FloatArray, IntArray
+from gcnsim.profile import DeviceProfile
+from gcnsim.workload import LayerShape
+
+KEPT = 3
+"""Copies of a layer's output: before and after the activation, and its gradient."""
+
+
+def batch_layer_cost(
+    device: DeviceProfile,
+    shape: LayerShape,
+    *,
+    first: bool,
+    rows_in: IntArray,
+    rows_out: IntArray,
+    entries: IntArray,
+    norm: bool = True,
+) -> LayerCost:
+    """The kernels of one layer on one worker, as of `layer_cost`: rows_in rows are read, rows_out made, int64[T].
+
+    entries: int64[T], those summed over, self-loops not counted. norm: a LayerNorm follows each layer.
+    """
+    made, read = rows_out.astype(np.float64), rows_in.astype(np.float64)
+    none = np.zeros(made.shape)
+    kept = np.where(made > 0, entries + made, 0.0) if shape.gathers else none
+    passes = ACTIVATION_PASSES + (NORM_PASSES if norm else 0)
+    activation = elementwise_seconds(device, made * shape.d_out, passes)
+    update = gemm_seconds(device, made, shape.update_in, shape.d_out) + activation
+    back = activation + gemm_seconds(device, shape.update_in, made, shape.d_out)
+    if not first:
+        back = back + gemm_seconds(device, made, shape.d_out, shape.update_in)
+    sums = shape.gathers and not first
+    return LayerCost(
+        aggregate=np.where(kept > 0, spmm_seconds(device, kept, made, shape.d_in, read), 0.0),
+        update=np.where(made > 0, update, 0.0),
+        update_backward=np.where(made > 0, back, 0.0),
+        aggregate_backward=np.where(kept > 0, spmm_seconds(device, kept, read, shape.d_in, made), 0.0)
+        if sums
+        else none,
+    )
+
+
+def batch_loss_seconds(device: DeviceProfile, targets: IntArray, classes: int) -> FloatArray:
+    """Seconds of loss and its gradient over the logits of the batch, float64[T]."""
+    return elementwise_seconds(device, targets.astype(np.float64) * classes, LOSS_PASSES)
+
+
+def batch_memory(
+    levels: Sequence[float],
+    entries: Sequence[float],
+    shapes: Sequence[LayerShape],
+    *,
+    waiting: int = 0,
+    width: int,
+    cached: int = 0,
+) -> Memory:
+    """What a GPU holds at the peak of training mini-batches.
+
+    levels: rows per level, L + 1 of them; entries: per layer; of the largest batch. waiting: loaded batches beside the
+    one that is trained. width: of an input row. cached: input rows kept. Assumption: all layers' activations are held
+    until the backward pass ends.
+    """
+    weights = parameters(tuple(shapes))
+    made = list(zip(shapes, levels[1:], strict=True))
+    return Memory(
+        features=VALUE * levels[0] * width * (1 + waiting) + ID * levels[-1],
+        adjacency=sum(entries) * ENTRY,
+        activations=VALUE * sum(rows * (shape.update_in + KEPT * shape.d_out) for shape, rows in made),
+        boundary=0.0,
+        cache=VALUE * cached * width,
+        model=VALUE * weights,
+        gradients=VALUE * weights,
+        optimizer=VALUE * MOMENTS * weights,
+        workspace=VALUE * max(rows * shape.update_in for shape, rows in made),
+    )

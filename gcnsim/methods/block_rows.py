@@ -1,0 +1,273 @@
+"""Training by block rows: the iteration that CAGNET and SANCUS share.
+
+Every worker holds the rows of its part of the adjacency and of every layer's input. A layer's sum is a product of these
+rows with all blocks of the input, so before each layer every block is broadcast by its owner, one root after the other,
+and multiplied by the part of the rows that it meets: dense traffic, whatever the boundary. The backward pass broadcasts
+the blocks of the gradient likewise. Source: CAGNET, sections on 1D and 1.5D algorithms; SANCUS, Algorithm 1.
+
+Readings, where the papers leave a point open:
+- blocks travel around a ring of the workers, pipelined (SANCUS, section on communication);
+- a worker receives block j + 1 when its product with block j is done, as the released loop of broadcasts does: nothing
+  overlaps;
+- rows are summed before they meet the weights, forward at a layer's input width, backward at its output width, in the
+  first layer too: its weights' gradient is the input times the sum of the gradients;
+- weights' gradients are reduced layer by layer, and waited for;
+- with c replicas of a block, member m of them takes every stage of its share of the blocks, the last member what is
+  left; then they add up their sums. All of them have the whole block's dense products (released code);
+- entries of A_ij are those that cross from i to j: a worker's crossing entries, dealt to its peers by the rows that it
+  needs of each;
+- products go column after column of the block (`gcnsim.cost.columns_seconds`), as the sparse library does whose format
+  the released code keeps: Table 6 of PipeGCN has three times the computation that row after row would take;
+- a block that is not sent (SANCUS) is multiplied from the copy kept, before anything is waited for.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from gcnsim.cost import (
+    LayerCost,
+    columns_seconds,
+    elementwise_seconds,
+    gradient_bytes,
+    layer_cost,
+    loss_seconds,
+    row_bytes,
+    step_seconds,
+)
+from gcnsim.errors import ScenarioError
+from gcnsim.ids import BoolArray, FloatArray, IntArray, Layer, Rank
+from gcnsim.methods.facts import Facts
+from gcnsim.schedule import Builder, Dependency, Schedule, ring_allreduce, ring_broadcast, ring_reduce_among
+from gcnsim.timeline import Direction, OpKind
+
+FORWARD, BACKWARD = Direction.FORWARD, Direction.BACKWARD
+
+GAP_PASSES = 2
+"""The variation of a block: its rows and the copy last sent are read once."""
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """Blocks of rows, int64[G], and entries of A_gh, float64[G, G], when `replicas` workers hold each block."""
+
+    replicas: int
+    rows: IntArray
+    entries: FloatArray
+
+    @property
+    def blocks(self) -> int:
+        """G, the number of blocks."""
+        return int(self.rows.size)
+
+    def ring(self, member: int) -> list[Rank]:
+        """The workers with place `member` among the replicas of each block, in the order of the blocks."""
+        return [block * self.replicas + member for block in range(self.blocks)]
+
+    def stages(self, member: int) -> range:
+        """The blocks that this member of each block's replicas multiplies."""
+        each = self.blocks // self.replicas
+        last = member == self.replicas - 1
+        return range(member * each, self.blocks if last else (member + 1) * each)
+
+
+def grid_of(facts: Facts, replicas: int) -> Grid:
+    """The blocks of a run. Raises ScenarioError where `replicas` does not divide the workers."""
+    counts, workers = facts.counts, facts.cluster.gpus
+    if workers % replicas:
+        allowed = ", ".join(str(n) for n in range(2, workers + 1) if workers % n == 0) or "none with one worker"
+        raise ScenarioError(f"method.replication: {replicas} does not divide the {workers} workers; allowed: {allowed}")
+    rows = counts.rows.mean(axis=0)
+    share = rows / np.maximum(rows.sum(axis=1, keepdims=True), 1.0)
+    entries = counts.boundary_edges.mean(axis=0)[:, None] * share
+    entries[np.diag_indices(workers)] = counts.inner_edges.mean(axis=0) + counts.inner_nodes
+    blocks = workers // replicas
+    summed = entries.reshape(blocks, replicas, blocks, replicas).sum(axis=(1, 3))
+    return Grid(replicas, counts.inner_nodes.reshape(blocks, replicas).sum(axis=1), summed)
+
+
+def block_rows(name: str, facts: Facts, *, replicas: int = 1, sent: BoolArray | None = None) -> Schedule:
+    """The schedule of method `name`. sent: bool[T, layers, blocks], which blocks are broadcast; None: all, always.
+
+    Raises ScenarioError for workers on CPU cores, where `replicas` does not divide the workers, and for an overlap.
+    """
+    if facts.device.kind == "cpu":
+        raise ScenarioError(f"method.name: {name} is modelled for GPUs only; cluster.device is {facts.device.name}")
+    if facts.overlap:
+        raise ScenarioError(f"method.overlap: central is not allowed; {name} overlaps nothing (it is none)")
+    return _Writer(name, facts, replicas, sent).write()
+
+
+class _Writer:
+    """Writes one schedule."""
+
+    def __init__(self, name: str, facts: Facts, replicas: int, sent: BoolArray | None) -> None:
+        self.facts = facts
+        self.grid = grid_of(facts, replicas)
+        self.workers = range(facts.cluster.gpus)
+        always = np.ones((1, len(facts.shapes), self.grid.blocks), dtype=np.bool_)
+        self.sent = always if sent is None else sent
+        self.builder = Builder(name, facts.cluster, self.sent.shape[0])
+        self.costs = [self._costs(rank) for rank in self.workers]
+
+    def write(self) -> Schedule:
+        """The schedule."""
+        facts, builder = self.facts, self.builder
+        for layer, shape in enumerate(facts.shapes):
+            if shape.gathers:
+                self._sum(layer, FORWARD, shape.d_in)
+            for rank in self.workers:
+                self._compute(OpKind.UPDATE, rank, self._cost(rank, layer).update, layer, FORWARD)
+                self._test(rank, layer, shape.d_out)
+        for rank in self.workers:
+            seconds = loss_seconds(
+                facts.device_of(rank), int(self.grid.rows[self._block(rank)]), facts.shapes[-1].d_out
+            )
+            builder.compute(OpKind.LOSS, rank, seconds)
+        reduced: list[int] = []
+        for layer in reversed(range(len(facts.shapes))):
+            reduced = self._backward(layer)
+        steps = []
+        for rank in self.workers:
+            seconds = step_seconds(facts.device_of(rank), facts.shapes)
+            steps.append(builder.compute(OpKind.STEP, rank, seconds, after=[reduced[rank]]))
+        return builder.close(steps, periodic=True)
+
+    def _backward(self, layer: Layer) -> list[int]:
+        """One layer's backward pass; per worker, the op at which its weights' gradient is that of all."""
+        shape = self.facts.shapes[layer]
+        if shape.gathers:
+            self._sum(layer, BACKWARD, shape.d_out)
+        made = [
+            self._compute(OpKind.UPDATE, rank, self._cost(rank, layer).update_backward, layer, BACKWARD)
+            for rank in self.workers
+        ]
+        ends = ring_allreduce(self.builder, gradient_bytes((shape,)), made)
+        if layer == 0:
+            return ends
+        return [
+            self.builder.compute(OpKind.SCATTER, rank, 0.0, after=[ends[rank]], layer=layer, direction=BACKWARD)
+            for rank in self.workers
+        ]
+
+    def _sum(self, layer: Layer, direction: Direction, width: int) -> None:
+        """Every block's broadcast and its product, root after root; with replicas, their sums added up."""
+        grid, sends = self.grid, self._sends(layer, direction)
+        last: list[int | None] = [None for _ in self.workers]
+        for rank in self.workers:
+            kept = ~sends[:, list(self._stages(rank))]
+            if kept.any():
+                seconds = (kept * self._products(rank, width)).sum(axis=1)
+                last[rank] = self._compute(OpKind.AGGREGATE, rank, seconds, layer, direction)
+        for member in range(grid.replicas):
+            ring = grid.ring(member)
+            for place, root in enumerate(grid.stages(member)):
+                ends = self._broadcast(ring, root, sends[:, root], width, last, layer, direction)
+                for rank, end in zip(ring, ends, strict=True):
+                    seconds = self._products(rank, width)[place] * sends[:, root]
+                    last[rank] = self._compute(OpKind.AGGREGATE, rank, seconds, layer, direction, after=end)
+        if grid.replicas > 1:
+            self._add_up(layer, direction, width, last)
+
+    def _broadcast(
+        self,
+        ring: list[Rank],
+        root: int,
+        sends: BoolArray,
+        width: int,
+        last: list[int | None],
+        layer: Layer,
+        direction: Direction,
+    ) -> list[list[Dependency]]:
+        """Block `root` around its ring where it is sent; per member, the ops that its product waits for."""
+        if len(ring) == 1:
+            return [[]]
+        nbytes = row_bytes(np.asarray(self.grid.rows[root]), width) * sends
+        after = [[op] if (op := last[rank]) is not None else self._begun(rank) for rank in ring]
+        ends = ring_broadcast(self.builder, ring, root, nbytes, after, layer=layer, direction=direction)
+        return [[end] for end in ends]
+
+    def _begun(self, rank: Rank) -> list[Dependency]:
+        """What a layer's first message waits for: that the worker is there."""
+        return [self.builder.compute(OpKind.SCATTER, rank, 0.0)]
+
+    def _add_up(self, layer: Layer, direction: Direction, width: int, last: list[int | None]) -> None:
+        """The replicas of each block add up their sums of its rows."""
+        grid = self.grid
+        for block in range(grid.blocks):
+            ring = [block * grid.replicas + member for member in range(grid.replicas)]
+            after: list[Dependency] = [
+                made if (made := last[rank]) is not None else self._begun(rank)[0] for rank in ring
+            ]
+            nbytes = float(row_bytes(np.asarray(grid.rows[block]), width))
+            ends = ring_reduce_among(self.builder, ring, nbytes, after, layer, direction)
+            for rank, end in zip(ring, ends, strict=True):
+                self.builder.compute(OpKind.SCATTER, rank, 0.0, after=[end], layer=layer, direction=direction)
+
+    def _sends(self, layer: Layer, direction: Direction) -> BoolArray:
+        """Which blocks are broadcast, bool[T, blocks]."""
+        always = direction is BACKWARD and not self.facts.block_rule.skips_backward
+        return np.ones_like(self.sent[:, layer]) if always else self.sent[:, layer]
+
+    def _test(self, rank: Rank, layer: Layer, width: int) -> None:
+        """What a stale test of the rows that a layer has made costs."""
+        if self.facts.block_rule.test == "gap" and self.sent.shape[0] > 1:
+            values = float(self.grid.rows[self._block(rank)]) * width
+            self._compute(
+                OpKind.UPDATE, rank, elementwise_seconds(self.facts.device_of(rank), values, GAP_PASSES), layer, FORWARD
+            )
+
+    def _products(self, rank: Rank, width: int) -> FloatArray:
+        """Seconds of a worker's product with each of the blocks that it takes, float64[stages].
+
+        All but the first add to what is there, which is read besides being written.
+        """
+        block, found = self._block(rank), []
+        for place, other in enumerate(self._stages(rank)):
+            rows = int(self.grid.rows[block]) * (2 if place else 1)
+            entries = float(self.grid.entries[block, other])
+            found.append(
+                float(columns_seconds(self.facts.device_of(rank), self.facts.streaming, entries, rows, width))
+                if entries
+                else 0.0
+            )
+        return np.array(found)
+
+    def _stages(self, rank: Rank) -> range:
+        return self.grid.stages(rank % self.grid.replicas)
+
+    def _block(self, rank: Rank) -> int:
+        return rank // self.grid.replicas
+
+    def _costs(self, rank: Rank) -> list[LayerCost]:
+        """The dense kernels of each layer over the rows of a worker's block."""
+        none, rows = np.zeros(1, dtype=np.int64), int(self.grid.rows[self._block(rank)])
+        return [
+            layer_cost(
+                self.facts.device_of(rank),
+                shape,
+                first=layer == 0,
+                inner=rows,
+                entries=none,
+                boundary_rows=none,
+                norm=self.facts.norm,
+            )
+            for layer, shape in enumerate(self.facts.shapes)
+        ]
+
+    def _cost(self, rank: Rank, layer: Layer) -> LayerCost:
+        return self.costs[rank][layer]
+
+    def _compute(
+        self,
+        kind: OpKind,
+        rank: Rank,
+        seconds: FloatArray,
+        layer: Layer,
+        direction: Direction,
+        *,
+        after: list[Dependency] | None = None,
+    ) -> int:
+        return self.builder.compute(kind, rank, seconds, after=after or [], layer=layer, direction=direction)

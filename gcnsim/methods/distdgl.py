@@ -1,0 +1,19 @@
+"""Distributed mini-batches of own nodes (`distdgl`): METIS parts, rows of other servers fetched before each batch.
+
+Source: GraphSAGE, Algorithm 2, over the partitioned store that DistDGL describes. Every server holds the nodes of its
+workers' parts; a worker's batches are training nodes of its own part, so most of a neighbourhood is near. Drawing, rows
+and training follow one another: ids go to the owners, which pick the rows and send them. Readings: neighbours are drawn
+`fanout` by number (10) or share (10%) in each layer, or `layer_sizes` nodes per layer; 10 in every layer where nothing
+is said. Assumption: the structure of what is drawn is near, so that drawing asks nobody; only feature rows travel.
+"""
+
+from __future__ import annotations
+
+from gcnsim.methods.facts import Facts
+from gcnsim.methods.mini_batches import Loading, mini_batches
+from gcnsim.schedule import Schedule
+
+
+def build(facts: Facts) -> Schedule:
+    """The schedule: draw, ask, load, train."""
+    return mini_batches("distdgl", facts, Loading(draws_ahead=False, asks=True))

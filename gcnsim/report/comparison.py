@@ -1,0 +1,101 @@
+"""A comparison for people: what differs in words, then part by part, link by link, worker by worker."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from textwrap import wrap
+from typing import Any
+
+from gcnsim.comparison import PARTS
+from gcnsim.report.words import plain
+from gcnsim.units import format_bytes, format_fraction, format_seconds
+
+WIDTH = 100
+ROUNDING = 1e-9
+"""A difference of this share is the arithmetic's, not the iteration's."""
+
+BENEATH = {"hidden_comm_s": "hidden communication", "sampling_s": "sampling, hidden or not"}
+
+
+def render_comparison(payload: Mapping[str, Any]) -> str:
+    """The payload of `gcnsim.compare/1` as text; ends with a newline."""
+    lines = [f"{key.upper()}  {plain(side['label'])}: {plain(side['setting'])}" for key, side in _sides(payload)]
+    for said in payload["says"]:
+        lines += ["", *wrap(plain(said), WIDTH)]
+    lines += ["", *_parts(payload)]
+    if payload["links"]:
+        lines += ["", *_links(payload)]
+    if all(payload["workers"].values()):
+        lines += ["", *_workers(payload)]
+    if payload["notes"]:
+        lines += ["", *(f"note: {plain(note)}" for note in payload["notes"])]
+    return "\n".join(line.rstrip() for line in lines) + "\n"
+
+
+def _sides(payload: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    yield from (("a", payload["a"]), ("b", payload["b"]))
+
+
+def _parts(payload: Mapping[str, Any]) -> list[str]:
+    whole = payload["iteration_s"]
+    slowest = [side["slowest"] for _, side in _sides(payload)]
+    of = f", slowest worker ({slowest[0]} and {slowest[1]})" if None not in slowest else ", slowest worker"
+    rows = [("", "A", "B", "B less A", "of it"), ("iteration", *_times(whole), "100.0 %")]
+    for part in payload["parts"]:
+        inset = "    " if part["within"] else "  "
+        share = "" if part["share"] is None else f"{round(100 * part['share'], 1) + 0.0:.1f} %"
+        rows.append((inset + PARTS[part["part"]], *_times(part), share))
+    rows += [(f"beneath: {BENEATH[each['name']]}", *_times(each), "") for each in payload["beneath"]]
+    return [f"Seconds per iteration{of}", *_table(rows)]
+
+
+def _links(payload: Mapping[str, Any]) -> list[str]:
+    rows = [("", "A", "busy", "seconds", "B", "busy", "seconds")]
+    for link in payload["links"]:
+        cells = []
+        for key in ("a", "b"):
+            found = link[key]
+            busy = "-" if found["busy"] is None else format_fraction(found["busy"])
+            seconds = "-" if found["seconds"] is None else format_seconds(found["seconds"])
+            cells += [format_bytes(found["bytes"]), busy, seconds]
+        rows.append((link["link"], *cells))
+    return ["Links per iteration: bytes, share of the iteration and seconds that they need", *_table(rows)]
+
+
+def _workers(payload: Mapping[str, Any]) -> list[str]:
+    heads = {"compute_s": "compute", "comm": "comm", "waiting_s": "waits", "exposed_sampling_s": "samples"}
+    rows = [("", *(f"{key} {head}" for key in "AB" for head in heads.values()))]
+    workers = payload["workers"]
+    for rank in range(max(len(workers["a"]), len(workers["b"]))):
+        cells: list[str] = []
+        for key in ("a", "b"):
+            if rank >= len(workers[key]):
+                cells += ["-"] * len(heads)
+                continue
+            each = workers[key][rank]
+            names = ("handling_s", "network_s", "copies_s", "reduce_s", "waiting_s")
+            comm = sum(each[name] for name in names)
+            cells += [format_seconds(comm if name == "comm" else each[name]) for name in heads]
+        rows.append((f"worker {rank}", *cells))
+    return ["Workers, seconds per iteration: computing, exposed communication, waits in it, sampling", *_table(rows)]
+
+
+def _times(pair: Mapping[str, float]) -> tuple[str, str, str]:
+    difference = pair["difference"]
+    if abs(difference) < ROUNDING * max(pair["a"], pair["b"]):
+        difference = 0.0
+    sign = "-" if difference < 0 else "+"
+    return _time(pair["a"]), _time(pair["b"]), sign + format_seconds(abs(difference))
+
+
+def _time(value: float) -> str:
+    return format_seconds(value) if value >= 0 else f"-{format_seconds(-value)}"
+
+
+def _table(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Rows of equal length: the first column to the left, the others to the right."""
+    widths = [max(len(cell) for cell in column) for column in zip(*rows, strict=True)]
+    return [
+        "  " + row[0].ljust(widths[0]) + "".join(f"  {cell:>{w}}" for cell, w in zip(row[1:], widths[1:], strict=True))
+        for row in rows
+    ]

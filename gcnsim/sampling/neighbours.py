@@ -1,0 +1,159 @@
+"""Neighbourhoods of mini-batches, really drawn: the nodes that each layer reads, and the entries it sums over.
+
+Layers count from 0, the input's. Level l holds the nodes whose rows layer l reads, level L the batch itself; a level
+holds all nodes of the next one, since every node's own row is read too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from gcnsim.graph import Graph
+from gcnsim.ids import BoolArray, IntArray
+
+FEW = 32
+"""Neighbours per node up to which they are drawn one by one; beyond, every entry gets a random key."""
+
+HOPS = 2
+"""Steps of a random walk (GraphSAINT's walk sampler)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """One mini-batch. levels: L + 1 arrays of node ids, int64, ascending. entries: per layer, those it sums over,
+    self-loops not counted. looked: entries that drawing it looked at."""
+
+    levels: tuple[IntArray, ...]
+    entries: tuple[int, ...]
+    looked: int
+
+
+def neighbour_batch(
+    graph: Graph, nodes: IntArray, fanout: Sequence[int | float], generator: np.random.Generator
+) -> Batch:
+    """Every node draws neighbours, anew in each layer (GraphSAGE, Algorithm 2).
+
+    fanout: per layer, how many without replacement (int; all of a node's where it has fewer), or with which chance each
+    (float).
+    """
+    levels, looked = [np.unique(nodes)], 0
+    entries: list[int] = []
+    for amount in reversed(fanout):
+        columns, seen = drawn_neighbours(graph, levels[0], amount, generator)
+        levels.insert(0, _union(levels[0], columns, graph.nodes))
+        entries.insert(0, int(columns.size))
+        looked += seen
+    return Batch(tuple(levels), tuple(entries), looked)
+
+
+def layer_batch(graph: Graph, nodes: IntArray, sizes: Sequence[int], generator: np.random.Generator) -> Batch:
+    """Every layer draws so many nodes among the neighbours of the next one (LADIES; FastGCN draws among all nodes).
+
+    Without replacement, in proportion to the entries that lead to a node; all entries between the two levels are kept.
+    """
+    levels, looked = [np.unique(nodes)], 0
+    entries: list[int] = []
+    for size in reversed(sizes):
+        columns = graph.indices[_entries(graph, levels[0])]
+        leading = np.bincount(columns, minlength=graph.nodes)
+        candidates = np.flatnonzero(leading)
+        # Of keys u^(1/w) the largest are a weighted draw without replacement (Efraimidis and Spirakis, 2006).
+        keys = np.log(generator.random(candidates.size)) / leading[candidates]
+        chosen = candidates[np.argsort(-keys, kind="stable")[:size]]
+        kept = np.zeros(graph.nodes, np.bool_)
+        kept[chosen] = True
+        entries.insert(0, int(np.count_nonzero(kept[columns])))
+        looked += int(columns.size)
+        levels.insert(0, _union(levels[0], chosen, graph.nodes))
+    return Batch(tuple(levels), tuple(entries), looked)
+
+
+def subgraph_batch(graph: Graph, nodes: IntArray, layers: int) -> Batch:
+    """All layers train the subgraph of these nodes (GraphSAINT, ClusterGCN)."""
+    inside = np.zeros(graph.nodes, np.bool_)
+    inside[nodes] = True
+    ids = np.flatnonzero(inside)
+    columns = graph.indices[_entries(graph, ids)]
+    return Batch((ids,) * (layers + 1), (int(np.count_nonzero(inside[columns])),) * layers, int(columns.size))
+
+
+def walked_nodes(graph: Graph, nodes: int, generator: np.random.Generator) -> IntArray:
+    """Nodes on random walks of HOPS steps from distinct roots, about `nodes` of them, int64, ascending.
+
+    A walk ends at a node without neighbours.
+    """
+    roots = min(graph.nodes, max(1, round(nodes / (HOPS + 1))))
+    here = generator.choice(graph.nodes, size=roots, replace=False).astype(np.int64)
+    seen = [here]
+    for _ in range(HOPS):
+        degree = graph.indptr[here + 1] - graph.indptr[here]
+        here, degree = here[degree > 0], degree[degree > 0]
+        here = graph.indices[graph.indptr[here] + _below(degree, generator)].astype(np.int64)
+        seen.append(here)
+    return np.unique(np.concatenate(seen))
+
+
+def drawn_neighbours(
+    graph: Graph, nodes: IntArray, amount: int | float, generator: np.random.Generator
+) -> tuple[IntArray, int]:
+    """Neighbours that each of `nodes` draws, one after the other, and how many entries were looked at."""
+    if isinstance(amount, float):
+        columns = graph.indices[_entries(graph, nodes)]
+        kept: BoolArray = generator.random(columns.size, dtype=np.float32) < amount
+        return columns[kept].astype(np.int64), int(columns.size)
+    degree = graph.indptr[nodes + 1] - graph.indptr[nodes]
+    more = degree > amount
+    whole = graph.indices[_entries(graph, nodes[~more])]
+    if not more.any():
+        return whole.astype(np.int64), int(whole.size)
+    some = _one_by_one if amount <= FEW else _by_keys
+    columns = np.concatenate([whole, graph.indices[some(graph, nodes[more], amount, generator)]])
+    return columns.astype(np.int64), int(columns.size)
+
+
+def _one_by_one(graph: Graph, nodes: IntArray, amount: int, generator: np.random.Generator) -> IntArray:
+    """Positions of `amount` distinct entries of every node, all of higher degree (Bentley and Floyd, 1987)."""
+    start = graph.indptr[nodes]
+    degree = graph.indptr[nodes + 1] - start
+    chosen = np.empty((nodes.size, amount), np.int64)
+    for step in range(amount):
+        last = degree - amount + step
+        drawn = _below(last + 1, generator)
+        taken = (chosen[:, :step] == drawn[:, None]).any(axis=1)
+        chosen[:, step] = np.where(taken, last, drawn)
+    positions: IntArray = (start[:, None] + chosen).ravel()
+    return positions
+
+
+def _by_keys(graph: Graph, nodes: IntArray, amount: int, generator: np.random.Generator) -> IntArray:
+    """The same for a large `amount`: the entries with the smallest of random keys."""
+    positions = _entries(graph, nodes)
+    degree = graph.indptr[nodes + 1] - graph.indptr[nodes]
+    row = np.repeat(np.arange(nodes.size), degree)
+    order = np.lexsort((generator.random(positions.size), row))
+    first = np.cumsum(degree) - degree
+    kept: IntArray = positions[order[np.arange(positions.size) - first[row] < amount]]
+    return kept
+
+
+def _below(most: IntArray, generator: np.random.Generator) -> IntArray:
+    """A random whole number below each of `most`."""
+    return np.minimum((generator.random(most.size) * most).astype(np.int64), most - 1)
+
+
+def _entries(graph: Graph, nodes: IntArray) -> IntArray:
+    """Positions of all entries of `nodes`, row after row."""
+    degree = graph.indptr[nodes + 1] - graph.indptr[nodes]
+    first = np.cumsum(degree) - degree
+    return np.repeat(graph.indptr[nodes] - first, degree) + np.arange(int(degree.sum()))
+
+
+def _union(level: IntArray, more: IntArray, nodes: int) -> IntArray:
+    """Both without repeats, ascending."""
+    inside = np.zeros(nodes, np.bool_)
+    inside[level] = True
+    inside[more] = True
+    return np.flatnonzero(inside)

@@ -1,0 +1,156 @@
+"""What goes wrong in a run: slow devices, poor links, pauses and jitter, each a few checked fields.
+
+Iterations of a fault are counted over the measured ones: 0 is the first of them, `run.iterations` - 1 the last.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any, Final, TypeAlias
+
+from gcnsim.documents import parse_yaml
+from gcnsim.errors import FileError, ScenarioError, nearest
+from gcnsim.scenario.rules import Measure, Number, Word, check_fields, entry, read_fields, rule_of, shown
+from gcnsim.units import BANDWIDTH, FRACTION, SECONDS
+
+MOST_FAULTS: Final = 64
+_WORKER: Final = Number(True, 0, 127)
+_AT: Final = Number(True, 0, 999_999)
+_TIMES: Final = Number(False, 1, 1000, low_open=True)
+_LINK: Final = Word("a link, as results name it (nic0.tx, pcie3.down), or both its directions (nic0)")
+
+
+@dataclass(frozen=True, slots=True)
+class SlowGpu:
+    """Kernels of a worker take `factor` times as long, from an iteration to another (null: the last)."""
+
+    worker: int = entry(_WORKER, "whose kernels", 0)
+    factor: float = entry(_TIMES, "how many times as long", 2.0)
+    first: int = entry(_AT, "iteration it begins with", 0)
+    last: int | None = entry(_AT, "iteration it ends with; null: the last", None, optional=True)
+
+
+@dataclass(frozen=True, slots=True)
+class SlowLink:
+    """A link has its bandwidth divided by `factor`."""
+
+    link: str = entry(_LINK, "which", "nic0")
+    factor: float = entry(_TIMES, "its bandwidth is divided by", 2.0)
+
+
+@dataclass(frozen=True, slots=True)
+class LossyLink:
+    """A share of what a link carries is lost and sent again."""
+
+    link: str = entry(_LINK, "which", "nic0")
+    lost: float = entry(Measure(FRACTION, 0.0, 0.99, low_open=True), "share that is sent again", 0.01)
+
+
+@dataclass(frozen=True, slots=True)
+class Background:
+    """Traffic of others takes a fixed rate of a link, whatever else it carries."""
+
+    link: str = entry(_LINK, "which", "nic0")
+    rate: float = entry(Measure(BANDWIDTH, 0.0, 1.25e13, low_open=True), "what it takes, per direction", 1.25e8)
+
+
+@dataclass(frozen=True, slots=True)
+class Pause:
+    """A worker stops for some seconds at the start of an iteration; what it has sent travels on."""
+
+    worker: int = entry(_WORKER, "who stops", 0)
+    seconds: float = entry(Measure(SECONDS, 0.0, 3600.0, low_open=True), "for how long", 1.0)
+    iteration: int = entry(_AT, "at the start of which", 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Jitter:
+    """Equal work takes unequal time: a log-normal factor of mean 1 for every operation and iteration."""
+
+    on: str = entry(Word("a kind of work", lambda: ("compute", "sampling")), "which operations", "compute")
+    cv: float = entry(Number(False, 0, 10, low_open=True), "standard deviation over mean", 0.1)
+
+
+Fault: TypeAlias = SlowGpu | SlowLink | LossyLink | Background | Pause | Jitter
+
+FAULTS: Final[Mapping[str, type[Fault]]] = {
+    "slow-gpu": SlowGpu,
+    "slow-link": SlowLink,
+    "lossy-link": LossyLink,
+    "background": Background,
+    "pause": Pause,
+    "jitter": Jitter,
+}
+_NAMES: Final = {kind: name for name, kind in FAULTS.items()}
+
+
+def read_faults(raw: object) -> tuple[Fault, ...]:
+    """The faults in a scenario's list, each a mapping with its `kind`. Raises ScenarioError or UnitError."""
+    if not isinstance(raw, list):
+        raise ScenarioError(f"faults: {shown(raw)} is not a list; write - kind: {next(iter(FAULTS))}")
+    return tuple(_read(each, f"faults[{place}]") for place, each in enumerate(raw))
+
+
+def read_injected(texts: Sequence[str]) -> tuple[Fault, ...]:
+    """The faults written as `KIND:name=value,name=value`. Raises ScenarioError or UnitError, naming --inject."""
+    found = []
+    for text in texts:
+        kind, _, rest = text.partition(":")
+        given: dict[str, object] = {"kind": kind.strip()}
+        for pair in filter(None, rest.split(",")):
+            name, equals, value = pair.partition("=")
+            if not equals:
+                raise ScenarioError(f"--inject {text}: write KIND:name=value,..., e.g. pause:worker=0,seconds=2s")
+            try:
+                given[name.strip()] = parse_yaml(value, f"--inject {name}")
+            except FileError as error:
+                raise ScenarioError(str(error)) from None
+        found.append(_read(given, f"--inject {kind.strip()}"))
+    return tuple(found)
+
+
+def _read(raw: object, path: str) -> Fault:
+    if not isinstance(raw, dict) or not isinstance(raw.get("kind"), str):
+        raise ScenarioError(f"{path}: {shown(raw)} is not a fault; give its kind: {', '.join(FAULTS)}")
+    if raw["kind"] not in FAULTS:
+        raise ScenarioError(f"{path}: unknown fault {shown(raw['kind'])}; {nearest(raw['kind'], FAULTS)}")
+    kind = FAULTS[raw["kind"]]
+    given = {name: value for name, value in raw.items() if name != "kind"}
+    return kind(**read_fields(kind, given, path))
+
+
+def write_fault(fault: Fault) -> dict[str, Any]:
+    """The mapping that `read_faults` reads back."""
+    told: dict[str, Any] = {"kind": _NAMES[type(fault)]}
+    for item in fields(fault):
+        found, value = rule_of(item), getattr(fault, item.name)
+        if found is not None and value is not None:
+            told[item.name] = found[0].write(value)
+    return told
+
+
+def fault_words(fault: Fault) -> str:
+    """A fault in words: `pause worker 0, seconds 2 s, iteration 5`."""
+    told = write_fault(fault)
+    kind = told.pop("kind")
+    return f"{kind} {', '.join(f'{name} {value}' for name, value in told.items())}"
+
+
+def check_faults(faults: Sequence[Fault], gpus: int, iterations: int) -> None:
+    """Refuse a fault of a worker that is not there, or outside the measured iterations. Raises ScenarioError."""
+    if len(faults) > MOST_FAULTS:
+        raise ScenarioError(f"faults: {len(faults)} are given; allowed: at most {MOST_FAULTS}")
+    for fault in faults:
+        name = _NAMES[type(fault)]
+        check_fields(fault, name)
+        worker = getattr(fault, "worker", None)
+        if worker is not None and worker >= gpus:
+            raise ScenarioError(f"{name}.worker: {worker} is not there; cluster.gpus is {gpus}: 0 to {gpus - 1} are")
+        last = getattr(fault, "last", None)
+        for field in ("iteration", "first", "last"):
+            at = getattr(fault, field, None)
+            if at is not None and at >= iterations:
+                raise ScenarioError(f"{name}.{field}: {at} is outside the run; allowed: 0 to {iterations - 1}")
+        if last is not None and last < getattr(fault, "first", 0):
+            raise ScenarioError(f"{name}.last: {last} is before first, {getattr(fault, 'first', 0)}")

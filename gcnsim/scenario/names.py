@@ -1,0 +1,47 @@
+"""The rule of a field that names several things of the catalogue, one for each server."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from typing import Any
+
+from gcnsim.errors import ScenarioError, nearest
+from gcnsim.scenario.rules import shown
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """Names out of `names()`, a list or separated by commas."""
+
+    noun: str
+    names: Callable[[], Collection[str]]
+    unit: str = ""
+
+    @property
+    def allowed(self) -> str:
+        """The values allowed, in words."""
+        return f"names separated by commas, the last for all further servers: {', '.join(sorted(self.names()))}"
+
+    def read(self, raw: object, path: str) -> tuple[str, ...]:
+        """The names of `t4,v100-16`, or of a list. Raises ScenarioError, starting with `path`."""
+        texts = raw.split(",") if isinstance(raw, str) else raw
+        if not isinstance(texts, list):
+            raise ScenarioError(f"{path}: {shown(raw)} is not allowed; {self.allowed}")
+        names = tuple(each.strip() if isinstance(each, str) else each for each in texts)
+        self.check(names, path)
+        return names
+
+    def check(self, value: Any, path: str) -> None:
+        """Refuse an unknown name. Raises ScenarioError, starting with `path`."""
+        if not isinstance(value, tuple):
+            raise ScenarioError(f"{path}: {shown(value)} is not allowed; {self.allowed}")
+        if not value:
+            raise ScenarioError(f"{path}: nothing is named; {self.allowed}")
+        for each in value:
+            if not isinstance(each, str) or each not in self.names():
+                raise ScenarioError(f"{path}: unknown {self.noun} {shown(each)}; {nearest(str(each), self.names())}")
+
+    def write(self, value: Any) -> object:
+        """`t4,v100-16`."""
+        return ",".join(value)

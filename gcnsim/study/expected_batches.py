@@ -1,0 +1,175 @@
+"""Mini-batches of a dataset known by its sizes: expected counts from a law of degrees, at each end of what is assumed.
+
+The mean degree is published; how widely degrees are spread is assumed, or that of the dataset's surrogate. The wider,
+the more often batches ask for the same nodes, and the more a cache of high degrees answers: so that end is the fast
+one. PaGraph's partition is taken to be no better than a random one, since nothing says how good it is.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+
+from gcnsim.ids import FloatArray, IntArray, frozen
+from gcnsim.sampling import (
+    DegreeLaw,
+    Expected,
+    Groups,
+    counted,
+    expected_layers,
+    expected_neighbours,
+    lognormal_law,
+)
+from gcnsim.scenario import Scenario
+from gcnsim.study.batches import ONE_SERVER, OWN_NODES, SUBGRAPHS, Plan, cached_rows, epoch_of
+from gcnsim.study.corners import Corner
+from gcnsim.study.fitted import SPREAD
+from gcnsim.trace import BatchCounts
+from gcnsim.workload import DatasetFacts
+
+SPREADS: Final = (1.5, SPREAD, 0.8)
+"""Standard deviation of the log of degrees where no surrogate says another: fast, likely and slow end."""
+
+AROUND: Final = (1.25, 1.0, 0.75)
+"""The same over that of a surrogate, whose degrees follow no published ones."""
+
+WITHIN: Final = (0.25, 0.5, 0.8)
+"""Share of a node's entries that stay in its cluster of ClusterGCN: fewer are faster. Assumed."""
+
+WALK: Final = 2
+"""Steps of a random walk."""
+
+
+def degree_spreads(facts: DatasetFacts) -> tuple[float, float, float]:
+    """Standard deviation of the log of degrees: fast, likely and slow end."""
+    from gcnsim.graph.generate import surrogate_facts, surrogates
+
+    if facts.name not in surrogates():
+        return SPREADS
+    spread = surrogate_facts(facts.name).model.degree_spread
+    return spread * AROUND[0], spread * AROUND[1], spread * AROUND[2]
+
+
+def degree_law(facts: DatasetFacts, corner: Corner) -> DegreeLaw:
+    """The law at one end of what is assumed."""
+    return lognormal_law(float(facts.nodes), facts.entries / facts.nodes, degree_spreads(facts)[corner.value])
+
+
+def expected_batches(
+    facts: DatasetFacts, scenario: Scenario, plan: Plan, corner: Corner, crossing: float
+) -> BatchCounts:
+    """Expected counts of the scenario's mini-batches, one iteration that stands for all.
+
+    crossing: share of the entries that lead from a worker's part to others.
+    """
+    method, workers = scenario.method, scenario.cluster.gpus
+    law = degree_law(facts, corner)
+    share = scenario.workload.train_fraction or facts.train
+    training = max(1, round(share * facts.nodes))
+    own = method.name in OWN_NODES and method.name not in ONE_SERVER
+    groups = Groups.own_and_others(workers, crossing) if own else Groups.one()
+    if method.name in SUBGRAPHS:
+        found = _walks(law, scenario, plan) if method.name == "graphsaint" else _clusters(law, scenario, plan, corner)
+    else:
+        batch = min(method.batch, training / workers)
+        found = _neighbourhoods(law, groups, plan, batch)
+    sizes = [counted(law, groups, chance) for chance in found.chance]
+    levels = [float(size.sum()) for size in sizes]
+    held = _held(law, plan, training / workers) if method.name in ONE_SERVER else None
+    stored = law.nodes if held is None else float(counted(law, groups, held).sum())
+    rows = cached_rows(scenario, plan, levels, found.entries, int(stored)) if held is not None else 0
+    hits = 0.0 if held is None else _hits(law, held[0], found.chance[0][0], rows)
+    epoch = epoch_of(scenario, facts.nodes, training)
+    return _counts(scenario, levels, found, sizes[0], own, hits, rows, round(stored), epoch)
+
+
+def _neighbourhoods(law: DegreeLaw, groups: Groups, plan: Plan, batch: float) -> Expected:
+    targets = np.zeros(groups.size.size)
+    targets[0] = min(1.0, batch / (law.nodes * groups.size[0]))
+    if plan.sizes:
+        found = expected_layers(law, min(1.0, batch / law.nodes), plan.sizes)
+        if groups.size.size > 1:
+            # Layers are drawn among all neighbours: what leaves the part is spread as the entries are.
+            parts = tuple(np.repeat(chance, groups.size.size, axis=0) for chance in found.chance)
+            found = Expected(parts, found.entries, found.looked)
+    else:
+        found = expected_neighbours(law, targets, plan.fanout, groups)
+    ahead = len(plan.shapes) - len(found.entries)
+    return Expected((found.chance[0],) * ahead + found.chance, (0.0,) * ahead + found.entries, found.looked)
+
+
+def _walks(law: DegreeLaw, scenario: Scenario, plan: Plan) -> Expected:
+    """A sub-graph of the nodes on random walks: roots anywhere, then nodes in proportion to their degree."""
+    roots = scenario.method.subgraph * law.nodes / (WALK + 1)
+    ending = law.nodes * law.mean
+    chance = 1.0 - (1.0 - roots / law.nodes) * np.exp(-WALK * roots * law.degree / ending)
+    # A walk's own steps, both ways, besides what lies between nodes that happen to be there.
+    return _subgraph(law, plan, chance, 2.0 * WALK * roots)
+
+
+def _clusters(law: DegreeLaw, scenario: Scenario, plan: Plan, corner: Corner) -> Expected:
+    """A sub-graph of a few clusters: a share of every class of nodes."""
+    chance = np.full(law.degree.size, scenario.method.subgraph)
+    inside = float(law.nodes * (law.share * chance * law.degree).sum())
+    return _subgraph(law, plan, chance, WITHIN[corner.value] * inside)
+
+
+def _subgraph(law: DegreeLaw, plan: Plan, chance: FloatArray, more: float) -> Expected:
+    leaving = float(law.nodes * (law.share * chance * law.degree).sum())
+    entries = min(leaving, leaving * leaving / (law.nodes * law.mean) + more)
+    layers = len(plan.shapes)
+    return Expected((chance[None, :],) * (layers + 1), (entries,) * layers, leaving)
+
+
+def _held(law: DegreeLaw, plan: Plan, training: float) -> FloatArray:
+    """Chance of a node of each class to be in a worker's part: within reach of its training nodes, float64[1, K]."""
+    targets = np.array([min(1.0, training / law.nodes)])
+    return expected_neighbours(law, targets, (1.0,) * len(plan.shapes)).chance[0]
+
+
+def _hits(law: DegreeLaw, held: FloatArray, wanted: FloatArray, rows: int) -> float:
+    """Expected input rows in a cache of `rows` rows, the highest degrees of a part first."""
+    nodes = law.nodes * law.share * held
+    above = np.cumsum(nodes[::-1])[::-1] - nodes
+    kept = np.clip((rows - above) / np.maximum(nodes, 1e-12), 0.0, 1.0)
+    return float(law.nodes * (law.share * np.minimum(wanted, held) * kept).sum())
+
+
+def _counts(
+    scenario: Scenario,
+    levels: list[float],
+    found: Expected,
+    inputs: FloatArray,
+    own: bool,
+    hits: float,
+    rows: int,
+    stored: int,
+    epoch: int,
+) -> BatchCounts:
+    workers, name = scenario.cluster.gpus, scenario.method.name
+    alike = np.ones((1, workers, 1))
+    wanted = np.zeros((1, workers, workers))
+    if own and inputs.size > 1:
+        wanted[:] = inputs[1] / (workers - 1)
+        wanted[0][np.diag_indices(workers)] = inputs[0]
+    elif name in (*ONE_SERVER, *SUBGRAPHS) or workers == 1:
+        wanted[0][np.diag_indices(workers)] = inputs.sum()
+    else:
+        wanted[:] = inputs.sum() / workers
+    answered = np.zeros_like(wanted)
+    answered[0][np.diag_indices(workers)] = hits
+    return BatchCounts(
+        levels=_whole(alike * np.array(levels)),
+        entries=_whole(alike * np.array(found.entries)),
+        looked=_whole(np.full((1, workers), found.looked)),
+        wanted=_whole(wanted),
+        hits=np.minimum(_whole(answered), _whole(wanted)),
+        cached=_whole(np.full(workers, float(rows))),
+        stored=_whole(np.full(workers, float(stored))),
+        per_epoch=epoch,
+    )
+
+
+def _whole(values: FloatArray) -> IntArray:
+    return frozen(np.rint(values).astype(np.int64))

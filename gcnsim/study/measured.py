@@ -1,0 +1,112 @@
+"""The measured iterations of a simulated run, as each worker sees them: what it did at every instant."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from gcnsim.engine import Run
+from gcnsim.ids import BoolArray, Rank
+from gcnsim.schedule import COMPUTE_STREAM, all_waits
+from gcnsim.timeline import PHASE, Intervals, Phase
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """One worker's window in picoseconds.
+
+    exposed: waits for transfers, peers and the all-reduce, and what the GPU does for transfers itself (handling).
+    """
+
+    compute: int
+    exposed: Intervals
+    handling: Intervals
+    other: int
+    transfers: Intervals
+    sampling: int
+
+
+class MeasuredRun:
+    """The measured iterations [first, T) of a run."""
+
+    def __init__(self, run: Run, first: int) -> None:
+        self.run = run
+        self.schedule = run.schedule
+        self.first = first
+        self.count = run.iterations - first
+        self.phase = np.array([PHASE[op.kind] for op in run.schedule.ops])
+        self.worker = np.array([op.worker for op in run.schedule.ops])
+        self.peer = np.array([op.peer for op in run.schedule.ops])
+        self.is_sampling: BoolArray = self.phase == Phase.SAMPLING
+        self.waits = all_waits(run.schedule)
+
+    def edges(self, rank: Rank) -> tuple[int, int]:
+        """Start and end of the window as this worker sees it: its end of the iteration before, and its last end."""
+        ends = self.run.ends[:, self.schedule.ends[rank]]
+        return int(ends[self.first - 1]), int(ends[-1])
+
+    def spans(self, mask: BoolArray, rank: Rank) -> Intervals:
+        """Instants of the window in which one of the ops of `mask` is under way."""
+        start, end = self.edges(rank)
+        return Intervals.of(self.run.starts[:, mask].ravel(), self.run.ends[:, mask].ravel()).within(start, end)
+
+    def computing(self, rank: Rank) -> Intervals:
+        """When the worker's GPU computes."""
+        return self.spans((self.worker == rank) & (self.phase == Phase.COMPUTE), rank)
+
+    def transfers(self, rank: Rank) -> Intervals:
+        """When one of the worker's transfers, sent or received, is in flight."""
+        return self.spans(((self.worker == rank) | (self.peer == rank)) & (self.phase == Phase.TRANSFER), rank)
+
+    def split(self, rank: Rank) -> Split:
+        """The three parts of the worker's window, and what runs beneath them."""
+        on_gpu = np.zeros(len(self.schedule.ops), dtype=np.bool_)
+        on_gpu[list(self._gpu_queue(rank))] = True
+        computing, sampling = self.computing(rank), self.spans((self.worker == rank) & self.is_sampling, rank)
+        handling = self.spans(on_gpu & (self.phase == Phase.TRANSFER), rank)
+        exposed = self._waits(rank, sampling).union(handling)
+        start, end = self.edges(rank)
+        other = (end - start) - computing.length - exposed.length
+        return Split(computing.length, exposed, handling, other, self.transfers(rank), sampling.length)
+
+    def _gpu_queue(self, rank: Rank) -> tuple[int, ...]:
+        streams = self.schedule.streams
+        return next(
+            queue
+            for stream, queue in zip(streams, self.schedule.order, strict=True)
+            if stream.worker == rank and stream.name == COMPUTE_STREAM
+        )
+
+    def _waits(self, rank: Rank, sampling: Intervals) -> Intervals:
+        """Waits of the compute stream for a transfer, a peer or the all-reduce: not for this worker's own sampler."""
+        queue = list(self._gpu_queue(rank))
+        starts, ends = self.run.starts[:, queue].ravel(), self.run.ends[:, queue].ravel()
+        free = np.r_[0, ends[:-1]]
+        begin, end = self.edges(rank)
+        gaps = Intervals.of(free, starts).within(begin, end)
+        if not self.is_sampling.any():
+            return gaps
+        chains = [
+            link
+            for place in np.flatnonzero((starts > free) & (starts > begin))
+            for link in self._sampled(int(place) // len(queue), queue[int(place) % len(queue)], int(free[place]))
+        ]
+        if not chains:
+            return gaps
+        critical = Intervals.of(*np.array(chains, dtype=np.int64).T)
+        return gaps.minus(critical.both(sampling))
+
+    def _sampled(self, iteration: int, op: int, since: int) -> Iterator[tuple[int, int]]:
+        """When sampling was what an op waited for: sampling on the chain of ops that each ended as the next began."""
+        starts, ends = self.run.starts, self.run.ends
+        while iteration >= 0 and starts[iteration, op] > since:
+            begun = int(starts[iteration, op])
+            before = [(iteration - lag, dep) for dep, lag in self.waits[op] if iteration >= lag]
+            held = [(int(ends[t, dep]), t, dep) for t, dep in before if ends[t, dep] <= begun]
+            if not held:
+                return
+            ended, iteration, op = max(held)
+            if self.is_sampling[op]:
+                yield max(since, int(starts[iteration, op])), ended

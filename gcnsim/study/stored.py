@@ -1,0 +1,84 @@
+"""Accesses of a stored boundary profile: one's own graph at one number of parts, without the graph."""
+
+from __future__ import annotations
+
+from gcnsim.errors import ScenarioError
+from gcnsim.sampling import NODES
+from gcnsim.scenario import Scenario
+from gcnsim.study.batches import mini_batch
+from gcnsim.study.corners import Corner, drawing, keeps_all, sampler_of
+from gcnsim.study.edges import drops_edges, edge_counts
+from gcnsim.study.model import Declared
+from gcnsim.trace import AccessCounts, StoredProfile, draw_access, node_counts, read_profile, with_cross_edges
+from gcnsim.workload import dataset, datasets
+
+
+class ProfileAccesses:
+    """A profile file (`gcnsim trace profile`): any rate of the samplers uniform and vr, with all norms 1.
+
+    The widths are those of the dataset that a surrogate stands in for; a graph's are not in its profile.
+    """
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self.stored: StoredProfile = read_profile(path)
+        origin = self.stored.origin
+        self.most_gpus = self.stored.parts
+        self.graph_hash: str | None = origin.graph_hash if origin.source == "graph" else None
+        self.declared = Declared()
+        if origin.source != "graph" and origin.name in datasets():
+            facts = dataset(origin.name)
+            self.declared = Declared(facts.model, facts.layers, facts.hidden, facts.features, facts.classes)
+        self.corners: tuple[Corner, ...] = (Corner.LIKELY,) if origin.cross_range == (1.0, 1.0) else tuple(Corner)
+        self._counts: dict[object, AccessCounts] = {}
+
+    def profile(self, corner: Corner = Corner.LIKELY) -> StoredProfile:
+        """The profile at one end of what its origin leaves open: the cross edges per boundary node."""
+        low, high = self.stored.origin.cross_range
+        return with_cross_edges(self.stored, (low, 1.0, high)[corner.value])
+
+    def counts(self, scenario: Scenario, features: int, corner: Corner) -> AccessCounts:
+        """Counts drawn from the profile at `corner`, or their means where it draws nodes.
+
+        Raises ScenarioError for another number of GPUs than it has parts, and for mini-batches.
+        """
+        if scenario.cluster.gpus != self.stored.parts:
+            raise ScenarioError(
+                f"cluster.gpus: {scenario.cluster.gpus} is not allowed; {self.path} is a profile of "
+                f"{self.stored.parts} parts and answers for as many GPUs"
+            )
+        if mini_batch(scenario.method):
+            raise ScenarioError(
+                f"method.name: {scenario.method.name} trains mini-batches; {self.path} has only what crosses partitions"
+            )
+        if drops_edges(scenario.method):
+            return edge_counts(self, scenario, features, corner)
+        key = (drawing(scenario.method), features, scenario.run, corner)
+        if key not in self._counts:
+            self._counts[key] = drawn_counts(self.profile(cross_end(scenario, corner)), scenario, features)
+        return self._counts[key]
+
+
+def cross_end(scenario: Scenario, corner: Corner) -> Corner:
+    """The end of the cross edges per boundary node that belongs to the `corner` of the iteration time."""
+    # Where only entries that cross are dropped, the fewer cross the slower.
+    turned = {Corner.LOW: Corner.HIGH, Corner.HIGH: Corner.LOW} if sampler_of(scenario.method)[0] == NODES else {}
+    return turned.get(corner, corner)
+
+
+def drawn_counts(profile: StoredProfile, scenario: Scenario, features: int) -> AccessCounts:
+    """Counts drawn from `profile` for the scenario's sampler, rate, cache and seed; means where nodes are drawn."""
+    method, run = scenario.method, scenario.run
+    sampler, rate = sampler_of(method)
+    if sampler == NODES:
+        return node_counts(profile, rate)
+    return draw_access(
+        profile,
+        sampler=sampler,
+        epsilon=rate,
+        iterations=1 if keeps_all(method) else run.iterations,
+        seed=run.seed,
+        cache=method.cache,
+        policy=method.cache_policy,
+        feature_width=features,
+    )

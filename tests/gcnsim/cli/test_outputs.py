@@ -1,0 +1,93 @@
+"""No command replaces what it reads."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from gcnsim.cli import main
+from gcnsim.cli.outputs import FILE_FIELDS, check_outputs
+from gcnsim.errors import FileError
+from gcnsim.scenario import describe_schema
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder to work in, with a file of each kind that commands read."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "g.txt").write_text("".join(f"{v} {(v + step) % 60}\n" for v in range(60) for step in (1, 2, 7)))
+    (tmp_path / "degrees.txt").write_text("2\n2\n1\n1\n")
+    (tmp_path / "measured.json").write_text("{}")
+    (tmp_path / "s.yaml").write_text("schema: gcnsim.scenario/1\ncluster: {gpus: 2}\nworkload: {graph: g.npz}\n")
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "run.json").write_text("{}")
+    for words in (
+        "graph convert g.txt g.npz",
+        "graph partition g.npz --parts 2 --out g.part",
+        "trace record g.npz --partition g.part --iterations 2 --out g.trace",
+    ):
+        assert main(words.split()) == 0
+    (tmp_path / "link.npz").symlink_to("g.npz")
+    (tmp_path / "hard.npz").hardlink_to("g.npz")
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("words", "named"),
+    [
+        ("trace record g.npz --parts 3 --iterations 2 --out g.npz", "g.npz"),
+        ("trace record g.npz --parts 3 --iterations 2 --out link.npz", "link.npz"),
+        ("trace record link.npz --parts 3 --iterations 2 --out g.npz", "g.npz"),
+        ("trace record g.npz --parts 3 --iterations 2 --out hard.npz", "hard.npz"),
+        ("trace record g.npz --partition g.part --out ./g.part", "./g.part"),
+        ("trace record g.npz --partition g.part --norms g.trace --out g.trace", "g.trace"),
+        ("trace profile g.npz --partition g.part --out g.part", "g.part"),
+        ("trace cache-curve g.trace --csv g.trace", "g.trace"),
+        ("trace cache-curve g.trace --html g.trace", "g.trace"),
+        ("graph generate configuration --degrees degrees.txt --out degrees.txt", "degrees.txt"),
+        ("graph partition g.npz --parts 2 --out g.npz", "g.npz"),
+        ("graph convert g.txt g.txt", "g.txt"),
+        ("what-if --graph g.npz --gpus 2 --csv link.npz", "link.npz"),
+        ("what-if --gpus 2 --calibration measured.json --html measured.json", "measured.json"),
+        ("what-if --gpus 2 --runs run --timeline run/run.json", "run/run.json"),
+        ("what-if --gpus 2 --set workload.graph='g.npz' --csv g.npz", "g.npz"),
+        ("simulate s.yaml --timeline s.yaml", "s.yaml"),
+        ("simulate s.yaml --timeline g.npz", "g.npz"),
+        ("simulate s.yaml --set partition.file=g.part --timeline g.part", "g.part"),
+        ("compare s.yaml s.yaml --json-out g.npz", "g.npz"),
+        ("compare measured.json#1 s.yaml --json-out measured.json", "measured.json"),
+        ("calibrate measured.json --out measured.json", "measured.json"),
+        ("calibrate measured.json --runs run --out run/run.json", "run/run.json"),
+        ("validate run --json-out run/run.json", "run/run.json"),
+        ("reproduce --published run --csv run/run.json", "run/run.json"),
+    ],
+)
+def test_an_input_is_never_replaced(words: str, named: str, place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    before = {path: path.read_bytes() for path in place.rglob("*") if path.is_file()}
+    capsys.readouterr()
+    assert main(words.split()) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.startswith(f"gcnsim: {named}: ")
+    assert "which this command reads" in captured.err or "is read by this command" in captured.err
+    assert captured.err.count("\n") == 1
+    assert {path: path.read_bytes() for path in place.rglob("*") if path.is_file()} == before
+
+
+def test_the_folder_of_a_result_keeps_its_scenario(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (place / "out").mkdir()
+    (place / "out" / "result.json").symlink_to(place / "s.yaml")
+    assert main(["simulate", "s.yaml", "--out", "out"]) == 2
+    assert "out/result.json: is read by this command" in capsys.readouterr().err
+
+
+def test_other_files_are_replaced_and_new_ones_go_into_a_folder_that_is_read(place: Path) -> None:
+    check_outputs("g.npz", "run", None, "absent", csv="g.part", html="run/new.html")
+    check_outputs("g.npz", csv="/dev/null")
+    with pytest.raises(FileError, match=r"g\.part: given to both --csv and --json-out; allowed: a file each"):
+        check_outputs(csv="g.part", json_out="g.part")
+
+
+def test_every_field_that_names_a_file_is_known() -> None:
+    assert {path for path, _, allowed, _, _ in describe_schema() if allowed.startswith("a file name")} == {*FILE_FIELDS}

@@ -1,0 +1,216 @@
+"""Two iterations side by side: the parts add up, whatever the sources."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from gcnsim.api import compare, render_comparison, simulate, what_if, write_json, write_result
+from gcnsim.comparison import Side, side_of_run
+from gcnsim.errors import FileError
+from gcnsim.record import write_spans
+from gcnsim.study import COMMUNICATION, OTHER
+from gcnsim.timeline import KIND_CODE, OpKind, Timeline
+from tests.gcnsim.validation.conftest import WriteRun
+
+REDDIT: dict[str, Any] = {
+    "schema": "gcnsim.scenario/1",
+    "cluster": {"gpus": 4, "bandwidth": "10Gbps"},
+    "workload": {"dataset": "reddit"},
+    "run": {"iterations": 6},
+}
+FULL = REDDIT | {"method": {"name": "full-graph"}}
+PSC = REDDIT | {"method": {"name": "psc-gcn", "tau": 1}}
+
+
+def leaves(found: dict[str, Any]) -> list[dict[str, Any]]:
+    """Parts that are no sums of others."""
+    within = {part["within"] for part in found["parts"]}
+    return [part for part in found["parts"] if part["part"] not in within]
+
+
+def add_up(found: dict[str, Any]) -> None:
+    whole = found["iteration_s"]
+    for key in ("a", "b", "difference"):
+        assert sum(part[key] for part in leaves(found)) == pytest.approx(whole[key], rel=1e-9, abs=1e-12 * whole["a"])
+    for group in {part["within"] for part in found["parts"]} - {None}:
+        told = next(part for part in found["parts"] if part["part"] == group)
+        inside = [part for part in found["parts"] if part["within"] == group]
+        assert sum(part["difference"] for part in inside) == pytest.approx(told["difference"], abs=1e-12)
+
+
+def test_differences_of_the_parts_add_up_to_that_of_the_iterations() -> None:
+    found = compare(FULL, PSC)
+    assert found["schema"] == "gcnsim.compare/1"
+    assert found["detailed"]
+    assert len(leaves(found)) == 9
+    add_up(found)
+    assert sum(part["share"] for part in leaves(found)) == pytest.approx(1.0)
+    assert found["iteration_s"]["difference"] < 0
+    assert len(found["workers"]["a"]) == len(found["workers"]["b"]) == 4
+
+
+def test_the_parts_of_every_worker_add_up_and_agree_with_the_metrics() -> None:
+    simulation = simulate(PSC)
+    row, workers = simulation.payload["result"], simulation.payload["workers"]
+    slowest = workers[simulation.payload["slowest"]]
+    assert slowest["compute_s"] == pytest.approx(row["compute_s"], rel=1e-12)
+    assert sum(slowest[name] for name in COMMUNICATION) == pytest.approx(row["exposed_comm_s"], rel=1e-12)
+    assert sum(slowest[name] for name in OTHER) == pytest.approx(row["exposed_other_s"], abs=1e-15)
+    assert slowest["hidden_comm_s"] == pytest.approx(row["hidden_comm_s"], rel=1e-12)
+    run, first = simulation.result.run, simulation.result.warm_up
+    for worker in workers:
+        closing = run.ends[:, run.schedule.ends[worker["worker"]]]
+        lasted = (closing[-1] - closing[first - 1]) * 1e-12 / (run.iterations - first)
+        assert sum(worker[name] for name in ("compute_s", *COMMUNICATION, *OTHER)) == pytest.approx(lasted, rel=1e-12)
+
+
+def test_equal_questions_differ_in_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    found = compare(PSC, PSC)
+    assert found["iteration_s"]["difference"] == 0
+    assert found["says"][0].startswith("A and B take equally long: ")
+    assert all(part["share"] is None for part in found["parts"])
+    assert "100.0 %" in render_comparison(found)
+
+
+def test_a_link_says_what_it_carries_and_how_busy_it_is() -> None:
+    found = compare(FULL, PSC)
+    result = simulate(PSC).payload
+    link = next(each for each in found["links"] if each["link"] == "nic0.tx")
+    assert link["b"]["bytes"] == result["links"]["nic0.tx"]["bytes"]
+    assert link["b"]["busy"] == pytest.approx(result["links"]["nic0.tx"]["utilization"])
+    assert link["b"]["seconds"] == pytest.approx(link["b"]["busy"] * found["iteration_s"]["b"])
+    assert [each["link"] for each in found["links"]][:2] == ["memory0", "memory1"]
+    assert "The busiest link, nic" in found["says"][1]
+
+
+def test_a_result_its_folder_and_its_scenario_are_one_side(tmp_path: Path) -> None:
+    simulation = simulate(PSC)
+    write_result(simulation, tmp_path / "out")
+    write_json(tmp_path / "answer.json", simulation.payload)
+    for source in (tmp_path / "out", tmp_path / "answer.json"):
+        found = compare(PSC, source)
+        assert found["iteration_s"]["difference"] == 0
+        assert found["b"]["kind"] == "result"
+        assert found["detailed"]
+
+
+def test_a_row_of_a_what_if_tells_three_parts(tmp_path: Path) -> None:
+    answer = what_if(gpus=4, bandwidth="10Gbps", method=["full-graph", "pipegcn"], iterations=6)
+    path = tmp_path / "answer.json"
+    write_json(path, answer.payload)
+    found = compare(f"{path}#1", f"{path}#2")
+    assert not found["detailed"]
+    assert [part["part"] for part in found["parts"]] == ["compute_s", "exposed_comm_s", "exposed_other_s"]
+    add_up(found)
+    assert found["links"] == []
+    assert "tells three parts only" in render_comparison(found)
+    mixed = compare(PSC, f"{path}#2")
+    assert not mixed["detailed"]
+    add_up(mixed)
+
+
+@pytest.mark.parametrize(("row", "says"), [("", "has 2 rows"), ("#3", "row '3' is not there"), ("#x", "row 'x'")])
+def test_a_row_that_is_not_there_is_refused(row: str, says: str, tmp_path: Path) -> None:
+    path = tmp_path / "answer.json"
+    write_json(path, what_if(gpus=2, method=["full-graph", "pipegcn"], iterations=4).payload)
+    with pytest.raises(FileError, match=says):
+        compare(f"{path}{row}", PSC)
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("{}", "schema: None is not known"),
+        ("[]", "is not known"),
+        ("nothing", "not a JSON document"),
+        ('{"schema": "gcnsim.result/1"}', "has no scenario"),
+        ('{"schema": "gcnsim.what-if/1", "results": []}', "has no scenario"),
+    ],
+)
+def test_other_documents_are_refused(text: str, says: str, tmp_path: Path) -> None:
+    path = tmp_path / "other.json"
+    path.write_text(text)
+    with pytest.raises(FileError, match=says):
+        compare(path, PSC)
+
+
+def test_a_missing_source_is_refused() -> None:
+    with pytest.raises(FileError, match="is not there; allowed: a scenario"):
+        compare("nowhere.json", PSC)
+
+
+MS = 1_000_000_000
+"""Picoseconds."""
+
+
+def spans(rows: list[tuple[OpKind, int, str, int, int, int, int, float]]) -> Timeline:
+    """Of (kind, worker, stream, iteration, peer, start ms, end ms, bytes)."""
+    rows = sorted(rows, key=lambda row: row[5])
+    names = tuple(dict.fromkeys(row[2] for row in rows))
+    columns = list(zip(*rows, strict=True))
+    count = len(rows)
+    return Timeline(
+        kind=np.array([KIND_CODE[kind] for kind in columns[0]], np.uint8),
+        worker=np.array(columns[1], np.int32),
+        stream=np.array([names.index(name) for name in columns[2]], np.int32),
+        iteration=np.array(columns[3], np.int32),
+        layer=np.full(count, -1, np.int32),
+        direction=np.zeros(count, np.uint8),
+        peer=np.array(columns[4], np.int32),
+        start_ps=np.array(columns[5], np.int64) * MS,
+        end_ps=np.array(columns[6], np.int64) * MS,
+        nbytes=np.array(columns[7], np.float64),
+        streams=names,
+    )
+
+
+def recorded(write_run: WriteRun, name: str) -> Path:
+    """Ten iterations of 100 ms, the last five measured: worker 0 computes 40 ms, worker 1 20 ms of each."""
+    folder = write_run(name)
+    rows: list[tuple[OpKind, int, str, int, int, int, int, float]] = []
+    for t in range(10):
+        at = 100 * t
+        rows += [
+            (OpKind.AGGREGATE, 0, "compute", t, -1, at, at + 40, 0.0),
+            (OpKind.AGGREGATE, 1, "compute", t, -1, at, at + 20, 0.0),
+            (OpKind.WIRE, 0, "f.tx1", t, 1, at + 10, at + 50, 1e6),
+            (OpKind.WIRE, 1, "f.rx0", t, 0, at, at + 50, 1e6),
+            (OpKind.WAIT, 1, "compute", t, -1, at + 20, at + 60, 0.0),
+            (OpKind.SCATTER, 1, "compute", t, -1, at + 60, at + 65, 0.0),
+            (OpKind.ALLREDUCE, 1, "reduce", t, -1, at + 65, at + 90, 0.0),
+            (OpKind.ALLREDUCE, 0, "reduce", t, -1, at + 70, at + 90, 0.0),
+            (OpKind.WAIT, 1, "compute", t, -1, at + 65, at + 90, 0.0),
+            (OpKind.WAIT, 0, "compute", t, -1, at + 70, at + 90, 0.0),
+            (OpKind.STEP, 1, "compute", t, -1, at + 90, at + 98, 0.0),
+        ]
+    write_spans(folder / "timeline.parquet", spans(rows), {})
+    return folder
+
+
+def test_a_recorded_run_in_parts(write_run: WriteRun) -> None:
+    side: Side = side_of_run(recorded(write_run, "run"), "run")
+    one = side.workers[1]
+    assert side.iteration_s == pytest.approx(0.1)
+    assert one.compute_s == pytest.approx(0.02)
+    assert one.network_s == pytest.approx(0.03), "a message counts from its sender's start"
+    assert one.waiting_s == pytest.approx(0.015), "10 ms for rows, 5 ms until worker 0 reduces too"
+    assert one.reduce_s == pytest.approx(0.02)
+    assert one.handling_s == pytest.approx(0.005)
+    assert one.optimizer_s == pytest.approx(0.008)
+    assert one.rest_s == pytest.approx(0.002)
+    assert side.workers[0].hidden_comm_s == pytest.approx(0.04)
+    assert side.links["nic0.tx"].nbytes == side.links["nic1.rx"].nbytes == pytest.approx(1e6)
+    assert side.links["nic0.tx"].seconds == pytest.approx(1e6 / 2.5e7)
+
+
+def test_measured_beside_predicted(write_run: WriteRun) -> None:
+    found = compare(recorded(write_run, "run"), PSC)
+    add_up(found)
+    assert found["detailed"]
+    assert "one side is measured, the other predicted" in found["notes"][1]
+    assert json.loads(json.dumps(found, allow_nan=False)) == found

@@ -1,0 +1,166 @@
+"""Systems that train mini-batches: what an iteration is the sum of, what runs ahead, and what is sent."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from gcnsim.engine import simulate
+from gcnsim.knobs import MINI_BATCH
+from gcnsim.methods import Facts, method
+from gcnsim.profile import Figure
+from gcnsim.schedule import Op, Schedule
+from gcnsim.timeline import PS_PER_S, OpKind
+
+MakeFacts = Callable[..., Facts]
+Pace = Callable[..., float]
+LOADS = (OpKind.GATHER, OpKind.H2D)
+
+
+def quick_draws(facts: Facts) -> Facts:
+    """The same where drawing takes no time worth the name."""
+    soon = Figure(1e15, "assumed", "chosen for a test", "2026", 1e15, 1e15)
+    return replace(facts, host=replace(facts.host, sample_edges_per_s=soon, build_entries_per_s=soon))
+
+
+def of(schedule: Schedule, *kinds: OpKind, rank: int = 0) -> list[Op]:
+    return [op for op in schedule.ops if op.kind in kinds and op.worker == rank]
+
+
+def alone(schedule: Schedule, ops: list[Op]) -> float:
+    """Seconds of ops one after the other, each with its links to itself."""
+    seconds = 0.0
+    for op in ops:
+        work = float(schedule.occupied[0, op.index])
+        if op.route is None:
+            seconds += work
+        elif work:
+            rate = min(schedule.capacity[link] for link in op.route)
+            seconds += op.latency_s + work / min(rate, op.cap or rate)
+    return seconds
+
+
+def parts(schedule: Schedule) -> tuple[float, float]:
+    """Seconds in which worker 0 loads a batch, and in which it trains one."""
+    streams = [stream.name for stream in schedule.streams]
+    graph = [op for op in of(schedule, OpKind.INDEX) if streams[op.stream] == "graph.h2d"]
+    load = max(alone(schedule, of(schedule, *LOADS)), alone(schedule, graph))
+    train = [op for op in schedule.ops if op.worker == 0 and streams[op.stream] == "gpu"]
+    return load, alone(schedule, train)
+
+
+def test_dgl_loads_and_trains_in_turn(batched: MakeFacts, pace: Pace) -> None:
+    schedule = method("dgl")(quick_draws(batched(workers=1, per_server=1)))
+    load, train = parts(schedule)
+    assert load > 0.1 * train
+    assert pace(schedule) == pytest.approx(load + train, rel=1e-6)
+
+
+@pytest.mark.parametrize("pcie", [1e8, 1e9, 1e11])
+def test_pagraph_takes_the_longer_of_loading_and_training(batched: MakeFacts, pace: Pace, pcie: float) -> None:
+    schedule = method("pagraph")(quick_draws(batched(workers=1, per_server=1, pcie=pcie)))
+    load, train = parts(schedule)
+    assert pace(schedule, 20) == pytest.approx(max(load, train), rel=1e-6)
+
+
+def test_a_longer_queue_does_not_change_the_pace_of_equal_batches(batched: MakeFacts, pace: Pace) -> None:
+    paces = [pace(method("pagraph")(quick_draws(batched(queue=queue))), 24) for queue in (1, 2, 5)]
+    assert paces[1:] == pytest.approx(paces[:1] * 2, rel=0.005)
+
+
+def test_a_longer_queue_evens_out_batches_of_different_size(batched: MakeFacts, pace: Pace) -> None:
+    given = quick_draws(batched(workers=1, per_server=1, iterations=2, cores=2.0))
+    short, long = (pace(method("pagraph")(replace(given, queue=queue)), 40) for queue in (1, 3))
+    assert long <= short * 1.005
+
+
+def test_pagraph_with_everything_cached_loads_nothing(batched: MakeFacts, pace: Pace) -> None:
+    schedule = method("pagraph")(quick_draws(batched(workers=1, per_server=1, hits=1.0)))
+    moving = [op.index for op in of(schedule, *LOADS)]
+    assert schedule.demand[:, moving].sum() == 0.0
+    assert pace(schedule, 12) == pytest.approx(parts(schedule)[1], rel=1e-6)
+
+
+def test_pagraph_without_a_cache_loads_what_dgl_loads(batched: MakeFacts) -> None:
+    sums = []
+    for name in ("dgl", "pagraph"):
+        schedule = method(name)(batched(iterations=3))
+        sums.append([float(schedule.demand[:, [op.index for op in of(schedule, kind)]].sum()) for kind in LOADS])
+    assert sums[0] == sums[1]
+    batches = batched(iterations=3).counts.batches
+    assert batches is not None
+    assert sums[0][1] == pytest.approx(batches.wanted[:, 0].sum() * 64 * 4)
+
+
+def test_drawing_is_hidden_but_sets_the_pace_where_it_takes_longest(batched: MakeFacts, pace: Pace) -> None:
+    given = batched(workers=1, per_server=1)
+    slow = replace(given.host, sample_edges_per_s=replace(given.host.sample_edges_per_s, value=1e5))
+    drawn = method("dgl")(replace(given, host=slow))
+    (sample,) = of(drawn, OpKind.SAMPLE)
+    assert pace(drawn, 12) == pytest.approx(float(drawn.demand[0, sample.index]), rel=0.35)
+    assert pace(method("dgl")(given)) < pace(drawn) / 2
+
+
+@pytest.mark.parametrize("name", ["distdgl", "graphsage"])
+def test_rows_of_other_servers_are_asked_for_and_sent(batched: MakeFacts, name: str) -> None:
+    given = batched(workers=4, per_server=2, far=0.1)
+    schedule = method(name)(given)
+    batches = given.counts.batches
+    assert batches is not None
+    wires = of(schedule, OpKind.WIRE)
+    assert {op.peer for op in wires} == {2, 3}
+    rows = batches.wanted[0, 0, 2:].sum()
+    assert schedule.demand[0, [op.index for op in wires]].sum() == rows * (64 * 4 + 4)
+    run = simulate(schedule, 3)
+    (drawn,), (copied,) = of(schedule, OpKind.SAMPLE), of(schedule, OpKind.H2D)
+    assert (run.starts[:, copied.index] >= run.ends[:, [op.index for op in wires]].max(axis=1)).all()
+    assert (run.starts[1:, drawn.index] >= run.ends[:-1, schedule.ends[0]]).all()
+
+
+@pytest.mark.parametrize("name", MINI_BATCH)
+def test_one_server_sends_nothing_but_gradients(batched: MakeFacts, name: str) -> None:
+    schedule = method(name)(batched(workers=2, per_server=2, far=0.2))
+    assert not of(schedule, OpKind.WIRE)
+    assert of(schedule, OpKind.ALLREDUCE)
+
+
+@pytest.mark.parametrize("name", MINI_BATCH)
+def test_every_worker_trains_its_batch_layer_by_layer(batched: MakeFacts, name: str) -> None:
+    schedule = method(name)(batched(iterations=2))
+    for rank in range(4):
+        work = schedule.demand[:, [op.index for op in of(schedule, OpKind.AGGREGATE, OpKind.UPDATE, rank=rank)]]
+        assert (work[:, :6] > 0).all()
+        assert work.shape[1] == 3 * 2 + 3 + 2
+        assert (work[1] > work[0]).sum() >= 6, "the second batch is twice as large"
+
+
+def test_a_gather_uses_its_share_of_the_servers_cores(batched: MakeFacts) -> None:
+    for workers, cap in ((1, 3.0), (2, 1.0), (4, 1.0)):
+        schedule = method("dgl")(batched(workers=workers, per_server=workers))
+        assert [op.cap for op in of(schedule, OpKind.GATHER)] == [cap]
+
+
+def test_workers_of_empty_batches_do_nothing(batched: MakeFacts) -> None:
+    given = batched()
+    batches = given.counts.batches
+    assert batches is not None
+    levels = batches.levels.copy()
+    levels[:, 1] = 0
+    none = replace(batches, levels=levels, entries=batches.entries * (levels[:, :, 1:] > 0), wanted=batches.wanted * 0)
+    schedule = method("dgl")(replace(given, counts=replace(given.counts, batches=none)))
+    work = schedule.demand[:, [op.index for op in of(schedule, OpKind.AGGREGATE, OpKind.UPDATE, rank=1)]]
+    assert work.sum() == 0.0
+
+
+def test_counts_without_mini_batches_are_refused(facts: MakeFacts) -> None:
+    with pytest.raises(ValueError, match="no mini-batches"):
+        method("dgl")(facts())
+
+
+def test_the_end_of_an_iteration_is_the_same_for_all_workers_alike(batched: MakeFacts) -> None:
+    run = simulate(method("pagraph")(batched(workers=2, per_server=2, iterations=2)), 6)
+    ends = run.ends[:, list(run.schedule.ends)] / PS_PER_S
+    assert np.ptp(ends, axis=1).max() < 1e-6

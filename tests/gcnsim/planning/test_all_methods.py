@@ -1,0 +1,120 @@
+"""`what-if --method all`: a row per method and variant, and why others have none."""
+
+from __future__ import annotations
+
+import json
+from importlib.resources import files
+from typing import Any
+
+import pytest
+from jsonschema import Draft202012Validator
+
+import gcnsim
+from gcnsim.errors import ScenarioError
+from gcnsim.knobs import COMPARED, MINI_BATCH, VARIANTS, has_knob
+from gcnsim.methods import methods
+from gcnsim.scenario import MethodSpec
+
+
+def asked(**question: Any) -> Any:
+    return gcnsim.what_if(dataset="ogbn-products", iterations=3, processes=1, **question)
+
+
+@pytest.fixture(scope="module")
+def answer() -> Any:
+    return asked(method="all", gpus=2, gpus_per_server=1)
+
+
+def test_every_method_has_a_row_or_a_reason(answer: Any) -> None:
+    rows = [(row["method"], row["setting"]) for row in answer.results]
+    left = [(one["method"], one["setting"]) for one in answer.payload["left_out"]]
+    assert {name for name, _ in rows + left} == set(methods())
+    assert len(set(rows + left)) == len(rows + left) == sum(len(VARIANTS.get(name, ({},))) for name in methods())
+
+
+def test_those_left_out_say_why(answer: Any) -> None:
+    reasons = {one["method"]: one["reason"] for one in answer.payload["left_out"]}
+    assert "pagraph keeps the graph in the memory of one" in reasons["pagraph"]
+    assert "dgl" in reasons
+    assert not set(reasons) & set(COMPARED)
+
+
+def test_the_payload_is_of_the_shipped_schema(answer: Any) -> None:
+    schema = json.loads(files("gcnsim").joinpath("data/what-if.schema.json").read_text(encoding="utf-8"))
+    Draft202012Validator(schema).validate(json.loads(json.dumps(answer.payload)))
+
+
+def test_epochs_are_iterations_times_their_number(answer: Any) -> None:
+    for row in answer.results:
+        assert row["epoch_s"] == pytest.approx(row["iteration_s"] * row["iterations_per_epoch"])
+        assert (row["iterations_per_epoch"] > 1) == (row["method"] in MINI_BATCH)
+
+
+def test_the_table_shows_epochs_and_knobs(answer: Any) -> None:
+    text = str(answer)
+    assert "epoch" in text
+    assert "sample edges" in text
+    assert "epoch" not in str(asked(method="full-graph", gpus=2)).split("Bottleneck")[0]
+
+
+def test_only_what_was_compared_before_is_recommended(answer: Any) -> None:
+    assert answer.recommendation["method"] in COMPARED
+
+
+def test_one_server_has_rows_of_dgl_and_pagraph() -> None:
+    answer = asked(method="all", gpus=2, gpus_per_server=2)
+    rows = [(row["method"], row["setting"]) for row in answer.results]
+    assert {("dgl", ""), ("pagraph", ""), ("pagraph", "preprocess yes")} <= set(rows)
+
+
+def test_what_was_asked_for_by_name_is_refused_not_left_out() -> None:
+    with pytest.raises(ScenarioError, match="dgl keeps the graph in the memory of one"):
+        asked(method="dgl", gpus=2, gpus_per_server=1)
+
+
+def test_overrides_of_own_knobs_reach_the_methods_that_have_them() -> None:
+    answer = asked(
+        method=["dgl", "full-graph"], gpus=2, gpus_per_server=2, overrides=["method.fanout=5,5,5", "method.batch=2000"]
+    )
+    assert [row["setting"] for row in answer.results] == ["batch 2000, fanout 5,5,5", ""]
+    with pytest.raises(ScenarioError, match="full-graph has no fanout; methods with it: dgl, pagraph"):
+        asked(method="full-graph", gpus=2, overrides=["method.fanout=5,5,5"])
+    with pytest.raises(ScenarioError, match=r"method.batch: 0 is not allowed"):
+        asked(method="dgl", gpus=2, overrides=["method.batch=0"])
+
+
+def test_a_list_of_caches_is_a_row_each_of_pagraph() -> None:
+    answer = asked(method="pagraph", gpus=2, gpus_per_server=2, cache=["0%", "10%", "auto"])
+    rows = answer.results
+    assert [row["cache_fraction"] for row in rows[:2]] == pytest.approx([0.0, 0.1], rel=1e-3)
+    seconds = [row["iteration_s"] for row in rows]
+    assert seconds == sorted(seconds, reverse=True)
+
+
+def test_variants_are_settings_of_their_methods() -> None:
+    for name, variants in VARIANTS.items():
+        assert len({MethodSpec.of(name, **variant) for variant in variants}) == len(variants)
+        assert all(has_knob(name, knob) for variant in variants for knob in variant)
+
+
+def test_what_no_gpu_holds_is_left_out_of_a_comparison_of_all() -> None:
+    answer = asked(method="all", gpus=2, gpus_per_server=2, device="gtx-1080-ti", hidden=4096)
+    reasons = {one["method"]: one["reason"] for one in answer.payload["left_out"]}
+    assert "does not fit" in reasons["distdgl"]
+    assert "a smaller mini-batch would" in reasons["distdgl"]
+    assert all(row["fits"] is not False for row in answer.results if row["method"] not in COMPARED)
+
+
+def test_a_dataset_known_by_sizes_alone_has_no_speed_up() -> None:
+    mapping = {
+        "schema": "gcnsim.scenario/1",
+        "cluster": {"gpus": 4, "gpus_per_server": 2},
+        "workload": {"dataset": "livejournal"},
+        "method": {"name": "distdgl", "layer_sizes": "2400,2400"},
+    }
+    simulation = gcnsim.simulate(mapping)
+    assert simulation.payload["result"]["speedup_vs_full_graph"] is None
+    assert "speed-up over full-graph not known" in str(simulation)
+    assert "of parts at random: none is published" in simulation.payload["provenance"]["graph"]["text"]
+    with pytest.raises(ScenarioError, match="no boundary of livejournal is published"):
+        gcnsim.simulate({**mapping, "method": {"name": "full-graph"}})

@@ -1,0 +1,46 @@
+"""Published accesses: what is kept is of one layout and one cut, and datasets of which no cut is known."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from gcnsim.errors import ScenarioError
+from gcnsim.scenario import MethodSpec, Scenario, from_mapping
+from gcnsim.study import Corner, PublishedAccesses, study
+from gcnsim.workload import dataset
+
+
+def asked(name: str, method: str, per_server: int = 2) -> Scenario:
+    mapping = {
+        "schema": "gcnsim.scenario/1",
+        "cluster": {"gpus": 4, "gpus_per_server": per_server},
+        "workload": {"dataset": name},
+        "method": {"name": method},
+    }
+    return from_mapping(mapping, "test")
+
+
+def test_servers_decide_who_owns_rows() -> None:
+    accesses = PublishedAccesses(dataset("reddit"))
+    one, two = (accesses.counts(asked("reddit", "full-graph", size), 602, Corner.LIKELY) for size in (4, 2))
+    assert one.rows.sum() == pytest.approx(two.rows.sum(), rel=1e-4)
+    assert not np.allclose(one.rows, two.rows, rtol=0.05)
+
+
+@pytest.mark.parametrize("method", ["cagnet-1d", "cagnet-1.5d", "sancus"])
+def test_whole_blocks_need_no_published_boundary(method: str) -> None:
+    counts = PublishedAccesses(dataset("reddit-saint")).counts(asked("reddit-saint", method), 602, Corner.LIKELY)
+    assert counts.boundary_edges.sum() / counts.entries.sum() == pytest.approx(0.75, rel=0.01)
+    assert np.ptp(counts.entries) == 0
+    assert study(asked("reddit-saint", method)).metrics.iteration_s > 0
+
+
+def test_other_methods_do() -> None:
+    scenario = asked("reddit-saint", "sancus")
+    accesses = PublishedAccesses(dataset("reddit-saint"))
+    accesses.counts(scenario, 602, Corner.LIKELY)
+    with pytest.raises(ScenarioError, match="no boundary of reddit-saint is published"):
+        accesses.counts(replace(scenario, method=MethodSpec.of("full-graph")), 602, Corner.LIKELY)
