@@ -66,8 +66,12 @@ class Census:
         return torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor)
 
     def after(self, t: Iteration, ready: Ready) -> None:
-        """Count what is held at the end of the last iteration, before an evaluation needs buffers of its own."""
+        """Count what is held at the end of the last iteration, before an evaluation needs buffers of its own.
+
+        What is still under way is waited for: a graph being drawn has no size yet.
+        """
         if t == self._last:
+            ready.method.drain()
             self._held = _counted(ready)
 
     def told(self, ready: Ready) -> dict[str, int] | None:

@@ -130,11 +130,11 @@ class Session:
         with self.census.of(t, self.ready):
             sums, drawn = self.ready.trainer.iteration(t, self._own())
         seconds = time.perf_counter() - start
-        self.census.after(t, self.ready)
         waited = self.ready.recorder.end_iteration()
         self.stopped = sums.stop
         self._took(t, drawn)
         self.done = t + 1
+        self.census.after(t, self.ready)
         self._evaluate()
         row = self._row(t, seconds, sums, waited)
         self.rows.append(row)
