@@ -55,6 +55,11 @@ class Knob:
         return f"{noun} {low}" + (f" and at most {self.high:g}" if self.high is not None else "")
 
 
+def _choice(name: str, default: str, choices: tuple[str, ...], told: str) -> Knob:
+    """A knob that takes one of a few words."""
+    return Knob(name, "", "choice", None, None, False, default, choices, told)
+
+
 TAU: Final = Knob(
     "tau", "iterations", "int", 0, 1000, False, 2, (), "staleness: age in iterations of the boundary values read"
 )
@@ -62,24 +67,11 @@ EPSILON: Final = Knob(
     "epsilon", "", "real", 0, 1, True, 0.1, (), "sampling rate: expected share of each node's edges that are drawn"
 )
 CACHE: Final = Knob("cache", "%", "size", 0, 1, False, 0.0, (), "layer-0 rows of boundary nodes kept on the GPU")
-CACHE_POLICY: Final = Knob(
-    "cache_policy",
-    "",
-    "choice",
-    None,
-    None,
-    False,
-    "inclusion",
-    ("inclusion", "degree", "random"),
-    "which boundary rows the cache keeps",
+CACHE_POLICY: Final = _choice(
+    "cache_policy", "inclusion", ("inclusion", "degree", "random"), "which boundary rows the cache keeps"
 )
-SAMPLER: Final = Knob(
+SAMPLER: Final = _choice(
     "sampler",
-    "",
-    "choice",
-    None,
-    None,
-    False,
     "vr",
     ("vr", "uniform"),
     "edge probabilities: variance-reduced (PSC-GCN, Theorem 2) or the same for every edge",
@@ -102,13 +94,8 @@ NORMS: Final = Knob(
 RATE: Final = Knob(
     "rate", "", "real", 0, 1, False, 0.1, (), "share of the boundary nodes that is sent in an iteration (p of BNS-GCN)"
 )
-BOUNDARY_SCALE: Final = Knob(
+BOUNDARY_SCALE: Final = _choice(
     "boundary_scale",
-    "",
-    "choice",
-    None,
-    None,
-    False,
     "rate",
     ("rate", "ratio"),
     "sampled boundary rows are divided by the rate, or by the share really drawn",
@@ -116,36 +103,21 @@ BOUNDARY_SCALE: Final = Knob(
 GAMMA: Final = Knob(
     "gamma", "", "real", 0, 1, False, 0.95, (), "decay of the running average of received rows (PipeGCN's smoothing)"
 )
-ESTIMATOR: Final = Knob(
+ESTIMATOR: Final = _choice(
     "estimator",
-    "",
-    "choice",
-    None,
-    None,
-    False,
     "unbiased",
     ("unbiased", "self-normalised"),
     "weights of drawn edges: divided by their probability, or scaled to the weight of the whole row",
 )
-COLD_START: Final = Knob(
+COLD_START: Final = _choice(
     "cold_start",
-    "",
-    "choice",
-    None,
-    None,
-    False,
     "zeros",
     ("zeros", "features"),
     "boundary rows of the first tau iterations: zeros, or the true features in layer 0",
 )
 
-SAMPLE: Final = Knob(
+SAMPLE: Final = _choice(
     "sample",
-    "",
-    "choice",
-    None,
-    None,
-    False,
     "nodes",
     ("nodes", "boundary-edges", "edges"),
     "what is drawn: boundary nodes; or as many edges as that drops, of those that cross, or of all (DropEdge)",
@@ -153,13 +125,8 @@ SAMPLE: Final = Knob(
 REPLICATION: Final = Knob(
     "replication", "", "int", 2, 128, False, 2, (), "workers that hold the same block of rows (c of CAGNET 1.5D)"
 )
-STALE_TEST: Final = Knob(
+STALE_TEST: Final = _choice(
     "stale_test",
-    "",
-    "choice",
-    None,
-    None,
-    False,
     "adaptive",
     ("fixed", "adaptive", "gap"),
     "when a block is sent again: by its age (SANCUS' E), by the age its readers see (A), by how far it moved (H)",
@@ -181,27 +148,14 @@ WARMUP: Final = Knob(
     (),
     "share of all iterations, the first ones, in which every block is sent; the mean is over all",
 )
-DETECTION: Final = Knob(
+DETECTION: Final = _choice(
     "detection",
-    "",
-    "choice",
-    None,
-    None,
-    False,
     "delayed",
     ("delayed", "at-once"),
     "adaptive test: whether a stale block is sent one iteration after it is found, or at once",
 )
-SKIP_BACKWARD: Final = Knob(
-    "skip_backward",
-    "",
-    "choice",
-    None,
-    None,
-    False,
-    "no",
-    ("no", "yes"),
-    "whether a skipped block's gradient is not sent either",
+SKIP_BACKWARD: Final = _choice(
+    "skip_backward", "no", ("no", "yes"), "whether a skipped block's gradient is not sent either"
 )
 
 BATCH: Final = Knob("batch", "", "int", 1, None, False, 6000, (), "training nodes in a worker's mini-batch")
@@ -214,17 +168,7 @@ LAYER_SIZES: Final = Knob(
 SUBGRAPH: Final = Knob("subgraph", "%", "real", 0, 1, True, 0.053, (), "share of all nodes in a worker's mini-batch")
 CLUSTERS: Final = replace(SUBGRAPH, default=0.013)
 QUEUE: Final = Knob("queue", "", "int", 1, 1000, False, 1, (), "mini-batches loaded ahead of the one that is trained")
-PREPROCESS: Final = Knob(
-    "preprocess",
-    "",
-    "choice",
-    None,
-    None,
-    False,
-    "no",
-    ("no", "yes"),
-    "whether the input is aggregated once, before training",
-)
+PREPROCESS: Final = _choice("preprocess", "no", ("no", "yes"), "whether the input is aggregated once, before training")
 STATIC_CACHE: Final = replace(CACHE, default="auto", help="input rows kept on the GPU, of its part; auto: all it holds")
 
 KNOBS: Final[Mapping[str, Knob]] = MappingProxyType(

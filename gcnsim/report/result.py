@@ -17,19 +17,6 @@ _TIMES = {
 }
 
 
-_COMPONENTS = (
-    "features",
-    "adjacency",
-    "activations",
-    "boundary",
-    "cache",
-    "model",
-    "gradients",
-    "optimizer",
-    "workspace",
-)
-
-
 def _memory(payload: Mapping[str, Any]) -> list[str]:
     """What the worker that needs most holds, by component; nothing where there is no law for it."""
     memory = payload.get("memory")
@@ -37,7 +24,7 @@ def _memory(payload: Mapping[str, Any]) -> list[str]:
         return []
     workers = memory["workers"]
     rank = max(range(len(workers)), key=lambda worker: (workers[worker]["total"], -worker))
-    parts = [f"{name} {format_bytes(workers[rank][name])}" for name in _COMPONENTS if workers[rank][name]]
+    parts = [f"{name} {format_bytes(size)}" for name, size in workers[rank].items() if size and name != "total"]
     of = "" if memory["device_bytes"] is None else f" of {format_bytes(memory['device_bytes'])}"
     fits = "; DOES NOT FIT" if memory["fits"] is False else ""
     return [f"  memory of worker {rank}: {format_bytes(workers[rank]['total'])}{of}{fits}", f"    {', '.join(parts)}"]
