@@ -113,6 +113,23 @@ def _rows(workers: int, iterations: int, mean: float, spread: float, slope: floa
     return rows
 
 
+def _counts(needed: IntArray, slope: float, hits: float, entries: int, inner: int) -> AccessCounts:
+    """Counts of `needed` rows, of which the share `hits` is cached; worker n keeps `slope` * n more of its entries."""
+    iterations, workers, _ = needed.shape
+    kept = np.rint(entries * (1.0 + slope * np.arange(workers))).astype(np.int64)
+    most = needed.sum(axis=2).max(axis=0)
+    return AccessCounts(
+        rows=needed,
+        hits=np.rint(hits * needed).astype(np.int64),
+        inner_edges=np.tile(kept * 3 // 4, (iterations, 1)),
+        boundary_edges=np.tile(kept // 4, (iterations, 1)),
+        inner_nodes=np.full(workers, inner),
+        boundary_nodes=most,
+        entries=kept,
+        cached_rows=np.rint(hits * most).astype(np.int64),
+    )
+
+
 @pytest.fixture(scope="session")
 def facts(gpu: DeviceProfile, server: HostProfile) -> Callable[..., Facts]:
     """Facts of a small run: 2,000 rows per pair of workers, 1 M entries a worker, 3 layers of 64 values."""
@@ -149,19 +166,7 @@ def facts(gpu: DeviceProfile, server: HostProfile) -> Callable[..., Facts]:
             memory=LinkSpec(10e9, 1e-6, half_size / 8),
             cores=LinkSpec(cores),
         )
-        needed = _rows(workers, iterations, rows, spread, slope)
-        load = 1.0 + slope * np.arange(workers)
-        kept = np.rint(entries * load).astype(np.int64)
-        counts = AccessCounts(
-            rows=needed,
-            hits=np.rint(hits * needed).astype(np.int64),
-            inner_edges=np.tile(kept * 3 // 4, (iterations, 1)),
-            boundary_edges=np.tile(kept // 4, (iterations, 1)),
-            inner_nodes=np.full(workers, inner),
-            boundary_nodes=needed.sum(axis=2).max(axis=0),
-            entries=kept,
-            cached_rows=np.rint(hits * needed.sum(axis=2).max(axis=0)).astype(np.int64),
-        )
+        counts = _counts(_rows(workers, iterations, rows, spread, slope), slope, hits, entries, inner)
         return Facts(
             cluster=cluster,
             device=gpu,

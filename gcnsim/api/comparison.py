@@ -34,9 +34,9 @@ def compare(a: Source, b: Source, *, progress: Progress = lambda _: None) -> dic
 
 def render_comparison(found: Mapping[str, Any]) -> str:
     """The text that the command line prints."""
-    from gcnsim import report
+    from gcnsim.report.comparison import render_comparison as render
 
-    return report.render_comparison(found)
+    return render(found)
 
 
 def _side(source: Source, progress: Progress) -> Side:

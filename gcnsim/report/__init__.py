@@ -12,7 +12,6 @@ from gcnsim.report.cache_curve import (
     write_cache_curve_html,
 )
 from gcnsim.report.calibration import render_calibration
-from gcnsim.report.comparison import render_comparison
 from gcnsim.report.csv import write_csv
 from gcnsim.report.drawing import bandwidth_figure, breakdown_figure
 from gcnsim.report.figures import BandwidthCurve, BandwidthInfo, Bar, Breakdown, Series, bandwidth_info, breakdown_info
@@ -43,7 +42,6 @@ __all__ = [
     "left_out_lines",
     "render_cache_curve",
     "render_calibration",
-    "render_comparison",
     "render_reproduction",
     "render_result",
     "render_table",

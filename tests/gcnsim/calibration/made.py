@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +42,17 @@ HOST: Mapping[str, float] = {
     "work_spread": 0.0,
 }
 NETWORK: Mapping[str, float] = {"efficiency": 0.94, "latency_s": 2e-4, "half_size": 0.0, "queue": 262_144.0}
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """Measurements of a machine, and runs of one whose coefficients are known to be others."""
+
+    measurements: Path
+    seen: list[Path]
+    unseen: list[Path]
+    found: Calibration
+    file: Path
 
 
 def fitted(values: Mapping[str, float]) -> dict[str, Fitted]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,8 +13,8 @@ from gcnsim.calibration.runs import OF_GPUS, Coefficient, moved
 from gcnsim.errors import ScenarioError
 from gcnsim.record import Calibration, Cluster, Fitted, read_recorded_run, write_calibration
 from gcnsim.validation import judge
+from tests.gcnsim.calibration.made import World, write_measurements
 from tests.gcnsim.calibration.made import measurements as of_cores
-from tests.gcnsim.calibration.made import write_measurements
 from tests.gcnsim.calibration.made_gpu import measurements, on_gpus
 from tests.gcnsim.validation.conftest import WriteRun, simulated, small_graph
 
@@ -23,19 +23,9 @@ FACTORS = {("device", "launch_s"): 1.6, ("copies", "efficiency"): 0.5}
 WIDE = (256, 512, 512, 8)
 
 
-@dataclass(frozen=True, slots=True)
-class World:
-    """Measurements of a server with T4s, and runs on two whose coefficients are FACTORS times as much."""
-
-    measurements: Path
-    seen: list[Path]
-    unseen: list[Path]
-    found: Calibration
-    file: Path
-
-
 @pytest.fixture
 def world(tmp_path: Path, write_run: WriteRun) -> World:
+    """Measurements of a server with T4s, and runs on two whose coefficients are FACTORS times as much."""
     measured = write_measurements(tmp_path / "profile.json", measurements())
     write_calibration(tmp_path / "truth.json", _altered(calibrate(measured)))
 

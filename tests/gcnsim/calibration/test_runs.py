@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -14,25 +14,15 @@ from gcnsim.calibration.runs import COEFFICIENTS, Coefficient, freedom_over, mov
 from gcnsim.errors import FileError, ScenarioError
 from gcnsim.record import Calibration, Fitted, RecordedRun, read_recorded_run, write_calibration
 from gcnsim.validation import judge
-from tests.gcnsim.calibration.made import calibration, measurements, write_measurements
+from tests.gcnsim.calibration.made import World, calibration, measurements, write_measurements
 from tests.gcnsim.validation.conftest import EMULATED, WIDTHS, WriteRun, simulated, small_graph
 
 FACTORS = {"socket_bandwidth": 0.6, "busy_core_rate": 0.85}
 
 
-@dataclass(frozen=True, slots=True)
-class World:
-    """Measurements of a machine, and runs of one whose coefficients are FACTORS times as much."""
-
-    measurements: Path
-    seen: list[Path]
-    unseen: list[Path]
-    found: Calibration
-    file: Path
-
-
 @pytest.fixture
 def world(tmp_path: Path, write_run: WriteRun) -> World:
+    """Measurements of a machine, and runs of one whose coefficients are FACTORS times as much."""
     measured = write_measurements(tmp_path / "profile.json")
     truth = _altered(calibrate(measured))
     write_calibration(tmp_path / "truth.json", truth)
