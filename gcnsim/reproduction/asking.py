@@ -22,8 +22,8 @@ from gcnsim.workload import dataset
 FOLDER: Final = Path(__file__).resolve().parent.parent / "data" / "reproduction"
 """The settings: PAPER-DATASET.yaml, with the name of the platform behind it where a paper has two for a dataset."""
 
-SUFFIX: Final[Mapping[tuple[str, str], str]] = {("pipegcn", "table8"): "-mi60"}
-"""Tables on the second platform of their paper."""
+SUFFIX: Final[Mapping[tuple[str, str], str]] = {("pipegcn", "table8"): "-mi60", ("bns_gcn", "table11"): "-inputs"}
+"""Tables on the second platform of their paper, or whose one row that may be fitted asks for another reading."""
 
 LIKE_ALL: Final = 24
 """Workers that stand for all others where there are more than one simulation holds: servers are alike."""

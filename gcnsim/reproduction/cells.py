@@ -137,6 +137,8 @@ class _Table:
             metric, one, vanilla, printed_vanilla(one, paper), visible_speedup(paper, one.scenario.cluster.platform)
         )
         by_definition = QUANTITIES[metric].one_of_base and is_vanilla(one) and base is vanilla
+        if by_definition:
+            low = high = likely
         judged = empty.published is not None and not by_definition
         return replace(empty, predicted=likely, low=low, high=high, judged=judged, nulls=guesses)
 

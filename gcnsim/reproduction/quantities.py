@@ -17,18 +17,24 @@ class Quantity:
     """One metric. of: its value from a run and the run compared with. ratio: whether there is one compared with;
     one_of_base: whether it is 1 for that one by definition.
 
-    grows: whether it rises with the iteration time (-1: falls, 0: counted, not timed). A part of the iteration is taken
-    to be as uncertain as the whole.
+    grows: whether it rises with the iteration time (-1: falls, 0: counted, not timed).
+    unit_s: of a part of the iteration, the seconds that 1 stands for. What the whole is off may be off in one part
+    alone: phases are where a paper's timers stand, and they are told apart no better than that.
     """
 
     of: Callable[[Measured, Measured], float]
     ratio: bool = False
     grows: int = 1
     one_of_base: bool = False
+    unit_s: Callable[[Measured], float] | None = None
 
 
 def _alone(value: Callable[[Measured], float], grows: int = 1) -> Quantity:
     return Quantity(lambda run, _: value(run), grows=grows)
+
+
+def _part(value: Callable[[Measured], float]) -> Quantity:
+    return Quantity(lambda run, _: value(run), unit_s=lambda _: 1.0)
 
 
 SECONDS: Final = _alone(lambda run: run.iteration_s)
@@ -46,16 +52,21 @@ QUANTITIES: Final[Mapping[str, Quantity]] = {
     "epoch_time_s": SECONDS,
     "total_s": SECONDS,
     "epochs_per_s": _alone(lambda run: 1.0 / run.iteration_s, grows=-1),
-    "compute_s": _alone(lambda run: run.iteration_s - run.communication_s - run.reduce_s),
-    "communication_s": _alone(lambda run: run.communication_s),
-    "reduce_s": _alone(lambda run: run.reduce_s),
+    "compute_s": _part(lambda run: run.iteration_s - run.communication_s - run.reduce_s),
+    "communication_s": _part(lambda run: run.communication_s),
+    "reduce_s": _part(lambda run: run.reduce_s),
     "comm_ratio_pct": _alone(lambda run: 100.0 * run.communication_s / run.iteration_s),
     "overhead_pct": _alone(lambda run: 100.0 * run.sampling_s / run.iteration_s),
     "epoch_comm_mb": _alone(lambda run: run.forward_bytes / MEGABYTE, grows=0),
     "throughput_x": SPEEDUP,
     "speedup_x": SPEEDUP,
     "total_x": _relative(lambda run, base: run.iteration_s / base.iteration_s),
-    "communication_x": _relative(lambda run, base: run.communication_s / base.communication_s),
+    "communication_x": Quantity(
+        lambda run, base: run.communication_s / base.communication_s,
+        ratio=True,
+        one_of_base=True,
+        unit_s=lambda base: base.communication_s,
+    ),
     "memory_x": _relative(lambda run, base: run.memory / base.memory, grows=0),
     "communicate": _relative(lambda run, base: run.exchanging_s / base.exchanging_s),
     "dgl_gb": Quantity(lambda run, base: base.loaded_bytes / GIGABYTE, ratio=True, grows=0),
@@ -84,12 +95,19 @@ def predicted(metric: str, run: Ends, base: Ends | None) -> tuple[float, float, 
     pairs = [(one, other or one) for one, other in zip(run, base or (None, None, None), strict=True)]
     values = [quantity.of(one, other) for one, other in pairs]
     likely = values[1]
-    spread = [(one.low_s / one.iteration_s, one.high_s / one.iteration_s) for one, _ in pairs]
-    if quantity.grows < 0:
-        spread = [(1.0 / high, 1.0 / max(low, 1e-3)) for low, high in spread]
-    if quantity.grows == 0:
-        spread = [(1.0, 1.0) for _ in spread]
-    low = min(value * least for value, (least, _) in zip(values, spread, strict=True))
-    high = max(value * most for value, (_, most) in zip(values, spread, strict=True))
+    intervals = [_interval(quantity, one, other, value) for (one, other), value in zip(pairs, values, strict=True)]
+    low, high = min(least for least, _ in intervals), max(most for _, most in intervals)
     most = 100.0 if metric.endswith("_pct") else high
     return likely, min(low, likely), max(min(high, most), likely)
+
+
+def _interval(quantity: Quantity, run: Measured, base: Measured, value: float) -> tuple[float, float]:
+    """What one run leaves open of a metric."""
+    if quantity.unit_s is not None:
+        unit = quantity.unit_s(base)
+        less, more = ((end - run.iteration_s) / unit for end in (run.low_s, run.high_s))
+        return max(0.0, value + less), min(value + more, run.high_s / unit)
+    least, most = run.low_s / run.iteration_s, run.high_s / run.iteration_s
+    if quantity.grows < 0:
+        least, most = 1.0 / most, 1.0 / max(least, 1e-3)
+    return (value * least, value * most) if quantity.grows else (value, value)

@@ -60,11 +60,11 @@ SANCUS' thresholds are not printed with its table. scs_a1: 1, by its name. Assum
 for scs_h (range 0.01 to 0.05), whose rows move 0.01 an epoch (range 0.005 to 0.02)."""
 
 UNMODELLED: Final[Mapping[str, str]] = {
-    "graphsage": "no schedule of mini-batch sampling yet",
-    "graphsaint": "no schedule of mini-batch sampling yet",
-    "clustergcn": "no schedule of mini-batch sampling yet",
-    "fastgcn": "no schedule of mini-batch sampling yet",
-    "vr_gcn": "no schedule of mini-batch sampling yet",
+    "graphsage": "its batches and fan-outs are not given",
+    "graphsaint": "its batches and fan-outs are not given",
+    "clustergcn": "its batches and fan-outs are not given",
+    "fastgcn": "its batches and fan-outs are not given",
+    "vr_gcn": "its batches and fan-outs are not given",
     "random_partition_bns": "no partition at random is shipped",
 }
 

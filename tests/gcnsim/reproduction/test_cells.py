@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 
 from gcnsim.reproduction import Cell, asked, error_of, read_published, reproduce
-from gcnsim.reproduction.answers import answer
+from gcnsim.reproduction.answers import Ends, Measured, answer
 from gcnsim.reproduction.asking import Asked, setting, settings
 from gcnsim.reproduction.cells import vanilla_of
 from gcnsim.reproduction.parts import TableAccesses
+from gcnsim.reproduction.quantities import predicted
 from gcnsim.reproduction.systems import System
 from gcnsim.scenario import MethodSpec, load_scenario
 from gcnsim.study import Corner
@@ -67,6 +68,26 @@ def test_what_is_one_by_definition_is_not_judged(cells: list[Cell]) -> None:
     assert rate.error == pytest.approx(rate.predicted / 2.0 - 1.0)
 
 
+def test_a_part_is_as_uncertain_as_its_whole_in_seconds() -> None:
+    run = Measured(
+        iteration_s=1.0,
+        low_s=0.8,
+        high_s=1.3,
+        compute_s=0.35,
+        communication_s=0.6,
+        reduce_s=0.05,
+        sampling_s=0.0,
+        forward_bytes=0.0,
+        memory=1.0,
+    )
+    ends = Ends(run, run, run)
+    assert predicted("communication_s", ends, None) == pytest.approx((0.6, 0.4, 0.9))
+    assert predicted("reduce_s", ends, None) == pytest.approx((0.05, 0.0, 0.35))
+    assert predicted("total_s", ends, None) == pytest.approx((1.0, 0.8, 1.3))
+    base = replace(run, communication_s=0.9)
+    assert predicted("communication_x", ends, Ends(base, base, base)) == pytest.approx((0.6 / 0.9, 0.4 / 0.9, 1.0))
+
+
 def test_smoothing_costs_a_little(cells: list[Cell]) -> None:
     plain, smoothed = cells[2].predicted, cells[3].predicted
     assert plain is not None
@@ -76,7 +97,7 @@ def test_smoothing_costs_a_little(cells: list[Cell]) -> None:
 
 def test_a_system_without_a_schedule_has_a_reason_and_no_prediction(cells: list[Cell]) -> None:
     assert cells[4].predicted is None
-    assert cells[4].reason == "no schedule of mini-batch sampling yet"
+    assert cells[4].reason == "its batches and fan-outs are not given"
 
 
 def test_null_models_start_from_the_printed_vanilla_run(cells: list[Cell]) -> None:
