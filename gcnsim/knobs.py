@@ -220,6 +220,9 @@ VARIANTS: Final[Mapping[str, tuple[Mapping[str, KnobValue], ...]]] = MappingProx
 WHOLE_BLOCKS: Final = ("cagnet-1d", "cagnet-1.5d", "sancus")
 """The methods that send whole blocks of rows, whatever the boundary."""
 
+OVERLAPPING: Final = ("full-graph", "bns-gcn", "psc-gcn")
+"""The methods that can work beneath transfers that they wait for, at tau 0."""
+
 COMPARED: Final = ("full-graph", "pipegcn", "bns-gcn", "psc-gcn")
 """The methods that a question is asked of when it names none."""
 

@@ -20,6 +20,21 @@ from gcnsim.schedule import Builder, Op, Schedule
 from gcnsim.trace import AccessCounts
 from gcnsim.workload import layer_shapes
 
+TOLD = pytest.StashKey[list[str]]()
+"""What tests have to tell besides that they passed."""
+
+
+@pytest.fixture(scope="session")
+def tell(pytestconfig: pytest.Config) -> Callable[[str], None]:
+    """Adds a line to the end of the test report."""
+    return pytestconfig.stash.setdefault(TOLD, []).append
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Tell what tests had to tell."""
+    for line in terminalreporter.config.stash.get(TOLD, []):
+        terminalreporter.write_line(line)
+
 
 @pytest.fixture(scope="session")
 def data_dir() -> Path:

@@ -11,11 +11,20 @@ from gcnsim.errors import ScenarioError
 from gcnsim.graph import Graph, from_networkx
 from gcnsim.knobs import BATCH_KNOBS, BLOCK_KNOBS, COMPARED, RATE, has_knob, knobs_of
 from gcnsim.methods import methods
-from gcnsim.planning import Grid, Progress, Target, Workshop, knobs_told, scenarios, sweep_bandwidth
+from gcnsim.planning import OVERLAP, Grid, Progress, Target, Workshop, knobs_told, scenarios, sweep_bandwidth
 from gcnsim.planning import what_if as _what_if
 from gcnsim.processes import cores
-from gcnsim.scenario import SCHEMA, MethodSpec, Scenario, from_mapping, parse_cache, read_injected, read_knob
-from gcnsim.study import Result
+from gcnsim.scenario import (
+    SCHEMA,
+    ClusterSpec,
+    MethodSpec,
+    Scenario,
+    from_mapping,
+    parse_cache,
+    read_injected,
+    read_knob,
+)
+from gcnsim.study import Result, refuse_idle
 from gcnsim.trace import is_profile
 from gcnsim.units import bandwidth as parse_bandwidth
 
@@ -116,15 +125,26 @@ def what_if(
     base = replace(_base(sections, others), faults=read_injected(inject))
     knobs = _given({"tau": tau, "epsilon": epsilon, "cache": cache, "rate": rate})
     grid = _grid(base, _list(method), machines, {name: _list(value) for name, value in knobs.items()}, own)
-    loaded = graph if isinstance(graph, Graph) else None
     target = _target(target_accuracy, runs, target_iterations or {})
+    loaded = graph if isinstance(graph, Graph) else None
     answer, workshop = _what_if(base, grid, progress, processes or cores(), loaded, target)
     return Answer(answer.payload(), workshop, grid, answer.base, answer.rows[-1][0].result)
+
+
+def _refuse_idle(base: Scenario, grid: Grid, own: Mapping[str, Any]) -> None:
+    """Raises ScenarioError for what would change no row."""
+    rows = [each.method for each in scenarios(base, grid)]
+    if OVERLAP in own and all(each.overlap != own[OVERLAP] for each in rows):
+        replace(rows[0], overlap=own[OVERLAP])  # what no row has is refused
+    refuse_idle([replace(base.cluster, gpus=each) for each in grid.gpus])
 
 
 def _base(sections: Mapping[str, Mapping[str, Any]], overrides: Sequence[str]) -> Scenario:
     """The scenario of the first machine, with what was given of each section."""
     given = {section: _given(fields) for section, fields in sections.items()}
+    if given["cluster"].get("device") == ClusterSpec().device:
+        # Where nobody asked for it, it contradicts nothing.
+        del given["cluster"]["device"]
     return from_mapping({"schema": SCHEMA, "name": "what-if", **given}, "what-if", overrides)
 
 
@@ -154,11 +174,11 @@ def _target(accuracy: float | None, runs: Sequence[str | Path], given: Mapping[s
 
 
 def _own_knobs(overrides: Sequence[str]) -> tuple[dict[str, Any], list[str]]:
-    """Overrides of knobs that the method of the base scenario lacks, and the other overrides."""
+    """Overrides of knobs that not every method asked for may have, and the other overrides."""
     own, others = {}, []
     for text in overrides:
         path = text.partition("=")[0].strip()
-        if path.removeprefix("method.") in (*BLOCK_KNOBS, *BATCH_KNOBS) and path.startswith("method."):
+        if path.removeprefix("method.") in (*BLOCK_KNOBS, *BATCH_KNOBS, OVERLAP) and path.startswith("method."):
             name, value = read_knob(text)
             own[name] = value
         else:
@@ -177,10 +197,10 @@ def _grid(
             given = {knob: parse_cache(values[0], "method.cache") if knob == "cache" else values[0]}
             MethodSpec.of(names[0], **given)
     for knob, value in own.items():
-        if not any(has_knob(name, knob) for name in names):
+        if knob != OVERLAP and not any(has_knob(name, knob) for name in names):
             MethodSpec.of(names[0], **{knob: value})
     caches = knobs.get("cache", [])
-    return Grid(
+    grid = Grid(
         methods=tuple(MethodSpec.of(name).name for name in names),
         gpus=_distinct(machines["gpus"], base.cluster.gpus),
         bandwidths=_distinct([parse_bandwidth(each) for each in machines["bandwidth"]], base.cluster.bandwidth),
@@ -192,6 +212,8 @@ def _grid(
         + ((("cache", tuple(parse_cache(each, "method.cache") for each in caches)),) if caches else ()),
         optional=frozenset(names) - set(method) - set(COMPARED) if "all" in method else frozenset(),
     )
+    _refuse_idle(base, grid, own)
+    return grid
 
 
 def _check_types(names: Sequence[Any], machines: Mapping[str, Any], knobs: Mapping[str, Any]) -> None:

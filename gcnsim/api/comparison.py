@@ -43,6 +43,8 @@ def _side(source: Source, progress: Progress) -> Side:
     from gcnsim.comparison import read_answer, side_of_result, side_of_run
 
     if not isinstance(source, Mapping):
+        if not str(source).strip():
+            raise FileError(f"{str(source)!r}: is no path; allowed: {KINDS}")
         path = Path(source)
         if (path / RESULT).is_file():
             return read_answer(str(path / RESULT), str(source))

@@ -65,15 +65,22 @@ def render_validation(found: Mapping[str, Any]) -> str:
 
 
 def reproduce(
-    published: str | Path | None = None, *, progress: Progress = lambda _: None, processes: int | None = None
+    published: str | Path | None = None,
+    *,
+    papers: Sequence[str] = (),
+    progress: Progress = lambda _: None,
+    processes: int | None = None,
 ) -> dict[str, Any]:
     """Predict every row of published tables: plain data in the shape of the JSON schema `gcnsim.reproduction/1`.
 
-    published: a folder of published facts; None: those of the package. Raises GcnsimError.
+    published: a folder of published facts; None: those of the package. papers: only these; empty: all.
+    Raises GcnsimError.
     """
     from gcnsim import reproduction
 
-    rows = reproduction.read_published(reproduction.SHIPPED if published is None else published)
+    rows = reproduction.of_papers(
+        reproduction.read_published(reproduction.SHIPPED if published is None else published), papers
+    )
     cells = reproduction.reproduce(rows, progress=progress, processes=processes or cores())
     return reproduction.payload(cells)
 

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from gcnsim.api.writing import made, write_json
 from gcnsim.engine import timeline
-from gcnsim.planning import Workshop, links_of, memory_told, provenance, row_of
+from gcnsim.planning import Workshop, counted, links_of, memory_told, provenance, row_of
 from gcnsim.processes import cores
 from gcnsim.scenario import from_mapping, load_scenario, read_injected, to_mapping
-from gcnsim.study import Result, worker_parts
+from gcnsim.study import Result, made_up, refuse_idle, refuse_undrawn, worker_parts
 
 WRITTEN = ("spans.parquet", "result.json")
 """The files that `write_result` writes."""
@@ -33,9 +33,13 @@ class Simulation:
 
 
 def simulate(
-    scenario: str | Path | Mapping[str, Any], overrides: Sequence[str] = (), inject: Sequence[str] = ()
+    scenario: str | Path | Mapping[str, Any],
+    overrides: Sequence[str] = (),
+    inject: Sequence[str] = (),
+    progress: Callable[[str], None] = lambda _: None,
 ) -> Simulation:
-    """Simulate one scenario: a YAML file, or its content as a mapping; inject: faults, `KIND:name=value,...`.
+    """Simulate one scenario: a YAML file, or its content as a mapping; inject: faults, `KIND:name=value,...`; progress:
+    told what is under way.
 
     Raises GcnsimError (one line: path, value, what is allowed).
     """
@@ -43,12 +47,17 @@ def simulate(
         asked = from_mapping(dict(scenario), "scenario", overrides)
     else:
         asked = load_scenario(scenario, overrides)
+    refuse_idle([asked.cluster])
     asked = replace(asked, faults=(*asked.faults, *read_injected(inject)))
+    refuse_undrawn([asked])
     workshop = Workshop(asked, cores())
-    workshop.prepare([], [asked])
+    workshop.prepare([], [asked], counted(progress, f"simulating {asked.name}"))
+    progress("full-graph training on the same machine")
     estimate = workshop.estimate(asked)
     baseline = workshop.baseline(asked)
     result = estimate.result
+    told = worker_parts(result.run, result.warm_up)
+    workers = made_up(told, result.metrics.worker, result.metrics.iteration_s)
     payload = {
         "schema": "gcnsim.result/1",
         "scenario": to_mapping(asked),
@@ -56,8 +65,8 @@ def simulate(
         "result": row_of(estimate, baseline),
         "links": links_of(result),
         "slowest": result.metrics.worker,
-        "memory": memory_told(result),
-        "workers": [asdict(each) for each in worker_parts(result.run, result.warm_up)],
+        "memory": memory_told(workshop, asked),
+        "workers": [asdict(each) for each in workers],
         "run": {
             "iterations": result.run.iterations,
             "measured": result.run.iterations - result.warm_up,

@@ -13,23 +13,28 @@ from gcnsim.cli.progress import progress
 
 @click.command("reproduce")
 @click.option("--published", type=click.Path(), help="Folder of published facts.  [default: those of the package]")
+@click.option("--paper", "papers", multiple=True, metavar="NAME", help="Only this paper's tables; may be repeated.")
 @click.option("--csv", "csv_out", type=click.Path(), help="Write a line per cell into this CSV file.")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON (schema gcnsim.reproduction/1).")
-def command(published: str | None, csv_out: str | None, as_json: bool) -> None:
+@click.option("--processes", type=click.IntRange(min=1), help="Processes to use.  [default: one per core]")
+def command(
+    published: str | None, papers: tuple[str, ...], csv_out: str | None, as_json: bool, processes: int | None
+) -> None:
     """Predict every row of published tables, beside what they print.
 
     Rows of use calibrate have a published value and an error; rows of use predict have a prediction and its interval.
-    Systems that have no schedule yet are listed on stderr, with empty cells in the file.
+    Systems that cannot be set up are listed on stderr, with empty cells in the file.
 
     \b
     Example:
       gcnsim reproduce --csv cells.csv
+      gcnsim reproduce --paper pipegcn
     """
     from gcnsim import report
 
     check_outputs(published, csv=csv_out)
     with progress() as say:
-        found = api.reproduce(published, progress=say)
+        found = api.reproduce(published, papers=papers, progress=say, processes=processes)
         if csv_out:
             report.write_reproduction(csv_out, found)
     click.echo(

@@ -9,12 +9,13 @@ import click
 
 from gcnsim import api
 from gcnsim.api.simulation import WRITTEN
+from gcnsim.cli.faults import FAULTS
 from gcnsim.cli.outputs import check_outputs, refuse_read, scenario_files
 from gcnsim.cli.progress import progress
 from gcnsim.errors import FileError
 
 
-@click.command("simulate")
+@click.command("simulate", epilog=FAULTS)
 @click.argument("scenario", type=click.Path())
 @click.option("--set", "overrides", multiple=True, metavar="PATH=VALUE", help="Override a scenario field (repeatable).")
 @click.option("--inject", multiple=True, metavar="KIND:...", help="Fault, e.g. pause:worker=0,seconds=2s (repeatable).")
@@ -44,7 +45,7 @@ def command(
             refuse_read(os.path.join(out, name), read)
     with progress() as say:
         say(f"simulating {scenario}")
-        simulation = api.simulate(scenario, overrides, inject)
+        simulation = api.simulate(scenario, overrides, inject, say)
         if out:
             api.write_result(simulation, out)
         if timeline:

@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from gcnsim import api
+from gcnsim.cli.faults import FAULTS
 from gcnsim.cli.outputs import check_outputs, overridden
 from gcnsim.cli.progress import progress
 from gcnsim.errors import ScenarioError, UnitError
@@ -86,7 +87,7 @@ def option(name: str, kind: Callable[[str], Any], allowed: str, text: str, defau
     return click.option(f"--{name}", type=values, default=default, show_default=default is not None, help=text)
 
 
-@click.command("what-if")
+@click.command("what-if", epilog=FAULTS)
 @click.option("--dataset", help="Published dataset, by its partition statistics.  [default: reddit]")
 @click.option("--graph", type=click.Path(), help="Real graph file instead: partitioned, sampled and replayed.")
 @option("gpus", _whole, "a whole number", "GPUs, one worker each (list).", "6")

@@ -1,6 +1,7 @@
 """Clusters: links, topology and routes."""
 
-from gcnsim.cluster.links import Link, LinkSpec, Paths
-from gcnsim.cluster.topology import Cluster, build_cluster
+from gcnsim.cluster.build import build_cluster
+from gcnsim.cluster.links import ALLREDUCES, RING, TREE, Link, LinkSpec, Paths, Sockets
+from gcnsim.cluster.topology import Cluster
 
-__all__ = ["Cluster", "Link", "LinkSpec", "Paths", "build_cluster"]
+__all__ = ["ALLREDUCES", "RING", "TREE", "Cluster", "Link", "LinkSpec", "Paths", "Sockets", "build_cluster"]

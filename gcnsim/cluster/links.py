@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
 from gcnsim.errors import ScenarioError
 from gcnsim.ids import Bytes, Seconds
+
+RING: Final = "ring"
+TREE: Final = "tree"
+ALLREDUCES: Final = (RING, TREE)
+"""Orders in which the gradients of all workers are summed (`gcnsim.schedule.collectives`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,15 +45,24 @@ class Link:
 
 
 @dataclass(frozen=True, slots=True)
+class Sockets:
+    """What a message between hosts takes of a core at each of its ends: its bytes over bandwidth, and message_s."""
+
+    bandwidth: float
+    message_s: Seconds
+
+
+@dataclass(frozen=True, slots=True)
 class Paths:
     """What a cluster has besides its GPUs' own links to the host and its NICs; the default is nothing.
 
     nvlink: a GPU's links to the others of its server, all together; None: it has none. gpus_per_switch: so many GPUs
-    of a server share one uplink of a PCIe switch; 0: each has its own. servers_per_rack: so many servers share uplinks
-    that are slower by `oversubscription` than their NICs together; 0: one switch for all. host_memory: what copies and
-    network traffic of a server move through its memory together; None: no limit of its own. direct: bytes between GPUs
-    pass on as they come, without whole copies in host memory. gpudirect: between GPUs and the NIC not through host
-    memory at all.
+    of a server share one uplink of a PCIe switch; 0: each has its own. servers_per_rack: so many servers, the last rack
+    perhaps fewer, share uplinks that are slower by `oversubscription` than their NICs together; 0: one switch for all.
+    host_memory: what copies and network traffic of a server move through its memory together; None: no limit of its
+    own. direct: bytes between GPUs pass on as they come, without whole copies in host memory. gpudirect: between GPUs
+    and the NIC not through host memory at all. allreduce: how gradients are summed. sockets: what messages between
+    hosts take of the cores; None: nothing.
     """
 
     nvlink: LinkSpec | None = None
@@ -57,6 +72,8 @@ class Paths:
     host_memory: LinkSpec | None = None
     direct: bool = False
     gpudirect: bool = False
+    allreduce: str = RING
+    sockets: Sockets | None = None
 
     def __post_init__(self) -> None:
         for kind, spec in {"nvlink": self.nvlink, "host_memory": self.host_memory}.items():

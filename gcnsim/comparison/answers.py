@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from gcnsim.comparison.sides import Side, side_of_result, side_of_row
+from gcnsim.comparison.facts import facts_of_row
+from gcnsim.comparison.sides import WHOLE, Side, side_of_result, side_of_row
 from gcnsim.errors import FileError
 from gcnsim.record import mistakes, parse_json, read_text
+from gcnsim.study import COMMUNICATION, OTHER
 
 RESULT, ANSWER = "gcnsim.result/1", "gcnsim.what-if/1"
+ROUNDING = 1e-3
+"""Share by which parts in a file may miss their sum: digits that somebody cut off."""
+
 ROW = "#"
 """Stands between a what-if's file and the number of a row, the first being 1."""
 
@@ -31,8 +37,7 @@ def read_answer(path: str, label: str) -> Side:
         raise FileError(f"{file}: {wrong}")
     rows = [document["result"]] if schema == RESULT else document["results"]
     for row in rows:
-        if not row["iteration_s"] > 0:
-            raise FileError(f"{file}: iteration_s is {row['iteration_s']}; allowed: above 0")
+        _check_row(row, file)
     if schema == RESULT:
         if number:
             raise FileError(f"{path}: {file} has one result; allowed: its name alone")
@@ -42,14 +47,36 @@ def read_answer(path: str, label: str) -> Side:
     grid = document["scenario"]["grid"]
     if len(grid) != len(rows):
         raise FileError(f"{file}: scenario.grid has {len(grid)} entries, results has {len(rows)}")
-    return side_of_row(rows[place], grid[place], label)
+    side = side_of_row(rows[place], grid[place], label)
+    return replace(side, facts=facts_of_row(document["scenario"], rows[place], grid[place]))
+
+
+def _check_row(row: dict[str, Any], file: Path) -> None:
+    """Parts are no larger than what they are parts of. Raises FileError."""
+    whole = row["iteration_s"]
+    if not whole > 0:
+        raise FileError(f"{file}: iteration_s is {whole}; allowed: above 0")
+    parts = sum(row[name] for name in WHOLE)
+    if abs(parts - whole) > ROUNDING * whole:
+        raise FileError(f"{file}: {', '.join(WHOLE)} make {parts:g} s, iteration_s is {whole:g}; allowed: as much")
+    if not row["iteration_s_low"] <= whole <= row["iteration_s_high"]:
+        raise FileError(f"{file}: iteration_s {whole:g} is outside its interval")
 
 
 def _check_workers(document: dict[str, Any], file: Path) -> None:
-    """The slowest worker is one of those told. Raises FileError."""
+    """The slowest worker is one of those told, and its parts make its iteration. Raises FileError."""
     workers = document.get("workers", ())
-    if workers and not 0 <= document.get("slowest", 0) < len(workers):
-        raise FileError(f"{file}: slowest is {document['slowest']}, it has {len(workers)} workers")
+    if not workers:
+        return
+    slowest = document.get("slowest", 0)
+    if not 0 <= slowest < len(workers):
+        raise FileError(f"{file}: slowest is {slowest}, it has {len(workers)} workers")
+    parts = sum(workers[slowest][name] for name in ("compute_s", *COMMUNICATION, *OTHER))
+    whole = document["result"]["iteration_s"]
+    if abs(parts - whole) > ROUNDING * whole:
+        raise FileError(
+            f"{file}: parts of worker {slowest} make {parts:g} s, iteration_s is {whole:g}; allowed: as much"
+        )
 
 
 def _row(number: str, rows: int, file: Path) -> int:

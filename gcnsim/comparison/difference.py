@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
+from gcnsim.comparison.facts import differing
 from gcnsim.comparison.sides import WHOLE, Side, told
 from gcnsim.study import COMMUNICATION, OTHER
 from gcnsim.units import format_bytes, format_fraction, format_seconds
@@ -31,6 +32,9 @@ PARTS: Final[Mapping[str, str]] = {
 WITHIN: Final = dict.fromkeys(COMMUNICATION, "exposed_comm_s") | dict.fromkeys(OTHER, "exposed_other_s")
 BENEATH: Final = ("hidden_comm_s", "sampling_s")
 
+RUN: Final = "run"
+"""The kind of a measured side."""
+
 TOLD: Final = 0.8
 """The parts named in words make up this share of all that changed, three at most."""
 
@@ -40,7 +44,14 @@ SAME: Final = 0.005
 
 
 def compare(a: Side, b: Side) -> dict[str, Any]:
-    """Both sides as plain data, in the shape of `gcnsim.compare/1`. Differences are B less A."""
+    """Both sides as plain data, in the shape of `gcnsim.compare/1`. Differences are B less A.
+
+    Seconds and bytes are those of an iteration; of an epoch where the sides have unlike numbers of iterations in one.
+    """
+    epochs = a.per_epoch != b.per_epoch
+    if epochs:
+        a, b = a.epoch(), b.epoch()
+    differs = differing(a.facts, b.facts, alike=RUN not in (a.kind, b.kind))
     detailed = a.parts is not None and b.parts is not None
     difference = b.iteration_s - a.iteration_s
     parts = [_part(name, _seconds(a, name), _seconds(b, name), difference) for name in _names(detailed)]
@@ -48,14 +59,16 @@ def compare(a: Side, b: Side) -> dict[str, Any]:
         "schema": SCHEMA,
         "a": _about(a),
         "b": _about(b),
+        "per": "epoch" if epochs else "iteration",
+        "differs": differs,
         "iteration_s": _pair(a.iteration_s, b.iteration_s) | {"ratio": b.iteration_s / a.iteration_s},
         "detailed": detailed,
         "parts": parts,
         "beneath": [{"name": name} | _pair(a.beneath[name], b.beneath[name]) for name in BENEATH],
         "links": [_link(name, a, b) for name in sorted({*a.links, *b.links}, key=_natural)],
         "workers": {"a": told(a.workers), "b": told(b.workers)},
-        "says": [*_said(a, b, [each for each in parts if each["part"] not in _summed(detailed)])],
-        "notes": list(_notes(a, b)),
+        "says": [*_said(a, b, [each for each in parts if each["part"] not in _summed(detailed)], epochs)],
+        "notes": [*_unlike(a, b, differs), *_notes(a, b)],
     }
 
 
@@ -78,6 +91,7 @@ def _about(side: Side) -> dict[str, Any]:
         "kind": side.kind,
         "setting": side.setting,
         "slowest": side.slowest,
+        "iterations_per_epoch": side.per_epoch,
         "iteration_s_low": side.low_s,
         "iteration_s_high": side.high_s,
     }
@@ -98,7 +112,7 @@ def _link(name: str, a: Side, b: Side) -> dict[str, Any]:
         link = side.links.get(name)
         seconds = None if link is None else link.seconds
         found[key] = {
-            "bytes": 0.0 if link is None else link.nbytes,
+            "bytes": None if link is None else link.nbytes,
             "seconds": seconds,
             "busy": None if seconds is None else seconds / side.iteration_s,
         }
@@ -110,7 +124,7 @@ def _natural(name: str) -> list[tuple[int, str]]:
     return [(int(piece) if piece.isdigit() else -1, piece) for piece in re.split(r"(\d+)", name)]
 
 
-def _said(a: Side, b: Side, leaves: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+def _said(a: Side, b: Side, leaves: Sequence[Mapping[str, Any]], epochs: bool) -> Iterator[str]:
     """One or two sentences: how much, of what, and the link that changed most."""
     times = f"{format_seconds(b.iteration_s)} instead of {format_seconds(a.iteration_s)}"
     difference = b.iteration_s - a.iteration_s
@@ -119,8 +133,9 @@ def _said(a: Side, b: Side, leaves: Sequence[Mapping[str, Any]]) -> Iterator[str
     else:
         more = "more" if difference > 0 else "less"
         named = [_named(each) for each in _largest(leaves)]
+        per = "epoch" if epochs else "iteration"
         yield (
-            f"B takes {format_seconds(abs(difference))} {more} per iteration than A ({times}, "
+            f"B takes {format_seconds(abs(difference))} {more} per {per} than A ({times}, "
             f"{100 * difference / a.iteration_s:+.1f} %): {'; '.join(named)}."
         )
     yield from _busiest(a, b)
@@ -153,9 +168,22 @@ def _busiest(a: Side, b: Side) -> Iterator[str]:
         name = max(both, key=lambda each: max(busy(a, each), busy(b, each)))
         yield (
             f"The busiest link, {name}, carries {format_bytes(b.links[name].nbytes)} instead of "
-            f"{format_bytes(a.links[name].nbytes)}, and is busy {format_fraction(busy(b, name))} of the iteration "
+            f"{format_bytes(a.links[name].nbytes)}, and is busy {format_fraction(busy(b, name))} of the time "
             f"instead of {format_fraction(busy(a, name))}."
         )
+
+
+def _unlike(a: Side, b: Side, differs: Sequence[Mapping[str, str]]) -> Iterator[str]:
+    """What makes the two more than two ways to do one thing."""
+    if a.per_epoch != b.per_epoch:
+        yield (
+            f"an epoch has {a.per_epoch} iteration(s) in A and {b.per_epoch} in B: seconds and bytes of both are those "
+            "of an epoch"
+        )
+    names = [each["field"] for each in differs]
+    for noun, of in (("workloads", ("workload.", "graph")), ("devices", ("cluster.device",))):
+        if any(name.startswith(of) for name in names):
+            yield f"the {noun} are not the same: what differs is theirs too, not the method's alone"
 
 
 def _notes(a: Side, b: Side) -> Iterator[str]:
@@ -163,7 +191,7 @@ def _notes(a: Side, b: Side) -> Iterator[str]:
     for key, side in (("A", a), ("B", b)):
         if side.parts is None:
             yield f"{key} ({side.label}) tells three parts only: what is in them is left out"
-    if {a.kind, b.kind} & {"run"}:
+    if RUN in (a.kind, b.kind):
         yield "bytes of recorded runs are those of rows and gradients"
-    if (a.kind == "run") != (b.kind == "run"):
+    if (a.kind == RUN) != (b.kind == RUN):
         yield "one side is measured, the other predicted: their difference holds the error of the prediction"

@@ -1,5 +1,8 @@
 """A recorded run as a side: the parts of its iterations by its spans, by the same words as a simulated one.
 
+A worker's iteration lasts from the end of its step before to the end of its step, less evaluations between them. It is
+its own: worker 0's, which iterations.csv has, leaves out what the others wait for while it writes.
+
 An all-reduce counts from when the last worker is there: before that, the others wait for a peer. A message counts from
 when its sender offers it. Bytes are those of rows and gradients: the record's spans have no others.
 """
@@ -11,9 +14,12 @@ from pathlib import Path
 
 import numpy as np
 
+from gcnsim.comparison.facts import facts_of_run
 from gcnsim.comparison.sides import Link, Side
+from gcnsim.errors import FileError
 from gcnsim.ids import AnyArray, BoolArray, IntArray, Rank
-from gcnsim.record import COMPUTE, RecordedRun, read_recorded_run
+from gcnsim.profile import GENERIC_LINK, link
+from gcnsim.record import COMPUTE, TIMELINE, RecordedRun, evaluated_after, read_recorded_run
 from gcnsim.study import COMMUNICATION, OTHER, Parts
 from gcnsim.timeline import KIND_CODE, PS_PER_S, Intervals, OpKind, Phase, Timeline
 
@@ -27,11 +33,12 @@ def side_of_run(path: str | Path, label: str) -> Side:
     told = _Told(run)
     workers = tuple(told.worker(rank) for rank in range(run.workers))
     own = workers[run.slowest]
+    lasts = sum(getattr(own, name) for name in ("compute_s", *COMMUNICATION, *OTHER))
     return Side(
         label=label,
         kind="run",
         setting=_setting(run),
-        iteration_s=run.iteration_s,
+        iteration_s=lasts,
         whole={
             "compute_s": own.compute_s,
             "exposed_comm_s": sum(getattr(own, name) for name in COMMUNICATION),
@@ -41,6 +48,7 @@ def side_of_run(path: str | Path, label: str) -> Side:
         links=told.links(),
         workers=workers,
         slowest=run.slowest,
+        facts=facts_of_run(run),
     )
 
 
@@ -63,9 +71,10 @@ class _Told:
         self.spans: Timeline = run.timeline()
         self.count = run.iterations.size
         """The measured iterations are the last of all."""
+        self.evaluated = evaluated_after(run.path)
         self.measured: BoolArray = self.spans.iteration > int(self.spans.iteration.max(initial=0)) - self.count
         names = self.spans.streams
-        self.main: BoolArray = self.measured & self._streams([name == COMPUTE for name in names])
+        self.main: BoolArray = self._streams([name == COMPUTE for name in names])
         ends = [name.rpartition(".")[2].startswith("tx") for name in names]
         self.sent: BoolArray = self.kinds(OpKind.WIRE) & self._streams(ends)
 
@@ -74,50 +83,77 @@ class _Told:
         return mask
 
     def kinds(self, *kinds: OpKind) -> BoolArray:
-        """Mask of the measured spans of these kinds."""
-        mask: BoolArray = self.measured & np.isin(self.spans.kind, [KIND_CODE[kind] for kind in kinds])
+        """Mask of the spans of these kinds."""
+        mask: BoolArray = np.isin(self.spans.kind, [KIND_CODE[kind] for kind in kinds])
         return mask
 
     def phase(self, phase: Phase) -> BoolArray:
-        """Mask of the measured spans of this phase."""
-        return self.measured & self.spans.of_phase(phase)
+        """Mask of the spans of this phase."""
+        return self.spans.of_phase(phase)
 
     def covers(self, mask: BoolArray) -> Intervals:
-        """When one of the spans in `mask` was under way."""
+        """When one of the spans in `mask` was under way, in any of the iterations."""
         return Intervals.of(self.spans.start_ps[mask], self.spans.end_ps[mask])
 
     def sampling_s(self, rank: Rank) -> float:
         """Seconds per iteration in which a worker samples."""
-        return self._seconds(self.covers((self.spans.worker == rank) & self.phase(Phase.SAMPLING)))
+        sampling = self.covers((self.spans.worker == rank) & self.phase(Phase.SAMPLING))
+        return self._seconds(sampling.both(self.window(rank)))
+
+    def window(self, rank: Rank) -> Intervals:
+        """The measured iterations of a worker, by its own steps, without what was evaluated between them."""
+        spans = self.spans
+        mine = np.flatnonzero(self.main & (spans.worker == rank))
+        last = int(spans.iteration.max(initial=0))
+        starts, ends = [], []
+        for t in range(last - self.count + 1, last + 1):
+            own = mine[spans.iteration[mine] == t]
+            if not own.size:
+                raise FileError(f"{self.run.path / TIMELINE}: has no span of worker {rank} in iteration {t}")
+            before = mine[spans.iteration[mine] == t - 1]
+            # The step is the last that the thread that trains does in an iteration.
+            begin = before if before.size and t - 1 not in self.evaluated else None
+            starts.append(int(spans.start_ps[own].min() if begin is None else spans.end_ps[begin].max()))
+            ends.append(int(spans.end_ps[own].max()))
+        return Intervals.of(np.array(starts, np.int64), np.array(ends, np.int64))
 
     def _seconds(self, found: Intervals) -> float:
         return found.length / (self.count * PS_PER_S)
 
     def worker(self, rank: Rank) -> Parts:
         """One worker's iteration."""
-        mine = self.spans.worker == rank
-        computing = self.covers(mine & self.phase(Phase.COMPUTE))
+        mine, left = self.spans.worker == rank, self.window(rank)
+        found: dict[str, Intervals] = {}
+
+        def take(word: str, busy: Intervals) -> None:
+            """Instants that belong to no part yet are that of `word` where `busy`."""
+            nonlocal left
+            found[word], left = left.both(busy), left.minus(busy)
+
         sampling = self.covers(mine & self.phase(Phase.SAMPLING))
-        handling = self.covers(mine & self.kinds(OpKind.UNPACK, OpKind.SCATTER) & self.main)
-        waits = self.covers(mine & self.main & self.phase(Phase.WAIT)).minus(handling)
-        if self.run.options["method"] == BENEATH_LOOP:
-            exposed, drawn = waits, sampling.minus(waits)
-        else:
-            exposed, drawn = waits.minus(sampling), sampling.both(waits)
-        near = self.sent & (mine | (self.spans.peer == rank))
+        waits = self.covers(mine & self.main & self.phase(Phase.WAIT))
+        near = self.covers(self.sent & (mine | (self.spans.peer == rank)))
         transfer = self.phase(Phase.TRANSFER)
         copying = self.covers(mine & transfer & ~self.kinds(OpKind.WIRE) & ~self.main)
-        left, found = exposed, {"handling": handling}
-        for word, busy in (("network", self.covers(near)), ("copies", copying), ("reduce", self._reducing(rank))):
-            found[word] = left.both(busy)
-            left = left.minus(busy)
-        found |= {"compute": computing, "waiting": left, "exposed_sampling": drawn}
-        found["optimizer"] = self.covers(mine & self.phase(Phase.OPTIMIZER))
-        beside = exposed.union(handling)
-        found["hidden_comm"] = self.covers(near).union(copying).minus(beside)
+        take("compute", self.covers(mine & self.phase(Phase.COMPUTE)))
+        take("handling", self.covers(mine & self.kinds(OpKind.UNPACK, OpKind.SCATTER) & self.main))
+        take("optimizer", self.covers(mine & self.phase(Phase.OPTIMIZER)))
+        # What samples beneath the loop's own waits is waited for; on the thread that trains it is work.
+        take("exposed_sampling", sampling.minus(waits) if self.samples_itself else sampling.both(waits))
+        for word, busy in (("network", near), ("copies", copying), ("reduce", self._reducing(rank))):
+            take(word, busy.both(waits))
+        take("waiting", waits)
+        beside = [found[word] for word in ("handling", "network", "copies", "reduce", "waiting")]
+        hidden = near.union(copying).both(self.window(rank))
+        for each in beside:
+            hidden = hidden.minus(each)
         seconds = {f"{word}_s": self._seconds(each) for word, each in found.items()}
-        rest = self.run.iteration_s - sum(value for name, value in seconds.items() if name != "hidden_comm_s")
-        return Parts(rank, rest_s=rest, **seconds)
+        return Parts(rank, rest_s=self._seconds(left), hidden_comm_s=self._seconds(hidden), **seconds)
+
+    @property
+    def samples_itself(self) -> bool:
+        """Whether the thread that trains also samples."""
+        return bool(self.run.options["method"] == BENEATH_LOOP)
 
     def _reducing(self, rank: Rank) -> Intervals:
         """When an all-reduce of this worker was under way with all of them there."""
@@ -137,13 +173,18 @@ class _Told:
         place, spans = self.run.place, self.spans
         each = self.run.workers if place is None else int(place["workers_per_host"])
         carried: dict[str, float] = {}
-        rows = (spans.worker[self.sent], spans.peer[self.sent], spans.nbytes[self.sent])
+        counted = self.sent & self.measured
+        rows = (spans.worker[counted], spans.peer[counted], spans.nbytes[counted])
+        if not (spans.nbytes >= 0).all():
+            raise FileError(f"{self.run.path / TIMELINE}: has a span of less than no bytes")
         for sender, receiver, nbytes in zip(*(column.tolist() for column in rows), strict=True):
             source, target = sender // each, receiver // each
             names = [f"memory{source}"] if source == target else [f"nic{source}.tx", f"nic{target}.rx"]
             for name in names:
                 carried[name] = carried.get(name, 0.0) + nbytes / self.count
-        bandwidth = None if place is None else float(place["bandwidth"])
+        # What payload gets of the raw bandwidth, as the simulator has it.
+        payload = link(GENERIC_LINK).efficiency.value
+        bandwidth = None if place is None else float(place["bandwidth"]) * payload
         return {
             name: Link(nbytes, nbytes / bandwidth if bandwidth and name.startswith("nic") else None)
             for name, nbytes in sorted(carried.items())

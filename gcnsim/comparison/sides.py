@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any, Final
 
+from gcnsim.comparison.facts import facts_of
 from gcnsim.ids import Rank, Seconds
 from gcnsim.study import Parts
 
@@ -27,7 +28,7 @@ class Side:
 
     whole: seconds by the names of WHOLE, of the slowest worker; they add up to iteration_s. beneath: seconds that run
     beside them. workers: by rank; none where only the slowest one's three parts are known. low_s, high_s: the 90 %
-    interval of a prediction.
+    interval of a prediction. per_epoch: iterations in an epoch. facts: what it was asked of, by field.
     """
 
     label: str
@@ -41,11 +42,33 @@ class Side:
     slowest: Rank | None = None
     low_s: Seconds | None = None
     high_s: Seconds | None = None
+    per_epoch: int = 1
+    facts: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def parts(self) -> Parts | None:
         """The slowest worker's iteration in detail, where it is known."""
         return self.workers[self.slowest] if self.workers and self.slowest is not None else None
+
+    def epoch(self) -> Side:
+        """The same side with the seconds and bytes of an epoch."""
+        times = self.per_epoch
+        seconds = [item.name for item in fields(Parts) if item.name != "worker"]
+        return replace(
+            self,
+            iteration_s=times * self.iteration_s,
+            whole={name: times * value for name, value in self.whole.items()},
+            beneath={name: times * value for name, value in self.beneath.items()},
+            links={
+                name: Link(times * link.nbytes, None if link.seconds is None else times * link.seconds)
+                for name, link in self.links.items()
+            },
+            workers=tuple(
+                replace(each, **{name: times * getattr(each, name) for name in seconds}) for each in self.workers
+            ),
+            low_s=None if self.low_s is None else times * self.low_s,
+            high_s=None if self.high_s is None else times * self.high_s,
+        )
 
 
 def side_of_result(payload: Mapping[str, Any], label: str, kind: str = "result") -> Side:
@@ -56,6 +79,7 @@ def side_of_result(payload: Mapping[str, Any], label: str, kind: str = "result")
     }
     slowest = payload.get("slowest")
     side = side_of_row(row, payload["scenario"]["cluster"], label, kind, links)
+    side = replace(side, facts=facts_of(payload["scenario"]))
     if not workers or slowest is None:
         return side
     return replace(side, workers=workers, slowest=slowest)
@@ -82,6 +106,7 @@ def side_of_row(
         links=links or {},
         low_s=float(row["iteration_s_low"]),
         high_s=float(row["iteration_s_high"]),
+        per_epoch=int(row["iterations_per_epoch"]),
     )
 
 

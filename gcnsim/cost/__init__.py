@@ -2,6 +2,7 @@
 
 from gcnsim.cost.attention import attention_cost
 from gcnsim.cost.batches import batch_layer_cost, batch_loss_seconds, batch_memory
+from gcnsim.cost.block_memory import Block, block_memory, swapped_host_bytes, swapped_memory
 from gcnsim.cost.core import (
     CoreCost,
     Kept,
@@ -27,9 +28,6 @@ from gcnsim.cost.memory import (
     RESERVED,
     Held,
     Memory,
-    equation_4,
-    history_bytes,
-    least_partitions,
     partition_memory,
 )
 from gcnsim.cost.payload import pack_seconds, payload_bytes, payload_width, unpack_seconds
@@ -47,6 +45,7 @@ from gcnsim.cost.sampling import (
 __all__ = [
     "RESERVED",
     "VALUE",
+    "Block",
     "CoreCost",
     "Held",
     "Kept",
@@ -58,6 +57,7 @@ __all__ = [
     "batch_layer_cost",
     "batch_loss_seconds",
     "batch_memory",
+    "block_memory",
     "boundary_core_seconds",
     "boundary_seconds",
     "build_core_seconds",
@@ -67,14 +67,11 @@ __all__ = [
     "draw_nodes_core_seconds",
     "edges_seconds",
     "elementwise_seconds",
-    "equation_4",
     "gemm_seconds",
     "gradient_bytes",
     "graph_bytes",
-    "history_bytes",
     "id_bytes",
     "layer_cost",
-    "least_partitions",
     "logits_seconds",
     "loss_seconds",
     "map_bytes",
@@ -89,5 +86,7 @@ __all__ = [
     "socket_core_seconds",
     "spmm_seconds",
     "step_seconds",
+    "swapped_host_bytes",
+    "swapped_memory",
     "unpack_seconds",
 ]

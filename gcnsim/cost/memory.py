@@ -10,12 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
-from math import ceil
 from typing import Final
 
 from gcnsim.cost.device import INDEX, VALUE
 from gcnsim.cost.layers import parameters
+from gcnsim.cost.payload import payload_width
 from gcnsim.ids import Bytes
+from gcnsim.timeline import Direction
 from gcnsim.workload import LayerShape
 
 ENTRY: Final = 2 * (INDEX + VALUE) + 8
@@ -90,11 +91,18 @@ class Held:
     tau: int = 0
 
 
-def partition_memory(shapes: Sequence[LayerShape], held: Held, *, norm: bool, averages: int = 0) -> Memory:
+def partition_memory(
+    shapes: Sequence[LayerShape],
+    held: Held,
+    *,
+    norm: bool,
+    averages: Sequence[Direction] = (),
+    payload: str = "fp32",
+) -> Memory:
     """What a worker of a partition-parallel method holds.
 
-    norm: a LayerNorm follows each hidden layer and keeps its input. averages: directions in which received rows enter
-    a moving average (PipeGCN's smoothing).
+    norm: a LayerNorm follows each hidden layer and keeps its input. averages: directions in which what is received
+    enters a moving average (PipeGCN's smoothing). payload: how boundary rows travel, and lie in their buffers.
     """
     weights, inner = parameters(tuple(shapes)), held.inner
     sums = sum(shape.d_in for shape in shapes if shape.gathers) + (0 if shapes[0].gathers else shapes[0].d_in)
@@ -104,12 +112,12 @@ def partition_memory(shapes: Sequence[LayerShape], held: Held, *, norm: bool, av
         features=inner * (VALUE * shapes[0].d_in + ID),
         adjacency=_adjacency(held),
         activations=VALUE * inner * (sums + hidden),
-        boundary=_buffers(shapes, held) + _averages(shapes, held, averages),
+        boundary=_buffers(shapes, held, payload) + _averages(shapes, held, averages),
         cache=VALUE * held.cached * shapes[0].d_in,
         model=VALUE * weights,
         gradients=VALUE * weights,
         optimizer=VALUE * MOMENTS * weights,
-        workspace=VALUE * inner * (2 * widest + 3 * shapes[-1].d_out),
+        workspace=VALUE * inner * (2 * widest + 3 * shapes[-1].d_out) + _unpacked(shapes, held, payload),
     )
 
 
@@ -132,35 +140,21 @@ def _widths(shapes: Sequence[LayerShape]) -> tuple[int, int]:
     return sum(s.d_in for s in shapes if s.gathers), sum(s.d_in for s in shapes[1:] if s.gathers)
 
 
-def _buffers(shapes: Sequence[LayerShape], held: Held) -> Bytes:
-    """A buffer for what leaves and one for what comes, per direction, layer and slot."""
+def _buffers(shapes: Sequence[LayerShape], held: Held, payload: str) -> Bytes:
+    """A buffer for what leaves and one for what comes, per direction, layer and slot, of rows as they travel."""
+    exchanging = [*(s for s in shapes if s.gathers), *(s for s in shapes[1:] if s.gathers)]
+    row = sum(payload_width(shape.d_in, payload) for shape in exchanging)
+    return SLACK * max(held.tau, 1) * (held.rows + held.asked) * row
+
+
+def _unpacked(shapes: Sequence[LayerShape], held: Held, payload: str) -> Bytes:
+    """One layer's rows or gradients in fp32, after they came or before they leave; none where they travel as such."""
+    widest = max((shape.d_in for shape in shapes if shape.gathers), default=0)
+    return 0 if payload == "fp32" else VALUE * held.rows * widest
+
+
+def _averages(shapes: Sequence[LayerShape], held: Held, directions: Sequence[Direction]) -> Bytes:
+    """One value for each that a worker receives: the rows it needs, the gradients of the rows that it gives."""
     forward, backward = _widths(shapes)
-    return VALUE * SLACK * max(held.tau, 1) * (held.rows + held.asked) * (forward + backward)
-
-
-def _averages(shapes: Sequence[LayerShape], held: Held, directions: int) -> Bytes:
-    forward, _ = _widths(shapes)
-    return VALUE * directions * max(held.rows, held.asked) * forward
-
-
-def equation_4(shapes: Sequence[LayerShape], inner: int, boundary: float) -> Bytes:
-    """Bytes of all layers' inputs by BNS-GCN's Eq. 4: (3 n_in + n_bd) d_l values each; sampled, n_bd is p n_bd."""
-    return VALUE * sum((3 * inner + boundary) * shape.d_in for shape in shapes if shape.gathers)
-
-
-def history_bytes(nodes: int, workers: int, features: int) -> Bytes:
-    """SANCUS's cache of the other workers' rows: (p-1)/p N d_0 8 bytes (fits all dataset cells of its Table 5)."""
-    return (workers - 1) / workers * nodes * features * 2 * VALUE
-
-
-def least_partitions(memory: Memory, workers: int, capacity: Bytes) -> int | None:
-    """How many workers about so large a share each would fit; None where not even very many do.
-
-    Assumption: parts shrink in proportion to their number and the boundary of each stays, which is on the safe side;
-    model, gradients and optimizer are whole on every worker.
-    """
-    whole = memory.model + memory.gradients + memory.optimizer + memory.boundary + memory.cache + RESERVED
-    shared = memory.features + memory.adjacency + memory.activations + memory.workspace
-    if capacity <= whole:
-        return None
-    return max(1, ceil(shared * workers / (capacity - whole)))
+    values = {Direction.FORWARD: held.rows * forward, Direction.BACKWARD: held.asked * backward}
+    return VALUE * sum(values[each] for each in directions)

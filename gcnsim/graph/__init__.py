@@ -5,6 +5,7 @@ from __future__ import annotations
 from gcnsim.graph.arrays import read_arrays, read_npy
 from gcnsim.graph.build import build_csr, from_csr
 from gcnsim.graph.csr import Cleaning, Graph
+from gcnsim.graph.induced import induced
 from gcnsim.graph.load import SUFFIXES, load_graph
 from gcnsim.graph.networks import from_networkx
 
@@ -15,6 +16,7 @@ __all__ = [
     "build_csr",
     "from_csr",
     "from_networkx",
+    "induced",
     "load_graph",
     "read_arrays",
     "read_npy",

@@ -1,17 +1,22 @@
 """How much longer kernels take because transfers run beside them: overlap is not free.
 
-Pipelined training has its transfers under way while it computes. Its kernels then share the device's memory with
+Pipelined training has its transfers under way while it computes, and so has synchronous training that sums its inner
+columns beneath them. Its kernels then share the device's memory with
 copies and pack kernels, and the host's threads with those that send and receive. One number, the share of its rate at
-which a GPU computes meanwhile, stands for all of that, for as long as transfers are under way in an iteration.
+which a GPU computes meanwhile, stands for all of that, for as long as transfers are under way in an iteration; of
+synchronous training, those of a layer beneath the sum of its inner columns alone.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from gcnsim.cost import payload_width
-from gcnsim.ids import FloatArray, Rank
+from gcnsim.ids import FloatArray, Layer, Rank
 from gcnsim.methods.facts import Facts
+from gcnsim.timeline import Direction
 
 
 def slowdown(facts: Facts, rank: Rank, compute: FloatArray) -> FloatArray:
@@ -22,25 +27,34 @@ def slowdown(facts: Facts, rank: Rank, compute: FloatArray) -> FloatArray:
     """
     if not facts.tau or facts.cluster.gpus < 2:
         return np.ones_like(compute)
+    layers = [layer for layer, shape in enumerate(facts.shapes) if shape.gathers]
+    moving = transfer_seconds(facts, rank, layers, [layer for layer in layers if layer])
+    return _slower(facts, compute, moving)
+
+
+def slowed_beneath(facts: Facts, rank: Rank, layer: Layer, direction: Direction, seconds: FloatArray) -> FloatArray:
+    """Seconds of a sum beneath the transfer of one layer, float64[T]; seconds: with nothing beside it."""
+    forward, backward = ([layer], []) if direction is Direction.FORWARD else ([], [layer])
+    return seconds * _slower(facts, seconds, transfer_seconds(facts, rank, forward, backward))
+
+
+def _slower(facts: Facts, compute: FloatArray, moving: FloatArray) -> FloatArray:
     loss = 1.0 / facts.rate_beside_copies - 1.0
-    under_way = np.minimum(1.0, transfer_seconds(facts, rank) / np.maximum(compute, 1e-12))
-    return np.asarray(1.0 + loss * under_way)
+    return np.asarray(1.0 + loss * np.minimum(1.0, moving / np.maximum(compute, 1e-12)))
 
 
-def transfer_seconds(facts: Facts, rank: Rank) -> FloatArray:
-    """Least seconds per iteration in which a worker's rows cross its busiest link, float64[T].
+def transfer_seconds(facts: Facts, rank: Rank, forward: Sequence[Layer], backward: Sequence[Layer]) -> FloatArray:
+    """Least seconds in which a worker's rows of these layers cross its busiest link in an iteration, float64[T].
 
     Its copies down and up, its host side, and the network card it shares with the workers of its server.
     """
     cluster, rows, hits = facts.cluster, facts.counts.rows, facts.counts.hits
-    forward = [shape.d_in for shape in facts.shapes if shape.gathers]
-    backward = [shape.d_in for shape in facts.shapes[1:] if shape.gathers]
-    first = facts.shapes[0].d_in if facts.shapes[0].gathers else 0
+    first = [layer for layer in forward if layer == 0]
 
-    def weigh(widths: list[int]) -> int:
-        return sum(payload_width(width, facts.payload) for width in widths)
+    def weigh(layers: Sequence[Layer]) -> int:
+        return sum(payload_width(facts.shapes[layer].d_in, facts.payload) for layer in layers)
 
-    asked = rows * weigh(forward) - hits * (weigh([first]) if first else 0)
+    asked = rows * weigh(forward) - hits * weigh(first)
     returned = rows * weigh(backward)
     moved = asked.transpose(0, 2, 1) + returned
     """moved[t, n, m]: bytes from n to m."""

@@ -38,10 +38,11 @@ from gcnsim.cost import (
     step_seconds,
 )
 from gcnsim.errors import ScenarioError
-from gcnsim.ids import BoolArray, FloatArray, IntArray, Layer, Rank
+from gcnsim.ids import FloatArray, IntArray, Layer, Rank
 from gcnsim.methods.facts import Facts
-from gcnsim.schedule import Builder, Dependency, Schedule, ring_allreduce, ring_broadcast, ring_reduce_among
+from gcnsim.schedule import Builder, Dependency, Schedule, allreduce, ring_broadcast, ring_reduce_among
 from gcnsim.timeline import Direction, OpKind
+from gcnsim.trace import AccessCounts
 
 FORWARD, BACKWARD = Direction.FORWARD, Direction.BACKWARD
 
@@ -73,9 +74,9 @@ class Grid:
         return range(member * each, self.blocks if last else (member + 1) * each)
 
 
-def grid_of(facts: Facts, replicas: int) -> Grid:
+def grid_of(counts: AccessCounts, replicas: int) -> Grid:
     """The blocks of a run. Raises ScenarioError where `replicas` does not divide the workers."""
-    counts, workers = facts.counts, facts.cluster.gpus
+    workers = counts.workers
     if workers % replicas:
         allowed = ", ".join(str(n) for n in range(2, workers + 1) if workers % n == 0) or "none with one worker"
         raise ScenarioError(f"method.replication: {replicas} does not divide the {workers} workers; allowed: {allowed}")
@@ -88,8 +89,8 @@ def grid_of(facts: Facts, replicas: int) -> Grid:
     return Grid(replicas, counts.inner_nodes.reshape(blocks, replicas).sum(axis=1), summed)
 
 
-def block_rows(name: str, facts: Facts, *, replicas: int = 1, sent: BoolArray | None = None) -> Schedule:
-    """The schedule of method `name`. sent: bool[T, layers, blocks], which blocks are broadcast; None: all, always.
+def block_rows(name: str, facts: Facts, *, replicas: int = 1, sent: FloatArray | None = None) -> Schedule:
+    """The schedule of method `name`. sent: float64[T, layers, blocks], how much of each block is broadcast; None: all.
 
     Raises ScenarioError for workers on CPU cores, where `replicas` does not divide the workers, and for an overlap.
     """
@@ -103,11 +104,11 @@ def block_rows(name: str, facts: Facts, *, replicas: int = 1, sent: BoolArray | 
 class _Writer:
     """Writes one schedule."""
 
-    def __init__(self, name: str, facts: Facts, replicas: int, sent: BoolArray | None) -> None:
+    def __init__(self, name: str, facts: Facts, replicas: int, sent: FloatArray | None) -> None:
         self.facts = facts
-        self.grid = grid_of(facts, replicas)
+        self.grid = grid_of(facts.counts, replicas)
         self.workers = range(facts.cluster.gpus)
-        always = np.ones((1, len(facts.shapes), self.grid.blocks), dtype=np.bool_)
+        always = np.ones((1, len(facts.shapes), self.grid.blocks))
         self.sent = always if sent is None else sent
         self.builder = Builder(name, facts.cluster, self.sent.shape[0])
         self.costs = [self._costs(rank) for rank in self.workers]
@@ -144,7 +145,7 @@ class _Writer:
             self._compute(OpKind.UPDATE, rank, self._cost(rank, layer).update_backward, layer, BACKWARD)
             for rank in self.workers
         ]
-        ends = ring_allreduce(self.builder, gradient_bytes((shape,)), made)
+        ends = allreduce(self.builder, gradient_bytes((shape,)), made)
         if layer == 0:
             return ends
         return [
@@ -157,7 +158,7 @@ class _Writer:
         grid, sends = self.grid, self._sends(layer, direction)
         last: list[int | None] = [None for _ in self.workers]
         for rank in self.workers:
-            kept = ~sends[:, list(self._stages(rank))]
+            kept = 1.0 - sends[:, list(self._stages(rank))]
             if kept.any():
                 seconds = (kept * self._products(rank, width)).sum(axis=1)
                 last[rank] = self._compute(OpKind.AGGREGATE, rank, seconds, layer, direction)
@@ -175,7 +176,7 @@ class _Writer:
         self,
         ring: list[Rank],
         root: int,
-        sends: BoolArray,
+        sends: FloatArray,
         width: int,
         last: list[int | None],
         layer: Layer,
@@ -206,14 +207,14 @@ class _Writer:
             for rank, end in zip(ring, ends, strict=True):
                 self.builder.compute(OpKind.SCATTER, rank, 0.0, after=[end], layer=layer, direction=direction)
 
-    def _sends(self, layer: Layer, direction: Direction) -> BoolArray:
-        """Which blocks are broadcast, bool[T, blocks]."""
+    def _sends(self, layer: Layer, direction: Direction) -> FloatArray:
+        """How much of each block is broadcast, float64[T, blocks]."""
         always = direction is BACKWARD and not self.facts.block_rule.skips_backward
         return np.ones_like(self.sent[:, layer]) if always else self.sent[:, layer]
 
     def _test(self, rank: Rank, layer: Layer, width: int) -> None:
         """What a stale test of the rows that a layer has made costs."""
-        if self.facts.block_rule.test == "gap" and self.sent.shape[0] > 1:
+        if self.facts.block_rule.test == "gap" and (self.sent < 1.0).any():
             values = float(self.grid.rows[self._block(rank)]) * width
             self._compute(
                 OpKind.UPDATE, rank, elementwise_seconds(self.facts.device_of(rank), values, GAP_PASSES), layer, FORWARD
@@ -229,11 +230,16 @@ class _Writer:
             rows = int(self.grid.rows[block]) * (2 if place else 1)
             entries = float(self.grid.entries[block, other])
             found.append(
-                float(columns_seconds(self.facts.device_of(rank), self.facts.streaming, entries, rows, width))
+                float(columns_seconds(self.facts.device_of(rank), self._streaming(rank), entries, rows, width))
                 if entries
                 else 0.0
             )
         return np.array(found)
+
+    def _streaming(self, rank: Rank) -> float:
+        """The share of its memory bandwidth at which a worker's device reads entries: unequal ones have their own."""
+        facts = self.facts
+        return facts.device_of(rank).elementwise_efficiency.value if facts.devices else facts.streaming
 
     def _stages(self, rank: Rank) -> range:
         return self.grid.stages(rank % self.grid.replicas)

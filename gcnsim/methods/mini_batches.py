@@ -28,7 +28,7 @@ from gcnsim.cost import (
 )
 from gcnsim.ids import FloatArray, IntArray, Rank
 from gcnsim.methods.facts import Facts
-from gcnsim.schedule import Builder, Schedule, ring_allreduce
+from gcnsim.schedule import Builder, Schedule, allreduce
 from gcnsim.timeline import Direction, OpKind
 from gcnsim.trace import BatchCounts
 
@@ -69,7 +69,7 @@ class _Writer:
     def write(self) -> Schedule:
         loads = [self._load(rank) for rank in self.workers]
         last = [self._train(rank, *load) for rank, load in zip(self.workers, loads, strict=True)]
-        reduced = ring_allreduce(self.builder, gradient_bytes(self.facts.shapes), last)
+        reduced = allreduce(self.builder, gradient_bytes(self.facts.shapes), last)
         steps = [self._step(rank, reduced[rank]) for rank in self.workers]
         if not self.loading.ahead:
             for rank, (begins, _) in zip(self.workers, loads, strict=True):

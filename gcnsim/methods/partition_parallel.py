@@ -35,10 +35,10 @@ from gcnsim.cost import (
     unpack_seconds,
 )
 from gcnsim.ids import FloatArray, IntArray, Layer, Rank
-from gcnsim.methods.beside import slowdown
+from gcnsim.methods.beside import slowdown, slowed_beneath
 from gcnsim.methods.core_workers import CoreWriter
 from gcnsim.methods.facts import Facts
-from gcnsim.schedule import Builder, Schedule, ring_allreduce
+from gcnsim.schedule import Builder, Schedule, allreduce, host_message
 from gcnsim.timeline import Direction, OpKind
 
 FORWARD, BACKWARD = Direction.FORWARD, Direction.BACKWARD
@@ -111,7 +111,7 @@ class GpuWriter:
         last: list[int] = []
         for layer in reversed(range(len(self.facts.shapes))):
             last = self.backward(layer)
-        reduced = ring_allreduce(self.builder, gradient_bytes(self.facts.shapes), last)
+        reduced = allreduce(self.builder, gradient_bytes(self.facts.shapes), last)
         steps = [self.step(rank, reduced[rank]) for rank in self.workers]
         for rank in self.workers:
             for op in self.first[rank]:
@@ -136,12 +136,8 @@ class GpuWriter:
             for peer in self.workers:
                 if peer != rank:
                     ids = id_bytes(self.ahead[:, rank, peer])
-                    route = cluster.between(rank, peer)
-                    heard[peer].append(
-                        self.builder.flow(
-                            OpKind.INDEX, rank, ids, route, stream=f"ids.tx{peer}", after=[drawn], peer=peer
-                        )
-                    )
+                    stream = f"ids.tx{peer}"
+                    heard[peer] += host_message(self.builder, OpKind.INDEX, rank, peer, ids, [drawn], stream=stream)
         return heard
 
     def forward(self, layer: Layer, ready: list[int | None], ids: list[list[int]]) -> list[int | None]:
@@ -154,7 +150,7 @@ class GpuWriter:
         received = (self.trained - hits).sum(axis=2)
         if self.beneath:
             for rank in self.workers:
-                self.aggregate(rank, self.inner_sum(rank, width), layer, FORWARD)
+                self.aggregate(rank, self.inner_sum(rank, layer, FORWARD), layer, FORWARD)
         reads = self.read(layer, FORWARD, received, width) if self.exchanges else []
         done: list[int | None] = []
         for rank in self.workers:
@@ -188,16 +184,19 @@ class GpuWriter:
             )
             for rank in self.workers
         ]
-        if layer == 0 or not facts.shapes[layer].gathers:
+        if not facts.shapes[layer].gathers:
             return last
+        if layer == 0:
+            # Nobody asks for the input's gradient, but weights that act before the sum need it undone.
+            attends = facts.shapes[0].heads
+            return [self.undo(rank, 0) for rank in self.workers] if attends else last
         made = []
         for rank in self.workers:
-            whole = self.costs[rank][layer].aggregate_backward
-            made.append(
-                self.aggregate(rank, self.cross_sum(rank, width, back=True) if self.beneath else whole, layer, BACKWARD)
-            )
             if self.beneath:
-                self.aggregate(rank, self.inner_sum(rank, width), layer, BACKWARD)
+                made.append(self.aggregate(rank, self.cross_sum(rank, width, back=True), layer, BACKWARD))
+                self.aggregate(rank, self.inner_sum(rank, layer, BACKWARD), layer, BACKWARD)
+            else:
+                made.append(self.undo(rank, layer))
         if self.exchanges:
             arrived = np.roll(self.trained, facts.tau, axis=0).sum(axis=1)
             reads = self.read(layer, BACKWARD, arrived, width)
@@ -218,10 +217,16 @@ class GpuWriter:
         """A sum over neighbours."""
         return self.builder.compute(OpKind.AGGREGATE, rank, seconds, layer=layer, direction=direction)
 
-    def inner_sum(self, rank: Rank, width: int) -> FloatArray:
-        """Seconds of the sum over inner columns alone, forward or backward."""
+    def undo(self, rank: Rank, layer: Layer) -> int:
+        """A layer's sum over neighbours, backward and whole."""
+        return self.aggregate(rank, self.costs[rank][layer].aggregate_backward, layer, BACKWARD)
+
+    def inner_sum(self, rank: Rank, layer: Layer, direction: Direction) -> FloatArray:
+        """Seconds of the sum over inner columns alone, beneath the layer's transfer of that direction."""
         counts, inner = self.facts.counts, int(self.facts.counts.inner_nodes[rank])
-        return spmm_seconds(self.facts.device_of(rank), counts.inner_edges[:, rank] + inner, inner, width, inner)
+        width, kept = self.facts.shapes[layer].d_in, counts.inner_edges[:, rank] + inner
+        alone = spmm_seconds(self.facts.device_of(rank), kept, inner, width, inner)
+        return slowed_beneath(self.facts, rank, layer, direction, alone)
 
     def cross_sum(self, rank: Rank, width: int, *, back: bool = False) -> FloatArray:
         """Seconds of the sum over boundary columns alone; back: to the boundary's gradients."""
@@ -270,29 +275,46 @@ class GpuWriter:
             for peer in self.workers:
                 if peer != rank:
                     direct = cluster.direct(rank, peer)
-                    wire = self.builder.flow(
-                        OpKind.WIRE,
-                        rank,
-                        payload_bytes(rows[:, rank, peer], width, payload),
-                        direct or cluster.between(rank, peer),
-                        stream=f"{TAG[direction]}.tx" if self.facts.serial else f"{TAG[direction]}.tx{peer}",
-                        after=[packed[rank] if direct else ready],
-                        peer=peer,
-                        layer=layer,
-                        direction=direction,
-                    )
+                    made = packed[rank] if direct else ready
+                    nbytes = payload_bytes(rows[:, rank, peer], width, payload)
+                    ends = self.send(rank, peer, nbytes, made, layer, direction)
                     if self.facts.tau:
-                        self.builder.reuse(wire, reads[peer])
+                        for op in ends:
+                            self.builder.reuse(op, reads[peer])
                     if direct:
-                        self.builder.wait_for(reads[peer], (wire, self.facts.tau))
+                        self.builder.wait_for(reads[peer], (ends[0], self.facts.tau))
                     else:
-                        arriving[peer].append(wire)
+                        arriving[peer] += ends
         for rank in self.workers:
             if arriving[rank]:
                 # Paths are the same both ways: those that a worker stages to are those it hears staged from.
                 nbytes = payload_bytes(rows[:, staged[rank], rank].sum(axis=1), width, payload)
                 up = self.copy(OpKind.H2D, rank, nbytes, arriving[rank], layer, direction)
                 self.builder.wait_for(reads[rank], (up, self.facts.tau))
+
+    def send(
+        self, rank: Rank, peer: Rank, nbytes: FloatArray, made: int, layer: Layer, direction: Direction
+    ) -> list[int]:
+        """A message to a peer, once `made` has ended; the ops that have ended when it is there."""
+        stream = f"{TAG[direction]}.tx" if self.facts.serial else f"{TAG[direction]}.tx{peer}"
+        direct = self.facts.cluster.direct(rank, peer)
+        if direct is None:
+            return host_message(
+                self.builder, OpKind.WIRE, rank, peer, nbytes, [made], stream=stream, layer=layer, direction=direction
+            )
+        return [
+            self.builder.flow(
+                OpKind.WIRE,
+                rank,
+                nbytes,
+                direct,
+                stream=stream,
+                after=[made],
+                peer=peer,
+                layer=layer,
+                direction=direction,
+            )
+        ]
 
     def staged(self, rank: Rank, peer: Rank) -> bool:
         """Whether rows between two workers are copied to the host first."""

@@ -1,7 +1,9 @@
 """ROC (`roc`): the whole graph lives in the servers' memory, and each layer's piece is swapped to a GPU and back.
 
 Source: ROC, as PipeGCN (Table 6) compares with it; what its tables print as communication is that swapping, and they
-print no time for an all-reduce, so there is none. Readings:
+print no time for an all-reduce, so there is none: compared with the others, its iteration lacks it. In the released
+code the replicas' gradients are copied to one GPU, added and stepped there; that would be as many times the weights'
+bytes over PCIe as there are workers, below a millisecond at the sizes of Table 6. Readings:
 - rows meet the weights before they are summed, as in the released code: sums go at a layer's output width, backward in
   the first layer too;
 - forward, a worker's inner rows come in and go out transformed; when all workers' have, those of inner and boundary

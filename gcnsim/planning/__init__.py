@@ -5,10 +5,11 @@ from gcnsim.planning.payload import knobs_told, links_of, memory_told, row_of
 from gcnsim.planning.provenance import provenance
 from gcnsim.planning.recommend import recommend
 from gcnsim.planning.steps import Step, next_steps
-from gcnsim.planning.what_if import SCHEMA, Answer, Grid, Progress, scenarios, sweep_bandwidth, what_if
-from gcnsim.planning.workshop import Estimate, Workshop
+from gcnsim.planning.what_if import OVERLAP, SCHEMA, Answer, Grid, Progress, scenarios, sweep_bandwidth, what_if
+from gcnsim.planning.workshop import Estimate, Workshop, counted
 
 __all__ = [
+    "OVERLAP",
     "SCHEMA",
     "Answer",
     "Estimate",
@@ -18,6 +19,7 @@ __all__ = [
     "Subject",
     "Target",
     "Workshop",
+    "counted",
     "knobs_told",
     "links_of",
     "memory_told",

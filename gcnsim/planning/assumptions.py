@@ -19,6 +19,7 @@ from gcnsim.study import (
     VR_ROWS,
     WITHIN,
     Accesses,
+    AsPublished,
     Corner,
     GraphAccesses,
     ProfileAccesses,
@@ -28,6 +29,7 @@ from gcnsim.study import (
     degree_spreads,
     device_link,
     mini_batch,
+    placements,
     profiles,
 )
 from gcnsim.study.paths import NVLINK, devices_of
@@ -55,6 +57,8 @@ ON_CORES = {
 OF_BATCHES = {"gather_bandwidth of a host", "build_entries_per_s of a host"}
 """Figures that mini-batches need."""
 
+PLACEMENT = "placement of parts"
+
 FOUR = "four real graphs at 4 to 8 METIS parts"
 """Where the ranges were seen (docs/validation.md)."""
 
@@ -65,6 +69,9 @@ def workload_assumptions(
     """What stands in for what publications do not say of the workload of `estimates`, with its range."""
     accesses = workshop.accesses
     yield from _of_batches(accesses, estimates)
+    if any(len(placements(each.scenario)) > 1 for each in estimates):
+        basis = "which part of the graph each of the unequal GPUs gets; a partition.file of workload.graph would say"
+        yield _row(PLACEMENT, "as numbered", "most work on the fastest", "most work on the slowest", basis, True)
     if all(mini_batch(each.scenario.method) for each in estimates):
         return
     if isinstance(accesses, ProfileAccesses) and len(accesses.corners) > 1:
@@ -89,9 +96,14 @@ def workload_assumptions(
     workload = scenario.workload
     shares = Range(*accesses.cross_fractions(scenario))
     basis = f"{FOUR}, scaled to boundary/inner" if workload.cross_fraction is None else "given"
+    if isinstance(accesses, AsPublished):
+        basis = "from the range of cross edges of a boundary node: docs/surrogates.md"
+        yield from _of_outlined_tables(accesses, scenario)
     low, likely, high = (f"{100 * share:.3g} %" for share in shares)
     yield _row("cross_fraction", likely, low, high, basis, True)
     basis = f"of the largest part over the mean part, {FOUR}" if workload.imbalance is None else "given"
+    if isinstance(accesses, AsPublished):
+        basis = "of the largest part over the mean part, as Reddit's ten training parts (BNS-GCN, Table 1)"
     known = {
         "load_imbalance": (accesses.imbalances(scenario, LOAD), f"stored entries {basis}"),
         "boundary_imbalance": (accesses.imbalances(scenario, BOUNDARY), f"boundary nodes {basis}"),
@@ -153,12 +165,30 @@ def _of_interpolation(accesses: SurrogateAccesses, gpus: int) -> Iterator[dict[s
 
 def _of_outline(profile: StoredProfile) -> Iterator[dict[str, Any]]:
     """What is assumed besides where no partition was made: nothing published counts a boundary."""
+    yield _boundary_ratio(profile.origin.name, profile.parts)
     ratio = profile.boundary_nodes / profile.inner_nodes
     least, most = f"{ratio.min():.3g}", f"{ratio.max():.3g}"
-    basis = "boundary over inner nodes of a worker, mean, least and most: as in the parts of another graph"
-    yield _row("boundary_ratio", f"{ratio.mean():.3g}", least, most, basis, False)
+    basis = "the same, least and most of the workers: as uneven as the parts of another graph"
+    yield _row("boundary_ratios", f"{ratio.mean():.3g}", least, most, basis, False)
     basis = f"rows the vr sampler needs, over the first-order rule used here, {FOUR}"
     yield _row("vr_rows", "1", f"{VR_ROWS.low:.3g}", f"{VR_ROWS.high:.3g}", basis, False)
+
+
+def _of_outlined_tables(accesses: AsPublished, scenario: Scenario) -> Iterator[dict[str, Any]]:
+    from gcnsim.graph.generate import outlines
+
+    if accesses.facts.name in outlines() and not accesses.facts.boundary:
+        yield _boundary_ratio(accesses.facts.name, accesses.parts or scenario.cluster.gpus)
+
+
+def _boundary_ratio(name: str, parts: int) -> dict[str, Any]:
+    from gcnsim.graph.generate import outline
+
+    boundary = outline(name).boundary
+    low, likely, high = (f"{boundary.ratio(parts, end):.3g}" for end in range(3))
+    return _row(
+        "boundary_ratio", likely, low, high, f"boundary over inner nodes of the mean worker: {boundary.source}", True
+    )
 
 
 def _row(name: str, value: str, low: str, high: str, basis: str, covered: bool) -> dict[str, Any]:
@@ -187,7 +217,8 @@ def machine_figures(scenario: Scenario, source: str, *, batches: bool = False) -
         for field, figure in figures_of(profile).items():
             where = f"{field} of a host" if name == cluster.host else field
             on_cores = gpu.kind == "cpu" and where in ON_CORES
-            needed = on_cores or (batches and where in OF_BATCHES)
+            moved = cluster.sockets == "cores" and where == "socket_bandwidth of a host"
+            needed = on_cores or moved or (batches and where in OF_BATCHES)
             idle = where in UNUSED or (where in ON_CORES | OF_BATCHES and not needed)
             if figure.source == source and (name, field) not in replaced and not idle:
                 yield _row(f"{name}.{field}", *_written(field, figure), figure.reference, False)

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
 from gcnsim.cost import RESERVED, Memory
 from gcnsim.knobs import BATCH_KNOBS, BLOCK_KNOBS, knobs_of
-from gcnsim.planning.workshop import Estimate
+from gcnsim.planning.workshop import Estimate, Workshop
 from gcnsim.scenario import MethodSpec, Scenario, written_knobs
-from gcnsim.study import Result, device_bytes, least_gpus, link_units, mini_batch
+from gcnsim.study import Result, capacities, link_units, tightest
 
 
 def in_gbps(bandwidth: float) -> str:
@@ -40,7 +39,8 @@ def knobs_told(method: MethodSpec) -> str:
     usual = MethodSpec.of(method.name)
     moved = [knob.name for knob in knobs_of(method.name) if knob.name in (*BLOCK_KNOBS, *BATCH_KNOBS)]
     told = written_knobs(method)
-    return ", ".join(f"{name} {told[name]}" for name in moved if getattr(method, name) != getattr(usual, name))
+    own = [f"{name} {told[name]}" for name in moved if getattr(method, name) != getattr(usual, name)]
+    return ", ".join([*own, *([] if method.overlap == "none" else [f"overlap {method.overlap}"])])
 
 
 def row_of(estimate: Estimate, baseline_s: float | None) -> dict[str, Any]:
@@ -67,28 +67,31 @@ def row_of(estimate: Estimate, baseline_s: float | None) -> dict[str, Any]:
         "iterations_per_epoch": estimate.result.per_epoch,
         "epoch_s": epoch_s,
         "setting": knobs_told(estimate.scenario.method),
-        "memory_bytes": None if estimate.result.memory is None else most(estimate.result.memory).total,
+        "memory_bytes": None if estimate.result.memory is None else most(estimate.result).total,
         "fits": estimate.result.fits,
     }
 
 
-def most(memory: Sequence[Memory]) -> Memory:
-    """What the worker that needs most holds."""
-    return max(memory, key=lambda each: each.total)
+def most(result: Result) -> Memory:
+    """What the worker holds that is nearest its GPU's limit. Of results with a law for it."""
+    assert result.memory is not None
+    return result.memory[tightest(result.memory, capacities(result.scenario.cluster))]
 
 
-def memory_told(result: Result) -> dict[str, Any] | None:
+def memory_told(workshop: Workshop, scenario: Scenario) -> dict[str, Any] | None:
     """Every worker's memory by component, and what its device has; None where there is no law for it."""
+    result = workshop.result(scenario)
     if result.memory is None:
         return None
-    capacity = device_bytes(result.scenario)
+    room = capacities(result.scenario.cluster)
+    rank = tightest(result.memory, room)
     return {
-        "device_bytes": capacity,
+        "device_bytes": None if room is None else room[rank],
+        "devices_bytes": None if room is None else list(room),
+        "tightest": rank,
         "reserved_bytes": RESERVED,
         "fits": result.fits,
-        "least_gpus": None
-        if capacity is None or mini_batch(result.scenario.method)
-        else least_gpus(result.memory, capacity),
+        "least_gpus": workshop.least_gpus(result.scenario),
         "workers": [asdict(each) | {"total": each.total} for each in result.memory],
     }
 

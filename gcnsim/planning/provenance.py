@@ -12,13 +12,13 @@ from gcnsim import __version__
 from gcnsim.cost import RESERVED
 from gcnsim.knobs import has_knob
 from gcnsim.planning.assumptions import machine_figures, workload_assumptions
-from gcnsim.planning.payload import most
 from gcnsim.planning.workshop import Estimate, Workshop
 from gcnsim.profile import Platform
 from gcnsim.record import Calibration, beyond, content_hash, settings
 from gcnsim.sampling import NODES
-from gcnsim.scenario import Scenario, fault_words, scenario_hash
+from gcnsim.scenario import Fault, Jitter, Scenario, fault_words, scenario_hash
 from gcnsim.study import (
+    Corner,
     GraphAccesses,
     Model,
     ProfileAccesses,
@@ -26,13 +26,15 @@ from gcnsim.study import (
     SurrogateAccesses,
     TraceAccesses,
     calibration_of,
-    device_bytes,
-    least_gpus,
+    capacities,
     mini_batch,
     platform_of,
     profiles,
     resolve_model,
+    tightest,
+    told_at_any,
 )
+from gcnsim.study.block_memory import SWAPPED, host_bytes
 from gcnsim.study.paths import devices_of
 from gcnsim.trace import StoredProfile, profile_at
 from gcnsim.units import format_bytes
@@ -58,7 +60,7 @@ def provenance(
         "graph": _graph(workshop, scenario),
         "model": str(resolve_model(scenario.workload, workshop.accesses.declared)),
         "device": _device(scenario),
-        "interval": _interval(assumptions, record, platform_of(scenario.cluster)),
+        "interval": _interval(assumptions, record, platform_of(scenario.cluster), scenario.faults),
         "assumptions": assumptions,
         "measured": [f"{item['name']} {item['value']}: {item['basis']}" for item in measured],
         "calibration": _fitted(scenario, record),
@@ -98,17 +100,26 @@ def _fitted(scenario: Scenario, record: Calibration | None) -> str:
     return fitted if record is None else f"{told}; {fitted}"
 
 
-def _interval(assumptions: Sequence[Mapping[str, Any]], record: Calibration | None, published: Platform | None) -> str:
+def _interval(
+    assumptions: Sequence[Mapping[str, Any]],
+    record: Calibration | None,
+    published: Platform | None,
+    faults: Sequence[Fault] = (),
+) -> str:
     """What the intervals cover, in a sentence."""
     covered = ", and both ends of the assumptions marked so" if any(item["in_interval"] for item in assumptions) else ""
     left = "no calibration residuals, so device and network figures are not covered"
     if published is not None:
-        left = f"and {100 * published.error:.1f} % either way, which the fit to published runs left open"
+        why = "which the fit to published runs left open"
+        if published.error.source == "assumed":
+            why = "assumed: no more published rows than figures fitted to them"
+        left = f"and {100 * published.error.value:.1f} % either way, {why}"
     if record is not None and record.error is not None:
         left = f"and {100 * record.error:.1f} % either way, the error to expect of a run that was not fitted to"
     elif record is not None:
         left = "fewer than three calibration runs tell no error, so device and network figures are not covered"
-    return f"90 % of the mean over drawn graphs and the precision of the simulation{covered}; {left}"
+    drawn = "drawn graphs, drawn jitter" if any(isinstance(each, Jitter) for each in faults) else "drawn graphs"
+    return f"90 % of the mean over {drawn} and the precision of the simulation{covered}; {left}"
 
 
 def _graph(workshop: Workshop, scenario: Scenario) -> Mapping[str, Any]:
@@ -224,26 +235,48 @@ def _warnings(workshop: Workshop, scenario: Scenario, estimates: Sequence[Estima
         if cluster.gpus > cluster.gpus_per_server and cluster.gpus % cluster.gpus_per_server:
             last = cluster.gpus % cluster.gpus_per_server
             yield f"{cluster.gpus} GPUs, {cluster.gpus_per_server} per server: the last server holds {last}"
-    yield from filter(None, map(too_large, estimates))
+    yield from filter(None, (_swapping(workshop, each) for each in estimates))
+    yield from filter(None, (too_large(workshop, each) for each in estimates))
     for result in workshop.unsettled():
         method = result.scenario.method
         knob = f"rate {method.rate:g}" if method.rate < 1.0 else f"tau {method.tau}"
         yield f"{method.name} ({knob}): still drifting after {result.run.iterations} iterations"
 
 
-def too_large(each: Estimate) -> str | None:
-    """A row whose largest worker needs more memory than its GPU has, with the number of GPUs that would do; None where
+def too_large(workshop: Workshop, each: Estimate) -> str | None:
+    """A row one of whose workers needs more memory than its GPU has, with the number of GPUs that would do; None where
     it fits, or nothing is known.
     """
-    memory, capacity = each.result.memory, device_bytes(each.result.scenario)
-    if memory is None or capacity is None or each.result.fits:
+    result = each.result
+    memory, room = result.memory, capacities(result.scenario.cluster)
+    if memory is None or room is None or result.fits:
         return None
-    method, least = each.scenario.method, least_gpus(memory, capacity)
-    needs = f"{format_bytes(most(memory).total)} and {format_bytes(RESERVED)} reserved, of {format_bytes(capacity)}"
-    would = "no number of GPUs would hold it" if least is None else f"about {least} GPUs would hold it"
-    if mini_batch(method):
-        would = "a smaller mini-batch would"
-    return f"{method.name} on {each.scenario.cluster.gpus} GPUs does not fit: {needs}; {would}"
+    rank, gpus = tightest(memory, room), each.scenario.cluster.gpus
+    of = format_bytes(room[rank]) + ("" if len(set(room)) == 1 else f" (worker {rank})")
+    needs = f"{format_bytes(memory[rank].total)} and {format_bytes(RESERVED)} reserved, of {of}"
+    return f"{each.scenario.method.name} on {gpus} GPUs does not fit: {needs}; {_would_hold(workshop, each.scenario)}"
+
+
+def _would_hold(workshop: Workshop, scenario: Scenario) -> str:
+    if mini_batch(scenario.method):
+        return "a smaller mini-batch would"
+    if not told_at_any(scenario, workshop.accesses):
+        return "how many would hold it is not told: the graph's parts are known for this number alone"
+    least = workshop.least_gpus(scenario)
+    return "no number of GPUs that can be asked for would hold it" if least is None else f"{least} GPUs would hold it"
+
+
+def _swapping(workshop: Workshop, each: Estimate) -> str | None:
+    """Of a system that swaps its graph: what its iteration leaves out, and what the servers hold; None of others."""
+    accesses, scenario = workshop.accesses, each.scenario
+    if scenario.method.name != SWAPPED:
+        return None
+    model = resolve_model(scenario.workload, accesses.declared)
+    held = host_bytes(scenario, accesses.counts(scenario, model.features, Corner.LIKELY), model.shapes)
+    return (
+        f"roc on {scenario.cluster.gpus} GPUs: no all-reduce, of which its publications print no time; "
+        f"{format_bytes(held)} of the fullest server's memory hold what is swapped"
+    )
 
 
 def _uncalibrated(scenario: Scenario, record: Calibration, model: Model, accesses: Accesses) -> Iterator[str]:

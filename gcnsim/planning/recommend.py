@@ -9,9 +9,10 @@ ogbn-products at 0.01.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import product
 
+from gcnsim.ids import Seconds
 from gcnsim.knobs import COMPARED
 from gcnsim.planning.workshop import Workshop, canonical, with_knobs
 from gcnsim.scenario import CacheSize, Scenario
@@ -42,7 +43,8 @@ def candidates(scenario: Scenario) -> list[Scenario]:
 
 
 def ranked(workshop: Workshop, scenario: Scenario) -> list[Scenario]:
-    """The candidates, most promising first: those near the best analytic estimate by mildness, then the rest by time.
+    """The candidates, most promising first: those near the best analytic estimate by mildness, then the rest by time;
+    at the end, in the same order, those that the GPUs do not hold.
 
     The estimate does not see what a second iteration of slack brings, so tau above 1 takes the estimate of tau 1.
     """
@@ -53,10 +55,16 @@ def ranked(workshop: Workshop, scenario: Scenario) -> list[Scenario]:
     distinct = list(dict.fromkeys(twins.values()))
     guesses = dict(zip(distinct, workshop.guesses(distinct), strict=True))
     known = {each: guesses[twins[each]] for each in settings}
-    best = min(known.values())
-    near = [each for each in known if known[each] <= best * (1 + NEAR)]
-    rest = sorted((each for each in known if known[each] > best * (1 + NEAR)), key=lambda each: known[each])
-    return sorted(near, key=mildness) + rest
+    held = [each for each in settings if workshop.holds(each)]
+    return _by_promise(held, known) + _by_promise([each for each in settings if each not in held], known)
+
+
+def _by_promise(settings: Sequence[Scenario], known: Mapping[Scenario, Seconds]) -> list[Scenario]:
+    """Those near the best estimate by mildness, then the rest by time."""
+    limit = min((known[each] for each in settings), default=0.0) * (1 + NEAR)
+    near = [each for each in settings if known[each] <= limit]
+    far = [each for each in settings if known[each] > limit]
+    return sorted(near, key=mildness) + sorted(far, key=lambda each: known[each])
 
 
 def finalists(workshop: Workshop, scenario: Scenario) -> list[Scenario]:
@@ -70,12 +78,14 @@ def recommend(workshop: Workshop, settings: Sequence[Scenario]) -> tuple[Result,
     """The mildest of the simulated `settings` that is about as fast as the fastest, and why."""
     workshop.prepare(settings)
     results = [workshop.result(each) for each in dict.fromkeys(canonical(each) for each in settings)]
-    # What does not fit cannot be run; where nothing does, the fastest is told, with a warning beside it.
-    results = [each for each in results if each.fits is not False] or results
+    # What does not fit cannot be run; where nothing does, the fastest is told, and that it does not fit.
+    held = [each for each in results if each.fits is not False]
+    results = held or results
     fastest = min(results, key=lambda each: each.metrics.iteration_s)
     near = [each for each in results if each.metrics.iteration_s <= fastest.metrics.iteration_s * (1 + NEAR)]
     chosen = min(near, key=lambda each: mildness(each.scenario))
-    return chosen, _why(chosen, fastest, len(results))
+    why = _why(chosen, fastest, len(results))
+    return chosen, why if held else f"none of {len(results)} simulated settings fits the GPUs' memory; {why}"
 
 
 def recommendable(scenario: Scenario) -> bool:

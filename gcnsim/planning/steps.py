@@ -10,7 +10,7 @@ from math import inf
 from gcnsim.errors import ScenarioError
 from gcnsim.knobs import TAU
 from gcnsim.planning.payload import in_gbps
-from gcnsim.planning.workshop import Workshop, with_knobs
+from gcnsim.planning.workshop import Heard, Workshop, with_knobs
 from gcnsim.scenario import CacheSize, ClusterSpec, Scenario
 
 EPSILON_STEPS = (1.0, 0.5, 0.2, 0.1, 0.05, 0.02, 0.01)
@@ -19,25 +19,31 @@ CACHE_STEPS = (0.0, 0.1, 0.3, 0.5, 1.0)
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One knob moved one step. gain: share of the iteration time it saves (negative: it costs)."""
+    """One knob moved one step. gain: share of the iteration time it saves (negative: it costs). fits: whether the GPUs
+    hold it then; None where that is not known.
+    """
 
     knob: str
     start: int | float | str
     end: int | float | str
     iteration_s: float
     gain: float
+    fits: bool | None
 
 
-def next_steps(workshop: Workshop, scenario: Scenario) -> list[Step]:
-    """A step of each knob from `scenario`, the most useful first; a step that nothing allows is left out."""
+def next_steps(workshop: Workshop, scenario: Scenario, heard: Heard = lambda done, total: None) -> list[Step]:
+    """A step of each knob from `scenario`, the most useful first, those that do not fit last; a step that nothing
+    allows is left out.
+    """
     moves = [move for move in _moves(scenario) if workshop.allows(move[3])]
-    workshop.prepare([scenario, *(moved for _, _, _, moved in moves)])
+    workshop.prepare([scenario, *(moved for _, _, _, moved in moves)], heard=heard)
     now = workshop.result(scenario).metrics.iteration_s
     steps = []
     for knob, start, end, moved in moves:
-        seconds = workshop.result(moved).metrics.iteration_s
-        steps.append(Step(knob, start, end, seconds, 1.0 - seconds / now))
-    return sorted(steps, key=lambda step: -step.gain)
+        result = workshop.result(moved)
+        seconds = result.metrics.iteration_s
+        steps.append(Step(knob, start, end, seconds, 1.0 - seconds / now, result.fits))
+    return sorted(steps, key=lambda step: (step.fits is False, -step.gain))
 
 
 Move = tuple[str, int | float | str, int | float | str, Scenario]

@@ -9,18 +9,21 @@ from typing import Any, TypeAlias
 
 from gcnsim.errors import ScenarioError
 from gcnsim.graph import Graph
-from gcnsim.knobs import VARIANTS, has_knob
+from gcnsim.knobs import OVERLAPPING, VARIANTS, has_knob
 from gcnsim.planning.accuracy import Subject, Target, to_target
 from gcnsim.planning.payload import in_gbps, knobs_told, machine_of, memory_told, row_of, setting_of
 from gcnsim.planning.provenance import graph_name, provenance, too_large
 from gcnsim.planning.recommend import finalists, recommend, recommendable
 from gcnsim.planning.steps import Step, next_steps
-from gcnsim.planning.workshop import Estimate, Workshop
+from gcnsim.planning.workshop import Estimate, Workshop, counted
 from gcnsim.scenario import CacheSize, MethodSpec, Scenario, to_mapping
-from gcnsim.study import Result, resolve_model
+from gcnsim.study import Result, refuse_undrawn, resolve_model
 from gcnsim.trace import is_profile
 
 SCHEMA = "gcnsim.what-if/1"
+
+OVERLAP = "overlap"
+"""The one of a grid's own values that is no method's knob."""
 
 Progress = Callable[[str], None]
 """Told what is being done, before it is done."""
@@ -85,7 +88,10 @@ class LeftOut:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """Everything a what-if found. rows: with the full-graph iteration time of the same machine beside each."""
+    """Everything a what-if found.
+
+    rows: with the full-graph iteration time of the same machine beside each. memory: of each row, what its GPUs hold.
+    """
 
     base: Scenario
     grid: Grid
@@ -94,6 +100,7 @@ class Answer:
     why: str
     steps: tuple[Step, ...]
     origin: dict[str, Any]
+    memory: tuple[dict[str, Any] | None, ...]
     target: dict[str, Any] | None = None
     """Per row, iterations, time and cost until an accuracy is reached, where that was asked."""
     left_out: tuple[LeftOut, ...] = ()
@@ -107,9 +114,14 @@ class Answer:
             | {"asked": self.grid.mapping(), "grid": [machine_of(each.scenario) for each, _ in self.rows]},
             "provenance": self.origin,
             "results": [row_of(each, baseline) for each, baseline in self.rows],
-            "memory": [memory_told(each.result) for each, _ in self.rows],
+            "memory": list(self.memory),
             "recommendation": setting_of(self.recommended.scenario, self.recommended)
-            | {"iteration_s": self.recommended.metrics.iteration_s, "why": self.why},
+            | {
+                "iteration_s": self.recommended.metrics.iteration_s,
+                "setting": knobs_told(self.recommended.scenario.method),
+                "fits": self.recommended.fits,
+                "why": self.why,
+            },
             "next_steps": [
                 {
                     "knob": step.knob,
@@ -117,6 +129,7 @@ class Answer:
                     "to": step.end,
                     "iteration_s": step.iteration_s,
                     "gain": step.gain,
+                    "fits": step.fits,
                 }
                 for step in self.steps
             ],
@@ -136,7 +149,17 @@ def scenarios(base: Scenario, grid: Grid) -> list[Scenario]:
     return rows
 
 
+def overlap_of(grid: Grid) -> str:
+    """What runs beneath synchronous transfers, in every row that waits for some."""
+    return str(dict(grid.own).get(OVERLAP, ("none",))[0])
+
+
 def _methods(base: Scenario, name: str, grid: Grid) -> list[MethodSpec]:
+    """The rows of one method, with the overlap asked for where that has an effect."""
+    return [each.overlapping(overlap_of(grid)) for each in _with_knobs(base, name, grid)]
+
+
+def _with_knobs(base: Scenario, name: str, grid: Grid) -> list[MethodSpec]:
     start = base.method if base.method.name == name else MethodSpec.of(name)
     if has_knob(name, "rate"):
         started = _own_methods(name, grid) if start is not base.method else [start]
@@ -174,9 +197,9 @@ def answerable(
     return kept, left
 
 
-def _holding(rows: Sequence[Told], optional: frozenset[str]) -> tuple[list[Told], list[LeftOut]]:
+def _holding(workshop: Workshop, rows: Sequence[Told], optional: frozenset[str]) -> tuple[list[Told], list[LeftOut]]:
     """The rows without those of optional methods that no GPU of theirs holds, and these with the reason."""
-    reasons = [too_large(each) if each.scenario.method.name in optional else None for each, _ in rows]
+    reasons = [too_large(workshop, each) if each.scenario.method.name in optional else None for each, _ in rows]
     kept = [row for row, reason in zip(rows, reasons, strict=True) if reason is None]
     heavy = [LeftOut(row[0].scenario, reason) for row, reason in zip(rows, reasons, strict=True) if reason]
     return kept, heavy
@@ -202,25 +225,28 @@ def what_if(
     if base.workload.trace is not None:
         raise ScenarioError(f"workload.trace: {base.workload.trace} answers for one rate only; use gcnsim simulate")
     every = scenarios(base, grid)
+    refuse_undrawn(every)
     first = replace(base, cluster=every[0].cluster)
     workshop = Workshop(first, processes, graph)
     asked, left = answerable(workshop, every, grid.optional)
     if not asked:
         raise ScenarioError(left[0].reason)
     progress("ranking settings")
-    promising = finalists(workshop, first)
-    progress(f"simulating {len(asked)} settings and {len(promising)} candidates")
-    baselines = [replace(each, method=MethodSpec.of("full-graph")) for each in asked]
-    workshop.prepare([*baselines, *promising], asked)
+    # Of stale settings none has an overlap, but candidates without staleness have what was asked for.
+    awaiting = replace(first.method, tau=0) if first.method.name in OVERLAPPING else first.method
+    promising = finalists(workshop, replace(first, method=awaiting.overlapping(overlap_of(grid))))
+    heard = counted(progress, f"simulating {len(asked)} settings and {len(promising)} candidates")
+    full = MethodSpec.of("full-graph", overlap=overlap_of(grid))
+    baselines = [replace(each, method=full) for each in asked]
+    workshop.prepare([*baselines, *promising], asked, heard)
     rows: list[Told] = [
         (workshop.estimate(each), workshop.result(baseline).metrics.iteration_s)
         for each, baseline in zip(asked, baselines, strict=True)
     ]
-    rows, heavy = _holding(rows, grid.optional)
+    rows, heavy = _holding(workshop, rows, grid.optional)
     own = [each for each in asked if each.cluster == first.cluster and recommendable(each)]
     chosen, why = recommend(workshop, [*promising, *own])
-    progress("trying the next step of each knob")
-    steps = next_steps(workshop, chosen.scenario)
+    steps = next_steps(workshop, chosen.scenario, counted(progress, "trying the next step of each knob"))
     origin = provenance(workshop, first, [each for each, _ in rows], grid.mapping())
     reached = None
     if target is not None:
@@ -232,7 +258,11 @@ def what_if(
             "runs": [curve.path.name for curve in target.curves],
             "rows": [to_target(target, each, subject) for each, _ in rows],
         }
-    return Answer(first, grid, tuple(rows), chosen, why, tuple(steps), origin, reached, (*left, *heavy)), workshop
+    memory = tuple(memory_told(workshop, each.scenario) for each, _ in rows)
+    return (
+        Answer(first, grid, tuple(rows), chosen, why, tuple(steps), origin, memory, reached, (*left, *heavy)),
+        workshop,
+    )
 
 
 def sweep_bandwidth(

@@ -22,8 +22,9 @@ _FIGURES: Final = {
     "cache": units.NBYTES,
     "staging_bandwidth": units.BANDWIDTH,
     "rate_beside_copies": units.FRACTION,
+    "error": units.FRACTION,
 }
-_OPTIONAL: Final = {"rebuild_s": units.SECONDS}
+_OPTIONAL: Final = {"rebuild_s": units.SECONDS, "unexplained_s": units.SECONDS}
 _NOTHING: Final = Figure(0.0, "assumed", "not told apart", "2026-11", 0.0, 0.0)
 _SHARES: Final = ("spmm_efficiency", "rate_beside_copies")
 
@@ -36,8 +37,9 @@ class Platform:
     cache: bytes of that (second-level) cache. staging_bandwidth: bytes/s that the host side of one worker moves between
     its buffers and its peers', sent and received together. rate_beside_copies: share of its rate at which the GPU
     computes while transfers are under way. rebuild_s: of the host's time in an iteration whose graph is drawn anew,
-    what a framework takes to make a graph of it, whatever its size. error: half the width of the 90 % interval to
-    expect, relative.
+    what a framework takes to make a graph of it, whatever its size. unexplained_s: seconds of an iteration that fitted
+    rows print and no figure gives, added to the upper end of an interval. error: half the width of the 90 % interval to
+    expect, relative; assumed where there are no more rows than figures.
     """
 
     name: str
@@ -47,8 +49,9 @@ class Platform:
     cache: Figure
     staging_bandwidth: Figure
     rate_beside_copies: Figure
-    error: float
+    error: Figure
     rebuild_s: Figure = _NOTHING
+    unexplained_s: Figure = _NOTHING
 
 
 def platforms() -> tuple[str, ...]:
@@ -72,7 +75,7 @@ def platform(name: str) -> Platform:
 def read_platform(path: str | Path) -> Platform:
     """The platform in the file at `path`. Raises FileError."""
     raw: Any = read_yaml(path)
-    wanted = {"title", "device", "error", *_FIGURES}
+    wanted = {"title", "device", *_FIGURES}
     if not isinstance(raw, dict) or raw.keys() - _OPTIONAL.keys() != wanted:
         raise FileError(
             f"{path}: a platform has the keys {', '.join(sorted(wanted))}, and may have {', '.join(_OPTIONAL)}"
@@ -82,6 +85,4 @@ def read_platform(path: str | Path) -> Platform:
     for key in _SHARES:
         if not 0.0 < figures[key].value <= 1.0:
             raise FileError(f"{path}, {key}: {raw[key]['value']} is not allowed; above 0% and at most 100%")
-    return Platform(
-        name=Path(path).stem, title=str(raw["title"]), device=str(raw["device"]), error=float(raw["error"]), **figures
-    )
+    return Platform(name=Path(path).stem, title=str(raw["title"]), device=str(raw["device"]), **figures)

@@ -24,6 +24,7 @@ from gcnsim.record.runs import (
     LearningCurve,
     RecordedRun,
     Shares,
+    evaluated_after,
     read_learning_curve,
     read_recorded_run,
 )
@@ -48,6 +49,7 @@ __all__ = [
     "Source",
     "beyond",
     "content_hash",
+    "evaluated_after",
     "first_repeat",
     "link_notes",
     "mistakes",

@@ -170,6 +170,14 @@ def read_recorded_run(path: str | Path) -> RecordedRun:
     )
 
 
+def evaluated_after(folder: Path) -> frozenset[int]:
+    """The iterations of the run in `folder` after which it was evaluated. Raises FileError, naming the file."""
+    try:
+        return frozenset(int(row["iteration"]) for row in read_rows(folder) if row.get("val_accuracy"))
+    except (KeyError, TypeError, ValueError):
+        raise FileError(f"{folder / ITERATIONS}: has a row without its iteration") from None
+
+
 @dataclass(frozen=True, slots=True)
 class LearningCurve:
     """How accurate a run was.

@@ -7,6 +7,7 @@ this check; tests hold the check equal to a full validator.
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterator, Mapping
 from functools import cache
 from importlib.resources import files
@@ -77,6 +78,8 @@ def _out_of_range(value: float, schema: Mapping[str, Any], place: str) -> Iterat
     low, high = schema.get("minimum", value), schema.get("maximum", value)
     if value < low:
         yield f"{place} is {value}, wanted {low} or more"
+    if value <= schema.get("exclusiveMinimum", -math.inf):
+        yield f"{place} is {value}, wanted more than {schema['exclusiveMinimum']}"
     if value > high:
         yield f"{place} is {value}, wanted {high} or less"
 

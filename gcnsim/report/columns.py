@@ -64,7 +64,8 @@ MEANINGS: dict[str, Meaning] = {
     "nic_utilization": Meaning("NIC\nbusy", "Used share of the busiest direction of the busiest network card."),
     "nic_bytes": Meaning("NIC\n{unit}", "Bytes sent per iteration by the busiest server's network card."),
     "memory_bytes": Meaning(
-        "memory\n{unit}", "Peak of the worker that needs most; ! where its GPU lacks it. Shown where one does not fit."
+        "memory\n{unit}",
+        "Peak of the worker nearest its GPU's limit; ! where that lacks it. Shown where one does not fit.",
     ),
     "speedup_vs_full_graph": Meaning(
         "speed-\nup", "Full-graph iteration time over this epoch's, on the same cluster; - where there is none."

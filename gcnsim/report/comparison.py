@@ -20,6 +20,9 @@ BENEATH = {"hidden_comm_s": "hidden communication", "sampling_s": "sampling, hid
 def render_comparison(payload: Mapping[str, Any]) -> str:
     """The payload of `gcnsim.compare/1` as text; ends with a newline."""
     lines = [f"{key.upper()}  {plain(side['label'])}: {plain(side['setting'])}" for key, side in _sides(payload)]
+    differs = [f"{each['field']} {each['a']} | {each['b']}" for each in payload["differs"]]
+    if differs:
+        lines += wrap(plain(f"differ in: {'; '.join(differs)}"), WIDTH, subsequent_indent="  ")
     for said in payload["says"]:
         lines += ["", *wrap(plain(said), WIDTH)]
     lines += ["", *_parts(payload)]
@@ -40,13 +43,14 @@ def _parts(payload: Mapping[str, Any]) -> list[str]:
     whole = payload["iteration_s"]
     slowest = [side["slowest"] for _, side in _sides(payload)]
     of = f", slowest worker ({slowest[0]} and {slowest[1]})" if None not in slowest else ", slowest worker"
-    rows = [("", "A", "B", "B less A", "of it"), ("iteration", *_times(whole), "100.0 %")]
+    per = payload["per"]
+    rows = [("", "A", "B", "B less A", "of it"), (per, *_times(whole), "100.0 %")]
     for part in payload["parts"]:
         inset = "    " if part["within"] else "  "
         share = "" if part["share"] is None else f"{round(100 * part['share'], 1) + 0.0:.1f} %"
         rows.append((inset + PARTS[part["part"]], *_times(part), share))
     rows += [(f"beneath: {BENEATH[each['name']]}", *_times(each), "") for each in payload["beneath"]]
-    return [f"Seconds per iteration{of}", *_table(rows)]
+    return [f"Seconds per {per}{of}", *_table(rows)]
 
 
 def _links(payload: Mapping[str, Any]) -> list[str]:
@@ -57,9 +61,9 @@ def _links(payload: Mapping[str, Any]) -> list[str]:
             found = link[key]
             busy = "-" if found["busy"] is None else format_fraction(found["busy"])
             seconds = "-" if found["seconds"] is None else format_seconds(found["seconds"])
-            cells += [format_bytes(found["bytes"]), busy, seconds]
+            cells += ["-" if found["bytes"] is None else format_bytes(found["bytes"]), busy, seconds]
         rows.append((link["link"], *cells))
-    return ["Links per iteration: bytes, share of the iteration and seconds that they need", *_table(rows)]
+    return [f"Links per {payload['per']}: bytes, share of the time and seconds that they need", *_table(rows)]
 
 
 def _workers(payload: Mapping[str, Any]) -> list[str]:
@@ -77,7 +81,8 @@ def _workers(payload: Mapping[str, Any]) -> list[str]:
             comm = sum(each[name] for name in names)
             cells += [format_seconds(comm if name == "comm" else each[name]) for name in heads]
         rows.append((f"worker {rank}", *cells))
-    return ["Workers, seconds per iteration: computing, exposed communication, waits in it, sampling", *_table(rows)]
+    head = f"Workers, seconds per {payload['per']}: computing, exposed communication, waits in it, sampling"
+    return [head, *_table(rows)]
 
 
 def _times(pair: Mapping[str, float]) -> tuple[str, str, str]:

@@ -49,6 +49,7 @@ def error_lines(payload: Payload) -> list[str]:
     """The errors of rows whose values are given, per paper."""
     headings = ("paper", "cells", "predicted", "judged", "median error", "largest", "within 25 %", "in interval")
     found = {**payload["papers"], "all": payload["all"]}
+    found["all, not fitted"] = {**payload["all"], **payload["all"]["held"], "cells": "", "predicted": ""}
     names = ("median", "largest", "within", "covered")
     rows = [
         (

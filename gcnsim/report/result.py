@@ -18,12 +18,12 @@ _TIMES = {
 
 
 def _memory(payload: Mapping[str, Any]) -> list[str]:
-    """What the worker that needs most holds, by component; nothing where there is no law for it."""
+    """What the worker nearest its GPU's limit holds, by component; nothing where there is no law for it."""
     memory = payload.get("memory")
     if not memory:
         return []
     workers = memory["workers"]
-    rank = max(range(len(workers)), key=lambda worker: (workers[worker]["total"], -worker))
+    rank = memory["tightest"]
     parts = [f"{name} {format_bytes(size)}" for name, size in workers[rank].items() if size and name != "total"]
     of = "" if memory["device_bytes"] is None else f" of {format_bytes(memory['device_bytes'])}"
     fits = "; DOES NOT FIT" if memory["fits"] is False else ""

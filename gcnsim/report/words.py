@@ -119,7 +119,7 @@ def steps_of(payload: Mapping[str, Any]) -> list[Step]:
             number(step["from"]),
             number(step["to"]),
             format_seconds(step["iteration_s"]),
-            _change(step["gain"]),
+            _change(step["gain"]) + (", does not fit" if step.get("fits") is False else ""),
         )
         for step in payload["next_steps"]
     ]
@@ -173,7 +173,8 @@ def warnings_of(payload: Mapping[str, Any]) -> list[str]:
 def knobs_of(row: Mapping[str, Any]) -> str:
     """Where the knobs of a row stand; a rate is told where nodes are drawn at all."""
     drawn = "" if row["rate"] == 1.0 else f", rate {row['rate']:g}"
-    return f"tau {row['tau']}, epsilon {row['epsilon']:g}, cache {100 * row['cache_fraction']:.4g}%{drawn}"
+    told = f", {row['setting']}" if row.get("setting") else ""
+    return f"tau {row['tau']}, epsilon {row['epsilon']:g}, cache {100 * row['cache_fraction']:.4g}%{drawn}{told}"
 
 
 def _change(gain: float) -> str:

@@ -2,7 +2,8 @@
 
 from gcnsim.reproduction.asking import Asked, asked, setting, settings
 from gcnsim.reproduction.cells import Cell, error_of, reproduce
-from gcnsim.reproduction.facts import SHIPPED, Row, read_published
+from gcnsim.reproduction.facts import SHIPPED, Row, of_papers, read_published
+from gcnsim.reproduction.fitted import is_fitted
 from gcnsim.reproduction.summary import payload
 
 __all__ = [
@@ -12,6 +13,8 @@ __all__ = [
     "Row",
     "asked",
     "error_of",
+    "is_fitted",
+    "of_papers",
     "payload",
     "read_published",
     "reproduce",

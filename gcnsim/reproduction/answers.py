@@ -13,21 +13,21 @@ from gcnsim.cost import VALUE
 from gcnsim.processes import each
 from gcnsim.reproduction.asking import Asked
 from gcnsim.reproduction.offline import loaded_bytes, partition_seconds
-from gcnsim.reproduction.parts import TableAccesses
 from gcnsim.schedule import COMPUTE_STREAM, estimate
 from gcnsim.study import (
     Accesses,
     Corner,
     Result,
+    TableAccesses,
     plan_of,
-    platform_of,
+    random_parts,
     resolve_model,
     study,
     write_schedule,
 )
-from gcnsim.timeline import PHASE, PS_PER_S, Direction, OpKind, Phase
+from gcnsim.timeline import PS_PER_S, Direction, OpKind
 from gcnsim.trace import AccessCounts, BatchCounts
-from gcnsim.workload import BoundaryRow, LayerShape, dataset
+from gcnsim.workload import LayerShape, dataset
 
 MANY = 16
 """Workers beyond which a simulation takes longer than its ends are worth."""
@@ -78,11 +78,13 @@ def answer(
     every: Sequence[Asked], processes: int = 1, progress: Progress = lambda _: None, *, spread: bool = True
 ) -> dict[Asked, Ends]:
     """Every distinct setting of `every`, at all ends of its assumptions; at the likely one alone without `spread`."""
+    # A simulation of many workers takes as long as all others together: its ends lie where analysis puts them.
     distinct = list(dict.fromkeys(every))
     sources: dict[object, Accesses] = {}
     for one in distinct:
         sources.setdefault(_source(one), _opened(one))
-    ends = {one: corners_of(one, sources[_source(one)]) if spread else (Corner.LIKELY,) for one in distinct}
+    large = {one for one in distinct if one.scenario.cluster.gpus > MANY}
+    ends = {one: sources[_source(one)].corners if spread and one not in large else (Corner.LIKELY,) for one in distinct}
     pairs = [(one, corner) for one in distinct for corner in ends[one]]
     pairs.sort(key=lambda pair: -_effort(pair[0]))
     progress(f"simulating {len(distinct)} published settings")
@@ -93,20 +95,17 @@ def answer(
     found = dict(zip(pairs, each(run, pairs, processes), strict=True))
 
     def at(one: Asked, corner: Corner) -> Measured:
-        return found.get((one, corner), found[one, Corner.LIKELY])
+        likely = found[one, Corner.LIKELY]
+        if spread and one in large and corner is not Corner.LIKELY:
+            end, middle = (estimated_s(one, sources[_source(one)], each) for each in (corner, Corner.LIKELY))
+            return _longer(likely, end / middle)
+        return found.get((one, corner), likely)
 
     return {one: Ends(*(at(one, corner) for corner in Corner)) for one in distinct}
 
 
-def corners_of(one: Asked, accesses: Accesses) -> tuple[Corner, ...]:
-    """The ends to simulate: the likely one alone of a cluster that takes as long as all others together."""
-    return (Corner.LIKELY,) if one.scenario.cluster.gpus > MANY else accesses.corners
-
-
 def measured(one: Asked, accesses: Accesses, corner: Corner) -> Measured:
-    """One run at one end of the assumptions; of many workers that pipeline, or stand for more, what analysis says."""
-    if one.scenario.cluster.gpus > MANY and (one.scenario.method.tau or one.parts):
-        return estimated(one, accesses, corner)
+    """One run at one end of the assumptions."""
     result = study(one.scenario, accesses, corner)
     model = resolve_model(one.scenario.workload, accesses.declared)
     counts = accesses.counts(one.scenario, model.features, corner)
@@ -131,6 +130,12 @@ def measured(one: Asked, accesses: Accesses, corner: Corner) -> Measured:
     return told if counts.batches is None else _batched(one, told, counts.batches, model.shapes, corner)
 
 
+def _longer(likely: Measured, by: float) -> Measured:
+    """A run all of whose times are `by` times as long."""
+    names = ("iteration_s", "low_s", "high_s", "compute_s", "communication_s", "reduce_s")
+    return replace(likely, **{name: getattr(likely, name) * by for name in names})
+
+
 def _batched(
     one: Asked, told: Measured, batches: BatchCounts, shapes: tuple[LayerShape, ...], corner: Corner
 ) -> Measured:
@@ -144,38 +149,10 @@ def _batched(
     )
 
 
-def estimated(one: Asked, accesses: Accesses, corner: Corner) -> Measured:
-    """One run by analysis: as long as its largest load or its longest chain (`gcnsim.schedule.estimate`).
-
-    Computation is the kernels of the worker that has most of them, the all-reduce what its messages take alone.
-    """
+def estimated_s(one: Asked, accesses: Accesses, corner: Corner) -> float:
+    """Seconds of an iteration at one end of the assumptions, unsimulated (`gcnsim.schedule.estimate`)."""
     model = resolve_model(one.scenario.workload, accesses.declared)
-    counts = accesses.counts(one.scenario, model.features, corner)
-    schedule = write_schedule(one.scenario, counts, accesses)
-    work = schedule.demand.mean(axis=0)
-    kernels = [op for op in schedule.ops if PHASE[op.kind] is Phase.COMPUTE]
-    compute = np.bincount([op.worker for op in kernels], weights=work[[op.index for op in kernels]])
-    rank, tau = int(np.argmax(compute)), one.scenario.method.tau
-    longer = float(compute[rank] - compute.mean())
-    reduced = [op for op in schedule.ops if op.kind is OpKind.ALLREDUCE and op.worker == rank]
-    reduce_s = sum(
-        op.latency_s + work[op.index] / min(schedule.capacity[link] for link in op.route or ()) for op in reduced
-    )
-    iteration_s = max(estimate(schedule), float(compute[rank]) + reduce_s)
-    platform = platform_of(one.scenario.cluster)
-    spread = iteration_s * (0.0 if platform is None else platform.error)
-    wires = [op.index for op in schedule.ops if op.kind is OpKind.WIRE and op.direction is Direction.FORWARD]
-    return Measured(
-        iteration_s=iteration_s,
-        low_s=iteration_s - spread,
-        high_s=iteration_s + spread,
-        compute_s=float(compute[rank]),
-        communication_s=iteration_s - float(compute[rank]) - reduce_s + (0.0 if tau else longer),
-        reduce_s=reduce_s + (longer if tau else 0.0),
-        sampling_s=0.0,
-        forward_bytes=float(work[wires].sum()),
-        memory=_memory(counts, model.shapes),
-    )
+    return estimate(write_schedule(one.scenario, accesses.counts(one.scenario, model.features, corner), accesses))
 
 
 def _source(one: Asked) -> object:
@@ -187,8 +164,7 @@ def _opened(one: Asked) -> Accesses:
     facts, workers = dataset(one.scenario.workload.dataset or ""), one.scenario.cluster.gpus
     if one.boundary is None:
         return TableAccesses(facts, workers, parts=one.parts)
-    row = BoundaryRow(workers, facts.nodes / workers, one.boundary)
-    return TableAccesses(replace(facts, boundary=(row,)), workers, at_random=True)
+    return random_parts(facts, workers, one.boundary)
 
 
 def _effort(one: Asked) -> int:

@@ -60,7 +60,9 @@ def asked(row: Row, rows: Sequence[Row], platforms: Mapping[str, str]) -> Asked 
     what = row.fields["config"] if "config" in row.fields else row.fields.get("dataset")
     base = setting(f"{row.paper}-{what}{system.setting}{SUFFIX.get((row.paper, row.table), '')}")
     if base is None:
-        raise FileError(f"{row.place}: unknown dataset {what!r} of {row.paper}")
+        own = [name.removeprefix(f"{row.paper}-") for name in settings() if name.startswith(f"{row.paper}-")]
+        known = f"there are {', '.join(own)}" if own else f"papers: {', '.join(dict.fromkeys(map(_paper, settings())))}"
+        raise FileError(f"{row.place}: no setting of {row.paper!r} for {what!r}; {known}")
     workers, per_server = layout(row, base)
     parts = workers if workers > MOST_GPUS else None
     workers = LIKE_ALL if parts else workers
@@ -91,6 +93,10 @@ def settings() -> tuple[str, ...]:
     return tuple(sorted(path.stem for path in FOLDER.glob("*.yaml")))
 
 
+def _paper(name: str) -> str:
+    return name.partition("-")[0]
+
+
 def layout(row: Row, base: Scenario) -> tuple[int, int]:
     """Workers, and workers per server. Raises FileError where a row says neither."""
     if "config" in row.fields or row.paper in WHOLE_PAPERS:
@@ -100,7 +106,12 @@ def layout(row: Row, base: Scenario) -> tuple[int, int]:
         found = re.fullmatch(r"(\d+)x(\d+)", str(printed))
         if found is None:
             raise FileError(f"{row.place}: nodes_x_gpus is {printed!r}; allowed: servers x GPUs, as 2x3")
-        return int(found[1]) * int(found[2]), int(found[2])
+        workers = int(found[1]) * int(found[2])
+        if row.fields.get("partitions", workers) != workers:
+            raise FileError(
+                f"{row.place}: nodes_x_gpus is {printed!r}, which is not {row.fields['partitions']} partitions"
+            )
+        return workers, int(found[2])
     workers = row.fields.get("partitions", row.fields.get("gpus"))
     if isinstance(workers, bool) or not isinstance(workers, int):
         raise FileError(f"{row.place}: has no number of workers; allowed: partitions or gpus, a whole number")

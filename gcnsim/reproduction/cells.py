@@ -10,6 +10,7 @@ from gcnsim.errors import FileError, nearest
 from gcnsim.reproduction.answers import Ends, Progress, answer
 from gcnsim.reproduction.asking import Asked, asked
 from gcnsim.reproduction.facts import PREDICTED, Row
+from gcnsim.reproduction.fitted import is_fitted
 from gcnsim.reproduction.nulls import is_vanilla, null_values, printed_seconds, printed_vanilla, visible_speedup
 from gcnsim.reproduction.quantities import GIVEN_BASE, QUANTITIES, predicted
 from gcnsim.scenario import MethodSpec
@@ -29,6 +30,7 @@ class Cell:
     """One metric of one row. predicted, low, high: None where `reason` says why. nulls: what null models say.
 
     judged: whether the published value can be compared: there is one, and it is not 1 by definition.
+    fitted: whether a fitted figure follows from the row.
     """
 
     paper: str
@@ -43,6 +45,7 @@ class Cell:
     reason: str
     judged: bool
     nulls: Mapping[str, float]
+    fitted: bool = False
 
     @property
     def error(self) -> float | None:
@@ -124,6 +127,7 @@ class _Table:
             reason=one if isinstance(one, str) else "",
             judged=False,
             nulls={},
+            fitted=isinstance(one, Asked) and is_fitted(row, one),
         )
         if isinstance(one, str):
             return empty

@@ -8,7 +8,8 @@ values of `predict` rows are not given; other fields of a row say more about its
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -23,6 +24,9 @@ USES: Final = ("calibrate", "context", "input", "predict")
 PREDICTED: Final = ("calibrate", "predict")
 OPTIONAL: Final = frozenset({"p", "tau", "epsilon", "replication_c"})
 """Fields of keys that only some methods have: a row may lack them."""
+
+MAY_BE_ZERO: Final = frozenset({"compute_s", "communication_s", "reduce_s"})
+"""Parts of an iteration, which may be published as nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +57,7 @@ class Row:
     def published(self, metric: str) -> float | None:
         """The value given for `metric`; None where it is to be predicted blind."""
         value = self.fields.get(metric)
-        return float(value) if self.use != "predict" and isinstance(value, int | float) else None
+        return None if self.use == "predict" or value is None else float(value)
 
 
 def read_published(folder: str | Path = SHIPPED) -> list[Row]:
@@ -61,22 +65,45 @@ def read_published(folder: str | Path = SHIPPED) -> list[Row]:
 
     Raises FileError for a folder without facts, a file that is not one, a row of unknown use or without its key.
     """
-    files = sorted(Path(folder).glob("*.yaml"))
+    files = sorted(Path(folder).glob("*.yaml")) if Path(folder).is_dir() else []
     if not files:
-        raise FileError(f"{folder}: has no published facts; allowed: a folder of PAPER.yaml files")
+        raise FileError(f"{folder}: is no folder of published facts; allowed: a folder that holds PAPER.yaml files")
     return [row for path in files for row in _rows(path)]
+
+
+def of_papers(rows: Sequence[Row], papers: Sequence[str]) -> list[Row]:
+    """The rows of `papers` alone; of all where none is named. Raises FileError for one that no file has."""
+    known = {row.paper for row in rows}
+    for name in papers:
+        if name not in known:
+            raise FileError(f"paper {name!r} has no published facts; {nearest(name, known)}")
+    return [row for row in rows if not papers or row.paper in papers]
 
 
 def _rows(path: Path) -> Iterator[Row]:
     raw = read_yaml(path)
     if not isinstance(raw, dict) or not isinstance(raw.get("paper"), dict) or not isinstance(raw.get("tables"), list):
         raise FileError(f"{path}: is no file of published facts; it has the keys paper and tables")
-    paper = str(raw["paper"].get("id"))
+    paper = raw["paper"].get("id")
+    if not isinstance(paper, str) or not paper:
+        raise FileError(f"{path}: paper, id: {paper!r} is not allowed; the name of a paper, a text")
+    if not raw["tables"]:
+        raise FileError(f"{path}: tables: is empty; at least one table")
+    seen: set[tuple[str, str]] = set()
     for table in raw["tables"]:
         if not isinstance(table, dict) or not {"id", "key", "rows"} <= table.keys():
             raise FileError(f"{path}: a table has the keys id, key and rows")
-        for number, row in enumerate(table["rows"], start=1):
-            yield _row(path, paper, table, number, row)
+        if not isinstance(table["rows"], list) or not table["rows"]:
+            raise FileError(f"{path}: {table['id']}, rows: is {table['rows']!r}; a list of rows")
+        if not isinstance(table["key"], list) or not all(isinstance(name, str) for name in table["key"]):
+            raise FileError(f"{path}: {table['id']}, key: is {table['key']!r}; a list of fields")
+        for number, one in enumerate(table["rows"], start=1):
+            row = _row(path, paper, table, number, one)
+            if row.use in PREDICTED:
+                if (row.table, row.label) in seen:
+                    raise FileError(f"{row.place}: is given twice")
+                seen.add((row.table, row.label))
+            yield row
 
 
 def _row(path: Path, paper: str, table: Mapping[str, Any], number: int, raw: Any) -> Row:
@@ -85,13 +112,18 @@ def _row(path: Path, paper: str, table: Mapping[str, Any], number: int, raw: Any
         raise FileError(f"{place}: is not a row; it has the fields of its key and a use")
     use = raw.get("use")
     if use not in USES:
-        raise FileError(f"{place}: unknown use {use!r}; {nearest(str(use), USES)}")
+        raise FileError(f"{place}: unknown use {use!r}; allowed: {', '.join(USES)}")
     lacking = [name for name in table["key"] if raw.get(name) is None and name not in OPTIONAL]
     if use in PREDICTED and lacking:
         raise FileError(f"{place}: has no {lacking[0]}; the key of {table['id']} is {', '.join(table['key'])}")
     metrics = raw.get("metrics", ()) if use in PREDICTED else ()
     if use in PREDICTED and not (isinstance(metrics, list) and metrics and all(isinstance(m, str) for m in metrics)):
         raise FileError(f"{place}: has no metrics; a row to {use} names them in a list")
+    if len(set(metrics)) < len(metrics):
+        raise FileError(f"{place}: metrics: {', '.join(metrics)}; each once")
+    if use == "calibrate":
+        for metric in metrics:
+            _check(place, metric, raw.get(metric))
     return Row(
         paper=paper,
         table=str(table["id"]),
@@ -101,3 +133,11 @@ def _row(path: Path, paper: str, table: Mapping[str, Any], number: int, raw: Any
         fields=raw,
         source=str(path),
     )
+
+
+def _check(place: str, metric: str, value: Any) -> None:
+    """Refuse a published value that nothing can be compared with. A part of an iteration may take no time."""
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    if not number or not math.isfinite(value) or value < 0 or (value == 0 and metric not in MAY_BE_ZERO):
+        least = "at least 0" if metric in MAY_BE_ZERO else "above 0"
+        raise FileError(f"{place}: {metric}: {value!r} is not allowed; a number {least}, as the row is to calibrate")

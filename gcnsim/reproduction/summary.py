@@ -31,18 +31,26 @@ def payload(cells: Sequence[Cell]) -> dict[str, Any]:
 def figures(cells: Sequence[Cell]) -> dict[str, Any]:
     """Counts, and absolute errors of the judged cells: median, largest, within TOLERANCE, within their interval.
 
-    nulls: per null model the median absolute error, and ours on the same cells; None where there is none.
+    held: the same of those that no figure was fitted to. nulls: per null model the median absolute error, and ours on
+    the same cells; None where there is none.
     """
-    errors = np.array([abs(error) for cell in cells if (error := cell.error) is not None])
     return {
         "cells": len(cells),
         "predicted": sum(cell.predicted is not None for cell in cells),
+        **_errors(cells),
+        "held": _errors([cell for cell in cells if not cell.fitted]),
+        "nulls": {name: _null(cells, name) for name in NULLS},
+    }
+
+
+def _errors(cells: Sequence[Cell]) -> dict[str, Any]:
+    errors = np.array([abs(error) for cell in cells if (error := cell.error) is not None])
+    return {
         "judged": int(errors.size),
         "median": float(np.median(errors)) if errors.size else None,
         "largest": float(errors.max()) if errors.size else None,
         "within": float(np.mean(errors <= TOLERANCE)) if errors.size else None,
         "covered": _covered(cells),
-        "nulls": {name: _null(cells, name) for name in NULLS},
     }
 
 
@@ -54,7 +62,20 @@ def worst(cells: Sequence[Cell]) -> list[Cell]:
 
 def as_row(cell: Cell) -> dict[str, Any]:
     """One cell as plain data."""
-    names = ("paper", "table", "row", "use", "metric", "predicted", "low", "high", "published", "error", "reason")
+    names = (
+        "paper",
+        "table",
+        "row",
+        "use",
+        "metric",
+        "predicted",
+        "low",
+        "high",
+        "published",
+        "error",
+        "reason",
+        "fitted",
+    )
     return {**{name: getattr(cell, name) for name in names}, "nulls": dict(cell.nulls)}
 
 
@@ -87,5 +108,6 @@ def _fitted(name: str) -> dict[str, Any]:
         "spmm_efficiency": found.spmm_efficiency.value,
         "staging_bandwidth": found.staging_bandwidth.value,
         "rate_beside_copies": found.rate_beside_copies.value,
-        "error": found.error,
+        "error": found.error.value,
+        "error_source": found.error.source,
     }

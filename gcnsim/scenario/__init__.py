@@ -12,6 +12,7 @@ from gcnsim.scenario.faults import (
     Pause,
     SlowGpu,
     SlowLink,
+    fault_lines,
     fault_words,
     read_injected,
 )
@@ -47,6 +48,7 @@ __all__ = [
     "SlowLink",
     "WorkloadSpec",
     "describe_schema",
+    "fault_lines",
     "fault_words",
     "from_mapping",
     "load_scenario",

@@ -6,7 +6,7 @@ Iterations of a fault are counted over the measured ones: 0 is the first of them
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from typing import Any, Final, TypeAlias
 
 from gcnsim.documents import parse_yaml
@@ -22,8 +22,23 @@ _LINK: Final = Word("a link, as results name it (nic0.tx, pcie3.down), or both i
 
 
 @dataclass(frozen=True, slots=True)
-class SlowGpu:
-    """Kernels of a worker take `factor` times as long, from an iteration to another (null: the last)."""
+class Given:
+    """What every fault knows of itself. given_as: where it was given, for messages."""
+
+    given_as: str = field(default="", compare=False, repr=False, kw_only=True)
+
+    @property
+    def path(self) -> str:
+        """What messages about it start with: `faults[0]`, `--inject pause`, or its kind where it was made by hand."""
+        return self.given_as or _NAMES[type(self)]
+
+
+@dataclass(frozen=True, slots=True)
+class SlowGpu(Given):
+    """Kernels of a worker take `factor` times as long, from an iteration to another (null: the last).
+
+    From 0 to the last they do so throughout: the run settles with them.
+    """
 
     worker: int = entry(_WORKER, "whose kernels", 0)
     factor: float = entry(_TIMES, "how many times as long", 2.0)
@@ -32,7 +47,7 @@ class SlowGpu:
 
 
 @dataclass(frozen=True, slots=True)
-class SlowLink:
+class SlowLink(Given):
     """A link has its bandwidth divided by `factor`."""
 
     link: str = entry(_LINK, "which", "nic0")
@@ -40,7 +55,7 @@ class SlowLink:
 
 
 @dataclass(frozen=True, slots=True)
-class LossyLink:
+class LossyLink(Given):
     """A share of what a link carries is lost and sent again."""
 
     link: str = entry(_LINK, "which", "nic0")
@@ -48,15 +63,15 @@ class LossyLink:
 
 
 @dataclass(frozen=True, slots=True)
-class Background:
-    """Traffic of others takes a fixed rate of a link, whatever else it carries."""
+class Background(Given):
+    """Traffic of others takes a fixed rate of a link's raw bandwidth, framing included, whatever else it carries."""
 
     link: str = entry(_LINK, "which", "nic0")
     rate: float = entry(Measure(BANDWIDTH, 0.0, 1.25e13, low_open=True), "what it takes, per direction", 1.25e8)
 
 
 @dataclass(frozen=True, slots=True)
-class Pause:
+class Pause(Given):
     """A worker stops for some seconds at the start of an iteration; what it has sent travels on."""
 
     worker: int = entry(_WORKER, "who stops", 0)
@@ -65,7 +80,7 @@ class Pause:
 
 
 @dataclass(frozen=True, slots=True)
-class Jitter:
+class Jitter(Given):
     """Equal work takes unequal time: a log-normal factor of mean 1 for every operation and iteration."""
 
     on: str = entry(Word("a kind of work", lambda: ("compute", "sampling")), "which operations", "compute")
@@ -82,7 +97,7 @@ FAULTS: Final[Mapping[str, type[Fault]]] = {
     "pause": Pause,
     "jitter": Jitter,
 }
-_NAMES: Final = {kind: name for name, kind in FAULTS.items()}
+_NAMES: Final[Mapping[type, str]] = {kind: name for name, kind in FAULTS.items()}
 
 
 def read_faults(raw: object) -> tuple[Fault, ...]:
@@ -100,10 +115,14 @@ def read_injected(texts: Sequence[str]) -> tuple[Fault, ...]:
         given: dict[str, object] = {"kind": kind.strip()}
         for pair in filter(None, rest.split(",")):
             name, equals, value = pair.partition("=")
+            name = name.strip()
             if not equals:
                 raise ScenarioError(f"--inject {text}: write KIND:name=value,..., e.g. pause:worker=0,seconds=2s")
+            if name in given:
+                again = "the kind stands before the colon" if name == "kind" else "once is allowed"
+                raise ScenarioError(f"--inject {text}: {name} is given twice; {again}")
             try:
-                given[name.strip()] = parse_yaml(value, f"--inject {name}")
+                given[name] = parse_yaml(value, f"--inject {name}")
             except FileError as error:
                 raise ScenarioError(str(error)) from None
         found.append(_read(given, f"--inject {kind.strip()}"))
@@ -117,7 +136,7 @@ def _read(raw: object, path: str) -> Fault:
         raise ScenarioError(f"{path}: unknown fault {shown(raw['kind'])}; {nearest(raw['kind'], FAULTS)}")
     kind = FAULTS[raw["kind"]]
     given = {name: value for name, value in raw.items() if name != "kind"}
-    return kind(**read_fields(kind, given, path))
+    return kind(**read_fields(kind, given, path), given_as=path)
 
 
 def write_fault(fault: Fault) -> dict[str, Any]:
@@ -137,20 +156,36 @@ def fault_words(fault: Fault) -> str:
     return f"{kind} {', '.join(f'{name} {value}' for name, value in told.items())}"
 
 
+def fault_lines() -> list[str]:
+    """A line for each kind, with its fields at their defaults, as `read_injected` reads them."""
+    lines = []
+    for name, kind in FAULTS.items():
+        told = write_fault(kind())
+        shown_of = {item.name: told.get(item.name) for item in fields(kind) if rule_of(item) is not None}
+        pairs = [f"{key}={_plain(value)}" for key, value in shown_of.items()]
+        lines.append(f"{name}:{','.join(pairs)}")
+    return lines
+
+
+def _plain(value: object) -> str:
+    """A scalar as YAML reads it back, in its shortest form."""
+    return "null" if value is None else f"{value:g}" if isinstance(value, float) else str(value)
+
+
 def check_faults(faults: Sequence[Fault], gpus: int, iterations: int) -> None:
     """Refuse a fault of a worker that is not there, or outside the measured iterations. Raises ScenarioError."""
     if len(faults) > MOST_FAULTS:
         raise ScenarioError(f"faults: {len(faults)} are given; allowed: at most {MOST_FAULTS}")
     for fault in faults:
-        name = _NAMES[type(fault)]
+        name = fault.path
         check_fields(fault, name)
         worker = getattr(fault, "worker", None)
         if worker is not None and worker >= gpus:
             raise ScenarioError(f"{name}.worker: {worker} is not there; cluster.gpus is {gpus}: 0 to {gpus - 1} are")
         last = getattr(fault, "last", None)
-        for field in ("iteration", "first", "last"):
-            at = getattr(fault, field, None)
+        for name_of in ("iteration", "first", "last"):
+            at = getattr(fault, name_of, None)
             if at is not None and at >= iterations:
-                raise ScenarioError(f"{name}.{field}: {at} is outside the run; allowed: 0 to {iterations - 1}")
+                raise ScenarioError(f"{name}.{name_of}: {at} is outside the run; allowed: 0 to {iterations - 1}")
         if last is not None and last < getattr(fault, "first", 0):
             raise ScenarioError(f"{name}.last: {last} is before first, {getattr(fault, 'first', 0)}")

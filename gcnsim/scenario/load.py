@@ -17,6 +17,7 @@ from typing import Any, Final
 from gcnsim import knobs
 from gcnsim.documents import parse_yaml, read_yaml
 from gcnsim.errors import FileError, ScenarioError, nearest
+from gcnsim.scenario.contradictions import refuse_contradictions
 from gcnsim.scenario.faults import Fault, read_faults, write_fault
 from gcnsim.scenario.rules import read_fields, rule_of, shown
 from gcnsim.scenario.specs import (
@@ -77,6 +78,7 @@ def from_mapping(mapping: object, source: str, overrides: Sequence[str] = ()) ->
 
 def _build(name: str, given: Mapping[str, dict[str, Any]], faults: tuple[Fault, ...]) -> Scenario:
     cluster, workload, method = given["cluster"], given["workload"], dict(given["method"])
+    refuse_contradictions(cluster)
     if any(workload.get(source) is not None for source in ("graph", "trace", "profile")):
         workload = {"dataset": None} | workload
     return Scenario(
@@ -147,7 +149,7 @@ def describe_schema() -> list[tuple[str, str, str, str, str]]:
 
 
 def _written(spec: Any, name: str) -> bool:
-    """A knob the method lacks is not written, nor a gpus_per_server, train_fraction, profile or path nobody chose."""
+    """A knob the method lacks is not written, nor any other of a few fields that nobody chose."""
     if isinstance(spec, MethodSpec):
         return name in OF_ALL or knobs.has_knob(spec.name, name)
     if isinstance(spec, ClusterSpec) and name == "gpus_per_server":
@@ -158,6 +160,10 @@ def _written(spec: Any, name: str) -> bool:
         return spec.devices is None
     if isinstance(spec, WorkloadSpec) and name in ("train_fraction", "profile"):
         return getattr(spec, name) is not None
+    if isinstance(spec, WorkloadSpec) and name == "training_subgraph":
+        return spec.training_subgraph
+    if isinstance(spec, PartitionSpec) and name in ("statistics", "parts"):
+        return spec.statistics != PartitionSpec().statistics
     return True
 
 

@@ -13,7 +13,7 @@ from typing import Any, Final, Protocol
 
 from gcnsim.caching import CacheSize
 from gcnsim.errors import ScenarioError, UnitError, nearest
-from gcnsim.knobs import CACHE
+from gcnsim.knobs import CACHE, STATIC_CACHE
 from gcnsim.units import FRACTION, NBYTES, Quantity
 
 _KEY: Final = "gcnsim"
@@ -122,7 +122,8 @@ class Word:
 
     def read(self, raw: object, path: str) -> str:
         if not isinstance(raw, str) or raw == "":
-            raise ScenarioError(f"{path}: {shown(raw)} is not {self.noun}; {self.allowed}")
+            known = f"; {self.allowed}" if self.names else ""
+            raise ScenarioError(f"{path}: {shown(raw)} is not {self.noun}{known}")
         self.check(raw, path)
         return raw
 
@@ -162,7 +163,7 @@ class Cache:
     allowed: str = CACHE.allowed
 
     def read(self, raw: object, path: str) -> CacheSize:
-        return parse_cache(raw, path)
+        return parse_cache(raw, path, f"{CACHE.allowed}; of pagraph {STATIC_CACHE.allowed}")
 
     def check(self, value: Any, path: str) -> None:
         if not isinstance(value, CacheSize):
@@ -172,8 +173,8 @@ class Cache:
         return value.describe()
 
 
-def parse_cache(raw: object, path: str = "cache") -> CacheSize:
-    """The cache size written as `30%`, `2GiB` or `auto`; nothing of a size is no cache.
+def parse_cache(raw: object, path: str = "cache", allowed: str = CACHE.allowed) -> CacheSize:
+    """The cache size written as `30%`, `2GiB` or `auto`; nothing of a size is no cache. allowed: what is, in words.
 
     Raises UnitError or ScenarioError, starting with `path`.
     """
@@ -192,7 +193,7 @@ def parse_cache(raw: object, path: str = "cache") -> CacheSize:
     if quantity is NBYTES:
         return CacheSize(nbytes=value)
     if value > 1:
-        raise ScenarioError(f"{path}: {shown(raw)} is not allowed; {CACHE.allowed}")
+        raise ScenarioError(f"{path}: {shown(raw)} is not allowed; {allowed}")
     return CacheSize(fraction=value)
 
 

@@ -5,11 +5,12 @@ Every spec checks itself, so one that exists is valid whether it came from a fil
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any, Final
 
 from gcnsim import knobs
 from gcnsim.caching import CacheSize
+from gcnsim.cluster import ALLREDUCES, RING
 from gcnsim.errors import ScenarioError
 from gcnsim.profile import GENERIC_LINK, devices, hosts, links
 from gcnsim.scenario.faults import Fault, check_faults
@@ -32,6 +33,9 @@ TOPOLOGY: Final = (
     "oversubscription",
     "host_memory",
     "payload",
+    "allreduce",
+    "sockets",
+    "rate_beside_copies",
 )
 """Fields of a cluster that a scenario without them answers as it did before there were any."""
 _FILE: Final = Word("a file name")
@@ -80,12 +84,24 @@ class ClusterSpec:
         Word("an order", lambda: ("concurrent", "serial")), "messages of a worker to its peers", "concurrent"
     )
     pcie_sharing: str = entry(Word("a sharing", lambda: ("none", "switch")), "uplinks of GPUs to their host", "none")
-    gpus_per_switch: int = entry(Number(True, 1, 1024), "GPUs on one PCIe switch, with pcie_sharing: switch", 2)
+    gpus_per_switch: int | None = entry(
+        Number(True, 1, 1024), "GPUs on one PCIe switch, with pcie_sharing: switch; null: 2", None, optional=True
+    )
     servers_per_rack: int | None = entry(Number(True, 1, 1024), "null: one switch for all", None, optional=True)
     payload: str = entry(Word("a payload", lambda: PAYLOADS), "how boundary rows travel", "fp32")
     oversubscription: float = entry(Number(False, 1, 1000), "of a rack's uplink by its servers' NICs", 1.0)
     host_memory: float | None = entry(
         Measure(BANDWIDTH, 125.0, 1.25e13), "that copies and NIC of a server share; null: no limit", None, optional=True
+    )
+    allreduce: str = entry(Word("an all-reduce", lambda: ALLREDUCES), "order in which gradients are summed", RING)
+    sockets: str = entry(
+        Word("a kind of sockets", lambda: ("free", "cores")), "what messages between hosts take of their cores", "free"
+    )
+    rate_beside_copies: float | None = entry(
+        Measure(FRACTION, 0.0, 1.0, low_open=True),
+        "of its rate at which a GPU computes beside transfers; null: the platform's, else 100%",
+        None,
+        optional=True,
     )
 
     def __post_init__(self) -> None:
@@ -110,7 +126,7 @@ class ClusterSpec:
             raise ScenarioError(
                 f"cluster.oversubscription: {self.oversubscription:g} needs cluster.servers_per_rack; it is null"
             )
-        if self.gpus_per_switch != 2 and self.pcie_sharing != "switch":
+        if self.gpus_per_switch is not None and self.pcie_sharing != "switch":
             raise ScenarioError(f"cluster.gpus_per_switch: {self.gpus_per_switch} needs cluster.pcie_sharing: switch")
         for name in ("calibration", "platform"):
             if self.devices is not None and getattr(self, name) is not None:
@@ -142,6 +158,7 @@ class WorkloadSpec:
     heads: int = entry(Number(True, 1, 1024), "heads of attention, side by side (gat)", 1)
     norm: str = entry(Word("a normalisation", lambda: ("none", "layer")), "LayerNorm after hidden layers", "layer")
     preaggregate: bool = entry(Truth(), "the input is aggregated once, before training", False)
+    training_subgraph: bool = entry(Truth(), "of a graph file, only the nodes that train, and their edges", False)
     dense_layers: int = entry(Number(True, 0, 1000), "of the layers, the last so many sum no neighbours", 0)
     features: int | None = entry(Number(True, 1, 10_000_000), "input width; null: the data's", None, optional=True)
     classes: int | None = entry(Number(True, 1, 10_000_000), "output width; null: the data's", None, optional=True)
@@ -170,6 +187,8 @@ class WorkloadSpec:
         if len(given) > 1:
             named = " and ".join(f"{name} ({value})" for name, value in given.items())
             raise ScenarioError(f"workload: both {named} are given; give one, the others null")
+        if self.training_subgraph and self.graph is None:
+            raise ScenarioError("workload.training_subgraph: true needs workload.graph, a file that says who trains")
         if not given:
             raise ScenarioError("workload: neither dataset nor graph, trace or profile is given; give one of them")
 
@@ -182,9 +201,19 @@ class PartitionSpec:
     objective: str = entry(Word("an objective", lambda: ("vol", "cut")), "METIS minimises volume or cut edges", "vol")
     seed: int = entry(Number(True, 0, 2**31 - 1), "seed of the partitioner", 0)
     file: str | None = entry(_FILE, "partition file, instead of cutting", None, optional=True)
+    statistics: str = entry(
+        Word("statistics", lambda: ("profile", "published")),
+        "of a dataset's parts: its profile, or what tables print",
+        "profile",
+    )
+    parts: int | None = entry(
+        Number(True, 2, 10_000), "parts in all that the GPUs stand for; null: one each", None, optional=True
+    )
 
     def __post_init__(self) -> None:
         check_fields(self, "partition")
+        if self.parts is not None and self.statistics != "published":
+            raise ScenarioError(f"partition.parts: {self.parts} needs partition.statistics: published")
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,6 +275,20 @@ class MethodSpec:
             raise ScenarioError(f"method.cache: auto is not allowed; {self.name} has a share (30%) or bytes (2GiB)")
         if self.fanout is not None and self.layer_sizes is not None:
             raise ScenarioError("method.layer_sizes: both fanout and layer_sizes are given; give one, the other null")
+        if self.overlap != "none" and not self.waits:
+            raise ScenarioError(
+                f"method.overlap: {self.overlap} is not allowed; {self.name} at tau {self.tau} has nothing to sum "
+                f"beneath transfers that it waits for (it is none); {', '.join(knobs.OVERLAPPING)} have, at tau 0"
+            )
+
+    @property
+    def waits(self) -> bool:
+        """Whether it waits for rows of its own iteration, beneath whose transfers others could be summed."""
+        return self.name in knobs.OVERLAPPING and not self.tau
+
+    def overlapping(self, overlap: str) -> MethodSpec:
+        """The method with this overlap where it waits for anything, else with none."""
+        return replace(self, overlap=overlap if self.waits else "none")
 
     @classmethod
     def of(cls, name: str, **given: Any) -> MethodSpec:

@@ -2,7 +2,15 @@
 
 from gcnsim.schedule.bounds import Bounds, Loads, bounds, estimate, resource_loads
 from gcnsim.schedule.builder import Builder, Dependency, Work
-from gcnsim.schedule.collectives import all_to_all, ring_allreduce, ring_broadcast, ring_reduce_among, tree_allreduce
+from gcnsim.schedule.collectives import (
+    all_to_all,
+    allreduce,
+    ring_allreduce,
+    ring_broadcast,
+    ring_reduce_among,
+    tree_allreduce,
+)
+from gcnsim.schedule.messages import host_message
 from gcnsim.schedule.order import all_waits, predecessors, topological
 from gcnsim.schedule.schedule import COMPUTE_STREAM, Op, Schedule, Stream
 
@@ -18,8 +26,10 @@ __all__ = [
     "Work",
     "all_to_all",
     "all_waits",
+    "allreduce",
     "bounds",
     "estimate",
+    "host_message",
     "predecessors",
     "resource_loads",
     "ring_allreduce",

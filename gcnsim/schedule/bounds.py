@@ -19,6 +19,7 @@ import numpy as np
 from gcnsim.ids import FloatArray, IntArray, Seconds
 from gcnsim.schedule.order import topological
 from gcnsim.schedule.schedule import Op, Schedule, SortedOps
+from gcnsim.timeline import OpKind
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,10 +60,11 @@ def estimate(schedule: Schedule) -> Seconds:
     """A guess at the mean iteration that ranks candidates: no bound, no simulation.
 
     The largest load, or the longest chain to the end of an iteration when a link is divided among the flows of the same
-    kind, layer and direction (those that a method starts together), whichever is longer.
+    kind, layer and direction (those that a method starts together; of a stream one), whichever is longer.
     """
     occupied = schedule.occupied.mean(axis=0)
-    stage = Counter((link, _stage(op)) for op in schedule.ops for link in op.route or ())
+    together = {(link, op.stream, _stage(op)) for op in schedule.ops for link in op.route or ()}
+    stage = Counter((link, kind) for link, _, kind in together)
     sharers = Counter({(op.index, link): stage[link, _stage(op)] for op in schedule.ops for link in op.route or ()})
     chain = _longest(schedule, topological(schedule), _durations(schedule, occupied, sharers))
     return max(chain, float(resource_loads(schedule).seconds.mean(axis=0).max()))
@@ -76,7 +78,7 @@ class Loads(NamedTuple):
     """Seconds of work per graph and resource, float64[T, R].
 
     resources: R pairs (name, kind), streams first, then links; the kind is `compute` for a stream of exclusive work,
-    else that of its flows' first link, of the kind they take most time on.
+    `pause` for one that holds a worker up, else that of its flows' first link, of the kind they take most time on.
     """
 
     resources: tuple[tuple[str, str], ...]
@@ -87,6 +89,9 @@ def resource_loads(schedule: Schedule) -> Loads:
     """What each stream and link must do in each iteration; streams count their flows at the rate they have alone."""
     occupied = schedule.occupied
     kinds = ["compute"] * len(schedule.streams)
+    for op in schedule.ops:
+        if op.kind is OpKind.WAIT:
+            kinds[op.stream] = "pause"
     rate, latency = np.ones(len(schedule.ops)), np.zeros(len(schedule.ops))
     crossing: list[tuple[int, int]] = []
     for op in schedule.ops:
@@ -124,6 +129,8 @@ def _durations(schedule: Schedule, occupied: FloatArray, sharers: Counter[tuple[
     """Seconds of each op when `sharers[op, link]` flows (at least itself) divide each of its links equally."""
     seconds = []
     turns = _turns(schedule, occupied)
+    # An op that sends nothing in most iterations has its latency in the others alone.
+    sends = (schedule.demand > 0).mean(axis=0).tolist()
     for op, work in zip(schedule.ops, occupied.tolist(), strict=True):
         if op.route is None or work == 0:
             seconds.append(work)
@@ -134,7 +141,8 @@ def _durations(schedule: Schedule, occupied: FloatArray, sharers: Counter[tuple[
         rate = min(schedule.capacity[link] / max(1, sharers[op.index, link]) for link in op.route)
         # Where others may be under way, the worst is that they fill the links.
         others = max(op.queue * (max(1, sharers[op.index, link]) - 1) / schedule.capacity[link] for link in op.route)
-        seconds.append(op.latency_s + others + work / (rate if op.cap is None else min(rate, op.cap)))
+        delay = (op.latency_s + others) * sends[op.index]
+        seconds.append(delay + work / (rate if op.cap is None else min(rate, op.cap)))
     return seconds
 
 

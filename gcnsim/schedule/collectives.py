@@ -7,6 +7,10 @@ Over P workers, alone on equal links of latency alpha (the routes between them a
   ring hop by hop, the rest follows on all hops at once. No broadcast is faster than alpha + w / bandwidth;
 - all-reduce up and down a binary tree: 2 ceil(log2 P) (alpha + w / bandwidth) where P is a power of two;
 - all-to-all of w[n, m] bytes from n to m: not below what the busiest link must carry.
+
+Which all-reduce a cluster has is its `allreduce`. No method asks for `all_to_all`: their exchanges are messages between
+pairs, which leave one by one as their rows are made. It is the reference that these are tested against: where all rows
+are made at once and pass on as they come, such an exchange ends when this collective does.
 """
 
 from __future__ import annotations
@@ -16,9 +20,10 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from gcnsim.cluster import Cluster
+from gcnsim.cluster import TREE, Cluster
 from gcnsim.ids import Bytes, FloatArray, Layer, Rank
 from gcnsim.schedule.builder import Builder, Dependency, Work
+from gcnsim.schedule.messages import host_message, socket_work
 from gcnsim.timeline import Direction, OpKind
 
 CHUNK: Final = 2.0**20
@@ -39,6 +44,11 @@ def hop(cluster: Cluster, source: Rank, target: Rank) -> tuple[int, ...]:
     return tuple(dict.fromkeys(cluster.to_host(source) + way + cluster.to_device(target)))
 
 
+def allreduce(builder: Builder, nbytes: Bytes, after: Sequence[Dependency]) -> list[int]:
+    """Add the all-reduce of the cluster, `ring_allreduce` or `tree_allreduce`; per worker, the op that ends it."""
+    return (tree_allreduce if builder.cluster.allreduce == TREE else ring_allreduce)(builder, nbytes, after)
+
+
 def ring_allreduce(builder: Builder, nbytes: Bytes, after: Sequence[Dependency]) -> list[int]:
     """Add a ring all-reduce; return, per worker, the op that ends it (`after` itself for one worker).
 
@@ -53,25 +63,30 @@ def ring_allreduce(builder: Builder, nbytes: Bytes, after: Sequence[Dependency])
         return _ring(builder, workers, nbytes, after, "reduce.ring", -1, Direction.NONE)
     chunk = nbytes / cluster.gpus
     ready = [
-        builder.flow(
-            OpKind.ALLREDUCE, rank, nbytes, cluster.to_host(rank), stream="reduce.d2h", after=[after[rank]], peer=rank
-        )
+        [
+            builder.flow(
+                OpKind.ALLREDUCE,
+                rank,
+                nbytes,
+                cluster.to_host(rank),
+                stream="reduce.d2h",
+                after=[after[rank]],
+                peer=rank,
+            )
+        ]
         for rank in workers
     ]
     for _ in range(2 * (cluster.gpus - 1)):
-        sent = []
-        for rank in workers:
-            right = (rank + 1) % cluster.gpus
-            route = cluster.between(rank, right)
-            sent.append(
-                builder.flow(
-                    OpKind.ALLREDUCE, rank, chunk, route, stream="reduce.ring", after=[ready[rank]], peer=right
-                )
+        sent = [
+            host_message(
+                builder, OpKind.ALLREDUCE, rank, (rank + 1) % cluster.gpus, chunk, ready[rank], stream="reduce.ring"
             )
+            for rank in workers
+        ]
         ready = [sent[rank - 1] for rank in workers]
     return [
         builder.flow(
-            OpKind.ALLREDUCE, rank, nbytes, cluster.to_device(rank), stream="reduce.h2d", after=[ready[rank]], peer=rank
+            OpKind.ALLREDUCE, rank, nbytes, cluster.to_device(rank), stream="reduce.h2d", after=ready[rank], peer=rank
         )
         for rank in workers
     ]
@@ -203,8 +218,10 @@ def tree_allreduce(builder: Builder, nbytes: Work, after: Sequence[Dependency]) 
 
     def pass_on(rank: Rank, peer: Rank) -> None:
         kind, route = OpKind.ALLREDUCE, hop(cluster, rank, peer)
-        sent = builder.flow(kind, rank, nbytes, route, stream="reduce.tree", after=[ready[rank]], peer=peer)
-        ready[peer] = builder.compute(kind, peer, 0.0, after=[ready[peer], sent], stream="reduce.in")
+        sent = [builder.flow(kind, rank, nbytes, route, stream="reduce.tree", after=[ready[rank]], peer=peer)]
+        if cluster.direct(rank, peer) is None:
+            sent += socket_work(builder, kind, rank, peer, nbytes, [ready[rank]], stream="reduce.tree")
+        ready[peer] = builder.compute(kind, peer, 0.0, after=[ready[peer], *sent], stream="reduce.in")
 
     for distance in levels:
         for rank in range(distance, cluster.gpus, 2 * distance):

@@ -13,12 +13,12 @@ iteration 0. Readings of the three tests, k iterations after a block was sent la
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import floor, lcm
+from math import floor
 from typing import Final, Literal
 
 import numpy as np
 
-from gcnsim.ids import BoolArray, IntArray
+from gcnsim.ids import FloatArray, IntArray
 from gcnsim.streams import stream
 
 Test = Literal["fixed", "adaptive", "gap"]
@@ -26,8 +26,14 @@ Test = Literal["fixed", "adaptive", "gap"]
 GAP_SPREAD: Final = 0.25
 """Standard deviation of the log of the drift between blocks. Assumed (range: 0 to 1)."""
 
-CYCLE: Final = 24
-"""Iterations after which the flags of blocks of unlike periods start over, at most."""
+CYCLE: Final = 48
+"""The most iterations of a cycle: so many are simulated."""
+
+WHOLE: Final = 1e-3
+"""How much of its rows a block may lack in a broadcast that counts as whole: 0.1 %."""
+
+CLOSE: Final = 0.02
+"""How many broadcasts too many a cycle may have, as a share of them, before a longer one is looked for: 2 %."""
 
 NEVER: Final = 1 << 20
 """The period of a block that is not sent again."""
@@ -37,7 +43,7 @@ NEVER: Final = 1 << 20
 class BlockRule:
     """When blocks are sent. threshold: iterations, or a change of rows for `gap`. drift: such a change per iteration.
 
-    warmup: share of all iterations, the first ones, in which all are sent. delayed: `adaptive` sends one iteration
+    warmup: share of all iterations, its first ones, in which all are sent. delayed: `adaptive` sends one iteration
     after it is found stale. skips_backward: whether a skipped block's gradient is not sent either (the cost formula's
     reading; Algorithm 1 always sends it).
     """
@@ -62,31 +68,41 @@ def periods(rule: BlockRule, layers: int, workers: int, seed: int) -> IntArray:
     return np.asarray(np.where(moved > 0, np.minimum(found, NEVER), NEVER), dtype=np.int64)
 
 
-def sent_blocks(rule: BlockRule, layers: int, workers: int, seed: int = 0) -> BoolArray:
-    """Which blocks are sent in each iteration of a cycle that repeats for ever, bool[T, layers, workers].
-
-    The cycle holds the warm-up's iterations in their share, so that its mean is the mean of a whole training.
-    """
-    if rule.warmup == 1.0:
-        return np.ones((1, layers, workers), dtype=np.bool_)
+def shares(rule: BlockRule, layers: int, workers: int, seed: int) -> FloatArray:
+    """In which share of a training's iterations a block is sent, warm-up included, float64[layers, workers]."""
     every = periods(rule, layers, workers, seed)
-    distinct = {int(value) for value in every.flat}
-    if distinct == {NEVER}:
-        steady = np.zeros((1, layers, workers), dtype=np.bool_)
-    else:
-        cycle = min(lcm(*(value for value in distinct if value < NEVER)), max(CYCLE, min(distinct)))
-        steady = (np.arange(cycle)[:, None, None] % every == 0) & (every < NEVER)
-    times, first = _shares(steady.shape[0], rule.warmup)
-    return np.concatenate([np.ones((first, layers, workers), dtype=np.bool_), *([steady] * times)])
+    later = np.where(every < NEVER, 1.0 / every, 0.0)
+    return np.asarray(rule.warmup + (1.0 - rule.warmup) * later, dtype=np.float64)
 
 
-def _shares(cycle: int, warmup: float) -> tuple[int, int]:
-    """How often the steady cycle, and how many iterations of the warm-up, so that these are a share `warmup`."""
-    if warmup == 0.0:
-        return 1, 0
-    best = (1, 0)
-    for times in range(1, max(1, CYCLE // cycle) + 1):
-        first = max(1, round(times * cycle * warmup / (1.0 - warmup)))
-        if abs(first / (first + times * cycle) - warmup) < abs(best[1] / (best[1] + best[0] * cycle) - warmup) - 1e-12:
-            best = (times, first)
-    return best
+def sent_blocks(rule: BlockRule, layers: int, workers: int, seed: int = 0) -> FloatArray:
+    """How much of each block is sent in each iteration of a cycle that repeats for ever, float64[T, layers, workers].
+
+    0 is a block that is not sent, 1 a whole one. Over the cycle every block is sent as often as in a whole training, in
+    the mean and to the row: broadcasts are spread evenly, those of the warm-up among them, and where no cycle of at
+    most `CYCLE` iterations has a whole number of them, each carries a little less than its block. Broadcasts follow
+    one another, so that the mean iteration depends on how many there are, not on which fall together.
+    """
+    share = shares(rule, layers, workers, seed)
+    cycle = _cycle(share)
+    count = _broadcasts(share, cycle)
+    each = np.minimum(1.0, share * cycle / np.maximum(count, 1.0))
+    steps = np.arange(cycle)[:, None, None]
+    falls = (steps * count) % cycle < count
+    return np.where(falls, each, 0.0)
+
+
+def _broadcasts(share: FloatArray, cycle: int) -> FloatArray:
+    """How often each block is sent in a cycle: whole ones, rounded up."""
+    return np.ceil(share * cycle * (1.0 - WHOLE))
+
+
+def _cycle(share: FloatArray) -> int:
+    """The shortest cycle whose broadcasts are hardly more than the share asks for; else that with the fewest more."""
+    wanted = float(share.sum())
+    if not wanted:
+        return 1
+    lengths = np.arange(1, CYCLE + 1)
+    over = np.array([_broadcasts(share, int(length)).sum() / (wanted * length) - 1.0 for length in lengths])
+    good = np.flatnonzero(over <= CLOSE)
+    return int(lengths[good[0] if good.size else np.argmin(over)])

@@ -5,6 +5,7 @@ Everything slow is made once and kept: what-if asks the same partition for many 
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Protocol
 
 from gcnsim.errors import GraphError, ScenarioError
@@ -17,6 +18,7 @@ from gcnsim.study.published import PublishedAccesses
 from gcnsim.study.replays import TraceAccesses
 from gcnsim.study.stored import ProfileAccesses
 from gcnsim.study.surrogates import SurrogateAccesses
+from gcnsim.study.tables import AsPublished
 from gcnsim.trace import AccessCounts, profiled_parts
 from gcnsim.workload import dataset
 
@@ -53,7 +55,7 @@ def open_accesses(
     workload = scenario.workload
     _refuse_idle_fields(scenario)
     if workload.graph is not None:
-        accesses = GraphAccesses(graph or workload.graph, processes)
+        accesses = GraphAccesses(graph or workload.graph, processes, training=workload.training_subgraph)
         if accesses.graph.nodes < scenario.cluster.gpus:
             raise GraphError(
                 f"{workload.graph}: has {accesses.graph.nodes} nodes, fewer than the {scenario.cluster.gpus} workers"
@@ -64,6 +66,8 @@ def open_accesses(
     if workload.profile is not None:
         return ProfileAccesses(workload.profile)
     facts = dataset(workload.dataset or "")
+    if scenario.partition.statistics == "published":
+        return AsPublished(facts, scenario.partition.parts)
     return SurrogateAccesses(facts) if profiled_parts(facts.name) else PublishedAccesses(facts)
 
 
@@ -74,11 +78,16 @@ def _refuse_idle_fields(scenario: Scenario) -> None:
     for name in ("cross_fraction", "imbalance"):
         if source is not None and getattr(workload, name) is not None:
             raise ScenarioError(f"workload.{name}: is counted on {source}; allowed: null")
+    if source is not None and scenario.partition.statistics != "profile":
+        raise ScenarioError(f"partition.statistics: published is of datasets; {source} has its own; allowed: profile")
+    for name in ("cross_fraction", "imbalance"):
+        if scenario.partition.statistics == "published" and getattr(workload, name) is not None:
+            raise ScenarioError(f"workload.{name}: not with partition.statistics: published; allowed: null")
     if workload.graph is not None:
         return
     if scenario.method.norms is not None:
         raise ScenarioError(f"method.norms: {scenario.method.norms} needs workload.graph: only a graph is sampled anew")
-    if scenario.partition != PartitionSpec():
+    if replace(scenario.partition, statistics="profile", parts=None) != PartitionSpec():
         raise ScenarioError(
             f"partition: {source or workload.dataset} comes partitioned; give workload.graph to cut one"
         )

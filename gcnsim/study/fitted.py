@@ -96,6 +96,8 @@ def copies_of(spec: ClusterSpec, pcie: LinkSpec) -> LinkSpec:
 
 
 def rate_beside_copies(spec: ClusterSpec) -> float:
-    """Share of its rate at which a GPU computes while transfers are under way; 1 where nothing was fitted."""
+    """Share of its rate at which a GPU computes while transfers are under way: as asked, else as fitted, else 1."""
+    if spec.rate_beside_copies is not None:
+        return spec.rate_beside_copies
     found = platform_of(spec)
     return 1.0 if found is None else found.rate_beside_copies.value

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from functools import cached_property
 
+import numpy as np
+
 from gcnsim.errors import ScenarioError
-from gcnsim.graph import Graph, load_graph
+from gcnsim.graph import Graph, induced, load_graph
 from gcnsim.graph.nodes import read_nodes
 from gcnsim.ids import BoolArray, IntArray
 from gcnsim.partition import Part, Partitioning, TrainingParts, partition_graph, read_partition, split, training_parts
@@ -31,10 +33,13 @@ from gcnsim.trace import (
 class GraphAccesses:
     """A graph, or the file it is in; parts, prepared samplers, traces and counts are made once each."""
 
-    def __init__(self, graph: str | Graph, processes: int = 1) -> None:
+    def __init__(self, graph: str | Graph, processes: int = 1, *, training: bool = False) -> None:
+        """training: of the graph only the nodes that train. Raises ScenarioError where nothing says which."""
         self.processes = processes
-        self.graph: Graph = load_graph(graph) if isinstance(graph, str) else graph
+        whole: Graph = load_graph(graph) if isinstance(graph, str) else graph
         self._path = graph if isinstance(graph, str) else None
+        self._whole = whole
+        self.graph = self._trained(whole) if training else whole
         self.most_gpus = self.graph.nodes
         self.declared = Declared(features=self.graph.features, classes=self.graph.classes)
         self.corners: tuple[Corner, ...] = (Corner.LIKELY,)
@@ -114,7 +119,7 @@ class GraphAccesses:
         if (key, scenario.run) not in self._counts:
             plan = plan_of(scenario, resolve_model(workload, self.declared).shapes)
             share = workload.train_fraction
-            mask = None if share is not None else self._training_mask
+            mask = None if share is not None else self._trains
             training = training_nodes(self.graph, mask, share or TRAIN, scenario.run.seed)
             source = Source(self.graph, training, lambda: self.partition(scenario)[0].owner, self._dealt)
             batches = drawn_batches(source, scenario, plan)
@@ -128,15 +133,29 @@ class GraphAccesses:
             self._training_parts[key] = training_parts(self.graph, training, parts, hops)
         return self._training_parts[key]
 
+    def _trained(self, whole: Graph) -> Graph:
+        """The sub-graph of the nodes that train."""
+        mask = self._training_mask
+        if mask is None:
+            raise ScenarioError(
+                f"workload.training_subgraph: true is not allowed; {whole.name} does not say who trains (train_mask)"
+            )
+        return induced(whole, mask, f"{whole.name}, the nodes that train")
+
     @property
     def splits(self) -> bool:
         """Whether the graph says who trains."""
         return self._training_mask is not None
+
+    @property
+    def _trains(self) -> BoolArray | None:
+        """Which nodes of the graph that is trained on train: of a training sub-graph all."""
+        return self._training_mask if self.graph is self._whole else np.ones(self.graph.nodes, np.bool_)
 
     @cached_property
     def _training_mask(self) -> BoolArray | None:
         """Who trains, where the graph's file says."""
         if self._path is None:
             return None
-        masks = read_nodes(self._path, self.graph.nodes, features=False, labels=False).masks
+        masks = read_nodes(self._path, self._whole.nodes, features=False, labels=False).masks
         return None if masks is None else masks[0]

@@ -8,7 +8,7 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import Any, TypeVar
 
-from gcnsim.cluster import Cluster, LinkSpec, build_cluster
+from gcnsim.cluster import Cluster, LinkSpec, Sockets, build_cluster
 from gcnsim.errors import ScenarioError
 from gcnsim.profile import Curve, DeviceProfile, Figure, HostProfile, LinkProfile, device, host, link
 from gcnsim.record import Calibration, Fitted, read_calibration
@@ -97,7 +97,7 @@ def machine(spec: ClusterSpec) -> tuple[Cluster, DeviceProfile, HostProfile]:
     """The cluster of `spec` with its device and host profile.
 
     A network message costs CPU time at both ends before and after it travels; with GPU workers that time is counted as
-    latency, with workers on CPU cores it is work for the cores.
+    latency, with workers on CPU cores, or where the scenario says so (`cluster.sockets`), it is work for the cores.
     """
     return _machine(spec, (0, 0) if spec.calibration is None else _stamp(spec.calibration))
 
@@ -106,14 +106,16 @@ def machine(spec: ClusterSpec) -> tuple[Cluster, DeviceProfile, HostProfile]:
 def _machine(spec: ClusterSpec, stamp: tuple[int, int]) -> tuple[Cluster, DeviceProfile, HostProfile]:
     chosen, servers, network = profiles(spec)
     wire = network.latency_s.value if spec.latency is None else spec.latency
-    on_cores = chosen.kind == "cpu"
+    on_cores, paths = chosen.kind == "cpu", paths_of(spec)
+    if spec.sockets == "cores":
+        paths = replace(paths, sockets=Sockets(servers.socket_bandwidth.value, servers.message_s.value))
     cluster = build_cluster(
         gpus=spec.gpus,
         gpus_per_server=spec.gpus_per_server,
         pcie=_copies(spec),
         nic=LinkSpec(
             spec.bandwidth * network.efficiency.value,
-            wire + (0.0 if on_cores else 2 * servers.message_s.value),
+            wire + (0.0 if on_cores or paths.sockets else 2 * servers.message_s.value),
             network.half_size.value,
             network.queue.value,
         ),
@@ -125,7 +127,7 @@ def _machine(spec: ClusterSpec, stamp: tuple[int, int]) -> tuple[Cluster, Device
         ),
         shared_cores=spec.shared_cores,
         staging=staging_of(spec),
-        paths=paths_of(spec),
+        paths=paths,
     )
     return cluster, chosen, servers
 

@@ -18,12 +18,14 @@ class Split:
     """One worker's window in picoseconds.
 
     exposed: waits for transfers, peers and the all-reduce, and what the GPU does for transfers itself (handling).
+    other: the rest; paused: the part of it in which the worker itself was stopped.
     """
 
     compute: int
     exposed: Intervals
     handling: Intervals
     other: int
+    paused: int
     transfers: Intervals
     sampling: int
 
@@ -66,10 +68,11 @@ class MeasuredRun:
         on_gpu[list(self._gpu_queue(rank))] = True
         computing, sampling = self.computing(rank), self.spans((self.worker == rank) & self.is_sampling, rank)
         handling = self.spans(on_gpu & (self.phase == Phase.TRANSFER), rank)
-        exposed = self._waits(rank, sampling).union(handling)
+        paused = self.spans((self.worker == rank) & (self.phase == Phase.WAIT), rank).minus(computing)
+        exposed = self._waits(rank, sampling).union(handling).minus(paused)
         start, end = self.edges(rank)
         other = (end - start) - computing.length - exposed.length
-        return Split(computing.length, exposed, handling, other, self.transfers(rank), sampling.length)
+        return Split(computing.length, exposed, handling, other, paused.length, self.transfers(rank), sampling.length)
 
     def _gpu_queue(self, rank: Rank) -> tuple[int, ...]:
         streams = self.schedule.streams

@@ -2,23 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
-from gcnsim.cost import Held, Memory, history_bytes, least_partitions, partition_memory
+from gcnsim.cost import Held, Memory, partition_memory
 from gcnsim.ids import Bytes, Rank
 from gcnsim.profile import device
-from gcnsim.scenario import MethodSpec, Scenario
+from gcnsim.scenario import ClusterSpec, MethodSpec, Scenario
 from gcnsim.study.batches import batches_memory, plan_of
+from gcnsim.study.block_memory import BLOCKS, blocks_memory
 from gcnsim.study.corners import keeps_all
+from gcnsim.study.paths import devices_of
+from gcnsim.timeline import Direction
 from gcnsim.trace import AccessCounts
 from gcnsim.workload import LayerShape
 
-PARTITIONED: Final = ("full-graph", "pipegcn", "pipegcn-g", "pipegcn-f", "pipegcn-gf", "bns-gcn", "psc-gcn", "sancus")
+PARTITIONED: Final = ("full-graph", "pipegcn", "pipegcn-g", "pipegcn-f", "pipegcn-gf", "bns-gcn", "psc-gcn")
 """Methods whose workers keep a partition on their GPU, as `gcnsim.cost.memory` has it."""
 
-AVERAGES: Final = {"pipegcn-g": 1, "pipegcn-f": 1, "pipegcn-gf": 2}
+AVERAGES: Final[Mapping[str, tuple[Direction, ...]]] = {
+    "pipegcn-g": (Direction.BACKWARD,),
+    "pipegcn-f": (Direction.FORWARD,),
+    "pipegcn-gf": (Direction.FORWARD, Direction.BACKWARD),
+}
+"""Directions in which what a method receives enters a moving average."""
 
 
 def memory_of(scenario: Scenario, counts: AccessCounts, shapes: tuple[LayerShape, ...]) -> tuple[Memory, ...] | None:
@@ -26,16 +34,23 @@ def memory_of(scenario: Scenario, counts: AccessCounts, shapes: tuple[LayerShape
     chosen, tau = scenario.method, scenario.method.tau
     if counts.batches is not None:
         return batches_memory(scenario, plan_of(scenario, shapes), counts.batches)
-    if chosen.name not in PARTITIONED or any(shape.heads for shape in shapes):
+    if any(shape.heads for shape in shapes):
+        return None
+    if chosen.name in BLOCKS:
+        return blocks_memory(scenario, counts, shapes)
+    if chosen.name not in PARTITIONED:
         return None
     norm, model = scenario.workload.norm == "layer", shapes
     found = [
-        partition_memory(model, _held(counts, rank, chosen, tau), norm=norm, averages=AVERAGES.get(chosen.name, 0))
+        partition_memory(
+            model,
+            _held(counts, rank, chosen, tau),
+            norm=norm,
+            averages=AVERAGES.get(chosen.name, ()),
+            payload=scenario.cluster.payload,
+        )
         for rank in range(counts.workers)
     ]
-    if chosen.name == "sancus":
-        history = history_bytes(int(counts.inner_nodes.sum()), counts.workers, shapes[0].d_in)
-        found = [replace(each, cache=history) for each in found]
     return tuple(found)
 
 
@@ -65,19 +80,22 @@ def _held(counts: AccessCounts, rank: Rank, method: MethodSpec, tau: int) -> Hel
     return replace(held, graphs=2 * tau + 1, kept=kept + loops, kept_crossing=int(cross.max()))
 
 
-def device_bytes(scenario: Scenario) -> Bytes | None:
-    """Bytes of memory of the scenario's GPU, the smallest; None of workers on CPU cores, which share their host's."""
-    chosen = [device(name) for name in scenario.cluster.devices or (scenario.cluster.device,)]
-    return None if chosen[0].kind == "cpu" else min(each.memory.value for each in chosen)
+def capacities(cluster: ClusterSpec) -> tuple[Bytes, ...] | None:
+    """Bytes of memory of each worker's GPU, by rank; None of workers on CPU cores, which share their host's."""
+    unequal, alike = devices_of(cluster), device(cluster.device)
+    if unequal:
+        return tuple(each.memory.value for each in unequal)
+    return None if alike.kind == "cpu" else (alike.memory.value,) * cluster.gpus
 
 
-def fits(memory: Sequence[Memory] | None, capacity: Bytes | None) -> bool | None:
-    """Whether every worker's part fits; None where that is not known."""
-    if memory is None or capacity is None:
+def fits(memory: Sequence[Memory] | None, room: Sequence[Bytes] | None) -> bool | None:
+    """Whether every worker's GPU, of `room` bytes, holds its part; None where that is not known."""
+    if memory is None or room is None:
         return None
-    return all(each.fits(capacity) for each in memory)
+    return all(each.fits(capacity) for each, capacity in zip(memory, room, strict=True))
 
 
-def least_gpus(memory: Sequence[Memory], capacity: Bytes) -> int | None:
-    """About how many GPUs would hold it, by the worker that needs most; None where no number would."""
-    return least_partitions(max(memory, key=lambda each: each.total), len(memory), capacity)
+def tightest(memory: Sequence[Memory], room: Sequence[Bytes] | None) -> Rank:
+    """The worker nearest the limit of its GPU, the first of equals; without limits the one that holds most."""
+    limits = room or [0.0] * len(memory)
+    return max(range(len(memory)), key=lambda rank: (memory[rank].total - limits[rank], -rank))

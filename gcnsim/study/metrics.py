@@ -1,15 +1,15 @@
 """What a run's spans say, per iteration, for the slowest worker (docs/glossary.md, "What the numbers mean").
 
 Every instant of a worker's iteration is exactly one of three: its GPU computes (compute); it does not, and what it
-waits for or handles is communication (exposed_comm); or it is neither (exposed_other: sampling, optimizer, and the
-rest). A wait of the compute stream is followed back along the ops that each ended as the next began: where that chain
-samples and this worker's sampler is at work, the wait is for sampling; everywhere else it is for a transfer, a peer or
-the all-reduce, which is communication.
+waits for or handles is communication (exposed_comm); or it is neither (exposed_other: sampling, optimizer, pauses of
+its own, and the rest). A wait of the compute stream is followed back along the ops that each ended as the next began:
+where that chain samples and this worker's sampler is at work, the wait is for sampling; everywhere else it is for a
+transfer, a peer or the all-reduce, which is communication.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -72,6 +72,24 @@ def measure(run: Run, first: int, limits: Bounds) -> Metrics:
     )
 
 
+def at_least(metrics: Metrics, iteration_s: float) -> Metrics:
+    """`metrics` of an iteration of at least `iteration_s` seconds, a bound that no run can beat for long.
+
+    Queues that grew over the measured iterations are still to be emptied: the time for it is exposed communication.
+    """
+    owed = iteration_s - metrics.iteration_s
+    if owed <= 0:
+        return metrics
+    share = metrics.iteration_s / iteration_s
+    return replace(
+        metrics,
+        iteration_s=iteration_s,
+        exposed_comm_s=metrics.exposed_comm_s + owed,
+        gpu_utilization=metrics.gpu_utilization * share,
+        nic_utilization=metrics.nic_utilization * share,
+    )
+
+
 def _demand(window: MeasuredRun) -> IntArray:
     """Which rows of the demand the measured iterations used."""
     rows: IntArray = np.arange(window.first, window.run.iterations) % window.schedule.demand.shape[0]
@@ -113,13 +131,17 @@ WORDS = {
     "cpu": "sampling on the CPU",
     "peer": "waiting for a slower worker",
     "other": "optimizer and bookkeeping",
+    "pause": "paused",
 }
 
-ON_CORES = {"cpu": "CPU cores"}
+ON_CORES = {"cpu": "CPU cores", "compute": "CPU cores"}
 """Where workers compute on CPU cores, all their work shares these."""
 
 LOADING = {"cpu": "drawing and loading on the CPU"}
 """Where mini-batches are drawn, the same cores pick their rows out of memory."""
+
+SOCKETS = {"cpu": "CPU cores: sampling and sockets"}
+"""Where messages between hosts take of the cores that draw."""
 
 SATURATED = 0.95
 """Share of the iteration above which a stream or link sets the pace by itself: 95 %."""
@@ -134,15 +156,25 @@ def _bottleneck(window: MeasuredRun, split: Split, rank: Rank, limits: Bounds, i
     words = WORDS if first.route is None else WORDS | ON_CORES
     if any(op.kind is OpKind.GATHER for op in window.schedule.ops):
         words = words | LOADING
+    elif first.route is None and _through_sockets(window):
+        words = words | SOCKETS
     if limits.busiest_s >= SATURATED * iteration_s:
         return words[limits.busiest_kind]
     parts = {"compute": split.compute, "other": 0, "cpu": 0}
-    parts["cpu" if split.sampling > split.other / 2 else "other"] = split.other
+    rest = split.other - split.paused
+    parts["cpu" if split.sampling > rest / 2 else "other"] = rest
+    parts["pause"] = split.paused
     near = ((window.worker == rank) | (window.peer == rank)) & np.isin(window.phase, [Phase.TRANSFER, Phase.REDUCE])
     carried = split.exposed.both(window.spans(near, rank)).length
     parts[_link_kind(window, near, rank)] = carried
     parts["peer"] = split.exposed.length - carried
     return words[max(parts, key=lambda part: parts[part])]
+
+
+def _through_sockets(window: MeasuredRun) -> bool:
+    """Whether messages take of the cores that the workers' samplers run on."""
+    kinds = window.schedule.link_kinds
+    return any(op.kind is OpKind.WIRE and op.route and kinds[op.route[0]] == "cpu" for op in window.schedule.ops)
 
 
 def _link_kind(window: MeasuredRun, near: BoolArray, rank: Rank) -> str:

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from gcnsim.errors import ScenarioError
 from gcnsim.scenario import WorkloadSpec
 from gcnsim.workload import LayerShape, layer_shapes
 
 MODEL, LAYERS, HIDDEN = "gcn", 4, 256
 """The model for a graph file: the one PSC-GCN trains on its default dataset."""
+
+ATTENDS = "gat"
+"""The model whose sums have heads of attention."""
 
 FEATURES, CLASSES = 128, 16
 """Widths assumed for a graph file that declares none."""
@@ -52,9 +56,13 @@ class Declared:
 
 
 def resolve_model(spec: WorkloadSpec, declared: Declared) -> Model:
-    """The model of `spec` on a source that declares `declared`."""
+    """The model of `spec` on a source that declares `declared`. Raises ScenarioError for heads of what has none."""
     widths = {"features": spec.features or declared.features, "classes": spec.classes or declared.classes}
     model = spec.model or declared.model or MODEL
+    if spec.heads != 1 and model != ATTENDS:
+        raise ScenarioError(
+            f"workload.heads: {spec.heads} is not allowed; {model} has no attention, {ATTENDS} has (workload.model)"
+        )
     shapes = layer_shapes(
         model,
         widths["features"] or FEATURES,

@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
-from gcnsim.cluster import LinkSpec, Paths
+from gcnsim.cluster import RING, LinkSpec, Paths
 from gcnsim.errors import ScenarioError
+from gcnsim.knobs import MINI_BATCH
 from gcnsim.profile import DeviceProfile, LinkProfile, device, link
 from gcnsim.scenario import ClusterSpec, MethodSpec
 
 NVLINK: Final = "nvlink"
 """The link of the catalogue whose bandwidth `cluster.nvlink` sets."""
 
+GPUS_PER_SWITCH: Final = 2
+"""GPUs that share the uplink of a PCIe switch where nobody says how many."""
+
 ROWS: Final = ("full-graph", "pipegcn", "pipegcn-g", "pipegcn-f", "pipegcn-gf", "bns-gcn", "psc-gcn")
-"""Methods that exchange boundary rows: they use every path, and know unequal GPUs and serial transfers."""
+"""Methods that exchange boundary rows: they use every path, and know serial transfers."""
 
 BLOCKS: Final = ("cagnet-1d", "cagnet-1.5d", "sancus")
-"""Methods that broadcast blocks of rows: their rings use the paths from GPU to GPU."""
+"""Methods that broadcast blocks of rows: their rings use the paths from GPU to GPU. Both know unequal GPUs."""
 
 
 def offered(profile: LinkProfile) -> LinkSpec:
@@ -34,22 +39,29 @@ def paths_of(spec: ClusterSpec) -> Paths:
     """The paths of `spec`. Raises ScenarioError for workers on CPU cores, which have none of them."""
     found = Paths(
         nvlink=None if spec.nvlink is None else _nvlink(spec.nvlink),
-        gpus_per_switch=spec.gpus_per_switch if spec.pcie_sharing == "switch" else 0,
+        gpus_per_switch=(spec.gpus_per_switch or GPUS_PER_SWITCH) if spec.pcie_sharing == "switch" else 0,
         servers_per_rack=spec.servers_per_rack or 0,
         oversubscription=spec.oversubscription,
         host_memory=None if spec.host_memory is None else LinkSpec(spec.host_memory),
         direct=spec.transport == "direct",
         gpudirect=spec.gpudirect,
+        allreduce=spec.allreduce,
     )
     if device(spec.device).kind == "cpu" and spec.payload != "fp32":
         raise ScenarioError(
             f"cluster.payload: {spec.payload} is modelled for GPUs only; cluster.device is {spec.device}"
         )
     racks = Paths(servers_per_rack=found.servers_per_rack, oversubscription=found.oversubscription)
-    if device(spec.device).kind == "cpu" and (found != racks or spec.transfers != "concurrent"):
+    asked = {spec.transfers, spec.sockets, spec.rate_beside_copies} - {"concurrent", "free", None}
+    if device(spec.device).kind == "cpu" and (found != racks or asked):
         raise ScenarioError(
-            f"cluster.device: {spec.device} has no nvlink, gpudirect, host_memory, pcie_sharing, transport or "
-            "transfers of its own: these are modelled for GPUs only"
+            f"cluster.device: {spec.device} has no nvlink, gpudirect, host_memory, pcie_sharing, transport, transfers, "
+            "allreduce, sockets or rate_beside_copies of its own: these are modelled for GPUs only"
+        )
+    if spec.sockets != "free" and (found.direct or found.gpudirect):
+        raise ScenarioError(
+            "cluster.sockets: cores is not allowed with transport: direct or gpudirect, whose messages pass no socket; "
+            "allowed: free"
         )
     return found
 
@@ -75,21 +87,35 @@ def devices_of(spec: ClusterSpec) -> tuple[DeviceProfile, ...]:
     return tuple(found[min(rank // spec.gpus_per_server, len(found) - 1)] for rank in range(spec.gpus))
 
 
+def refuse_idle(clusters: Sequence[ClusterSpec]) -> None:
+    """Raises ScenarioError for racks that hold all servers of every one of `clusters`: nothing passes their uplinks."""
+    largest = max(clusters, key=lambda each: each.servers)
+    held = largest.servers_per_rack
+    if held is not None and held >= largest.servers:
+        allowed = "null" if largest.servers == 1 else f"less than {largest.servers}, or null"
+        raise ScenarioError(
+            f"cluster.servers_per_rack: {held} puts all {largest.servers} server(s) into one rack, so nothing passes "
+            f"its uplink; allowed: {allowed}"
+        )
+
+
 def refuse_unused(spec: ClusterSpec, method: MethodSpec) -> None:
     """Raises ScenarioError for a path, a device or an order of transfers that the method's schedule does not have."""
     if method.name in ROWS:
         return
+    blocks = ROWS + BLOCKS
     asked = {
-        "devices": spec.devices is not None,
-        "transfers": spec.transfers != "concurrent",
-        "payload": spec.payload != "fp32",
+        "devices": (spec.devices is not None, blocks),
+        "transfers": (spec.transfers != "concurrent", ROWS),
+        "payload": (spec.payload != "fp32", ROWS),
+        "sockets": (spec.sockets != "free", ROWS),
+        "rate_beside_copies": (spec.rate_beside_copies is not None, ROWS),
+        "nvlink": (spec.nvlink is not None, blocks),
+        "transport": (spec.transport != "staged", blocks),
+        "gpudirect": (spec.gpudirect, blocks),
+        "allreduce": (spec.allreduce != RING, blocks + MINI_BATCH),
     }
-    if method.name not in BLOCKS:
-        asked |= {
-            "nvlink": spec.nvlink is not None,
-            "transport": spec.transport != "staged",
-            "gpudirect": spec.gpudirect,
-        }
-    for name in (name for name, given in asked.items() if given):
-        allowed = ROWS if name in ("devices", "transfers", "payload") else ROWS + BLOCKS
-        raise ScenarioError(f"cluster.{name}: not modelled with {method.name}; methods with it: {', '.join(allowed)}")
+    for name, (given, having) in asked.items():
+        if given and method.name not in having:
+            told = ", ".join(having)
+            raise ScenarioError(f"cluster.{name}: not modelled with {method.name}; methods with it: {told}")

@@ -123,6 +123,7 @@ class PublishedAccesses:
         gpus, end = scenario.cluster.gpus, corner.value
         inner, boundary, _ = self.cut(scenario)
         place = placement(gpus, corner)
+        boundary *= self.boundary_by(corner)
         load = loads(self.imbalances(scenario, LOAD)[end], gpus)[place]
         border = loads(self.imbalances(scenario, BOUNDARY)[end], gpus)[place]
         entries = np.rint(self.facts.entries / gpus * load).astype(np.int64)
@@ -137,6 +138,10 @@ class PublishedAccesses:
             DISPERSION[end],
             ownership(gpus, scenario.cluster.gpus_per_server, self.remote(scenario, corner)),
         )
+
+    def boundary_by(self, corner: Corner) -> float:
+        """Mean boundary nodes at this end of what is open of them, over the likely ones: 1 where they are printed."""
+        return 1.0
 
     def remote(self, scenario: Scenario, corner: Corner) -> float:
         """Boundary rows owned on other servers, over what equal ownership would give."""

@@ -8,7 +8,7 @@ from gcnsim.errors import GcnsimError, ScenarioError
 from gcnsim.knobs import METHOD_KNOBS
 from gcnsim.profile import gpu_of
 from gcnsim.record import RecordedRun
-from gcnsim.scenario import SCHEMA, Scenario, from_mapping
+from gcnsim.scenario import SCHEMA, MethodSpec, Scenario, from_mapping
 from gcnsim.units import BANDWIDTH, SECONDS
 
 CORE: Final = "cpu-core"
@@ -70,7 +70,8 @@ def _method(run: RecordedRun) -> dict[str, Any]:
     name = run.options["method"]
     given = run.options["knobs"]
     own = {knob.name: given[knob.name] for knob in METHOD_KNOBS.get(name, ()) if knob.name in given}
-    return {"name": name, "overlap": run.options["overlap"], **own}
+    asked = MethodSpec.of(name, **{knob: own[knob] for knob in ("tau",) if knob in own})
+    return {"name": name, "overlap": asked.overlapping(run.options["overlap"]).overlap, **own}
 
 
 def _refuse(run: RecordedRun) -> None:

@@ -34,6 +34,11 @@ STUDENT_90 = (6.31, 2.92, 2.35, 2.13, 2.02, 1.94, 1.89, 1.86, 1.83, 1.81, 1.80, 
 """Two-sided 90 % quantiles of Student's t for 1, 2, ... degrees of freedom; 1.75 beyond the last."""
 
 
+def quantile_90(count: int) -> float:
+    """Two-sided 90 % quantile of Student's t for the mean of `count` values."""
+    return STUDENT_90[min(max(count - 1, 1), len(STUDENT_90)) - 1]
+
+
 class Window(NamedTuple):
     """Measured iterations [first, T); behind, ahead: how the worst op moved, in iterations per iteration."""
 
@@ -67,6 +72,7 @@ class Steady:
         self.warm_up = 1 + schedule.depth
         self.most = self.warm_up + 2 * measured + 20 * schedule.depth
         self._closing = list(schedule.ends)
+        self._ops = len(schedule.ops)
 
     def enough(self, ends: IntArray) -> bool:
         """Whether the state of an earlier iteration has returned."""
@@ -87,6 +93,14 @@ class Steady:
         best = int(np.argmin(returned))
         return Window(earliest + best + 1, float(behind[best]), float(ahead[best]))
 
+    def moved(self, ends: IntArray, since: int) -> tuple[float, float]:
+        """How far the worst op fell behind, and got ahead, per iteration from iteration `since` to the last."""
+        pair = ends[[since, -1]]
+        closing = pair[:, self._closing].max(axis=1)
+        state = pair[:, : self._ops] - closing[:, None]
+        moved = (state[1] - state[0]) / (closing[1] - closing[0])
+        return float(moved.max()), float(-moved.min())
+
     def spread(self, window: Window, measured: Schedule) -> float:
         """Half-width of the 90 % interval of the mean iteration, as a share of it.
 
@@ -99,5 +113,5 @@ class Steady:
         mean = loads.mean(axis=0)
         heavy = mean >= HEAVY * mean.max()
         varies = float((loads[:, heavy].std(axis=0, ddof=1) / mean[heavy]).max()) if loads.shape[0] > 1 else 0.0
-        quantile = STUDENT_90[min(max(loads.shape[0] - 1, 1), len(STUDENT_90)) - 1]
-        return quantile * varies / float(np.sqrt(loads.shape[0])) + max(window.behind, SETTLING * window.ahead, 0.0)
+        chance = quantile_90(loads.shape[0]) * varies / float(np.sqrt(loads.shape[0]))
+        return chance + max(window.behind, SETTLING * window.ahead, 0.0)

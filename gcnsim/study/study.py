@@ -16,25 +16,23 @@ from gcnsim.schedule import Bounds, Schedule, bounds
 from gcnsim.staleness import BlockRule
 from gcnsim.study.accesses import Accesses, open_accesses
 from gcnsim.study.batches import mini_batch, plan_of
+from gcnsim.study.clock import bounds_within
 from gcnsim.study.corners import Corner, keeps_all
-from gcnsim.study.faults import afflicted, settling
+from gcnsim.study.faults import passing, weakened
 from gcnsim.study.fitted import beside_cache, platform_of, rate_beside_copies, rebuild_s, streaming_share
+from gcnsim.study.framing import payload_shares
 from gcnsim.study.machine import calibration_of, for_graph, machine
-from gcnsim.study.memory import device_bytes, fits, memory_of
-from gcnsim.study.metrics import Metrics, measure
+from gcnsim.study.memory import capacities, fits, memory_of
+from gcnsim.study.metrics import Metrics, at_least, measure
 from gcnsim.study.model import resolve_model
 from gcnsim.study.paths import devices_of, refuse_unused
-from gcnsim.study.steady import Steady, Window
-from gcnsim.timeline import PS_PER_S
+from gcnsim.study.steady import Steady
+from gcnsim.study.struck import struck
 from gcnsim.trace import AccessCounts
-from gcnsim.units import BANDWIDTH
 from gcnsim.workload import LayerShape
 
 ATTENDING = ("full-graph", "pipegcn", "pipegcn-g", "pipegcn-f", "pipegcn-gf", "bns-gcn", "psc-gcn")
 """Methods whose schedules have layers of attention."""
-
-CLOCK_S = 2.0**62 / PS_PER_S
-"""Simulated seconds that integer picoseconds can tell, with room to add two of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +61,7 @@ class Result:
     @property
     def fits(self) -> bool | None:
         """Whether every worker's GPU holds its part; None where that is not known."""
-        return fits(self.memory, device_bytes(self.scenario))
+        return fits(self.memory, capacities(self.scenario.cluster))
 
 
 def write_schedule(scenario: Scenario, counts: AccessCounts, accesses: Accesses) -> Schedule:
@@ -159,47 +157,44 @@ def study(scenario: Scenario, accesses: Accesses | None = None, corner: Corner =
     model = resolve_model(scenario.workload, accesses.declared)
     counts = accesses.counts(scenario, model.features, corner)
     chosen = scenario.method.cache
-    schedule = write_schedule(scenario, counts, accesses)
+    calm = write_schedule(scenario, counts, accesses)
+    shares = payload_shares(scenario.cluster) if scenario.faults else {}
+    schedule = weakened(calm, scenario.faults, shares)
     judge = Steady(schedule, scenario.run.iterations)
-    limits = bounds(schedule)
-    if limits.upper_s * judge.most > CLOCK_S:
-        raise ScenarioError(
-            f"cluster.bandwidth: {BANDWIDTH.exact(scenario.cluster.bandwidth)} makes iterations too long to simulate "
-            f"(the clock ends after {CLOCK_S:.0f} s of {judge.most} iterations)"
-        )
-    calm = None
-    if scenario.faults:
-        calm = schedule
-        schedule = afflicted(schedule, scenario.faults, scenario.run.iterations, scenario.run.seed)
-        run = simulate(schedule, schedule.demand.shape[0])
-        window = Window(settling(calm), 0.0, 0.0)
-    else:
-        run = simulate(schedule, judge.most, judge.enough)
-        window = judge.window(run.ends)
-    graphs = np.flatnonzero(np.bincount(np.arange(window.first, run.iterations) % schedule.demand.shape[0]))
-    measured = schedule
-    if graphs.size < schedule.demand.shape[0]:
-        measured = schedule.of_graphs(graphs)
+    limits = bounds_within(scenario, calm, schedule, judge)
+    run, noise_s = simulate(schedule, judge.most, judge.enough), 0.0
+    window = judge.window(run.ends)
+    settled, measured = window.settled, schedule
+    # A run that has not settled is still on its way to the pace of the op that falls behind.
+    lag = 0.0 if settled else max(window.behind, 0.0)
+    passes = passing(scenario.faults)
+    if passes:
+        run, window, noise_s = struck(schedule, judge, window, passes, scenario.run.seed)
+        measured = run.schedule
+    graphs = np.flatnonzero(np.bincount(np.arange(window.first, run.iterations) % measured.demand.shape[0]))
+    if graphs.size < measured.demand.shape[0]:
+        measured = measured.of_graphs(graphs)
         limits = bounds(measured)
     metrics = measure(run, window.first, limits)
+    if scenario.faults:
+        metrics = at_least(metrics, limits.lower_s)
     record = calibration_of(scenario.cluster.calibration)
     residual = 0.0 if record is None or record.error is None else record.error
-    published = platform_of(scenario.cluster)
+    published, unexplained = platform_of(scenario.cluster), 0.0
     if published is not None:
-        residual = float(np.hypot(residual, published.error))
-    # What faults change is told, not drawn: the interval is that of the run without them.
-    spread = metrics.iteration_s * float(np.hypot(judge.spread(window, calm or measured), residual))
-    # A run that has not settled is still on its way to the pace of the op that falls behind.
-    lag = 0.0 if window.settled else max(window.behind, 0.0)
+        residual, unexplained = float(np.hypot(residual, published.error.value)), published.unexplained_s.value
+    # Of told faults the graphs vary as they do without them.
+    drawn = np.hypot(judge.spread(window, schedule if passes else measured), noise_s / metrics.iteration_s)
+    spread = metrics.iteration_s * float(np.hypot(drawn, residual))
     return Result(
         scenario=scenario,
         metrics=metrics,
         bounds=limits,
         low_s=max(0.0, metrics.iteration_s - spread),
-        high_s=metrics.iteration_s * (1.0 + lag) + spread,
+        high_s=metrics.iteration_s * (1.0 + lag) + spread + unexplained,
         cache_hit_rate=counts.hit_rate,
         cache_fraction=counts.cache_fraction if chosen.fraction is None else chosen.fraction,
-        settled=window.settled,
+        settled=settled,
         warm_up=window.first,
         run=run,
         per_epoch=1 if counts.batches is None else counts.batches.per_epoch,

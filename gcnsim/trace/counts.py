@@ -51,6 +51,15 @@ class AccessCounts:
         more: dict[str, Any] = {name: np.concatenate([getattr(self, name)] * times) for name in names}
         return replace(self, **more)
 
+    def placed(self, order: IntArray) -> AccessCounts:
+        """The same graphs, worker n with what was worker order[n]'s. Of exchanges by layer alone (no `batches`)."""
+        if self.batches is not None:
+            raise ValueError("mini-batches have no parts to place")
+        by_worker = ("inner_edges", "boundary_edges", "inner_nodes", "boundary_nodes", "entries", "cached_rows")
+        moved: dict[str, Any] = {name: getattr(self, name)[..., order] for name in by_worker}
+        pairs: dict[str, Any] = {name: getattr(self, name)[:, order][:, :, order] for name in ("rows", "hits")}
+        return replace(self, **moved, **pairs)
+
     @property
     def hit_rate(self) -> float:
         """Share of layer-0 boundary rows that the cache answered, over all graphs and workers; 0 without any row."""

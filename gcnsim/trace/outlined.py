@@ -1,9 +1,9 @@
 """The profile of a graph too large to draw: its sizes as published, the boundary of its parts by assumption.
 
-What an `Outline` says is all that is known: ratios of boundary to inner nodes, taken from the parts of another graph,
-and the mean cross edges of a boundary node as a share of the mean degree. Everything else is as even as can be: equal
-parts, boundary nodes owned alike by all others, cross edges lognormal, every edge kept at the rate itself under `vr`
-too (`gcnsim.trace.published` says how far rows are from the rule's), degrees that rank as cross edges do.
+What an `Outline` says is all that is known: the ratio of boundary to inner nodes, as uneven as in the parts of another
+graph, and the mean cross edges of a boundary node as a share of the mean degree. Everything else is as even as can be:
+equal parts, boundary nodes owned alike by all others, cross edges lognormal, every edge kept at the rate itself under
+`vr` too (`gcnsim.trace.published` says how far rows are from the rule's), degrees that rank as cross edges do.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ DISPERSION: Final = 1.3
 """Standard deviation of the log of the cross edges per boundary node: the middle of four real graphs' METIS parts."""
 
 
-def outlined(facts: Outline, parts: int) -> StoredProfile:
-    """The profile of `facts` at `parts` equal parts, 2 or more; part k takes the ratio at k modulo their number."""
+def outlined(facts: Outline, parts: int, end: int = 1) -> StoredProfile:
+    """The profile of `facts` at `parts` equal parts, 2 or more; end: of its boundary, low, likely or high (0, 1, 2)."""
     inner, entries = _equal(facts.nodes, parts), _equal(facts.entries, parts)
-    ratios = np.resize(np.array(facts.boundary_ratios), parts)
+    ratios = np.array(facts.boundary.ratios(parts, end))
     boundary = np.rint(np.minimum(ratios * inner, facts.nodes - inner)).astype(np.int64)
     share = facts.cross_edges
     mean = share.likely * facts.entries / facts.nodes

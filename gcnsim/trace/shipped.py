@@ -104,11 +104,14 @@ def profile_at(dataset: str, parts: int) -> tuple[StoredProfile, str]:
 def profile_end(dataset: str, parts: int, boundary: int, cross: int) -> StoredProfile:
     """The profile at one end of what is open: least, likely or most (0, 1, 2) boundary nodes and cross edges.
 
-    Publications leave the cross edges per boundary node open; an interpolated profile may also miss its boundary and
-    entries by what it misses where a shipped one is left out. Raises as `profile_at` does.
+    Publications leave the cross edges per boundary node open, of an outline the boundary too; an interpolated profile
+    may also miss its boundary and entries by what it misses where a shipped one is left out. Raises as `profile_at`.
     """
-    found, _ = profile_at(dataset, parts)
-    if parts not in shipped_parts(dataset):
+    if not shipped_parts(dataset) and parts in profiled_parts(dataset):
+        found = _outlined(dataset, parts, boundary)
+    else:
+        found, _ = profile_at(dataset, parts)
+    if shipped_parts(dataset) and parts not in shipped_parts(dataset):
         found = _missed(dataset, parts, found, boundary, cross)
     low, high = found.origin.cross_range
     return with_cross_edges(found, (low, 1.0, high)[cross])
@@ -214,8 +217,8 @@ def _outlined_parts(dataset: str) -> tuple[int, ...]:
     return outline(dataset).parts if dataset in outlines() else ()
 
 
-def _outlined(dataset: str, parts: int) -> StoredProfile:
+def _outlined(dataset: str, parts: int, end: int = 1) -> StoredProfile:
     from gcnsim.graph.generate import outline
     from gcnsim.trace.outlined import outlined
 
-    return outlined(outline(dataset), parts)
+    return outlined(outline(dataset), parts, end)

@@ -146,7 +146,7 @@ def _join(made: Network, host: int, bandwidth: float, latency_s: float) -> None:
     for device in (DEVICE, "lo"):
         _run("ip", "-n", name, "link", "set", device, "up")
     # What all other hosts send at once to one waits at the switch: nothing of it may be dropped.
-    for where, device, senders in ((name, DEVICE, 1), (switch, port, made.hosts)):
+    for where, device, senders in _ends(made, host):
         _run("tc", "-n", where, "qdisc", "add", "dev", device, "root", "handle", "1:", *_shaper(bandwidth, senders))
     if latency_s:
         # Beneath the shaper, and at one end alone: a message passes the sender's link end once.
@@ -162,8 +162,23 @@ def _join(made: Network, host: int, bandwidth: float, latency_s: float) -> None:
     _run(*made.inside(host), "sysctl", "-q", "-w", *(f"net.ipv4.{each}" for each in settings))
 
 
-def _shaper(bandwidth: float, senders: int = 1) -> list[str]:
-    size = burst(bandwidth)
+def reshape(made: Network, host: int, first: float, bandwidth: float) -> None:
+    """Give the link of a host another bandwidth than its `first`, bytes/s of the wire, while it is in use.
+
+    Its burst stays: a packet that waits already, larger than a smaller burst, would wait for ever. Raises NetworkError.
+    """
+    for where, device, senders in _ends(made, host):
+        shaper = _shaper(bandwidth, senders, burst(first))
+        _run("tc", "-n", where, "qdisc", "change", "dev", device, "root", "handle", "1:", *shaper)
+
+
+def _ends(made: Network, host: int) -> tuple[tuple[str, str, int], ...]:
+    """Both ends of a host's link: the namespace, the device, and how many hosts send through it."""
+    return (made.name(host), DEVICE, 1), (made.switch, f"port{host}", made.hosts)
+
+
+def _shaper(bandwidth: float, senders: int = 1, size: int | None = None) -> list[str]:
+    size = burst(bandwidth) if size is None else size
     rate = f"{8 * FRAME_SHARE * bandwidth:.0f}bit"
     return ["tbf", "rate", rate, "burst", f"{size}b", "limit", f"{senders * max(_QUEUE, 4 * size)}b"]
 

@@ -21,7 +21,7 @@ from runtime.aggregate import Matrix
 from runtime.exchange.boundary import Boundary
 from runtime.exchange.drawn import Drawn
 from runtime.exchange.stopwatch import Stopwatch
-from runtime.record import Recorder
+from runtime.record import Mark, Recorder
 
 
 @dataclass(frozen=True)
@@ -68,14 +68,23 @@ class Step:
         rows = self.boundary.rows(self.t, layer)
         if self.dropping is None or self.dropping.first:
             return rows, None
+        start = self.recorder.mark_compute()
         mask = self.dropping.mask(rows, self.t, layer, "boundary")
-        return rows * mask, mask
+        kept = rows * mask
+        self.dropped_since(start, layer, Direction.FORWARD)
+        return kept, mask
 
     def dropped(self, layer: Layer, h: Tensor, name: str = "inner") -> Tensor:
         """`h` after dropout, by the mask called `name`."""
         if self.dropping is None:
             return h
-        return h * self.dropping.mask(h, self.t, layer, name)
+        dropped: Tensor = _Dropped.apply(h, self, layer, name)  # type: ignore[no-untyped-call]
+        return dropped
+
+    def dropped_since(self, start: Mark, layer: Layer, direction: Direction) -> None:
+        """The span of a dropout: a part of the layer's map, which the sum over neighbours stands between."""
+        end = self.recorder.mark_compute()
+        self.recorder.add(OpKind.UPDATE, "compute", self.t, start, end, layer=layer, direction=direction)
 
 
 @dataclass(frozen=True)
@@ -103,8 +112,9 @@ class LayerNeighbours:
         step = self.step
         own = step.dropped(self.layer, h)
         if self.fixed is not None:
+            fixed = step.dropped(self.layer, self.fixed, "sum")
             step.watch.summed()
-            return step.dropped(self.layer, self.fixed, "sum"), own
+            return fixed, own
         raw = own if step.dropping is not None and step.dropping.first else h
         z: Tensor = _NeighbourSum.apply(raw, own, step, self.layer)  # type: ignore[no-untyped-call]
         step.watch.summed()
@@ -116,8 +126,34 @@ class LayerNeighbours:
         first = step.dropping is not None and step.dropping.first
         raw = step.dropped(self.layer, h) if first else h
         rows: Tensor = _Gathered.apply(raw, step, self.layer)  # type: ignore[no-untyped-call]
+        kept = rows if first else step.dropped(self.layer, rows)
         step.watch.summed()
-        return (rows if first else step.dropped(self.layer, rows)), step.drawn.pattern
+        return kept, step.drawn.pattern
+
+
+class _Dropped(torch.autograd.Function):
+    """Rows with some of their values dropped, and the gradients of the others: the product with a mask, timed."""
+
+    @staticmethod
+    def forward(ctx: Any, h: Tensor, step: Step, layer: Layer, name: str) -> Tensor:
+        assert step.dropping is not None
+        start = step.recorder.mark_compute()
+        mask = step.dropping.mask(h, step.t, layer, name)
+        kept = h * mask
+        step.dropped_since(start, layer, Direction.FORWARD)
+        ctx.step, ctx.layer = step, layer
+        ctx.save_for_backward(mask)
+        return kept
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, None, None, None]:
+        if not ctx.needs_input_grad[0]:
+            return None, None, None, None
+        start = ctx.step.recorder.mark_compute()
+        (mask,) = ctx.saved_tensors
+        back = grads[0] * mask
+        ctx.step.dropped_since(start, ctx.layer, Direction.BACKWARD)
+        return back, None, None, None
 
 
 class _NeighbourSum(torch.autograd.Function):
@@ -155,7 +191,9 @@ class _NeighbourSum(torch.autograd.Function):
             if drawn.boundary is not None:
                 step.multiply(layer, Direction.BACKWARD, drawn.boundary, g, out, False)
                 if ctx.mask is not None:
+                    start = step.recorder.mark_compute()
                     out *= ctx.mask
+                    step.dropped_since(start, layer, Direction.BACKWARD)
             if ahead.synchronous:
                 ahead.send_gradients(step.t, layer)
                 if not step.overlap:

@@ -24,6 +24,7 @@ WITHIN = 0.1
 METHODS: list[tuple[str, dict[str, Any]]] = [
     ("full-graph", {}),
     ("pipegcn", {}),
+    ("pipegcn-gf", {"gamma": 0.9}),
     ("psc-gcn", {"tau": 2, "epsilon": 0.3, "cache": "30%"}),
     ("bns-gcn", {"rate": 0.3}),
 ]

@@ -34,7 +34,19 @@ def test_rarer_broadcasts_are_never_slower_and_the_warm_up_costs(facts: MakeFact
     ]
     assert np.all(np.diff(times) < 0)
     warm = period(method("sancus")(replace(given, block_rule=BlockRule("fixed", 1.0, warmup=0.5))))
-    assert warm == pytest.approx((times[0] + times[1]) / 2, rel=0.02)
+    assert warm == pytest.approx((times[0] + times[1]) / 2, rel=1e-3)
+
+
+def test_the_mean_holds_a_short_warm_up(facts: MakeFacts, period: Period) -> None:
+    """In between nothing is sent in most iterations: the mean is that of both kinds by their shares."""
+    given = facts(workers=4)
+
+    def seconds(threshold: float, warmup: float = 0.0) -> float:
+        return period(method("sancus")(replace(given, block_rule=BlockRule("fixed", threshold, warmup=warmup))))
+
+    whole, never = seconds(0.0), seconds(1000.0)
+    for warmup, share in ((0.02, 0.02 + 0.98 / 11), (50 / 300, 1 / 6 + 5 / 66)):
+        assert seconds(10.0, warmup) == pytest.approx(share * whole + (1.0 - share) * never, rel=5e-3)
 
 
 @pytest.mark.parametrize("threshold", [2.0, 6.0, 30.0])

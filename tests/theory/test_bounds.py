@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
+from hypothesis import given as drawn_from
+from hypothesis import settings
+from hypothesis import strategies as st
 
 from gcnsim.methods import Facts, method
 from gcnsim.schedule import Schedule, bounds, estimate
+from gcnsim.staleness import BlockRule
 
 MakeFacts = Callable[..., Facts]
 Period = Callable[[Schedule], float]
@@ -22,6 +27,9 @@ METHODS = [
     ("bns-gcn", 0, True),
     ("psc-gcn", 0, True),
     ("psc-gcn", 3, True),
+    ("pipegcn-gf", 1, False),
+    ("cagnet-1d", 0, False),
+    ("roc", 0, False),
 ]
 RATE = 0.3
 """Of bns-gcn; the others do not read it."""
@@ -77,3 +85,33 @@ def test_a_tight_resource_is_the_bound(facts: MakeFacts, period: Period) -> None
     assert limits.busiest_kind == "nic"
     assert limits.lower_s == limits.busiest_s
     assert period(schedule) == pytest.approx(limits.lower_s, rel=0.02)
+
+
+@settings(max_examples=25, deadline=None)
+@drawn_from(
+    test=st.sampled_from(["fixed", "adaptive", "gap"]),
+    threshold=st.floats(0.0, 3.0).map(lambda power: 10.0**power - 1.0),
+    warmup=st.sampled_from([0.0, 0.02, 0.5]),
+    back=st.booleans(),
+    latency=st.sampled_from([5e-5, 5e-3, 0.05]),
+    workers=st.integers(2, 4),
+    nic=st.sampled_from([1e8, 1e10]),
+)
+def test_rare_broadcasts_have_their_latency_as_rarely(
+    facts: MakeFacts,
+    period: Period,
+    test: str,
+    threshold: float,
+    warmup: float,
+    back: bool,
+    latency: float,
+    workers: int,
+    nic: float,
+) -> None:
+    rule = BlockRule(test, threshold, 0.5, warmup, skips_backward=back)
+    given = facts(workers=workers, nic=nic, nic_latency=latency)
+    schedule = method("sancus")(replace(given, block_rule=rule, seed=int(threshold)))
+    limits, seconds = bounds(schedule), period(schedule)
+    assert limits.lower_s <= seconds * (1 + 1e-9)
+    assert seconds <= limits.upper_s * (1 + SLACK)
+    assert estimate(schedule) <= limits.upper_s * (1 + 1e-9)

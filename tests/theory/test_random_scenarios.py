@@ -2,18 +2,19 @@
 
 "Never slower" is held to half a percent over 200 measured iterations, except where a link is nearly saturated. There
 flows that share links fairly can meet otherwise when something becomes faster: one link stands partly idle while the
-flows that need it share another with flows that do not, and how often depends on how the iterations meet (as list
-schedules have Graham's anomalies). In such a run the pace must stay within CROWDED of what the busiest link needs. The
-largest violation of each law, and the largest of those near saturation, are printed. The analytic bounds obey exactly.
-A default run takes few scenarios, the slow ones many more; both are the same every time.
+flows that need it share another with flows that do not, or the all-reduce, for which all wait, shares with more that is
+under way (as list schedules have Graham's anomalies). A run whose pace is near what its busiest link needs may
+therefore be slower, by no more than its law says. The largest violation of each law, and the largest of those near
+saturation, end the test report (docs/validation.md has the largest found so far). The analytic bounds obey exactly.
+Half of the scenarios have paths besides, serial transfers or unequal GPUs. A default run takes few scenarios, the slow
+ones many more; both are the same every time.
 """
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -36,15 +37,13 @@ GRAPHS = 10
 
 TOLERANCE = 0.005
 
-CROWDED = 0.15
-"""A run whose pace is within this share of its busiest link's time is nearly saturated."""
+METHODS = ("full-graph", "pipegcn", "bns-gcn", "psc-gcn")
 
 few = settings(
     deadline=None,
-    max_examples=4,
     derandomize=True,
     database=None,
-    phases=[Phase.generate],  # Each example takes a second: what fails is not made smaller.
+    phases=[Phase.generate],  # Examples of many iterations take a second: what fails is not made smaller.
     suppress_health_check=[HealthCheck.too_slow],
 )
 many = settings(few, max_examples=120, derandomize=False)
@@ -56,11 +55,25 @@ def powers(low: float, high: float) -> st.SearchStrategy[float]:
 
 
 @st.composite
-def scenarios(draw: st.DrawFn, names: tuple[str, ...] = ("full-graph", "pipegcn", "bns-gcn", "psc-gcn")) -> Asked:
+def paths(draw: st.DrawFn) -> Paths:
+    limit = st.none() | powers(8.0, 11.0).map(lambda capacity: LinkSpec(capacity, 1e-6))
+    return Paths(
+        nvlink=draw(limit),
+        gpus_per_switch=draw(st.integers(0, 2)),
+        servers_per_rack=draw(st.integers(0, 2)),
+        oversubscription=draw(st.sampled_from([1.0, 3.0])),
+        host_memory=draw(limit),
+        direct=draw(st.booleans()),
+        gpudirect=draw(st.booleans()),
+    )
+
+
+@st.composite
+def scenarios(draw: st.DrawFn, names: tuple[str, ...] = METHODS, most: int = 5) -> Asked:
     name = draw(st.sampled_from(names))
     sampled = name in ("bns-gcn", "psc-gcn")
     asked: Asked = {
-        "workers": draw(st.integers(2, 5)),
+        "workers": draw(st.integers(2, most)),
         "per_server": draw(st.integers(1, 3)),
         "nic": draw(powers(7.3, 10.0)),
         "nic_latency": draw(st.sampled_from([0.0, 5e-5, 2e-3])),
@@ -81,11 +94,43 @@ def scenarios(draw: st.DrawFn, names: tuple[str, ...] = ("full-graph", "pipegcn"
     return {"name": name} | asked
 
 
+@st.composite
+def besides(draw: st.DrawFn, names: tuple[str, ...], most: int = 5) -> Asked:
+    """A scenario, and half of the time what its cluster has besides; faster: how many times every other server is."""
+    asked = draw(scenarios(names, most))
+    if draw(st.booleans()):
+        asked |= {
+            "paths": draw(paths()),
+            "serial": draw(st.booleans()),
+            "faster": draw(st.sampled_from([1.0, 1.0, 3.0])),
+        }
+    return asked
+
+
 def written(facts: MakeFacts, asked: Asked, **changed: Any) -> Schedule:
     """The schedule of what is asked, with some of it changed."""
     given = asked | changed
-    name = given.pop("name")
-    return method(name)(facts(**given))
+    name, paths, serial, faster = (given.pop(key, None) for key in ("name", "paths", "serial", "faster"))
+    plain = facts(**given)
+    if paths is None:
+        return method(str(name))(plain)
+    cluster = build_cluster(
+        gpus=given["workers"],
+        gpus_per_server=given["per_server"],
+        pcie=LinkSpec(given["pcie"], 1e-5, given["half_size"]),
+        nic=LinkSpec(given["nic"], given["nic_latency"], given["half_size"]),
+        memory=LinkSpec(10e9, 1e-6, given["half_size"] / 8),
+        cores=LinkSpec(given["cores"]),
+        paths=paths,
+    )
+    device = plain.device
+    quick = replace(
+        device,
+        memory_bandwidth=replace(device.memory_bandwidth, value=device.memory_bandwidth.value * (faster or 1.0)),
+        flops_fp32=replace(device.flops_fp32, value=device.flops_fp32.value * (faster or 1.0)),
+    )
+    devices = tuple(quick if server % 2 else device for server in cluster.server_of)
+    return method(str(name))(replace(plain, cluster=cluster, serial=bool(serial), devices=devices))
 
 
 def pace(schedule: Schedule) -> float:
@@ -96,71 +141,86 @@ def pace(schedule: Schedule) -> float:
     return float(closing[-1] - closing[first - 1]) / MEASURED / PS_PER_S
 
 
+Check = Callable[[MakeFacts, Asked, float], tuple[Schedule, Schedule]]
+
+
+def faster(field: str) -> Check:
+    """More of `field` is never slower."""
+    return lambda facts, asked, factor: (written(facts, asked), written(facts, asked, **{field: asked[field] * factor}))
+
+
+def staler(facts: MakeFacts, asked: Asked, _: float) -> tuple[Schedule, Schedule]:
+    """One more iteration of staleness is never slower."""
+    return written(facts, asked), written(facts, asked, tau=asked["tau"] + 1)
+
+
+class Law(NamedTuple):
+    """Schedules before and after, methods. A run whose pace is within `near` of its busiest link's time is nearly
+    saturated, and may be slower by `anomaly`: a little more than the largest found by searching for it.
+    """
+
+    check: Check
+    methods: tuple[str, ...]
+    near: float
+    anomaly: float
+
+
+LAWS = {
+    "more bandwidth is never slower": Law(faster("nic"), METHODS, near=0.15, anomaly=0.02),
+    "more PCIe is never slower": Law(faster("pcie"), METHODS, near=0.15, anomaly=0.08),
+    "a larger tau is never slower": Law(staler, ("psc-gcn",), near=0.25, anomaly=0.20),
+}
+TAU = "a larger tau is never slower"
+PLACES = ("away from saturated links", "near saturation")
+
+
 class Largest:
     """The largest violation that a law has met, away from saturated links (0) and beside them (1), and where."""
 
-    def __init__(self) -> None:
-        self.excess = [0.0, 0.0]
-        self.where = ["none", "none"]
+    def __init__(self, name: str) -> None:
+        self.name, self.law = name, LAWS[name]
+        self.met, self.excess, self.where = [0, 0], [0.0, 0.0], ["none", "none"]
 
-    def compare(self, before: Schedule, after: Schedule, where: str) -> None:
-        """Refuse `after`, which should be no slower, when it is."""
+    def compare(self, facts: MakeFacts, asked: Asked, factor: float = 1.0) -> float:
+        """Refuse what should be no slower, when it is; how much slower it is."""
+        before, after = self.law.check(facts, asked, factor)
         limits = bounds(before), bounds(after)
         assert limits[1].lower_s <= limits[0].lower_s * (1 + 1e-12)
         assert limits[1].upper_s <= limits[0].upper_s * (1 + 1e-12)
-        paces = pace(before), pace(after)
+        paces, where = (pace(before), pace(after)), f"{asked}, factor {factor}"
         excess = paces[1] / paces[0] - 1.0
-        crowded = limits[1].busiest_kind != "compute" and paces[1] <= limits[1].busiest_s * (1 + CROWDED)
+        crowded = limits[1].busiest_kind != "compute" and paces[1] <= limits[1].busiest_s * (1 + self.law.near)
+        self.met[crowded] += 1
         if excess > self.excess[crowded]:
             self.excess[crowded], self.where[crowded] = excess, where
-        assert excess <= TOLERANCE or crowded, where
+        assert excess <= (self.law.anomaly if crowded else TOLERANCE), f"{excess:.4%} slower: {where}"
+        return excess
+
+    def told(self) -> Iterator[str]:
+        """What it has met, in lines."""
+        for place, met, excess, where in zip(PLACES, self.met, self.excess, self.where, strict=True):
+            yield f"largest violation of {self.name} in {met} runs {place}: {excess:.4%} ({where})"
 
 
 @pytest.fixture(scope="module")
-def largest() -> Iterator[Callable[[str], Largest]]:
-    """Per law; told when all tests are done."""
+def largest(tell: Callable[[str], None]) -> Iterator[Callable[[str], Largest]]:
+    """Per law; told at the end of the test report."""
     found: dict[str, Largest] = {}
-    yield lambda law: found.setdefault(law, Largest())
-    for law, each in found.items():
-        for place, excess, where in zip(("", ", near saturation"), each.excess, each.where, strict=True):
-            sys.stderr.write(f"\nlargest violation of {law}{place}: {excess:.4%} ({where})\n")
+    yield lambda law: found.setdefault(law, Largest(law))
+    for each in found.values():
+        for line in each.told():
+            tell(line)
 
 
-Law = Callable[[MakeFacts, Asked, float, Largest], None]
-
-
-def faster(field: str) -> Law:
-    """More of `field` is never slower."""
-
-    def check(facts: MakeFacts, asked: Asked, factor: float, largest: Largest) -> None:
-        more = {field: asked[field] * factor}
-        largest.compare(written(facts, asked), written(facts, asked, **more), f"{asked}, {field} x {factor}")
-
-    return check
-
-
-def staler(facts: MakeFacts, asked: Asked, _: float, largest: Largest) -> None:
-    """One more iteration of staleness is never slower."""
-    tau = {"tau": asked["tau"] + 1}
-    largest.compare(written(facts, asked), written(facts, asked, **tau), f"{asked}, tau + 1")
-
-
-LAWS: dict[str, tuple[Law, tuple[str, ...]]] = {
-    "more bandwidth is never slower": (faster("nic"), ("full-graph", "pipegcn", "bns-gcn", "psc-gcn")),
-    "more PCIe is never slower": (faster("pcie"), ("full-graph", "pipegcn", "bns-gcn", "psc-gcn")),
-    "a larger tau is never slower": (staler, ("psc-gcn",)),
-}
 FACTORS = st.sampled_from([1.01, 1.1, 2.0, 10.0])
 
 
 @pytest.mark.parametrize("law", LAWS)
 def test_laws(facts: MakeFacts, largest: Callable[[str], Largest], law: str) -> None:
-    check, names = LAWS[law]
-
-    @few
-    @given(scenarios(names), FACTORS)
+    @settings(few, max_examples=10)
+    @given(besides(LAWS[law].methods, most=3), FACTORS)
     def each(asked: Asked, factor: float) -> None:
-        check(facts, asked, factor, largest(law))
+        largest(law).compare(facts, asked, factor)
 
     each()
 
@@ -168,25 +228,36 @@ def test_laws(facts: MakeFacts, largest: Callable[[str], Largest], law: str) -> 
 @pytest.mark.slow
 @pytest.mark.parametrize("law", LAWS)
 def test_laws_in_many_scenarios(facts: MakeFacts, largest: Callable[[str], Largest], law: str) -> None:
-    check, names = LAWS[law]
-
     @seed(20261121)
     @many
-    @given(scenarios(names), FACTORS)
+    @given(besides(LAWS[law].methods), FACTORS)
     def each(asked: Asked, factor: float) -> None:
-        check(facts, asked, factor, largest(law))
+        largest(law).compare(facts, asked, factor)
 
     each()
 
 
 def test_near_saturation_a_larger_tau_may_be_slower(facts: MakeFacts, largest: Callable[[str], Largest]) -> None:
-    """The largest such step found: with tau 4 the busiest link never rests, with tau 5 it does."""
+    """With tau 4 the busiest link never rests, with tau 5 it does."""
     asked: Asked = {"name": "psc-gcn", "workers": 5, "per_server": 2, "nic": 55315169.6, "nic_latency": 0.0}
     asked |= {"layers": 2, "cores": 1.0, "slope": 0.5, "sampled": True, "tau": 4, "iterations": GRAPHS, "spread": 0.8}
-    staler(facts, asked, 1.0, largest("a larger tau is never slower"))
-    paces = [pace(written(facts, asked, tau=tau)) for tau in (4, 5)]
-    assert paces[0] == pytest.approx(bounds(written(facts, asked)).busiest_s, rel=1e-3)
-    assert paces[1] / paces[0] - 1 == pytest.approx(0.06, abs=0.01)
+    before = written(facts, asked)
+    assert pace(before) == pytest.approx(bounds(before).busiest_s, rel=1e-3)
+    assert largest(TAU).compare(facts, asked) == pytest.approx(0.06, abs=0.01)
+
+
+def test_an_all_reduce_beside_more_under_way_may_be_slower(facts: MakeFacts, largest: Callable[[str], Largest]) -> None:
+    """From tau 2 on nothing else is waited for, whatever tau; but it shares links with what is then under way."""
+    asked: Asked = {"name": "psc-gcn", "workers": 5, "per_server": 1, "nic": 62342816.3, "nic_latency": 0.0}
+    asked |= {"layers": 2, "cores": 1.0, "slope": 0.5, "half_size": 65536.0, "pcie": 4.6e9, "hits": 0.5, "tau": 1}
+    asked |= {"sampled": True}
+    assert largest(TAU).compare(facts, asked) == pytest.approx(0.157, abs=0.01)
+    later = written(facts, asked, tau=2)
+    assert pace(later) == pytest.approx(1.2 * bounds(later).busiest_s, rel=0.01)
+    run = simulate(later, 60)
+    reducing = [op.index for op in later.ops if op.kind is OpKind.ALLREDUCE]
+    taken = (run.ends[50, reducing].max() - run.starts[50, reducing].min()) / PS_PER_S
+    assert taken > 0.9 * pace(later)
 
 
 @settings(few, max_examples=25)
@@ -242,20 +313,6 @@ def test_no_link_and_no_stream_does_more_than_it_can(facts: MakeFacts, asked: As
     windows = [sorted(random.sample(range(edges.size), 2)) for _ in range(20)] + [[0, edges.size - 1]]
     for low, high in windows:
         _within_capacity(run, int(edges[low]), int(edges[high]))
-
-
-@st.composite
-def paths(draw: st.DrawFn) -> Paths:
-    limit = st.none() | powers(8.0, 11.0).map(lambda capacity: LinkSpec(capacity, 1e-6))
-    return Paths(
-        nvlink=draw(limit),
-        gpus_per_switch=draw(st.integers(0, 2)),
-        servers_per_rack=draw(st.integers(0, 2)),
-        oversubscription=draw(st.sampled_from([1.0, 3.0])),
-        host_memory=draw(limit),
-        direct=draw(st.booleans()),
-        gpudirect=draw(st.booleans()),
-    )
 
 
 @settings(few, max_examples=25)

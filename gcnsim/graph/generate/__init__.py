@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from gcnsim.graph.generate.communities import BlockModel, Nature, block_model, nature_of
 from gcnsim.graph.generate.fitted import (
+    Bordering,
     Check,
     CrossEdges,
     FitRow,
@@ -21,6 +22,7 @@ from gcnsim.graph.generate.pairing import configuration, read_degrees
 
 __all__ = [
     "BlockModel",
+    "Bordering",
     "Check",
     "CrossEdges",
     "FitRow",

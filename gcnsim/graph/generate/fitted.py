@@ -104,12 +104,38 @@ class Surrogate:
 
 
 @dataclass(frozen=True, slots=True)
+class Bordering:
+    """Assumed boundary nodes over inner nodes of a part.
+
+    low, likely, high: of the mean of `parts` parts, by `source`. growth: power of the number of parts with which that
+    grows. unevenness: ratios of parts of another graph, whose spread about their mean is assumed here; part k of P
+    takes that at k modulo their number.
+    """
+
+    parts: int
+    low: float
+    likely: float
+    high: float
+    growth: float
+    unevenness: tuple[float, ...]
+    source: str
+
+    def ratio(self, parts: int, end: int = 1) -> float:
+        """The mean of `parts` parts at the low, likely or high end (0, 1, 2)."""
+        return float((self.low, self.likely, self.high)[end] * (parts / self.parts) ** self.growth)
+
+    def ratios(self, parts: int, end: int = 1) -> tuple[float, ...]:
+        """Those of `parts` parts, in order; their mean is `ratio`."""
+        every = [self.unevenness[part % len(self.unevenness)] for part in range(parts)]
+        by = self.ratio(parts, end) * parts / sum(every)
+        return tuple(one * by for one in every)
+
+
+@dataclass(frozen=True, slots=True)
 class Outline:
     """What stands in for a graph too large to draw: sizes, and an assumed ratio of boundary to inner nodes.
 
-    entries: stored entries, both directions of every edge. parts: numbers of parts that it speaks of. boundary_ratios:
-    boundary nodes over inner nodes of parts of another graph, whose mean and spread are assumed here; part k of P takes
-    the ratio at k modulo their number.
+    entries: stored entries, both directions of every edge. parts: numbers of parts that it speaks of.
     """
 
     name: str
@@ -118,7 +144,7 @@ class Outline:
     features: int
     classes: int
     parts: tuple[int, ...]
-    boundary_ratios: tuple[float, ...]
+    boundary: Bordering
     cross_edges: CrossEdges
     cite: tuple[tuple[str, str], ...]
     assumed: str
@@ -143,7 +169,7 @@ def outline(name: str) -> Outline:
         features=raw["features"],
         classes=raw["classes"],
         parts=tuple(raw["parts"]),
-        boundary_ratios=tuple(raw["boundary_ratios"]),
+        boundary=Bordering(**(raw["boundary"] | {"unevenness": tuple(raw["boundary"]["unevenness"])})),
         cross_edges=CrossEdges(**raw["cross_edges"]),
         cite=tuple(raw["cite"].items()),
         assumed=raw["assumed"],

@@ -41,7 +41,7 @@ def test_the_file_has_a_line_per_cell(published: Path, tmp_path: Path, capsys: p
     assert float(first["published"]) == 1.5974
     assert second["predicted"] == second["published"] == ""
     said = capsys.readouterr()
-    assert "no schedule of mini-batch sampling yet" in said.err
+    assert "its batches and fan-outs are not given" in said.err
     assert "per_iteration_s" in said.out
     assert "1.597" in said.out
 
@@ -65,4 +65,15 @@ def test_an_unknown_method_is_one_line(published: Path, capsys: pytest.CaptureFi
 
 def test_a_missing_folder_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["reproduce", "--published", str(tmp_path / "none")]) == 2
-    assert "has no published facts" in capsys.readouterr().err
+    assert "is no folder of published facts" in capsys.readouterr().err
+
+
+def test_one_paper_alone_is_predicted_in_one_process(published: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (published / "other.yaml").write_text(TABLE.replace("id: psc_gcn", "id: nobody"), encoding="utf-8")
+    words = ["reproduce", "--published", str(published), "--json", "--processes", "1"]
+    assert main([*words, "--paper", "psc_gcn"]) == 0
+    assert json.loads(capsys.readouterr().out)["papers"].keys() == {"psc_gcn"}
+    assert main([*words, "--paper", "psc_gnc"]) == 2
+    assert "paper 'psc_gnc' has no published facts; did you mean 'psc_gcn'?" in capsys.readouterr().err
+    assert main(words) == 2
+    assert "no setting of 'nobody' for 'reddit'; papers: bns_gcn, pagraph, pipegcn," in capsys.readouterr().err

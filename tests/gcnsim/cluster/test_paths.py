@@ -62,6 +62,14 @@ def test_racks_share_an_oversubscribed_uplink() -> None:
     assert found.latency(found.between(1, 4)) == NIC.latency_s
 
 
+@pytest.mark.parametrize(("servers", "held"), [(3, [2, 1]), (4, [2, 2]), (5, [2, 2, 1]), (1, [1])])
+def test_a_rack_that_is_not_full_has_the_uplink_of_the_servers_it_holds(servers: int, held: list[int]) -> None:
+    found = cluster(Paths(servers_per_rack=2, oversubscription=4.0), gpus=servers, per_server=1)
+    uplinks = {link.name: link.spec.capacity for link in found.links if link.kind == "rack"}
+    expected = {f"rack{rack}.{way}": n * NIC.capacity / 4.0 for rack, n in enumerate(held) for way in ("up", "down")}
+    assert uplinks == expected
+
+
 def test_host_memory_is_passed_by_copies_and_by_the_network_but_not_by_gpudirect() -> None:
     staged = cluster(Paths(host_memory=LinkSpec(5e9)))
     assert names(staged, staged.to_host(0)) == ["pcie0.up", "dram0"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +13,9 @@ import pytest
 from gcnsim.api import compare, render_comparison, simulate, what_if, write_json, write_result
 from gcnsim.comparison import Side, side_of_run
 from gcnsim.errors import FileError
+from gcnsim.profile import GENERIC_LINK, link
 from gcnsim.record import write_spans
-from gcnsim.study import COMMUNICATION, OTHER
+from gcnsim.study import COMMUNICATION, OTHER, made_up, worker_parts
 from gcnsim.timeline import KIND_CODE, OpKind, Timeline
 from tests.gcnsim.validation.conftest import WriteRun
 
@@ -169,9 +171,9 @@ def spans(rows: list[tuple[OpKind, int, str, int, int, int, int, float]]) -> Tim
     )
 
 
-def recorded(write_run: WriteRun, name: str) -> Path:
+def recorded(write_run: WriteRun, name: str, **options: Any) -> Path:
     """Ten iterations of 100 ms, the last five measured: worker 0 computes 40 ms, worker 1 20 ms of each."""
-    folder = write_run(name)
+    folder = write_run(name, **options)
     rows: list[tuple[OpKind, int, str, int, int, int, int, float]] = []
     for t in range(10):
         at = 100 * t
@@ -205,12 +207,159 @@ def test_a_recorded_run_in_parts(write_run: WriteRun) -> None:
     assert one.rest_s == pytest.approx(0.002)
     assert side.workers[0].hidden_comm_s == pytest.approx(0.04)
     assert side.links["nic0.tx"].nbytes == side.links["nic1.rx"].nbytes == pytest.approx(1e6)
-    assert side.links["nic0.tx"].seconds == pytest.approx(1e6 / 2.5e7)
+    payload = link(GENERIC_LINK).efficiency.value
+    assert side.links["nic0.tx"].seconds == pytest.approx(1e6 / (2.5e7 * payload)), "of the rate that payload gets"
+
+
+def test_measured_and_predicted_links_need_the_same_seconds_for_the_same_bytes(write_run: WriteRun) -> None:
+    measured = side_of_run(recorded(write_run, "run"), "run").links["nic0.tx"]
+    cluster = {"gpus": 2, "gpus_per_server": 1, "bandwidth": "200Mbps"}
+    found = compare(FULL | {"cluster": cluster}, PSC)
+    predicted = next(each["a"] for each in found["links"] if each["link"] == "nic0.tx")
+    assert measured.seconds is not None
+    assert measured.nbytes / measured.seconds == pytest.approx(predicted["bytes"] / predicted["seconds"])
 
 
 def test_measured_beside_predicted(write_run: WriteRun) -> None:
     found = compare(recorded(write_run, "run"), PSC)
     add_up(found)
     assert found["detailed"]
-    assert "one side is measured, the other predicted" in found["notes"][1]
+    assert any("one side is measured, the other predicted" in note for note in found["notes"])
+    fields = {each["field"] for each in found["differs"]}
+    assert {"cluster.device", "cluster.bandwidth", "workload.hidden", "method.name"} <= fields
+    assert not any(each["a"] == "unset" for each in found["differs"]), "what one of them does not know is no difference"
     assert json.loads(json.dumps(found, allow_nan=False)) == found
+
+
+@pytest.mark.parametrize("shorter", [0.0, 0.03])
+def test_the_parts_of_a_recorded_iteration_are_its_own_workers(write_run: WriteRun, shorter: float) -> None:
+    folder = recorded(write_run, "run")
+    # Worker 0's iterations are those of iterations.csv: without what the others wait for between them.
+    table = folder / "iterations.csv"
+    table.write_text(table.read_text().replace(",0.1,", f",{0.1 - shorter!r},"))
+    for each in side_of_run(folder, "run").workers:
+        assert sum(getattr(each, name) for name in ("compute_s", *COMMUNICATION, *OTHER)) == pytest.approx(0.1)
+        assert each.rest_s >= 0.0
+
+
+def test_an_evaluation_between_two_iterations_belongs_to_neither(write_run: WriteRun) -> None:
+    folder = recorded(write_run, "run")
+    table = folder / "iterations.csv"
+    head, *rows = table.read_text().splitlines()
+    rows[6] = rows[6].replace(",,,1000", ",,0.9,1000")
+    table.write_text("\n".join([head, *rows, ""]))
+    (one,) = (each for each in side_of_run(folder, "run").workers if each.worker == 1)
+    assert one.rest_s == pytest.approx(0.002 * 4 / 5), "iteration 7 starts with its own first span"
+    assert one.compute_s == pytest.approx(0.02)
+
+
+def test_a_run_without_spans_of_a_worker_is_refused(write_run: WriteRun) -> None:
+    folder = write_run("run")
+    write_spans(folder / "timeline.parquet", spans([(OpKind.STEP, 0, "compute", 9, -1, 0, 1, 0.0)]), {})
+    with pytest.raises(FileError, match=r"timeline.parquet: has no span of worker 0 in iteration 5"):
+        compare(folder, PSC)
+    write_spans(folder / "timeline.parquet", spans([(OpKind.WIRE, 0, "f.tx1", 9, 1, 0, 1, -1.0)]), {})
+    with pytest.raises(FileError, match=r"timeline.parquet: "):
+        compare(folder, PSC)
+
+
+def test_unlike_epochs_are_compared_as_epochs() -> None:
+    place = {"cluster": {"gpus": 2, "bandwidth": "10Gbps"}}
+    batches = REDDIT | place | {"method": {"name": "graphsage"}}
+    found = compare(FULL | place, batches)
+    result = simulate(batches).payload["result"]
+    assert found["per"] == "epoch"
+    assert found["b"]["iterations_per_epoch"] == result["iterations_per_epoch"] > 1
+    assert found["iteration_s"]["b"] == pytest.approx(result["epoch_s"])
+    add_up(found)
+    assert found["notes"][0].startswith("an epoch has 1 iteration(s) in A and ")
+    text = render_comparison(found)
+    assert "Seconds per epoch" in text
+    assert "per iteration" not in text
+    same = compare(batches, batches)
+    assert same["per"] == "iteration"
+
+
+def test_what_differs_is_named() -> None:
+    other = {**FULL, "cluster": {**FULL["cluster"], "payload": "int8", "device": "v100-16"}}
+    found = compare(FULL, other)
+    assert found["differs"] == [
+        {"field": "cluster.device", "a": "t4", "b": "v100-16"},
+        {"field": "cluster.payload", "a": "unset", "b": "int8"},
+    ]
+    assert "differ in: cluster.device t4 | v100-16; cluster.payload unset | int8" in render_comparison(found)
+    assert "the devices are not the same" in found["notes"][0]
+    assert compare(FULL, FULL)["differs"] == []
+    yelp = {**FULL, "workload": {"dataset": "yelp"}}
+    assert any("the workloads are not the same" in note for note in compare(FULL, yelp)["notes"])
+
+
+def test_rows_of_a_what_if_say_what_differs(tmp_path: Path) -> None:
+    answer = what_if(gpus=2, bandwidth=["10Gbps", "20Gbps"], method=["full-graph", "pipegcn"], iterations=3)
+    path = tmp_path / "answer.json"
+    write_json(path, answer.payload)
+    found = compare(f"{path}#1", f"{path}#4")
+    assert {each["field"] for each in found["differs"]} == {"cluster.bandwidth", "method.name", "method.tau"}
+
+
+def test_a_link_that_one_side_lacks_is_not_told_as_empty() -> None:
+    found = compare(FULL, {**FULL, "cluster": {"gpus": 2, "gpus_per_server": 1, "bandwidth": "10Gbps"}})
+    link = next(each for each in found["links"] if each["link"] == "memory0")
+    assert link["b"] == {"bytes": None, "seconds": None, "busy": None}
+    (line,) = (line for line in render_comparison(found).splitlines() if line.startswith("  memory0"))
+    assert line.split()[-3:] == ["-", "-", "-"]
+
+
+@pytest.mark.parametrize(
+    ("place", "value", "says"),
+    [
+        (("result", "compute_s"), 1e3, "compute_s, exposed_comm_s, exposed_other_s make "),
+        (("result", "iteration_s_low"), 1e3, "is outside its interval"),
+        (("workers", 0, "waiting_s"), 1e3, "parts of worker 0 make "),
+        (("links", "nic0.tx", "bytes"), -1.0, "links.nic0.tx.bytes"),
+    ],
+)
+def test_parts_that_cannot_be_are_refused(place: tuple[Any, ...], value: float, says: str, tmp_path: Path) -> None:
+    payload = json.loads(json.dumps(dict(simulate(PSC).payload)))
+    payload["slowest"] = 0
+    inside = payload
+    if place[0] != "workers":
+        payload["workers"] = []
+    for key in place[:-1]:
+        inside = inside[key]
+    inside[place[-1]] = value
+    write_json(tmp_path / "wrong.json", payload)
+    with pytest.raises(FileError, match=says):
+        compare(tmp_path / "wrong.json", PSC)
+
+
+def test_an_empty_path_is_refused() -> None:
+    with pytest.raises(FileError, match="'': is no path; allowed: a scenario"):
+        compare("", PSC)
+
+
+def test_a_step_is_a_step_whatever_the_sampler_does_beneath_it() -> None:
+    # So fast a network and so much slack that nothing but the sampler is waited for.
+    fast = {"cluster": {"gpus": 4, "bandwidth": "400Gbps", "device": "a100-80"}}
+    stale = {"method": {"name": "psc-gcn", "tau": 3}}
+    full, sampled = (simulate({**each, **fast}).payload["workers"] for each in (FULL, {**PSC, **stale}))
+    assert full[0]["optimizer_s"] > 0.0
+    assert sampled[0]["exposed_sampling_s"] > 0.0
+    for one, other in zip(full, sampled, strict=True):
+        assert other["optimizer_s"] == pytest.approx(one["optimizer_s"], rel=1e-6)
+
+
+def test_time_that_was_put_off_is_a_part_of_every_worker() -> None:
+    run = simulate(PSC).result
+    told = worker_parts(run.run, run.warm_up)
+    whole = run.metrics.iteration_s
+    assert made_up(told, run.metrics.worker, whole) == told
+    owing = made_up(told, run.metrics.worker, whole + 0.5)
+    for one, other in zip(told, owing, strict=True):
+        assert other.network_s == pytest.approx(one.network_s + 0.5)
+        assert replace(other, network_s=one.network_s) == one
+
+
+def test_a_fault_is_told_as_it_is_asked_for() -> None:
+    found = compare(FULL, FULL | {"faults": [{"kind": "slow-link", "link": "nic1", "factor": 5}]})
+    assert found["differs"] == [{"field": "faults", "a": "unset", "b": "slow-link:link=nic1,factor=5"}]

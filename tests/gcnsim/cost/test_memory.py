@@ -6,7 +6,8 @@ from dataclasses import fields, replace
 
 import pytest
 
-from gcnsim.cost import RESERVED, Held, Memory, equation_4, history_bytes, least_partitions, partition_memory
+from gcnsim.cost import RESERVED, Held, Memory, partition_memory
+from gcnsim.timeline import Direction
 from gcnsim.workload import layer_shapes
 
 SHAPES = layer_shapes("gcn", 100, 20, 2, 5)
@@ -48,8 +49,16 @@ def test_drawn_graphs_hold_less_each() -> None:
 
 
 def test_averages_keep_a_copy_of_what_comes() -> None:
-    plain, both = (partition_memory(SHAPES, HELD, norm=False, averages=count).boundary for count in (0, 2))
-    assert both - plain == 4 * 2 * 300 * (100 + 20)
+    def kept(*directions: Direction) -> float:
+        plain, smoothed = (
+            partition_memory(SHAPES, HELD, norm=False, averages=each).boundary for each in ((), directions)
+        )
+        return smoothed - plain
+
+    rows, gradients = 4 * 300 * (100 + 20), 4 * 200 * 20
+    assert kept(Direction.FORWARD) == rows, "of the boundary, in both layers"
+    assert kept(Direction.BACKWARD) == gradients, "of the rows that others ask for, of all but the input"
+    assert kept(Direction.FORWARD, Direction.BACKWARD) == rows + gradients
 
 
 def test_a_dense_layer_exchanges_nothing_and_keeps_no_sum() -> None:
@@ -65,47 +74,10 @@ def test_fits_leaves_what_no_tensor_gets() -> None:
     assert not memory.fits(memory.total + RESERVED - 1)
 
 
-def test_least_partitions_is_the_least_that_fits() -> None:
-    nodes = 50_000_000
-    held = Held(inner=nodes // 4, entries=nodes * 5, crossing=1000, boundary=1000, rows=1000, asked=1000)
-    memory = partition_memory(SHAPES, held, norm=False)
-    least = least_partitions(memory, 4, 16e9)
-    assert least is not None
-    assert least > 4
-    assert not memory.fits(16e9)
-
-    def share(parts: int) -> Memory:
-        split = replace(held, inner=nodes // parts, entries=nodes * 20 // parts)
-        return partition_memory(SHAPES, split, norm=False)
-
-    assert share(least).fits(16e9)
-    assert not share(least - 1).fits(16e9)
-    assert least_partitions(memory, 4, RESERVED) is None, "not even an empty part fits"
-
-
-def test_equation_4_is_the_papers() -> None:
-    assert equation_4(SHAPES, 10, 4) == 4 * (3 * 10 + 4) * (100 + 20)
-
-
-@pytest.mark.parametrize(
-    ("nodes", "features", "gpus", "printed", "unit", "digit"),
-    [
-        # SANCUS, Table 5 (rows marked input): printed MB and GB are binary.
-        (89_250, 500, 2, 170.2, 2**20, 0.05),
-        (89_250, 500, 4, 255.3, 2**20, 0.05),
-        (89_250, 500, 8, 297.9, 2**20, 0.05),
-        (232_965, 602, 2, 0.5, 2**30, 0.05),
-        (232_965, 602, 4, 0.8, 2**30, 0.05),
-        (232_965, 602, 8, 0.9, 2**30, 0.05),
-        (1_598_960, 200, 2, 1.2, 2**30, 0.05),
-        (1_598_960, 200, 4, 1.8, 2**30, 0.05),
-        (1_598_960, 200, 8, 2.1, 2**30, 0.05),
-        (2_449_029, 100, 2, 0.9, 2**30, 0.05),
-        (2_449_029, 100, 4, 1.4, 2**30, 0.05),
-        (2_449_029, 100, 8, 1.6, 2**30, 0.05),
-    ],
-)
-def test_history_is_the_published_size(
-    nodes: int, features: int, gpus: int, printed: float, unit: float, digit: float
-) -> None:
-    assert history_bytes(nodes, gpus, features) / unit == pytest.approx(printed, abs=digit * 1.05)
+def test_rows_lie_in_their_buffers_as_they_travel() -> None:
+    fp32, half, int8 = (partition_memory(SHAPES, HELD, norm=False, payload=name) for name in ("fp32", "fp16", "int8"))
+    assert half.boundary == fp32.boundary / 2
+    assert int8.boundary == 1.125 * 500 * (100 + 8 + 2 * (20 + 8)), "a scale and a zero point for each row"
+    for packed in (half, int8):
+        assert packed.workspace - fp32.workspace == 4 * 300 * 100, "the widest layer's rows, unpacked"
+        assert replace(packed, boundary=0, workspace=0) == replace(fp32, boundary=0, workspace=0)

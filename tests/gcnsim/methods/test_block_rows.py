@@ -57,7 +57,7 @@ def test_blocks_come_one_after_the_other(facts: MakeFacts) -> None:
 
 def test_replicas_share_the_stages(facts: MakeFacts) -> None:
     given = facts(workers=8)
-    grid = grid_of(given, 2)
+    grid = grid_of(given.counts, 2)
     assert grid.blocks == 4
     assert [list(grid.stages(member)) for member in (0, 1)] == [[0, 1], [2, 3]]
     assert [grid.ring(member) for member in (0, 1)] == [[0, 2, 4, 6], [1, 3, 5, 7]]

@@ -121,3 +121,19 @@ def test_one_worker_has_nothing_to_overlap(facts: MakeFacts) -> None:
     none, central = both(facts(workers=1, per_server=1))
     assert none.ops == central.ops
     np.testing.assert_array_equal(none.demand, central.demand)
+
+
+def test_sums_beneath_transfers_are_slowed_by_copies_as_long_as_these_run(facts: MakeFacts) -> None:
+    slow, fast = facts(nic=1e7), facts(nic=1e15, pcie=1e15, per_server=1)
+    for machine, factor in ((slow, 1 / 0.68), (fast, 1.0)):
+        _, alone = both(machine)
+        _, beside = both(replace(machine, rate_beside_copies=0.68))
+        for layer, direction in ((0, Direction.FORWARD), (2, Direction.BACKWARD)):
+            wanted = {"worker": 1, "layer": layer, "direction": direction}
+            sums = [op.index for op in alone.ops if op.kind is OpKind.AGGREGATE and matches(op, wanted)]
+            # The inner columns are summed first on the way forward, last on the way back.
+            inner, boundary = sums if direction is Direction.FORWARD else sums[::-1]
+            assert beside.demand[0, inner] == pytest.approx(factor * alone.demand[0, inner], rel=1e-3)
+            assert beside.demand[0, boundary] == alone.demand[0, boundary]
+    none, waiting = (method("full-graph")(replace(slow, rate_beside_copies=rate)) for rate in (1.0, 0.68))
+    np.testing.assert_array_equal(none.demand, waiting.demand)

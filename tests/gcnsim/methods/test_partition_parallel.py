@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from gcnsim.cost import rows_seconds
 from gcnsim.methods import Facts, method
+from gcnsim.methods.partition_parallel import GpuWriter
 from gcnsim.profile import DeviceProfile
 from gcnsim.schedule import Op, Schedule
 from gcnsim.timeline import Direction, OpKind
+from gcnsim.workload import layer_shapes
 
 MakeFacts = Callable[..., Facts]
 FORWARD, BACKWARD = Direction.FORWARD, Direction.BACKWARD
@@ -146,3 +149,26 @@ def test_nothing_of_a_worker_starts_before_its_previous_iteration_ended(facts: M
 
 def test_tau_is_the_depth(facts: MakeFacts) -> None:
     assert [method("psc-gcn")(facts(tau=tau)).depth for tau in (0, 1, 2, 9)] == [1, 1, 2, 9]
+
+
+@pytest.mark.parametrize("name", ["full-graph", "pipegcn", "psc-gcn", "bns-gcn"])
+@pytest.mark.parametrize(("model", "heads"), [("gcn", 1), ("graphsage", 1), ("gat", 1), ("gat", 4)])
+def test_every_kernel_of_the_layers_is_scheduled_once(facts: MakeFacts, name: str, model: str, heads: int) -> None:
+    given = facts(model=model, slope=0.2, tau=1)
+    given = replace(given, shapes=layer_shapes(model, 64, 64, 3, 16, heads=heads))
+    schedule, writer = method(name)(given), GpuWriter(name, given)
+    for rank in range(4):
+        found = ops(schedule, OpKind.AGGREGATE, worker=rank) + ops(schedule, OpKind.UPDATE, worker=rank)
+        scheduled = schedule.demand[:, [op.index for op in found]].sum(axis=1)
+        expected = sum(cost.seconds for cost in writer.worker_costs(rank))
+        np.testing.assert_allclose(scheduled, expected, rtol=1e-12)
+
+
+def test_weights_that_act_before_the_sum_are_reduced_after_it_is_undone(facts: MakeFacts) -> None:
+    given = facts(model="gat")
+    schedule = method("full-graph")(given)
+    for rank in range(4):
+        (undone,) = ops(schedule, OpKind.AGGREGATE, worker=rank, layer=0, direction=BACKWARD)
+        first = ops(schedule, OpKind.ALLREDUCE, worker=rank)[0]
+        assert (undone.index, 0) in first.after
+    assert not ops(schedule, OpKind.WIRE, layer=0, direction=BACKWARD), "nobody asks for the input's gradient"

@@ -32,6 +32,16 @@ def test_every_method_has_a_row_or_a_reason(answer: Any) -> None:
     assert len(set(rows + left)) == len(rows + left) == sum(len(VARIANTS.get(name, ({},))) for name in methods())
 
 
+def test_every_row_says_whether_it_fits(answer: Any) -> None:
+    for row in answer.results:
+        assert row["memory_bytes"] > 0, row["method"]
+        assert row["fits"] is not None
+    roc = [text for text in answer.payload["provenance"]["warnings"] if text.startswith("roc on 2 GPUs")]
+    assert len(roc) == 1
+    assert "no all-reduce" in roc[0]
+    assert "GiB of the fullest server's memory" in roc[0]
+
+
 def test_those_left_out_say_why(answer: Any) -> None:
     reasons = {one["method"]: one["reason"] for one in answer.payload["left_out"]}
     assert "pagraph keeps the graph in the memory of one" in reasons["pagraph"]

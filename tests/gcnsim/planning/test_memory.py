@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from gcnsim.api import simulate, what_if
+from gcnsim.planning import Workshop
+from gcnsim.planning.recommend import finalists, ranked
+from gcnsim.report import render_table
+from gcnsim.scenario import Scenario, from_mapping
 
 SCENARIOS = Path(__file__).resolve().parents[3] / "scenarios"
 
@@ -48,9 +54,83 @@ def test_a_row_that_does_not_fit_is_marked_and_not_recommended() -> None:
     said = [text for text in payload["provenance"]["warnings"] if "does not fit" in text]
     assert len(said) == 1
     assert said[0].startswith("psc-gcn on 2 GPUs does not fit: ")
-    from gcnsim.report import render_table
-
     assert "!" in render_table(payload, 160)
+
+
+def test_where_nothing_fits_the_answer_says_so() -> None:
+    payload = question(dataset="ogbn-products", overrides=["workload.hidden=512"])
+    best, steps = payload["recommendation"], payload["next_steps"]
+    assert best["fits"] is False
+    assert best["why"].startswith("none of ")
+    assert "simulated settings fits the GPUs' memory" in best["why"]
+    held = [step["fits"] for step in steps]
+    assert [(step["knob"], step["to"]) for step in steps if step["fits"]] == [("gpus", 4)]
+    assert held == sorted(held, reverse=True), "what does not fit comes last"
+    assert "does not fit" in render_table(payload, 160)
+
+
+def test_what_fits_is_ranked_before_what_does_not() -> None:
+    mapping = {
+        "schema": "gcnsim.scenario/1",
+        "cluster": {"gpus": 4, "bandwidth": "400Gbps"},
+        "workload": {"dataset": "reddit", "hidden": 1024},
+    }
+    base = from_mapping(mapping, "test")
+    shop = Workshop(base)
+    order = ranked(shop, base)
+    held = [shop.holds(each) for each in order]
+    assert held == sorted(held, reverse=True)
+    assert set(held) == {False, True}
+    assert shop.holds(finalists(shop, base)[0])
+
+
+@pytest.mark.parametrize(
+    ("dataset", "workload", "asked"),
+    [("ogbn-products", {"hidden": 512, "layers": 6}, 4), ("reddit", {"hidden": 2048}, 6), ("reddit", {}, 6)],
+)
+def test_the_least_gpus_hold_it_and_one_less_do_not(dataset: str, workload: dict[str, int], asked: int) -> None:
+    mapping = {"schema": "gcnsim.scenario/1", "workload": {"dataset": dataset, **workload}}
+    base = from_mapping(mapping | {"method": {"name": "full-graph"}}, "test")
+    shop = Workshop(base)
+
+    def at(gpus: int) -> Scenario:
+        return replace(base, cluster=replace(base.cluster, gpus=gpus))
+
+    least = shop.least_gpus(at(asked))
+    assert least is not None
+    assert shop.holds(at(least))
+    assert least == 1 or not shop.holds(at(least - 1))
+    assert shop.least_gpus(at(least)) == shop.least_gpus(at(2 * least)) == least
+
+
+def test_of_one_partition_of_a_graph_it_is_not_told_how_many_would_do(tmp_path: Path) -> None:
+    # A path of 300,000 nodes with rows of a thousand values, more in flight than a T4 holds.
+    nodes = 300_000
+    indptr = np.concatenate([[0, 1], np.arange(3, 2 * nodes - 2, 2), [2 * nodes - 2]])
+    indices = np.stack([np.arange(nodes) - 1, np.arange(nodes) + 1], axis=1).ravel()[1:-1]
+    np.savez(tmp_path / "path.npz", indptr=indptr, indices=indices)
+    widths = [f"workload.{name}={value}" for name, value in (("features", 4000), ("hidden", 8000), ("classes", 8))]
+    given = {"graph": str(tmp_path / "path.npz"), "bandwidth": "100Gbps"}
+    overrides = [*widths, "partition.method=block"]
+    payload = question(method="full-graph", iterations=1, overrides=overrides, **given)
+    (memory,) = payload["memory"]
+    assert (memory["fits"], memory["least_gpus"]) == (False, None)
+    assert any("how many would hold it is not told" in text for text in payload["provenance"]["warnings"])
+
+
+def test_each_worker_must_fit_its_own_gpu() -> None:
+    scenario = SCENARIOS / "reddit-6xt4-full-graph.yaml"
+    answer = simulate(scenario, ["cluster.devices=t4,t4,a100-80", "workload.hidden=2048", "run.iterations=1"])
+    memory = answer.payload["memory"]
+    assert memory["devices_bytes"] == [16e9] * 4 + [80e9] * 2
+    totals = [worker["total"] + memory["reserved_bytes"] for worker in memory["workers"]]
+    room = [limit - total for limit, total in zip(memory["devices_bytes"], totals, strict=True)]
+    assert memory["tightest"] == room.index(min(room))
+    assert memory["fits"] == (min(room) >= 0)
+    assert memory["device_bytes"] == 16e9
+    assert totals.index(max(totals)) >= 4, "the largest part lies on a large GPU"
+    assert f"memory of worker {memory['tightest']}: " in str(answer)
+    assert answer.payload["result"]["memory_bytes"] == memory["workers"][memory["tightest"]]["total"]
 
 
 def test_nothing_is_known_of_cores() -> None:

@@ -12,11 +12,10 @@ from gcnsim.reproduction import Cell, asked, error_of, read_published, reproduce
 from gcnsim.reproduction.answers import Ends, Measured, answer
 from gcnsim.reproduction.asking import Asked, setting, settings
 from gcnsim.reproduction.cells import vanilla_of
-from gcnsim.reproduction.parts import TableAccesses
 from gcnsim.reproduction.quantities import predicted
 from gcnsim.reproduction.systems import System
 from gcnsim.scenario import MethodSpec, load_scenario
-from gcnsim.study import Corner
+from gcnsim.study import Corner, TableAccesses
 from gcnsim.workload import dataset
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -86,6 +85,30 @@ def test_a_part_is_as_uncertain_as_its_whole_in_seconds() -> None:
     assert predicted("total_s", ends, None) == pytest.approx((1.0, 0.8, 1.3))
     base = replace(run, communication_s=0.9)
     assert predicted("communication_x", ends, Ends(base, base, base)) == pytest.approx((0.6 / 0.9, 0.4 / 0.9, 1.0))
+
+
+def test_what_is_counted_is_uncertain_too() -> None:
+    run = Measured(1.0, 0.8, 1.3, 0.35, 0.6, 0.05, 0.0, forward_bytes=1e8, memory=2.0)
+    ends = Ends(run, run, run)
+    assert predicted("epoch_comm_mb", ends, None) == pytest.approx((100.0, 63.0, 137.0))
+    base = replace(run, memory=4.0)
+    assert predicted("memory_x", ends, Ends(base, base, base)) == pytest.approx((0.5, 0.45, 0.55))
+
+
+def test_sampled_edges_scale_no_transfers(tmp_path: Path) -> None:
+    text = """\
+paper: {id: bns_gcn}
+tables:
+- id: table9
+  key: [dataset, method, partitions, p]
+  rows:
+  - {dataset: reddit, partitions: 2, method: dropedge, p: null, use: predict, metrics: [total_s]}
+  - {dataset: reddit, partitions: 2, method: bns_gcn, p: 0.1, use: predict, metrics: [total_s]}
+"""
+    (tmp_path / "bns_gcn.yaml").write_text(text, encoding="utf-8")
+    edges, nodes = reproduce(read_published(tmp_path), spread=False)
+    assert edges.nulls["scaled"] == edges.nulls["vanilla"]
+    assert nodes.nulls["scaled"] < 0.8 * nodes.nulls["vanilla"]
 
 
 def test_smoothing_costs_a_little(cells: list[Cell]) -> None:

@@ -19,6 +19,8 @@ tables:
   - {row}
 """
 
+KEY = "partitions: 2, method: gcn, dataset: reddit"
+
 
 def folder_with(tmp_path: Path, row: str) -> Path:
     """A folder of one table with one row."""
@@ -46,6 +48,14 @@ def test_a_row_to_be_predicted_has_no_published_value(tmp_path: Path) -> None:
         ("{partitions: 2, dataset: reddit, use: calibrate, metrics: [total_s]}", "row 1: has no method"),
         ("{partitions: 2, method: gcn, dataset: reddit, use: guess}", "unknown use 'guess'"),
         ("{partitions: 2, method: gcn, dataset: reddit, use: predict}", "has no metrics"),
+        (f"{{{KEY}, use: calibrate, total_s: .nan, metrics: [total_s]}}", "total_s: nan is not allowed; .* above 0"),
+        (f"{{{KEY}, use: calibrate, total_s: .inf, metrics: [total_s]}}", "total_s: inf is not allowed"),
+        (f"{{{KEY}, use: calibrate, total_s: 0, metrics: [total_s]}}", "total_s: 0 is not allowed"),
+        (f"{{{KEY}, use: calibrate, reduce_s: -1, metrics: [reduce_s]}}", "reduce_s: -1 is not allowed; .* at least 0"),
+        (f"{{{KEY}, use: calibrate, total_s: true, metrics: [total_s]}}", "total_s: True is not allowed"),
+        (f"{{{KEY}, use: calibrate, total_s: 1 s, metrics: [total_s]}}", "total_s: '1 s' is not allowed"),
+        (f"{{{KEY}, use: calibrate, metrics: [total_s]}}", "total_s: None is not allowed"),
+        (f"{{{KEY}, use: predict, metrics: [total_s, total_s]}}", "metrics: total_s, total_s; each once"),
         ("[reddit, gcn]", "is not a row"),
     ],
 )
@@ -63,7 +73,10 @@ def test_a_row_that_cannot_be_is_refused(tmp_path: Path, row: str, said: str) ->
             "{partitions: 2, method: pipegnc, dataset: reddit, use: predict, metrics: [total_s]}",
             "did you mean 'pipegcn'",
         ),
-        ("{partitions: 2, method: gcn, dataset: redit, use: predict, metrics: [total_s]}", "unknown dataset 'redit'"),
+        (
+            "{partitions: 2, method: gcn, dataset: redit, use: predict, metrics: [total_s]}",
+            "no setting of 'pipegcn' for 'redit'; there are ogbn-papers100M,",
+        ),
         ("{partitions: 2, method: gcn, dataset: reddit, use: predict, metrics: [totl_s]}", "unknown metric 'totl_s'"),
         ("{partitions: 2.5, method: gcn, dataset: reddit, use: predict, metrics: [total_s]}", "no number of workers"),
         ("{partitions: 0, method: gcn, dataset: reddit, use: predict, metrics: [total_s]}", "0 is not allowed"),
@@ -75,11 +88,41 @@ def test_a_row_that_cannot_be_asked_is_refused(tmp_path: Path, row: str, said: s
 
 
 def test_a_folder_without_facts_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(FileError, match="has no published facts"):
-        read_published(tmp_path)
+    for none in (tmp_path, tmp_path / "other.yaml", tmp_path / "nowhere"):
+        with pytest.raises(FileError, match="is no folder of published facts"):
+            read_published(none)
     (tmp_path / "other.yaml").write_text("a: 1\n", encoding="utf-8")
     with pytest.raises(FileError, match="is no file of published facts"):
         read_published(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("paper: {id: pipegcn}\ntables: []\n", "tables: is empty"),
+        ("paper: {id: 3}\ntables: []\n", "paper, id: 3 is not allowed"),
+        ("paper: {id: pipegcn}\ntables: [{id: t, key: [a], rows: }]\n", "t, rows: is None; a list of rows"),
+        ("paper: {id: pipegcn}\ntables: [{id: t, key: 3, rows: [{use: input}]}]\n", "t, key: is 3; a list of fields"),
+        ("paper: {id: pipegcn}\ntables: [{id: t, key: null, rows: [{}]}]\n", "t, key: is None"),
+    ],
+)
+def test_a_table_that_cannot_be_is_refused(tmp_path: Path, text: str, said: str) -> None:
+    (tmp_path / "pipegcn.yaml").write_text(text, encoding="utf-8")
+    with pytest.raises(FileError, match=said) as caught:
+        read_published(tmp_path)
+    assert str(tmp_path / "pipegcn.yaml") in str(caught.value)
+
+
+def test_a_row_given_twice_is_refused(tmp_path: Path) -> None:
+    row = f"{{{KEY}, use: predict, metrics: [total_s]}}"
+    with pytest.raises(FileError, match="is given twice"):
+        read_published(folder_with(tmp_path, f"{row}\n  - {row}"))
+
+
+def test_partitions_are_the_gpus_of_all_servers(tmp_path: Path) -> None:
+    row = f"{{{KEY}, nodes_x_gpus: 2x2, use: predict, metrics: [total_s]}}"
+    with pytest.raises(FileError, match="nodes_x_gpus is '2x2', which is not 2 partitions"):
+        reproduce(read_published(folder_with(tmp_path, row)))
 
 
 def test_the_package_holds_no_value_of_a_row_to_be_predicted() -> None:

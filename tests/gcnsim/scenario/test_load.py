@@ -137,8 +137,15 @@ def test_cores_calibration_norm_and_overlap_can_be_set() -> None:
     assert (scenario.cluster.shared_cores, scenario.cluster.calibration) == (True, "c.json")
     assert (scenario.workload.norm, read("").workload.norm) == ("none", "layer")
     assert not read("", "cluster.shared_cores=false").cluster.shared_cores
-    for name in ("full-graph", "pipegcn", "psc-gcn"):
-        assert read(f"method: {{name: {name}, overlap: central}}").method.overlap == "central"
+    for method in ("name: full-graph", "name: bns-gcn", "name: psc-gcn, tau: 0"):
+        assert read(f"method: {{{method}, overlap: central}}").method.overlap == "central"
+
+
+@pytest.mark.parametrize("method", ["name: pipegcn", "name: psc-gcn, tau: 2", "name: cagnet-1d", "name: dgl"])
+def test_an_overlap_without_effect_is_refused(method: str) -> None:
+    said = r"method.overlap: central is not allowed; \S+ at tau \d has nothing to sum beneath transfers"
+    with pytest.raises(ScenarioError, match=said):
+        read(f"method: {{{method}, overlap: central}}")
 
 
 def test_each_of_them_makes_another_question() -> None:
@@ -148,7 +155,8 @@ def test_each_of_them_makes_another_question() -> None:
         "workload.norm=none",
         "method.overlap=central",
     )
-    assert len({scenario_hash(read("", *setting)) for setting in ((), *((each,) for each in settings))}) == 5
+    asked = [read("", "method.tau=0", *setting) for setting in ((), *((each,) for each in settings))]
+    assert len({scenario_hash(each) for each in asked}) == 5
 
 
 def test_overrides_leave_the_mapping_alone() -> None:
@@ -172,7 +180,6 @@ methods = st.one_of(
         cache_policy=st.sampled_from(["inclusion", "degree", "random"]),
         sampler=st.sampled_from(["vr", "uniform"]),
         norms=st.one_of(st.none(), st.just("norms.npz")),
-        overlap=st.sampled_from(["none", "central"]),
     ),
 )
 clusters = st.builds(

@@ -5,7 +5,7 @@ import pytest
 from gcnsim import units
 from gcnsim.caching.size import CacheSize
 from gcnsim.errors import ScenarioError, UnitError
-from gcnsim.scenario import parse_cache
+from gcnsim.scenario import from_mapping, parse_cache
 from gcnsim.scenario.rules import Measure, Number, Truth, Word, shown
 
 
@@ -19,6 +19,12 @@ def test_cache_sizes() -> None:
 def test_a_cache_size_needs_its_unit(raw: object) -> None:
     with pytest.raises(UnitError, match="30%"):
         parse_cache(raw)
+
+
+def test_a_scenarios_cache_says_what_pagraph_has_besides() -> None:
+    mapping = {"schema": "gcnsim.scenario/1", "method": {"name": "pagraph", "cache": "1000%"}}
+    with pytest.raises(ScenarioError, match="of pagraph auto, 0% to 100% of the rows of its part, or bytes"):
+        from_mapping(mapping, "test")
 
 
 def test_a_cache_cannot_exceed_the_boundary() -> None:

@@ -1,4 +1,4 @@
-"""When blocks are sent: periods of the three tests, the warm-up's share, and cycles that repeat."""
+"""When blocks are sent: periods of the three tests, the warm-up's share, cycles whose mean is a training's."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from gcnsim.staleness import BlockRule, sent_blocks
+from gcnsim.staleness.blocks import CYCLE, periods
 
 
 @pytest.mark.parametrize("threshold", [0, 1, 2, 5])
@@ -38,12 +39,29 @@ def test_the_same_seed_gives_the_same_flags() -> None:
     assert not np.array_equal(sent_blocks(rule, 4, 8, seed=1), sent_blocks(rule, 4, 8, seed=2))
 
 
-@pytest.mark.parametrize("warmup", [0.1, 50 / 300, 0.25, 0.5])
-def test_the_warm_up_has_its_share(warmup: float) -> None:
-    sent = sent_blocks(BlockRule("fixed", 1.0, warmup=warmup), 1, 2)
-    first = sent.shape[0] - int((~sent[:, 0, 0]).sum()) * 2
-    assert first / sent.shape[0] == pytest.approx(warmup, abs=0.02)
-    assert sent[:first].all()
+@pytest.mark.parametrize("threshold", [0.02, 0.1, 0.2, 0.5, 1.0, 20.0])
+def test_blocks_of_unlike_periods_are_sent_as_often_as_these_say(threshold: float) -> None:
+    rule = BlockRule("gap", threshold, drift=0.01)
+    sent = sent_blocks(rule, 4, 6)
+    assert sent.mean(axis=0) == pytest.approx(1.0 / periods(rule, 4, 6, 0), rel=1e-3)
+    assert ((sent >= 0.0) & (sent <= 1.0)).all()
+    assert sent.shape[0] <= CYCLE
+
+
+def test_broadcasts_are_spread_evenly() -> None:
+    sent = sent_blocks(BlockRule("gap", 0.05, drift=0.01), 2, 4)
+    for block in sent.reshape(sent.shape[0], -1).T:
+        falls = np.flatnonzero(block)
+        gaps = np.diff(np.append(falls, falls[0] + sent.shape[0]))
+        assert gaps.max() - gaps.min() <= 1
+
+
+@pytest.mark.parametrize("threshold", [1.0, 3.0, 10.0, 1000.0])
+@pytest.mark.parametrize("warmup", [0.001, 0.02, 50 / 300, 0.25, 0.5, 0.99])
+def test_the_warm_up_has_its_share(threshold: float, warmup: float) -> None:
+    """50 of 300 epochs with a threshold of 10: 1/6 and 5/6 of 1/11."""
+    sent = sent_blocks(BlockRule("fixed", threshold, warmup=warmup), 1, 2)
+    assert sent.mean() == pytest.approx(warmup + (1.0 - warmup) / (threshold + 1.0), rel=1e-3)
 
 
 def test_a_training_that_only_warms_up_sends_everything() -> None:

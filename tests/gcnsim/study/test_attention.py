@@ -43,3 +43,5 @@ def test_it_is_for_gpus_and_overlaps_nothing() -> None:
         asked("full-graph", overlap="central")
     with pytest.raises(ScenarioError, match=r"workload.heads: 4 is not allowed; gcn has no attention"):
         asked("full-graph", model="gcn", heads=4)
+    with pytest.raises(ScenarioError, match=r"workload.heads: 8 is not allowed; gcn has no attention, gat has"):
+        asked("full-graph", model=None, heads=8)

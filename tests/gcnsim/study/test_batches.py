@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from gcnsim.errors import GcnsimError, ScenarioError
-from gcnsim.graph import Graph
+from gcnsim.graph import Graph, induced
 from gcnsim.graph.generate import BlockModel, block_model
 from gcnsim.sampling import Groups, counted, expected_neighbours, law_of
 from gcnsim.scenario import Scenario, from_mapping
@@ -225,3 +225,28 @@ def test_who_trains_is_what_the_graphs_file_says(graph: Graph, tmp_path: Path) -
     assert found is not None
     assert found.per_epoch == 1
     assert found.levels[0, :, -1].sum() == train.sum()
+
+
+def test_a_training_subgraph_is_that_of_the_nodes_that_train(graph: Graph, tmp_path: Path) -> None:
+    train = np.arange(graph.nodes) % 2 == 0
+    masks = {"train_mask": train, "val_mask": ~train, "test_mask": np.zeros_like(train)}
+    path, plain = tmp_path / "split.npz", tmp_path / "plain.npz"
+    arrays: dict[str, Any] = {"indptr": graph.indptr, "indices": graph.indices}
+    told: dict[str, Any] = {name: mask.astype(np.uint8) for name, mask in masks.items()}
+    np.savez(path, **arrays, **told)
+    np.savez(plain, **arrays)
+    widths = {"features": 32, "classes": 8, "training_subgraph": True}
+    scenario = asked({"name": "full-graph"}, workload={"dataset": None, "graph": str(path), **widths})
+    accesses = open_accesses(scenario)
+    counts = accesses.counts(scenario, 32, Corner.LIKELY)
+    assert counts.inner_nodes.sum() == train.sum()
+    assert int(counts.entries.sum()) == induced(graph, train, "train").entries
+    small = asked({"name": "dgl", "batch": 3000}, workload={"dataset": None, "graph": str(path), **widths})
+    found = open_accesses(small).counts(small, 32, Corner.LIKELY).batches
+    assert found is not None
+    assert found.levels[0, :, -1].sum() == train.sum(), "all of its nodes train"
+    whole = asked({"name": "full-graph"}, workload={"dataset": None, "graph": str(plain), **widths})
+    with pytest.raises(ScenarioError, match=r"workload.training_subgraph: true is not allowed; .* who trains"):
+        open_accesses(whole)
+    with pytest.raises(ScenarioError, match=r"workload.training_subgraph: true needs workload.graph"):
+        asked({"name": "full-graph"}, workload={"dataset": "reddit", "training_subgraph": True})

@@ -12,6 +12,7 @@ from gcnsim.api import simulate, what_if
 from gcnsim.engine import simulate as run
 from gcnsim.errors import GcnsimError, ScenarioError, UnitError
 from gcnsim.methods import Facts, method
+from gcnsim.planning import links_of
 from gcnsim.scenario import (
     FAULTS,
     Fault,
@@ -19,21 +20,19 @@ from gcnsim.scenario import (
     Pause,
     SlowGpu,
     SlowLink,
+    fault_lines,
     from_mapping,
     read_injected,
     scenario_hash,
     to_mapping,
 )
 from gcnsim.schedule import COMPUTE_STREAM, Schedule
-from gcnsim.study.faults import afflicted, settling
-from gcnsim.timeline import PHASE, PS_PER_S, OpKind, Phase
+from gcnsim.study.faults import afflicted, lasting, weakened
+from gcnsim.study.framing import payload_shares
+from gcnsim.study.machine import device_link, machine
+from gcnsim.timeline import PS_PER_S, OpKind
+from tests.gcnsim.study.faulted import REDDIT, studied
 
-REDDIT: dict[str, Any] = {
-    "schema": "gcnsim.scenario/1",
-    "cluster": {"gpus": 4, "bandwidth": "15Gbps"},
-    "workload": {"dataset": "reddit"},
-    "run": {"iterations": 12},
-}
 NOTHING = "pause:seconds=1us"
 """Costs nothing, in a run of the same length."""
 
@@ -49,21 +48,39 @@ def schedule(facts: Callable[..., Facts]) -> Schedule:
     return method("full-graph")(facts())
 
 
+BEGIN = 6
+"""Iterations before the first measured one."""
+
+
 def with_fault(schedule: Schedule, fault: Fault, measured: int = 6, seed: int = 0) -> Schedule:
-    return afflicted(schedule, [fault], measured, seed)
+    return afflicted(weakened(schedule, [fault], {}), [fault], BEGIN, measured, seed)
 
 
 def test_a_slow_gpu_works_longer_in_its_iterations_alone(schedule: Schedule) -> None:
     slow = with_fault(schedule, SlowGpu(worker=1, factor=3.0, first=2, last=3))
-    begin = settling(schedule)
+    kernels = 0
     for op in schedule.ops:
         factor = slow.demand[:, op.index] / np.maximum(schedule.demand[0, op.index], 1e-30)
-        mine = op.worker == 1 and PHASE[op.kind] in (Phase.COMPUTE, Phase.OPTIMIZER) and schedule.demand[0, op.index]
-        wanted = np.ones(begin + 6)
+        # The device packs and scatters rows too; bytes on links are not its work.
+        mine = op.worker == 1 and op.route is None and schedule.demand[0, op.index]
+        wanted = np.ones(BEGIN + 6)
         if mine:
-            wanted[begin + 2 : begin + 4] = 3.0
+            wanted[BEGIN + 2 : BEGIN + 4] = 3.0
+            kernels += op.kind in (OpKind.PACK, OpKind.SCATTER)
         if schedule.demand[0, op.index]:
             assert factor == pytest.approx(wanted)
+    assert kernels
+
+
+def test_a_gpu_that_is_slow_throughout_is_the_runs_own(schedule: Schedule) -> None:
+    fault = SlowGpu(worker=1, factor=3.0)
+    assert lasting(fault)
+    assert not lasting(SlowGpu(worker=1, factor=3.0, last=5))
+    slow = weakened(schedule, [fault], {})
+    for op in schedule.ops:
+        factor = 3.0 if op.worker == 1 and op.route is None else 1.0
+        assert slow.demand[:, op.index] == pytest.approx(schedule.demand[:, op.index] * factor)
+    assert (afflicted(slow, [fault], BEGIN, 6, 0).demand == slow.demand[0]).all(), "and not slowed twice"
 
 
 def test_a_slow_link_keeps_its_bytes_and_loses_bandwidth(schedule: Schedule) -> None:
@@ -76,15 +93,14 @@ def test_a_slow_link_keeps_its_bytes_and_loses_bandwidth(schedule: Schedule) -> 
 def test_a_pause_stops_all_of_a_worker_and_no_other(schedule: Schedule) -> None:
     paused = with_fault(schedule, Pause(worker=0, seconds=2.0, iteration=3))
     found = run(paused, paused.demand.shape[0])
-    begin = settling(schedule)
     step = [op.index for op in schedule.ops if op.kind is OpKind.STEP]
     ends = found.ends[:, step] / PS_PER_S
     lasted = np.diff(ends, axis=0)
-    usual = lasted[begin].max()
-    assert lasted[begin + 2].min() == pytest.approx(usual + 2.0, rel=0.01), "a synchronous method waits it out"
-    assert lasted[begin + 3] == pytest.approx(lasted[begin], rel=0.01), "and goes on as before"
+    usual = lasted[BEGIN].max()
+    assert lasted[BEGIN + 2].min() == pytest.approx(usual + 2.0, rel=0.01), "a synchronous method waits it out"
+    assert lasted[BEGIN + 3] == pytest.approx(lasted[BEGIN], rel=0.01), "and goes on as before"
     first = next(op for op in schedule.ops if op.worker == 0 and schedule.streams[op.stream].name == COMPUTE_STREAM)
-    assert found.starts[begin + 3, first.index] - found.ends[begin + 2, schedule.ends[0]] >= 2 * PS_PER_S
+    assert found.starts[BEGIN + 3, first.index] - found.ends[BEGIN + 2, schedule.ends[0]] >= 2 * PS_PER_S
 
 
 def test_jitter_is_seeded_has_mean_one_and_the_asked_spread(schedule: Schedule) -> None:
@@ -93,10 +109,10 @@ def test_jitter_is_seeded_has_mean_one_and_the_asked_spread(schedule: Schedule) 
     assert (one == again).all()
     assert (one != other).any()
     op = next(op for op in schedule.ops if op.kind is OpKind.AGGREGATE and schedule.demand[0, op.index])
-    factors = one[settling(schedule) :, op.index] / schedule.demand[0, op.index]
+    factors = one[BEGIN:, op.index] / schedule.demand[0, op.index]
     assert factors.mean() == pytest.approx(1.0, abs=0.02)
     assert factors.std() == pytest.approx(0.2, rel=0.1)
-    assert (one[: settling(schedule)] == schedule.demand[0]).all(), "settling is free of it"
+    assert (one[:BEGIN] == schedule.demand[0]).all(), "settling is free of it"
 
 
 def test_a_pause_costs_a_synchronous_method_all_of_it_and_a_stale_one_less() -> None:
@@ -113,14 +129,13 @@ def test_poor_links_cost_alike_what_they_leave() -> None:
     assert half > 1.2 * usual
     lossy = seconds("psc-gcn", "lossy-link:link=nic1,lost=50%", tau=2)
     assert lossy == pytest.approx(half, rel=1e-9), "half sent again is half the bandwidth"
-    capacity = simulate(REDDIT, inject=[NOTHING]).result.run.schedule
-    nic = dict(zip(capacity.link_names, capacity.capacity, strict=True))["nic1.tx"]
-    beside = seconds("psc-gcn", f"background:link=nic1,rate={round(nic * 4)}bps", tau=2)
-    assert beside == pytest.approx(half, rel=1e-6)
+    beside = seconds("psc-gcn", "background:link=nic1,rate=7.5Gbps", tau=2)
+    assert beside == pytest.approx(half, rel=1e-9), "others' frames take half of the wire"
 
 
 def test_links_carry_no_more_bytes_for_being_slow() -> None:
-    plain, slow = (simulate(REDDIT, inject=[each]).payload["links"] for each in (NOTHING, "slow-link:link=nic0"))
+    asked = REDDIT | {"method": {"name": "pipegcn"}}
+    plain, slow = (simulate(asked, inject=[each]).payload["links"] for each in (NOTHING, "slow-link:link=nic0"))
     assert slow["nic0.tx"]["bytes"] == plain["nic0.tx"]["bytes"]
     assert slow["nic0.tx"]["utilization"] <= 1.0001
 
@@ -148,6 +163,66 @@ def test_a_what_if_with_faults_answers_every_row() -> None:
         assert row["iteration_s"] > 1.3 * before["iteration_s"]
 
 
+def test_payload_shares_are_those_of_the_catalogue() -> None:
+    spec = from_mapping(REDDIT | {"cluster": {"gpus": 4, "nvlink": "300GB/s", "servers_per_rack": 1}}, "test").cluster
+    cluster, shares = machine(spec)[0], payload_shares(spec)
+    offered = {each.name: each.spec.capacity / shares.get(each.name, 1.0) for each in cluster.links}
+    assert offered["nic0.tx"] == pytest.approx(spec.bandwidth)
+    assert offered["rack1.up"] == pytest.approx(spec.bandwidth)
+    assert offered["nvlink2.rx"] == pytest.approx(3e11)
+    assert offered["pcie3.down"] == pytest.approx(device_link(spec).bandwidth.value)
+
+
+def test_jitter_of_sampling_moves_no_more_bytes() -> None:
+    asked = REDDIT | {"method": {"name": "psc-gcn"}}
+    calm, jittery = (studied(asked, each) for each in (NOTHING, "jitter:on=sampling,cv=3"))
+    for name, link in links_of(calm).items():
+        assert links_of(jittery)[name]["bytes"] == pytest.approx(link["bytes"], rel=1e-9)
+    work = jittery.run.schedule.demand
+    sampled = [op.index for op in jittery.run.schedule.ops if op.kind is OpKind.SAMPLE]
+    assert (work[-1, sampled] != work[0, sampled]).all()
+
+
+def test_a_paused_worker_is_paused_and_the_others_wait_for_it() -> None:
+    short = REDDIT | {"method": {"name": "full-graph"}, "run": {"iterations": 4}}
+    usual = simulate(short).payload
+    found = simulate(short, inject=["pause:worker=1,seconds=40s,iteration=2"]).payload
+    assert found["slowest"] == 1
+    assert found["result"]["bottleneck"] == "paused"
+    assert found["result"]["exposed_other_s"] == pytest.approx(10.0, rel=0.01)
+    assert found["workers"][1]["rest_s"] == pytest.approx(10.0, rel=0.01)
+    for rank in (0, 2, 3):
+        longer = found["workers"][rank]["waiting_s"] + found["workers"][rank]["reduce_s"]
+        assert longer - usual["workers"][rank]["waiting_s"] - usual["workers"][rank]["reduce_s"] > 9.0
+
+
+def test_workers_on_cores_have_cores_as_their_bottleneck() -> None:
+    on_cores = REDDIT | {"cluster": {"gpus": 2, "device": "cpu-core"}, "run": {"iterations": 1}}
+    asked = on_cores | {"method": {"name": "full-graph"}}
+    for inject in ((), ("pause:seconds=10s",), ("jitter:cv=1",)):
+        assert studied(asked, *inject).metrics.bottleneck == "CPU cores"
+
+
+def test_faults_of_a_scenario_are_named_by_their_place() -> None:
+    listed = [{"kind": "jitter"}, {"kind": "slow-link", "link": "nic9"}]
+    with pytest.raises(ScenarioError, match=r"^faults\[1\].link: nic9 is not there; did you mean"):
+        simulate(REDDIT | {"faults": listed})
+    with pytest.raises(ScenarioError, match=r"^faults\[0\].worker: 4 is not there"):
+        simulate(REDDIT | {"faults": [{"kind": "pause", "worker": 4}]})
+
+
+def test_a_what_if_may_have_rows_that_sample_nothing() -> None:
+    jitter = ["jitter:on=sampling"]
+    answer = what_if(gpus=2, method=["full-graph", "psc-gcn"], epsilon=[0.1], iterations=3, inject=jitter)
+    assert len(answer.results) == 2
+    with pytest.raises(ScenarioError, match=r"sampling, of which full-graph does none; allowed: compute"):
+        what_if(gpus=2, method=["full-graph"], iterations=3, inject=jitter)
+
+
+def test_the_lines_of_help_can_be_injected_as_they_stand() -> None:
+    assert read_injected(fault_lines()) == tuple(kind() for kind in FAULTS.values())
+
+
 @pytest.mark.parametrize(
     ("text", "says"),
     [
@@ -165,6 +240,11 @@ def test_a_what_if_with_faults_answers_every_row() -> None:
         ("pause:seconds=2", r"--inject pause.seconds"),
         (":", r"unknown fault ''"),
         ("jitter:on=wires", r"unknown kind of work"),
+        ("slow-gpu:worker=0,worker=1", r"worker is given twice"),
+        ("slow-gpu:kind=pause,worker=0", r"kind is given twice; the kind stands before the colon"),
+        ("lossy-link:link=cpu0", r"cpu0 is cores, which carry no traffic"),
+        ("background:link=cpu0", r"cpu0 is cores, which carry no traffic"),
+        ("slow-link:link=3", r"slow-link.link: 3 is not a link, as results name it \([^)]*\), or both .* \(nic0\)$"),
     ],
 )
 def test_bad_faults_are_refused_in_one_line(text: str, says: str) -> None:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from typing import Any
 
 import pytest
 
+import gcnsim
 from gcnsim.errors import GcnsimError
-from gcnsim.profile import device, link
+from gcnsim.profile import device, host, link, platform
 from gcnsim.scenario import SCHEMA, Scenario, from_mapping, scenario_hash, to_mapping
-from gcnsim.study import Result, link_units, study
+from gcnsim.study import Result, link_units, refuse_idle, study
+from gcnsim.study.fitted import rate_beside_copies
 from gcnsim.study.machine import machine
 from gcnsim.timeline import OpKind
 
@@ -33,6 +36,9 @@ ASKED: dict[str, dict[str, Any]] = {
     "racks": {"servers_per_rack": 1, "oversubscription": 3},
     "memory": {"host_memory": "4GB/s"},
     "devices": {"devices": "t4,v100-16"},
+    "tree": {"allreduce": "tree"},
+    "sockets": {"sockets": "cores"},
+    "beside": {"rate_beside_copies": "68%"},
 }
 
 
@@ -54,6 +60,8 @@ def test_a_scenario_that_asks_for_nothing_is_the_one_it_was() -> None:
         "transfers": "concurrent",
         "pcie_sharing": "none",
         "gpudirect": False,
+        "allreduce": "ring",
+        "sockets": "free",
     }
     assert scenario_hash(scenario(**same)) == scenario_hash(scenario())
 
@@ -75,6 +83,50 @@ def test_rows_on_a_direct_path_are_not_copied() -> None:
     assert not {op.kind for op in direct.ops} & {OpKind.D2H, OpKind.H2D}
     moved = [sum(run.demand[:, op.index].sum() for op in run.ops if op.kind is OpKind.WIRE) for run in (direct, staged)]
     assert moved[0] == moved[1] > 0
+
+
+@pytest.mark.parametrize("name", ["full-graph", "pipegcn", "bns-gcn", "cagnet-1d", "sancus", "distdgl"])
+def test_every_method_that_reduces_has_the_all_reduce_asked_for(name: str) -> None:
+    streams = []
+    for asked in ({}, ASKED["tree"]):
+        schedule = ran(name, **asked).run.schedule
+        sums = {schedule.streams[op.stream].name for op in schedule.ops if op.kind is OpKind.ALLREDUCE}
+        streams.append(sums & {"reduce.ring", "reduce.tree"})
+    assert streams == [{"reduce.ring"}, {"reduce.tree"}]
+
+
+def test_sockets_matter_where_the_network_is_faster_than_a_core() -> None:
+    for bandwidth, least, most in (("25Gbps", -1e-3, 1e-3), ("400Gbps", 0.01, 0.2)):
+        free, cores = (ran(bandwidth=bandwidth, sockets=each) for each in ("free", "cores"))
+        assert least < cores.metrics.iteration_s / free.metrics.iteration_s - 1.0 < most
+    units = link_units(cores.run, 2)
+    assert units["cpu0"] > 0.0
+    assert link_units(free.run, 2)["cpu0"] == 0.0
+    # Each byte between workers at both of its ends, each call too.
+    socket = host("generic-16").socket_bandwidth.value
+    moved = sum(value for name, value in units.items() if name.endswith(".tx") or name.startswith("memory"))
+    assert units["cpu0"] + units["cpu1"] == pytest.approx(2 * moved / socket, rel=0.05)
+
+
+def test_sockets_and_samplers_take_cores_from_each_other() -> None:
+    schedule = ran("psc-gcn", sockets="cores").run.schedule
+    on_cores = {op.kind for op in schedule.ops if op.route and schedule.link_kinds[op.route[0]] == "cpu"}
+    assert on_cores == {OpKind.SAMPLE, OpKind.INDEX, OpKind.WIRE, OpKind.ALLREDUCE}
+
+
+def test_compute_beside_copies_is_slower_as_asked_and_only_where_it_is_beside() -> None:
+    paces = [ran("pipegcn", **asked).metrics for asked in ({}, {"rate_beside_copies": "100%"}, ASKED["beside"])]
+    assert paces[0] == paces[1]
+    # Transfers take part of the iteration, so kernels are slower by part of 1 / 68 %.
+    assert 1.0 < paces[2].compute_s / paces[0].compute_s <= 1 / 0.68 + 1e-9
+    assert ran(**ASKED["beside"]).metrics == ran().metrics, "nothing is beside in a synchronous method"
+
+
+def test_what_is_asked_goes_before_what_a_platform_says() -> None:
+    fitted = scenario(platform="psc-gcn-t4").cluster
+    asked = scenario(platform="psc-gcn-t4", rate_beside_copies="90%").cluster
+    assert rate_beside_copies(fitted) == platform("psc-gcn-t4").rate_beside_copies.value
+    assert rate_beside_copies(asked) == 0.9
 
 
 def test_nvlink_takes_the_rows_within_a_server_off_pcie() -> None:
@@ -114,6 +166,19 @@ def test_unequal_servers_compute_at_their_own_rate() -> None:
     assert mixed.scenario.cluster.device == "t4"
 
 
+@pytest.mark.parametrize("method", ["cagnet-1d", "cagnet-1.5d", "sancus"])
+def test_block_rows_are_multiplied_at_the_rate_of_their_own_server(method: str) -> None:
+    slow, fast, mixed = (ran(method, **asked) for asked in ({"device": "t4"}, {"device": "v100-16"}, ASKED["devices"]))
+
+    def multiplying(result: Result, rank: int) -> float:
+        ops = [op.index for op in result.run.schedule.ops if op.worker == rank and op.kind is OpKind.AGGREGATE]
+        return float(result.run.schedule.demand[0, ops].sum())
+
+    assert multiplying(mixed, 0) == multiplying(slow, 0) > multiplying(fast, 0)
+    assert multiplying(mixed, 3) == multiplying(fast, 3) < multiplying(slow, 3)
+    assert fast.metrics.iteration_s < mixed.metrics.iteration_s < slow.metrics.iteration_s
+
+
 def test_the_last_device_named_is_that_of_all_further_servers() -> None:
     named = [ran(devices=names).metrics.iteration_s for names in ("v100-16", "v100-16,v100-16")]
     assert named[0] == named[1] == ran(device="v100-16").metrics.iteration_s
@@ -143,6 +208,17 @@ def test_gpus_of_unequal_servers_have_the_links_of_their_device() -> None:
         ({"devices": "t4", "platform": "psc-gcn-t4"}, "cluster.devices: not with cluster.platform"),
         ({"device": "cpu-core", "nvlink": "300GB/s"}, "cluster.device: cpu-core has no nvlink"),
         ({"device": "cpu-core", "transfers": "serial"}, "modelled for GPUs only"),
+        ({"device": "cpu-core", "allreduce": "tree"}, "modelled for GPUs only"),
+        ({"device": "cpu-core", "sockets": "cores"}, "modelled for GPUs only"),
+        ({"device": "cpu-core", "rate_beside_copies": "50%"}, "modelled for GPUs only"),
+        ({"allreduce": "butterfly"}, "cluster.allreduce: unknown all-reduce 'butterfly'"),
+        ({"sockets": "cores", "transport": "direct"}, "cluster.sockets: cores is not allowed with transport: direct"),
+        ({"sockets": "cores", "gpudirect": True}, "cluster.sockets: cores is not allowed with transport: direct"),
+        ({"rate_beside_copies": "0%"}, "cluster.rate_beside_copies: 0"),
+        ({"rate_beside_copies": "120%"}, "cluster.rate_beside_copies: 120"),
+        ({"device": "a100-40", "devices": "t4,v100-16"}, "cluster.device: a100-40 is not the first of cluster.devices"),
+        ({"gpudirect": True, "transport": "staged"}, "cluster.transport: staged is not allowed with cluster.gpudirect"),
+        ({"gpus_per_switch": 2}, "cluster.gpus_per_switch: 2 needs cluster.pcie_sharing: switch"),
     ],
     ids=str,
 )
@@ -153,7 +229,43 @@ def test_what_cannot_be_is_refused_in_one_line(asked: dict[str, Any], message: s
     assert "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize(("method", "asked"), [("cagnet-1d", "devices"), ("cagnet-1d", "serial"), ("roc", "nvlink")])
+@pytest.mark.parametrize("asked", [{"device": "t4"}, {"transport": "direct", "gpudirect": True}])
+def test_what_agrees_is_not_refused(asked: dict[str, Any]) -> None:
+    scenario(**({"devices": "t4,v100-16"} | asked))
+
+
+@pytest.mark.parametrize("racks", [2, 1000])
+def test_racks_that_hold_every_server_are_refused_where_no_machine_asked_for_has_more(racks: int) -> None:
+    cluster = {"gpus": 4, "servers_per_rack": racks, "oversubscription": 1000}
+    asked = {"schema": SCHEMA, "cluster": cluster, "method": {"name": "full-graph"}, "run": {"iterations": 2}}
+    with pytest.raises(GcnsimError, match=f"servers_per_rack: {racks} puts all 2 .*allowed: less than 2, or null"):
+        gcnsim.simulate(asked)
+    given = [f"cluster.servers_per_rack={racks}", "cluster.oversubscription=4"]
+    with pytest.raises(GcnsimError, match=r"servers_per_rack: \d+ puts all 2"):
+        gcnsim.what_if(gpus=[2, 4], method="full-graph", iterations=2, overrides=given, processes=1)
+    with nullcontext() if racks == 2 else pytest.raises(GcnsimError):
+        refuse_idle([scenario(gpus=gpus, servers_per_rack=racks).cluster for gpus in (4, 8)])
+
+
+def test_unequal_servers_can_be_named_by_an_option() -> None:
+    given = ["cluster.devices=v100-16,t4"]
+    gcnsim.what_if(gpus=4, method="full-graph", iterations=2, overrides=given, processes=1)
+    with pytest.raises(GcnsimError, match="device: l4 is not the first"):
+        gcnsim.what_if(gpus=4, device="l4", method="full-graph", iterations=2, overrides=given, processes=1)
+
+
+@pytest.mark.parametrize(
+    ("method", "asked"),
+    [
+        ("distdgl", "devices"),
+        ("cagnet-1d", "serial"),
+        ("roc", "nvlink"),
+        ("sancus", "sockets"),
+        ("distdgl", "sockets"),
+        ("cagnet-1d", "beside"),
+        ("roc", "tree"),
+    ],
+)
 def test_a_method_that_has_no_such_path_says_which_have(method: str, asked: str) -> None:
     with pytest.raises(GcnsimError, match=f"not modelled with {method}; methods with it: full-graph"):
         ran(method, **ASKED[asked])

@@ -8,21 +8,29 @@ import pytest
 from gcnsim.caching import CacheSize
 from gcnsim.errors import ScenarioError
 from gcnsim.graph.generate import outline
-from gcnsim.trace import draw_access, expected_access, profile_at, profiled_parts, with_cross_edges
+from gcnsim.trace import draw_access, expected_access, profile_at, profile_end, profiled_parts, with_cross_edges
 from gcnsim.trace.outlined import outlined
 
 PAPERS = "ogbn-papers100M"
 
 
 @pytest.mark.parametrize("parts", [32, 50, 192])
-def test_sizes_are_published_and_ratios_those_of_the_outline(parts: int) -> None:
+def test_sizes_are_published_and_the_mean_ratio_is_that_of_the_outline(parts: int) -> None:
     facts, (found, note) = outline(PAPERS), profile_at(PAPERS, parts)
     assert note == "by assumption"
     assert (found.parts, found.origin.source) == (parts, "outline")
     assert found.inner_nodes.sum() == facts.nodes
     assert found.entries.sum() == facts.entries
     ratios = found.boundary_nodes / found.inner_nodes
-    assert ratios == pytest.approx(np.resize(np.array(facts.boundary_ratios), parts), rel=1e-5)
+    assert ratios == pytest.approx(np.array(facts.boundary.ratios(parts)), rel=1e-5)
+    assert ratios.mean() == pytest.approx(0.4 * (parts / 32) ** 0.94, rel=1e-5)
+
+
+def test_the_boundary_has_a_range_that_a_published_time_allows() -> None:
+    ends = [profile_end(PAPERS, 32, end, 1) for end in range(3)]
+    ratios = [float(end.boundary_nodes.sum() / end.inner_nodes.sum()) for end in ends]
+    assert ratios == pytest.approx([0.25, 0.4, 0.47], rel=1e-5)
+    assert ends[1].boundary_nodes.tolist() == profile_at(PAPERS, 32)[0].boundary_nodes.tolist()
 
 
 def test_cross_edges_are_the_likely_share_of_the_degree_and_the_ends_its_range() -> None:

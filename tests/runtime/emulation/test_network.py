@@ -10,7 +10,7 @@ import pytest
 
 from runtime.emulation import network as module
 from runtime.emulation.facts import PAYLOAD_SHARE
-from runtime.emulation.network import NetworkError, burst, clean, network
+from runtime.emulation.network import NetworkError, burst, clean, network, reshape
 from runtime.emulation.pump import measure
 from tests.runtime.emulation.places import namespaces, needs_namespaces
 
@@ -42,6 +42,18 @@ def test_the_switchs_ends_of_the_links_are_shaped_too() -> None:
     with network(2, 12.5e6, 0.0) as made:
         shaped = subprocess.run(["tc", "-n", made.switch, "qdisc"], capture_output=True, text=True, check=True).stdout
     assert shaped.count("qdisc tbf") == 2
+
+
+@needs_namespaces
+def test_a_link_in_use_gets_another_rate_and_keeps_its_burst() -> None:
+    with network(2, 12.5e6, 0.0) as made:
+        reshape(made, 0, 12.5e6, 2.5e6)
+        ends = [(made.name(0), module.DEVICE), (made.switch, "port0"), (made.switch, "port1")]
+        words = [["tc", "-n", where, "qdisc", "show", "dev", device] for where, device in ends]
+        shown = [subprocess.run(each, capture_output=True, text=True, check=True).stdout for each in words]
+    # tc rounds a burst to the clock's ticks.
+    assert ["rate 19687Kbit burst 187" in each for each in shown] == [True, True, False]
+    assert "rate 98439Kbit burst 187" in shown[2]
 
 
 @needs_namespaces

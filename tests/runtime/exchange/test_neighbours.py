@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import pytest
 import torch
 
-from runtime.exchange import Dropping
+from gcnsim.timeline import Direction, OpKind, Phase
+from runtime.exchange import Dropping, Step, Stopwatch
+from runtime.record import Recorder
 
 LIKE = torch.zeros(400, 50, dtype=torch.float64)
 
@@ -46,3 +49,22 @@ def test_the_ambient_generator_is_left_alone() -> None:
     before = torch.get_rng_state()
     Dropping(0.3, False, 7, 1).mask(LIKE, 2, 1, "inner")
     assert torch.equal(torch.get_rng_state(), before)
+
+
+def test_dropping_is_timed_forward_and_backward() -> None:
+    recorder = Recorder(rank=1)
+    watch = Stopwatch(recorder, 4, OpKind.UPDATE)
+    drawn: Any = None
+    step = Step(4, drawn, None, recorder, watch, Dropping(0.3, False, 7, 1))
+    h = torch.ones(50, 8, dtype=torch.float64, requires_grad=True)
+    kept = step.dropped(2, h)
+    mask = Dropping(0.3, False, 7, 1).mask(h, 4, 2, "inner")
+    assert torch.equal(kept, h * mask)
+    kept.sum().backward()  # type: ignore[no-untyped-call]
+    assert h.grad is not None
+    assert torch.equal(h.grad, mask)
+    spans = recorder.timeline(0)
+    assert spans.layer.tolist() == [2, 2]
+    assert spans.direction.tolist() == [Direction.FORWARD, Direction.BACKWARD]
+    assert all(spans.of_phase(Phase.COMPUTE))
+    assert (spans.end_ps > spans.start_ps).all()

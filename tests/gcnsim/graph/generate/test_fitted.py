@@ -59,7 +59,11 @@ def test_an_outline_says_what_it_assumes() -> None:
     facts = outline("ogbn-papers100M")
     assert (facts.nodes, facts.features, facts.classes, facts.parts) == (111_059_956, 128, 172, (32, 192))
     assert facts.entries == 2 * 1_615_685_872
-    assert len(facts.boundary_ratios) == 10
+    boundary = facts.boundary
+    assert len(boundary.unevenness) == 10
+    assert boundary.low < boundary.likely < boundary.high
+    assert "6.6 s" in boundary.source
+    assert sum(boundary.ratios(192)) / 192 == pytest.approx(boundary.ratio(192))
     assert "Reddit's ten training parts" in facts.assumed
     with pytest.raises(GraphError, match="no outline of 'ogbn-papers'; did you mean 'ogbn-papers100M'"):
         outline("ogbn-papers")

@@ -1,0 +1,84 @@
+"""What a side was asked of, field by field, so that two sides can be told apart by more than their times."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from gcnsim.record import RecordedRun
+from gcnsim.study import device_of
+from gcnsim.units import BANDWIDTH
+
+ASIDE: Final = ("schema", "name", "asked", "grid", "run.iterations")
+"""What of a scenario makes no other machine, work or method of it."""
+
+UNSET: Final = "unset"
+"""A field that one scenario gives and the other leaves out."""
+
+OF_A_ROW: Final = ("tau", "epsilon", "rate")
+
+
+def facts_of(scenario: Mapping[str, Any]) -> dict[str, str]:
+    """The fields of a scenario as plain data, by their paths."""
+    return dict(_flat(scenario, ""))
+
+
+def _flat(mapping: Mapping[str, Any], path: str) -> Iterator[tuple[str, str]]:
+    for key, value in mapping.items():
+        inside = f"{path}{key}"
+        if inside in ASIDE:
+            continue
+        if isinstance(value, Mapping):
+            yield from _flat(value, f"{inside}.")
+        else:
+            yield inside, _text(value)
+
+
+def facts_of_row(scenario: Mapping[str, Any], row: Mapping[str, Any], place: Mapping[str, Any]) -> dict[str, str]:
+    """Those of a what-if's row: its machine and method in the place of the first one's."""
+    shared = {name: value for name, value in facts_of(scenario).items() if not name.startswith("method.")}
+    machine = {f"cluster.{name}": _text(place[name]) for name in ("gpus", "bandwidth")}
+    return shared | machine | {"method.name": row["method"]} | {f"method.{name}": _text(row[name]) for name in OF_A_ROW}
+
+
+def facts_of_run(run: RecordedRun) -> dict[str, str]:
+    """Those of a recorded run that a scenario of it would have, and its graph's name."""
+    options, widths = run.options, run.widths
+    found: dict[str, Any] = {
+        "graph": f"{run.graph['name']} ({run.graph['hash'][:8]})",
+        "cluster.gpus": run.workers,
+        "cluster.device": device_of(run),
+        "workload.model": options["model"],
+        "workload.layers": len(widths) - 1,
+        "workload.features": widths[0],
+        "workload.hidden": widths[1],
+        "workload.classes": widths[-1],
+        "workload.norm": options["norm"],
+        "method.name": options["method"],
+        "method.overlap": options["overlap"],
+    }
+    if run.place is not None:
+        found["cluster.gpus_per_server"] = run.place["workers_per_host"]
+        found["cluster.bandwidth"] = BANDWIDTH.exact(float(run.place["bandwidth"]))
+    found |= {f"method.{name}": value for name, value in options["knobs"].items()}
+    return {name: _text(value) for name, value in found.items()}
+
+
+def differing(a: Mapping[str, str], b: Mapping[str, str], *, alike: bool) -> list[dict[str, str]]:
+    """The fields in which two sides differ. alike: both are scenarios, so that what one leaves out is told too."""
+    names = {**a, **b} if alike else {name: None for name in a if name in b}
+    pairs = ((name, a.get(name, UNSET), b.get(name, UNSET)) for name in names)
+    return [{"field": name, "a": one, "b": other} for name, one, other in pairs if one != other]
+
+
+def _text(value: Any) -> str:
+    if value is None:
+        return UNSET
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, int | float):
+        return f"{value:.12g}"
+    if isinstance(value, Mapping):
+        # A fault, as --inject has it.
+        return f"{value['kind']}:{','.join(f'{key}={_text(given)}' for key, given in value.items() if key != 'kind')}"
+    return "; ".join(map(_text, value)) if isinstance(value, list | tuple) else str(value)

@@ -1,0 +1,172 @@
+"""The partitions behind published tables: boundary counts as printed, unevenness and cross edges by published facts.
+
+A table's runs were on METIS partitions that nobody else has. What is printed of them is used as it is:
+- mean boundary nodes at the published numbers of parts, a law through them in between; beyond them, or where none is
+  published, those of the surrogate's profile (gcnsim/data/profiles), or of the outline;
+- unevenness: of the ten parts of Reddit's training nodes the largest boundary is 1.68 times the mean (BNS-GCN, Table
+  1: 86,000 of 51,200). One part is even, so parts^0.225 in between; assumed of every dataset, of stored entries too;
+- cross edges of a boundary node: the range that volumes of edge sampling leave (docs/surrogates.md).
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from math import log
+from typing import Final
+
+from gcnsim.errors import ScenarioError
+from gcnsim.knobs import WHOLE_BLOCKS
+from gcnsim.scenario import Scenario
+from gcnsim.study.batches import mini_batch
+from gcnsim.study.corners import Corner
+from gcnsim.study.published import PublishedAccesses, Range
+from gcnsim.trace import AccessCounts, BoundaryProfile, profile_at, profiled_parts
+from gcnsim.workload import BoundaryRow, DatasetFacts, boundary_at
+
+LARGEST: Final = Range(1.3, 86_000 / 51_200, 2.1)
+"""The largest of ten parts over their mean: least, published, most (that of a surrogate's stored entries)."""
+
+MOST_CROSSING: Final = 0.95
+
+AT_RANDOM: Final = (*WHOLE_BLOCKS, "roc")
+"""Methods whose tables are of nodes dealt in their order, not cut by METIS: parts are alike."""
+
+
+class TableAccesses(PublishedAccesses):
+    """A dataset cut as in a published table. at_random: its parts are alike, and only like ends fall together.
+
+    parts: how many there are where `workers` stand for more than themselves.
+    """
+
+    def __init__(self, facts: DatasetFacts, workers: int, *, at_random: bool = False, parts: int | None = None) -> None:
+        row, share = _row(facts, parts or workers), workers / (parts or workers)
+        fewer = replace(facts, nodes=round(facts.nodes * share), entries=round(facts.entries * share))
+        super().__init__(replace(fewer, boundary=(replace(row, partitions=workers),)))
+        self.at_random = at_random
+        self.parts = parts or workers
+
+    def remote(self, scenario: Scenario, corner: Corner) -> float:
+        """Where workers stand for more: as much comes from other servers as among all of them."""
+        cluster = scenario.cluster
+        away = [1.0 - (cluster.gpus_per_server - 1) / max(1, count - 1) for count in (self.parts, cluster.gpus)]
+        return super().remote(scenario, corner) * (away[0] / away[1] if self.parts > cluster.gpus else 1.0)
+
+    def boundary_by(self, corner: Corner) -> float:
+        """Of a dataset that is outlined, the boundary at this end over the likely one."""
+        from gcnsim.graph.generate import outline, outlines
+
+        if self.at_random or self.facts.name not in outlines():
+            return 1.0
+        bordering = outline(self.facts.name).boundary
+        return bordering.ratio(self.parts, corner.value) / bordering.ratio(self.parts)
+
+    def imbalances(self, scenario: Scenario, assumed: Range) -> Range:
+        """The largest part over the mean part at the scenario's workers: low, likely, high."""
+        workers = self.parts
+        if self.at_random or workers == 1:
+            return Range(1.0, 1.0, 1.0)
+        return Range(*(workers ** (log(most) / log(10)) for most in LARGEST))
+
+    def cross_fractions(self, scenario: Scenario) -> tuple[float, float, float]:
+        """Share of entries that cross partitions: low, likely, high."""
+        from gcnsim.graph.generate import outline, outlines, surrogate_facts
+
+        if self.at_random:
+            crossing = 1.0 - 1.0 / scenario.cluster.gpus
+            return crossing, crossing, crossing
+        (row,) = self.facts.boundary
+        name = self.facts.name
+        per_node = (outline(name) if name in outlines() else surrogate_facts(name)).cross_edges
+        assert per_node is not None
+        ends = (per_node.low, per_node.likely, per_node.high)
+        low, likely, high = (min(MOST_CROSSING, share * row.boundary / row.inner) for share in ends)
+        return low, likely, high
+
+
+class AsPublished(PublishedAccesses):
+    """The accesses of a scenario that asks for its table's partitions (`partition.statistics: published`).
+
+    Those of any number of workers; parts at random under the methods whose tables have them. parts: as many as the
+    workers stand for (`partition.parts`), None for themselves.
+    """
+
+    def __init__(self, facts: DatasetFacts, parts: int | None) -> None:
+        super().__init__(facts)
+        self.parts = parts
+        self.most_gpus = facts.nodes
+        self._tables: dict[tuple[int, bool], TableAccesses] = {}
+
+    def table(self, scenario: Scenario) -> TableAccesses:
+        """The partitions that the scenario's method is asked on. Raises ScenarioError where none are known."""
+        gpus, at_random = scenario.cluster.gpus, scenario.method.name in AT_RANDOM
+        if self.parts is not None and self.parts < gpus:
+            raise ScenarioError(f"partition.parts: {self.parts} is not allowed; at least cluster.gpus, {gpus}")
+        key = gpus, at_random
+        if key not in self._tables:
+            self._tables[key] = self._table(gpus, at_random)
+        return self._tables[key]
+
+    def _table(self, gpus: int, at_random: bool) -> TableAccesses:
+        if not at_random:
+            return TableAccesses(self.facts, gpus, parts=self.parts)
+        if self.parts is not None and self.parts > gpus:
+            raise ScenarioError(
+                f"partition.parts: {self.parts} is not allowed with {gpus} GPUs; who sends to all cannot stand for some"
+            )
+        return random_parts(self.facts, gpus, self.facts.nodes * (1.0 - 1.0 / gpus))
+
+    def cut(self, scenario: Scenario) -> tuple[float, float, str]:
+        """Mean inner and boundary nodes of a part, and where they come from."""
+        if self._untold(scenario):
+            return super().cut(scenario)
+        inner, boundary, _ = self.table(scenario).cut(scenario)
+        if scenario.method.name in AT_RANDOM:
+            return inner, boundary, "of parts at random, as their tables have them"
+        known = "as tables print them" if self.facts.boundary else "by assumption"
+        return inner, boundary, f"of {self.parts or scenario.cluster.gpus} parts {known}"
+
+    def _untold(self, scenario: Scenario) -> bool:
+        """Mini-batches of a dataset whose boundary nobody prints."""
+        return mini_batch(scenario.method) and not self.facts.boundary
+
+    def cross_fractions(self, scenario: Scenario) -> tuple[float, float, float]:
+        """Share of entries that cross partitions: low, likely, high."""
+        if self._untold(scenario):
+            return super().cross_fractions(scenario)
+        return self.table(scenario).cross_fractions(scenario)
+
+    def imbalances(self, scenario: Scenario, assumed: Range) -> Range:
+        """The largest part over the mean part: low, likely, high."""
+        return self.table(scenario).imbalances(scenario, assumed)
+
+    def profile(self, scenario: Scenario, corner: Corner) -> BoundaryProfile:
+        """The boundary profile at one corner of the assumptions."""
+        return self.table(scenario).profile(scenario, corner)
+
+    def counts(self, scenario: Scenario, features: int, corner: Corner) -> AccessCounts:
+        """Counts drawn from the profile at `corner`, or their means where it draws nodes."""
+        if self._untold(scenario):
+            return super().counts(scenario, features, corner)
+        return self.table(scenario).counts(scenario, features, corner)
+
+
+def random_parts(facts: DatasetFacts, workers: int, boundary: float) -> TableAccesses:
+    """Parts that are alike, with so many boundary nodes each: nodes dealt without looking at edges."""
+    row = BoundaryRow(workers, facts.nodes / workers, boundary)
+    return TableAccesses(replace(facts, boundary=(row,)), workers, at_random=True)
+
+
+def _row(facts: DatasetFacts, workers: int) -> BoundaryRow:
+    """Mean inner and boundary nodes at `workers` parts."""
+    from gcnsim.graph.generate import outline, outlines
+
+    if workers > 1 and facts.name in outlines() and not facts.boundary:
+        inner = facts.nodes / workers
+        return BoundaryRow(workers, inner, outline(facts.name).boundary.ratio(workers) * inner)
+    printed = [row.partitions for row in facts.boundary]
+    within = bool(printed) and printed[0] <= workers <= printed[-1]
+    if not within and workers in profiled_parts(facts.name):
+        profile, _ = profile_at(facts.name, workers)
+        return BoundaryRow(workers, float(profile.inner_nodes.mean()), float(profile.boundary_nodes.mean()))
+    inner, boundary, _ = boundary_at(facts, workers)
+    return BoundaryRow(workers, inner, boundary)

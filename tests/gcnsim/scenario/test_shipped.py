@@ -1,0 +1,50 @@
+"""The scenarios of published platforms: what they assume has a range, and one is there for each."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from gcnsim.scenario import MOST_GPUS, load_scenario
+
+FOLDER = Path(__file__).parents[3] / "scenarios"
+SHIPPED = sorted(FOLDER.glob("*.yaml"))
+
+PLATFORMS = {
+    (6, 2, "t4"),
+    (10, 10, "rtx-2080-ti"),
+    (24, 6, "v100-16"),
+    (32, 8, "mi60"),
+    (8, 8, "rtx-2080-ti"),
+    (8, 4, "rtx-2080-ti"),
+    (4, 4, "a100-40"),
+    (4, 4, "v100-16"),
+    (4, 4, "gtx-1080-ti"),
+}
+"""GPUs, per server, device. Of 32 servers of six V100 four stand for all: a scenario has at most 128 GPUs."""
+
+
+@pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.stem)
+def test_every_assumption_has_a_range_or_the_other_choice(path: Path) -> None:
+    for line in path.read_text().splitlines():
+        assert "# assumed" not in line or "(range: " in line or "(or: " in line, line
+
+
+def test_every_published_platform_has_a_scenario() -> None:
+    clusters = [load_scenario(path).cluster for path in SHIPPED]
+    assert {(each.gpus, each.gpus_per_server, each.device) for each in clusters} >= PLATFORMS
+    whole = [each for path in SHIPPED if "-gat" not in path.stem for each in [load_scenario(path).cluster]]
+    assert (10, 10, "rtx-2080-ti") in {(each.gpus, each.gpus_per_server, each.device) for each in whole}
+
+
+def test_some_servers_stand_for_all_where_there_are_too_many() -> None:
+    papers = load_scenario(FOLDER / "bns_gcn-ogbn-papers100M.yaml")
+    assert papers.partition.parts == 192 > MOST_GPUS
+    assert papers.cluster.gpus % papers.cluster.gpus_per_server == 0
+
+
+def test_every_readme_row_names_a_file() -> None:
+    told = (FOLDER / "README.md").read_text()
+    assert "v100-reddit.yaml" in told
+    assert all(path.name in told or path.stem.split("-")[0] in told for path in SHIPPED)
