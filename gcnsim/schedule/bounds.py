@@ -49,7 +49,7 @@ def bounds(schedule: Schedule) -> Bounds:
     order, synchronous = topological(schedule), topological(schedule, collapse=True)
     return Bounds(
         lower_s=max(load, _longest_cycle(schedule, order, _durations(schedule, occupied, Counter()))),
-        upper_s=max(load, _longest(schedule, synchronous, _durations(schedule, occupied, sharers))),
+        upper_s=max(load, _longest_serial(schedule, synchronous, sharers)),
         busiest=busiest,
         busiest_kind=kind,
         busiest_s=load,
@@ -125,12 +125,16 @@ def _rate_alone(schedule: Schedule, op: Op) -> float:
     return rate if op.cap is None else min(rate, op.cap)
 
 
-def _durations(schedule: Schedule, occupied: FloatArray, sharers: Counter[tuple[int, int]]) -> list[float]:
-    """Seconds of each op when `sharers[op, link]` flows (at least itself) divide each of its links equally."""
+def _durations(
+    schedule: Schedule, occupied: FloatArray, sharers: Counter[tuple[int, int]], sends: list[float] | None = None
+) -> list[float]:
+    """Seconds of each op when `sharers[op, link]` flows (at least itself) divide each of its links equally.
+
+    sends: share of the iterations in which an op has work: it has its latency in these alone.
+    """
     seconds = []
     turns = _turns(schedule, occupied)
-    # An op that sends nothing in most iterations has its latency in the others alone.
-    sends = (schedule.demand > 0).mean(axis=0).tolist()
+    sends = _sends(schedule).tolist() if sends is None else sends
     for op, work in zip(schedule.ops, occupied.tolist(), strict=True):
         if op.route is None or work == 0:
             seconds.append(work)
@@ -144,6 +148,10 @@ def _durations(schedule: Schedule, occupied: FloatArray, sharers: Counter[tuple[
         delay = (op.latency_s + others) * sends[op.index]
         seconds.append(delay + work / (rate if op.cap is None else min(rate, op.cap)))
     return seconds
+
+
+def _sends(schedule: Schedule) -> FloatArray:
+    return np.asarray((schedule.demand > 0).mean(axis=0), dtype=np.float64)
 
 
 def _turns(schedule: Schedule, occupied: FloatArray) -> dict[int, Seconds]:
@@ -166,6 +174,19 @@ def _turns(schedule: Schedule, occupied: FloatArray) -> dict[int, Seconds]:
         _, slice_s = schedule.cores[link]
         found[thread] = max(own, (own + others * (own + 2 * slice_s)) / schedule.capacity[link])
     return found
+
+
+def _longest_serial(schedule: Schedule, order: SortedOps, sharers: Counter[tuple[int, int]]) -> Seconds:
+    """The longest chain of an iteration in which nothing overlaps with another one, in the mean.
+
+    Where ops send in some iterations and nothing in others, now one chain is the longest and now another, and the mean
+    of them is more than the chain of the means: it is taken iteration by iteration.
+    """
+    occupied, sends = schedule.occupied, _sends(schedule)
+    if not ((sends > 0.0) & (sends < 1.0)).any():
+        return _longest(schedule, order, _durations(schedule, occupied.mean(axis=0), sharers))
+    each = zip(occupied, (schedule.demand > 0).astype(float).tolist(), strict=True)
+    return float(np.mean([_longest(schedule, order, _durations(schedule, row, sharers, some)) for row, some in each]))
 
 
 def _longest(schedule: Schedule, order: SortedOps, seconds: list[float]) -> Seconds:

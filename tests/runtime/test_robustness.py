@@ -195,6 +195,7 @@ def test_a_loss_that_is_no_number_stops_the_run_and_leaves_a_good_checkpoint(
     assert read_checkpoint(found, 1, state["identity"]).done == int(found.name), "it can be read"
 
 
+@pytest.mark.slow
 def test_torchrun_starts_again_from_the_last_checkpoint(
     start: Start, log: Path, tmp_path: Path, uninterrupted: Callable[[int], list[str]]
 ) -> None:

@@ -112,7 +112,7 @@ def test_an_outline_is_told_as_one(capsys: pytest.CaptureFixture[str]) -> None:
     assert call("info", "--dataset", "ogbn-papers100M", "--gpus", "192", "--json") == 0
     facts = json.loads(capsys.readouterr().out)
     assert (facts["parts"], facts["source"], facts["residuals"]) == (192, "outline", {})
-    assert facts["boundary_nodes_mean"] / facts["inner_nodes_mean"] == pytest.approx(3.327, rel=1e-3)
+    assert facts["boundary_nodes_mean"] / facts["inner_nodes_mean"] == pytest.approx(0.4 * 6**0.94, rel=1e-3)
     assert call("info", "--dataset", "ogbn-papers100M", "--gpus", "32") == 0
     told = capsys.readouterr().out
     assert "graph          outline of ogbn-papers100M, not drawn" in told

@@ -22,7 +22,7 @@ SMALL = ("--iterations", "6", "--hidden", "16", "--quiet")
 
 
 @needs_namespaces
-@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize("workers", [pytest.param(1, marks=pytest.mark.slow), 2])
 def test_hosts_train_and_the_record_says_where(workers: int, tmp_path: Path) -> None:
     words = ("--hosts", "2", "--workers-per-host", str(workers), "--bandwidth", "200Mbps", "--json")
     shell = emulated(tmp_path, *words, "--", *SMALL, "--out", "run")

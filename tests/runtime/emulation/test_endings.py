@@ -55,7 +55,7 @@ def test_a_killed_worker_ends_all_and_is_named(start: Start) -> None:
 
 
 @needs_namespaces
-@pytest.mark.parametrize("signum", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("signum", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.slow)])
 def test_a_request_to_stop_is_answered(signum: signal.Signals, start: Start, tmp_path: Path) -> None:
     shell, pids = start("--hosts", "2")
     shell.process.send_signal(signum)
@@ -67,6 +67,7 @@ def test_a_request_to_stop_is_answered(signum: signal.Signals, start: Start, tmp
     nothing_left(shell, pids)
 
 
+@pytest.mark.slow
 @needs_namespaces
 def test_a_killed_torchrun_ends_all_and_its_host_is_named(start: Start) -> None:
     shell, pids = start("--hosts", "2")
