@@ -160,7 +160,13 @@ def test_a_cache_changes_no_number_and_every_row_is_its_owners(
 REPLICAS = [("full-graph", {}), ("pipegcn-gf", {}), ("psc-gcn", {"tau": 2, "epsilon": 0.3}), ("bns-gcn", {})]
 
 
-@pytest.mark.parametrize(("method", "knobs"), REPLICAS, ids=[name for name, _ in REPLICAS])
+@pytest.mark.parametrize(
+    ("method", "knobs"),
+    [
+        pytest.param(name, knobs, id=name, marks=[pytest.mark.slow] if name in ("pipegcn-gf", "bns-gcn") else [])
+        for name, knobs in REPLICAS
+    ],
+)
 def test_replicas_are_bitwise_equal_after_50_iterations_and_a_seed_gives_the_same_bits(
     crew: Crew, options: MakeOptions, method: str, knobs: dict[str, Any]
 ) -> None:
