@@ -148,6 +148,14 @@ def _refuse_dense(scenario: Scenario, shapes: tuple[LayerShape, ...], device: De
         )
 
 
+def _less(mean_s: float, spread_s: float) -> float:
+    """The low end of an interval of drawn work: as many times shorter as the spread makes it longer.
+
+    Lognormal factors can make an iteration many times as long, but never shorter than no time at all.
+    """
+    return mean_s / (1.0 + spread_s / mean_s)
+
+
 def study(scenario: Scenario, accesses: Accesses | None = None, corner: Corner = Corner.LIKELY) -> Result:
     """Simulate one scenario until it is steady; accesses: of `open_accesses`, to share slow work between studies.
 
@@ -190,7 +198,7 @@ def study(scenario: Scenario, accesses: Accesses | None = None, corner: Corner =
         scenario=scenario,
         metrics=metrics,
         bounds=limits,
-        low_s=max(0.0, metrics.iteration_s - spread),
+        low_s=_less(metrics.iteration_s, spread) if noise_s else max(0.0, metrics.iteration_s - spread),
         high_s=metrics.iteration_s * (1.0 + lag) + spread + unexplained,
         cache_hit_rate=counts.hit_rate,
         cache_fraction=counts.cache_fraction if chosen.fraction is None else chosen.fraction,
