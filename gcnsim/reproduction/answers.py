@@ -92,13 +92,17 @@ def answer(
     def run(pair: tuple[Asked, Corner]) -> Measured:
         return measured(pair[0], sources[_source(pair[0])], pair[1])
 
+    def guess(pair: tuple[Asked, Corner]) -> float:
+        return estimated_s(pair[0], sources[_source(pair[0])], pair[1])
+
     found = dict(zip(pairs, each(run, pairs, processes), strict=True))
+    unsimulated = [(one, corner) for one in distinct if spread and one in large for corner in Corner]
+    guessed = dict(zip(unsimulated, each(guess, unsimulated, processes), strict=True))
 
     def at(one: Asked, corner: Corner) -> Measured:
         likely = found[one, Corner.LIKELY]
-        if spread and one in large and corner is not Corner.LIKELY:
-            end, middle = (estimated_s(one, sources[_source(one)], each) for each in (corner, Corner.LIKELY))
-            return _longer(likely, end / middle)
+        if (one, corner) in guessed:
+            return _longer(likely, guessed[one, corner] / guessed[one, Corner.LIKELY])
         return found.get((one, corner), likely)
 
     return {one: Ends(*(at(one, corner) for corner in Corner)) for one in distinct}

@@ -23,7 +23,7 @@ import numpy as np
 from gcnsim.cluster import TREE, Cluster
 from gcnsim.ids import Bytes, FloatArray, Layer, Rank
 from gcnsim.schedule.builder import Builder, Dependency, Work
-from gcnsim.schedule.messages import host_message, socket_work
+from gcnsim.schedule.messages import host_message
 from gcnsim.timeline import Direction, OpKind
 
 CHUNK: Final = 2.0**20
@@ -218,9 +218,10 @@ def tree_allreduce(builder: Builder, nbytes: Work, after: Sequence[Dependency]) 
 
     def pass_on(rank: Rank, peer: Rank) -> None:
         kind, route = OpKind.ALLREDUCE, hop(cluster, rank, peer)
-        sent = [builder.flow(kind, rank, nbytes, route, stream="reduce.tree", after=[ready[rank]], peer=peer)]
         if cluster.direct(rank, peer) is None:
-            sent += socket_work(builder, kind, rank, peer, nbytes, [ready[rank]], stream="reduce.tree")
+            sent = host_message(builder, kind, rank, peer, nbytes, [ready[rank]], stream="reduce.tree", route=route)
+        else:
+            sent = [builder.flow(kind, rank, nbytes, route, stream="reduce.tree", after=[ready[rank]], peer=peer)]
         ready[peer] = builder.compute(kind, peer, 0.0, after=[ready[peer], *sent], stream="reduce.in")
 
     for distance in levels:

@@ -24,53 +24,33 @@ def host_message(
     after: Sequence[Dependency],
     *,
     stream: str,
+    route: tuple[int, ...] | None = None,
     layer: Layer = -1,
     direction: Direction = Direction.NONE,
 ) -> list[int]:
     """Add a message from the host of one worker to that of another; the ops that have ended when it is there.
 
-    The first is its way over the links between them; the others, if any, are `socket_work`.
+    The first is its way over `route`, by default the links between the hosts. The others are what it takes of the cores
+    at both of its ends meanwhile, none where sockets are free: bytes / bandwidth + message_s core-seconds at either
+    end, of one thread, shared by the rule of all links with whatever else runs there; a message of nothing takes none.
     """
     sent = builder.flow(
         kind,
         rank,
         nbytes,
-        builder.cluster.between(rank, peer),
+        builder.cluster.between(rank, peer) if route is None else route,
         stream=stream,
         after=after,
         peer=peer,
         layer=layer,
         direction=direction,
     )
-    return [
-        sent,
-        *socket_work(builder, kind, rank, peer, nbytes, after, stream=stream, layer=layer, direction=direction),
-    ]
-
-
-def socket_work(
-    builder: Builder,
-    kind: OpKind,
-    rank: Rank,
-    peer: Rank,
-    nbytes: Work,
-    after: Sequence[Dependency],
-    *,
-    stream: str,
-    layer: Layer = -1,
-    direction: Direction = Direction.NONE,
-) -> list[int]:
-    """Add what a message takes of the cores at both of its ends, while it travels: none where sockets are free.
-
-    bytes / bandwidth + message_s core-seconds at either end, of one thread, shared by the rule of all links with
-    whatever else runs there; a message of nothing takes none.
-    """
     sockets = builder.cluster.sockets
     if sockets is None:
-        return []
+        return [sent]
     moved = np.asarray(nbytes, dtype=np.float64)
     work = moved / sockets.bandwidth + np.where(moved > 0, sockets.message_s, 0.0)
-    return [
+    handled = [
         builder.flow(
             kind,
             end,
@@ -84,3 +64,4 @@ def socket_work(
         )
         for end, part in ((rank, "out"), (peer, f"in{rank}"))
     ]
+    return [sent, *handled]

@@ -231,7 +231,9 @@ def test_what_cannot_be_is_refused_in_one_line(asked: dict[str, Any], message: s
 
 @pytest.mark.parametrize("asked", [{"device": "t4"}, {"transport": "direct", "gpudirect": True}])
 def test_what_agrees_is_not_refused(asked: dict[str, Any]) -> None:
-    scenario(**({"devices": "t4,v100-16"} | asked))
+    found = scenario(**({"devices": "t4,v100-16"} | asked)).cluster
+    assert found.devices == ("t4", "v100-16")
+    assert {name: getattr(found, name) for name in asked} == asked
 
 
 @pytest.mark.parametrize("racks", [2, 1000])
