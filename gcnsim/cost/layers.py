@@ -92,9 +92,9 @@ def average_seconds(device: DeviceProfile, rows: IntArray, width: int) -> FloatA
     return elementwise_seconds(device, rows * float(width), AVERAGE_PASSES)
 
 
-def loss_seconds(device: DeviceProfile, inner: int, classes: int) -> float:
-    """Seconds of loss and its gradient over the logits of the inner nodes."""
-    return float(elementwise_seconds(device, float(inner * classes), LOSS_PASSES))
+def loss_seconds(device: DeviceProfile, inner: int, classes: int) -> FloatArray:
+    """Seconds of loss and its gradient over the logits of the inner nodes, float64[]."""
+    return elementwise_seconds(device, float(inner * classes), LOSS_PASSES)
 
 
 def parameters(shapes: tuple[LayerShape, ...]) -> int:
@@ -107,6 +107,6 @@ def gradient_bytes(shapes: tuple[LayerShape, ...]) -> Bytes:
     return VALUE * parameters(shapes)
 
 
-def step_seconds(device: DeviceProfile, shapes: tuple[LayerShape, ...]) -> float:
-    """Seconds of one Adam step over all parameters."""
-    return float(elementwise_seconds(device, float(parameters(shapes)), ADAM_PASSES))
+def step_seconds(device: DeviceProfile, shapes: tuple[LayerShape, ...]) -> FloatArray:
+    """Seconds of one Adam step over all parameters, float64[]."""
+    return elementwise_seconds(device, float(parameters(shapes)), ADAM_PASSES)

@@ -6,13 +6,12 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from gcnsim.planning.workshop import Estimate, Workshop
-from gcnsim.profile import QUANTITIES, Figure, figures_of, link
+from gcnsim.profile import QUANTITIES, Figure
 from gcnsim.scenario import Scenario
 from gcnsim.study import (
     BOUNDARY,
     CACHE_HITS,
     DISPERSION,
-    HOST_MEMORY,
     LOAD,
     REMOTE,
     TRAIN,
@@ -27,35 +26,11 @@ from gcnsim.study import (
     Range,
     SurrogateAccesses,
     degree_spreads,
-    device_link,
     mini_batch,
     placements,
-    profiles,
+    used_figures,
 )
-from gcnsim.study.paths import NVLINK, devices_of
 from gcnsim.trace import StoredProfile, interpolation
-
-UNUSED = {"memory", "flops_fp16", "memory_bandwidth of a host"}
-"""Figures of the catalogue that no cost law reads yet."""
-
-ON_CORES = {
-    f"{name} of a host"
-    for name in (
-        "build_entries_per_s",
-        "socket_bandwidth",
-        "busy_core_rate",
-        "slice_s",
-        "reduce_step_s",
-        "draw_s",
-        "loss_values_per_s",
-        "iteration_s",
-    )
-}
-"""Figures that only workers on CPU cores need."""
-
-
-OF_BATCHES = {"gather_bandwidth of a host", "build_entries_per_s of a host"}
-"""Figures that mini-batches need."""
 
 PLACEMENT = "placement of parts"
 
@@ -200,28 +175,9 @@ def machine_figures(scenario: Scenario, source: str, *, batches: bool = False) -
 
     batches: whether mini-batches are trained, which need figures of their own.
     """
-    cluster = scenario.cluster
-    gpu, server, network = profiles(cluster)
-    copies = device_link(cluster)
-    links = {copies.name: copies, HOST_MEMORY: link(HOST_MEMORY), cluster.link: network}
-    replaced = {(cluster.link, "bandwidth")}
-    if cluster.latency is not None:
-        replaced.add((cluster.link, "latency_s"))
-    if cluster.nvlink is not None:
-        links[NVLINK] = link(NVLINK)
-        replaced.add((NVLINK, "bandwidth"))
-    unequal = {each.name: each for each in devices_of(cluster)}
-    if cluster.pcie is None:
-        links |= {each.link: link(each.link) for each in unequal.values()}
-    for name, profile in {gpu.name: gpu, **unequal, **links, cluster.host: server}.items():
-        for field, figure in figures_of(profile).items():
-            where = f"{field} of a host" if name == cluster.host else field
-            on_cores = gpu.kind == "cpu" and where in ON_CORES
-            moved = cluster.sockets == "cores" and where == "socket_bandwidth of a host"
-            needed = on_cores or moved or (batches and where in OF_BATCHES)
-            idle = where in UNUSED or (where in ON_CORES | OF_BATCHES and not needed)
-            if figure.source == source and (name, field) not in replaced and not idle:
-                yield _row(f"{name}.{field}", *_written(field, figure), figure.reference, False)
+    for name, figure in used_figures(scenario.cluster, batches=batches).items():
+        if figure.source == source:
+            yield _row(name, *_written(name.rpartition(".")[2], figure), figure.reference, source == "assumed")
 
 
 def _written(field: str, figure: Figure) -> tuple[str, str, str]:

@@ -1,62 +1,148 @@
-"""Which knobs to choose: the least approximate setting that is about as fast as the fastest.
+"""Which setting to choose: of those that may be recommended, the least approximate one that is about as fast as the
+fastest.
 
-Staleness and sampling trade accuracy for time, so of settings within NEAR of the fastest the one with the largest
-epsilon, then the smallest tau, then the smallest cache is recommended. Candidates are ranked by their analytic
-estimate; the best three are simulated. Rates below 0.1 are not recommended unasked: PSC-GCN (Table II) reports
-accuracy at 0.1 equal to or above that of full-graph training on its three datasets, and 3.2 points below it on
-ogbn-products at 0.01.
+One rule says what may be recommended (`Rule`): the methods asked for by name, else those that a question compares, and
+no sampling below a least rate, whatever is sampled. Staleness and sampling trade accuracy for time, so among settings
+within NEAR of the fastest the one with the largest rate, then the smallest tau, then the smallest cache is taken, unless
+a setting that was asked for itself is faster. Candidates are ranked by their analytic estimate; the most promising are
+simulated.
+
+A least rate of 0.1: PSC-GCN (Table II) reports accuracy at 0.1 equal to or above that of full-graph training on its
+three datasets, and 3.2 points below it on ogbn-products at 0.01; BNS-GCN (Table 4) recommends 0.1 too.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import product
+from typing import Final
 
 from gcnsim.ids import Seconds
 from gcnsim.knobs import COMPARED
-from gcnsim.planning.workshop import Workshop, canonical, with_knobs
-from gcnsim.scenario import CacheSize, Scenario
-from gcnsim.study import Result
+from gcnsim.planning.payload import setting_text
+from gcnsim.planning.workshop import Estimate, Workshop, canonical, with_knobs
+from gcnsim.scenario import CacheSize, MethodSpec, Scenario
 
-NEAR = 0.03
+NEAR: Final = 0.03
 """Settings within 3 % of the fastest count as equally fast."""
 
-TAUS = (0, 1, 2, 3)
-EPSILONS = (1.0, 0.5, 0.2, 0.1)
-CACHES = (0.0, 0.1, 0.3)
-SIMULATED = 3
+LEAST_RATE: Final = 0.1
+"""The least sampling rate that is recommended unless the question says another."""
+
+TAUS: Final = (0, 1, 2, 3)
+RATES: Final = (1.0, 0.5, 0.2, 0.1)
+CACHES: Final = (0.0, 0.1, 0.3)
+SIMULATED: Final = 3
+"""Candidates of psc-gcn that are simulated; of every other method that may be recommended, the best one."""
+
+HOPELESS: Final = 2.0
+"""A method's best candidate is left unsimulated where its estimate is so many times the best."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """What may be recommended. methods: their names; named: whether the question named them. min_rate: the least rate of
+    sampling (epsilon of edges, rate of nodes)."""
+
+    methods: tuple[str, ...] = COMPARED
+    named: bool = False
+    min_rate: float = LEAST_RATE
+
+    def excludes(self, scenario: Scenario) -> str | None:
+        """Why a setting may not be recommended; None where it may."""
+        method = scenario.method
+        if method.name not in self.methods:
+            asked = "was not asked for" if self.named else "is shown for comparison only"
+            return f"{method.name} {asked} (--allow {method.name} allows it)"
+        rate = rate_of(method)
+        if rate < self.min_rate:
+            return f"rate {rate:g} is below the least rate {self.min_rate:g} (--min-rate {rate:g} allows it)"
+        return None
+
+    @property
+    def text(self) -> str:
+        """The rule as a sentence."""
+        why = "as asked" if self.named else "the methods compared by default"
+        return (
+            f"may be recommended: {', '.join(self.methods)} ({why}), with a sampling rate of at least {self.min_rate:g}"
+        )
+
+
+def rate_of(method: MethodSpec) -> float:
+    """The share of boundary edges or nodes that a method draws; 1 where it draws none of them."""
+    return min(method.epsilon, method.rate)
 
 
 def mildness(scenario: Scenario) -> tuple[float, int, float, float]:
     """What a setting gives up, for sorting: less sampling, less staleness, less cache memory first."""
     method = scenario.method
-    return (-method.epsilon, method.tau, method.cache.fraction or 0.0, method.cache.nbytes or 0.0)
+    return (-rate_of(method), method.tau, method.cache.fraction or 0.0, method.cache.nbytes or 0.0)
 
 
-def candidates(scenario: Scenario) -> list[Scenario]:
-    """The settings considered, the mildest first."""
-    grid = [
-        with_knobs(scenario, tau, epsilon, CacheSize(fraction=cache))
-        for epsilon, tau, cache in product(EPSILONS, TAUS, CACHES)
-    ]
-    return sorted(dict.fromkeys(grid), key=mildness)
+def candidates(scenario: Scenario, rule: Rule) -> list[Scenario]:
+    """The settings considered on the scenario's machine, the mildest first."""
+    found = dict.fromkeys(each for name in rule.methods for each in _of_method(scenario, name, rule))
+    return sorted(found, key=mildness)
 
 
-def ranked(workshop: Workshop, scenario: Scenario) -> list[Scenario]:
-    """The candidates, most promising first: those near the best analytic estimate by mildness, then the rest by time;
-    at the end, in the same order, those that the GPUs do not hold.
+def _of_method(scenario: Scenario, name: str, rule: Rule) -> Iterator[Scenario]:
+    rates = [rate for rate in dict.fromkeys((*RATES, rule.min_rate)) if rate >= rule.min_rate and rate > 0]
+    if name == "psc-gcn":
+        for rate, tau, cache in product(rates, TAUS, CACHES):
+            yield _as_allowed(with_knobs(scenario, tau, rate, CacheSize(fraction=cache)), tau, rate, rule)
+        return
+    overlap = scenario.method.overlap
+    chosen = MethodSpec.of(name)
+    if name == "bns-gcn":
+        for rate in rates:
+            method = replace(chosen, rate=rate).overlapping(overlap)
+            if rate < 1.0 or "full-graph" not in rule.methods:
+                yield replace(scenario, method=method)
+        return
+    yield replace(scenario, method=chosen.overlapping(overlap))
+
+
+def _as_allowed(setting: Scenario, tau: int, rate: float, rule: Rule) -> Scenario:
+    """A setting of psc-gcn under the name of a simpler method only where that may be recommended."""
+    if setting.method.name in rule.methods:
+        return setting
+    method = MethodSpec.of("psc-gcn", tau=tau, epsilon=rate)
+    return replace(setting, method=method.overlapping(setting.method.overlap))
+
+
+def finalists(workshop: Workshop, scenario: Scenario, rule: Rule) -> list[Scenario]:
+    """The candidates that are worth simulating: of psc-gcn the best of three taus, of other methods the best one.
 
     The estimate does not see what a second iteration of slack brings, so tau above 1 takes the estimate of tau 1.
     """
-    settings = candidates(scenario)
-    twins = {
-        each: with_knobs(each, min(each.method.tau, 1), each.method.epsilon, each.method.cache) for each in settings
-    }
-    distinct = list(dict.fromkeys(twins.values()))
+    settings = candidates(scenario, rule)
+    if not settings:
+        return []
+    twins = {each: _with_tau(each, min(each.method.tau, 1)) for each in settings}
+    distinct = list(dict.fromkeys(canonical(each) for each in twins.values()))
     guesses = dict(zip(distinct, workshop.guesses(distinct), strict=True))
-    known = {each: guesses[twins[each]] for each in settings}
+    known = {each: guesses[canonical(twins[each])] for each in settings}
     held = [each for each in settings if workshop.holds(each)]
-    return _by_promise(held, known) + _by_promise([each for each in settings if each not in held], known)
+    order = _by_promise(held, known) + _by_promise([each for each in settings if each not in held], known)
+    psc = [each for each in order if each.method.name in ("psc-gcn", "pipegcn", "full-graph")]
+    chosen: list[Scenario] = []
+    if "psc-gcn" in rule.methods:
+        best = {tau: next((each for each in psc if each.method.tau == tau), None) for tau in TAUS}
+        chosen = sorted((each for each in best.values() if each is not None), key=order.index)[:SIMULATED]
+    least = min(known.values())
+    for name in rule.methods:
+        own = next((each for each in order if each.method.name == name), None)
+        if own is not None and name != "psc-gcn" and known[own] <= HOPELESS * least:
+            chosen.append(own)
+    return list(dict.fromkeys(chosen))
+
+
+def _with_tau(scenario: Scenario, tau: int) -> Scenario:
+    method = scenario.method
+    if method.name != "psc-gcn" or method.tau == tau:
+        return scenario
+    return with_knobs(scenario, tau, method.epsilon, method.cache)
 
 
 def _by_promise(settings: Sequence[Scenario], known: Mapping[Scenario, Seconds]) -> list[Scenario]:
@@ -67,42 +153,54 @@ def _by_promise(settings: Sequence[Scenario], known: Mapping[Scenario, Seconds])
     return sorted(near, key=mildness) + sorted(far, key=lambda each: known[each])
 
 
-def finalists(workshop: Workshop, scenario: Scenario) -> list[Scenario]:
-    """The best candidate of each tau by analytic estimate, the first three: the estimate cannot tell taus apart."""
-    order = ranked(workshop, scenario)
-    best = {tau: next(each for each in order if each.method.tau == tau) for tau in TAUS}
-    return sorted(best.values(), key=order.index)[:SIMULATED]
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """The setting chosen on one machine. pool: what it was chosen from. share: of the joint draws of the assumptions in
+    which it is the fastest of them, or within NEAR of the fastest. why: in words."""
+
+    estimate: Estimate
+    pool: tuple[Estimate, ...]
+    share: float
+    why: str
 
 
-def recommend(workshop: Workshop, settings: Sequence[Scenario]) -> tuple[Result, str]:
-    """The mildest of the simulated `settings` that is about as fast as the fastest, and why."""
-    workshop.prepare(settings)
-    results = [workshop.result(each) for each in dict.fromkeys(canonical(each) for each in settings)]
-    # What does not fit cannot be run; where nothing does, the fastest is told, and that it does not fit.
-    held = [each for each in results if each.fits is not False]
-    results = held or results
-    fastest = min(results, key=lambda each: each.metrics.iteration_s)
-    near = [each for each in results if each.metrics.iteration_s <= fastest.metrics.iteration_s * (1 + NEAR)]
-    chosen = min(near, key=lambda each: mildness(each.scenario))
-    why = _why(chosen, fastest, len(results))
-    return chosen, why if held else f"none of {len(results)} simulated settings fits the GPUs' memory; {why}"
+def choose(pool: Sequence[Estimate], asked: Sequence[Scenario], rule: Rule) -> Choice:
+    """The mildest of `pool` (settings of one machine that may be recommended) that is about as fast as the fastest.
 
-
-def recommendable(scenario: Scenario) -> bool:
-    """Whether a setting that was asked for may be recommended: its rate is one that keeps published accuracy.
-
-    What is recommended is tau, epsilon and a cache; settings that draw boundary nodes,
-    and systems of another kind, are only shown beside it.
+    asked: the question's own settings: none of them that is in the pool is faster than what is chosen. Epochs are
+    compared, in which every training node is trained once.
     """
-    method = scenario.method
-    return method.name in COMPARED and method.epsilon >= EPSILONS[-1] and method.rate == 1.0
+    held = [each for each in pool if each.result.fits is not False]
+    fastest = min(held or pool, key=lambda each: each.epoch_s)
+    own = [each.epoch_s for each in held or pool if each.scenario in set(asked)]
+    limit = min(fastest.epoch_s * (1 + NEAR), min(own, default=fastest.epoch_s * (1 + NEAR)))
+    near = [each for each in held or pool if each.epoch_s <= limit]
+    chosen = min(near, key=lambda each: (mildness(each.scenario), each.epoch_s))
+    least = fastest.epoch_times
+    for each in held:
+        least = each.epoch_times.clip(max=least)
+    share = float((chosen.epoch_times <= (1 + NEAR) * least).mean())
+    why = _why(chosen, fastest, len(pool), rule)
+    if not held:
+        why = f"none of {len(pool)} simulated settings fits the GPUs' memory; {why}"
+    return Choice(chosen, tuple(pool), share, why)
 
 
-def _why(chosen: Result, fastest: Result, count: int) -> str:
-    limit = f"its bottleneck is {chosen.metrics.bottleneck}"
+def _why(chosen: Estimate, fastest: Estimate, count: int, rule: Rule) -> str:
     if chosen is fastest:
-        return f"fastest of {count} simulated settings with epsilon of at least {EPSILONS[-1]:g}; {limit}"
-    lost = 100 * (chosen.metrics.iteration_s / fastest.metrics.iteration_s - 1)
-    other = fastest.scenario.method
-    setting = f"tau {other.tau}, epsilon {other.epsilon:g}, cache {other.cache.describe()}"
-    return f"within {lost:.1f} % of the fastest of {count} ({setting}) with less staleness, sampling or cache; {limit}"
+        many = f"the fastest of {count} simulated settings" if count > 1 else "the only setting simulated"
+        return f"{many} with a sampling rate of at least {rule.min_rate:g}"
+    other = setting_text(fastest.scenario.method)
+    milder = _milder(chosen.scenario.method, fastest.scenario.method)
+    lost = chosen.epoch_s / fastest.epoch_s - 1
+    near = "as fast as" if lost < 0.005 else f"within {100 * lost:.1f} % of"
+    return f"{near} {other}, the fastest of {count} simulated settings, {milder}"
+
+
+def _milder(method: MethodSpec, other: MethodSpec) -> str:
+    """What a setting has over another that is about as fast."""
+    if rate_of(method) > rate_of(other):
+        return "with less sampling"
+    if method.tau < other.tau:
+        return "with fresher values"
+    return "with a smaller cache"

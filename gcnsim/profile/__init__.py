@@ -2,7 +2,18 @@
 
 from __future__ import annotations
 
-from gcnsim.profile.catalogue import GENERIC_LINK, QUANTITIES, device, devices, host, hosts, link, links, prices
+from gcnsim.profile.catalogue import (
+    GENERIC_LINK,
+    QUANTITIES,
+    device,
+    devices,
+    figure_names,
+    host,
+    hosts,
+    link,
+    links,
+    prices,
+)
 from gcnsim.profile.figure import SOURCES, Curve, Figure, figures_of, origins
 from gcnsim.profile.naming import gpu_named, gpu_of
 from gcnsim.profile.platforms import Platform, platform, platforms, read_platform
@@ -21,6 +32,7 @@ __all__ = [
     "Price",
     "device",
     "devices",
+    "figure_names",
     "figures_of",
     "gpu_named",
     "gpu_of",

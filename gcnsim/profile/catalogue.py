@@ -76,6 +76,11 @@ def hosts() -> tuple[str, ...]:
     return _names("hosts")
 
 
+def figure_names(kind: str) -> tuple[str, ...]:
+    """Names of the figures of a `device`, `link` or `host`."""
+    return tuple({"device": _DEVICE, "link": _LINK, "host": _HOST}[kind])
+
+
 @cache
 def device(name: str) -> DeviceProfile:
     """The device `name`. Raises ScenarioError with the nearest name when the catalogue has none."""

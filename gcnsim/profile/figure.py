@@ -9,8 +9,8 @@ import numpy as np
 
 from gcnsim.ids import FloatArray
 
-SOURCES: Final = ("assumed", "datasheet", "fitted", "measured")
-"""Kinds of origin, the weakest first; only `assumed` figures carry a range."""
+SOURCES: Final = ("assumed", "datasheet", "given", "fitted", "measured")
+"""Kinds of origin, the weakest first; only `assumed` figures carry a range. `given`: by the question itself."""
 
 
 @dataclass(frozen=True, slots=True)

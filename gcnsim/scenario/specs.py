@@ -14,6 +14,7 @@ from gcnsim.cluster import ALLREDUCES, RING
 from gcnsim.errors import ScenarioError
 from gcnsim.profile import GENERIC_LINK, devices, hosts, links
 from gcnsim.scenario.faults import Fault, check_faults
+from gcnsim.scenario.figures import CatalogueFigures, Figures
 from gcnsim.scenario.lists import Amounts, PerLayer
 from gcnsim.scenario.names import Words
 from gcnsim.scenario.rules import Cache, Measure, Number, Truth, Word, check_fields, entry
@@ -36,6 +37,7 @@ TOPOLOGY: Final = (
     "allreduce",
     "sockets",
     "rate_beside_copies",
+    "figures",
 )
 """Fields of a cluster that a scenario without them answers as it did before there were any."""
 _FILE: Final = Word("a file name")
@@ -102,6 +104,9 @@ class ClusterSpec:
         "of its rate at which a GPU computes beside transfers; null: the platform's, else 100%",
         None,
         optional=True,
+    )
+    figures: Figures = entry(  # noqa: RUF009 - as dataclasses.field
+        CatalogueFigures(), "figures of the catalogue that are replaced in this question", ()
     )
 
     def __post_init__(self) -> None:

@@ -10,6 +10,7 @@ from gcnsim.schedule.collectives import (
     ring_reduce_among,
     tree_allreduce,
 )
+from gcnsim.schedule.joint import Variants, estimates
 from gcnsim.schedule.messages import host_message
 from gcnsim.schedule.order import all_waits, predecessors, topological
 from gcnsim.schedule.schedule import COMPUTE_STREAM, Op, Schedule, Stream
@@ -23,12 +24,14 @@ __all__ = [
     "Op",
     "Schedule",
     "Stream",
+    "Variants",
     "Work",
     "all_to_all",
     "all_waits",
     "allreduce",
     "bounds",
     "estimate",
+    "estimates",
     "host_message",
     "predecessors",
     "resource_loads",

@@ -63,14 +63,15 @@ def estimate(schedule: Schedule) -> Seconds:
     kind, layer and direction (those that a method starts together; of a stream one), whichever is longer.
     """
     occupied = schedule.occupied.mean(axis=0)
-    together = {(link, op.stream, _stage(op)) for op in schedule.ops for link in op.route or ()}
+    together = {(link, op.stream, stage_of(op)) for op in schedule.ops for link in op.route or ()}
     stage = Counter((link, kind) for link, _, kind in together)
-    sharers = Counter({(op.index, link): stage[link, _stage(op)] for op in schedule.ops for link in op.route or ()})
+    sharers = Counter({(op.index, link): stage[link, stage_of(op)] for op in schedule.ops for link in op.route or ()})
     chain = _longest(schedule, topological(schedule), _durations(schedule, occupied, sharers))
     return max(chain, float(resource_loads(schedule).seconds.mean(axis=0).max()))
 
 
-def _stage(op: Op) -> tuple[str, int, int]:
+def stage_of(op: Op) -> tuple[str, int, int]:
+    """What flows have in common that a method starts together."""
     return op.kind, op.layer, op.direction
 
 

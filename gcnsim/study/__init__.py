@@ -1,6 +1,7 @@
 """One run: scenario in, result out."""
 
 from gcnsim.study.accesses import Accesses, open_accesses
+from gcnsim.study.assumed import DRAWS, Assumption, assumptions_of, position, used_figures
 from gcnsim.study.batches import TRAIN, mini_batch, plan_of
 from gcnsim.study.corners import Corner, keeps_all
 from gcnsim.study.expected_batches import WITHIN, degree_law, degree_spreads
@@ -15,6 +16,15 @@ from gcnsim.study.model import Declared, Model, resolve_model
 from gcnsim.study.parts import COMMUNICATION, OTHER, Parts, made_up, worker_parts
 from gcnsim.study.paths import refuse_idle
 from gcnsim.study.placement import Placed, Placement, placements
+from gcnsim.study.propagation import (
+    WORKLOAD,
+    Factors,
+    estimated_counts,
+    estimated_s,
+    factors,
+    widest_bounds,
+    with_figures,
+)
 from gcnsim.study.published import BOUNDARY, CACHE_HITS, DISPERSION, LOAD, REMOTE, VR_ROWS, PublishedAccesses, Range
 from gcnsim.study.recorded import CORE, device_of, scenario_of
 from gcnsim.study.replays import TraceAccesses
@@ -32,6 +42,7 @@ __all__ = [
     "COMMUNICATION",
     "CORE",
     "DISPERSION",
+    "DRAWS",
     "HOST_MEMORY",
     "LOAD",
     "OTHER",
@@ -39,10 +50,13 @@ __all__ = [
     "TRAIN",
     "VR_ROWS",
     "WITHIN",
+    "WORKLOAD",
     "Accesses",
     "AsPublished",
+    "Assumption",
     "Corner",
     "Declared",
+    "Factors",
     "GraphAccesses",
     "Metrics",
     "Model",
@@ -58,12 +72,16 @@ __all__ = [
     "TableAccesses",
     "TraceAccesses",
     "Window",
+    "assumptions_of",
     "calibration_of",
     "capacities",
     "degree_law",
     "degree_spreads",
     "device_link",
     "device_of",
+    "estimated_counts",
+    "estimated_s",
+    "factors",
     "fits",
     "holds",
     "keeps_all",
@@ -78,6 +96,7 @@ __all__ = [
     "placements",
     "plan_of",
     "platform_of",
+    "position",
     "profiles",
     "random_parts",
     "refuse_idle",
@@ -88,6 +107,9 @@ __all__ = [
     "study",
     "tightest",
     "told_at_any",
+    "used_figures",
+    "widest_bounds",
+    "with_figures",
     "with_fitted",
     "worker_parts",
     "write_schedule",

@@ -14,6 +14,7 @@ from gcnsim.profile import Curve, DeviceProfile, Figure, HostProfile, LinkProfil
 from gcnsim.record import Calibration, Fitted, read_calibration
 from gcnsim.scenario import ClusterSpec
 from gcnsim.study.fitted import copies_of, staging_of
+from gcnsim.study.given import with_given
 from gcnsim.study.paths import devices_of, offered, paths_of
 
 HOST_MEMORY = "host-memory"
@@ -57,7 +58,7 @@ def profiles(spec: ClusterSpec) -> tuple[DeviceProfile, HostProfile, LinkProfile
     chosen, servers, network = device(spec.device), host(spec.host), link(spec.link)
     record = calibration_of(spec.calibration)
     if record is None:
-        return chosen, servers, network
+        return with_given(chosen, spec), with_given(servers, spec), with_given(network, spec)
     if record.device != spec.device:
         raise ScenarioError(
             f"cluster.calibration: {spec.calibration} is of {record.device}, cluster.device is {spec.device}"
@@ -67,18 +68,18 @@ def profiles(spec: ClusterSpec) -> tuple[DeviceProfile, HostProfile, LinkProfile
         sizes, shares = zip(*record.curve, strict=True)
         chosen = replace(chosen, spmm_curve=Curve(sizes, shares, "fitted", "micro-benchmarks", CALIBRATED))
     return (
-        chosen,
-        with_fitted(servers, record.figures["host"]),
-        with_fitted(network, record.figures["network"]),
+        with_given(chosen, spec),
+        with_given(with_fitted(servers, record.figures["host"]), spec),
+        with_given(with_fitted(network, record.figures["network"]), spec),
     )
 
 
 def device_link(spec: ClusterSpec) -> LinkProfile:
     """The link between a GPU of `spec` and its host: the one it names, or the device's by its calibration."""
     if spec.pcie is not None:
-        return link(spec.pcie)
+        return with_given(link(spec.pcie), spec)
     own, record = link(device(spec.device).link), calibration_of(spec.calibration)
-    return own if record is None else with_fitted(own, record.figures.get("copies", {}))
+    return with_given(own if record is None else with_fitted(own, record.figures.get("copies", {})), spec)
 
 
 def for_graph(profile: DeviceProfile, record: Calibration | None, graph_hash: str | None) -> DeviceProfile:
@@ -119,7 +120,7 @@ def _machine(spec: ClusterSpec, stamp: tuple[int, int]) -> tuple[Cluster, Device
             network.half_size.value,
             network.queue.value,
         ),
-        memory=link_spec(link(HOST_MEMORY)),
+        memory=link_spec(with_given(link(HOST_MEMORY), spec)),
         cores=LinkSpec(
             servers.cores.value * (servers.busy_core_rate.value if on_cores else 1.0),
             cores=round(servers.cores.value) if on_cores else 0,
@@ -137,7 +138,7 @@ def _copies(spec: ClusterSpec) -> LinkSpec | list[LinkSpec]:
     own = devices_of(spec)
     if not own or spec.pcie is not None:
         return copies_of(spec, link_spec(device_link(spec)))
-    return [link_spec(link(each.link)) for each in own]
+    return [link_spec(with_given(link(each.link), spec)) for each in own]
 
 
 def with_fitted(profile: Profile, fitted: Mapping[str, Fitted]) -> Profile:

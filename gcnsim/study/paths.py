@@ -11,6 +11,7 @@ from gcnsim.errors import ScenarioError
 from gcnsim.knobs import MINI_BATCH
 from gcnsim.profile import DeviceProfile, LinkProfile, device, link
 from gcnsim.scenario import ClusterSpec, MethodSpec
+from gcnsim.study.given import with_given
 
 NVLINK: Final = "nvlink"
 """The link of the catalogue whose bandwidth `cluster.nvlink` sets."""
@@ -38,7 +39,7 @@ def offered(profile: LinkProfile) -> LinkSpec:
 def paths_of(spec: ClusterSpec) -> Paths:
     """The paths of `spec`. Raises ScenarioError for workers on CPU cores, which have none of them."""
     found = Paths(
-        nvlink=None if spec.nvlink is None else _nvlink(spec.nvlink),
+        nvlink=None if spec.nvlink is None else _nvlink(spec, spec.nvlink),
         gpus_per_switch=(spec.gpus_per_switch or GPUS_PER_SWITCH) if spec.pcie_sharing == "switch" else 0,
         servers_per_rack=spec.servers_per_rack or 0,
         oversubscription=spec.oversubscription,
@@ -66,9 +67,9 @@ def paths_of(spec: ClusterSpec) -> Paths:
     return found
 
 
-def _nvlink(bandwidth: float) -> LinkSpec:
-    spec = offered(link(NVLINK))
-    return replace(spec, capacity=bandwidth * link(NVLINK).efficiency.value)
+def _nvlink(spec: ClusterSpec, bandwidth: float) -> LinkSpec:
+    profile = with_given(link(NVLINK), spec)
+    return replace(offered(profile), capacity=bandwidth * profile.efficiency.value)
 
 
 def devices_of(spec: ClusterSpec) -> tuple[DeviceProfile, ...]:
@@ -78,7 +79,7 @@ def devices_of(spec: ClusterSpec) -> tuple[DeviceProfile, ...]:
     """
     if spec.devices is None:
         return ()
-    found = [device(name) for name in spec.devices]
+    found = [with_given(device(name), spec) for name in spec.devices]
     for each in found:
         if each.kind != "gpu":
             raise ScenarioError(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,6 +10,7 @@ import numpy as np
 from gcnsim.cost import Memory
 from gcnsim.engine import Run, simulate
 from gcnsim.errors import ScenarioError
+from gcnsim.ids import FloatArray
 from gcnsim.methods import Facts, method
 from gcnsim.profile import DeviceProfile
 from gcnsim.scenario import Scenario
@@ -21,6 +23,7 @@ from gcnsim.study.corners import Corner, keeps_all
 from gcnsim.study.faults import passing, weakened
 from gcnsim.study.fitted import beside_cache, platform_of, rate_beside_copies, rebuild_s, streaming_share
 from gcnsim.study.framing import payload_shares
+from gcnsim.study.given import with_drawn
 from gcnsim.study.machine import calibration_of, for_graph, machine
 from gcnsim.study.memory import capacities, fits, memory_of
 from gcnsim.study.metrics import Metrics, at_least, measure
@@ -64,9 +67,19 @@ class Result:
         return fits(self.memory, capacities(self.scenario.cluster))
 
 
-def write_schedule(scenario: Scenario, counts: AccessCounts, accesses: Accesses) -> Schedule:
-    """The schedule of the scenario's method on its machine, for these access counts."""
+def write_schedule(
+    scenario: Scenario, counts: AccessCounts, accesses: Accesses, drawn: Mapping[str, FloatArray] | None = None
+) -> Schedule:
+    """The schedule of the scenario's method on its machine, for these access counts.
+
+    drawn: figures of devices and the host by `NAME.FIGURE`, each with a value for every one of the counts' graphs, in
+    place of the catalogue's (`gcnsim.study.propagation`).
+    """
     cluster, device, host = machine(scenario.cluster)
+    unequal = devices_of(scenario.cluster)
+    if drawn:
+        device, host = with_drawn(device, drawn), with_drawn(host, drawn)
+        unequal = tuple(with_drawn(each, drawn) for each in unequal)
     record = calibration_of(scenario.cluster.calibration)
     if record is not None:
         # A large graph takes a while to hash: only for a record, which knows graphs by their hash.
@@ -97,7 +110,7 @@ def write_schedule(scenario: Scenario, counts: AccessCounts, accesses: Accesses)
         seed=scenario.run.seed,
         rate_beside_copies=rate_beside_copies(scenario.cluster),
         payload=scenario.cluster.payload,
-        devices=devices_of(scenario.cluster),
+        devices=unequal,
         serial=scenario.cluster.transfers == "serial",
         queue=chosen.queue,
         input_width=width,

@@ -1,0 +1,102 @@
+"""The rule of `cluster.figures`: figures of the catalogue that a question replaces with its own."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, Final
+
+from gcnsim.errors import ScenarioError, UnitError, nearest
+from gcnsim.profile import QUANTITIES, devices, figure_names, hosts, links
+from gcnsim.scenario.rules import shown
+from gcnsim.units import FRACTION
+
+Figures = tuple[tuple[str, float], ...]
+"""Pairs (`t4.spmm_efficiency`, value in SI units), sorted by name."""
+
+ZERO_ALLOWED: Final = ("latency_s", "half_size", "queue", "message_s", "launch_s", "draw_s", "work_spread")
+"""Figures that may be nothing at all; a rate or a share of one may not."""
+
+
+@dataclass(frozen=True, slots=True)
+class CatalogueFigures:
+    """`NAME.FIGURE=VALUE`, several separated by commas, or a mapping; NAME: a device, link or host of the catalogue."""
+
+    unit: str = ""
+
+    @property
+    def allowed(self) -> str:
+        """The values allowed, in words."""
+        return "NAME.FIGURE=VALUE separated by commas, e.g. t4.spmm_efficiency=50%, ethernet.latency_s=20us"
+
+    def read(self, raw: object, path: str) -> Figures:
+        """The figures of a text or a mapping. Raises ScenarioError or UnitError, starting with `path`."""
+        found: dict[str, float] = {}
+        for name, text in self._pairs(raw, path):
+            if name in found:
+                raise ScenarioError(f"{path}: {name} is given twice")
+            found[name] = _value(name, text, path)
+        values = tuple(sorted(found.items()))
+        self.check(values, path)
+        return values
+
+    def _pairs(self, raw: object, path: str) -> list[tuple[str, object]]:
+        if isinstance(raw, dict):
+            return [(str(name), text) for name, text in raw.items()]
+        if not isinstance(raw, str):
+            raise ScenarioError(f"{path}: {shown(raw)} is not allowed; {self.allowed}")
+        pairs: list[tuple[str, object]] = []
+        for part in raw.split(","):
+            name, equals, text = (each.strip() for each in part.partition("="))
+            if not equals:
+                raise ScenarioError(f"{path}: {shown(part.strip())} is not allowed; {self.allowed}")
+            pairs.append((name, text))
+        return pairs
+
+    def check(self, value: Any, path: str) -> None:
+        """Refuse unknown names and values out of range. Raises ScenarioError, starting with `path`."""
+        if not isinstance(value, tuple):
+            raise ScenarioError(f"{path}: {shown(value)} is not allowed; {self.allowed}")
+        for name, number in value:
+            field = _field(name, path)
+            least = 0.0 if field in ZERO_ALLOWED else math.ulp(0.0)
+            share = QUANTITIES[field] is FRACTION and field != "work_spread"
+            if not (least <= number < math.inf) or (share and number > 1):
+                limit = "above 0% and at most 100%" if share else "of at least 0" if least == 0.0 else "above 0"
+                raise ScenarioError(f"{path}: {name}={figure_text(name, number)} is not allowed; {limit}")
+
+    def write(self, value: Any) -> object:
+        """`t4.spmm_efficiency=50%,ethernet.latency_s=20us`."""
+        return ",".join(f"{name}={figure_text(name, number)}" for name, number in value)
+
+
+def figure_text(name: str, number: float) -> str:
+    """The value of the figure `NAME.FIGURE` with its unit."""
+    quantity = QUANTITIES[name.rpartition(".")[2]]
+    return f"{number:.12g}" if quantity is None or not 0 <= number < math.inf else quantity.exact(number)
+
+
+def _field(name: str, path: str) -> str:
+    """The figure's own name. Raises ScenarioError where the catalogue has no such figure."""
+    profile, _, field = name.rpartition(".")
+    for kind, names in (("device", devices()), ("link", links()), ("host", hosts())):
+        if profile in names:
+            if field not in figure_names(kind):
+                raise ScenarioError(
+                    f"{path}: {profile} has no figure {shown(field)}; {nearest(field, figure_names(kind))}"
+                )
+            return field
+    known = (*devices(), *links(), *hosts())
+    raise ScenarioError(f"{path}: unknown device, link or host {shown(profile)}; {nearest(profile, known)}")
+
+
+def _value(name: str, raw: object, path: str) -> float:
+    quantity = QUANTITIES[_field(name, path)]
+    try:
+        if quantity is not None:
+            return quantity.parse(raw)
+        return float(str(raw))
+    except UnitError as error:
+        raise UnitError(f"{path}: {name}: {error}") from None
+    except ValueError:
+        raise ScenarioError(f"{path}: {name}: {shown(raw)} is not a number") from None

@@ -1,0 +1,143 @@
+"""Which figures of a machine are assumptions with a range, and joint draws of all of them.
+
+Every assumed figure has a value and a range. A draw puts each somewhere in its range, independently: at a position
+from -1 (the low end) over 0 (the value) to 1 (the high end), geometrically in between, linearly where an end is
+nothing. Positions are a Latin hypercube (McKay, Beckman and Conover, 1979), each figure's from a random stream of its
+own, so an assumption more never moves another. Figures of one kind share their positions over machines: whoever
+overestimates how well sparse products run on one GPU does so on the next.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Final
+
+import numpy as np
+
+from gcnsim.ids import FloatArray
+from gcnsim.profile import Figure, LinkProfile, figures_of, link
+from gcnsim.scenario import ClusterSpec
+from gcnsim.streams import stream
+from gcnsim.study.given import with_given
+from gcnsim.study.machine import HOST_MEMORY, device_link, profiles
+from gcnsim.study.paths import NVLINK, devices_of
+
+DRAWS: Final = 256
+"""Joint draws of the assumptions: shares of them are exact to half a per cent."""
+
+UNUSED: Final = frozenset({"memory", "flops_fp16", "memory_bandwidth of a host"})
+"""Figures of the catalogue that no cost law reads."""
+
+ON_CORES: Final = frozenset(
+    f"{name} of a host"
+    for name in (
+        "build_entries_per_s",
+        "socket_bandwidth",
+        "busy_core_rate",
+        "slice_s",
+        "reduce_step_s",
+        "draw_s",
+        "loss_values_per_s",
+        "iteration_s",
+    )
+)
+"""Figures that only workers on CPU cores need."""
+
+OF_BATCHES: Final = frozenset({"gather_bandwidth of a host", "build_entries_per_s of a host"})
+"""Figures that mini-batches need."""
+
+
+def used_figures(cluster: ClusterSpec, *, batches: bool = False) -> dict[str, Figure]:
+    """The figures of the cluster's machine that a cost law reads, by `NAME.FIGURE`.
+
+    batches: whether mini-batches are trained, which need figures of their own.
+    """
+    gpu, server, network = profiles(cluster)
+    copies = device_link(cluster)
+    found: dict[str, LinkProfile] = {
+        copies.name: copies,
+        HOST_MEMORY: with_given(link(HOST_MEMORY), cluster),
+        cluster.link: network,
+    }
+    replaced = {(cluster.link, "bandwidth")}
+    if cluster.latency is not None:
+        replaced.add((cluster.link, "latency_s"))
+    if cluster.nvlink is not None:
+        found[NVLINK] = with_given(link(NVLINK), cluster)
+        replaced.add((NVLINK, "bandwidth"))
+    unequal = {each.name: each for each in devices_of(cluster)}
+    if cluster.pcie is None:
+        found |= {each.link: with_given(link(each.link), cluster) for each in unequal.values()}
+    used = {}
+    for name, profile in {gpu.name: gpu, **unequal, **found, cluster.host: server}.items():
+        for field, figure in figures_of(profile).items():
+            where = f"{field} of a host" if name == cluster.host else field
+            on_cores = gpu.kind == "cpu" and where in ON_CORES
+            moved = cluster.sockets == "cores" and where == "socket_bandwidth of a host"
+            needed = on_cores or moved or (batches and where in OF_BATCHES)
+            idle = where in UNUSED or (where in ON_CORES | OF_BATCHES and not needed)
+            if (name, field) not in replaced and not idle:
+                used[f"{name}.{field}"] = figure
+    return used
+
+
+@dataclass(frozen=True, slots=True)
+class Assumption:
+    """One assumed figure with its range. shared: the name of its positions, the same on all machines."""
+
+    name: str
+    figure: Figure
+    shared: str
+
+    def at(self, position: FloatArray) -> FloatArray:
+        """The figure's value at each position in [-1, 1], float64 of the same shape."""
+        value, low, high = self.figure.value, self.figure.low, self.figure.high
+        assert low is not None
+        assert high is not None
+        end = np.where(position < 0, low, high)
+        far = np.abs(position)
+        if min(low, value) > 0:
+            return np.asarray(value * (end / value) ** far)
+        return np.asarray(value + far * (end - value))
+
+
+def assumptions_of(cluster: ClusterSpec, *, batches: bool = False) -> tuple[Assumption, ...]:
+    """The figures of the cluster's machine that are assumed with a range."""
+    used = used_figures(cluster, batches=batches)
+    shared = dict(_shared(cluster, used))
+    return tuple(
+        Assumption(name, figure, shared[name])
+        for name, figure in used.items()
+        if figure.source == "assumed" and figure.low is not None and figure.high is not None
+    )
+
+
+def _shared(cluster: ClusterSpec, used: Mapping[str, Figure]) -> Iterator[tuple[str, str]]:
+    """Per figure, the kind of thing it is of, and its own name."""
+    gpus = {cluster.device, *(cluster.devices or ())}
+    copies = {device_link(cluster).name, *(each.link for each in devices_of(cluster))}
+    for name in used:
+        profile, _, field = name.rpartition(".")
+        kind = (
+            "device"
+            if profile in gpus
+            else "host"
+            if profile == cluster.host
+            else "copies"
+            if profile in copies
+            else "network"
+            if profile == cluster.link
+            else profile
+        )
+        yield name, f"{kind}.{field}"
+
+
+@cache
+def position(name: str, seed: int, draws: int = DRAWS) -> FloatArray:
+    """Where each joint draw puts the assumptions of the shared name `name`: float64[draws] in (-1, 1), the middles of
+    equal strata, each once. Read-only."""
+    found = (2.0 * stream(seed, "assumptions", name).permutation(draws) + 1.0) / draws - 1.0
+    found.setflags(write=False)
+    return np.asarray(found)

@@ -1,0 +1,259 @@
+"""What the assumptions leave open of an iteration time: the analytic estimate under joint draws of all of them.
+
+The estimate of a draw over the estimate at the stated values is a factor on the simulated time. Methods that exchange
+boundary rows on GPUs are estimated at every draw; of the others, each assumption's two ends are, and their factors
+multiply (first order in the logarithms). What the workload leaves open (`Corner`) is one assumption more, its ends
+estimated from the counts of both corners.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+import numpy as np
+
+from gcnsim.cluster import Link
+from gcnsim.ids import FloatArray, Seconds
+from gcnsim.profile import device
+from gcnsim.scenario import ClusterSpec, Scenario
+from gcnsim.schedule import Bounds, Schedule, Variants, bounds, estimate, estimates
+from gcnsim.study.accesses import Accesses
+from gcnsim.study.assumed import DRAWS, Assumption, assumptions_of, position, used_figures
+from gcnsim.study.batches import mini_batch
+from gcnsim.study.corners import Corner
+from gcnsim.study.machine import HOST_MEMORY, device_link, machine
+from gcnsim.study.model import resolve_model
+from gcnsim.study.paths import NVLINK, ROWS, devices_of
+from gcnsim.study.study import write_schedule
+from gcnsim.trace import AccessCounts
+
+WORKLOAD: Final = "workload"
+"""The name of what the workload leaves open, among the assumptions."""
+
+FEW: Final = 3
+"""Graphs drawn for an estimate: counts of whole partitions differ little between draws."""
+
+
+@dataclass(frozen=True, slots=True)
+class Factors:
+    """Of one scenario, times over the time at the stated values.
+
+    joint: float64[draws], under every joint draw. alone: by assumption, at its low and its high end alone; `workload`
+    where the workload leaves anything open. nominal_s: the estimate at the stated values.
+    """
+
+    joint: FloatArray
+    alone: Mapping[str, tuple[float, float]]
+    nominal_s: Seconds
+
+    @property
+    def workload(self) -> tuple[float, float] | None:
+        """The factors at both ends of what the workload leaves open; None where it leaves nothing open."""
+        return self.alone.get(WORKLOAD)
+
+
+def mean_counts(counts: AccessCounts) -> AccessCounts:
+    """One graph with the mean of all of `counts`, rounded to whole rows and edges."""
+    if counts.iterations == 1:
+        return counts
+    mean = {
+        name: getattr(counts, name).mean(axis=0, keepdims=True).round().astype("int64")
+        for name in ("rows", "hits", "inner_edges", "boundary_edges")
+    }
+    return replace(counts, **mean)
+
+
+def estimated_counts(scenario: Scenario, accesses: Accesses, corner: Corner = Corner.LIKELY) -> AccessCounts:
+    """The mean of a few drawn graphs of the scenario."""
+    few = replace(scenario, run=replace(scenario.run, iterations=min(scenario.run.iterations, FEW)), faults=())
+    features = resolve_model(scenario.workload, accesses.declared).features
+    return mean_counts(accesses.counts(few, features, corner))
+
+
+def estimated_s(scenario: Scenario, accesses: Accesses, corner: Corner = Corner.LIKELY) -> Seconds:
+    """The analytic estimate of the scenario without its faults, in seconds per iteration."""
+    calm = replace(scenario, faults=())
+    return estimate(write_schedule(calm, estimated_counts(scenario, accesses, corner), accesses))
+
+
+def factors(scenario: Scenario, accesses: Accesses, seed: int) -> Factors:
+    """What the assumptions leave open of the scenario's time, under the joint draws of `seed`."""
+    scenario = replace(scenario, faults=())
+    found = assumptions_of(scenario.cluster, batches=mini_batch(scenario.method))
+    ends = [estimated_counts(scenario, accesses, corner) for corner in accesses.corners]
+    counts = estimated_counts(scenario, accesses)
+    exchanged = scenario.method.name in ROWS and device(scenario.cluster.device).kind == "gpu"
+    if exchanged and all(_same_parts(counts, end) for end in ends):
+        return _at_every_draw(scenario, accesses, counts, ends, found, seed)
+    at_values = estimate(write_schedule(scenario, counts, accesses))
+    by_end = {each.name: _ends(scenario, accesses, counts, each, at_values) for each in found}
+    shared = {each.name: each.shared for each in found}
+    if len(ends) > 1:
+        low, high = (estimate(write_schedule(scenario, end, accesses)) / at_values for end in (ends[0], ends[-1]))
+        by_end[WORKLOAD], shared[WORKLOAD] = (low, high), WORKLOAD
+    joint = np.ones(DRAWS)
+    for name, pair in by_end.items():
+        joint = joint * _between(pair, position(shared[name], seed))
+    return Factors(joint, by_end, at_values)
+
+
+def _between(ends: tuple[float, float], place: FloatArray) -> FloatArray:
+    """The factor at each position, geometrically between 1 and that of the end on its side."""
+    low, high = ends
+    return np.asarray(np.where(place < 0, low, high) ** np.abs(place))
+
+
+def _same_parts(one: AccessCounts, other: AccessCounts) -> bool:
+    """Whether both are of the same partitions, of which different graphs are drawn."""
+    names = ("inner_nodes", "boundary_nodes", "entries", "cached_rows")
+    return all(np.array_equal(getattr(one, name), getattr(other, name)) for name in names)
+
+
+def _ends(
+    scenario: Scenario, accesses: Accesses, counts: AccessCounts, each: Assumption, likely_s: Seconds
+) -> tuple[float, float]:
+    found = []
+    for place in (-1.0, 1.0):
+        moved = with_figures(scenario, {each.name: float(each.at(np.array(place)))})
+        found.append(estimate(write_schedule(moved, counts, accesses)) / likely_s)
+    return found[0], found[1]
+
+
+def with_figures(scenario: Scenario, values: Mapping[str, float]) -> Scenario:
+    """The scenario with these figures of the catalogue replaced, by `NAME.FIGURE`."""
+    figures = tuple(sorted((dict(scenario.cluster.figures) | dict(values)).items()))
+    return replace(scenario, cluster=replace(scenario.cluster, figures=figures))
+
+
+def _at_every_draw(
+    scenario: Scenario,
+    accesses: Accesses,
+    counts: AccessCounts,
+    ends: Sequence[AccessCounts],
+    found: Sequence[Assumption],
+    seed: int,
+) -> Factors:
+    """All draws as the graphs of one schedule, behind them the stated values, each assumption's ends, each corner.
+
+    What is sent ahead in graph t is of graph t + tau: every stretch of like counts is tau graphs longer than is read.
+    """
+    spare = scenario.method.tau
+    plain = DRAWS + 1 + 2 * len(found)
+    values = {}
+    for index, each in enumerate(found):
+        place = np.zeros(plain + spare + (len(ends) > 1) * len(ends) * (1 + spare))
+        place[:DRAWS] = position(each.shared, seed)
+        place[DRAWS + 1 + 2 * index : DRAWS + 3 + 2 * index] = -1.0, 1.0
+        values[each.name] = each.at(place)
+    blocks = [(counts, plain + spare), *((end, 1 + spare) for end in ends if len(ends) > 1)]
+    schedule = write_schedule(scenario, _stacked(blocks), accesses, values)
+    every = estimates(schedule, _variants(scenario.cluster, schedule, values))
+    nominal_s = float(every[DRAWS])
+    every = every / nominal_s
+    pairs = every[DRAWS + 1 : plain].reshape(-1, 2)
+    by_end = {each.name: (float(low), float(high)) for each, (low, high) in zip(found, pairs, strict=True)}
+    joint = every[:DRAWS]
+    if len(ends) > 1:
+        corners = every[plain + spare :: 1 + spare]
+        by_end[WORKLOAD] = (float(corners[0]), float(corners[-1]))
+        joint = joint * _between(by_end[WORKLOAD], position(WORKLOAD, seed))
+    return Factors(joint, by_end, nominal_s)
+
+
+def _stacked(blocks: Sequence[tuple[AccessCounts, int]]) -> AccessCounts:
+    """One after the other, each of these single graphs so many times."""
+    names = ("rows", "hits", "inner_edges", "boundary_edges")
+    stacked: dict[str, Any] = {
+        name: np.concatenate([np.repeat(getattr(each, name), n, 0) for each, n in blocks]) for name in names
+    }
+    return replace(blocks[0][0], **stacked)
+
+
+def _variants(cluster: ClusterSpec, schedule: Schedule, values: Mapping[str, FloatArray]) -> Variants:
+    """The schedule's amounts with the capacities and latencies of every draw."""
+    links, draws = machine(cluster)[0].links, schedule.demand.shape[0]
+    capacity = np.tile(np.array(schedule.capacity), (draws, 1))
+    added = np.zeros((draws, len(links)))
+    queued = np.tile(np.array([link.spec.queue for link in links]), (draws, 1))
+    for index, link in enumerate(links):
+        name = _profile_of(cluster, link)
+        if name is not None:
+            capacity[:, index] *= _factor(values, cluster, name)
+            added[:, index] = _delay(values, cluster, link, name)
+            queued[:, index] = values.get(f"{name}.queue", link.spec.queue)
+    latency, queue = np.empty((draws, len(schedule.ops))), np.zeros((draws, len(schedule.ops)))
+    known: dict[tuple[int, ...], tuple[FloatArray, FloatArray]] = {(): (np.zeros(draws), np.zeros(draws))}
+    for op in schedule.ops:
+        route = op.route or ()
+        if route not in known:
+            known[route] = added[:, list(route)].sum(axis=1), queued[:, list(route)].max(axis=1)
+        delay, queue[:, op.index] = known[route]
+        latency[:, op.index] = op.latency_s + delay
+    return Variants(schedule.demand, capacity, latency, queue)
+
+
+def _profile_of(cluster: ClusterSpec, link: Link) -> str | None:
+    """The name in the catalogue of a link of the cluster; None for one whose figures are the scenario's own."""
+    if link.kind == "pcie" and cluster.pcie is None and devices_of(cluster):
+        # An uplink of a switch is as fast as the links below it, which are of one server.
+        server = link.target if link.target.startswith("host") else link.source
+        number = int(server.removeprefix("host")) if server.startswith("host") else 0
+        unequal = devices_of(cluster)
+        return unequal[min(number * cluster.gpus_per_server, len(unequal) - 1)].link
+    if link.kind == "pcie":
+        return device_link(cluster).name
+    if link.kind in ("nic", "rack"):
+        return cluster.link
+    if link.kind == "nvlink":
+        return NVLINK
+    return HOST_MEMORY if link.kind == "memory" and link.source == link.target else None
+
+
+def _factor(values: Mapping[str, FloatArray], cluster: ClusterSpec, name: str) -> FloatArray:
+    """Capacity of a link of the profile `name` over that at the stated values, by draw."""
+    used = used_figures(cluster)
+    shares = [
+        values[f"{name}.{field}"] / used[f"{name}.{field}"].value
+        for field in ("efficiency", "bandwidth")
+        if f"{name}.{field}" in values
+    ]
+    return np.asarray(np.prod(shares, axis=0) if shares else 1.0)
+
+
+def _delay(values: Mapping[str, FloatArray], cluster: ClusterSpec, link: Link, name: str) -> FloatArray:
+    """Seconds that a message takes longer on a link than at the stated values, by draw."""
+    used = used_figures(cluster)
+    if link.spec.latency_s == 0.0:
+        # The receiving side of a link: its sending side carries the delay of both.
+        return np.zeros(1)
+    parts = [(f"{name}.latency_s", 1.0)]
+    if link.kind == "nic" and cluster.sockets == "free":
+        parts.append((f"{cluster.host}.message_s", 2.0))
+    moved = [times * (values[part] - used[part].value) for part, times in parts if part in values]
+    return np.asarray(sum(moved, np.zeros(1)))
+
+
+def favourable(scenario: Scenario, *, best: bool) -> Scenario:
+    """The scenario with every assumed figure at its most favourable end (best), or its least favourable one."""
+    found = assumptions_of(scenario.cluster, batches=mini_batch(scenario.method))
+    ends = {each.name: each.at(np.array(1.0 if higher_is_better(each.name) == best else -1.0)) for each in found}
+    return with_figures(scenario, {name: float(value) for name, value in ends.items()})
+
+
+def higher_is_better(name: str) -> bool:
+    """Whether more of a figure makes iterations shorter: rates and shares do, times and queues do not."""
+    field = name.rpartition(".")[2]
+    return field.endswith("_per_s") or not (field.endswith("_s") or field in ("queue", "work_spread"))
+
+
+def widest_bounds(scenario: Scenario, accesses: Accesses, corners: Mapping[bool, Corner]) -> tuple[Bounds, Bounds]:
+    """The bounds with all assumptions at their most, and at their least favourable end. corners: whether favourable ->
+    the end of what the workload leaves open."""
+    calm = replace(scenario, faults=())
+    found = [
+        bounds(write_schedule(favourable(calm, best=best), estimated_counts(calm, accesses, corners[best]), accesses))
+        for best in (True, False)
+    ]
+    return found[0], found[1]
