@@ -8,6 +8,7 @@ from gcnsim.study.faults import refuse_undrawn
 from gcnsim.study.fitted import platform_of
 from gcnsim.study.graphs import GraphAccesses
 from gcnsim.study.least import holds, least_gpus, told_at_any
+from gcnsim.study.limit import Limit
 from gcnsim.study.machine import CALIBRATED, HOST_MEMORY, calibration_of, device_link, machine, profiles, with_fitted
 from gcnsim.study.memory import capacities, fits, memory_of, tightest
 from gcnsim.study.metrics import Metrics, link_units, measure
@@ -21,7 +22,8 @@ from gcnsim.study.replays import TraceAccesses
 from gcnsim.study.run_trace import refuse_other_trace
 from gcnsim.study.steady import Steady, Window
 from gcnsim.study.stored import ProfileAccesses
-from gcnsim.study.study import Result, study, write_schedule
+from gcnsim.study.straggler import EvenPartition, Straggler, evened, straggler_of
+from gcnsim.study.study import Result, limit_of, study, write_schedule
 from gcnsim.study.surrogates import SurrogateAccesses
 from gcnsim.study.tables import AsPublished, TableAccesses, random_parts
 
@@ -43,7 +45,9 @@ __all__ = [
     "AsPublished",
     "Corner",
     "Declared",
+    "EvenPartition",
     "GraphAccesses",
+    "Limit",
     "Metrics",
     "Model",
     "Parts",
@@ -54,6 +58,7 @@ __all__ = [
     "Range",
     "Result",
     "Steady",
+    "Straggler",
     "SurrogateAccesses",
     "TableAccesses",
     "TraceAccesses",
@@ -64,10 +69,12 @@ __all__ = [
     "degree_spreads",
     "device_link",
     "device_of",
+    "evened",
     "fits",
     "holds",
     "keeps_all",
     "least_gpus",
+    "limit_of",
     "link_units",
     "machine",
     "made_up",
@@ -85,6 +92,7 @@ __all__ = [
     "refuse_undrawn",
     "resolve_model",
     "scenario_of",
+    "straggler_of",
     "study",
     "tightest",
     "told_at_any",
