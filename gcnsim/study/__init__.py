@@ -9,6 +9,7 @@ from gcnsim.study.faults import refuse_undrawn
 from gcnsim.study.fitted import platform_of
 from gcnsim.study.graphs import GraphAccesses
 from gcnsim.study.least import holds, least_gpus, told_at_any
+from gcnsim.study.limit import Limit
 from gcnsim.study.machine import CALIBRATED, HOST_MEMORY, calibration_of, device_link, machine, profiles, with_fitted
 from gcnsim.study.memory import capacities, fits, memory_of, tightest
 from gcnsim.study.metrics import Metrics, link_units, measure
@@ -31,7 +32,8 @@ from gcnsim.study.replays import TraceAccesses
 from gcnsim.study.run_trace import refuse_other_trace
 from gcnsim.study.steady import Steady, Window
 from gcnsim.study.stored import ProfileAccesses
-from gcnsim.study.study import Result, study, write_schedule
+from gcnsim.study.straggler import EvenPartition, Straggler, evened, straggler_of
+from gcnsim.study.study import Result, limit_of, study, write_schedule
 from gcnsim.study.surrogates import SurrogateAccesses
 from gcnsim.study.tables import AsPublished, TableAccesses, random_parts
 
@@ -56,8 +58,10 @@ __all__ = [
     "Assumption",
     "Corner",
     "Declared",
+    "EvenPartition",
     "Factors",
     "GraphAccesses",
+    "Limit",
     "Metrics",
     "Model",
     "Parts",
@@ -68,6 +72,7 @@ __all__ = [
     "Range",
     "Result",
     "Steady",
+    "Straggler",
     "SurrogateAccesses",
     "TableAccesses",
     "TraceAccesses",
@@ -81,11 +86,13 @@ __all__ = [
     "device_of",
     "estimated_counts",
     "estimated_s",
+    "evened",
     "factors",
     "fits",
     "holds",
     "keeps_all",
     "least_gpus",
+    "limit_of",
     "link_units",
     "machine",
     "made_up",
@@ -104,6 +111,7 @@ __all__ = [
     "refuse_undrawn",
     "resolve_model",
     "scenario_of",
+    "straggler_of",
     "study",
     "tightest",
     "told_at_any",

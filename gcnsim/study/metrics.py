@@ -14,10 +14,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from gcnsim.engine import Run
-from gcnsim.ids import BoolArray, IntArray, Rank
+from gcnsim.ids import IntArray, Rank
 from gcnsim.schedule import Bounds
-from gcnsim.study.measured import MeasuredRun, Split
-from gcnsim.timeline import PS_PER_S, OpKind, Phase
+from gcnsim.study.limit import Limit, Limits
+from gcnsim.study.measured import MeasuredRun
+from gcnsim.timeline import PS_PER_S
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +39,12 @@ class Metrics:
     gpu_utilization: float
     nic_utilization: float
     nic_bytes: float
-    bottleneck: str
+    limit: Limit
+
+    @property
+    def bottleneck(self) -> str:
+        """What to speed up first, in words."""
+        return self.limit.word
 
 
 def measure(run: Run, first: int, limits: Bounds) -> Metrics:
@@ -68,7 +74,7 @@ def measure(run: Run, first: int, limits: Bounds) -> Metrics:
         gpu_utilization=float(np.mean(busy)),
         nic_utilization=nic_share,
         nic_bytes=nic_bytes,
-        bottleneck=_bottleneck(window, split, slowest, limits, length),
+        limit=Limits(window, limits, length).limit(split, slowest),
     )
 
 
@@ -87,6 +93,7 @@ def at_least(metrics: Metrics, iteration_s: float) -> Metrics:
         exposed_comm_s=metrics.exposed_comm_s + owed,
         gpu_utilization=metrics.gpu_utilization * share,
         nic_utilization=metrics.nic_utilization * share,
+        limit=replace(metrics.limit, share=metrics.limit.share * share),
     )
 
 
@@ -119,70 +126,3 @@ def _nic(window: MeasuredRun, iteration_s: float) -> tuple[float, float]:
     sent = max((units[name] for name, _ in nics if name.endswith(".tx")), default=0.0)
     share = max((units[name] / capacity / iteration_s for name, capacity in nics), default=0.0)
     return sent, share
-
-
-WORDS = {
-    "compute": "GPU compute",
-    "nic": "network (NIC)",
-    "pcie": "PCIe copies",
-    "nvlink": "NVLink",
-    "rack": "uplinks of racks",
-    "memory": "host memory copies",
-    "cpu": "sampling on the CPU",
-    "peer": "waiting for a slower worker",
-    "other": "optimizer and bookkeeping",
-    "pause": "paused",
-}
-
-ON_CORES = {"cpu": "CPU cores", "compute": "CPU cores"}
-"""Where workers compute on CPU cores, all their work shares these."""
-
-LOADING = {"cpu": "drawing and loading on the CPU"}
-"""Where mini-batches are drawn, the same cores pick their rows out of memory."""
-
-SOCKETS = {"cpu": "CPU cores: sampling and sockets"}
-"""Where messages between hosts take of the cores that draw."""
-
-SATURATED = 0.95
-"""Share of the iteration above which a stream or link sets the pace by itself: 95 %."""
-
-
-def _bottleneck(window: MeasuredRun, split: Split, rank: Rank, limits: Bounds, iteration_s: float) -> str:
-    """What to speed up first: the saturated stream or link, else the longest exposed part of the slowest worker.
-
-    Exposed communication is named after the kind of link its transfers and reductions spend most time on.
-    """
-    first = window.schedule.ops[window.schedule.ends[rank]]
-    words = WORDS if first.route is None else WORDS | ON_CORES
-    if any(op.kind is OpKind.GATHER for op in window.schedule.ops):
-        words = words | LOADING
-    elif first.route is None and _through_sockets(window):
-        words = words | SOCKETS
-    if limits.busiest_s >= SATURATED * iteration_s:
-        return words[limits.busiest_kind]
-    parts = {"compute": split.compute, "other": 0, "cpu": 0}
-    rest = split.other - split.paused
-    parts["cpu" if split.sampling > rest / 2 else "other"] = rest
-    parts["pause"] = split.paused
-    near = ((window.worker == rank) | (window.peer == rank)) & np.isin(window.phase, [Phase.TRANSFER, Phase.REDUCE])
-    carried = split.exposed.both(window.spans(near, rank)).length
-    parts[_link_kind(window, near, rank)] = carried
-    parts["peer"] = split.exposed.length - carried
-    return words[max(parts, key=lambda part: parts[part])]
-
-
-def _through_sockets(window: MeasuredRun) -> bool:
-    """Whether messages take of the cores that the workers' samplers run on."""
-    kinds = window.schedule.link_kinds
-    return any(op.kind is OpKind.WIRE and op.route and kinds[op.route[0]] == "cpu" for op in window.schedule.ops)
-
-
-def _link_kind(window: MeasuredRun, near: BoolArray, rank: Rank) -> str:
-    spent: dict[str, int] = {"nic": 0}
-    for kind in dict.fromkeys(window.schedule.link_kinds):
-        using = [
-            op.route is not None and any(window.schedule.link_kinds[link] == kind for link in op.route)
-            for op in window.schedule.ops
-        ]
-        spent[kind] = window.spans(near & np.array(using), rank).length
-    return max(spent, key=lambda kind: spent[kind])
