@@ -11,7 +11,18 @@ from gcnsim.errors import ScenarioError
 from gcnsim.graph import Graph, from_networkx
 from gcnsim.knobs import BATCH_KNOBS, BLOCK_KNOBS, COMPARED, RATE, has_knob, knobs_of
 from gcnsim.methods import methods
-from gcnsim.planning import OVERLAP, Grid, Progress, Target, Workshop, knobs_told, scenarios, sweep_bandwidth
+from gcnsim.planning import (
+    LEAST_RATE,
+    OVERLAP,
+    Grid,
+    Progress,
+    Rule,
+    Target,
+    Workshop,
+    knobs_told,
+    scenarios,
+    sweep_bandwidth,
+)
 from gcnsim.planning import what_if as _what_if
 from gcnsim.processes import cores
 from gcnsim.scenario import (
@@ -47,8 +58,8 @@ class Answer:
     workshop: Workshop
     grid: Grid
     base: Scenario
-    last: Result
-    """The simulated run of the last row."""
+    recommended: Result
+    """The simulated run of the recommended setting."""
 
     @property
     def results(self) -> list[dict[str, Any]]:
@@ -75,9 +86,9 @@ def what_if(
     graph: str | Path | Graph | nx.Graph[Any] | None = None,
     gpus: Some[int] = 6,
     gpus_per_server: int | None = None,
-    device: str = "t4",
+    device: Some[str] = "t4",
     bandwidth: Some[str] = "15Gbps",
-    method: Some[str] = COMPARED,
+    method: Some[str] | None = None,
     tau: Some[int] | None = None,
     epsilon: Some[float] | None = None,
     cache: Some[str] | None = None,
@@ -95,13 +106,17 @@ def what_if(
     seed: int = 0,
     overrides: Sequence[str] = (),
     inject: Sequence[str] = (),
+    allow: Some[str] | None = None,
+    min_rate: float | None = None,
     payload: str | None = None,
     progress: Progress = lambda _: None,
     processes: int | None = None,
 ) -> Answer:
     """Predict iteration times of every combination asked for, recommend knobs, and try a step more of each.
 
-    Sequences give a row per value. graph: a file (also a stored profile), a `Graph` or a NetworkX graph.
+    Sequences give a row per value. method: None compares the usual ones, "all" every one; what is named may be
+    recommended, or what allow names, with a sampling rate of at least min_rate (0.1). graph: a file (also a stored
+    profile), a `Graph` or a NetworkX graph.
     gpus_per_server: None is 2, the last server holding what is left. calibration: a record of `calibrate`.
     target_accuracy: a share of one on validation nodes; time and cost until it is reached, by the iterations that the
     recorded `runs` needed, or by target_iterations of the method where no run tells. overrides: `PATH=VALUE` on
@@ -112,10 +127,10 @@ def what_if(
     if graph is not None and not isinstance(graph, Graph | str | Path):
         graph = from_networkx(graph)
     source, file = _source(graph)
-    machines = {"gpus": _list(gpus), "bandwidth": _list(bandwidth)}
+    machines = {"gpus": _list(gpus), "bandwidth": _list(bandwidth), "device": _list(device)}
     sections = {
         "cluster": {name: values[0] for name, values in machines.items()}
-        | {"gpus_per_server": gpus_per_server, "device": device, "payload": payload}
+        | {"gpus_per_server": gpus_per_server, "payload": payload}
         | {"calibration": calibration and str(calibration)},
         "workload": {"dataset": dataset, source: file, "model": model, "layers": layers, "hidden": hidden},
         "method": {"name": "psc-gcn", "cache_policy": cache_policy, "norms": norms and str(norms)},
@@ -124,11 +139,26 @@ def what_if(
     own, others = _own_knobs(overrides)
     base = replace(_base(sections, others), faults=read_injected(inject))
     knobs = _given({"tau": tau, "epsilon": epsilon, "cache": cache, "rate": rate})
-    grid = _grid(base, _list(method), machines, {name: _list(value) for name, value in knobs.items()}, own)
+    named = list(COMPARED) if method is None else _list(method)
+    grid = _grid(base, named, machines, {name: _list(value) for name, value in knobs.items()}, own)
     target = _target(target_accuracy, runs, target_iterations or {})
     loaded = graph if isinstance(graph, Graph) else None
-    answer, workshop = _what_if(base, grid, progress, processes or cores(), loaded, target)
-    return Answer(answer.payload(), workshop, grid, answer.base, answer.rows[-1][0].result)
+    rule = _rule(None if method is None else named, allow, min_rate)
+    answer, workshop = _what_if(base, grid, progress, processes or cores(), loaded, target, rule)
+    return Answer(answer.payload(), workshop, grid, answer.base, answer.choice.estimate.result)
+
+
+def _rule(named: Sequence[str] | None, allow: Any, min_rate: float | None) -> Rule:
+    """What may be recommended: the methods named, else those compared by default, unless `allow` names others."""
+    least = LEAST_RATE if min_rate is None else min_rate
+    if isinstance(least, bool) or not isinstance(least, int | float) or not 0 < least <= 1:
+        raise ScenarioError(f"--min-rate: {least!r} is not allowed; a number above 0 and at most 1")
+    asked = [name for name in named or () if name != "all"]
+    if allow is not None:
+        asked = [name for each in _list(allow) for name in (methods() if each == "all" else [each])]
+        for name in asked:
+            knobs_of(name, "--allow")
+    return Rule(tuple(dict.fromkeys(asked)) or COMPARED, bool(asked), float(least))
 
 
 def _refuse_idle(base: Scenario, grid: Grid, own: Mapping[str, Any]) -> None:
@@ -203,6 +233,7 @@ def _grid(
     grid = Grid(
         methods=tuple(MethodSpec.of(name).name for name in names),
         gpus=_distinct(machines["gpus"], base.cluster.gpus),
+        devices=_distinct(machines["device"], base.cluster.device),
         bandwidths=_distinct([parse_bandwidth(each) for each in machines["bandwidth"]], base.cluster.bandwidth),
         taus=tuple(knobs.get("tau", [base.method.tau])),
         epsilons=tuple(knobs.get("epsilon", [base.method.epsilon])),
@@ -221,6 +252,7 @@ def _check_types(names: Sequence[Any], machines: Mapping[str, Any], knobs: Mappi
     for path, values, kinds, noun in (
         ("method.name", names, str, "a name"),
         ("cluster.gpus", machines["gpus"], int, "a whole number"),
+        ("cluster.device", machines["device"], str, "a name"),
         ("cluster.bandwidth", machines["bandwidth"], str, "a bandwidth with its unit"),
         ("method.tau", knobs.get("tau", []), int, "a whole number"),
         ("method.epsilon", knobs.get("epsilon", []), (int, float), "a number"),
@@ -237,7 +269,8 @@ def bandwidth_curve(answer: Answer, progress: Progress = lambda _: None) -> Any:
     from gcnsim.report import BandwidthCurve, Series
 
     base = answer.base
-    first = replace(answer.grid, gpus=answer.grid.gpus[:1], bandwidths=answer.grid.bandwidths[:1])
+    grid = answer.grid
+    first = replace(grid, gpus=grid.gpus[:1], bandwidths=grid.bandwidths[:1], devices=grid.devices[:1])
     rows = list(dict.fromkeys(scenarios(base, first)))[:CURVES]
     values = tuple(base.cluster.bandwidth * 2.0**power for power in range(-3, 4))
     curves = sweep_bandwidth(answer.workshop, rows, values, progress)

@@ -96,10 +96,12 @@ def option(name: str, kind: Callable[[str], Any], allowed: str, text: str, defau
     type=int,
     help="GPUs in a server; must divide --gpus.  [default: 2, last server holds the rest]",
 )
-@click.option("--device", default="t4", show_default=True, help="GPU of the catalogue (gcnsim catalog list devices).")
+@option("device", _text, "a device", "GPU of the catalogue, gcnsim catalog list devices (list).", "t4")
 @click.option("--calibration", type=click.Path(), help="Calibration record of the device (gcnsim calibrate).")
 @option("bandwidth", _text, "a bandwidth", "NIC bandwidth of a server, per direction (list).", "15Gbps")
-@option("method", _text, "a method", "all, or methods of the catalogue (list).", ",".join(COMPARED))
+@option("method", _text, "a method", f"all, or methods of the catalogue (list).  [default: {','.join(COMPARED)}]")
+@option("allow", _text, "a method", "May be recommended (list).  [default: the methods named, else those compared]")
+@click.option("--min-rate", type=float, help="Least sampling rate that may be recommended.  [default: 0.1]")
 @option("tau", _whole, "a whole number of iterations", "Staleness in iterations (list).  [default: 2]")
 @option("epsilon", float, "a number in (0, 1]", "Sampling rate (list).  [default: 0.1]")
 @option("cache", _text, "a share (30%) or bytes (2GiB)", "Layer-0 feature cache per GPU (list).  [default: 0%]")
@@ -129,7 +131,9 @@ def option(name: str, kind: Callable[[str], Any], allowed: str, text: str, defau
 @click.option("--json", "as_json", is_flag=True, help="Print the answer as JSON (schema gcnsim.what-if/1).")
 @click.option("--csv", type=click.Path(), help="Write the rows to a CSV file.")
 @click.option("--html", type=click.Path(), help="Write one offline page with table and figures.")
-@click.option("--timeline", type=click.Path(), help="Write the last row's run for chrome://tracing or Perfetto.")
+@click.option(
+    "--timeline", type=click.Path(), help="Write the recommended setting's run for Perfetto or chrome://tracing."
+)
 def command(as_json: bool, csv: str | None, html: str | None, timeline: str | None, **question: Any) -> None:
     """Predict an iteration, its bottleneck, and what each knob would bring.
 
@@ -155,7 +159,7 @@ def command(as_json: bool, csv: str | None, html: str | None, timeline: str | No
             if html and curve is not None:
                 report.write_html(html, payload, curve)
         if timeline:
-            api.write_timeline(answer.last, timeline)
+            api.write_timeline(answer.recommended, timeline)
     click.echo(json.dumps(payload, indent=2, allow_nan=False) if as_json else str(answer), nl=as_json)
     for each in payload.get("left_out", ()):
         setting = f" ({each['setting']})" if each["setting"] else ""

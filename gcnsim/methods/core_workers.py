@@ -76,7 +76,7 @@ class CoreWriter(CoreOps):
             made = self._backward(layer)
             for rank, op in enumerate(self.reduce(layer, made)):
                 reduced[rank].append(op)
-        seconds = step_seconds(facts.device, facts.shapes)
+        seconds = float(step_seconds(facts.device, facts.shapes))
         steps = []
         for rank in self.workers:
             self.work(OpKind.STEP, rank, seconds, after=reduced[rank])

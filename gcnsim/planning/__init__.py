@@ -1,20 +1,23 @@
 """Planning: many studies answer one question."""
 
 from gcnsim.planning.accuracy import Subject, Target, to_target
-from gcnsim.planning.payload import knobs_told, links_of, memory_told, row_of
+from gcnsim.planning.grid import OVERLAP
+from gcnsim.planning.payload import knobs_told, links_of, memory_told, row_of, setting_text
 from gcnsim.planning.provenance import provenance
-from gcnsim.planning.recommend import recommend
+from gcnsim.planning.recommend import LEAST_RATE, Rule
 from gcnsim.planning.steps import Step, next_steps
-from gcnsim.planning.what_if import OVERLAP, SCHEMA, Answer, Grid, Progress, scenarios, sweep_bandwidth, what_if
+from gcnsim.planning.what_if import SCHEMA, Answer, Grid, Progress, scenarios, sweep_bandwidth, what_if
 from gcnsim.planning.workshop import Estimate, Workshop, counted
 
 __all__ = [
+    "LEAST_RATE",
     "OVERLAP",
     "SCHEMA",
     "Answer",
     "Estimate",
     "Grid",
     "Progress",
+    "Rule",
     "Step",
     "Subject",
     "Target",
@@ -25,9 +28,9 @@ __all__ = [
     "memory_told",
     "next_steps",
     "provenance",
-    "recommend",
     "row_of",
     "scenarios",
+    "setting_text",
     "sweep_bandwidth",
     "to_target",
     "what_if",

@@ -19,6 +19,7 @@ from gcnsim.study import (
     WITHIN,
     Accesses,
     AsPublished,
+    Assumption,
     Corner,
     GraphAccesses,
     ProfileAccesses,
@@ -178,6 +179,12 @@ def machine_figures(scenario: Scenario, source: str, *, batches: bool = False) -
     for name, figure in used_figures(scenario.cluster, batches=batches).items():
         if figure.source == source:
             yield _row(name, *_written(name.rpartition(".")[2], figure), figure.reference, source == "assumed")
+
+
+def figure_row(each: Assumption) -> dict[str, Any]:
+    """An assumed figure with its range, as plain data."""
+    value, low, high = _written(each.name.rpartition(".")[2], each.figure)
+    return {"name": each.name, "value": value, "low": low, "high": high, "basis": each.figure.reference}
 
 
 def _written(field: str, figure: Figure) -> tuple[str, str, str]:

@@ -6,8 +6,9 @@ from dataclasses import asdict
 from typing import Any
 
 from gcnsim.cost import RESERVED, Memory
-from gcnsim.knobs import BATCH_KNOBS, BLOCK_KNOBS, knobs_of
+from gcnsim.knobs import BATCH_KNOBS, BLOCK_KNOBS, has_knob, knobs_of
 from gcnsim.planning.workshop import Estimate, Workshop
+from gcnsim.profile import devices, prices
 from gcnsim.scenario import MethodSpec, Scenario, written_knobs
 from gcnsim.study import Result, capacities, link_units, tightest
 
@@ -19,7 +20,39 @@ def in_gbps(bandwidth: float) -> str:
 
 def machine_of(scenario: Scenario) -> dict[str, Any]:
     """The machine of a row: what a grid varies besides the method."""
-    return {"gpus": scenario.cluster.gpus, "bandwidth": in_gbps(scenario.cluster.bandwidth)}
+    cluster = scenario.cluster
+    device = cluster.device if cluster.devices is None else ",".join(cluster.devices)
+    return {"gpus": cluster.gpus, "bandwidth": in_gbps(cluster.bandwidth), "device": device}
+
+
+def setting_text(method: MethodSpec) -> str:
+    """A method and its knobs in words: `psc-gcn with tau 1, epsilon 0.1 and a cache of 30 %`."""
+    knobs = []
+    if has_knob(method.name, "tau"):
+        knobs += [f"tau {method.tau}", f"epsilon {method.epsilon:g}"]
+    if has_knob(method.name, "rate"):
+        knobs.append(f"rate {method.rate:g}")
+    if has_knob(method.name, "cache") and not method.cache.empty:
+        knobs.append("a cache of " + method.cache.describe().replace("%", " %"))
+    knobs += filter(None, [knobs_told(method)])
+    if not knobs:
+        return method.name
+    return f"{method.name} with {', '.join(knobs[:-1])}{' and ' if len(knobs) > 1 else ''}{knobs[-1]}"
+
+
+def cost_per_1000(scenario: Scenario, seconds: float) -> float | None:
+    """US dollars of a thousand iterations of `seconds` on rented GPUs, at the lowest price known; None without one."""
+    cluster = scenario.cluster
+    if cluster.devices is not None or cluster.device not in devices():
+        return None
+    known = prices(cluster.device)
+    return known[0].usd_per_gpu_hour * cluster.gpus * seconds * 1000.0 / 3600.0 if known else None
+
+
+def limit_of(result: Result) -> dict[str, Any]:
+    """What limits an iteration, as plain data."""
+    limit = result.metrics.limit
+    return {"text": limit.text, "kind": limit.kind, "share": limit.share, "worker": limit.worker}
 
 
 def setting_of(scenario: Scenario, result: Result) -> dict[str, Any]:
@@ -49,27 +82,33 @@ def row_of(estimate: Estimate, baseline_s: float | None) -> dict[str, Any]:
     """
     metrics = estimate.result.metrics
     epoch_s = metrics.iteration_s * estimate.result.per_epoch
-    return setting_of(estimate.scenario, estimate.result) | {
-        "iteration_s": metrics.iteration_s,
-        "iteration_s_low": estimate.low_s,
-        "iteration_s_high": estimate.high_s,
-        "compute_s": metrics.compute_s,
-        "exposed_comm_s": metrics.exposed_comm_s,
-        "exposed_other_s": metrics.exposed_other_s,
-        "hidden_comm_s": metrics.hidden_comm_s,
-        "sampling_s": metrics.sampling_s,
-        "gpu_utilization": metrics.gpu_utilization,
-        "nic_utilization": metrics.nic_utilization,
-        "cache_hit_rate": estimate.result.cache_hit_rate,
-        "nic_bytes": metrics.nic_bytes,
-        "speedup_vs_full_graph": None if baseline_s is None else baseline_s / epoch_s,
-        "bottleneck": metrics.bottleneck,
-        "iterations_per_epoch": estimate.result.per_epoch,
-        "epoch_s": epoch_s,
-        "setting": knobs_told(estimate.scenario.method),
-        "memory_bytes": None if estimate.result.memory is None else most(estimate.result).total,
-        "fits": estimate.result.fits,
-    }
+    return (
+        machine_of(estimate.scenario)
+        | setting_of(estimate.scenario, estimate.result)
+        | {
+            "iteration_s": metrics.iteration_s,
+            "iteration_s_low": estimate.low_s,
+            "iteration_s_high": estimate.high_s,
+            "compute_s": metrics.compute_s,
+            "exposed_comm_s": metrics.exposed_comm_s,
+            "exposed_other_s": metrics.exposed_other_s,
+            "hidden_comm_s": metrics.hidden_comm_s,
+            "sampling_s": metrics.sampling_s,
+            "gpu_utilization": metrics.gpu_utilization,
+            "nic_utilization": metrics.nic_utilization,
+            "cache_hit_rate": estimate.result.cache_hit_rate,
+            "nic_bytes": metrics.nic_bytes,
+            "speedup_vs_full_graph": None if baseline_s is None else baseline_s / epoch_s,
+            "bottleneck": metrics.bottleneck,
+            "iterations_per_epoch": estimate.result.per_epoch,
+            "epoch_s": epoch_s,
+            "setting": knobs_told(estimate.scenario.method),
+            "memory_bytes": None if estimate.result.memory is None else most(estimate.result).total,
+            "fits": estimate.result.fits,
+            "limited_by": limit_of(estimate.result),
+            "usd_per_1000_iterations": cost_per_1000(estimate.scenario, metrics.iteration_s),
+        }
+    )
 
 
 def most(result: Result) -> Memory:

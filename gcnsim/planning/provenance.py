@@ -68,9 +68,7 @@ def provenance(
         "version": __version__,
         "seed": scenario.run.seed,
         "scenario_hash": scenario_hash(scenario),
-        "bounds": [
-            {"lower_s": each.result.bounds.lower_s, "upper_s": each.result.bounds.upper_s} for each in estimates
-        ],
+        "bounds": [{"lower_s": each.lower_s, "upper_s": each.upper_s} for each in estimates],
         "warnings": list(dict.fromkeys(_warnings(workshop, scenario, estimates))),
     }
     if scenario.faults:

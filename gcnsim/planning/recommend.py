@@ -3,9 +3,9 @@ fastest.
 
 One rule says what may be recommended (`Rule`): the methods asked for by name, else those that a question compares, and
 no sampling below a least rate, whatever is sampled. Staleness and sampling trade accuracy for time, so among settings
-within NEAR of the fastest the one with the largest rate, then the smallest tau, then the smallest cache is taken, unless
-a setting that was asked for itself is faster. Candidates are ranked by their analytic estimate; the most promising are
-simulated.
+within NEAR of the fastest the one with the largest rate, then the smallest tau, then the smallest cache is taken,
+unless a setting that was asked for itself is faster. Candidates are ranked by their analytic estimate; the most
+promising are simulated.
 
 A least rate of 0.1: PSC-GCN (Table II) reports accuracy at 0.1 equal to or above that of full-graph training on its
 three datasets, and 3.2 points below it on ogbn-products at 0.01; BNS-GCN (Table 4) reports scores at 0.1 equal to or
@@ -22,7 +22,7 @@ from typing import Final
 from gcnsim.ids import Seconds
 from gcnsim.knobs import COMPARED
 from gcnsim.planning.payload import setting_text
-from gcnsim.planning.workshop import Estimate, Workshop, canonical, with_knobs
+from gcnsim.planning.workshop import Candidate, Workshop, canonical, with_knobs
 from gcnsim.scenario import CacheSize, MethodSpec, Scenario
 
 NEAR: Final = 0.03
@@ -43,8 +43,11 @@ HOPELESS: Final = 2.0
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """What may be recommended. methods: their names; named: whether the question named them. min_rate: the least rate of
-    sampling (epsilon of edges, rate of nodes)."""
+    """What may be recommended.
+
+    methods: their names; named: whether the question named them. min_rate: the least rate of sampling
+    (epsilon of edges, rate of nodes).
+    """
 
     methods: tuple[str, ...] = COMPARED
     named: bool = False
@@ -159,13 +162,13 @@ class Choice:
     """The setting chosen on one machine. pool: what it was chosen from. share: of the joint draws of the assumptions in
     which it is the fastest of them, or within NEAR of the fastest. why: in words."""
 
-    estimate: Estimate
-    pool: tuple[Estimate, ...]
+    estimate: Candidate
+    pool: tuple[Candidate, ...]
     share: float
     why: str
 
 
-def choose(pool: Sequence[Estimate], asked: Sequence[Scenario], rule: Rule) -> Choice:
+def choose(pool: Sequence[Candidate], asked: Sequence[Scenario], rule: Rule) -> Choice:
     """The mildest of `pool` (settings of one machine that may be recommended) that is about as fast as the fastest.
 
     asked: the question's own settings: none of them that is in the pool is faster than what is chosen. Epochs are
@@ -187,7 +190,7 @@ def choose(pool: Sequence[Estimate], asked: Sequence[Scenario], rule: Rule) -> C
     return Choice(chosen, tuple(pool), share, why)
 
 
-def _why(chosen: Estimate, fastest: Estimate, count: int, rule: Rule) -> str:
+def _why(chosen: Candidate, fastest: Candidate, count: int, rule: Rule) -> str:
     if chosen is fastest:
         many = f"the fastest of {count} simulated settings" if count > 1 else "the only setting simulated"
         return f"{many} with a sampling rate of at least {rule.min_rate:g}"

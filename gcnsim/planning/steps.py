@@ -1,26 +1,56 @@
-"""What one step more of each knob would bring, simulated from the recommended setting."""
+"""What one step more of each knob would bring, from the recommended setting: of the method, the machine, the partition.
+
+A step whose analytic estimate is the same under every draw of the assumptions is not simulated: it has no effect, and
+the answer says why. The others are simulated, and their gain is compared under the same draws of the assumptions, since
+most of what is unknown is shared.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from math import inf
+from typing import Final
+
+import numpy as np
 
 from gcnsim.errors import ScenarioError
 from gcnsim.knobs import TAU
 from gcnsim.planning.payload import in_gbps
-from gcnsim.planning.workshop import Heard, Workshop, with_knobs
+from gcnsim.planning.recommend import Rule
+from gcnsim.planning.workshop import INTERVAL, Heard, Workshop, with_knobs
+from gcnsim.profile import device, devices, prices
 from gcnsim.scenario import CacheSize, ClusterSpec, Scenario
+from gcnsim.study import device_link, keeps_all, profiles, with_figures
 
-EPSILON_STEPS = (1.0, 0.5, 0.2, 0.1, 0.05, 0.02, 0.01)
-CACHE_STEPS = (0.0, 0.1, 0.3, 0.5, 1.0)
+RATE_STEPS: Final = (1.0, 0.5, 0.2, 0.1, 0.05, 0.02, 0.01)
+CACHE_STEPS: Final = (0.0, 0.1, 0.3, 0.5, 1.0)
+COPY_LINKS: Final = ("pcie3-x16", "pcie4-x16", "pcie5-x16")
+FASTER: Final = 1.2
+"""Memory bandwidth of the next device over that of this one, at least."""
+
+EVEN: Final = "even parts"
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """One knob moved one step. even: it is the partition, the scenario stays."""
+
+    knob: str
+    start: int | float | str
+    end: int | float | str
+    scenario: Scenario
+    even: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One knob moved one step. gain: share of the iteration time it saves (negative: it costs). fits: whether the GPUs
-    hold it then; None where that is not known.
+    """What a move brings.
+
+    gain: share of the iteration time it saves (negative: it costs); gain_low, gain_high: its 90 % interval over joint
+    draws of the assumptions. fits: whether the GPUs hold it then; None where that is not known.
     """
 
     knob: str
@@ -28,53 +58,139 @@ class Step:
     end: int | float | str
     iteration_s: float
     gain: float
+    gain_low: float
+    gain_high: float
     fits: bool | None
 
+    @property
+    def distinguishable(self) -> bool:
+        """Whether its interval leaves out that nothing changes."""
+        return self.gain_low > 0 or self.gain_high < 0
 
-def next_steps(workshop: Workshop, scenario: Scenario, heard: Heard = lambda done, total: None) -> list[Step]:
-    """A step of each knob from `scenario`, the most useful first, those that do not fit last; a step that nothing
-    allows is left out.
+
+@dataclass(frozen=True, slots=True)
+class NoEffect:
+    """A knob that changes nothing where the setting stands, and why."""
+
+    knob: str
+    why: str
+
+
+def next_steps(
+    workshop: Workshop, scenario: Scenario, rule: Rule, heard: Heard = lambda done, total: None
+) -> tuple[list[Step], list[NoEffect]]:
+    """A step of each knob from `scenario`, the most useful first, those that do not fit last, and the knobs without
+    effect; a step that nothing allows is left out.
     """
-    moves = [move for move in _moves(scenario) if workshop.allows(move[3])]
-    workshop.prepare([scenario, *(moved for _, _, _, moved in moves)], heard=heard)
-    now = workshop.result(scenario).metrics.iteration_s
+    moves, idle = [], list(_pointless(scenario))
+    for move in _moves(scenario, rule):
+        if workshop.allows(move.scenario) and move.knob not in {each.knob for each in idle}:
+            moves.append(move)
+    # The estimate does not see what another iteration of slack brings.
+    workshop.prepare([scenario, *(move.scenario for move in moves if move.knob == "tau")])
+    even = any(move.even for move in moves)
+    workshop.explore(scenario, [move.scenario for move in moves if not move.even], even, heard)
+    now, times = workshop.result(scenario), workshop.times(scenario)
+    limit = now.metrics.limit
     steps = []
-    for knob, start, end, moved in moves:
-        result = workshop.result(moved)
+    for move in moves:
+        if not workshop.matters(move.scenario, move.even):
+            idle.append(NoEffect(move.knob, f"{move.start} -> {move.end}: {limit.text} limits, not this"))
+            continue
+        result = workshop.result(move.scenario, even=move.even)
         seconds = result.metrics.iteration_s
-        steps.append(Step(knob, start, end, seconds, 1.0 - seconds / now, result.fits))
-    return sorted(steps, key=lambda step: (step.fits is False, -step.gain))
+        saved = 1.0 - workshop.times(move.scenario, even=move.even) / times
+        gain = 1.0 - seconds / now.metrics.iteration_s
+        low, high = (float(end) for end in np.quantile(saved, INTERVAL))
+        step = Step(move.knob, move.start, move.end, seconds, gain, min(low, gain), max(high, gain), result.fits)
+        steps.append(step)
+    return sorted(steps, key=lambda step: (step.fits is False, -step.gain)), idle
 
 
-Move = tuple[str, int | float | str, int | float | str, Scenario]
+def _pointless(scenario: Scenario) -> Iterator[NoEffect]:
+    """Knobs that cannot matter, whatever their value."""
+    cluster = scenario.cluster
+    if cluster.servers == 1:
+        yield NoEffect("bandwidth", "one server: the network is not used")
+    if cluster.gpus == 1:
+        yield NoEffect("partition", "one GPU: nothing is exchanged")
+        yield NoEffect("tau", "one GPU: nothing is exchanged")
+        yield NoEffect("cache", "one GPU: nothing is exchanged")
+    if keeps_all(scenario.method):
+        yield NoEffect("CPU cores", "nothing is sampled, so the GPUs wait for no CPU")
 
 
-def _moves(scenario: Scenario) -> Iterator[Move]:
-    method, cluster = scenario.method, scenario.cluster
+def _moves(scenario: Scenario, rule: Rule) -> Iterator[Move]:
+    method = scenario.method
+    if "psc-gcn" in rule.methods and method.name in ("psc-gcn", "pipegcn", "full-graph"):
+        yield from _of_psc(scenario)
+    if method.name == "bns-gcn":
+        lower = [step for step in RATE_STEPS if step < method.rate]
+        if lower:
+            yield Move("rate", method.rate, lower[0], replace(scenario, method=replace(method, rate=lower[0])))
+    yield from _of_network(scenario, scenario.cluster)
+    yield from _of_servers(scenario, scenario.cluster)
+    if scenario.cluster.gpus > 1 and scenario.workload.trace is None:
+        yield Move("partition", "as cut", EVEN, scenario, even=True)
+
+
+def _of_psc(scenario: Scenario) -> Iterator[Move]:
+    method = scenario.method
     tau, epsilon, cache = method.tau, method.epsilon, method.cache
     if tau < (TAU.high or inf):
-        yield "tau", tau, tau + 1, with_knobs(scenario, tau + 1, epsilon, cache)
-    lower = [step for step in EPSILON_STEPS if step < epsilon]
+        yield Move("tau", tau, tau + 1, with_knobs(scenario, tau + 1, epsilon, cache))
+    lower = [step for step in RATE_STEPS if step < epsilon]
     if lower:
-        yield "epsilon", epsilon, lower[0], with_knobs(scenario, tau, lower[0], cache)
+        yield Move("epsilon", epsilon, lower[0], with_knobs(scenario, tau, lower[0], cache))
     larger = [step for step in CACHE_STEPS if step > (cache.fraction or 0.0)]
     if larger and cache.nbytes is None:
         size = CacheSize(fraction=larger[0])
-        yield "cache", cache.describe(), size.describe(), with_knobs(scenario, tau, epsilon, size)
-    yield from _machines(scenario, cluster)
+        yield Move("cache", cache.describe(), size.describe(), with_knobs(scenario, tau, epsilon, size))
 
 
-def _machines(scenario: Scenario, cluster: ClusterSpec) -> Iterator[Move]:
+def _of_network(scenario: Scenario, cluster: ClusterSpec) -> Iterator[Move]:
     """Twice the bandwidth, one server more: where the cluster's own ranges allow it."""
     with suppress(ScenarioError):
         faster = replace(cluster, bandwidth=2 * cluster.bandwidth)
-        yield (
-            "bandwidth",
-            in_gbps(cluster.bandwidth),
-            in_gbps(faster.bandwidth),
-            replace(scenario, cluster=faster),
+        yield Move(
+            "bandwidth", in_gbps(cluster.bandwidth), in_gbps(faster.bandwidth), replace(scenario, cluster=faster)
         )
     with suppress(ScenarioError):
         more = replace(cluster, gpus=cluster.gpus + cluster.gpus_per_server)
-        if scenario.partition.file is None:
-            yield "gpus", cluster.gpus, more.gpus, replace(scenario, cluster=more)
+        if scenario.partition.file is None and cluster.devices is None and scenario.workload.trace is None:
+            yield Move("gpus", cluster.gpus, more.gpus, replace(scenario, cluster=more))
+
+
+def _of_servers(scenario: Scenario, cluster: ClusterSpec) -> Iterator[Move]:
+    """The next GPU, the next PCIe, twice the CPU cores."""
+    gpu, server, _ = profiles(cluster)
+    fixed = cluster.calibration or cluster.platform or cluster.devices
+    if gpu.kind == "gpu" and not fixed:
+        after = _next_device(cluster.device)
+        if after is not None:
+            with suppress(ScenarioError):
+                yield Move("device", cluster.device, after, replace(scenario, cluster=replace(cluster, device=after)))
+        now = device_link(cluster).name
+        faster = dict(pairwise(COPY_LINKS)).get(now)
+        if faster is not None:
+            yield Move("PCIe", now, faster, replace(scenario, cluster=replace(cluster, pcie=faster)))
+    cores = server.cores.value
+    with suppress(ScenarioError):
+        yield Move(
+            "CPU cores",
+            f"{cores:g} a server",
+            f"{2 * cores:g} a server",
+            with_figures(scenario, {f"{server.name}.cores": 2 * cores}),
+        )
+
+
+def _next_device(name: str) -> str | None:
+    """The GPU with the next higher memory bandwidth, of those that are rented out where this one is."""
+    rented = name in devices() and bool(prices(name))
+    now = device(name).memory_bandwidth.value
+    faster = [
+        each
+        for each in map(device, devices())
+        if each.kind == "gpu" and each.memory_bandwidth.value >= FASTER * now and (not rented or prices(each.name))
+    ]
+    return min(faster, key=lambda each: each.memory_bandwidth.value).name if faster else None

@@ -2,182 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from itertools import product
-from typing import Any, TypeAlias
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
 
 from gcnsim.errors import ScenarioError
 from gcnsim.graph import Graph
-from gcnsim.knobs import OVERLAPPING, VARIANTS, has_knob
+from gcnsim.knobs import OVERLAPPING
 from gcnsim.planning.accuracy import Subject, Target, to_target
-from gcnsim.planning.payload import in_gbps, knobs_told, machine_of, memory_told, row_of, setting_of
+from gcnsim.planning.answer import SCHEMA, Alternative, Answer, Told
+from gcnsim.planning.certainty import certainty
+from gcnsim.planning.grid import Grid, LeftOut, machines, overlap_of, scenarios
+from gcnsim.planning.payload import cost_per_1000, memory_told
 from gcnsim.planning.provenance import graph_name, provenance, too_large
-from gcnsim.planning.recommend import finalists, recommend, recommendable
+from gcnsim.planning.recommend import Choice, Rule, choose, finalists
 from gcnsim.planning.steps import Step, next_steps
 from gcnsim.planning.workshop import Estimate, Workshop, counted
-from gcnsim.scenario import CacheSize, MethodSpec, Scenario, to_mapping
-from gcnsim.study import Result, refuse_undrawn, resolve_model
+from gcnsim.scenario import ClusterSpec, MethodSpec, Scenario
+from gcnsim.study import Corner, refuse_undrawn, resolve_model, straggler_of
 from gcnsim.trace import is_profile
 
-SCHEMA = "gcnsim.what-if/1"
-
-OVERLAP = "overlap"
-"""The one of a grid's own values that is no method's knob."""
+__all__ = ["SCHEMA", "Answer", "Grid", "Progress", "scenarios", "sweep_bandwidth", "what_if"]
 
 Progress = Callable[[str], None]
 """Told what is being done, before it is done."""
-
-
-Told: TypeAlias = tuple[Estimate, float | None]
-"""A row with the full-graph iteration time of the same machine, None where it cannot be told."""
-
-
-@dataclass(frozen=True, slots=True)
-class Grid:
-    """The values asked for; each combination is a row. Knobs a method lacks do not multiply its rows.
-
-    own: values of knobs that few methods have. optional: methods that are left out where they cannot be answered for,
-    in a comparison of all, where methods have a row per variant.
-    """
-
-    methods: tuple[str, ...]
-    gpus: tuple[int, ...]
-    bandwidths: tuple[float, ...]
-    taus: tuple[int, ...]
-    epsilons: tuple[float, ...]
-    caches: tuple[CacheSize, ...]
-    rates: tuple[float, ...]
-    own: tuple[tuple[str, tuple[Any, ...]], ...] = ()
-    optional: frozenset[str] = frozenset()
-
-    def mapping(self) -> dict[str, list[Any]]:
-        """The values as plain data."""
-        told: dict[str, list[Any]] = {
-            "methods": list(self.methods),
-            "gpus": list(self.gpus),
-            "bandwidths": [in_gbps(value) for value in self.bandwidths],
-            "taus": list(self.taus),
-            "epsilons": list(self.epsilons),
-            "caches": [cache.describe() for cache in self.caches],
-            "rates": list(self.rates),
-        }
-        return told | {name: [plain_knob(value) for value in values] for name, values in self.own}
-
-
-def plain_knob(value: Any) -> Any:
-    """A knob's value as plain data."""
-    if isinstance(value, CacheSize):
-        return value.describe()
-    return list(value) if isinstance(value, tuple) else value
-
-
-@dataclass(frozen=True, slots=True)
-class LeftOut:
-    """A setting that has no row, and why."""
-
-    scenario: Scenario
-    reason: str
-
-    def payload(self) -> dict[str, Any]:
-        """As plain data."""
-        method = self.scenario.method
-        told = {"method": method.name, "setting": knobs_told(method), "reason": self.reason}
-        return told | machine_of(self.scenario)
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """Everything a what-if found.
-
-    rows: with the full-graph iteration time of the same machine beside each. memory: of each row, what its GPUs hold.
-    """
-
-    base: Scenario
-    grid: Grid
-    rows: tuple[Told, ...]
-    recommended: Result
-    why: str
-    steps: tuple[Step, ...]
-    origin: dict[str, Any]
-    memory: tuple[dict[str, Any] | None, ...]
-    target: dict[str, Any] | None = None
-    """Per row, iterations, time and cost until an accuracy is reached, where that was asked."""
-    left_out: tuple[LeftOut, ...] = ()
-    """What was not asked for by name and cannot be answered for."""
-
-    def payload(self) -> dict[str, Any]:
-        """The answer as plain data, in the shape of the shipped JSON schema `gcnsim.what-if/1`."""
-        told: dict[str, Any] = {
-            "schema": SCHEMA,
-            "scenario": to_mapping(self.base)
-            | {"asked": self.grid.mapping(), "grid": [machine_of(each.scenario) for each, _ in self.rows]},
-            "provenance": self.origin,
-            "results": [row_of(each, baseline) for each, baseline in self.rows],
-            "memory": list(self.memory),
-            "recommendation": setting_of(self.recommended.scenario, self.recommended)
-            | {
-                "iteration_s": self.recommended.metrics.iteration_s,
-                "setting": knobs_told(self.recommended.scenario.method),
-                "fits": self.recommended.fits,
-                "why": self.why,
-            },
-            "next_steps": [
-                {
-                    "knob": step.knob,
-                    "from": step.start,
-                    "to": step.end,
-                    "iteration_s": step.iteration_s,
-                    "gain": step.gain,
-                    "fits": step.fits,
-                }
-                for step in self.steps
-            ],
-        }
-        if self.left_out:
-            told["left_out"] = [each.payload() for each in self.left_out]
-        return told if self.target is None else told | {"target": self.target}
-
-
-def scenarios(base: Scenario, grid: Grid) -> list[Scenario]:
-    """One scenario per row, machines outermost."""
-    rows: list[Scenario] = []
-    for gpus, bandwidth in product(grid.gpus, grid.bandwidths):
-        cluster = replace(base.cluster, gpus=gpus, bandwidth=bandwidth)
-        for name in grid.methods:
-            rows += [replace(base, cluster=cluster, method=method) for method in _methods(base, name, grid)]
-    return rows
-
-
-def overlap_of(grid: Grid) -> str:
-    """What runs beneath synchronous transfers, in every row that waits for some."""
-    return str(dict(grid.own).get(OVERLAP, ("none",))[0])
-
-
-def _methods(base: Scenario, name: str, grid: Grid) -> list[MethodSpec]:
-    """The rows of one method, with the overlap asked for where that has an effect."""
-    return [each.overlapping(overlap_of(grid)) for each in _with_knobs(base, name, grid)]
-
-
-def _with_knobs(base: Scenario, name: str, grid: Grid) -> list[MethodSpec]:
-    start = base.method if base.method.name == name else MethodSpec.of(name)
-    if has_knob(name, "rate"):
-        started = _own_methods(name, grid) if start is not base.method else [start]
-        return [replace(each, rate=rate) for each in started for rate in grid.rates]
-    if not has_knob(name, "tau"):
-        return _own_methods(name, grid)
-    return [
-        replace(start, tau=tau, epsilon=epsilon, cache=cache)
-        for tau, epsilon, cache in product(grid.taus, grid.epsilons, grid.caches)
-    ]
-
-
-def _own_methods(name: str, grid: Grid) -> list[MethodSpec]:
-    """A row for every combination of its own knobs' values, and for its variants in a comparison of all."""
-    own = {knob: values for knob, values in grid.own if has_knob(name, knob)}
-    given = [dict(zip(own, values, strict=True)) for values in product(*own.values())]
-    variants = VARIANTS.get(name, ({},)) if grid.optional else ({},)
-    return list(dict.fromkeys(MethodSpec.of(name, **{**variant, **each}) for variant in variants for each in given))
 
 
 def answerable(
@@ -212,18 +60,17 @@ def what_if(
     processes: int = 1,
     graph: Graph | None = None,
     target: Target | None = None,
+    rule: Rule | None = None,
 ) -> tuple[Answer, Workshop]:
-    """Answer the grid; the recommendation and next steps are for the first machine of it.
+    """Answer the grid, recommend a setting on the best of its machines, and try the next step of each knob from there.
 
-    target: an accuracy to be reached, whose time and cost are then told of every row.
+    target: an accuracy to be reached, whose time and cost are then told of every row. rule: what may be recommended.
 
     Returns the answer and the workshop, with which the same question can be asked of other machines.
     """
     progress("reading the workload")
-    if base.workload.trace is not None and is_profile(base.workload.trace):
-        raise ScenarioError(f"workload.trace: {base.workload.trace} is a profile; give it as workload.profile")
-    if base.workload.trace is not None:
-        raise ScenarioError(f"workload.trace: {base.workload.trace} answers for one rate only; use gcnsim simulate")
+    _refuse_recorded(base)
+    rule = rule or Rule()
     every = scenarios(base, grid)
     refuse_undrawn(every)
     first = replace(base, cluster=every[0].cluster)
@@ -232,37 +79,145 @@ def what_if(
     if not asked:
         raise ScenarioError(left[0].reason)
     progress("ranking settings")
-    # Of stale settings none has an overlap, but candidates without staleness have what was asked for.
-    awaiting = replace(first.method, tau=0) if first.method.name in OVERLAPPING else first.method
-    promising = finalists(workshop, replace(first, method=awaiting.overlapping(overlap_of(grid))))
-    heard = counted(progress, f"simulating {len(asked)} settings and {len(promising)} candidates")
-    full = MethodSpec.of("full-graph", overlap=overlap_of(grid))
-    baselines = [replace(each, method=full) for each in asked]
-    workshop.prepare([*baselines, *promising], asked, heard)
-    rows: list[Told] = [
-        (workshop.estimate(each), workshop.result(baseline).metrics.iteration_s)
-        for each, baseline in zip(asked, baselines, strict=True)
-    ]
+    clusters = list(dict.fromkeys(machines(base, grid)))
+    promising = {cluster: _promising(workshop, replace(first, cluster=cluster), grid, rule) for cluster in clusters}
+    others = [each for found in promising.values() for each in found]
+    heard = counted(progress, f"simulating {_count(len(asked), 'setting')} and {_count(len(others), 'candidate')}")
+    baselines = [_full_graph(each, grid) for each in asked]
+    workshop.prepare([*baselines, *others, *(_full_graph(each, grid) for each in others)], asked, heard)
+    rows: list[Told] = [_told(workshop, each, grid) for each in asked]
     rows, heavy = _holding(workshop, rows, grid.optional)
-    own = [each for each in asked if each.cluster == first.cluster and recommendable(each)]
-    chosen, why = recommend(workshop, [*promising, *own])
-    steps = next_steps(workshop, chosen.scenario, counted(progress, "trying the next step of each knob"))
+    choices = _choices(workshop, clusters, [each for each, _ in rows], promising, rule)
+    choice = min(choices.values(), key=lambda each: (each.estimate.result.fits is False, each.estimate.epoch_s))
+    chosen = choice.estimate.scenario
+    steps, idle = next_steps(workshop, chosen, rule, counted(progress, "trying the next step of each knob"))
     origin = provenance(workshop, first, [each for each, _ in rows], grid.mapping())
-    reached = None
-    if target is not None:
-        accesses = workshop.accesses
-        model = resolve_model(first.workload, accesses.declared)
-        subject = Subject(accesses.graph_hash if target.curves else None, graph_name(accesses), model)
-        reached = {
-            "accuracy": target.accuracy,
-            "runs": [curve.path.name for curve in target.curves],
-            "rows": [to_target(target, each, subject) for each, _ in rows],
-        }
-    memory = tuple(memory_told(workshop, each.scenario) for each, _ in rows)
-    return (
-        Answer(first, grid, tuple(rows), chosen, why, tuple(steps), origin, memory, reached, (*left, *heavy)),
-        workshop,
+    answer = Answer(
+        base=first,
+        dataset=graph_name(workshop.accesses),
+        grid=grid,
+        rule=rule,
+        rows=tuple(rows),
+        choice=choice,
+        chosen=_told(workshop, chosen, grid),
+        steps=tuple(steps),
+        idle=tuple(idle),
+        origin=origin,
+        memory=tuple(memory_told(workshop, each.scenario) for each, _ in rows),
+        certainty=certainty(workshop, choice.estimate),
+        straggler=_straggler(workshop, chosen, steps),
+        alternatives=tuple(_alternatives(workshop, choice, choices, grid)),
+        target=None if target is None else _reached(workshop, first, target, [each for each, _ in rows]),
+        left_out=(*left, *heavy),
     )
+    return answer, workshop
+
+
+def _refuse_recorded(base: Scenario) -> None:
+    """Raises ScenarioError for a recorded trace, which has the draws of one rate alone."""
+    trace = base.workload.trace
+    if trace is not None and is_profile(trace):
+        raise ScenarioError(f"workload.trace: {trace} is a profile; give it as workload.profile")
+    if trace is not None:
+        raise ScenarioError(f"workload.trace: {trace} answers for one rate only; use gcnsim simulate")
+
+
+def _count(count: int, noun: str) -> str:
+    return f"{count} {noun}{'' if count == 1 else 's'}"
+
+
+def _full_graph(scenario: Scenario, grid: Grid) -> Scenario:
+    """Full-graph training on the scenario's machine, with the overlap asked for."""
+    return replace(scenario, method=MethodSpec.of("full-graph", overlap=overlap_of(grid)))
+
+
+def _told(workshop: Workshop, scenario: Scenario, grid: Grid) -> Told:
+    return workshop.estimate(scenario), workshop.result(_full_graph(scenario, grid)).metrics.iteration_s
+
+
+def _promising(workshop: Workshop, scenario: Scenario, grid: Grid, rule: Rule) -> list[Scenario]:
+    """The candidates on the scenario's machine that are worth simulating."""
+    # Of stale settings none has an overlap, but candidates without staleness have what was asked for.
+    method = scenario.method
+    awaiting = replace(method, tau=0) if method.name in OVERLAPPING else method
+    return finalists(workshop, replace(scenario, method=awaiting.overlapping(overlap_of(grid))), rule)
+
+
+def _choices(
+    workshop: Workshop,
+    clusters: Sequence[ClusterSpec],
+    rows: Sequence[Estimate],
+    promising: Mapping[ClusterSpec, Sequence[Scenario]],
+    rule: Rule,
+) -> dict[ClusterSpec, Choice]:
+    """By machine, the setting chosen on it, of the rows and the candidates that may be recommended."""
+    found = {}
+    for cluster in clusters:
+        own = [each.scenario for each in rows if each.scenario.cluster == cluster]
+        allowed = [each for each in own if rule.excludes(each) is None]
+        pool = dict.fromkeys([*allowed, *promising[cluster]])
+        if pool:
+            found[cluster] = choose([workshop.candidate(each) for each in pool], own, rule)
+    if not found:
+        raise ScenarioError(f"--allow: no setting of {', '.join(rule.methods)} can be answered for")
+    return found
+
+
+def _alternatives(
+    workshop: Workshop, best: Choice, choices: Mapping[ClusterSpec, Choice], grid: Grid
+) -> list[Alternative]:
+    """Where several machines were asked for: the fewest GPUs within the interval of the fastest, and the cheapest."""
+    if len(choices) < 2:
+        return []
+    fits = [each for each in choices.values() if each.estimate.result.fits is not False] or [best]
+    fastest = best.estimate
+    high = workshop.estimate(fastest.scenario).high_s * fastest.result.per_epoch
+    near = [each for each in fits if each.estimate.epoch_s <= high]
+    fewest = min(near, key=lambda each: (each.estimate.scenario.cluster.gpus, each.estimate.epoch_s))
+    gpus = fewest.estimate.scenario.cluster.gpus
+    why = f"{_count(gpus, 'GPU')}, the fewest within the interval of the fastest"
+    found = [Alternative("fewest GPUs", _told(workshop, fewest.estimate.scenario, grid), why)]
+    costs = {
+        id(each): cost_per_1000(each.estimate.scenario, each.estimate.epoch_s)
+        for each in fits
+        if cost_per_1000(each.estimate.scenario, each.estimate.epoch_s) is not None
+    }
+    priced = [each for each in fits if id(each) in costs]
+    if priced:
+        cheapest = min(priced, key=lambda each: (costs[id(each)], each.estimate.epoch_s))
+        why = f"{costs[id(cheapest)]:.2f} USD per 1,000 epochs, the least of {_count(len(priced), 'machine')}"
+        found.append(Alternative("cheapest", _told(workshop, cheapest.estimate.scenario, grid), why))
+    return found
+
+
+def _straggler(workshop: Workshop, scenario: Scenario, steps: Sequence[Step]) -> dict[str, Any] | None:
+    """The worker whose part makes the limit what it is, as plain data; None where none stands out."""
+    result = workshop.result(scenario)
+    features = resolve_model(scenario.workload, workshop.accesses.declared).features
+    counts = workshop.accesses.counts(result.scenario, features, Corner.LIKELY)
+    found = straggler_of(result, counts)
+    if found is None:
+        return None
+    return {
+        "worker": found.worker,
+        "boundary_nodes": found.boundary_nodes,
+        "boundary_nodes_mean": found.boundary_nodes_mean,
+        "share_of_mean": found.share_of_mean,
+        "even_s": next((step.iteration_s for step in steps if step.knob == "partition"), None),
+        "text": found.text,
+    }
+
+
+def _reached(workshop: Workshop, first: Scenario, target: Target, rows: Sequence[Estimate]) -> dict[str, Any]:
+    """Time and cost until the accuracy asked for, of every row."""
+    accesses = workshop.accesses
+    model = resolve_model(first.workload, accesses.declared)
+    subject = Subject(accesses.graph_hash if target.curves else None, graph_name(accesses), model)
+    return {
+        "accuracy": target.accuracy,
+        "runs": [curve.path.name for curve in target.curves],
+        "rows": [to_target(target, each, subject) for each in rows],
+    }
 
 
 def sweep_bandwidth(

@@ -16,11 +16,14 @@ from gcnsim.knobs import MINI_BATCH, WHOLE_BLOCKS
 from gcnsim.processes import each, each_counted
 from gcnsim.scenario import CacheSize, MethodSpec, Scenario
 from gcnsim.study import (
+    Accesses,
     Corner,
+    EvenPartition,
     Factors,
     Placed,
     Placement,
     Result,
+    best_lower_s,
     estimated_counts,
     estimated_s,
     factors,
@@ -32,40 +35,37 @@ from gcnsim.study import (
     position,
     resolve_model,
     study,
-    widest_bounds,
     write_schedule,
 )
 
 Heard: TypeAlias = Callable[[int, int], object]
 """Told how many simulations are done, and of how many."""
 
-Key: TypeAlias = tuple[Scenario, Placement]
-"""One simulation."""
+Key: TypeAlias = tuple[Scenario, Placement, bool]
+"""One simulation: the scenario, the order of its parts, and whether these are even (`EvenPartition`)."""
 
 INTERVAL: Final = (0.05, 0.95)
 """Quantiles of the draws between which the 90 % interval lies."""
+
+PRECISION: Final = 0.01
+"""Changes of less than 1 % are below what a simulation of a few iterations can tell."""
 
 NORMAL_90: Final = NormalDist().inv_cdf(0.95)
 """Standard deviations of a normal distribution on either side of its mean that hold 90 % of it."""
 
 
 @dataclass(frozen=True, slots=True)
-class Estimate:
+class Candidate:
     """A simulated result, and its time under every joint draw of the assumptions (`gcnsim.study.propagation`).
 
     scenario: the question as it was asked; the result's own may be its simpler equal (`canonical`). times: seconds per
-    iteration, float64[draws]: of the assumed figures, of what the workload leaves open, of other drawn graphs, and where
-    GPUs are unequal of the order of the parts among them. low_s, high_s: the 90 % interval of these; no lower than
-    `lower_s`, the analytic bound with every assumption at its most favourable end, upper_s at its least favourable one.
+    iteration, float64[draws]: of the assumed figures, of what the workload leaves open, of other drawn graphs, and
+    where GPUs are unequal of the order of the parts among them.
     """
 
     scenario: Scenario
     result: Result
     times: FloatArray
-    low_s: float
-    high_s: float
-    lower_s: float
-    upper_s: float
 
     @property
     def iteration_s(self) -> float:
@@ -83,6 +83,20 @@ class Estimate:
         return self.times * self.result.per_epoch
 
 
+@dataclass(frozen=True, slots=True)
+class Estimate(Candidate):
+    """A result with its interval.
+
+    low_s, high_s: the 90 % interval of the joint draws, no lower than lower_s, the analytic bound with every assumption
+    at its most favourable end. upper_s: the bound at the stated values, or the interval's end where that is higher.
+    """
+
+    low_s: float
+    high_s: float
+    lower_s: float
+    upper_s: float
+
+
 class Workshop:
     """Answers studies of scenarios that share one workload; the same scenario is never simulated twice.
 
@@ -96,9 +110,9 @@ class Workshop:
         self.seed = scenario.run.seed
         """Of the joint draws of the assumptions: one set for all settings, so that they are compared like with like."""
         self._results: dict[Key, Result] = {}
-        self._factors: dict[Scenario, Factors] = {}
-        self._times: dict[Scenario, FloatArray] = {}
-        self._bounds: dict[Scenario, tuple[Seconds, Seconds]] = {}
+        self._factors: dict[tuple[Scenario, bool], Factors] = {}
+        self._times: dict[tuple[Scenario, bool], FloatArray] = {}
+        self._lower: dict[Scenario, Seconds] = {}
         self._least: dict[Scenario, int | None] = {}
 
     def prepare(
@@ -110,9 +124,29 @@ class Workshop:
         """
         ends = [(asked, Placement.NUMBERED) for asked in likely]
         ends += [(asked, end) for asked in whole for end in placements(asked)]
-        keys = dict.fromkeys((canonical(asked), placement) for asked, placement in ends)
+        bounded = frozenset(map(canonical, whole))
+        self._simulate([(asked, placement, False) for asked, placement in ends], None, heard, bounded)
+
+    def explore(
+        self, base: Scenario, moved: Sequence[Scenario], even: bool = False, heard: Heard = lambda done, total: None
+    ) -> None:
+        """Study those of `moved` whose analytic estimate is not within PRECISION of that of `base`, in every draw.
+
+        even: study `base` in even parts too, by the same rule. `matters` says which were studied.
+        """
+        keys = [(each, Placement.NUMBERED, False) for each in moved]
+        self._simulate([*keys, *([(base, Placement.NUMBERED, True)] if even else [])], self.factors(base), heard)
+
+    def matters(self, scenario: Scenario, even: bool = False) -> bool:
+        """Whether `scenario` has been studied."""
+        return (canonical(scenario), Placement.NUMBERED, even) in self._results
+
+    def _simulate(
+        self, wanted: Sequence[Key], base: Factors | None, heard: Heard, bounded: frozenset[Scenario] = frozenset()
+    ) -> None:
+        keys = dict.fromkeys((canonical(asked), placement, even) for asked, placement, even in wanted)
         missing = [key for key in keys if key not in self._results]
-        self._read(list(dict.fromkeys(asked for asked, _ in missing)))
+        self._read(list(dict.fromkeys(asked for asked, _, _ in missing)))
         # The longest first, so that no process is left with one at the end.
         missing.sort(key=lambda key: -_effort(key[0]))
         done = 0
@@ -123,46 +157,65 @@ class Workshop:
             if more:
                 heard(done, len(missing))
 
-        found = each_counted(self._study_counted, missing, self.processes, count)
-        for (scenario, placement), (result, left_open) in zip(missing, found, strict=True):
-            self._results[scenario, placement] = result
+        def one(key: Key, add: Callable[[int], object]) -> tuple[Result | None, Factors | None, Seconds | None]:
+            result, left_open = self._study_where(key, base)
+            asked = left_open is not None and key[0] in bounded
+            lower = self._best_lower(key[0], left_open) if asked and left_open else None
+            add(1)
+            return result, left_open, lower
+
+        found = each_counted(one, missing, self.processes, count)
+        for key, (result, left_open, lower) in zip(missing, found, strict=True):
+            scenario, _, even = key
+            if lower is not None:
+                self._lower[scenario] = lower
+            if result is not None:
+                self._results[key] = result
             if left_open is not None:
-                self._factors[scenario] = left_open
+                self._factors[scenario, even] = left_open
 
-    def _study_counted(self, key: Key, add: Callable[[int], object]) -> tuple[Result, Factors | None]:
-        scenario, placement = key
-        result = self._study(key)
-        known = placement is not Placement.NUMBERED or scenario in self._factors
-        left_open = None if known else factors(scenario, self.accesses, self.seed)
-        add(1)
-        return result, left_open
+    def _study_where(self, key: Key, base: Factors | None) -> tuple[Result | None, Factors | None]:
+        """The study of `key`, and what the assumptions leave open of it; no study where `base` is estimated alike."""
+        scenario, placement, even = key
+        left_open = None
+        if placement is Placement.NUMBERED:
+            left_open = self._factors.get((scenario, even)) or factors(scenario, self._accesses(key), self.seed)
+        if base is not None and left_open is not None and _alike(left_open, base):
+            return None, left_open
+        return self._study(key), left_open
 
-    def result(self, scenario: Scenario, placement: Placement = Placement.NUMBERED) -> Result:
-        """The study of `scenario`, its parts in the order `placement`."""
-        key = (canonical(scenario), placement)
+    def _accesses(self, key: Key) -> Accesses:
+        _, placement, even = key
+        accesses: Accesses = EvenPartition(self.accesses) if even else self.accesses
+        return accesses if placement is Placement.NUMBERED else Placed(accesses, placement)
+
+    def result(self, scenario: Scenario, placement: Placement = Placement.NUMBERED, *, even: bool = False) -> Result:
+        """The study of `scenario`, its parts in the order `placement`, or as even parts would have it."""
+        key = (canonical(scenario), placement, even)
         if key not in self._results:
             self._results[key] = self._study(key)
         return self._results[key]
 
-    def factors(self, scenario: Scenario) -> Factors:
+    def factors(self, scenario: Scenario, *, even: bool = False) -> Factors:
         """What the assumptions leave open of the time of `scenario`."""
         asked = canonical(scenario)
-        if asked not in self._factors:
-            self._factors[asked] = factors(asked, self.accesses, self.seed)
-        return self._factors[asked]
+        if (asked, even) not in self._factors:
+            self._factors[asked, even] = factors(asked, self._accesses((asked, Placement.NUMBERED, even)), self.seed)
+        return self._factors[asked, even]
 
-    def times(self, scenario: Scenario) -> FloatArray:
+    def times(self, scenario: Scenario, *, even: bool = False) -> FloatArray:
         """Seconds per iteration of `scenario` under every joint draw of the assumptions, float64[draws]."""
         asked = canonical(scenario)
-        if asked not in self._times:
-            self._times[asked] = self._drawn_times(asked)
-        return self._times[asked]
+        if (asked, even) not in self._times:
+            self._times[asked, even] = self._drawn_times(asked, even)
+        return self._times[asked, even]
 
-    def _drawn_times(self, scenario: Scenario) -> FloatArray:
-        result = self.result(scenario)
+    def _drawn_times(self, scenario: Scenario, even: bool) -> FloatArray:
+        result = self.result(scenario, even=even)
         seconds = result.metrics.iteration_s
-        times = seconds * self.factors(scenario).joint
-        others = [self.result(scenario, order).metrics.iteration_s for order in placements(scenario)]
+        times = seconds * self.factors(scenario, even=even).joint
+        orders = () if even else placements(scenario)
+        others = [self.result(scenario, order).metrics.iteration_s for order in orders]
         if len(others) > 1:
             place = position("placement", self.seed)
             times = times * np.where(place < 0, min(others) / seconds, max(others) / seconds) ** np.abs(place)
@@ -172,29 +225,32 @@ class Workshop:
         reach = np.where(spread < 0, seconds / max(result.low_s, 1e-300), result.high_s / seconds)
         return np.asarray(times * reach**spread)
 
+    def candidate(self, scenario: Scenario) -> Candidate:
+        """The study of `scenario` under every joint draw."""
+        return Candidate(scenario, self.result(scenario), self.times(scenario))
+
     def estimate(self, scenario: Scenario) -> Estimate:
         """The study of `scenario` with its interval."""
         times = self.times(scenario)
         low, high = (float(end) for end in np.quantile(times, INTERVAL))
-        lower, upper = self.bounds(scenario)
         result = self.result(scenario)
+        lower, upper = min(self.lower(scenario), result.bounds.lower_s), result.bounds.upper_s
         now = result.metrics.iteration_s
         # The stated values are possible too, whatever the draws say.
         low, high = min(max(low, lower), now), max(high, now)
         return Estimate(scenario, result, times, low, high, min(lower, low), max(upper, high))
 
-    def bounds(self, scenario: Scenario) -> tuple[Seconds, Seconds]:
-        """Analytic bounds of the iteration with every assumption at its most, and at its least favourable end."""
+    def lower(self, scenario: Scenario) -> Seconds:
+        """The analytic lower bound of the iteration with every assumption at its most favourable end."""
         asked = canonical(scenario)
-        if asked not in self._bounds:
-            ends = self.factors(asked).workload
-            corners = {True: Corner.LIKELY, False: Corner.LIKELY}
-            if ends is not None:
-                corners = {best: Corner.LOW if (ends[0] < ends[1]) == best else Corner.HIGH for best in corners}
-            best, worst = widest_bounds(asked, self.accesses, corners)
-            stated = self.result(asked).bounds
-            self._bounds[asked] = min(best.lower_s, stated.lower_s), max(worst.upper_s, stated.upper_s)
-        return self._bounds[asked]
+        if asked not in self._lower:
+            self._lower[asked] = self._best_lower(asked, self.factors(asked))
+        return self._lower[asked]
+
+    def _best_lower(self, scenario: Scenario, left_open: Factors) -> Seconds:
+        ends = left_open.workload or (1.0, 1.0)
+        corner = Corner.LIKELY if min(ends) >= 1.0 else Corner.LOW if ends[0] < ends[1] else Corner.HIGH
+        return best_lower_s(scenario, self.accesses, corner)
 
     def unsettled(self) -> list[Result]:
         """The results so far whose run ended before it settled."""
@@ -249,9 +305,13 @@ class Workshop:
             write_schedule(scenario, ends[0] if len(ends) > 1 else counts, self.accesses)
 
     def _study(self, key: Key) -> Result:
-        scenario, placement = key
-        accesses = self.accesses if placement is Placement.NUMBERED else Placed(self.accesses, placement)
-        return study(scenario, accesses)
+        return study(key[0], self._accesses(key))
+
+
+def _alike(one: Factors, other: Factors) -> bool:
+    """Whether two settings are estimated alike in every draw of the assumptions."""
+    ratio = one.nominal_s * one.joint / (other.nominal_s * other.joint)
+    return bool(np.abs(ratio - 1.0).max() < PRECISION)
 
 
 def counted(progress: Callable[[str], object], told: str) -> Heard:

@@ -41,6 +41,7 @@ ON_CORES: Final = frozenset(
         "draw_s",
         "loss_values_per_s",
         "iteration_s",
+        "work_spread",
     )
 )
 """Figures that only workers on CPU cores need."""

@@ -18,7 +18,7 @@ from gcnsim.cluster import Link
 from gcnsim.ids import FloatArray, Seconds
 from gcnsim.profile import device
 from gcnsim.scenario import ClusterSpec, Scenario
-from gcnsim.schedule import Bounds, Schedule, Variants, bounds, estimate, estimates
+from gcnsim.schedule import Schedule, Variants, bounds, estimate, estimates
 from gcnsim.study.accesses import Accesses
 from gcnsim.study.assumed import DRAWS, Assumption, assumptions_of, position, used_figures
 from gcnsim.study.batches import mini_batch
@@ -235,10 +235,10 @@ def _delay(values: Mapping[str, FloatArray], cluster: ClusterSpec, link: Link, n
     return np.asarray(sum(moved, np.zeros(1)))
 
 
-def favourable(scenario: Scenario, *, best: bool) -> Scenario:
-    """The scenario with every assumed figure at its most favourable end (best), or its least favourable one."""
+def favourable(scenario: Scenario) -> Scenario:
+    """The scenario with every assumed figure at its most favourable end."""
     found = assumptions_of(scenario.cluster, batches=mini_batch(scenario.method))
-    ends = {each.name: each.at(np.array(1.0 if higher_is_better(each.name) == best else -1.0)) for each in found}
+    ends = {each.name: each.at(np.array(1.0 if higher_is_better(each.name) else -1.0)) for each in found}
     return with_figures(scenario, {name: float(value) for name, value in ends.items()})
 
 
@@ -248,12 +248,8 @@ def higher_is_better(name: str) -> bool:
     return field.endswith("_per_s") or not (field.endswith("_s") or field in ("queue", "work_spread"))
 
 
-def widest_bounds(scenario: Scenario, accesses: Accesses, corners: Mapping[bool, Corner]) -> tuple[Bounds, Bounds]:
-    """The bounds with all assumptions at their most, and at their least favourable end. corners: whether favourable ->
-    the end of what the workload leaves open."""
+def best_lower_s(scenario: Scenario, accesses: Accesses, corner: Corner) -> Seconds:
+    """The lower bound with every assumed figure at its most favourable end, at a corner of the workload."""
     calm = replace(scenario, faults=())
-    found = [
-        bounds(write_schedule(favourable(calm, best=best), estimated_counts(calm, accesses, corners[best]), accesses))
-        for best in (True, False)
-    ]
-    return found[0], found[1]
+    counts = estimated_counts(calm, accesses, corner)
+    return bounds(write_schedule(favourable(calm), counts, accesses)).lower_s

@@ -1,0 +1,154 @@
+"""Everything that a what-if found, and the answer as plain data: the shape of the JSON schema `gcnsim.what-if/1`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final, TypeAlias
+
+from gcnsim.planning.certainty import Difference
+from gcnsim.planning.grid import Grid, LeftOut
+from gcnsim.planning.payload import knobs_told, limit_of, machine_of, row_of, setting_of, setting_text
+from gcnsim.planning.recommend import Choice, Rule
+from gcnsim.planning.steps import NoEffect, Step
+from gcnsim.planning.verdict import confidence_text, step_text, verdict
+from gcnsim.planning.workshop import Estimate
+from gcnsim.scenario import Scenario, to_mapping
+
+SCHEMA: Final = "gcnsim.what-if/1"
+
+Told: TypeAlias = tuple[Estimate, float | None]
+"""A row with the full-graph iteration time of the same machine, None where it cannot be known."""
+
+
+@dataclass(frozen=True, slots=True)
+class Alternative:
+    """The choice on another machine that some would rather take. role: `fewest GPUs` or `cheapest`."""
+
+    role: str
+    row: Told
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """Everything a what-if found.
+
+    rows: with the full-graph iteration time of the same machine beside each. memory: of each row, what its GPUs hold.
+    choice: the recommended setting, of the machine on which it is the fastest; chosen: it as a row.
+    """
+
+    base: Scenario
+    dataset: str
+    grid: Grid
+    rule: Rule
+    rows: tuple[Told, ...]
+    choice: Choice
+    chosen: Told
+    steps: tuple[Step, ...]
+    idle: tuple[NoEffect, ...]
+    origin: dict[str, Any]
+    memory: tuple[dict[str, Any] | None, ...]
+    certainty: dict[str, Any]
+    straggler: dict[str, Any] | None
+    utilization: dict[str, Any] | None = None
+    alternatives: tuple[Alternative, ...] = ()
+    target: dict[str, Any] | None = None
+    """Per row, iterations, time and cost until an accuracy is reached, where that was asked."""
+    left_out: tuple[LeftOut, ...] = ()
+    """What was not asked for by name and cannot be answered for."""
+    more: Mapping[str, Any] = field(default_factory=dict)
+    """Answers to what only some questions ask: a measured time, other partitions."""
+
+    def payload(self) -> dict[str, Any]:
+        """The answer as plain data."""
+        told: dict[str, Any] = {
+            "schema": SCHEMA,
+            "scenario": to_mapping(self.base)
+            | {"asked": self.grid.mapping(), "grid": [machine_of(each.scenario) for each, _ in self.rows]},
+            "provenance": self.origin,
+            "results": [self._row(each) for each in self.rows],
+            "memory": list(self.memory),
+            "recommendation": self._recommendation(),
+            "next_steps": [self._step(step) for step in self.steps],
+            "no_effect": [{"knob": each.knob, "why": each.why} for each in self.idle],
+            "straggler": self.straggler,
+            "certainty": self.certainty,
+        }
+        if self.utilization is not None:
+            told["utilization"] = self.utilization
+        if self.left_out:
+            told["left_out"] = [each.payload() for each in self.left_out]
+        told |= self.more
+        return told if self.target is None else told | {"target": self.target}
+
+    @property
+    def place(self) -> int | None:
+        """The recommended setting's place among the rows; None where nobody asked for it."""
+        same = (each.scenario for each, _ in self.rows)
+        return next((place for place, each in enumerate(same) if each == self.chosen[0].scenario), None)
+
+    def _row(self, told: Told) -> dict[str, Any]:
+        estimate, baseline = told
+        excluded = self.rule.excludes(estimate.scenario)
+        if excluded is None and estimate.result.fits is False:
+            excluded = "does not fit the GPUs' memory"
+        recommended = estimate.scenario == self.chosen[0].scenario
+        beside = None if recommended else Difference.of(estimate, self.chosen[0]).payload()
+        return row_of(estimate, baseline) | {
+            "dataset": self.dataset,
+            "may_be_recommended": excluded is None,
+            "excluded_because": excluded,
+            "recommended": recommended,
+            "vs_recommended": beside,
+        }
+
+    def _recommendation(self) -> dict[str, Any]:
+        estimate = self.chosen[0]
+        method = estimate.scenario.method
+        return (
+            machine_of(estimate.scenario)
+            | setting_of(estimate.scenario, estimate.result)
+            | {
+                "dataset": self.dataset,
+                "iteration_s": estimate.iteration_s,
+                "iteration_s_low": estimate.low_s,
+                "iteration_s_high": estimate.high_s,
+                "setting": knobs_told(method),
+                "fits": estimate.result.fits,
+                "why": self.choice.why,
+                "verdict": verdict(self.chosen, several=bool(self.alternatives), label=self.certainty["label"]),
+                "confidence": {"share": self.choice.share, "text": confidence_text(self.choice)},
+                "limited_by": limit_of(estimate.result),
+                "rule": {"methods": list(self.rule.methods), "min_rate": self.rule.min_rate, "text": self.rule.text},
+                "excluded": self._excluded(),
+                "row": self._row(self.chosen),
+                "in_results": self.place,
+                "alternatives": [
+                    {"role": each.role, "why": each.why, "row": self._row(each.row)} for each in self.alternatives
+                ],
+            }
+        )
+
+    def _excluded(self) -> list[dict[str, str]]:
+        """The rows that may not be recommended, each setting once, and why."""
+        found = {}
+        for told in self.rows:
+            why = self._row(told)["excluded_because"]
+            if why is not None:
+                found[setting_text(told[0].scenario.method)] = why
+        return [{"what": what, "why": why} for what, why in found.items()]
+
+    def _step(self, step: Step) -> dict[str, Any]:
+        return {
+            "knob": step.knob,
+            "from": step.start,
+            "to": step.end,
+            "iteration_s": step.iteration_s,
+            "gain": step.gain,
+            "gain_low": step.gain_low,
+            "gain_high": step.gain_high,
+            "distinguishable": step.distinguishable,
+            "fits": step.fits,
+            "text": step_text(step),
+        }

@@ -1,0 +1,99 @@
+"""How sure an answer is: calibrated or not, what each assumption does to it, which settings can be told apart."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from gcnsim.planning.assumptions import figure_row
+from gcnsim.planning.workshop import INTERVAL, Candidate, Workshop
+from gcnsim.scenario import Scenario
+from gcnsim.study import DRAWS, WORKLOAD, assumptions_of, calibration_of, mini_batch, platform_of
+
+LABELS = ("UNCALIBRATED", "FITTED TO PUBLISHED RUNS", "CALIBRATED")
+
+METHOD = (
+    f"{DRAWS} joint draws: every assumed figure anywhere in its range, independently; the time of a draw is the "
+    "simulated time, scaled by the analytic estimate of the draw over that of the stated values"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """A setting against another under the same draws of the assumptions: time over the other's, less one; 90 %."""
+
+    low: float
+    high: float
+
+    @classmethod
+    def of(cls, one: Candidate, other: Candidate) -> Difference:
+        """How much longer `one` takes than `other`, per epoch."""
+        share = one.epoch_times / other.epoch_times - 1.0
+        low, high = (float(end) for end in np.quantile(share, INTERVAL))
+        now = one.epoch_s / other.epoch_s - 1.0
+        return cls(min(low, now), max(high, now))
+
+    @property
+    def distinguishable(self) -> bool:
+        """Whether one of them is faster in nearly every draw."""
+        return self.low > 0 or self.high < 0
+
+    def payload(self) -> dict[str, Any]:
+        """As plain data."""
+        return {"low": self.low, "high": self.high, "distinguishable": self.distinguishable}
+
+
+def label_of(scenario: Scenario) -> str:
+    """What the answer's figures are fitted to, in a word or a few."""
+    if calibration_of(scenario.cluster.calibration) is not None:
+        return LABELS[2]
+    return LABELS[1] if platform_of(scenario.cluster) is not None else LABELS[0]
+
+
+def certainty(workshop: Workshop, chosen: Candidate) -> dict[str, Any]:
+    """The answer's certainty as plain data: the label, and every assumption with what it does to the time of `chosen`,
+    those that matter most first.
+    """
+    scenario = chosen.scenario
+    label = label_of(scenario)
+    return {
+        "calibrated": label == LABELS[2],
+        "label": label,
+        "draws": DRAWS,
+        "method": METHOD,
+        "assumptions": tornado(workshop, chosen),
+    }
+
+
+def tornado(workshop: Workshop, chosen: Candidate) -> list[dict[str, Any]]:
+    """Per assumption: its range, the time at its two ends alone, its share of what they all leave open."""
+    scenario = chosen.scenario
+    alone = workshop.factors(scenario).alone
+    known = {each.name: each for each in assumptions_of(scenario.cluster, batches=mini_batch(scenario.method))}
+    spread = {name: float(np.log(ends[1] / ends[0]) ** 2) for name, ends in alone.items()}
+    whole = sum(spread.values()) or 1.0
+    rows = []
+    for name in sorted(alone, key=lambda name: (-spread[name], name)):
+        low, high = (chosen.iteration_s * factor for factor in alone[name])
+        about = _workload() if name == WORKLOAD else figure_row(known[name])
+        rows.append(about | {"iteration_s_low": low, "iteration_s_high": high, "share": spread[name] / whole})
+    return rows
+
+
+def _workload() -> dict[str, Any]:
+    return {
+        "name": "workload",
+        "value": "as published or fitted",
+        "low": "its low end",
+        "high": "its high end",
+        "basis": "what is assumed of the graph's partitions, all together (provenance lists each)",
+    }
+
+
+def shares_of_draws(pool: Sequence[Candidate]) -> list[float]:
+    """Per setting, the share of the joint draws in which it is the fastest of `pool`, per epoch."""
+    fastest = np.argmin([each.epoch_times for each in pool], axis=0)
+    return [float((fastest == place).mean()) for place in range(len(pool))]

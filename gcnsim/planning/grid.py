@@ -1,0 +1,119 @@
+"""The values that a question asks for, and the settings that they make: a row for every combination."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from itertools import product
+from typing import Any
+
+from gcnsim.knobs import VARIANTS, has_knob
+from gcnsim.planning.payload import in_gbps, knobs_told, machine_of
+from gcnsim.scenario import CacheSize, ClusterSpec, MethodSpec, Scenario
+
+OVERLAP = "overlap"
+"""The one of a grid's own values that is no method's knob."""
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """The values asked for; each combination is a row. Knobs a method lacks do not multiply its rows.
+
+    devices: of the cluster, none where the question's own is the only one.
+    own: values of knobs that few methods have. optional: methods that are left out where they cannot be answered for,
+    in a comparison of all, where methods have a row per variant.
+    """
+
+    methods: tuple[str, ...]
+    gpus: tuple[int, ...]
+    bandwidths: tuple[float, ...]
+    taus: tuple[int, ...]
+    epsilons: tuple[float, ...]
+    caches: tuple[CacheSize, ...]
+    rates: tuple[float, ...]
+    devices: tuple[str, ...] = ()
+    own: tuple[tuple[str, tuple[Any, ...]], ...] = ()
+    optional: frozenset[str] = frozenset()
+
+    def mapping(self) -> dict[str, list[Any]]:
+        """The values as plain data."""
+        told: dict[str, list[Any]] = {
+            "methods": list(self.methods),
+            "gpus": list(self.gpus),
+            "bandwidths": [in_gbps(value) for value in self.bandwidths],
+            "taus": list(self.taus),
+            "epsilons": list(self.epsilons),
+            "caches": [cache.describe() for cache in self.caches],
+            "rates": list(self.rates),
+        }
+        if len(self.devices) > 1:
+            told["devices"] = list(self.devices)
+        return told | {name: [plain_knob(value) for value in values] for name, values in self.own}
+
+
+def plain_knob(value: Any) -> Any:
+    """A knob's value as plain data."""
+    if isinstance(value, CacheSize):
+        return value.describe()
+    return list(value) if isinstance(value, tuple) else value
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """A setting that has no row, and why."""
+
+    scenario: Scenario
+    reason: str
+
+    def payload(self) -> dict[str, Any]:
+        """As plain data."""
+        method = self.scenario.method
+        told = {"method": method.name, "setting": knobs_told(method), "reason": self.reason}
+        return told | machine_of(self.scenario)
+
+
+def scenarios(base: Scenario, grid: Grid) -> list[Scenario]:
+    """One scenario per row, machines outermost."""
+    rows: list[Scenario] = []
+    for cluster in machines(base, grid):
+        for name in grid.methods:
+            rows += [replace(base, cluster=cluster, method=method) for method in _methods(base, name, grid)]
+    return rows
+
+
+def machines(base: Scenario, grid: Grid) -> list[ClusterSpec]:
+    """The clusters asked for, devices outermost, then GPUs, then bandwidths."""
+    return [
+        replace(base.cluster, device=device, gpus=gpus, bandwidth=bandwidth)
+        for device, gpus, bandwidth in product(grid.devices or (base.cluster.device,), grid.gpus, grid.bandwidths)
+    ]
+
+
+def overlap_of(grid: Grid) -> str:
+    """What runs beneath synchronous transfers, in every row that waits for some."""
+    return str(dict(grid.own).get(OVERLAP, ("none",))[0])
+
+
+def _methods(base: Scenario, name: str, grid: Grid) -> list[MethodSpec]:
+    """The rows of one method, with the overlap asked for where that has an effect."""
+    return [each.overlapping(overlap_of(grid)) for each in _with_knobs(base, name, grid)]
+
+
+def _with_knobs(base: Scenario, name: str, grid: Grid) -> list[MethodSpec]:
+    start = base.method if base.method.name == name else MethodSpec.of(name)
+    if has_knob(name, "rate"):
+        started = _own_methods(name, grid) if start is not base.method else [start]
+        return [replace(each, rate=rate) for each in started for rate in grid.rates]
+    if not has_knob(name, "tau"):
+        return _own_methods(name, grid)
+    return [
+        replace(start, tau=tau, epsilon=epsilon, cache=cache)
+        for tau, epsilon, cache in product(grid.taus, grid.epsilons, grid.caches)
+    ]
+
+
+def _own_methods(name: str, grid: Grid) -> list[MethodSpec]:
+    """A row for every combination of its own knobs' values, and for its variants in a comparison of all."""
+    own = {knob: values for knob, values in grid.own if has_knob(name, knob)}
+    given = [dict(zip(own, values, strict=True)) for values in product(*own.values())]
+    variants = VARIANTS.get(name, ({},)) if grid.optional else ({},)
+    return list(dict.fromkeys(MethodSpec.of(name, **{**variant, **each}) for variant in variants for each in given))
