@@ -20,10 +20,10 @@ from gcnsim.study.placement import Placed, Placement, placements
 from gcnsim.study.propagation import (
     WORKLOAD,
     Factors,
+    best_lower_s,
     estimated_counts,
     estimated_s,
     factors,
-    widest_bounds,
     with_figures,
 )
 from gcnsim.study.published import BOUNDARY, CACHE_HITS, DISPERSION, LOAD, REMOTE, VR_ROWS, PublishedAccesses, Range
