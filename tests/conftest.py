@@ -99,9 +99,9 @@ def server() -> HostProfile:
 def wires() -> Callable[..., Cluster]:
     """A cluster of one worker whose links are just wires: `wires(cap, cap, ...)`, link i is route (i,)."""
 
-    def make(*capacity: float, latency: float = 0.0, half_size: float = 0.0, workers: int = 1) -> Cluster:
+    def make(*capacity: float, latency: float = 0.0, startup: float = 0.0, workers: int = 1) -> Cluster:
         links = tuple(
-            Link(f"wire{i}", "nic", f"a{i}", f"b{i}", LinkSpec(value, latency, half_size))
+            Link(f"wire{i}", "nic", f"a{i}", f"b{i}", LinkSpec(value, latency, startup))
             for i, value in enumerate(capacity)
         )
         return Cluster((0,) * workers, links)
@@ -155,7 +155,7 @@ def facts(gpu: DeviceProfile, server: HostProfile) -> Callable[..., Facts]:
         per_server: int = 2,
         nic: float = 1e9,
         nic_latency: float = 5e-5,
-        half_size: float = 0.0,
+        startup: float = 0.0,
         pcie: float = 10e9,
         cores: float = 4.0,
         tau: int = 0,
@@ -176,9 +176,9 @@ def facts(gpu: DeviceProfile, server: HostProfile) -> Callable[..., Facts]:
         cluster = build_cluster(
             gpus=workers,
             gpus_per_server=per_server,
-            pcie=LinkSpec(pcie, 1e-5, half_size),
-            nic=LinkSpec(nic, nic_latency, half_size),
-            memory=LinkSpec(10e9, 1e-6, half_size / 8),
+            pcie=LinkSpec(pcie, 1e-5 + startup, startup),
+            nic=LinkSpec(nic, nic_latency + startup, startup),
+            memory=LinkSpec(10e9, 1e-6 + startup / 8, startup / 8),
             cores=LinkSpec(cores),
         )
         counts = _counts(_rows(workers, iterations, rows, spread, slope), slope, hits, entries, inner)

@@ -93,8 +93,7 @@ def fit_gpu(measured: Measurements, name: str) -> Laws:
         laws.residuals.append(_residual(term, chosen, points))
     drawing(laws, measured)
     laws.host["cores"] = Fitted(float(measured.machine["cores"]), "cores of the machine")
-    if messages(laws, measured):
-        laws.network["half_size"] = Fitted(0.0, "none: the delay of a small message is all that it costs")
+    messages(laws, measured)
     _copies(laws, measured)
     _beside(laws, measured, chosen)
     return laws
@@ -178,8 +177,8 @@ def _share(
 def _copies(laws: Laws, measured: Measurements) -> None:
     """The link between GPU and host, by copies of pinned memory; what others take besides is told.
 
-    A copy by itself takes latency, then its bytes and those of half_size at the link's rate: both ends of the same
-    constant. A launch of it counts as latency, for it keeps no byte of others waiting; the rest occupies the link.
+    A copy by itself takes latency, then its bytes at the link's rate. What it takes whatever its size is latency, time
+    of its own stream: it keeps no byte of another copy waiting.
     """
     every = [each for kernel in ("copy_to_device", "copy_to_host") for each in single(measured, kernel)]
     pinned = [each for each in every if each.params.get("pinned")]
@@ -188,11 +187,9 @@ def _copies(laws: Laws, measured: Measurements) -> None:
     once, per_byte = coefficients(seconds, np.ones(seconds.shape), nbytes)
     rate = 1.0 / per_byte
     quickest = max(rate, float((nbytes / seconds).max()))
-    latency = min(once, laws.device["launch_s"].value)
     laws.copies["bandwidth"] = Fitted(quickest, "quickest copy of pinned memory")
     laws.copies["efficiency"] = Fitted(rate / quickest, "copies of pinned memory, both ways")
-    laws.copies["latency_s"] = Fitted(latency, "what a copy takes whatever its size, a kernel's launch at most")
-    laws.copies["half_size"] = Fitted((once - latency) * rate, "what a copy takes whatever its size, beyond latency")
+    laws.copies["latency_s"] = Fitted(once, "what a copy takes whatever its size")
     laws.residuals.append(residual("copies", once + nbytes * per_byte, seconds))
     others = [each for each in every if not each.params.get("pinned")]
     if others:

@@ -193,7 +193,6 @@ def _sockets(laws: Laws, measured: Measurements) -> None:
     laws.host["reduce_step_s"] = Fitted(_ring_step(measured), "processor time of small all-reduces, per step")
     laws.host["slice_s"] = Fitted(SLICE_S, "two ticks of 250 a second: a fair scheduler looks no more often")
     laws.network["queue"] = Fitted(QUEUE, "bytes one connection may have in the queues of an emulated link")
-    laws.network["half_size"] = Fitted(0.0, "none: what small messages cost is processor time")
 
 
 def _ring_step(measured: Measurements) -> float:

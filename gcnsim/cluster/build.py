@@ -68,7 +68,7 @@ def build_cluster(
 def _network(servers: int, nic: LinkSpec, memory: LinkSpec, cores: LinkSpec | None, has: Paths) -> list[Link]:
     """NICs, copies within host memory, and the cores of each server; the uplinks of racks."""
     # Switches add no delay of their own: `latency_s` of the NIC is end to end, so only the sending side carries it.
-    receive = LinkSpec(nic.capacity, 0.0, nic.half_size, nic.queue)
+    receive = LinkSpec(nic.capacity, queue=nic.queue)
     links: list[Link] = []
     for server in range(servers):
         switch = f"rack{server // has.servers_per_rack}" if has.servers_per_rack else "switch"
@@ -97,7 +97,7 @@ def _devices(server_of: tuple[Server, ...], pcie: Sequence[LinkSpec], has: Paths
     uplinks: dict[str, LinkSpec] = {}
     for rank, server in enumerate(server_of):
         if has.nvlink is not None:
-            arrive = LinkSpec(has.nvlink.capacity, 0.0, has.nvlink.half_size)
+            arrive = LinkSpec(has.nvlink.capacity)
             links += [
                 Link(f"nvlink{rank}.tx", "nvlink", f"gpu{rank}", f"nvlinks{server}", has.nvlink),
                 Link(f"nvlink{rank}.rx", "nvlink", f"nvlinks{server}", f"gpu{rank}", arrive),
@@ -107,7 +107,7 @@ def _devices(server_of: tuple[Server, ...], pcie: Sequence[LinkSpec], has: Paths
             place = (rank - server_of.index(server)) // has.gpus_per_switch
             root = f"pcie-switch{server}.{place}"
             if root not in uplinks:
-                uplinks[root] = LinkSpec(pcie[rank].capacity, 0.0, pcie[rank].half_size)
+                uplinks[root] = LinkSpec(pcie[rank].capacity)
                 links += [
                     Link(f"{root}.up", "pcie", root, f"host{server}", uplinks[root]),
                     Link(f"{root}.down", "pcie", f"host{server}", root, uplinks[root]),

@@ -19,15 +19,17 @@ class LinkSpec:
     """What a kind of link offers per direction.
 
     capacity: payload bytes per second after framing (cores for a CPU). latency_s: delay of a message before its first
-    byte arrives. half_size: message size, in bytes, that reaches half of the capacity; b bytes occupy the link like
-    b + half_size bytes. queue: bytes that each transfer under way has waiting in the link's queue, first in first out:
-    a message that starts then waits for all of them. 0 where the link takes turns between connections. cores: of a
-    CPU on which threads take turns, each for slice_s while others wait; 0 where all work shares the cores equally.
+    byte arrives, whatever its size; it passes without occupying the link. A message of latency_s x capacity bytes
+    (Hockney's half-size) reaches half of the capacity. startup_s: how much of latency_s is work on the
+    message (call, set-up) and not its way: so long the next one of its connection waits after it, too. At most
+    latency_s. queue: bytes that each transfer under way has waiting in the link's queue, first in first out: a message
+    that starts then waits for all of them. 0 where the link takes turns between connections. cores: of a CPU on which
+    threads take turns, each for slice_s while others wait; 0 where all work shares the cores equally.
     """
 
     capacity: float
     latency_s: Seconds = 0.0
-    half_size: Bytes = 0.0
+    startup_s: Seconds = 0.0
     queue: Bytes = 0.0
     cores: int = 0
     slice_s: Seconds = 0.0

@@ -142,13 +142,14 @@ class Cluster:
         return self.route(f"threads{server}", f"cores{server}")
 
     def latency(self, route: tuple[int, ...]) -> Seconds:
-        """Sum of the latencies along a route."""
-        return sum(self.links[link].spec.latency_s for link in route)
+        """Sum of the latencies along a route, but for start-ups, of which it has the largest."""
+        specs = [self.links[link].spec for link in route]
+        return sum(spec.latency_s - spec.startup_s for spec in specs) + self.startup(route)
+
+    def startup(self, route: tuple[int, ...]) -> Seconds:
+        """Largest start-up along a route: one call starts all its links, side by side."""
+        return max((self.links[link].spec.startup_s for link in route), default=0.0)
 
     def queue(self, route: tuple[int, ...]) -> Bytes:
         """Largest queue per transfer along a route."""
         return max((self.links[link].spec.queue for link in route), default=0.0)
-
-    def half_size(self, route: tuple[int, ...]) -> Bytes:
-        """Largest half-size along a route."""
-        return max((self.links[link].spec.half_size for link in route), default=0.0)

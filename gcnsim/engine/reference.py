@@ -57,6 +57,7 @@ class _Engine:
         self.work = _work(schedule)
         self.graphs = len(self.work)
         self.latency = [round(op.latency_s * PS_PER_S) for op in schedule.ops]
+        self.startup = [round(op.startup_s * PS_PER_S) for op in schedule.ops]
         self.connection = [op.connection for op in schedule.ops]
         self.messages: dict[int, deque[tuple[Iteration, int]]] = {each: deque() for each in set(self.connection)}
         self.following = dict.fromkeys(self.messages, 0.0)
@@ -164,7 +165,10 @@ class _Engine:
         group.join(bundle, self.work[iteration % self.graphs][op], (iteration, op))
 
     def arrived(self, which: tuple[Iteration, int]) -> None:
-        """A flow's last byte is there; the next message of its connection is right behind it and waits for no queue."""
+        """A flow's last byte is there; the next message of its connection waits for no queue.
+
+        It is right behind it, but for its start-up, and takes no less than its latency since it was ready.
+        """
         connection = self.connection[which[1]]
         if connection >= 0:
             waiting = self.messages[connection]
@@ -172,7 +176,12 @@ class _Engine:
             if waiting:
                 iteration, op = waiting[0]
                 self.following[connection] -= self.work[iteration % self.graphs][op]
-                self.flow(iteration, op)
+                ready = self.starts[iteration][op] + self.latency[op]
+                delay = max(self.startup[op], ready - int(self.env.now))
+                if delay > 0:
+                    Call(self.env, self.after_latency, delay, (iteration, op))
+                else:
+                    self.flow(iteration, op)
         self.end(which)
 
     def end(self, which: tuple[Iteration, int]) -> None:
@@ -221,9 +230,9 @@ class _Engine:
 
 def _work(schedule: Schedule) -> list[list[float]]:
     """Per iteration and op: whole picoseconds of exclusive work, or link units of a flow."""
-    seconds = np.rint(schedule.occupied * PS_PER_S)
+    seconds = np.rint(schedule.demand * PS_PER_S)
     in_units = np.array([op.route is not None and op.thread < 0 for op in schedule.ops], dtype=np.bool_)
-    work: list[list[float]] = np.where(in_units, schedule.occupied, seconds).tolist()
+    work: list[list[float]] = np.where(in_units, schedule.demand, seconds).tolist()
     return work
 
 

@@ -137,7 +137,8 @@ class GpuWriter:
                 if peer != rank:
                     ids = id_bytes(self.ahead[:, rank, peer])
                     stream = f"ids.tx{peer}"
-                    heard[peer] += host_message(self.builder, OpKind.INDEX, rank, peer, ids, [drawn], stream=stream)
+                    sent = host_message(self.builder, OpKind.INDEX, rank, peer, ids, [drawn], stream=stream)
+                    heard[peer].append(sent[-1])
         return heard
 
     def forward(self, layer: Layer, ready: list[int | None], ids: list[list[int]]) -> list[int | None]:
@@ -272,19 +273,17 @@ class GpuWriter:
             if staged[rank]:
                 nbytes = payload_bytes(rows[:, rank, staged[rank]].sum(axis=1), width, payload)
                 ready = self.copy(OpKind.D2H, rank, nbytes, [packed[rank]], layer, direction)
-            for peer in self.workers:
-                if peer != rank:
-                    direct = cluster.direct(rank, peer)
-                    made = packed[rank] if direct else ready
-                    nbytes = payload_bytes(rows[:, rank, peer], width, payload)
-                    ends = self.send(rank, peer, nbytes, made, layer, direction)
-                    if self.facts.tau:
-                        for op in ends:
-                            self.builder.reuse(op, reads[peer])
-                    if direct:
-                        self.builder.wait_for(reads[peer], (ends[0], self.facts.tau))
-                    else:
-                        arriving[peer] += ends
+            for peer in self.others(rank):
+                direct = cluster.direct(rank, peer)
+                made = packed[rank] if direct else ready
+                nbytes = payload_bytes(rows[:, rank, peer], width, payload)
+                ops = self.send(rank, peer, nbytes, made, layer, direction)
+                if self.facts.tau:
+                    self.builder.reuse(ops[0], reads[peer])
+                if direct:
+                    self.builder.wait_for(reads[peer], (ops[-1], self.facts.tau))
+                else:
+                    arriving[peer].append(ops[-1])
         for rank in self.workers:
             if arriving[rank]:
                 # Paths are the same both ways: those that a worker stages to are those it hears staged from.
@@ -295,7 +294,7 @@ class GpuWriter:
     def send(
         self, rank: Rank, peer: Rank, nbytes: FloatArray, made: int, layer: Layer, direction: Direction
     ) -> list[int]:
-        """A message to a peer, once `made` has ended; the ops that have ended when it is there."""
+        """A message to a peer, once `made` has ended; its ops, from the first to start to the last to end."""
         stream = f"{TAG[direction]}.tx" if self.facts.serial else f"{TAG[direction]}.tx{peer}"
         direct = self.facts.cluster.direct(rank, peer)
         if direct is None:
@@ -315,6 +314,13 @@ class GpuWriter:
                 direction=direction,
             )
         ]
+
+    def others(self, rank: Rank) -> list[Rank]:
+        """The peers of a worker in the order in which it writes to them: from the next one on.
+
+        In ascending order all would begin with the same receiver.
+        """
+        return [(rank + step) % len(self.workers) for step in range(1, len(self.workers))]
 
     def staged(self, rank: Rank, peer: Rank) -> bool:
         """Whether rows between two workers are copied to the host first."""

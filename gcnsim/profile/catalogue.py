@@ -37,7 +37,6 @@ _LINK: Final[_Table] = {
     "bandwidth": units.BANDWIDTH,
     "efficiency": units.FRACTION,
     "latency_s": units.SECONDS,
-    "half_size": units.NBYTES,
     "queue": units.NBYTES,
 }
 _HOST: Final[_Table] = {

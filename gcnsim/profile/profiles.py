@@ -44,8 +44,9 @@ class LinkProfile:
     """One kind of link, full duplex.
 
     bandwidth: raw bytes/s per direction. efficiency: share of it that payload reaches in long transfers. latency_s:
-    seconds before the first byte. half_size: bytes of a message at which half of the reachable bandwidth is reached.
-    queue: bytes that each transfer under way has waiting in the link's queue, ahead of a message that starts.
+    seconds that a message takes before its first byte arrives, whatever its size; while they pass, others may use the
+    link. At latency_s x reachable bandwidth bytes, Hockney's half-size, half of that bandwidth is reached. queue: bytes
+    that each transfer under way has waiting in the link's queue, ahead of a message that starts.
     """
 
     name: str
@@ -53,7 +54,6 @@ class LinkProfile:
     bandwidth: Figure
     efficiency: Figure
     latency_s: Figure
-    half_size: Figure
     queue: Figure
 
     def provenance(self) -> tuple[str, ...]:

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any, Final
 
 from gcnsim.errors import FileError
-from gcnsim.record.calibration_shape import PROFILES, wrong_with
+from gcnsim.record.calibration_shape import HALF_SIZE, PROFILES, RATE, wrong_with
 from gcnsim.record.strict_json import parse_json
 from gcnsim.sections import replacing
 
@@ -110,7 +111,7 @@ def read_calibration(path: str | Path) -> Calibration:
 
 def _built(raw: dict[str, Any]) -> Calibration:
     figures = {
-        part: {name: Fitted(**given) for name, given in raw["figures"].get(part, {}).items()}
+        part: _in_seconds({name: Fitted(**given) for name, given in raw["figures"].get(part, {}).items()})
         for part in PROFILES
         if part != ONLY_GPUS or part in raw["figures"]
     }
@@ -125,6 +126,16 @@ def _built(raw: dict[str, Any]) -> Calibration:
             "ranges": {name: (float(low), float(high)) for name, (low, high) in raw["ranges"].items()},
         }
     )
+
+
+def _in_seconds(figures: dict[str, Fitted]) -> dict[str, Fitted]:
+    """A link's figures with what an older record has as its half-size, in bytes, in its latency instead."""
+    size = figures.pop(HALF_SIZE, None)
+    if size is not None and size.value > 0:
+        rate = math.prod(figures[name].value for name in RATE)
+        latency = figures["latency_s"]
+        figures["latency_s"] = replace(latency, value=latency.value + size.value / rate)
+    return figures
 
 
 def content_hash(path: str | Path) -> str:

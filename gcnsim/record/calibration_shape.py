@@ -15,7 +15,6 @@ PROFILES: Final[Mapping[str, type[Any]]] = {
     "copies": LinkProfile,
 }
 MAY_BE_NOTHING: Final = (
-    "half_size",
     "latency_s",
     "queue",
     "message_s",
@@ -26,6 +25,15 @@ MAY_BE_NOTHING: Final = (
     "work_spread",
 )
 """Costs that a machine may not have; everything else divides."""
+
+HALF_SIZE: Final = "half_size"
+"""A figure of links of older records: bytes that a message occupied the link for besides its own."""
+
+LINKS: Final = ("network", "copies")
+"""Parts that are links."""
+
+RATE: Final = ("bandwidth", "efficiency")
+"""Whose product is the rate of a link."""
 
 LEAST: Final = 1e-12
 """Of what divides: no rate or share that was measured is smaller."""
@@ -72,6 +80,9 @@ def wrong_with(raw: Mapping[str, Any]) -> Iterator[str]:
 def wrong_figure(part: str, name: str, value: Any) -> Iterator[str]:
     """What is wrong with the value of one figure, one line each: take the first."""
     place = f"figures.{part}.{name}"
+    if name == HALF_SIZE and part in LINKS:
+        yield from _size(place, value, above=False)
+        return
     if name not in {field.name for field in fields(PROFILES[part]) if str(field.type).startswith("Figure")}:
         yield f"{place}: unknown figure"
     yield from _size(place, value, above=name not in MAY_BE_NOTHING)
@@ -96,6 +107,12 @@ def _figures(parts: Mapping[str, Any]) -> Iterator[str]:
                 yield f"{place}.reference: not text"
             if figure.get("error") is not None:
                 yield from _size(f"{place}.error", figure["error"], above=False)
+        size = given.get(HALF_SIZE)
+        if size is not None and size["value"] > 0 and not {*RATE, "latency_s"} <= given.keys():
+            yield (
+                f"figures.{part}.{HALF_SIZE}: no longer a figure, and without {', '.join(RATE)} and latency_s it "
+                "cannot be read as seconds; write the record again with gcnsim calibrate"
+            )
 
 
 def _inputs(inputs: list[Any]) -> Iterator[str]:

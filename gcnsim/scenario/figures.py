@@ -14,7 +14,7 @@ from gcnsim.units import FRACTION
 Figures = tuple[tuple[str, float], ...]
 """Pairs (`t4.spmm_efficiency`, value in SI units), sorted by name."""
 
-ZERO_ALLOWED: Final = ("latency_s", "half_size", "queue", "message_s", "launch_s", "draw_s", "work_spread")
+ZERO_ALLOWED: Final = ("latency_s", "queue", "message_s", "launch_s", "draw_s", "work_spread")
 """Figures that may be nothing at all; a rate or a share of one may not."""
 
 

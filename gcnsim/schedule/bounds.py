@@ -39,7 +39,7 @@ class Bounds:
 
 def bounds(schedule: Schedule) -> Bounds:
     """Bounds of the mean iteration, from the mean demand of each op."""
-    occupied = schedule.occupied.mean(axis=0)
+    occupied = schedule.demand.mean(axis=0)
     loads = resource_loads(schedule)
     mean = loads.seconds.mean(axis=0)
     top = int(np.argmax(mean))
@@ -62,7 +62,7 @@ def estimate(schedule: Schedule) -> Seconds:
     The largest load, or the longest chain to the end of an iteration when a link is divided among the flows of the same
     kind, layer and direction (those that a method starts together; of a stream one), whichever is longer.
     """
-    occupied = schedule.occupied.mean(axis=0)
+    occupied = schedule.demand.mean(axis=0)
     together = {(link, op.stream, stage_of(op)) for op in schedule.ops for link in op.route or ()}
     stage = Counter((link, kind) for link, _, kind in together)
     sharers = Counter({(op.index, link): stage[link, stage_of(op)] for op in schedule.ops for link in op.route or ()})
@@ -88,7 +88,7 @@ class Loads(NamedTuple):
 
 def resource_loads(schedule: Schedule) -> Loads:
     """What each stream and link must do in each iteration; streams count their flows at the rate they have alone."""
-    occupied = schedule.occupied
+    occupied = schedule.demand
     kinds = ["compute"] * len(schedule.streams)
     for op in schedule.ops:
         if op.kind is OpKind.WAIT:
@@ -183,7 +183,7 @@ def _longest_serial(schedule: Schedule, order: SortedOps, sharers: Counter[tuple
     Where ops send in some iterations and nothing in others, now one chain is the longest and now another, and the mean
     of them is more than the chain of the means: it is taken iteration by iteration.
     """
-    occupied, sends = schedule.occupied, _sends(schedule)
+    occupied, sends = schedule.demand, _sends(schedule)
     if not ((sends > 0.0) & (sends < 1.0)).any():
         return _longest(schedule, order, _durations(schedule, occupied.mean(axis=0), sharers))
     each = zip(occupied, (schedule.demand > 0).astype(float).tolist(), strict=True)

@@ -58,6 +58,7 @@ class Builder:
         index = len(self._ops)
         waits = tuple(dep if isinstance(dep, tuple) else (dep, 0) for dep in after)
         latency = self.cluster.latency(route) if route else 0.0
+        startup = self.cluster.startup(route) if route else 0.0
         queue = self.cluster.queue(route) if route else 0.0
         where = self._stream(worker, stream)
         turns = thread is not None and route is not None and self.cluster.links[route[0]].spec.cores > 0
@@ -72,6 +73,7 @@ class Builder:
                 route,
                 cap,
                 latency,
+                startup,
                 queue,
                 layer,
                 direction,
@@ -175,7 +177,6 @@ class Builder:
             streams=tuple(Stream(worker, name) for worker, name in self._streams),
             ops=ops,
             demand=demand,
-            extra=np.array([self.cluster.half_size(op.route) if op.route else 0.0 for op in ops]),
             capacity=tuple(link.spec.capacity for link in links),
             link_names=tuple(link.name for link in links),
             link_kinds=tuple(link.kind for link in links),

@@ -83,7 +83,7 @@ def ring_allreduce(builder: Builder, nbytes: Bytes, after: Sequence[Dependency])
             )
             for rank in workers
         ]
-        ready = [sent[rank - 1] for rank in workers]
+        ready = [sent[rank - 1][-1:] for rank in workers]
     return [
         builder.flow(
             OpKind.ALLREDUCE, rank, nbytes, cluster.to_device(rank), stream="reduce.h2d", after=ready[rank], peer=rank
@@ -219,10 +219,10 @@ def tree_allreduce(builder: Builder, nbytes: Work, after: Sequence[Dependency]) 
     def pass_on(rank: Rank, peer: Rank) -> None:
         kind, route = OpKind.ALLREDUCE, hop(cluster, rank, peer)
         if cluster.direct(rank, peer) is None:
-            sent = host_message(builder, kind, rank, peer, nbytes, [ready[rank]], stream="reduce.tree", route=route)
+            sent = host_message(builder, kind, rank, peer, nbytes, [ready[rank]], stream="reduce.tree", route=route)[-1]
         else:
-            sent = [builder.flow(kind, rank, nbytes, route, stream="reduce.tree", after=[ready[rank]], peer=peer)]
-        ready[peer] = builder.compute(kind, peer, 0.0, after=[ready[peer], *sent], stream="reduce.in")
+            sent = builder.flow(kind, rank, nbytes, route, stream="reduce.tree", after=[ready[rank]], peer=peer)
+        ready[peer] = builder.compute(kind, peer, 0.0, after=[ready[peer], sent], stream="reduce.in")
 
     for distance in levels:
         for rank in range(distance, cluster.gpus, 2 * distance):

@@ -33,20 +33,19 @@ def estimates(schedule: Schedule, variants: Variants) -> FloatArray:
     Of schedules without threads on cores.
     """
     demand = variants.demand.T
-    occupied = demand + schedule.extra[:, None] * (demand > 0)
     capacity = variants.capacity.T
     latency = variants.latency_s.T * (demand > 0)
     queue = variants.queue.T * (demand > 0)
     queues = np.asarray(queue.any(axis=1))
     together = {(link, op.stream, stage_of(op)) for op in schedule.ops for link in op.route or ()}
     stage = Counter((link, kind) for link, _, kind in together)
-    alone, seconds = occupied.copy(), occupied.copy()
+    alone, seconds = demand.copy(), demand.copy()
     carried = np.zeros_like(capacity)
     for op in schedule.ops:
         if op.route is None:
             continue
         at = op.index
-        work = occupied[at]
+        work = demand[at]
         rate = shared = capacity[op.route[0]]
         queued: FloatArray | float = 0.0
         for place, link in enumerate(op.route):

@@ -34,7 +34,8 @@ class Op:
     route: ids of the links a flow occupies, None for exclusive work on its stream. cap: the most a single flow can
     use of its links (units per second), None for no limit of its own. after: (op, lag) pairs; lag k means the op of k
     iterations ago. reuses: ops of the same iteration that must have read the buffer this op fills again. latency_s:
-    delay before a flow moves its first byte. thread: of the machine whose cores the work takes turns on, -1 for none.
+    delay before a flow moves its first byte. startup_s: the part of it that one which follows another on its connection
+    has too, counted from that one's last byte. thread: of the machine whose cores the work takes turns on, -1 for none.
     queue: units that each flow (each connection, where it has one) may have ahead of it in the links' queues; it
     waits until they are through. connection: whose messages follow one another, in the order in which they are ready.
     """
@@ -47,6 +48,7 @@ class Op:
     route: tuple[int, ...] | None = None
     cap: float | None = None
     latency_s: Seconds = 0.0
+    startup_s: Seconds = 0.0
     queue: float = 0.0
     layer: Layer = -1
     direction: Direction = Direction.NONE
@@ -69,9 +71,9 @@ SortedOps: TypeAlias = tuple[list[int], list[list[int]]]
 class Schedule:
     """Ops, their streams, and how much work each is in each iteration.
 
-    demand: float64[T, ops]: seconds for exclusive ops, link units (bytes; core-seconds on a CPU) for flows. extra:
-    float64[ops]: link units a flow occupies beyond its payload (half-size of its route). capacity: units per second of
-    each link. ends: per worker, the op whose end closes its iteration. Iterations beyond T repeat from the start.
+    demand: float64[T, ops]: seconds for exclusive ops, link units (bytes; core-seconds on a CPU) for flows; an empty
+    flow sends nothing and costs nothing. capacity: units per second of each link. ends: per worker, the op whose end
+    closes its iteration. Iterations beyond T repeat from the start.
     cores: per link that is a machine's cores, how many, and how long a thread keeps one that another waits for.
     periodic: whether the T iterations are a cycle whose mean is the pace, and not draws of one distribution.
     """
@@ -80,7 +82,6 @@ class Schedule:
     streams: tuple[Stream, ...]
     ops: tuple[Op, ...]
     demand: FloatArray
-    extra: FloatArray
     capacity: tuple[float, ...]
     link_names: tuple[str, ...]
     link_kinds: tuple[str, ...]
@@ -123,8 +124,3 @@ class Schedule:
         import numpy as np
 
         return np.array([op.route is not None for op in self.ops], dtype=np.bool_)
-
-    @cached_property
-    def occupied(self) -> FloatArray:
-        """float64[T, ops]: what each op takes of its stream or links; an empty flow sends nothing and costs nothing."""
-        return self.demand + self.extra * (self.demand > 0)

@@ -168,5 +168,4 @@ def _paused(schedule: Schedule, fault: Pause, begin: Iteration) -> Schedule:
         streams=(*schedule.streams, Stream(fault.worker, f"pause{new}")),
         ops=(*ops, pause),
         demand=np.concatenate([schedule.demand, column], axis=1),
-        extra=np.append(schedule.extra, 0.0),
     )

@@ -276,4 +276,4 @@ def link_loads(window: MeasuredRun) -> FloatArray:
 def _moved(window: MeasuredRun) -> FloatArray:
     """What each op takes of its links per measured iteration, float64[ops]."""
     rows = np.arange(window.first, window.run.iterations) % window.schedule.demand.shape[0]
-    return np.asarray(window.schedule.occupied[rows].mean(axis=0), dtype=np.float64)
+    return np.asarray(window.schedule.demand[rows].mean(axis=0), dtype=np.float64)

@@ -117,7 +117,7 @@ def _machine(spec: ClusterSpec, stamp: tuple[int, int]) -> tuple[Cluster, Device
         nic=LinkSpec(
             spec.bandwidth * network.efficiency.value,
             wire + (0.0 if on_cores or paths.sockets else 2 * servers.message_s.value),
-            network.half_size.value,
+            0.0 if on_cores or paths.sockets else servers.message_s.value,
             network.queue.value,
         ),
         memory=link_spec(with_given(link(HOST_MEMORY), spec)),

@@ -31,7 +31,8 @@ def offered(profile: LinkProfile) -> LinkSpec:
     return LinkSpec(
         profile.bandwidth.value * profile.efficiency.value,
         profile.latency_s.value,
-        profile.half_size.value,
+        # The call, the set-up and the completion of a copy are part of each one, whatever came before it.
+        profile.latency_s.value,
         profile.queue.value,
     )
 

@@ -36,7 +36,7 @@ RATE = 0.3
 
 SHAPES: list[dict[str, float]] = [
     {"nic": 1e8},
-    {"nic": 1e9, "slope": 0.3, "half_size": 65536.0},
+    {"nic": 1e9, "slope": 0.3, "startup": 1e-3},
     {"nic": 1e10, "workers": 3, "per_server": 1, "cores": 1.0},
     {"nic": 5e8, "workers": 5, "hits": 0.5, "pcie": 1e9},
     {"nic": 1e9, "workers": 2, "nic_latency": 0.02},

@@ -134,11 +134,11 @@ def integrate(run: Run) -> tuple[list[float], list[float]]:
 
 @pytest.mark.parametrize("name", CASES)
 def test_flows_receive_exactly_their_bytes_and_no_link_more_than_its_capacity(facts: MakeFacts, name: str) -> None:
-    given, schedule = case(lambda **more: facts(half_size=4096.0, layers=2, **more), name)
+    given, schedule = case(lambda **more: facts(startup=1e-5, layers=2, **more), name)
     run = simulate(schedule, 4)
     received, load = integrate(run)
     demand = [
-        float(schedule.occupied[t % len(schedule.demand), op.index])
+        float(schedule.demand[t % len(schedule.demand), op.index])
         for t in range(run.iterations)
         for op in schedule.ops
         if op.route and run.ends[t, op.index] > run.starts[t, op.index]

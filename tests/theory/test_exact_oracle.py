@@ -69,7 +69,7 @@ class Oracle:
 
     def amount(self, which: Which) -> Fraction:
         iteration, index = which
-        return Fraction(float(self.schedule.occupied[iteration % len(self.schedule.demand), index]))
+        return Fraction(float(self.schedule.demand[iteration % len(self.schedule.demand), index]))
 
     def start(self) -> None:
         started = True
@@ -117,7 +117,7 @@ def schedules(draw: st.DrawFn, cluster: Callable[..., Cluster]) -> Schedule:
     workers = draw(st.integers(1, 2))
     latency = draw(st.sampled_from([0.0, 0.25]))
     iterations = draw(st.integers(1, 2))
-    wires = cluster(*capacity, latency=latency, workers=workers, half_size=draw(st.sampled_from([0.0, 2.0])))
+    wires = cluster(*capacity, latency=latency, workers=workers, startup=latency / 2)
     b = Builder("random", wires, iterations)
     count, depth = draw(st.integers(1, 8)), draw(st.integers(1, 3))
     amounts = st.sampled_from([0.0, 0.5, 1.0, 3.0, 7.0])

@@ -41,7 +41,7 @@ HOST: Mapping[str, float] = {
     "iteration_s": 1e-3,
     "work_spread": 0.0,
 }
-NETWORK: Mapping[str, float] = {"efficiency": 0.94, "latency_s": 2e-4, "half_size": 0.0, "queue": 262_144.0}
+NETWORK: Mapping[str, float] = {"efficiency": 0.94, "latency_s": 2e-4, "queue": 262_144.0}
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,7 @@ DEVICE: Mapping[str, float] = {
     "gather_efficiency": 0.5,
     "elementwise_efficiency": 1.0,
 }
-COPIES: Mapping[str, float] = {"bandwidth": 11e9, "efficiency": 1.0, "latency_s": 1e-5, "half_size": 48e3}
+COPIES: Mapping[str, float] = {"bandwidth": 11e9, "efficiency": 1.0, "latency_s": 1.4e-5}
 UNPINNED = 3.0
 """How many times longer copies take that are not pinned."""
 
@@ -88,7 +88,7 @@ def _copies() -> Iterator[dict[str, Any]]:
     rate = COPIES["bandwidth"] * COPIES["efficiency"]
     for nbytes in (4**6, 4**9, 4**12):
         for name in ("copy_to_device", "copy_to_host"):
-            seconds = COPIES["latency_s"] + (nbytes + COPIES["half_size"]) / rate
+            seconds = COPIES["latency_s"] + nbytes / rate
             yield point(name, seconds, bytes=nbytes, pinned=1)
             yield point(name, UNPINNED * seconds, bytes=nbytes, pinned=0)
 

@@ -52,7 +52,7 @@ def test_known_figures_come_back(tmp_path: Path) -> None:
     assert found(laws.copies) == pytest.approx(dict(COPIES), rel=0.01)
     rates = ("sample_edges_per_s", "sort_edges_per_s", "build_entries_per_s", "draw_s", "message_s", "socket_bandwidth")
     assert found(laws.host) == pytest.approx({name: HOST[name] for name in (*rates, "cores")}, rel=0.02)
-    delay = {"latency_s": NETWORK["latency_s"], "half_size": 0.0}
+    delay = {"latency_s": NETWORK["latency_s"]}
     assert found(laws.network) == pytest.approx(delay, rel=0.02), "queues are those of emulated links"
     assert all(figure.reference for part in (laws.device, laws.host, laws.copies) for figure in part.values())
 

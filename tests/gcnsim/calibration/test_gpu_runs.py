@@ -20,7 +20,8 @@ from tests.gcnsim.validation.conftest import WriteRun, simulated, small_graph
 
 SLOW, FAST = Cluster(2, 1, 1.25e9, 1.15e9), Cluster(2, 1, 6.25e9, 5.75e9)
 FACTORS = {("device", "launch_s"): 1.6, ("copies", "efficiency"): 0.5}
-WIDE = (256, 512, 512, 8)
+WIDE = (512, 1024, 1024, 8)
+"""Copies of so many values take time by their bytes, or runs would not tell how fast copies are."""
 
 
 @pytest.fixture

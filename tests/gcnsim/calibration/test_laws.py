@@ -37,9 +37,7 @@ def test_known_figures_come_back(tmp_path: Path) -> None:
         assert {name: figure.value for name, figure in part.items()} == pytest.approx(expected, rel=0.02, abs=1e-12)
     assert set(laws.device) == set(DEVICE)
     assert set(laws.host) == set(HOST)
-    assert set(laws.network) == {"latency_s", "half_size", "queue"}, (
-        "how much of a link's rate arrives only runs can tell"
-    )
+    assert set(laws.network) == {"latency_s", "queue"}, "how much of a link's rate arrives only runs can tell"
 
 
 def test_residuals_of_exact_laws_are_nothing(tmp_path: Path) -> None:

@@ -9,9 +9,9 @@ import pytest
 from gcnsim.cluster import Cluster, LinkSpec, Paths, build_cluster
 from gcnsim.errors import ScenarioError
 
-PCIE, NIC = LinkSpec(12e9, 1e-5, 1000.0), LinkSpec(1e9, 5e-5, 2000.0)
-MEMORY, CORES = LinkSpec(10e9, 1e-6, 100.0), LinkSpec(16.0)
-NVLINK = LinkSpec(100e9, 2e-6, 500.0)
+PCIE, NIC = LinkSpec(12e9, 1e-5, 1e-5), LinkSpec(1e9, 5e-5, 2e-5)
+MEMORY, CORES = LinkSpec(10e9, 1e-6, 1e-6), LinkSpec(16.0)
+NVLINK = LinkSpec(100e9, 2e-6, 2e-6)
 
 
 def cluster(paths: Paths | None = None, gpus: int = 8, per_server: int = 4) -> Cluster:

@@ -9,8 +9,8 @@ import pytest
 from gcnsim.cluster import Cluster, LinkSpec, build_cluster
 from gcnsim.errors import ScenarioError
 
-PCIE, NIC = LinkSpec(12e9, 1e-5, 1000.0), LinkSpec(1e9, 5e-5, 2000.0)
-MEMORY, CORES = LinkSpec(10e9, 1e-6, 100.0), LinkSpec(16.0)
+PCIE, NIC = LinkSpec(12e9, 1e-5, 1e-5), LinkSpec(1e9, 5e-5, 2e-5)
+MEMORY, CORES = LinkSpec(10e9, 1e-6, 1e-6), LinkSpec(16.0)
 
 
 def cluster(gpus: int = 5, per_server: int = 2) -> Cluster:
@@ -56,10 +56,13 @@ def test_the_network_latency_counts_once_per_message() -> None:
     assert found.latency(found.to_host(0)) == PCIE.latency_s
 
 
-def test_half_size_of_a_route_is_its_largest() -> None:
+def test_one_call_starts_all_links_of_a_route() -> None:
     found = cluster()
-    assert found.half_size(found.between(0, 2)) == NIC.half_size
-    assert found.half_size(()) == 0.0
+    way = found.to_host(0) + found.between(0, 2) + found.to_device(2)
+    assert found.startup(way) == max(PCIE.startup_s, NIC.startup_s) > 0
+    delays = [spec.latency_s - spec.startup_s for spec in (PCIE, NIC, PCIE)]
+    assert found.latency(way) == pytest.approx(sum(delays) + found.startup(way))
+    assert found.startup(()) == found.latency(()) == 0.0
 
 
 def test_unconnected_devices_have_no_route() -> None:

@@ -103,27 +103,33 @@ def test_latency_comes_before_the_first_byte_and_takes_no_bandwidth(builder: Bui
 
 
 @pytest.mark.parametrize("nbytes", [1.0, 1e3, 65536.0, 1e8])
-def test_an_idle_link_takes_latency_plus_bytes_and_half_size_over_capacity(builder: Builders, nbytes: float) -> None:
-    b = builder(1e9, latency=2e-5, half_size=65536.0)
+def test_an_idle_link_takes_latency_plus_bytes_over_capacity(builder: Builders, nbytes: float) -> None:
+    b = builder(1e9, latency=2e-5, startup=1e-5)
     op = b.flow(WIRE, 0, nbytes, (0,), stream="a")
     (end,) = ends(b, op)
-    assert abs(end - S * (2e-5 + (nbytes + 65536.0) / 1e9)) <= 1
+    assert abs(end - S * (2e-5 + nbytes / 1e9)) <= 1
 
 
-def test_half_of_the_capacity_at_half_size(builder: Builders) -> None:
-    b = builder(1e9, half_size=4096.0)
-    op = b.flow(WIRE, 0, 4096.0, (0,), stream="a")
-    assert ends(b, op)[0] == pytest.approx(2 * 4096 / 1e9 * S, abs=1)
+def test_half_of_the_capacity_at_latency_times_capacity(builder: Builders) -> None:
+    b = builder(1e9, latency=4e-6)
+    op = b.flow(WIRE, 0, 4e-6 * 1e9, (0,), stream="a")
+    assert ends(b, op)[0] == pytest.approx(2 * 4e-6 * S, abs=1)
+
+
+def test_small_messages_of_many_pairs_share_a_link_by_their_bytes_alone(builder: Builders) -> None:
+    """100 messages of 10 bytes each are 1,000 bytes: what each costs whatever its size, all pay at once."""
+    b = builder(100.0, latency=1.0, startup=1.0)
+    sent = [b.flow(WIRE, 0, 10.0, (0,), stream=f"tx{place}") for place in range(100)]
+    assert max(ends(b, sent[-1])) == pytest.approx(11 * S, abs=100)
 
 
 def test_an_empty_flow_takes_no_time_and_sends_nothing(builder: Builders) -> None:
-    b = builder(1.0, latency=5.0, half_size=100.0)
+    b = builder(1.0, latency=5.0)
     busy = b.flow(WIRE, 0, 10.0, (0,), stream="a")
     empty = b.flow(WIRE, 0, 0.0, (0,), stream="b")
     after = b.compute(LOSS, 0, 0.0, after=[empty])
     done = run(b, after)
-    assert done.ends[0].tolist() == [(5 + 110) * S, 0, 0]
-    assert done.schedule.occupied[0].tolist() == [110.0, 0.0, 0.0]
+    assert done.ends[0].tolist() == [(5 + 10) * S, 0, 0]
     assert done.starts[0, busy] == 0
 
 

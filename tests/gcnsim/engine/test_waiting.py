@@ -91,6 +91,30 @@ def test_messages_of_a_connection_move_in_the_order_in_which_they_are_ready() ->
     assert (ends[early], ends[late]) == (1 * S, 2 * S)
 
 
+def followers(latency: float, startup: float, second_ready: float) -> list[int]:
+    """Ends of two messages of 100 on one connection, the second ready at `second_ready` seconds."""
+    cluster = Cluster((0,), (Link("wire", "nic", "a", "b", LinkSpec(100.0, latency, startup)),))
+    b = Builder("test", cluster, 1)
+    delay = b.compute(LOSS, 0, second_ready)
+    flows = [
+        b.flow(WIRE, 0, 100.0, (0,), stream=f"s{place}", connection="c", after=after)
+        for place, after in enumerate([[], [delay]])
+    ]
+    ends = simulate(b.close([flows[-1]]), 1).ends[0, flows]
+    return [int(end) for end in ends]
+
+
+def test_a_message_right_behind_another_has_its_start_up_but_not_its_latency() -> None:
+    assert followers(0.75, 0.25, 0.5) == [7 * S // 4, 3 * S]
+    assert followers(0.75, 0.0, 0.5) == [7 * S // 4, 11 * S // 4]
+
+
+def test_no_message_is_sooner_there_than_its_latency_after_it_was_ready() -> None:
+    # The first is through at 1.75 s: the second, ready at 1.5 s, may not move before 2.25 s.
+    assert followers(0.75, 0.25, 1.5) == [7 * S // 4, 13 * S // 4]
+    assert followers(0.75, 0.25, 2.0) == [7 * S // 4, 15 * S // 4]
+
+
 @pytest.mark.parametrize("queue", [0.0, 30.0, 400.0])
 def test_the_bounds_hold_with_waits(queue: float) -> None:
     b = queued(queue)

@@ -34,7 +34,7 @@ def alone(schedule: Schedule, ops: list[Op]) -> float:
     """Seconds of ops one after the other, each with its links to itself."""
     seconds = 0.0
     for op in ops:
-        work = float(schedule.occupied[0, op.index])
+        work = float(schedule.demand[0, op.index])
         if op.route is None:
             seconds += work
         elif work:

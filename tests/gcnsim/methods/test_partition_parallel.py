@@ -64,6 +64,15 @@ def test_one_message_per_peer_layer_and_direction(facts: MakeFacts) -> None:
     assert set(keys.values()) == {1}
 
 
+def test_serial_transfers_begin_with_different_receivers(facts: MakeFacts) -> None:
+    given = replace(facts(workers=5, per_server=1), serial=True)
+    sent = {
+        rank: [op.peer for op in ops(method("full-graph")(given), OpKind.WIRE, layer=0, worker=rank)]
+        for rank in range(5)
+    }
+    assert sent == {rank: [(rank + step) % 5 for step in range(1, 5)] for rank in range(5)}
+
+
 def test_rows_go_from_their_owner_and_gradients_back_to_it(facts: MakeFacts) -> None:
     given = facts(iterations=3, spread=0.5, slope=0.2, sampled=True, tau=0)
     schedule = method("psc-gcn")(given)

@@ -49,6 +49,41 @@ def test_what_was_written_is_read(tmp_path: Path, changes: dict[str, Any]) -> No
     assert [path.name for path in tmp_path.iterdir()] == ["c.json"]
 
 
+def older(path: Path, part: str, size: float, **figures: float) -> dict[str, Any]:
+    """A record as it was written before: with bytes that a message occupied its link for besides its own."""
+    raw = document(path)
+    raw["figures"][part] = {
+        name: {"value": value, "reference": "made up", "error": None}
+        for name, value in {**figures, "half_size": size}.items()
+    }
+    return raw
+
+
+def test_an_older_records_half_size_is_read_as_seconds(tmp_path: Path) -> None:
+    path = tmp_path / "c.json"
+    raw = older(path, "copies", 1e5, bandwidth=1e10, efficiency=0.5, latency_s=1e-5)
+    path.write_text(json.dumps(raw))
+    copies = read_calibration(path).figures["copies"]
+    assert set(copies) == {"bandwidth", "efficiency", "latency_s"}
+    assert copies["latency_s"].value == pytest.approx(1e-5 + 1e5 / 5e9)
+    path.write_text(json.dumps(older(path, "network", 0.0, latency_s=2e-4)))
+    assert {name: each.value for name, each in read_calibration(path).figures["network"].items()} == {"latency_s": 2e-4}
+
+
+def test_an_older_records_half_size_that_is_no_seconds_is_refused(tmp_path: Path) -> None:
+    told = (
+        "figures.network.half_size: no longer a figure, and without bandwidth, efficiency and latency_s it cannot be "
+        "read as seconds; write the record again with gcnsim calibrate"
+    )
+    path = tmp_path / "c.json"
+    assert changed(path, older(path, "network", 4096.0, latency_s=2e-4)) == told
+    told = "figures.network.half_size: -1.0 is not allowed; a number of at least 0"
+    assert changed(path, older(path, "network", -1.0, latency_s=2e-4)) == told
+    raw = document(path)
+    raw["figures"]["host"]["half_size"] = {"value": 0.0, "reference": "made up", "error": None}
+    assert changed(path, raw) == "figures.host.half_size: unknown figure"
+
+
 def test_a_record_knows_its_inputs() -> None:
     record = calibration(inputs=(Source("run", "a", "12" * 32),))
     assert record.used("12" * 32)

@@ -64,9 +64,11 @@ def test_a_cap_limits_the_rate_of_a_lone_flow(builder: Builders) -> None:
     assert found.lower_s == 3.0
 
 
-def test_half_size_counts_as_work_of_the_link(builder: Builders) -> None:
-    plain, small = (bounds(pipelined(builder(10.0, half_size=size), 100.0)) for size in (0.0, 50.0))
-    assert small.lower_s == pytest.approx(plain.lower_s * 1.5)
+def test_the_delay_of_a_message_is_time_of_its_stream_and_not_of_the_link(builder: Builders) -> None:
+    # Two streams of 100 units each keep the link busy for 20 s, and each takes 10 s besides its delay.
+    busiest = {delay: bounds(pipelined(builder(10.0, latency=delay), 100.0)) for delay in (0.0, 9.0, 15.0)}
+    assert [each.lower_s for each in busiest.values()] == [20.0, 20.0, 25.0]
+    assert [each.busiest_kind for each in busiest.values()] == ["nic"] * 3
 
 
 def test_the_mean_of_all_drawn_graphs_counts(builder: Builders) -> None:

@@ -25,7 +25,7 @@ def test_streams_appear_on_first_use(builder: Builders) -> None:
 
 
 def test_an_op_keeps_what_it_is_about(builder: Builders) -> None:
-    b = builder(2.0, 1.0, latency=0.25, half_size=8.0)
+    b = builder(2.0, 1.0, latency=0.25, startup=0.125)
     first = b.compute(OpKind.LOSS, 0, 1.0)
     op = b.flow(
         OpKind.WIRE, 0, 3.0, (1, 0), stream="tx", after=[first, (first, 2)], cap=0.5, layer=4,
@@ -34,11 +34,10 @@ def test_an_op_keeps_what_it_is_about(builder: Builders) -> None:
     schedule = b.close([first])
     found = schedule.ops[op]
     assert (found.kind, found.worker, found.layer, found.direction, found.peer) == (OpKind.WIRE, 0, 4, 2, 0)
-    assert (found.route, found.cap, found.latency_s) == ((1, 0), 0.5, 0.5)
+    assert (found.route, found.cap, found.latency_s, found.startup_s) == ((1, 0), 0.5, 0.375, 0.125)
     assert found.waits == ((first, 0), (first, 2))
-    assert schedule.extra.tolist() == [0.0, 8.0]
     assert schedule.is_flow.tolist() == [False, True]
-    assert schedule.occupied.tolist() == [[1.0, 11.0]]
+    assert schedule.demand.tolist() == [[1.0, 3.0]]
 
 
 def test_late_dependencies_and_reuse_join_the_others(builder: Builders) -> None:

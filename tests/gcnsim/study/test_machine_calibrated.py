@@ -93,7 +93,7 @@ def test_a_gpus_record_has_its_link_too(tmp_path: Path) -> None:
     for route in (cluster.to_host(0), cluster.to_device(1)):
         wire = cluster.links[route[0]].spec
         assert wire.capacity == pytest.approx(COPIES["bandwidth"] * COPIES["efficiency"])
-        assert (wire.latency_s, wire.half_size) == (COPIES["latency_s"], COPIES["half_size"])
+        assert wire.latency_s == wire.startup_s == COPIES["latency_s"]
     assert (chosen.memory_bandwidth.value, server.cores.value) == (GPU["memory_bandwidth"], 2.0)
     with pytest.raises(ScenarioError, match=r"c\.json is of t4, cluster\.device is v100-16$"):
         machine(spec(tmp_path, on_t4(), device="v100-16"))
