@@ -27,8 +27,8 @@ def bounds_within(scenario: Scenario, calm: Schedule, schedule: Schedule, judge:
     ends = f"too long to simulate (the clock ends after {CLOCK_S:.0f} s"
     if schedule is not calm and bounds(calm).upper_s * judge.most <= CLOCK_S:
         raise ScenarioError(f"{_worst(scenario, schedule)} makes iterations {ends} of {judge.most} iterations)")
-    spare = int((CLOCK_S / longest - (judge.most - 2 * judge.measured)) / 2)
-    if spare >= judge.cycle:
+    spare = int((CLOCK_S / longest - (judge.most - 2 * judge.settling)) / 2)
+    if judge.measured == judge.settling and spare >= judge.cycle:
         raise ScenarioError(
             f"run.iterations: {scenario.run.iterations} iterations of up to {longest:.3g} s are {ends}, settling "
             f"included); allowed here: at most {spare // judge.cycle * judge.cycle}"

@@ -84,7 +84,8 @@ def factors(scenario: Scenario, accesses: Accesses, seed: int) -> Factors:
     found = assumptions_of(scenario.cluster, batches=mini_batch(scenario.method))
     ends = [estimated_counts(scenario, accesses, corner) for corner in accesses.corners]
     counts = estimated_counts(scenario, accesses)
-    exchanged = scenario.method.name in ROWS and device(scenario.cluster.device).kind == "gpu"
+    cluster = scenario.cluster
+    exchanged = scenario.method.name in ROWS and device(cluster.device).kind == "gpu" and cluster.sockets == "free"
     if exchanged and all(_same_parts(counts, end) for end in ends):
         return _at_every_draw(scenario, accesses, counts, ends, found, seed)
     at_values = estimate(write_schedule(scenario, counts, accesses))
@@ -175,22 +176,28 @@ def _variants(cluster: ClusterSpec, schedule: Schedule, values: Mapping[str, Flo
     """The schedule's amounts with the capacities and latencies of every draw."""
     links, draws = machine(cluster)[0].links, schedule.demand.shape[0]
     capacity = np.tile(np.array(schedule.capacity), (draws, 1))
-    added = np.zeros((draws, len(links)))
-    queued = np.tile(np.array([link.spec.queue for link in links]), (draws, 1))
+    after, startup, queued = (
+        np.tile(np.array([getattr(link.spec, name) for link in links]), (draws, 1))
+        for name in ("latency_s", "startup_s", "queue")
+    )
     for index, link in enumerate(links):
         name = _profile_of(cluster, link)
         if name is not None:
             capacity[:, index] *= _factor(values, cluster, name)
-            added[:, index] = _delay(values, cluster, link, name)
             queued[:, index] = values.get(f"{name}.queue", link.spec.queue)
+            # The receiving side of a link has no delay: its sending side carries that of both.
+            if link.spec.latency_s:
+                after[:, index], startup[:, index] = _delays(values, cluster, link, name)
     latency, queue = np.empty((draws, len(schedule.ops))), np.zeros((draws, len(schedule.ops)))
     known: dict[tuple[int, ...], tuple[FloatArray, FloatArray]] = {(): (np.zeros(draws), np.zeros(draws))}
     for op in schedule.ops:
         route = op.route or ()
         if route not in known:
-            known[route] = added[:, list(route)].sum(axis=1), queued[:, list(route)].max(axis=1)
-        delay, queue[:, op.index] = known[route]
-        latency[:, op.index] = op.latency_s + delay
+            way = list(route)
+            # As `Cluster.latency`: one call starts all links of a way, side by side.
+            delay = (after[:, way] - startup[:, way]).sum(axis=1) + startup[:, way].max(axis=1)
+            known[route] = delay, queued[:, way].max(axis=1)
+        latency[:, op.index], queue[:, op.index] = known[route]
     return Variants(schedule.demand, capacity, latency, queue)
 
 
@@ -222,17 +229,16 @@ def _factor(values: Mapping[str, FloatArray], cluster: ClusterSpec, name: str) -
     return np.asarray(np.prod(shares, axis=0) if shares else 1.0)
 
 
-def _delay(values: Mapping[str, FloatArray], cluster: ClusterSpec, link: Link, name: str) -> FloatArray:
-    """Seconds that a message takes longer on a link than at the stated values, by draw."""
-    used = used_figures(cluster)
-    if link.spec.latency_s == 0.0:
-        # The receiving side of a link: its sending side carries the delay of both.
-        return np.zeros(1)
-    parts = [(f"{name}.latency_s", 1.0)]
-    if link.kind == "nic" and cluster.sockets == "free":
-        parts.append((f"{cluster.host}.message_s", 2.0))
-    moved = [times * (values[part] - used[part].value) for part, times in parts if part in values]
-    return np.asarray(sum(moved, np.zeros(1)))
+def _delays(
+    values: Mapping[str, FloatArray], cluster: ClusterSpec, link: Link, name: str
+) -> tuple[FloatArray | float, FloatArray | float]:
+    """Latency of a link, and the start-up that is part of it, by draw."""
+    own = values.get(f"{name}.latency_s")
+    if link.kind != "nic":
+        return (link.spec.latency_s, link.spec.startup_s) if own is None else (own, own)
+    message = values.get(f"{cluster.host}.message_s", link.spec.startup_s) if link.spec.startup_s else 0.0
+    wire = link.spec.latency_s - 2 * link.spec.startup_s if own is None else own
+    return wire + 2 * message, message
 
 
 def favourable(scenario: Scenario) -> Scenario:

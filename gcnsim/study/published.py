@@ -24,6 +24,7 @@ from gcnsim.trace import (
     likely_cross_fraction,
     node_counts,
     published_profile,
+    towards_one,
 )
 from gcnsim.workload import DatasetFacts, boundary_at
 
@@ -197,8 +198,10 @@ class PublishedAccesses:
             policy=method.cache_policy,
             feature_width=features,
         )
-        rows = VR_ROWS[corner.value] if method.sampler == "vr" and not everything else 1.0
-        hits = CACHE_HITS[corner.value] if method.cache_policy != "random" and not everything else 1.0
+        # At rate 1 every row is needed and every cached one hit: what is assumed of smaller rates fades towards it.
+        fading = 0.0 if everything else towards_one(rate)
+        rows = 1.0 + fading * (VR_ROWS[corner.value] - 1.0) if method.sampler == "vr" else 1.0
+        hits = 1.0 + fading * (CACHE_HITS[corner.value] - 1.0) if method.cache_policy != "random" else 1.0
         return scaled(drawn, rows, hits)
 
 

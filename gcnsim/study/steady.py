@@ -30,6 +30,10 @@ HEAVY = 0.5
 SETTLING = 0.6
 """How much of `ahead` may be in the mean: the most seen in near-critical runs against runs of 400 iterations."""
 
+WIDEST = 30
+"""Iterations that a run may settle over, however few are asked for: a few graphs in turn, or an alternating pipeline,
+may take several rounds until a state returns."""
+
 STUDENT_90 = (6.31, 2.92, 2.35, 2.13, 2.02, 1.94, 1.89, 1.86, 1.83, 1.81, 1.80, 1.78, 1.77, 1.76, 1.75)
 """Two-sided 90 % quantiles of Student's t for 1, 2, ... degrees of freedom; 1.75 beyond the last."""
 
@@ -47,6 +51,11 @@ class Window(NamedTuple):
     ahead: float
 
     @property
+    def off(self) -> float:
+        """How far the state at the end is from that before `first`, over what is allowed: at most 1 when settled."""
+        return max(self.behind / BEHIND, self.ahead / AHEAD)
+
+    @property
     def settled(self) -> bool:
         """Whether the state at the end is that before `first`."""
         return self.behind <= BEHIND and self.ahead <= AHEAD
@@ -56,7 +65,8 @@ class Steady:
     """The judge of one schedule.
 
     measured: most iterations that are measured; least: the fewest (constant schedules repeat exactly, sampled ones are
-    averaged). warm_up: iterations that are never measured, the first and those that fill the pipeline. most: iterations
+    averaged). settling: most iterations that are measured where no state returns over so few: whole rounds of the drawn
+    graphs. warm_up: iterations that are never measured, the first and those that fill the pipeline. most: iterations
     after which a run ends even if it has not settled.
     """
 
@@ -69,8 +79,10 @@ class Steady:
         self.least = measured if varies else min(measured, 2 if constant else 6)
         if self.cycle > 1:
             self.least = self.cycle
+        self.settling = measured if varies else max(measured, WIDEST)
+        self._round = 1 if constant else schedule.demand.shape[0]
         self.warm_up = 1 + schedule.depth
-        self.most = self.warm_up + 2 * measured + 20 * schedule.depth
+        self.most = self.warm_up + 2 * self.settling + 20 * schedule.depth
         self._closing = list(schedule.ends)
         self._ops = len(schedule.ops)
 
@@ -79,18 +91,30 @@ class Steady:
         return ends.shape[0] >= self.warm_up + self.least and self.window(ends).settled
 
     def window(self, ends: IntArray) -> Window:
-        """The iterations to measure: in the later half of the run, those whose state returns best."""
+        """The iterations to measure: in the later half of the run, those whose state returns best.
+
+        More than are asked for only where the state returns over them and over no fewer, or comes nearer by half.
+        """
+        found = self._best(ends, self.measured, self.cycle)
+        if found.settled or self.settling == self.measured or ends.shape[0] <= self.warm_up + self._round:
+            return found
+        wider = self._best(ends, self.settling, self._round)
+        return wider if wider.settled or wider.off < found.off / 2 else found
+
+    def _best(self, ends: IntArray, measured: int, whole: int) -> Window:
+        """Of at most `measured` iterations, a multiple of `whole` of them, those whose state returns best."""
         last = int(ends.shape[0]) - 1
         latest = max(0, last - self.least)
-        earliest = min(max(self.warm_up, (last + 1) // 2, last - self.measured), latest)
+        earliest = min(max(self.warm_up, (last + 1) // 2, last - measured), latest)
         closing = ends[:, self._closing].max(axis=1)
         states = ends[earliest : latest + 1] - closing[earliest : latest + 1, None]
         moved = (ends[last] - closing[last] - states) / (closing[last] - closing[earliest : latest + 1, None])
         behind, ahead = moved.max(axis=1), -moved.min(axis=1)
         returned = np.maximum(behind / BEHIND, ahead / AHEAD)
-        # Of a cycle whole rounds are measured.
-        returned[(last - earliest - np.arange(returned.size)) % self.cycle != 0] = np.inf
+        returned[(last - earliest - np.arange(returned.size)) % whole != 0] = np.inf
         best = int(np.argmin(returned))
+        if not np.isfinite(returned[best]):
+            return Window(earliest + best + 1, np.inf, np.inf)
         return Window(earliest + best + 1, float(behind[best]), float(ahead[best]))
 
     def moved(self, ends: IntArray, since: int) -> tuple[float, float]:

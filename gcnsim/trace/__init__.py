@@ -4,6 +4,7 @@ from gcnsim.trace.access import AccessTrace, TraceOrigin, WorkerAccess
 from gcnsim.trace.batches import BatchCounts, Store, count_batches
 from gcnsim.trace.cache_comparison import CacheCurve, CachePoint, cache_curve
 from gcnsim.trace.cache_replay import CacheTally, Replay
+from gcnsim.trace.cells import towards_one
 from gcnsim.trace.counting import counts
 from gcnsim.trace.counts import AccessCounts
 from gcnsim.trace.drawing import cached_nodes, draw_counts, node_counts
@@ -81,6 +82,7 @@ __all__ = [
     "shipped_profile",
     "stored_profile",
     "summarise",
+    "towards_one",
     "with_cross_edges",
     "write_profile",
     "write_trace",

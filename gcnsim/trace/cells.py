@@ -169,11 +169,23 @@ def kept_at(cells: Cells, epsilon: float) -> tuple[FloatArray, FloatArray]:
     if epsilon == 1.0:
         return np.ones(len(cells.nodes)), np.ones(len(cells.nodes))
     rates = np.array(RATES)
+    fading = towards_one(epsilon)
     inner, boundary = (
-        np.clip(epsilon * interpolated(epsilon, kept / rates, lambda value: value), 0.0, 1.0)
+        np.clip(epsilon * (1.0 + fading * (interpolated(epsilon, kept / rates, lambda value: value) - 1.0)), 0.0, 1.0)
         for kept in (cells.inner_kept, cells.boundary_kept)
     )
     return inner, boundary
+
+
+def towards_one(epsilon: float) -> float:
+    """How much of a deviation at the largest stored rate is left at a larger one: 1 up to that rate, 0 at 1.
+
+    2 d / (d + d0), d = 1 - epsilon, d0 that of the largest stored rate. Of the share of cross entries that `vr` keeps
+    less than uniform sampling does, 0.62 to 0.71 are left at rate 0.95 and 0.17 to 0.23 at 0.99 on three real graphs
+    (four METIS parts); this gives 0.67 and 0.18.
+    """
+    dropped, last = 1.0 - epsilon, 1.0 - RATES[-1]
+    return min(1.0, 2.0 * dropped / (dropped + last))
 
 
 def _ends(groups: int) -> FloatArray:

@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from gcnsim.caching import CacheSize
 from gcnsim.errors import ScenarioError
 from gcnsim.scenario import MethodSpec, Scenario, from_mapping
 from gcnsim.study import Corner, PublishedAccesses, study
@@ -44,3 +45,18 @@ def test_other_methods_do() -> None:
     accesses.counts(scenario, 602, Corner.LIKELY)
     with pytest.raises(ScenarioError, match="no boundary of reddit-saint is published"):
         accesses.counts(replace(scenario, method=MethodSpec.of("full-graph")), 602, Corner.LIKELY)
+
+
+@pytest.mark.parametrize("corner", Corner)
+@pytest.mark.parametrize("sampler", ["uniform", "vr"])
+def test_a_rate_towards_one_asks_for_every_row(sampler: str, corner: Corner) -> None:
+    whole, nearly = (
+        PublishedAccesses(dataset("reddit")).counts(sampled(sampler, rate), 602, corner) for rate in (1.0, 0.999999)
+    )
+    for field in ("rows", "hits", "inner_edges", "boundary_edges"):
+        assert getattr(nearly, field).mean(axis=0).sum() == pytest.approx(getattr(whole, field).sum(), rel=1e-4)
+
+
+def sampled(sampler: str, rate: float) -> Scenario:
+    method = MethodSpec.of("psc-gcn", epsilon=rate, sampler=sampler)
+    return replace(asked("reddit", "full-graph"), method=replace(method, cache=CacheSize(fraction=0.3)))

@@ -99,6 +99,29 @@ def test_a_long_run_agrees_with_what_a_filling_pipeline_was_judged(builder: Buil
     assert mean(schedule, run, window.first) * (1.0 + window.behind) == pytest.approx(truth, rel=0.01)
 
 
+@pytest.mark.parametrize("measured", [1, 3])
+def test_few_iterations_of_an_alternating_pipeline_are_measured_over_whole_rounds(
+    facts: Callable[..., Facts], measured: int
+) -> None:
+    """Saturated, it alternates between a few times: 3 to 5 % were missed where no more iterations were measured."""
+    schedule = method("pipegcn")(facts(workers=2, per_server=1, nic=6.3e7, nic_latency=0.0, tau=1))
+    judge = Steady(schedule, measured)
+    run = simulate(schedule, judge.most, judge.enough)
+    window = judge.window(run.ends)
+    truth = mean(schedule, simulate(schedule, 400), 200)
+    assert window.settled
+    assert mean(schedule, run, window.first) == pytest.approx(truth, rel=0.015)
+
+
+def test_more_iterations_than_asked_for_are_whole_rounds_of_the_drawn_graphs(facts: Callable[..., Facts]) -> None:
+    given = facts(tau=3, sampled=True, iterations=3, spread=0.3, slope=0.2, nic=1.5e8)
+    schedule = method("psc-gcn")(given)
+    run, window = judged(schedule, 3)
+    assert window.settled
+    assert (run.iterations - window.first) % 3 == 0
+    assert mean(schedule, run, window.first) == pytest.approx(mean(schedule, simulate(schedule, 600), 300), rel=0.015)
+
+
 SETTLED = Window(5, 0.0, 0.0)
 
 

@@ -29,6 +29,7 @@ from gcnsim.trace import (
 )
 from gcnsim.trace.resizing import means_of
 from gcnsim.trace.shipped import FOLDER
+from gcnsim.trace.stored_profile import SAMPLERS
 from gcnsim.workload import dataset
 
 DATASETS = ("ogbn-products", "reddit", "yelp")
@@ -192,6 +193,27 @@ def test_the_ends_reach_as_far_as_the_stated_error(name: str, parts: int) -> Non
     assert least.max() == pytest.approx(max(nodes.max() / (1.0 + missed.largest), least.mean()), rel=2e-2)
     crossing = [int(profile_end(name, parts, 1, end).boundary_entries.sum()) for end in range(3)]
     assert crossing == sorted(crossing)
+
+
+@pytest.mark.parametrize("sampler", SAMPLERS)
+@pytest.mark.parametrize(("name", "parts"), SHIPPED)
+def test_rates_towards_one_lead_to_every_row_and_entry(name: str, parts: int, sampler: str) -> None:
+    profile = shipped_profile(name, parts)
+    rates = (0.9, 0.95, 0.99, 0.999, 1.0 - 1e-6, 1.0)
+    found = [
+        expected_access(
+            profile, sampler=sampler, epsilon=rate, cache=CacheSize(fraction=0.3), policy="inclusion", feature_width=1
+        )
+        for rate in rates
+    ]
+    for field in ("rows", "boundary_edges", "inner_edges"):
+        whole = np.array([getattr(each, field).sum() for each in found])
+        assert (np.diff(whole) >= -1e-9 * whole[-1]).all(), f"{field} never fall"
+        assert whole[-2] == pytest.approx(whole[-1], rel=3e-4)
+    assert found[-2].hits.sum() == pytest.approx(found[-1].hits.sum(), rel=3e-4)
+    for rate, each in zip(rates, found, strict=True):
+        kept = each.boundary_edges.sum() + each.inner_edges.sum()
+        assert kept == pytest.approx(rate * profile.entries.sum(), rel=2e-3)
 
 
 def test_the_heaviest_worker_stays() -> None:

@@ -74,6 +74,19 @@ def test_between_stored_rates_uniform_sampling_is_exact_to_a_percent(small: Any,
         assert found.rows[part.rank].sum() == pytest.approx(true, rel=0.01)
 
 
+@pytest.mark.parametrize("epsilon", [0.95, 0.98, 0.99, 0.999])
+def test_beyond_the_largest_stored_rate_kept_entries_go_to_all(
+    small: Any, stored: StoredProfile, epsilon: float
+) -> None:
+    found = expected_access(
+        stored, sampler="vr", epsilon=epsilon, cache=CacheSize(), policy="inclusion", feature_width=8
+    )
+    for part in small.parts:
+        p = edge_probabilities("vr", part, epsilon)
+        kept = p[part.columns >= part.inner_nodes].sum(dtype=np.float64)
+        assert found.boundary_edges[part.rank] == pytest.approx(kept, rel=0.02)
+
+
 @pytest.mark.parametrize("policy", ["inclusion", "degree", "random"])
 def test_draws_have_the_expected_mean_and_never_more_than_there_is(stored: StoredProfile, policy: str) -> None:
     found = drawn(stored, policy=policy)
