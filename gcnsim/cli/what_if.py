@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import click
 
 from gcnsim import api
 from gcnsim.cli.faults import FAULTS
-from gcnsim.cli.outputs import check_outputs, overridden
+from gcnsim.cli.outputs import check_outputs, overridden, show_and_write
 from gcnsim.cli.progress import progress
 from gcnsim.errors import ScenarioError, UnitError
 from gcnsim.knobs import COMPARED
@@ -145,18 +145,27 @@ def command(as_json: bool, csv: str | None, html: str | None, timeline: str | No
     with progress() as say:
         needed = dict(question.pop("target_iterations"))
         answer = api.what_if(**question, target_iterations=needed, progress=say)
-        payload = dict(answer.payload)
-        if csv or html:
-            from gcnsim import report
+    text = json.dumps(answer.payload, indent=2, allow_nan=False) if as_json else str(answer)
+    notes = [_left_out(each) for each in answer.payload.get("left_out", ())]
+    with progress() as say:
+        show_and_write(text, *_writes(answer, csv, html, timeline, say), notes=notes)
 
-            curve = api.bandwidth_curve(answer, say) if html else None
-            if csv:
-                report.write_csv(csv, payload)
-            if html and curve is not None:
-                report.write_html(html, payload, curve)
-        if timeline:
-            api.write_timeline(answer.last, timeline)
-    click.echo(json.dumps(payload, indent=2, allow_nan=False) if as_json else str(answer), nl=as_json)
-    for each in payload.get("left_out", ()):
-        setting = f" ({each['setting']})" if each["setting"] else ""
-        click.echo(f"note: {each['method']}{setting} left out: {each['reason']}", err=True)
+
+def _writes(
+    answer: api.Answer, csv: str | None, html: str | None, timeline: str | None, say: Callable[[str], None]
+) -> Iterator[Callable[[], object]]:
+    """What writes each file that was asked for."""
+    from gcnsim import report
+
+    payload = dict(answer.payload)
+    if csv:
+        yield lambda: report.write_csv(csv, payload)
+    if html:
+        yield lambda: report.write_html(html, payload, api.bandwidth_curve(answer, say))
+    if timeline:
+        yield lambda: api.write_timeline(answer.last, timeline)
+
+
+def _left_out(each: dict[str, Any]) -> str:
+    setting = f" ({each['setting']})" if each["setting"] else ""
+    return f"{each['method']}{setting} left out: {each['reason']}"
