@@ -11,9 +11,11 @@ import click
 
 from gcnsim import api
 from gcnsim.cli.faults import FAULTS
+from gcnsim.cli.ids import HELP
 from gcnsim.cli.outputs import check_outputs, overridden, show_and_write
 from gcnsim.cli.progress import progress
 from gcnsim.errors import ScenarioError, UnitError
+from gcnsim.graph import IDS
 from gcnsim.knobs import COMPARED
 from gcnsim.units import fraction
 
@@ -90,6 +92,7 @@ def option(name: str, kind: Callable[[str], Any], allowed: str, text: str, defau
 @click.command("what-if", epilog=FAULTS)
 @click.option("--dataset", help="Published dataset, by its partition statistics.  [default: reddit]")
 @click.option("--graph", type=click.Path(), help="Real graph file instead: partitioned, sampled and replayed.")
+@click.option("--ids", type=click.Choice(IDS), help=f"{HELP}  [default: {IDS[0]}]")
 @option("gpus", _whole, "a whole number", "GPUs, one worker each (list).", "6")
 @click.option(
     "--gpus-per-server",

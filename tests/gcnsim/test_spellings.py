@@ -1,14 +1,8 @@
 from __future__ import annotations
 
-import doctest
-
 import pytest
 
 from gcnsim import spellings, units
-
-
-def test_the_examples_hold() -> None:
-    assert doctest.testmod(spellings).failed == 0
 
 
 @pytest.mark.parametrize(
