@@ -29,6 +29,7 @@ from gcnsim.ids import AnyArray, frozen
 
 MAGIC = b"GCNSIM\x00\x01"
 ALIGN = 64
+_BLOCK = 4096
 _ALLOWED = frozenset({"|u1", "<u4", "<u8", "<i4", "<i8", "<f4", "<f8"})
 _PREFIX = len(MAGIC) + 8 + 32
 _NOUNS = {str: "text", int: "a whole number", dict: "an object"}
@@ -62,10 +63,7 @@ def replacing(path: str | Path, *, text: bool = False) -> Iterator[IO[Any]]:
         except OSError as error:
             raise FileError(f"{path}: cannot be written: {error.strerror}") from None
         return
-    try:
-        handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".part")
-    except OSError as error:
-        raise FileError(f"{path}: cannot be written: {error.strerror}") from None
+    handle, name = _temporary(path)
     try:
         with os.fdopen(handle, mode, encoding=encoding) as file:
             yield file
@@ -81,6 +79,31 @@ def replacing(path: str | Path, *, text: bool = False) -> Iterator[IO[Any]]:
         raise
 
 
+def probe(path: str | Path) -> None:
+    """Find out whether `replacing` can write beside `path` now: a block goes to a temporary file, which is removed.
+
+    It sees what permissions do not say: a file system that is full, over its quota or read-only, a name that is too
+    long. Raises FileError.
+    """
+    handle, name = _temporary(path)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(bytes(_BLOCK))
+    except OSError as error:
+        raise FileError(f"{path}: cannot be written: {error.strerror}") from None
+    finally:
+        os.unlink(name)
+
+
+def _temporary(path: str | Path) -> tuple[int, str]:
+    """A new file beside `path`, open, and its name. Raises FileError."""
+    target = Path(os.path.realpath(path))
+    try:
+        return tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".part")
+    except OSError as error:
+        raise FileError(f"{path}: cannot be written: {error.strerror}") from None
+
+
 def writable(path: str | Path) -> bool:
     """Whether a file at `path` can be replaced: False where a device or a pipe is, which takes what is written.
 
@@ -93,9 +116,10 @@ def writable(path: str | Path) -> bool:
         raise FileError(f"{path}: is a directory")
     if not target.parent.is_dir():
         raise FileError(f"{path}: cannot be written: No such file or directory")
-    if not target.exists() and not os.access(target.parent, os.W_OK):
+    whole = not target.exists() or target.is_file()
+    if not os.access(target.parent if whole else target, os.W_OK):
         raise FileError(f"{path}: cannot be written: Permission denied")
-    return not target.exists() or target.is_file()
+    return whole
 
 
 def _mode(target: Path) -> int:

@@ -2,18 +2,20 @@
 
 A quantity is a number and a unit in one string (`15Gbps`, `12GiB/s`, `250us`, `30%`). A bare number is refused, because
 a guessed unit is wrong by 8, 1000 or 1.07. Case matters where it decides the meaning: `b` is a bit, `B` is a byte.
-Prefixes are decimal (k, M, G, T) or binary (Ki, Mi, Gi, Ti; IEC 80000-13). Conversion is exact and rounded once.
+Prefixes are decimal (k, M, G, T) or binary (Ki, Mi, Gi, Ti; IEC 80000-13). Other spellings (`15 GBit/s`, `16gb`) are
+read where they have one meaning (`gcnsim.spellings`). Conversion is exact and rounded once.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from decimal import Context, Decimal
 from fractions import Fraction
 from typing import Final
 
+from gcnsim import spellings
 from gcnsim.errors import UnitError
 
 _NUMBER: Final = re.compile(r"\s*([+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d{1,3})?)\s*(.*?)\s*", re.ASCII | re.DOTALL)
@@ -27,7 +29,7 @@ _BINARY: Final = {"Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40, "Pi": 2**5
 class Quantity:
     """One dimension: the units it is written in, each as a multiple of the unit used inside.
 
-    noun: with its article, for messages. examples: what a reader may type. hints: refused spellings and what to write.
+    noun: with its article, for messages. examples: what a reader may type. other: reads other spellings of the units.
     shown: the units results are printed in, largest first. written: the units files are written in, preferred first.
     """
 
@@ -36,12 +38,13 @@ class Quantity:
     examples: tuple[str, ...]
     shown: tuple[str, ...]
     written: tuple[str, ...]
-    hints: Mapping[str, str] = field(default_factory=dict)
+    other: spellings.Reader
 
     def parse(self, text: object) -> float:
         """`text` in the unit used inside, finite and not negative.
 
-        Raises UnitError when it is not a string, has no unit or an unknown one, or is negative or too large.
+        Raises UnitError when it is not a string, has no unit, an unknown or an ambiguous one, or is negative or too
+        large.
         """
         if isinstance(text, int | float) and not isinstance(text, bool):
             raise UnitError(f"{_brief(text)}: a bare number, {self.noun} needs its unit; {self._allowed()}")
@@ -53,9 +56,7 @@ class Quantity:
         number, unit = match.groups()
         if unit == "":
             raise UnitError(f"{_brief(text)}: a bare number, {self.noun} needs its unit; {self._allowed()}")
-        if unit not in self.units:
-            raise UnitError(f"{_brief(text)}: unknown unit {_brief(unit)}; {self._hint(unit)}{self._allowed()}")
-        value = Fraction(number) * self.units[unit]
+        value = Fraction(number) * self.units[self._unit(text, number, unit)]
         if value < 0:
             raise UnitError(f"{_brief(text)}: {self.noun} cannot be negative; {self._allowed()}")
         try:
@@ -90,11 +91,17 @@ class Quantity:
     def _allowed(self) -> str:
         return f"write e.g. {', '.join(self.examples)}"
 
-    def _hint(self, unit: str) -> str:
-        if unit in self.hints:
-            return f"{self.hints[unit]}; "
-        close = [known for known in self.units if known.lower() == unit.lower()]
-        return f"did you mean {' or '.join(map(repr, close))}? " if close else ""
+    def _unit(self, text: str, number: str, unit: str) -> str:
+        """The unit that `unit` stands for. Raises UnitError, with what to write where it may stand for several."""
+        if unit in self.units:
+            return unit
+        found = self.other(spellings.plain(unit))
+        if isinstance(found, spellings.Doubt):
+            choices = " or ".join(f"{number}{each}" for each in found.choices)
+            raise UnitError(f"{_brief(text)}: {found.question} write {choices}")
+        if found is None:
+            raise UnitError(f"{_brief(text)}: unknown unit {_brief(unit)}; {self._allowed()}")
+        return found
 
 
 def _brief(value: object) -> str:
@@ -135,11 +142,7 @@ BANDWIDTH: Final = Quantity(
     examples=("15Gbps", "1.9GB/s", "12GiB/s"),
     shown=("TB/s", "GB/s", "MB/s", "kB/s", "B/s"),
     written=("Gbps", "Mbps", "kbps", "GB/s", "MB/s", "GiB/s", "B/s"),
-    hints={
-        spelling: f"bits or bytes? {prefix}bps is bits, {prefix}B/s is bytes"
-        for prefix in ("k", "M", "G", "T")
-        for spelling in (f"{prefix}BPS", f"{prefix.upper()}BPS", f"{prefix}Bps", f"{prefix}b", f"{prefix}B")
-    },
+    other=spellings.data_rate,
 )
 NBYTES: Final = Quantity(
     noun="a size in bytes",
@@ -147,6 +150,7 @@ NBYTES: Final = Quantity(
     examples=("2GiB", "512MB", "64KiB"),
     shown=("TiB", "GiB", "MiB", "KiB", "B"),
     written=("GiB", "MiB", "KiB", "GB", "MB", "B"),
+    other=spellings.size,
 )
 SECONDS: Final = Quantity(
     noun="a time",
@@ -164,6 +168,7 @@ SECONDS: Final = Quantity(
     examples=("250us", "1.5ms", "2s"),
     shown=("s", "ms", "us", "ns", "ps"),
     written=("s", "ms", "us", "ns", "ps"),
+    other=spellings.duration,
 )
 FRACTION: Final = Quantity(
     noun="a percentage",
@@ -171,6 +176,7 @@ FRACTION: Final = Quantity(
     examples=("30%", "0%", "12.5%"),
     shown=("%",),
     written=("%",),
+    other=spellings.share,
 )
 FLOPS: Final = Quantity(
     noun="a rate of arithmetic",
@@ -178,6 +184,7 @@ FLOPS: Final = Quantity(
     examples=("8.1TFLOP/s", "120GFLOP/s"),
     shown=("PFLOP/s", "TFLOP/s", "GFLOP/s", "MFLOP/s", "FLOP/s"),
     written=("TFLOP/s", "GFLOP/s", "FLOP/s"),
+    other=spellings.arithmetic,
 )
 MONEY: Final = Quantity(
     noun="a price per hour",
@@ -185,6 +192,7 @@ MONEY: Final = Quantity(
     examples=("0.526USD/h",),
     shown=("USD/h",),
     written=("USD/h",),
+    other=spellings.price,
 )
 RATE: Final = Quantity(
     noun="a rate of edges",
@@ -192,6 +200,7 @@ RATE: Final = Quantity(
     examples=("120Medges/s",),
     shown=("Gedges/s", "Medges/s", "kedges/s", "edges/s"),
     written=("Medges/s", "edges/s"),
+    other=spellings.edge_rate,
 )
 
 

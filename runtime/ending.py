@@ -12,7 +12,7 @@ from gcnsim.ids import AnyArray
 from gcnsim.timeline import Timeline
 from runtime.census import COMPONENTS
 from runtime.facts import KINDS, Known, run_record
-from runtime.record import IterationRow, Summary, from_arrays, merge, peak_memory, summarise, to_arrays
+from runtime.record import IterationRow, RunFolder, Summary, from_arrays, merge, peak_memory, summarise, to_arrays
 from runtime.session import Session
 from runtime.traces import TraceRecord
 
@@ -61,18 +61,23 @@ class Ending:
         )
 
     def write(self, summary: Summary | None) -> None:
-        """Write the run folder and the trace; worker 0 alone."""
+        """Write the run folder, then the trace, whatever the first had to say; worker 0 alone."""
         session = self._session
-        if session.trace is not None and self._trace is not None and session.options.save_trace is not None:
-            session.trace.write(session.options.save_trace, self._trace, self._norms)
-        if session.folder is None:
-            return
+        try:
+            if session.folder is not None:
+                self._write_folder(session.folder, summary)
+        finally:
+            if session.trace is not None and self._trace is not None and session.options.save_trace is not None:
+                session.trace.write(session.options.save_trace, self._trace, self._norms)
+
+    def _write_folder(self, folder: RunFolder, summary: Summary | None) -> None:
+        session = self._session
         if self._timeline is not None:
             about = {"method": session.options.method, "seed": str(session.options.seed), "measured": "yes"}
-            session.folder.write_timeline(self._timeline, about)
-        session.folder.write_iterations(self._rows())
+            folder.write_timeline(self._timeline, about)
+        folder.write_iterations(self._rows())
         known = Known(self._bytes, tuple(self._memory), self._hit_rate(), tuple(session.normed), self._held())
-        session.folder.write_record(run_record(session, known, summary))
+        folder.write_record(run_record(session, known, summary))
 
     def final(self, summary: Summary | None, started: float) -> dict[str, Any]:
         """The final object (docs/cli.md). started: when the run began, by `time.perf_counter`."""

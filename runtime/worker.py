@@ -61,9 +61,10 @@ def train(task: Task, place: Place, watch: Watch, shelf: Shelf) -> bool:
     ready.method.close()
     if place.rank == 0:
         summary = ending.summary()
-        ending.write(summary)
-        final = ending.final(summary, started)
-        _tell(final, options, str(session.out) if task.name is not None else None)
+        try:
+            _tell(ending.final(summary, started), options, str(session.out) if task.name is not None else None)
+        finally:
+            ending.write(summary)
     if ready.control is not None:
         ready.control.barrier()
     ready.lanes.close()

@@ -19,6 +19,7 @@ from gcnsim.api.evidence import (
 from gcnsim.api.simulation import Simulation, simulate, write_result, write_timeline
 from gcnsim.api.writing import write_json
 from gcnsim.graph import Graph, from_networkx, load_graph
+from gcnsim.record import write_calibration
 
 __all__ = [
     "Answer",
@@ -36,6 +37,7 @@ __all__ = [
     "simulate",
     "validate",
     "what_if",
+    "write_calibration",
     "write_json",
     "write_result",
     "write_timeline",

@@ -84,6 +84,7 @@ def what_if(
     *,
     dataset: str | None = None,
     graph: str | Path | Graph | nx.Graph[Any] | None = None,
+    ids: str | None = None,
     gpus: Some[int] = 6,
     gpus_per_server: int | None = None,
     device: Some[str] = "t4",
@@ -116,7 +117,7 @@ def what_if(
 
     Sequences give a row per value. method: None compares the usual ones, "all" every one; what is named may be
     recommended, or what allow names, with a sampling rate of at least min_rate (0.1). graph: a file (also a stored
-    profile), a `Graph` or a NetworkX graph.
+    profile), a `Graph` or a NetworkX graph. ids: of an edge list, as `load_graph` takes them.
     gpus_per_server: None is 2, the last server holding what is left. calibration: a record of `calibrate`.
     target_accuracy: a share of one on validation nodes; time and cost until it is reached, by the iterations that the
     recorded `runs` needed, or by target_iterations of the method where no run tells. overrides: `PATH=VALUE` on
@@ -127,12 +128,14 @@ def what_if(
     if graph is not None and not isinstance(graph, Graph | str | Path):
         graph = from_networkx(graph)
     source, file = _source(graph)
+    if ids is not None and isinstance(graph, Graph):
+        raise ScenarioError(f"ids: {ids} is for a file; {graph.name} is a graph at hand, with nodes of its own")
     machines = {"gpus": _list(gpus), "bandwidth": _list(bandwidth), "device": _list(device)}
     sections = {
         "cluster": {name: values[0] for name, values in machines.items()}
         | {"gpus_per_server": gpus_per_server, "payload": payload}
         | {"calibration": calibration and str(calibration)},
-        "workload": {"dataset": dataset, source: file, "model": model, "layers": layers, "hidden": hidden},
+        "workload": {"dataset": dataset, source: file, "ids": ids, "model": model, "layers": layers, "hidden": hidden},
         "method": {"name": "psc-gcn", "cache_policy": cache_policy, "norms": norms and str(norms)},
         "run": {"iterations": iterations, "seed": seed},
     }

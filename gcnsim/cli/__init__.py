@@ -1,6 +1,7 @@
 """The command line: parse, call, print. Only the module of the command that was asked for is imported.
 
-Exit codes: 0 done; 2 the user's error, one line on stderr; 1 our fault, one line (GCNSIM_DEBUG=1 adds the traceback).
+Exit codes: 0 done; 2 the user's error, one line on stderr; 1 our fault, one line (GCNSIM_DEBUG=1 adds the traceback);
+130 and 143 ended by Ctrl-C or SIGTERM, one line.
 """
 
 from __future__ import annotations
@@ -12,7 +13,8 @@ import signal
 import sys
 import threading
 import traceback
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Final
 
 import click
@@ -76,8 +78,12 @@ def root() -> None:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line on `argv` (the process's own when None); return the exit code."""
+    with _prepared():
+        return _run(sys.argv[1:] if argv is None else list(argv))
+
+
+def _run(arguments: list[str]) -> int:
     try:
-        arguments = sys.argv[1:] if argv is None else list(argv)
         # click's own main() turns a broken pipe into exit code 1 before we see it
         with root.make_context("gcnsim", arguments) as context:
             root.invoke(context)
@@ -103,16 +109,28 @@ def main(argv: Sequence[str] | None = None) -> int:
     return 0
 
 
-def _prepare() -> None:
-    """Streams closed before we began take nothing; a request to end is answered like Ctrl-C, not with noise."""
+@contextmanager
+def _prepared() -> Iterator[None]:
+    """A block in which SIGTERM is answered in one line like Ctrl-C, and streams closed before we began take nothing.
+
+    Where somebody ignores SIGTERM, or it is not the main thread that runs us, that stays as it is.
+    """
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:
             setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115 - open until the process ends
-    if threading.current_thread() is threading.main_thread():
+    ours = threading.current_thread() is threading.main_thread() and signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+    if ours:
         signal.signal(signal.SIGTERM, _terminated)
+    try:
+        yield
+    finally:
+        if ours:
+            signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
 def _terminated(*_: object) -> None:
+    # Whoever asks twice does not want to wait for the first request to be done with.
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
     raise Terminated
 
 

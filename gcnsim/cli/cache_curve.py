@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from gcnsim.cli.outputs import check_outputs
+from gcnsim.cli.outputs import check_outputs, show_and_write
 from gcnsim.cli.progress import progress
 from gcnsim.errors import UnitError
 from gcnsim.trace import Replay, cache_curve, read_trace
@@ -101,11 +101,13 @@ def command(
         curve = cache_curve(
             stored, policy, size, how, path=file, on_worker=lambda rank: say(f"worker {rank} of {stored.parts}")
         )
+    writes: list[Callable[[], object]] = []
     if csv:
-        report.write_cache_curve_csv(csv, curve)
+        writes.append(lambda: report.write_cache_curve_csv(csv, curve))
     if html:
-        report.write_cache_curve_html(html, curve)
+        writes.append(lambda: report.write_cache_curve_html(html, curve))
     if as_json:
-        click.echo(json.dumps(report.cache_curve_payload(curve), indent=2, allow_nan=False))
+        text = json.dumps(report.cache_curve_payload(curve), indent=2, allow_nan=False)
     else:
-        click.echo(report.render_cache_curve(curve, workers=workers), nl=False)
+        text = report.render_cache_curve(curve, workers=workers)
+    show_and_write(text, *writes)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from gcnsim import api
-from gcnsim.cli.outputs import check_outputs
+from gcnsim.cli.outputs import check_outputs, show_and_write
 from gcnsim.cli.progress import progress
 
 
@@ -27,7 +27,5 @@ def command(measurements: str, runs: tuple[str, ...], out: str) -> None:
     check_outputs(measurements, *runs, out=out)
     notes: list[str] = []
     with progress() as say:
-        record = api.calibrate(measurements, runs, out, progress=say, warn=notes.append)
-    for note in notes:
-        click.echo(f"note: {note}", err=True)
-    click.echo(api.render_calibration(record, out), nl=False)
+        record = api.calibrate(measurements, runs, progress=say, warn=notes.append)
+    show_and_write(api.render_calibration(record, out), lambda: api.write_calibration(out, record), notes=notes)

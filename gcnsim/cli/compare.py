@@ -9,7 +9,7 @@ import click
 
 from gcnsim import api
 from gcnsim.api.comparison import SCENARIOS
-from gcnsim.cli.outputs import check_outputs, scenario_files
+from gcnsim.cli.outputs import check_outputs, scenario_files, show_and_write
 from gcnsim.cli.progress import progress
 
 
@@ -31,9 +31,8 @@ def command(a: str, b: str, as_json: bool, json_out: str | None) -> None:
     check_outputs(*_read(a), *_read(b), json_out=json_out)
     with progress() as say:
         found = api.compare(a, b, progress=say)
-        if json_out:
-            api.write_json(json_out, found)
-    click.echo(json.dumps(found, indent=2, allow_nan=False) if as_json else api.render_comparison(found), nl=as_json)
+    text = json.dumps(found, indent=2, allow_nan=False) if as_json else api.render_comparison(found)
+    show_and_write(text, *([lambda: api.write_json(json_out, found)] if json_out else []))
 
 
 def _read(side: str) -> list[str]:

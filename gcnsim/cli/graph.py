@@ -13,10 +13,12 @@ import numpy as np
 from gcnsim.cli.convert import command as convert
 from gcnsim.cli.generate import Size
 from gcnsim.cli.generate import command as generate
+from gcnsim.cli.ids import ids_options, map_path, warn, write_map
+from gcnsim.cli.outputs import check_outputs
 from gcnsim.cli.partition import command as partition
 from gcnsim.cli.progress import progress
 from gcnsim.cli.tables import print_columns, print_table
-from gcnsim.graph import Graph, load_graph
+from gcnsim.graph import Graph, graph_warnings, load_graph
 from gcnsim.graph.describe import components, degree_bins, degree_percentiles, homophily
 from gcnsim.graph.layouts import DglFacts, DglFolder
 from gcnsim.graph.memory import check_memory
@@ -31,33 +33,39 @@ def group() -> None:
 @group.command()
 @click.argument("file", type=click.Path())
 @click.option("--max-memory", type=Size(), metavar="SIZE", help="Refuse what would take more memory, e.g. 6GiB.")
+@ids_options()
 @click.option("--json", "as_json", is_flag=True, help="Print JSON (schema gcnsim.graph-info/1).")
-def info(file: str, max_memory: float | None, as_json: bool) -> None:
+def info(file: str, max_memory: float | None, ids: str, ids_map: str | None, as_json: bool) -> None:
     """Print what FILE, or the folder of a published data set, holds and what was cleaned on loading.
 
     Degrees, connected components, and homophily where the nodes have one class each. Of a folder that DGL
     partitioned, what its JSON says.
 
     \b
-    Example:
+    Examples:
       gcnsim graph info amazon_cs.npz
+      gcnsim graph info friends.csv --ids names
     """
+    named = map_path(ids, ids_map)
     parted = DglFolder.found(Path(file)) if Path(file).is_dir() else None
     if parted is not None:
         _print_dgl(parted.facts(), as_json)
         return
+    check_outputs(file, ids_map=named)
     check_memory(file, max_memory)
     with progress() as say:
         say(f"loading {file}")
-        loaded = load_graph(file)
+        loaded = load_graph(file, ids)
         held = read_nodes(file, loaded.nodes, features=False)
         check_features(file)
         say("counting components")
         facts = _graph_facts(loaded, held)
     if as_json:
         click.echo(json.dumps({"schema": "gcnsim.graph-info/1", **facts}, indent=2))
-        return
-    _print_graph(loaded, facts)
+    else:
+        _print_graph(loaded, facts)
+    warn(facts["warnings"])
+    write_map(named, loaded)
 
 
 for each in (partition, convert, generate):
@@ -89,6 +97,8 @@ def _graph_facts(loaded: Graph, held: NodeArrays) -> dict[str, Any]:
         "homophily": asdict(alike) if alike is not None else None,
         "masks": {name: int(np.count_nonzero(mask)) for name, mask in masks.items()} if masks is not None else None,
         "cleaning": asdict(loaded.cleaning),
+        "unused_ids": loaded.unused_ids,
+        "warnings": list(graph_warnings(loaded)),
         "content_hash": loaded.content_hash(),
     }
 

@@ -1,15 +1,22 @@
-"""Where a command will write, looked at before it works: a long answer must not be lost to a wrong path."""
+"""Where a command writes: looked at before it works, written after it has printed.
+
+A long answer must be lost neither to a wrong path nor to a disk that is full by then.
+"""
 
 from __future__ import annotations
 
+import errno
 import os
-from collections.abc import Iterable
+import sys
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Final
 
+import click
+
 from gcnsim.documents import read_yaml
 from gcnsim.errors import FileError
-from gcnsim.sections import writable
+from gcnsim.sections import probe, writable
 
 FILE_FIELDS: Final = (
     "cluster.calibration",
@@ -22,13 +29,47 @@ FILE_FIELDS: Final = (
 """Fields of a scenario that name a file or a folder."""
 
 
+def show_and_write(text: str, *writes: Callable[[], object], notes: Iterable[str] = ()) -> None:
+    """Print `text`, notes on stderr, then do all `writes`: none that fails costs the answer or another file.
+
+    Raises FileError naming each that failed, also where standard output did.
+    """
+    failed: list[str] = []
+    gone: OSError | None = None
+    try:
+        click.echo(text, nl=not text.endswith("\n"))
+        sys.stdout.flush()
+    except OSError as error:
+        if error.errno == errno.EPIPE:
+            gone = error
+        else:
+            failed.append(f"standard output: cannot be written: {error.strerror}")
+    for note in notes:
+        click.echo(f"note: {note}", err=True)
+    for write in writes:
+        try:
+            write()
+        except FileError as error:
+            failed.append(str(error))
+    if failed:
+        raise FileError("; ".join(failed))
+    if gone is not None:
+        raise gone
+
+
 def check_folder(
-    option: str, path: str | None, *files: tuple[str, str | None], read: Iterable[str | None] = ()
+    option: str,
+    path: str | None,
+    *files: tuple[str, str | None],
+    read: Iterable[str | None] = (),
+    inside: Iterable[str] = (),
 ) -> None:
     """Refuse a folder that can neither be used nor made; files: options and paths of files that are written beside it.
 
-    Such a file may lie in the folder before it is made. read: as for `check_outputs`. Raises FileError.
+    Such a file may lie in the folder before it is made. read: as for `check_outputs`. inside: names of the files that
+    are written into the folder. Raises FileError.
     """
+    read = list(read)
     beside = dict(files)
     if path is None:
         check_outputs(*read, **beside)
@@ -37,15 +78,17 @@ def check_folder(
     if not path or folder.exists() or folder.is_symlink():
         if not folder.is_dir():
             raise FileError(f"{path or 'an empty path'}: cannot be made: not a folder; allowed: a new folder, or one")
-        if not os.access(folder, os.W_OK | os.X_OK):
-            raise FileError(f"{path}: cannot be written in: Permission denied")
+        probe(folder / "x")
+        for name in inside:
+            writable(folder / name)
+            refuse_read(os.path.join(path, name), read)
     else:
         writable(folder)
     for name, file in files:
         if file is not None and Path(os.path.realpath(file)) == folder:
             raise FileError(f"{file}: given to both --{option} and --{name}; allowed: a place each")
-    inside = {name for name, file in files if file and not folder.exists() and _parent(file) == folder}
-    check_outputs(*read, **{name: file for name, file in files if name not in inside})
+    later = {name for name, file in files if file and not folder.exists() and _parent(file) == folder}
+    check_outputs(*read, **{name: file for name, file in files if name not in later})
 
 
 def _parent(file: str) -> Path:
@@ -64,6 +107,7 @@ def check_outputs(*read: str | None, **paths: str | None) -> None:
         if path is None:
             continue
         if writable(path):
+            probe(path)
             place = os.path.realpath(path)
             if place in taken:
                 raise FileError(f"{path}: given to both --{taken[place]} and --{option}; allowed: a file each")

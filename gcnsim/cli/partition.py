@@ -12,11 +12,12 @@ from typing import Any
 import click
 
 from gcnsim.cli.generate import Size
+from gcnsim.cli.ids import ids_options, map_path, warn, write_map
 from gcnsim.cli.outputs import check_outputs
 from gcnsim.cli.progress import progress
 from gcnsim.cli.tables import print_columns, print_table
 from gcnsim.errors import GraphError, ScenarioError, nearest
-from gcnsim.graph import Graph, load_graph
+from gcnsim.graph import Graph, graph_warnings, load_graph
 from gcnsim.graph.memory import check_memory
 from gcnsim.partition import (
     METHODS,
@@ -26,6 +27,7 @@ from gcnsim.partition import (
     Spread,
     partition_facts,
     partition_graph,
+    partition_warnings,
     split,
     write_partition,
 )
@@ -45,12 +47,15 @@ class _Cut:
     owners: Partitioning
     facts: PartitionFacts
     seconds: float
+    warnings: tuple[str, ...]
 
     def named(self) -> dict[str, Any]:
         """The facts for machines."""
         owners = self.owners
         found = {"method": owners.method, "seed": owners.seed, "graph": owners.graph_name}
-        return {**found, "graph_hash": owners.graph_hash, **asdict(self.facts), "seconds": round(self.seconds, 3)}
+        return {**found, "graph_hash": owners.graph_hash, **asdict(self.facts), "warnings": [*self.warnings]} | {
+            "seconds": round(self.seconds, 3)
+        }
 
 
 @click.command("partition")
@@ -66,6 +71,7 @@ class _Cut:
     help="Seed of METIS or of the random permutation.",
 )
 @click.option("--max-memory", type=Size(), metavar="SIZE", help="Refuse what would take more memory, e.g. 6GiB.")
+@ids_options("beside --out, OUT.ids.csv")
 @click.option("--out", type=click.Path(), help="Write the partition to this file.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON (schema gcnsim.graph-partition/1; of several, -s).")
 def command(
@@ -75,6 +81,8 @@ def command(
     objective: str,
     seed: int,
     max_memory: float | None,
+    ids: str,
+    ids_map: str | None,
     out: str | None,
     as_json: bool,
 ) -> None:
@@ -90,23 +98,26 @@ def command(
     ways = _ways(parts, method, objective)
     if out is not None and len(ways) > 1:
         raise ScenarioError(f"--out: {out}: {len(ways)} partitions; allowed: one")
-    check_outputs(file, out=out)
+    named = map_path(ids, ids_map, out)
+    check_outputs(file, out=out, ids_map=named)
     check_memory(file, max_memory, partition=True)
     with progress() as say:
         say(f"loading {file}")
-        loaded = load_graph(file)
+        loaded = load_graph(file, ids)
         cuts = []
         for way in ways:
             say(f"partitioning {loaded.nodes:,} nodes into {way.parts} parts ({way.method})")
             cuts.append(_cut(loaded, way, seed))
     if out is not None:
         write_partition(out, cuts[0].owners)
+    write_map(named, loaded)
     if as_json:
         click.echo(json.dumps(_named(cuts, out), indent=2))
     elif len(cuts) == 1:
         print_columns(_lines(cuts[0], out))
     else:
         _print_rows(cuts)
+    warn([*graph_warnings(loaded), *dict.fromkeys(line for cut in cuts for line in cut.warnings)])
 
 
 def _ways(parts: str, method: str, objective: str) -> list[_Way]:
@@ -130,7 +141,8 @@ def _cut(loaded: Graph, way: _Way, seed: int) -> _Cut:
     owners = partition_graph(loaded, way.parts, way.method, way.objective, seed)
     end = os.times()
     seconds = max(0.0, (end.user - begin.user) + (end.system - begin.system))
-    return _Cut(owners, partition_facts(split(loaded, owners)), seconds)
+    shares = split(loaded, owners)
+    return _Cut(owners, partition_facts(shares), seconds, partition_warnings(shares))
 
 
 def _named(cuts: Sequence[_Cut], out: str | None) -> dict[str, Any]:

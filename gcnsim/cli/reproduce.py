@@ -7,7 +7,7 @@ import json
 import click
 
 from gcnsim import api
-from gcnsim.cli.outputs import check_outputs
+from gcnsim.cli.outputs import check_outputs, show_and_write
 from gcnsim.cli.progress import progress
 
 
@@ -35,10 +35,6 @@ def command(
     check_outputs(published, csv=csv_out)
     with progress() as say:
         found = api.reproduce(published, papers=papers, progress=say, processes=processes)
-        if csv_out:
-            report.write_reproduction(csv_out, found)
-    click.echo(
-        json.dumps(found, indent=2, allow_nan=False) if as_json else report.render_reproduction(found), nl=as_json
-    )
-    for line in report.left_out_lines(found):
-        click.echo(f"note: {line}", err=True)
+    text = json.dumps(found, indent=2, allow_nan=False) if as_json else report.render_reproduction(found)
+    writes = [lambda: report.write_reproduction(csv_out, found)] if csv_out else []
+    show_and_write(text, *writes, notes=report.left_out_lines(found))

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import json
-import os
+from collections.abc import Callable
 
 import click
 
 from gcnsim import api
 from gcnsim.api.simulation import WRITTEN
 from gcnsim.cli.faults import FAULTS
-from gcnsim.cli.outputs import check_outputs, refuse_read, scenario_files
+from gcnsim.cli.outputs import check_folder, scenario_files, show_and_write
 from gcnsim.cli.progress import progress
-from gcnsim.errors import FileError
 
 
 @click.command("simulate", epilog=FAULTS)
@@ -37,19 +36,15 @@ def command(
       gcnsim simulate scenarios/reddit-6xt4.yaml --set cluster.bandwidth=25Gbps
     """
     read = scenario_files(scenario, overrides)
-    check_outputs(*read, timeline=timeline)
-    if out is not None and os.path.exists(out) and not os.path.isdir(out):
-        raise FileError(f"{out}: is a file; --out takes a folder")
-    for name in WRITTEN:
-        if out is not None:
-            refuse_read(os.path.join(out, name), read)
+    check_folder("out", out, ("timeline", timeline), read=read, inside=WRITTEN)
     with progress() as say:
         say(f"simulating {scenario}")
         simulation = api.simulate(scenario, overrides, inject, say)
-        if out:
-            api.write_result(simulation, out)
-        if timeline:
-            api.write_timeline(simulation.result, timeline)
-    click.echo(
-        json.dumps(dict(simulation.payload), indent=2, allow_nan=False) if as_json else str(simulation), nl=as_json
-    )
+    writes: list[Callable[[], object]] = []
+    # The folder first: the timeline may go into it.
+    if out:
+        writes.append(lambda: api.write_result(simulation, out))
+    if timeline:
+        writes.append(lambda: api.write_timeline(simulation.result, timeline))
+    text = json.dumps(dict(simulation.payload), indent=2, allow_nan=False) if as_json else str(simulation)
+    show_and_write(text, *writes)

@@ -10,6 +10,7 @@ import click
 
 from gcnsim.cli.cache_curve import command as cache_curve
 from gcnsim.cli.generate import Size
+from gcnsim.cli.ids import ids_option
 from gcnsim.cli.outputs import check_outputs
 from gcnsim.cli.progress import bar, progress
 from gcnsim.cli.trace_profile import info, profile
@@ -56,6 +57,7 @@ for each in (cache_curve, profile, info):
 )
 @click.option("--norms", type=click.Path(), help="Norms of a training run, for vr; without it all are 1.")
 @click.option("--processes", type=click.IntRange(min=1), help="Parts drawn at a time; without it one per core.")
+@ids_option
 @click.option("--max-memory", type=Size(), metavar="SIZE", help="Refuse a GRAPH that would take more, e.g. 6GiB.")
 @click.option("--out", type=click.Path(), required=True, help="Trace file to write.")
 def record(
@@ -69,6 +71,7 @@ def record(
     norms: str | None,
     processes: int | None,
     max_memory: float | None,
+    ids: str,
     out: str,
 ) -> None:
     """Draw sampled graphs from GRAPH and write which boundary nodes each of them needs.
@@ -85,7 +88,7 @@ def record(
     check_memory(graph, max_memory, partition=parts is not None)
     with progress() as say:
         say(f"loading {graph}")
-        loaded = load_graph(graph)
+        loaded = load_graph(graph, ids)
         owners = _owners(loaded, parts, partition, seed, say)
         weights = None if norms is None else read_norms(norms, loaded)
         shares = split(loaded, owners)

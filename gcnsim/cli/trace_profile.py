@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from gcnsim.cli.generate import Size
+from gcnsim.cli.ids import ids_option
 from gcnsim.cli.outputs import check_outputs
 from gcnsim.cli.progress import progress
 from gcnsim.errors import ScenarioError
@@ -45,6 +46,7 @@ from gcnsim.trace import (
     show_default=True,
     help="Draw the surrogate with this share of its nodes and scale the counts back.",
 )
+@ids_option
 @click.option("--max-memory", type=Size(), metavar="SIZE", help="Refuse what would take more memory, e.g. 6GiB.")
 @click.option(
     "--processes", type=click.IntRange(min=1), default=1, show_default=True, help="Parts described at a time."
@@ -58,6 +60,7 @@ def profile(
     seed: int,
     scale: float,
     max_memory: float | None,
+    ids: str,
     processes: int,
     out: str,
 ) -> None:
@@ -74,7 +77,7 @@ def profile(
         if dataset is None:
             check_memory(graph or "", max_memory, partition=gpus is not None)
             say(f"loading {graph}")
-            loaded = load_graph(graph or "")
+            loaded = load_graph(graph or "", ids)
         else:
             say(f"drawing the surrogate of {dataset}")
             loaded = _drawn(dataset, scale, max_memory)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 
 import click
 
 from gcnsim import api
-from gcnsim.cli.outputs import check_folder
+from gcnsim.cli.outputs import check_folder, show_and_write
 from gcnsim.cli.progress import progress
 
 
@@ -37,9 +38,11 @@ def command(
     check_folder("out", out, ("json-out", json_out), read=(*runs, calibration))
     with progress() as say:
         found = api.validate(runs, calibration, strict=strict, progress=say)
-        # The folder first: the JSON may go into it.
-        if out:
-            api.write_validation(out, found)
-        if json_out:
-            api.write_json(json_out, found)
-    click.echo(json.dumps(found, indent=2, allow_nan=False) if as_json else api.render_validation(found), nl=as_json)
+    writes: list[Callable[[], object]] = []
+    # The folder first: the JSON may go into it.
+    if out:
+        writes.append(lambda: api.write_validation(out, found))
+    if json_out:
+        writes.append(lambda: api.write_json(json_out, found))
+    text = json.dumps(found, indent=2, allow_nan=False) if as_json else api.render_validation(found)
+    show_and_write(text, *writes)

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import click
 
 from gcnsim import api
 from gcnsim.cli.faults import FAULTS
-from gcnsim.cli.outputs import check_outputs, overridden
+from gcnsim.cli.ids import HELP
+from gcnsim.cli.outputs import check_outputs, overridden, show_and_write
 from gcnsim.cli.progress import progress
 from gcnsim.errors import ScenarioError, UnitError
+from gcnsim.graph import IDS
 from gcnsim.knobs import COMPARED
 from gcnsim.units import fraction
 
@@ -90,6 +92,7 @@ def option(name: str, kind: Callable[[str], Any], allowed: str, text: str, defau
 @click.command("what-if", epilog=FAULTS)
 @click.option("--dataset", help="Published dataset, by its partition statistics.  [default: reddit]")
 @click.option("--graph", type=click.Path(), help="Real graph file instead: partitioned, sampled and replayed.")
+@click.option("--ids", type=click.Choice(IDS), help=f"{HELP}  [default: {IDS[0]}]")
 @option("gpus", _whole, "a whole number", "GPUs, one worker each (list).", "6")
 @click.option(
     "--gpus-per-server",
@@ -149,18 +152,27 @@ def command(as_json: bool, csv: str | None, html: str | None, timeline: str | No
     with progress() as say:
         needed = dict(question.pop("target_iterations"))
         answer = api.what_if(**question, target_iterations=needed, progress=say)
-        payload = dict(answer.payload)
-        if csv or html:
-            from gcnsim import report
+    text = json.dumps(answer.payload, indent=2, allow_nan=False) if as_json else str(answer)
+    notes = [_left_out(each) for each in answer.payload.get("left_out", ())]
+    with progress() as say:
+        show_and_write(text, *_writes(answer, csv, html, timeline, say), notes=notes)
 
-            curve = api.bandwidth_curve(answer, say) if html else None
-            if csv:
-                report.write_csv(csv, payload)
-            if html and curve is not None:
-                report.write_html(html, payload, curve)
-        if timeline:
-            api.write_timeline(answer.recommended, timeline)
-    click.echo(json.dumps(payload, indent=2, allow_nan=False) if as_json else str(answer), nl=as_json)
-    for each in payload.get("left_out", ()):
-        setting = f" ({each['setting']})" if each["setting"] else ""
-        click.echo(f"note: {each['method']}{setting} left out: {each['reason']}", err=True)
+
+def _writes(
+    answer: api.Answer, csv: str | None, html: str | None, timeline: str | None, say: Callable[[str], None]
+) -> Iterator[Callable[[], object]]:
+    """What writes each file that was asked for."""
+    from gcnsim import report
+
+    payload = dict(answer.payload)
+    if csv:
+        yield lambda: report.write_csv(csv, payload)
+    if html:
+        yield lambda: report.write_html(html, payload, api.bandwidth_curve(answer, say))
+    if timeline:
+        yield lambda: api.write_timeline(answer.recommended, timeline)
+
+
+def _left_out(each: dict[str, Any]) -> str:
+    setting = f" ({each['setting']})" if each["setting"] else ""
+    return f"{each['method']}{setting} left out: {each['reason']}"

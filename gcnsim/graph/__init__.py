@@ -4,18 +4,22 @@ from __future__ import annotations
 
 from gcnsim.graph.arrays import read_arrays, read_npy
 from gcnsim.graph.build import build_csr, from_csr
+from gcnsim.graph.checks import graph_warnings
 from gcnsim.graph.csr import Cleaning, Graph
+from gcnsim.graph.edges import IDS
 from gcnsim.graph.induced import induced
 from gcnsim.graph.load import SUFFIXES, load_graph
 from gcnsim.graph.networks import from_networkx
 
 __all__ = [
+    "IDS",
     "SUFFIXES",
     "Cleaning",
     "Graph",
     "build_csr",
     "from_csr",
     "from_networkx",
+    "graph_warnings",
     "induced",
     "load_graph",
     "read_arrays",

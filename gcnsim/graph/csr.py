@@ -7,6 +7,7 @@ changed; self-loops of the GCN's A + I are added by the weights (`gcn_weights`),
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -49,6 +50,10 @@ class Graph:
     features: int | None = None
     classes: int | None = None
     cleaning: Cleaning = field(default_factory=Cleaning)
+    unused_ids: int = 0
+    """Of an edge list read by number: ids below the largest that no line has; each is a node without edges."""
+    original_ids: Sequence[str] | IntArray | None = None
+    """What node k was called in the file, where nodes were renumbered: texts, or integers[N] ascending."""
 
     @property
     def nodes(self) -> int:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
+from itertools import compress
 
 import numpy as np
 
 from gcnsim.graph.csr import Cleaning, Graph
-from gcnsim.ids import BoolArray, frozen
+from gcnsim.ids import BoolArray, IntArray, frozen
 
 
 def induced(graph: Graph, kept: BoolArray, name: str) -> Graph:
@@ -22,4 +24,18 @@ def induced(graph: Graph, kept: BoolArray, name: str) -> Graph:
     place = np.cumsum(kept, dtype=np.int64) - 1
     indptr = np.concatenate([[0], np.cumsum(np.diff(before)[kept])]).astype(np.int64)
     indices = place[graph.indices[inside]].astype(np.int32)
-    return replace(graph, indptr=frozen(indptr), indices=frozen(indices), name=name, cleaning=Cleaning())
+    return replace(
+        graph,
+        indptr=frozen(indptr),
+        indices=frozen(indices),
+        name=name,
+        cleaning=Cleaning(),
+        unused_ids=0,
+        original_ids=_kept(graph.original_ids, kept),
+    )
+
+
+def _kept(ids: Sequence[str] | IntArray | None, kept: BoolArray) -> Sequence[str] | IntArray | None:
+    if isinstance(ids, np.ndarray):
+        return frozen(ids[kept])
+    return ids and tuple(compress(ids, kept))

@@ -18,13 +18,17 @@ from gcnsim.ids import AnyArray
 
 _INTEGER = re.compile(rb"[+-]?\d{1,25}")
 _NAMES = ("row", "col", "value", "imaginary")
+INT64 = np.iinfo(np.int64)
 
 
-def read_pairs(data: bytes, width: int, *, skip: int, comma: bool, least: int, where: str) -> AnyArray:
+def read_pairs(
+    data: bytes, width: int, *, skip: int, comma: bool, least: int, where: str, names: bool = False
+) -> AnyArray:
     """The lines after the first `skip`, as fields row and col (int64, at least `least`), value, imaginary (float64).
 
     `#` starts a comment; width (2 to 4) is the number of columns that every line must have, split at commas or at
-    whitespace. At least one line must hold data. Raises FileError naming the first bad line.
+    whitespace. At least one line must hold data. names: whether --ids could read what is no number, for the message.
+    Raises FileError naming the first bad line.
     """
     kinds = [(name, np.int64 if k < 2 else np.float64) for k, name in enumerate(_NAMES[:width])]
     delimiter = "," if comma else None
@@ -39,7 +43,7 @@ def read_pairs(data: bytes, width: int, *, skip: int, comma: bool, least: int, w
         reason = f"a node id is below {least}"
     except (ValueError, OverflowError, Warning) as error:
         reason = " ".join(str(error).split())
-    raise FileError(f"{where}: {_first_fault(data, width, skip, comma, least) or reason}")
+    raise FileError(f"{where}: {_first_fault(data, width, skip, comma, least, names) or reason}")
 
 
 def numbered_lines(data: bytes) -> Iterator[tuple[int, bytes]]:
@@ -59,25 +63,28 @@ def is_number(token: bytes) -> bool:
     return True
 
 
-def _first_fault(data: bytes, width: int, skip: int, comma: bool, least: int) -> str | None:
+def _first_fault(data: bytes, width: int, skip: int, comma: bool, least: int, names: bool) -> str | None:
     for number, line in numbered_lines(data):
         tokens = line.split(b",") if comma else line.split()
-        fault = _fault(tokens, width, least) if number > skip else None
+        fault = _fault(tokens, width, least, names) if number > skip else None
         if fault:
             return f"line {number}: {fault}"
     return None
 
 
-def _fault(tokens: list[bytes], width: int, least: int) -> str | None:
+def _fault(tokens: list[bytes], width: int, least: int, names: bool) -> str | None:
     if len(tokens) != width:
         return f"{len(tokens)} columns; {width} are needed"
     for token in tokens[:2]:
         if not _INTEGER.fullmatch(token.strip()):
-            return f"{_shown(token)} is no node id; integers from {least} are"
-        if not least <= int(token) < MOST_NODES + least:
-            return f"node id {int(token)} is out of range; {least} to {MOST_NODES + least - 1} are allowed"
+            hint = "; for names use --ids names" if names else ""
+            return f"node ids must be integers, not {_shown(token)}{hint}"
+        most = INT64.max if least < 0 else MOST_NODES + least - 1
+        if not least <= int(token) <= most:
+            hint = "; --ids compact renumbers others" if names and least == 0 else ""
+            return f"node id {int(token)} is out of range; {least} to {most} are allowed{hint}"
     wrong = [token for token in tokens[2:] if not is_number(token)]
-    return f"weight {_shown(wrong[0])} is no number" if wrong else None
+    return f"the weight must be a number, not {_shown(wrong[0])}" if wrong else None
 
 
 def _shown(token: bytes) -> str:

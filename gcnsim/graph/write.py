@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import csv
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
 
 from gcnsim.graph.csr import Graph
-from gcnsim.ids import AnyArray
+from gcnsim.ids import AnyArray, IntArray
 from gcnsim.sections import replacing
 
 _ROWS = 2**16
@@ -32,15 +33,24 @@ def write_npz(path: str | Path, graph: Graph, arrays: Mapping[str, AnyArray] | N
                 np.lib.format.write_array(file, array, allow_pickle=False)
 
 
+def write_ids(path: str | Path, ids: Sequence[str] | IntArray) -> None:
+    """Write what each node was called, a CSV line `node,id` each, to `path`, atomically. Raises FileError."""
+    with replacing(path, text=True) as stream:
+        lines = csv.writer(stream, lineterminator="\n")
+        lines.writerow(["node", "id"])
+        lines.writerows(enumerate(ids.tolist() if isinstance(ids, np.ndarray) else ids))
+
+
 def write_edges(path: str | Path, graph: Graph, *, separator: str = " ") -> None:
     """Write each edge once, smaller id first, a line each, to `path`, atomically.
 
     Where the last node has no edge it is written as a self-loop: dropped on loading, but the number of nodes stays.
     Raises FileError when it cannot be written.
     """
-    from pyarrow import csv, table
+    from pyarrow import table
+    from pyarrow.csv import WriteOptions, write_csv
 
-    options = csv.WriteOptions(include_header=False, delimiter=separator)
+    options = WriteOptions(include_header=False, delimiter=separator)
     last = np.array([graph.nodes - 1] * (not graph.degrees[-1]))
     with replacing(path) as stream:
         for begin in range(0, graph.nodes, _ROWS):
@@ -48,5 +58,5 @@ def write_edges(path: str | Path, graph: Graph, *, separator: str = " ") -> None
             rows = np.repeat(np.arange(begin, end), np.diff(graph.indptr[begin : end + 1]))
             columns = graph.indices[graph.indptr[begin] : graph.indptr[end]]
             once = rows < columns
-            csv.write_csv(table({"row": rows[once], "column": columns[once]}), stream, options)
-        csv.write_csv(table({"row": last, "column": last}), stream, options)
+            write_csv(table({"row": rows[once], "column": columns[once]}), stream, options)
+        write_csv(table({"row": last, "column": last}), stream, options)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from gcnsim.partition.assign import METHODS, OBJECTIVES, partition_graph
+from gcnsim.partition.checks import partition_warnings
 from gcnsim.partition.facts import PartitionFacts, Spread, partition_facts
 from gcnsim.partition.files import read_partition, write_partition
 from gcnsim.partition.metis import metis_owners
@@ -23,6 +24,7 @@ __all__ = [
     "part_of",
     "partition_facts",
     "partition_graph",
+    "partition_warnings",
     "read_partition",
     "send_set",
     "split",

@@ -10,7 +10,9 @@ from typing import Any, TypeAlias
 
 from gcnsim import __version__
 from gcnsim.cost import RESERVED
+from gcnsim.graph import graph_warnings
 from gcnsim.knobs import has_knob
+from gcnsim.partition import partition_warnings
 from gcnsim.planning.assumptions import machine_figures, workload_assumptions
 from gcnsim.planning.workshop import Estimate, Workshop
 from gcnsim.profile import Platform
@@ -216,6 +218,12 @@ def _warnings(workshop: Workshop, scenario: Scenario, estimates: Sequence[Estima
         width = model.features if name == "features" else model.shapes[-1].d_out
         yield f"the workload declares no {name}: {width} assumed (--set workload.{name}=N)"
     accesses = workshop.accesses
+    if isinstance(accesses, GraphAccesses):
+        yield from graph_warnings(accesses.graph)
+        cut = (each.scenario for each in estimates if not mini_batch(each.scenario.method))
+        for asked in {each.cluster.gpus: each for each in cut}.values():
+            for line in partition_warnings(accesses.partition(asked)[1]):
+                yield f"{asked.cluster.gpus} GPUs: {line}"
     if isinstance(accesses, PublishedAccesses | SurrogateAccesses):
         for asked in {each.scenario.cluster.gpus: each.scenario for each in estimates}.values():
             gpus = asked.cluster.gpus

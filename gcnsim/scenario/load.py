@@ -160,8 +160,8 @@ def _written(spec: Any, name: str) -> bool:
         return spec.devices is None
     if isinstance(spec, WorkloadSpec) and name in ("train_fraction", "profile"):
         return getattr(spec, name) is not None
-    if isinstance(spec, WorkloadSpec) and name == "training_subgraph":
-        return spec.training_subgraph
+    if isinstance(spec, WorkloadSpec) and name in ("training_subgraph", "ids"):
+        return getattr(spec, name) != getattr(WorkloadSpec(), name)
     if isinstance(spec, PartitionSpec) and name in ("statistics", "parts"):
         return spec.statistics != PartitionSpec().statistics
     return True

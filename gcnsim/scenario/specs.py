@@ -12,6 +12,7 @@ from gcnsim import knobs
 from gcnsim.caching import CacheSize
 from gcnsim.cluster import ALLREDUCES, RING
 from gcnsim.errors import ScenarioError
+from gcnsim.graph import IDS
 from gcnsim.profile import GENERIC_LINK, devices, hosts, links
 from gcnsim.scenario.faults import Fault, check_faults
 from gcnsim.scenario.figures import CatalogueFigures, Figures
@@ -155,6 +156,9 @@ class WorkloadSpec:
 
     dataset: str | None = entry(Word("a dataset", datasets), "published dataset", DEFAULT_DATASET, optional=True)
     graph: str | None = entry(_FILE, "graph file, instead of a dataset", None, optional=True)
+    ids: str = entry(
+        Word("a way to read ids", lambda: IDS), "of an edge list: node numbers, or what is renumbered", "numbers"
+    )
     trace: str | None = entry(_FILE, "recorded access trace, instead of a dataset", None, optional=True)
     profile: str | None = entry(_FILE, "stored boundary profile, instead of a dataset", None, optional=True)
     model: str | None = entry(Word("a model", lambda: MODELS), "null: the dataset's", None, optional=True)
@@ -194,6 +198,8 @@ class WorkloadSpec:
             raise ScenarioError(f"workload: both {named} are given; give one, the others null")
         if self.training_subgraph and self.graph is None:
             raise ScenarioError("workload.training_subgraph: true needs workload.graph, a file that says who trains")
+        if self.ids != "numbers" and self.graph is None:
+            raise ScenarioError(f"workload.ids: {self.ids} needs workload.graph, an edge list; allowed: numbers")
         if not given:
             raise ScenarioError("workload: neither dataset nor graph, trace or profile is given; give one of them")
 

@@ -55,7 +55,9 @@ def open_accesses(
     workload = scenario.workload
     _refuse_idle_fields(scenario)
     if workload.graph is not None:
-        accesses = GraphAccesses(graph or workload.graph, processes, training=workload.training_subgraph)
+        accesses = GraphAccesses(
+            graph or workload.graph, processes, training=workload.training_subgraph, ids=workload.ids
+        )
         if accesses.graph.nodes < scenario.cluster.gpus:
             raise GraphError(
                 f"{workload.graph}: has {accesses.graph.nodes} nodes, fewer than the {scenario.cluster.gpus} workers"

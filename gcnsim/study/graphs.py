@@ -7,7 +7,7 @@ from functools import cached_property
 import numpy as np
 
 from gcnsim.errors import ScenarioError
-from gcnsim.graph import Graph, induced, load_graph
+from gcnsim.graph import IDS, Graph, induced, load_graph
 from gcnsim.graph.nodes import read_nodes
 from gcnsim.ids import BoolArray, IntArray
 from gcnsim.partition import Part, Partitioning, TrainingParts, partition_graph, read_partition, split, training_parts
@@ -33,10 +33,13 @@ from gcnsim.trace import (
 class GraphAccesses:
     """A graph, or the file it is in; parts, prepared samplers, traces and counts are made once each."""
 
-    def __init__(self, graph: str | Graph, processes: int = 1, *, training: bool = False) -> None:
-        """training: of the graph only the nodes that train. Raises ScenarioError where nothing says which."""
+    def __init__(self, graph: str | Graph, processes: int = 1, *, training: bool = False, ids: str = IDS[0]) -> None:
+        """training: of the graph only the nodes that train; ids: of an edge list, as `load_graph` takes them.
+
+        Raises ScenarioError where nothing says who trains.
+        """
         self.processes = processes
-        whole: Graph = load_graph(graph) if isinstance(graph, str) else graph
+        whole: Graph = load_graph(graph, ids) if isinstance(graph, str) else graph
         self._path = graph if isinstance(graph, str) else None
         self._whole = whole
         self.graph = self._trained(whole) if training else whole

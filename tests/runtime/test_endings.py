@@ -31,6 +31,16 @@ def test_a_trace_is_saved_without_any_boundary(case: Case, tmp_path: Path) -> No
     assert (trace.edges[:, 0, 0] > 0).all()
 
 
+def test_a_disk_that_is_full_at_the_end_costs_neither_the_figures_nor_the_run_folder(
+    case: Case, tmp_path: Path
+) -> None:
+    words = ("--graph", str(case.path), "--iterations", "3", "--workers", "1", "--method", "psc-gcn", *SMALL)
+    code, out, err = Shell(tmp_path, *words, "--epsilon", "0.5", "--save-trace", "/dev/full").end()
+    assert (code, err) == (2, "runtime.train: worker 0: /dev/full: cannot be written: No space left on device\n")
+    assert json.loads(out)["iterations"] == 3
+    assert json.loads((tmp_path / "run" / "run.json").read_text())["finished"]
+
+
 def test_the_bytes_of_all_iterations_are_those_of_the_run_also_after_a_resume(case: Case, tmp_path: Path) -> None:
     words = ["--graph", str(case.path), *SMALL, "--method", "psc-gcn", "--epsilon", "0.5", "--cache", "30%"]
     words += ["--refresh", "3", "--checkpoint-every", "6"]

@@ -2,8 +2,11 @@ from __future__ import annotations
 
 import importlib
 import os
+import signal
 import subprocess
 import sys
+import time
+from pathlib import Path
 
 import click
 import pytest
@@ -98,6 +101,39 @@ def test_debug_shows_the_traceback(monkeypatch: pytest.MonkeyPatch, capsys: pyte
     fake(monkeypatch, raising(ValueError("x")))
     assert cli.main(["doctor"]) == 1
     assert "Traceback" in capsys.readouterr().err
+
+
+LONG = "what-if --method psc-gcn --tau 0,1,2,3,4,5,6,7,8 --epsilon 0.1,0.2,0.3,0.4,0.5 --iterations 300"
+
+
+@pytest.mark.parametrize(("number", "code", "said"), [(signal.SIGTERM, 143, "terminated"), (2, 130, "interrupted")])
+def test_asked_to_end_it_says_so_in_one_line(number: int, code: int, said: str, tmp_path: Path) -> None:
+    """In the middle of its work, with processes of its own; no half-written file is left."""
+    command = [sys.executable, "-m", "gcnsim", *LONG.split(), "--csv", "rows.csv"]
+    run = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=tmp_path)
+    while not _imported(run.pid):
+        time.sleep(0.02)
+        assert run.poll() is None
+    run.send_signal(number)
+    out, err = run.communicate(timeout=30)
+    assert (run.returncode, out, err) == (code, "", f"gcnsim: {said}\n")
+    assert list(tmp_path.iterdir()) == []
+
+
+def _imported(pid: int) -> bool:
+    """Whether the process has come as far as importing the simulation (its compiled parts are mapped)."""
+    return b"numpy" in Path(f"/proc/{pid}/maps").read_bytes()
+
+
+def test_sigterm_is_ours_only_while_a_command_runs(capsys: pytest.CaptureFixture[str]) -> None:
+    before = signal.getsignal(signal.SIGTERM)
+    assert cli.main(["--version"]) == 0
+    assert signal.getsignal(signal.SIGTERM) == before
+
+
+def test_standard_streams_that_are_closed_take_nothing() -> None:
+    command = f"exec {sys.executable} -m gcnsim catalog list devices >&- 2>&-"
+    assert subprocess.run(["sh", "-c", command], check=False).returncode == 0
 
 
 def test_a_reader_that_left_is_not_an_error() -> None:

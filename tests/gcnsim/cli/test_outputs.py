@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import errno
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from gcnsim.cli import main
-from gcnsim.cli.outputs import FILE_FIELDS, check_outputs
+from gcnsim.cli.outputs import FILE_FIELDS, check_folder, check_outputs, show_and_write
 from gcnsim.errors import FileError
 from gcnsim.scenario import describe_schema
 
@@ -87,6 +92,84 @@ def test_other_files_are_replaced_and_new_ones_go_into_a_folder_that_is_read(pla
     check_outputs("g.npz", csv="/dev/null")
     with pytest.raises(FileError, match=r"g\.part: given to both --csv and --json-out; allowed: a file each"):
         check_outputs(csv="g.part", json_out="g.part")
+
+
+FULL = "/dev/full"
+"""A device that is always full."""
+
+
+@pytest.mark.parametrize(
+    ("words", "shown"),
+    [
+        ("what-if --graph g.npz --gpus 2 --iterations 2 --method full-graph --csv", "full-graph"),
+        ("what-if --graph g.npz --gpus 2 --iterations 2 --method full-graph --timeline", "full-graph"),
+        ("simulate s.yaml --timeline", "psc-gcn"),
+        ("compare s.yaml s.yaml --json-out", "iteration"),
+        ("trace cache-curve g.trace --size 10% --csv", "hit"),
+    ],
+)
+def test_a_disk_that_is_full_at_the_end_does_not_cost_the_answer(
+    words: str, shown: str, place: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (place / "s.yaml").write_text(
+        "schema: gcnsim.scenario/1\ncluster: {gpus: 2}\nrun: {iterations: 2}\n"
+        "workload: {graph: g.npz, features: 8, classes: 2}\n"
+    )
+    capsys.readouterr()
+    assert main([*words.split(), FULL]) == 2
+    captured = capsys.readouterr()
+    assert shown in captured.out
+    assert captured.err == f"gcnsim: {FULL}: cannot be written: No space left on device\n"
+
+
+def test_every_file_is_written_though_one_cannot_be(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(FileError, match="first: gone; third: gone"):
+        show_and_write("shown", failing("first"), lambda: Path("second").touch(), failing("third"), notes=["mind this"])
+    captured = capsys.readouterr()
+    assert (captured.out, captured.err) == ("shown\n", "note: mind this\n")
+    assert Path("second").exists()
+
+
+def failing(name: str) -> Callable[[], object]:
+    def write() -> None:
+        raise FileError(f"{name}: gone")
+
+    return write
+
+
+def test_files_are_written_though_standard_output_cannot_be(place: Path) -> None:
+    """It is full, or its reader has left."""
+    command = f"{sys.executable} -m gcnsim trace cache-curve g.trace --size 10% --csv"
+    full = subprocess.run(["sh", "-c", f"{command} a.csv > {FULL}"], capture_output=True, text=True, check=False)
+    assert full.returncode == 2
+    assert full.stderr == "gcnsim: standard output: cannot be written: No space left on device\n"
+    left = subprocess.run(["sh", "-c", f"{command} b.csv | true"], capture_output=True, text=True, check=False)
+    assert (left.returncode, left.stderr) == (0, "")
+    assert Path("a.csv").read_bytes() == Path("b.csv").read_bytes() != b""
+
+
+def test_a_name_too_long_to_be_written_beside_is_found_before_the_work(place: Path) -> None:
+    with pytest.raises(FileError, match="File name too long"):
+        check_outputs(csv="x" * 250)
+
+
+def test_a_folder_that_takes_no_files_is_found_before_the_work(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever permissions say: full, over its quota, or read-only."""
+
+    def refused(*_: object, **__: object) -> tuple[int, str]:
+        raise OSError(errno.EDQUOT, "Disk quota exceeded")
+
+    monkeypatch.setattr(tempfile, "mkstemp", refused)
+    for check in (lambda: check_outputs(csv="new.csv"), lambda: check_folder("out", "run")):
+        with pytest.raises(FileError, match="cannot be written: Disk quota exceeded"):
+            check()
+
+
+def test_the_folder_of_a_result_is_looked_at_before_the_work(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (place / "run" / "result.json").mkdir()
+    for out, said in (("none/there", "No such file"), ("run", "is a directory"), ("g.npz", "not a folder")):
+        assert main(["simulate", "s.yaml", "--out", out]) == 2
+        assert said in capsys.readouterr().err
 
 
 def test_every_field_that_names_a_file_is_known() -> None:

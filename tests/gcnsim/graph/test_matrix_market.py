@@ -48,7 +48,7 @@ def test_complex_and_skew_symmetric_files_and_a_tab_before_the_end(tmp_path: Pat
         (f"{_HEAD}pattern general\n3 3 2\n1 2\n", "line 2 says 2 entries; found 1"),
         (f"{_HEAD}pattern general\n3 3 2\n", "line 2 says 2 entries; found 0"),
         (f"{_HEAD}pattern general\n3 3 0\n", "empty graph"),
-        (f"{_HEAD}pattern general\n% c\n3 3 1\n1 x\n", "line 4: 'x' is no node id; integers from 1 are"),
+        (f"{_HEAD}pattern general\n% c\n3 3 1\n1 x\n", "line 4: node ids must be integers, not 'x'"),
         (f"{_HEAD}pattern general\n3 3 1\n0 2\n", "line 3: node id 0 is out of range; 1 to 2147483647 are allowed"),
         (f"{_HEAD}pattern general\n3 3 1\n1 9\n", "node id 9 is out of range; 1 to 3 are allowed"),
         (f"{_HEAD}pattern general\n3 3 1\n2 2\n", "empty graph"),

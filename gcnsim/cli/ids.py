@@ -1,0 +1,54 @@
+"""The options of commands that read a graph file: how the ids of an edge list become nodes, and what is said of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any, TypeVar
+
+import click
+
+from gcnsim.errors import ScenarioError
+from gcnsim.graph import IDS, Graph
+from gcnsim.graph.write import write_ids
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+HELP = "Ids of an edge list: node numbers; compact, integers with gaps, renumbered; or names."
+
+
+def ids_option(function: Function) -> Function:
+    """--ids."""
+    return click.option("--ids", type=click.Choice(IDS), default=IDS[0], show_default=True, help=HELP)(function)
+
+
+def ids_options(default: str = "none") -> Callable[[Function], Function]:
+    """--ids and --ids-map; default: where the map goes without the latter, in words."""
+    words = f"Write which node each id became, as CSV.  [default: {default}]"
+
+    def with_both(function: Function) -> Function:
+        return ids_option(click.option("--ids-map", type=click.Path(), help=words)(function))
+
+    return with_both
+
+
+def map_path(ids: str, ids_map: str | None, out: str | None = None) -> str | None:
+    """Where the map goes: where it was asked for, else beside `out`. Raises ScenarioError for a map of nothing."""
+    if ids == IDS[0]:
+        if ids_map is not None:
+            raise ScenarioError(
+                f"--ids-map: only valid with --ids {' or '.join(IDS[1:])}; node numbers stay as they are"
+            )
+        return None
+    return ids_map if ids_map is not None or out is None else f"{out}.ids.csv"
+
+
+def write_map(path: str | None, graph: Graph) -> None:
+    """Write the map of a renumbered graph. Raises FileError."""
+    if path is not None and graph.original_ids is not None:
+        write_ids(path, graph.original_ids)
+
+
+def warn(lines: Iterable[str]) -> None:
+    """Each line as a note on stderr."""
+    for line in lines:
+        click.echo(f"note: {line}", err=True)

@@ -1,0 +1,122 @@
+"""Ids of edge lists on the command line: renumbered, named, written down, and what is said of gaps."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+import gcnsim
+from gcnsim.cli import main
+from gcnsim.errors import ScenarioError
+
+WIDTHS = ["workload.features=8", "workload.classes=2"]
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with the same ring four times: by number, by tens, by name, and as a scenario's graph."""
+    monkeypatch.chdir(tmp_path)
+    ends = [(v, (v + step) % 60) for v in range(60) for step in (1, 2, 7)]
+    (tmp_path / "ones.txt").write_text("".join(f"{u} {v}\n" for u, v in ends))
+    (tmp_path / "tens.txt").write_text("".join(f"{10 * u} {10 * v}\n" for u, v in ends))
+    (tmp_path / "names.csv").write_text("from,to\n" + "".join(f"user {u:02},user {v:02}\n" for u, v in ends))
+    (tmp_path / "s.yaml").write_text(
+        "schema: gcnsim.scenario/1\ncluster: {gpus: 2}\nrun: {iterations: 2}\n"
+        "workload: {graph: names.csv, ids: names, features: 8, classes: 2}\n"
+    )
+    return tmp_path
+
+
+def said(words: str, capsys: pytest.CaptureFixture[str], code: int = 0) -> tuple[str, str]:
+    capsys.readouterr()
+    assert main(words.split()) == code
+    captured = capsys.readouterr()
+    return captured.out, captured.err
+
+
+def test_gaps_and_isolated_nodes_are_noted_by_every_graph_command(
+    place: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    gaps = (
+        "note: tens: 531 of 591 nodes are isolated (no edges): the ids have gaps, 531 numbers do not occur; "
+        "--ids compact leaves them out\n"
+    )
+    out, err = said("graph info tens.txt --json", capsys)
+    assert err == gaps
+    assert json.loads(out)["unused_ids"] == 531
+    assert json.loads(out)["warnings"] == [gaps.removeprefix("note: ").strip()]
+    assert said("graph convert tens.txt tens.npz", capsys)[1] == gaps
+    out, err = said("graph partition tens.txt --parts 4 --json", capsys)
+    assert err.startswith(gaps)
+    assert "note: degenerate partition: " in err
+    assert json.loads(out)["warnings"] == [err.splitlines()[1].removeprefix("note: ")]
+    for words in ("info tens.txt --ids compact", "partition tens.txt --parts 4 --ids compact", "info ones.txt"):
+        assert said(f"graph {words}", capsys)[1] == ""
+
+
+def test_names_make_the_same_graph_and_their_map_is_written(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    ones, names = (
+        json.loads(said(f"graph info {words} --json", capsys)[0]) for words in ("ones.txt", "names.csv --ids names")
+    )
+    assert (names["nodes"], names["edges"], names["degree"]) == (ones["nodes"], ones["edges"], ones["degree"])
+    out, _ = said("graph convert names.csv names.npz --ids names --json", capsys)
+    assert json.loads(out)["ids_map"] == "names.npz.ids.csv"
+    lines = Path("names.npz.ids.csv").read_text().splitlines()
+    assert lines[:3] == ["node,id", "0,user 00", "1,user 01"]
+    assert len(lines) == 61
+    said("graph partition names.csv --ids names --parts 2 --out a.part", capsys)
+    said("graph info names.csv --ids names --ids-map map.csv", capsys)
+    assert Path("a.part.ids.csv").read_bytes() == Path("map.csv").read_bytes() == Path("names.npz.ids.csv").read_bytes()
+    said("graph convert tens.txt tens.npz --ids compact", capsys)
+    assert Path("tens.npz.ids.csv").read_text().splitlines()[:3] == ["node,id", "0,0", "1,10"]
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (
+            "graph info names.csv",
+            "names.csv: line 2: node ids must be integers, not 'user 00'; for names use --ids names",
+        ),
+        (
+            "graph info ones.txt --ids-map map.csv",
+            "--ids-map: only valid with --ids compact or names; node numbers stay as they are",
+        ),
+        ("graph info names.csv --ids names --ids-map names.csv", "names.csv: is read by this command"),
+        ("graph info names.csv --ids nams", "'nams' is not one of 'numbers', 'compact', 'names'"),
+        ("what-if --ids names", "workload.ids: names needs workload.graph, an edge list; allowed: numbers"),
+        (
+            "simulate s.yaml --set workload.ids=nam",
+            "workload.ids: unknown way to read ids 'nam'; did you mean 'names'?",
+        ),
+    ],
+)
+def test_what_cannot_be_is_one_line(words: str, message: str, place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out, err = said(words, capsys, 2)
+    assert out == ""
+    assert message in err
+    assert err.count("\n") == 1
+
+
+def test_answers_read_ids_and_warn_of_what_they_make(place: Path) -> None:
+    asked = {"gpus": 4, "method": "full-graph", "iterations": 2, "overrides": WIDTHS, "processes": 1}
+    tens = gcnsim.what_if(graph="tens.txt", **asked)  # type: ignore[arg-type]
+    first, second = tens.payload["provenance"]["warnings"]
+    assert "531 of 591 nodes are isolated" in first
+    assert second.startswith("4 GPUs: degenerate partition: ")
+    plain = gcnsim.what_if(graph="ones.txt", **asked)  # type: ignore[arg-type]
+    compact = gcnsim.what_if(graph="tens.txt", ids="compact", **asked)  # type: ignore[arg-type]
+    assert compact.payload["provenance"]["warnings"] == plain.payload["provenance"]["warnings"] == []
+    assert compact.results[0]["iteration_s"] == plain.results[0]["iteration_s"]
+    assert compact.payload["scenario"]["workload"]["ids"] == "compact"
+    assert "ids" not in plain.payload["scenario"]["workload"]
+    with pytest.raises(ScenarioError, match="ids: names is for a file; ones is a graph at hand"):
+        gcnsim.what_if(graph=gcnsim.load_graph("ones.txt"), ids="names", **asked)  # type: ignore[arg-type]
+
+
+def test_a_scenario_names_its_graphs_ids(place: Path) -> None:
+    found = gcnsim.simulate("s.yaml").payload
+    assert found["scenario"]["workload"]["ids"] == "names"
+    assert "names: 60 nodes" in found["provenance"]["graph"]["text"]
