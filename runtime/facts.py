@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+import torch
 
 from gcnsim.ids import AnyArray, Iteration
 from runtime.emulation import Emulation
@@ -66,6 +67,7 @@ def run_record(session: Session, known: Known, summary: Summary | None) -> RunRe
         norms=known.norms,
         summary=None if summary is None else summary.asdict(),
         tensors=known.tensors,
+        threads=torch.get_num_threads(),
     )
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from gcnsim.api.simulation import simulate
-from gcnsim.errors import FileError
+from gcnsim.errors import FileError, ScenarioError
 from gcnsim.planning import Progress
 
 if TYPE_CHECKING:
@@ -15,21 +15,30 @@ if TYPE_CHECKING:
 
 Source: TypeAlias = str | Path | Mapping[str, Any]
 """A scenario (YAML, or its content as a mapping), a result or a row of a what-if (JSON), the folder of a result or of a
-recorded run."""
+recorded run, a trace of the PyTorch profiler (.json, .json.gz) or a folder of them, one per rank."""
 
 SCENARIOS = (".yaml", ".yml")
-RESULT = "result.json"
-KINDS = "a scenario (.yaml), JSON of simulate or what-if, the folder of a result or of a recorded run"
+RESULT, RUN = "result.json", "run.json"
+KINDS = (
+    "a scenario (.yaml), JSON of simulate or what-if, the folder of a result or of a recorded run, a trace of the "
+    "PyTorch profiler or a folder of them"
+)
 
 
-def compare(a: Source, b: Source, *, progress: Progress = lambda _: None) -> dict[str, Any]:
+def compare(
+    a: Source, b: Source, *, names: str | Path | None = None, progress: Progress = lambda _: None
+) -> dict[str, Any]:
     """Where the difference of two iterations went: plain data in the shape of the JSON schema `gcnsim.compare/1`.
 
-    Raises GcnsimError (one line: path, value, what is allowed).
+    names: YAML file that says what the names in a profiler's trace mean. Raises GcnsimError (one line: path, value,
+    what is allowed).
     """
     from gcnsim.comparison import compare as beside
 
-    return beside(_side(a, progress), _side(b, progress))
+    one, other = (_side(source, names, progress) for source in (a, b))
+    if names is not None and "trace" not in (one.kind, other.kind):
+        raise ScenarioError("--names: neither A nor B is a profiler's trace; allowed: with one that is")
+    return beside(one, other)
 
 
 def render_comparison(found: Mapping[str, Any]) -> str:
@@ -39,8 +48,9 @@ def render_comparison(found: Mapping[str, Any]) -> str:
     return render(found)
 
 
-def _side(source: Source, progress: Progress) -> Side:
-    from gcnsim.comparison import read_answer, side_of_result, side_of_run
+def _side(source: Source, names: str | Path | None, progress: Progress) -> Side:
+    from gcnsim.comparison import read_answer, side_of_profile, side_of_result, side_of_run
+    from gcnsim.record import is_profiler_trace
 
     if not isinstance(source, Mapping):
         if not str(source).strip():
@@ -48,6 +58,8 @@ def _side(source: Source, progress: Progress) -> Side:
         path = Path(source)
         if (path / RESULT).is_file():
             return read_answer(str(path / RESULT), str(source))
+        if not (path / RUN).is_file() and is_profiler_trace(path):
+            return side_of_profile(path, str(source), names, progress)
         if path.is_dir():
             return side_of_run(path, str(source))
         if not path.exists() and not Path(str(source).rpartition("#")[0]).is_file():

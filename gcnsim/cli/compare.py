@@ -16,21 +16,26 @@ from gcnsim.cli.progress import progress
 @click.command("compare")
 @click.argument("a", type=click.Path())
 @click.argument("b", type=click.Path())
+@click.option(
+    "--names", type=click.Path(), metavar="FILE", help="YAML file that says what names in a profiler's trace mean."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the comparison as JSON (schema gcnsim.compare/1).")
 @click.option("--json-out", type=click.Path(), help="Write that JSON to a file.")
-def command(a: str, b: str, as_json: bool, json_out: str | None) -> None:
+def command(a: str, b: str, names: str | None, as_json: bool, json_out: str | None) -> None:
     """Two iterations side by side, part by part and link by link: where the difference went.
 
     A and B are each a scenario (.yaml), what `gcnsim simulate` wrote (--json, or the folder of --out), a row of what
-    `gcnsim what-if --json` wrote (FILE#2), or the folder of a recorded run.
+    `gcnsim what-if --json` wrote (FILE#2), the folder of a recorded run, or what the PyTorch profiler exported (.json
+    or .json.gz, or a folder with a file for each rank).
 
     \b
-    Example:
+    Examples:
       gcnsim compare scenarios/reddit-6xt4.yaml scenarios/reddit-6xt4-full-graph.yaml
+      gcnsim compare traces/ scenarios/reddit-6xt4.yaml
     """
-    check_outputs(*_read(a), *_read(b), json_out=json_out)
+    check_outputs(*_read(a), *_read(b), names, json_out=json_out)
     with progress() as say:
-        found = api.compare(a, b, progress=say)
+        found = api.compare(a, b, names=names, progress=say)
     text = json.dumps(found, indent=2, allow_nan=False) if as_json else api.render_comparison(found)
     show_and_write(text, *([lambda: api.write_json(json_out, found)] if json_out else []))
 

@@ -33,7 +33,9 @@ WITHIN: Final = dict.fromkeys(COMMUNICATION, "exposed_comm_s") | dict.fromkeys(O
 BENEATH: Final = ("hidden_comm_s", "sampling_s")
 
 RUN: Final = "run"
-"""The kind of a measured side."""
+TRACE: Final = "trace"
+MEASURED: Final = (RUN, TRACE)
+"""The kinds of measured sides."""
 
 TOLD: Final = 0.8
 """The parts named in words make up this share of all that changed, three at most."""
@@ -51,7 +53,7 @@ def compare(a: Side, b: Side) -> dict[str, Any]:
     epochs = a.per_epoch != b.per_epoch
     if epochs:
         a, b = a.epoch(), b.epoch()
-    differs = differing(a.facts, b.facts, alike=RUN not in (a.kind, b.kind))
+    differs = differing(a.facts, b.facts, alike=not {a.kind, b.kind} & {*MEASURED})
     detailed = a.parts is not None and b.parts is not None
     difference = b.iteration_s - a.iteration_s
     parts = [_part(name, _seconds(a, name), _seconds(b, name), difference) for name in _names(detailed)]
@@ -193,5 +195,10 @@ def _notes(a: Side, b: Side) -> Iterator[str]:
             yield f"{key} ({side.label}) tells three parts only: what is in them is left out"
     if RUN in (a.kind, b.kind):
         yield "bytes of recorded runs are those of rows and gradients"
-    if (a.kind == RUN) != (b.kind == RUN):
+    for key, side in (("A", a), ("B", b)):
+        if side.kind == TRACE:
+            slow = "profiling itself lengthens iterations, and bytes of links are not known"
+            yield f"{key} ({side.label}) is a profiler's trace: {slow}"
+        yield from side.notes
+    if (a.kind in MEASURED) != (b.kind in MEASURED):
         yield "one side is measured, the other predicted: their difference holds the error of the prediction"

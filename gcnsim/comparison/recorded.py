@@ -19,7 +19,7 @@ from gcnsim.comparison.sides import Link, Side
 from gcnsim.errors import FileError
 from gcnsim.ids import AnyArray, BoolArray, IntArray, Rank
 from gcnsim.profile import GENERIC_LINK, link
-from gcnsim.record import COMPUTE, TIMELINE, RecordedRun, evaluated_after, read_recorded_run
+from gcnsim.record import COMPUTE, TIMELINE, Busy, RecordedRun, breakdown, evaluated_after, read_recorded_run
 from gcnsim.study import COMMUNICATION, OTHER, Parts
 from gcnsim.timeline import KIND_CODE, PS_PER_S, Intervals, OpKind, Phase, Timeline
 
@@ -122,33 +122,23 @@ class _Told:
 
     def worker(self, rank: Rank) -> Parts:
         """One worker's iteration."""
-        mine, left = self.spans.worker == rank, self.window(rank)
-        found: dict[str, Intervals] = {}
-
-        def take(word: str, busy: Intervals) -> None:
-            """Instants that belong to no part yet are that of `word` where `busy`."""
-            nonlocal left
-            found[word], left = left.both(busy), left.minus(busy)
-
+        mine = self.spans.worker == rank
         sampling = self.covers(mine & self.phase(Phase.SAMPLING))
         waits = self.covers(mine & self.main & self.phase(Phase.WAIT))
-        near = self.covers(self.sent & (mine | (self.spans.peer == rank)))
         transfer = self.phase(Phase.TRANSFER)
-        copying = self.covers(mine & transfer & ~self.kinds(OpKind.WIRE) & ~self.main)
-        take("compute", self.covers(mine & self.phase(Phase.COMPUTE)))
-        take("handling", self.covers(mine & self.kinds(OpKind.UNPACK, OpKind.SCATTER) & self.main))
-        take("optimizer", self.covers(mine & self.phase(Phase.OPTIMIZER)))
-        # What samples beneath the loop's own waits is waited for; on the thread that trains it is work.
-        take("exposed_sampling", sampling.minus(waits) if self.samples_itself else sampling.both(waits))
-        for word, busy in (("network", near), ("copies", copying), ("reduce", self._reducing(rank))):
-            take(word, busy.both(waits))
-        take("waiting", waits)
-        beside = [found[word] for word in ("handling", "network", "copies", "reduce", "waiting")]
-        hidden = near.union(copying).both(self.window(rank))
-        for each in beside:
-            hidden = hidden.minus(each)
-        seconds = {f"{word}_s": self._seconds(each) for word, each in found.items()}
-        return Parts(rank, rest_s=self._seconds(left), hidden_comm_s=self._seconds(hidden), **seconds)
+        busy = Busy(
+            compute=self.covers(mine & self.phase(Phase.COMPUTE)),
+            handling=self.covers(mine & self.kinds(OpKind.UNPACK, OpKind.SCATTER) & self.main),
+            optimizer=self.covers(mine & self.phase(Phase.OPTIMIZER)),
+            # What samples beneath the loop's own waits is waited for; on the thread that trains it is work.
+            exposed_sampling=sampling.minus(waits) if self.samples_itself else sampling.both(waits),
+            network=self.covers(self.sent & (mine | (self.spans.peer == rank))),
+            copies=self.covers(mine & transfer & ~self.kinds(OpKind.WIRE) & ~self.main),
+            reduce=self._reducing(rank),
+            waits=waits,
+        )
+        found = breakdown(self.window(rank), busy)
+        return Parts(rank, **{f"{part}_s": self._seconds(each) for part, each in found.items()})
 
     @property
     def samples_itself(self) -> bool:

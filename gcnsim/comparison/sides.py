@@ -24,11 +24,12 @@ class Link:
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """One iteration. kind: `scenario`, `result`, `what-if` or `run` (measured).
+    """One iteration. kind: `scenario`, `result`, `what-if`, or measured: `run`, `trace` (of a profiler).
 
     whole: seconds by the names of WHOLE, of the slowest worker; they add up to iteration_s. beneath: seconds that run
     beside them. workers: by rank; none where only the slowest one's three parts are known. low_s, high_s: the 90 %
     interval of a prediction. per_epoch: iterations in an epoch. facts: what it was asked of, by field.
+    notes: what a reader must know of it.
     """
 
     label: str
@@ -44,6 +45,7 @@ class Side:
     high_s: Seconds | None = None
     per_epoch: int = 1
     facts: Mapping[str, str] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
 
     @property
     def parts(self) -> Parts | None:

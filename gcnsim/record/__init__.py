@@ -1,5 +1,6 @@
 """Files that hold what ran: spans of a run, simulated or measured, and the norms a training run leaves."""
 
+from gcnsim.record.breakdown import EXPOSED, HIDDEN, OTHER, Busy, breakdown
 from gcnsim.record.calibration import (
     Calibration,
     Fitted,
@@ -12,8 +13,10 @@ from gcnsim.record.calibration import (
 from gcnsim.record.calibration_shape import wrong_figure
 from gcnsim.record.chrome import write_chrome_trace
 from gcnsim.record.cluster import CLUSTER, Cluster, read_cluster, write_cluster
+from gcnsim.record.measured import Measured, interval_of_mean, read_measured
 from gcnsim.record.measurements import Measurement, Measurements, read_measurements
 from gcnsim.record.norms import read_norms, write_norms
+from gcnsim.record.profiled_run import ProfiledRun, is_profiler_trace, read_profiled_run
 from gcnsim.record.ranges import beyond, settings
 from gcnsim.record.run_files import read_text
 from gcnsim.record.run_notes import first_repeat, link_notes, trace_notes, version_notes
@@ -21,6 +24,7 @@ from gcnsim.record.runs import (
     COMPUTE,
     PHASES,
     TIMELINE,
+    TRACE,
     LearningCurve,
     RecordedRun,
     Shares,
@@ -31,34 +35,49 @@ from gcnsim.record.runs import (
 from gcnsim.record.schema import mistakes
 from gcnsim.record.spans import read_spans, write_spans
 from gcnsim.record.strict_json import parse_json
+from gcnsim.record.trace_names import Names, read_names
 
 __all__ = [
     "CLUSTER",
     "COMPUTE",
+    "EXPOSED",
+    "HIDDEN",
+    "OTHER",
     "PHASES",
     "TIMELINE",
+    "TRACE",
+    "Busy",
     "Calibration",
     "Cluster",
     "Fitted",
     "LearningCurve",
+    "Measured",
     "Measurement",
     "Measurements",
+    "Names",
+    "ProfiledRun",
     "RecordedRun",
     "Residual",
     "Shares",
     "Source",
     "beyond",
+    "breakdown",
     "content_hash",
     "evaluated_after",
     "first_repeat",
+    "interval_of_mean",
+    "is_profiler_trace",
     "link_notes",
     "mistakes",
     "parse_json",
     "read_calibration",
     "read_cluster",
     "read_learning_curve",
+    "read_measured",
     "read_measurements",
+    "read_names",
     "read_norms",
+    "read_profiled_run",
     "read_recorded_run",
     "read_spans",
     "read_text",

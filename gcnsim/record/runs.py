@@ -58,7 +58,7 @@ class RecordedRun:
 
     cluster: the real one, where it is known to be of several servers.
     sha256: of what identifies the run's results, its run.json and its iterations, however the files are laid out.
-    inner, boundary: nodes of each worker.
+    inner, boundary: nodes of each worker. threads: CPU threads that a worker computed with.
     """
 
     path: Path
@@ -76,6 +76,7 @@ class RecordedRun:
     slowest: Rank
     shares: Shares
     sha256: str
+    threads: int = 1
     cluster: Cluster | None = None
 
     @property
@@ -166,8 +167,19 @@ def read_recorded_run(path: str | Path) -> RecordedRun:
         slowest=slowest,
         shares=Shares(**{name: worker[name] for name in Shares.__slots__}),
         sha256=hashlib.sha256(canonical([raw, seconds.tolist()]).encode()).hexdigest(),
+        threads=_threads(raw, cluster),
         cluster=cluster,
     )
+
+
+def _threads(raw: Mapping[str, Any], cluster: Cluster | None) -> int:
+    """What the record says; of an older one what was asked for, else what runtime.train takes by default.
+
+    That is a worker's share of the cores of its machine, where all workers are on one, or on the servers of `cluster`.
+    """
+    told = raw.get("threads") or raw["options"].get("threads")
+    beside = raw["workers"] if cluster is None else cluster.workers_per_host
+    return int(told) if isinstance(told, int) else max(1, raw["hardware"]["cores"] // beside)
 
 
 def evaluated_after(folder: Path) -> frozenset[int]:

@@ -5,17 +5,19 @@ from __future__ import annotations
 import csv
 from collections.abc import Mapping, Sequence
 from io import StringIO
+from math import floor, log10
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gcnsim.report.drawing import BLUE, GREY, VERMILION
+from gcnsim.report.words import plain
 from gcnsim.sections import replacing
-from gcnsim.units import format_seconds
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
 Payload = Mapping[str, Any]
+TIMES = ("measured_s", "predicted_s", "low_s", "high_s")
 PHASES = {"compute": "compute", "exposed_comm": "exposed communication", "exposed_other": "the rest"}
 
 
@@ -52,21 +54,24 @@ def render_validation(payload: Payload) -> str:
     lines = validation_lines(payload)
     width = max(len(name) for name, _ in lines)
     text = [f"  {name:<{width}}  {value}" for name, value in lines]
-    return "\n".join(["Predicted against measured iterations", "", *text, *_warned(payload), ""])
+    title = "Predicted against measured iterations"
+    # Without a record nothing is fitted, and intervals know no error of the figures.
+    title += "" if payload["calibration"] else ", UNCALIBRATED: figures of the catalogue"
+    head = [title, "", *text, "", *_rows(payload)]
+    return "\n".join([*head, *_warned(payload), ""])
 
 
 def validation_markdown(payload: Payload) -> str:
-    """The figures, and a table with a line for each configuration."""
+    """The figures, and a table with a line for each run."""
     text = ["| figure | value |", "|---|---|", *(f"| {name} | {value} |" for name, value in validation_lines(payload))]
     text += [
         "",
-        "| setting | configuration | measured | predicted | 90 % interval | error |",
-        "|---|---|---|---|---|---|",
+        "| run | setting | configuration | measured (ms) | predicted (ms) | 90 % interval (ms) | error |",
+        "|---|---|---|---|---|---|---|",
     ]
     for row in payload["rows"]:
-        low, high = format_seconds(row["low_s"]), format_seconds(row["high_s"])
-        measured, predicted = format_seconds(row["measured_s"]), format_seconds(row["predicted_s"])
-        place = f"| {row['setting']} | {row['configuration']} | {measured} | {predicted} "
+        measured, predicted, low, high = (_milliseconds(row[name]) for name in TIMES)
+        place = f"| {row['run']} | {row['setting']} | {row['configuration']} | {measured} | {predicted} "
         text.append(f"{place}| {low} to {high} | {_signed(row['error'])} |")
     return "\n".join([*text, *_warned(payload), ""])
 
@@ -121,6 +126,35 @@ def write_validation(folder: str | Path, payload: Payload) -> None:
     for name, text in {**texts, "validation.html": page}.items():
         with replacing(target / name, text=True) as file:
             file.write(text)
+
+
+def _rows(payload: Payload) -> list[str]:
+    """A line for each run, under its setting: milliseconds per iteration, measured, predicted and the interval."""
+    heads = ("run", "measured", "predicted", "low", "high", "error", "configuration")
+    settings: dict[str, list[tuple[str, ...]]] = {}
+    for row in payload["rows"]:
+        times = [_milliseconds(row[name]) for name in TIMES]
+        words = plain(row["configuration"]) + ("" if row["covered"] else "  (outside)")
+        line = (plain(row["run"]), *times, _signed(row["error"]), words)
+        settings.setdefault(plain(row["setting"]), []).append(line)
+    lines = [line for found in settings.values() for line in found]
+    widths = [max(map(len, column)) for column in zip(heads, *lines, strict=True)]
+
+    def aligned(line: tuple[str, ...]) -> str:
+        """Run and configuration to the left, figures to the right."""
+        figures = [f"{cell:>{width}}" for cell, width in zip(line[1:-1], widths[1:-1], strict=True)]
+        return "  ".join([f"  {line[0]:<{widths[0]}}", *figures, line[-1]])
+
+    text = ["Milliseconds per iteration; low to high is the prediction's 90 % interval", aligned(heads)]
+    for setting, found in settings.items():
+        text += [setting, *map(aligned, found)]
+    return text
+
+
+def _milliseconds(seconds: float) -> str:
+    """Three digits at least, without an exponent: 0.0420, 1.24, 184, 12,345."""
+    value = 1e3 * seconds
+    return f"{value:,.{max(0, 2 - floor(log10(value)))}f}" if value > 0 else "0"
 
 
 def _warned(payload: Payload) -> list[str]:

@@ -80,8 +80,10 @@ def _refuse(run: RecordedRun) -> None:
     if len(hidden) > 1:
         raise ScenarioError(f"{run.path}: has hidden layers of {len(hidden)} widths; allowed: one width for all")
     # A thread more or less matters where threads compute.
-    threads = {"threads": (1,), "model": ("gcn", "graphsage")} if options["device"] == "cpu" else {}
-    modelled_as = {"device": TRAINED_ON, **threads, "dtype": ("float32",), "preaggregate": (False,), "dropout": (0.0,)}
+    on_cores = {"threads": (1,), "model": ("gcn", "graphsage")} if options["device"] == "cpu" else {}
+    modelled_as = {"device": TRAINED_ON, **on_cores, "dtype": ("float32",), "preaggregate": (False,), "dropout": (0.0,)}
+    # By default the number of threads is the machine's to say: the record tells what it was.
+    options = {**options, "threads": run.threads}
     for name, modelled in modelled_as.items():
         if options.get(name) not in modelled:
             raise ScenarioError(

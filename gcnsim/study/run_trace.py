@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gcnsim.errors import ScenarioError
-from gcnsim.record import RecordedRun
+from gcnsim.errors import FileError, ScenarioError
+from gcnsim.record import TRACE, RecordedRun
 from gcnsim.sampling import NODES
 from gcnsim.scenario import Scenario
 from gcnsim.study.corners import keeps_all, sampler_of
@@ -17,6 +17,9 @@ def refuse_other_trace(run: RecordedRun, scenario: Scenario) -> None:
 
     scenario: what the simulator is asked about it. Raises FileError for a trace that cannot be read.
     """
+    if not run.trace.exists():
+        asked = f"allowed: a run trained with --save-trace {run.path / TRACE}"
+        raise FileError(f"{run.trace}: no access trace of the run; {asked}")
     trace = read_trace(run.trace)
     for wrong in (*_elsewhere(run, trace), *_drawn_otherwise(run, trace, scenario)):
         raise ScenarioError(f"{run.trace}: {wrong}; allowed: the trace of {run.path}")

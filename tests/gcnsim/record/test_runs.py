@@ -43,6 +43,18 @@ def test_a_run_says_what_was_trained_and_on_what(tmp_path: Path) -> None:
     assert set(run.graph) == {"name", "hash"}
 
 
+@pytest.mark.parametrize(
+    ("told", "asked", "workers", "threads"),
+    [(3, None, 2, 3), (None, 5, 2, 5), (None, None, 2, 1), (None, None, 1, 2), (3, 5, 2, 3)],
+)
+def test_threads_are_the_records_then_those_asked_for_then_a_share_of_the_cores(
+    tmp_path: Path, told: int | None, asked: int | None, workers: int, threads: int
+) -> None:
+    document = run_document(Options(threads=asked, hidden=32, workers=workers), emulation=None)
+    document |= {} if told is None else {"threads": told}
+    assert read_recorded_run(write_folder(tmp_path / "run", document, [0.1] * 10)).threads == threads
+
+
 def test_the_first_iterations_are_never_measured(tmp_path: Path) -> None:
     seconds = [9.0, 9.0, 9.0, 9.0, 9.0, 0.1, 0.2, 0.3]
     run = read_recorded_run(folder(tmp_path, seconds, warmup=0))

@@ -46,20 +46,44 @@ def test_what_is_not_known_is_a_dash() -> None:
 
 def test_text_ends_with_what_to_mind(found: dict[str, Any]) -> None:
     text = report.render_validation(found)
-    assert text.startswith("Predicted against measured iterations\n\n  runs ")
+    title = "Predicted against measured iterations, UNCALIBRATED: figures of the catalogue"
+    assert text.startswith(f"{title}\n\n  runs ")
     assert text.endswith("\nnote: a: cpu X, calibrated on Y\nnote: 1 of 4 runs lie outside the calibrated settings\n")
     calm = report.render_validation(plain(four()[:1], None, []))
     assert "note" not in calm
-    assert calm.endswith("-\n")
+    assert calm.endswith("  a\n")
 
 
 def test_markdown_has_a_line_for_each_run(found: dict[str, Any]) -> None:
     lines = report.validation_markdown(found).splitlines()
     assert "| mean absolute error | 19.6 % |" in lines
-    rows = [line for line in lines if line.startswith(f"| {SETTING} ")]
+    rows = [line for line in lines if f"| {SETTING} " in line]
     assert len(rows) == 4
-    assert rows[2] == f"| {SETTING} | b | 2.00 s | 1.00 s | 900 ms to 1.10 s | -50.0 % |"
-    assert {line.count("|") for line in rows} == {7}
+    assert rows[2] == f"| b1 | {SETTING} | b | 2,000 | 1,000 | 900 to 1,100 | -50.0 % |"
+    assert {line.count("|") for line in rows} == {8}
+
+
+def test_text_has_the_milliseconds_of_each_run_and_the_interval(found: dict[str, Any]) -> None:
+    lines = report.render_validation(found).splitlines()
+    at = lines.index("Milliseconds per iteration; low to high is the prediction's 90 % interval")
+    assert lines[at + 1].split() == ["run", "measured", "predicted", "low", "high", "error", "configuration"]
+    assert lines[at + 2] == SETTING, "said once"
+    assert lines[at + 3].split() == ["a1", "1,000", "1,100", "990", "1,210", "+10.0", "%", "a"]
+    assert lines[at + 5].split() == ["b1", "2,000", "1,000", "900", "1,100", "-50.0", "%", "b", "(outside)"]
+
+
+@pytest.mark.parametrize(
+    ("seconds", "shown"), [(0.0, "0"), (4.2e-5, "0.0420"), (0.00124, "1.24"), (0.184, "184"), (12.3456, "12,346")]
+)
+def test_milliseconds_have_three_digits_and_no_exponent(seconds: float, shown: str) -> None:
+    row = {"run": "r", "setting": SETTING, "configuration": "c", "error": 0.1, "covered": True, "outside": ""}
+    times = dict.fromkeys(("measured_s", "predicted_s", "low_s", "high_s"), seconds)
+    (line,) = (
+        each
+        for each in report.render_validation({**plain(four(), None, []), "rows": [row | times]}).splitlines()
+        if each.endswith("  c")
+    )
+    assert line.split()[1:5] == [shown] * 4
 
 
 def test_csv_reads_back_every_number(found: dict[str, Any]) -> None:

@@ -112,7 +112,6 @@ def test_it_is_a_scenario_like_any_other(asked: Callable[..., Scenario], tmp_pat
         ({"dropout": 0.5}, "trained with dropout 0.5, which the simulator does not model; allowed: 0.0"),
         ({"dtype": "float64"}, "trained with dtype float64, which the simulator does not model; allowed: float32"),
         ({"threads": 2}, "trained with threads 2, which the simulator does not model; allowed: 1"),
-        ({"threads": None}, "trained with threads None, which the simulator does not model; allowed: 1"),
         ({"device": "cuda"}, "names no GPU; allowed: GPUs of one kind"),
         ({"preaggregate": True}, "trained with preaggregate True, which the simulator does not model; allowed: False"),
     ],
@@ -123,6 +122,14 @@ def test_what_is_not_modelled_is_refused_by_name(
     with pytest.raises(ScenarioError) as caught:
         asked(**options)
     assert str(caught.value) == f"{tmp_path / 'run'}: {said}"
+
+
+def test_a_run_with_default_threads_is_what_it_was(asked: Callable[..., Scenario], tmp_path: Path) -> None:
+    assert asked(threads=None).cluster.gpus == 2, "two workers on two cores: one thread each, as one was asked for"
+    document = run_document(Options(threads=None, hidden=32)) | {"threads": 4}
+    folder = write_folder(tmp_path / "new", document, [0.1] * 10)
+    with pytest.raises(ScenarioError, match=r"new: trained with threads 4, which the simulator does not model"):
+        scenario_of(read_recorded_run(folder))
 
 
 @pytest.mark.parametrize("threads", [None, 1, 8])

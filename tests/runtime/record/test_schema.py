@@ -13,7 +13,7 @@ from jsonschema import Draft202012Validator
 from gcnsim.record.schema import mistakes, shipped_schema
 from runtime.record import RunRecord
 
-SINCE = ("tensors",)
+SINCE = ("tensors", "threads")
 """Keys that older records lack."""
 
 

@@ -1,0 +1,76 @@
+"""A run that the PyTorch profiler recorded as a side: the parts of its iterations by the same words as any other.
+
+Its traces say neither which method trained nor what its links carry, so of its setting only the GPUs are compared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from gcnsim.comparison.sides import Side
+from gcnsim.errors import GcnsimError
+from gcnsim.profile import gpu_of
+from gcnsim.record import HIDDEN, Names, ProfiledRun, interval_of_mean, read_profiled_run
+from gcnsim.record.trace_events import Progress
+from gcnsim.study import COMMUNICATION, OTHER, Parts
+from gcnsim.timeline import PS_PER_S, Intervals, Phase
+
+
+def side_of_profile(
+    path: str | Path, label: str, names: str | Path | Names | None = None, progress: Progress = lambda _: None
+) -> Side:
+    """The side of the trace, or the folder of traces, at `path`; names: what the names in them mean (a YAML file).
+
+    Raises FileError, naming the file and what is wrong.
+    """
+    run = read_profiled_run(path, names, progress)
+    workers = tuple(Parts(rank, **{f"{part}_s": s for part, s in own.items()}) for rank, own in enumerate(run.parts))
+    own = workers[run.slowest]
+    low, high = interval_of_mean(run.iterations)
+    return Side(
+        label=label,
+        kind="trace",
+        setting=_setting(run),
+        iteration_s=run.iteration_s,
+        whole={
+            "compute_s": own.compute_s,
+            "exposed_comm_s": sum(getattr(own, name) for name in COMMUNICATION),
+            "exposed_other_s": sum(getattr(own, name) for name in OTHER),
+        },
+        beneath={"hidden_comm_s": run.parts[run.slowest][HIDDEN], "sampling_s": _sampling_s(run)},
+        links={},
+        workers=workers,
+        slowest=run.slowest,
+        low_s=low,
+        high_s=high,
+        facts=_facts(run),
+        notes=run.notes,
+    )
+
+
+def _setting(run: ProfiledRun) -> str:
+    count = run.iterations.size
+    noun = "GPU" if any(run.devices) else "worker"
+    what = f"{run.workers} {noun}{'s' if run.workers > 1 else ''}, {count} iteration{'s' if count > 1 else ''}"
+    return f"{what}, measured by the PyTorch profiler"
+
+
+def _facts(run: ProfiledRun) -> Mapping[str, str]:
+    found = {"cluster.gpus": str(run.workers)}
+    # "GPU 0 Tesla T4": without the number.
+    names = [" ".join(device.split()[2:]) for device in run.devices]
+    if all(names):
+        try:
+            found["cluster.device"] = gpu_of(names, str(run.path))
+        except GcnsimError:
+            found["cluster.device"] = ", ".join(dict.fromkeys(names))
+    return found
+
+
+def _sampling_s(run: ProfiledRun) -> float:
+    """Seconds per iteration in which the slowest worker samples, exposed or not."""
+    spans = run.timeline
+    mask = (spans.worker == run.slowest) & spans.of_phase(Phase.SAMPLING)
+    sampling = Intervals.of(spans.start_ps[mask], spans.end_ps[mask])
+    return sampling.length / (run.iterations.size * PS_PER_S)

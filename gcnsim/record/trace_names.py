@@ -1,0 +1,143 @@
+"""What the names in a profiler's trace mean: patterns that name a kind of operation, ours and the user's.
+
+A pattern is a shell pattern (`*`, `?`, `[...]`) that the whole name matches, in any case; the first that does counts.
+The user's come first (`gcnsim.trace-names/1`, docs/files.md).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fnmatch import translate
+from functools import lru_cache
+from pathlib import Path
+from re import Pattern
+from re import compile as compiled
+from typing import Any, Final
+
+from gcnsim.documents import read_yaml
+from gcnsim.errors import FileError, nearest
+from gcnsim.timeline import OpKind
+
+SCHEMA: Final = "gcnsim.trace-names/1"
+IGNORE: Final = "ignore"
+"""In place of a kind: as if such events were not there."""
+
+Patterns = tuple[tuple[str, OpKind], ...]
+
+RANGES: Final[Patterns] = (
+    ("Optimizer.step#*", OpKind.STEP),
+    ("Optimizer.zero_grad#*", OpKind.STEP),
+    ("enumerate(DataLoader)*", OpKind.SAMPLE),
+    ("pyg::*sample*", OpKind.SAMPLE),
+    ("torch_sparse::*sample*", OpKind.SAMPLE),
+    ("dgl*sampl*", OpKind.SAMPLE),
+)
+"""Ranges and operators on the CPU that name all that runs within them, and the kernels launched there."""
+
+ANNOTATIONS: Final[Patterns] = (("*sampl*", OpKind.SAMPLE), ("*dataload*", OpKind.SAMPLE))
+"""The same of ranges that a program names itself (`torch.profiler.record_function`) only."""
+
+MESSAGES: Final[Patterns] = (
+    ("gloo:*barrier*", OpKind.WAIT),
+    ("mpi:*barrier*", OpKind.WAIT),
+    ("gloo:*reduce*", OpKind.ALLREDUCE),
+    ("mpi:*reduce*", OpKind.ALLREDUCE),
+    ("gloo:*", OpKind.WIRE),
+    ("mpi:*", OpKind.WIRE),
+)
+"""Collectives and messages of the backends that work on CPUs."""
+
+COLLECTIVES: Final[Patterns] = (("*nccl*reduce*", OpKind.ALLREDUCE), ("*nccl*", OpKind.WIRE))
+"""Kernels of NCCL and RCCL, by their name before its arguments."""
+
+COPIES: Final[Patterns] = (
+    ("Memcpy HtoD*", OpKind.H2D),
+    ("Memcpy DtoH*", OpKind.D2H),
+    ("Memcpy PtoP*", OpKind.WIRE),
+    ("*", OpKind.UPDATE),
+)
+"""Copies and fills by a device."""
+
+COMPUTE: Final[Patterns] = (
+    ("*nll_loss*", OpKind.LOSS),
+    ("*cross_entropy*", OpKind.LOSS),
+    ("*softmax*", OpKind.LOSS),
+    ("*spmm*", OpKind.AGGREGATE),
+    ("*csrmm*", OpKind.AGGREGATE),
+    ("*sparse*", OpKind.AGGREGATE),
+    ("*segment*", OpKind.AGGREGATE),
+    ("*scatter*", OpKind.AGGREGATE),
+    ("*gather*", OpKind.AGGREGATE),
+    ("*index*", OpKind.AGGREGATE),
+    ("*embedding*", OpKind.AGGREGATE),
+    ("*", OpKind.UPDATE),
+)
+"""Kernels of a device, and operators of a CPU whose name has a namespace (`aten::mm`)."""
+
+NO_WORK: Final = ("autograd::*", "torch::autograd::*", "c10d::*", "_c10d_functional*", "profiler::*")
+"""Operators that stand around others, or hand work to other threads."""
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """The user's patterns, in their order. iteration: of ranges that mark iterations; None: the profiler's steps do."""
+
+    patterns: tuple[tuple[str, OpKind | None], ...] = ()
+    iteration: str | None = None
+
+    def own(self, name: str) -> tuple[bool, OpKind | None]:
+        """Whether a pattern of the user's has `name`, and its kind; None: to be left out."""
+        for pattern, kind in self.patterns:
+            if matches(pattern, name):
+                return True, kind
+        return False, None
+
+    def marks(self, name: str) -> bool:
+        """Whether a range called `name` is an iteration by the user's word."""
+        return self.iteration is not None and matches(self.iteration, name)
+
+
+def first_of(patterns: Patterns, name: str) -> OpKind | None:
+    """The kind of the first pattern that `name` matches."""
+    return next((kind for pattern, kind in patterns if matches(pattern, name)), None)
+
+
+def matches(pattern: str, name: str) -> bool:
+    """Whether the shell pattern has the whole of `name`, in any case."""
+    return _compiled(pattern.lower()).match(name.lower()) is not None
+
+
+@lru_cache(maxsize=1024)
+def _compiled(pattern: str) -> Pattern[str]:
+    return compiled(translate(pattern))
+
+
+def read_names(path: str | Path) -> Names:
+    """The patterns in the YAML file at `path`. Raises FileError, naming the file, the key and what is allowed."""
+    raw = read_yaml(path)
+    if not isinstance(raw, dict) or raw.get("schema") != SCHEMA:
+        found = raw.get("schema") if isinstance(raw, dict) else None
+        raise FileError(f"{path}: schema: {found!r} is not known; allowed: {SCHEMA}")
+    for key in raw:
+        if key not in ("schema", "iteration", "names"):
+            raise FileError(f"{path}: {key}: is not known; {nearest(str(key), ('schema', 'iteration', 'names'))}")
+    iteration = raw.get("iteration")
+    if iteration is not None and not (isinstance(iteration, str) and iteration):
+        raise FileError(f"{path}: iteration: {iteration!r} is no pattern; allowed: text such as 'train_step'")
+    return Names(tuple(_patterns(path, raw.get("names") or {})), iteration)
+
+
+def _patterns(path: str | Path, names: Any) -> list[tuple[str, OpKind | None]]:
+    kinds: Mapping[str, OpKind | None] = {str(kind): kind for kind in OpKind} | {IGNORE: None}
+    if not isinstance(names, dict):
+        raise FileError(f"{path}: names: {names!r} is no mapping; allowed: kinds, each with a list of patterns")
+    found: list[tuple[str, OpKind | None]] = []
+    for kind, given in names.items():
+        if kind not in kinds:
+            raise FileError(f"{path}: names.{kind}: is no kind of operation; {nearest(str(kind), kinds)}")
+        patterns = [given] if isinstance(given, str) else given
+        if not isinstance(patterns, list) or not all(isinstance(each, str) and each for each in patterns):
+            raise FileError(f"{path}: names.{kind}: {given!r} is no list of patterns; allowed: text such as 'sample*'")
+        found += [(pattern, kinds[kind]) for pattern in patterns]
+    return found
