@@ -27,10 +27,20 @@ from gcnsim.scenario.load import (
     written_knobs,
 )
 from gcnsim.scenario.rules import parse_cache
-from gcnsim.scenario.specs import MOST_GPUS, ClusterSpec, MethodSpec, PartitionSpec, RunSpec, Scenario, WorkloadSpec
+from gcnsim.scenario.specs import (
+    IMBALANCE,
+    MOST_GPUS,
+    ClusterSpec,
+    MethodSpec,
+    PartitionSpec,
+    RunSpec,
+    Scenario,
+    WorkloadSpec,
+)
 
 __all__ = [
     "FAULTS",
+    "IMBALANCE",
     "MOST_GPUS",
     "SCHEMA",
     "Background",

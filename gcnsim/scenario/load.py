@@ -21,6 +21,7 @@ from gcnsim.scenario.contradictions import refuse_contradictions
 from gcnsim.scenario.faults import Fault, read_faults, write_fault
 from gcnsim.scenario.rules import read_fields, rule_of, shown
 from gcnsim.scenario.specs import (
+    METIS_OPTIONS,
     OF_ALL,
     TOPOLOGY,
     ClusterSpec,
@@ -162,6 +163,8 @@ def _written(spec: Any, name: str) -> bool:
         return getattr(spec, name) is not None
     if isinstance(spec, WorkloadSpec) and name == "training_subgraph":
         return spec.training_subgraph
+    if isinstance(spec, PartitionSpec) and name in METIS_OPTIONS:
+        return name in spec.besides
     if isinstance(spec, PartitionSpec) and name in ("statistics", "parts"):
         return spec.statistics != PartitionSpec().statistics
     return True
