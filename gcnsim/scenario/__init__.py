@@ -26,9 +26,9 @@ from gcnsim.scenario.load import (
     to_mapping,
     written_knobs,
 )
+from gcnsim.scenario.partition import IMBALANCE
 from gcnsim.scenario.rules import parse_cache
 from gcnsim.scenario.specs import (
-    IMBALANCE,
     MOST_GPUS,
     ClusterSpec,
     MethodSpec,

@@ -19,9 +19,9 @@ from gcnsim.documents import parse_yaml, read_yaml
 from gcnsim.errors import FileError, ScenarioError, nearest
 from gcnsim.scenario.contradictions import refuse_contradictions
 from gcnsim.scenario.faults import Fault, read_faults, write_fault
+from gcnsim.scenario.partition import METIS_OPTIONS
 from gcnsim.scenario.rules import read_fields, rule_of, shown
 from gcnsim.scenario.specs import (
-    METIS_OPTIONS,
     OF_ALL,
     TOPOLOGY,
     ClusterSpec,
