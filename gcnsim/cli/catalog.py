@@ -149,6 +149,14 @@ def _show_device(name: str) -> tuple[dict[str, Any], list[list[str]]]:
     return facts, rows
 
 
+def _show_host(name: str) -> tuple[dict[str, Any], list[list[str]]]:
+    host = profile.host(name)
+    facts, rows = _show_profile(host)
+    if host.device is not None:
+        rows.insert(0, ["device", host.device, "", "", "its GPUs"])
+    return facts | {"device": host.device}, rows
+
+
 def _show_dataset(name: str) -> tuple[dict[str, Any], list[list[str]]]:
     facts = workload.dataset(name)
     data = asdict(facts) | {"citations": dict(facts.citations)}
@@ -189,7 +197,7 @@ def _default(knob: knobs.Knob) -> str:
 _SHOWS: Final[Mapping[str, Callable[[str], tuple[dict[str, Any], list[list[str]]]]]] = {
     "devices": _show_device,
     "links": lambda name: _show_profile(profile.link(name)),
-    "hosts": lambda name: _show_profile(profile.host(name)),
+    "hosts": _show_host,
     "datasets": _show_dataset,
     "methods": _show_method,
 }

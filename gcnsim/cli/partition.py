@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from itertools import product
-from typing import Any
+from typing import Any, Final
 
 import click
 
@@ -20,8 +20,13 @@ from gcnsim.errors import GraphError, ScenarioError, nearest
 from gcnsim.graph import Graph, graph_warnings, load_graph
 from gcnsim.graph.memory import check_memory
 from gcnsim.partition import (
+    ALGORITHMS,
+    BALANCES,
+    KWAY,
     METHODS,
+    NODES,
     OBJECTIVES,
+    RECURSIVE,
     PartitionFacts,
     Partitioning,
     Spread,
@@ -31,6 +36,10 @@ from gcnsim.partition import (
     split,
     write_partition,
 )
+from gcnsim.scenario import IMBALANCE
+
+KNOWN: Final = {"method": METHODS, "objective": OBJECTIVES, "algorithm": ALGORITHMS, "balance": BALANCES}
+"""The words of each option."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +47,8 @@ class _Way:
     parts: int
     method: str
     objective: str
+    algorithm: str
+    balance: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +75,13 @@ class _Cut:
 @click.option("--method", default="metis", show_default=True, help=f"One or several of {', '.join(METHODS)}.")
 @click.option("--objective", default="vol", show_default=True, help=f"What METIS minimises: {', '.join(OBJECTIVES)}.")
 @click.option(
+    "--algorithm", default=KWAY, show_default=True, help=f"How METIS cuts: {', '.join(ALGORITHMS)} (objective cut)."
+)
+@click.option("--balance", default=NODES, show_default=True, help=f"What METIS balances: {', '.join(BALANCES)}.")
+@click.option(
+    "--imbalance", help="Allowed excess of the largest part over the mean.  [default: METIS' own, 3% or 0.1%]"
+)
+@click.option(
     "--seed",
     type=click.IntRange(0, 2**31 - 1),
     default=0,
@@ -79,6 +97,9 @@ def command(
     parts: str,
     method: str,
     objective: str,
+    algorithm: str,
+    balance: str,
+    imbalance: str | None,
     seed: int,
     max_memory: float | None,
     ids: str,
@@ -88,14 +109,16 @@ def command(
 ) -> None:
     """Partition the graph in FILE and print how even the parts are and how much crosses between them.
 
-    Several numbers of parts, methods or objectives, separated by commas, print a row each.
+    Several numbers of parts, methods, objectives, algorithms or balances, separated by commas, print a row each.
 
     \b
     Example:
       gcnsim graph partition amazon_cs.npz --parts 4 --out amazon_cs.part
       gcnsim graph partition amazon_cs.npz --parts 2,4,8 --method metis,random --objective vol,cut
+      gcnsim graph partition amazon_cs.npz --parts 4 --objective cut --algorithm kway,recursive --balance nodes,edges
     """
-    ways = _ways(parts, method, objective)
+    ways = _ways(parts, {"method": method, "objective": objective, "algorithm": algorithm, "balance": balance})
+    allowed = _imbalance(imbalance, ways)
     if out is not None and len(ways) > 1:
         raise ScenarioError(f"--out: {out}: {len(ways)} partitions; allowed: one")
     named = map_path(ids, ids_map, out)
@@ -107,7 +130,7 @@ def command(
         cuts = []
         for way in ways:
             say(f"partitioning {loaded.nodes:,} nodes into {way.parts} parts ({way.method})")
-            cuts.append(_cut(loaded, way, seed))
+            cuts.append(_cut(loaded, way, seed, allowed))
     if out is not None:
         write_partition(out, cuts[0].owners)
     write_map(named, loaded)
@@ -120,25 +143,43 @@ def command(
     warn([*graph_warnings(loaded), *dict.fromkeys(line for cut in cuts for line in cut.warnings)])
 
 
-def _ways(parts: str, method: str, objective: str) -> list[_Way]:
-    """Each way to cut; METIS alone has objectives. Raises GraphError or ScenarioError before any work is done."""
-    counts, methods, goals = ([word.strip() for word in text.split(",")] for text in (parts, method, objective))
+def _ways(parts: str, options: Mapping[str, str]) -> list[_Way]:
+    """Each way to cut; METIS alone has more options than a method, and bisects by the edges cut alone.
+
+    Raises GraphError or ScenarioError before any work is done.
+    """
+    counts = [word.strip() for word in parts.split(",")]
+    given = {name: [word.strip() for word in text.split(",")] for name, text in options.items()}
     for word in counts:
         if not (word.isascii() and word.isdecimal() and 0 < int(word) < 2**31):
             raise ScenarioError(f"--parts: {word!r} is not a number of parts; at least 1 is needed")
-    for words, known, what in ((methods, METHODS, "method"), (goals, OBJECTIVES, "objective")):
-        for word in words:
+    for name, known in KNOWN.items():
+        for word in given[name]:
             if word not in known:
-                raise GraphError(f"partition {what} {word!r} is unknown: {nearest(word, known)}")
-    every = product(counts, methods, goals)
-    ways = [_Way(int(count), name, goal if name == "metis" else goals[0]) for count, name, goal in every]
-    return list(dict.fromkeys(ways))
+                raise GraphError(f"partition {name} {word!r} is unknown: {nearest(word, known)}")
+    plain: dict[str, Any] = {name: words[0] for name, words in given.items() if name != "method"}
+    every = [_Way(int(count), *words) for count in counts for words in product(*given.values())]
+    ways = [way if way.method == "metis" else replace(way, **plain) for way in every]
+    refused = [way for way in ways if way.method == "metis" and (way.algorithm, way.objective) == (RECURSIVE, "vol")]
+    if refused and len(refused) == len(ways):
+        raise GraphError(f"partition objective 'vol' is not allowed with {RECURSIVE}; METIS bisects by: cut")
+    return list(dict.fromkeys(way for way in ways if way not in refused))
 
 
-def _cut(loaded: Graph, way: _Way, seed: int) -> _Cut:
+def _imbalance(text: str | None, ways: Sequence[_Way]) -> float | None:
+    """The imbalance allowed, as a scenario has it. Raises UnitError or ScenarioError with the option's name."""
+    if text is None:
+        return None
+    if all(way.method != "metis" for way in ways):
+        raise ScenarioError(f"--imbalance: {text}: only valid with --method metis")
+    return IMBALANCE.read(text, "--imbalance")
+
+
+def _cut(loaded: Graph, way: _Way, seed: int, imbalance: float | None) -> _Cut:
     # Processor time, not the wall's: METIS is one thread, and what else the machine does is none of its cost.
     begin = os.times()
-    owners = partition_graph(loaded, way.parts, way.method, way.objective, seed)
+    more: dict[str, Any] = {"algorithm": way.algorithm, "imbalance": imbalance, "balance": way.balance}
+    owners = partition_graph(loaded, way.parts, way.method, way.objective, seed, **more)
     end = os.times()
     seconds = max(0.0, (end.user - begin.user) + (end.system - begin.system))
     shares = split(loaded, owners)

@@ -2,23 +2,30 @@
 
 from __future__ import annotations
 
-from gcnsim.partition.assign import METHODS, OBJECTIVES, partition_graph
+from gcnsim.partition.assign import METHODS, OBJECTIVES, metis_label, partition_graph
 from gcnsim.partition.checks import partition_warnings
 from gcnsim.partition.facts import PartitionFacts, Spread, partition_facts
 from gcnsim.partition.files import read_partition, write_partition
-from gcnsim.partition.metis import metis_owners
+from gcnsim.partition.metis import ALGORITHMS, BALANCES, EDGES, KWAY, NODES, RECURSIVE, metis_owners
 from gcnsim.partition.parts import Part, Partitioning
 from gcnsim.partition.split import own_send_sets, part_of, send_set, split
 from gcnsim.partition.training_nodes import TrainingParts, training_parts
 
 __all__ = [
+    "ALGORITHMS",
+    "BALANCES",
+    "EDGES",
+    "KWAY",
     "METHODS",
+    "NODES",
     "OBJECTIVES",
+    "RECURSIVE",
     "Part",
     "PartitionFacts",
     "Partitioning",
     "Spread",
     "TrainingParts",
+    "metis_label",
     "metis_owners",
     "own_send_sets",
     "part_of",

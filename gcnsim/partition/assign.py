@@ -7,7 +7,7 @@ import numpy as np
 from gcnsim.errors import GraphError, nearest
 from gcnsim.graph import Graph
 from gcnsim.ids import Int32Array, frozen
-from gcnsim.partition.metis import metis_owners
+from gcnsim.partition.metis import ALGORITHMS, BALANCES, KWAY, NODES, metis_owners
 from gcnsim.partition.parts import Partitioning
 from gcnsim.streams import stream
 
@@ -16,33 +16,60 @@ OBJECTIVES = ("vol", "cut")
 
 
 def partition_graph(
-    graph: Graph, parts: int, method: str = "metis", objective: str = "vol", seed: int = 0
+    graph: Graph,
+    parts: int,
+    method: str = "metis",
+    objective: str = "vol",
+    seed: int = 0,
+    *,
+    algorithm: str = KWAY,
+    imbalance: float | None = None,
+    balance: str = NODES,
 ) -> Partitioning:
     """Every node's owner, each of the `parts` parts non-empty.
 
     metis: minimises the communication volume (`vol`) or the entries cut (`cut`), parts of about equal node count.
     random: a permutation cut into parts whose sizes differ by at most 1. block: contiguous ids, likewise.
-    `objective` matters to METIS alone, `seed` not to blocks. Raises GraphError for fewer than 1 part, fewer nodes than
-    parts, and an unknown method or objective.
+    `objective`, `algorithm`, `imbalance` and `balance` matter to METIS alone (`metis_owners`), `seed` not to blocks.
+    Raises GraphError for fewer than 1 part, fewer nodes than parts, an unknown method, objective, algorithm or balance,
+    and for volume by recursive bisection.
     """
     if method not in METHODS:
         raise GraphError(f"partition method {method!r} is unknown: {nearest(method, METHODS)}")
     if objective not in OBJECTIVES:
         raise GraphError(f"partition objective {objective!r} is unknown: {nearest(objective, OBJECTIVES)}")
+    for noun, word, known in (("algorithm", algorithm, ALGORITHMS), ("balance", balance, BALANCES)):
+        if word not in known:
+            raise GraphError(f"partition {noun} {word!r} is unknown: {nearest(word, known)}")
     if parts < 1:
         raise GraphError(f"{graph.name}: {parts} parts; at least 1 is needed")
     if graph.nodes < parts:
         raise GraphError(f"{graph.name}: {graph.nodes} nodes cannot make {parts} parts; each needs a node")
-    label = f"metis-{objective}" if method == "metis" else method
-    owner = _owners(graph, parts, method, objective, seed)
+    if method != "metis":
+        return _labelled(graph, _dealt(graph, parts, method, seed), parts, method, seed)
+    owner = np.zeros(graph.nodes, dtype=np.int32)
+    if parts > 1:
+        owner, _ = metis_owners(
+            graph, parts, objective, seed, algorithm=algorithm, imbalance=imbalance, balance=balance
+        )
+    owner = _without_empty(owner, parts)
+    return _labelled(graph, owner, parts, metis_label(objective, algorithm, imbalance, balance), seed)
+
+
+def metis_label(objective: str, algorithm: str, imbalance: float | None, balance: str) -> str:
+    """How METIS cut, in a word: the objective, and what was asked for besides."""
+    words = ["metis", objective]
+    words += [algorithm] * (algorithm != KWAY)
+    words += [] if imbalance is None else [f"{100 * imbalance:g}%"]
+    words += [f"by-{balance}"] * (balance != NODES)
+    return "-".join(words)
+
+
+def _labelled(graph: Graph, owner: Int32Array, parts: int, label: str, seed: int) -> Partitioning:
     return Partitioning(frozen(owner), parts, label, seed, graph.name, graph.content_hash())
 
 
-def _owners(graph: Graph, parts: int, method: str, objective: str, seed: int) -> Int32Array:
-    if parts == 1:
-        return np.zeros(graph.nodes, dtype=np.int32)
-    if method == "metis":
-        return _without_empty(metis_owners(graph, parts, objective, seed)[0], parts)
+def _dealt(graph: Graph, parts: int, method: str, seed: int) -> Int32Array:
     blocks = (np.arange(graph.nodes, dtype=np.int64) * parts // graph.nodes).astype(np.int32)
     return stream(seed, "partition", "random").permutation(blocks) if method == "random" else blocks
 

@@ -19,7 +19,8 @@ class Partitioning:
     owner: Int32Array
     parts: int
     method: str
-    """`metis-vol`, `metis-cut`, `random` or `block`; `file` when somebody else assigned the nodes."""
+    """`metis-vol`, `metis-cut`, with what METIS was told besides (`metis-cut-recursive`, `metis-vol-10%-by-edges`),
+    `random` or `block`; `file` when somebody else assigned the nodes."""
     seed: int
     graph_name: str
     graph_hash: str

@@ -1,7 +1,7 @@
 """The catalogue that ships with the package: one YAML file per device, link and host, read when it is first asked for.
 
-A device's efficiencies and launch cost default to those of its kind in `assumed.yaml`, with their ranges, until
-somebody measures or fits them; a device file that gives one overrides it.
+A device's efficiencies and launch cost, and a host's rates, default to those of its kind in `assumed.yaml`, with their
+ranges, until somebody measures or fits them; a file that gives one overrides it.
 """
 
 from __future__ import annotations
@@ -56,7 +56,9 @@ _HOST: Final[_Table] = {
     "iteration_s": units.SECONDS,
     "work_spread": units.FRACTION,
 }
-QUANTITIES: Final[_Table] = {**_DEVICE, **_LINK, **_HOST}
+_INSTANCE: Final[_Table] = {"gpus": None, "nic": units.BANDWIDTH}
+"""Figures of hosts that are an instance type, or a server of a known make."""
+QUANTITIES: Final[_Table] = {**_DEVICE, **_LINK, **_HOST, **_INSTANCE}
 """The quantity each figure of a profile is (None: a plain number)."""
 
 
@@ -99,8 +101,10 @@ def link(name: str) -> LinkProfile:
 @cache
 def host(name: str) -> HostProfile:
     """The host `name`. Raises ScenarioError with the nearest name when the catalogue has none."""
-    raw = _document("host", name)
-    return HostProfile(name=name, title=raw["title"], **_figures(raw, _HOST, name))
+    raw = {**_assumed()["host"], **_document("host", name)}
+    has = {field: quantity for field, quantity in _INSTANCE.items() if field in raw}
+    figures = {**_figures(raw, _HOST, name), **_figures(raw, has, name)}
+    return HostProfile(name=name, title=raw["title"], device=raw.get("device"), **figures)
 
 
 def prices(device_name: str | None = None) -> tuple[Price, ...]:

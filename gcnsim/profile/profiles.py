@@ -76,6 +76,9 @@ class HostProfile:
     gather_bandwidth: bytes of feature rows that one core picks out of host memory per second.
     iteration_s: seconds of an iteration of a worker on a core outside its kernels. work_spread: how much the time of
     equal work on a core varies, the standard deviation of its logarithm.
+
+    Of an instance type, or a server of a known make: gpus: how many it has. nic: raw bytes/s of its network, per
+    direction, all its cards together. device: the name of its GPU.
     """
 
     name: str
@@ -95,6 +98,9 @@ class HostProfile:
     gather_bandwidth: Figure
     iteration_s: Figure
     work_spread: Figure
+    gpus: Figure | None = None
+    nic: Figure | None = None
+    device: str | None = None
 
     def provenance(self) -> tuple[str, ...]:
         """Kinds of origin among its figures, the weakest first."""

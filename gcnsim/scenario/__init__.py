@@ -26,11 +26,21 @@ from gcnsim.scenario.load import (
     to_mapping,
     written_knobs,
 )
+from gcnsim.scenario.partition import IMBALANCE
 from gcnsim.scenario.rules import parse_cache
-from gcnsim.scenario.specs import MOST_GPUS, ClusterSpec, MethodSpec, PartitionSpec, RunSpec, Scenario, WorkloadSpec
+from gcnsim.scenario.specs import (
+    MOST_GPUS,
+    ClusterSpec,
+    MethodSpec,
+    PartitionSpec,
+    RunSpec,
+    Scenario,
+    WorkloadSpec,
+)
 
 __all__ = [
     "FAULTS",
+    "IMBALANCE",
     "MOST_GPUS",
     "SCHEMA",
     "Background",

@@ -19,13 +19,13 @@ from gcnsim.documents import parse_yaml, read_yaml
 from gcnsim.errors import FileError, ScenarioError, nearest
 from gcnsim.scenario.contradictions import refuse_contradictions
 from gcnsim.scenario.faults import Fault, read_faults, write_fault
+from gcnsim.scenario.partition import METIS_OPTIONS, PartitionSpec
 from gcnsim.scenario.rules import read_fields, rule_of, shown
 from gcnsim.scenario.specs import (
     OF_ALL,
     TOPOLOGY,
     ClusterSpec,
     MethodSpec,
-    PartitionSpec,
     RunSpec,
     Scenario,
     WorkloadSpec,
@@ -161,7 +161,9 @@ def _written(spec: Any, name: str) -> bool:
     if isinstance(spec, WorkloadSpec) and name in ("train_fraction", "profile"):
         return getattr(spec, name) is not None
     if isinstance(spec, WorkloadSpec) and name in ("training_subgraph", "ids"):
-        return getattr(spec, name) != getattr(WorkloadSpec(), name)
+        return bool(getattr(spec, name) != getattr(WorkloadSpec(), name))
+    if isinstance(spec, PartitionSpec) and name in METIS_OPTIONS:
+        return name in spec.besides
     if isinstance(spec, PartitionSpec) and name in ("statistics", "parts"):
         return spec.statistics != PartitionSpec().statistics
     return True

@@ -18,6 +18,7 @@ from gcnsim.scenario.faults import Fault, check_faults
 from gcnsim.scenario.figures import CatalogueFigures, Figures
 from gcnsim.scenario.lists import Amounts, PerLayer
 from gcnsim.scenario.names import Words
+from gcnsim.scenario.partition import PartitionSpec
 from gcnsim.scenario.rules import Cache, Measure, Number, Truth, Word, check_fields, entry
 from gcnsim.units import BANDWIDTH, FRACTION, SECONDS
 from gcnsim.workload import MODELS, PAYLOADS, datasets
@@ -202,29 +203,6 @@ class WorkloadSpec:
             raise ScenarioError(f"workload.ids: {self.ids} needs workload.graph, an edge list; allowed: numbers")
         if not given:
             raise ScenarioError("workload: neither dataset nor graph, trace or profile is given; give one of them")
-
-
-@dataclass(frozen=True, slots=True)
-class PartitionSpec:
-    """How the graph is cut into one part per GPU."""
-
-    method: str = entry(Word("a partition method", lambda: ("metis", "random", "block")), "how to cut", "metis")
-    objective: str = entry(Word("an objective", lambda: ("vol", "cut")), "METIS minimises volume or cut edges", "vol")
-    seed: int = entry(Number(True, 0, 2**31 - 1), "seed of the partitioner", 0)
-    file: str | None = entry(_FILE, "partition file, instead of cutting", None, optional=True)
-    statistics: str = entry(
-        Word("statistics", lambda: ("profile", "published")),
-        "of a dataset's parts: its profile, or what tables print",
-        "profile",
-    )
-    parts: int | None = entry(
-        Number(True, 2, 10_000), "parts in all that the GPUs stand for; null: one each", None, optional=True
-    )
-
-    def __post_init__(self) -> None:
-        check_fields(self, "partition")
-        if self.parts is not None and self.statistics != "published":
-            raise ScenarioError(f"partition.parts: {self.parts} needs partition.statistics: published")
 
 
 @dataclass(frozen=True, slots=True)

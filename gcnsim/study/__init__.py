@@ -14,6 +14,14 @@ from gcnsim.study.machine import CALIBRATED, HOST_MEMORY, calibration_of, device
 from gcnsim.study.memory import capacities, fits, memory_of, tightest
 from gcnsim.study.metrics import Metrics, link_units, measure
 from gcnsim.study.model import Declared, Model, resolve_model
+from gcnsim.study.partitions import (
+    PartitionVariant,
+    SeedSpread,
+    partition_seconds,
+    partition_setting,
+    partition_variants,
+    seeds_of,
+)
 from gcnsim.study.parts import COMMUNICATION, OTHER, Parts, made_up, worker_parts
 from gcnsim.study.paths import refuse_idle
 from gcnsim.study.placement import Placed, Placement, placements
@@ -64,6 +72,7 @@ __all__ = [
     "Limit",
     "Metrics",
     "Model",
+    "PartitionVariant",
     "Parts",
     "Placed",
     "Placement",
@@ -71,6 +80,7 @@ __all__ = [
     "PublishedAccesses",
     "Range",
     "Result",
+    "SeedSpread",
     "Steady",
     "Straggler",
     "SurrogateAccesses",
@@ -101,6 +111,9 @@ __all__ = [
     "memory_of",
     "mini_batch",
     "open_accesses",
+    "partition_seconds",
+    "partition_setting",
+    "partition_variants",
     "placements",
     "plan_of",
     "platform_of",
@@ -112,6 +125,7 @@ __all__ = [
     "refuse_undrawn",
     "resolve_model",
     "scenario_of",
+    "seeds_of",
     "straggler_of",
     "study",
     "tightest",

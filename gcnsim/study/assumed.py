@@ -27,7 +27,7 @@ from gcnsim.study.paths import NVLINK, devices_of
 DRAWS: Final = 256
 """Joint draws of the assumptions: shares of them are exact to half a per cent."""
 
-UNUSED: Final = frozenset({"memory", "flops_fp16", "memory_bandwidth of a host"})
+UNUSED: Final = frozenset({"memory", "flops_fp16", "memory_bandwidth of a host", "gpus of a host", "nic of a host"})
 """Figures of the catalogue that no cost law reads."""
 
 ON_CORES: Final = frozenset(

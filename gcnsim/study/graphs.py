@@ -62,7 +62,16 @@ class GraphAccesses:
         spec, gpus = scenario.partition, scenario.cluster.gpus
         if (spec, gpus) not in self._parts:
             if spec.file is None:
-                cut = partition_graph(self.graph, gpus, method=spec.method, objective=spec.objective, seed=spec.seed)
+                cut = partition_graph(
+                    self.graph,
+                    gpus,
+                    method=spec.method,
+                    objective=spec.objective,
+                    seed=spec.seed,
+                    algorithm=spec.algorithm,
+                    imbalance=spec.imbalance,
+                    balance=spec.balance,
+                )
             else:
                 cut = read_partition(spec.file, self.graph)
                 if cut.parts != gpus:

@@ -106,6 +106,20 @@ def test_several_ways_to_cut_are_a_row_each(cycle: Path) -> None:
     assert all(row["seconds"] >= 0 for row in rows["rows"])
 
 
+def test_what_metis_is_told_besides_multiplies_its_rows_alone(cycle: Path) -> None:
+    asked = ("--parts", "2", "--method", "metis,block", "--objective", "vol,cut", "--algorithm", "kway,recursive")
+    rows = json.loads(_run("partition", str(cycle), *asked, "--balance", "nodes,edges", "--imbalance", "5%", "--json"))
+    assert [row["method"] for row in rows["rows"]] == [
+        "metis-vol-5%",
+        "metis-vol-5%-by-edges",
+        "metis-cut-5%",
+        "metis-cut-5%-by-edges",
+        "metis-cut-recursive-5%",
+        "metis-cut-recursive-5%-by-edges",
+        "block",
+    ]
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [
@@ -113,6 +127,11 @@ def test_several_ways_to_cut_are_a_row_each(cycle: Path) -> None:
         (["--parts", "0"], "--parts: '0' is not a number of parts; at least 1 is needed"),
         (["--parts", "2", "--method", "metis,metiss"], "method 'metiss' is unknown: did you mean 'metis'"),
         (["--parts", "2", "--objective", "volume"], "objective 'volume' is unknown"),
+        (["--parts", "2", "--algorithm", "recursive"], "objective 'vol' is not allowed with recursive; METIS"),
+        (["--parts", "2", "--balance", "edge"], "balance 'edge' is unknown: did you mean 'edges'"),
+        (["--parts", "2", "--imbalance", "3"], "--imbalance: '3': a bare number, a percentage needs its unit"),
+        (["--parts", "2", "--imbalance", "0%"], "--imbalance: 0% is not allowed; a percentage of at least 0.1%"),
+        (["--parts", "2", "--imbalance", "3%", "--method", "block"], "--imbalance: 3%: only valid with --method metis"),
         (["--parts", "2,4", "--out", "o.part"], "--out: o.part: 2 partitions; allowed: one"),
         (["--parts", "2", "--max-memory", "1MiB"], "partitioning needs about .* allowed: 1.00 MiB"),
     ],

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from gcnsim.errors import GraphError
 from gcnsim.graph import Graph, build_csr
-from gcnsim.partition import METHODS, partition_graph
+from gcnsim.partition import METHODS, partition_facts, partition_graph, split
 
 
 def _star(nodes: int) -> Graph:
@@ -69,4 +69,45 @@ def test_the_label_names_method_and_objective(skewed: Graph) -> None:
 def test_impossible_requests_are_refused(skewed: Graph, parts: int, method: str, objective: str, message: str) -> None:
     with pytest.raises(GraphError) as caught:
         partition_graph(skewed, parts, method, objective)
+    assert message in str(caught.value)
+
+
+def test_what_metis_is_told_besides_is_in_the_label_and_changes_the_parts(skewed: Graph) -> None:
+    labels = {
+        "metis-cut-recursive": {"objective": "cut", "algorithm": "recursive"},
+        "metis-vol-10%": {"imbalance": 0.1},
+        "metis-vol-by-edges": {"balance": "edges"},
+        "metis-cut-recursive-5%-by-edges": {
+            "objective": "cut", "algorithm": "recursive", "imbalance": 0.05, "balance": "edges",
+        },
+    }  # fmt: skip
+    owners = {label: partition_graph(skewed, 4, **options) for label, options in labels.items()}  # type: ignore[arg-type]
+    assert [found.method for found in owners.values()] == list(labels)
+    plain = [partition_graph(skewed, 4, objective=goal).owner for goal in ("vol", "cut")]
+    assert len({found.owner.tobytes() for found in owners.values()} | {owner.tobytes() for owner in plain}) == 6
+
+
+def test_parts_are_as_even_as_was_asked_in_what_was_asked(skewed: Graph) -> None:
+    def uneven(**options: object) -> tuple[float, float]:
+        parts = split(skewed, partition_graph(skewed, 4, **options))  # type: ignore[arg-type]
+        facts = partition_facts(parts)
+        return facts.balance, facts.entry_balance
+
+    assert uneven(balance="edges", imbalance=0.05)[1] < 1.06
+    assert uneven(balance="edges")[1] < uneven()[1]
+    assert uneven(imbalance=0.01)[0] <= 1.02
+    assert uneven(objective="cut", algorithm="recursive")[0] <= 1.011
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"algorithm": "kwai"}, "partition algorithm 'kwai' is unknown: did you mean 'kway'? known: kway, recursive"),
+        ({"balance": "edge"}, "partition balance 'edge' is unknown: did you mean 'edges'? known: edges, nodes"),
+        ({"algorithm": "recursive"}, "partition objective 'vol' is not allowed with recursive; METIS bisects by: cut"),
+    ],
+)
+def test_what_metis_does_not_do_is_refused(skewed: Graph, options: dict[str, str], message: str) -> None:
+    with pytest.raises(GraphError) as caught:
+        partition_graph(skewed, 4, **options)  # type: ignore[arg-type]
     assert message in str(caught.value)

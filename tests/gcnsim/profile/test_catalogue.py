@@ -55,6 +55,31 @@ def test_known_figures() -> None:
     assert profile.link(profile.GENERIC_LINK).bandwidth.value == units.bandwidth("15Gbps")
 
 
+def test_hosts_are_instance_types_with_gpus_cores_and_a_nic() -> None:
+    found = profile.host("g4dn.12xlarge")
+    assert found.gpus is not None
+    assert found.nic is not None
+    assert (found.device, found.gpus.value, found.cores.value) == ("t4", 4, 48)
+    assert found.nic.value == units.bandwidth("50Gbps")
+    assert found.sample_edges_per_s.source == "assumed"
+    generic = profile.host("generic-16")
+    assert (generic.device, generic.gpus, generic.nic) == (None, None, None)
+    assert generic.sample_edges_per_s.source == "measured"
+    assert found.sample_edges_per_s.value == generic.sample_edges_per_s.value
+    for name in set(profile.hosts()) - {"generic-16"}:
+        each = profile.host(name)
+        assert each.device in profile.devices()
+        assert each.gpus is not None
+        assert each.cores.value >= 4 * each.gpus.value
+
+
+def test_every_price_of_several_gpus_is_of_a_known_host() -> None:
+    for price in profile.prices():
+        if price.gpus > 1:
+            host = profile.host(price.instance)
+            assert (host.device, host.gpus and host.gpus.value) == (price.device, price.gpus)
+
+
 def test_prices_are_per_gpu_and_absent_where_nobody_rents() -> None:
     (price,) = profile.prices("v100-32")
     assert price.gpus == 8

@@ -212,6 +212,44 @@ def test_a_scenario_survives_being_written(
     assert scenario_hash(again) == scenario_hash(scenario)
 
 
+def test_what_metis_is_told_is_written_only_where_somebody_chose_it() -> None:
+    plain = read("")
+    assert scenario_hash(read("partition: {algorithm: kway, imbalance: null, balance: nodes}")) == scenario_hash(plain)
+    assert not {"algorithm", "imbalance", "balance"} & set(to_mapping(plain)["partition"])
+    chosen = read("partition: {objective: cut, algorithm: recursive, imbalance: 5%, balance: edges}")
+    assert to_mapping(chosen)["partition"] == {
+        "method": "metis",
+        "objective": "cut",
+        "seed": 0,
+        "algorithm": "recursive",
+        "imbalance": "5%",
+        "balance": "edges",
+        "file": None,
+    }
+    assert from_mapping(to_mapping(chosen), "again") == chosen
+    assert scenario_hash(chosen) != scenario_hash(plain)
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ("algorithm: recursive", "partition.algorithm: recursive needs partition.objective: cut; it is vol"),
+        ("algorithm: kwai", "partition.algorithm: unknown algorithm 'kwai'; did you mean 'kway'"),
+        (
+            "method: random, balance: edges",
+            "partition.balance: only valid with METIS, not with partition.method random",
+        ),
+        ("file: a.part, imbalance: 5%", "partition.imbalance: only valid with METIS, not with partition.file a.part"),
+        ("imbalance: 0%", "partition.imbalance: 0% is not allowed; a percentage of at least 0.1% and at most 100%"),
+        ("imbalance: 5", "partition.imbalance: 5: a bare number"),
+    ],
+)
+def test_what_metis_cannot_be_told_is_refused(fields: str, message: str) -> None:
+    with pytest.raises((ScenarioError, UnitError)) as caught:
+        read(f"partition: {{{fields}}}")
+    assert message in str(caught.value)
+
+
 def test_equal_questions_have_equal_hashes() -> None:
     one, other = read("cluster: {bandwidth: 15Gbps}"), read("name: b\ncluster: {bandwidth: 1.875GB/s}")
     assert scenario_hash(one) == scenario_hash(other) == scenario_hash(read(""))

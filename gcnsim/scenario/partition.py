@@ -1,0 +1,64 @@
+"""How a graph is cut into one part per GPU, as facts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Final
+
+from gcnsim.errors import ScenarioError
+from gcnsim.partition import ALGORITHMS, BALANCES, KWAY, NODES, RECURSIVE
+from gcnsim.scenario.rules import Measure, Number, Word, check_fields, entry
+from gcnsim.units import FRACTION
+
+METIS_OPTIONS: Final = ("algorithm", "imbalance", "balance")
+"""Fields of a partition that a scenario without them answers as it did before there were any."""
+IMBALANCE: Final = Measure(FRACTION, 0.001, 1.0)
+"""By how much METIS may let the largest part exceed the mean; it takes thousandths."""
+_FILE: Final = Word("a file name")
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionSpec:
+    """How the graph is cut into one part per GPU."""
+
+    method: str = entry(Word("a partition method", lambda: ("metis", "random", "block")), "how to cut", "metis")
+    objective: str = entry(Word("an objective", lambda: ("vol", "cut")), "METIS minimises volume or cut edges", "vol")
+    seed: int = entry(Number(True, 0, 2**31 - 1), "seed of the partitioner", 0)
+    algorithm: str = entry(
+        Word("an algorithm", lambda: ALGORITHMS), "METIS makes all parts at once, or by recursive bisection", KWAY
+    )
+    imbalance: float | None = entry(
+        IMBALANCE,
+        "largest part over the mean, at most so much more; null: METIS' own",
+        None,
+        optional=True,
+    )
+    balance: str = entry(Word("a balance", lambda: BALANCES), "METIS balances the parts' nodes or their edges", NODES)
+    file: str | None = entry(_FILE, "partition file, instead of cutting", None, optional=True)
+    statistics: str = entry(
+        Word("statistics", lambda: ("profile", "published")),
+        "of a dataset's parts: its profile, or what tables print",
+        "profile",
+    )
+    parts: int | None = entry(
+        Number(True, 2, 10_000), "parts in all that the GPUs stand for; null: one each", None, optional=True
+    )
+
+    def __post_init__(self) -> None:
+        check_fields(self, "partition")
+        if self.parts is not None and self.statistics != "published":
+            raise ScenarioError(f"partition.parts: {self.parts} needs partition.statistics: published")
+        for name in METIS_OPTIONS:
+            if name in self.besides and (self.method != "metis" or self.file is not None):
+                other = f"method {self.method}" if self.file is None else f"file {self.file}"
+                raise ScenarioError(f"partition.{name}: only valid with METIS, not with partition.{other}")
+        if self.algorithm == RECURSIVE and self.objective != "cut":
+            raise ScenarioError(
+                f"partition.algorithm: {RECURSIVE} needs partition.objective: cut; it is {self.objective}"
+            )
+
+    @property
+    def besides(self) -> tuple[str, ...]:
+        """The fields of `METIS_OPTIONS` that somebody chose."""
+        plain = {item.name: item.default for item in fields(self)}
+        return tuple(name for name in METIS_OPTIONS if getattr(self, name) != plain[name])
