@@ -9,7 +9,7 @@ from typing import Any
 
 from gcnsim.api.writing import made, write_json
 from gcnsim.engine import timeline
-from gcnsim.planning import Workshop, counted, links_of, memory_told, provenance, row_of
+from gcnsim.planning import Workshop, counted, graph_name, links_of, memory_told, provenance, row_of
 from gcnsim.processes import cores
 from gcnsim.scenario import from_mapping, load_scenario, read_injected, to_mapping
 from gcnsim.study import Result, made_up, refuse_idle, refuse_undrawn, worker_parts
@@ -62,7 +62,7 @@ def simulate(
         "schema": "gcnsim.result/1",
         "scenario": to_mapping(asked),
         "provenance": provenance(workshop, asked, [estimate]),
-        "result": row_of(estimate, baseline),
+        "result": row_of(estimate, baseline, graph_name(workshop.accesses)),
         "links": links_of(result),
         "slowest": result.metrics.worker,
         "memory": memory_told(workshop, asked),

@@ -3,7 +3,7 @@
 from gcnsim.planning.accuracy import Subject, Target, to_target
 from gcnsim.planning.grid import OVERLAP
 from gcnsim.planning.payload import knobs_told, links_of, memory_told, row_of, setting_text
-from gcnsim.planning.provenance import provenance
+from gcnsim.planning.provenance import graph_name, provenance
 from gcnsim.planning.recommend import LEAST_RATE, Rule
 from gcnsim.planning.steps import Step, next_steps
 from gcnsim.planning.what_if import SCHEMA, Answer, Grid, Progress, scenarios, sweep_bandwidth, what_if
@@ -23,6 +23,7 @@ __all__ = [
     "Target",
     "Workshop",
     "counted",
+    "graph_name",
     "knobs_told",
     "links_of",
     "memory_told",

@@ -95,8 +95,7 @@ class Answer:
             excluded = "does not fit the GPUs' memory"
         recommended = estimate.scenario == self.chosen[0].scenario
         beside = None if recommended else Difference.of(estimate, self.chosen[0]).payload()
-        return row_of(estimate, baseline) | {
-            "dataset": self.dataset,
+        return row_of(estimate, baseline, self.dataset) | {
             "may_be_recommended": excluded is None,
             "excluded_because": excluded,
             "recommended": recommended,

@@ -76,8 +76,8 @@ def knobs_told(method: MethodSpec) -> str:
     return ", ".join([*own, *([] if method.overlap == "none" else [f"overlap {method.overlap}"])])
 
 
-def row_of(estimate: Estimate, baseline_s: float | None) -> dict[str, Any]:
-    """One row of results; baseline_s: the iteration time of full-graph training on the same machine, None where it
+def row_of(estimate: Estimate, baseline_s: float | None, dataset: str) -> dict[str, Any]:
+    """One row of results; dataset: the name of its graph; baseline_s: the iteration time of full-graph training on the same machine, None where it
     cannot be told.
     """
     metrics = estimate.result.metrics

@@ -32,7 +32,6 @@ from gcnsim.scenario.specs import (
     MOST_GPUS,
     ClusterSpec,
     MethodSpec,
-    PartitionSpec,
     RunSpec,
     Scenario,
     WorkloadSpec,
