@@ -77,13 +77,14 @@ def knobs_told(method: MethodSpec) -> str:
 
 
 def row_of(estimate: Estimate, baseline_s: float | None, dataset: str) -> dict[str, Any]:
-    """One row of results; dataset: the name of its graph; baseline_s: the iteration time of full-graph training on the same machine, None where it
-    cannot be told.
+    """One row of results. dataset: the name of its graph; baseline_s: the iteration time of full-graph training on the
+    same machine, None where it cannot be known.
     """
     metrics = estimate.result.metrics
     epoch_s = metrics.iteration_s * estimate.result.per_epoch
     return (
-        machine_of(estimate.scenario)
+        {"dataset": dataset}
+        | machine_of(estimate.scenario)
         | setting_of(estimate.scenario, estimate.result)
         | {
             "iteration_s": metrics.iteration_s,
