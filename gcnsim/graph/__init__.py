@@ -8,6 +8,7 @@ from gcnsim.graph.csr import Cleaning, Graph
 from gcnsim.graph.induced import induced
 from gcnsim.graph.load import SUFFIXES, load_graph
 from gcnsim.graph.networks import from_networkx
+from gcnsim.graph.objects import from_dgl, from_object, from_pyg, from_scipy
 
 __all__ = [
     "SUFFIXES",
@@ -15,7 +16,11 @@ __all__ = [
     "Graph",
     "build_csr",
     "from_csr",
+    "from_dgl",
     "from_networkx",
+    "from_object",
+    "from_pyg",
+    "from_scipy",
     "induced",
     "load_graph",
     "read_arrays",

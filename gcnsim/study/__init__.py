@@ -24,6 +24,7 @@ from gcnsim.study.stored import ProfileAccesses
 from gcnsim.study.study import Result, study, write_schedule
 from gcnsim.study.surrogates import SurrogateAccesses
 from gcnsim.study.tables import AsPublished, TableAccesses, random_parts
+from gcnsim.study.utilization import utilization_of
 
 __all__ = [
     "BOUNDARY",
@@ -88,6 +89,7 @@ __all__ = [
     "study",
     "tightest",
     "told_at_any",
+    "utilization_of",
     "with_fitted",
     "worker_parts",
     "write_schedule",
