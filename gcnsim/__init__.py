@@ -11,16 +11,42 @@ if TYPE_CHECKING:
     from gcnsim.api import Answer as Answer
     from gcnsim.api import Graph as Graph
     from gcnsim.api import Simulation as Simulation
+    from gcnsim.api import from_dgl as from_dgl
     from gcnsim.api import from_networkx as from_networkx
+    from gcnsim.api import from_pyg as from_pyg
+    from gcnsim.api import from_scipy as from_scipy
     from gcnsim.api import load_graph as load_graph
     from gcnsim.api import simulate as simulate
     from gcnsim.api import what_if as what_if
 
 __version__ = "0.1.0"
 
-_PUBLIC = ("Answer", "Graph", "Simulation", "from_networkx", "load_graph", "simulate", "what_if")
+_PUBLIC = (
+    "Answer",
+    "Graph",
+    "Simulation",
+    "from_dgl",
+    "from_networkx",
+    "from_pyg",
+    "from_scipy",
+    "load_graph",
+    "simulate",
+    "what_if",
+)
 
-__all__ = ["Answer", "Graph", "Simulation", "__version__", "from_networkx", "load_graph", "simulate", "what_if"]
+__all__ = [
+    "Answer",
+    "Graph",
+    "Simulation",
+    "__version__",
+    "from_dgl",
+    "from_networkx",
+    "from_pyg",
+    "from_scipy",
+    "load_graph",
+    "simulate",
+    "what_if",
+]
 
 
 def __getattr__(name: str) -> Any:

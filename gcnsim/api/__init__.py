@@ -6,7 +6,8 @@
 'pipegcn'
 """
 
-from gcnsim.api.asking import Answer, bandwidth_curve, what_if
+from gcnsim.api.answer import Answer, bandwidth_curve
+from gcnsim.api.asking import what_if
 from gcnsim.api.comparison import compare, render_comparison
 from gcnsim.api.evidence import (
     calibrate,
@@ -18,7 +19,7 @@ from gcnsim.api.evidence import (
 )
 from gcnsim.api.simulation import Simulation, simulate, write_result, write_timeline
 from gcnsim.api.writing import write_json
-from gcnsim.graph import Graph, from_networkx, load_graph
+from gcnsim.graph import Graph, from_dgl, from_networkx, from_pyg, from_scipy, load_graph
 from gcnsim.record import write_calibration
 
 __all__ = [
@@ -28,7 +29,10 @@ __all__ = [
     "bandwidth_curve",
     "calibrate",
     "compare",
+    "from_dgl",
     "from_networkx",
+    "from_pyg",
+    "from_scipy",
     "load_graph",
     "render_calibration",
     "render_comparison",

@@ -3,26 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
+from gcnsim.api.answer import Answer
 from gcnsim.errors import ScenarioError
-from gcnsim.graph import Graph, from_networkx
+from gcnsim.graph import Graph, from_object
 from gcnsim.knobs import BATCH_KNOBS, BLOCK_KNOBS, COMPARED, RATE, has_knob, knobs_of
 from gcnsim.methods import methods
-from gcnsim.planning import (
-    LEAST_RATE,
-    OVERLAP,
-    Grid,
-    Progress,
-    Rule,
-    Target,
-    Workshop,
-    knobs_told,
-    scenarios,
-    sweep_bandwidth,
-)
+from gcnsim.planning import LEAST_RATE, OVERLAP, Grid, Progress, Rule, Target, scenarios
 from gcnsim.planning import what_if as _what_if
 from gcnsim.processes import cores
 from gcnsim.scenario import (
@@ -35,55 +25,19 @@ from gcnsim.scenario import (
     read_injected,
     read_knob,
 )
-from gcnsim.study import Result, refuse_idle
+from gcnsim.study import refuse_idle
 from gcnsim.trace import is_profile
 from gcnsim.units import bandwidth as parse_bandwidth
-
-if TYPE_CHECKING:
-    import networkx as nx
-
-CURVES = 6
-"""Most rows drawn against bandwidth: more lines than that cannot be told apart."""
 
 T = TypeVar("T")
 Some: TypeAlias = T | Sequence[T]
 """One value, or several: a row each."""
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """What a what-if found. payload: plain data in the shape of the JSON schema `gcnsim.what-if/1`."""
-
-    payload: Mapping[str, Any]
-    workshop: Workshop
-    grid: Grid
-    base: Scenario
-    recommended: Result
-    """The simulated run of the recommended setting."""
-
-    @property
-    def results(self) -> list[dict[str, Any]]:
-        """One dict per row: seconds, bytes, shares."""
-        rows: list[dict[str, Any]] = self.payload["results"]
-        return rows
-
-    @property
-    def recommendation(self) -> dict[str, Any]:
-        """The recommended method and knobs, with its iteration time and why."""
-        chosen: dict[str, Any] = self.payload["recommendation"]
-        return chosen
-
-    def __str__(self) -> str:
-        """The table that the command line prints."""
-        from gcnsim.report import render_table
-
-        return render_table(dict(self.payload))
-
-
 def what_if(
     *,
     dataset: str | None = None,
-    graph: str | Path | Graph | nx.Graph[Any] | None = None,
+    graph: Any = None,
     ids: str | None = None,
     gpus: Some[int] = 6,
     gpus_per_server: int | None = None,
@@ -117,7 +71,8 @@ def what_if(
 
     Sequences give a row per value. method: None compares the usual ones, "all" every one; what is named may be
     recommended, or what allow names, with a sampling rate of at least min_rate (0.1). graph: a file (also a stored
-    profile), a `Graph` or a NetworkX graph. ids: of an edge list, as `load_graph` takes them.
+    profile), a `Graph`, or a graph of NetworkX, SciPy (a sparse matrix), PyTorch Geometric or DGL. ids: of an edge
+    list, as `load_graph` takes them.
     gpus_per_server: None is 2, the last server holding what is left. calibration: a record of `calibrate`.
     target_accuracy: a share of one on validation nodes; time and cost until it is reached, by the iterations that the
     recorded `runs` needed, or by target_iterations of the method where no run tells. overrides: `PATH=VALUE` on
@@ -126,7 +81,7 @@ def what_if(
     Raises GcnsimError (one line: path, value, what is allowed).
     """
     if graph is not None and not isinstance(graph, Graph | str | Path):
-        graph = from_networkx(graph)
+        graph = from_object(graph)
     source, file = _source(graph)
     if ids is not None and isinstance(graph, Graph):
         raise ScenarioError(f"ids: {ids} is for a file; {graph.name} is a graph at hand, with nodes of its own")
@@ -265,38 +220,6 @@ def _check_types(names: Sequence[Any], machines: Mapping[str, Any], knobs: Mappi
         for value in values:
             if isinstance(value, bool) or not isinstance(value, kinds):
                 raise ScenarioError(f"{path}: {value!r} is not {noun}")
-
-
-def bandwidth_curve(answer: Answer, progress: Progress = lambda _: None) -> Any:
-    """Iteration time of the first machine's first rows at 1/8 to 8 times its bandwidth, for the figure."""
-    from gcnsim.report import BandwidthCurve, Series
-
-    base = answer.base
-    grid = answer.grid
-    first = replace(grid, gpus=grid.gpus[:1], bandwidths=grid.bandwidths[:1], devices=grid.devices[:1])
-    rows = list(dict.fromkeys(scenarios(base, first)))[:CURVES]
-    values = tuple(base.cluster.bandwidth * 2.0**power for power in range(-3, 4))
-    curves = sweep_bandwidth(answer.workshop, rows, values, progress)
-    series = tuple(
-        Series(
-            _label(each.method),
-            tuple(point.iteration_s for point in curve),
-            tuple(point.low_s for point in curve),
-            tuple(point.high_s for point in curve),
-        )
-        for each, curve in zip(rows, curves, strict=True)
-    )
-    return BandwidthCurve(values, series)
-
-
-def _label(method: MethodSpec) -> str:
-    told = knobs_told(method)
-    if method.name == "bns-gcn":
-        return f"{method.name} ({', '.join(filter(None, (f'rate {method.rate:g}', told)))})"
-    if method.name != "psc-gcn":
-        return f"{method.name} ({told})" if told else method.name
-    cache = "" if method.cache.empty else f", cache {method.cache.describe()}"
-    return f"{method.name} (tau {method.tau}, epsilon {method.epsilon:g}{cache})"
 
 
 def _list(value: Any) -> list[Any]:

@@ -18,12 +18,18 @@ WRITTEN = ("spans.parquet", "result.json")
 """The files that `write_result` writes."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Simulation:
     """One simulated scenario. payload: plain data in the shape of the JSON schema `gcnsim.result/1`."""
 
     payload: Mapping[str, Any]
     result: Result
+
+    def __repr__(self) -> str:
+        """What was simulated, its iteration time and what limits it."""
+        from gcnsim.report import render_short_result
+
+        return render_short_result(self.payload)
 
     def __str__(self) -> str:
         """The text that the command line prints."""

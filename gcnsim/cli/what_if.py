@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import click
@@ -73,6 +73,29 @@ def _text(text: str) -> str:
     return text
 
 
+class Shown:
+    """How the answer is printed: which columns, and how much of what it rests on."""
+
+    def __init__(self, wide: bool, columns: list[str] | None, provenance: bool, assumptions: bool) -> None:
+        """Raises ScenarioError for a column that there is not: before anything is simulated."""
+        if columns is not None:
+            from gcnsim.report.columns import checked
+
+            checked(columns)
+        self.options: dict[str, Any] = {
+            "wide": wide,
+            "columns": columns,
+            "provenance": provenance,
+            "assumptions": assumptions,
+        }
+
+    def text(self, payload: Mapping[str, Any]) -> str:
+        """The answer for a terminal."""
+        from gcnsim.report import render_table
+
+        return render_table(payload, **self.options)
+
+
 Decorator = Callable[[Callable[..., None]], Callable[..., None]]
 
 
@@ -132,12 +155,26 @@ def option(name: str, kind: Callable[[str], Any], allowed: str, text: str, defau
 @click.option("--inject", multiple=True, metavar="KIND:...", help="Fault, e.g. pause:worker=0,seconds=2s (repeatable).")
 @click.option("--set", "overrides", multiple=True, metavar="PATH=VALUE", help="Override a scenario field (repeatable).")
 @click.option("--json", "as_json", is_flag=True, help="Print the answer as JSON (schema gcnsim.what-if/1).")
+@click.option("--wide", is_flag=True, help="Print every column, however long the lines.")
+@click.option("--columns", type=Values("columns", _text, "a column"), help="Print these columns (see docs/cli.md).")
+@click.option("--provenance", is_flag=True, help="Print all that the numbers rest on, not three lines.")
+@click.option("--assumptions", is_flag=True, help="Print what each assumption does to the time.")
 @click.option("--csv", type=click.Path(), help="Write the rows to a CSV file.")
 @click.option("--html", type=click.Path(), help="Write one offline page with table and figures.")
 @click.option(
     "--timeline", type=click.Path(), help="Write the recommended setting's run for Perfetto or chrome://tracing."
 )
-def command(as_json: bool, csv: str | None, html: str | None, timeline: str | None, **question: Any) -> None:
+def command(
+    as_json: bool,
+    wide: bool,
+    columns: list[str] | None,
+    provenance: bool,
+    assumptions: bool,
+    csv: str | None,
+    html: str | None,
+    timeline: str | None,
+    **question: Any,
+) -> None:
     """Predict an iteration, its bottleneck, and what each knob would bring.
 
     Options marked (list) take values separated by commas: a row for every combination.
@@ -149,10 +186,11 @@ def command(as_json: bool, csv: str | None, html: str | None, timeline: str | No
     """
     read = [question["graph"], question["norms"], question["calibration"], *question["runs"]]
     check_outputs(*read, *overridden(question["overrides"]), csv=csv, html=html, timeline=timeline)
+    shown = Shown(wide, columns, provenance, assumptions)
     with progress() as say:
         needed = dict(question.pop("target_iterations"))
         answer = api.what_if(**question, target_iterations=needed, progress=say)
-    text = json.dumps(answer.payload, indent=2, allow_nan=False) if as_json else str(answer)
+    text = json.dumps(answer.payload, indent=2, allow_nan=False) if as_json else shown.text(answer.payload)
     notes = [_left_out(each) for each in answer.payload.get("left_out", ())]
     with progress() as say:
         show_and_write(text, *_writes(answer, csv, html, timeline, say), notes=notes)
@@ -162,15 +200,12 @@ def _writes(
     answer: api.Answer, csv: str | None, html: str | None, timeline: str | None, say: Callable[[str], None]
 ) -> Iterator[Callable[[], object]]:
     """What writes each file that was asked for."""
-    from gcnsim import report
-
-    payload = dict(answer.payload)
     if csv:
-        yield lambda: report.write_csv(csv, payload)
+        yield lambda: answer.to_csv(csv)
     if html:
-        yield lambda: report.write_html(html, payload, api.bandwidth_curve(answer, say))
+        yield lambda: answer.to_html(html, say)
     if timeline:
-        yield lambda: api.write_timeline(answer.recommended, timeline)
+        yield lambda: answer.to_timeline(timeline)
 
 
 def _left_out(each: dict[str, Any]) -> str:

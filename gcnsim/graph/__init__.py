@@ -10,6 +10,7 @@ from gcnsim.graph.edges import IDS
 from gcnsim.graph.induced import induced
 from gcnsim.graph.load import SUFFIXES, load_graph
 from gcnsim.graph.networks import from_networkx
+from gcnsim.graph.objects import from_dgl, from_object, from_pyg, from_scipy
 
 __all__ = [
     "IDS",
@@ -18,7 +19,11 @@ __all__ = [
     "Graph",
     "build_csr",
     "from_csr",
+    "from_dgl",
     "from_networkx",
+    "from_object",
+    "from_pyg",
+    "from_scipy",
     "graph_warnings",
     "induced",
     "load_graph",

@@ -19,7 +19,7 @@ from gcnsim.planning.recommend import Choice, Rule, choose, finalists
 from gcnsim.planning.steps import Step, next_steps
 from gcnsim.planning.workshop import Estimate, Workshop, counted
 from gcnsim.scenario import ClusterSpec, MethodSpec, Scenario
-from gcnsim.study import Corner, refuse_undrawn, resolve_model, straggler_of
+from gcnsim.study import Corner, refuse_undrawn, resolve_model, straggler_of, utilization_of
 from gcnsim.trace import is_profile
 
 __all__ = ["SCHEMA", "Answer", "Grid", "Progress", "scenarios", "sweep_bandwidth", "what_if"]
@@ -106,6 +106,7 @@ def what_if(
         memory=tuple(memory_told(workshop, each.scenario) for each, _ in rows),
         certainty=certainty(workshop, choice.estimate),
         straggler=_straggler(workshop, chosen, steps),
+        utilization=utilization_of(workshop.result(chosen)),
         alternatives=tuple(_alternatives(workshop, choice, choices, grid)),
         target=None if target is None else _reached(workshop, first, target, [each for each, _ in rows]),
         left_out=(*left, *heavy),

@@ -12,14 +12,15 @@ from gcnsim.report.cache_curve import (
     write_cache_curve_html,
 )
 from gcnsim.report.calibration import render_calibration
-from gcnsim.report.csv import write_csv
+from gcnsim.report.csv import columns_of_rows, write_csv
 from gcnsim.report.drawing import bandwidth_figure, breakdown_figure
 from gcnsim.report.figures import BandwidthCurve, BandwidthInfo, Bar, Breakdown, Series, bandwidth_info, breakdown_info
 from gcnsim.report.html import write_html
+from gcnsim.report.notebook import render_notebook
 from gcnsim.report.reproduction import left_out_lines, render_reproduction, write_reproduction
-from gcnsim.report.result import render_result
+from gcnsim.report.result import render_result, render_short_result
 from gcnsim.report.rows import ROW_KEYS, Row, rows_of
-from gcnsim.report.table import render_table
+from gcnsim.report.table import render_short, render_table
 from gcnsim.report.validation import render_validation, write_validation
 
 __all__ = [
@@ -39,11 +40,15 @@ __all__ = [
     "cache_curve_figure",
     "cache_curve_info",
     "cache_curve_payload",
+    "columns_of_rows",
     "left_out_lines",
     "render_cache_curve",
     "render_calibration",
+    "render_notebook",
     "render_reproduction",
     "render_result",
+    "render_short",
+    "render_short_result",
     "render_table",
     "render_validation",
     "rows_of",

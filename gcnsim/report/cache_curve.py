@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gcnsim.caching import KINDS
-from gcnsim.report.drawing import FONT, GRID, INK
+from gcnsim.report.drawing import FONT
+from gcnsim.report.palette import GRID, INK
 from gcnsim.sections import replacing
 from gcnsim.trace import CacheCurve, CachePoint, CacheTally
 

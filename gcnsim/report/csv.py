@@ -1,4 +1,8 @@
-"""The rows as a CSV file: GPUs and bandwidth first, then the payload's keys; seconds, bytes and fractions unrounded."""
+"""The rows as a CSV file, one line each: the machine first, then the payload's keys; seconds, bytes, shares unrounded.
+
+What a row nests is flat: `limited_by`, `limited_by_kind`, ..., `vs_recommended_low`. A recommended setting that was not
+asked for is the last line. What is not known is empty.
+"""
 
 from __future__ import annotations
 
@@ -8,17 +12,23 @@ from dataclasses import astuple
 from pathlib import Path
 from typing import Any
 
-from gcnsim.report.rows import ROW_KEYS, rows_of
+from gcnsim.report.rows import ROW_KEYS, all_rows
 from gcnsim.sections import replacing
 
 
 def write_csv(path: str | Path, payload: Mapping[str, Any]) -> None:
-    """Write the results of `payload` to `path`, one line per row beneath a heading.
+    """Write the rows of `payload` to `path`, one line per row beneath a heading.
 
     Raises FileError when the file cannot be written.
     """
-    rows = rows_of(payload)
+    rows = all_rows(payload)
     with replacing(path, text=True) as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(ROW_KEYS)
         writer.writerows(astuple(row) for row in rows)
+
+
+def columns_of_rows(payload: Mapping[str, Any]) -> dict[str, list[Any]]:
+    """The same rows column by column, for data frames."""
+    rows = all_rows(payload)
+    return {key: [getattr(row, key) for row in rows] for key in ROW_KEYS}

@@ -1,7 +1,7 @@
 """The figures drawn with Plotly from their plain data.
 
-Colours are Okabe and Ito's, which all readers can tell apart; hatching, dashes and marker shapes say the same again for
-print without colour.
+A figure has no legend of its own: the page writes it as text, which wraps on a phone. Labels of bars stand above them
+for the same reason.
 """
 
 from __future__ import annotations
@@ -9,31 +9,29 @@ from __future__ import annotations
 import html
 import math
 from collections.abc import Iterator, Sequence
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
 from gcnsim.report.figures import BandwidthInfo, Bar, Breakdown, Series, gbps_text
+from gcnsim.report.palette import COMPUTE, EXPOSED, GRID, INK, MUTED, OTHER, RECOMMENDED, SETTINGS
 from gcnsim.units import format_seconds
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
-BLUE, VERMILION, GREY, INK, MUTED, GRID = "#0072B2", "#D55E00", "#8A8F98", "#1F2933", "#52606D", "#E3E7EC"
 FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'DejaVu Sans', sans-serif"
-_LINES = (
-    ("#D55E00", "solid", "circle"),
-    ("#0072B2", "dash", "square"),
-    ("#009E73", "dashdot", "diamond"),
-    ("#CC79A7", "dot", "triangle-up"),
-    ("#E69F00", "longdash", "x"),
-    ("#56B4E9", "longdashdot", "star"),
-)
 _HATCHED = {
     "color": "#FBE3D3",
-    "line": {"color": VERMILION, "width": 1},
-    "pattern": {"shape": "/", "fgcolor": VERMILION, "size": 6, "solidity": 0.25},
+    "line": {"color": EXPOSED, "width": 1},
+    "pattern": {"shape": "/", "fgcolor": EXPOSED, "size": 6, "solidity": 0.25},
 }
-_MAIN = {"offset": -0.32, "width": 0.46}
-_BENEATH = {"offset": 0.18, "width": 0.16}
+_MAIN = {"offset": -0.14, "width": 0.36}
+_BENEATH = {"offset": 0.24, "width": 0.14}
+
+
+def line_style(position: int, recommended: bool) -> tuple[str, str, str]:
+    """Colour, dashes and marker of a setting's line; `position` counts those that are not recommended."""
+    return (RECOMMENDED, "solid", "circle") if recommended else SETTINGS[position % len(SETTINGS)]
 
 
 def breakdown_figure(info: Breakdown) -> Figure:
@@ -47,26 +45,42 @@ def breakdown_figure(info: Breakdown) -> Figure:
     start = [0.0] * len(info.bars)
     figure = go.Figure(
         [
-            _bars(info, "compute", compute, start, {"color": BLUE}, _MAIN),
-            _bars(info, "exposed communication", exposed, compute, {"color": VERMILION}, _MAIN),
+            _bars(info, "compute", compute, start, {"color": COMPUTE}, _MAIN),
+            _bars(info, "exposed communication", exposed, compute, {"color": EXPOSED}, _MAIN),
             _bars(
-                info, "other", other, [sum(pair) for pair in zip(compute, exposed, strict=True)], {"color": GREY}, _MAIN
+                info,
+                "other",
+                other,
+                [sum(pair) for pair in zip(compute, exposed, strict=True)],
+                {"color": OTHER},
+                _MAIN,
             ),
             _bars(info, "hidden communication (in parallel)", hidden, start, _HATCHED, _BENEATH),
             _whiskers(info),
         ]
     )
     rows = len(info.bars)
-    figure.update_layout(**_layout(f"Time per iteration ({info.unit})"), height=150 + 58 * rows, barmode="overlay")
+    figure.update_layout(**_layout(f"Time per iteration ({info.unit})"), height=70 + 62 * rows, barmode="overlay")
     figure.update_xaxes(rangemode="tozero")
-    figure.update_yaxes(
-        range=[rows - 0.45, -0.55],
-        tickvals=list(range(rows)),
-        ticktext=[_label(bar) for bar in info.bars],
-        showgrid=False,
-        automargin=True,
-    )
+    figure.update_yaxes(range=[rows - 0.5, -0.65], showticklabels=False, showgrid=False)
+    for place, bar in enumerate(info.bars):
+        figure.add_annotation(_above(place, bar))
     return figure
+
+
+def _above(place: int, bar: Bar) -> dict[str, Any]:
+    """The label of a bar, above its left end, where it takes no room from the bar."""
+    return {
+        "x": 0,
+        "xref": "paper",
+        "xanchor": "left",
+        "y": place - 0.16,
+        "yanchor": "bottom",
+        "text": _label(bar),
+        "showarrow": False,
+        "align": "left",
+        "font": {"size": 13, "color": RECOMMENDED if bar.recommended else INK},
+    }
 
 
 def bandwidth_figure(info: BandwidthInfo) -> Figure:
@@ -74,12 +88,12 @@ def bandwidth_figure(info: BandwidthInfo) -> Figure:
     import plotly.graph_objects as go
 
     figure = go.Figure()
-    for position, series in enumerate(info.curve.series):
-        figure.add_traces(list(_line(info, series, *_LINES[position % len(_LINES)])))
+    for series, style in styled(info.curve.series):
+        figure.add_traces(list(_line(info, series, *style)))
     for value in info.current:
         figure.add_vline(x=value, line={"color": INK, "width": 1, "dash": "dot"})
         figure.add_annotation(_mark(value))
-    figure.update_layout(**_layout("NIC bandwidth per server (Gbps, log scale)"), height=460)
+    figure.update_layout(**_layout("NIC bandwidth (Gbps, log scale)"), height=460)
     figure.update_xaxes(type="log", tickvals=info.x_ticks.at, ticktext=info.x_ticks.text)
     scale = ", log scale" if info.log_time else ""
     figure.update_yaxes(title=f"Time per iteration ({info.unit}{scale})", rangemode="tozero", automargin=True)
@@ -89,6 +103,12 @@ def bandwidth_figure(info: BandwidthInfo) -> Figure:
     return figure
 
 
+def styled(series: Sequence[Series]) -> list[tuple[Series, tuple[str, str, str]]]:
+    """Each line with its colour, dashes and marker."""
+    places = accumulate((not each.recommended for each in series), initial=0)
+    return [(each, line_style(place, each.recommended)) for each, place in zip(series, places, strict=False)]
+
+
 def _layout(x_title: str) -> dict[str, Any]:
     axis = {"gridcolor": GRID, "zeroline": False, "linecolor": INK, "title": {"standoff": 12}}
     return {
@@ -96,8 +116,8 @@ def _layout(x_title: str) -> dict[str, Any]:
         "font": {"family": FONT, "size": 14, "color": INK},
         "paper_bgcolor": "#FFFFFF",
         "plot_bgcolor": "#FFFFFF",
-        "margin": {"l": 8, "r": 16, "t": 40, "b": 56},
-        "legend": {"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom", "font": {"size": 13}},
+        "margin": {"l": 8, "r": 16, "t": 8, "b": 56},
+        "showlegend": False,
         "hoverlabel": {"bgcolor": "#FFFFFF", "font": {"family": FONT, "color": INK}},
         "xaxis": axis | {"title": {"text": x_title, "standoff": 12}, "automargin": True},
         "yaxis": axis,
@@ -120,8 +140,9 @@ def _mark(value: float) -> dict[str, Any]:
 
 
 def _label(bar: Bar) -> str:
-    setting = f"<br><span style='font-size:12px;color:{MUTED}'>{html.escape(bar.setting)}</span>" if bar.setting else ""
-    return f"{html.escape(bar.method)}{setting}"
+    setting = f" <span style='font-size:12px;color:{MUTED}'>{html.escape(bar.setting)}</span>" if bar.setting else ""
+    name = f"<b>{html.escape(bar.method)}</b> (recommended)" if bar.recommended else html.escape(bar.method)
+    return f"{name}{setting}"
 
 
 def _bars(

@@ -1,4 +1,4 @@
-"""What the two figures of a what-if answer show, as plain data: `..._info(payload)` here, its drawing in `drawing`."""
+"""What two figures of a what-if answer show, as plain data: `..._info(payload)` here, its drawing in `drawing`."""
 
 from __future__ import annotations
 
@@ -7,13 +7,17 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from gcnsim.report.columns import TIME_UNITS
-from gcnsim.report.rows import labels_of, rows_of
+from gcnsim.report.rows import labels_of, sorted_rows
 from gcnsim.report.words import plain
 from gcnsim.units import bandwidth
 
 _BITS_PER_BYTE = 8
 _LOG_FROM = 6.0
 """A time axis becomes logarithmic once its largest value is this many times its smallest."""
+
+
+MOST_BARS = 12
+"""Bars that a figure shows at once; the page has the others behind a switch."""
 
 
 class Bar(NamedTuple):
@@ -28,6 +32,7 @@ class Bar(NamedTuple):
     iteration_s: float
     low_s: float
     high_s: float
+    recommended: bool = False
 
 
 class Breakdown(NamedTuple):
@@ -39,12 +44,13 @@ class Breakdown(NamedTuple):
 
 
 class Series(NamedTuple):
-    """One method's iteration time and interval at each bandwidth of a curve, seconds."""
+    """One setting's iteration time and interval at each bandwidth of a curve, seconds."""
 
     name: str
     seconds: tuple[float, ...]
     low: tuple[float, ...]
     high: tuple[float, ...]
+    recommended: bool = False
 
 
 class BandwidthCurve(NamedTuple):
@@ -73,13 +79,14 @@ class BandwidthInfo(NamedTuple):
     y_ticks: Ticks
 
 
-def breakdown_info(payload: Mapping[str, Any]) -> Breakdown:
-    """The breakdown of every row of `payload`, in its order."""
-    rows = rows_of(payload)
-    bars = tuple(
+def breakdown_info(payload: Mapping[str, Any], most: int | None = None) -> Breakdown:
+    """The breakdown of the rows of `payload`, the fastest first; most: so many of them, the recommended among them."""
+    rows = sorted_rows(payload)
+    labels = labels_of(rows)
+    bars = [
         Bar(
             plain(method),
-            plain(setting),
+            plain(setting or ", ".join(row.knobs)),
             row.compute_s,
             row.exposed_comm_s,
             row.exposed_other_s,
@@ -87,10 +94,15 @@ def breakdown_info(payload: Mapping[str, Any]) -> Breakdown:
             row.iteration_s,
             row.iteration_s_low,
             row.iteration_s_high,
+            row.recommended,
         )
-        for row, (method, setting) in zip(rows, labels_of(rows), strict=True)
-    )
-    return Breakdown(bars, *_unit(max(bar.iteration_s for bar in bars)))
+        for row, (method, setting) in zip(rows, labels, strict=True)
+    ]
+    if most is not None and len(bars) > most:
+        spare = most - sum(bar.recommended for bar in bars)
+        first = [bar for bar in bars if not bar.recommended][:spare]
+        bars = [bar for bar in bars if bar.recommended or bar in first]
+    return Breakdown(tuple(bars), *_unit(max(bar.iteration_s for bar in bars)))
 
 
 def bandwidth_info(curve: BandwidthCurve, payload: Mapping[str, Any]) -> BandwidthInfo:

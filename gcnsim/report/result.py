@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from gcnsim.report import words
+from gcnsim.report.answer import label_of, limit_text
 from gcnsim.units import format_bytes, format_fraction, format_seconds
 
 _TIMES = {
@@ -30,22 +31,40 @@ def _memory(payload: Mapping[str, Any]) -> list[str]:
     return [f"  memory of worker {rank}: {format_bytes(workers[rank]['total'])}{of}{fits}", f"    {', '.join(parts)}"]
 
 
-def render_result(payload: Mapping[str, Any]) -> str:
-    """The payload of `gcnsim.result/1` as text."""
-    row, run = payload["result"], payload["run"]
+def render_short_result(payload: Mapping[str, Any]) -> str:
+    """The payload of `gcnsim.result/1` in two lines: what was simulated, its iteration time and what limits it."""
+    row = payload["result"]
+    label, limit = label_of(payload), limit_text(row.get("limited_by")) or words.plain(row["bottleneck"])
+    lines = _first(payload)
+    lines[0] += f"  {label}".rstrip()
+    return "\n".join([*lines, f"  limited by {limit}"])
+
+
+def _first(payload: Mapping[str, Any]) -> list[str]:
+    """What was simulated, and how long an iteration takes."""
+    row = payload["result"]
     interval = [format_seconds(row[key]) for key in ("iteration_s_low", "iteration_s_high")]
-    lines = [
+    return [
         words.plain(f"{payload['scenario']['name']}: {row['method']}, {words.knobs_of(row)}"),
         f"  iteration  {format_seconds(row['iteration_s'])}  (90 % interval {' to '.join(interval)})",
     ]
+
+
+def render_result(payload: Mapping[str, Any]) -> str:
+    """The payload of `gcnsim.result/1` as text."""
+    row, run = payload["result"], payload["run"]
+    label = label_of(payload)
+    lines = _first(payload)
+    lines[0] += f"  {label}".rstrip()
     if row["iterations_per_epoch"] > 1:
         lines.append(f"  epoch      {format_seconds(row['epoch_s'])}, {row['iterations_per_epoch']} iterations")
     lines += [
-        f"  {format_seconds(row[key]):>10}  {format_fraction(row[key] / row['iteration_s']):>7}  {name}"
+        f"  {format_seconds(row[key]):>10}  {_share(row[key] / row['iteration_s']):>7}  {name}"
         for key, name in _TIMES.items()
     ]
     lines += [
-        f"  speed-up over full-graph {_times(row['speedup_vs_full_graph'])}, bottleneck: {row['bottleneck']}",
+        f"  speed-up over full-graph {_times(row['speedup_vs_full_graph'])}, limited by "
+        f"{limit_text(row.get('limited_by')) or row['bottleneck']}",
         f"  GPU busy {format_fraction(row['gpu_utilization'])}, busiest NIC {format_fraction(row['nic_utilization'])}, "
         f"{format_bytes(row['nic_bytes'])} sent per iteration, cache hits {format_fraction(row['cache_hit_rate'])}",
         f"  {run['iterations']} iterations simulated, the last {run['measured']} measured"
@@ -56,12 +75,17 @@ def render_result(payload: Mapping[str, Any]) -> str:
     ]
     width = max((len(name) for name in payload["links"]), default=0)
     lines += [
-        f"  {name:<{width}}  {format_bytes(link['bytes']):>10}  busy {format_fraction(link['utilization']):>7}"
+        f"  {name:<{width}}  {format_bytes(link['bytes']):>10}  busy {_share(link['utilization']):>7}"
         for name, link in payload["links"].items()
     ]
     lines += ["", "Provenance"] + [f"  {name}: {said}" for name, said in words.provenance_of(payload)]
     lines += [f"  warning: {text}" for text in words.warnings_of(payload)]
     return "\n".join(lines) + "\n"
+
+
+def _share(value: float) -> str:
+    """Per cent; what is less than a thousandth is only said to be that."""
+    return "< 0.1 %" if 0 < value < 1e-3 else format_fraction(value)
 
 
 def _times(speedup: float | None) -> str:

@@ -8,14 +8,24 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import MISSING, dataclass, fields, replace
+from pathlib import PurePath
 from typing import Any
+
+from gcnsim.knobs import METHOD_KNOBS, has_knob
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One method with one setting of its knobs on one cluster; seconds, bytes and fractions in [0, 1]."""
+    """One method with one setting of its knobs on one cluster; seconds, bytes and fractions in [0, 1].
 
+    limited_by: what sets the pace, limited_by_share: the share of the iteration that it is busy, limited_by_worker: the
+    worker it belongs to. vs_recommended_low, _high: 90 % of the paired difference to the recommended setting, as a
+    share of that one's time; distinguishable: whether that leaves out 0. What an answer does not say is None or empty.
+    """
+
+    dataset: str
+    device: str
     gpus: int
     bandwidth: str
     method: str
@@ -42,29 +52,124 @@ class Row:
     setting: str
     memory_bytes: float | None = None
     fits: bool | None = None
+    limited_by: str = ""
+    limited_by_kind: str = ""
+    limited_by_share: float | None = None
+    limited_by_worker: int | None = None
+    usd_per_1000_iterations: float | None = None
+    may_be_recommended: bool | None = None
+    excluded_because: str | None = None
+    recommended: bool = False
+    vs_recommended_low: float | None = None
+    vs_recommended_high: float | None = None
+    distinguishable: bool | None = None
+
+    @property
+    def knobs(self) -> tuple[str, ...]:
+        """The knobs that its method has and that say anything, as words: `("tau 2", "eps 0.1")`."""
+        return tuple(self.knob_words().values())
+
+    def knob_words(self) -> dict[str, str]:
+        """Per knob that tells this row from another setting of its method, its name and value in words."""
+        # A cache of nothing is a knob that is not used; a tau of 0 or an epsilon of 1 is one that was set.
+        known = self.method in METHOD_KNOBS
+        told = {
+            "tau": (self.tau > 0 or known, f"tau {self.tau}"),
+            "epsilon": (self.epsilon < 1.0 or known, f"eps {self.epsilon:g}"),
+            "rate": (self.rate < 1.0 or known, f"rate {self.rate:g}"),
+            "cache": (self.cache_fraction > 0.0, f"cache {100 * self.cache_fraction:.4g}%"),
+        }
+        words = {name: text for name, (says, text) in told.items() if says and _has(self.method, name)}
+        return words | ({"setting": self.setting} if self.setting else {})
 
 
 ROW_KEYS: tuple[str, ...] = tuple(field.name for field in fields(Row))
-"""The keys of a row: gpus and bandwidth from the grid, then the payload's result keys in their order."""
+"""The keys of a row: the machine first, then the payload's result keys in their order, what was nested made flat."""
+
+_NESTED = ("limited_by", "vs_recommended")
+
+
+def _has(method: str, knob: str) -> bool:
+    return method not in METHOD_KNOBS or has_knob(method, knob)
+
+
+def row_of(result: Mapping[str, Any], payload: Mapping[str, Any], place: Mapping[str, Any] | None = None) -> Row:
+    """One of the payload's results (or its recommended row) as a row; place: its entry of the grid, if it has one.
+
+    Raises TypeError when the result lacks a key that every row has.
+    """
+    scenario = payload["scenario"]
+    around = {"dataset": dataset_of(scenario), "device": str(scenario.get("cluster", {}).get("device", ""))}
+    told = around | dict(place or {}) | {key: value for key, value in result.items() if key not in _NESTED}
+    limit, against = result.get("limited_by") or {}, result.get("vs_recommended") or {}
+    told |= {
+        "limited_by": limit.get("text") or result.get("bottleneck", ""),
+        "limited_by_kind": limit.get("kind", ""),
+        "limited_by_share": limit.get("share"),
+        "limited_by_worker": limit.get("worker"),
+        "vs_recommended_low": against.get("low"),
+        "vs_recommended_high": against.get("high"),
+        "distinguishable": against.get("distinguishable"),
+    }
+    missing = [field.name for field in fields(Row) if field.default is MISSING and field.name not in told]
+    if missing:
+        raise TypeError(f"a row lacks {', '.join(missing)}")
+    return Row(**{key: told[key] for key in ROW_KEYS if key in told})
+
+
+def dataset_of(scenario: Mapping[str, Any]) -> str:
+    """The data set's name, or the name of the graph's file; empty where the scenario says neither."""
+    workload = scenario.get("workload", {})
+    named = next((workload[key] for key in ("graph", "profile", "trace") if isinstance(workload.get(key), str)), None)
+    return PurePath(named).name if named else str(workload.get("dataset") or "")
 
 
 def rows_of(payload: Mapping[str, Any]) -> list[Row]:
-    """The rows of `payload`, in its order.
+    """The rows of `payload` that were asked for, in its order.
 
-    Raises ValueError when the grid and the results differ in length, TypeError when a result has a key too many or few.
+    Raises ValueError when the grid and the results differ in length, TypeError when a result lacks a key.
     """
     grid, results = payload["scenario"]["grid"], payload["results"]
     if len(grid) != len(results):
         raise ValueError(f"scenario.grid has {len(grid)} entries, results has {len(results)}")
-    return [
-        Row(gpus=place["gpus"], bandwidth=place["bandwidth"], **result)
-        for place, result in zip(grid, results, strict=True)
-    ]
+    return [row_of(result, payload, place) for place, result in zip(grid, results, strict=True)]
+
+
+def recommended_of(payload: Mapping[str, Any]) -> Row | None:
+    """The recommended setting as a row, also where it is none of those asked for; None of an answer that has no row."""
+    best = payload["recommendation"]
+    place = best.get("in_results")
+    if place is not None:
+        return replace(rows_of(payload)[place], recommended=True)
+    if not best.get("row"):
+        return None
+    return replace(row_of(best["row"], payload), recommended=True)
+
+
+def all_rows(payload: Mapping[str, Any]) -> list[Row]:
+    """The rows asked for, one of them marked where it is recommended; the recommended one besides, if it is none."""
+    rows, best = rows_of(payload), recommended_of(payload)
+    place = payload["recommendation"].get("in_results")
+    rows = [replace(row, recommended=k == place) for k, row in enumerate(rows)]
+    return rows if best is None or place is not None else [*rows, best]
+
+
+def sorted_rows(payload: Mapping[str, Any]) -> list[Row]:
+    """`all_rows`, the fastest first: by the time in which every training node is trained once."""
+    return sorted(all_rows(payload), key=lambda row: row.epoch_s)
 
 
 def varies(rows: Sequence[Row], key: str) -> bool:
     """Whether `rows` hold more than one value of `key`."""
     return len({getattr(row, key) for row in rows}) > 1
+
+
+def shared_knobs(rows: Sequence[Row]) -> dict[str, str]:
+    """The knobs that two or more rows all have at one value, in words: what a title can say once."""
+    if len(rows) < 2:
+        return {}
+    words = [row.knob_words() for row in rows]
+    return {name: text for name, text in words[0].items() if all(each.get(name) == text for each in words)}
 
 
 def labels_of(rows: Sequence[Row]) -> list[tuple[str, str]]:
@@ -81,6 +186,7 @@ def _setting(row: Row, rows: Sequence[Row]) -> str:
     twins = [other for other in rows if other.method == row.method]
     parts = {
         "gpus": f"{row.gpus} GPUs",
+        "device": row.device,
         "bandwidth": row.bandwidth,
         "tau": f"tau {row.tau}",
         "epsilon": f"eps {row.epsilon:g}",

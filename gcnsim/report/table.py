@@ -1,7 +1,7 @@
-"""The result in a terminal: one table, then the bottleneck, the recommendation, the next steps and the provenance.
+"""The answer in a terminal: one table, one line a row, then the verdict, the next steps and where it comes from.
 
-Legible at 100 columns without colour: numbers are never cut. Where the columns do not fit, the interval moves beneath
-its iteration time; where they still do not, the table continues below with the columns that name the row repeated.
+Legible without colour at every width: a row is never wrapped. Where the columns do not fit, the least important are
+left out and named beneath; `wide` prints them all, `columns` those asked for, whatever the width.
 """
 
 from __future__ import annotations
@@ -10,11 +10,13 @@ import io
 import shutil
 import sys
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
-from gcnsim.report import words
-from gcnsim.report.columns import LEAD, Column, columns_of
-from gcnsim.report.rows import rows_of
+from gcnsim.report import answer, words
+from gcnsim.report.columns import MEANINGS, SHOWN, checked, columns_of
+from gcnsim.report.layout import Layout, cut, laid_out, lines_of, needed
+from gcnsim.report.rows import Row, sorted_rows
+from gcnsim.report.tornado import tornado_lines, tornado_of
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -24,30 +26,76 @@ if TYPE_CHECKING:
 DEFAULT_WIDTH = 100
 """Columns of a pipe that does not say how wide it is."""
 
-_TEXT = ("method", "bandwidth", "setting")
-_STYLE = {
-    "iteration_s": "bold",
-    "interval": "dim",
-    "compute_s": "blue",
-    "exposed_comm_s": "red",
-    "hidden_comm_s": "green",
-    "speedup_vs_full_graph": "bold",
-}
-_RULE = "    \n    \n -- \n    \n    \n    \n    \n    \n"
+_JOINED = ("interval", "iteration_s", "setting", "tau", "epsilon", "rate", "cache_fraction")
+WIDE = (*SHOWN, *(key for key in MEANINGS if key not in (*SHOWN, *_JOINED)))
+"""All columns, but those whose values others hold besides."""
 
 
-def render_table(payload: Mapping[str, Any], width: int | None = None, *, color: bool | None = None) -> str:
+def render_table(
+    payload: Mapping[str, Any],
+    width: int | None = None,
+    *,
+    color: bool | None = None,
+    wide: bool = False,
+    columns: Sequence[str] | None = None,
+    provenance: bool = False,
+    assumptions: bool = False,
+) -> str:
     """The whole answer as text for a terminal `width` columns wide.
 
-    width None: that of the terminal, DEFAULT_WIDTH in a pipe. color None: only when stdout is a terminal.
+    width None: that of the terminal, DEFAULT_WIDTH in a pipe. color None: only when stdout is a terminal. wide: all
+    columns; columns: these, by their names in `MEANINGS`. provenance: all that the numbers rest on, not three lines.
+    assumptions: what each assumption does to the time. Raises ScenarioError for a column that there is not.
     """
+    keys = None if columns is None else checked(columns)
+    console = _console(width, sys.stdout.isatty() if color is None else color)
+    with console.capture() as capture:
+        _print_results(console, payload, wide_keys(payload) if wide and keys is None else keys)
+        _print_answer(console, payload)
+        if assumptions:
+            _print_whole(console, "What the assumptions do", tornado_lines(tornado_of(payload), console.width))
+        _print_provenance(console, payload, provenance)
+    return "\n".join(line.rstrip() for line in capture.get().splitlines()) + "\n"
+
+
+def render_short(payload: Mapping[str, Any], width: int = DEFAULT_WIDTH, most: int = 8) -> str:
+    """The answer in a few lines: its table, the `most` fastest rows of it, and the verdict."""
+    rows = sorted_rows(payload)
+    layout, kept = table_layout(rows, width), fastest(rows, most)
+    head, lines = lines_of(layout.columns, [row.recommended for row in rows], layout.gap)
+    body = [line for line, row in zip(lines, rows, strict=True) if row in kept]
+    left = [f"  ({len(rows) - len(body)} more rows)"] * (len(rows) > len(body))
+    return "\n".join([_title(payload, width), *head, *body, *left, answer.verdict_of(payload)])
+
+
+def fastest(rows: Sequence[Row], most: int) -> list[Row]:
+    """The first `most` of `rows`, the recommended one always among them."""
+    best = [row for row in rows if row.recommended]
+    return [*best, *[row for row in rows if not row.recommended][: most - len(best)]]
+
+
+def table_layout(rows: Sequence[Row], width: int) -> Layout:
+    """The usual columns of `rows` that fit `width`."""
+    return laid_out(lambda gap, brief: columns_of(rows, gap=gap, brief=brief), width)
+
+
+def wide_keys(payload: Mapping[str, Any]) -> list[str]:
+    """The columns of a wide table in which any row has something to say."""
+    rows = sorted_rows(payload)
+    empty = {key for key in WIDE if all(getattr(row, key, "said") in (None, "") for row in rows)}
+    if all(row.vs_recommended_low is None for row in rows):
+        empty.add("vs_recommended")
+    if all(row.iterations_per_epoch == 1 for row in rows):
+        empty |= {"iterations_per_epoch", "epoch_s"}
+    return [key for key in WIDE if key not in empty]
+
+
+def _console(width: int | None, lit: bool) -> Console:
     from rich.console import Console
 
-    wide = width or shutil.get_terminal_size((DEFAULT_WIDTH, 24)).columns
-    lit = sys.stdout.isatty() if color is None else color
-    console = Console(
+    return Console(
         file=io.StringIO(),
-        width=wide,
+        width=width or shutil.get_terminal_size((DEFAULT_WIDTH, 24)).columns,
         force_terminal=lit,
         color_system="standard" if lit else None,
         markup=False,
@@ -55,94 +103,64 @@ def render_table(payload: Mapping[str, Any], width: int | None = None, *, color:
         emoji=False,
         legacy_windows=False,
     )
-    with console.capture() as capture:
-        _print_results(console, payload, lit)
-        _print_answer(console, payload)
-        _print_provenance(console, payload)
-    return "\n".join(line.rstrip() for line in capture.get().splitlines()) + "\n"
 
 
-def pages(columns: Sequence[Column], width: int, gap: int = 1) -> list[list[Column]]:
-    """`columns` split into tables that fit `width`, each starting with the columns that name the row.
-
-    A single column that is too wide even alone gets a page of its own.
-    """
-    lead = [column for column in columns if column.key in LEAD]
-    start = sum(column.width + gap for column in lead)
-    split: list[list[Column]] = []
-    free = -1
-    for column in columns:
-        if column.key in LEAD:
-            continue
-        if column.width > free:
-            split.append([*lead])
-            free = width - start
-        split[-1].append(column)
-        free -= column.width + gap
-    return split
+def _title(payload: Mapping[str, Any], width: int) -> str:
+    """What was asked, at the left, and how certain the answer is, at the right end of `width`."""
+    label = answer.label_of(payload)
+    left = cut(answer.title_of(payload), max(20, width - len(label) - 2))
+    return f"{left}{' ' * max(2, width - len(left) - len(label))}{label}".rstrip()
 
 
-def folded(columns: Sequence[Column]) -> list[Column]:
-    """`columns` with the interval written beneath the iteration time, and shorter, instead of beside it."""
-    by_key = {column.key: column for column in columns}
-    time, interval = by_key["iteration_s"], by_key["interval"]
-    spans = [span.strip("[]").replace(", ", "-") for span in interval.cells]
-    cells = tuple(f"{mean}\n{span}" for mean, span in zip(time.cells, spans, strict=True))
-    merged = Column("iteration_s", f"{time.head}\nlow-high", cells)
-    return [merged if column is time else column for column in columns if column is not interval]
+def _print_results(console: Console, payload: Mapping[str, Any], keys: Sequence[str] | None) -> None:
+    rows = sorted_rows(payload)
+    layout = Layout(columns_of(rows, keys), 2, ()) if keys is not None else table_layout(rows, console.width)
+    head, lines = lines_of(layout.columns, [row.recommended for row in rows], layout.gap)
+    length = max(needed(layout.columns, layout.gap), *map(len, head))
+    _print_line(console, _title(payload, min(console.width, max(length, 60))), "bold")
+    for line in head:
+        _print_line(console, line, "dim")
+    for line, row in zip(lines, rows, strict=True):
+        _print_line(console, line, "bold green" if row.recommended else "")
+    if layout.left_out:
+        _print_line(console, cut(f"  (no room for {', '.join(layout.left_out)}; see --wide)", console.width), "dim")
+    console.print()
 
 
-def _print_results(console: Console, payload: Mapping[str, Any], lit: bool) -> None:
-    columns = columns_of(rows_of(payload))
-    for gap, candidates in ((2, columns), (1, columns), (2, folded(columns)), (1, folded(columns))):
-        split = pages(candidates, console.width, gap)
-        if len(split) == 1:
-            break
-    for page in split:
-        console.print(_table(page, gap, lit), crop=False)
-        console.print()
-
-
-def _table(columns: Sequence[Column], gap: int, lit: bool) -> Table:
-    from rich.box import SIMPLE_HEAD, Box
-    from rich.table import Table
+def _print_line(console: Console, line: str, style: str) -> None:
+    """One line, whole: what is longer than the terminal was asked for."""
     from rich.text import Text
 
-    box = SIMPLE_HEAD if lit else Box(_RULE, ascii=True)
-    table = Table(box=box, show_edge=False, pad_edge=False, padding=(0, gap - 1, 0, 0), header_style="bold")
-    for column in columns:
-        side: Literal["left", "right"] = "left" if column.key in _TEXT else "right"
-        table.add_column(Text(column.head), justify=side, no_wrap=True, min_width=column.width)
-    for cells in zip(*(column.cells for column in columns), strict=True):
-        table.add_row(
-            *(Text(cell, style=_STYLE.get(column.key, "")) for column, cell in zip(columns, cells, strict=True))
-        )
-    return table
+    console.print(Text(line, style=style), crop=False, no_wrap=True, overflow="ignore", soft_wrap=True)
 
 
 def _print_answer(console: Console, payload: Mapping[str, Any]) -> None:
-    limits = words.bottlenecks_of(payload)
-    _print_pairs(console, "Bottleneck", [(limit.name, ", ".join(limit.rows)) for limit in limits])
-    _print_lines(console, "Recommendation", words.recommendation_of(payload))
-    steps = words.steps_of(payload)
-    said = [(step.knob, f"{step.before} -> {step.after}: {step.iteration} ({step.change})") for step in steps]
+    _print_lines(console, "Recommendation", [answer.verdict_of(payload)], end=False)
+    _print_pairs(console, "", answer.reasons_of(payload))
+    _print_pairs(console, "Other machines", answer.alternatives_of(payload))
+    steps = answer.steps_of(payload)
+    said = [(f"{step.knob} {step.before} -> {step.after}", f"{step.iteration}, {step.change}") for step in steps]
     _print_pairs(console, "Next steps", said)
+    _print_pairs(console, "No effect", answer.no_effect_of(payload))
     _print_pairs(console, words.target_title_of(payload), words.target_of(payload))
+
+
+def _print_provenance(console: Console, payload: Mapping[str, Any], whole: bool) -> None:
+    _print_lines(console, "Warnings", words.warnings_of(payload))
+    if not whole:
+        sources = answer.sources_of(payload)
+        room = console.width - max(len(source.name) for source in sources) - 4
+        said = [(source.name, answer.clauses_within(source.clauses, room)) for source in sources]
+        _print_pairs(console, "Provenance (more: --provenance, --assumptions)", said)
+        return
     _print_pairs(console, "Analytic bounds of the long-run mean", words.bounds_of(payload))
-
-
-def _print_provenance(console: Console, payload: Mapping[str, Any]) -> None:
     _print_pairs(console, "Provenance", words.provenance_of(payload))
     assumed = words.assumptions_of(payload)
     said = [(item.name, f"{item.value} ({item.range}): {item.basis}") for item in assumed if item.covered]
     _print_pairs(console, "Assumptions in the interval", said)
-    others = [item.name for item in assumed if not item.covered]
-    _print_lines(
-        console,
-        "Assumed besides, not in the interval (--json and --html give values)",
-        [", ".join(others)] * bool(others),
-    )
-    _print_lines(console, "Warnings", words.warnings_of(payload))
+    others = [(item.name, f"{item.value} ({item.range}): {item.basis}") for item in assumed if not item.covered]
+    _print_pairs(console, "Assumed besides, not in the interval", others)
+    _print_lines(console, "Measured figures", words.measured_of(payload))
 
 
 def _print_pairs(console: Console, title: str, pairs: Sequence[tuple[str, str]]) -> None:
@@ -158,18 +176,29 @@ def _print_pairs(console: Console, title: str, pairs: Sequence[tuple[str, str]])
     _print_block(console, title, grid, pairs)
 
 
-def _print_lines(console: Console, title: str, lines: Sequence[str]) -> None:
+def _print_lines(console: Console, title: str, lines: Sequence[str], end: bool = True) -> None:
     """A titled list of wrapped lines; nothing when there are none."""
     from rich.text import Text
 
-    _print_block(console, title, Text("\n".join(lines), overflow="fold"), lines)
+    _print_block(console, title, Text("\n".join(lines), overflow="fold"), lines, end)
 
 
-def _print_block(console: Console, title: str, body: Table | Text, holds: Sequence[object]) -> None:
+def _print_whole(console: Console, title: str, lines: Sequence[str]) -> None:
+    """A titled list of lines that are never wrapped; nothing when there are none."""
+    if lines:
+        _print_line(console, title, "bold")
+        for line in lines:
+            _print_line(console, f"  {line}", "")
+        console.print()
+
+
+def _print_block(console: Console, title: str, body: Table | Text, holds: Sequence[object], end: bool = True) -> None:
     from rich.padding import Padding
     from rich.text import Text
 
     if holds:
-        console.print(Text(title, style="bold"))
+        if title:
+            console.print(Text(title, style="bold"))
         console.print(Padding(body, (0, 0, 0, 2)))
-        console.print()
+        if end:
+            console.print()

@@ -9,7 +9,7 @@ from math import floor, log10
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gcnsim.report.drawing import BLUE, GREY, VERMILION
+from gcnsim.report.palette import COMPUTE, EXPOSED, OTHER
 from gcnsim.report.words import plain
 from gcnsim.sections import replacing
 
@@ -93,8 +93,8 @@ def validation_figure(payload: Payload) -> Figure:
     rows = payload["rows"]
     ends = [min(min(r["measured_s"], r["low_s"]) for r in rows), max(max(r["measured_s"], r["high_s"]) for r in rows)]
     figure = go.Figure()
-    figure.add_scatter(x=ends, y=ends, mode="lines", line={"color": GREY, "dash": "dot"}, name="exact")
-    for covered, colour, name in ((True, BLUE, "within its interval"), (False, VERMILION, "outside its interval")):
+    figure.add_scatter(x=ends, y=ends, mode="lines", line={"color": OTHER, "dash": "dot"}, name="exact")
+    for covered, colour, name in ((True, COMPUTE, "within its interval"), (False, EXPOSED, "outside its interval")):
         found = [row for row in rows if row["covered"] is covered]
         figure.add_scatter(
             x=[row["measured_s"] for row in found],

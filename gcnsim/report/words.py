@@ -1,4 +1,4 @@
-"""What a payload says beside its table, as plain text: bottlenecks, recommendation, next steps, provenance.
+"""What a payload says of where its numbers come from, as plain text; what it answers is in `answer`.
 
 Terminal and page print the same words. Text that came from outside (names, paths) has its control characters removed
 here, so that a file name cannot steer a terminal; a page escapes it besides.
@@ -40,23 +40,6 @@ def _reached(row: Mapping[str, Any]) -> str:
     return f"{seconds} ({low} to {high}){cost}: {row['iterations']} iterations ({row['source']})"
 
 
-class Bottleneck(NamedTuple):
-    """What limits some rows, and the labels of those rows (empty: all of them)."""
-
-    name: str
-    rows: tuple[str, ...]
-
-
-class Step(NamedTuple):
-    """One knob turned one step further: its values, the iteration time that gives, and the change in words."""
-
-    knob: str
-    before: str
-    after: str
-    iteration: str
-    change: str
-
-
 class Assumption(NamedTuple):
     """A number that was assumed: its value, its range, why it is believed, and whether the intervals cover it."""
 
@@ -67,13 +50,6 @@ class Assumption(NamedTuple):
     covered: bool
 
 
-MOST_LABELS = 4
-"""Rows named beside a bottleneck; more are counted."""
-
-PRECISION = 0.01
-"""Changes smaller than this share are below what a simulation of a few iterations can tell."""
-
-
 def plain(text: object) -> str:
     """`text` on one line without control characters."""
     return "".join(char if char.isprintable() else " " for char in str(text))
@@ -82,47 +58,6 @@ def plain(text: object) -> str:
 def number(value: object) -> str:
     """A number in up to four significant digits; any other value as plain text."""
     return f"{value:.4g}" if isinstance(value, float) else plain(value)
-
-
-def bottlenecks_of(payload: Mapping[str, Any]) -> list[Bottleneck]:
-    """The distinct bottlenecks in the order of their first row; a method whose rows all share one is named once."""
-    rows = rows_of(payload)
-    limits: dict[str, set[str]] = {}
-    for row in rows:
-        limits.setdefault(row.method, set()).add(row.bottleneck)
-    found: dict[str, dict[str, None]] = {}
-    for row, (method, setting) in zip(rows, labels_of(rows), strict=True):
-        label = f"{method} ({setting})" if setting and len(limits[method]) > 1 else method
-        found.setdefault(row.bottleneck, {})[plain(label)] = None
-    return [Bottleneck(plain(name), _few(list(labels)) if len(found) > 1 else ()) for name, labels in found.items()]
-
-
-def _few(labels: list[str]) -> tuple[str, ...]:
-    """The first labels, and how many more."""
-    more = len(labels) - MOST_LABELS
-    return tuple(labels) if more <= 1 else (*labels[:MOST_LABELS], f"{more} more rows")
-
-
-def recommendation_of(payload: Mapping[str, Any]) -> tuple[str, str]:
-    """The recommended setting with its iteration time, and why."""
-    best, grid = payload["recommendation"], payload["scenario"]["grid"]
-    machine = f" on {grid[0]['gpus']} GPUs at {grid[0]['bandwidth']}" if any(place != grid[0] for place in grid) else ""
-    setting = f"{best['method']}, {knobs_of(best)}"
-    return plain(f"{setting}: {format_seconds(best['iteration_s'])} per iteration{machine}"), plain(best["why"])
-
-
-def steps_of(payload: Mapping[str, Any]) -> list[Step]:
-    """The next steps in the payload's order."""
-    return [
-        Step(
-            plain(step["knob"]),
-            number(step["from"]),
-            number(step["to"]),
-            format_seconds(step["iteration_s"]),
-            _change(step["gain"]) + (", does not fit" if step.get("fits") is False else ""),
-        )
-        for step in payload["next_steps"]
-    ]
 
 
 def provenance_of(payload: Mapping[str, Any]) -> list[tuple[str, str]]:
@@ -175,12 +110,6 @@ def knobs_of(row: Mapping[str, Any]) -> str:
     drawn = "" if row["rate"] == 1.0 else f", rate {row['rate']:g}"
     told = f", {row['setting']}" if row.get("setting") else ""
     return f"tau {row['tau']}, epsilon {row['epsilon']:g}, cache {100 * row['cache_fraction']:.4g}%{drawn}{told}"
-
-
-def _change(gain: float) -> str:
-    if abs(gain) < PRECISION:
-        return "about the same"
-    return f"{abs(100 * gain):.1f}% {'shorter' if gain > 0 else 'longer'}"
 
 
 def _said(value: object) -> str:

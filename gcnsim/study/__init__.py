@@ -44,6 +44,7 @@ from gcnsim.study.straggler import EvenPartition, Straggler, evened, straggler_o
 from gcnsim.study.study import Result, limit_of, study, write_schedule
 from gcnsim.study.surrogates import SurrogateAccesses
 from gcnsim.study.tables import AsPublished, TableAccesses, random_parts
+from gcnsim.study.utilization import utilization_of
 
 __all__ = [
     "BOUNDARY",
@@ -131,6 +132,7 @@ __all__ = [
     "tightest",
     "told_at_any",
     "used_figures",
+    "utilization_of",
     "with_figures",
     "with_fitted",
     "worker_parts",

@@ -107,6 +107,88 @@ def payload() -> dict[str, Any]:
     }
 
 
+def _limit(row: dict[str, Any]) -> dict[str, Any]:
+    nic = row["bottleneck"] == "NIC bandwidth"
+    return {
+        "text": "NIC of server 2" if nic else "GPU compute of worker 4",
+        "kind": "nic" if nic else "compute",
+        "share": 0.997 if nic else 0.61,
+        "worker": 4,
+    }
+
+
+@pytest.fixture
+def answered(payload: dict[str, Any]) -> dict[str, Any]:
+    """The payload with all that an answer says: the recommended setting is one that was not asked for."""
+    for row in payload["results"]:
+        ratio = row["iteration_s"] / 0.25 - 1.0
+        row |= {
+            "dataset": "reddit",
+            "device": "t4",
+            "gpus": 6,
+            "bandwidth": "15Gbps",
+            "limited_by": _limit(row),
+            "usd_per_1000_iterations": 0.877 * row["iteration_s"],
+            "may_be_recommended": True,
+            "excluded_because": None,
+            "recommended": False,
+            "vs_recommended": {"low": ratio - 0.1, "high": ratio + 0.1, "distinguishable": True},
+        }
+    parts = {"compute_s": 0.2, "exposed_comm_s": 0.03, "exposed_other_s": 0.02, "hidden_comm_s": 0.2}
+    best = payload["results"][3] | parts | {"iteration_s": 0.25, "iteration_s_low": 0.21, "iteration_s_high": 0.31}
+    best |= {"tau": 1, "epoch_s": 0.25, "cache_fraction": 0.3, "speedup_vs_full_graph": 8.2, "vs_recommended": None}
+    best |= {"recommended": True, "usd_per_1000_iterations": 0.0219}
+    payload["recommendation"] |= {
+        "tau": 1,
+        "cache_fraction": 0.3,
+        "iteration_s": 0.25,
+        "setting": "",
+        "fits": True,
+        "row": best,
+        "in_results": None,
+        "verdict": "Use psc-gcn with tau 1, epsilon 0.1 and a cache of 30 %: 250 ms an iteration (210 to 310).",
+        "confidence": {"share": 0.94, "text": "fastest in 94 % of what the assumptions allow"},
+        "rule": {"methods": ["psc-gcn"], "min_rate": 0.1, "text": "methods that were asked for, rates of at least 0.1"},
+        "excluded": [{"what": f"bns-gcn, rate 0.0{k}", "why": "below the least rate 0.1"} for k in range(1, 7)],
+        "limited_by": _limit(best),
+        "alternatives": [{"role": "cheapest", "row": best | {"gpus": 4}, "why": "half the GPUs, 1.2 times the time"}],
+    }
+    for step, low, high in zip(payload["next_steps"], (-0.01, 0.08, -0.1), (0.02, 0.16, -0.05), strict=True):
+        step |= {"gain_low": low, "gain_high": high, "distinguishable": low * high > 0, "fits": True, "text": ""}
+    payload["no_effect"] = [{"knob": "rate", "why": "psc-gcn draws edges, not nodes"}]
+    payload["straggler"] = {
+        "worker": 4,
+        "boundary_nodes": 149552,
+        "boundary_nodes_mean": 91725.0,
+        "share_of_mean": 1.63,
+        "even_s": 0.2,
+        "text": "worker 4 has 149,552 boundary nodes (mean 91,725)",
+    }
+    ends = {"t4.spmm_efficiency": (0.31, 0.21), "ethernet.latency_s": (0.25, 0.25), "cross_edges": (0.24, 0.27)}
+    payload["certainty"] = {
+        "calibrated": False,
+        "label": "UNCALIBRATED",
+        "draws": 256,
+        "method": "joint draws",
+        "assumptions": [
+            {"name": name, "value": "60%", "low": "40%", "high": "80%", "basis": "published kernels"}
+            | {"iteration_s_low": low, "iteration_s_high": high, "share": 0.5}
+            for name, (low, high) in ends.items()
+        ],
+    }
+    payload["utilization"] = {
+        "workers": [{"worker": k, "server": k // 2, "gpu": 0.1 * k, "sampler": 0.3, "waiting": 0.5} for k in range(6)],
+        "links": [
+            {"name": f"nic{k}.{way}", "kind": "nic", "server": k, "utilization": 0.997 if k == 2 else 0.66}
+            for k in range(3)
+            for way in ("tx", "rx")
+        ]
+        + [{"name": f"pcie{k}.up", "kind": "pcie", "server": k // 2, "utilization": 0.05} for k in range(6)]
+        + [{"name": "rack0.up", "kind": "rack", "server": None, "utilization": 0.4}],
+    }
+    return payload
+
+
 @pytest.fixture
 def curve() -> BandwidthCurve:
     bandwidths = tuple(1.25e8 * factor for factor in (1, 2, 5, 10, 15, 25, 50, 100))

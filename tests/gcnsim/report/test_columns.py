@@ -4,12 +4,13 @@ from typing import Any
 
 import pytest
 
-from gcnsim.report.columns import BYTE_UNITS, TIME_UNITS, columns_of, scale_of, share_text
+from gcnsim.errors import ScenarioError
+from gcnsim.report.columns import BYTE_UNITS, TIME_UNITS, checked, columns_of, scale_of, share_text
 from gcnsim.report.rows import rows_of
 
 
-def _cells(payload: dict[str, Any]) -> dict[str, tuple[str, ...]]:
-    return {column.key: column.cells for column in columns_of(rows_of(payload))}
+def _cells(payload: dict[str, Any], *keys: str) -> dict[str, tuple[str, ...]]:
+    return {column.key: column.cells for column in columns_of(rows_of(payload), keys or None)}
 
 
 @pytest.mark.parametrize(
@@ -37,17 +38,50 @@ def test_shares() -> None:
 
 
 def test_cells_by_value(payload: dict[str, Any]) -> None:
-    cells = _cells(payload)
+    keys = ("iteration_s", "interval", "time", "hidden_comm_s", "cache_fraction", "speedup_vs_full_graph", "shares")
+    cells = _cells(payload, *keys)
+    assert tuple(cells) == keys
     assert cells["iteration_s"] == ("2056", "1641", "439", "418")
-    assert cells["interval"][3] == "[401, 439]"
+    assert cells["interval"][3] == "401-439"
+    assert cells["time"] == ("2056 (1974-2159)", "1641 (1575-1723)", " 439 (421-461)  ", " 418 (401-439)  ")
+    assert cells["shares"] == ("20|80", "26|73", "88| 5", "93| 0")
     assert cells["hidden_comm_s"] == ("0", "434", "352", "271")
     assert cells["cache_fraction"] == ("0%", "0%", "0%", "25%")
     assert cells["speedup_vs_full_graph"][3] == "4.92x"
 
 
-def test_drawn_nodes_show_their_rate_where_drawn_edges_show_epsilon(payload: dict[str, Any]) -> None:
-    payload["results"][1] |= {"method": "bns-gcn", "rate": 0.05}
-    assert _cells(payload)["epsilon"] == ("1", "p0.05", "0.1", "0.1")
+def test_knobs_are_those_that_a_method_has(payload: dict[str, Any]) -> None:
+    payload["results"][1] |= {"method": "bns-gcn", "rate": 0.05, "setting": "sample edges"}
+    assert _cells(payload)["knobs"] == (
+        "",
+        "rate 0.05  sample edges",
+        "tau 2  eps 0.1",
+        "tau 2  eps 0.1  cache 25%",
+    )
+
+
+def test_a_difference_that_holds_zero_is_an_equal_sign(answered: dict[str, Any]) -> None:
+    answered["results"][2]["vs_recommended"] = {"low": -0.1, "high": 0.2, "distinguishable": False}
+    answered["results"][3]["vs_recommended"] = None
+    assert _cells(answered, "vs_recommended")["vs_recommended"] == ("+712 to +732%", "+546 to +566%", "=", "-")
+
+
+def test_price_and_memory_are_columns_where_known(payload: dict[str, Any], answered: dict[str, Any]) -> None:
+    assert _cells(answered)["usd_per_1000_iterations"] == ("1.80", "1.44", "0.39", "0.37")
+    answered["results"][0] |= {"usd_per_1000_iterations": None, "memory_bytes": 17e9, "fits": False}
+    answered["results"][1]["memory_bytes"] = None
+    cells = _cells(answered)
+    assert cells["usd_per_1000_iterations"][0] == "-"
+    assert cells["memory_bytes"] == ("15.8!", "-", "5.7", "5.7")
+    for row in answered["results"]:
+        row |= {"usd_per_1000_iterations": None, "memory_bytes": None}
+    assert not {"usd_per_1000_iterations", "memory_bytes"} & set(_cells(answered))
+
+
+def test_columns_asked_for_are_checked() -> None:
+    assert checked(["method", " time", "method"]) == ("method", "time")
+    with pytest.raises(ScenarioError, match=r"--columns: unknown column 'tine'; did you mean 'time'"):
+        checked(["tine"])
 
 
 def test_gpus_and_bandwidth_show_only_where_they_vary(payload: dict[str, Any]) -> None:

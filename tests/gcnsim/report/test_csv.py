@@ -18,11 +18,23 @@ def test_reads_back_every_number_exactly(payload: dict[str, Any], tmp_path: Path
         reader = csv.DictReader(file)
         rows = list(reader)
     assert tuple(reader.fieldnames or ()) == ROW_KEYS
-    assert ROW_KEYS[:2] == ("gpus", "bandwidth")
+    assert ROW_KEYS[:4] == ("dataset", "device", "gpus", "bandwidth")
     for row, result in zip(rows, payload["results"], strict=True):
         assert (row["gpus"], row["bandwidth"]) == ("6", "15Gbps")
         for key, value in result.items():
             assert type(value)(row[key]) == value
+
+
+def test_carries_the_machine_the_limit_and_the_recommended_row(answered: dict[str, Any], tmp_path: Path) -> None:
+    path = tmp_path / "rows.csv"
+    answered["results"][0]["usd_per_1000_iterations"] = None
+    write_csv(path, answered)
+    with path.open(newline="", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    assert [row["recommended"] for row in rows] == ["False"] * 4 + ["True"]
+    assert [rows[4][key] for key in ("dataset", "device", "gpus", "bandwidth")] == ["reddit", "t4", "6", "15Gbps"]
+    assert (rows[1]["limited_by"], rows[1]["limited_by_share"]) == ("NIC of server 2", "0.997")
+    assert rows[0]["usd_per_1000_iterations"] == rows[4]["vs_recommended_low"] == ""
 
 
 def test_a_folder_that_is_not_there_is_the_users_error(payload: dict[str, Any], tmp_path: Path) -> None:

@@ -12,8 +12,15 @@ def test_breakdown_by_value(payload: dict[str, Any]) -> None:
     info = breakdown_info(payload)
     assert (info.unit, info.unit_s) == ("s", 1.0)
     total = 0.431 + 1.204 + 0.006
-    assert info.bars[1] == Bar("pipegcn", "", 0.431, 1.204, 0.006, 0.434, total, 0.96 * total, 1.05 * total)
-    assert [bar.setting for bar in info.bars] == ["", "", "cache 0%", "cache 25%"]
+    assert info.bars[2] == Bar("pipegcn", "", 0.431, 1.204, 0.006, 0.434, total, 0.96 * total, 1.05 * total)
+    assert [bar.setting for bar in info.bars] == ["cache 25%", "cache 0%", "", ""]
+
+
+def test_at_most_so_many_bars_the_recommended_among_them(answered: dict[str, Any]) -> None:
+    answered["recommendation"]["row"] |= {"epoch_s": 9.0}
+    bars = breakdown_info(answered, 3).bars
+    assert [(bar.method, bar.recommended) for bar in bars] == [("psc-gcn", False)] * 2 + [("psc-gcn", True)]
+    assert len(breakdown_info(answered).bars) == 5
 
 
 def test_bars_of_a_row_add_up_to_its_iteration(payload: dict[str, Any]) -> None:

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from gcnsim.errors import FileError
-from gcnsim.report import BandwidthCurve, write_html
+from gcnsim.report import BandwidthCurve, breakdown_info, write_html
+from gcnsim.report.figures import MOST_BARS
 
 _VOID = {"meta", "br", "wbr", "link", "img", "input", "hr"}
 
@@ -60,7 +61,8 @@ def test_page_can_be_read_by_ear(payload: dict[str, Any], curve: BandwidthCurve,
     tags = [tag for tag, _ in page.seen]
     assert ("html", {"lang": "en"}) in page.seen
     assert (tags.count("title"), tags.count("h1"), tags.count("main")) == (1, 1, 1)
-    assert tags.count("table") == tags.count("caption") == 2
+    # The settings, every column of them, and the assumptions.
+    assert tags.count("table") == tags.count("caption") == 3
     plots = [attrs for tag, attrs in page.seen if tag == "div" and attrs.get("class") == "plot"]
     assert len(plots) == 2
     assert all(attrs["role"] == "img" and attrs["aria-label"] for attrs in plots)
@@ -71,17 +73,61 @@ def test_page_can_be_read_by_ear(payload: dict[str, Any], curve: BandwidthCurve,
 
 def test_page_says_what_was_answered(payload: dict[str, Any], curve: BandwidthCurve, tmp_path: Path) -> None:
     text = " ".join(_page(tmp_path / "page.html", payload, curve).texts)
-    assert "reddit on 6 GPUs at 15Gbps" in text
+    assert "reddit, 6 x T4 in 3 servers, 15 Gbit/s" in text
     provenance = payload["provenance"]
     wanted = [
         payload["recommendation"]["why"],
         *provenance["warnings"],
         provenance["interval"],
         "4.92x",
-        "11.2% shorter",
+        "11% shorter",
     ]
     wanted += [item["basis"] for item in provenance["assumptions"]]
     assert [part for part in wanted if part not in text] == []
+
+
+def test_page_leads_with_the_verdict_and_how_sure_it_is(
+    answered: dict[str, Any], curve: BandwidthCurve, tmp_path: Path
+) -> None:
+    page = _page(tmp_path / "page.html", answered, curve)
+    texts = [text.strip() for text in page.texts if text.strip()]
+    assert texts[1:4] == [
+        "reddit, 6 x T4 in 3 servers, 15 Gbit/s",
+        "UNCALIBRATED",
+        answered["recommendation"]["verdict"],
+    ]
+    assert ("strong", {"class": "badge"}) in page.seen
+    text = " ".join(texts)
+    said = ("cannot be told apart", "149,552 boundary nodes", "2 more", "psc-gcn draws edges", "sets the pace", "100%")
+    assert [part for part in said if part not in text] == []
+    assert sum(attrs.get("class") == "chosen" for _, attrs in page.seen) == 2  # in the table, and with every column
+    assert page.open == []
+    tags = [tag for tag, _ in page.seen]
+    assert tags.count("table") == tags.count("caption") == 6
+
+
+def test_at_most_twelve_bars_the_rest_behind_a_switch(
+    answered: dict[str, Any], curve: BandwidthCurve, tmp_path: Path
+) -> None:
+    assert _page(tmp_path / "page.html", answered, curve).texts.count("Show all 5 settings") == 0
+    rows, places = answered["results"], answered["scenario"]["grid"]
+    answered["results"] = [row | {"iteration_s": row["iteration_s"] * (1 + k)} for k in range(4) for row in rows]
+    answered["scenario"]["grid"] = places * 4
+    worker = answered["utilization"]["workers"][0]
+    answered["utilization"]["workers"] = [worker | {"worker": k, "gpu": k / 40} for k in range(30)]
+    swings = answered["certainty"]["assumptions"]
+    answered["certainty"]["assumptions"] = [swings[0] | {"name": f"figure {k}"} for k in range(20)]
+    page = _page(tmp_path / "page.html", answered, curve)
+    shown = {text for text in page.texts if text.startswith("Show ")}
+    assert shown == {
+        "Show all 17 settings",
+        "Show all 30 workers",
+        "Show all 20 assumptions",
+        "Show every column",
+    }
+    bars = breakdown_info(answered, MOST_BARS).bars
+    assert (len(bars), sum(bar.recommended for bar in bars)) == (12, 1)
+    assert page.open == []
 
 
 def test_text_from_outside_is_escaped_everywhere(

@@ -4,7 +4,16 @@ from typing import Any
 
 import pytest
 
-from gcnsim.report.rows import ROW_KEYS, labels_of, rows_of
+from gcnsim.report.rows import (
+    ROW_KEYS,
+    all_rows,
+    dataset_of,
+    labels_of,
+    recommended_of,
+    rows_of,
+    shared_knobs,
+    sorted_rows,
+)
 
 
 def test_rows_join_grid_and_results(payload: dict[str, Any]) -> None:
@@ -13,7 +22,58 @@ def test_rows_join_grid_and_results(payload: dict[str, Any]) -> None:
     assert [row.gpus for row in rows] == [6, 6, 8, 6]
     assert rows[2].bandwidth == "25Gbps"
     assert rows[1].compute_s == 0.431
-    assert ("gpus", "bandwidth", *payload["results"][0]) == ROW_KEYS
+    assert ROW_KEYS[: 4 + len(payload["results"][0])] == (
+        "dataset",
+        "device",
+        "gpus",
+        "bandwidth",
+        *payload["results"][0],
+    )
+    assert (rows[0].dataset, rows[0].device) == ("reddit", "t4")
+
+
+def test_what_a_result_nests_is_flat(answered: dict[str, Any]) -> None:
+    row = rows_of(answered)[1]
+    assert (row.limited_by, row.limited_by_kind, row.limited_by_share, row.limited_by_worker) == (
+        "NIC of server 2",
+        "nic",
+        0.997,
+        4,
+    )
+    assert row.vs_recommended_high == pytest.approx(row.iteration_s / 0.25 - 0.9)
+    assert row.distinguishable
+
+
+def test_what_a_result_does_not_say_is_none(payload: dict[str, Any]) -> None:
+    payload["results"][0] |= {"limited_by": None, "vs_recommended": None, "newer": 1}
+    row = rows_of(payload)[0]
+    assert (row.limited_by, row.limited_by_share, row.vs_recommended_low) == ("NIC bandwidth", None, None)
+    del payload["results"][0]["compute_s"]
+    with pytest.raises(TypeError, match="a row lacks compute_s"):
+        rows_of(payload)
+
+
+def test_the_recommended_row_is_marked_or_added(answered: dict[str, Any]) -> None:
+    rows = sorted_rows(answered)
+    assert [row.recommended for row in rows] == [True, False, False, False, False]
+    assert rows[0].iteration_s == 0.25
+    answered["recommendation"] |= {"in_results": 3}
+    assert [row.recommended for row in all_rows(answered)] == [False, False, False, True]
+    del answered["recommendation"]["in_results"], answered["recommendation"]["row"]
+    assert recommended_of(answered) is None
+    assert len(all_rows(answered)) == 4
+
+
+def test_a_graph_file_is_named_instead_of_a_dataset() -> None:
+    assert dataset_of({"workload": {"dataset": None, "graph": "data/amazon_cs.npz"}}) == "amazon_cs.npz"
+    assert dataset_of({}) == ""
+
+
+def test_shared_knobs_need_two_rows(answered: dict[str, Any]) -> None:
+    rows = rows_of(answered)
+    assert shared_knobs(rows) == {}
+    assert shared_knobs(rows[2:]) == {"tau": "tau 2", "epsilon": "eps 0.1"}
+    assert shared_knobs(rows[2:3]) == {}
 
 
 def test_a_grid_of_another_length_is_refused(payload: dict[str, Any]) -> None:

@@ -1,0 +1,138 @@
+"""What a what-if found: as text, as a page, as tables of other libraries, and in files."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from gcnsim.api.simulation import write_timeline
+from gcnsim.errors import ScenarioError
+from gcnsim.planning import Grid, Progress, Workshop, knobs_told, scenarios, sweep_bandwidth
+from gcnsim.scenario import MethodSpec, Scenario
+from gcnsim.study import Result
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+CURVES = 6
+"""Most rows drawn against bandwidth, the recommended one besides: more lines than that cannot be told apart."""
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Answer:
+    """What a what-if found. payload: plain data in the shape of the JSON schema `gcnsim.what-if/1`.
+
+    `repr` is the table and the verdict, `str` all that the command line prints; a notebook shows the former.
+    """
+
+    payload: Mapping[str, Any]
+    workshop: Workshop
+    grid: Grid
+    base: Scenario
+    recommended: Result
+    """The simulated run of the recommended setting."""
+
+    @property
+    def results(self) -> list[dict[str, Any]]:
+        """One dict per row: seconds, bytes, shares."""
+        rows: list[dict[str, Any]] = self.payload["results"]
+        return rows
+
+    @property
+    def recommendation(self) -> dict[str, Any]:
+        """The recommended method and knobs, with its iteration time and why."""
+        chosen: dict[str, Any] = self.payload["recommendation"]
+        return chosen
+
+    def __repr__(self) -> str:
+        """The table and the verdict in a few lines."""
+        from gcnsim.report import render_short
+
+        return render_short(self.payload)
+
+    def __str__(self) -> str:
+        """The text that the command line prints."""
+        from gcnsim.report import render_table
+
+        return render_table(self.payload)
+
+    def _repr_html_(self) -> str:
+        """The table and the verdict as a notebook shows them."""
+        from gcnsim.report import render_notebook
+
+        return render_notebook(self.payload)
+
+    def to_frame(self) -> Any:
+        """The rows as a pandas DataFrame, with the columns of `to_csv`. Raises ScenarioError without pandas."""
+        from gcnsim.report import columns_of_rows
+
+        try:
+            pandas = importlib.import_module("pandas")
+        except ModuleNotFoundError as error:
+            raise ScenarioError("to_frame: needs pandas (pip install pandas); to_arrow() does without") from error
+        return pandas.DataFrame(columns_of_rows(self.payload))
+
+    def to_arrow(self) -> pa.Table:
+        """The rows as an Arrow table, with the columns of `to_csv`."""
+        import pyarrow
+
+        from gcnsim.report import columns_of_rows
+
+        return pyarrow.table(columns_of_rows(self.payload))
+
+    def to_csv(self, path: str | Path) -> None:
+        """Write the rows to a CSV file. Raises FileError."""
+        from gcnsim.report import write_csv
+
+        write_csv(path, self.payload)
+
+    def to_html(self, path: str | Path, progress: Progress = lambda _: None) -> None:
+        """Write the answer as one offline page; iteration times at other bandwidths are simulated for it.
+
+        Raises FileError.
+        """
+        from gcnsim.report import write_html
+
+        write_html(path, self.payload, bandwidth_curve(self, progress))
+
+    def to_timeline(self, path: str | Path) -> None:
+        """Write the recommended setting's run for chrome://tracing or Perfetto. Raises FileError."""
+        write_timeline(self.recommended, path)
+
+
+def bandwidth_curve(answer: Answer, progress: Progress = lambda _: None) -> Any:
+    """Iteration time at 1/8 to 8 times the bandwidth of the recommended machine, for the figure.
+
+    Of the recommended setting first, then of those asked for on its machine.
+    """
+    from gcnsim.report import BandwidthCurve, Series
+
+    best = answer.recommended.scenario
+    asked = [each for each in scenarios(answer.base, answer.grid) if each.cluster == best.cluster]
+    rows = list(dict.fromkeys([best, *asked]))[: CURVES + 1]
+    values = tuple(best.cluster.bandwidth * 2.0**power for power in range(-3, 4))
+    curves = sweep_bandwidth(answer.workshop, rows, values, progress)
+    series = tuple(
+        Series(
+            _label(each.method),
+            tuple(point.iteration_s for point in curve),
+            tuple(point.low_s for point in curve),
+            tuple(point.high_s for point in curve),
+            recommended=each == best,
+        )
+        for each, curve in zip(rows, curves, strict=True)
+    )
+    return BandwidthCurve(values, series)
+
+
+def _label(method: MethodSpec) -> str:
+    told = knobs_told(method)
+    if method.name == "bns-gcn":
+        return f"{method.name} ({', '.join(filter(None, (f'rate {method.rate:g}', told)))})"
+    if method.name != "psc-gcn":
+        return f"{method.name} ({told})" if told else method.name
+    cache = "" if method.cache.empty else f", cache {method.cache.describe()}"
+    return f"{method.name} (tau {method.tau}, epsilon {method.epsilon:g}{cache})"

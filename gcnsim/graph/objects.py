@@ -1,0 +1,96 @@
+"""Graphs from objects of other libraries, told by their attributes: none of the libraries is imported.
+
+`from_scipy` takes sparse matrices and arrays, `from_pyg` the `Data` of PyTorch Geometric, `from_dgl` homogeneous graphs
+of DGL. Features and labels are read for their widths alone.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gcnsim.errors import GraphError
+from gcnsim.graph.build import build_csr, from_csr
+from gcnsim.graph.csr import Graph
+from gcnsim.graph.networks import from_networkx
+from gcnsim.ids import AnyArray
+
+KNOWN = "a path, a gcnsim.Graph, or a graph of NetworkX, SciPy (sparse), PyTorch Geometric (Data) or DGL"
+
+
+def from_object(graph: Any) -> Graph:
+    """The graph of an object of any of these libraries, or of NetworkX. Raises GraphError for any other."""
+    if hasattr(graph, "tocsr") and hasattr(graph, "shape"):
+        return from_scipy(graph)
+    if hasattr(graph, "edge_index"):
+        return from_pyg(graph)
+    if hasattr(graph, "is_homogeneous") and hasattr(graph, "ndata"):
+        return from_dgl(graph)
+    if hasattr(graph, "is_directed") and hasattr(graph, "adj"):
+        return from_networkx(graph)
+    raise GraphError(f"graph: {type(graph).__name__!r} is not a graph that is known; allowed: {KNOWN}")
+
+
+def from_scipy(matrix: Any, name: str = "scipy") -> Graph:
+    """The structure of a square SciPy sparse matrix or array: an edge for every stored entry, its value aside.
+
+    Raises GraphError when it is not square, or has no entry between two different nodes.
+    """
+    if len(matrix.shape) != 2 or matrix.shape[0] != matrix.shape[1]:
+        shape = " x ".join(map(str, matrix.shape))
+        raise GraphError(f"{name}: an adjacency matrix of {shape} is not square")
+    rows = matrix.tocsr()
+    weighted = bool(rows.nnz) and bool(np.any(rows.data != 1))
+    return from_csr(rows.indptr, rows.indices, name, weights_ignored=weighted)
+
+
+def from_pyg(data: Any, name: str = "pyg") -> Graph:
+    """The structure of a `torch_geometric.data.Data`: `edge_index` of shape [2, E] and `num_nodes`.
+
+    Widths of features and number of classes are those of `x` and `y` where it has them. Raises GraphError for an
+    object without edges.
+    """
+    if data.edge_index is None:
+        raise GraphError(f"{name}: no edge_index: a Data with adj_t alone is not read; allowed: one with edge_index")
+    ends = array_of(data.edge_index)
+    if ends.ndim != 2 or ends.shape[0] != 2:
+        raise GraphError(f"{name}: edge_index has shape {ends.shape}; allowed: [2, number of edges]")
+    nodes = getattr(data, "num_nodes", None)
+    if nodes is None:
+        nodes = int(ends.max(initial=-1)) + 1
+    weighted = getattr(data, "edge_weight", None) is not None or getattr(data, "edge_attr", None) is not None
+    widths = _widths(getattr(data, "x", None), getattr(data, "y", None))
+    return build_csr(ends[0], ends[1], int(nodes), name, weights_ignored=weighted, **widths)
+
+
+def from_dgl(graph: Any, name: str = "dgl") -> Graph:
+    """The structure of a homogeneous `dgl.DGLGraph`, with the widths of its node data `feat` and `label`.
+
+    Raises GraphError for a heterogeneous graph, whose nodes of several kinds have no common numbers.
+    """
+    if not graph.is_homogeneous:
+        raise GraphError(f"{name}: a heterogeneous graph; allowed: a homogeneous one (dgl.to_homogeneous)")
+    rows, cols = (array_of(ends) for ends in graph.edges())
+    held = dict(graph.ndata)
+    weighted = bool(len(getattr(graph, "edata", ())))
+    widths = _widths(held.get("feat"), held.get("label"))
+    return build_csr(rows, cols, int(graph.num_nodes()), name, weights_ignored=weighted, **widths)
+
+
+def array_of(values: Any) -> AnyArray:
+    """A tensor of any library and device as an array."""
+    found: AnyArray = np.asarray(values.detach().cpu() if hasattr(values, "detach") else values)
+    return found
+
+
+def _widths(features: Any, labels: Any) -> dict[str, int | None]:
+    """The width of the features, and the number of classes that the labels name."""
+    width = None if features is None or len(features.shape) != 2 else int(features.shape[1])
+    if labels is None:
+        return {"features": width, "classes": None}
+    told = array_of(labels)
+    if told.ndim == 2 and told.shape[1] > 1:
+        return {"features": width, "classes": int(told.shape[1])}
+    whole = told.dtype.kind in "iu" and told.size > 0
+    return {"features": width, "classes": int(told.max()) + 1 if whole and told.max() >= 1 else None}

@@ -1,0 +1,72 @@
+"""How busy each worker and each link of a simulated run is: what a heat map shows, and where a straggler stands out."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+
+from gcnsim.ids import BoolArray, Rank
+from gcnsim.study.measured import MeasuredRun
+from gcnsim.study.metrics import link_units
+from gcnsim.study.study import Result
+from gcnsim.timeline import OpKind, Phase
+
+_OF_SERVER = re.compile(r"(?:nic|memory|cpu|pcie-switch)([0-9]+)")
+_OF_WORKER = re.compile(r"(?:pcie|nvlink)([0-9]+)")
+
+
+def utilization_of(result: Result) -> dict[str, list[dict[str, Any]]]:
+    """Per worker and per link, the shares of the measured iterations in which it is busy, as plain data.
+
+    workers: worker, server, and shares of `gpu` (kernels), `sampler`, `copies` (rows packed and copied between device
+    and host), `reduce` (the all-reduce) and `waiting` (its GPU waits for communication). All but the first and the last
+    overlap, so they need not add up to one. links: name, kind, server (None of an uplink of racks) and `utilization`,
+    what was carried over what could have been; for a server's cores, core-seconds. Links that carry nothing are left
+    out.
+    """
+    window = MeasuredRun(result.run, result.warm_up)
+    per_server = result.scenario.cluster.gpus_per_server
+    workers = [
+        {"worker": rank, "server": rank // per_server} | _busy(window, rank) for rank in range(window.schedule.workers)
+    ]
+    schedule = result.run.schedule
+    carried = link_units(result.run, result.warm_up)
+    facts = zip(schedule.link_names, schedule.link_kinds, schedule.capacity, strict=True)
+    links = [
+        {
+            "name": name,
+            "kind": kind,
+            "server": _server(name, per_server),
+            "utilization": min(1.0, carried[name] / capacity / result.metrics.iteration_s),
+        }
+        for name, kind, capacity in facts
+        if carried[name] > 0
+    ]
+    return {"workers": workers, "links": links}
+
+
+def _busy(window: MeasuredRun, rank: Rank) -> dict[str, float]:
+    """Shares of this worker's window."""
+    start, end = window.edges(rank)
+    kind = np.array([op.kind for op in window.schedule.ops])
+    own = window.worker == rank
+    masks: dict[str, BoolArray] = {
+        "gpu": own & (window.phase == Phase.COMPUTE),
+        "sampler": own & window.is_sampling,
+        "copies": own & (window.phase == Phase.TRANSFER) & (kind != OpKind.WIRE),
+        "reduce": own & (window.phase == Phase.REDUCE),
+    }
+    busy = {name: window.spans(mask, rank).length for name, mask in masks.items()}
+    busy["waiting"] = window.split(rank).exposed.length
+    return {name: length / max(1, end - start) for name, length in busy.items()}
+
+
+def _server(name: str, per_server: int) -> int | None:
+    """The server that a link belongs to, by its name."""
+    found = _OF_SERVER.match(name)
+    if found:
+        return int(found[1])
+    found = _OF_WORKER.match(name)
+    return int(found[1]) // per_server if found else None

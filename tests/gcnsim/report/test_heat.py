@@ -1,0 +1,24 @@
+from __future__ import annotations
+
+from typing import Any
+
+from gcnsim.report.heat import heats_of
+
+
+def test_workers_and_servers_with_their_links_and_what_sets_the_pace(answered: dict[str, Any]) -> None:
+    workers, servers, links = heats_of(answered)
+    assert workers.heads == ("GPU", "sampler", "waits", "PCIe to host")
+    assert workers.rows[4] == ("worker 4", (0.4, 0.3, 0.5, 0.05), True)
+    assert [row.marked for row in workers.rows] == [False, False, False, False, True, False]
+    assert servers.heads == ("NIC out", "NIC in")
+    assert servers.rows[2] == ("server 2", (0.997, 0.997), True)
+    assert links.rows == (("rack0.up", (0.4,), False),)
+
+
+def test_nothing_where_the_answer_says_nothing(payload: dict[str, Any]) -> None:
+    assert heats_of(payload) == []
+
+
+def test_a_worker_without_a_share_has_none(answered: dict[str, Any]) -> None:
+    answered["utilization"]["links"].pop(6)
+    assert heats_of(answered)[0].rows[0].shares == (0.0, 0.3, 0.5, None)
