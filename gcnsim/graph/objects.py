@@ -84,7 +84,7 @@ def array_of(values: Any) -> AnyArray:
     return found
 
 
-def _widths(features: Any, labels: Any) -> dict[str, int | None]:
+def _widths(features: Any, labels: Any) -> dict[str, Any]:
     """The width of the features, and the number of classes that the labels name."""
     width = None if features is None or len(features.shape) != 2 else int(features.shape[1])
     if labels is None:

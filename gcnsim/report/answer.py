@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from gcnsim.errors import GcnsimError
+from gcnsim.errors import GcnsimError, UnitError
 from gcnsim.profile import device
 from gcnsim.report.columns import MACHINE
 from gcnsim.report.rows import Row, all_rows, shared_knobs, varies
 from gcnsim.report.words import knobs_of, number, plain
-from gcnsim.units import UnitError, bandwidth, format_seconds
+from gcnsim.units import bandwidth, format_seconds
 
 UNCALIBRATED = "UNCALIBRATED"
 PRECISION = 0.01

@@ -138,7 +138,7 @@ def rows_of(payload: Mapping[str, Any]) -> list[Row]:
 def recommended_of(payload: Mapping[str, Any]) -> Row | None:
     """The recommended setting as a row, also where it is none of those asked for; None of an answer that has no row."""
     best = payload["recommendation"]
-    place = best.get("in_results")
+    place: int | None = best.get("in_results")
     if place is not None:
         return replace(rows_of(payload)[place], recommended=True)
     if not best.get("row"):
