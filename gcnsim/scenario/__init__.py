@@ -26,7 +26,7 @@ from gcnsim.scenario.load import (
     to_mapping,
     written_knobs,
 )
-from gcnsim.scenario.partition import IMBALANCE
+from gcnsim.scenario.partition import IMBALANCE, PartitionSpec
 from gcnsim.scenario.rules import parse_cache
 from gcnsim.scenario.specs import (
     MOST_GPUS,
