@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
 
 from gcnsim.api.answer import Answer
+from gcnsim.api.instances import instance
 from gcnsim.errors import ScenarioError
 from gcnsim.graph import Graph, from_object
 from gcnsim.knobs import BATCH_KNOBS, BLOCK_KNOBS, COMPARED, RATE, has_knob, knobs_of
@@ -41,8 +42,9 @@ def what_if(
     ids: str | None = None,
     gpus: Some[int] = 6,
     gpus_per_server: int | None = None,
-    device: Some[str] = "t4",
-    bandwidth: Some[str] = "15Gbps",
+    device: Some[str] | None = None,
+    host: str | None = None,
+    bandwidth: Some[str] | None = None,
     method: Some[str] | None = None,
     tau: Some[int] | None = None,
     epsilon: Some[float] | None = None,
@@ -72,8 +74,9 @@ def what_if(
     Sequences give a row per value. method: None compares the usual ones, "all" every one; what is named may be
     recommended, or what allow names, with a sampling rate of at least min_rate (0.1). graph: a file (also a stored
     profile), a `Graph`, or a graph of NetworkX, SciPy (a sparse matrix), PyTorch Geometric or DGL. ids: of an edge
-    list, as `load_graph` takes them.
-    gpus_per_server: None is 2, the last server holding what is left. calibration: a record of `calibrate`.
+    list, as `load_graph` takes them. host: of the catalogue; an instance type has a device, GPUs per server and a
+    bandwidth of its own, for where these are None. Else None is t4, 2 (the last server holding what is left) and
+    15Gbps. calibration: a record of `calibrate`.
     target_accuracy: a share of one on validation nodes; time and cost until it is reached, by the iterations that the
     recorded `runs` needed, or by target_iterations of the method where no run tells. overrides: `PATH=VALUE` on
     scenario fields, e.g. `cluster.latency=20us`. inject: faults, `KIND:name=value,...`. payload: how boundary rows
@@ -85,20 +88,25 @@ def what_if(
     source, file = _source(graph)
     if ids is not None and isinstance(graph, Graph):
         raise ScenarioError(f"ids: {ids} is for a file; {graph.name} is a graph at hand, with nodes of its own")
-    machines = {"gpus": _list(gpus), "bandwidth": _list(bandwidth), "device": _list(device)}
+    own = instance(host)
+    machines = {
+        "gpus": _list(gpus),
+        "bandwidth": _list(own.bandwidth if bandwidth is None else bandwidth),
+        "device": _list(own.device if device is None else device),
+    }
     sections = {
         "cluster": {name: values[0] for name, values in machines.items()}
-        | {"gpus_per_server": gpus_per_server, "payload": payload}
+        | {"gpus_per_server": gpus_per_server, "host": host, "payload": payload}
         | {"calibration": calibration and str(calibration)},
         "workload": {"dataset": dataset, source: file, "ids": ids, "model": model, "layers": layers, "hidden": hidden},
         "method": {"name": "psc-gcn", "cache_policy": cache_policy, "norms": norms and str(norms)},
         "run": {"iterations": iterations, "seed": seed},
     }
-    own, others = _own_knobs(overrides)
-    base = replace(_base(sections, others), faults=read_injected(inject))
+    chosen, others = _own_knobs(overrides)
+    base = own.filled(replace(_base(sections, others), faults=read_injected(inject)))
     knobs = _given({"tau": tau, "epsilon": epsilon, "cache": cache, "rate": rate})
     named = list(COMPARED) if method is None else _list(method)
-    grid = _grid(base, named, machines, {name: _list(value) for name, value in knobs.items()}, own)
+    grid = _grid(base, named, machines, {name: _list(value) for name, value in knobs.items()}, chosen)
     target = _target(target_accuracy, runs, target_iterations or {})
     loaded = graph if isinstance(graph, Graph) else None
     rule = _rule(None if method is None else named, allow, min_rate)

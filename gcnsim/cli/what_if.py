@@ -122,9 +122,10 @@ def option(name: str, kind: Callable[[str], Any], allowed: str, text: str, defau
     type=int,
     help="GPUs in a server; must divide --gpus.  [default: 2, last server holds the rest]",
 )
-@option("device", _text, "a device", "GPU of the catalogue, gcnsim catalog list devices (list).", "t4")
+@option("device", _text, "a device", "GPU, gcnsim catalog list devices (list).  [default: the host's, else t4]")
+@click.option("--host", help="Server of the catalogue, e.g. g4dn.12xlarge: its CPU, and GPUs and NIC where not given.")
 @click.option("--calibration", type=click.Path(), help="Calibration record of the device (gcnsim calibrate).")
-@option("bandwidth", _text, "a bandwidth", "NIC bandwidth of a server, per direction (list).", "15Gbps")
+@option("bandwidth", _text, "a bandwidth", "NIC of a server, per direction (list).  [default: the host's, else 15Gbps]")
 @option("method", _text, "a method", f"all, or methods of the catalogue (list).  [default: {','.join(COMPARED)}]")
 @option("allow", _text, "a method", "May be recommended (list).  [default: the methods named, else those compared]")
 @click.option("--min-rate", type=float, help="Least sampling rate that may be recommended.  [default: 0.1]")

@@ -40,6 +40,7 @@ from gcnsim.cost.sampling import (
     graph_bytes,
     id_bytes,
     row_bytes,
+    sampler_seconds,
 )
 
 __all__ = [
@@ -83,6 +84,7 @@ __all__ = [
     "payload_width",
     "row_bytes",
     "rows_seconds",
+    "sampler_seconds",
     "socket_core_seconds",
     "spmm_seconds",
     "step_seconds",

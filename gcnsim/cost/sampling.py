@@ -59,6 +59,18 @@ def edges_seconds(device: DeviceProfile, looked: Size, kept: Size, rows: int) ->
     return elementwise_seconds(device, 4 * looked + 2 * SORT_PASSES * kept + 2 * rows, 1)
 
 
+def sampler_seconds(
+    device: DeviceProfile, entries: int, kept: Size, rows: int, refresh: int, *, weighted: bool
+) -> FloatArray:
+    """Seconds in which a GPU draws a graph of PSC-GCN: one draw per stored entry, and a matrix of those kept.
+
+    weighted: the probabilities are recomputed every `refresh` iterations, a sort of all entries, spread evenly.
+    Assumption: as `edges_seconds`, limited by memory bandwidth alone; no sampler of PSC-GCN for GPUs is published.
+    """
+    sorting = elementwise_seconds(device, 2 * SORT_PASSES * entries, 1) / refresh if weighted else 0.0
+    return np.asarray(edges_seconds(device, entries, kept, rows) + sorting, dtype=np.float64)
+
+
 def graph_bytes(entries: IntArray, rows: int) -> FloatArray:
     """Bytes of a sampled graph on its way to the GPU: column index and weight per entry, one offset per row."""
     return np.asarray(entries * (INDEX + VALUE) + rows * 2 * INDEX, dtype=np.float64)

@@ -114,7 +114,8 @@ class _OnGpus(GpuWriter):
         drawn = []
         for rank in self.workers:
             route, seconds = cluster.cores(rank), draw_seconds(facts, rank) + facts.rebuild_s
-            op = self.builder.flow(OpKind.SAMPLE, rank, seconds, route, stream="sampler", cap=ONE_THREAD)
+            cap = ONE_THREAD * facts.sampler_threads
+            op = self.builder.flow(OpKind.SAMPLE, rank, seconds, route, stream="sampler", cap=cap)
             self.first[rank].append(op)
             drawn.append(op)
         waits = announced(facts, drawn, self._tell, self._meet)

@@ -31,7 +31,8 @@ class Facts:
     rows that mini-batches load. smooths: directions in which received rows enter a moving average. sample: what bns-gcn
     draws; rebuild_s: host time of making a graph of it, besides. Of methods that broadcast blocks of rows: replicas
     that hold the same one, block_rule, when it is sent, and streaming, the share of the memory bandwidth at which their
-    products read entries.
+    products read entries. sampler_threads: CPU threads that share the drawing of one worker's graph. samples_on_gpu:
+    the GPU draws it.
     """
 
     cluster: Cluster
@@ -59,6 +60,8 @@ class Facts:
     streaming: float = 0.8
     replicas: int = 2
     block_rule: BlockRule = field(default_factory=BlockRule)
+    sampler_threads: int = 1
+    samples_on_gpu: bool = False
 
     def device_of(self, rank: Rank) -> DeviceProfile:
         """The device of one worker."""

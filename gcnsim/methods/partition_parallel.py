@@ -10,7 +10,9 @@ Reading of the published algorithms (PipeGCN, Algorithm 1; PSC-GCN, Algorithm 1)
 - a layer's transfer of iteration t leaves once sender and receiver have read that of t - tau: a ring of tau slots;
 - wanted ids are sent once per iteration, owners answer layer by layer as soon as their rows exist (pull);
 - packing runs on its own GPU stream, copies are staged through host memory, one message per peer, layer and direction;
-- the sampler is one CPU thread per worker that starts with the iteration.
+- the sampler is one CPU thread per worker that starts with the iteration; not published, as a question of what it would
+  bring: several threads that share its work, or the GPU itself, before its forward pass (`Facts.sampler_threads`,
+  `Facts.samples_on_gpu`).
 """
 
 from __future__ import annotations
@@ -30,6 +32,7 @@ from gcnsim.cost import (
     pack_seconds,
     payload_bytes,
     rows_seconds,
+    sampler_seconds,
     spmm_seconds,
     step_seconds,
     unpack_seconds,
@@ -121,18 +124,10 @@ class GpuWriter:
     def sample(self) -> list[list[int]]:
         """Draw the graph of iteration t + tau and tell owners which rows it will want; per worker, the ids it gets."""
         facts, counts = self.facts, self.facts.counts
-        cluster = facts.cluster
         heard: list[list[int]] = [[] for _ in self.workers]
         for rank in self.workers:
-            work = draw_core_seconds(facts.host, int(counts.entries[rank]), facts.refresh, weighted=facts.weighted)
-            drawn = self.builder.flow(OpKind.SAMPLE, rank, work, cluster.cores(rank), stream="sampler", cap=ONE_THREAD)
-            self.first[rank].append(drawn)
             kept = np.roll(counts.inner_edges[:, rank] + counts.boundary_edges[:, rank], -facts.tau)
-            nbytes = graph_bytes(kept, int(counts.inner_nodes[rank]))
-            upload = self.builder.flow(
-                OpKind.INDEX, rank, nbytes, cluster.to_device(rank), stream="graph.h2d", after=[drawn]
-            )
-            self.builder.compute(OpKind.INDEX, rank, 0.0, after=[(upload, facts.tau)])
+            drawn = self.draw_on_gpu(rank, kept) if facts.samples_on_gpu else self.draw_on_host(rank, kept)
             for peer in self.workers:
                 if peer != rank:
                     ids = id_bytes(self.ahead[:, rank, peer])
@@ -140,6 +135,30 @@ class GpuWriter:
                     sent = host_message(self.builder, OpKind.INDEX, rank, peer, ids, [drawn], stream=stream)
                     heard[peer].append(sent[-1])
         return heard
+
+    def draw_on_host(self, rank: Rank, kept: IntArray) -> int:
+        """Draw on CPU threads and copy the graph to the GPU; the op after which the ids are known to the host."""
+        facts, counts, cluster = self.facts, self.facts.counts, self.facts.cluster
+        work = draw_core_seconds(facts.host, int(counts.entries[rank]), facts.refresh, weighted=facts.weighted)
+        cap = ONE_THREAD * facts.sampler_threads
+        drawn = self.builder.flow(OpKind.SAMPLE, rank, work, cluster.cores(rank), stream="sampler", cap=cap)
+        self.first[rank].append(drawn)
+        nbytes = graph_bytes(kept, int(counts.inner_nodes[rank]))
+        upload = self.builder.flow(
+            OpKind.INDEX, rank, nbytes, cluster.to_device(rank), stream="graph.h2d", after=[drawn]
+        )
+        self.builder.compute(OpKind.INDEX, rank, 0.0, after=[(upload, facts.tau)])
+        return drawn
+
+    def draw_on_gpu(self, rank: Rank, kept: IntArray) -> int:
+        """Draw on the GPU and copy the wanted ids to the host; the op after which they are there."""
+        facts, counts = self.facts, self.facts.counts
+        entries, inner = int(counts.entries[rank]), int(counts.inner_nodes[rank])
+        seconds = sampler_seconds(facts.device_of(rank), entries, kept, inner, facts.refresh, weighted=facts.weighted)
+        drawn = self.builder.compute(OpKind.SAMPLE, rank, seconds)
+        ids = id_bytes(self.ahead[:, rank].sum(axis=1))
+        route = facts.cluster.to_host(rank)
+        return self.builder.flow(OpKind.INDEX, rank, ids, route, stream="ids.d2h", after=[drawn])
 
     def forward(self, layer: Layer, ready: list[int | None], ids: list[list[int]]) -> list[int | None]:
         """One layer's forward pass and the transfer of its input rows; per worker, the op that makes its output."""

@@ -95,7 +95,9 @@ def next_steps(
     steps = []
     for move in moves:
         if not workshop.matters(move.scenario, move.even):
-            idle.append(NoEffect(move.knob, f"{move.start} -> {move.end} changes less than 1 %: the limit is {limit.text}"))
+            idle.append(
+                NoEffect(move.knob, f"{move.start} -> {move.end} changes less than 1 %: the limit is {limit.text}")
+            )
             continue
         result = workshop.result(move.scenario, even=move.even)
         seconds = result.metrics.iteration_s

@@ -39,9 +39,14 @@ TOPOLOGY: Final = (
     "allreduce",
     "sockets",
     "rate_beside_copies",
+    "sampler_device",
+    "sampler_threads",
     "figures",
 )
 """Fields of a cluster that a scenario without them answers as it did before there were any."""
+CPU: Final = "cpu"
+GPU: Final = "gpu"
+SAMPLER_DEVICES: Final = (CPU, GPU)
 _FILE: Final = Word("a file name")
 
 OF_ALL: Final = ("name", "overlap")
@@ -107,6 +112,12 @@ class ClusterSpec:
         None,
         optional=True,
     )
+    sampler_device: str = entry(
+        Word("a device of samplers", lambda: SAMPLER_DEVICES),
+        "what draws psc-gcn's graphs: host or GPU",
+        CPU,
+    )
+    sampler_threads: int = entry(Number(True, 1, 1024), "CPU threads that share the drawing of one worker's graph", 1)
     figures: Figures = entry(  # noqa: RUF009 - as dataclasses.field
         CatalogueFigures(), "figures of the catalogue that are replaced in this question", ()
     )
@@ -135,6 +146,10 @@ class ClusterSpec:
             )
         if self.gpus_per_switch is not None and self.pcie_sharing != "switch":
             raise ScenarioError(f"cluster.gpus_per_switch: {self.gpus_per_switch} needs cluster.pcie_sharing: switch")
+        if self.sampler_device == GPU and self.sampler_threads != 1:
+            raise ScenarioError(
+                f"cluster.sampler_threads: {self.sampler_threads} needs cluster.sampler_device: {CPU}; it is {GPU}"
+            )
         for name in ("calibration", "platform"):
             if self.devices is not None and getattr(self, name) is not None:
                 raise ScenarioError(f"cluster.devices: not with cluster.{name}, whose figures are of one device")

@@ -8,6 +8,16 @@ from gcnsim.study.expected_batches import WITHIN, degree_law, degree_spreads
 from gcnsim.study.faults import refuse_undrawn
 from gcnsim.study.fitted import platform_of
 from gcnsim.study.graphs import GraphAccesses
+from gcnsim.study.host_steps import (
+    HostStep,
+    cores_used,
+    gpu_sampler,
+    host_steps,
+    more_cores,
+    more_sampler_threads,
+    sampler_decides,
+    why_cores_do_not_matter,
+)
 from gcnsim.study.least import holds, least_gpus, told_at_any
 from gcnsim.study.limit import Limit
 from gcnsim.study.machine import CALIBRATED, HOST_MEMORY, calibration_of, device_link, machine, profiles, with_fitted
@@ -70,6 +80,7 @@ __all__ = [
     "EvenPartition",
     "Factors",
     "GraphAccesses",
+    "HostStep",
     "Limit",
     "Metrics",
     "Model",
@@ -92,6 +103,7 @@ __all__ = [
     "best_lower_s",
     "calibration_of",
     "capacities",
+    "cores_used",
     "degree_law",
     "degree_spreads",
     "device_link",
@@ -101,7 +113,9 @@ __all__ = [
     "evened",
     "factors",
     "fits",
+    "gpu_sampler",
     "holds",
+    "host_steps",
     "keeps_all",
     "least_gpus",
     "limit_of",
@@ -111,6 +125,8 @@ __all__ = [
     "measure",
     "memory_of",
     "mini_batch",
+    "more_cores",
+    "more_sampler_threads",
     "open_accesses",
     "partition_seconds",
     "partition_setting",
@@ -125,6 +141,7 @@ __all__ = [
     "refuse_other_trace",
     "refuse_undrawn",
     "resolve_model",
+    "sampler_decides",
     "scenario_of",
     "seeds_of",
     "straggler_of",
@@ -133,6 +150,7 @@ __all__ = [
     "told_at_any",
     "used_figures",
     "utilization_of",
+    "why_cores_do_not_matter",
     "with_figures",
     "with_fitted",
     "worker_parts",

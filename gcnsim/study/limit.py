@@ -138,6 +138,8 @@ class Limits:
         text = "drawing and loading" if kind == "cpu" and self.loads else STAGES[kind]
         if kind in ON_CORES and self.on_cores:
             return self._named(f"CPU cores of worker {rank}", kind, share, rank)
+        if kind == "cpu" and self._samples_on_gpu(rank):
+            return self._named(f"sampling on the GPU of worker {rank}", "compute", share, rank)
         host = " (host CPU)" if kind == "cpu" else ""
         return self._named(f"{text} of worker {rank}{host}", kind, share, rank)
 
@@ -252,6 +254,12 @@ class Limits:
             if link in (op.route or ()):
                 found[op.peer if arrives and op.peer >= 0 else op.worker] += moved[op.index]
         return found
+
+    def _samples_on_gpu(self, rank: Rank) -> bool:
+        """Whether what draws a worker's graphs is on no core of its host."""
+        schedule = self.window.schedule
+        drawing = (op for op in schedule.ops if op.worker == rank and op.kind is OpKind.SAMPLE)
+        return all(op.route is None for op in drawing)
 
     def _through_sockets(self) -> bool:
         """Whether messages take of the cores that the workers' samplers run on."""

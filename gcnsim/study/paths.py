@@ -54,11 +54,15 @@ def paths_of(spec: ClusterSpec) -> Paths:
             f"cluster.payload: {spec.payload} is modelled for GPUs only; cluster.device is {spec.device}"
         )
     racks = Paths(servers_per_rack=found.servers_per_rack, oversubscription=found.oversubscription)
-    asked = {spec.transfers, spec.sockets, spec.rate_beside_copies} - {"concurrent", "free", None}
+    asked = {spec.transfers, spec.sockets, spec.rate_beside_copies, spec.sampler_device} - {
+        "concurrent", "free", None, "cpu",
+    }  # fmt: skip
+    asked |= {spec.sampler_threads} - {1}
     if device(spec.device).kind == "cpu" and (found != racks or asked):
         raise ScenarioError(
             f"cluster.device: {spec.device} has no nvlink, gpudirect, host_memory, pcie_sharing, transport, transfers, "
-            "allreduce, sockets or rate_beside_copies of its own: these are modelled for GPUs only"
+            "allreduce, sockets, rate_beside_copies, sampler_device or sampler_threads of its own: these are modelled "
+            "for GPUs only"
         )
     if spec.sockets != "free" and (found.direct or found.gpudirect):
         raise ScenarioError(
@@ -112,6 +116,8 @@ def refuse_unused(spec: ClusterSpec, method: MethodSpec) -> None:
         "payload": (spec.payload != "fp32", ROWS),
         "sockets": (spec.sockets != "free", ROWS),
         "rate_beside_copies": (spec.rate_beside_copies is not None, ROWS),
+        "sampler_device": (spec.sampler_device != "cpu", ROWS),
+        "sampler_threads": (spec.sampler_threads != 1, ROWS),
         "nvlink": (spec.nvlink is not None, blocks),
         "transport": (spec.transport != "staged", blocks),
         "gpudirect": (spec.gpudirect, blocks),

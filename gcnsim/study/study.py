@@ -124,6 +124,8 @@ def write_schedule(
         sample=chosen.sample,
         streaming=streaming_share(device, scenario),
         replicas=chosen.replication,
+        sampler_threads=scenario.cluster.sampler_threads,
+        samples_on_gpu=scenario.cluster.sampler_device == "gpu",
         block_rule=BlockRule(
             test=chosen.stale_test,
             threshold=chosen.threshold,

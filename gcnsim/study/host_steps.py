@@ -1,0 +1,86 @@
+"""What the CPU side of servers could be otherwise: more cores, samplers of several threads, sampling on the GPU."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from gcnsim.profile import device
+from gcnsim.scenario import Scenario
+from gcnsim.study.corners import keeps_all
+from gcnsim.study.limit import Limit
+from gcnsim.study.machine import profiles
+from gcnsim.study.propagation import with_figures
+
+SAMPLES = ("psc-gcn",)
+"""Methods whose sampler may have several threads, or be on the GPU."""
+
+
+@dataclass(frozen=True, slots=True)
+class HostStep:
+    """One change of what draws the graphs. knob: `host cores`, `sampler threads` or `sampler`; scenario: with it."""
+
+    knob: str
+    start: str | int
+    end: str | int
+    scenario: Scenario
+
+
+def host_steps(scenario: Scenario) -> list[HostStep]:
+    """Twice the cores; and where a sampler draws on the host, four times its threads, and the GPU in its place."""
+    cores = profiles(scenario.cluster)[1].cores.value
+    steps = [HostStep("host cores", round(cores), round(2 * cores), more_cores(scenario))]
+    if _draws_on_host(scenario):
+        threads = scenario.cluster.sampler_threads
+        steps.append(HostStep("sampler threads", threads, 4 * threads, more_sampler_threads(scenario)))
+        steps.append(HostStep("sampler", "CPU", "GPU", gpu_sampler(scenario)))
+    return steps
+
+
+def more_cores(scenario: Scenario, factor: float = 2.0) -> Scenario:
+    """The scenario with `factor` times the cores in every server."""
+    host = profiles(scenario.cluster)[1]
+    return with_figures(scenario, {f"{host.name}.cores": factor * host.cores.value})
+
+
+def more_sampler_threads(scenario: Scenario, factor: int = 4) -> Scenario:
+    """The scenario with `factor` times the threads that share the drawing of one worker's graph, without loss."""
+    threads = factor * scenario.cluster.sampler_threads
+    return replace(scenario, cluster=replace(scenario.cluster, sampler_threads=threads))
+
+
+def gpu_sampler(scenario: Scenario) -> Scenario:
+    """The scenario with graphs drawn on the GPUs, at the rate of `gcnsim.cost.sampler_seconds`."""
+    return replace(scenario, cluster=replace(scenario.cluster, sampler_device="gpu", sampler_threads=1))
+
+
+def cores_used(scenario: Scenario) -> tuple[int, int] | None:
+    """The most cores that the samplers of a server use at once, and how many it has; None where none draws there."""
+    if not _draws_on_host(scenario):
+        return None
+    cluster = scenario.cluster
+    workers = min(cluster.gpus, cluster.gpus_per_server)
+    return workers * cluster.sampler_threads, round(profiles(cluster)[1].cores.value)
+
+
+def why_cores_do_not_matter(scenario: Scenario) -> str | None:
+    """Why more cores would bring nothing to a sampler; None where they would, or no sampler is on the host."""
+    used = cores_used(scenario)
+    if used is None or used[0] > used[1]:
+        return None
+    return f"the samplers of a server use {used[0]} of its {used[1]} cores: one thread each draws a worker's graph"
+
+
+def sampler_decides(limit: Limit, scenario: Scenario) -> str | None:
+    """That the host's sampler sets the pace, and what follows; None where something else does."""
+    if limit.kind != "cpu" or not _draws_on_host(scenario):
+        return None
+    text = "the host's CPU sampler decides, so a faster GPU, network or PCIe changes nothing"
+    reason = why_cores_do_not_matter(scenario)
+    return text if reason is None else f"{text}; nor do more cores: {reason}"
+
+
+def _draws_on_host(scenario: Scenario) -> bool:
+    """Whether the scenario's graphs are drawn by threads of the host, of GPUs' workers."""
+    method, cluster = scenario.method, scenario.cluster
+    on_gpus = device(cluster.device).kind == "gpu"
+    return on_gpus and method.name in SAMPLES and not keeps_all(method) and cluster.sampler_device == "cpu"
