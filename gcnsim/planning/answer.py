@@ -14,6 +14,7 @@ from gcnsim.planning.steps import NoEffect, Step
 from gcnsim.planning.verdict import confidence_text, step_text, verdict
 from gcnsim.planning.workshop import Estimate
 from gcnsim.scenario import Scenario, to_mapping
+from gcnsim.study import sampler_decides
 
 SCHEMA: Final = "gcnsim.what-if/1"
 
@@ -119,6 +120,7 @@ class Answer:
                 "verdict": verdict(self.chosen, several=bool(self.alternatives), label=self.certainty["label"]),
                 "confidence": {"share": self.choice.share, "text": confidence_text(self.choice)},
                 "limited_by": limit_of(estimate.result),
+                "note": sampler_decides(estimate.result.metrics.limit, estimate.scenario),
                 "rule": {"methods": list(self.rule.methods), "min_rate": self.rule.min_rate, "text": self.rule.text},
                 "excluded": self._excluded(),
                 "row": self._row(self.chosen),

@@ -23,7 +23,17 @@ from gcnsim.planning.recommend import Rule
 from gcnsim.planning.workshop import INTERVAL, Heard, Workshop, with_knobs
 from gcnsim.profile import device, devices, prices
 from gcnsim.scenario import CacheSize, ClusterSpec, Scenario
-from gcnsim.study import device_link, keeps_all, profiles, with_figures
+from gcnsim.study import (
+    GraphAccesses,
+    device_link,
+    host_steps,
+    keeps_all,
+    partition_seconds,
+    partition_setting,
+    partition_variants,
+    profiles,
+    why_cores_do_not_matter,
+)
 
 RATE_STEPS: Final = (1.0, 0.5, 0.2, 0.1, 0.05, 0.02, 0.01)
 CACHE_STEPS: Final = (0.0, 0.1, 0.3, 0.5, 1.0)
@@ -32,6 +42,9 @@ FASTER: Final = 1.2
 """Memory bandwidth of the next device over that of this one, at least."""
 
 EVEN: Final = "even parts"
+
+PATIENCE_S: Final = 2.0
+"""Seconds of METIS that a step may take unasked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +96,7 @@ def next_steps(
     effect; a step that nothing allows is left out.
     """
     moves, idle = [], list(_pointless(scenario))
-    for move in _moves(scenario, rule):
+    for move in (*_moves(scenario, rule), *_best_cut(workshop, scenario)):
         if workshop.allows(move.scenario) and move.knob not in {each.knob for each in idle}:
             moves.append(move)
     # The estimate does not see what another iteration of slack brings.
@@ -95,9 +108,8 @@ def next_steps(
     steps = []
     for move in moves:
         if not workshop.matters(move.scenario, move.even):
-            idle.append(
-                NoEffect(move.knob, f"{move.start} -> {move.end} changes less than 1 %: the limit is {limit.text}")
-            )
+            why = (move.knob == "host cores" and why_cores_do_not_matter(scenario)) or f"the limit is {limit.text}"
+            idle.append(NoEffect(move.knob, f"{move.start} -> {move.end} changes less than 1 %: {why}"))
             continue
         result = workshop.result(move.scenario, even=move.even)
         seconds = result.metrics.iteration_s
@@ -119,7 +131,7 @@ def _pointless(scenario: Scenario) -> Iterator[NoEffect]:
         yield NoEffect("tau", "one GPU: nothing is exchanged")
         yield NoEffect("cache", "one GPU: nothing is exchanged")
     if keeps_all(scenario.method):
-        yield NoEffect("CPU cores", "nothing is sampled, so the GPUs wait for no CPU")
+        yield NoEffect("host cores", "nothing is sampled, so the GPUs wait for no CPU")
 
 
 def _moves(scenario: Scenario, rule: Rule) -> Iterator[Move]:
@@ -134,6 +146,19 @@ def _moves(scenario: Scenario, rule: Rule) -> Iterator[Move]:
     yield from _of_servers(scenario, scenario.cluster)
     if scenario.cluster.gpus > 1 and scenario.workload.trace is None:
         yield Move("partition", "as cut", EVEN, scenario, even=True)
+
+
+def _best_cut(workshop: Workshop, scenario: Scenario) -> Iterator[Move]:
+    """The setting of METIS with the best analytic estimate, where all of them are cut in a moment."""
+    variants = partition_variants(scenario)
+    accesses = workshop.accesses
+    if not variants or not isinstance(accesses, GraphAccesses):
+        return
+    if sum(partition_seconds(accesses.graph.entries, each.scenario.partition) for each in variants) > PATIENCE_S:
+        return
+    guesses = workshop.guesses([each.scenario for each in variants])
+    best = variants[guesses.index(min(guesses))]
+    yield Move("METIS", partition_setting(scenario.partition), best.setting, best.scenario)
 
 
 def _of_psc(scenario: Scenario) -> Iterator[Move]:
@@ -164,8 +189,8 @@ def _of_network(scenario: Scenario, cluster: ClusterSpec) -> Iterator[Move]:
 
 
 def _of_servers(scenario: Scenario, cluster: ClusterSpec) -> Iterator[Move]:
-    """The next GPU, the next PCIe, twice the CPU cores."""
-    gpu, server, _ = profiles(cluster)
+    """The next GPU, the next PCIe, and what draws the graphs on the host."""
+    gpu = profiles(cluster)[0]
     fixed = cluster.calibration or cluster.platform or cluster.devices
     if gpu.kind == "gpu" and not fixed:
         after = _next_device(cluster.device)
@@ -176,14 +201,8 @@ def _of_servers(scenario: Scenario, cluster: ClusterSpec) -> Iterator[Move]:
         faster = dict(pairwise(COPY_LINKS)).get(now)
         if faster is not None:
             yield Move("PCIe", now, faster, replace(scenario, cluster=replace(cluster, pcie=faster)))
-    cores = server.cores.value
-    with suppress(ScenarioError):
-        yield Move(
-            "CPU cores",
-            f"{cores:g} a server",
-            f"{2 * cores:g} a server",
-            with_figures(scenario, {f"{server.name}.cores": 2 * cores}),
-        )
+    for step in host_steps(scenario):
+        yield Move(step.knob, step.start, step.end, step.scenario)
 
 
 def _next_device(name: str) -> str | None:
