@@ -116,7 +116,7 @@ def read_profiled_run(
         ranked[rank] = (file, workers_of(read, given))
         world = max(world, read.world or 0)
     workers = [worker for rank in sorted(ranked) for worker in ranked[rank][1]]
-    notes = [f"{path}: of {len(ranked)} of {world} ranks: what those wait for that are not there is not known"]
+    notes = [f"{path}: has traces of {len(ranked)} of {world} ranks: waits for the others are not told apart"]
     return _run(place, workers, notes if len(ranked) < world else [])
 
 
