@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -72,7 +72,7 @@ def cuda_events(rank: int = 0, steps: int = 5, device: int = 0, first: int = 0) 
     return gpu.events
 
 
-CUDA_PARTS: Mapping[str, float] = {
+CUDA_PARTS: dict[str, float] = {
     "compute": 0.040,
     "handling": 0.0,
     "optimizer": 0.005,
