@@ -318,7 +318,8 @@ def test_progress_names_the_file_and_how_far_it_is(tmp_path: Path) -> None:
 
 def test_traces_are_known_from_other_files(tmp_path: Path) -> None:
     assert is_profiler_trace(write(tmp_path / "t.json", document([])))
-    assert is_profiler_trace(write(tmp_path / "list.json", []))
+    assert is_profiler_trace(write(tmp_path / "list.json", [event("kernel", "k", 0, 1)]))
+    assert not is_profiler_trace(write(tmp_path / "empty.json", []))
     assert is_profiler_trace(write(tmp_path / "t.json.gz", {}))
     assert is_profiler_trace(tmp_path)
     assert not is_profiler_trace(write(tmp_path / "r.json", {"schema": "gcnsim.result/1"}))
