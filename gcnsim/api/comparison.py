@@ -35,10 +35,9 @@ def compare(
     """
     from gcnsim.comparison import compare as beside
 
-    one, other = (_side(source, names, progress) for source in (a, b))
-    if names is not None and "trace" not in (one.kind, other.kind):
+    if names is not None and not (_is_trace(a) or _is_trace(b)):
         raise ScenarioError("--names: neither A nor B is a profiler's trace; allowed: with one that is")
-    return beside(one, other)
+    return beside(*(_side(source, names, progress) for source in (a, b)))
 
 
 def render_comparison(found: Mapping[str, Any]) -> str:
@@ -48,9 +47,16 @@ def render_comparison(found: Mapping[str, Any]) -> str:
     return render(found)
 
 
+def _is_trace(source: Source) -> bool:
+    from gcnsim.record import is_profiler_trace
+
+    if isinstance(source, Mapping) or any((Path(source) / name).is_file() for name in (RESULT, RUN)):
+        return False
+    return is_profiler_trace(source)
+
+
 def _side(source: Source, names: str | Path | None, progress: Progress) -> Side:
     from gcnsim.comparison import read_answer, side_of_profile, side_of_result, side_of_run
-    from gcnsim.record import is_profiler_trace
 
     if not isinstance(source, Mapping):
         if not str(source).strip():
@@ -58,7 +64,7 @@ def _side(source: Source, names: str | Path | None, progress: Progress) -> Side:
         path = Path(source)
         if (path / RESULT).is_file():
             return read_answer(str(path / RESULT), str(source))
-        if not (path / RUN).is_file() and is_profiler_trace(path):
+        if _is_trace(source):
             return side_of_profile(path, str(source), names, progress)
         if path.is_dir():
             return side_of_run(path, str(source))

@@ -20,7 +20,7 @@ from gcnsim.record.breakdown import EXPOSED, OTHER, Busy, breakdown
 from gcnsim.record.profiled_worker import WorkerTrace, workers_of
 from gcnsim.record.profiler_trace import read_trace_file
 from gcnsim.record.runs import PHASES
-from gcnsim.record.trace_events import EVENTS, Progress
+from gcnsim.record.trace_events import EVENTS, GZIP, Progress
 from gcnsim.record.trace_names import Names, read_names
 from gcnsim.timeline import KIND_CODE, PS_PER_S, Intervals, OpKind, Phase, Timeline
 
@@ -84,7 +84,8 @@ def is_profiler_trace(path: str | Path) -> bool:
         return False
     with open(place, "rb") as file:
         start = file.read(SNIFFED)
-    return start[:2] == b"\x1f\x8b" or start.lstrip()[:1] == b"[" or f'"{EVENTS}"'.encode() in start
+    listed = start.lstrip()[:1] == b"[" and b'"ph"' in start
+    return start[:2] == GZIP or listed or f'"{EVENTS}"'.encode() in start
 
 
 def trace_files(folder: Path) -> list[Path]:
@@ -116,7 +117,7 @@ def read_profiled_run(
         ranked[rank] = (file, workers_of(read, given))
         world = max(world, read.world or 0)
     workers = [worker for rank in sorted(ranked) for worker in ranked[rank][1]]
-    notes = [f"{path}: of {len(ranked)} of {world} ranks: what those wait for that are not there is not known"]
+    notes = [f"{path}: has traces of {len(ranked)} of {world} ranks: waits for the others are not told apart"]
     return _run(place, workers, notes if len(ranked) < world else [])
 
 

@@ -79,9 +79,8 @@ def workers_of(trace: TraceFile, names: Names) -> list[WorkerTrace]:
     found = []
     for number in devices:
         spans, windows = reading.on_device(number, steps)
-        more = (
-            () if windows else (f"{trace.path.name}: iterations of GPU {number} by the CPU's clock: launches unknown",)
-        )
+        unknown = f"{trace.path.name}: launches on GPU {number} are not known: its iterations are those of the CPU"
+        more = () if windows else (unknown,)
         name = f"GPU {number} {trace.devices.get(number, '')}".strip()
         found.append(WorkerTrace(name, windows or steps, _joined(spans, beside), reading.streams, (*notes, *more)))
     return found

@@ -28,7 +28,7 @@ LARGEST_VALUE: Final = 1 << 26
 LARGEST_TEXT: Final = 8 << 30
 """Bytes of a file's text, unpacked: some 30 million events."""
 
-_GZIP: Final = b"\x1f\x8b"
+GZIP: Final = b"\x1f\x8b"
 _SPACE: Final = " \t\r\n\ufeff"
 
 Progress = Callable[[str], None]
@@ -47,7 +47,7 @@ class TraceEvents:
         try:
             with open(self.path, "rb") as raw:
                 size = os.fstat(raw.fileno()).st_size
-                packed = raw.read(2) == _GZIP
+                packed = raw.read(2) == GZIP
                 raw.seek(0)
                 opened: Any = gzip.GzipFile(fileobj=raw) if packed else raw
                 yield from self._events(_Text(self.path, opened, lambda: self._said(raw.tell(), size)))

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from gcnsim.cli import main
+from tests.gcnsim.record.made_traces import folder
 
 SCENARIOS = Path(__file__).resolve().parents[3] / "scenarios"
 A, B = str(SCENARIOS / "reddit-6xt4-full-graph.yaml"), str(SCENARIOS / "reddit-6xt4.yaml")
@@ -34,3 +35,20 @@ def test_a_source_that_is_not_there(path: str, capsys: pytest.CaptureFixture[str
     assert captured.out == ""
     assert captured.err.startswith(f"gcnsim: {path}: ")
     assert captured.err.count("\n") == 1
+
+
+def test_a_trace_of_a_profiler_and_what_is_none(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    traces = folder(tmp_path / "traces")
+    names = tmp_path / "names.yaml"
+    names.write_text("schema: gcnsim.trace-names/1\nnames: {sample: my_*}\n")
+    assert main(["compare", str(traces), str(traces), "--names", str(names)]) == 0
+    assert "2 GPUs, 4 iterations, measured by the PyTorch profiler" in capsys.readouterr().out
+    bad = tmp_path / "bad.json"
+    bad.write_text('{"traceEvents": [')
+    for given in ([str(bad), A], [str(traces), str(traces), "--names", str(bad)]):
+        assert main(["compare", *given]) == 2
+        captured = capsys.readouterr()
+        assert (captured.out, captured.err.count("\n")) == ("", 1)
+        assert captured.err.startswith(f"gcnsim: {bad}:")
+    assert main(["compare", str(traces), str(traces), "--names", str(names), "--json-out", str(names)]) == 2
+    assert "is read by this command and would be replaced" in capsys.readouterr().err

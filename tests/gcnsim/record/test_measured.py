@@ -1,0 +1,53 @@
+"""What measured runs say of their iterations in a few numbers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from gcnsim.errors import FileError
+from gcnsim.record import interval_of_mean, read_measured, read_recorded_run
+from tests.gcnsim.record.made_traces import cuda_events, document, folder, write
+from tests.gcnsim.validation.conftest import WriteRun, write_run
+
+__all__ = ["write_run"]
+
+
+def test_a_run_of_ours(write_run: WriteRun) -> None:
+    path = write_run("run", seconds=[9.0] * 5 + [0.1, 0.2, 0.3])
+    found = read_measured(path)
+    assert (found.kind, found.workers, found.iterations) == ("run", 2, 3)
+    assert found.iteration_s == pytest.approx(0.2)
+    assert found.spread_s == pytest.approx(0.1)
+    assert (found.low_s, found.high_s) == pytest.approx((0.1, 0.2 + 2.919986 * 0.1 / 3**0.5)), "Student's, 2 degrees"
+    assert found.phases == read_recorded_run(path).phases
+
+
+def test_traces_of_a_profiler(tmp_path: Path) -> None:
+    found = read_measured(folder(tmp_path / "traces"))
+    assert (found.kind, found.workers, found.iterations) == ("trace", 2, 4)
+    assert (found.iteration_s, found.low_s, found.high_s) == pytest.approx((0.1, 0.1, 0.1))
+    assert found.phases == pytest.approx({"compute": 0.05, "exposed_comm": 0.025, "exposed_other": 0.025})
+    assert any("left out" in note for note in found.notes)
+    alone = read_measured(write(tmp_path / "t.json", document(cuda_events(steps=1))))
+    assert (alone.iterations, alone.spread_s) == (1, 0.0)
+    assert alone.low_s == alone.high_s == alone.iteration_s
+
+
+def test_what_is_neither_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(FileError, match=r"run\.json: cannot be read"):
+        read_measured(tmp_path)
+    (tmp_path / "t.txt").write_text("hello")
+    with pytest.raises(FileError, match=r"t\.txt: not a JSON document"):
+        read_measured(tmp_path / "t.txt")
+
+
+def test_an_interval_gets_narrower_with_more_iterations() -> None:
+    rng = np.random.default_rng(1)
+    times = rng.uniform(0.9, 1.1, 400)
+    held = [low <= 1.0 <= high for low, high in (interval_of_mean(each) for each in times.reshape(40, 10))]
+    assert 0.8 <= np.mean(held) <= 1.0
+    few, many = interval_of_mean(times[:10]), interval_of_mean(times)
+    assert many[1] - many[0] < 0.3 * (few[1] - few[0])
