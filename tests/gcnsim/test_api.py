@@ -92,15 +92,15 @@ def test_the_curve_holds_the_recommended_setting(answer: gcnsim.Answer) -> None:
 
 
 def test_a_sparse_matrix_is_a_graph(monkeypatch: pytest.MonkeyPatch) -> None:
-    class Asked(Exception):
+    class AskedError(Exception):
         """The question was put together."""
 
     def asked(base: object, grid: object, progress: object, processes: int, graph: gcnsim.Graph, *_: object) -> None:
         assert (graph.name, graph.nodes, graph.entries) == ("scipy", 3, 4)
-        raise Asked
+        raise AskedError
 
     monkeypatch.setattr("gcnsim.api.asking._what_if", asked)
-    with pytest.raises(Asked):
+    with pytest.raises(AskedError):
         gcnsim.what_if(graph=sp.csr_array(np.array([[0, 1, 0], [1, 0, 1], [0, 0, 0]])), gpus=2)
     with pytest.raises(GraphError, match="'int' is not a graph"):
         gcnsim.what_if(graph=3)
