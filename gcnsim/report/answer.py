@@ -130,17 +130,26 @@ def straggler_of(payload: Mapping[str, Any]) -> str:
 
 def alternatives_of(payload: Mapping[str, Any]) -> list[tuple[str, str]]:
     """Of several machines, the other settings worth a look: their role, and what they are."""
-    found = []
-    for each in payload["recommendation"].get("alternatives") or []:
+    best, found = payload["recommendation"], []
+    for each in best.get("alternatives") or []:
         row = each["row"]
-        machine = f"{row['gpus']} x {row['device']} at {row['bandwidth']}"
-        price = row.get("usd_per_1000_iterations")
-        cost = "" if price is None else f", {price:.2g} $ per 1,000 iterations"
-        time = f"{format_seconds(row['iteration_s'])}{cost}"
-        found.append(
-            (plain(each["role"]), plain(f"{row['method']}, {knobs_of(row)} on {machine}: {time}; {each['why']}"))
-        )
+        said = "the recommended one" if _same(row, best.get("row") or {}) else _setting(row)
+        found.append((plain(each["role"]), plain(f"{said}; {each['why']}")))
     return found
+
+
+def _same(row: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    """Whether two rows are one setting on one machine."""
+    named = (*MACHINE, "method", "tau", "epsilon", "rate", "cache_fraction", "setting")
+    return all(row.get(key) == other.get(key) for key in named)
+
+
+def _setting(row: Mapping[str, Any]) -> str:
+    """A row in a clause: method, knobs, machine, time and price."""
+    machine = f"{row['gpus']} x {row['device']} at {row['bandwidth']}"
+    price = row.get("usd_per_1000_iterations")
+    cost = "" if price is None else f", {price:.2g} USD per 1,000 iterations"
+    return f"{row['method']}, {knobs_of(row)} on {machine}: {format_seconds(row['iteration_s'])}{cost}"
 
 
 def steps_of(payload: Mapping[str, Any]) -> list[Step]:
@@ -158,14 +167,14 @@ def steps_of(payload: Mapping[str, Any]) -> list[Step]:
 
 
 def change_of(step: Mapping[str, Any]) -> str:
-    """What a step brings, with the interval of its paired difference: `42% shorter (38 to 47%)`."""
+    """What a step brings, with the interval of its paired difference: `42 % shorter (38 to 47 %)`."""
     gain, low, high = step["gain"], step.get("gain_low"), step.get("gain_high")
     if low is None or high is None:
         return "about the same" if abs(gain) < PRECISION else f"{_percent(abs(gain))} {_way(gain)}"
     if not step.get("distinguishable", True):
         return APART
     ends = sorted((abs(low), abs(high)))
-    return f"{_percent(abs(gain))} {_way(gain)} ({_percent(ends[0]).removesuffix('%')} to {_percent(ends[1])})"
+    return f"{_percent(abs(gain))} {_way(gain)} ({_percent(ends[0]).removesuffix(' %')} to {_percent(ends[1])})"
 
 
 def _way(gain: float) -> str:
@@ -173,9 +182,9 @@ def _way(gain: float) -> str:
 
 
 def _percent(share: float) -> str:
-    """A share in at most three digits: 4.2%, 42%, 99.7%."""
+    """A share in at most three digits: 4.2 %, 42 %, 99.7 %."""
     value = 100 * share
-    return f"{value:.1f}%" if value < 9.95 or 99 <= value < 99.95 else f"{value:.0f}%"
+    return f"{value:.1f} %" if value < 9.95 or 99 <= value < 99.95 else f"{value:.0f} %"
 
 
 def no_effect_of(payload: Mapping[str, Any]) -> list[tuple[str, str]]:
@@ -187,15 +196,18 @@ def sources_of(payload: Mapping[str, Any]) -> list[Source]:
     """Three lines: which graph, which figures of the machine, how certain and how to get the same again."""
     told = payload["provenance"]
     certainty = payload.get("certainty") or {}
-    # A device given as a mapping has no clauses: its names and values, as elsewhere.
-    device = told["device"] if isinstance(told["device"], str) else "figures of the machine: --provenance"
+    rows = all_rows(payload)
+    figures = told["device"].split("; ") if isinstance(told["device"], str) else ["--provenance tells its figures"]
+    if any(varies(rows, key) for key in MACHINE):
+        # The machine that provenance names is one of several: what all have in common is where figures are from.
+        figures = figures[1:] or figures
     draws, method = certainty.get("draws"), certainty.get("method")
     same = f"gcnsim {told['version']}, seed {told['seed']}, scenario {told['scenario_hash'][:8]}"
     sure = "; ".join(filter(None, (label_of(payload), same)))
     more = [f"{draws} draws of the assumptions"] * bool(draws) + [method] * bool(method)
     return [
         Source("graph", tuple(map(plain, str(told["graph"]["text"]).split("; ")))),
-        Source("machine", tuple(map(plain, (*device.split("; "), *str(told["calibration"]).split("; "))))),
+        Source("machine", tuple(map(plain, (*figures, *str(told["calibration"]).split("; "))))),
         Source("certainty", tuple(map(plain, (sure, *more)))),
     ]
 

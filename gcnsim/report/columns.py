@@ -56,7 +56,9 @@ MEANINGS: dict[str, Meaning] = {
     ),
     "epoch_s": Meaning("{unit} per\nepoch", "Time of so many iterations."),
     "speedup_vs_full_graph": Meaning(
-        "speed-\nup", "Full-graph iteration time over this epoch's, on the same cluster; - where there is none."
+        "speed-\nup",
+        "Full-graph iteration time over this epoch's, on the same cluster; - where there is none.",
+        "speed\nup",
     ),
     "shares": Meaning(
         "compute|\nexposed %",

@@ -12,7 +12,7 @@ def test_recommendation_names_every_knob_where_no_sentence_is_given(payload: dic
 
 def test_steps_say_what_the_change_brings(payload: dict[str, Any]) -> None:
     steps = answer.steps_of(payload)
-    assert [step.change for step in steps] == ["about the same", "11% shorter", "7.5% longer"]
+    assert [step.change for step in steps] == ["about the same", "11 % shorter", "7.5 % longer"]
     assert steps[1][:4] == ("epsilon", "0.1", "0.05", "371 ms")
     payload["next_steps"][0]["fits"] = False
     assert answer.steps_of(payload)[0].change == "about the same, does not fit"
@@ -20,7 +20,7 @@ def test_steps_say_what_the_change_brings(payload: dict[str, Any]) -> None:
 
 def test_a_difference_whose_interval_holds_zero_is_not_told_apart(answered: dict[str, Any]) -> None:
     changes = [step.change for step in answer.steps_of(answered)]
-    assert changes == ["cannot be told apart", "11% shorter (8.0 to 16%)", "7.5% longer (5.0 to 10%)"]
+    assert changes == ["cannot be told apart", "11 % shorter (8.0 to 16 %)", "7.5 % longer (5.0 to 10 %)"]
 
 
 def test_the_label_is_the_certainty_and_else_the_calibration(payload: dict[str, Any], answered: dict[str, Any]) -> None:

@@ -80,7 +80,7 @@ def test_page_says_what_was_answered(payload: dict[str, Any], curve: BandwidthCu
         *provenance["warnings"],
         provenance["interval"],
         "4.92x",
-        "11% shorter",
+        "11 % shorter",
     ]
     wanted += [item["basis"] for item in provenance["assumptions"]]
     assert [part for part in wanted if part not in text] == []

@@ -15,41 +15,41 @@ def validator() -> Draft202012Validator:
     return Draft202012Validator(schema)
 
 
-def _row(payload: dict[str, Any], part: str) -> dict[str, Any]:
+def _row(answered: dict[str, Any], part: str) -> dict[str, Any]:
     found: Any = payload[part] if part else payload
     row: dict[str, Any] = found[0] if isinstance(found, list) else found
     return row
 
 
 def test_accepts_a_payload_also_after_a_trip_through_json(
-    validator: Draft202012Validator, payload: dict[str, Any]
+    validator: Draft202012Validator, answered: dict[str, Any]
 ) -> None:
-    assert validator.is_valid(json.loads(json.dumps(payload)))
+    assert validator.is_valid(json.loads(json.dumps(answered)))
 
 
 @pytest.mark.parametrize("part", ["", "results", "recommendation", "next_steps"])
-def test_rejects_an_extra_key(validator: Draft202012Validator, payload: dict[str, Any], part: str) -> None:
-    _row(payload, part)["extra"] = 1
-    assert not validator.is_valid(payload)
+def test_rejects_an_extra_key(validator: Draft202012Validator, answered: dict[str, Any], part: str) -> None:
+    _row(answered, part)["extra"] = 1
+    assert not validator.is_valid(answered)
 
 
 @pytest.mark.parametrize("part", ["", "results", "recommendation", "next_steps", "scenario", "provenance"])
-def test_rejects_any_missing_key(validator: Draft202012Validator, payload: dict[str, Any], part: str) -> None:
-    row = _row(payload, part)
+def test_rejects_any_missing_key(validator: Draft202012Validator, answered: dict[str, Any], part: str) -> None:
+    row = _row(answered, part)
     required = ["grid"] if part == "scenario" else list(row)
     for key in required:
         value = row.pop(key)
-        assert not validator.is_valid(payload), key
+        assert not validator.is_valid(answered), key
         row[key] = value
-    assert validator.is_valid(payload)
+    assert validator.is_valid(answered)
 
 
 @pytest.mark.parametrize("part", ["scenario", "provenance"])
 def test_scenario_and_provenance_may_say_more(
-    validator: Draft202012Validator, payload: dict[str, Any], part: str
+    validator: Draft202012Validator, answered: dict[str, Any], part: str
 ) -> None:
-    payload[part]["more"] = "said"
-    assert validator.is_valid(payload)
+    answered[part]["more"] = "said"
+    assert validator.is_valid(answered)
 
 
 @pytest.mark.parametrize(
@@ -68,7 +68,7 @@ def test_scenario_and_provenance_may_say_more(
     ],
 )
 def test_rejects_a_value_out_of_its_range(
-    validator: Draft202012Validator, payload: dict[str, Any], key: str, value: object
+    validator: Draft202012Validator, answered: dict[str, Any], key: str, value: object
 ) -> None:
-    payload["results"][0][key] = value
-    assert not validator.is_valid(payload)
+    answered["results"][0][key] = value
+    assert not validator.is_valid(answered)
