@@ -13,7 +13,7 @@ from gcnsim.errors import ScenarioError
 from gcnsim.graph import Graph, from_object
 from gcnsim.knobs import BATCH_KNOBS, BLOCK_KNOBS, COMPARED, RATE, has_knob, knobs_of
 from gcnsim.methods import methods
-from gcnsim.planning import LEAST_RATE, OVERLAP, Grid, Progress, Rule, Target, scenarios
+from gcnsim.planning import LEAST_RATE, OVERLAP, Extras, Grid, Progress, Rule, Target, read_measurement, scenarios
 from gcnsim.planning import what_if as _what_if
 from gcnsim.processes import cores
 from gcnsim.scenario import (
@@ -65,6 +65,8 @@ def what_if(
     inject: Sequence[str] = (),
     allow: Some[str] | None = None,
     min_rate: float | None = None,
+    measured: Some[str] = (),
+    partition_seeds: int = 0,
     payload: str | None = None,
     progress: Progress = lambda _: None,
     processes: int | None = None,
@@ -109,8 +111,12 @@ def what_if(
     grid = _grid(base, named, machines, {name: _list(value) for name, value in knobs.items()}, chosen)
     target = _target(target_accuracy, runs, target_iterations or {})
     loaded = graph if isinstance(graph, Graph) else None
+    extras = Extras(
+        tuple(read_measurement(each) for each in ([measured] if isinstance(measured, str) else measured)),
+        partition_seeds,
+    )
     rule = _rule(None if method is None else named, allow, min_rate)
-    answer, workshop = _what_if(base, grid, progress, processes or cores(), loaded, target, rule)
+    answer, workshop = _what_if(base, grid, progress, processes or cores(), loaded, target, rule, extras)
     return Answer(answer.payload(), workshop, grid, answer.base, answer.choice.estimate.result)
 
 

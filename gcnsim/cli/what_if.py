@@ -152,6 +152,13 @@ def option(name: str, kind: Callable[[str], Any], allowed: str, text: str, defau
 )
 @click.option("--seed", type=int, default=0, show_default=True, help="Seed of every random draw.")
 @click.option("--processes", type=click.IntRange(min=1), help="Processes to use.  [default: one per core]")
+@click.option(
+    "--measured",
+    multiple=True,
+    metavar="[METHOD=]TIME",
+    help="What you measured, 640ms or the path of a run or trace, beside the prediction (repeatable).",
+)
+@click.option("--partition-seeds", type=int, default=0, help="Try so many METIS seeds on your own graph.")
 @click.option("--payload", help="Boundary rows travel as fp16, bf16, int8, int4 or int2.  [default: fp32]")
 @click.option("--inject", multiple=True, metavar="KIND:...", help="Fault, e.g. pause:worker=0,seconds=2s (repeatable).")
 @click.option("--set", "overrides", multiple=True, metavar="PATH=VALUE", help="Override a scenario field (repeatable).")

@@ -2,11 +2,12 @@
 
 from gcnsim.planning.accuracy import Subject, Target, to_target
 from gcnsim.planning.grid import OVERLAP
+from gcnsim.planning.measured import read_measurement
 from gcnsim.planning.payload import knobs_told, links_of, memory_told, row_of, setting_text
 from gcnsim.planning.provenance import graph_name, provenance
 from gcnsim.planning.recommend import LEAST_RATE, Rule
 from gcnsim.planning.steps import Step, next_steps
-from gcnsim.planning.what_if import SCHEMA, Answer, Grid, Progress, scenarios, sweep_bandwidth, what_if
+from gcnsim.planning.what_if import SCHEMA, Answer, Extras, Grid, Progress, scenarios, sweep_bandwidth, what_if
 from gcnsim.planning.workshop import Estimate, Workshop, counted
 
 __all__ = [
@@ -15,6 +16,7 @@ __all__ = [
     "SCHEMA",
     "Answer",
     "Estimate",
+    "Extras",
     "Grid",
     "Progress",
     "Rule",
@@ -29,6 +31,7 @@ __all__ = [
     "memory_told",
     "next_steps",
     "provenance",
+    "read_measurement",
     "row_of",
     "scenarios",
     "setting_text",

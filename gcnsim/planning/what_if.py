@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from gcnsim.errors import ScenarioError
@@ -13,13 +13,14 @@ from gcnsim.planning.accuracy import Subject, Target, to_target
 from gcnsim.planning.answer import SCHEMA, Alternative, Answer, Told
 from gcnsim.planning.certainty import certainty
 from gcnsim.planning.grid import Grid, LeftOut, machines, overlap_of, scenarios
+from gcnsim.planning.measured import Measurement, beside_measured
 from gcnsim.planning.payload import cost_per_1000, memory_told
 from gcnsim.planning.provenance import graph_name, provenance, too_large
 from gcnsim.planning.recommend import Choice, Rule, choose, finalists
 from gcnsim.planning.steps import Step, next_steps
 from gcnsim.planning.workshop import Estimate, Workshop, counted
 from gcnsim.scenario import ClusterSpec, MethodSpec, Scenario
-from gcnsim.study import Corner, refuse_undrawn, resolve_model, straggler_of, utilization_of
+from gcnsim.study import Corner, SeedSpread, refuse_undrawn, resolve_model, seeds_of, straggler_of, utilization_of
 from gcnsim.trace import is_profile
 
 __all__ = ["SCHEMA", "Answer", "Grid", "Progress", "scenarios", "sweep_bandwidth", "what_if"]
@@ -61,10 +62,12 @@ def what_if(
     graph: Graph | None = None,
     target: Target | None = None,
     rule: Rule | None = None,
+    extras: Extras | None = None,
 ) -> tuple[Answer, Workshop]:
     """Answer the grid, recommend a setting on the best of its machines, and try the next step of each knob from there.
 
     target: an accuracy to be reached, whose time and cost are then told of every row. rule: what may be recommended.
+    extras: what else is asked.
 
     Returns the answer and the workshop, with which the same question can be asked of other machines.
     """
@@ -73,6 +76,8 @@ def what_if(
     rule = rule or Rule()
     every = scenarios(base, grid)
     refuse_undrawn(every)
+    if extras is not None and extras.partition_seeds:
+        seeds_of(every[0], extras.partition_seeds)
     first = replace(base, cluster=every[0].cluster)
     workshop = Workshop(first, processes, graph)
     asked, left = answerable(workshop, every, grid.optional)
@@ -110,8 +115,39 @@ def what_if(
         alternatives=tuple(_alternatives(workshop, choice, choices, grid)),
         target=None if target is None else _reached(workshop, first, target, [each for each, _ in rows]),
         left_out=(*left, *heavy),
+        more=_more(workshop, extras or Extras(), rows, chosen, progress),
     )
     return answer, workshop
+
+
+@dataclass(frozen=True, slots=True)
+class Extras:
+    """What only some questions ask. measured: times of iterations that somebody measured. partition_seeds: how many
+    seeds of the partitioner the recommended setting is tried with; 0 for none besides the question's own."""
+
+    measured: tuple[Measurement, ...] = ()
+    partition_seeds: int = 0
+
+
+def _more(
+    workshop: Workshop, extras: Extras, rows: Sequence[Told], chosen: Scenario, progress: Progress
+) -> dict[str, Any]:
+    more: dict[str, Any] = {}
+    if extras.measured:
+        more["measured"] = beside_measured(workshop, extras.measured, [each for each, _ in rows])
+    if extras.partition_seeds:
+        seeds = seeds_of(chosen, extras.partition_seeds)
+        workshop.prepare(seeds, heard=counted(progress, f"simulating {_count(len(seeds), 'partition')}"))
+        found = SeedSpread.of(seeds, [workshop.result(each).metrics.iteration_s for each in seeds])
+        more["partition_seeds"] = {
+            "seeds": list(found.seeds),
+            "iteration_s": list(found.seconds),
+            "mean_s": found.mean_s,
+            "low_s": found.low_s,
+            "high_s": found.high_s,
+            "best": found.best,
+        }
+    return more
 
 
 def _refuse_recorded(base: Scenario) -> None:

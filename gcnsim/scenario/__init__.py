@@ -16,6 +16,7 @@ from gcnsim.scenario.faults import (
     fault_words,
     read_injected,
 )
+from gcnsim.scenario.figures import figure_text
 from gcnsim.scenario.load import (
     SCHEMA,
     describe_schema,
@@ -59,6 +60,7 @@ __all__ = [
     "describe_schema",
     "fault_lines",
     "fault_words",
+    "figure_text",
     "from_mapping",
     "load_scenario",
     "parse_cache",

@@ -1,0 +1,164 @@
+"""A measured iteration beside the predicted one: whether the assumptions allow it, which of them would explain it, and
+what it makes of the other rows.
+
+Where some joint draws of the assumptions give the measured time, these draws are what is left of the uncertainty: every
+draw is weighted by how well it agrees (a normal distribution of the logarithm around the measured time), and all rows are
+told again under these weights. So one measured setting calibrates the others as far as they share what is unknown.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+
+from gcnsim.errors import ScenarioError, UnitError
+from gcnsim.ids import FloatArray, Seconds
+from gcnsim.knobs import METHOD_KNOBS
+from gcnsim.planning.payload import setting_text
+from gcnsim.planning.workshop import INTERVAL, NORMAL_90, Candidate, Workshop
+from gcnsim.scenario import figure_text
+from gcnsim.study import WORKLOAD, Assumption, assumptions_of, mini_batch
+from gcnsim.units import SECONDS, format_seconds
+
+OPTION: Final = "--measured"
+
+PRECISION: Final = 0.02
+"""How far the time of a draw may be from what is measured, as a standard deviation: the simulation's own error."""
+
+FEW: Final = 4.0
+"""Draws that must agree, at least, by their weights: with fewer the rest is a guess."""
+
+
+@dataclass(frozen=True, slots=True)
+class Measurement:
+    """A measured time of an iteration. method: whose it is; None: of the only row. spread: relative standard error."""
+
+    text: str
+    method: str | None
+    seconds: Seconds
+    spread: float = 0.0
+
+
+def read_measurement(text: str) -> Measurement:
+    """`640ms`, a recorded run or a profiler's trace by path, each also as `METHOD=...`.
+
+    Raises ScenarioError or UnitError naming the option, FileError for a run that cannot be read.
+    """
+    method, equals, value = text.partition("=")
+    if not equals or method.strip() not in METHOD_KNOBS:
+        method, value = "", text
+    name, value = method.strip() or None, value.strip()
+    if os.path.exists(value):
+        from gcnsim.record import read_measured
+
+        found = read_measured(value)
+        half = (found.high_s - found.low_s) / 2.0 / NORMAL_90
+        return Measurement(text, name, found.iteration_s, half / found.iteration_s)
+    try:
+        seconds = SECONDS.parse(value)
+    except UnitError as error:
+        raise UnitError(f"{OPTION}: {error}; or the path of a recorded run or trace") from None
+    if not 0 < seconds < float("inf"):
+        raise ScenarioError(f"{OPTION}: {value} is not allowed; a time above 0")
+    return Measurement(text, name, seconds)
+
+
+def beside_measured(
+    workshop: Workshop, measured: Sequence[Measurement], rows: Sequence[Candidate]
+) -> list[dict[str, Any]]:
+    """Each measurement beside its row, as plain data. Raises ScenarioError where its row cannot be found."""
+    return [_beside(workshop, each, _row_of(each, rows), rows) for each in measured]
+
+
+def _row_of(measured: Measurement, rows: Sequence[Candidate]) -> int:
+    places = [place for place, each in enumerate(rows) if measured.method in (None, each.scenario.method.name)]
+    if len(places) == 1:
+        return places[0]
+    whose = "any row" if measured.method is None else measured.method
+    hint = "ask for one setting" if measured.method else "write METHOD=TIME, or ask for one setting"
+    if not places:
+        raise ScenarioError(f"{OPTION}: {measured.text} is of {whose}, which was not asked for")
+    raise ScenarioError(f"{OPTION}: {measured.text} could be any of {len(places)} rows; {hint}")
+
+
+def _beside(workshop: Workshop, measured: Measurement, place: int, rows: Sequence[Candidate]) -> dict[str, Any]:
+    row = rows[place]
+    weights = _weights(row.times, measured)
+    agree = float(weights.sum()) > 0 and float(weights.sum() ** 2 / (weights**2).sum()) >= FEW
+    ratio = measured.seconds / row.iteration_s
+    least, most = float(row.times.min()), float(row.times.max())
+    alone = _explanations(workshop, row, ratio)
+    told: dict[str, Any] = {
+        "row": place,
+        "setting": setting_text(row.scenario.method),
+        "measured_s": measured.seconds,
+        "predicted_s": row.iteration_s,
+        "ratio": ratio,
+        "consistent": agree,
+        "explanations": alone,
+        "rows": [_again(each, weights) for each in rows] if agree else None,
+    }
+    return told | {"text": _text(told, least, most)}
+
+
+def _weights(times: FloatArray, measured: Measurement) -> FloatArray:
+    apart = np.log(times / measured.seconds) / np.hypot(PRECISION, measured.spread)
+    return np.asarray(np.where(np.abs(apart) < 5.0, np.exp(-0.5 * apart**2), 0.0))
+
+
+def _again(row: Candidate, weights: FloatArray) -> dict[str, float]:
+    """A row's time under the weights: the weighted mean and 90 % interval."""
+    order = np.argsort(row.times)
+    share = np.cumsum(weights[order]) / weights.sum()
+    low, high = (float(row.times[order][min(np.searchsorted(share, end), share.size - 1)]) for end in INTERVAL)
+    mean = float((row.times * weights).sum() / weights.sum())
+    return {"iteration_s": mean, "iteration_s_low": min(low, mean), "iteration_s_high": max(high, mean)}
+
+
+def _explanations(workshop: Workshop, row: Candidate, ratio: float) -> list[dict[str, Any]]:
+    """What each assumption alone would have to be for the measured time, those least far from their values first."""
+    scenario = row.scenario
+    known = {each.name: each for each in assumptions_of(scenario.cluster, batches=mini_batch(scenario.method))}
+    found = []
+    for name, ends in workshop.factors(scenario).alone.items():
+        position = _position(ends, ratio)
+        if position is not None:
+            found.append((abs(position), name, _would_be(name, known, position)))
+    return [each for _, _, each in sorted(found, key=lambda item: item[:2])]
+
+
+def _position(ends: tuple[float, float], ratio: float) -> float | None:
+    """Where in its range, from -1 to 1, an assumption gives `ratio` times the time; None: nowhere."""
+    for side, end in zip((-1.0, 1.0), ends, strict=True):
+        if abs(np.log(end)) > 1e-6 and np.log(ratio) / np.log(end) >= 0:
+            position = float(np.log(ratio) / np.log(end))
+            if position <= 1.0:
+                return side * position
+    return None
+
+
+def _would_be(name: str, known: Mapping[str, Assumption], position: float) -> dict[str, Any]:
+    if name == WORKLOAD:
+        side = "low" if position < 0 else "high"
+        return {"name": name, "value": f"{100 * abs(position):.0f} % of the way to its {side} end"}
+    each = known[name]
+    value = float(f"{float(each.at(np.array(position))):.3g}")
+    return {"name": name, "value": figure_text(name, value)}
+
+
+def _text(told: Mapping[str, Any], least: Seconds, most: Seconds) -> str:
+    measured, predicted = format_seconds(told["measured_s"]), format_seconds(told["predicted_s"])
+    head = f"{told['setting']}: measured {measured}, predicted {predicted}"
+    if not told["consistent"]:
+        return (
+            f"{head}; the assumptions allow {format_seconds(least)} to {format_seconds(most)}, so something that is not "
+            "modelled, or not as the scenario says, decides"
+        )
+    if not told["explanations"]:
+        return f"{head}; several assumptions together explain it, none alone"
+    ways = " or ".join(f"{each['name']} {each['value']}" for each in told["explanations"][:2])
+    return f"{head}; one assumption alone would explain it: {ways}"
