@@ -82,7 +82,8 @@ def what_if(
     target_accuracy: a share of one on validation nodes; time and cost until it is reached, by the iterations that the
     recorded `runs` needed, or by target_iterations of the method where no run tells. overrides: `PATH=VALUE` on
     scenario fields, e.g. `cluster.latency=20us`. inject: faults, `KIND:name=value,...`. payload: how boundary rows
-    travel. progress: told what is done. processes: None is one per core; answers do not depend on it.
+    travel. measured: times of iterations that somebody measured, `[METHOD=]TIME` or the path of a run or trace.
+    partition_seeds: METIS seeds to try on a graph of one's own. progress: told what is done. processes: None is one per core; answers do not depend on it.
     Raises GcnsimError (one line: path, value, what is allowed).
     """
     if graph is not None and not isinstance(graph, Graph | str | Path):

@@ -2,8 +2,8 @@
 what it makes of the other rows.
 
 Where some joint draws of the assumptions give the measured time, these draws are what is left of the uncertainty: every
-draw is weighted by how well it agrees (a normal distribution of the logarithm around the measured time), and all rows are
-told again under these weights. So one measured setting calibrates the others as far as they share what is unknown.
+draw is weighted by how well it agrees (a normal distribution of the logarithm around the measured time), and all rows
+are given again under these weights. So one measured setting calibrates the others as far as they share what is unknown.
 """
 
 from __future__ import annotations
@@ -155,8 +155,8 @@ def _text(told: Mapping[str, Any], least: Seconds, most: Seconds) -> str:
     head = f"{told['setting']}: measured {measured}, predicted {predicted}"
     if not told["consistent"]:
         return (
-            f"{head}; the assumptions allow {format_seconds(least)} to {format_seconds(most)}, so something that is not "
-            "modelled, or not as the scenario says, decides"
+            f"{head}; the assumptions allow {format_seconds(least)} to {format_seconds(most)}, so something decides that "
+            "is not modelled, or not as the scenario says"
         )
     if not told["explanations"]:
         return f"{head}; several assumptions together explain it, none alone"
