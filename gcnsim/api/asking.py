@@ -69,6 +69,7 @@ def what_if(
     partition_seeds: int = 0,
     payload: str | None = None,
     progress: Progress = lambda _: None,
+    notice: Progress = lambda _: None,
     processes: int | None = None,
 ) -> Answer:
     """Predict iteration times of every combination asked for, recommend knobs, and try a step more of each.
@@ -83,7 +84,8 @@ def what_if(
     recorded `runs` needed, or by target_iterations of the method where no run tells. overrides: `PATH=VALUE` on
     scenario fields, e.g. `cluster.latency=20us`. inject: faults, `KIND:name=value,...`. payload: how boundary rows
     travel. measured: times of iterations that somebody measured, `[METHOD=]TIME` or the path of a run or trace.
-    partition_seeds: METIS seeds to try on a graph of one's own. progress: told what is done. processes: None is one per core; answers do not depend on it.
+    partition_seeds: METIS seeds to try on a graph of one's own. progress: told what is done; notice: told how long a
+    long question will take, about. processes: None is one per core; answers do not depend on it.
     Raises GcnsimError (one line: path, value, what is allowed).
     """
     if graph is not None and not isinstance(graph, Graph | str | Path):
@@ -112,12 +114,10 @@ def what_if(
     grid = _grid(base, named, machines, {name: _list(value) for name, value in knobs.items()}, chosen)
     target = _target(target_accuracy, runs, target_iterations or {})
     loaded = graph if isinstance(graph, Graph) else None
-    extras = Extras(
-        tuple(read_measurement(each) for each in ([measured] if isinstance(measured, str) else measured)),
-        partition_seeds,
-    )
+    times = [measured] if isinstance(measured, str) else measured
+    extras = Extras(tuple(read_measurement(each) for each in times), partition_seeds)
     rule = _rule(None if method is None else named, allow, min_rate)
-    answer, workshop = _what_if(base, grid, progress, processes or cores(), loaded, target, rule, extras)
+    answer, workshop = _what_if(base, grid, progress, processes or cores(), loaded, target, rule, extras, notice)
     return Answer(answer.payload(), workshop, grid, answer.base, answer.choice.estimate.result)
 
 

@@ -197,7 +197,7 @@ def command(
     shown = Shown(wide, columns, provenance, assumptions)
     with progress() as say:
         needed = dict(question.pop("target_iterations"))
-        answer = api.what_if(**question, target_iterations=needed, progress=say)
+        answer = api.what_if(**question, target_iterations=needed, progress=say, notice=_notice)
     text = json.dumps(answer.payload, indent=2, allow_nan=False) if as_json else shown.text(answer.payload)
     notes = [_left_out(each) for each in answer.payload.get("left_out", ())]
     with progress() as say:
@@ -214,6 +214,10 @@ def _writes(
         yield lambda: answer.to_html(html, say)
     if timeline:
         yield lambda: answer.to_timeline(timeline)
+
+
+def _notice(text: str) -> None:
+    click.echo(f"note: {text}", err=True)
 
 
 def _left_out(each: dict[str, Any]) -> str:

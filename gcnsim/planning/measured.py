@@ -155,8 +155,8 @@ def _text(told: Mapping[str, Any], least: Seconds, most: Seconds) -> str:
     head = f"{told['setting']}: measured {measured}, predicted {predicted}"
     if not told["consistent"]:
         return (
-            f"{head}; the assumptions allow {format_seconds(least)} to {format_seconds(most)}, so something decides that "
-            "is not modelled, or not as the scenario says"
+            f"{head}; the assumptions allow {format_seconds(least)} to {format_seconds(most)}: something decides "
+            "that is not modelled, or not as the scenario says"
         )
     if not told["explanations"]:
         return f"{head}; several assumptions together explain it, none alone"

@@ -14,9 +14,10 @@ from gcnsim.planning.answer import SCHEMA, Alternative, Answer, Told
 from gcnsim.planning.certainty import certainty
 from gcnsim.planning.grid import Grid, LeftOut, machines, overlap_of, scenarios
 from gcnsim.planning.measured import Measurement, beside_measured
+from gcnsim.planning.patience import announced, expected_s
 from gcnsim.planning.payload import cost_per_1000, memory_told
 from gcnsim.planning.provenance import graph_name, provenance, too_large
-from gcnsim.planning.recommend import Choice, Rule, choose, finalists
+from gcnsim.planning.recommend import Choice, Rule, candidates, choose, finalists
 from gcnsim.planning.steps import Step, next_steps
 from gcnsim.planning.workshop import Estimate, Workshop, counted
 from gcnsim.scenario import ClusterSpec, MethodSpec, Scenario
@@ -63,11 +64,12 @@ def what_if(
     target: Target | None = None,
     rule: Rule | None = None,
     extras: Extras | None = None,
+    notice: Progress = lambda _: None,
 ) -> tuple[Answer, Workshop]:
     """Answer the grid, recommend a setting on the best of its machines, and try the next step of each knob from there.
 
     target: an accuracy to be reached, whose time and cost are then told of every row. rule: what may be recommended.
-    extras: what else is asked.
+    extras: what else is asked. notice: told once, before a long wait, about how long it will be.
 
     Returns the answer and the workshop, with which the same question can be asked of other machines.
     """
@@ -83,8 +85,12 @@ def what_if(
     asked, left = answerable(workshop, every, grid.optional)
     if not asked:
         raise ScenarioError(left[0].reason)
-    progress("ranking settings")
     clusters = list(dict.fromkeys(machines(base, grid)))
+    tried = [each for cluster in clusters for each in _typical(replace(first, cluster=cluster), rule)]
+    wait = announced(expected_s(workshop, asked, tried), len(asked))
+    if wait is not None:
+        notice(wait)
+    progress("ranking settings")
     promising = {cluster: _promising(workshop, replace(first, cluster=cluster), grid, rule) for cluster in clusters}
     others = [each for found in promising.values() for each in found]
     heard = counted(progress, f"simulating {_count(len(asked), 'setting')} and {_count(len(others), 'candidate')}")
@@ -178,6 +184,11 @@ def _promising(workshop: Workshop, scenario: Scenario, grid: Grid, rule: Rule) -
     method = scenario.method
     awaiting = replace(method, tau=0) if method.name in OVERLAPPING else method
     return finalists(workshop, replace(scenario, method=awaiting.overlapping(overlap_of(grid))), rule)
+
+
+def _typical(scenario: Scenario, rule: Rule) -> list[Scenario]:
+    """As many candidates as will be simulated on the scenario's machine, before it is known which."""
+    return list({each.method.name: each for each in candidates(scenario, rule)}.values()) * 2
 
 
 def _choices(

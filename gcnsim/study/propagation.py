@@ -36,6 +36,13 @@ FEW: Final = 3
 """Graphs drawn for an estimate: counts of whole partitions differ little between draws."""
 
 
+MOST_AMOUNTS: Final = 4_000_000
+"""Amounts of ops in one schedule: 32 MB, of which an estimate makes some copies."""
+
+OPS_PER_PAIR: Final = 16
+"""Ops for each pair of workers, at least, of four layers: decides only how many draws are estimated at a time."""
+
+
 @dataclass(frozen=True, slots=True)
 class Factors:
     """Of one scenario, times over the time at the stated values.
@@ -140,27 +147,51 @@ def _at_every_draw(
 
     What is sent ahead in graph t is of graph t + tau: every stretch of like counts is tau graphs longer than is read.
     """
-    spare = scenario.method.tau
     plain = DRAWS + 1 + 2 * len(found)
-    values = {}
+    places = {each.name: np.zeros(plain) for each in found}
     for index, each in enumerate(found):
-        place = np.zeros(plain + spare + (len(ends) > 1) * len(ends) * (1 + spare))
-        place[:DRAWS] = position(each.shared, seed)
-        place[DRAWS + 1 + 2 * index : DRAWS + 3 + 2 * index] = -1.0, 1.0
-        values[each.name] = each.at(place)
-    blocks = [(counts, plain + spare), *((end, 1 + spare) for end in ends if len(ends) > 1)]
-    schedule = write_schedule(scenario, _stacked(blocks), accesses, values)
-    every = estimates(schedule, _variants(scenario.cluster, schedule, values))
+        places[each.name][:DRAWS] = position(each.shared, seed)
+        places[each.name][DRAWS + 1 + 2 * index : DRAWS + 3 + 2 * index] = -1.0, 1.0
+    every, corners = _estimated(scenario, accesses, counts, ends if len(ends) > 1 else (), found, places)
     nominal_s = float(every[DRAWS])
-    every = every / nominal_s
-    pairs = every[DRAWS + 1 : plain].reshape(-1, 2)
+    pairs = every[DRAWS + 1 :].reshape(-1, 2) / nominal_s
     by_end = {each.name: (float(low), float(high)) for each, (low, high) in zip(found, pairs, strict=True)}
-    joint = every[:DRAWS]
+    joint = every[:DRAWS] / nominal_s
     if len(ends) > 1:
-        corners = every[plain + spare :: 1 + spare]
-        by_end[WORKLOAD] = (float(corners[0]), float(corners[-1]))
+        by_end[WORKLOAD] = (float(corners[0]) / nominal_s, float(corners[-1]) / nominal_s)
         joint = joint * _between(by_end[WORKLOAD], position(WORKLOAD, seed))
     return Factors(joint, by_end, nominal_s)
+
+
+def _estimated(
+    scenario: Scenario,
+    accesses: Accesses,
+    counts: AccessCounts,
+    ends: Sequence[AccessCounts],
+    found: Sequence[Assumption],
+    places: Mapping[str, FloatArray],
+) -> tuple[FloatArray, FloatArray]:
+    """Estimates with the assumptions at each of `places`, and at their values with the counts of each of `ends`.
+
+    Some places at a time: schedules of many workers have many ops, and each place is a graph of a schedule.
+    """
+    spare = scenario.method.tau
+    total = len(next(iter(places.values()), np.zeros(1)))
+    step = max(1, MOST_AMOUNTS // (OPS_PER_PAIR * scenario.cluster.gpus**2))
+    every: list[FloatArray] = []
+    for start in range(0, total, step):
+        size = min(step, total - start)
+        last = start + size == total
+        blocks = [(counts, size + spare), *((end, 1 + spare) for end in ends if last)]
+        values = {}
+        for each in found:
+            place = np.zeros(sum(times for _, times in blocks))
+            place[:size] = places[each.name][start : start + size]
+            values[each.name] = each.at(place)
+        schedule = write_schedule(scenario, _stacked(blocks), accesses, values)
+        some = estimates(schedule, _variants(scenario.cluster, schedule, values))
+        every.append(some[:size])
+    return np.concatenate(every), some[size + spare :: 1 + spare]
 
 
 def _stacked(blocks: Sequence[tuple[AccessCounts, int]]) -> AccessCounts:
