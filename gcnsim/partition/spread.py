@@ -63,11 +63,9 @@ def partition_scatter(dataset: str, parts: int) -> Scatter:
     seeds = ", ".join(
         f"{entry['seeds']} seeds at {100 * entry['scale']:g} % of {name}" for name, entry in chosen.items()
     )
-    return Scatter(
-        *(max(values) for values in zip(*each, strict=True)),
-        source=f"{seeds}, and what neighbouring numbers of parts miss"
-        + ("" if own in known else "; the widest of them"),
-    )
+    values = dict(zip(FIGURES, map(max, zip(*each, strict=True)), strict=True))
+    widest = "" if own in known else "; the widest of them"
+    return Scatter(**values, source=f"{seeds}, and what neighbouring numbers of parts miss{widest}")
 
 
 def partition_spread(dataset: str, parts: int) -> tuple[float, float]:

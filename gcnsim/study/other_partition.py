@@ -77,9 +77,9 @@ def statistics_warning(scenario: Scenario) -> str | None:
         return None
     if spec.statistics == "published":
         return (
-            "partition.statistics published: assumes that all workers send alike, and that 15 % fewer rows cross servers "
-            f"than at random; in the measured profile of {name} neither holds, so a busy NIC carries more there "
-            "(docs/surrogates.md)"
+            "partition.statistics published: assumes that all workers send alike, and that 15 % fewer rows cross "
+            f"servers than at random; in the measured profile of {name} neither holds, so a busy NIC carries more "
+            "there (docs/surrogates.md)"
         )
     return (
         f"the profile of {name} is of one partition of a drawn graph; partition.statistics published, with what is "
