@@ -7,7 +7,6 @@ from typing import Final
 
 from gcnsim import profile
 from gcnsim.scenario import ClusterSpec, Scenario
-from gcnsim.units import BANDWIDTH
 
 BANDWIDTH_ELSE: Final = "15Gbps"
 
@@ -34,6 +33,6 @@ def instance(host: str | None) -> Instance:
     found = profile.host(host)
     return Instance(
         device=found.device or Instance().device,
-        bandwidth=BANDWIDTH_ELSE if found.nic is None else BANDWIDTH.exact(found.nic.value),
+        bandwidth=BANDWIDTH_ELSE if found.nic is None else f"{found.nic.value * 8 / 1e9:g}Gbps",
         gpus=None if found.gpus is None else round(found.gpus.value),
     )

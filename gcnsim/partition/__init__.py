@@ -9,6 +9,7 @@ from gcnsim.partition.files import read_partition, write_partition
 from gcnsim.partition.metis import ALGORITHMS, BALANCES, EDGES, KWAY, NODES, RECURSIVE, metis_owners
 from gcnsim.partition.parts import Part, Partitioning
 from gcnsim.partition.split import own_send_sets, part_of, send_set, split
+from gcnsim.partition.spread import Scatter, partition_scatter, partition_spread
 from gcnsim.partition.training_nodes import TrainingParts, training_parts
 
 __all__ = [
@@ -23,6 +24,7 @@ __all__ = [
     "Part",
     "PartitionFacts",
     "Partitioning",
+    "Scatter",
     "Spread",
     "TrainingParts",
     "metis_label",
@@ -31,6 +33,8 @@ __all__ = [
     "part_of",
     "partition_facts",
     "partition_graph",
+    "partition_scatter",
+    "partition_spread",
     "partition_warnings",
     "read_partition",
     "send_set",

@@ -24,6 +24,14 @@ from gcnsim.study.machine import CALIBRATED, HOST_MEMORY, calibration_of, device
 from gcnsim.study.memory import capacities, fits, memory_of, tightest
 from gcnsim.study.metrics import Metrics, link_units, measure
 from gcnsim.study.model import Declared, Model, resolve_model
+from gcnsim.study.other_partition import (
+    PARTITION,
+    partition_factors,
+    partition_note,
+    scatter_of,
+    scattered,
+    statistics_warning,
+)
 from gcnsim.study.partitions import (
     PartitionVariant,
     SeedSpread,
@@ -67,6 +75,7 @@ __all__ = [
     "HOST_MEMORY",
     "LOAD",
     "OTHER",
+    "PARTITION",
     "REMOTE",
     "TRAIN",
     "VR_ROWS",
@@ -128,6 +137,8 @@ __all__ = [
     "more_cores",
     "more_sampler_threads",
     "open_accesses",
+    "partition_factors",
+    "partition_note",
     "partition_seconds",
     "partition_setting",
     "partition_variants",
@@ -142,8 +153,11 @@ __all__ = [
     "refuse_undrawn",
     "resolve_model",
     "sampler_decides",
+    "scatter_of",
+    "scattered",
     "scenario_of",
     "seeds_of",
+    "statistics_warning",
     "straggler_of",
     "study",
     "tightest",

@@ -371,6 +371,24 @@ def _profile(name: str, known: Sequence[int], place: int) -> tuple[str, ...]:
     return (*facts, *(f"{guess / true - 1.0:+.1%}" for guess, true in zip(figures(blind), found, strict=True)))
 
 
+def _partition_spread() -> str:
+    from gcnsim.documents import read_yaml
+    from gcnsim.partition import partition_spread
+    from gcnsim.partition.spread import FIGURES, FILE
+
+    rows = []
+    for name, entry in read_yaml(FILE)["datasets"].items():
+        cut = f"{entry['seeds']} seeds, {100 * entry['scale']:g} % of the nodes"
+        for row in entry["rows"]:
+            low, high = partition_spread(name, row["parts"])
+            cells = (f"{100 * row[figure]:.1f} %" for figure in FIGURES)
+            rows.append((f"`{name}`", str(row["parts"]), cut, *cells, f"{low:.2f} to {high:.2f}"))
+        cells = (f"{100 * entry['neighbours'][figure]:.1f} %" for figure in FIGURES)
+        rows.append((f"`{name}`", "between", "neighbouring profiles", *cells, ""))
+    head = ("dataset", "parts", "measured", "mean boundary", "largest boundary", "cross entries", "largest entries")
+    return table((*head, "interval of the largest boundary"), rows)
+
+
 TABLES: dict[str, Callable[[], str]] = {
     "scenario fields": _scenario_fields,
     "knobs": _knobs,
@@ -382,6 +400,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "surrogates' shares": _shares,
     "surrogates' assumptions": _assumed,
     "profiles": _profiles,
+    "partition spread": _partition_spread,
 }
 
 
