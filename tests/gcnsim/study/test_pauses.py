@@ -53,7 +53,7 @@ def test_nothing_that_had_not_begun_leaves_or_reaches_a_stopped_worker(facts: Ma
 def test_a_pause_costs_a_link_bound_pipeline_nearly_all_of_it(facts: MakeFacts, tau: int) -> None:
     """Its link carries no more than was under way: with tau 4, half was gained from queues that it went on to serve."""
     schedule = crowded(facts, tau)
-    run, begin = stopped(schedule, 0, 0.5, 30)
+    run, _ = stopped(schedule, 0, 0.5, 30)
     plain = simulate(schedule, run.iterations)
     added = np.subtract(*(each.ends[-1, list(schedule.ends)].max() for each in (run, plain))) / PS_PER_S
     assert 0.9 * 0.5 <= added <= 1.02 * 0.5
