@@ -16,10 +16,11 @@ import numpy as np
 from gcnsim.errors import ScenarioError, nearest
 from gcnsim.ids import BoolArray, FloatArray, Iteration, Rank
 from gcnsim.scenario import Background, Fault, Jitter, LossyLink, Pause, Scenario, SlowGpu, SlowLink
-from gcnsim.schedule import Op, Schedule, Stream
+from gcnsim.schedule import Schedule
 from gcnsim.streams import stream
 from gcnsim.study.batches import mini_batch
 from gcnsim.study.corners import keeps_all
+from gcnsim.study.pauses import paused
 from gcnsim.timeline import PHASE, OpKind, Phase
 from gcnsim.units import BANDWIDTH
 
@@ -109,10 +110,12 @@ def _links(schedule: Schedule, fault: SlowLink | LossyLink | Background) -> list
     return chosen
 
 
-def afflicted(schedule: Schedule, faults: Sequence[Fault], begin: Iteration, measured: int, seed: int) -> Schedule:
+def afflicted(
+    schedule: Schedule, faults: Sequence[Fault], begin: Iteration, measured: int, seed: int, shaken: int = 0
+) -> Schedule:
     """`schedule` with those of `faults` that pass, its work told for every one of `begin` + `measured` iterations.
 
-    begin: iterations before the first measured one, which are free of them.
+    begin: iterations before the first measured one, which are free of them; but the last `shaken` of them have jitter.
     """
     rows = np.arange(begin + measured) % schedule.demand.shape[0]
     work: FloatArray = schedule.demand[rows].copy()
@@ -123,11 +126,12 @@ def afflicted(schedule: Schedule, faults: Sequence[Fault], begin: Iteration, mea
             work[slowed, _ops(schedule, "compute", fault.worker)] *= fault.factor
         elif isinstance(fault, Jitter):
             chosen = _ops(schedule, fault.on)
-            work[begin:, chosen] *= _factors(fault.cv, (measured, int(chosen.sum())), seed, place)
+            shape = (shaken + measured, int(chosen.sum()))
+            work[begin - shaken :, chosen] *= _factors(fault.cv, shape, seed, place)
     found = replace(schedule, demand=work, periodic=False)
-    for fault in faults:
-        if isinstance(fault, Pause):
-            found = _paused(found, fault, begin)
+    pauses = [fault for fault in faults if isinstance(fault, Pause)]
+    for pause in sorted(pauses, key=lambda pause: pause.iteration):
+        found = paused(found, pause, begin)
     return found
 
 
@@ -150,22 +154,4 @@ def _ops(schedule: Schedule, on: str, worker: Rank | None = None) -> BoolArray:
             for op in schedule.ops
         ],
         dtype=np.bool_,
-    )
-
-
-def _paused(schedule: Schedule, fault: Pause, begin: Iteration) -> Schedule:
-    """An op more, on a stream of its own: what the worker would begin in an iteration waits for it."""
-    new = len(schedule.ops)
-    first = {
-        queue[0] for queue, own in zip(schedule.order, schedule.streams, strict=True) if own.worker == fault.worker
-    }
-    pause = Op(new, OpKind.WAIT, fault.worker, len(schedule.streams), ((schedule.ends[fault.worker], 1),))
-    ops = [replace(op, after=(*op.after, (new, 0))) if op.index in first else op for op in schedule.ops]
-    column = np.zeros((schedule.demand.shape[0], 1))
-    column[begin + fault.iteration] = fault.seconds
-    return replace(
-        schedule,
-        streams=(*schedule.streams, Stream(fault.worker, f"pause{new}")),
-        ops=(*ops, pause),
-        demand=np.concatenate([schedule.demand, column], axis=1),
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 
@@ -11,6 +12,9 @@ from gcnsim.engine import Run
 from gcnsim.ids import BoolArray, Rank
 from gcnsim.schedule import COMPUTE_STREAM, all_waits
 from gcnsim.timeline import PHASE, Intervals, Phase
+
+PAUSE: Final = "pause"
+"""How streams begin whose spans are pauses of their worker."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +46,8 @@ class MeasuredRun:
         self.worker = np.array([op.worker for op in run.schedule.ops])
         self.peer = np.array([op.peer for op in run.schedule.ops])
         self.is_sampling: BoolArray = self.phase == Phase.SAMPLING
+        streams = run.schedule.streams
+        self.stopped = np.array([streams[op.stream].name.startswith(PAUSE) for op in run.schedule.ops], dtype=np.bool_)
         self.waits = all_waits(run.schedule)
 
     def edges(self, rank: Rank) -> tuple[int, int]:
@@ -68,7 +74,7 @@ class MeasuredRun:
         on_gpu[list(self._gpu_queue(rank))] = True
         computing, sampling = self.computing(rank), self.spans((self.worker == rank) & self.is_sampling, rank)
         handling = self.spans(on_gpu & (self.phase == Phase.TRANSFER), rank)
-        paused = self.spans((self.worker == rank) & (self.phase == Phase.WAIT), rank).minus(computing)
+        paused = self.spans((self.worker == rank) & self.stopped, rank).minus(computing)
         exposed = self._waits(rank, sampling).union(handling).minus(paused)
         start, end = self.edges(rank)
         other = (end - start) - computing.length - exposed.length
