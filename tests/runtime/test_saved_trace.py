@@ -12,6 +12,7 @@ import pytest
 from gcnsim.api import simulate
 from gcnsim.scenario import parse_cache
 from gcnsim.trace import AccessTrace, counts, read_trace, record_trace, write_trace
+from gcnsim.validation import judge
 from runtime.options import Options
 from runtime.record import read_run
 from tests.runtime.conftest import Case, MakeOptions
@@ -84,12 +85,14 @@ def test_a_record_has_its_trace_and_goes_on_from_a_checkpoint(
     crew: Crew, options: MakeOptions, tmp_path: Path, case: Case
 ) -> None:
     knobs, home = {"tau": 2, "epsilon": 0.3, "sampler": "uniform"}, tmp_path / "run"
-    usual: dict[str, Any] = {"save_trace": None, "record": True}
+    usual: dict[str, Any] = {"save_trace": None, "record": True, "threads": None}
     crew.run(WORKERS, ran, _saving(options, tmp_path, "psc-gcn", knobs, iterations=3, checkpoint_every=3, **usual))
     crew.run(WORKERS, ran, _saving(options, tmp_path, "psc-gcn", knobs, resume=str(home), **usual))
     wanted = _drawn_by_the_simulator(case, tmp_path / "wanted.trace", "uniform", 0.3)
     assert (home / "access.trace").read_bytes() == wanted
     assert json.loads((home / "run.json").read_text())["threads"] == 1
+    ((judged,), _) = judge([home], None)
+    assert judged.predicted_s > 0.0, "what validate needs of a run is there by default"
 
 
 def test_a_record_that_goes_on_from_a_checkpoint_without_graphs_has_no_trace(
