@@ -85,7 +85,7 @@ def test_a_record_has_its_trace_and_goes_on_from_a_checkpoint(
     crew: Crew, options: MakeOptions, tmp_path: Path, case: Case
 ) -> None:
     knobs, home = {"tau": 2, "epsilon": 0.3, "sampler": "uniform"}, tmp_path / "run"
-    usual: dict[str, Any] = {"save_trace": None, "record": True, "threads": None}
+    usual: dict[str, Any] = {"save_trace": None, "record": True, "threads": None, "dtype": "float32"}
     crew.run(WORKERS, ran, _saving(options, tmp_path, "psc-gcn", knobs, iterations=3, checkpoint_every=3, **usual))
     crew.run(WORKERS, ran, _saving(options, tmp_path, "psc-gcn", knobs, resume=str(home), **usual))
     wanted = _drawn_by_the_simulator(case, tmp_path / "wanted.trace", "uniform", 0.3)
