@@ -56,7 +56,7 @@ HELP: Final[Mapping[str, str]] = {
     "out": "Run folder.  [default: that of --resume, else run]",
     "record": "Whether to record spans and write the run folder.",
     "warmup": "Iterations left out of the means.",
-    "save_trace": "Write the access trace of the run, for gcnsim.",
+    "save_trace": "Write the access trace of the run, for gcnsim.  [default: access.trace in the run folder]",
     "loss_log": "Write iteration and global training loss as CSV.",
     "checkpoint_every": "Save a checkpoint every so many iterations; 0: only when asked to stop.",
     "resume": "Go on from the last checkpoint of this run folder.",

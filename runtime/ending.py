@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from gcnsim.ids import AnyArray
+from gcnsim.record import TRACE
 from gcnsim.timeline import Timeline
 from runtime.census import COMPONENTS
 from runtime.facts import KINDS, Known, run_record
@@ -67,8 +68,7 @@ class Ending:
             if session.folder is not None:
                 self._write_folder(session.folder, summary)
         finally:
-            if session.trace is not None and self._trace is not None and session.options.save_trace is not None:
-                session.trace.write(session.options.save_trace, self._trace, self._norms)
+            self._write_trace()
 
     def _write_folder(self, folder: RunFolder, summary: Summary | None) -> None:
         session = self._session
@@ -78,6 +78,17 @@ class Ending:
         folder.write_iterations(self._rows())
         known = Known(self._bytes, tuple(self._memory), self._hit_rate(), tuple(session.normed), self._held())
         folder.write_record(run_record(session, known, summary))
+
+    def _write_trace(self) -> None:
+        """The access trace where it was asked for, else beside the record of a run that trained anything."""
+        session, folder = self._session, self._session.folder
+        if session.trace is None or self._trace is None:
+            return
+        path = session.options.save_trace
+        if path is None and folder is not None and session.done:
+            path = str(folder.path / TRACE)
+        if path is not None:
+            session.trace.write(path, self._trace, self._norms)
 
     def final(self, summary: Summary | None, started: float) -> dict[str, Any]:
         """The final object (docs/cli.md). started: when the run began, by `time.perf_counter`."""

@@ -97,9 +97,12 @@ def _restore(session: Session, place: Path, found: Checkpoint) -> None:
     session.sent_before = found.own["sent"].numpy() - session.sent()
     session.drawn = int(found.own["drawn"][0]), int(found.own["drawn"][1])
     if session.trace is not None:
-        if "trace.bits" not in found.own:
+        if "trace.bits" in found.own:
+            session.trace.restore(found.own["trace.bits"].numpy(), found.own["trace.edges"].numpy())
+        elif session.options.save_trace is not None:
             raise FileError(f"{place}: saved without --save-trace: the graphs of its {found.done} iterations are gone")
-        session.trace.restore(found.own["trace.bits"].numpy(), found.own["trace.edges"].numpy())
+        else:
+            session.trace = None
     home = place.parent.parent
     if home.resolve() == session.out.resolve():
         session.normed = list(found.notes["norms"])

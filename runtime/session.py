@@ -64,7 +64,7 @@ class Session:
         self.cached = isinstance(size, CacheSize) and not size.empty
         self.drawn: tuple[int, int] = (0, 0)
         self.sent_before: AnyArray = np.zeros((ready.place.world, len(KINDS)), np.int64)
-        self.trace = TraceRecord(ready) if self.options.save_trace is not None else None
+        self.trace = TraceRecord(ready) if self.options.record or self.options.save_trace is not None else None
         self.names = {weight: name for name, weight in ready.network.named_parameters()}
         self._scored = False
         self._norms: dict[Iteration, AnyArray] = {}

@@ -28,7 +28,7 @@ def command(
 ) -> None:
     """Predict recorded runs and compare, phase by phase.
 
-    RUN is a folder that runtime.train wrote, with the access trace saved beside it (--save-trace RUN/access.trace).
+    RUN is a folder that runtime.train wrote, with its access trace in it or where --save-trace put it.
     Runs that the calibration used are refused: an error counts only on runs the model has not seen.
 
     \b

@@ -37,7 +37,7 @@ def _flat(mapping: Mapping[str, Any], path: str) -> Iterator[tuple[str, str]]:
 def facts_of_row(scenario: Mapping[str, Any], row: Mapping[str, Any], place: Mapping[str, Any]) -> dict[str, str]:
     """Those of a what-if's row: its machine and method in the place of the first one's."""
     shared = {name: value for name, value in facts_of(scenario).items() if not name.startswith("method.")}
-    machine = {f"cluster.{name}": _text(place[name]) for name in ("gpus", "bandwidth")}
+    machine = {f"cluster.{name}": _text(place[name]) for name in ("gpus", "bandwidth", "device") if name in place}
     return shared | machine | {"method.name": row["method"]} | {f"method.{name}": _text(row[name]) for name in OF_A_ROW}
 
 

@@ -82,15 +82,21 @@ def is_profiler_trace(path: str | Path) -> bool:
         return bool(trace_files(place))
     if not place.name.lower().endswith(SUFFIXES) or not place.is_file():
         return False
-    with open(place, "rb") as file:
-        start = file.read(SNIFFED)
+    try:
+        with open(place, "rb") as file:
+            start = file.read(SNIFFED)
+    except OSError:
+        return False
     listed = start.lstrip()[:1] == b"[" and b'"ph"' in start
     return start[:2] == GZIP or listed or f'"{EVENTS}"'.encode() in start
 
 
 def trace_files(folder: Path) -> list[Path]:
     """Files of a folder that may be traces, by name: those of the profiler's own naming, else all JSON."""
-    files = sorted(path for path in folder.iterdir() if path.is_file() and path.name.lower().endswith(SUFFIXES))
+    try:
+        files = sorted(path for path in folder.iterdir() if path.is_file() and path.name.lower().endswith(SUFFIXES))
+    except OSError as error:
+        raise FileError(f"{folder}: cannot be read: {error.strerror}") from None
     return [path for path in files if path.name.endswith(EXPORTED)] or files
 
 
@@ -129,6 +135,8 @@ def _run(path: Path, workers: Sequence[WorkerTrace], told: Sequence[str]) -> Pro
     slowest = int(np.argmax([each["compute"] + each["exposed_sampling"] for each in parts]))
     starts, ends = windows[slowest]
     iterations = (ends - starts) / PS_PER_S
+    if not iterations.any():
+        raise FileError(f"{path}: its iterations last 0 s; allowed: more")
     median, longest = float(np.median(iterations)), int(np.argmax(iterations))
     if iterations[longest] > UNEVEN * median:
         notes.append(

@@ -197,7 +197,7 @@ class _Reading:
         codes, sure = self._kinds[self.events.name, column], self._sure[self.events.name, column]
         chosen = np.flatnonzero(mask & (codes != NO_KIND))
         columns = (self.events.start_us, self.events.end_us, codes, sure)
-        yield from _flattened(zip(*(each[chosen].tolist() for each in columns), strict=True))
+        yield from flattened(zip(*(each[chosen].tolist() for each in columns), strict=True))
 
     def on_device(
         self, number: str, steps: Mapping[int, tuple[float, float]]
@@ -220,7 +220,7 @@ class _Reading:
             np.r_[kernels.nbytes, copies.nbytes],
         )
         kept = spans.kind < IGNORED
-        windows = _by_ends(np.r_[launched[0][0], launched[1][0]], spans.end_us, steps)
+        windows = by_ends(np.r_[launched[0][0], launched[1][0]], spans.end_us, steps)
         return Spans(*(getattr(spans, name)[kept] for name in Spans.__slots__)), windows
 
     def _kernel(self, name: str) -> int:
@@ -271,7 +271,7 @@ def _merged(one: Events, other: Events) -> tuple[Events, AnyArray]:
     return Events(**{name: column[order] for name, column in columns.items()}), order
 
 
-def _flattened(nested: Iterable[tuple[float, float, int, bool]]) -> list[tuple[float, float, int]]:
+def flattened(nested: Iterable[tuple[float, float, int, bool]]) -> list[tuple[float, float, int]]:
     """Nested events (start, end, kind, names all within) in the order of their starts as disjoint ones."""
     pieces: list[tuple[float, float, int]] = []
     stack: list[tuple[float, int]] = []
@@ -302,7 +302,7 @@ def _flattened(nested: Iterable[tuple[float, float, int, bool]]) -> list[tuple[f
     return pieces
 
 
-def _by_ends(
+def by_ends(
     launched: FloatArray, ends: FloatArray, steps: Mapping[int, tuple[float, float]]
 ) -> dict[int, tuple[float, float]]:
     """Iterations from the end of what the one before launched to the end of what it launched itself.

@@ -86,7 +86,8 @@ def _refuse(run: RecordedRun) -> None:
     options = {**options, "threads": run.threads}
     for name, modelled in modelled_as.items():
         if options.get(name) not in modelled:
+            hint = " (by default a worker has its share of the cores; train with --threads 1)"
             raise ScenarioError(
                 f"{run.path}: trained with {name} {options.get(name)}, which the simulator does not model; "
-                f"allowed: {', '.join(map(str, modelled))}"
+                f"allowed: {', '.join(map(str, modelled))}{hint if name == 'threads' else ''}"
             )

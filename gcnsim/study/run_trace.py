@@ -18,7 +18,7 @@ def refuse_other_trace(run: RecordedRun, scenario: Scenario) -> None:
     scenario: what the simulator is asked about it. Raises FileError for a trace that cannot be read.
     """
     if not run.trace.exists():
-        asked = f"allowed: a run trained with --save-trace {run.path / TRACE}"
+        asked = f"allowed: a run that has it (older ones need --save-trace {run.path / TRACE} in training)"
         raise FileError(f"{run.trace}: no access trace of the run; {asked}")
     trace = read_trace(run.trace)
     for wrong in (*_elsewhere(run, trace), *_drawn_otherwise(run, trace, scenario)):

@@ -57,7 +57,7 @@ def plain_profiled(place: Place, options: Options, folder: str) -> None:
             transfer.wait()
         loss = layer((adjacency @ rows).index_add(0, chosen, received)).square().mean()
         optimizer.zero_grad()
-        loss.backward()  # type: ignore[no-untyped-call]
+        loss.backward()
         for weight in layer.parameters():
             distributed.all_reduce(weight.grad)
         optimizer.step()

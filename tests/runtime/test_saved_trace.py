@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 from gcnsim.api import simulate
 from gcnsim.scenario import parse_cache
 from gcnsim.trace import AccessTrace, counts, read_trace, record_trace, write_trace
+from gcnsim.validation import judge
 from runtime.options import Options
 from runtime.record import read_run
 from tests.runtime.conftest import Case, MakeOptions
@@ -77,6 +79,31 @@ def test_a_trace_whose_beginning_was_not_saved_is_refused(crew: Crew, options: M
     crew.run(WORKERS, ran, asked)
     told = crew.run(WORKERS, refused, _saving(options, tmp_path, "full-graph", {}, resume=str(tmp_path / "run")))
     assert told[0].endswith("checkpoints/000003: saved without --save-trace: the graphs of its 3 iterations are gone")
+
+
+def test_a_record_has_its_trace_and_goes_on_from_a_checkpoint(
+    crew: Crew, options: MakeOptions, tmp_path: Path, case: Case
+) -> None:
+    knobs, home = {"tau": 2, "epsilon": 0.3, "sampler": "uniform"}, tmp_path / "run"
+    usual: dict[str, Any] = {"save_trace": None, "record": True, "threads": None, "dtype": "float32"}
+    crew.run(WORKERS, ran, _saving(options, tmp_path, "psc-gcn", knobs, iterations=3, checkpoint_every=3, **usual))
+    crew.run(WORKERS, ran, _saving(options, tmp_path, "psc-gcn", knobs, resume=str(home), **usual))
+    wanted = _drawn_by_the_simulator(case, tmp_path / "wanted.trace", "uniform", 0.3)
+    assert (home / "access.trace").read_bytes() == wanted
+    assert json.loads((home / "run.json").read_text())["threads"] == 1
+    ((judged,), _) = judge([home], None)
+    assert judged.predicted_s > 0.0, "what validate needs of a run is there by default"
+
+
+def test_a_record_that_goes_on_from_a_checkpoint_without_graphs_has_no_trace(
+    crew: Crew, options: MakeOptions, tmp_path: Path
+) -> None:
+    usual: dict[str, Any] = {"save_trace": None}
+    crew.run(WORKERS, ran, _saving(options, tmp_path, "full-graph", {}, iterations=3, checkpoint_every=3, **usual))
+    asked = _saving(options, tmp_path, "full-graph", {}, resume=str(tmp_path / "run"), record=True, **usual)
+    crew.run(WORKERS, ran, asked)
+    assert (tmp_path / "run" / "timeline.parquet").exists()
+    assert not (tmp_path / "run" / "access.trace").exists()
 
 
 def _replay(path: Path, method: dict[str, Any], workers: int = WORKERS) -> dict[str, Any]:

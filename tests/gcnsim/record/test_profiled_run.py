@@ -219,6 +219,7 @@ KERNEL = event("kernel", "k", 0.0, 1.0, 7, 0, device=0, stream=7, correlation=1)
         ([KERNEL], "no ProfilerStep#N (profiler.step() after each iteration); allowed: two iterations or more"),
         ([], "no ProfilerStep#N"),
         (cpu_events(1, marks=False), "no ProfilerStep#N"),
+        ([event("user_annotation", "ProfilerStep#1", 0, 0)], "its iterations last 0 s; allowed: more"),
         ([event("user_annotation", "ProfilerStep#1", 0, 1)] * 2, "ProfilerStep#1 is there twice"),
     ],
 )

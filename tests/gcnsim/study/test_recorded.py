@@ -111,7 +111,11 @@ def test_it_is_a_scenario_like_any_other(asked: Callable[..., Scenario], tmp_pat
     [
         ({"dropout": 0.5}, "trained with dropout 0.5, which the simulator does not model; allowed: 0.0"),
         ({"dtype": "float64"}, "trained with dtype float64, which the simulator does not model; allowed: float32"),
-        ({"threads": 2}, "trained with threads 2, which the simulator does not model; allowed: 1"),
+        (
+            {"threads": 2},
+            "trained with threads 2, which the simulator does not model; allowed: 1 (by default a worker has its share "
+            "of the cores; train with --threads 1)",
+        ),
         ({"device": "cuda"}, "names no GPU; allowed: GPUs of one kind"),
         ({"preaggregate": True}, "trained with preaggregate True, which the simulator does not model; allowed: False"),
     ],

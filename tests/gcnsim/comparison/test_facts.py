@@ -1,0 +1,16 @@
+"""What a side was asked of, field by field."""
+
+from __future__ import annotations
+
+from gcnsim.comparison.facts import differing, facts_of_row
+
+
+def test_a_row_has_its_own_machine_not_that_of_the_first() -> None:
+    scenario = {"cluster": {"gpus": 2, "bandwidth": "10Gbps", "device": "t4"}, "method": {"name": "full-graph"}}
+    row = {"method": "pipegcn", "tau": 1, "epsilon": 1.0, "rate": 1.0}
+    found = facts_of_row(scenario, row, {"gpus": 4, "bandwidth": "25Gbps", "device": "a100-40"})
+    machine = [found[f"cluster.{name}"] for name in ("gpus", "bandwidth", "device")]
+    assert machine == ["4", "25Gbps", "a100-40"]
+    older = facts_of_row(scenario, row, {"gpus": 4, "bandwidth": "25Gbps"})
+    assert older["cluster.device"] == "t4", "answers of before the device was an axis"
+    assert differing(found, older, alike=True) == [{"field": "cluster.device", "a": "a100-40", "b": "t4"}]
