@@ -66,11 +66,13 @@ def list_command(kind: str | None, as_json: bool) -> None:
 @click.argument("name")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def show_command(name: str, as_json: bool) -> None:
-    """Every figure of NAME with its source, date and range.
+    """Every figure of NAME with its source, date and range; NAME may be the file of a device of your own.
 
     Example: gcnsim catalog show pcie3-x16
     """
     kind = next((kind for kind, names in _names().items() if name in names), None)
+    if kind is None and profile.is_file(name):
+        kind = "devices"
     if kind is None:
         every = [known for names in _names().values() for known in names]
         raise ScenarioError(f"catalog: unknown name {name!r}; {nearest(name, every)}")

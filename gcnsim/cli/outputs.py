@@ -16,6 +16,7 @@ import click
 
 from gcnsim.documents import read_yaml
 from gcnsim.errors import FileError
+from gcnsim.profile import is_file
 from gcnsim.sections import probe, writable
 
 FILE_FIELDS: Final = (
@@ -55,6 +56,17 @@ def show_and_write(text: str, *writes: Callable[[], object], notes: Iterable[str
         raise FileError("; ".join(failed))
     if gone is not None:
         raise gone
+
+
+DEVICE_FIELDS: Final = ("cluster.device", "cluster.devices")
+"""Fields of a scenario that name devices, of which each may be a file."""
+
+
+def device_files(*names: object) -> list[str]:
+    """The device files among names, lists of them, and names separated by commas."""
+    texts = [text for name in names for text in (name if isinstance(name, list | tuple) else [name])]
+    words = [word.strip() for text in texts if isinstance(text, str) for word in text.split(",")]
+    return [word for word in words if is_file(word)]
 
 
 def check_folder(
@@ -139,10 +151,20 @@ def scenario_files(path: str, overrides: Iterable[str] = ()) -> list[str]:
         value = fields.get(key) if isinstance(fields, dict) else None
         if isinstance(value, str):
             found.append(value)
+    cluster = raw.get("cluster") if isinstance(raw, dict) else None
+    if isinstance(cluster, dict):
+        found += device_files(cluster.get("device"), cluster.get("devices"))
     return found
 
 
 def overridden(overrides: Iterable[str]) -> list[str]:
     """The files that `PATH=VALUE` settings name, without quotes around them."""
-    pairs = (text.partition("=") for text in overrides)
-    return [value.strip().strip("'\"") for path, _, value in pairs if path.strip() in FILE_FIELDS]
+    found = []
+    for text in overrides:
+        path, _, value = text.partition("=")
+        plain = value.strip().strip("'\"")
+        if path.strip() in FILE_FIELDS:
+            found.append(plain)
+        elif path.strip() in DEVICE_FIELDS:
+            found += device_files(plain)
+    return found

@@ -12,7 +12,7 @@ import click
 from gcnsim import api
 from gcnsim.cli.faults import FAULTS
 from gcnsim.cli.ids import HELP
-from gcnsim.cli.outputs import check_outputs, overridden, show_and_write
+from gcnsim.cli.outputs import check_outputs, device_files, overridden, show_and_write
 from gcnsim.cli.progress import progress
 from gcnsim.errors import ScenarioError, UnitError
 from gcnsim.graph import IDS
@@ -122,7 +122,7 @@ def option(name: str, kind: Callable[[str], Any], allowed: str, text: str, defau
     type=int,
     help="GPUs in a server; must divide --gpus.  [default: 2, last server holds the rest]",
 )
-@option("device", _text, "a device", "GPU, gcnsim catalog list devices (list).  [default: the host's, else t4]")
+@option("device", _text, "a device", "GPU of the catalogue, or a file (list).  [default: the host's, else t4]")
 @click.option("--host", help="Server of the catalogue, e.g. g4dn.12xlarge: its CPU, and GPUs and NIC where not given.")
 @click.option("--calibration", type=click.Path(), help="Calibration record of the device (gcnsim calibrate).")
 @option("bandwidth", _text, "a bandwidth", "NIC of a server, per direction (list).  [default: the host's, else 15Gbps]")
@@ -193,6 +193,7 @@ def command(
       gcnsim what-if --graph amazon_cs.npz --gpus 4 --bandwidth 1Gbps --tau 0,1,2 --epsilon 0.1,1
     """
     read = [question["graph"], question["norms"], question["calibration"], *question["runs"]]
+    read += device_files(question["device"])
     check_outputs(*read, *overridden(question["overrides"]), csv=csv, html=html, timeline=timeline)
     shown = Shown(wide, columns, provenance, assumptions)
     with progress() as say:

@@ -13,7 +13,7 @@ from gcnsim.caching import CacheSize
 from gcnsim.cluster import ALLREDUCES, RING
 from gcnsim.errors import ScenarioError
 from gcnsim.graph import IDS
-from gcnsim.profile import GENERIC_LINK, devices, hosts, links
+from gcnsim.profile import GENERIC_LINK, device, devices, hosts, is_file, links
 from gcnsim.scenario.faults import Fault, check_faults
 from gcnsim.scenario.figures import CatalogueFigures, Figures
 from gcnsim.scenario.lists import Amounts, PerLayer
@@ -49,6 +49,12 @@ GPU: Final = "gpu"
 SAMPLER_DEVICES: Final = (CPU, GPU)
 _FILE: Final = Word("a file name")
 
+
+def _own_device(name: str) -> bool:
+    """Whether `name` is that of a device file, which is read. Raises FileError for one that cannot be used."""
+    return is_file(name) and device(name) is not None
+
+
 OF_ALL: Final = ("name", "overlap")
 """Fields of a method that are no knobs of some: every method has them."""
 
@@ -64,7 +70,7 @@ class ClusterSpec:
     gpus_per_server: int = entry(Number(True, 1, 1024), "GPUs in one server", 2)
     gpus_per_server_explicit: bool = False
     """Whether somebody chose gpus_per_server: then it must divide gpus; else the last server may hold fewer."""
-    device: str = entry(Word("a device", devices), "device of the catalogue", "t4")
+    device: str = entry(Word("a device", devices, _own_device), "device of the catalogue, or in a file", "t4")
     bandwidth: float = entry(
         Measure(BANDWIDTH, 125.0, 1.25e12), "raw bandwidth of a server's NIC, per direction", 1.875e9
     )
@@ -78,7 +84,7 @@ class ClusterSpec:
         Word("a platform"), "figures fitted to a platform's published runs: a name, or a file", None, optional=True
     )
     devices: tuple[str, ...] | None = entry(
-        Words("device", devices), "device of each server, in place of cluster.device", None, optional=True
+        Words("device", devices, _own_device), "device of each server, in place of cluster.device", None, optional=True
     )
     nvlink: float | None = entry(
         Measure(BANDWIDTH, 125.0, 1.25e13), "of a GPU to the others of its server, per direction", None, optional=True
