@@ -89,7 +89,7 @@ def check_folder(
     folder = Path(os.path.realpath(path))
     if not path or folder.exists() or folder.is_symlink():
         if not folder.is_dir():
-            raise FileError(f"{path or 'an empty path'}: cannot be made: not a folder; allowed: a new folder, or one")
+            raise FileError(f"{path or 'an empty path'}: is not a folder; allowed: a folder, new or existing")
         probe(folder / "x")
         for name in inside:
             writable(folder / name)
@@ -98,7 +98,7 @@ def check_folder(
         writable(folder)
     for name, file in files:
         if file is not None and Path(os.path.realpath(file)) == folder:
-            raise FileError(f"{file}: given to both --{option} and --{name}; allowed: a place each")
+            raise FileError(f"{file}: given to both --{option} and --{name}; allowed: different paths")
     later = {name for name, file in files if file and not folder.exists() and _parent(file) == folder}
     check_outputs(*read, **{name: file for name, file in files if name not in later})
 
@@ -122,7 +122,7 @@ def check_outputs(*read: str | None, **paths: str | None) -> None:
             probe(path)
             place = os.path.realpath(path)
             if place in taken:
-                raise FileError(f"{path}: given to both --{taken[place]} and --{option}; allowed: a file each")
+                raise FileError(f"{path}: given to both --{taken[place]} and --{option}; allowed: different files")
             taken[place] = option
             refuse_read(path, read)
 

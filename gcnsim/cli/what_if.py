@@ -139,13 +139,13 @@ def option(name: str, kind: Callable[[str], Any], allowed: str, text: str, defau
 @click.option("--layers", type=int, help="Graph convolutions.  [default: the dataset's, else 4]")
 @click.option("--hidden", type=int, help="Hidden width.  [default: the dataset's, else 256]")
 @click.option("--target-accuracy", type=Share(), help="Time and cost to this validation accuracy, e.g. 90%.")
-@click.option("--runs", multiple=True, type=click.Path(), help="Recorded run that tells its iterations (repeatable).")
+@click.option("--runs", multiple=True, type=click.Path(), help="Recorded run to take iterations from (repeatable).")
 @click.option(
     "--target-iterations",
     multiple=True,
     type=Needed(),
     metavar="METHOD=N",
-    help="Published or assumed iterations to it, where no run tells (repeatable).",
+    help="Published or assumed iterations to it, for methods without a run (repeatable).",
 )
 @click.option(
     "--iterations", type=int, default=30, show_default=True, help="Sampled graphs recorded, iterations measured."

@@ -90,7 +90,7 @@ def test_the_folder_of_a_result_keeps_its_scenario(place: Path, capsys: pytest.C
 def test_other_files_are_replaced_and_new_ones_go_into_a_folder_that_is_read(place: Path) -> None:
     check_outputs("g.npz", "run", None, "absent", csv="g.part", html="run/new.html")
     check_outputs("g.npz", csv="/dev/null")
-    with pytest.raises(FileError, match=r"g\.part: given to both --csv and --json-out; allowed: a file each"):
+    with pytest.raises(FileError, match=r"g\.part: given to both --csv and --json-out; allowed: different files"):
         check_outputs(csv="g.part", json_out="g.part")
 
 
