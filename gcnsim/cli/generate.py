@@ -129,11 +129,11 @@ def _with(model: M, settings: Sequence[str]) -> M:
         if name not in known:
             raise ScenarioError(f"--set: {setting!r} is not NAME=VALUE; {nearest(name, known)}")
         if not equals:
-            raise ScenarioError(f"--set {name}: no value; allowed: {name}=VALUE, {_NUMBERS[known[name]]}")
+            raise ScenarioError(f"--set {name}: no value; allowed: {name}=VALUE, {_NUMBERS[str(known[name])]}")
         try:
             changes[name] = int(value) if known[name] == "int" else float(value)
         except ValueError:
-            raise ScenarioError(f"--set {name}: {value!r} is not {_NUMBERS[known[name]]}") from None
+            raise ScenarioError(f"--set {name}: {value!r} is not {_NUMBERS[str(known[name])]}") from None
     return replace(model, **changes)
 
 

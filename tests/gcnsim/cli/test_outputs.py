@@ -160,9 +160,10 @@ def test_a_folder_that_takes_no_files_is_found_before_the_work(place: Path, monk
         raise OSError(errno.EDQUOT, "Disk quota exceeded")
 
     monkeypatch.setattr(tempfile, "mkstemp", refused)
-    for check in (lambda: check_outputs(csv="new.csv"), lambda: check_folder("out", "run")):
-        with pytest.raises(FileError, match="cannot be written: Disk quota exceeded"):
-            check()
+    with pytest.raises(FileError, match="cannot be written: Disk quota exceeded"):
+        check_outputs(csv="new.csv")
+    with pytest.raises(FileError, match="cannot be written: Disk quota exceeded"):
+        check_folder("out", "run")
 
 
 def test_the_folder_of_a_result_is_looked_at_before_the_work(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
