@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any, Final
 
 from gcnsim.documents import read_yaml
@@ -39,7 +38,7 @@ def file_stamp(name: str) -> tuple[int, int]:
 
 
 def own_device(path: str, assumed: Mapping[str, Mapping[str, Any]], links: tuple[str, ...]) -> DeviceProfile:
-    """The device in the file at `path`, called by its stem. assumed: figures by kind for those it does not give.
+    """The device in the file at `path`, called by its path. assumed: figures by kind for those it does not give.
 
     Raises FileError, the path first: a key that is missing, unknown or of another form, a value out of range.
     """
@@ -62,7 +61,7 @@ def own_device(path: str, assumed: Mapping[str, Mapping[str, Any]], links: tuple
         raise FileError(f"{path}: {', '.join(missing)} {'is' if len(missing) == 1 else 'are'} missing")
     figures = {**dict.fromkeys(DEVICE), **assumed.get(raw["kind"], {}), **raw}
     found = {key: _figure(figures[key], key, f"{path}, {key}") for key in DEVICE}
-    return DeviceProfile(name=Path(path).stem, title=raw["title"], kind=raw["kind"], link=raw["link"], **found)
+    return DeviceProfile(name=path, title=raw["title"], kind=raw["kind"], link=raw["link"], **found)
 
 
 def _figure(raw: object, key: str, where: str) -> Any:

@@ -35,7 +35,7 @@ def completed(words: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytes
         ("gcnsim wh", ["what-if"]),
         ("gcnsim c", ["compare", "calibrate", "catalog"]),
         ("gcnsim what-if --de", ["--device"]),
-        ("gcnsim what-if --dataset red", ["reddit"]),
+        ("gcnsim what-if --dataset reddit-t", ["reddit-train"]),
         ("gcnsim what-if --device v100", ["v100-16", "v100-32"]),
         ("gcnsim what-if --device t4,v100-1", ["t4,v100-16"]),
         ("gcnsim what-if --device ./my", ["./my"]),

@@ -10,7 +10,7 @@ import pytest
 import gcnsim
 from gcnsim import profile
 from gcnsim.cli import main
-from gcnsim.errors import FileError, GcnsimError
+from gcnsim.errors import FileError, GcnsimError, ScenarioError
 from gcnsim.profile.catalogue import DATA
 from gcnsim.scenario import ClusterSpec
 from gcnsim.study.machine import machine
@@ -34,7 +34,7 @@ def write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Write:
 
 def test_a_copy_of_a_device_is_that_device_by_another_name(write: Write) -> None:
     own, shipped = profile.device(write(T4)), profile.device("t4")
-    assert (own.name, own.title, own.link) == ("my_gpu", shipped.title, shipped.link)
+    assert (own.name, own.title, own.link) == ("my_gpu.yaml", shipped.title, shipped.link)
     assert profile.figures_of(own) == profile.figures_of(shipped)
     asked = {"gpus": 2, "method": "full-graph", "iterations": 2, "processes": 1}
     first, second = (gcnsim.what_if(device=name, **asked) for name in ("my_gpu.yaml", "t4"))  # type: ignore[arg-type]
@@ -54,6 +54,16 @@ def test_servers_may_have_devices_of_files(write: Write) -> None:
     own = write(T4.replace('"320GB/s"', '"160GB/s"'))
     found = devices_of(ClusterSpec(gpus=4, devices=(own, "t4")))
     assert [each.memory_bandwidth.value for each in found] == [160e9, 160e9, 320e9, 320e9]
+
+
+def test_its_figures_can_be_set_and_are_drawn_like_the_catalogues(write: Write) -> None:
+    own = write(T4)
+    spec = ClusterSpec(gpus=2, device=own, figures=((f"{own}.spmm_efficiency", 0.5),))
+    assert machine(spec)[1].spmm_efficiency.value == 0.5
+    with pytest.raises(ScenarioError, match=r"my_gpu\.yaml has no figure 'spmm'; known: elementwise_eff"):
+        ClusterSpec(device=own, figures=((f"{own}.spmm", 0.5),))
+    with pytest.raises(FileError, match=r"none\.yaml: cannot be read"):
+        ClusterSpec(figures=(("none.yaml.spmm_efficiency", 0.5),))
 
 
 @pytest.mark.parametrize(
