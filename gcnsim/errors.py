@@ -30,6 +30,15 @@ class GraphError(GcnsimError):
     """A graph or partition that cannot be used (empty, fewer nodes than workers, ...)."""
 
 
+def plural(count: int, noun: str, several: str | None = None) -> str:
+    """A number and what it counts. several: the noun's plural, where that is not one more s.
+
+    >>> plural(1, "server"), plural(2000, "server"), plural(0, "entry", "entries")
+    ('1 server', '2,000 servers', '0 entries')
+    """
+    return f"{count:,} {noun if count == 1 else several or f'{noun}s'}"
+
+
 def nearest(name: str, known: Iterable[str]) -> str:
     """The hint that follows an unknown name: the nearest known one first, then all of them.
 

@@ -235,7 +235,7 @@ def _parsed(source: Path, raw: bytes) -> dict[str, Any]:
 
 
 def _refuse_constant(name: str) -> None:
-    raise ValueError(f"{name} is no number")
+    raise ValueError(f"{name} is not a number")
 
 
 def _wrong(entry: Any) -> str | None:

@@ -254,5 +254,8 @@ def format_bandwidth(value: float) -> str:
 
 
 def format_fraction(value: float) -> str:
-    """`value` (a share of one) for people: `30.0 %`."""
-    return FRACTION.shown_as(value)
+    """`value` (a share of one) for people: `30.0 %`, of small ones two decimals, `0.01 %`."""
+    percent = abs(100 * value)
+    if 0 < percent < 0.005:
+        return "<0.01 %"
+    return f"{100 * value:.2f} %" if 0 < percent < 0.995 else FRACTION.shown_as(value)

@@ -169,7 +169,7 @@ def _target(accuracy: float | None, runs: Sequence[str | Path], given: Mapping[s
     if accuracy is None:
         for option, asked in (("--runs", runs), ("--target-iterations", given)):
             if asked:
-                raise ScenarioError(f"{option}: of use with --target-accuracy alone; give that too")
+                raise ScenarioError(f"{option}: only valid with --target-accuracy")
         return None
     if not 0 < accuracy <= 1:
         raise ScenarioError(f"--target-accuracy: {accuracy:g} is not allowed; a share above 0% and at most 100%")

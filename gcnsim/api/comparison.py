@@ -60,7 +60,7 @@ def _side(source: Source, names: str | Path | None, progress: Progress) -> Side:
 
     if not isinstance(source, Mapping):
         if not str(source).strip():
-            raise FileError(f"{str(source)!r}: is no path; allowed: {KINDS}")
+            raise FileError(f"{str(source)!r}: is not a path; allowed: {KINDS}")
         path = Path(source)
         if (path / RESULT).is_file():
             return read_answer(str(path / RESULT), str(source))
@@ -69,7 +69,7 @@ def _side(source: Source, names: str | Path | None, progress: Progress) -> Side:
         if path.is_dir():
             return side_of_run(path, str(source))
         if not path.exists() and not Path(str(source).rpartition("#")[0]).is_file():
-            raise FileError(f"{source}: is not there; allowed: {KINDS}")
+            raise FileError(f"{source}: does not exist; allowed: {KINDS}")
         if path.suffix not in SCENARIOS:
             return read_answer(str(source), str(source))
     label = "scenario" if isinstance(source, Mapping) else str(source)

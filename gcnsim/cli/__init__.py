@@ -18,6 +18,7 @@ from contextlib import contextmanager
 from typing import Final
 
 import click
+from click.shell_completion import CompletionItem, shell_complete
 
 from gcnsim import __version__
 from gcnsim.errors import GcnsimError, nearest
@@ -34,6 +35,9 @@ COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
     "catalog": ("gcnsim.cli.catalog:group", "Devices, links, hosts, datasets, methods and prices, with sources."),
     "doctor": ("gcnsim.cli.doctor:command", "What is installed, what is missing, what each extra would add."),
 }
+
+COMPLETE: Final = "_GCNSIM_COMPLETE"
+"""Set by a shell that wants completions instead of a run (click's own protocol)."""
 
 
 class LazyGroup(click.Group):
@@ -56,9 +60,14 @@ class LazyGroup(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """The command of `args`. Raises UsageError with the nearest name."""
-        if args and args[0] not in COMMANDS and not args[0].startswith("-"):
+        if args and args[0] not in COMMANDS and not args[0].startswith("-") and not ctx.resilient_parsing:
             raise click.UsageError(f"unknown command {args[0]!r}; {nearest(args[0], COMMANDS)}")
         return super().resolve_command(ctx, args)
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem[str]]:
+        """Commands and options that begin with `incomplete`, without importing any."""
+        found = [CompletionItem(name, help=text) for name, (_, text) in COMMANDS.items() if name.startswith(incomplete)]
+        return [*found, *click.Command.shell_complete(self, ctx, incomplete)]
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """The names with their help, without importing any."""
@@ -83,7 +92,10 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _run(arguments: list[str]) -> int:
+    instruction = os.environ.get(COMPLETE)
     try:
+        if instruction:
+            return shell_complete(root, {}, "gcnsim", COMPLETE, instruction)
         # click's own main() turns a broken pipe into exit code 1 before we see it
         with root.make_context("gcnsim", arguments) as context:
             root.invoke(context)

@@ -10,6 +10,7 @@ from typing import Any, Final
 import click
 
 from gcnsim import knobs, profile, workload
+from gcnsim.cli.completing import complete_any, complete_kind
 from gcnsim.errors import ScenarioError, nearest
 
 SCHEMA: Final = "gcnsim.catalog/1"
@@ -44,7 +45,7 @@ def group() -> None:
 
 
 @group.command("list", short_help="Names and titles, of one kind or of all.")
-@click.argument("kind", required=False)
+@click.argument("kind", required=False, shell_complete=complete_kind)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def list_command(kind: str | None, as_json: bool) -> None:
     """Names and titles, of one KIND (devices, links, hosts, datasets, methods, prices) or of all.
@@ -63,14 +64,16 @@ def list_command(kind: str | None, as_json: bool) -> None:
 
 
 @group.command("show", short_help="Every figure of a name, with source, date and range.")
-@click.argument("name")
+@click.argument("name", shell_complete=complete_any)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def show_command(name: str, as_json: bool) -> None:
-    """Every figure of NAME with its source, date and range.
+    """Every figure of NAME with its source, date and range; NAME may be the file of a device of your own.
 
     Example: gcnsim catalog show pcie3-x16
     """
     kind = next((kind for kind, names in _names().items() if name in names), None)
+    if kind is None and profile.is_file(name):
+        kind = "devices"
     if kind is None:
         every = [known for names in _names().values() for known in names]
         raise ScenarioError(f"catalog: unknown name {name!r}; {nearest(name, every)}")

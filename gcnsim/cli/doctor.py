@@ -39,12 +39,15 @@ CORE: Final[Mapping[str, str]] = {
 
 EXTRAS: Final[Mapping[str, tuple[str, Mapping[str, str]]]] = {
     "runtime": (
-        "what real training on many workers will need (the runtime is not built yet)",
+        "real training on many workers (python -m runtime.train)",
         {"torch": "torch", "safetensors": "safetensors", "scikit-learn": "sklearn"},
     ),
-    "dgl": ("DGL kernels, which that runtime will offer beside plain torch", {"dgl": "dgl", "packaging": "packaging"}),
+    "dgl": (
+        "DGL's sparse kernels for training, beside plain torch (--aggregator dgl)",
+        {"dgl": "dgl", "packaging": "packaging"},
+    ),
     "caches": ("LRU, ARC, Belady and other demand caches in gcnsim trace cache-curve", {"libcachesim": "libcachesim"}),
-    "dashboard": ("what interactive pages will need (the dashboard is not built yet)", {"dash": "dash"}),
+    "dashboard": ("interactive pages (nothing uses them yet)", {"dash": "dash"}),
     "dev": (
         "tests, types and lint: make check",
         {
@@ -59,8 +62,8 @@ EXTRAS: Final[Mapping[str, tuple[str, Mapping[str, str]]]] = {
 }
 TOOLS: Final[Mapping[str, tuple[tuple[str, ...], str]]] = {
     "chromium": (("chromium", "chromium-browser", "google-chrome"), "views the pages that --html writes"),
-    "tc": (("tc",), "limits the bandwidth of emulated links"),
-    "ip": (("ip",), "creates the emulated hosts and links"),
+    "tc": (("tc",), "limits the bandwidth of emulated links (python -m runtime.emulate)"),
+    "ip": (("ip",), "creates the emulated hosts and links (python -m runtime.emulate)"),
 }
 
 

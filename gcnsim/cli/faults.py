@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Final
+import click
 
-from gcnsim.scenario import fault_lines
 
-FAULTS: Final = "\n".join(
-    ["\b", "Faults of --inject, each with its fields at their defaults:", *(f"  {line}" for line in fault_lines())]
-)
-"""The end of a command's help."""
+class WithFaults(click.Command):
+    """A command whose help ends with the faults, which are looked up when it is shown."""
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """The faults, a line each."""
+        from gcnsim.scenario import fault_lines
+
+        lines = (f"  {line}" for line in fault_lines())
+        self.epilog = "\n".join(["\b", "Faults of --inject, each with its fields at their defaults:", *lines])
+        super().format_epilog(ctx, formatter)

@@ -30,6 +30,7 @@ from gcnsim.graph.write import write_npz
 from gcnsim.processes import cores
 from gcnsim.units import format_bytes, nbytes
 
+_NUMBERS = {"int": "a whole number", "float": "a number"}
 MODELS = ("block", "rmat", "configuration")
 
 M = TypeVar("M", BlockModel, RMat)
@@ -126,13 +127,13 @@ def _with(model: M, settings: Sequence[str]) -> M:
     for setting in settings:
         name, equals, value = setting.partition("=")
         if name not in known:
-            raise ScenarioError(f"--set: {setting!r} is no NAME=VALUE; {nearest(name, known)}")
+            raise ScenarioError(f"--set: {setting!r} is not NAME=VALUE; {nearest(name, known)}")
         if not equals:
-            raise ScenarioError(f"--set {name}: no value; allowed: {name}=VALUE, of the kind {known[name]}")
+            raise ScenarioError(f"--set {name}: no value; allowed: {name}=VALUE, {_NUMBERS[str(known[name])]}")
         try:
             changes[name] = int(value) if known[name] == "int" else float(value)
         except ValueError:
-            raise ScenarioError(f"--set {name}: {value!r} is no number of the kind {known[name]}") from None
+            raise ScenarioError(f"--set {name}: {value!r} is not {_NUMBERS[str(known[name])]}") from None
     return replace(model, **changes)
 
 

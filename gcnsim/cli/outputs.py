@@ -16,6 +16,7 @@ import click
 
 from gcnsim.documents import read_yaml
 from gcnsim.errors import FileError
+from gcnsim.profile import is_file
 from gcnsim.sections import probe, writable
 
 FILE_FIELDS: Final = (
@@ -57,6 +58,17 @@ def show_and_write(text: str, *writes: Callable[[], object], notes: Iterable[str
         raise gone
 
 
+DEVICE_FIELDS: Final = ("cluster.device", "cluster.devices")
+"""Fields of a scenario that name devices, of which each may be a file."""
+
+
+def device_files(*names: object) -> list[str]:
+    """The device files among names, lists of them, and names separated by commas."""
+    texts = [text for name in names for text in (name if isinstance(name, list | tuple) else [name])]
+    words = [word.strip() for text in texts if isinstance(text, str) for word in text.split(",")]
+    return [word for word in words if is_file(word)]
+
+
 def check_folder(
     option: str,
     path: str | None,
@@ -77,7 +89,7 @@ def check_folder(
     folder = Path(os.path.realpath(path))
     if not path or folder.exists() or folder.is_symlink():
         if not folder.is_dir():
-            raise FileError(f"{path or 'an empty path'}: cannot be made: not a folder; allowed: a new folder, or one")
+            raise FileError(f"{path or 'an empty path'}: is not a folder; allowed: a folder, new or existing")
         probe(folder / "x")
         for name in inside:
             writable(folder / name)
@@ -86,7 +98,7 @@ def check_folder(
         writable(folder)
     for name, file in files:
         if file is not None and Path(os.path.realpath(file)) == folder:
-            raise FileError(f"{file}: given to both --{option} and --{name}; allowed: a place each")
+            raise FileError(f"{file}: given to both --{option} and --{name}; allowed: different paths")
     later = {name for name, file in files if file and not folder.exists() and _parent(file) == folder}
     check_outputs(*read, **{name: file for name, file in files if name not in later})
 
@@ -110,7 +122,7 @@ def check_outputs(*read: str | None, **paths: str | None) -> None:
             probe(path)
             place = os.path.realpath(path)
             if place in taken:
-                raise FileError(f"{path}: given to both --{taken[place]} and --{option}; allowed: a file each")
+                raise FileError(f"{path}: given to both --{taken[place]} and --{option}; allowed: different files")
             taken[place] = option
             refuse_read(path, read)
 
@@ -139,10 +151,20 @@ def scenario_files(path: str, overrides: Iterable[str] = ()) -> list[str]:
         value = fields.get(key) if isinstance(fields, dict) else None
         if isinstance(value, str):
             found.append(value)
+    cluster = raw.get("cluster") if isinstance(raw, dict) else None
+    if isinstance(cluster, dict):
+        found += device_files(cluster.get("device"), cluster.get("devices"))
     return found
 
 
 def overridden(overrides: Iterable[str]) -> list[str]:
     """The files that `PATH=VALUE` settings name, without quotes around them."""
-    pairs = (text.partition("=") for text in overrides)
-    return [value.strip().strip("'\"") for path, _, value in pairs if path.strip() in FILE_FIELDS]
+    found = []
+    for text in overrides:
+        path, _, value = text.partition("=")
+        plain = value.strip().strip("'\"")
+        if path.strip() in FILE_FIELDS:
+            found.append(plain)
+        elif path.strip() in DEVICE_FIELDS:
+            found += device_files(plain)
+    return found

@@ -120,7 +120,7 @@ def command(
     ways = _ways(parts, {"method": method, "objective": objective, "algorithm": algorithm, "balance": balance})
     allowed = _imbalance(imbalance, ways)
     if out is not None and len(ways) > 1:
-        raise ScenarioError(f"--out: {out}: {len(ways)} partitions; allowed: one")
+        raise ScenarioError(f"--out: {out}: {len(ways)} partitions were asked for; allowed: one")
     named = map_path(ids, ids_map, out)
     check_outputs(file, out=out, ids_map=named)
     check_memory(file, max_memory, partition=True)

@@ -9,12 +9,12 @@ import click
 
 from gcnsim import api
 from gcnsim.api.simulation import WRITTEN
-from gcnsim.cli.faults import FAULTS
+from gcnsim.cli.faults import WithFaults
 from gcnsim.cli.outputs import check_folder, scenario_files, show_and_write
 from gcnsim.cli.progress import progress
 
 
-@click.command("simulate", epilog=FAULTS)
+@click.command("simulate", cls=WithFaults)
 @click.argument("scenario", type=click.Path())
 @click.option("--set", "overrides", multiple=True, metavar="PATH=VALUE", help="Override a scenario field (repeatable).")
 @click.option("--inject", multiple=True, metavar="KIND:...", help="Fault, e.g. pause:worker=0,seconds=2s (repeatable).")

@@ -197,7 +197,7 @@ def _is_trace(file: str) -> bool:
 
 def _check(graph: str | None, dataset: str | None, gpus: int | None, partition: str | None, scale: float) -> None:
     if math.isnan(scale):
-        raise ScenarioError("--scale: nan is no share; 0.001 to 1 are allowed")
+        raise ScenarioError("--scale: nan is not allowed; 0.001 to 1")
     if (graph is None) == (dataset is None):
         raise click.UsageError("give one of GRAPH and --dataset")
     if (gpus is None) == (partition is None):

@@ -5,19 +5,22 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from gcnsim import api
-from gcnsim.cli.faults import FAULTS
+from gcnsim.cli.completing import complete
+from gcnsim.cli.faults import WithFaults
 from gcnsim.cli.ids import HELP
-from gcnsim.cli.outputs import check_outputs, overridden, show_and_write
+from gcnsim.cli.outputs import check_outputs, device_files, overridden, show_and_write
 from gcnsim.cli.progress import progress
 from gcnsim.errors import ScenarioError, UnitError
 from gcnsim.graph import IDS
 from gcnsim.knobs import COMPARED
 from gcnsim.units import fraction
+
+if TYPE_CHECKING:
+    from gcnsim import api
 
 
 class Values(click.ParamType[list[Any]]):
@@ -109,11 +112,21 @@ def _whole(text: str) -> int:
 def option(name: str, kind: Callable[[str], Any], allowed: str, text: str, default: str | None = None) -> Decorator:
     """An option that takes a list: a row each."""
     values = Values(name, kind, allowed)
-    return click.option(f"--{name}", type=values, default=default, show_default=default is not None, help=text)
+    shown = default is not None
+    return click.option(
+        f"--{name}", type=values, default=default, show_default=shown, help=text, shell_complete=complete
+    )
 
 
-@click.command("what-if", epilog=FAULTS)
-@click.option("--dataset", help="Published dataset, by its partition statistics.  [default: reddit]")
+def named(name: str, text: str) -> Decorator:
+    """An option that takes a name, which a shell completes."""
+    return click.option(f"--{name}", shell_complete=complete, help=text)
+
+
+@click.command("what-if", cls=WithFaults)
+@click.option(
+    "--dataset", shell_complete=complete, help="Published dataset, by its partition statistics.  [default: reddit]"
+)
 @click.option("--graph", type=click.Path(), help="Real graph file instead: partitioned, sampled and replayed.")
 @click.option("--ids", type=click.Choice(IDS), help=f"{HELP}  [default: {IDS[0]}]")
 @option("gpus", _whole, "a whole number", "GPUs, one worker each (list).", "6")
@@ -122,8 +135,8 @@ def option(name: str, kind: Callable[[str], Any], allowed: str, text: str, defau
     type=int,
     help="GPUs in a server; must divide --gpus.  [default: 2, last server holds the rest]",
 )
-@option("device", _text, "a device", "GPU, gcnsim catalog list devices (list).  [default: the host's, else t4]")
-@click.option("--host", help="Server of the catalogue, e.g. g4dn.12xlarge: its CPU, and GPUs and NIC where not given.")
+@option("device", _text, "a device", "GPU of the catalogue, or a file (list).  [default: the host's, else t4]")
+@named("host", "Server of the catalogue, e.g. g4dn.12xlarge: its CPU, and GPUs and NIC where not given.")
 @click.option("--calibration", type=click.Path(), help="Calibration record of the device (gcnsim calibrate).")
 @option("bandwidth", _text, "a bandwidth", "NIC of a server, per direction (list).  [default: the host's, else 15Gbps]")
 @option("method", _text, "a method", f"all, or methods of the catalogue (list).  [default: {','.join(COMPARED)}]")
@@ -133,19 +146,19 @@ def option(name: str, kind: Callable[[str], Any], allowed: str, text: str, defau
 @option("epsilon", float, "a number in (0, 1]", "Sampling rate (list).  [default: 0.1]")
 @option("cache", _text, "a share (30%) or bytes (2GiB)", "Layer-0 feature cache per GPU (list).  [default: 0%]")
 @option("rate", float, "a number in [0, 1]", "Share of boundary nodes drawn, bns-gcn (list).  [default: 0.1]")
-@click.option("--cache-policy", help="inclusion, degree or random.  [default: inclusion]")
+@named("cache-policy", "inclusion, degree or random.  [default: inclusion]")
 @click.option("--norms", type=click.Path(), help="Node norms of a training run, for the vr sampler.")
-@click.option("--model", help="gcn or graphsage.  [default: the dataset's, else gcn]")
+@named("model", "gcn or graphsage.  [default: the dataset's, else gcn]")
 @click.option("--layers", type=int, help="Graph convolutions.  [default: the dataset's, else 4]")
 @click.option("--hidden", type=int, help="Hidden width.  [default: the dataset's, else 256]")
 @click.option("--target-accuracy", type=Share(), help="Time and cost to this validation accuracy, e.g. 90%.")
-@click.option("--runs", multiple=True, type=click.Path(), help="Recorded run that tells its iterations (repeatable).")
+@click.option("--runs", multiple=True, type=click.Path(), help="Recorded run to take iterations from (repeatable).")
 @click.option(
     "--target-iterations",
     multiple=True,
     type=Needed(),
     metavar="METHOD=N",
-    help="Published or assumed iterations to it, where no run tells (repeatable).",
+    help="Published or assumed iterations to it, for methods without a run (repeatable).",
 )
 @click.option(
     "--iterations", type=int, default=30, show_default=True, help="Sampled graphs recorded, iterations measured."
@@ -159,7 +172,11 @@ def option(name: str, kind: Callable[[str], Any], allowed: str, text: str, defau
     help="What you measured, 640ms or the path of a run or trace, beside the prediction (repeatable).",
 )
 @click.option("--partition-seeds", type=int, default=0, help="Try so many METIS seeds on your own graph.")
-@click.option("--payload", help="Boundary rows travel as fp16, bf16, int8, int4 or int2.  [default: fp32]")
+@click.option(
+    "--payload",
+    shell_complete=complete,
+    help="Boundary rows travel as fp16, bf16, int8, int4 or int2.  [default: fp32]",
+)
 @click.option("--inject", multiple=True, metavar="KIND:...", help="Fault, e.g. pause:worker=0,seconds=2s (repeatable).")
 @click.option("--set", "overrides", multiple=True, metavar="PATH=VALUE", help="Override a scenario field (repeatable).")
 @click.option("--json", "as_json", is_flag=True, help="Print the answer as JSON (schema gcnsim.what-if/1).")
@@ -193,8 +210,11 @@ def command(
       gcnsim what-if --graph amazon_cs.npz --gpus 4 --bandwidth 1Gbps --tau 0,1,2 --epsilon 0.1,1
     """
     read = [question["graph"], question["norms"], question["calibration"], *question["runs"]]
+    read += device_files(question["device"])
     check_outputs(*read, *overridden(question["overrides"]), csv=csv, html=html, timeline=timeline)
     shown = Shown(wide, columns, provenance, assumptions)
+    from gcnsim import api
+
     with progress() as say:
         needed = dict(question.pop("target_iterations"))
         answer = api.what_if(**question, target_iterations=needed, progress=say, notice=_notice)

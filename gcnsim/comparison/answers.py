@@ -84,6 +84,6 @@ def _row(number: str, rows: int, file: Path) -> int:
     if not number and rows == 1:
         return 0
     if not number.isascii() or not number.isdigit() or not 1 <= int(number) <= rows:
-        asked = f"row {number!r} is not there" if number else f"has {rows} rows"
+        asked = f"there is no row {number!r}" if number else f"has {rows} rows"
         raise FileError(f"{file}: {asked}; name one: {file}{ROW}1 to {file}{ROW}{rows}")
     return int(number) - 1

@@ -125,7 +125,9 @@ class Archive:
         """The array, refused unless it is a row of integers."""
         array = self.array(key)
         if array.dtype.kind not in "iu" or array.ndim != 1:
-            raise FileError(f"{self._where(key)} is {array.dtype}{list(array.shape)}; a row of integers is needed")
+            raise FileError(
+                f"{self._where(key)} is {array.dtype}{list(array.shape)}; a 1-D array of integers is needed"
+            )
         return array
 
     def _need(self, key: str) -> None:
@@ -165,7 +167,7 @@ def _parsed(where: str, raw: bytes) -> AnyArray:
 def _header(where: str, file: IO[bytes]) -> _Header:
     version = np.lib.format.read_magic(file)
     if version not in ((1, 0), (2, 0)):
-        raise FileError(f"{where}: .npy version {version}; 1.0 and 2.0 are read")
+        raise FileError(f"{where}: unsupported .npy version {version}; supported: 1.0, 2.0")
     read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
     shape, fortran, dtype = read(file)
     if dtype.hasobject:

@@ -93,7 +93,7 @@ def from_csr(
 
 def _ids(array: AnyArray, nodes: int, at: str) -> Int32Array:
     if array.ndim != 1 or array.dtype.kind not in "iu":
-        raise GraphError(f"{at}: node ids are {array.dtype}{list(array.shape)}; a row of integers is needed")
+        raise GraphError(f"{at}: node ids are {array.dtype}{list(array.shape)}; a 1-D array of integers is needed")
     if array.size and (array.min() < 0 or array.max() >= nodes):
         found = array.min() if array.min() < 0 else array.max()
         raise GraphError(f"{at}: node id {found} is out of range; 0 to {nodes - 1} are allowed")

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from gcnsim.errors import plural
 from gcnsim.ids import Int32Array, IntArray
 
 
@@ -28,9 +29,11 @@ class Cleaning:
     def __str__(self) -> str:
         """One line for people, e.g. `dropped 3 self-loops, added 10 reverse entries`; `already clean` if nothing."""
         said = [
-            f"dropped {self.self_loops_dropped:,} self-loops" if self.self_loops_dropped else "",
-            f"dropped {self.duplicates_dropped:,} duplicates" if self.duplicates_dropped else "",
-            f"added {self.reverse_entries_added:,} reverse entries" if self.reverse_entries_added else "",
+            f"dropped {plural(self.self_loops_dropped, 'self-loop')}" if self.self_loops_dropped else "",
+            f"dropped {plural(self.duplicates_dropped, 'duplicate')}" if self.duplicates_dropped else "",
+            f"added {plural(self.reverse_entries_added, 'reverse entry', 'reverse entries')}"
+            if self.reverse_entries_added
+            else "",
             "ignored the weights" if self.weights_ignored else "",
         ]
         return ", ".join(part for part in said if part) or "already clean"

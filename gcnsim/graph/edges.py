@@ -16,7 +16,7 @@ from typing import Final
 
 import numpy as np
 
-from gcnsim.errors import FileError, GraphError
+from gcnsim.errors import FileError, GraphError, plural
 from gcnsim.graph.build import build_csr
 from gcnsim.graph.csr import Graph
 from gcnsim.graph.table import INT64, is_number, numbered_lines, read_pairs
@@ -60,7 +60,7 @@ def read_edges(data: bytes, name: str, *, where: str, header: bool = False, ids:
         raise GraphError(f"{where}: empty graph: no edges")
     width = len(_tokens(first))
     if width not in (2, 3):
-        raise FileError(f"{where}: line {line}: {width} columns; {_COLUMNS}")
+        raise FileError(f"{where}: line {line}: {plural(width, 'column')}; {_COLUMNS}")
     compact = ids == "compact"
     least = INT64.min if compact else 0
     pairs = read_pairs(data, width, skip=skip, comma=b"," in first, least=least, where=where, names=True)
@@ -101,7 +101,7 @@ def _read_names(data: bytes, name: str, *, where: str, header: bool) -> Graph:
         if not width:
             width = len(words)
             if width not in (2, 3):
-                raise FileError(f"{where}: line {number}: {width} columns; {_COLUMNS}")
+                raise FileError(f"{where}: line {number}: {plural(width, 'column')}; {_COLUMNS}")
             if header and len({each.lower() for each in words[:2]} & HEADER_WORDS) == 2:
                 continue
         fault = _name_fault(words, width)
@@ -153,7 +153,7 @@ def _noted(lines: Iterator[tuple[int, str]], numbers: list[int]) -> Iterator[str
 
 def _name_fault(words: list[str], width: int) -> str | None:
     if len(words) != width:
-        return f"{len(words)} columns; {width} are needed"
+        return f"{plural(len(words), 'column')}; {width} are needed"
     if not (words[0] and words[1]):
         return "an empty name; a node needs one"
     if width == 3 and not is_number(words[2].encode()):

@@ -49,7 +49,7 @@ def load_graph(path: str | Path, ids: str = NUMBERS) -> Graph:
     if suffix in _EDGE_LISTS:
         return read_edges(file_text(source), name, where=where, header=suffix in (".csv", ".tsv"), ids=ids)
     if start.startswith(MAGIC):
-        raise FileError(f"{source}: is a {kind_of(source)} file, no graph; known: {', '.join(sorted(SUFFIXES))}")
+        raise FileError(f"{source}: is a {kind_of(source)} file, not a graph; known: {', '.join(sorted(SUFFIXES))}")
     raise FileError(f"{source}: unknown graph format {plain.suffix!r}; known: {', '.join(sorted(SUFFIXES))}")
 
 

@@ -53,7 +53,7 @@ def _sizes(line: bytes, number: int, where: str) -> tuple[int, int]:
         raise FileError(f"{where}: line {number}: sizes {shown!r}; 'rows columns entries' is needed")
     rows, columns, entries = map(int, words)
     if rows != columns:
-        raise FileError(f"{where}: a matrix of shape [{rows}, {columns}] is no adjacency; it must be square")
+        raise FileError(f"{where}: an adjacency matrix must be square, not {rows} x {columns}")
     return rows, entries
 
 

@@ -100,7 +100,7 @@ def _first_word(data: bytes) -> str:
     for number, line in enumerate(data.split(b"\n"), start=1):
         bad = next((word for word in line.split() if not word.isdigit()), None)
         if bad is not None and not line.lstrip().startswith(b"%"):
-            return f"line {number}: {bad.decode('utf-8', 'replace')[:40]!r} is no number from 1"
+            return f"line {number}: numbers must be whole, from 1, not {bad.decode('utf-8', 'replace')[:40]!r}"
     return "unreadable characters"
 
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from gcnsim.errors import FileError
+from gcnsim.errors import FileError, plural
 from gcnsim.graph.arrays import opened, read_arrays
 from gcnsim.graph.layouts import layout_of
 from gcnsim.graph.npz import MOST_WIDTH
@@ -140,7 +140,7 @@ def _sparse(path: str, found: Mapping[str, AnyArray], nodes: int) -> Any:
 
 def _whole(path: str, name: str, array: AnyArray) -> AnyArray:
     if array.dtype.kind not in "iu" or array.ndim != 1:
-        raise FileError(f"{path}: {name!r} is {array.dtype}{list(array.shape)}; a row of integers is needed")
+        raise FileError(f"{path}: {name!r} is {array.dtype}{list(array.shape)}; a 1-D array of integers is needed")
     return array
 
 
@@ -164,7 +164,7 @@ def _masks(path: str, found: Mapping[str, AnyArray], nodes: int) -> tuple[BoolAr
     if not there:
         return None
     if len(there) < len(MASKS):
-        raise FileError(f"{path}: {', '.join(there)} alone; all of {', '.join(MASKS)} are needed, or none")
+        raise FileError(f"{path}: only {', '.join(there)}; all of {', '.join(MASKS)} are needed, or none")
     for name in MASKS:
         mask = found[name]
         if mask.shape != (nodes,) or mask.dtype.kind not in "iub" or mask.min() < 0 or mask.max() > 1:
@@ -174,7 +174,6 @@ def _masks(path: str, found: Mapping[str, AnyArray], nodes: int) -> tuple[BoolAr
     train, val, test = (frozen(found[name].astype(np.bool_)) for name in MASKS)
     for first, second, here in ((0, 1, train & val), (0, 2, train & test), (1, 2, val & test)):
         if here.any():
-            raise FileError(
-                f"{path}: {MASKS[first]} and {MASKS[second]} share {np.count_nonzero(here)} nodes; none is allowed"
-            )
+            shared = plural(int(np.count_nonzero(here)), "node")
+            raise FileError(f"{path}: {MASKS[first]} and {MASKS[second]} have {shared} in common; allowed: none")
     return train, val, test

@@ -105,12 +105,12 @@ def _scipy_matrix(archive: Archive) -> _Found:
     layout = layout.decode("ascii") if isinstance(layout, bytes) else str(layout)
     shape = archive.integers("shape").tolist()
     if len(shape) != 2 or shape[0] != shape[1]:
-        raise FileError(f"{archive.path}: a matrix of shape {shape} is no adjacency; it must be square")
+        raise FileError(f"{archive.path}: an adjacency matrix must be square, not {' x '.join(map(str, shape))}")
     weights = "data" in archive and bool(np.any(archive.array("data") != 1))
     if layout == "coo":
         return _Found(archive.integers("row"), archive.integers("col"), shape[0], coordinates=True, weights=weights)
     if layout not in ("csr", "csc"):
-        raise FileError(f"{archive.path}: sparse format {layout!r}; csr, csc and coo are read")
+        raise FileError(f"{archive.path}: unknown sparse format {layout!r}; supported: csr, csc, coo")
     indptr = archive.integers("indptr")
     if indptr.size != shape[0] + 1:
         raise FileError(f"{archive.path}: indptr has {indptr.size} values; {shape[0]} rows need {shape[0] + 1}")

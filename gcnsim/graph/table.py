@@ -12,7 +12,7 @@ from io import BytesIO
 
 import numpy as np
 
-from gcnsim.errors import FileError
+from gcnsim.errors import FileError, plural
 from gcnsim.graph.build import MOST_NODES
 from gcnsim.ids import AnyArray
 
@@ -74,7 +74,7 @@ def _first_fault(data: bytes, width: int, skip: int, comma: bool, least: int, na
 
 def _fault(tokens: list[bytes], width: int, least: int, names: bool) -> str | None:
     if len(tokens) != width:
-        return f"{len(tokens)} columns; {width} are needed"
+        return f"{plural(len(tokens), 'column')}; {width} are needed"
     for token in tokens[:2]:
         if not _INTEGER.fullmatch(token.strip()):
             hint = "; for names use --ids names" if names else ""

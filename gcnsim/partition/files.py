@@ -51,4 +51,4 @@ def _check_owners(path: str | Path, owner: Int32Array, parts: int) -> None:
         raise FileError(f"{path}: owners run from {owner.min()} to {owner.max()}; {parts} parts allow 0 to {parts - 1}")
     empty = np.flatnonzero(np.bincount(owner, minlength=min(parts, owner.size + 1)) == 0)
     if empty.size or parts > owner.size:
-        raise FileError(f"{path}: {parts} parts for {owner.size} nodes, but some own no node")
+        raise FileError(f"{path}: {parts} parts for {owner.size} nodes, but some parts are empty")

@@ -10,12 +10,13 @@ from typing import Any, TypeAlias
 
 from gcnsim import __version__
 from gcnsim.cost import RESERVED
+from gcnsim.errors import plural
 from gcnsim.graph import graph_warnings
 from gcnsim.knobs import has_knob
 from gcnsim.partition import partition_warnings
 from gcnsim.planning.assumptions import machine_figures, workload_assumptions
 from gcnsim.planning.workshop import Estimate, Workshop
-from gcnsim.profile import Platform
+from gcnsim.profile import Platform, is_file
 from gcnsim.record import Calibration, beyond, content_hash, settings
 from gcnsim.sampling import NODES
 from gcnsim.scenario import Fault, Jitter, Scenario, fault_words, scenario_hash
@@ -208,8 +209,11 @@ def _device(scenario: Scenario) -> str:
     unequal = devices_of(cluster)
     if unequal:
         held = ", ".join(f"{count} x {title}" for title, count in Counter(each.title for each in unequal).items())
-        return f"{held}, {cluster.servers} server(s) of {cluster.gpus_per_server}; figures: {kinds}"
-    return f"{cluster.gpus} x {gpu.title}, {cluster.servers} server(s) of {cluster.gpus_per_server}; figures: {kinds}"
+    else:
+        held = f"{cluster.gpus} x {gpu.title}"
+    own = [name for name in dict.fromkeys(cluster.devices or (cluster.device,)) if is_file(name)]
+    files = "".join(f"; {name} (SHA-256 {content_hash(name)[:12]})" for name in own)
+    return f"{held}, {plural(cluster.servers, 'server')} of {cluster.gpus_per_server}; figures: {kinds}{files}"
 
 
 def _warnings(workshop: Workshop, scenario: Scenario, estimates: Sequence[Estimate]) -> Iterator[str]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from gcnsim.profile.catalogue import (
     GENERIC_LINK,
-    QUANTITIES,
     device,
     devices,
     figure_names,
@@ -16,8 +15,10 @@ from gcnsim.profile.catalogue import (
 )
 from gcnsim.profile.figure import SOURCES, Curve, Figure, figures_of, origins
 from gcnsim.profile.naming import gpu_named, gpu_of
+from gcnsim.profile.own_device import file_stamp, is_file
 from gcnsim.profile.platforms import Platform, platform, platforms, read_platform
 from gcnsim.profile.profiles import DeviceProfile, HostProfile, LinkProfile, Price
+from gcnsim.profile.tables import QUANTITIES
 
 __all__ = [
     "GENERIC_LINK",
@@ -34,10 +35,12 @@ __all__ = [
     "devices",
     "figure_names",
     "figures_of",
+    "file_stamp",
     "gpu_named",
     "gpu_of",
     "host",
     "hosts",
+    "is_file",
     "link",
     "links",
     "origins",

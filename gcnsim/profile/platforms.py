@@ -13,8 +13,9 @@ from typing import Any, Final
 from gcnsim import units
 from gcnsim.documents import read_yaml
 from gcnsim.errors import FileError, ScenarioError, nearest
-from gcnsim.profile.catalogue import DATA, read_figure
+from gcnsim.profile.catalogue import DATA
 from gcnsim.profile.figure import Figure
+from gcnsim.profile.tables import read_figure
 
 FOLDER: Final = DATA / "platforms"
 _FIGURES: Final = {

@@ -181,7 +181,9 @@ def check_faults(faults: Sequence[Fault], gpus: int, iterations: int) -> None:
         check_fields(fault, name)
         worker = getattr(fault, "worker", None)
         if worker is not None and worker >= gpus:
-            raise ScenarioError(f"{name}.worker: {worker} is not there; cluster.gpus is {gpus}: 0 to {gpus - 1} are")
+            raise ScenarioError(
+                f"{name}.worker: {worker}: no such worker; allowed: 0 to {gpus - 1} (cluster.gpus is {gpus})"
+            )
         last = getattr(fault, "last", None)
         for name_of in ("iteration", "first", "last"):
             at = getattr(fault, name_of, None)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from gcnsim.errors import ScenarioError, UnitError, nearest
-from gcnsim.profile import QUANTITIES, devices, figure_names, hosts, links
+from gcnsim.profile import QUANTITIES, device, devices, figure_names, hosts, is_file, links
 from gcnsim.scenario.rules import shown
 from gcnsim.units import FRACTION
 
@@ -77,9 +77,11 @@ def figure_text(name: str, number: float) -> str:
 
 
 def _field(name: str, path: str) -> str:
-    """The figure's own name. Raises ScenarioError where the catalogue has no such figure."""
+    """The figure's own name. Raises ScenarioError where the catalogue, or the file of a device, has no such figure."""
     profile, _, field = name.rpartition(".")
-    for kind, names in (("device", devices()), ("link", links()), ("host", hosts())):
+    # The file of a device is read here, so that one that is not there is told now.
+    own = (device(profile).name,) if is_file(profile) else ()
+    for kind, names in (("device", (*devices(), *own)), ("link", links()), ("host", hosts())):
         if profile in names:
             if field not in figure_names(kind):
                 raise ScenarioError(

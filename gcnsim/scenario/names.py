@@ -12,16 +12,19 @@ from gcnsim.scenario.rules import shown
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """Names out of `names()`, a list or separated by commas."""
+    """Names out of `names()`, a list or separated by commas; own: as of `Word`."""
 
     noun: str
     names: Callable[[], Collection[str]]
+    own: Callable[[str], bool] | None = None
     unit: str = ""
 
     @property
     def allowed(self) -> str:
         """The values allowed, in words."""
-        return f"names separated by commas, the last for all further servers: {', '.join(sorted(self.names()))}"
+        beside = ", or files (.yaml)" if self.own else ""
+        known = ", ".join(sorted(self.names()))
+        return f"names separated by commas, the last for all further servers: {known}{beside}"
 
     def read(self, raw: object, path: str) -> tuple[str, ...]:
         """The names of `t4,v100-16`, or of a list. Raises ScenarioError, starting with `path`."""
@@ -39,7 +42,8 @@ class Words:
         if not value:
             raise ScenarioError(f"{path}: nothing is named; {self.allowed}")
         for each in value:
-            if not isinstance(each, str) or each not in self.names():
+            own = isinstance(each, str) and self.own is not None and self.own(each)
+            if not own and each not in self.names():
                 raise ScenarioError(f"{path}: unknown {self.noun} {shown(each)}; {nearest(str(each), self.names())}")
 
     def write(self, value: Any) -> object:

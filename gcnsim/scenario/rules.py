@@ -110,15 +110,20 @@ class Measure:
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """Text: a name out of `names()`, or any text (a file) when there is no list."""
+    """Text: a name out of `names()`, or any text (a file) when there is no list.
+
+    own: reads a file that may stand in the place of a name, where its name is that of one; else it returns False.
+    """
 
     noun: str
     names: Callable[[], Collection[str]] | None = None
+    own: Callable[[str], bool] | None = None
     unit: str = ""
 
     @property
     def allowed(self) -> str:
-        return f"one of {', '.join(sorted(self.names()))}" if self.names else self.noun
+        beside = ", or a file (.yaml)" if self.own else ""
+        return f"one of {', '.join(sorted(self.names()))}{beside}" if self.names else self.noun
 
     def read(self, raw: object, path: str) -> str:
         if not isinstance(raw, str) or raw == "":
@@ -128,6 +133,8 @@ class Word:
         return raw
 
     def check(self, value: Any, path: str) -> None:
+        if self.own is not None and self.own(str(value)):
+            return
         if self.names is not None and value not in self.names():
             noun = self.noun.split(" ", 1)[-1]
             raise ScenarioError(f"{path}: unknown {noun} {shown(value)}; {nearest(str(value), self.names())}")

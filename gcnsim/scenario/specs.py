@@ -11,9 +11,9 @@ from typing import Any, Final
 from gcnsim import knobs
 from gcnsim.caching import CacheSize
 from gcnsim.cluster import ALLREDUCES, RING
-from gcnsim.errors import ScenarioError
+from gcnsim.errors import ScenarioError, plural
 from gcnsim.graph import IDS
-from gcnsim.profile import GENERIC_LINK, devices, hosts, links
+from gcnsim.profile import GENERIC_LINK, device, devices, hosts, is_file, links
 from gcnsim.scenario.faults import Fault, check_faults
 from gcnsim.scenario.figures import CatalogueFigures, Figures
 from gcnsim.scenario.lists import Amounts, PerLayer
@@ -49,6 +49,12 @@ GPU: Final = "gpu"
 SAMPLER_DEVICES: Final = (CPU, GPU)
 _FILE: Final = Word("a file name")
 
+
+def _own_device(name: str) -> bool:
+    """Whether `name` is that of a device file, which is read. Raises FileError for one that cannot be used."""
+    return is_file(name) and device(name) is not None
+
+
 OF_ALL: Final = ("name", "overlap")
 """Fields of a method that are no knobs of some: every method has them."""
 
@@ -64,7 +70,7 @@ class ClusterSpec:
     gpus_per_server: int = entry(Number(True, 1, 1024), "GPUs in one server", 2)
     gpus_per_server_explicit: bool = False
     """Whether somebody chose gpus_per_server: then it must divide gpus; else the last server may hold fewer."""
-    device: str = entry(Word("a device", devices), "device of the catalogue", "t4")
+    device: str = entry(Word("a device", devices, _own_device), "device of the catalogue, or in a file", "t4")
     bandwidth: float = entry(
         Measure(BANDWIDTH, 125.0, 1.25e12), "raw bandwidth of a server's NIC, per direction", 1.875e9
     )
@@ -78,7 +84,7 @@ class ClusterSpec:
         Word("a platform"), "figures fitted to a platform's published runs: a name, or a file", None, optional=True
     )
     devices: tuple[str, ...] | None = entry(
-        Words("device", devices), "device of each server, in place of cluster.device", None, optional=True
+        Words("device", devices, _own_device), "device of each server, in place of cluster.device", None, optional=True
     )
     nvlink: float | None = entry(
         Measure(BANDWIDTH, 125.0, 1.25e13), "of a GPU to the others of its server, per direction", None, optional=True
@@ -128,7 +134,7 @@ class ClusterSpec:
         if self.devices is not None:
             if len(self.devices) > self.servers:
                 raise ScenarioError(
-                    f"cluster.devices: names {len(self.devices)} devices, cluster has {self.servers} server(s)"
+                    f"cluster.devices: {len(self.devices)} devices for {plural(self.servers, 'server')}"
                 )
             # The device that the answer is named after: the first server's.
             object.__setattr__(self, "device", self.devices[0])
@@ -152,7 +158,7 @@ class ClusterSpec:
             )
         for name in ("calibration", "platform"):
             if self.devices is not None and getattr(self, name) is not None:
-                raise ScenarioError(f"cluster.devices: not with cluster.{name}, whose figures are of one device")
+                raise ScenarioError(f"cluster.devices: not allowed with cluster.{name}, which holds for one device")
 
     @property
     def besides(self) -> tuple[str, ...]:
@@ -206,14 +212,14 @@ class WorkloadSpec:
     def __post_init__(self) -> None:
         check_fields(self, "workload")
         if self.heads != 1 and self.model not in (None, "gat"):
-            raise ScenarioError(f"workload.heads: {self.heads} is not allowed; {self.model} has no attention, gat has")
+            raise ScenarioError(f"workload.heads: {self.heads} is not allowed; only gat has heads, not {self.model}")
         sources = ("dataset", "graph", "trace", "profile")
         given = {name: getattr(self, name) for name in sources if getattr(self, name) is not None}
         if len(given) > 1:
             named = " and ".join(f"{name} ({value})" for name, value in given.items())
             raise ScenarioError(f"workload: both {named} are given; give one, the others null")
         if self.training_subgraph and self.graph is None:
-            raise ScenarioError("workload.training_subgraph: true needs workload.graph, a file that says who trains")
+            raise ScenarioError("workload.training_subgraph: true needs workload.graph, a file with a train_mask")
         if self.ids != "numbers" and self.graph is None:
             raise ScenarioError(f"workload.ids: {self.ids} needs workload.graph, an edge list; allowed: numbers")
         if not given:
@@ -281,8 +287,8 @@ class MethodSpec:
             raise ScenarioError("method.layer_sizes: both fanout and layer_sizes are given; give one, the other null")
         if self.overlap != "none" and not self.waits:
             raise ScenarioError(
-                f"method.overlap: {self.overlap} is not allowed; {self.name} at tau {self.tau} has nothing to sum "
-                f"beneath transfers that it waits for (it is none); {', '.join(knobs.OVERLAPPING)} have, at tau 0"
+                f"method.overlap: {self.overlap} is not allowed; {self.name} at tau {self.tau} does not wait "
+                f"for its transfers, so it is none; allowed with {', '.join(knobs.OVERLAPPING)} at tau 0"
             )
 
     @property

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Protocol
 
-from gcnsim.errors import GraphError, ScenarioError
+from gcnsim.errors import GraphError, ScenarioError, plural
 from gcnsim.graph import Graph
 from gcnsim.scenario import PartitionSpec, Scenario
 from gcnsim.study.corners import Corner
@@ -60,7 +60,8 @@ def open_accesses(
         )
         if accesses.graph.nodes < scenario.cluster.gpus:
             raise GraphError(
-                f"{workload.graph}: has {accesses.graph.nodes} nodes, fewer than the {scenario.cluster.gpus} workers"
+                f"{workload.graph}: has {plural(accesses.graph.nodes, 'node')}, fewer than the "
+                f"{plural(scenario.cluster.gpus, 'worker')}"
             )
         return accesses
     if workload.trace is not None:
@@ -79,9 +80,11 @@ def _refuse_idle_fields(scenario: Scenario) -> None:
     source = workload.graph or workload.trace or workload.profile
     for name in ("cross_fraction", "imbalance"):
         if source is not None and getattr(workload, name) is not None:
-            raise ScenarioError(f"workload.{name}: is counted on {source}; allowed: null")
+            raise ScenarioError(f"workload.{name}: cannot be set, it is counted on {source}; allowed: null")
     if source is not None and scenario.partition.statistics != "profile":
-        raise ScenarioError(f"partition.statistics: published is of datasets; {source} has its own; allowed: profile")
+        raise ScenarioError(
+            f"partition.statistics: published ones exist for datasets only, not {source}; allowed: profile"
+        )
     for name in ("cross_fraction", "imbalance"):
         if scenario.partition.statistics == "published" and getattr(workload, name) is not None:
             raise ScenarioError(f"workload.{name}: not with partition.statistics: published; allowed: null")
@@ -91,5 +94,5 @@ def _refuse_idle_fields(scenario: Scenario) -> None:
         raise ScenarioError(f"method.norms: {scenario.method.norms} needs workload.graph: only a graph is sampled anew")
     if replace(scenario.partition, statistics="profile", parts=None) != PartitionSpec():
         raise ScenarioError(
-            f"partition: {source or workload.dataset} comes partitioned; give workload.graph to cut one"
+            f"partition: {source or workload.dataset} is partitioned already; only workload.graph can be"
         )

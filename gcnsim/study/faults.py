@@ -56,7 +56,7 @@ def refuse_undrawn(scenarios: Sequence[Scenario]) -> None:
     for fault in scenarios[0].faults:
         if isinstance(fault, Jitter) and fault.on == "sampling":
             names = ", ".join(dict.fromkeys(each.method.name for each in scenarios))
-            raise ScenarioError(f"{fault.path}.on: sampling, of which {names} does none; allowed: compute")
+            raise ScenarioError(f"{fault.path}.on: {names} does not sample; allowed: compute")
 
 
 def weakened(schedule: Schedule, faults: Sequence[Fault], shares: Mapping[str, float]) -> Schedule:
@@ -102,7 +102,7 @@ def _links(schedule: Schedule, fault: SlowLink | LossyLink | Background) -> list
     names = schedule.link_names
     chosen = [place for place, name in enumerate(names) if fault.link in (name, name.rpartition(".")[0])]
     if not chosen:
-        raise ScenarioError(f"{fault.path}.link: {fault.link} is not there; {nearest(fault.link, names)}")
+        raise ScenarioError(f"{fault.path}.link: {fault.link}: no such link; {nearest(fault.link, names)}")
     if not isinstance(fault, SlowLink) and any(schedule.link_kinds[place] == "cpu" for place in chosen):
         raise ScenarioError(
             f"{fault.path}.link: {fault.link} is cores, which carry no traffic; slow-link is allowed there"

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from gcnsim.cluster import Cluster, LinkSpec, Sockets, build_cluster
 from gcnsim.errors import ScenarioError
-from gcnsim.profile import Curve, DeviceProfile, Figure, HostProfile, LinkProfile, device, host, link
+from gcnsim.profile import Curve, DeviceProfile, Figure, HostProfile, LinkProfile, device, file_stamp, host, link
 from gcnsim.record import Calibration, Fitted, read_calibration
 from gcnsim.scenario import ClusterSpec
 from gcnsim.study.fitted import copies_of, staging_of
@@ -100,11 +100,12 @@ def machine(spec: ClusterSpec) -> tuple[Cluster, DeviceProfile, HostProfile]:
     A network message costs CPU time at both ends before and after it travels; with GPU workers that time is counted as
     latency, with workers on CPU cores, or where the scenario says so (`cluster.sockets`), it is work for the cores.
     """
-    return _machine(spec, (0, 0) if spec.calibration is None else _stamp(spec.calibration))
+    calibration = (0, 0) if spec.calibration is None else _stamp(spec.calibration)
+    return _machine(spec, (calibration, *map(file_stamp, spec.devices or (spec.device,))))
 
 
 @lru_cache(maxsize=256)
-def _machine(spec: ClusterSpec, stamp: tuple[int, int]) -> tuple[Cluster, DeviceProfile, HostProfile]:
+def _machine(spec: ClusterSpec, stamps: tuple[tuple[int, int], ...]) -> tuple[Cluster, DeviceProfile, HostProfile]:
     chosen, servers, network = profiles(spec)
     wire = network.latency_s.value if spec.latency is None else spec.latency
     on_cores, paths = chosen.kind == "cpu", paths_of(spec)

@@ -61,7 +61,7 @@ def resolve_model(spec: WorkloadSpec, declared: Declared) -> Model:
     model = spec.model or declared.model or MODEL
     if spec.heads != 1 and model != ATTENDS:
         raise ScenarioError(
-            f"workload.heads: {spec.heads} is not allowed; {model} has no attention, {ATTENDS} has (workload.model)"
+            f"workload.heads: {spec.heads} is not allowed; only {ATTENDS} has heads, not {model} (workload.model)"
         )
     shapes = layer_shapes(
         model,

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Final
 
 from gcnsim.cluster import RING, LinkSpec, Paths
-from gcnsim.errors import ScenarioError
+from gcnsim.errors import ScenarioError, plural
 from gcnsim.knobs import MINI_BATCH
 from gcnsim.profile import DeviceProfile, LinkProfile, device, link
 from gcnsim.scenario import ClusterSpec, MethodSpec
@@ -100,8 +100,8 @@ def refuse_idle(clusters: Sequence[ClusterSpec]) -> None:
     if held is not None and held >= largest.servers:
         allowed = "null" if largest.servers == 1 else f"less than {largest.servers}, or null"
         raise ScenarioError(
-            f"cluster.servers_per_rack: {held} puts all {largest.servers} server(s) into one rack, so nothing passes "
-            f"its uplink; allowed: {allowed}"
+            f"cluster.servers_per_rack: {held} is all of {plural(largest.servers, 'server')}, so nothing passes the "
+            f"rack's uplink; allowed: {allowed}"
         )
 
 

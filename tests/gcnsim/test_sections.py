@@ -156,7 +156,7 @@ def _with_header(path: Path, header: bytes) -> None:
         (b"not json", "the header is not JSON"),
         (b"\xff", "the header is not JSON"),
         (b"[" * 100_000, "the header is not JSON"),
-        (b'{"kind": NaN}', "the header is not JSON: NaN is no number"),
+        (b'{"kind": NaN}', "the header is not JSON: NaN is not a number"),
         (b"[]", "the header is a list; allowed: an object"),
     ],
 )

@@ -182,6 +182,9 @@ def test_shown_for_people() -> None:
     assert units.format_bandwidth(1.875e9) == "1.88 GB/s"
     assert units.format_fraction(0.3) == "30.0 %"
     assert units.format_fraction(0.0012) == "0.12 %"
+    assert units.format_fraction(0.0000587) == "0.01 %"
+    assert units.format_fraction(0.00001) == "<0.01 %"
+    assert units.format_fraction(0.0) == "0 %"
 
 
 def test_exact_prefers_a_readable_unit() -> None:

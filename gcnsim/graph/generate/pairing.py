@@ -103,19 +103,19 @@ def read_degrees(path: str | Path) -> IntArray:
         words = file_text(source).split()
         bad = next((word for word in words if not word.isdigit() or len(word) > _DIGITS), None)
         if bad is not None:
-            raise FileError(f"{path}: {bad.decode('utf-8', 'replace')[:40]!r} is no degree; {_ALLOWED} are allowed")
+            raise FileError(f"{path}: degrees must be {_ALLOWED}, not {bad.decode('utf-8', 'replace')[:40]!r}")
         found = np.array([int(word) for word in words], np.int64)
     if found.ndim != 1 or found.dtype.kind not in "iu" or not found.size:
-        raise FileError(f"{path}: {found.dtype}{list(found.shape)}; a row of whole numbers is needed")
+        raise FileError(f"{path}: {found.dtype}{list(found.shape)}; a 1-D array of whole numbers is needed")
     if found.max() > MOST_NODES or found.min() < 0:
         bad = found.max() if found.max() > MOST_NODES else found.min()
-        raise FileError(f"{path}: {bad} is no degree; {_ALLOWED} are allowed")
+        raise FileError(f"{path}: degrees must be {_ALLOWED}, not {bad}")
     return found.astype(np.int64)
 
 
 def _check(degrees: AnyArray, name: str, max_memory: float | None) -> None:
     if degrees.ndim != 1 or degrees.dtype.kind not in "iu":
-        raise GraphError(f"{name}: degrees are {degrees.dtype}{list(degrees.shape)}; a row of integers is needed")
+        raise GraphError(f"{name}: degrees are {degrees.dtype}{list(degrees.shape)}; a 1-D array of integers is needed")
     if degrees.size > 1 and (degrees.min() < 0 or degrees.max() >= degrees.size):
         found = degrees.min() if degrees.min() < 0 else degrees.max()
         raise GraphError(f"{name}: a degree of {found:,}; {degrees.size:,} nodes allow 0 to {degrees.size - 1:,}")

@@ -33,6 +33,6 @@ def layout_of(folder: Path) -> Layout:
             return found
     refuse_pickles(folder)
     raise FileError(
-        f"{folder}: no data set that is known; known: reddit_data.npz with reddit_graph.npz, OGB's raw/edge.csv.gz or "
+        f"{folder}: not a known data set; known: reddit_data.npz with reddit_graph.npz, OGB's raw/edge.csv.gz or "
         "raw/data.npz, GraphSAINT's adj_full.npz, DGL's partitions"
     )

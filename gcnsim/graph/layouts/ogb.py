@@ -157,5 +157,5 @@ def _one_task(where: str, labels: AnyArray) -> AnyArray:
     with np.errstate(invalid="ignore"):  # the remainder of inf, found as no class
         wrong = known & ~((given >= 0) & (given < 2**31) & (given % 1 == 0))
     if wrong.any():
-        raise FileError(f"{where}: label {given[wrong][0]} is no class; whole numbers from 0, or nan, are allowed")
+        raise FileError(f"{where}: class labels must be whole numbers from 0, or nan, not {given[wrong][0]}")
     return np.where(known, given, -1).astype(np.int64)

@@ -80,7 +80,7 @@ def _json(path: Path) -> dict[str, Any]:
     except (ValueError, RecursionError) as error:
         raise FileError(f"{path}: truncated or altered: {' '.join(str(error).split())}") from None
     if not isinstance(found, dict):
-        raise FileError(f"{path}: a {type(found).__name__}; an object is needed")
+        raise FileError(f"{path}: a JSON object is needed, not a {type(found).__name__}")
     return found
 
 
@@ -128,6 +128,6 @@ def _masks(path: Path, nodes: int) -> dict[str, AnyArray]:
         except (ValueError, OverflowError):
             ids = np.empty(0)
         if ids.ndim != 1 or ids.dtype.kind not in "iu":
-            raise FileError(f"{path}: {role!r} is no list of node ids")
+            raise FileError(f"{path}: {role!r} must be a list of node ids")
         named.append((f"{path}: {role!r}", ids))
     return masks_of(named, nodes)

@@ -43,7 +43,7 @@ def test_info_prints_aligned_columns(cycle: Path) -> None:
     assert "edges           4" in lines
     assert "degree          mean 2.0, median 2, 2..2" in lines
     assert "features        not in the file" in lines
-    assert "cleaning        dropped 1 self-loops, added 4 reverse entries" in lines
+    assert "cleaning        dropped 1 self-loop, added 4 reverse entries" in lines
 
 
 def test_info_as_json(cycle: Path) -> None:
@@ -132,7 +132,7 @@ def test_what_metis_is_told_besides_multiplies_its_rows_alone(cycle: Path) -> No
         (["--parts", "2", "--imbalance", "3"], "--imbalance: '3': a bare number, a percentage needs its unit"),
         (["--parts", "2", "--imbalance", "0%"], "--imbalance: 0% is not allowed; a percentage of at least 0.1%"),
         (["--parts", "2", "--imbalance", "3%", "--method", "block"], "--imbalance: 3%: only valid with --method metis"),
-        (["--parts", "2,4", "--out", "o.part"], "--out: o.part: 2 partitions; allowed: one"),
+        (["--parts", "2,4", "--out", "o.part"], "--out: o.part: 2 partitions were asked for; allowed: one"),
         (["--parts", "2", "--max-memory", "1MiB"], "partitioning needs about .* allowed: 1.00 MiB"),
     ],
 )

@@ -82,7 +82,7 @@ def test_names_make_the_same_graph_and_their_map_is_written(place: Path, capsys:
         ),
         (
             "graph info ones.txt --ids-map map.csv",
-            "--ids-map: only valid with --ids compact or names; node numbers stay as they are",
+            "--ids-map: only valid with --ids compact or names",
         ),
         ("graph info names.csv --ids names --ids-map names.csv", "names.csv: is read by this command"),
         ("graph info names.csv --ids nams", "'nams' is not one of 'numbers', 'compact', 'names'"),

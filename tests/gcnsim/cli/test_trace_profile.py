@@ -66,7 +66,7 @@ def test_users_errors_are_one_line(graph_file: Path, tmp_path: Path, capsys: pyt
         capsys, "profile", "--dataset", "redit", "--gpus", "2", *out
     )
     assert "allowed: " in refused(capsys, "profile", "--dataset", "reddit", "--gpus", "2", "--max-memory", "1GiB", *out)
-    assert "--scale: nan is no share; 0.001 to 1 are allowed" in refused(
+    assert "--scale: nan is not allowed; 0.001 to 1" in refused(
         capsys, "profile", "--dataset", "flickr", "--gpus", "3", "--scale", "nan", *out
     )
     assert "ring.txt: partitioning needs about " in refused(
@@ -137,7 +137,7 @@ def test_what_if_takes_a_profile_for_its_graph(
     assert main(["what-if", "--set", f"workload.trace={out}", "--gpus", "3"]) == 2
     assert f"workload.trace: {out} is a profile; give it as workload.profile" in capsys.readouterr().err
     assert main(["graph", "info", str(out)]) == 2
-    assert "ring.profile: is a profile file, no graph; known: " in capsys.readouterr().err
+    assert "ring.profile: is a profile file, not a graph; known: " in capsys.readouterr().err
 
 
 def test_what_if_tells_what_a_stored_surrogate_leaves_open(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -103,7 +103,7 @@ def test_a_folder_that_cannot_be_made_is_said_before_the_work(
     write_run: WriteRun, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "afile").touch()
-    assert "afile: cannot be made: not a folder" in refused(capsys, tmp_path / "none", "--out", tmp_path / "afile")
+    assert "afile: is not a folder" in refused(capsys, tmp_path / "none", "--out", tmp_path / "afile")
     assert "no/report: cannot be written" in refused(capsys, tmp_path / "none", "--out", tmp_path / "no" / "report")
     same = ("--out", tmp_path / "new", "--json-out", tmp_path / "new")
     assert "given to both --out and --json-out" in refused(capsys, tmp_path / "none", *same)

@@ -216,7 +216,7 @@ BAD = [
     (["--set", "cluster.latancy=20us"], "did you mean 'latency'"),
     (["--set", "cluster.latency=20"], "needs its unit"),
     (["--set", "workload.imbalance=9"], "at most 5.4"),
-    (["--set", "partition.seed=3"], "comes partitioned"),
+    (["--set", "partition.seed=3"], "is partitioned already"),
     (["--norms", "x.norms"], "needs workload.graph"),
     (["--iterations", "0"], "run.iterations: 0"),
     (["--bandwidth", ","], "--bandwidth"),
@@ -253,7 +253,7 @@ def test_bad_graph_and_partition_files_are_refused_by_path(
         (["--graph", str(small_graph), "--gpus", "4", "--set", f"partition.file={altered}"], "altered"),
         (["--graph", str(small_graph), "--gpus", "4", "--set", f"partition.file={cut}"], "truncated"),
         (["--graph", str(small_graph), "--gpus", "2", "--set", f"partition.file={parts}"], "has 4 parts"),
-        (["--graph", str(small_graph), "--gpus", "4", "--set", "workload.imbalance=2"], "is counted on"),
+        (["--graph", str(small_graph), "--gpus", "4", "--set", "workload.imbalance=2"], "it is counted on"),
     ]
     for arguments, said in cases:
         assert main(["what-if", *arguments]) == 2, arguments

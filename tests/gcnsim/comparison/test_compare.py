@@ -116,7 +116,9 @@ def test_a_row_of_a_what_if_tells_three_parts(tmp_path: Path) -> None:
     add_up(mixed)
 
 
-@pytest.mark.parametrize(("row", "says"), [("", "has 2 rows"), ("#3", "row '3' is not there"), ("#x", "row 'x'")])
+@pytest.mark.parametrize(
+    ("row", "says"), [("", "has 2 rows"), ("#3", "there is no row '3'"), ("#x", "there is no row 'x'")]
+)
 def test_a_row_that_is_not_there_is_refused(row: str, says: str, tmp_path: Path) -> None:
     path = tmp_path / "answer.json"
     write_json(path, what_if(gpus=2, method=["full-graph", "pipegcn"], iterations=4).payload)
@@ -142,7 +144,7 @@ def test_other_documents_are_refused(text: str, says: str, tmp_path: Path) -> No
 
 
 def test_a_missing_source_is_refused() -> None:
-    with pytest.raises(FileError, match="is not there; allowed: a scenario"):
+    with pytest.raises(FileError, match="does not exist; allowed: a scenario"):
         compare("nowhere.json", PSC)
 
 
@@ -334,7 +336,7 @@ def test_parts_that_cannot_be_are_refused(place: tuple[Any, ...], value: float, 
 
 
 def test_an_empty_path_is_refused() -> None:
-    with pytest.raises(FileError, match="'': is no path; allowed: a scenario"):
+    with pytest.raises(FileError, match="'': is not a path; allowed: a scenario"):
         compare("", PSC)
 
 

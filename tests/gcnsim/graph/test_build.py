@@ -88,7 +88,7 @@ def test_unsigned_and_narrow_integers_are_accepted() -> None:
         ([0, 1, 2], [1, 2], "node id 2 is out of range; 0 to 1 are allowed"),
         ([0, 1, 2], [1, -1], "node id -1 is out of range"),
         ([0.0, 1.0, 2.0], [1, 0], "indptr is float64[3]; integers[N + 1] are needed"),
-        ([0, 1, 2], [1.0, 0.0], "node ids are float64[2]; a row of integers is needed"),
+        ([0, 1, 2], [1.0, 0.0], "node ids are float64[2]; a 1-D array of integers is needed"),
         ([0], [], "empty graph: 0 nodes"),
         ([0, 0, 0], [], "empty graph: no edge between two different nodes (2 nodes, 0 self-loops)"),
         ([0, 1, 2], [0, 1], "empty graph: no edge between two different nodes (2 nodes, 2 self-loops)"),

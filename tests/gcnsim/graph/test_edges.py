@@ -60,7 +60,7 @@ def test_an_id_without_a_line_is_an_isolated_node(tmp_path: Path) -> None:
         ("0,1\n1,\n", "line 2: node ids must be integers, not ''"),
         ("# c\n0 1 2 3\n", "line 2: 4 columns; source, target and at most a weight are allowed"),
         ("source target\n0 1\n", "line 1: node ids must be integers, not 'source'"),
-        ("\x00\x01\x02\xff\n", "line 1: 1 columns"),
+        ("\x00\x01\x02\xff\n", "line 1: 1 column;"),
         ("", "empty graph: no edges"),
         ("# nothing\n\n", "empty graph: no edges"),
         ("1 1\n", "empty graph: no edge between two different nodes"),
@@ -138,7 +138,7 @@ def test_names_are_nodes_in_order_of_appearance(tmp_path: Path, name: str, text:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (b"a b\nc\n", "line 2: 1 columns; 2 are needed"),
+        (b"a b\nc\n", "line 2: 1 column; 2 are needed"),
         (b"a b c d\n", "line 1: 4 columns; source, target and at most a weight are allowed"),
         (b"a b\nb c  # d\n", "line 2: 4 columns"),
         (b"a,b\n\nc,\n", "line 3: an empty name; a node needs one"),

@@ -41,7 +41,7 @@ def test_complex_and_skew_symmetric_files_and_a_tab_before_the_end(tmp_path: Pat
     [
         ("1 2\n", "is not a sparse Matrix Market file"),
         ("%%MatrixMarket matrix array real general\n1 1\n1.0\n", "is not a sparse Matrix Market file"),
-        (f"{_HEAD}pattern general\n3 4 1\n1 2\n", "a matrix of shape [3, 4] is no adjacency; it must be square"),
+        (f"{_HEAD}pattern general\n3 4 1\n1 2\n", "an adjacency matrix must be square, not 3 x 4"),
         (f"{_HEAD}pattern sideways\n3 3 1\n1 2\n", "is not a sparse Matrix Market file"),
         (f"{_HEAD}pattern general\n3 3\n1 2\n", "line 2: sizes '3 3'; 'rows columns entries' is needed"),
         (f"{_HEAD}pattern general\n", "line 0: sizes ''; 'rows columns entries' is needed"),

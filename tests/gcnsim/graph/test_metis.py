@@ -52,7 +52,7 @@ def test_gzip_and_isolated_nodes_between_others(tmp_path: Path) -> None:
         ("3 2\n% c\n2\n1 4\n2\n", "line 4: neighbour 4 is out of range; 1 to 3 are allowed"),
         ("3 2\n2\n0 3\n2\n", "line 3: neighbour 0 is out of range; 1 to 3 are allowed"),
         ("3 2\n2\n1 99999999999999999999\n2\n", "line 3: neighbour "),
-        ("3 2\n2\n% c\n1 -3\n2\n", "line 4: '-3' is no number from 1"),
+        ("3 2\n2\n% c\n1 -3\n2\n", "line 4: numbers must be whole, from 1, not '-3'"),
         ("3 2 1\n2 9\n1 9 3\n2 7\n", "line 3: 3 numbers do not fit the header's format"),
         ("3 2 10 2\n5\n5 6 1 3\n5 6 2\n", "line 2: 1 numbers do not fit the header's format"),
         ("2 0\n\n\n", "empty graph"),

@@ -43,8 +43,12 @@ def test_another_graph_is_refused(tmp_path: Path, skewed: Graph) -> None:
     [
         ({}, np.array([0, 1, 2], dtype=np.int32), "owners run from 0 to 2; 2 parts allow 0 to 1"),
         ({}, np.array([0, -1], dtype=np.int32), "owners run from -1 to 0"),
-        ({}, np.array([0, 0], dtype=np.int32), "2 parts for 2 nodes, but some own no node"),
-        ({"parts": 10**12}, np.array([0, 1], dtype=np.int32), "1000000000000 parts for 2 nodes, but some own no node"),
+        ({}, np.array([0, 0], dtype=np.int32), "2 parts for 2 nodes, but some parts are empty"),
+        (
+            {"parts": 10**12},
+            np.array([0, 1], dtype=np.int32),
+            "1000000000000 parts for 2 nodes, but some parts are empty",
+        ),
         ({"parts": 0}, np.array([0], dtype=np.int32), "owners run from 0 to 0; 0 parts allow 0 to -1"),
         ({"parts": "two"}, np.array([0, 1], dtype=np.int32), "parts is 'two'; a int is needed"),
         ({"seed": None}, np.array([0, 1], dtype=np.int32), "seed is None"),

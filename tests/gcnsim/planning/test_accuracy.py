@@ -218,7 +218,7 @@ def test_an_accuracy_is_a_share(accuracy: float) -> None:
 
 
 def test_runs_alone_are_refused(write_run: WriteRun) -> None:
-    with pytest.raises(ScenarioError, match="--runs: of use with --target-accuracy alone"):
+    with pytest.raises(ScenarioError, match="--runs: only valid with --target-accuracy"):
         gcnsim.what_if(gpus=2, runs=[write_run("a")])
 
 
@@ -260,5 +260,5 @@ def test_given_iterations_are_of_methods_and_whole(given: dict[str, int], words:
 
 
 def test_given_iterations_alone_are_refused() -> None:
-    with pytest.raises(ScenarioError, match=r"--target-iterations: of use with --target-accuracy alone"):
+    with pytest.raises(ScenarioError, match=r"--target-iterations: only valid with --target-accuracy"):
         gcnsim.what_if(gpus=2, target_iterations={"pipegcn": 5})

@@ -143,7 +143,7 @@ def test_cores_calibration_norm_and_overlap_can_be_set() -> None:
 
 @pytest.mark.parametrize("method", ["name: pipegcn", "name: psc-gcn, tau: 2", "name: cagnet-1d", "name: dgl"])
 def test_an_overlap_without_effect_is_refused(method: str) -> None:
-    said = r"method.overlap: central is not allowed; \S+ at tau \d has nothing to sum beneath transfers"
+    said = r"method.overlap: central is not allowed; \S+ at tau \d does not wait for its transfers"
     with pytest.raises(ScenarioError, match=said):
         read(f"method: {{{method}, overlap: central}}")
 

@@ -104,13 +104,13 @@ def test_fewer_nodes_than_workers_are_refused(graph_file: Path) -> None:
 @pytest.mark.parametrize("field", ["cross_fraction", "imbalance"])
 def test_an_assumption_about_a_counted_fact_is_refused(graph_file: Path, field: str) -> None:
     workload = WorkloadSpec(dataset=None, graph=str(graph_file), **{field: 1.0})  # type: ignore[arg-type]
-    with pytest.raises(ScenarioError, match=rf"workload.{field}: is counted on .*ring.txt"):
+    with pytest.raises(ScenarioError, match=rf"workload.{field}: cannot be set, it is counted on .*ring.txt"):
         open_accesses(scenario(workload))
 
 
 def test_a_dataset_can_be_neither_cut_nor_weighted_by_norms() -> None:
     asked = scenario(WorkloadSpec())
-    with pytest.raises(ScenarioError, match="partition: reddit comes partitioned"):
+    with pytest.raises(ScenarioError, match="partition: reddit is partitioned already"):
         open_accesses(replace(asked, partition=PartitionSpec(method="random")))
     with pytest.raises(ScenarioError, match=r"method.norms: run.gcnsim needs workload.graph"):
         open_accesses(replace(asked, method=replace(DRAWN, norms="run.gcnsim")))

@@ -41,7 +41,7 @@ def test_it_is_for_gpus_and_overlaps_nothing() -> None:
         asked("full-graph", device="cpu-core")
     with pytest.raises(ScenarioError, match=r"method.overlap: central is not allowed with gat"):
         asked("full-graph", overlap="central")
-    with pytest.raises(ScenarioError, match=r"workload.heads: 4 is not allowed; gcn has no attention"):
+    with pytest.raises(ScenarioError, match=r"workload.heads: 4 is not allowed; only gat has heads"):
         asked("full-graph", model="gcn", heads=4)
-    with pytest.raises(ScenarioError, match=r"workload.heads: 8 is not allowed; gcn has no attention, gat has"):
+    with pytest.raises(ScenarioError, match=r"workload.heads: 8 is not allowed; only gat has heads, not gcn"):
         asked("full-graph", model=None, heads=8)

@@ -201,11 +201,11 @@ def test_gpus_of_unequal_servers_have_the_links_of_their_device() -> None:
         ({"servers_per_rack": 2, "oversubscription": 0.5}, "cluster.oversubscription: 0.5 is not allowed"),
         ({"gpus_per_switch": 4}, "cluster.gpus_per_switch: 4 needs cluster.pcie_sharing: switch"),
         ({"transport": "rdma"}, "cluster.transport: unknown transport 'rdma'"),
-        ({"devices": "t4,t4,t4"}, "cluster.devices: names 3 devices, cluster has 2 server"),
+        ({"devices": "t4,t4,t4"}, "cluster.devices: 3 devices for 2 servers"),
         ({"devices": "t4,t5"}, "cluster.devices: unknown device 't5'"),
         ({"devices": []}, "cluster.devices: nothing is named"),
         ({"devices": "t4,cpu-core"}, "cluster.devices: cpu-core is not allowed"),
-        ({"devices": "t4", "platform": "psc-gcn-t4"}, "cluster.devices: not with cluster.platform"),
+        ({"devices": "t4", "platform": "psc-gcn-t4"}, "cluster.devices: not allowed with cluster.platform"),
         ({"device": "cpu-core", "nvlink": "300GB/s"}, "cluster.device: cpu-core has no nvlink"),
         ({"device": "cpu-core", "transfers": "serial"}, "modelled for GPUs only"),
         ({"device": "cpu-core", "allreduce": "tree"}, "modelled for GPUs only"),
@@ -240,10 +240,12 @@ def test_what_agrees_is_not_refused(asked: dict[str, Any]) -> None:
 def test_racks_that_hold_every_server_are_refused_where_no_machine_asked_for_has_more(racks: int) -> None:
     cluster = {"gpus": 4, "servers_per_rack": racks, "oversubscription": 1000}
     asked = {"schema": SCHEMA, "cluster": cluster, "method": {"name": "full-graph"}, "run": {"iterations": 2}}
-    with pytest.raises(GcnsimError, match=f"servers_per_rack: {racks} puts all 2 .*allowed: less than 2, or null"):
+    with pytest.raises(
+        GcnsimError, match=f"servers_per_rack: {racks} is all of 2 servers.*allowed: less than 2, or null"
+    ):
         gcnsim.simulate(asked)
     given = [f"cluster.servers_per_rack={racks}", "cluster.oversubscription=4"]
-    with pytest.raises(GcnsimError, match=r"servers_per_rack: \d+ puts all 2"):
+    with pytest.raises(GcnsimError, match=r"servers_per_rack: \d+ is all of 2 servers"):
         gcnsim.what_if(gpus=[2, 4], method="full-graph", iterations=2, overrides=given, processes=1)
     with nullcontext() if racks == 2 else pytest.raises(GcnsimError):
         refuse_idle([scenario(gpus=gpus, servers_per_rack=racks).cluster for gpus in (4, 8)])

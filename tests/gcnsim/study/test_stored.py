@@ -94,9 +94,9 @@ def test_other_numbers_of_gpus_and_other_questions_are_refused(folder: Path) -> 
         accesses.counts(asked(workload, full, 4), 64, Corner.LIKELY)
     with pytest.raises(ScenarioError, match=r"method\.name: dgl trains mini-batches; .*g\.profile"):
         accesses.counts(asked(workload, batches), 64, Corner.LIKELY)
-    with pytest.raises(ScenarioError, match=r"partition: .*g\.profile comes partitioned"):
+    with pytest.raises(ScenarioError, match=r"partition: .*g\.profile is partitioned already"):
         open_accesses(replace(asked(workload, full), partition=PartitionSpec(seed=1)))
-    with pytest.raises(ScenarioError, match=r"workload\.imbalance: is counted on .*g\.profile"):
+    with pytest.raises(ScenarioError, match=r"workload\.imbalance: cannot be set, it is counted on .*g\.profile"):
         open_accesses(asked(replace(workload, imbalance=1.5), full))
     with pytest.raises(ScenarioError, match=r"both trace \(t\) and profile \(p\) are given"):
         WorkloadSpec(dataset=None, trace="t", profile="p")

@@ -75,14 +75,14 @@ def test_any_number_of_gpus_is_answered_by_the_same_accesses() -> None:
     [
         ({"parts": 12}, "partition.parts: 12 needs partition.statistics: published"),
         ({"statistics": "printed"}, "unknown statistics 'printed'.*known: profile, published"),
-        ({"statistics": "published", "seed": 2}, "partition: ogbn-products comes partitioned"),
+        ({"statistics": "published", "seed": 2}, "partition: ogbn-products is partitioned already"),
         ({"statistics": "published", "workload": {"imbalance": 1.5}}, "workload.imbalance: not with partition.stat"),
         ({"statistics": "published", "workload": {"cross_fraction": "20%"}}, "workload.cross_fraction: not with"),
         ({"statistics": "published", "parts": 4}, "partition.parts: 4 is not allowed; at least cluster.gpus, 6"),
         ({"statistics": "published", "parts": 12, "method": "roc"}, "12 is not allowed with 6 GPUs; who sends to all"),
         (
             {"statistics": "published", "workload": {"dataset": None, "graph": "none.npz"}},
-            "published is of datasets; none.npz has its own; allowed: profile",
+            "published ones exist for datasets only, not none.npz; allowed: profile",
         ),
     ],
 )

@@ -93,7 +93,7 @@ def test_a_degree_that_no_node_has_is_refused_with_its_path(tmp_path: Path, valu
     path = tmp_path / "d.npy"
     np.save(path, values)
     with pytest.raises(
-        FileError, match=rf"d\.npy: {values[1]} is no degree; whole numbers from 0 to 2,147,483,647 are"
+        FileError, match=rf"d\.npy: degrees must be whole numbers from 0 to 2,147,483,647, not {values[1]}"
     ):
         read_degrees(path)
 

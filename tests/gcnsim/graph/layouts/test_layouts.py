@@ -132,7 +132,7 @@ def test_planetoid_is_named_as_pickles_and_never_opened(tmp_path: Path) -> None:
 
 
 def test_processed_files_and_foreign_folders_are_named(tmp_path: Path) -> None:
-    with pytest.raises(FileError, match=r"no data set that is known; known: reddit_data\.npz with reddit_graph\.npz"):
+    with pytest.raises(FileError, match=r"not a known data set; known: reddit_data\.npz with reddit_graph\.npz"):
         load_graph(tmp_path)
     (tmp_path / "processed").mkdir()
     (tmp_path / "processed" / "data.pt").write_bytes(pickle.dumps(_Trap(tmp_path / "sprung")))
@@ -195,7 +195,7 @@ def test_a_truncated_dgl_json_is_named(tmp_path: Path) -> None:
 _REDDIT = [
     ({"feature": FEATURES[:9]}, "features have shape [9, 3]; 10 rows, one for each node, are needed"),
     ({"label": LABELS[:9]}, "labels have shape [9]; 10 rows"),
-    ({"label": LABELS + 0.5}, "'label' is float64[10]; a row of integers is needed"),
+    ({"label": LABELS + 0.5}, "'label' is float64[10]; a 1-D array of integers is needed"),
     ({"label": LABELS - 5}, "'label': a class of -5; whole numbers from 0 are allowed"),
     ({"label": LABELS + 10**7}, "'labels' run up to 10000001; at most 1000000 classes are allowed"),
     ({"node_types": np.full(NODES, 4)}, "'node_types' run from 4 to 4; 1 train, 2 validation, 3 test"),
@@ -218,10 +218,10 @@ def test_wrong_reddit_arrays_are_named(tmp_path: Path, changed: dict[str, Any], 
         ({"node_feat": "1,x\n" * 10}, "node-feat.csv.gz: could not convert string 'x' to float32"),
         ({"node_feat": "1,inf\n" * 10}, "the features hold values that are not finite"),
         ({"node_label": "1\n" * 11}, "labels have shape [11, 1]; 10 rows"),
-        ({"node_label": "1.5\n" * 10}, "label 1.5 is no class"),
-        ({"node_label": "-1\n" * 10}, "label -1.0 is no class; whole numbers from 0, or nan, are allowed"),
-        ({"node_label": "1\n" * 9 + "inf\n"}, "label inf is no class"),
-        ({"node_label": "1e99\n" * 10}, "label 1e+99 is no class"),
+        ({"node_label": "1.5\n" * 10}, "class labels must be whole numbers from 0, or nan, not 1.5"),
+        ({"node_label": "-1\n" * 10}, "class labels must be whole numbers from 0, or nan, not -1.0"),
+        ({"node_label": "1\n" * 9 + "inf\n"}, "class labels must be whole numbers from 0, or nan, not inf"),
+        ({"node_label": "1e99\n" * 10}, "class labels must be whole numbers from 0, or nan, not 1e+99"),
         ({"node_label": "2,0\n" * 10}, "'labels' of several classes per node must be 0 to 1"),
         ({"edge": "0,1\n1,10\n"}, "node id 10 is out of range; 0 to 9 are allowed"),
         ({"edge": "0,1,2\n"}, "edges have 3 ends; 2 are needed"),
@@ -229,7 +229,7 @@ def test_wrong_reddit_arrays_are_named(tmp_path: Path, changed: dict[str, Any], 
         ({"edge": "0,1.5\n"}, "edge.csv.gz: "),
         ({"num_node_list": "5\n5\n"}, "2 graphs; 1 is allowed"),
         ({"train": "0\n10\n"}, "train.csv.gz: node ids run from 0 to 10; 0 to 9 are allowed"),
-        ({"train": "0\n6\n"}, "train_mask and val_mask share 1 nodes"),
+        ({"train": "0\n6\n"}, "train_mask and val_mask have 1 node in common"),
     ],
 )
 def test_wrong_ogb_text_is_named(tmp_path: Path, changed: dict[str, str], message: str) -> None:
@@ -245,11 +245,11 @@ def test_wrong_ogb_text_is_named(tmp_path: Path, changed: dict[str, str], messag
         ({"0": -1}, None, "class_map.json: a class of -1; whole numbers from 0 are allowed"),
         ({"0": [1, 0]}, None, "class_map.json: classes of 1 nodes; 10 are needed"),
         ({str(node): [2, 0] for node in range(NODES)}, None, "must be 0 to 1"),
-        ([1, 2], None, "class_map.json: a list; an object is needed"),
+        ([1, 2], None, "class_map.json: a JSON object is needed, not a list"),
         (None, {"tr": [0], "va": [1]}, "role.json: 'te' is missing"),
-        (None, {"tr": [0], "va": [1], "te": ["a"]}, "role.json: 'te' is no list of node ids"),
+        (None, {"tr": [0], "va": [1], "te": ["a"]}, "role.json: 'te' must be a list of node ids"),
         (None, {"tr": [0], "va": [1], "te": [-1]}, "role.json: 'te': node ids run from -1 to -1"),
-        (None, {"tr": [0], "va": [0], "te": []}, "train_mask and val_mask share 1 nodes"),
+        (None, {"tr": [0], "va": [0], "te": []}, "train_mask and val_mask have 1 node in common"),
     ],
 )
 def test_wrong_saint_json_is_named(tmp_path: Path, classes: object, roles: object, message: str) -> None:
