@@ -85,7 +85,7 @@ _BANDWIDTH = (
 )
 _HEAT = (
     "Of the recommended setting: the share of an iteration in which each part is busy, and in which a GPU waits for "
-    "communication. The darkest links and stages set the pace."
+    "communication (waits). The darkest links and stages set the pace."
 )
 _TORNADO = (
     "The recommended setting's time if one assumption alone were at the low or the high end of its range. The line is "
@@ -152,7 +152,7 @@ def _steps(payload: Mapping[str, Any]) -> str:
 
 def _results(columns: Sequence[Column], rows: Sequence[Row], caption: str = "Settings, the fastest first") -> str:
     heads = [one_line(column.head) for column in columns]
-    cells = list(zip(*(column.cells for column in columns), strict=True))
+    cells = [tuple(map(one_cell, row)) for row in zip(*(column.cells for column in columns), strict=True)]
     kinds = ["k" if column.key in ("method", "bandwidth", "device", "time") else "n" for column in columns]
     kinds = [
         "t" if column.key in ("knobs", "limited_by") else kind for column, kind in zip(columns, kinds, strict=True)
@@ -181,6 +181,11 @@ def _provenance(payload: Mapping[str, Any]) -> str:
 
 def _reading(columns: Sequence[Column]) -> str:
     return _pairs([(one_line(column.head), MEANINGS[column.key].says) for column in columns])
+
+
+def one_cell(text: str) -> str:
+    """A cell without the blanks that align it in a terminal."""
+    return " ".join(text.replace("| ", "|").split())
 
 
 def one_line(head: str) -> str:
