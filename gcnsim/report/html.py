@@ -117,14 +117,15 @@ def _warnings(payload: Mapping[str, Any]) -> str:
 
 
 def _answer(payload: Mapping[str, Any]) -> str:
-    still = answer.no_effect_of(payload)
     cards = [
         _card("What this rests on", _pairs(answer.reasons_of(payload)), "card best"),
         _card("One step more", _steps(payload)),
     ]
     for title, pairs in (
         ("Other machines", answer.alternatives_of(payload)),
-        ("No effect", still),
+        ("Measured beside predicted", answer.measured_of(payload)),
+        ("Other partitions", [("partitions", text) for text in answer.partitions_of(payload)]),
+        ("No effect", answer.no_effect_of(payload)),
         (words.target_title_of(payload), words.target_of(payload)),
     ):
         if pairs:
