@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from gcnsim.errors import GcnsimError, UnitError
 from gcnsim.profile import device
 from gcnsim.report.columns import MACHINE
-from gcnsim.report.rows import Row, all_rows, shared_knobs, varies
+from gcnsim.report.rows import Row, all_rows, labels_of, rows_of, shared_knobs, varies
 from gcnsim.report.words import knobs_of, number, plain
 from gcnsim.units import bandwidth, format_seconds
 
@@ -101,7 +101,8 @@ def reasons_of(payload: Mapping[str, Any]) -> list[tuple[str, str]]:
     """What the verdict rests on: why, how sure, what limits it, which settings could be recommended at all."""
     best = payload["recommendation"]
     told = [("why", best.get("why")), ("how sure", (best.get("confidence") or {}).get("text"))]
-    told += [("limited by", limit_text(best.get("limited_by"))), ("straggler", straggler_of(payload))]
+    told += [("limited by", limit_text(best.get("limited_by"))), ("so", best.get("note"))]
+    told += [("straggler", straggler_of(payload))]
     told += [("rule", (best.get("rule") or {}).get("text"))]
     excluded = best.get("excluded") or []
     told += [("excluded", f"{each['what']}: {each['why']}") for each in excluded[:MOST_EXCLUDED]]
@@ -220,3 +221,30 @@ def clauses_within(clauses: Sequence[str], width: int) -> str:
             break
         text = f"{text}; {clause}"
     return text
+
+
+def measured_of(payload: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Measured times beside their predictions, and what they make of the rows where the assumptions allow them."""
+    labels = [label if setting == "" else f"{label} ({setting})" for label, setting in labels_of(rows_of(payload))]
+    found = []
+    for each in payload.get("measured") or []:
+        found.append(("measured", plain(each["text"])))
+        found += [
+            (plain(label), f"{_interval(row)} by this measurement")
+            for label, row in zip(labels, each["rows"] or (), strict=False)
+        ]
+    return found
+
+
+def _interval(row: Mapping[str, Any]) -> str:
+    time, low, high = (format_seconds(row[key]) for key in ("iteration_s", "iteration_s_low", "iteration_s_high"))
+    return f"{time} ({low} to {high})"
+
+
+def partitions_of(payload: Mapping[str, Any]) -> list[str]:
+    """What other seeds of the partitioner give, where they were asked for."""
+    told = payload.get("partition_seeds")
+    if not told:
+        return []
+    mean, low, high = (format_seconds(told[name]) for name in ("mean_s", "low_s", "high_s"))
+    return [f"{len(told['seeds'])} seeds: {mean} on average ({low} to {high}), the fastest with seed {told['best']}"]

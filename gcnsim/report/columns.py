@@ -297,4 +297,6 @@ def _against(row: Row) -> str:
         return "-"
     if not row.distinguishable:
         return "="
-    return f"{100 * row.vs_recommended_low:+.0f} to {100 * row.vs_recommended_high:+.0f}%"
+    ends = (100 * row.vs_recommended_low, 100 * row.vs_recommended_high)
+    low, high = (f"{end:+.1f}" if abs(end) < 9.95 else f"{end:+.0f}" for end in ends)
+    return f"{low} to {high}%"

@@ -11,6 +11,9 @@ from gcnsim.report.words import plain
 STAGES = {"gpu": "GPU", "sampler": "sampler", "copies": "copies", "reduce": "all-reduce", "waiting": "waits"}
 """Shares of a worker, and their headings."""
 
+IDLE = STAGES["waiting"]
+"""The heading of a share in which a worker does nothing: it has no colour in a map of what is busy."""
+
 _OF_WORKER = re.compile(r"(pcie|nvlink)([0-9]+)\.([a-z]+)")
 _OF_SERVER = re.compile(r"(nic|memory|cpu)([0-9]+)(?:\.([a-z]+))?")
 _NAMES = {"pcie": "PCIe", "nvlink": "NVLink", "nic": "NIC", "memory": "memory", "cpu": "CPU cores"}

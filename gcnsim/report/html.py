@@ -85,7 +85,7 @@ _BANDWIDTH = (
 )
 _HEAT = (
     "Of the recommended setting: the share of an iteration in which each part is busy, and in which a GPU waits for "
-    "communication. The darkest links and stages set the pace."
+    "communication (waits). The darkest links and stages set the pace."
 )
 _TORNADO = (
     "The recommended setting's time if one assumption alone were at the low or the high end of its range. The line is "
@@ -117,14 +117,15 @@ def _warnings(payload: Mapping[str, Any]) -> str:
 
 
 def _answer(payload: Mapping[str, Any]) -> str:
-    still = answer.no_effect_of(payload)
     cards = [
         _card("What this rests on", _pairs(answer.reasons_of(payload)), "card best"),
         _card("One step more", _steps(payload)),
     ]
     for title, pairs in (
         ("Other machines", answer.alternatives_of(payload)),
-        ("No effect", still),
+        ("Measured beside predicted", answer.measured_of(payload)),
+        ("Other partitions", [("partitions", text) for text in answer.partitions_of(payload)]),
+        ("No effect", answer.no_effect_of(payload)),
         (words.target_title_of(payload), words.target_of(payload)),
     ):
         if pairs:
@@ -152,7 +153,7 @@ def _steps(payload: Mapping[str, Any]) -> str:
 
 def _results(columns: Sequence[Column], rows: Sequence[Row], caption: str = "Settings, the fastest first") -> str:
     heads = [one_line(column.head) for column in columns]
-    cells = list(zip(*(column.cells for column in columns), strict=True))
+    cells = [tuple(map(one_cell, row)) for row in zip(*(column.cells for column in columns), strict=True)]
     kinds = ["k" if column.key in ("method", "bandwidth", "device", "time") else "n" for column in columns]
     kinds = [
         "t" if column.key in ("knobs", "limited_by") else kind for column, kind in zip(columns, kinds, strict=True)
@@ -181,6 +182,11 @@ def _provenance(payload: Mapping[str, Any]) -> str:
 
 def _reading(columns: Sequence[Column]) -> str:
     return _pairs([(one_line(column.head), MEANINGS[column.key].says) for column in columns])
+
+
+def one_cell(text: str) -> str:
+    """A cell without the blanks that align it in a terminal."""
+    return " ".join(text.replace("| ", "|").split())
 
 
 def one_line(head: str) -> str:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from gcnsim.report.drawing import styled
 from gcnsim.report.figures import MOST_BARS, BandwidthCurve
-from gcnsim.report.heat import Heat, HeatRow
+from gcnsim.report.heat import IDLE, Heat, HeatRow
 from gcnsim.report.palette import COMPUTE, EXPOSED, OTHER, shade
 from gcnsim.report.tornado import Swing, Tornado
 from gcnsim.units import format_seconds
@@ -134,7 +134,7 @@ def _heat_table(heat: Heat, rows: Sequence[HeatRow]) -> str:
     heads = "".join(f'<th scope="col">{escape(head)}</th>' for head in heat.heads)
     body = "".join(f"<tr{_MARKED if row.marked else ''}>{_heat_row(heat, row)}</tr>\n" for row in rows)
     return (
-        f'<table class="heat"><caption>How busy each {escape(heat.of)} is</caption>\n'
+        f'<table class="heat"><caption>Share of an iteration in which each {escape(heat.of)} is busy</caption>\n'
         f'<thead><tr><th scope="col">{escape(heat.of)}</th>{heads}</tr></thead>\n'
         f"<tbody>\n{body}</tbody></table>\n"
     )
@@ -145,12 +145,12 @@ _MARKED = ' class="slow"'
 
 def _heat_row(heat: Heat, row: HeatRow) -> str:
     name = f"{escape(row.name)} <em>sets the pace</em>" if row.marked and heat.of == "worker" else escape(row.name)
-    return f'<th scope="row">{name}</th>' + "".join(map(_heat_cell, row.shares))
+    return f'<th scope="row">{name}</th>' + "".join(map(_heat_cell, heat.heads, row.shares))
 
 
-def _heat_cell(share: float | None) -> str:
-    if share is None:
-        return "<td></td>"
+def _heat_cell(head: str, share: float | None) -> str:
+    if share is None or head == IDLE:
+        return f"<td>{'' if share is None else f'{100 * share:.0f}%'}</td>"
     ink = "; color: #fff" if share > _DARK else ""
     full = ' class="full"' if share >= FULL else ""
     return f'<td{full} style="background: {shade(share)}{ink}">{100 * share:.0f}%</td>'

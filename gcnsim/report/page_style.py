@@ -28,6 +28,7 @@ h2 { font-size: 1.2rem; margin: 36px 0 10px; }
 .card li { margin-bottom: 6px; overflow-wrap: anywhere; }
 .card li span { display: block; color: var(--muted); font-size: .9rem; }
 .best { border: 2px solid var(--best); }
+@media (min-width: 1000px) { .best { grid-column: span 2; } }
 .warning { border-left: 4px solid var(--ink); background: var(--soft); padding: 8px 14px; margin-bottom: 16px; }
 .warning ul { margin: 0; padding-left: 18px; overflow-wrap: anywhere; }
 figure { margin: 0; min-width: 0; }
@@ -78,8 +79,9 @@ dt { font-weight: 600; } dd { margin: 0; overflow-wrap: anywhere; }
     overflow-wrap: anywhere; min-width: 0; }
   .rows td::before { content: attr(data-head) ": "; color: var(--muted); font-weight: 400; }
   .heat { width: 100%; font-size: .74rem; border-spacing: 1px; table-layout: fixed; }
-  .heat td { min-width: 0; padding: 5px 0; } .heat th { padding: 2px 1px; overflow-wrap: anywhere; }
-  .heat th:first-child { padding-right: 2px; }
+  .heat td { min-width: 0; padding: 5px 0; } .heat th { padding: 2px 0; font-size: .6rem; }
+  .heat th:first-child { padding-right: 2px; width: 4.6rem; font-size: .74rem; }
+  .rows td:empty { display: none; }
 }
 @media print {
   main { max-width: none; padding: 0; } section, figure, tr { break-inside: avoid; }

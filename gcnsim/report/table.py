@@ -140,8 +140,10 @@ def _print_answer(console: Console, payload: Mapping[str, Any]) -> None:
     _print_pairs(console, "Other machines", answer.alternatives_of(payload))
     steps = answer.steps_of(payload)
     said = [(f"{step.knob} {step.before} -> {step.after}", f"{step.iteration}, {step.change}") for step in steps]
+    _print_pairs(console, "Measured beside predicted", answer.measured_of(payload))
     _print_pairs(console, "Next steps", said)
     _print_pairs(console, "No effect", answer.no_effect_of(payload))
+    _print_lines(console, "Other partitions", answer.partitions_of(payload))
     _print_pairs(console, words.target_title_of(payload), words.target_of(payload))
 
 

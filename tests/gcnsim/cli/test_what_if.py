@@ -174,11 +174,26 @@ def test_files_are_written_whole(capsys: pytest.CaptureFixture[str], tmp_path: P
     options = [part for name, path in paths.items() for part in (f"--{name}", str(path))]
     answer = ask(capsys, "what-if", "--method", "pipegcn,psc-gcn", "--gpus", "2", *options)
     rows = list(csv.DictReader(paths["csv"].read_text().splitlines()))
-    assert [float(row["iteration_s"]) for row in rows] == [row["iteration_s"] for row in answer["results"]]
+    asked = [row["iteration_s"] for row in answer["results"]]
+    best = [] if answer["recommendation"]["in_results"] is not None else [answer["recommendation"]["iteration_s"]]
+    assert [float(row["iteration_s"]) for row in rows] == asked + best
     assert "Plotly.newPlot" in paths["html"].read_text()
     events = json.loads(paths["timeline"].read_text())["traceEvents"]
     assert {event["pid"] for event in events if event["ph"] == "X"} == {0, 1}
     assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == []
+
+
+def test_the_table_is_printed_as_asked(capsys: pytest.CaptureFixture[str]) -> None:
+    question = ["what-if", "--gpus", "2", "--method", "pipegcn", "--iterations", "2"]
+    assert main([*question, "--columns", "method,compute_s", "--provenance", "--assumptions"]) == 0
+    text = capsys.readouterr().out
+    assert text.splitlines()[1:3] == ["           compute", "  method         s"]
+    assert all(part in text for part in ("What the assumptions do", "t4.spmm_efficiency", "Analytic bounds", "engine"))
+    assert "more: --provenance" not in text
+    assert main([*question, "--wide"]) == 0
+    text = capsys.readouterr().out
+    assert all(head in text.splitlines()[2] for head in ("dataset", "knobs", "limited by", "busy"))
+    assert "more: --provenance" in text
 
 
 def test_simulate_prints_the_result_and_writes_the_spans(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
@@ -220,6 +235,7 @@ BAD = [
     (["--norms", "x.norms"], "needs workload.graph"),
     (["--iterations", "0"], "run.iterations: 0"),
     (["--bandwidth", ","], "--bandwidth"),
+    (["--columns", "method,tme"], "--columns: unknown column 'tme'; did you mean 'time'?"),
     (["--html", "no/such/folder/x.html", "--gpus", "1"], "cannot be written"),
 ]
 

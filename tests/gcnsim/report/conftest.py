@@ -156,6 +156,7 @@ def answered(payload: dict[str, Any]) -> dict[str, Any]:
         "rule": {"methods": ["psc-gcn"], "min_rate": 0.1, "text": "methods that were asked for, rates of at least 0.1"},
         "excluded": [{"what": f"bns-gcn, rate 0.0{k}", "why": "below the least rate 0.1"} for k in range(1, 7)],
         "limited_by": _limit(best),
+        "note": "a faster network changes nothing",
         "alternatives": [{"role": "cheapest", "row": best | {"gpus": 4}, "why": "half the GPUs, 1.2 times the time"}],
     }
     for step, low, high in zip(payload["next_steps"], (-0.01, 0.08, -0.1), (0.02, 0.16, -0.05), strict=True):

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from gcnsim.report import answer
+from gcnsim.report import answer, render_table
 
 
 def test_recommendation_names_every_knob_where_no_sentence_is_given(payload: dict[str, Any]) -> None:
@@ -44,3 +44,34 @@ def test_a_title_names_unequal_and_unknown_devices(answered: dict[str, Any]) -> 
 def test_clauses_are_told_as_far_as_a_line_holds() -> None:
     assert answer.clauses_within(("one", "two", "three"), 9) == "one; two"
     assert answer.clauses_within(("longer than the line", "two"), 9) == "longer than the line"
+
+
+def test_a_measured_time_and_what_it_makes_of_the_rows(answered: dict[str, Any]) -> None:
+    assert answer.measured_of(answered) == []
+    again = [{"iteration_s": 0.4, "iteration_s_low": 0.3, "iteration_s_high": 0.5}] * 4
+    answered["measured"] = [{"text": "psc-gcn: measured 740 ms", "rows": again}, {"text": "pipegcn: far", "rows": None}]
+    told = answer.measured_of(answered)
+    assert (len(told), told[0], told[-1]) == (6, ("measured", "psc-gcn: measured 740 ms"), ("measured", "pipegcn: far"))
+    assert told[3] == ("psc-gcn (cache 0%)", "400 ms (300 ms to 500 ms) by this measurement")
+    assert "pipegcn: far" in render_table(answered, 100, color=False)
+
+
+def test_other_partitions_are_told_by_their_spread(answered: dict[str, Any]) -> None:
+    assert answer.partitions_of(answered) == []
+    answered["partition_seeds"] = {"seeds": [0, 1, 2], "mean_s": 0.5, "low_s": 0.4, "high_s": 0.6, "best": 2}
+    said = "3 seeds: 500 ms on average (400 ms to 600 ms), the fastest with seed 2"
+    assert answer.partitions_of(answered) == [said]
+    assert said in render_table(answered, 100, color=False)
+
+
+def test_an_alternative_that_is_the_recommended_one_is_not_told_again(answered: dict[str, Any]) -> None:
+    alternative = answered["recommendation"]["alternatives"][0]
+    alternative["row"] = answered["recommendation"]["row"] | {"iteration_s": 9.0}
+    assert answer.alternatives_of(answered) == [("cheapest", "the recommended one; half the GPUs, 1.2 times the time")]
+
+
+def test_of_several_machines_the_sources_name_none(answered: dict[str, Any]) -> None:
+    answered["provenance"]["device"] = "6 x NVIDIA T4, 3 servers of 2; figures: assumed"
+    assert answer.sources_of(answered)[1].clauses[0] == "6 x NVIDIA T4, 3 servers of 2"
+    answered["results"][0]["gpus"] = 8
+    assert answer.sources_of(answered)[1].clauses[0] == "figures: assumed"

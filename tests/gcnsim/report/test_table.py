@@ -90,6 +90,7 @@ def test_everything_that_was_answered_is_printed(answered: dict[str, Any]) -> No
         answered["recommendation"]["verdict"],
         "how sure fastest in 94 % of what the assumptions allow",
         "limited by GPU compute of worker 4, 61 % of the iteration",
+        "so a faster network changes nothing",
         "worker 4 has 149,552 boundary nodes (mean 91,725); an even partition: 200 ms",
         "rule methods that were asked for",
         "bns-gcn, rate 0.04: below the least rate 0.1",
