@@ -17,6 +17,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
+from math import inf
 from typing import Final
 
 from gcnsim.ids import Seconds
@@ -121,12 +122,13 @@ def finalists(workshop: Workshop, scenario: Scenario, rule: Rule) -> list[Scenar
     The estimate does not see what a second iteration of slack brings, so tau above 1 takes the estimate of tau 1.
     """
     settings = candidates(scenario, rule)
-    if not settings:
-        return []
     twins = {each: _with_tau(each, min(each.method.tau, 1)) for each in settings}
     distinct = list(dict.fromkeys(canonical(each) for each in twins.values()))
     guesses = dict(zip(distinct, workshop.guesses(distinct), strict=True))
     known = {each: guesses[canonical(twins[each])] for each in settings}
+    settings = [each for each in settings if known[each] < inf]
+    if not settings:
+        return []
     held = [each for each in settings if workshop.holds(each)]
     order = _by_promise(held, known) + _by_promise([each for each in settings if each not in held], known)
     psc = [each for each in order if each.method.name in ("psc-gcn", "pipegcn", "full-graph")]
@@ -134,7 +136,7 @@ def finalists(workshop: Workshop, scenario: Scenario, rule: Rule) -> list[Scenar
     if "psc-gcn" in rule.methods:
         best = {tau: next((each for each in psc if each.method.tau == tau), None) for tau in TAUS}
         chosen = sorted((each for each in best.values() if each is not None), key=order.index)[:SIMULATED]
-    least = min(known.values())
+    least = min(known[each] for each in settings)
     for name in rule.methods:
         own = next((each for each in order if each.method.name == name), None)
         if own is not None and name != "psc-gcn" and known[own] <= HOPELESS * least:

@@ -28,6 +28,7 @@ from gcnsim.study import (
     device_link,
     host_steps,
     keeps_all,
+    mini_batch,
     partition_seconds,
     partition_setting,
     partition_variants,
@@ -107,6 +108,8 @@ def next_steps(
     limit = now.metrics.limit
     steps = []
     for move in moves:
+        if workshop.refused(move.scenario):
+            continue
         if not workshop.matters(move.scenario, move.even):
             why = (move.knob == "host cores" and why_cores_do_not_matter(scenario)) or f"the limit is {limit.text}"
             idle.append(NoEffect(move.knob, f"{move.start} -> {move.end} changes less than 1 %: {why}"))
@@ -130,7 +133,7 @@ def _pointless(scenario: Scenario) -> Iterator[NoEffect]:
         yield NoEffect("partition", "one GPU: nothing is exchanged")
         yield NoEffect("tau", "one GPU: nothing is exchanged")
         yield NoEffect("cache", "one GPU: nothing is exchanged")
-    if keeps_all(scenario.method):
+    if keeps_all(scenario.method) and not mini_batch(scenario.method) and device(cluster.device).kind == "gpu":
         yield NoEffect("host cores", "nothing is sampled, so the GPUs wait for no CPU")
 
 

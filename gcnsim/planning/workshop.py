@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
+from math import inf
 from statistics import NormalDist
 from typing import Final, TypeAlias
 
@@ -114,6 +116,7 @@ class Workshop:
         self._times: dict[tuple[Scenario, bool], FloatArray] = {}
         self._lower: dict[Scenario, Seconds] = {}
         self._least: dict[Scenario, int | None] = {}
+        self._refused: set[Scenario] = set()
 
     def prepare(
         self, likely: Sequence[Scenario], whole: Sequence[Scenario] = (), heard: Heard = lambda done, total: None
@@ -132,7 +135,8 @@ class Workshop:
     ) -> None:
         """Study those of `moved` whose analytic estimate is not within PRECISION of that of `base`, in every draw.
 
-        even: study `base` in even parts too, by the same rule. `matters` says which were studied.
+        even: study `base` in even parts too, by the same rule. `matters` says which were studied, `refused` which the
+        method or the machine does not allow.
         """
         keys = [(each, Placement.NUMBERED, False) for each in moved]
         self._simulate([*keys, *([(base, Placement.NUMBERED, True)] if even else [])], self.factors(base), heard)
@@ -141,12 +145,16 @@ class Workshop:
         """Whether `scenario` has been studied."""
         return (canonical(scenario), Placement.NUMBERED, even) in self._results
 
+    def refused(self, scenario: Scenario) -> bool:
+        """Whether `scenario` was explored, and the method or the machine does not allow it."""
+        return canonical(scenario) in self._refused
+
     def _simulate(
         self, wanted: Sequence[Key], base: Factors | None, heard: Heard, bounded: frozenset[Scenario] = frozenset()
     ) -> None:
         keys = dict.fromkeys((canonical(asked), placement, even) for asked, placement, even in wanted)
         missing = [key for key in keys if key not in self._results]
-        self._read(list(dict.fromkeys(asked for asked, _, _ in missing)))
+        self._read(list(dict.fromkeys(asked for asked, _, _ in missing)), lenient=base is not None)
         # The longest first, so that no process is left with one at the end.
         missing.sort(key=lambda key: -_effort(key[0]))
         done = 0
@@ -158,7 +166,12 @@ class Workshop:
                 heard(done, len(missing))
 
         def one(key: Key, add: Callable[[int], object]) -> tuple[Result | None, Factors | None, Seconds | None]:
-            result, left_open = self._study_where(key, base)
+            try:
+                result, left_open = self._study_where(key, base)
+            except ScenarioError:
+                if base is None:
+                    raise
+                result, left_open = None, None
             asked = left_open is not None and key[0] in bounded
             lower = self._best_lower(key[0], left_open) if asked and left_open else None
             add(1)
@@ -173,6 +186,8 @@ class Workshop:
                 self._results[key] = result
             if left_open is not None:
                 self._factors[scenario, even] = left_open
+            elif base is not None and result is None:
+                self._refused.add(scenario)
 
     def _study_where(self, key: Key, base: Factors | None) -> tuple[Result | None, Factors | None]:
         """The study of `key`, and what the assumptions leave open of it; no study where `base` is estimated alike."""
@@ -285,23 +300,36 @@ class Workshop:
             raise
 
     def guesses(self, scenarios: Sequence[Scenario]) -> list[Seconds]:
-        """Analytic estimates of `scenarios` from the mean of a few drawn graphs each, without simulating."""
+        """Analytic estimates of `scenarios` from the mean of a few drawn graphs each, without simulating; infinite for
+        those that the method or the machine does not allow.
+        """
         for scenario in scenarios:
-            counts = estimated_counts(scenario, self.accesses)
-        if scenarios:
-            write_schedule(replace(scenario, faults=()), counts, self.accesses)
+            with suppress(ScenarioError):
+                counts = estimated_counts(scenario, self.accesses)
+                if scenario is scenarios[-1]:
+                    write_schedule(replace(scenario, faults=()), counts, self.accesses)
         return each(self._guess, scenarios, self.processes)
 
     def _guess(self, scenario: Scenario) -> Seconds:
-        return estimated_s(scenario, self.accesses)
+        try:
+            return estimated_s(scenario, self.accesses)
+        except ScenarioError:
+            return inf
 
-    def _read(self, scenarios: Sequence[Scenario]) -> None:
-        """Read and record what `scenarios` need before processes part ways: what is slow is then shared."""
+    def _read(self, scenarios: Sequence[Scenario], *, lenient: bool = False) -> None:
+        """Read and record what `scenarios` need before processes part ways: what is slow is then shared.
+
+        lenient: pass over what the method or the machine does not allow.
+        """
         for scenario in scenarios:
-            features = resolve_model(scenario.workload, self.accesses.declared).features
-            counts = self.accesses.counts(scenario, features, Corner.LIKELY)
-            ends = [estimated_counts(scenario, self.accesses, corner) for corner in self.accesses.corners]
-        if scenarios:
+            with suppress(*([ScenarioError] if lenient else [])):
+                self._read_one(scenario, write=scenario is scenarios[-1])
+
+    def _read_one(self, scenario: Scenario, *, write: bool) -> None:
+        features = resolve_model(scenario.workload, self.accesses.declared).features
+        counts = self.accesses.counts(scenario, features, Corner.LIKELY)
+        ends = [estimated_counts(scenario, self.accesses, corner) for corner in self.accesses.corners]
+        if write:
             write_schedule(scenario, ends[0] if len(ends) > 1 else counts, self.accesses)
 
     def _study(self, key: Key) -> Result:

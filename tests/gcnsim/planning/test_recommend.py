@@ -1,21 +1,54 @@
-"""Recommendation and next steps: mild settings first, every candidate counted once, steps really simulated."""
+"""What may be recommended, what is, and on which of several machines: one rule, and never slower than the table."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
+import networkx as nx
 import pytest
 
-from gcnsim.planning import Workshop, next_steps, recommend
-from gcnsim.planning.recommend import NEAR, candidates, mildness, ranked, recommendable
-from gcnsim.planning.workshop import canonical, mean_counts, with_knobs
+import gcnsim
+from gcnsim.errors import ScenarioError
+from gcnsim.knobs import COMPARED
+from gcnsim.planning import LEAST_RATE, Rule, Workshop
+from gcnsim.planning.recommend import NEAR, candidates, choose, finalists, mildness, rate_of
+from gcnsim.planning.workshop import canonical, with_knobs
 from gcnsim.scenario import CacheSize, MethodSpec, Scenario, from_mapping
 from gcnsim.study import Corner
+from gcnsim.study.propagation import mean_counts
 
 
 def scenario(**cluster: object) -> Scenario:
     mapping = {"schema": "gcnsim.scenario/1", "cluster": {"gpus": 4, "bandwidth": "15Gbps"} | cluster}
     return from_mapping(mapping, "test")
+
+
+def asked(**question: Any) -> dict[str, Any]:
+    given: dict[str, Any] = {"gpus": 2, "gpus_per_server": 1, "iterations": 2, "processes": 1}
+    return dict(gcnsim.what_if(**given | question).payload)
+
+
+@pytest.fixture(scope="module")
+def usual() -> dict[str, Any]:
+    return asked()
+
+
+def own_graph() -> gcnsim.Graph:
+    return gcnsim.load_graph(nx.barabasi_albert_graph(600, 6, seed=1))
+
+
+WIDTHS = ["workload.features=64", "workload.classes=10"]
+
+QUESTIONS: dict[str, dict[str, Any]] = {
+    "two servers": {},
+    "an H100 cluster": {"gpus": 4, "gpus_per_server": 2, "device": "h100", "bandwidth": "25Gbps"},
+    "a lower least rate": {"rate": [0.05, 0.2], "min_rate": 0.05},
+    "methods by name": {"method": ["pipegcn", "bns-gcn"], "rate": [0.05, 0.5]},
+    "several machines": {"gpus": [2, 3], "bandwidth": ["5Gbps", "50Gbps"]},
+    "a GPU too small for some": {"method": ["full-graph", "psc-gcn"], "tau": [0, 64], "overrides": ["workload.hidden=512"]},
+}
 
 
 def test_psc_gcn_without_sampling_is_asked_under_its_simpler_name() -> None:
@@ -36,59 +69,221 @@ def test_all_boundary_nodes_are_asked_as_full_graph_training() -> None:
     assert names == ["bns-gcn", "bns-gcn", "full-graph"]
 
 
-def test_drawn_nodes_are_shown_but_not_recommended() -> None:
+def test_one_least_rate_for_edges_and_nodes() -> None:
     base = scenario()
-    assert recommendable(replace(base, method=MethodSpec.of("psc-gcn", epsilon=0.1)))
-    assert not recommendable(replace(base, method=MethodSpec.of("bns-gcn", rate=0.5)))
+    for rate, allowed in ((0.09, False), (LEAST_RATE, True), (0.5, True)):
+        edges = replace(base, method=MethodSpec.of("psc-gcn", epsilon=rate))
+        nodes = replace(base, method=MethodSpec.of("bns-gcn", rate=rate))
+        assert rate_of(edges.method) == rate_of(nodes.method) == rate
+        assert [Rule().excludes(each) is None for each in (edges, nodes)] == [allowed, allowed]
+        assert Rule(min_rate=rate).excludes(edges) is Rule(min_rate=rate).excludes(nodes) is None
+    edges = replace(base, method=MethodSpec.of("psc-gcn", epsilon=0.05))
+    assert Rule().excludes(edges) == "rate 0.05 is below the least rate 0.1 (--min-rate 0.05 allows it)"
 
 
-def test_candidates_are_distinct_and_the_mildest_come_first() -> None:
-    found = candidates(scenario())
-    assert len(found) == len(set(found)) == 48
+def test_a_method_is_allowed_where_it_is_named_or_compared() -> None:
+    drawn = replace(scenario(), method=MethodSpec.of("bns-gcn", rate=0.5))
+    assert Rule().excludes(drawn) is None
+    named = Rule(("pipegcn",), named=True)
+    assert named.excludes(drawn) == "bns-gcn was not asked for (--allow bns-gcn allows it)"
+    other = replace(scenario(), method=MethodSpec.of("dgl"))
+    assert Rule().excludes(other) == "dgl is shown for comparison only (--allow dgl allows it)"
+    assert named.text == "may be recommended: pipegcn (as asked), with a sampling rate of at least 0.1"
+    assert Rule().text.startswith(f"may be recommended: {', '.join(COMPARED)} (the methods compared by default)")
+
+
+def test_candidates_are_distinct_allowed_and_the_mildest_come_first() -> None:
+    rule = Rule()
+    found = candidates(scenario(), rule)
+    # 48 settings of psc-gcn, of which the two without sampling go by simpler names; bns-gcn at 0.5, 0.2 and 0.1.
+    assert len(found) == len(set(found)) == 51
     assert found[0].method.name == "full-graph"
     assert [mildness(each) for each in found] == sorted(mildness(each) for each in found)
+    assert all(rule.excludes(each) is None for each in found)
 
 
-def test_ranking_puts_those_near_the_best_estimate_first() -> None:
+@pytest.mark.parametrize("methods", [("psc-gcn",), ("bns-gcn",), ("full-graph", "pipegcn"), ("dgl", "psc-gcn")])
+def test_candidates_are_of_the_allowed_methods_alone(methods: tuple[str, ...]) -> None:
+    rule = Rule(methods, named=True, min_rate=0.3)
+    found = candidates(scenario(), rule)
+    assert {each.method.name for each in found} == set(methods)
+    assert min(rate_of(each.method) for each in found) >= 0.3
+    assert ("psc-gcn" in methods or "bns-gcn" in methods) == any(rate_of(each.method) == 0.3 for each in found)
+
+
+def test_finalists_are_the_best_of_three_taus_and_of_other_methods() -> None:
     base = scenario()
     shop = Workshop(base)
-    order = ranked(shop, base)
-    assert sorted(map(mildness, order)) == sorted(map(mildness, candidates(base)))
-    distinct = [each for each in order if each.method.tau <= 1]
-    times = shop.guesses(distinct)
-    assert times[0] <= min(times) * (1 + NEAR)
+    found = finalists(shop, base, Rule())
+    assert len(found) <= 3 + len(COMPARED)
+    psc = [each.method.tau for each in found if each.method.name == "psc-gcn"]
+    assert len(psc) == len(set(psc))
+    named = finalists(shop, base, Rule(("full-graph",), named=True))
+    assert [each.method.name for each in named] == ["full-graph"]
 
 
-def test_with_abundant_bandwidth_sampling_and_staleness_are_judged_by_time_alone() -> None:
-    base = scenario(bandwidth="400Gbps")
+def test_what_a_method_does_not_allow_is_no_candidate() -> None:
+    # Sums over neighbours that are made beforehand cannot be of edges drawn anew.
+    base = replace(scenario(), workload=replace(scenario().workload, preaggregate=True))
+    found = finalists(Workshop(base), base, Rule(("full-graph", "psc-gcn"), named=True))
+    assert {each.method.epsilon for each in found} == {1.0}
+    assert finalists(Workshop(base), base, Rule(("dgl",), named=True)) == [], "four GPUs are in two servers"
+
+
+def test_of_equally_fast_settings_the_mildest_is_chosen_unless_an_asked_one_is_faster() -> None:
+    base = scenario()
     shop = Workshop(base)
-    chosen, why = recommend(shop, ranked(shop, base)[:3])
-    assert chosen.scenario.method.tau <= 1, "more staleness buys nothing when nothing is waited for"
-    assert "bottleneck" in why
+    pool = [shop.candidate(each) for each in finalists(shop, base, Rule())]
+    fastest = min(pool, key=lambda each: each.epoch_s)
+    chosen = choose(pool, [], Rule())
+    near = [each for each in pool if each.epoch_s <= (1 + NEAR) * fastest.epoch_s]
+    assert mildness(chosen.estimate.scenario) == min(mildness(each.scenario) for each in near)
+    assert choose(pool, [fastest.scenario], Rule()).estimate.epoch_s == fastest.epoch_s
+    assert choose([fastest], [], Rule()).share == 1.0
 
 
-def test_steps_are_simulated_from_the_given_setting_and_sorted_by_gain() -> None:
-    base = with_knobs(scenario(), 1, 0.1, CacheSize(fraction=0.1))
+def test_what_fits_is_considered_before_what_does_not() -> None:
+    mapping = {
+        "schema": "gcnsim.scenario/1",
+        "cluster": {"gpus": 4, "bandwidth": "400Gbps"},
+        "workload": {"dataset": "reddit", "hidden": 1024},
+    }
+    base = from_mapping(mapping, "test")
     shop = Workshop(base)
-    now = shop.result(base).metrics.iteration_s
-    steps = next_steps(shop, base)
-    assert {step.knob for step in steps} == {"tau", "epsilon", "cache", "bandwidth", "gpus"}
-    assert [step.gain for step in steps] == sorted((step.gain for step in steps), reverse=True)
-    for step in steps:
-        assert step.gain == pytest.approx(1 - step.iteration_s / now)
-    by_knob = {step.knob: (step.start, step.end) for step in steps}
-    assert by_knob["bandwidth"] == ("15Gbps", "30Gbps")
-    assert by_knob["cache"] == ("10%", "30%")
-    assert by_knob["gpus"] == (4, 6)
+    assert {shop.holds(each) for each in candidates(base, Rule())} == {False, True}
+    assert shop.holds(finalists(shop, base, Rule())[0])
 
 
-def test_an_interval_covers_both_ends_of_the_assumptions() -> None:
+@pytest.mark.parametrize("name", QUESTIONS)
+def test_no_answer_is_slower_than_an_allowed_row_of_its_own_table(name: str) -> None:
+    consistent(asked(**QUESTIONS[name]))
+
+
+def test_nor_is_that_of_ones_own_graph() -> None:
+    payload = asked(graph=own_graph(), gpus=4, bandwidth="1Gbps", overrides=WIDTHS)
+    consistent(payload)
+    assert payload["recommendation"]["dataset"] == payload["results"][0]["dataset"] == "networkx"
+
+
+def consistent(payload: Mapping[str, Any]) -> None:
+    """What holds of every answer: its recommendation against its own table and its own rule."""
+    best, rows = payload["recommendation"], payload["results"]
+    rule = best["rule"]
+    for row in rows:
+        below = min(row["epsilon"], row["rate"]) < rule["min_rate"]
+        excluded = row["method"] not in rule["methods"] or below or row["fits"] is False
+        assert row["may_be_recommended"] == (not excluded)
+        assert (row["excluded_because"] is None) == row["may_be_recommended"]
+        if row["may_be_recommended"]:
+            assert best["row"]["epoch_s"] <= row["epoch_s"]
+    assert best["method"] in rule["methods"]
+    assert min(best["epsilon"], best["rate"]) >= rule["min_rate"]
+    marked = [place for place, row in enumerate(rows) if row["recommended"]]
+    assert marked == ([] if best["in_results"] is None else [best["in_results"]])
+    assert best["row"]["recommended"]
+    assert best["row"]["vs_recommended"] is None
+    if marked:
+        assert rows[marked[0]] == best["row"]
+    told = {each["why"] for each in best["excluded"]}
+    assert told == {row["excluded_because"] for row in rows} - {None}
+    assert best["iteration_s"] == best["row"]["iteration_s"]
+    assert f"Use {best['method']}" in best["verdict"]
+
+
+def test_what_was_excluded_is_told_with_the_option_that_allows_it() -> None:
+    payload = asked(method=["pipegcn", "bns-gcn"], rate=[0.05, 0.5], allow="bns-gcn")
+    assert payload["recommendation"]["rule"]["methods"] == ["bns-gcn"]
+    assert payload["recommendation"]["excluded"] == [
+        {"what": "pipegcn", "why": "pipegcn was not asked for (--allow pipegcn allows it)"},
+        {"what": "bns-gcn with rate 0.05", "why": "rate 0.05 is below the least rate 0.1 (--min-rate 0.05 allows it)"},
+    ]
+    assert payload["recommendation"]["method"] == "bns-gcn"
+
+
+def test_only_methods_asked_for_are_recommended_when_methods_are_named(usual: Mapping[str, Any]) -> None:
+    assert usual["recommendation"]["rule"]["methods"] == list(COMPARED)
+    assert usual["recommendation"]["method"] == "psc-gcn"
+    assert asked(method="pipegcn")["recommendation"]["method"] == "pipegcn"
+    # A method that may be recommended need not be one of the rows.
+    allowed = asked(method="pipegcn", allow=["bns-gcn", "pipegcn"])["recommendation"]
+    assert (allowed["method"], allowed["in_results"]) == ("bns-gcn", None)
+
+
+@pytest.mark.parametrize("rate", [0, -0.1, 1.5, float("nan"), True, "0.1"])
+def test_a_least_rate_out_of_range_is_one_clear_line(rate: Any) -> None:
+    with pytest.raises(ScenarioError) as refused:
+        asked(min_rate=rate)
+    assert str(refused.value) == f"--min-rate: {rate!r} is not allowed; a number above 0 and at most 1"
+
+
+def test_an_unknown_method_may_not_be_allowed() -> None:
+    with pytest.raises(ScenarioError, match=r"^--allow: .*'pipegnn'; did you mean 'pipegcn'"):
+        asked(allow="pipegnn")
+
+
+@pytest.fixture(scope="module")
+def several() -> dict[str, Any]:
+    return asked(gpus=[2, 4], bandwidth=["2Gbps", "50Gbps"], device=["t4", "a100"], method=["full-graph", "pipegcn"])
+
+
+def test_over_several_machines_the_fastest_is_recommended(several: Mapping[str, Any]) -> None:
+    rows, best = several["results"], several["recommendation"]
+    machines = [(row["device"], row["gpus"], row["bandwidth"]) for row in rows]
+    assert len(set(machines)) == 8
+    assert len(rows) == 16
+    assert {row["dataset"] for row in rows} == {"reddit"} == {best["dataset"]}
+    consistent(several)
+    assert best["row"]["epoch_s"] == min(row["epoch_s"] for row in rows)
+    assert (best["device"], best["gpus"], best["bandwidth"]) == ("a100", 4, "50Gbps")
+    assert "on 4 x a100 at 50Gbps" in best["verdict"]
+    # Steps start from the recommended machine.
+    starts = {step["knob"]: step["from"] for step in several["next_steps"]}
+    assert starts["gpus"] == 4
+
+
+def test_the_fewest_gpus_and_the_cheapest_are_told_beside_it(several: Mapping[str, Any]) -> None:
+    best, rows = several["recommendation"], several["results"]
+    others = {each["role"]: each for each in best["alternatives"]}
+    assert set(others) == {"fewest GPUs", "cheapest"}
+    # The fewest GPUs among the machines whose best setting is within the interval of the fastest.
+    by_machine: dict[tuple[Any, ...], float] = {}
+    for row in rows:
+        machine = (row["gpus"], row["bandwidth"], row["device"])
+        by_machine[machine] = min(by_machine.get(machine, row["epoch_s"]), row["epoch_s"])
+    high = best["iteration_s_high"] * best["row"]["iterations_per_epoch"]
+    fewest = min(gpus for (gpus, _, _), seconds in by_machine.items() if seconds <= high)
+    assert others["fewest GPUs"]["row"]["gpus"] == fewest
+    assert others["fewest GPUs"]["why"].startswith(f"{fewest} GPU")
+    cheapest = others["cheapest"]["row"]
+    prices = [row["usd_per_1000_iterations"] for row in rows if row["usd_per_1000_iterations"] is not None]
+    assert cheapest["usd_per_1000_iterations"] == pytest.approx(min(prices))
+
+
+def test_one_machine_has_no_alternatives(usual: Mapping[str, Any]) -> None:
+    assert usual["recommendation"]["alternatives"] == []
+    assert " on 2 x t4" not in usual["recommendation"]["verdict"]
+
+
+def test_the_share_of_draws_is_a_recount_of_them() -> None:
+    base = scenario()
+    shop = Workshop(base)
+    pool = [shop.candidate(each) for each in finalists(shop, base, Rule())]
+    chosen = choose(pool, [], Rule())
+    mine = chosen.estimate.epoch_times.tolist()
+    wins = 0
+    for draw, seconds in enumerate(mine):
+        wins += seconds <= (1 + NEAR) * min(float(each.epoch_times[draw]) for each in pool)
+    assert chosen.share == wins / len(mine)
+    assert 0.0 < chosen.share <= 1.0
+
+
+def test_an_interval_covers_both_ends_of_the_workload() -> None:
     base = scenario()
     shop = Workshop(base)
     estimate = shop.estimate(base)
     for corner in Corner:
-        result = shop.result(base, corner)
-        assert estimate.low_s <= result.metrics.iteration_s <= estimate.high_s
+        counts_s = shop.factors(base).alone["workload"][0 if corner is Corner.LOW else 1]
+        assert estimate.low_s <= estimate.iteration_s * (1.0 if corner is Corner.LIKELY else counts_s) <= estimate.high_s
 
 
 def test_mean_counts_keep_totals() -> None:
@@ -98,3 +293,7 @@ def test_mean_counts_keep_totals() -> None:
     mean = mean_counts(counts)
     assert mean.iterations == 1
     assert int(mean.rows.sum()) == pytest.approx(float(counts.rows.mean(axis=0).sum()), rel=1e-4)
+
+
+def test_knobs_are_set_under_the_simplest_method_that_has_them() -> None:
+    assert with_knobs(scenario(), 1, 1.0, CacheSize(fraction=0.0)).method.name == "pipegcn"
