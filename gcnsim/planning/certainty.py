@@ -11,7 +11,7 @@ import numpy as np
 from gcnsim.planning.assumptions import figure_row
 from gcnsim.planning.workshop import INTERVAL, Candidate, Workshop
 from gcnsim.scenario import Scenario
-from gcnsim.study import DRAWS, WORKLOAD, assumptions_of, calibration_of, mini_batch, platform_of
+from gcnsim.study import DRAWS, PARTITION, assumptions_of, calibration_of, mini_batch, partition_note, platform_of
 
 LABELS = ("UNCALIBRATED", "FITTED TO PUBLISHED RUNS", "CALIBRATED")
 
@@ -78,19 +78,16 @@ def tornado(workshop: Workshop, chosen: Candidate) -> list[dict[str, Any]]:
     rows = []
     for name in sorted(alone, key=lambda name: (-spread[name], name)):
         low, high = (chosen.iteration_s * factor for factor in alone[name])
-        about = _workload() if name == WORKLOAD else figure_row(known[name])
+        about = figure_row(known[name]) if name in known else _of_workload(workshop, scenario, name)
         rows.append(about | {"iteration_s_low": low, "iteration_s_high": high, "share": spread[name] / whole})
     return rows
 
 
-def _workload() -> dict[str, Any]:
-    return {
-        "name": "workload",
-        "value": "as published or fitted",
-        "low": "its low end",
-        "high": "its high end",
-        "basis": "what is assumed of the graph's partitions, all together (provenance lists each)",
-    }
+def _of_workload(workshop: Workshop, scenario: Scenario, name: str) -> dict[str, Any]:
+    value, basis = "as published or fitted", "what is assumed of the graph's partitions, all together (--provenance)"
+    if name == PARTITION:
+        value, basis = "of one seed", partition_note(scenario, workshop.accesses) or "of one partition"
+    return {"name": name, "value": value, "low": "its low end", "high": "its high end", "basis": basis}
 
 
 def shares_of_draws(pool: Sequence[Candidate]) -> list[float]:

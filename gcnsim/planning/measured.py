@@ -21,7 +21,7 @@ from gcnsim.knobs import METHOD_KNOBS
 from gcnsim.planning.payload import setting_text
 from gcnsim.planning.workshop import INTERVAL, NORMAL_90, Candidate, Workshop
 from gcnsim.scenario import figure_text
-from gcnsim.study import WORKLOAD, Assumption, assumptions_of, mini_batch
+from gcnsim.study import Assumption, assumptions_of, mini_batch
 from gcnsim.units import SECONDS, format_seconds
 
 OPTION: Final = "--measured"
@@ -142,7 +142,7 @@ def _position(ends: tuple[float, float], ratio: float) -> float | None:
 
 
 def _would_be(name: str, known: Mapping[str, Assumption], position: float) -> dict[str, Any]:
-    if name == WORKLOAD:
+    if name not in known:
         side = "low" if position < 0 else "high"
         return {"name": name, "value": f"{100 * abs(position):.0f} % of the way to its {side} end"}
     each = known[name]

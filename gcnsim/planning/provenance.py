@@ -31,9 +31,11 @@ from gcnsim.study import (
     calibration_of,
     capacities,
     mini_batch,
+    partition_note,
     platform_of,
     profiles,
     resolve_model,
+    statistics_warning,
     tightest,
     told_at_any,
 )
@@ -108,8 +110,9 @@ def _interval(
     faults: Sequence[Fault] = (),
 ) -> str:
     """What the intervals cover, in a sentence."""
-    covered = ", and both ends of the assumptions marked so" if any(item["in_interval"] for item in assumptions) else ""
-    left = "no calibration residuals, so device and network figures are not covered"
+    ranged = any(item["in_interval"] for item in assumptions)
+    covered = ", and all assumptions with a range, drawn jointly" if ranged else ""
+    left = "figures of data sheets are taken as they stand"
     if published is not None:
         why = "which the fit to published runs left open"
         if published.error.source == "assumed":
@@ -118,7 +121,7 @@ def _interval(
     if record is not None and record.error is not None:
         left = f"and {100 * record.error:.1f} % either way, the error to expect of a run that was not fitted to"
     elif record is not None:
-        left = "fewer than three calibration runs tell no error, so device and network figures are not covered"
+        left = "fewer than three calibration runs show no error, so that of fitted figures is not covered"
     drawn = "drawn graphs, drawn jitter" if any(isinstance(each, Jitter) for each in faults) else "drawn graphs"
     return f"90 % of the mean over {drawn} and the precision of the simulation{covered}; {left}"
 
@@ -149,7 +152,7 @@ def _graph(workshop: Workshop, scenario: Scenario) -> Mapping[str, Any]:
     if isinstance(accesses, ProfileAccesses):
         return _profile(accesses)
     if isinstance(accesses, SurrogateAccesses) and accesses.profiled(scenario):
-        return _surrogate(accesses, scenario.cluster.gpus)
+        return _surrogate(accesses, scenario)
     facts = accesses.facts
     published = accesses.published if isinstance(accesses, SurrogateAccesses) else accesses
     inner, outer, note = published.cut(scenario)
@@ -173,9 +176,10 @@ def _profile(accesses: ProfileAccesses) -> Mapping[str, Any]:
     }
 
 
-def _surrogate(accesses: SurrogateAccesses, gpus: int) -> Mapping[str, Any]:
+def _surrogate(accesses: SurrogateAccesses, scenario: Scenario) -> Mapping[str, Any]:
+    gpus = scenario.cluster.gpus
     facts, profile = accesses.facts, accesses.profile(gpus)
-    origin = profile.origin
+    origin, note = profile.origin, partition_note(scenario, accesses)
     if origin.source == "outline":
         return _outline(accesses, profile)
     missed = ", ".join(f"{100 * error:+.0f} % at {parts}" for parts, error in (origin.residuals or {}).items())
@@ -184,7 +188,8 @@ def _surrogate(accesses: SurrogateAccesses, gpus: int) -> Mapping[str, Any]:
         "text": f"{facts.name}: a surrogate of {facts.nodes:,} nodes, {facts.entries:,} stored entries; "
         f"{profile.inner_nodes.mean():,.0f} inner and {profile.boundary_nodes.mean():,.0f} boundary nodes per worker, "
         f"{accesses.note(gpus)}; its boundary against the published: {missed or 'nothing published'}"
-        + (f"; measured with {100 * origin.scale:g} % of the nodes" if origin.scale != 1.0 else ""),
+        + (f"; measured with {100 * origin.scale:g} % of the nodes" if origin.scale != 1.0 else "")
+        + ("" if note is None else f"; {note}"),
         "citations": dict(facts.citations),
     }
 
@@ -245,12 +250,17 @@ def _warnings(workshop: Workshop, scenario: Scenario, estimates: Sequence[Estima
         if cluster.gpus > cluster.gpus_per_server and cluster.gpus % cluster.gpus_per_server:
             last = cluster.gpus % cluster.gpus_per_server
             yield f"{cluster.gpus} GPUs, {cluster.gpus_per_server} per server: the last server holds {last}"
+    yield from filter(None, (statistics_warning(each.scenario) for each in estimates if _published(each.scenario)))
     yield from filter(None, (_swapping(workshop, each) for each in estimates))
     yield from filter(None, (too_large(workshop, each) for each in estimates))
     for result in workshop.unsettled():
         method = result.scenario.method
         knob = f"rate {method.rate:g}" if method.rate < 1.0 else f"tau {method.tau}"
         yield f"{method.name} ({knob}): still drifting after {result.run.iterations} iterations"
+
+
+def _published(scenario: Scenario) -> bool:
+    return scenario.partition.statistics == "published"
 
 
 def too_large(workshop: Workshop, each: Estimate) -> str | None:

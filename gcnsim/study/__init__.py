@@ -4,6 +4,7 @@ from gcnsim.study.accesses import Accesses, open_accesses
 from gcnsim.study.assumed import DRAWS, Assumption, assumptions_of, position, used_figures
 from gcnsim.study.batches import TRAIN, mini_batch, plan_of
 from gcnsim.study.corners import Corner, keeps_all
+from gcnsim.study.estimated import estimated_counts, estimated_s
 from gcnsim.study.expected_batches import WITHIN, degree_law, degree_spreads
 from gcnsim.study.faults import refuse_undrawn
 from gcnsim.study.fitted import platform_of
@@ -47,8 +48,6 @@ from gcnsim.study.propagation import (
     WORKLOAD,
     Factors,
     best_lower_s,
-    estimated_counts,
-    estimated_s,
     factors,
     with_figures,
 )

@@ -18,7 +18,7 @@ from gcnsim.schedule import estimate
 from gcnsim.study.accesses import Accesses
 from gcnsim.study.batches import mini_batch
 from gcnsim.study.corners import Corner
-from gcnsim.study.propagation import estimated_counts
+from gcnsim.study.estimated import estimated_counts
 from gcnsim.study.straggler import evened
 from gcnsim.study.study import write_schedule
 from gcnsim.study.surrogates import SurrogateAccesses

@@ -23,17 +23,15 @@ from gcnsim.study.accesses import Accesses
 from gcnsim.study.assumed import DRAWS, Assumption, assumptions_of, position, used_figures
 from gcnsim.study.batches import mini_batch
 from gcnsim.study.corners import Corner
+from gcnsim.study.estimated import estimated_counts
 from gcnsim.study.machine import HOST_MEMORY, device_link, machine
-from gcnsim.study.model import resolve_model
+from gcnsim.study.other_partition import PARTITION, partition_factors, scatter_of, scattered
 from gcnsim.study.paths import NVLINK, ROWS, devices_of
 from gcnsim.study.study import write_schedule
 from gcnsim.trace import AccessCounts
 
 WORKLOAD: Final = "workload"
 """The name of what the workload leaves open, among the assumptions."""
-
-FEW: Final = 3
-"""Graphs drawn for an estimate: counts of whole partitions differ little between draws."""
 
 
 MOST_AMOUNTS: Final = 4_000_000
@@ -61,30 +59,6 @@ class Factors:
         return self.alone.get(WORKLOAD)
 
 
-def mean_counts(counts: AccessCounts) -> AccessCounts:
-    """One graph with the mean of all of `counts`, rounded to whole rows and edges."""
-    if counts.iterations == 1:
-        return counts
-    mean = {
-        name: getattr(counts, name).mean(axis=0, keepdims=True).round().astype("int64")
-        for name in ("rows", "hits", "inner_edges", "boundary_edges")
-    }
-    return replace(counts, **mean)
-
-
-def estimated_counts(scenario: Scenario, accesses: Accesses, corner: Corner = Corner.LIKELY) -> AccessCounts:
-    """The mean of a few drawn graphs of the scenario."""
-    few = replace(scenario, run=replace(scenario.run, iterations=min(scenario.run.iterations, FEW)), faults=())
-    features = resolve_model(scenario.workload, accesses.declared).features
-    return mean_counts(accesses.counts(few, features, corner))
-
-
-def estimated_s(scenario: Scenario, accesses: Accesses, corner: Corner = Corner.LIKELY) -> Seconds:
-    """The analytic estimate of the scenario without its faults, in seconds per iteration."""
-    calm = replace(scenario, faults=())
-    return estimate(write_schedule(calm, estimated_counts(scenario, accesses, corner), accesses))
-
-
 def factors(scenario: Scenario, accesses: Accesses, seed: int) -> Factors:
     """What the assumptions leave open of the scenario's time, under the joint draws of `seed`."""
     scenario = replace(scenario, faults=())
@@ -94,13 +68,22 @@ def factors(scenario: Scenario, accesses: Accesses, seed: int) -> Factors:
     cluster = scenario.cluster
     exchanged = scenario.method.name in ROWS and device(cluster.device).kind == "gpu" and cluster.sockets == "free"
     if exchanged and all(_same_parts(counts, end) for end in ends):
-        return _at_every_draw(scenario, accesses, counts, ends, found, seed)
+        open_ends = {WORKLOAD: (ends[0], ends[-1])} if len(ends) > 1 else {}
+        scatter = scatter_of(scenario, accesses)
+        if scatter is not None:
+            per_server = cluster.gpus_per_server
+            fewer, more = (scattered(counts, scatter, end, per_server) for end in (Corner.LOW, Corner.HIGH))
+            open_ends[PARTITION] = fewer, more
+        return _at_every_draw(scenario, accesses, counts, open_ends, found, seed)
     at_values = estimate(write_schedule(scenario, counts, accesses))
     by_end = {each.name: _ends(scenario, accesses, counts, each, at_values) for each in found}
     shared = {each.name: each.shared for each in found}
     if len(ends) > 1:
         low, high = (estimate(write_schedule(scenario, end, accesses)) / at_values for end in (ends[0], ends[-1]))
         by_end[WORKLOAD], shared[WORKLOAD] = (low, high), WORKLOAD
+    others = partition_factors(scenario, accesses)
+    if others is not None:
+        by_end[PARTITION], shared[PARTITION] = others, PARTITION
     joint = np.ones(DRAWS)
     for name, pair in by_end.items():
         joint = joint * _between(pair, position(shared[name], seed))
@@ -139,27 +122,30 @@ def _at_every_draw(
     scenario: Scenario,
     accesses: Accesses,
     counts: AccessCounts,
-    ends: Sequence[AccessCounts],
+    open_ends: Mapping[str, tuple[AccessCounts, AccessCounts]],
     found: Sequence[Assumption],
     seed: int,
 ) -> Factors:
-    """All draws as the graphs of one schedule, behind them the stated values, each assumption's ends, each corner.
+    """All draws as the graphs of one schedule, behind them the stated values, each assumption's ends, and both ends of
+    what the workload leaves open (open_ends), by name.
 
     What is sent ahead in graph t is of graph t + tau: every stretch of like counts is tau graphs longer than is read.
+    Of other partitions, what a worker's sampler looks at stays.
     """
     plain = DRAWS + 1 + 2 * len(found)
     places = {each.name: np.zeros(plain) for each in found}
     for index, each in enumerate(found):
         places[each.name][:DRAWS] = position(each.shared, seed)
         places[each.name][DRAWS + 1 + 2 * index : DRAWS + 3 + 2 * index] = -1.0, 1.0
-    every, corners = _estimated(scenario, accesses, counts, ends if len(ends) > 1 else (), found, places)
+    counted = [end for pair in open_ends.values() for end in pair]
+    every, corners = _estimated(scenario, accesses, counts, counted, found, places)
     nominal_s = float(every[DRAWS])
     pairs = every[DRAWS + 1 :].reshape(-1, 2) / nominal_s
     by_end = {each.name: (float(low), float(high)) for each, (low, high) in zip(found, pairs, strict=True)}
     joint = every[:DRAWS] / nominal_s
-    if len(ends) > 1:
-        by_end[WORKLOAD] = (float(corners[0]) / nominal_s, float(corners[-1]) / nominal_s)
-        joint = joint * _between(by_end[WORKLOAD], position(WORKLOAD, seed))
+    for name, (low, high) in zip(open_ends, corners.reshape(-1, 2) / nominal_s, strict=True):
+        by_end[name] = (float(low), float(high))
+        joint = joint * _between(by_end[name], position(name, seed))
     return Factors(joint, by_end, nominal_s)
 
 

@@ -47,7 +47,11 @@ QUESTIONS: dict[str, dict[str, Any]] = {
     "a lower least rate": {"rate": [0.05, 0.2], "min_rate": 0.05},
     "methods by name": {"method": ["pipegcn", "bns-gcn"], "rate": [0.05, 0.5]},
     "several machines": {"gpus": [2, 3], "bandwidth": ["5Gbps", "50Gbps"]},
-    "a GPU too small for some": {"method": ["full-graph", "psc-gcn"], "tau": [0, 64], "overrides": ["workload.hidden=512"]},
+    "a GPU too small for some": {
+        "method": ["full-graph", "psc-gcn"],
+        "tau": [0, 64],
+        "overrides": ["workload.hidden=512"],
+    },
 }
 
 
@@ -283,7 +287,9 @@ def test_an_interval_covers_both_ends_of_the_workload() -> None:
     estimate = shop.estimate(base)
     for corner in Corner:
         counts_s = shop.factors(base).alone["workload"][0 if corner is Corner.LOW else 1]
-        assert estimate.low_s <= estimate.iteration_s * (1.0 if corner is Corner.LIKELY else counts_s) <= estimate.high_s
+        assert (
+            estimate.low_s <= estimate.iteration_s * (1.0 if corner is Corner.LIKELY else counts_s) <= estimate.high_s
+        )
 
 
 def test_mean_counts_keep_totals() -> None:
