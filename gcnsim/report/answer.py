@@ -69,7 +69,8 @@ def _device(row: Row, payload: Mapping[str, Any]) -> str:
     if payload["scenario"].get("cluster", {}).get("devices"):
         return "unequal GPUs"
     try:
-        return device(row.device).title.removeprefix("NVIDIA ")
+        found = device(row.device)
+        return "CPU core" if found.kind == "cpu" else found.title.removeprefix("NVIDIA ")
     except GcnsimError:
         return row.device or "GPU"
 
@@ -105,9 +106,10 @@ def reasons_of(payload: Mapping[str, Any]) -> list[tuple[str, str]]:
     told += [("straggler", straggler_of(payload))]
     told += [("rule", (best.get("rule") or {}).get("text"))]
     excluded = best.get("excluded") or []
-    told += [("excluded", f"{each['what']}: {each['why']}") for each in excluded[:MOST_EXCLUDED]]
+    out = [f"{each['what']}: {each['why']}" for each in excluded[:MOST_EXCLUDED]]
     if len(excluded) > MOST_EXCLUDED:
-        told.append(("excluded", f"{len(excluded) - MOST_EXCLUDED} more (--json names them)"))
+        out.append(f"{len(excluded) - MOST_EXCLUDED} more (--json names them)")
+    told += [("" if place else "excluded", text) for place, text in enumerate(out)]
     return [(name, plain(text)) for name, text in told if text]
 
 

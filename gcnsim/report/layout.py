@@ -8,14 +8,20 @@ from typing import NamedTuple
 
 from gcnsim.report.columns import LEAD, TEXT, Column
 
-IMPORTANCE = ("memory_bytes", "epoch_s", "speedup_vs_full_graph", "limited_by", "usd_per_1000_iterations", "shares")
-"""What is kept beside the columns that name the row and its time, the most important first."""
+ALWAYS = (*LEAD, "time", "epoch_s")
+"""The columns that name the row, and the times that it is sorted by."""
+
+IMPORTANCE = ("memory_bytes", "speedup_vs_full_graph", "limited_by", "usd_per_1000_iterations", "shares")
+"""What is kept beside these, the most important first."""
 
 MARKS = ("* ", "  ")
 """Before the recommended row, and before the others."""
 
 CROPPED = 8
 """Characters that a crowded column of words keeps at least."""
+
+USUAL = {"limited_by": 26, "knobs": 24}
+"""Characters of the longest usual text of these columns: a rare longer one is cut before a whole column goes."""
 
 
 class Layout(NamedTuple):
@@ -29,21 +35,33 @@ class Layout(NamedTuple):
 def laid_out(make: Callable[[str, bool], list[Column]], width: int) -> Layout:
     """The most important of the columns that `make(gap between knobs, brief headings)` gives, in order, in `width`.
 
-    Where not even a row's name and time fit, the range goes, then words are cut to `..`.
+    Rare long words are cut to `..` first. Where not even a row's name and time fit, the range goes, then all words are
+    cut.
     """
     for gap, between, brief in ((2, "  ", False), (1, "  ", True), (1, " ", True)):
         columns = make(between, brief)
         if needed(columns, gap) <= width:
             return Layout(columns, gap, ())
-    kept = [column for column in columns if column.key in (*LEAD, "time")]
+    for key, most in USUAL.items():
+        columns = [_shortened(column, most) if column.key == key else column for column in columns]
+        if needed(columns, 1) <= width:
+            return Layout(columns, 1, ())
+    kept = _kept(columns, width)
+    if needed(kept, 1) > width:
+        columns = [_without_range(column) if column.key == "time" else column for column in columns]
+        kept = _kept(columns, width)
+    left_out = tuple(column.key for column in columns if column not in kept)
+    return Layout(_cropped(kept, width), 1, left_out)
+
+
+def _kept(columns: Sequence[Column], width: int) -> list[Column]:
+    """Those that are always there, and of the others the most important that fit beside them."""
+    kept = [column for column in columns if column.key in ALWAYS]
     for key in IMPORTANCE:
         more = [column for column in columns if column in kept or column.key == key]
         if needed(more, 1) <= width:
             kept = more
-    if needed(kept, 1) > width:
-        kept = [_without_range(column) if column.key == "time" else column for column in kept]
-    left_out = tuple(column.key for column in columns if column.key not in {each.key for each in kept})
-    return Layout(_cropped(kept, width), 1, left_out)
+    return kept
 
 
 def needed(columns: Sequence[Column], gap: int) -> int:
@@ -63,11 +81,15 @@ def _cropped(columns: list[Column], width: int) -> list[Column]:
         long = max((each for each in columns if each.key in TEXT), key=lambda each: each.width, default=None)
         if long is None or long.width <= CROPPED:
             return columns
-        most = max(CROPPED, long.width - (needed(columns, 1) - width))
-        cells = tuple(cut(cell, most) for cell in long.cells)
-        short = replace(long, cells=cells, head="\n".join(cut(line, most) for line in long.head.split("\n")))
+        short = _shortened(long, max(CROPPED, long.width - (needed(columns, 1) - width)))
         columns = [short if each is long else each for each in columns]
     return columns
+
+
+def _shortened(column: Column, most: int) -> Column:
+    """`column` of at most `most` characters."""
+    head = "\n".join(cut(line, most) for line in column.head.split("\n"))
+    return replace(column, head=head, cells=tuple(cut(cell, most) for cell in column.cells))
 
 
 def cut(text: str, most: int) -> str:

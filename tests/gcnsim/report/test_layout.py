@@ -33,6 +33,21 @@ def test_the_least_important_go_first(answered: dict[str, Any]) -> None:
     assert left[3] >= {"shares", "limited_by", "usd_per_1000_iterations", "speedup_vs_full_graph"}
 
 
+def test_a_rare_long_text_is_cut_before_a_column_goes(answered: dict[str, Any]) -> None:
+    answered["results"][0]["limited_by"]["text"] = "drawing and loading of worker 0 (host CPU)"
+    answered["results"][1] |= {"setting": "sample boundary-edges, threshold 0.02"}
+    layout = _layout(answered, 105)
+    assert layout.left_out == ()
+    cells = {column.key: column.cells for column in layout.columns}
+    assert "drawing and loading of w.." in cells["limited_by"]
+    assert "sample boundary-edges,.." in cells["knobs"][3]
+
+
+def test_the_time_that_rows_are_sorted_by_is_always_there(answered: dict[str, Any]) -> None:
+    answered["results"][0] |= {"iterations_per_epoch": 5, "epoch_s": 9.0}
+    assert "epoch_s" in {column.key for column in _layout(answered, 60).columns}
+
+
 def test_a_cut_says_that_it_is_one() -> None:
     assert cut("NIC of server 2", 15) == "NIC of server 2"
     assert cut("NIC of server 12", 15) == "NIC of server.."
