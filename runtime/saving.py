@@ -97,7 +97,8 @@ def _restore(session: Session, place: Path, found: Checkpoint) -> None:
     session.sent_before = found.own["sent"].numpy() - session.sent()
     session.drawn = int(found.own["drawn"][0]), int(found.own["drawn"][1])
     if session.trace is not None:
-        if "trace.bits" in found.own:
+        kept = len(found.own["trace.edges"]) if "trace.edges" in found.own else 0
+        if kept == found.done or (kept and session.options.save_trace is None):
             session.trace.restore(found.own["trace.bits"].numpy(), found.own["trace.edges"].numpy())
         elif session.options.save_trace is not None:
             raise FileError(f"{place}: saved without --save-trace: the graphs of its {found.done} iterations are gone")

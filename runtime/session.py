@@ -39,6 +39,9 @@ NONE = Scores(None, None, None)
 BEST = "best.npz"
 """The weights with the best validation accuracy, in the run folder."""
 
+KEPT_GRAPHS = 1000
+"""Iterations whose graphs the record keeps unless a trace was asked for: a long run's would fill its memory."""
+
 
 class Session:
     """One worker's run. Only worker 0 writes and talks; every worker saves its part of a checkpoint.
@@ -181,7 +184,7 @@ class Session:
     def _took(self, t: Iteration, drawn: Drawn) -> None:
         """Keep what the record needs of iteration t."""
         self.drawn = self.drawn[0] + drawn.hits, self.drawn[1] + drawn.rows
-        if self.trace is not None:
+        if self.trace is not None and (self.options.save_trace is not None or t < KEPT_GRAPHS):
             self.trace.add(drawn)
         if self.ready.trainer.measured is not None and self.options.record:
             self._norms[t] = self.ready.trainer.measured.cpu().numpy()

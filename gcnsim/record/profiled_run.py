@@ -32,6 +32,9 @@ SNIFFED: Final = 1 << 20
 """Bytes in which a trace says that it is one."""
 
 PS_PER_US: Final = 1e6
+LONGEST_US: Final = 1e12
+"""A recording lasts less: eleven days, whose picoseconds an int64 holds."""
+
 FEWEST: Final = 3
 """Iterations of which the first is left out: it pays for what the profiler sets up."""
 
@@ -129,6 +132,8 @@ def read_profiled_run(
 
 def _run(path: Path, workers: Sequence[WorkerTrace], told: Sequence[str]) -> ProfiledRun:
     steps, notes = _measured(path, workers)
+    if any(worker.windows[steps[-1]][1] - worker.windows[steps[0]][0] > LONGEST_US for worker in workers):
+        raise FileError(f"{path}: its iterations last more than {LONGEST_US / PS_PER_US:,.0f} s; allowed: less")
     timeline = _with_waits(_timeline(workers, steps), len(workers), len(steps))
     windows = [_windows(worker, steps) for worker in workers]
     parts = tuple(_parts(timeline, rank, window) for rank, window in enumerate(windows))
@@ -174,9 +179,15 @@ def _measured(path: Path, workers: Sequence[WorkerTrace]) -> tuple[tuple[int, ..
 def _windows(worker: WorkerTrace, steps: Sequence[int]) -> tuple[IntArray, IntArray]:
     """Starts and ends of the measured iterations, picoseconds from the first start."""
     origin = worker.windows[steps[0]][0]
-    both = np.array([worker.windows[step] for step in steps]) - origin
-    times: IntArray = np.rint(both * PS_PER_US).astype(np.int64)
+    times = _picoseconds(np.array([worker.windows[step] for step in steps]), origin)
     return times[:, 0], times[:, 1]
+
+
+def _picoseconds(times_us: FloatArray, origin_us: float) -> IntArray:
+    """Times since the origin; what is further away than a recording lasts is put at that distance."""
+    since = np.clip(times_us - origin_us, -LONGEST_US, LONGEST_US)
+    found: IntArray = np.rint(since * PS_PER_US).astype(np.int64)
+    return found
 
 
 def _timeline(workers: Sequence[WorkerTrace], steps: Sequence[int]) -> Timeline:
@@ -186,8 +197,7 @@ def _timeline(workers: Sequence[WorkerTrace], steps: Sequence[int]) -> Timeline:
     for rank, worker in enumerate(workers):
         spans, origin = worker.spans, worker.windows[steps[0]][0]
         starts, ends = _windows(worker, steps)
-        begin = np.rint((spans.start_us - origin) * PS_PER_US).astype(np.int64)
-        end = np.rint((spans.end_us - origin) * PS_PER_US).astype(np.int64)
+        begin, end = _picoseconds(spans.start_us, origin), _picoseconds(spans.end_us, origin)
         kept = (end > 0) & (begin < ends[-1])
         begin, end = np.maximum(begin[kept], 0), np.minimum(end[kept], ends[-1])
         streams = np.array([names.index(name) for name in worker.streams], np.int32)

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 import torch
 
+import runtime.session
 from gcnsim.errors import GcnsimError
 from runtime.ending import Ending
 from runtime.launch import Place, Watch
@@ -36,6 +37,15 @@ def ran(place: Place, options: Options) -> Ran:
     session.ready.method.close()
     losses = {row.iteration: row.loss for row in session.rows if row.iteration >= session.begun}
     return Ran(session.begun, losses, weights_of(session), session.drawn)
+
+
+def ran_keeping(place: Place, options: Options, graphs: int) -> Ran:
+    """The same, where a record keeps so many graphs."""
+    usual, runtime.session.KEPT_GRAPHS = runtime.session.KEPT_GRAPHS, graphs
+    try:
+        return ran(place, options)
+    finally:
+        runtime.session.KEPT_GRAPHS = usual
 
 
 def refused(place: Place, options: Options) -> str:

@@ -17,7 +17,7 @@ from runtime.options import Options
 from runtime.record import read_run
 from tests.runtime.conftest import Case, MakeOptions
 from tests.runtime.crew import Crew
-from tests.runtime.session_jobs import ran, refused
+from tests.runtime.session_jobs import ran, ran_keeping, refused
 
 WORKERS, ITERATIONS = 3, 8
 
@@ -93,6 +93,18 @@ def test_a_record_has_its_trace_and_goes_on_from_a_checkpoint(
     assert json.loads((home / "run.json").read_text())["threads"] == 1
     ((judged,), _) = judge([home], None)
     assert judged.predicted_s > 0.0, "what validate needs of a run is there by default"
+
+
+def test_a_record_keeps_the_first_graphs_and_a_trace_that_was_asked_for_all(
+    crew: Crew, options: MakeOptions, tmp_path: Path
+) -> None:
+    for name, asked in (("record", None), ("asked", str(tmp_path / "all.trace"))):
+        usual: dict[str, Any] = {"record": True, "out": str(tmp_path / name), "save_trace": asked}
+        crew.run(WORKERS, ran_keeping, _saving(options, tmp_path, "psc-gcn", {"epsilon": 0.3}, **usual), 3)
+    kept = read_trace(tmp_path / "record" / "access.trace")
+    whole = read_trace(tmp_path / "all.trace")
+    assert (kept.iterations, whole.iterations) == (3, ITERATIONS)
+    assert np.array_equal(kept.edges, whole.edges[:3])
 
 
 def test_a_record_that_goes_on_from_a_checkpoint_without_graphs_has_no_trace(

@@ -220,6 +220,7 @@ KERNEL = event("kernel", "k", 0.0, 1.0, 7, 0, device=0, stream=7, correlation=1)
         ([], "no ProfilerStep#N"),
         (cpu_events(1, marks=False), "no ProfilerStep#N"),
         ([event("user_annotation", "ProfilerStep#1", 0, 0)], "its iterations last 0 s; allowed: more"),
+        ([event("user_annotation", "ProfilerStep#1", 0, 1e14)], "its iterations last more than 1,000,000 s"),
         ([event("user_annotation", "ProfilerStep#1", 0, 1)] * 2, "ProfilerStep#1 is there twice"),
     ],
 )
@@ -309,6 +310,12 @@ def test_sizes_have_limits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(trace_events, "LARGEST_TEXT", 2048)
     with pytest.raises(FileError, match=r"t\.json: more than 0 GiB of text; allowed: less"):
         read_profiled_run(path)
+
+
+def test_events_far_away_are_no_part_of_an_iteration(tmp_path: Path) -> None:
+    far = [event("cpu_op", "aten::mm", at, 1.0) for at in (1e14, -1e14)]
+    run = read_profiled_run(write(tmp_path / "t.json", document([*cpu_events(4), *far])))
+    assert run.parts == read_profiled_run(write(tmp_path / "u.json", document(cpu_events(4)))).parts
 
 
 def test_progress_names_the_file_and_how_far_it_is(tmp_path: Path) -> None:
