@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from gcnsim.errors import FileError, ScenarioError
-from gcnsim.sections import writable
+from gcnsim.sections import probe, writable
 from runtime.options import Options, flag
 from runtime.record.run_folder import RUN, refuse_foreign
 
@@ -34,7 +34,8 @@ def refuse_places(options: Options) -> None:
         if path is None or (name == "save_trace" and made_with_folder(options, Path(path))):
             continue
         try:
-            writable(path)
+            if writable(path):
+                probe(path)
         except FileError as error:
             raise FileError(f"{flag(name)}: {error}") from None
     if writes_folder(options):

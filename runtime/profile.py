@@ -14,7 +14,7 @@ from typing import Any, Final
 import click
 
 from gcnsim.errors import FileError, GcnsimError, ScenarioError
-from gcnsim.sections import writable
+from gcnsim.sections import probe, writable
 from runtime.profiling import FULL, QUICK, Asked, Budget, Measurement, MemberError, document, measured, table, write
 
 PROGRAM: Final = "runtime.profile"
@@ -67,7 +67,8 @@ def _profile(given: dict[str, Any], budget: Budget | None) -> int:
     workers = _numbers(given["workers"] or _WORKERS.get(budget.level, "1,2"))
     asked = Asked(budget, given["device"], given["threads"], workers, not given["no_network"])
     try:
-        writable(given["out"])
+        if writable(given["out"]):
+            probe(given["out"])
     except FileError as error:
         raise FileError(f"--out: {error}") from None
     start = time.perf_counter()
@@ -75,10 +76,12 @@ def _profile(given: dict[str, Any], budget: Budget | None) -> int:
     found = measured(asked, line.show)
     line.clear()
     profile = document(asked, found, time.perf_counter() - start)
-    write(given["out"], profile)
-    sys.stdout.write(
-        (json.dumps(profile, allow_nan=False) if given["as_json"] else table(profile, given["out"])) + "\n"
-    )
+    text = json.dumps(profile, allow_nan=False) if given["as_json"] else table(profile, given["out"])
+    try:
+        sys.stdout.write(f"{text}\n")
+        sys.stdout.flush()
+    finally:
+        write(given["out"], profile)
     return 0
 
 
