@@ -17,7 +17,7 @@ from gcnsim.errors import ScenarioError
 from gcnsim.graph import Graph, load_graph
 from gcnsim.graph.generate import block_model, surrogate_facts
 from gcnsim.graph.memory import check_memory, check_partition_memory
-from gcnsim.partition import Partitioning, partition_graph, read_partition, split
+from gcnsim.partition import Partitioning, partition_graph, partition_scatter, read_partition, split
 from gcnsim.processes import cores
 from gcnsim.sections import kind_of
 from gcnsim.trace import (
@@ -141,6 +141,7 @@ def print_profile(found: StoredProfile) -> None:
             "partition",
             "assumed" if origin.source == "outline" else f"{origin.partition_method}, seed {origin.partition_seed}",
         ),
+        *_other_seeds(found),
         ("parts", f"{found.parts}"),
         ("inner", f"{facts['inner_nodes_mean']:,.0f} nodes per worker"),
         ("boundary", f"{facts['boundary_nodes_mean']:,.0f} nodes per worker, most {facts['boundary_nodes_max']:,}"),
@@ -153,6 +154,24 @@ def print_profile(found: StoredProfile) -> None:
     sizes = zip(found.inner_nodes, found.boundary_nodes, found.entries, found.boundary_entries, strict=True)
     for rank, (inner, boundary, entries, crossing) in enumerate(sizes):
         click.echo(f"{rank:>6} {inner:>9,} {boundary:>9,} {entries:>13,} {crossing:>15,}")
+
+
+def _scatter(found: StoredProfile) -> dict[str, tuple[float, float]] | None:
+    """90 % intervals of what other partitions of the dataset have, over what this one has; None of one's own graph."""
+    if found.origin.source not in ("surrogate", "interpolated"):
+        return None
+    scatter = partition_scatter(found.origin.name, found.parts)
+    return {name: scatter.factors(name) for name in ("boundary_mean", "boundary_largest", "cross_entries")}
+
+
+def _other_seeds(found: StoredProfile) -> list[tuple[str, str]]:
+    scatter = _scatter(found)
+    if scatter is None:
+        return []
+    low, high = (100 * (factor - 1.0) for factor in scatter["boundary_largest"])
+    return [
+        ("other seeds", f"{low:+.0f} % to {high:+.0f} % boundary nodes of the largest worker, in 90 % of partitions")
+    ]
 
 
 def _graph(origin: ProfileOrigin, scale: str) -> str:
@@ -180,6 +199,7 @@ def _facts(found: StoredProfile, note: str, between: Interpolation | None = None
         "interpolated": None if between is None else asdict(between),
         "residuals": dict(found.origin.residuals or {}),
         "origin": asdict(found.origin),
+        "other_partitions": _scatter(found),
     }
 
 

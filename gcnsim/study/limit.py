@@ -157,8 +157,10 @@ class Limits:
         links = self._links_of(kind, self.window.worker == rank)
         busiest = max(links, key=lambda link: self.busy[link])
         told = self._link(busiest, kind, share)
-        text = "all-reduce" if stream.startswith("reduce") else f"transfers of worker {rank}, one after the other"
-        return self._named(f"{text} ({told.text})", kind, share, rank, told.server, names[busiest])
+        if stream.startswith("reduce"):
+            return self._named(f"all-reduce ({WORDS_SHORT.get(kind, told.text)})", kind, share, rank)
+        text = f"transfers of worker {rank}, one after the other ({told.text})"
+        return self._named(text, kind, share, rank, told.server, names[busiest])
 
     def _link(self, link: int, kind: str, share: float) -> Limit:
         name = self.window.schedule.link_names[link]

@@ -60,7 +60,9 @@ def straggler_of(result: Result, counts: AccessCounts) -> Straggler | None:
     counts: those that the result was simulated with. Of mini-batches, whose workers have no parts, None.
     """
     limit = result.metrics.limit
-    if counts.batches is not None or counts.workers < 2 or limit.kind in ("other", "pause"):
+    stage = limit.kind in ("compute", "cpu", "peer")
+    if counts.batches is not None or counts.workers < 2 or not (stage or limit.link):
+        # An all-reduce and the latency of messages are alike for all, whatever their parts.
         return None
     heavy = [each for each in _loads(limit, counts) if each.share_of_mean(limit.worker) >= NOTEWORTHY]
     others = _others(result, limit)

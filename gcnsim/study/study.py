@@ -13,7 +13,7 @@ from gcnsim.errors import ScenarioError
 from gcnsim.ids import FloatArray
 from gcnsim.methods import Facts, method
 from gcnsim.profile import DeviceProfile
-from gcnsim.scenario import Scenario
+from gcnsim.scenario import MethodSpec, Scenario
 from gcnsim.schedule import Bounds, Schedule, bounds
 from gcnsim.staleness import BlockRule
 from gcnsim.study.accesses import Accesses, open_accesses
@@ -126,16 +126,21 @@ def write_schedule(
         replicas=chosen.replication,
         sampler_threads=scenario.cluster.sampler_threads,
         samples_on_gpu=scenario.cluster.sampler_device == "gpu",
-        block_rule=BlockRule(
-            test=chosen.stale_test,
-            threshold=chosen.threshold,
-            drift=chosen.drift,
-            warmup=chosen.warmup,
-            delayed=chosen.detection == "delayed",
-            skips_backward=chosen.skip_backward == "yes",
-        ),
+        block_rule=_block_rule(chosen),
     )
     return method(chosen.name)(facts)
+
+
+def _block_rule(chosen: MethodSpec) -> BlockRule:
+    """When a method sends a block of rows that hardly changed."""
+    return BlockRule(
+        test=chosen.stale_test,
+        threshold=chosen.threshold,
+        drift=chosen.drift,
+        warmup=chosen.warmup,
+        delayed=chosen.detection == "delayed",
+        skips_backward=chosen.skip_backward == "yes",
+    )
 
 
 def _refuse_attention(scenario: Scenario, shapes: tuple[LayerShape, ...], device: DeviceProfile) -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from gcnsim.cli import main
+from gcnsim.partition import partition_spread
 from gcnsim.trace import read_profile, shipped_parts, shipped_profile, write_profile
 from gcnsim.workload import dataset
 
@@ -46,6 +47,21 @@ def test_a_profile_is_written_and_shown(graph_file: Path, tmp_path: Path, capsys
     assert facts["boundary_nodes_mean"] == stored.boundary_nodes.mean()
     assert facts["boundary_nodes_max"] == stored.boundary_nodes.max()
     assert facts["cross_edges_mean"] == pytest.approx(stored.boundary_entries.sum() / stored.boundary_nodes.sum())
+
+
+def test_a_shipped_profile_says_how_other_partitions_differ(
+    graph_file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert call("info", "--dataset", "reddit", "--gpus", "6") == 0
+    assert "\nother seeds    -10 % to +11 % boundary nodes of the largest worker" in capsys.readouterr().out
+    assert call("info", "--dataset", "reddit", "--gpus", "6", "--json") == 0
+    low, high = json.loads(capsys.readouterr().out)["other_partitions"]["boundary_largest"]
+    assert (low, high) == pytest.approx(partition_spread("reddit", 6))
+    out = tmp_path / "ring.profile"
+    assert call("profile", graph_file, "--gpus", "3", "--out", out) == 0
+    capsys.readouterr()
+    assert call("info", out, "--json") == 0
+    assert json.loads(capsys.readouterr().out)["other_partitions"] is None
 
 
 def test_the_same_call_writes_the_same_bytes(graph_file: Path, tmp_path: Path) -> None:

@@ -74,6 +74,14 @@ def test_nobody_straggles_alone_in_mini_batches_or_on_a_link_that_all_share(
     assert straggler_of(study(asked, accesses), counts_of(asked, accesses)) is None
 
 
+def test_an_all_reduce_has_no_straggler() -> None:
+    asked = scenario("psc-gcn", "yelp", bandwidth="100Gbps", latency="50ms", device="h100")
+    accesses = open_accesses(asked)
+    result = study(asked, accesses)
+    assert result.metrics.limit.text == "all-reduce (NIC)"
+    assert straggler_of(result, counts_of(asked, accesses)) is None
+
+
 def test_an_even_partition_has_no_straggler_and_is_faster() -> None:
     asked = scenario()
     accesses = open_accesses(asked)
