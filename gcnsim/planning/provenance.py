@@ -19,7 +19,7 @@ from gcnsim.planning.workshop import Estimate, Workshop
 from gcnsim.profile import Platform, is_file
 from gcnsim.record import Calibration, beyond, content_hash, settings
 from gcnsim.sampling import NODES
-from gcnsim.scenario import Fault, Jitter, Scenario, fault_words, scenario_hash
+from gcnsim.scenario import Fault, Jitter, Scenario, fault_words, figure_text, scenario_hash
 from gcnsim.study import (
     Corner,
     GraphAccesses,
@@ -76,6 +76,10 @@ def provenance(
         "bounds": [{"lower_s": each.lower_s, "upper_s": each.upper_s} for each in estimates],
         "warnings": list(dict.fromkeys(_warnings(workshop, scenario, estimates))),
     }
+    if scenario.cluster.figures:
+        told["given_figures"] = ", ".join(
+            f"{name} {figure_text(name, value)}" for name, value in scenario.cluster.figures
+        )
     if scenario.faults:
         told["faults"] = "; ".join(fault_words(each) for each in scenario.faults)
     if asked is not None:
@@ -110,9 +114,8 @@ def _interval(
     faults: Sequence[Fault] = (),
 ) -> str:
     """What the intervals cover, in a sentence."""
-    ranged = any(item["in_interval"] for item in assumptions)
-    covered = ", and all assumptions with a range, drawn jointly" if ranged else ""
-    left = "figures of data sheets are taken as they stand"
+    covered = ", of the assumptions marked so" if any(item["in_interval"] for item in assumptions) else ""
+    left = "nothing is fitted to a training run, so what those ranges leave out is not covered"
     if published is not None:
         why = "which the fit to published runs left open"
         if published.error.source == "assumed":
@@ -121,9 +124,9 @@ def _interval(
     if record is not None and record.error is not None:
         left = f"and {100 * record.error:.1f} % either way, the error to expect of a run that was not fitted to"
     elif record is not None:
-        left = "fewer than three calibration runs show no error, so that of fitted figures is not covered"
+        left = "fewer than three calibration runs tell no error, so that of fitted figures is not covered"
     drawn = "drawn graphs, drawn jitter" if any(isinstance(each, Jitter) for each in faults) else "drawn graphs"
-    return f"90 % of the mean over {drawn} and the precision of the simulation{covered}; {left}"
+    return f"90 % of joint draws{covered}, of the mean over {drawn} and of the precision of the simulation; {left}"
 
 
 def _graph(workshop: Workshop, scenario: Scenario) -> Mapping[str, Any]:

@@ -14,6 +14,8 @@ from gcnsim.units import FRACTION
 Figures = tuple[tuple[str, float], ...]
 """Pairs (`t4.spmm_efficiency`, value in SI units), sorted by name."""
 
+NONE: Final = "none"
+
 ZERO_ALLOWED: Final = ("latency_s", "queue", "message_s", "launch_s", "draw_s", "work_spread")
 """Figures that may be nothing at all; a rate or a share of one may not."""
 
@@ -27,7 +29,7 @@ class CatalogueFigures:
     @property
     def allowed(self) -> str:
         """The values allowed, in words."""
-        return "NAME.FIGURE=VALUE separated by commas, e.g. t4.spmm_efficiency=50%, ethernet.latency_s=20us"
+        return "NAME.FIGURE=VALUE separated by commas, e.g. t4.spmm_efficiency=50%,ethernet.latency_s=20us, or none"
 
     def read(self, raw: object, path: str) -> Figures:
         """The figures of a text or a mapping. Raises ScenarioError or UnitError, starting with `path`."""
@@ -46,6 +48,8 @@ class CatalogueFigures:
         if not isinstance(raw, str):
             raise ScenarioError(f"{path}: {shown(raw)} is not allowed; {self.allowed}")
         pairs: list[tuple[str, object]] = []
+        if raw.strip() == NONE:
+            return pairs
         for part in raw.split(","):
             name, equals, text = (each.strip() for each in part.partition("="))
             if not equals:
@@ -66,8 +70,8 @@ class CatalogueFigures:
                 raise ScenarioError(f"{path}: {name}={figure_text(name, number)} is not allowed; {limit}")
 
     def write(self, value: Any) -> object:
-        """`t4.spmm_efficiency=50%,ethernet.latency_s=20us`."""
-        return ",".join(f"{name}={figure_text(name, number)}" for name, number in value)
+        """`t4.spmm_efficiency=50%,ethernet.latency_s=20us`; `none` of no figures."""
+        return ",".join(f"{name}={figure_text(name, number)}" for name, number in value) or NONE
 
 
 def figure_text(name: str, number: float) -> str:

@@ -80,7 +80,7 @@ def test_a_graph_of_published_statistics_was_never_seen(asked: dict[str, Any]) -
     ("error", "words"),
     [
         (0.159, "; and 15.9 % either way, the error to expect of a run that was not fitted to"),
-        (None, "; fewer than three calibration runs tell no error, so device and network figures are not covered"),
+        (None, "; fewer than three calibration runs tell no error, so that of fitted figures is not covered"),
     ],
 )
 def test_the_interval_says_what_the_calibration_adds(

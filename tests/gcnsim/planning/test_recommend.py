@@ -35,10 +35,6 @@ def usual() -> dict[str, Any]:
     return asked()
 
 
-def own_graph() -> gcnsim.Graph:
-    return gcnsim.load_graph(nx.barabasi_albert_graph(600, 6, seed=1))
-
-
 WIDTHS = ["workload.features=64", "workload.classes=10"]
 
 QUESTIONS: dict[str, dict[str, Any]] = {
@@ -46,7 +42,7 @@ QUESTIONS: dict[str, dict[str, Any]] = {
     "an H100 cluster": {"gpus": 4, "gpus_per_server": 2, "device": "h100", "bandwidth": "25Gbps"},
     "a lower least rate": {"rate": [0.05, 0.2], "min_rate": 0.05},
     "methods by name": {"method": ["pipegcn", "bns-gcn"], "rate": [0.05, 0.5]},
-    "several machines": {"gpus": [2, 3], "bandwidth": ["5Gbps", "50Gbps"]},
+    "several machines": {"bandwidth": ["5Gbps", "50Gbps"], "method": ["pipegcn", "psc-gcn"]},
     "a GPU too small for some": {
         "method": ["full-graph", "psc-gcn"],
         "tau": [0, 64],
@@ -164,7 +160,7 @@ def test_no_answer_is_slower_than_an_allowed_row_of_its_own_table(name: str) -> 
 
 
 def test_nor_is_that_of_ones_own_graph() -> None:
-    payload = asked(graph=own_graph(), gpus=4, bandwidth="1Gbps", overrides=WIDTHS)
+    payload = asked(graph=nx.barabasi_albert_graph(600, 6, seed=1), gpus=4, bandwidth="1Gbps", overrides=WIDTHS)
     consistent(payload)
     assert payload["recommendation"]["dataset"] == payload["results"][0]["dataset"] == "networkx"
 
@@ -227,7 +223,7 @@ def test_an_unknown_method_may_not_be_allowed() -> None:
 
 @pytest.fixture(scope="module")
 def several() -> dict[str, Any]:
-    return asked(gpus=[2, 4], bandwidth=["2Gbps", "50Gbps"], device=["t4", "a100"], method=["full-graph", "pipegcn"])
+    return asked(gpus=[2, 4], bandwidth=["2Gbps", "50Gbps"], device=["t4", "a100-40"], method=["full-graph", "pipegcn"])
 
 
 def test_over_several_machines_the_fastest_is_recommended(several: Mapping[str, Any]) -> None:
@@ -238,8 +234,8 @@ def test_over_several_machines_the_fastest_is_recommended(several: Mapping[str, 
     assert {row["dataset"] for row in rows} == {"reddit"} == {best["dataset"]}
     consistent(several)
     assert best["row"]["epoch_s"] == min(row["epoch_s"] for row in rows)
-    assert (best["device"], best["gpus"], best["bandwidth"]) == ("a100", 4, "50Gbps")
-    assert "on 4 x a100 at 50Gbps" in best["verdict"]
+    assert (best["device"], best["gpus"], best["bandwidth"]) == ("a100-40", 4, "50Gbps")
+    assert "on 4 x a100-40 at 50Gbps" in best["verdict"]
     # Steps start from the recommended machine.
     starts = {step["knob"]: step["from"] for step in several["next_steps"]}
     assert starts["gpus"] == 4
@@ -279,17 +275,6 @@ def test_the_share_of_draws_is_a_recount_of_them() -> None:
         wins += seconds <= (1 + NEAR) * min(float(each.epoch_times[draw]) for each in pool)
     assert chosen.share == wins / len(mine)
     assert 0.0 < chosen.share <= 1.0
-
-
-def test_an_interval_covers_both_ends_of_the_workload() -> None:
-    base = scenario()
-    shop = Workshop(base)
-    estimate = shop.estimate(base)
-    for corner in Corner:
-        counts_s = shop.factors(base).alone["workload"][0 if corner is Corner.LOW else 1]
-        assert (
-            estimate.low_s <= estimate.iteration_s * (1.0 if corner is Corner.LIKELY else counts_s) <= estimate.high_s
-        )
 
 
 def test_mean_counts_keep_totals() -> None:

@@ -1,0 +1,226 @@
+"""What assumptions leave open: estimates of all draws at once against one estimate each, and against simulations."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import product
+
+import numpy as np
+import pytest
+
+from gcnsim.knobs import MINI_BATCH
+from gcnsim.planning import Workshop
+from gcnsim.scenario import Scenario, from_mapping, read_injected
+from gcnsim.schedule import estimate
+from gcnsim.study import (
+    DRAWS,
+    WORKLOAD,
+    Corner,
+    assumptions_of,
+    estimated_counts,
+    factors,
+    mini_batch,
+    open_accesses,
+    position,
+    study,
+    with_figures,
+    write_schedule,
+)
+from gcnsim.study.propagation import _ends, best_lower_s, favourable, higher_is_better
+
+SEED = 0
+
+METHODS: dict[str, dict[str, object]] = {
+    "full-graph": {"name": "full-graph"},
+    "pipegcn": {"name": "pipegcn"},
+    "bns-gcn": {"name": "bns-gcn", "rate": 0.1},
+    "psc-gcn": {"name": "psc-gcn", "tau": 2, "epsilon": 0.1, "cache": "10%"},
+}
+
+MACHINES: dict[str, dict[str, object]] = {
+    "two servers": {"gpus": 4, "gpus_per_server": 2, "bandwidth": "10Gbps"},
+    "direct": {"gpus": 4, "gpus_per_server": 2, "bandwidth": "10Gbps", "transport": "direct"},
+    "nvlink": {"gpus": 4, "gpus_per_server": 2, "bandwidth": "10Gbps", "nvlink": "300GB/s", "device": "v100-32"},
+    "a switch": {"gpus": 4, "gpus_per_server": 4, "pcie_sharing": "switch", "gpus_per_switch": 2},
+    "unequal": {"gpus": 4, "gpus_per_server": 2, "bandwidth": "10Gbps", "devices": "t4,a100-40"},
+}
+
+
+def scenario(method: dict[str, object], cluster: dict[str, object], **run: object) -> Scenario:
+    mapping = {"schema": "gcnsim.scenario/1", "cluster": cluster, "method": method, "run": {"iterations": 4} | run}
+    return from_mapping(mapping, "test")
+
+
+def one_by_one(asked: Scenario) -> tuple[float, dict[str, tuple[float, float]]]:
+    """The estimate at the stated values, and by assumption that at its two ends over it: a schedule written for each."""
+    accesses = open_accesses(asked)
+    counts = estimated_counts(asked, accesses)
+    now = estimate(write_schedule(asked, counts, accesses))
+    found = assumptions_of(asked.cluster, batches=mini_batch(asked.method))
+    ends = {each.name: _ends(asked, accesses, counts, each, now) for each in found}
+    if len(accesses.corners) > 1:
+        low, high = (estimated_counts(asked, accesses, corner) for corner in (Corner.LOW, Corner.HIGH))
+        pair = [estimate(write_schedule(asked, each, accesses)) / now for each in (low, high)]
+        ends[WORKLOAD] = (pair[0], pair[1])
+    return now, ends
+
+
+FAST = {("full-graph", "two servers"), ("pipegcn", "a switch"), ("bns-gcn", "nvlink"), ("psc-gcn", "unequal")}
+FAST |= {("full-graph", "direct")}
+
+PAIRS = [
+    pytest.param(method, machine, marks=() if (method, machine) in FAST else pytest.mark.slow)
+    for method, machine in product(METHODS, MACHINES)
+]
+
+
+@pytest.mark.parametrize(("method", "machine"), PAIRS)
+def test_all_draws_at_once_are_what_each_alone_is(method: str, machine: str) -> None:
+    asked = scenario(METHODS[method], MACHINES[machine])
+    now, ends = one_by_one(asked)
+    found = factors(asked, open_accesses(asked), SEED)
+    assert found.nominal_s == pytest.approx(now, rel=1e-12)
+    assert found.alone.keys() == ends.keys()
+    for name, pair in ends.items():
+        assert found.alone[name] == pytest.approx(pair, rel=1e-12), name
+
+
+def test_a_joint_draw_is_the_estimate_with_all_its_figures() -> None:
+    asked = scenario(METHODS["full-graph"], MACHINES["two servers"])
+    accesses = open_accesses(asked)
+    found = factors(asked, accesses, SEED)
+    counts = estimated_counts(asked, accesses)
+    for draw in (0, 100, DRAWS - 1):
+        at = {each.name: float(each.at(position(each.shared, SEED))[draw]) for each in assumptions_of(asked.cluster)}
+        seconds = estimate(write_schedule(with_figures(asked, at), counts, accesses))
+        place = position(WORKLOAD, SEED)[draw] if WORKLOAD in found.alone else 0.0
+        workload = found.alone.get(WORKLOAD, (1.0, 1.0))[0 if place < 0 else 1] ** abs(place)
+        assert found.joint[draw] * found.nominal_s == pytest.approx(seconds * workload, rel=1e-12)
+
+
+FIRST_ORDER: dict[str, tuple[dict[str, object], dict[str, object]]] = {
+    "cores": (METHODS["pipegcn"], {"gpus": 2, "gpus_per_server": 1, "device": "cpu-core"}),
+    "mini-batches": ({"name": "dgl"}, {"gpus": 2, "gpus_per_server": 2}),
+    "sockets": (METHODS["full-graph"], {"gpus": 2, "gpus_per_server": 1, "sockets": "cores"}),
+    "blocks": ({"name": "roc"}, {"gpus": 2, "gpus_per_server": 2}),
+}
+
+
+@pytest.mark.parametrize("name", FIRST_ORDER)
+def test_other_methods_multiply_the_factors_of_their_ends(name: str) -> None:
+    asked = scenario(*FIRST_ORDER[name])
+    now, ends = one_by_one(asked)
+    found = factors(asked, open_accesses(asked), SEED)
+    assert found.nominal_s == pytest.approx(now, rel=1e-12)
+    assert found.alone.keys() == ends.keys()
+    for each, pair in ends.items():
+        assert found.alone[each] == pytest.approx(pair, rel=1e-12), each
+    shared = {each.name: each.shared for each in assumptions_of(asked.cluster, batches=mini_batch(asked.method))}
+    expected = 1.0
+    for each, (low, high) in ends.items():
+        place = float(position(shared.get(each, each), SEED)[7])
+        expected *= (low if place < 0 else high) ** abs(place)
+    assert found.joint[7] == pytest.approx(expected, rel=1e-9)
+    assert (name == "mini-batches") == (asked.method.name in MINI_BATCH)
+
+
+def test_faults_leave_the_same_open() -> None:
+    asked = scenario(METHODS["pipegcn"], MACHINES["two servers"])
+    late = replace(asked, faults=read_injected(["slow-gpu:worker=0,factor=3"]))
+    calm, struck = (factors(each, open_accesses(each), SEED) for each in (asked, late))
+    assert calm.joint.tobytes() == struck.joint.tobytes()
+
+
+def test_the_draws_do_not_depend_on_the_number_of_processes() -> None:
+    asked = [scenario(METHODS[name], MACHINES["two servers"]) for name in ("full-graph", "pipegcn")]
+    times = []
+    for processes in (1, 2):
+        shop = Workshop(asked[0], processes)
+        shop.prepare([], asked)
+        times.append([shop.times(each).tobytes() for each in asked])
+    assert times[0] == times[1]
+
+
+def test_no_joint_draw_is_below_the_bound_of_the_most_favourable_figures() -> None:
+    for name in ("full-graph", "psc-gcn"):
+        asked = scenario(METHODS[name], MACHINES["two servers"])
+        accesses = open_accesses(asked)
+        found = factors(asked, accesses, SEED)
+        ends = found.workload or (1.0, 1.0)
+        corner = Corner.LOW if ends[0] <= ends[1] else Corner.HIGH
+        least = best_lower_s(asked, accesses, corner)
+        assert least <= found.nominal_s * found.joint.min()
+
+
+def test_the_most_favourable_end_is_the_faster_one() -> None:
+    for machine in ("two servers", "a switch"):
+        asked = scenario(METHODS["full-graph"], MACHINES[machine])
+        accesses = open_accesses(asked)
+        alone = factors(asked, accesses, SEED).alone
+        for each in assumptions_of(asked.cluster):
+            low, high = alone[each.name]
+            assert (high <= low) if higher_is_better(each.name) else (low <= high), each.name
+        assert len(favourable(asked).cluster.figures) == len(assumptions_of(asked.cluster))
+
+
+def strongest(asked: Scenario, count: int = 2) -> list[tuple[str, tuple[float, float]]]:
+    """The assumptions that move the estimate most, and what the workload leaves open, with their factors."""
+    alone = factors(asked, open_accesses(asked), SEED).alone
+    order = sorted(alone, key=lambda name: -abs(np.log(alone[name][1] / alone[name][0])))
+    names = [name for name in order if name != WORKLOAD][:count]
+    return [(name, alone[name]) for name in [*names, *([WORKLOAD] if WORKLOAD in alone else [])]]
+
+
+def simulated(asked: Scenario, name: str) -> tuple[float, float]:
+    """The simulated time at both ends of an assumption over that at its value."""
+    accesses = open_accesses(asked)
+    now = study(asked, accesses).metrics.iteration_s
+    if name == WORKLOAD:
+        ends = [study(asked, accesses, corner) for corner in (Corner.LOW, Corner.HIGH)]
+    else:
+        each = next(one for one in assumptions_of(asked.cluster) if one.name == name)
+        moved = [with_figures(asked, {name: float(each.at(np.array(place)))}) for place in (-1.0, 1.0)]
+        ends = [study(one, accesses) for one in moved]
+    return ends[0].metrics.iteration_s / now, ends[1].metrics.iteration_s / now
+
+
+def worst_miss(asked: Scenario) -> tuple[float, str]:
+    """By what share an estimated factor is beside the simulated one, at most, and of which assumption."""
+    missed = [(0.0, "")]
+    for name, expected in strongest(asked):
+        missed += [
+            (abs(guess / seen - 1.0), f"{name}: estimated {guess:.3f}, simulated {seen:.3f}")
+            for guess, seen in zip(expected, simulated(asked, name), strict=True)
+        ]
+    return max(missed)
+
+
+CORNERS = [("full-graph", "two servers"), ("pipegcn", "nvlink"), ("bns-gcn", "direct"), ("psc-gcn", "two servers")]
+
+
+@pytest.mark.parametrize(("method", "machine"), CORNERS)
+def test_estimated_factors_are_those_of_simulated_corners(method: str, machine: str) -> None:
+    """At most 10 % beside them; the worst of these is 4.8 %, of full-graph training."""
+    missed, where = worst_miss(scenario(METHODS[method], MACHINES[machine]))
+    assert missed < 0.1, where
+
+
+LARGER: dict[str, dict[str, object]] = {
+    "default": {"gpus": 6},
+    "slow network": {"gpus": 8, "gpus_per_server": 1, "bandwidth": "1Gbps"},
+    "H100": {"gpus": 4, "gpus_per_server": 2, "device": "h100", "bandwidth": "25Gbps"},
+    "fast network": {"gpus": 4, "gpus_per_server": 1, "bandwidth": "100Gbps"},
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("dataset", ["reddit", "yelp", "ogbn-products"])
+@pytest.mark.parametrize("machine", LARGER)
+@pytest.mark.parametrize("method", METHODS)
+def test_estimated_factors_are_those_of_simulated_corners_of_larger_clusters(
+    method: str, machine: str, dataset: str
+) -> None:
+    """At most 10 % beside them; the worst is 6.2 %, full-graph training of Reddit on six T4 with the least SpMM rate."""
+    asked = scenario(METHODS[method], LARGER[machine])
+    missed, where = worst_miss(replace(asked, workload=replace(asked.workload, dataset=dataset)))
+    assert missed < 0.1, where
