@@ -10,6 +10,7 @@ Reading of the published algorithms (PipeGCN, Algorithm 1; PSC-GCN, Algorithm 1)
 - a layer's transfer of iteration t leaves once sender and receiver have read that of t - tau: a ring of tau slots;
 - wanted ids are sent once per iteration, owners answer layer by layer as soon as their rows exist (pull);
 - packing runs on its own GPU stream, copies are staged through host memory, one message per peer, layer and direction;
+- what a worker sends to another, rows and gradients, goes over one connection, in the order in which it is ready;
 - the sampler is one CPU thread per worker that starts with the iteration; not published, as a question of what it would
   bring: several threads that share its work, or the GPU itself, before its forward pass (`Facts.sampler_threads`,
   `Facts.samples_on_gpu`).
@@ -48,6 +49,10 @@ FORWARD, BACKWARD = Direction.FORWARD, Direction.BACKWARD
 
 TAG = {FORWARD: "f", BACKWARD: "b"}
 """Streams of the forward and the backward thread."""
+
+ROWS = "rows"
+"""The process group that rows and their gradients travel by: a pair of workers has one connection each way, on which
+both follow one another in the order in which they are ready. Ids and the sums of gradients have groups of their own."""
 
 ONE_THREAD = 1.0
 """A sampler is one thread: it never uses more than one core."""
@@ -318,7 +323,16 @@ class GpuWriter:
         direct = self.facts.cluster.direct(rank, peer)
         if direct is None:
             return host_message(
-                self.builder, OpKind.WIRE, rank, peer, nbytes, [made], stream=stream, layer=layer, direction=direction
+                self.builder,
+                OpKind.WIRE,
+                rank,
+                peer,
+                nbytes,
+                [made],
+                stream=stream,
+                connection=ROWS,
+                layer=layer,
+                direction=direction,
             )
         return [
             self.builder.flow(
@@ -331,6 +345,7 @@ class GpuWriter:
                 peer=peer,
                 layer=layer,
                 direction=direction,
+                connection=ROWS,
             )
         ]
 

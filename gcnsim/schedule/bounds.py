@@ -39,21 +39,26 @@ class Bounds:
 
 def bounds(schedule: Schedule) -> Bounds:
     """Bounds of the mean iteration, from the mean demand of each op."""
-    occupied = schedule.demand.mean(axis=0)
+    demand = schedule.demand.mean(axis=0)
     loads = resource_loads(schedule)
     mean = loads.seconds.mean(axis=0)
     top = int(np.argmax(mean))
     (busiest, kind), load = loads.resources[top], float(mean[top])
-    streams = Counter(link for link, _ in {(link, op.stream) for op in schedule.ops for link in op.route or ()})
-    sharers = Counter({(op.index, link): streams[link] for op in schedule.ops for link in op.route or ()})
+    senders = Counter(link for link, _ in {(link, _sender(op)) for op in schedule.ops for link in op.route or ()})
+    sharers = Counter({(op.index, link): senders[link] for op in schedule.ops for link in op.route or ()})
     order, synchronous = topological(schedule), topological(schedule, collapse=True)
     return Bounds(
-        lower_s=max(load, _longest_cycle(schedule, order, _durations(schedule, occupied, Counter()))),
+        lower_s=max(load, _longest_cycle(schedule, order, _durations(schedule, demand, Counter()))),
         upper_s=max(load, _longest_serial(schedule, synchronous, sharers)),
         busiest=busiest,
         busiest_kind=kind,
         busiest_s=load,
     )
+
+
+def _sender(op: Op) -> tuple[bool, int]:
+    """What has one flow under way at most: a connection, or where an op has none its stream."""
+    return (True, op.connection) if op.connection >= 0 else (False, op.stream)
 
 
 def estimate(schedule: Schedule) -> Seconds:
@@ -62,11 +67,11 @@ def estimate(schedule: Schedule) -> Seconds:
     The largest load, or the longest chain to the end of an iteration when a link is divided among the flows of the same
     kind, layer and direction (those that a method starts together; of a stream one), whichever is longer.
     """
-    occupied = schedule.demand.mean(axis=0)
+    demand = schedule.demand.mean(axis=0)
     together = {(link, op.stream, stage_of(op)) for op in schedule.ops for link in op.route or ()}
     stage = Counter((link, kind) for link, _, kind in together)
     sharers = Counter({(op.index, link): stage[link, stage_of(op)] for op in schedule.ops for link in op.route or ()})
-    chain = _longest(schedule, topological(schedule), _durations(schedule, occupied, sharers))
+    chain = _longest(schedule, topological(schedule), _durations(schedule, demand, sharers))
     return max(chain, float(resource_loads(schedule).seconds.mean(axis=0).max()))
 
 
@@ -88,7 +93,7 @@ class Loads(NamedTuple):
 
 def resource_loads(schedule: Schedule) -> Loads:
     """What each stream and link must do in each iteration; streams count their flows at the rate they have alone."""
-    occupied = schedule.demand
+    demand = schedule.demand
     kinds = ["compute"] * len(schedule.streams)
     for op in schedule.ops:
         if op.kind is OpKind.WAIT:
@@ -102,14 +107,14 @@ def resource_loads(schedule: Schedule) -> Loads:
             crossing += [(op.index, link) for link in op.route]
     streams = np.array([op.stream for op in schedule.ops])
     ops, links = np.array(crossing, dtype=np.int64).reshape(-1, 2).T
-    alone = latency * (occupied > 0) + occupied / rate
+    alone = latency * (demand > 0) + demand / rate
     spent: Counter[tuple[int, str]] = Counter()
     for op, seconds in zip(schedule.ops, alone.mean(axis=0).tolist(), strict=True):
         if op.route is not None:
             spent[op.stream, schedule.link_kinds[op.route[0]]] += seconds
     for (stream, kind), _ in sorted(spent.items(), key=lambda item: item[1]):
         kinds[stream] = kind
-    carried = occupied[:, ops] / np.array(schedule.capacity)[links]
+    carried = demand[:, ops] / np.array(schedule.capacity)[links]
     names = [f"{stream.name} of worker {stream.worker}" for stream in schedule.streams]
     resources = (*zip(names, kinds, strict=True), *zip(schedule.link_names, schedule.link_kinds, strict=True))
     loads = np.concatenate([_sums(alone, streams, len(names)), _sums(carried, links, len(schedule.capacity))], axis=1)
@@ -127,16 +132,16 @@ def _rate_alone(schedule: Schedule, op: Op) -> float:
 
 
 def _durations(
-    schedule: Schedule, occupied: FloatArray, sharers: Counter[tuple[int, int]], sends: list[float] | None = None
+    schedule: Schedule, demand: FloatArray, sharers: Counter[tuple[int, int]], sends: list[float] | None = None
 ) -> list[float]:
     """Seconds of each op when `sharers[op, link]` flows (at least itself) divide each of its links equally.
 
     sends: share of the iterations in which an op has work: it has its latency in these alone.
     """
     seconds = []
-    turns = _turns(schedule, occupied)
+    turns = _turns(schedule, demand)
     sends = _sends(schedule).tolist() if sends is None else sends
-    for op, work in zip(schedule.ops, occupied.tolist(), strict=True):
+    for op, work in zip(schedule.ops, demand.tolist(), strict=True):
         if op.route is None or work == 0:
             seconds.append(work)
             continue
@@ -155,7 +160,7 @@ def _sends(schedule: Schedule) -> FloatArray:
     return np.asarray((schedule.demand > 0).mean(axis=0), dtype=np.float64)
 
 
-def _turns(schedule: Schedule, occupied: FloatArray) -> dict[int, Seconds]:
+def _turns(schedule: Schedule, demand: FloatArray) -> dict[int, Seconds]:
     """Per thread, seconds from when it gets a task until it is done, at most.
 
     Tasks wait for those of their thread before them, one of each stream at most, and every other thread may meanwhile
@@ -166,7 +171,7 @@ def _turns(schedule: Schedule, occupied: FloatArray) -> dict[int, Seconds]:
     for op in schedule.ops:
         if op.thread >= 0 and op.route is not None:
             mine = largest.setdefault(op.thread, {})
-            mine[op.stream] = max(mine.get(op.stream, 0.0), float(occupied[op.index]))
+            mine[op.stream] = max(mine.get(op.stream, 0.0), float(demand[op.index]))
             machine[op.thread] = op.route[0]
     threads = Counter(machine.values())
     found = {}
@@ -183,11 +188,26 @@ def _longest_serial(schedule: Schedule, order: SortedOps, sharers: Counter[tuple
     Where ops send in some iterations and nothing in others, now one chain is the longest and now another, and the mean
     of them is more than the chain of the means: it is taken iteration by iteration.
     """
-    occupied, sends = schedule.demand, _sends(schedule)
+    demand, sends = schedule.demand, _sends(schedule)
     if not ((sends > 0.0) & (sends < 1.0)).any():
-        return _longest(schedule, order, _durations(schedule, occupied.mean(axis=0), sharers))
-    each = zip(occupied, (schedule.demand > 0).astype(float).tolist(), strict=True)
-    return float(np.mean([_longest(schedule, order, _durations(schedule, row, sharers, some)) for row, some in each]))
+        return _longest(schedule, order, _behind(schedule, _durations(schedule, demand.mean(axis=0), sharers)))
+    each = zip(demand, (demand > 0).astype(float).tolist(), strict=True)
+    rows = [_behind(schedule, _durations(schedule, row, sharers, some)) for row, some in each]
+    return float(np.mean([_longest(schedule, order, row) for row in rows]))
+
+
+def _behind(schedule: Schedule, seconds: list[float]) -> list[float]:
+    """`seconds` with what a message may wait for others of its connection: of each other stream's one, the longest."""
+    longest: dict[int, dict[int, float]] = {}
+    for op in schedule.ops:
+        if op.connection >= 0:
+            mine = longest.setdefault(op.connection, {})
+            mine[op.stream] = max(mine.get(op.stream, 0.0), seconds[op.index])
+    together = {connection: sum(each.values()) for connection, each in longest.items()}
+    return [
+        spent + (together[op.connection] - longest[op.connection][op.stream] if op.connection >= 0 and spent else 0.0)
+        for op, spent in zip(schedule.ops, seconds, strict=True)
+    ]
 
 
 def _longest(schedule: Schedule, order: SortedOps, seconds: list[float]) -> Seconds:

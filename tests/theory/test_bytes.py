@@ -16,6 +16,7 @@ import pytest
 
 from gcnsim.cost import gradient_bytes
 from gcnsim.engine import Run, max_min_rates, simulate
+from gcnsim.ids import IntArray
 from gcnsim.methods import Facts, method
 from gcnsim.schedule import Schedule
 from gcnsim.study import link_units
@@ -104,15 +105,32 @@ def test_units_on_every_nic(facts: MakeFacts, name: str) -> None:
     assert {link: found[link] for link in expected} == pytest.approx(expected)
 
 
+def first_bytes(run: Run) -> IntArray:
+    """When every flow's first byte leaves, int64[T, ops]: its latency after its start, and behind its connection's."""
+    latency, startup = (
+        np.array([round(seconds * PS_PER_S) for seconds in each])
+        for each in zip(*((op.latency_s, op.startup_s) for op in run.schedule.ops), strict=True)
+    )
+    begun: IntArray = run.starts + latency
+    sent = [(t, op.index) for t in range(run.iterations) for op in run.schedule.ops if op.connection >= 0]
+    for _, group in itertools.groupby(
+        sorted(sent, key=lambda at: (run.schedule.ops[at[1]].connection, run.ends[at])),
+        key=lambda at: run.schedule.ops[at[1]].connection,
+    ):
+        for before, after in itertools.pairwise(group):
+            begun[after] = max(begun[after], run.ends[before] + startup[after[1]])
+    return begun
+
+
 def integrate(run: Run) -> tuple[list[float], list[float]]:
     """Units that max-min fair rates give every flow between its first byte and its end, and each link's largest load.
 
     Rates are found again from the flows under way between any two neighbouring starts and ends.
     """
     schedule = run.schedule
-    latency = np.array([round(op.latency_s * PS_PER_S) for op in schedule.ops])
+    begun = first_bytes(run)
     flows = [
-        (int(run.starts[t, op.index] + latency[op.index]), int(run.ends[t, op.index]), op)
+        (int(begun[t, op.index]), int(run.ends[t, op.index]), op)
         for t in range(run.iterations)
         for op in schedule.ops
         if op.route and run.ends[t, op.index] > run.starts[t, op.index]

@@ -1,6 +1,7 @@
 """The engine against an oracle in exact fractions, written from the definition of a schedule and of max-min fairness.
 
-Random schedules: ops on in-order streams, dependencies with lags, flows on shared links with caps and latencies. The
+Random schedules: ops on in-order streams, dependencies with lags, flows on shared links with caps, latencies and
+connections, on which they follow one another. The
 oracle rounds nothing, the engine rounds to picoseconds, so ends may differ by a few picoseconds per op and no more.
 """
 
@@ -57,6 +58,8 @@ class Oracle:
         self.quiet: dict[Which, Fraction] = {}
         """When exclusive work, or a latency, is over."""
         self.left: dict[Which, Fraction] = {}
+        self.lines: dict[int, list[tuple[Which, Fraction]]] = {}
+        """Per connection, the message under way and those behind it, each with when it could move by itself."""
         self.waiting = [(t, op.index) for t in range(iterations) for op in schedule.ops]
 
     def free(self, which: Which) -> bool:
@@ -84,7 +87,24 @@ class Oracle:
                 elif op.route is None:
                     self.quiet[which] = self.now + amount
                 else:
-                    self.quiet[which] = self.now + Fraction(op.latency_s)
+                    self.send(which)
+
+    def send(self, which: Which) -> None:
+        op = self.schedule.ops[which[1]]
+        moves = self.now + Fraction(op.latency_s)
+        line = self.lines.setdefault(op.connection, []) if op.connection >= 0 else []
+        line.append((which, moves))
+        if len(line) == 1:
+            self.quiet[which] = moves
+
+    def sent(self, which: Which) -> None:
+        self.ends[which] = self.now
+        line = self.lines.get(self.schedule.ops[which[1]].connection)
+        if line:
+            assert line.pop(0)[0] == which
+            for after, moves in line[:1]:
+                startup = Fraction(self.schedule.ops[after[1]].startup_s)
+                self.quiet[after] = max(moves, self.now + startup)
 
     def step(self) -> None:
         rates = exact_rates(self.schedule, sorted(self.left))
@@ -92,10 +112,10 @@ class Oracle:
         then = min(nexts)
         for which in list(self.left):
             self.left[which] -= rates[which] * (then - self.now)
-            if self.left[which] == 0:
-                del self.left[which]
-                self.ends[which] = then
         self.now = then
+        for which in [w for w, amount in self.left.items() if amount == 0]:
+            del self.left[which]
+            self.sent(which)
         for which in [w for w, end in self.quiet.items() if end == then]:
             del self.quiet[which]
             if self.schedule.ops[which[1]].route is None:
@@ -122,6 +142,7 @@ def schedules(draw: st.DrawFn, cluster: Callable[..., Cluster]) -> Schedule:
     count, depth = draw(st.integers(1, 8)), draw(st.integers(1, 3))
     amounts = st.sampled_from([0.0, 0.5, 1.0, 3.0, 7.0])
     route = st.lists(st.integers(0, len(capacity) - 1), min_size=1, unique=True).map(tuple)
+    ops: list[int] = []
     for index in range(count):
         lags = st.tuples(st.integers(0, count - 1), st.integers(1, depth))
         same = st.integers(0, index - 1) if index else st.nothing()
@@ -131,14 +152,18 @@ def schedules(draw: st.DrawFn, cluster: Callable[..., Cluster]) -> Schedule:
         if draw(st.booleans()):
             stream = draw(st.sampled_from(["x", "y", "z"]))
             cap = draw(st.none() | st.just(1.0))
-            b.flow(OpKind.WIRE, worker, work, draw(route), stream=stream, after=after, cap=cap)
+            way, connection = draw(route), draw(st.none() | st.just("line"))
+            if connection:
+                # Ready at a moment of its own: which of two messages goes first is then no question of order.
+                after = [b.compute(OpKind.LOSS, worker, (index + 1) / 89, after=after, stream=f"ready{index}")]
+            ops.append(
+                b.flow(OpKind.WIRE, worker, work, way, stream=stream, after=after, cap=cap, connection=connection)
+            )
         else:
-            b.compute(OpKind.LOSS, worker, work, after=after)
+            ops.append(b.compute(OpKind.LOSS, worker, work, after=after))
     # As in every method: an iteration closes when the one `depth` before is through, and the next starts after that.
-    closing = [
-        b.compute(OpKind.STEP, worker, 0.125, after=[(op, depth) for op in range(count)]) for worker in range(workers)
-    ]
-    for op, worker in itertools.product(range(count), range(workers)):
+    closing = [b.compute(OpKind.STEP, worker, 0.125, after=[(op, depth) for op in ops]) for worker in range(workers)]
+    for op, worker in itertools.product(ops, range(workers)):
         b.wait_for(op, (closing[worker], 1))
     return b.close(closing)
 

@@ -154,6 +154,11 @@ def staler(facts: MakeFacts, asked: Asked, _: float) -> tuple[Schedule, Schedule
     return written(facts, asked), written(facts, asked, tau=asked["tau"] + 1)
 
 
+def pipelined(facts: MakeFacts, asked: Asked, _: float) -> tuple[Schedule, Schedule]:
+    """Computing beside the transfers of the iteration before is never slower than waiting for one's own."""
+    return written(facts, asked), written(facts, asked, name="pipegcn", tau=1)
+
+
 class Law(NamedTuple):
     """Schedules before and after, methods. A run whose pace is within `near` of its busiest link's time is nearly
     saturated, and may be slower by `anomaly`: a little more than the largest found by searching for it.
@@ -168,7 +173,8 @@ class Law(NamedTuple):
 LAWS = {
     "more bandwidth is never slower": Law(faster("nic"), METHODS, near=0.15, anomaly=0.02),
     "more PCIe is never slower": Law(faster("pcie"), METHODS, near=0.15, anomaly=0.08),
-    "a larger tau is never slower": Law(staler, ("psc-gcn",), near=0.25, anomaly=0.20),
+    "a larger tau is never slower": Law(staler, ("psc-gcn",), near=0.25, anomaly=0.06),
+    "pipelining is never slower than waiting": Law(pipelined, ("full-graph",), near=0.15, anomaly=TOLERANCE),
 }
 TAU = "a larger tau is never slower"
 PLACES = ("away from saturated links", "near saturation")
@@ -238,26 +244,26 @@ def test_laws_in_many_scenarios(facts: MakeFacts, largest: Callable[[str], Large
 
 
 def test_near_saturation_a_larger_tau_may_be_slower(facts: MakeFacts, largest: Callable[[str], Largest]) -> None:
-    """With tau 4 the busiest link never rests, with tau 5 it does."""
+    """With tau 3 the busiest link hardly rests, with tau 4 it does: the same messages meet otherwise."""
     asked: Asked = {"name": "psc-gcn", "workers": 5, "per_server": 2, "nic": 55315169.6, "nic_latency": 0.0}
-    asked |= {"layers": 2, "cores": 1.0, "slope": 0.5, "sampled": True, "tau": 4, "iterations": GRAPHS, "spread": 0.8}
+    asked |= {"layers": 2, "cores": 1.0, "slope": 0.5, "sampled": True, "tau": 3, "iterations": GRAPHS, "spread": 0.8}
     before = written(facts, asked)
-    assert pace(before) == pytest.approx(bounds(before).busiest_s, rel=1e-3)
-    assert largest(TAU).compare(facts, asked) == pytest.approx(0.06, abs=0.01)
+    assert pace(before) == pytest.approx(bounds(before).busiest_s, rel=0.011)
+    assert largest(TAU).compare(facts, asked) == pytest.approx(0.0144, abs=0.003)
+    assert largest(TAU).compare(facts, asked | {"tau": 4}) < TOLERANCE, "6 % where rows and gradients went side by side"
 
 
 def test_an_all_reduce_beside_more_under_way_may_be_slower(facts: MakeFacts, largest: Callable[[str], Largest]) -> None:
     """From tau 2 on nothing else is waited for, whatever tau; but it shares links with what is then under way."""
     asked: Asked = {"name": "psc-gcn", "workers": 5, "per_server": 1, "nic": 62342816.3, "nic_latency": 0.0}
-    asked |= {"layers": 2, "cores": 1.0, "slope": 0.5, "startup": 1e-3, "pcie": 4.6e9, "hits": 0.5, "tau": 1}
-    asked |= {"sampled": True}
-    assert largest(TAU).compare(facts, asked) == pytest.approx(0.11, abs=0.01)
+    asked |= {"layers": 2, "cores": 1.0, "slope": 0.5, "pcie": 4.6e9, "hits": 0.5, "tau": 1, "sampled": True}
+    assert largest(TAU).compare(facts, asked) == pytest.approx(0.021, abs=0.003)
     later = written(facts, asked, tau=2)
-    assert pace(later) == pytest.approx(1.2 * bounds(later).busiest_s, rel=0.01)
+    assert pace(later) == pytest.approx(1.08 * bounds(later).busiest_s, rel=0.01)
     run = simulate(later, 60)
     reducing = [op.index for op in later.ops if op.kind is OpKind.ALLREDUCE]
     taken = (run.ends[50, reducing].max() - run.starts[50, reducing].min()) / PS_PER_S
-    assert taken > 0.9 * pace(later)
+    assert taken > 0.8 * pace(later)
 
 
 @settings(few, max_examples=25)

@@ -115,6 +115,25 @@ def test_no_message_is_sooner_there_than_its_latency_after_it_was_ready() -> Non
     assert followers(0.75, 0.25, 2.0) == [7 * S // 4, 15 * S // 4]
 
 
+@pytest.mark.parametrize("startup", [0.0, 0.25])
+def test_the_bounds_hold_where_messages_follow_one_another(startup: float) -> None:
+    cluster = Cluster((0,), (Link("wire", "nic", "a", "b", LinkSpec(100.0, 0.5, startup)),))
+    b = Builder("test", cluster, 1)
+    flows = [
+        b.flow(WIRE, 0, 100.0 * (1 + place), (0,), stream=f"s{place}", connection=f"c{place % 2}") for place in range(4)
+    ]
+    last = b.compute(LOSS, 0, 0.1, after=flows)
+    for flow in flows:
+        b.wait_for(flow, (last, 1))
+    schedule = b.close([last])
+    mean = int(simulate(schedule, 30).ends[-1, last]) / 30 / S
+    limits = bounds(schedule)
+    assert limits.lower_s <= mean * (1 + 1e-9)
+    assert mean <= limits.upper_s * (1 + 1e-9)
+    # Two connections share the link; each has 100 or 200 units ahead of the longest of its other stream, or behind it.
+    assert limits.upper_s == pytest.approx(0.1 + (0.5 + 2 * 2.0) + (0.5 + 2 * 4.0))
+
+
 @pytest.mark.parametrize("queue", [0.0, 30.0, 400.0])
 def test_the_bounds_hold_with_waits(queue: float) -> None:
     b = queued(queue)

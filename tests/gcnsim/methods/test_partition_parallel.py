@@ -73,6 +73,23 @@ def test_serial_transfers_begin_with_different_receivers(facts: MakeFacts) -> No
     assert sent == {rank: [(rank + step) % 5 for step in range(1, 5)] for rank in range(5)}
 
 
+@pytest.mark.parametrize("transport", ["staged", "direct"])
+def test_rows_and_gradients_of_a_pair_share_a_connection_and_nothing_else_does(
+    facts: MakeFacts, transport: str
+) -> None:
+    given = facts(workers=3, per_server=1, tau=2, sampled=True)
+    given = replace(given, cluster=replace(given.cluster, direct_network=transport == "direct"))
+    schedule = method("psc-gcn")(given)
+    pairs: dict[int, set[tuple[int, int]]] = {}
+    directions: dict[int, set[Direction]] = {}
+    for op in ops(schedule, OpKind.WIRE):
+        pairs.setdefault(op.connection, set()).add((op.worker, op.peer))
+        directions.setdefault(op.connection, set()).add(op.direction)
+    assert sorted(pairs.values(), key=min) == [{(n, m)} for n in range(3) for m in range(3) if n != m]
+    assert all(both == {FORWARD, BACKWARD} for both in directions.values())
+    assert {op.connection for op in schedule.ops if op.kind is not OpKind.WIRE} == {-1}
+
+
 def test_rows_go_from_their_owner_and_gradients_back_to_it(facts: MakeFacts) -> None:
     given = facts(iterations=3, spread=0.5, slope=0.2, sampled=True, tau=0)
     schedule = method("psc-gcn")(given)
