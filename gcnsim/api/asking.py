@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, TypeAlias, TypeVar
 
 from gcnsim.api.answer import Answer
@@ -88,37 +89,58 @@ def what_if(
     long question will take, about. processes: None is one per core; answers do not depend on it.
     Raises GcnsimError (one line: path, value, what is allowed).
     """
+    return _answered(SimpleNamespace(**locals()))
+
+
+def _answered(given: SimpleNamespace) -> Answer:
+    """The answer to what `what_if` was given, parameter by parameter."""
+    graph = given.graph
     if graph is not None and not isinstance(graph, Graph | str | Path):
         graph = from_object(graph)
-    source, file = _source(graph)
-    if ids is not None and isinstance(graph, Graph):
-        raise ScenarioError(f"ids: {ids} is for a file; {graph.name} is a graph at hand, with nodes of its own")
-    own = instance(host)
+    if given.ids is not None and isinstance(graph, Graph):
+        raise ScenarioError(f"ids: {given.ids} is for a file; {graph.name} is a graph at hand, with nodes of its own")
+    own = instance(given.host)
     machines = {
-        "gpus": _list(gpus),
-        "bandwidth": _list(own.bandwidth if bandwidth is None else bandwidth),
-        "device": _list(own.device if device is None else device),
+        "gpus": _list(given.gpus),
+        "bandwidth": _list(own.bandwidth if given.bandwidth is None else given.bandwidth),
+        "device": _list(own.device if given.device is None else given.device),
     }
-    sections = {
-        "cluster": {name: values[0] for name, values in machines.items()}
-        | {"gpus_per_server": gpus_per_server, "host": host, "payload": payload}
-        | {"calibration": calibration and str(calibration)},
-        "workload": {"dataset": dataset, source: file, "ids": ids, "model": model, "layers": layers, "hidden": hidden},
-        "method": {"name": "psc-gcn", "cache_policy": cache_policy, "norms": norms and str(norms)},
-        "run": {"iterations": iterations, "seed": seed},
-    }
-    chosen, others = _own_knobs(overrides)
-    base = own.filled(replace(_base(sections, others), faults=read_injected(inject)))
-    knobs = _given({"tau": tau, "epsilon": epsilon, "cache": cache, "rate": rate})
-    named = list(COMPARED) if method is None else _list(method)
+    chosen, others = _own_knobs(given.overrides)
+    faults = read_injected(given.inject)
+    base = own.filled(replace(_base(_sections(given, graph, machines), others), faults=faults))
+    knobs = _given({name: getattr(given, name) for name in ("tau", "epsilon", "cache", "rate")})
+    named = list(COMPARED) if given.method is None else _list(given.method)
     grid = _grid(base, named, machines, {name: _list(value) for name, value in knobs.items()}, chosen)
-    target = _target(target_accuracy, runs, target_iterations or {})
-    loaded = graph if isinstance(graph, Graph) else None
-    times = [measured] if isinstance(measured, str) else measured
-    extras = Extras(tuple(read_measurement(each) for each in times), partition_seeds)
-    rule = _rule(None if method is None else named, allow, min_rate)
-    answer, workshop = _what_if(base, grid, progress, processes or cores(), loaded, target, rule, extras, notice)
+    times = [given.measured] if isinstance(given.measured, str) else given.measured
+    answer, workshop = _what_if(
+        base,
+        grid,
+        given.progress,
+        given.processes or cores(),
+        graph if isinstance(graph, Graph) else None,
+        _target(given.target_accuracy, given.runs, given.target_iterations or {}),
+        _rule(None if given.method is None else named, given.allow, given.min_rate),
+        Extras(tuple(read_measurement(each) for each in times), given.partition_seeds),
+        given.notice,
+    )
     return Answer(answer.payload(), workshop, grid, answer.base, answer.choice.estimate.result)
+
+
+def _sections(
+    given: SimpleNamespace, graph: str | Path | Graph | None, machines: Mapping[str, Sequence[Any]]
+) -> dict[str, dict[str, Any]]:
+    """The sections of a scenario with what was given of each, the first machine among them."""
+    source, file = _source(graph)
+    named = {name: getattr(given, name) for name in ("dataset", "ids", "model", "layers", "hidden")}
+    texts = {name: value and str(value) for name, value in vars(given).items() if name in ("calibration", "norms")}
+    return {
+        "cluster": {name: values[0] for name, values in machines.items()}
+        | {name: getattr(given, name) for name in ("gpus_per_server", "host", "payload")}
+        | {"calibration": texts["calibration"]},
+        "workload": named | {source: file},
+        "method": {"name": "psc-gcn", "cache_policy": given.cache_policy, "norms": texts["norms"]},
+        "run": {"iterations": given.iterations, "seed": given.seed},
+    }
 
 
 def _rule(named: Sequence[str] | None, allow: Any, min_rate: float | None) -> Rule:

@@ -74,35 +74,26 @@ def what_if(
     Returns the answer and the workshop, with which the same question can be asked of other machines.
     """
     progress("reading the workload")
-    _refuse_recorded(base)
-    rule = rule or Rule()
-    every = scenarios(base, grid)
-    refuse_undrawn(every)
-    if extras is not None and extras.partition_seeds:
-        seeds_of(every[0], extras.partition_seeds)
+    rule, extras = rule or Rule(), extras or Extras()
+    every = _settings(base, grid, extras)
     first = replace(base, cluster=every[0].cluster)
     workshop = Workshop(first, processes, graph)
     asked, left = answerable(workshop, every, grid.optional)
     if not asked:
         raise ScenarioError(left[0].reason)
     clusters = list(dict.fromkeys(machines(base, grid)))
-    tried = [each for cluster in clusters for each in _typical(replace(first, cluster=cluster), rule)]
-    wait = announced(expected_s(workshop, asked, tried), len(asked))
+    typical = [each for cluster in clusters for each in _typical(replace(first, cluster=cluster), rule)]
+    wait = announced(expected_s(workshop, asked, typical), len(asked))
     if wait is not None:
         notice(wait)
     progress("ranking settings")
     promising = {cluster: _promising(workshop, replace(first, cluster=cluster), grid, rule) for cluster in clusters}
-    others = [each for found in promising.values() for each in found]
-    heard = counted(progress, f"simulating {_count(len(asked), 'setting')} and {_count(len(others), 'candidate')}")
-    baselines = [_full_graph(each, grid) for each in asked]
-    workshop.prepare([*baselines, *others, *(_full_graph(each, grid) for each in others)], asked, heard)
-    rows: list[Told] = [_told(workshop, each, grid) for each in asked]
-    rows, heavy = _holding(workshop, rows, grid.optional)
-    choices = _choices(workshop, clusters, [each for each, _ in rows], promising, rule)
+    rows, heavy = _rows(workshop, asked, promising, grid, progress)
+    choices = _choices(workshop, rows, promising, rule)
     choice = min(choices.values(), key=lambda each: (each.estimate.result.fits is False, each.estimate.epoch_s))
     chosen = choice.estimate.scenario
     steps, idle = next_steps(workshop, chosen, rule, counted(progress, "trying the next step of each knob"))
-    origin = provenance(workshop, first, [each for each, _ in rows], grid.mapping())
+    estimates = [each for each, _ in rows]
     answer = Answer(
         base=first,
         dataset=graph_name(workshop.accesses),
@@ -113,15 +104,15 @@ def what_if(
         chosen=_told(workshop, chosen, grid),
         steps=tuple(steps),
         idle=tuple(idle),
-        origin=origin,
-        memory=tuple(memory_told(workshop, each.scenario) for each, _ in rows),
+        origin=provenance(workshop, first, estimates, grid.mapping()),
+        memory=tuple(memory_told(workshop, each.scenario) for each in estimates),
         certainty=certainty(workshop, choice.estimate),
         straggler=_straggler(workshop, chosen, steps),
         utilization=utilization_of(workshop.result(chosen)),
         alternatives=tuple(_alternatives(workshop, choice, choices, grid)),
-        target=None if target is None else _reached(workshop, first, target, [each for each, _ in rows]),
+        target=None if target is None else _reached(workshop, first, target, estimates),
         left_out=(*left, *heavy),
-        more=_more(workshop, extras or Extras(), rows, chosen, progress),
+        more=_more(workshop, extras, estimates, chosen, progress),
     )
     return answer, workshop
 
@@ -136,11 +127,12 @@ class Extras:
 
 
 def _more(
-    workshop: Workshop, extras: Extras, rows: Sequence[Told], chosen: Scenario, progress: Progress
+    workshop: Workshop, extras: Extras, rows: Sequence[Estimate], chosen: Scenario, progress: Progress
 ) -> dict[str, Any]:
+    """What only some questions ask, as plain data by key."""
     more: dict[str, Any] = {}
     if extras.measured:
-        more["measured"] = beside_measured(workshop, extras.measured, [each for each, _ in rows])
+        more["measured"] = beside_measured(workshop, extras.measured, rows)
     if extras.partition_seeds:
         seeds = seeds_of(chosen, extras.partition_seeds)
         workshop.prepare(seeds, heard=counted(progress, f"simulating {_count(len(seeds), 'partition')}"))
@@ -154,6 +146,31 @@ def _more(
             "best": found.best,
         }
     return more
+
+
+def _settings(base: Scenario, grid: Grid, extras: Extras) -> list[Scenario]:
+    """The settings asked for. Raises ScenarioError for what no answer can be given to."""
+    _refuse_recorded(base)
+    every = scenarios(base, grid)
+    refuse_undrawn(every)
+    if extras.partition_seeds:
+        seeds_of(every[0], extras.partition_seeds)
+    return every
+
+
+def _rows(
+    workshop: Workshop,
+    asked: Sequence[Scenario],
+    promising: Mapping[ClusterSpec, Sequence[Scenario]],
+    grid: Grid,
+    progress: Progress,
+) -> tuple[list[Told], list[LeftOut]]:
+    """A row for every setting asked for, candidates and baselines simulated with them; and what fits no GPU."""
+    others = [each for found in promising.values() for each in found]
+    heard = counted(progress, f"simulating {_count(len(asked), 'setting')} and {_count(len(others), 'candidate')}")
+    baselines = [_full_graph(each, grid) for each in (*asked, *others)]
+    workshop.prepare([*baselines, *others], asked, heard)
+    return _holding(workshop, [_told(workshop, each, grid) for each in asked], grid.optional)
 
 
 def _refuse_recorded(base: Scenario) -> None:
@@ -193,15 +210,14 @@ def _typical(scenario: Scenario, rule: Rule) -> list[Scenario]:
 
 def _choices(
     workshop: Workshop,
-    clusters: Sequence[ClusterSpec],
-    rows: Sequence[Estimate],
+    rows: Sequence[Told],
     promising: Mapping[ClusterSpec, Sequence[Scenario]],
     rule: Rule,
 ) -> dict[ClusterSpec, Choice]:
     """By machine, the setting chosen on it, of the rows and the candidates that may be recommended."""
     found = {}
-    for cluster in clusters:
-        own = [each.scenario for each in rows if each.scenario.cluster == cluster]
+    for cluster in promising:
+        own = [each.scenario for each, _ in rows if each.scenario.cluster == cluster]
         allowed = [each for each in own if rule.excludes(each) is None]
         pool = dict.fromkeys([*allowed, *promising[cluster]])
         if pool:

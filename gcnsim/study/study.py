@@ -86,11 +86,7 @@ def write_schedule(
     if drawn:
         device, host = with_drawn(device, drawn), with_drawn(host, drawn)
         unequal = tuple(with_drawn(each, drawn) for each in unequal)
-    record = calibration_of(scenario.cluster.calibration)
-    if record is not None:
-        # A large graph takes a while to hash: only for a record, which knows graphs by their hash.
-        device = for_graph(device, record, accesses.graph_hash)
-    device = beside_cache(device, scenario, counts)
+    device = _on_workload(device, scenario, counts, accesses)
     chosen = scenario.method
     shapes = resolve_model(scenario.workload, accesses.declared).shapes
     _refuse_dense(scenario, shapes, device)
@@ -129,6 +125,15 @@ def write_schedule(
         block_rule=_block_rule(chosen),
     )
     return method(chosen.name)(facts)
+
+
+def _on_workload(device: DeviceProfile, scenario: Scenario, counts: AccessCounts, accesses: Accesses) -> DeviceProfile:
+    """The device on the scenario's graph, by its calibration and its platform."""
+    record = calibration_of(scenario.cluster.calibration)
+    if record is not None:
+        # A large graph takes a while to hash: only for a record, which knows graphs by their hash.
+        device = for_graph(device, record, accesses.graph_hash)
+    return beside_cache(device, scenario, counts)
 
 
 def _block_rule(chosen: MethodSpec) -> BlockRule:
