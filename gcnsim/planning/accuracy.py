@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
+from gcnsim.errors import plural
 from gcnsim.ids import Iteration, Seconds
 from gcnsim.knobs import BOUNDARY_SCALE, COLD_START, ESTIMATOR, Knob, has_knob
 from gcnsim.planning.workshop import Estimate
@@ -61,7 +62,7 @@ class Target:
         count, source = self.recorded(scenario, subject)
         given = self.given.get(scenario.method.name)
         if count is None and given is not None:
-            return given, f"given, not recorded ({source})"
+            return given, f"your figure; {source}"
         return count, source
 
     def recorded(self, scenario: Scenario, subject: Subject) -> tuple[Iteration | None, str]:
@@ -90,7 +91,7 @@ def _first(fitting: Sequence[LearningCurve], accuracy: float) -> tuple[Iteration
     reached = sorted((count, curve.path.name, _step(curve, count)) for curve, count in found if count is not None)
     if len(reached) * 2 <= len(found):
         best = max(curve.best for curve in several)
-        return None, f"not reached: at most {100 * best:.1f} % in {len(several)} recorded run(s)"
+        return None, f"not reached: at most {100 * best:.1f} % in {plural(len(several), 'recorded run')}"
     count, name, step = reached[(len(reached) - 1) // 2]
     whence = name if len(reached) == 1 else f"median of {len(reached)} runs, {name}"
     # Accuracy was first seen there; it may have been reached any time after the evaluation before.

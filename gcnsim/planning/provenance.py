@@ -284,7 +284,7 @@ def _would_hold(workshop: Workshop, scenario: Scenario) -> str:
     if mini_batch(scenario.method):
         return "a smaller mini-batch would"
     if not told_at_any(scenario, workshop.accesses):
-        return "how many would hold it is not told: the graph's parts are known for this number alone"
+        return "try more GPUs with a workload cut for them: this one is known for this number of parts alone"
     least = workshop.least_gpus(scenario)
     return "no number of GPUs that can be asked for would hold it" if least is None else f"{least} GPUs would hold it"
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from gcnsim.errors import ScenarioError
+from gcnsim.errors import ScenarioError, plural
 from gcnsim.graph import Graph
 from gcnsim.knobs import OVERLAPPING
 from gcnsim.planning.accuracy import Subject, Target, to_target
@@ -19,7 +19,7 @@ from gcnsim.planning.payload import cost_per_1000, memory_told
 from gcnsim.planning.provenance import graph_name, provenance, too_large
 from gcnsim.planning.recommend import Choice, Rule, candidates, choose, finalists
 from gcnsim.planning.steps import Step, next_steps
-from gcnsim.planning.workshop import Estimate, Workshop, counted
+from gcnsim.planning.workshop import Candidate, Estimate, Workshop, counted
 from gcnsim.scenario import ClusterSpec, MethodSpec, Scenario
 from gcnsim.study import Corner, SeedSpread, refuse_undrawn, resolve_model, seeds_of, straggler_of, utilization_of
 from gcnsim.trace import is_profile
@@ -131,11 +131,15 @@ def _more(
 ) -> dict[str, Any]:
     """What only some questions ask, as plain data by key."""
     more: dict[str, Any] = {}
+    if chosen.faults:
+        faulted, calm = workshop.result(chosen), workshop.result(replace(chosen, faults=()))
+        times = faulted.metrics.iteration_s / calm.metrics.iteration_s
+        more["fault_free"] = {"iteration_s": calm.metrics.iteration_s, "times": times}
     if extras.measured:
         more["measured"] = beside_measured(workshop, extras.measured, rows)
     if extras.partition_seeds:
         seeds = seeds_of(chosen, extras.partition_seeds)
-        workshop.prepare(seeds, heard=counted(progress, f"simulating {_count(len(seeds), 'partition')}"))
+        workshop.prepare(seeds, heard=counted(progress, f"simulating {plural(len(seeds), 'partition')}"))
         found = SeedSpread.of(seeds, [workshop.result(each).metrics.iteration_s for each in seeds])
         more["partition_seeds"] = {
             "seeds": list(found.seeds),
@@ -167,7 +171,7 @@ def _rows(
 ) -> tuple[list[Told], list[LeftOut]]:
     """A row for every setting asked for, candidates and baselines simulated with them; and what fits no GPU."""
     others = [each for found in promising.values() for each in found]
-    heard = counted(progress, f"simulating {_count(len(asked), 'setting')} and {_count(len(others), 'candidate')}")
+    heard = counted(progress, f"simulating {plural(len(asked), 'setting')} and {plural(len(others), 'candidate')}")
     baselines = [_full_graph(each, grid) for each in (*asked, *others)]
     workshop.prepare([*baselines, *others], asked, heard)
     return _holding(workshop, [_told(workshop, each, grid) for each in asked], grid.optional)
@@ -180,10 +184,6 @@ def _refuse_recorded(base: Scenario) -> None:
         raise ScenarioError(f"workload.trace: {trace} is a profile; give it as workload.profile")
     if trace is not None:
         raise ScenarioError(f"workload.trace: {trace} answers for one rate only; use gcnsim simulate")
-
-
-def _count(count: int, noun: str) -> str:
-    return f"{count} {noun}{'' if count == 1 else 's'}"
 
 
 def _full_graph(scenario: Scenario, grid: Grid) -> Scenario:
@@ -239,7 +239,7 @@ def _alternatives(
     near = [each for each in fits if each.estimate.epoch_s <= high]
     fewest = min(near, key=lambda each: (each.estimate.scenario.cluster.gpus, each.estimate.epoch_s))
     gpus = fewest.estimate.scenario.cluster.gpus
-    why = f"{_count(gpus, 'GPU')}, the fewest within the interval of the fastest"
+    why = f"{plural(gpus, 'GPU')}, the fewest within the interval of the fastest"
     found = [Alternative("fewest GPUs", _told(workshop, fewest.estimate.scenario, grid), why)]
     costs = {
         id(each): cost_per_1000(each.estimate.scenario, each.estimate.epoch_s)
@@ -249,9 +249,14 @@ def _alternatives(
     priced = [each for each in fits if id(each) in costs]
     if priced:
         cheapest = min(priced, key=lambda each: (costs[id(each)], each.estimate.epoch_s))
-        why = f"{costs[id(cheapest)]:.2f} USD per 1,000 epochs, the least of {_count(len(priced), 'machine')}"
+        cost = f"{costs[id(cheapest)]:.2f} USD per 1,000 {_unit(cheapest.estimate)}"
+        why = f"{cost}, the least of {plural(len(priced), 'machine')}"
         found.append(Alternative("cheapest", _told(workshop, cheapest.estimate.scenario, grid), why))
     return found
+
+
+def _unit(estimate: Candidate) -> str:
+    return "iterations" if estimate.result.per_epoch == 1 else "epochs"
 
 
 def _straggler(workshop: Workshop, scenario: Scenario, steps: Sequence[Step]) -> dict[str, Any] | None:

@@ -103,7 +103,7 @@ def reasons_of(payload: Mapping[str, Any]) -> list[tuple[str, str]]:
     best = payload["recommendation"]
     told = [("why", best.get("why")), ("how sure", (best.get("confidence") or {}).get("text"))]
     told += [("limited by", limit_text(best.get("limited_by"))), ("so", best.get("note"))]
-    told += [("straggler", straggler_of(payload))]
+    told += [("straggler", straggler_of(payload)), ("faults", fault_free_of(payload))]
     told += [("rule", (best.get("rule") or {}).get("text"))]
     excluded = best.get("excluded") or []
     out = [f"{each['what']}: {each['why']}" for each in excluded[:MOST_EXCLUDED]]
@@ -129,6 +129,15 @@ def straggler_of(payload: Mapping[str, Any]) -> str:
     even = told.get("even_s")
     more = "" if even is None or "even" in told["text"] else f"; an even partition: {format_seconds(even)}"
     return plain(told["text"] + more)
+
+
+def fault_free_of(payload: Mapping[str, Any]) -> str:
+    """Where faults were injected, the recommended setting without them."""
+    calm = payload.get("fault_free")
+    if not calm:
+        return ""
+    time = format_seconds(calm["iteration_s"])
+    return f"fault-free for comparison: {time}; the faults make it {calm['times']:.2f} times as long"
 
 
 def alternatives_of(payload: Mapping[str, Any]) -> list[tuple[str, str]]:
