@@ -98,9 +98,12 @@ class Answer:
 
         write_html(path, self.payload, bandwidth_curve(self, progress))
 
-    def to_timeline(self, path: str | Path) -> None:
-        """Write the recommended setting's run for chrome://tracing or Perfetto. Raises FileError."""
-        write_timeline(self.recommended, path)
+    def to_timeline(self, path: str | Path, *, detail: bool = False) -> None:
+        """Write the recommended setting's run for Perfetto or chrome://tracing; detail: a track for every stream.
+
+        Raises FileError.
+        """
+        write_timeline(self.recommended, path, detail=detail)
 
 
 def bandwidth_curve(answer: Answer, progress: Progress = lambda _: None) -> Any:

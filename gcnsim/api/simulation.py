@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from gcnsim.api.writing import made, write_json
-from gcnsim.engine import timeline
+from gcnsim.engine import link_rates, timeline
 from gcnsim.planning import Workshop, counted, graph_name, links_of, memory_told, provenance, row_of
 from gcnsim.processes import cores
 from gcnsim.scenario import from_mapping, load_scenario, read_injected, to_mapping
@@ -82,14 +82,19 @@ def simulate(
     return Simulation(payload, result)
 
 
-def write_timeline(result: Result, path: str | Path) -> None:
-    """Write a run as Chrome trace JSON, for chrome://tracing or Perfetto. Raises FileError."""
-    from gcnsim.report import write_chrome_trace
+def write_timeline(result: Result, path: str | Path, *, detail: bool = False) -> None:
+    """Write a run as Chrome trace JSON, for Perfetto or chrome://tracing; detail: a track for every stream.
+
+    Raises FileError.
+    """
+    from gcnsim.report import RunFacts, write_run_trace
 
     method = result.scenario.method
     knobs = f"tau {method.tau}, epsilon {method.epsilon:g}" + ("" if method.rate == 1.0 else f", rate {method.rate:g}")
     title = f"{result.scenario.name}: {method.name}, {knobs}"
-    write_chrome_trace(path, timeline(result.run), title)
+    run = result.run
+    facts = RunFacts(run.ends[:, list(run.schedule.ends)].max(axis=1), result.warm_up, link_rates(run))
+    write_run_trace(path, timeline(run), title, facts, detail=detail)
 
 
 def write_result(simulation: Simulation, folder: str | Path) -> None:

@@ -12,6 +12,7 @@ from gcnsim.api.simulation import WRITTEN
 from gcnsim.cli.faults import WithFaults
 from gcnsim.cli.outputs import check_folder, scenario_files, show_and_write
 from gcnsim.cli.progress import progress
+from gcnsim.errors import ScenarioError
 
 
 @click.command("simulate", cls=WithFaults)
@@ -20,7 +21,8 @@ from gcnsim.cli.progress import progress
 @click.option("--inject", multiple=True, metavar="KIND:...", help="Fault, e.g. pause:worker=0,seconds=2s (repeatable).")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON (schema gcnsim.result/1).")
 @click.option("--out", type=click.Path(), help="Write result.json and spans.parquet into this folder.")
-@click.option("--timeline", type=click.Path(), help="Write the run for chrome://tracing or Perfetto.")
+@click.option("--timeline", type=click.Path(), help="Write the run for Perfetto or chrome://tracing.")
+@click.option("--timeline-detail", is_flag=True, help="With a track for every stream, not one per kind of work.")
 def command(
     scenario: str,
     overrides: tuple[str, ...],
@@ -28,6 +30,7 @@ def command(
     as_json: bool,
     out: str | None,
     timeline: str | None,
+    timeline_detail: bool,
 ) -> None:
     """Simulate one scenario file (YAML, schema gcnsim.scenario/1).
 
@@ -35,6 +38,8 @@ def command(
     Example:
       gcnsim simulate scenarios/reddit-6xt4.yaml --set cluster.bandwidth=25Gbps
     """
+    if timeline_detail and timeline is None:
+        raise ScenarioError("--timeline-detail: is of the file that --timeline names; allowed: with --timeline FILE")
     read = scenario_files(scenario, overrides)
     check_folder("out", out, ("timeline", timeline), read=read, inside=WRITTEN)
     with progress() as say:
@@ -45,6 +50,6 @@ def command(
     if out:
         writes.append(lambda: api.write_result(simulation, out))
     if timeline:
-        writes.append(lambda: api.write_timeline(simulation.result, timeline))
+        writes.append(lambda: api.write_timeline(simulation.result, timeline, detail=timeline_detail))
     text = json.dumps(dict(simulation.payload), indent=2, allow_nan=False) if as_json else str(simulation)
     show_and_write(text, *writes)

@@ -189,6 +189,7 @@ def named(name: str, text: str) -> Decorator:
 @click.option(
     "--timeline", type=click.Path(), help="Write the recommended setting's run for Perfetto or chrome://tracing."
 )
+@click.option("--timeline-detail", is_flag=True, help="With a track for every stream, not one per kind of work.")
 def command(
     as_json: bool,
     wide: bool,
@@ -198,6 +199,7 @@ def command(
     csv: str | None,
     html: str | None,
     timeline: str | None,
+    timeline_detail: bool,
     **question: Any,
 ) -> None:
     """Predict an iteration, its bottleneck, and what each knob would bring.
@@ -209,6 +211,8 @@ def command(
       gcnsim what-if --bandwidth 15Gbps --gpus 6
       gcnsim what-if --graph amazon_cs.npz --gpus 4 --bandwidth 1Gbps --tau 0,1,2 --epsilon 0.1,1
     """
+    if timeline_detail and timeline is None:
+        raise ScenarioError("--timeline-detail: is of the file that --timeline names; allowed: with --timeline FILE")
     read = [question["graph"], question["norms"], question["calibration"], *question["runs"]]
     read += device_files(question["device"])
     check_outputs(*read, *overridden(question["overrides"]), csv=csv, html=html, timeline=timeline)
@@ -221,11 +225,16 @@ def command(
     text = json.dumps(answer.payload, indent=2, allow_nan=False) if as_json else shown.text(answer.payload)
     notes = [_left_out(each) for each in answer.payload.get("left_out", ())]
     with progress() as say:
-        show_and_write(text, *_writes(answer, csv, html, timeline, say), notes=notes)
+        show_and_write(text, *_writes(answer, csv, html, timeline, timeline_detail, say), notes=notes)
 
 
 def _writes(
-    answer: api.Answer, csv: str | None, html: str | None, timeline: str | None, say: Callable[[str], None]
+    answer: api.Answer,
+    csv: str | None,
+    html: str | None,
+    timeline: str | None,
+    detail: bool,
+    say: Callable[[str], None],
 ) -> Iterator[Callable[[], object]]:
     """What writes each file that was asked for."""
     if csv:
@@ -233,7 +242,7 @@ def _writes(
     if html:
         yield lambda: answer.to_html(html, say)
     if timeline:
-        yield lambda: answer.to_timeline(timeline)
+        yield lambda: answer.to_timeline(timeline, detail=detail)
 
 
 def _notice(text: str) -> None:

@@ -20,6 +20,7 @@ from gcnsim.record.profiled_run import ProfiledRun, is_profiler_trace, read_prof
 from gcnsim.record.ranges import beyond, settings
 from gcnsim.record.run_files import read_text
 from gcnsim.record.run_notes import first_repeat, link_notes, trace_notes, version_notes
+from gcnsim.record.run_trace import RunFacts, write_run_trace
 from gcnsim.record.runs import (
     COMPUTE,
     PHASES,
@@ -58,6 +59,7 @@ __all__ = [
     "ProfiledRun",
     "RecordedRun",
     "Residual",
+    "RunFacts",
     "Shares",
     "Source",
     "beyond",
@@ -88,6 +90,7 @@ __all__ = [
     "write_chrome_trace",
     "write_cluster",
     "write_norms",
+    "write_run_trace",
     "write_spans",
     "wrong_figure",
 ]

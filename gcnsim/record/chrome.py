@@ -29,10 +29,10 @@ def write_chrome_trace(path: str | Path, timeline: Timeline, title: str) -> None
     lane = lanes_of(timeline)
     tracks = _tracks(timeline, lane)
     with replacing(path, text=True) as file:
-        file.write('{"displayTimeUnit":"ms","otherData":' + _json({"title": title}) + ',"traceEvents":[\n')
+        file.write('{"displayTimeUnit":"ms","otherData":' + as_json({"title": title}) + ',"traceEvents":[\n')
         separator = ""
         for event in _metadata(timeline, tracks):
-            file.write(separator + _json(event))
+            file.write(separator + as_json(event))
             separator = ",\n"
         for text in _events(timeline, lane, tracks):
             file.write(separator + text)
@@ -65,15 +65,16 @@ def _tracks(timeline: Timeline, lane: Int32Array) -> dict[tuple[int, int, int], 
 
 def _metadata(timeline: Timeline, tracks: dict[tuple[int, int, int], int]) -> Iterator[dict[str, Any]]:
     for worker in sorted({worker for worker, _, _ in tracks}):
-        yield _meta("process_name", worker, 0, {"name": f"worker {worker}"})
-        yield _meta("process_sort_index", worker, 0, {"sort_index": worker})
+        yield meta("process_name", worker, 0, {"name": f"worker {worker}"})
+        yield meta("process_sort_index", worker, 0, {"sort_index": worker})
     for (worker, stream, level), track in tracks.items():
         name = timeline.streams[stream] + (f" ({level + 1})" if level else "")
-        yield _meta("thread_name", worker, track, {"name": name})
-        yield _meta("thread_sort_index", worker, track, {"sort_index": track})
+        yield meta("thread_name", worker, track, {"name": name})
+        yield meta("thread_sort_index", worker, track, {"sort_index": track})
 
 
-def _meta(name: str, pid: int, tid: int, args: dict[str, Any]) -> dict[str, Any]:
+def meta(name: str, pid: int, tid: int, args: dict[str, Any]) -> dict[str, Any]:
+    """An event that names a process (tid 0) or a track, or says where it stands."""
     return {"ph": "M", "name": name, "pid": pid, "tid": tid, "args": args}
 
 
@@ -82,14 +83,15 @@ def _events(timeline: Timeline, lane: Int32Array, tracks: dict[tuple[int, int, i
         kind, worker = KINDS[int(timeline.kind[i])], int(timeline.worker[i])
         start, end = int(timeline.start_ps[i]), int(timeline.end_ps[i])
         track = tracks[worker, int(timeline.stream[i]), int(lane[i])]
-        args = _json(_args(timeline, i))
+        args = as_json(span_args(timeline, i))
         yield (
             f'{{"ph":"X","name":"{kind}","cat":"{PHASE[kind]}","pid":{worker},"tid":{track},'
-            f'"ts":{_micros(start)},"dur":{_micros(end - start)},"args":{args}}}'
+            f'"ts":{micros(start)},"dur":{micros(end - start)},"args":{args}}}'
         )
 
 
-def _args(timeline: Timeline, i: int) -> dict[str, Any]:
+def span_args(timeline: Timeline, i: int) -> dict[str, Any]:
+    """What a viewer shows of span `i`: iteration, layer, direction, peer and bytes, where it has them."""
     args: dict[str, Any] = {"iteration": int(timeline.iteration[i])}
     if timeline.layer[i] >= 0:
         args["layer"] = int(timeline.layer[i])
@@ -102,9 +104,11 @@ def _args(timeline: Timeline, i: int) -> dict[str, Any]:
     return args
 
 
-def _micros(picoseconds: int) -> str:
+def micros(picoseconds: int) -> str:
+    """Microseconds, to the picosecond."""
     return f"{picoseconds // _PS_PER_US}.{picoseconds % _PS_PER_US:06d}"
 
 
-def _json(value: Any) -> str:
+def as_json(value: Any) -> str:
+    """JSON of one line without spaces; no number that is none."""
     return json.dumps(value, separators=(",", ":"), allow_nan=False)

@@ -1,6 +1,6 @@
 """Reports: a what-if payload as terminal table, CSV, figures and an offline page; a timeline as a Chrome trace."""
 
-from gcnsim.record import write_chrome_trace, write_spans
+from gcnsim.record import RunFacts, write_run_trace, write_spans
 from gcnsim.report.cache_curve import (
     CacheCurveInfo,
     PolicyLine,
@@ -24,6 +24,7 @@ from gcnsim.report.table import render_short, render_table
 from gcnsim.report.validation import render_validation, write_validation
 
 __all__ = [
+    "RunFacts",
     "ROW_KEYS",
     "BandwidthCurve",
     "BandwidthInfo",
@@ -54,7 +55,7 @@ __all__ = [
     "rows_of",
     "write_cache_curve_csv",
     "write_cache_curve_html",
-    "write_chrome_trace",
+    "write_run_trace",
     "write_csv",
     "write_html",
     "write_reproduction",

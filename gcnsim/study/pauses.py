@@ -14,8 +14,8 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from gcnsim.engine import Run, simulate
-from gcnsim.ids import FloatArray, IntArray, Iteration, Rank
+from gcnsim.engine import Run, begun, simulate
+from gcnsim.ids import Iteration, Rank
 from gcnsim.scenario import Pause
 from gcnsim.schedule import Op, Schedule, Stream
 from gcnsim.study.measured import PAUSE
@@ -76,13 +76,13 @@ def _holds(run: Run, fault: Pause, at: Iteration) -> Iterator[Hold]:
     iteration `_stopped` holds up. A worker's iteration has ended when it has passed on what it owes of the all-reduce.
     """
     schedule, worker = run.schedule, fault.worker
-    begun = _begun(run)
+    since_when = begun(run)
     stops = int(run.ends[at - 1, schedule.ends[worker]])
     for queue, stream in zip(schedule.order, schedule.streams, strict=True):
         own = stream.worker == worker
         held = [op for op in queue if schedule.ops[op].kind is not OpKind.ALLREDUCE]
         chosen = held if own else [op for op in held if _sent_to(schedule.ops[op], worker)]
-        late = np.argwhere(begun[: at if own else at + 1, chosen] >= stops)
+        late = np.argwhere(since_when[: at if own else at + 1, chosen] >= stops)
         if late.size:
             row, place = (int(value) for value in late[0])
             since = int(run.ends[row - 1, schedule.ends[stream.worker]]) if row else 0
@@ -94,18 +94,3 @@ def _holds(run: Run, fault: Pause, at: Iteration) -> Iterator[Hold]:
 def _sent_to(op: Op, worker: Rank) -> bool:
     """Whether an op is a message to the worker."""
     return op.peer == worker and op.route is not None and op.thread < 0
-
-
-def _begun(run: Run) -> IntArray:
-    """When each op began, int64[T, ops]: a message not before the one ahead of it on its connection has arrived."""
-    begun: IntArray = run.starts.copy()
-    connections: FloatArray = np.array([op.connection for op in run.schedule.ops])
-    for connection in np.unique(connections[connections >= 0]):
-        chosen = np.flatnonzero(connections == connection)
-        starts, ends = run.starts[:, chosen].ravel(), run.ends[:, chosen].ravel()
-        order = np.lexsort((ends, starts))
-        ahead = np.concatenate([[0], np.maximum.accumulate(ends[order])[:-1]])
-        actual = np.empty_like(starts)
-        actual[order] = np.maximum(starts[order], ahead)
-        begun[:, chosen] = actual.reshape(run.iterations, -1)
-    return begun

@@ -25,7 +25,7 @@ def ring(nodes: int, edges: int) -> Graph:
 )
 def test_a_degenerate_partition_is_told(edges: int, owners: list[int], said: str) -> None:
     graph = ring(12, edges)
-    cut = Partitioning(np.array(owners, np.int32), 3, graph.content_hash(), graph.name, "given", 0)
+    cut = Partitioning(np.array(owners, np.int32), 3, "file", 0, graph.name, graph.content_hash())
     found = partition_warnings(split(graph, cut))
     assert bool(found) == bool(said)
     assert not said or said in found[0]
@@ -33,5 +33,5 @@ def test_a_degenerate_partition_is_told(edges: int, owners: list[int], said: str
 
 def test_one_part_holds_everything_rightly() -> None:
     graph = ring(12, 3)
-    cut = Partitioning(np.zeros(12, np.int32), 1, graph.content_hash(), graph.name, "given", 0)
+    cut = Partitioning(np.zeros(12, np.int32), 1, "file", 0, graph.name, graph.content_hash())
     assert partition_warnings(split(graph, cut)) == ()

@@ -7,7 +7,7 @@ import pytest
 
 from gcnsim import profile, units
 from gcnsim.errors import FileError, ScenarioError
-from gcnsim.profile import catalogue
+from gcnsim.profile import tables
 
 SHARES = ("spmm_efficiency", "gemm_efficiency", "gather_efficiency", "elementwise_efficiency", "efficiency")
 
@@ -115,6 +115,6 @@ def test_profiles_are_read_once() -> None:
 )
 def test_a_figure_without_its_origin_is_refused(raw: object, said: str) -> None:
     with pytest.raises(FileError) as caught:
-        catalogue.read_figure(raw, units.BANDWIDTH, "t4.memory_bandwidth")
+        tables.read_figure(raw, units.BANDWIDTH, "t4.memory_bandwidth")
     assert str(caught.value).startswith("t4.memory_bandwidth: ")
     assert said in str(caught.value)
