@@ -62,7 +62,8 @@ class Rule:
             return f"{method.name} {asked} (--allow {method.name} allows it)"
         rate = rate_of(method)
         if rate < self.min_rate:
-            return f"rate {rate:g} is below the least rate {self.min_rate:g} (--min-rate {rate:g} allows it)"
+            hint = f" (--min-rate {rate:g} allows it)" if rate else ", which is above 0"
+            return f"rate {rate:g} is below the least rate {self.min_rate:g}{hint}"
         return None
 
     @property

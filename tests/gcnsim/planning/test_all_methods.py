@@ -42,6 +42,14 @@ def test_every_row_says_whether_it_fits(answer: Any) -> None:
     assert "GiB of the fullest server's memory" in roc[0]
 
 
+def test_every_interval_holds_the_stated_value_and_no_low_end_is_below_the_bound(answer: Any) -> None:
+    for row, bound in zip(answer.results, answer.payload["provenance"]["bounds"], strict=True):
+        assert row["iteration_s_low"] <= row["iteration_s"] <= row["iteration_s_high"], row["method"]
+        assert bound["lower_s"] <= row["iteration_s_low"], row["method"]
+        assert bound["upper_s"] >= row["iteration_s_high"], row["method"]
+        assert row["iteration_s_high"] > 1.02 * row["iteration_s_low"], "assumed figures leave every method open"
+
+
 def test_those_left_out_say_why(answer: Any) -> None:
     reasons = {one["method"]: one["reason"] for one in answer.payload["left_out"]}
     assert "pagraph keeps the graph in the memory of one" in reasons["pagraph"]
@@ -67,8 +75,10 @@ def test_the_table_shows_epochs_and_knobs(answer: Any) -> None:
     assert "epoch" not in str(asked(method="full-graph", gpus=2)).split("Bottleneck")[0]
 
 
-def test_only_what_was_compared_before_is_recommended(answer: Any) -> None:
+def test_what_was_not_asked_for_by_name_is_shown_for_comparison_only(answer: Any) -> None:
     assert answer.recommendation["method"] in COMPARED
+    told = {each["what"]: each["why"] for each in answer.recommendation["excluded"]}
+    assert told["distdgl"] == "distdgl is shown for comparison only (--allow distdgl allows it)"
 
 
 def test_one_server_has_rows_of_dgl_and_pagraph() -> None:

@@ -89,4 +89,5 @@ def test_the_interval_says_what_the_calibration_adds(
     write_calibration(tmp_path / "record.json", calibration(error=error, ranges={}))
     answer = gcnsim.what_if(**asked, method="full-graph", iterations=4, processes=1)
     assert answer.payload["provenance"]["interval"].endswith(words)
+    assert (answer.payload["certainty"]["calibrated"], answer.payload["certainty"]["label"]) == (True, "CALIBRATED")
     assert f"{BESIDE}every setting (calibrated without runs)" in answer.payload["provenance"]["warnings"]

@@ -52,7 +52,7 @@ def scenario(method: dict[str, object], cluster: dict[str, object], **run: objec
 
 
 def one_by_one(asked: Scenario) -> tuple[float, dict[str, tuple[float, float]]]:
-    """The estimate at the stated values, and by assumption that at its two ends over it: a schedule written for each."""
+    """The estimate at the stated values, and by assumption that at its two ends over it: a schedule for each."""
     accesses = open_accesses(asked)
     counts = estimated_counts(asked, accesses)
     now = estimate(write_schedule(asked, counts, accesses))
@@ -220,7 +220,7 @@ LARGER: dict[str, dict[str, object]] = {
 def test_estimated_factors_are_those_of_simulated_corners_of_larger_clusters(
     method: str, machine: str, dataset: str
 ) -> None:
-    """At most 10 % beside them; the worst is 6.2 %, full-graph training of Reddit on six T4 with the least SpMM rate."""
+    """At most 10 % beside them; the worst is 6.2 %, full-graph training of Reddit on six T4 at the least SpMM rate."""
     asked = scenario(METHODS[method], LARGER[machine])
     missed, where = worst_miss(replace(asked, workload=replace(asked.workload, dataset=dataset)))
     assert missed < 0.1, where

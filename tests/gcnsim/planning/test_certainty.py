@@ -1,0 +1,97 @@
+"""How sure an answer is: its label, its interval, what each assumption does, and paired differences."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from gcnsim.planning import Workshop
+from gcnsim.planning.certainty import Difference, certainty, label_of, tornado
+from gcnsim.planning.workshop import INTERVAL, Candidate
+from gcnsim.scenario import Scenario, from_mapping
+from gcnsim.study import DRAWS, Corner, assumptions_of
+
+
+def scenario(method: str = "psc-gcn", **cluster: object) -> Scenario:
+    mapping = {
+        "schema": "gcnsim.scenario/1",
+        "cluster": {"gpus": 4, "bandwidth": "15Gbps"} | cluster,
+        "method": {"name": method},
+        "run": {"iterations": 4},
+    }
+    return from_mapping(mapping, "test")
+
+
+@pytest.fixture(scope="module")
+def shop() -> Workshop:
+    return Workshop(scenario())
+
+
+def test_labels_say_what_the_figures_are_fitted_to() -> None:
+    assert label_of(scenario()) == "UNCALIBRATED"
+    assert label_of(scenario(platform="psc-gcn-t4")) == "FITTED TO PUBLISHED RUNS"
+
+
+def test_an_answer_without_a_record_is_not_calibrated(shop: Workshop) -> None:
+    told = certainty(shop, shop.candidate(scenario()))
+    assert (told["calibrated"], told["label"], told["draws"]) == (False, "UNCALIBRATED", DRAWS)
+
+
+@pytest.mark.parametrize("method", ["full-graph", "pipegcn", "bns-gcn", "psc-gcn"])
+def test_the_interval_is_that_of_the_draws_and_holds_the_stated_values(shop: Workshop, method: str) -> None:
+    asked = scenario(method)
+    found = shop.estimate(asked)
+    low, high = np.quantile(shop.times(asked), INTERVAL)
+    assert found.lower_s <= found.low_s <= found.iteration_s <= found.high_s <= found.upper_s
+    assert found.low_s == pytest.approx(min(max(low, found.lower_s), found.iteration_s))
+    assert found.high_s == pytest.approx(max(high, found.iteration_s))
+    # At least 90 % of the draws, and all of what lies below the bound, which no run can be.
+    inside = (found.times <= found.high_s) & ((found.times >= found.low_s) | (found.times <= found.lower_s))
+    assert inside.mean() >= 0.89
+    assert found.high_s > 1.05 * found.low_s, "datasheet figures leave more open than that"
+
+
+def test_both_ends_of_the_workload_are_among_the_draws(shop: Workshop) -> None:
+    asked = scenario()
+    times = shop.times(asked)
+    for corner in (Corner.LOW, Corner.HIGH):
+        factor = shop.factors(asked).alone["workload"][0 if corner is Corner.LOW else 1]
+        assert times.min() <= factor * shop.result(asked).metrics.iteration_s <= times.max()
+
+
+def test_the_tornado_tells_every_assumption_those_that_matter_most_first(shop: Workshop) -> None:
+    chosen = shop.candidate(scenario())
+    rows = tornado(shop, chosen)
+    names = {each.name for each in assumptions_of(chosen.scenario.cluster)}
+    assert {row["name"] for row in rows} == names | {"workload"}
+    shares = [row["share"] for row in rows]
+    assert shares == sorted(shares, reverse=True)
+    assert sum(shares) == pytest.approx(1.0)
+    alone = shop.factors(chosen.scenario).alone
+    for row in rows:
+        low, high = alone[row["name"]]
+        assert row["iteration_s_low"] == pytest.approx(low * chosen.iteration_s)
+        assert row["iteration_s_high"] == pytest.approx(high * chosen.iteration_s)
+        assert row["basis"]
+    spmm = next(row for row in rows if row["name"] == "t4.spmm_efficiency")
+    assert (spmm["value"], spmm["low"], spmm["high"]) == ("60%", "40%", "80%")
+
+
+def candidate(shop: Workshop, times: np.ndarray) -> Candidate:
+    base = scenario()
+    return Candidate(base, shop.result(base), times)
+
+
+def test_differences_are_paired(shop: Workshop) -> None:
+    base = shop.candidate(scenario())
+    # Always 10 % longer, though each alone is anywhere within a factor of three.
+    spread = base.iteration_s * np.geomspace(0.6, 1.8, DRAWS)
+    one, other = candidate(shop, 1.1 * spread), candidate(shop, spread)
+    found = Difference.of(one, other)
+    assert found.high == pytest.approx(0.1)
+    assert found.low == pytest.approx(0.0), "the simulated times are alike"
+    same = Difference.of(other, other)
+    assert (same.low, same.high, same.distinguishable) == (0.0, 0.0, False)
+    full = Difference.of(shop.candidate(scenario("full-graph")), base)
+    assert full.distinguishable
+    assert full.payload() == {"low": full.low, "high": full.high, "distinguishable": True}

@@ -1,0 +1,167 @@
+"""Next steps: each simulated from the given setting, compared under the same draws; what cannot matter says why."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pytest
+
+from gcnsim.planning import Rule, Workshop, next_steps
+from gcnsim.planning.steps import Move, NoEffect, Step, _moves, _pointless
+from gcnsim.planning.workshop import INTERVAL, PRECISION
+from gcnsim.scenario import Scenario, from_mapping
+
+PSC = {"name": "psc-gcn", "tau": 1, "epsilon": 0.1, "cache": "10%"}
+
+
+def scenario(method: Mapping[str, Any], **cluster: object) -> Scenario:
+    mapping = {
+        "schema": "gcnsim.scenario/1",
+        "cluster": {"gpus": 4, "bandwidth": "15Gbps"} | cluster,
+        "method": dict(method),
+        "run": {"iterations": 4},
+    }
+    return from_mapping(mapping, "test")
+
+
+def stepped(base: Scenario, *methods: str) -> tuple[Workshop, dict[str, Step], dict[str, str]]:
+    """The workshop, the steps by knob, and why knobs have no effect."""
+    shop = Workshop(base)
+    steps, idle = next_steps(shop, base, Rule(methods, named=True) if methods else Rule())
+    assert not {step.knob for step in steps} & {each.knob for each in idle}, "a knob has an effect or has none"
+    order = [(step.fits is False, -step.gain) for step in steps]
+    assert order == sorted(order)
+    return shop, {step.knob: step for step in steps}, {each.knob: each.why for each in idle}
+
+
+def test_steps_are_simulated_from_the_given_setting_and_sorted_by_gain() -> None:
+    base = scenario(PSC)
+    shop, steps, idle = stepped(base)
+    now = shop.result(base).metrics.iteration_s
+    for step in steps.values():
+        assert step.gain == pytest.approx(1 - step.iteration_s / now)
+    assert {"tau", "epsilon", "bandwidth", "gpus", "partition"} <= steps.keys()
+    assert steps.keys() | idle.keys() >= {"cache", "device", "PCIe", "host cores", "sampler", "sampler threads"}
+    starts = {knob: (step.start, step.end) for knob, step in steps.items()}
+    assert starts["bandwidth"] == ("15Gbps", "30Gbps")
+    assert starts["gpus"] == (4, 6)
+    assert starts["epsilon"] == (0.1, 0.05)
+    assert starts["partition"] == ("as cut", "even parts")
+
+
+def test_gains_are_paired_differences_under_the_same_draws() -> None:
+    base = scenario(PSC)
+    shop, steps, _ = stepped(base)
+    moves = {move.knob: move for move in _moves(base, Rule())}
+    for knob, step in steps.items():
+        saved = 1.0 - shop.times(moves[knob].scenario, even=moves[knob].even) / shop.times(base)
+        low, high = np.quantile(saved, INTERVAL)
+        assert step.gain_low == pytest.approx(min(low, step.gain))
+        assert step.gain_high == pytest.approx(max(high, step.gain))
+        assert step.gain_low <= step.gain <= step.gain_high
+        assert step.distinguishable == (not step.gain_low <= 0 <= step.gain_high)
+
+
+def test_what_both_share_cancels() -> None:
+    # Intervals that overlap, and a gain that is sure.
+    base = scenario({"name": "full-graph"}, bandwidth="5Gbps")
+    shop, steps, _ = stepped(base, "full-graph")
+    (faster,) = (move.scenario for move in _moves(base, Rule()) if move.knob == "bandwidth")
+    assert shop.estimate(faster).high_s > shop.estimate(base).low_s
+    assert steps["bandwidth"].distinguishable
+    assert steps["bandwidth"].gain_low > 0.1
+
+
+@pytest.mark.parametrize(
+    ("ends", "sure"), [((0.1, 0.3), True), ((-0.3, -0.1), True), ((-0.1, 0.3), False), ((0.0, 0.1), False)]
+)
+def test_only_an_interval_without_zero_tells_apart(ends: tuple[float, float], sure: bool) -> None:
+    low, high = ends
+    step = Step("tau", 1, 2, 1.0, (low + high) / 2, low, high, True)
+    assert step.distinguishable == sure
+
+
+def test_on_one_server_the_network_is_not_used() -> None:
+    _, steps, idle = stepped(scenario(PSC, gpus=2, gpus_per_server=2))
+    assert idle["bandwidth"] == "one server: the network is not used"
+    assert "bandwidth" not in steps
+
+
+def test_on_one_gpu_nothing_is_exchanged() -> None:
+    _, steps, idle = stepped(scenario({"name": "pipegcn"}, gpus=1), "pipegcn")
+    assert "partition" not in steps
+    assert idle["partition"] == idle["tau"] == "one GPU: nothing is exchanged"
+
+
+def test_where_nothing_is_drawn_cores_of_the_host_do_not_matter() -> None:
+    _, steps, idle = stepped(scenario({"name": "pipegcn"}), "pipegcn")
+    assert idle["host cores"] == "nothing is sampled, so the GPUs wait for no CPU"
+    assert not {"host cores", "sampler", "sampler threads", "tau", "epsilon", "cache"} & steps.keys()
+
+
+def test_workers_on_cores_and_mini_batches_may_need_them() -> None:
+    cores = scenario({"name": "pipegcn"}, gpus=2, device="cpu-core")
+    assert "host cores" not in {each.knob for each in _pointless(cores)}
+    _, steps, idle = stepped(scenario({"name": "dgl"}, gpus=2, gpus_per_server=2), "dgl")
+    assert idle.get("host cores") != "nothing is sampled, so the GPUs wait for no CPU"
+    assert "gpus" not in steps.keys() | idle.keys(), "a second server cannot hold the graph too"
+
+
+def test_a_step_that_the_method_does_not_allow_is_left_out() -> None:
+    base = from_mapping(
+        {
+            "schema": "gcnsim.scenario/1",
+            "cluster": {"gpus": 2},
+            "workload": {"preaggregate": True},
+            "method": {"name": "full-graph"},
+            "run": {"iterations": 2},
+        },
+        "test",
+    )
+    _, steps, idle = stepped(base)
+    assert "epsilon" not in steps.keys() | idle.keys(), "what is summed beforehand cannot be drawn anew"
+    assert "tau" in steps
+
+
+def unchanged(base: Scenario, rule: Rule) -> dict[str, float]:
+    """Of the steps that were left unsimulated, by what share a simulation does change the time."""
+    shop = Workshop(base)
+    _, idle = next_steps(shop, base, rule)
+    now = shop.result(base).metrics.iteration_s
+    found = {}
+    for move in _moves(base, rule):
+        if _untried(move, idle):
+            found[move.knob] = abs(shop.result(move.scenario, even=move.even).metrics.iteration_s / now - 1.0)
+    return found
+
+
+def _untried(move: Move, idle: list[NoEffect]) -> bool:
+    return any(each.knob == move.knob and "changes less than 1 %" in each.why for each in idle)
+
+
+@pytest.mark.parametrize(
+    ("method", "cluster"),
+    [
+        (
+            {"name": "psc-gcn", "tau": 1, "epsilon": 0.1, "cache": "0%"},
+            {"gpus": 2, "gpus_per_server": 1, "device": "h100"},
+        ),
+        ({"name": "pipegcn"}, {"gpus_per_server": 1, "bandwidth": "1Gbps"}),
+    ],
+)
+def test_a_step_that_is_not_simulated_changes_less_than_a_percent(
+    method: Mapping[str, Any], cluster: Mapping[str, Any]
+) -> None:
+    found = unchanged(scenario(method, **cluster), Rule())
+    assert found
+    assert max(found.values()) < PRECISION, found
+
+
+@pytest.mark.slow
+def test_nor_those_of_the_default_question() -> None:
+    base = scenario({"name": "psc-gcn", "tau": 1, "epsilon": 0.1, "cache": "30%"}, gpus=6)
+    found = unchanged(base, Rule())
+    assert found
+    assert max(found.values()) < PRECISION, found
