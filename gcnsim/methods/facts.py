@@ -6,8 +6,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from importlib import import_module
 
+import numpy as np
+
 from gcnsim.cluster import Cluster
-from gcnsim.ids import Rank
+from gcnsim.ids import IntArray, Rank
 from gcnsim.knobs import METHOD_KNOBS, knobs_of
 from gcnsim.profile import DeviceProfile, HostProfile
 from gcnsim.schedule import Schedule
@@ -32,7 +34,7 @@ class Facts:
     draws; rebuild_s: host time of making a graph of it, besides. Of methods that broadcast blocks of rows: replicas
     that hold the same one, block_rule, when it is sent, and streaming, the share of the memory bandwidth at which their
     products read entries. sampler_threads: CPU threads that share the drawing of one worker's graph. samples_on_gpu:
-    the GPU draws it.
+    the GPU draws it. unrelated: the graphs do not follow one another: each stands for a run of its like.
     """
 
     cluster: Cluster
@@ -60,8 +62,17 @@ class Facts:
     streaming: float = 0.8
     replicas: int = 2
     block_rule: BlockRule = field(default_factory=BlockRule)
+    unrelated: bool = False
     sampler_threads: int = 1
     samples_on_gpu: bool = False
+
+    def ahead(self, graphs: IntArray) -> IntArray:
+        """At each iteration t what graph t + tau has, int64[T, ...]."""
+        return graphs if self.unrelated else np.roll(graphs, -self.tau, axis=0)
+
+    def earlier(self, graphs: IntArray) -> IntArray:
+        """At each iteration t what graph t - tau has, int64[T, ...]."""
+        return graphs if self.unrelated else np.roll(graphs, self.tau, axis=0)
 
     def device_of(self, rank: Rank) -> DeviceProfile:
         """The device of one worker."""

@@ -80,7 +80,7 @@ class GpuWriter:
         counts = facts.counts
         self.trained = counts.rows
         """rows[t, n, m] of the graph trained in iteration t."""
-        self.ahead = np.roll(counts.rows, -facts.tau, axis=0)
+        self.ahead = facts.ahead(counts.rows)
         """rows of the graph whose transfer starts in iteration t."""
         self.costs = [self.worker_costs(rank) for rank in self.workers]
         self.gathering = next((layer for layer, shape in enumerate(facts.shapes) if shape.gathers), 0)
@@ -131,7 +131,7 @@ class GpuWriter:
         facts, counts = self.facts, self.facts.counts
         heard: list[list[int]] = [[] for _ in self.workers]
         for rank in self.workers:
-            kept = np.roll(counts.inner_edges[:, rank] + counts.boundary_edges[:, rank], -facts.tau)
+            kept = facts.ahead(counts.inner_edges[:, rank] + counts.boundary_edges[:, rank])
             drawn = self.draw_on_gpu(rank, kept) if facts.samples_on_gpu else self.draw_on_host(rank, kept)
             for peer in self.workers:
                 if peer != rank:
@@ -192,7 +192,7 @@ class GpuWriter:
             self.aggregate(rank, self.cross_sum(rank, width) if self.beneath else cost.aggregate, layer, FORWARD)
             done.append(self.update(rank, layer))
         if reads:
-            misses = self.ahead - np.roll(hits, -facts.tau, axis=0)
+            misses = self.ahead - facts.ahead(hits)
             wanted = ids if layer == self.gathering else [[] for _ in self.workers]
             made = [[] if op is None else [op] for op in ready]
             sources = [made[rank] + wanted[rank] for rank in self.workers]
@@ -223,7 +223,7 @@ class GpuWriter:
             else:
                 made.append(self.undo(rank, layer))
         if self.exchanges:
-            arrived = np.roll(self.trained, facts.tau, axis=0).sum(axis=1)
+            arrived = facts.earlier(self.trained).sum(axis=1)
             reads = self.read(layer, BACKWARD, arrived, width)
             self.transfer(layer, BACKWARD, self.trained, width, [[op] for op in made], reads)
         return last

@@ -11,7 +11,7 @@ from gcnsim.planning.grid import Grid, LeftOut
 from gcnsim.planning.payload import knobs_told, limit_of, machine_of, row_of, setting_of, setting_text
 from gcnsim.planning.recommend import Choice, Rule
 from gcnsim.planning.steps import NoEffect, Step
-from gcnsim.planning.verdict import confidence_text, step_text, verdict
+from gcnsim.planning.verdict import confidence_text, verdict
 from gcnsim.planning.workshop import Estimate
 from gcnsim.scenario import Scenario, to_mapping
 from gcnsim.study import sampler_decides
@@ -151,5 +151,4 @@ class Answer:
             "gain_high": step.gain_high,
             "distinguishable": step.distinguishable,
             "fits": step.fits,
-            "text": step_text(step),
         }

@@ -71,13 +71,14 @@ def certainty(workshop: Workshop, chosen: Candidate) -> dict[str, Any]:
 def tornado(workshop: Workshop, chosen: Candidate) -> list[dict[str, Any]]:
     """Per assumption: its range, the time at its two ends alone, its share of what they all leave open."""
     scenario = chosen.scenario
-    alone = workshop.factors(scenario).alone
+    left_open = workshop.factors(scenario)
+    alone = {name: left_open.scaled(chosen.iteration_s, np.array(ends)) for name, ends in left_open.alone.items()}
     known = {each.name: each for each in assumptions_of(scenario.cluster, batches=mini_batch(scenario.method))}
     spread = {name: float(np.log(ends[1] / ends[0]) ** 2) for name, ends in alone.items()}
     whole = sum(spread.values()) or 1.0
     rows = []
     for name in sorted(alone, key=lambda name: (-spread[name], name)):
-        low, high = (chosen.iteration_s * factor for factor in alone[name])
+        low, high = (float(end) for end in alone[name])
         about = figure_row(known[name]) if name in known else _of_workload(workshop, scenario, name)
         rows.append(about | {"iteration_s_low": low, "iteration_s_high": high, "share": spread[name] / whole})
     return rows

@@ -124,8 +124,10 @@ def _explanations(workshop: Workshop, row: Candidate, ratio: float) -> list[dict
     scenario = row.scenario
     known = {each.name: each for each in assumptions_of(scenario.cluster, batches=mini_batch(scenario.method))}
     found = []
-    for name, ends in workshop.factors(scenario).alone.items():
-        position = _position(ends, ratio)
+    left_open = workshop.factors(scenario)
+    for name, ends in left_open.alone.items():
+        low, high = left_open.scaled(row.iteration_s, np.array(ends)) / row.iteration_s
+        position = _position((float(low), float(high)), ratio)
         if position is not None:
             found.append((abs(position), name, _would_be(name, known, position)))
     return [each for _, _, each in sorted(found, key=lambda item: item[:2])]

@@ -228,7 +228,8 @@ class Workshop:
     def _drawn_times(self, scenario: Scenario, even: bool) -> FloatArray:
         result = self.result(scenario, even=even)
         seconds = result.metrics.iteration_s
-        times = seconds * self.factors(scenario, even=even).joint
+        left_open = self.factors(scenario, even=even)
+        times = left_open.scaled(seconds, left_open.joint)
         orders = () if even else placements(scenario)
         others = [self.result(scenario, order).metrics.iteration_s for order in orders]
         if len(others) > 1:

@@ -184,9 +184,15 @@ def change_of(step: Mapping[str, Any]) -> str:
     if low is None or high is None:
         return "about the same" if abs(gain) < PRECISION else f"{_percent(abs(gain))} {_way(gain)}"
     if not step.get("distinguishable", True):
-        return APART
+        sure = max(abs(low), abs(high)) < PRECISION
+        return APART if sure else f"{APART} ({_end(low)} to {_end(high)})"
     ends = sorted((abs(low), abs(high)))
     return f"{_percent(abs(gain))} {_way(gain)} ({_percent(ends[0]).removesuffix(' %')} to {_percent(ends[1])})"
+
+
+def _end(gain: float) -> str:
+    """One end of what a step may bring: `9.2 % longer`, `24 % shorter`, `the same`."""
+    return "the same" if abs(gain) < 0.0005 else f"{_percent(abs(gain))} {_way(gain)}"
 
 
 def _way(gain: float) -> str:

@@ -10,12 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 
 from gcnsim.cluster import Link
-from gcnsim.ids import FloatArray, Seconds
+from gcnsim.ids import FloatArray, IntArray, Seconds
 from gcnsim.profile import device
 from gcnsim.scenario import ClusterSpec, Scenario
 from gcnsim.schedule import Schedule, Variants, bounds, estimate, estimates
@@ -23,7 +23,7 @@ from gcnsim.study.accesses import Accesses
 from gcnsim.study.assumed import DRAWS, Assumption, assumptions_of, position, used_figures
 from gcnsim.study.batches import mini_batch
 from gcnsim.study.corners import Corner
-from gcnsim.study.estimated import estimated_counts
+from gcnsim.study.estimated import estimated_counts, estimated_s
 from gcnsim.study.machine import HOST_MEMORY, device_link, machine
 from gcnsim.study.other_partition import PARTITION, partition_factors, scatter_of, scattered
 from gcnsim.study.paths import NVLINK, ROWS, devices_of
@@ -41,6 +41,16 @@ OPS_PER_PAIR: Final = 16
 """Ops for each pair of workers, at least, of four layers: decides only how many draws are estimated at a time."""
 
 
+BESIDE: Final = 3.0
+"""How sharply the longer of two decides: between a sum (1) and a maximum; simulated corners lie between 2 and 4."""
+
+PER_GRAPH: Final = ("rows", "hits", "inner_edges", "boundary_edges")
+"""What of the counts differs from graph to graph."""
+
+Moved: TypeAlias = Mapping[str, IntArray]
+"""Differences of counts, by the name of the count."""
+
+
 @dataclass(frozen=True, slots=True)
 class Factors:
     """Of one scenario, times over the time at the stated values.
@@ -53,6 +63,18 @@ class Factors:
     alone: Mapping[str, tuple[float, float]]
     nominal_s: Seconds
 
+    def scaled(self, simulated_s: Seconds, factor: FloatArray | float) -> FloatArray:
+        """The simulated time where the estimate is `factor` times that at the stated values, of the factor's shape.
+
+        What the estimate leaves out of the simulated time (its links shared otherwise, its pipeline not ideal) stays as
+        it is beside it: a third resource, so to say, and the longest mostly decides (powers of `BESIDE` add up). Where
+        the estimate is the longer of the two, it and the time grow alike.
+        """
+        if self.nominal_s >= simulated_s:
+            return np.asarray(simulated_s * np.asarray(factor))
+        share = (self.nominal_s / simulated_s) ** BESIDE
+        return np.asarray(simulated_s * (1.0 - share + share * np.asarray(factor) ** BESIDE) ** (1.0 / BESIDE))
+
     @property
     def workload(self) -> tuple[float, float] | None:
         """The factors at both ends of what the workload leaves open; None where it leaves nothing open."""
@@ -63,24 +85,15 @@ def factors(scenario: Scenario, accesses: Accesses, seed: int) -> Factors:
     """What the assumptions leave open of the scenario's time, under the joint draws of `seed`."""
     scenario = replace(scenario, faults=())
     found = assumptions_of(scenario.cluster, batches=mini_batch(scenario.method))
-    ends = [estimated_counts(scenario, accesses, corner) for corner in accesses.corners]
     counts = estimated_counts(scenario, accesses)
-    cluster = scenario.cluster
-    exchanged = scenario.method.name in ROWS and device(cluster.device).kind == "gpu" and cluster.sockets == "free"
-    if exchanged and all(_same_parts(counts, end) for end in ends):
-        open_ends = {WORKLOAD: (ends[0], ends[-1])} if len(ends) > 1 else {}
-        scatter = scatter_of(scenario, accesses)
-        if scatter is not None:
-            per_server = cluster.gpus_per_server
-            fewer, more = (scattered(counts, scatter, end, per_server) for end in (Corner.LOW, Corner.HIGH))
-            open_ends[PARTITION] = fewer, more
-        return _at_every_draw(scenario, accesses, counts, open_ends, found, seed)
+    exchanged = scenario.method.name in ROWS and device(scenario.cluster.device).kind == "gpu"
+    if exchanged and scenario.cluster.sockets == "free":
+        return _at_every_draw(scenario, accesses, counts, found, seed)
     at_values = estimate(write_schedule(scenario, counts, accesses))
     by_end = {each.name: _ends(scenario, accesses, counts, each, at_values) for each in found}
     shared = {each.name: each.shared for each in found}
-    if len(ends) > 1:
-        low, high = (estimate(write_schedule(scenario, end, accesses)) / at_values for end in (ends[0], ends[-1]))
-        by_end[WORKLOAD], shared[WORKLOAD] = (low, high), WORKLOAD
+    if len(accesses.corners) > 1:
+        by_end[WORKLOAD], shared[WORKLOAD] = _of_workload(scenario, accesses, at_values), WORKLOAD
     others = partition_factors(scenario, accesses)
     if others is not None:
         by_end[PARTITION], shared[PARTITION] = others, PARTITION
@@ -88,6 +101,12 @@ def factors(scenario: Scenario, accesses: Accesses, seed: int) -> Factors:
     for name, pair in by_end.items():
         joint = joint * _between(pair, position(shared[name], seed))
     return Factors(joint, by_end, at_values)
+
+
+def _of_workload(scenario: Scenario, accesses: Accesses, likely_s: Seconds) -> tuple[float, float]:
+    """The factors at both ends of what the workload leaves open, each estimated for itself."""
+    low, high = (estimated_s(scenario, accesses, corner) / likely_s for corner in (Corner.LOW, Corner.HIGH))
+    return low, high
 
 
 def _between(ends: tuple[float, float], place: FloatArray) -> FloatArray:
@@ -119,74 +138,87 @@ def with_figures(scenario: Scenario, values: Mapping[str, float]) -> Scenario:
 
 
 def _at_every_draw(
-    scenario: Scenario,
-    accesses: Accesses,
-    counts: AccessCounts,
-    open_ends: Mapping[str, tuple[AccessCounts, AccessCounts]],
-    found: Sequence[Assumption],
-    seed: int,
+    scenario: Scenario, accesses: Accesses, counts: AccessCounts, found: Sequence[Assumption], seed: int
 ) -> Factors:
-    """All draws as the graphs of one schedule, behind them the stated values, each assumption's ends, and both ends of
-    what the workload leaves open (open_ends), by name.
+    """All draws as the graphs of one schedule, behind them the stated values and both ends of each assumption.
 
-    What is sent ahead in graph t is of graph t + tau: every stretch of like counts is tau graphs longer than is read.
-    Of other partitions, what a worker's sampler looks at stays.
+    Of other partitions, what a worker's sampler looks at stays. Where the ends of the workload are other parts, and not
+    other graphs of the same parts, their factors multiply what the figures alone do.
     """
-    plain = DRAWS + 1 + 2 * len(found)
-    places = {each.name: np.zeros(plain) for each in found}
-    for index, each in enumerate(found):
-        places[each.name][:DRAWS] = position(each.shared, seed)
-        places[each.name][DRAWS + 1 + 2 * index : DRAWS + 3 + 2 * index] = -1.0, 1.0
-    counted = [end for pair in open_ends.values() for end in pair]
-    every, corners = _estimated(scenario, accesses, counts, counted, found, places)
+    moved = _moved_counts(scenario, accesses, counts)
+    names = [*((each.name, each.shared) for each in found), *((name, name) for name in moved)]
+    places = {name: np.zeros(DRAWS + 1 + 2 * len(names)) for name, _ in names}
+    for index, (name, shared) in enumerate(names):
+        places[name][:DRAWS] = position(shared, seed)
+        places[name][DRAWS + 1 + 2 * index : DRAWS + 3 + 2 * index] = -1.0, 1.0
+    every = _estimated(scenario, accesses, counts, moved, found, places)
     nominal_s = float(every[DRAWS])
     pairs = every[DRAWS + 1 :].reshape(-1, 2) / nominal_s
-    by_end = {each.name: (float(low), float(high)) for each, (low, high) in zip(found, pairs, strict=True)}
+    by_end = {name: (float(low), float(high)) for (name, _), (low, high) in zip(names, pairs, strict=True)}
     joint = every[:DRAWS] / nominal_s
-    for name, (low, high) in zip(open_ends, corners.reshape(-1, 2) / nominal_s, strict=True):
-        by_end[name] = (float(low), float(high))
-        joint = joint * _between(by_end[name], position(name, seed))
+    if len(accesses.corners) > 1 and WORKLOAD not in moved:
+        by_end[WORKLOAD] = _of_workload(scenario, accesses, nominal_s)
+        joint = joint * _between(by_end[WORKLOAD], position(WORKLOAD, seed))
     return Factors(joint, by_end, nominal_s)
+
+
+def _moved_counts(scenario: Scenario, accesses: Accesses, counts: AccessCounts) -> dict[str, tuple[Moved, Moved]]:
+    """By name of what the workload leaves open, how the counts at its low and its high end differ from `counts`."""
+    moved = {}
+    if len(accesses.corners) > 1:
+        ends = [estimated_counts(scenario, accesses, corner) for corner in (Corner.LOW, Corner.HIGH)]
+        if all(_same_parts(counts, end) for end in ends):
+            moved[WORKLOAD] = _differences(counts, ends)
+    scatter = scatter_of(scenario, accesses)
+    if scatter is not None:
+        per_server = scenario.cluster.gpus_per_server
+        others = [scattered(counts, scatter, end, per_server) for end in (Corner.LOW, Corner.HIGH)]
+        moved[PARTITION] = _differences(counts, others)
+    return moved
+
+
+def _differences(counts: AccessCounts, ends: Sequence[AccessCounts]) -> tuple[Moved, Moved]:
+    low, high = ({name: getattr(end, name) - getattr(counts, name) for name in PER_GRAPH} for end in ends)
+    return low, high
 
 
 def _estimated(
     scenario: Scenario,
     accesses: Accesses,
     counts: AccessCounts,
-    ends: Sequence[AccessCounts],
+    moved: Mapping[str, tuple[Moved, Moved]],
     found: Sequence[Assumption],
     places: Mapping[str, FloatArray],
-) -> tuple[FloatArray, FloatArray]:
-    """Estimates with the assumptions at each of `places`, and at their values with the counts of each of `ends`.
+) -> FloatArray:
+    """Estimates with all that is assumed at each of `places`.
 
     Some places at a time: schedules of many workers have many ops, and each place is a graph of a schedule.
     """
-    spare = scenario.method.tau
-    total = len(next(iter(places.values()), np.zeros(1)))
+    total = len(next(iter(places.values()), np.zeros(1 + DRAWS)))
     step = max(1, MOST_AMOUNTS // (OPS_PER_PAIR * scenario.cluster.gpus**2))
     every: list[FloatArray] = []
     for start in range(0, total, step):
-        size = min(step, total - start)
-        last = start + size == total
-        blocks = [(counts, size + spare), *((end, 1 + spare) for end in ends if last)]
-        values = {}
-        for each in found:
-            place = np.zeros(sum(times for _, times in blocks))
-            place[:size] = places[each.name][start : start + size]
-            values[each.name] = each.at(place)
-        schedule = write_schedule(scenario, _stacked(blocks), accesses, values)
-        some = estimates(schedule, _variants(scenario.cluster, schedule, values))
-        every.append(some[:size])
-    return np.concatenate(every), some[size + spare :: 1 + spare]
+        some = {name: place[start : start + step] for name, place in places.items()}
+        values = {each.name: each.at(some[each.name]) for each in found}
+        drawn = _counts_at(counts, moved, some, min(step, total - start))
+        schedule = write_schedule(scenario, drawn, accesses, values)
+        every.append(estimates(schedule, _variants(scenario.cluster, schedule, values)))
+    return np.concatenate(every)
 
 
-def _stacked(blocks: Sequence[tuple[AccessCounts, int]]) -> AccessCounts:
-    """One after the other, each of these single graphs so many times."""
-    names = ("rows", "hits", "inner_edges", "boundary_edges")
-    stacked: dict[str, Any] = {
-        name: np.concatenate([np.repeat(getattr(each, name), n, 0) for each, n in blocks]) for name in names
-    }
-    return replace(blocks[0][0], **stacked)
+def _counts_at(
+    counts: AccessCounts, moved: Mapping[str, tuple[Moved, Moved]], places: Mapping[str, FloatArray], size: int
+) -> AccessCounts:
+    """`size` graphs, each with the counts at its place between the ends of what the workload leaves open."""
+    drawn: dict[str, Any] = {}
+    for name in PER_GRAPH:
+        amounts = np.repeat(getattr(counts, name), size, axis=0).astype(np.float64)
+        for what, (low, high) in moved.items():
+            place = places[what].reshape(-1, *([1] * (amounts.ndim - 1)))
+            amounts += np.abs(place) * np.where(place < 0, low[name], high[name])
+        drawn[name] = np.rint(np.maximum(amounts, 0.0)).astype(np.int64)
+    drawn["hits"] = np.minimum(drawn["hits"], drawn["rows"])
+    return replace(counts, **drawn)
 
 
 def _variants(cluster: ClusterSpec, schedule: Schedule, values: Mapping[str, FloatArray]) -> Variants:

@@ -79,7 +79,7 @@ def write_schedule(
     """The schedule of the scenario's method on its machine, for these access counts.
 
     drawn: figures of devices and the host by `NAME.FIGURE`, each with a value for every one of the counts' graphs, in
-    place of the catalogue's (`gcnsim.study.propagation`).
+    place of the catalogue's (`gcnsim.study.propagation`); these graphs do not follow one another.
     """
     cluster, device, host = machine(scenario.cluster)
     unequal = devices_of(scenario.cluster)
@@ -123,6 +123,7 @@ def write_schedule(
         sampler_threads=scenario.cluster.sampler_threads,
         samples_on_gpu=scenario.cluster.sampler_device == "gpu",
         block_rule=_block_rule(chosen),
+        unrelated=drawn is not None,
     )
     return method(chosen.name)(facts)
 
