@@ -24,7 +24,6 @@ from gcnsim.report.table import render_short, render_table
 from gcnsim.report.validation import render_validation, write_validation
 
 __all__ = [
-    "RunFacts",
     "ROW_KEYS",
     "BandwidthCurve",
     "BandwidthInfo",
@@ -33,6 +32,7 @@ __all__ = [
     "CacheCurveInfo",
     "PolicyLine",
     "Row",
+    "RunFacts",
     "Series",
     "bandwidth_figure",
     "bandwidth_info",
@@ -55,10 +55,10 @@ __all__ = [
     "rows_of",
     "write_cache_curve_csv",
     "write_cache_curve_html",
-    "write_run_trace",
     "write_csv",
     "write_html",
     "write_reproduction",
+    "write_run_trace",
     "write_spans",
     "write_validation",
 ]
