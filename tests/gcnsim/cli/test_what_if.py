@@ -190,7 +190,9 @@ def test_files_are_written_whole(capsys: pytest.CaptureFixture[str], tmp_path: P
     assert [float(row["iteration_s"]) for row in rows] == asked + best
     assert "Plotly.newPlot" in paths["html"].read_text()
     events = json.loads(paths["timeline"].read_text())["traceEvents"]
-    assert {event["pid"] for event in events if event["ph"] == "X"} == {0, 1}
+    named = {event["pid"]: event["args"]["name"] for event in events if event["name"] == "process_name"}
+    assert named == {0: "worker 0", 1: "worker 1", 2: "iterations", 3: "links"}
+    assert {event["pid"] for event in events if event["ph"] == "X"} == {0, 1, 2}
     assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == []
 
 
@@ -205,6 +207,23 @@ def test_the_table_is_printed_as_asked(capsys: pytest.CaptureFixture[str]) -> No
     text = capsys.readouterr().out
     assert all(head in text.splitlines()[2] for head in ("dataset", "knobs", "limited by", "busy"))
     assert "more: --provenance" in text
+
+
+@pytest.mark.parametrize("command", [["what-if"], ["simulate", "no.yaml"]])
+def test_detail_of_a_timeline_needs_one(capsys: pytest.CaptureFixture[str], command: list[str]) -> None:
+    assert main([*command, "--timeline-detail"]) == 2
+    assert "--timeline-detail: is of the file that --timeline names" in capsys.readouterr().err
+
+
+def test_the_timeline_of_a_simulation_in_detail_has_a_track_per_stream(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    scenario, path = tmp_path / "small.yaml", tmp_path / "t.json"
+    scenario.write_text("schema: gcnsim.scenario/1\nname: small\ncluster: {gpus: 2, bandwidth: 5Gbps}\n")
+    ask(capsys, "simulate", str(scenario), "--timeline", str(path), "--timeline-detail")
+    events = json.loads(path.read_text())["traceEvents"]
+    tracks = {event["args"]["name"] for event in events if event["name"] == "thread_name" and event["pid"] == 0}
+    assert {"gpu", "f.tx1", "f.rx1"} <= tracks
 
 
 def test_simulate_prints_the_result_and_writes_the_spans(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
