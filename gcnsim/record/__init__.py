@@ -1,4 +1,11 @@
-"""Files that hold what ran: spans of a run, simulated or measured, and the norms a training run leaves."""
+"""Files that hold what ran: spans of a run, simulated or measured, and the norms a training run leaves.
+
+What few commands need resolves on first use: traces of profilers, timelines.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
 
 from gcnsim.record.breakdown import EXPOSED, HIDDEN, OTHER, Busy, breakdown
 from gcnsim.record.calibration import (
@@ -11,16 +18,12 @@ from gcnsim.record.calibration import (
     write_calibration,
 )
 from gcnsim.record.calibration_shape import wrong_figure
-from gcnsim.record.chrome import write_chrome_trace
 from gcnsim.record.cluster import CLUSTER, Cluster, read_cluster, write_cluster
-from gcnsim.record.measured import Measured, interval_of_mean, read_measured
 from gcnsim.record.measurements import Measurement, Measurements, read_measurements
 from gcnsim.record.norms import read_norms, write_norms
-from gcnsim.record.profiled_run import ProfiledRun, is_profiler_trace, read_profiled_run
 from gcnsim.record.ranges import beyond, settings
 from gcnsim.record.run_files import read_text
 from gcnsim.record.run_notes import first_repeat, link_notes, trace_notes, version_notes
-from gcnsim.record.run_trace import RunFacts, write_run_trace
 from gcnsim.record.runs import (
     COMPUTE,
     PHASES,
@@ -34,9 +37,15 @@ from gcnsim.record.runs import (
     read_recorded_run,
 )
 from gcnsim.record.schema import mistakes
-from gcnsim.record.spans import read_spans, write_spans
 from gcnsim.record.strict_json import parse_json
-from gcnsim.record.trace_names import Names, read_names
+
+if TYPE_CHECKING:
+    from gcnsim.record.chrome import write_chrome_trace
+    from gcnsim.record.measured import Measured, interval_of_mean, read_measured
+    from gcnsim.record.profiled_run import ProfiledRun, is_profiler_trace, read_profiled_run
+    from gcnsim.record.run_trace import RunFacts, write_run_trace
+    from gcnsim.record.spans import read_spans, write_spans
+    from gcnsim.record.trace_names import Names, read_names
 
 __all__ = [
     "CLUSTER",
@@ -94,3 +103,39 @@ __all__ = [
     "write_spans",
     "wrong_figure",
 ]
+
+_LATE: Final = {
+    "gcnsim.record.chrome": ("write_chrome_trace",),
+    "gcnsim.record.measured": (
+        "Measured",
+        "interval_of_mean",
+        "read_measured",
+    ),
+    "gcnsim.record.profiled_run": (
+        "ProfiledRun",
+        "is_profiler_trace",
+        "read_profiled_run",
+    ),
+    "gcnsim.record.run_trace": (
+        "RunFacts",
+        "write_run_trace",
+    ),
+    "gcnsim.record.spans": (
+        "read_spans",
+        "write_spans",
+    ),
+    "gcnsim.record.trace_names": (
+        "Names",
+        "read_names",
+    ),
+}
+"""The modules that are imported on first use, and the names that each has."""
+
+
+def __getattr__(name: str) -> Any:
+    for module, names in _LATE.items():
+        if name in names:
+            import importlib
+
+            return getattr(importlib.import_module(module), name)
+    raise AttributeError(f"module 'gcnsim.record' has no attribute {name!r}")

@@ -1,27 +1,43 @@
-"""Reports: a what-if payload as terminal table, CSV, figures and an offline page; a timeline as a Chrome trace."""
+"""Reports: a what-if payload as terminal table, CSV, figures and an offline page; a timeline as a Chrome trace.
 
-from gcnsim.record import RunFacts, write_run_trace, write_spans
-from gcnsim.report.cache_curve import (
-    CacheCurveInfo,
-    PolicyLine,
-    cache_curve_figure,
-    cache_curve_info,
-    cache_curve_payload,
-    render_cache_curve,
-    write_cache_curve_csv,
-    write_cache_curve_html,
-)
-from gcnsim.report.calibration import render_calibration
-from gcnsim.report.csv import columns_of_rows, write_csv
-from gcnsim.report.drawing import bandwidth_figure, breakdown_figure
-from gcnsim.report.figures import BandwidthCurve, BandwidthInfo, Bar, Breakdown, Series, bandwidth_info, breakdown_info
-from gcnsim.report.html import write_html
-from gcnsim.report.notebook import render_notebook
-from gcnsim.report.reproduction import left_out_lines, render_reproduction, write_reproduction
-from gcnsim.report.result import render_result, render_short_result
-from gcnsim.report.rows import ROW_KEYS, Row, rows_of
-from gcnsim.report.table import render_short, render_table
-from gcnsim.report.validation import render_validation, write_validation
+Names resolve on first use: a table in a terminal needs no page, and no figure.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from gcnsim.record import RunFacts, write_run_trace, write_spans
+    from gcnsim.report.cache_curve import (
+        CacheCurveInfo,
+        PolicyLine,
+        cache_curve_figure,
+        cache_curve_info,
+        cache_curve_payload,
+        render_cache_curve,
+        write_cache_curve_csv,
+        write_cache_curve_html,
+    )
+    from gcnsim.report.calibration import render_calibration
+    from gcnsim.report.csv import columns_of_rows, write_csv
+    from gcnsim.report.drawing import bandwidth_figure, breakdown_figure
+    from gcnsim.report.figures import (
+        BandwidthCurve,
+        BandwidthInfo,
+        Bar,
+        Breakdown,
+        Series,
+        bandwidth_info,
+        breakdown_info,
+    )
+    from gcnsim.report.html import write_html
+    from gcnsim.report.notebook import render_notebook
+    from gcnsim.report.reproduction import left_out_lines, render_reproduction, write_reproduction
+    from gcnsim.report.result import render_result, render_short_result
+    from gcnsim.report.rows import ROW_KEYS, Row, rows_of
+    from gcnsim.report.table import render_short, render_table
+    from gcnsim.report.validation import render_validation, write_validation
 
 __all__ = [
     "ROW_KEYS",
@@ -62,3 +78,73 @@ __all__ = [
     "write_spans",
     "write_validation",
 ]
+
+_LATE: Final = {
+    "gcnsim.record": (
+        "RunFacts",
+        "write_run_trace",
+        "write_spans",
+    ),
+    "gcnsim.report.cache_curve": (
+        "CacheCurveInfo",
+        "PolicyLine",
+        "cache_curve_figure",
+        "cache_curve_info",
+        "cache_curve_payload",
+        "render_cache_curve",
+        "write_cache_curve_csv",
+        "write_cache_curve_html",
+    ),
+    "gcnsim.report.calibration": ("render_calibration",),
+    "gcnsim.report.csv": (
+        "columns_of_rows",
+        "write_csv",
+    ),
+    "gcnsim.report.drawing": (
+        "bandwidth_figure",
+        "breakdown_figure",
+    ),
+    "gcnsim.report.figures": (
+        "BandwidthCurve",
+        "BandwidthInfo",
+        "Bar",
+        "Breakdown",
+        "Series",
+        "bandwidth_info",
+        "breakdown_info",
+    ),
+    "gcnsim.report.html": ("write_html",),
+    "gcnsim.report.notebook": ("render_notebook",),
+    "gcnsim.report.reproduction": (
+        "left_out_lines",
+        "render_reproduction",
+        "write_reproduction",
+    ),
+    "gcnsim.report.result": (
+        "render_result",
+        "render_short_result",
+    ),
+    "gcnsim.report.rows": (
+        "ROW_KEYS",
+        "Row",
+        "rows_of",
+    ),
+    "gcnsim.report.table": (
+        "render_short",
+        "render_table",
+    ),
+    "gcnsim.report.validation": (
+        "render_validation",
+        "write_validation",
+    ),
+}
+"""The modules that are imported on first use, and the names that each has."""
+
+
+def __getattr__(name: str) -> Any:
+    for module, names in _LATE.items():
+        if name in names:
+            import importlib
+
+            return getattr(importlib.import_module(module), name)
+    raise AttributeError(f"module 'gcnsim.report' has no attribute {name!r}")
