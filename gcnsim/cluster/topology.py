@@ -69,6 +69,10 @@ class Cluster:
     def _routes(self) -> dict[tuple[str, str], tuple[int, ...]]:
         return {}
 
+    @cached_property
+    def _between(self) -> dict[tuple[Rank, Rank], tuple[int, ...]]:
+        return {}
+
     def route(self, source: str, target: str) -> tuple[int, ...]:
         """Ids of the links on the shortest path from node `source` to node `target`.
 
@@ -111,10 +115,13 @@ class Cluster:
 
     def between(self, source: Rank, target: Rank) -> tuple[int, ...]:
         """Route from the host memory of one worker to that of another: the network, or host memory itself."""
-        ends = self.server_of[source], self.server_of[target]
-        way = self.route(f"host{ends[0]}", f"host{ends[1]}")
-        way += self._memory(*dict.fromkeys(ends))
-        return (self.staging[source], *way, self.staging[target]) if self.staging else way
+        key = (source, target)
+        if key not in self._between:
+            ends = self.server_of[source], self.server_of[target]
+            way = self.route(f"host{ends[0]}", f"host{ends[1]}")
+            way += self._memory(*dict.fromkeys(ends))
+            self._between[key] = (self.staging[source], *way, self.staging[target]) if self.staging else way
+        return self._between[key]
 
     def direct(self, source: Rank, target: Rank) -> tuple[int, ...] | None:
         """Route from GPU to GPU on which bytes pass on as they come; None where they are copied to the host first."""

@@ -35,6 +35,7 @@ class Builder:
         self._demand: list[Work] = []
         self._late: dict[int, list[tuple[int, int]]] = {}
         self._reuses: dict[int, list[int]] = {}
+        self._known: dict[tuple[int, ...], tuple[float, float, float]] = {}
 
     def _stream(self, worker: Rank, name: str) -> int:
         return self._streams.setdefault((worker, name), len(self._streams))
@@ -57,9 +58,7 @@ class Builder:
     ) -> int:
         index = len(self._ops)
         waits = tuple(dep if isinstance(dep, tuple) else (dep, 0) for dep in after)
-        latency = self.cluster.latency(route) if route else 0.0
-        startup = self.cluster.startup(route) if route else 0.0
-        queue = self.cluster.queue(route) if route else 0.0
+        latency, startup, queue = self._delays(route) if route else (0.0, 0.0, 0.0)
         where = self._stream(worker, stream)
         turns = thread is not None and route is not None and self.cluster.links[route[0]].spec.cores > 0
         number = self._threads.setdefault((worker, str(thread)), len(self._threads)) if turns else -1
@@ -84,6 +83,13 @@ class Builder:
         )
         self._demand.append(work)
         return index
+
+    def _delays(self, route: tuple[int, ...]) -> tuple[float, float, float]:
+        """Latency, start-up and queue of a route, found once for all ops on it."""
+        if route not in self._known:
+            cluster = self.cluster
+            self._known[route] = cluster.latency(route), cluster.startup(route), cluster.queue(route)
+        return self._known[route]
 
     def _connection(self, worker: Rank, name: str | None, peer: Rank) -> int:
         if name is None:

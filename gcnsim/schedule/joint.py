@@ -1,12 +1,14 @@
 """The analytic estimate of many variants of one schedule at once: the same ops, other amounts, capacities, latencies.
 
-What `estimate` (gcnsim.schedule.bounds) says of each variant alone, for all of them in one pass over the ops.
+What `estimate` (gcnsim.schedule.bounds) says of each variant alone, for all of them in one pass over the ops. Flows on
+the same route that share its links with as many others are handled together.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
+from math import inf
 
 import numpy as np
 
@@ -18,13 +20,13 @@ from gcnsim.schedule.schedule import Schedule
 
 @dataclass(frozen=True, slots=True)
 class Variants:
-    """K variants of a schedule. demand: float64[K, ops], as `Schedule.demand`. capacity: float64[K, links]. latency_s,
-    queue: float64[K, ops], as those of `Op`."""
+    """K variants of a schedule: demand: float64[ops, K], as `Schedule.demand` turned. capacity: float64[links, K].
+    latency_s, queue: by route, float64[K], as those of `Op`."""
 
     demand: FloatArray
     capacity: FloatArray
-    latency_s: FloatArray
-    queue: FloatArray
+    latency_s: dict[tuple[int, ...], FloatArray]
+    queue: dict[tuple[int, ...], FloatArray]
 
 
 def estimates(schedule: Schedule, variants: Variants) -> FloatArray:
@@ -32,52 +34,46 @@ def estimates(schedule: Schedule, variants: Variants) -> FloatArray:
 
     Of schedules without threads on cores.
     """
-    demand = variants.demand.T
-    capacity = variants.capacity.T
-    latency = variants.latency_s.T * (demand > 0)
-    queue = variants.queue.T * (demand > 0)
-    queues = np.asarray(queue.any(axis=1))
-    together = {(link, op.stream, stage_of(op)) for op in schedule.ops for link in op.route or ()}
-    stage = Counter((link, kind) for link, _, kind in together)
+    demand, capacity = variants.demand, variants.capacity
+    stages = [stage_of(op) if op.route else None for op in schedule.ops]
+    together = {(link, op.stream, stages[op.index]) for op in schedule.ops for link in op.route or ()}
+    sharing = Counter((link, stage) for link, _, stage in together)
+    groups: dict[tuple[tuple[int, ...], float, tuple[int, ...]], list[int]] = {}
+    for op in schedule.ops:
+        if op.route:
+            shares = tuple(sharing[link, stages[op.index]] for link in op.route)
+            most = inf if op.cap is None else op.cap
+            groups.setdefault((op.route, most, shares), []).append(op.index)
     alone, seconds = demand.copy(), demand.copy()
     carried = np.zeros_like(capacity)
-    for op in schedule.ops:
-        if op.route is None:
-            continue
-        at = op.index
-        work = demand[at]
-        rate = shared = capacity[op.route[0]]
-        queued: FloatArray | float = 0.0
-        for place, link in enumerate(op.route):
-            offered = capacity[link]
-            carried[link] += work / offered
-            share = offered / max(1, stage[link, stage_of(op)])
-            rate = offered if place == 0 else np.minimum(rate, offered)
-            shared = share if place == 0 else np.minimum(shared, share)
-            if queues[at]:
-                ahead = queue[at] * (max(1, stage[link, stage_of(op)]) - 1)
-                queued = np.maximum(queued, ahead / offered)
-        if op.cap is not None:
-            rate, shared = np.minimum(rate, op.cap), np.minimum(shared, op.cap)
-        alone[at] = latency[at] + work / rate
-        seconds[at] = latency[at] + queued + work / shared
+    for (route, most, shares), members in groups.items():
+        offered = capacity[list(route)]
+        counts = np.array(shares, dtype=np.float64)[:, None]
+        rate = np.minimum(offered.min(axis=0), most)
+        shared = np.minimum((offered / counts).min(axis=0), most)
+        latency = variants.latency_s[route]
+        waited = latency + variants.queue[route] * ((counts - 1.0) / offered).max(axis=0)
+        work = demand[members]
+        carried[list(route)] += work.sum(axis=0)
+        sends = work > 0
+        alone[members] = latency * sends + work / rate
+        seconds[members] = waited * sends + work / shared
     streams = np.array([op.stream for op in schedule.ops])
     order = np.argsort(streams, kind="stable")
     starts = np.flatnonzero(np.r_[True, np.diff(streams[order]) > 0])
-    busiest = np.maximum(np.add.reduceat(alone[order], starts, axis=0).max(axis=0), carried.max(axis=0))
+    loads = np.add.reduceat(alone[order], starts, axis=0)
+    busiest = np.maximum(loads.max(axis=0), (carried / capacity).max(axis=0))
     return np.asarray(np.maximum(busiest, _longest(schedule, seconds)))
 
 
 def _longest(schedule: Schedule, seconds: FloatArray) -> FloatArray:
     """Length of the longest chain that ends an iteration, float64[K]; seconds: float64[ops, K]."""
     sequence, before = topological(schedule)
-    end = np.zeros_like(seconds)
+    end = seconds.copy()
     for op in sequence:
         first = before[op]
         if len(first) == 1:
-            end[op] = end[first[0]] + seconds[op]
+            end[op] += end[first[0]]
         elif first:
-            end[op] = end[first].max(axis=0) + seconds[op]
-        else:
-            end[op] = seconds[op]
+            end[op] += end[first].max(axis=0)
     return np.asarray(end[list(schedule.ends)].max(axis=0))

@@ -16,7 +16,7 @@ import numpy as np
 
 from gcnsim.cluster import Link
 from gcnsim.ids import FloatArray, IntArray, Seconds
-from gcnsim.profile import device
+from gcnsim.profile import Figure, device
 from gcnsim.scenario import ClusterSpec, Scenario
 from gcnsim.schedule import Schedule, Variants, bounds, estimate, estimates
 from gcnsim.study.accesses import Accesses
@@ -222,32 +222,28 @@ def _counts_at(
 
 
 def _variants(cluster: ClusterSpec, schedule: Schedule, values: Mapping[str, FloatArray]) -> Variants:
-    """The schedule's amounts with the capacities and latencies of every draw."""
+    """The schedule's amounts with the capacities, latencies and queues of every draw."""
     links, draws = machine(cluster)[0].links, schedule.demand.shape[0]
-    capacity = np.tile(np.array(schedule.capacity), (draws, 1))
-    after, startup, queued = (
-        np.tile(np.array([getattr(link.spec, name) for link in links]), (draws, 1))
-        for name in ("latency_s", "startup_s", "queue")
+    used = used_figures(cluster)
+    capacity, after, startup, queued = (
+        np.repeat(np.array([getattr(link.spec, name) for link in links])[:, None], draws, axis=1)
+        for name in ("capacity", "latency_s", "startup_s", "queue")
     )
     for index, link in enumerate(links):
         name = _profile_of(cluster, link)
         if name is not None:
-            capacity[:, index] *= _factor(values, cluster, name)
-            queued[:, index] = values.get(f"{name}.queue", link.spec.queue)
+            capacity[index] *= _factor(values, used, name)
+            queued[index] = values.get(f"{name}.queue", link.spec.queue)
             # The receiving side of a link has no delay: its sending side carries that of both.
             if link.spec.latency_s:
-                after[:, index], startup[:, index] = _delays(values, cluster, link, name)
-    latency, queue = np.empty((draws, len(schedule.ops))), np.zeros((draws, len(schedule.ops)))
-    known: dict[tuple[int, ...], tuple[FloatArray, FloatArray]] = {(): (np.zeros(draws), np.zeros(draws))}
-    for op in schedule.ops:
-        route = op.route or ()
-        if route not in known:
-            way = list(route)
-            # As `Cluster.latency`: one call starts all links of a way, side by side.
-            delay = (after[:, way] - startup[:, way]).sum(axis=1) + startup[:, way].max(axis=1)
-            known[route] = delay, queued[:, way].max(axis=1)
-        latency[:, op.index], queue[:, op.index] = known[route]
-    return Variants(schedule.demand, capacity, latency, queue)
+                after[index], startup[index] = _delays(values, cluster, link, name)
+    latency, queue = {}, {}
+    for route in {op.route for op in schedule.ops if op.route}:
+        way = list(route)
+        # As `Cluster.latency`: one call starts all links of a way, side by side.
+        latency[route] = (after[way] - startup[way]).sum(axis=0) + startup[way].max(axis=0)
+        queue[route] = queued[way].max(axis=0)
+    return Variants(np.ascontiguousarray(schedule.demand.T), capacity, latency, queue)
 
 
 def _profile_of(cluster: ClusterSpec, link: Link) -> str | None:
@@ -267,9 +263,8 @@ def _profile_of(cluster: ClusterSpec, link: Link) -> str | None:
     return HOST_MEMORY if link.kind == "memory" and link.source == link.target else None
 
 
-def _factor(values: Mapping[str, FloatArray], cluster: ClusterSpec, name: str) -> FloatArray:
+def _factor(values: Mapping[str, FloatArray], used: Mapping[str, Figure], name: str) -> FloatArray:
     """Capacity of a link of the profile `name` over that at the stated values, by draw."""
-    used = used_figures(cluster)
     shares = [
         values[f"{name}.{field}"] / used[f"{name}.{field}"].value
         for field in ("efficiency", "bandwidth")
