@@ -172,7 +172,7 @@ class Law(NamedTuple):
 
 LAWS = {
     "more bandwidth is never slower": Law(faster("nic"), METHODS, near=0.15, anomaly=0.02),
-    "more PCIe is never slower": Law(faster("pcie"), METHODS, near=0.15, anomaly=0.08),
+    "more PCIe is never slower": Law(faster("pcie"), METHODS, near=0.15, anomaly=0.07),
     "a larger tau is never slower": Law(staler, ("psc-gcn",), near=0.25, anomaly=0.06),
     "pipelining is never slower than waiting": Law(pipelined, ("full-graph",), near=0.15, anomaly=TOLERANCE),
 }
