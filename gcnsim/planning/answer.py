@@ -12,7 +12,7 @@ from gcnsim.planning.payload import knobs_told, limit_of, machine_of, row_of, se
 from gcnsim.planning.recommend import Choice, Rule
 from gcnsim.planning.steps import NoEffect, Step
 from gcnsim.planning.verdict import confidence_text, verdict
-from gcnsim.planning.workshop import Estimate
+from gcnsim.planning.workshop import Candidate, Estimate
 from gcnsim.scenario import Scenario, to_mapping
 from gcnsim.study import sampler_decides
 
@@ -53,6 +53,8 @@ class Answer:
     certainty: dict[str, Any]
     straggler: dict[str, Any] | None
     utilization: dict[str, Any] | None = None
+    rivals: tuple[Candidate, ...] = ()
+    """The best settings of the other machines asked for."""
     alternatives: tuple[Alternative, ...] = ()
     target: dict[str, Any] | None = None
     """Per row, iterations, time and cost until an accuracy is reached, where that was asked."""
@@ -118,7 +120,7 @@ class Answer:
                 "fits": estimate.result.fits,
                 "why": self.choice.why,
                 "verdict": verdict(self.chosen, several=bool(self.alternatives), label=self.certainty["label"]),
-                "confidence": {"share": self.choice.share, "text": confidence_text(self.choice)},
+                "confidence": {"share": self.choice.share, "text": confidence_text(self.choice, self.rivals)},
                 "limited_by": limit_of(estimate.result),
                 "note": sampler_decides(estimate.result.metrics.limit, estimate.scenario),
                 "rule": {"methods": list(self.rule.methods), "min_rate": self.rule.min_rate, "text": self.rule.text},

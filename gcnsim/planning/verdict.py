@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+import numpy as np
+
 from gcnsim.planning.payload import in_gbps, setting_text
-from gcnsim.planning.recommend import Choice
-from gcnsim.planning.workshop import Estimate
+from gcnsim.planning.recommend import NEAR, Choice
+from gcnsim.planning.workshop import Candidate, Estimate
 from gcnsim.units import format_seconds
 
 
@@ -28,11 +32,19 @@ def verdict(chosen: tuple[Estimate, float | None], *, several: bool, label: str)
     return f"{text}."
 
 
-def confidence_text(choice: Choice) -> str:
-    """How often the recommended setting wins among those that were simulated and may be recommended."""
-    if len(choice.pool) == 1:
-        return "no other setting that may be recommended was simulated"
-    return (
+def confidence_text(choice: Choice, rivals: Sequence[Candidate] = ()) -> str:
+    """How often the recommended setting wins among those of its machine that were simulated and may be recommended, and
+    against rivals, the best settings of other machines.
+    """
+    text = (
         f"the fastest of {len(choice.pool)} settings, or within 3 % of it, in {100 * choice.share:.0f} % of what the "
         "assumptions allow"
+        if len(choice.pool) > 1
+        else "no other setting that may be recommended was simulated"
     )
+    if not rivals:
+        return text
+    own = choice.estimate.epoch_times
+    faster = np.all([own <= (1 + NEAR) * each.epoch_times for each in rivals], axis=0)
+    others = "the other machine's best" if len(rivals) == 1 else "the best of every other machine"
+    return f"on its machine {text}; as fast as {others}, or within 3 % of it, in {100 * float(faster.mean()):.0f} %"

@@ -107,6 +107,7 @@ def what_if(
         origin=provenance(workshop, first, estimates, grid.mapping()),
         memory=tuple(memory_told(workshop, each.scenario) for each in estimates),
         certainty=certainty(workshop, choice.estimate),
+        rivals=tuple(each.estimate for each in choices.values() if each is not choice),
         straggler=_straggler(workshop, chosen, steps),
         utilization=utilization_of(workshop.result(chosen)),
         alternatives=tuple(_alternatives(workshop, choice, choices, grid)),
@@ -249,8 +250,10 @@ def _alternatives(
     priced = [each for each in fits if id(each) in costs]
     if priced:
         cheapest = min(priced, key=lambda each: (costs[id(each)], each.estimate.epoch_s))
-        cost = f"{costs[id(cheapest)]:.2f} USD per 1,000 {_unit(cheapest.estimate)}"
+        cost = f"{costs[id(cheapest)]:.2g} USD per 1,000 {_unit(cheapest.estimate)}"
         why = f"{cost}, the least of {plural(len(priced), 'machine')}"
+        if len(grid.bandwidths) > 1:
+            why += "; a faster network is not priced"
         found.append(Alternative("cheapest", _told(workshop, cheapest.estimate.scenario, grid), why))
     return found
 

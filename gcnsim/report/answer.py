@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from gcnsim.errors import GcnsimError, UnitError
 from gcnsim.profile import device
 from gcnsim.report.columns import MACHINE
-from gcnsim.report.rows import Row, all_rows, labels_of, rows_of, shared_knobs, varies
+from gcnsim.report.rows import Row, all_rows, labels_of, row_of, rows_of, shared_knobs, varies
 from gcnsim.report.words import knobs_of, number, plain
 from gcnsim.units import bandwidth, format_seconds
 
@@ -145,7 +145,8 @@ def alternatives_of(payload: Mapping[str, Any]) -> list[tuple[str, str]]:
     best, found = payload["recommendation"], []
     for each in best.get("alternatives") or []:
         row = each["row"]
-        said = "the recommended one" if _same(row, best.get("row") or {}) else _setting(row)
+        same = _same(row, best.get("row") or {})
+        said = "the recommended one" if same else _setting(row_of(row, payload), priced=each["role"] != "cheapest")
         found.append((plain(each["role"]), plain(f"{said}; {each['why']}")))
     return found
 
@@ -156,12 +157,12 @@ def _same(row: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
     return all(row.get(key) == other.get(key) for key in named)
 
 
-def _setting(row: Mapping[str, Any]) -> str:
-    """A row in a clause: method, knobs, machine, time and price."""
-    machine = f"{row['gpus']} x {row['device']} at {row['bandwidth']}"
-    price = row.get("usd_per_1000_iterations")
-    cost = "" if price is None else f", {price:.2g} USD per 1,000 iterations"
-    return f"{row['method']}, {knobs_of(row)} on {machine}: {format_seconds(row['iteration_s'])}{cost}"
+def _setting(row: Row, *, priced: bool) -> str:
+    """A row in a clause: method, knobs, machine, time and, where nothing else says it, price."""
+    machine = f"{row.gpus} x {row.device} at {row.bandwidth}"
+    price = row.usd_per_1000_iterations
+    cost = "" if price is None or not priced else f", {price:.2g} USD per 1,000 iterations"
+    return f"{', '.join((row.method, *row.knobs))} on {machine}: {format_seconds(row.iteration_s)}{cost}"
 
 
 def steps_of(payload: Mapping[str, Any]) -> list[Step]:

@@ -20,7 +20,18 @@ def test_steps_say_what_the_change_brings(payload: dict[str, Any]) -> None:
 
 def test_a_difference_whose_interval_holds_zero_is_not_told_apart(answered: dict[str, Any]) -> None:
     changes = [step.change for step in answer.steps_of(answered)]
-    assert changes == ["cannot be told apart", "11 % shorter (8.0 to 16 %)", "7.5 % longer (5.0 to 10 %)"]
+    assert changes == [
+        "cannot be told apart (1.0 % longer to 2.0 % shorter)",
+        "11 % shorter (8.0 to 16 %)",
+        "7.5 % longer (5.0 to 10 %)",
+    ]
+
+
+def test_what_is_not_told_apart_says_what_it_may_bring(answered: dict[str, Any]) -> None:
+    step = answered["next_steps"][0] | {"gain": 0.23, "gain_low": 0.0, "gain_high": 0.384, "distinguishable": False}
+    assert answer.change_of(step) == "cannot be told apart (the same to 38 % shorter)"
+    assert answer.change_of(step | {"gain_low": -0.02}) == "cannot be told apart (2.0 % longer to 38 % shorter)"
+    assert answer.change_of(step | {"gain_low": -0.002, "gain_high": 0.009}) == "cannot be told apart"
 
 
 def test_the_label_is_the_certainty_and_else_the_calibration(payload: dict[str, Any], answered: dict[str, Any]) -> None:
@@ -68,6 +79,16 @@ def test_an_alternative_that_is_the_recommended_one_is_not_told_again(answered: 
     alternative = answered["recommendation"]["alternatives"][0]
     alternative["row"] = answered["recommendation"]["row"] | {"iteration_s": 9.0}
     assert answer.alternatives_of(answered) == [("cheapest", "the recommended one; half the GPUs, 1.2 times the time")]
+
+
+def test_an_alternative_names_the_knobs_of_its_method_and_one_price(answered: dict[str, Any]) -> None:
+    alternative = answered["recommendation"]["alternatives"][0]
+    row = alternative["row"] | {"method": "full-graph", "tau": 0, "epsilon": 1.0, "usd_per_1000_iterations": 0.0034}
+    alternative["row"] = row | {"iteration_s": 9.0}
+    (found,) = answer.alternatives_of(answered)
+    assert found[1].startswith(f"full-graph on {row['gpus']} x {row['device']} at {row['bandwidth']}: 9.00 s; ")
+    alternative["role"] = "fewest GPUs"
+    assert "9.00 s, 0.0034 USD per 1,000 iterations; " in answer.alternatives_of(answered)[0][1]
 
 
 def test_of_several_machines_the_sources_name_none(answered: dict[str, Any]) -> None:

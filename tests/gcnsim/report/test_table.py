@@ -95,7 +95,7 @@ def test_everything_that_was_answered_is_printed(answered: dict[str, Any]) -> No
         "rule methods that were asked for",
         "bns-gcn, rate 0.04: below the least rate 0.1",
         "2 more (--json names them)",
-        "cheapest psc-gcn, tau 1, epsilon 0.1, cache 30% on 4 x t4 at 15Gbps: 250 ms",
+        "cheapest psc-gcn, tau 1, eps 0.1, cache 30% on 4 x t4 at 15Gbps: 250 ms",
         "bandwidth 15Gbps -> 30Gbps 418 ms, cannot be told apart",
         "epsilon 0.1 -> 0.05 371 ms, 11 % shorter (8.0 to 16 %)",
         "tau 2 -> 1 450 ms, 7.5 % longer (5.0 to 10 %)",

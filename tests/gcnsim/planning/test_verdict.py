@@ -1,0 +1,38 @@
+"""The answer in sentences."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from gcnsim.ids import FloatArray
+from gcnsim.planning.recommend import Choice
+from gcnsim.planning.verdict import confidence_text
+
+
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """Times under four draws."""
+
+    epoch_times: FloatArray
+
+
+def choice(times: list[float], pool: int) -> Choice:
+    own = Drawn(np.array(times))
+    return Choice(own, (own,) * pool, 0.94, "why")  # type: ignore[arg-type]
+
+
+def test_of_one_machine_its_settings_are_compared() -> None:
+    assert confidence_text(choice([1.0], 5)) == (
+        "the fastest of 5 settings, or within 3 % of it, in 94 % of what the assumptions allow"
+    )
+    assert confidence_text(choice([1.0], 1)) == "no other setting that may be recommended was simulated"
+
+
+def test_of_several_machines_they_are_compared_under_the_same_draws() -> None:
+    own, slow, even = (choice(times, 1) for times in ([1.0, 2.0, 3.0, 4.0], [2.0, 3.0, 4.0, 3.0], [1.0, 1.0, 4.0, 5.0]))
+    text = confidence_text(own, [slow.estimate])
+    assert text.startswith("on its machine no other setting")
+    assert text.endswith("; as fast as the other machine's best, or within 3 % of it, in 75 %")
+    assert confidence_text(own, [slow.estimate, even.estimate]).endswith("the best of every other machine, or within 3 % of it, in 50 %")
