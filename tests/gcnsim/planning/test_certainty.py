@@ -63,7 +63,7 @@ def test_the_tornado_tells_every_assumption_those_that_matter_most_first(shop: W
     chosen = shop.candidate(scenario())
     rows = tornado(shop, chosen)
     names = {each.name for each in assumptions_of(chosen.scenario.cluster)}
-    assert {row["name"] for row in rows} == names | {"workload"}
+    assert {row["name"] for row in rows} == names | {"workload", "partition"}
     shares = [row["share"] for row in rows]
     assert shares == sorted(shares, reverse=True)
     assert sum(shares) == pytest.approx(1.0)

@@ -17,7 +17,7 @@ from gcnsim.planning.recommend import NEAR, candidates, choose, finalists, mildn
 from gcnsim.planning.workshop import canonical, with_knobs
 from gcnsim.scenario import CacheSize, MethodSpec, Scenario, from_mapping
 from gcnsim.study import Corner
-from gcnsim.study.propagation import mean_counts
+from gcnsim.study.estimated import mean_counts
 
 
 def scenario(**cluster: object) -> Scenario:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from itertools import product
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,9 +12,10 @@ import pytest
 from gcnsim.knobs import MINI_BATCH
 from gcnsim.planning import Workshop
 from gcnsim.scenario import Scenario, from_mapping, read_injected
-from gcnsim.schedule import estimate
+from gcnsim.schedule import Schedule, estimate
 from gcnsim.study import (
     DRAWS,
+    PARTITION,
     WORKLOAD,
     Corner,
     assumptions_of,
@@ -26,7 +28,9 @@ from gcnsim.study import (
     with_figures,
     write_schedule,
 )
+from gcnsim.study.other_partition import partition_factors, scatter_of, scattered
 from gcnsim.study.propagation import _ends, best_lower_s, favourable, higher_is_better
+from gcnsim.trace import AccessCounts
 
 SEED = 0
 
@@ -62,7 +66,20 @@ def one_by_one(asked: Scenario) -> tuple[float, dict[str, tuple[float, float]]]:
         low, high = (estimated_counts(asked, accesses, corner) for corner in (Corner.LOW, Corner.HIGH))
         pair = [estimate(write_schedule(asked, each, accesses)) / now for each in (low, high)]
         ends[WORKLOAD] = (pair[0], pair[1])
+    scatter = scatter_of(asked, accesses)
+    if scatter is not None:
+        low, high = (estimate(write_schedule(asked, each, accesses)) / now for each in repartitioned(asked, counts))
+        ends[PARTITION] = (low, high)
     return now, ends
+
+
+def repartitioned(asked: Scenario, counts: AccessCounts) -> list[AccessCounts]:
+    """Counts at both ends of other partitions: rows and edges; what a sampler looks at stays."""
+    scatter = scatter_of(asked, open_accesses(asked))
+    assert scatter is not None
+    moved = [scattered(counts, scatter, end, asked.cluster.gpus_per_server) for end in (Corner.LOW, Corner.HIGH)]
+    names = ("rows", "hits", "inner_edges", "boundary_edges")
+    return [replace(counts, **{name: getattr(each, name) for name in names}) for each in moved]
 
 
 FAST = {("full-graph", "two servers"), ("pipegcn", "a switch"), ("bns-gcn", "nvlink"), ("psc-gcn", "unequal")}
@@ -79,23 +96,72 @@ def test_all_draws_at_once_are_what_each_alone_is(method: str, machine: str) -> 
     asked = scenario(METHODS[method], MACHINES[machine])
     now, ends = one_by_one(asked)
     found = factors(asked, open_accesses(asked), SEED)
-    assert found.nominal_s == pytest.approx(now, rel=1e-12)
+    # What a sampler of nodes looks at is the mean of all graphs of a schedule, those of other partitions among them.
+    exactly = 1e-3 if method == "bns-gcn" else 1e-12
+    assert found.nominal_s == pytest.approx(now, rel=exactly)
     assert found.alone.keys() == ends.keys()
     for name, pair in ends.items():
-        assert found.alone[name] == pytest.approx(pair, rel=1e-12), name
+        assert found.alone[name] == pytest.approx(pair, rel=exactly), name
 
 
-def test_a_joint_draw_is_the_estimate_with_all_its_figures() -> None:
+def test_ends_of_other_partitions_need_no_schedule_for_each_figure(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Between shipped profiles the boundary itself is open, so its ends are no graphs of one schedule.
+    asked = scenario(METHODS["full-graph"], {"gpus": 7, "bandwidth": "10Gbps"})
+    asked = replace(asked, workload=replace(asked.workload, dataset="yelp"))
+    accesses = open_accesses(asked)
+    written: list[int] = []
+
+    def counted(*arguments: Any) -> Schedule:
+        written.append(1)
+        return write_schedule(*arguments)
+
+    monkeypatch.setattr("gcnsim.study.propagation.write_schedule", counted)
+    found = factors(asked, accesses, SEED)
+    assert len(written) <= 3
+    monkeypatch.undo()
+    counts = estimated_counts(asked, accesses)
+    for each in assumptions_of(asked.cluster)[:4]:
+        assert found.alone[each.name] == pytest.approx(_ends(asked, accesses, counts, each, found.nominal_s), rel=1e-12)
+    assert found.alone[WORKLOAD][0] < 1.0 < found.alone[WORKLOAD][1]
+
+
+def test_a_joint_draw_is_the_estimate_with_all_its_figures_and_counts() -> None:
     asked = scenario(METHODS["full-graph"], MACHINES["two servers"])
     accesses = open_accesses(asked)
     found = factors(asked, accesses, SEED)
     counts = estimated_counts(asked, accesses)
+    corners = [estimated_counts(asked, accesses, corner) for corner in (Corner.LOW, Corner.HIGH)]
     for draw in (0, 100, DRAWS - 1):
         at = {each.name: float(each.at(position(each.shared, SEED))[draw]) for each in assumptions_of(asked.cluster)}
-        seconds = estimate(write_schedule(with_figures(asked, at), counts, accesses))
-        place = position(WORKLOAD, SEED)[draw] if WORKLOAD in found.alone else 0.0
-        workload = found.alone.get(WORKLOAD, (1.0, 1.0))[0 if place < 0 else 1] ** abs(place)
-        assert found.joint[draw] * found.nominal_s == pytest.approx(seconds * workload, rel=1e-12)
+        drawn = at_place(counts, [(WORKLOAD, corners), (PARTITION, repartitioned(asked, counts))], draw)
+        seconds = estimate(write_schedule(with_figures(asked, at), drawn, accesses))
+        assert found.joint[draw] * found.nominal_s == pytest.approx(seconds, rel=1e-12)
+
+
+def at_place(counts: AccessCounts, ends: list[tuple[str, list[AccessCounts]]], draw: int) -> AccessCounts:
+    """The counts as a joint draw has them, linearly between these ends."""
+    amounts = {}
+    for count in ("rows", "hits", "inner_edges", "boundary_edges"):
+        now = getattr(counts, count)
+        moved = now.astype(np.float64)
+        for name, (low, high) in ends:
+            place = float(position(name, SEED)[draw])
+            moved = moved + abs(place) * (getattr(low if place < 0 else high, count) - now)
+        amounts[count] = np.rint(moved).astype(np.int64)
+    return replace(counts, **amounts)
+
+
+@pytest.mark.parametrize("tau", [1, 3])
+def test_draws_know_nothing_of_one_another(tau: int) -> None:
+    # A draw is no iteration: what is sent ahead, and what is added late, is of its own counts.
+    asked = scenario({"name": "psc-gcn", "tau": tau, "epsilon": 0.1, "cache": "0%"}, {"gpus": 2, "bandwidth": "1Gbps"})
+    asked = replace(asked, cluster=replace(asked.cluster, gpus_per_server=1))
+    now, ends = one_by_one(asked)
+    found = factors(asked, open_accesses(asked), SEED)
+    assert found.nominal_s == pytest.approx(now, rel=1e-12)
+    for name in (WORKLOAD, PARTITION):
+        assert found.alone[name] == pytest.approx(ends[name], rel=1e-12)
+        assert abs(ends[name][0] - ends[name][1]) > 0.01
 
 
 FIRST_ORDER: dict[str, tuple[dict[str, object], dict[str, object]]] = {
@@ -110,7 +176,10 @@ FIRST_ORDER: dict[str, tuple[dict[str, object], dict[str, object]]] = {
 def test_other_methods_multiply_the_factors_of_their_ends(name: str) -> None:
     asked = scenario(*FIRST_ORDER[name])
     now, ends = one_by_one(asked)
-    found = factors(asked, open_accesses(asked), SEED)
+    accesses = open_accesses(asked)
+    others = partition_factors(asked, accesses)
+    ends |= {PARTITION: others} if others is not None else {}
+    found = factors(asked, accesses, SEED)
     assert found.nominal_s == pytest.approx(now, rel=1e-12)
     assert found.alone.keys() == ends.keys()
     for each, pair in ends.items():
@@ -141,15 +210,17 @@ def test_the_draws_do_not_depend_on_the_number_of_processes() -> None:
     assert times[0] == times[1]
 
 
-def test_no_joint_draw_is_below_the_bound_of_the_most_favourable_figures() -> None:
-    for name in ("full-graph", "psc-gcn"):
-        asked = scenario(METHODS[name], MACHINES["two servers"])
-        accesses = open_accesses(asked)
-        found = factors(asked, accesses, SEED)
-        ends = found.workload or (1.0, 1.0)
-        corner = Corner.LOW if ends[0] <= ends[1] else Corner.HIGH
-        least = best_lower_s(asked, accesses, corner)
-        assert least <= found.nominal_s * found.joint.min()
+@pytest.mark.parametrize("method", ["full-graph", "psc-gcn"])
+def test_no_joint_draw_is_below_the_bound_of_the_most_favourable_figures(method: str) -> None:
+    # Of published statistics, which no other partition is beside.
+    asked = scenario(METHODS[method], MACHINES["two servers"])
+    asked = replace(asked, partition=replace(asked.partition, statistics="published"))
+    accesses = open_accesses(asked)
+    found = factors(asked, accesses, SEED)
+    low, high = found.workload or (1.0, 1.0)
+    least = best_lower_s(asked, accesses, Corner.LOW if low <= high else Corner.HIGH)
+    assert PARTITION not in found.alone
+    assert least <= found.nominal_s * found.joint.min()
 
 
 def test_the_most_favourable_end_is_the_faster_one() -> None:
@@ -163,34 +234,35 @@ def test_the_most_favourable_end_is_the_faster_one() -> None:
         assert len(favourable(asked).cluster.figures) == len(assumptions_of(asked.cluster))
 
 
-def strongest(asked: Scenario, count: int = 2) -> list[tuple[str, tuple[float, float]]]:
-    """The assumptions that move the estimate most, and what the workload leaves open, with their factors."""
-    alone = factors(asked, open_accesses(asked), SEED).alone
+def strongest(asked: Scenario, now_s: float, count: int = 2) -> list[tuple[str, tuple[float, float]]]:
+    """The assumptions that move the estimate most, and what the workload leaves open, with their factors on `now_s`."""
+    found = factors(asked, open_accesses(asked), SEED)
+    alone = {name: tuple(found.scaled(now_s, np.array(pair)) / now_s) for name, pair in found.alone.items()}
     order = sorted(alone, key=lambda name: -abs(np.log(alone[name][1] / alone[name][0])))
-    names = [name for name in order if name != WORKLOAD][:count]
+    names = [name for name in order if name not in (WORKLOAD, PARTITION)][:count]
     return [(name, alone[name]) for name in [*names, *([WORKLOAD] if WORKLOAD in alone else [])]]
 
 
-def simulated(asked: Scenario, name: str) -> tuple[float, float]:
+def simulated(asked: Scenario, name: str, now_s: float) -> tuple[float, float]:
     """The simulated time at both ends of an assumption over that at its value."""
     accesses = open_accesses(asked)
-    now = study(asked, accesses).metrics.iteration_s
     if name == WORKLOAD:
         ends = [study(asked, accesses, corner) for corner in (Corner.LOW, Corner.HIGH)]
     else:
         each = next(one for one in assumptions_of(asked.cluster) if one.name == name)
         moved = [with_figures(asked, {name: float(each.at(np.array(place)))}) for place in (-1.0, 1.0)]
         ends = [study(one, accesses) for one in moved]
-    return ends[0].metrics.iteration_s / now, ends[1].metrics.iteration_s / now
+    return ends[0].metrics.iteration_s / now_s, ends[1].metrics.iteration_s / now_s
 
 
 def worst_miss(asked: Scenario) -> tuple[float, str]:
     """By what share an estimated factor is beside the simulated one, at most, and of which assumption."""
     missed = [(0.0, "")]
-    for name, expected in strongest(asked):
+    now_s = study(asked).metrics.iteration_s
+    for name, expected in strongest(asked, now_s):
         missed += [
             (abs(guess / seen - 1.0), f"{name}: estimated {guess:.3f}, simulated {seen:.3f}")
-            for guess, seen in zip(expected, simulated(asked, name), strict=True)
+            for guess, seen in zip(expected, simulated(asked, name, now_s), strict=True)
         ]
     return max(missed)
 
@@ -200,7 +272,7 @@ CORNERS = [("full-graph", "two servers"), ("pipegcn", "nvlink"), ("bns-gcn", "di
 
 @pytest.mark.parametrize(("method", "machine"), CORNERS)
 def test_estimated_factors_are_those_of_simulated_corners(method: str, machine: str) -> None:
-    """At most 10 % beside them; the worst of these is 4.8 %, of full-graph training."""
+    """At most 10 % beside them; the worst of these is 4.2 %, of full-graph training at the least SpMM rate."""
     missed, where = worst_miss(scenario(METHODS[method], MACHINES[machine]))
     assert missed < 0.1, where
 
@@ -220,7 +292,7 @@ LARGER: dict[str, dict[str, object]] = {
 def test_estimated_factors_are_those_of_simulated_corners_of_larger_clusters(
     method: str, machine: str, dataset: str
 ) -> None:
-    """At most 10 % beside them; the worst is 6.2 %, full-graph training of Reddit on six T4 at the least SpMM rate."""
+    """At most 10 % beside them; the worst is 7.2 %, PipeGCN of ogbn-products at 1 Gbit/s."""
     asked = scenario(METHODS[method], LARGER[machine])
     missed, where = worst_miss(replace(asked, workload=replace(asked.workload, dataset=dataset)))
     assert missed < 0.1, where
