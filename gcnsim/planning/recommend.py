@@ -122,12 +122,8 @@ def finalists(workshop: Workshop, scenario: Scenario, rule: Rule) -> list[Scenar
 
     The estimate does not see what a second iteration of slack brings, so tau above 1 takes the estimate of tau 1.
     """
-    settings = candidates(scenario, rule)
-    twins = {each: _with_tau(each, min(each.method.tau, 1)) for each in settings}
-    distinct = list(dict.fromkeys(canonical(each) for each in twins.values()))
-    guesses = dict(zip(distinct, workshop.guesses(distinct), strict=True))
-    known = {each: guesses[canonical(twins[each])] for each in settings}
-    settings = [each for each in settings if known[each] < inf]
+    known = _estimated(workshop, candidates(scenario, rule))
+    settings = [each for each, seconds in known.items() if seconds < inf]
     if not settings:
         return []
     held = [each for each in settings if workshop.holds(each)]
@@ -143,6 +139,29 @@ def finalists(workshop: Workshop, scenario: Scenario, rule: Rule) -> list[Scenar
         if own is not None and name != "psc-gcn" and known[own] <= HOPELESS * least:
             chosen.append(own)
     return list(dict.fromkeys(chosen))
+
+
+def _estimated(workshop: Workshop, settings: Sequence[Scenario]) -> dict[Scenario, Seconds]:
+    """The estimates of those settings that may be among the best, in their order.
+
+    A cache makes nothing slower: smaller caches are estimated only where the largest that fits is near the best.
+    """
+    twins = {each: canonical(_with_tau(each, min(each.method.tau, 1))) for each in settings}
+    alike: dict[tuple[str, int, float], list[Scenario]] = {}
+    for each in sorted(settings, key=lambda each: -(each.method.cache.fraction or 0.0)):
+        alike.setdefault((each.method.name, min(each.method.tau, 1), rate_of(each.method)), []).append(each)
+    largest = [next((each for each in group if workshop.holds(each)), group[0]) for group in alike.values()]
+    known = _guesses(workshop, [twins[each] for each in largest])
+    limit = min(known.values(), default=0.0) * (1 + NEAR)
+    near = [group for group, first in zip(alike.values(), largest, strict=True) if known[twins[first]] <= limit]
+    more = dict.fromkeys(twins[each] for group in near for each in group)
+    known |= _guesses(workshop, [each for each in more if each not in known])
+    return {each: known[twins[each]] for each in settings if twins[each] in known}
+
+
+def _guesses(workshop: Workshop, settings: Sequence[Scenario]) -> dict[Scenario, Seconds]:
+    distinct = list(dict.fromkeys(settings))
+    return dict(zip(distinct, workshop.guesses(distinct), strict=True))
 
 
 def _with_tau(scenario: Scenario, tau: int) -> Scenario:
