@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from gcnsim.ids import IntArray
+from gcnsim.ids import FloatArray, IntArray
 from gcnsim.schedule import Schedule, resource_loads
 
 BEHIND = 0.01
@@ -43,22 +43,30 @@ def quantile_90(count: int) -> float:
     return STUDENT_90[min(max(count - 1, 1), len(STUDENT_90)) - 1]
 
 
+UNLIKE = 0.015
+"""The most by which the drawn graphs that are measured may differ in their mean load from all that are drawn: 1.5 %."""
+
+
 class Window(NamedTuple):
-    """Measured iterations [first, T); behind, ahead: how the worst op moved, in iterations per iteration."""
+    """Measured iterations [first, T); behind, ahead: how the worst op moved, in iterations per iteration.
+
+    unlike: how far the mean load of the measured graphs is from that of all, as a share of it.
+    """
 
     first: int
     behind: float
     ahead: float
+    unlike: float = 0.0
 
     @property
     def off(self) -> float:
         """How far the state at the end is from that before `first`, over what is allowed: at most 1 when settled."""
-        return max(self.behind / BEHIND, self.ahead / AHEAD)
+        return max(self.behind / BEHIND, self.ahead / AHEAD, self.unlike / UNLIKE)
 
     @property
     def settled(self) -> bool:
         """Whether the state at the end is that before `first`."""
-        return self.behind <= BEHIND and self.ahead <= AHEAD
+        return self.behind <= BEHIND and self.ahead <= AHEAD and self.unlike <= UNLIKE
 
 
 class Steady:
@@ -83,8 +91,16 @@ class Steady:
         self._round = 1 if constant else schedule.demand.shape[0]
         self.warm_up = 1 + schedule.depth
         self.most = self.warm_up + 2 * self.settling + 20 * schedule.depth
+        self._load = self._loads(schedule) if not (constant or varies or self.cycle > 1) else None
         self._closing = list(schedule.ends)
         self._ops = len(schedule.ops)
+
+    def _loads(self, schedule: Schedule) -> FloatArray:
+        """Load of the busiest resource over its mean, summed up to each iteration, float64[most + 1]."""
+        loads = resource_loads(schedule).seconds
+        busiest = loads[:, int(np.argmax(loads.mean(axis=0)))]
+        each = busiest[np.arange(self.most) % busiest.size] / busiest.mean()
+        return np.concatenate([[0.0], np.cumsum(each)])
 
     def enough(self, ends: IntArray) -> bool:
         """Whether the state of an earlier iteration has returned."""
@@ -110,12 +126,16 @@ class Steady:
         states = ends[earliest : latest + 1] - closing[earliest : latest + 1, None]
         moved = (ends[last] - closing[last] - states) / (closing[last] - closing[earliest : latest + 1, None])
         behind, ahead = moved.max(axis=1), -moved.min(axis=1)
-        returned = np.maximum(behind / BEHIND, ahead / AHEAD)
+        unlike = np.zeros_like(behind)
+        if self._load is not None and last < self.most:
+            first = np.arange(earliest, latest + 1) + 1
+            unlike = np.abs((self._load[last + 1] - self._load[first]) / (last + 1 - first) - 1.0)
+        returned = np.maximum(np.maximum(behind / BEHIND, ahead / AHEAD), unlike / UNLIKE)
         returned[(last - earliest - np.arange(returned.size)) % whole != 0] = np.inf
         best = int(np.argmin(returned))
         if not np.isfinite(returned[best]):
             return Window(earliest + best + 1, np.inf, np.inf)
-        return Window(earliest + best + 1, float(behind[best]), float(ahead[best]))
+        return Window(earliest + best + 1, float(behind[best]), float(ahead[best]), float(unlike[best]))
 
     def moved(self, ends: IntArray, since: int) -> tuple[float, float]:
         """How far the worst op fell behind, and got ahead, per iteration from iteration `since` to the last."""
