@@ -155,7 +155,9 @@ def schedules(draw: st.DrawFn, cluster: Callable[..., Cluster]) -> Schedule:
             way, connection = draw(route), draw(st.none() | st.just("line"))
             if connection:
                 # Ready at a moment of its own: which of two messages goes first is then no question of order.
-                after = [b.compute(OpKind.LOSS, worker, (index + 1) / 89, after=after, stream=f"ready{index}")]
+                stream = f"line{index}"
+                ops.append(b.compute(OpKind.LOSS, worker, 2**index / 997, after=after, stream=f"ready{index}"))
+                after = [ops[-1]]
             ops.append(
                 b.flow(OpKind.WIRE, worker, work, way, stream=stream, after=after, cap=cap, connection=connection)
             )
