@@ -69,7 +69,7 @@ def test_default_answer_has_the_published_shape_and_keeps_its_identities(capsys:
         check_row(row)
     assert answer["results"][0]["speedup_vs_full_graph"] == 1.0
     assert open_of_the_workload(answer) == {"cross_edges"}, "a shipped profile leaves this alone open"
-    assumed = {item["name"] for item in answer["certainty"]["assumptions"]} - {"workload"}
+    assumed = {item["name"] for item in answer["certainty"]["assumptions"]} - {"workload", "partition"}
     covered = {item["name"] for item in answer["provenance"]["assumptions"] if item["in_interval"]}
     assert "t4.spmm_efficiency" in assumed < covered, "datasheet figures are in the interval too"
     for row, limits in zip(answer["results"], answer["provenance"]["bounds"], strict=True):

@@ -68,7 +68,7 @@ def test_several_runs_give_their_median() -> None:
 def test_what_most_runs_never_reached_is_not_reached() -> None:
     low = ((10, 0.4), (20, 0.6))
     target = Target(0.9, (curve("a"), curve("b", points=low), curve("c", points=low)))
-    assert reached(target) == (None, "not reached: at most 91.0 % in 3 recorded run(s)")
+    assert reached(target) == (None, "not reached: at most 91.0 % in 3 recorded runs")
 
 
 def test_one_evaluation_at_the_end_does_not_tell_the_iterations_needed() -> None:
@@ -236,7 +236,7 @@ def test_given_iterations_stand_in_where_no_run_tells_and_say_so() -> None:
     assert (vanilla["iterations"], vanilla["source"]) == (None, "no recorded run of this method")
     assert (pipelined["iterations"], pipelined["source"]) == (
         500,
-        "given, not recorded (no recorded run of this method)",
+        "your figure; no recorded run of this method",
     )
     assert pipelined["seconds"] == 500 * answer.results[1]["iteration_s"]
 

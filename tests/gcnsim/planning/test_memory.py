@@ -99,7 +99,7 @@ def test_of_one_partition_of_a_graph_it_is_not_told_how_many_would_do(tmp_path: 
     payload = question(method="full-graph", iterations=1, overrides=overrides, **given)
     (memory,) = payload["memory"]
     assert (memory["fits"], memory["least_gpus"]) == (False, None)
-    assert any("how many would hold it is not told" in text for text in payload["provenance"]["warnings"])
+    assert any("try more GPUs with a workload cut for them" in text for text in payload["provenance"]["warnings"])
 
 
 def test_each_worker_must_fit_its_own_gpu() -> None:

@@ -49,5 +49,5 @@ def test_simpler_equals_keep_it() -> None:
 
 
 def test_where_no_row_has_one_it_is_refused() -> None:
-    with pytest.raises(ScenarioError, match=r"method.overlap: central is not allowed; psc-gcn at tau 2 has nothing"):
+    with pytest.raises(ScenarioError, match=r"method.overlap: central is not allowed; psc-gcn at tau 2 does not wait"):
         asked(method=["psc-gcn", "pipegcn"])
