@@ -83,8 +83,7 @@ def what_if(
         raise ScenarioError(left[0].reason)
     clusters = list(dict.fromkeys(machines(base, grid)))
     typical = [each for cluster in clusters for each in _typical(replace(first, cluster=cluster), rule)]
-    wait = announced(expected_s(workshop, asked, typical), len(asked))
-    if wait is not None:
+    if (wait := announced(expected_s(workshop, asked, typical), len(asked))) is not None:
         notice(wait)
     progress("ranking settings")
     promising = {cluster: _promising(workshop, replace(first, cluster=cluster), grid, rule) for cluster in clusters}

@@ -165,7 +165,6 @@ def answered(payload: dict[str, Any]) -> dict[str, Any]:
             "gain_high": high,
             "distinguishable": low * high > 0,
             "fits": True,
-            "text": "what it brings",
         }
     payload["no_effect"] = [{"knob": "rate", "why": "psc-gcn draws edges, not nodes"}]
     payload["straggler"] = {
@@ -189,11 +188,7 @@ def answered(payload: dict[str, Any]) -> dict[str, Any]:
         ],
     }
     payload["utilization"] = {
-        "workers": [
-            {"worker": k, "server": k // 2, "gpu": 0.1 * k, "sampler": 0.3}
-            | {"copies": 0.05, "reduce": 0.01, "waiting": 0.5}
-            for k in range(6)
-        ],
+        "workers": [{"worker": k, "server": k // 2, "gpu": 0.1 * k, "sampler": 0.3, "waiting": 0.5} for k in range(6)],
         "links": [
             {"name": f"nic{k}.{way}", "kind": "nic", "server": k, "utilization": 0.997 if k == 2 else 0.66}
             for k in range(3)
