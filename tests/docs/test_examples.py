@@ -27,7 +27,7 @@ from tests.docs.examples import (
 )
 
 IDS = [str(path.relative_to(ROOT)) for path in DOCUMENTS]
-KNOWN = {"console", "console fails", "console shape", "python", "text", "sh", "yaml", "json"}
+KNOWN = {"console", "console fails", "console shape", "console slow", "python", "text", "sh", "yaml", "json"}
 
 
 @pytest.fixture(scope="module")
@@ -46,6 +46,17 @@ def _complaints(document: Path) -> list[str]:
 def test_examples_print_what_the_document_says(document: Path, complaints: Mapping[Path, Future[list[str]]]) -> None:
     found = complaints[document].result()
     assert not found, "\n\n".join(found)
+
+
+def _slow() -> list[Path]:
+    return [path for path in DOCUMENTS if any(each.slow for each in examples_of(path.read_text(encoding="utf-8")))]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("document", _slow(), ids=[path.name for path in _slow()])
+def test_slow_examples_print_what_the_document_says(document: Path) -> None:
+    found = [each.complaint for each in ran(document.read_text(encoding="utf-8"), slow=True) if each.example.slow]
+    assert [complaint for complaint in found if complaint] == []
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=IDS)
@@ -122,6 +133,13 @@ def test_training_runs_in_a_console_block() -> None:
     (found,) = examples_of("```console shape\n$ python -m runtime.train --workers 1\ntook 1 s\n```\n")
     assert found.command[1:] == ("-m", "runtime.train", "--workers", "1")
     assert found.measured
+
+
+def test_slow_examples_run_only_where_that_is_asked_for() -> None:
+    text = "```console slow\n$ gcnsim --version\n```\n"
+    assert list(ran(text)) == []
+    (found,) = examples_of(text)
+    assert (found.slow, found.code, found.measured) == (True, 0, False)
 
 
 @pytest.mark.parametrize("line", ["rm x", "python -m http.server", "python x.py"])

@@ -35,4 +35,6 @@ def test_of_several_machines_they_are_compared_under_the_same_draws() -> None:
     text = confidence_text(own, [slow.estimate])
     assert text.startswith("on its machine no other setting")
     assert text.endswith("; as fast as the other machine's best, or within 3 % of it, in 75 %")
-    assert confidence_text(own, [slow.estimate, even.estimate]).endswith("the best of every other machine, or within 3 % of it, in 50 %")
+    assert confidence_text(own, [slow.estimate, even.estimate]).endswith(
+        "the best of every other machine, or within 3 % of it, in 50 %"
+    )
