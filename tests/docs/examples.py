@@ -211,8 +211,35 @@ def rewritten(text: str, *, slow: bool = False) -> str:
         elif sum(gaps) == 1 and gaps[-1]:
             lines[example.first : example.last - 1] = each.printed[: len(gaps) - 1]
         elif each.complaint:
-            raise RuntimeError(f"{each.complaint}\nhas lines left out in the middle: rewrite it by hand")
+            found = refilled(example.expected, each.printed)
+            if found is None:
+                raise RuntimeError(f"{each.complaint}\nhas lines left out in the middle: rewrite it by hand")
+            lines[example.first : example.last] = found
     return generated("\n".join(lines) + "\n")
+
+
+def refilled(expected: Sequence[str], printed: Sequence[str]) -> list[str] | None:
+    """What is printed now of an output with lines left out in the middle; None where it cannot be told.
+
+    What stands between two gaps begins with the next paragraph that begins with the same word, and is as many whole
+    paragraphs.
+    """
+    out: list[str] = []
+    at = 0
+    for gap, group in itertools.groupby(expected, lambda line: line.strip() == GAP):
+        if gap:
+            out.append(GAP)
+            continue
+        kept = list(group)
+        starts = (k for k in range(at, len(printed)) if printed[k].split()[:1] == kept[0].split()[:1])
+        at = next((k for k in starts if k == 0 or not printed[k - 1]), -1)
+        if at < 0 or not kept[0].strip():
+            return None
+        start = at
+        for _ in range(1 + kept[:-1].count("")):
+            at = next((k for k in range(at + 1, len(printed)) if not printed[k]), len(printed))
+        out += printed[start:at]
+    return out
 
 
 def generated(text: str) -> str:

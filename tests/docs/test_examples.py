@@ -23,6 +23,7 @@ from tests.docs.examples import (
     generated,
     matches,
     ran,
+    refilled,
     table,
 )
 
@@ -169,6 +170,18 @@ def test_the_text_after_python_is_what_it_prints() -> None:
 )
 def test_a_gap_stands_for_any_lines(expected: list[str], printed: list[str], same: bool) -> None:
     assert matches(expected, printed) is same
+
+
+def test_paragraphs_between_gaps_are_found_again() -> None:
+    printed = ["table 1", "  a 2", "", "Why", "  b", "", "Steps", "  c 3", "  d", "", "Provenance"]
+    assert refilled(["table 9", "...", "Steps", "  c 9", "..."], printed) == [*printed[:2], "...", *printed[6:9], "..."]
+    assert refilled(["table 9", "", "Why", "...", "Steps", "..."], printed) == [
+        *printed[:5],
+        "...",
+        *printed[6:9],
+        "...",
+    ]
+    assert refilled(["table", "...", "Gone", "..."], printed) is None
 
 
 @pytest.mark.parametrize(
