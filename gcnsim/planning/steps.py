@@ -33,6 +33,7 @@ from gcnsim.study import (
     partition_setting,
     partition_variants,
     profiles,
+    same_evidence,
     why_cores_do_not_matter,
 )
 
@@ -94,11 +95,12 @@ def next_steps(
     workshop: Workshop, scenario: Scenario, rule: Rule, heard: Heard = lambda done, total: None
 ) -> tuple[list[Step], list[NoEffect]]:
     """A step of each knob from `scenario`, the most useful first, those that do not fit last, and the knobs without
-    effect; a step that nothing allows is left out.
+    effect; a step that nothing allows is left out, and one to parts that are known from another source.
     """
     moves, idle = [], list(_pointless(scenario))
     for move in (*_moves(scenario, rule), *_best_cut(workshop, scenario)):
-        if workshop.allows(move.scenario) and move.knob not in {each.knob for each in idle}:
+        known = move.knob != "gpus" or same_evidence(workshop.accesses, scenario, move.scenario)
+        if known and workshop.allows(move.scenario) and move.knob not in {each.knob for each in idle}:
             moves.append(move)
     # The estimate does not see what another iteration of slack brings.
     workshop.prepare([scenario, *(move.scenario for move in moves if move.knob == "tau")])

@@ -59,7 +59,7 @@ from gcnsim.study.steady import Steady, Window
 from gcnsim.study.stored import ProfileAccesses
 from gcnsim.study.straggler import EvenPartition, Straggler, evened, straggler_of
 from gcnsim.study.study import Result, limit_of, study, write_schedule
-from gcnsim.study.surrogates import SurrogateAccesses
+from gcnsim.study.surrogates import SurrogateAccesses, same_evidence
 from gcnsim.study.tables import AsPublished, TableAccesses, random_parts
 from gcnsim.study.utilization import utilization_of
 
@@ -151,6 +151,7 @@ __all__ = [
     "refuse_other_trace",
     "refuse_undrawn",
     "resolve_model",
+    "same_evidence",
     "sampler_decides",
     "scatter_of",
     "scattered",

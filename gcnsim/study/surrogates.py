@@ -86,3 +86,10 @@ class SurrogateAccesses:
     def _draw(self, scenario: Scenario, features: int, corner: Corner) -> AccessCounts:
         profile = self.profile(scenario.cluster.gpus, corner, cross_end(scenario, corner))
         return drawn_counts(profile, scenario, features)
+
+
+def same_evidence(accesses: object, one: Scenario, other: Scenario) -> bool:
+    """Whether the parts of both scenarios are known from the same source, so that their times can be compared: profiles
+    of partitions that were made, or else what was published, scaled to other numbers of parts.
+    """
+    return not isinstance(accesses, SurrogateAccesses) or accesses.profiled(one) == accesses.profiled(other)

@@ -4,6 +4,8 @@ Rules for writers:
 - A `console` block holds `$ gcnsim ...` or `$ python -m runtime.train ...` lines, each followed by what it prints;
   nothing after it means: not compared. A line `...` stands for any lines. `console fails` is for a user's error: exit
   code 2.
+- `console slow` is for what takes long: it runs under `pytest -m slow`, and is rewritten by
+  `python -m tests.docs.examples --slow` alone. No other example of the document may use a file that it writes.
 - `console shape` is for what is measured where it runs: words are compared, numbers and their units are not.
 - A `python` block runs in a process of its own; a `text` block right after it is what it prints.
 - The blocks of one document run in order, in one temporary folder with a copy of scenarios/.
@@ -59,7 +61,7 @@ class Block:
 class Example:
     """Something to run. first, last: the document's lines (from 0, last excluded) that hold the expected output.
 
-    measured: numbers may be any.
+    measured: numbers may be any. slow: it takes long, so it runs only when that is asked for.
     """
 
     command: tuple[str, ...]
@@ -69,6 +71,7 @@ class Example:
     first: int
     last: int
     measured: bool = False
+    slow: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,15 +146,18 @@ def _commands(block: Block) -> Iterator[Example]:
             offset + end,
             offset + following,
             "shape" in block.info,
+            "slow" in block.info,
         )
 
 
-def ran(text: str) -> Iterator[Ran]:
-    """Run the examples of a document, one after the other, in a folder of their own."""
+def ran(text: str, *, slow: bool = False) -> Iterator[Ran]:
+    """Run the examples of a document, one after the other, in a folder of their own. slow: those that take long too."""
     quiet = {name: value for name, value in os.environ.items() if name not in ("GCNSIM_DATA", "COLUMNS", "FORCE_COLOR")}
     with tempfile.TemporaryDirectory() as folder:
         shutil.copytree(ROOT / "scenarios", Path(folder) / "scenarios")
         for example in examples_of(text):
+            if example.slow and not slow:
+                continue
             done = subprocess.run(example.command, cwd=folder, env=quiet, capture_output=True, text=True, check=False)
             told = done.stdout + (done.stderr if example.code else "")
             printed = tuple(line.rstrip() for line in told.rstrip().splitlines())
@@ -187,10 +193,13 @@ def _value(text: str) -> float:
     return float(text.replace(",", ""))
 
 
-def rewritten(text: str) -> str:
-    """The document with its present output; where it shows only the first lines, as many of them."""
+def rewritten(text: str, *, slow: bool = False) -> str:
+    """The document with its present output; where it shows only the first lines, as many of them.
+
+    slow: that of examples that take long too.
+    """
     lines = text.splitlines()
-    for each in reversed(list(ran(text))):
+    for each in reversed(list(ran(text, slow=slow))):
         example = each.example
         if each.code != example.code:
             raise RuntimeError(each.complaint)
@@ -202,8 +211,35 @@ def rewritten(text: str) -> str:
         elif sum(gaps) == 1 and gaps[-1]:
             lines[example.first : example.last - 1] = each.printed[: len(gaps) - 1]
         elif each.complaint:
-            raise RuntimeError(f"{each.complaint}\nhas lines left out in the middle: rewrite it by hand")
+            found = refilled(example.expected, each.printed)
+            if found is None:
+                raise RuntimeError(f"{each.complaint}\nhas lines left out in the middle: rewrite it by hand")
+            lines[example.first : example.last] = found
     return generated("\n".join(lines) + "\n")
+
+
+def refilled(expected: Sequence[str], printed: Sequence[str]) -> list[str] | None:
+    """What is printed now of an output with lines left out in the middle; None where it cannot be told.
+
+    What stands between two gaps begins with the next paragraph that begins with the same word, and is as many whole
+    paragraphs.
+    """
+    out: list[str] = []
+    at = 0
+    for gap, group in itertools.groupby(expected, lambda line: line.strip() == GAP):
+        if gap:
+            out.append(GAP)
+            continue
+        kept = list(group)
+        starts = (k for k in range(at, len(printed)) if printed[k].split()[:1] == kept[0].split()[:1])
+        at = next((k for k in starts if k == 0 or not printed[k - 1]), -1)
+        if at < 0 or not kept[0].strip():
+            return None
+        start = at
+        for _ in range(1 + kept[:-1].count("")):
+            at = next((k for k in range(at + 1, len(printed)) if not printed[k]), len(printed))
+        out += printed[start:at]
+    return out
 
 
 def generated(text: str) -> str:
@@ -404,14 +440,14 @@ TABLES: dict[str, Callable[[], str]] = {
 }
 
 
-def main() -> None:
-    """Rewrite every document."""
+def main(arguments: Sequence[str] = ()) -> None:
+    """Rewrite every document; with `--slow`, the output of examples that take long too."""
     for document in DOCUMENTS:
         before = document.read_text(encoding="utf-8")
-        after = rewritten(before)
+        after = rewritten(before, slow="--slow" in arguments)
         document.write_text(after, encoding="utf-8")
         sys.stdout.write(f"{'rewritten' if after != before else 'current':<10}{document.relative_to(ROOT)}\n")
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])

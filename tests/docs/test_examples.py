@@ -23,11 +23,12 @@ from tests.docs.examples import (
     generated,
     matches,
     ran,
+    refilled,
     table,
 )
 
 IDS = [str(path.relative_to(ROOT)) for path in DOCUMENTS]
-KNOWN = {"console", "console fails", "console shape", "python", "text", "sh", "yaml", "json"}
+KNOWN = {"console", "console fails", "console shape", "console slow", "python", "text", "sh", "yaml", "json"}
 
 
 @pytest.fixture(scope="module")
@@ -46,6 +47,17 @@ def _complaints(document: Path) -> list[str]:
 def test_examples_print_what_the_document_says(document: Path, complaints: Mapping[Path, Future[list[str]]]) -> None:
     found = complaints[document].result()
     assert not found, "\n\n".join(found)
+
+
+def _slow() -> list[Path]:
+    return [path for path in DOCUMENTS if any(each.slow for each in examples_of(path.read_text(encoding="utf-8")))]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("document", _slow(), ids=[path.name for path in _slow()])
+def test_slow_examples_print_what_the_document_says(document: Path) -> None:
+    found = [each.complaint for each in ran(document.read_text(encoding="utf-8"), slow=True) if each.example.slow]
+    assert [complaint for complaint in found if complaint] == []
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=IDS)
@@ -124,6 +136,13 @@ def test_training_runs_in_a_console_block() -> None:
     assert found.measured
 
 
+def test_slow_examples_run_only_where_that_is_asked_for() -> None:
+    text = "```console slow\n$ gcnsim --version\n```\n"
+    assert list(ran(text)) == []
+    (found,) = examples_of(text)
+    assert (found.slow, found.code, found.measured) == (True, 0, False)
+
+
 @pytest.mark.parametrize("line", ["rm x", "python -m http.server", "python x.py"])
 def test_nothing_else_is_run(line: str) -> None:
     with pytest.raises(ValueError, match="line 2: a console block runs gcnsim or training, not"):
@@ -151,6 +170,18 @@ def test_the_text_after_python_is_what_it_prints() -> None:
 )
 def test_a_gap_stands_for_any_lines(expected: list[str], printed: list[str], same: bool) -> None:
     assert matches(expected, printed) is same
+
+
+def test_paragraphs_between_gaps_are_found_again() -> None:
+    printed = ["table 1", "  a 2", "", "Why", "  b", "", "Steps", "  c 3", "  d", "", "Provenance"]
+    assert refilled(["table 9", "...", "Steps", "  c 9", "..."], printed) == [*printed[:2], "...", *printed[6:9], "..."]
+    assert refilled(["table 9", "", "Why", "...", "Steps", "..."], printed) == [
+        *printed[:5],
+        "...",
+        *printed[6:9],
+        "...",
+    ]
+    assert refilled(["table", "...", "Gone", "..."], printed) is None
 
 
 @pytest.mark.parametrize(

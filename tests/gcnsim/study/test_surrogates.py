@@ -10,7 +10,7 @@ import pytest
 from gcnsim.caching import CacheSize
 from gcnsim.errors import ScenarioError
 from gcnsim.scenario import ClusterSpec, MethodSpec, PartitionSpec, RunSpec, Scenario, WorkloadSpec
-from gcnsim.study import Corner, SurrogateAccesses, open_accesses, study
+from gcnsim.study import Corner, SurrogateAccesses, open_accesses, same_evidence, study
 from gcnsim.trace import shipped_profile
 from gcnsim.workload import dataset
 
@@ -140,3 +140,10 @@ def test_what_only_a_published_boundary_could_answer_is_refused() -> None:
         ScenarioError, match=f"workload.cross_fraction: 0.2 is not allowed; null is, no boundary of {PAPERS}"
     ):
         found.counts(given, 128, Corner.LIKELY)
+
+
+def test_parts_beyond_the_profiles_are_known_from_elsewhere(accesses: SurrogateAccesses) -> None:
+    assert same_evidence(accesses, asked(24), asked(32))
+    assert not same_evidence(accesses, asked(32), asked(40))
+    assert same_evidence(accesses, asked(40), asked(64))
+    assert same_evidence("a graph", asked(32), asked(40))
