@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from math import inf
 from statistics import NormalDist
 from typing import Final, TypeAlias
@@ -231,15 +232,22 @@ class Workshop:
         left_open = self.factors(scenario, even=even)
         times = left_open.scaled(seconds, left_open.joint)
         orders = () if even else placements(scenario)
-        others = [self.result(scenario, order).metrics.iteration_s for order in orders]
-        if len(others) > 1:
-            place = position("placement", self.seed)
-            times = times * np.where(place < 0, min(others) / seconds, max(others) / seconds) ** np.abs(place)
+        if len(orders) > 1:
+            # Nobody chose the order as numbered: it is no likelier than another.
+            best, *_, worst = sorted(map(partial(self._placed_times, scenario), orders), key=lambda each: each[0])
+            share = (1.0 + position("placement", self.seed)) / 2.0
+            times = best[1] ** (1.0 - share) * worst[1] ** share
         # What other drawn graphs would change is each setting's own: nobody knows how settings share it.
         chance = position(f"graphs of {scenario.cluster}, {scenario.method}", self.seed)
         spread = np.array([NormalDist().inv_cdf((1.0 + each) / 2.0) for each in chance]) / NORMAL_90
         reach = np.where(spread < 0, seconds / max(result.low_s, 1e-300), result.high_s / seconds)
         return np.asarray(times * reach**spread)
+
+    def _placed_times(self, scenario: Scenario, order: Placement) -> tuple[Seconds, FloatArray]:
+        """The simulated time with the parts in this order, and under every joint draw of the assumptions."""
+        seconds = self.result(scenario, order).metrics.iteration_s
+        left_open = factors(scenario, self._accesses((scenario, order, False)), self.seed)
+        return seconds, left_open.scaled(seconds, left_open.joint)
 
     def candidate(self, scenario: Scenario) -> Candidate:
         """The study of `scenario` under every joint draw."""
@@ -266,7 +274,8 @@ class Workshop:
     def _best_lower(self, scenario: Scenario, left_open: Factors) -> Seconds:
         ends = left_open.workload or (1.0, 1.0)
         corner = Corner.LIKELY if min(ends) >= 1.0 else Corner.LOW if ends[0] < ends[1] else Corner.HIGH
-        return best_lower_s(scenario, self.accesses, corner)
+        orders = [self._accesses((scenario, order, False)) for order in placements(scenario)]
+        return min(best_lower_s(scenario, each, corner) for each in orders)
 
     def unsettled(self) -> list[Result]:
         """The results so far whose run ended before it settled."""
