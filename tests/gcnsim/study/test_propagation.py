@@ -68,8 +68,8 @@ def one_by_one(asked: Scenario) -> tuple[float, dict[str, tuple[float, float]]]:
         ends[WORKLOAD] = (pair[0], pair[1])
     scatter = scatter_of(asked, accesses)
     if scatter is not None:
-        low, high = (estimate(write_schedule(asked, each, accesses)) / now for each in repartitioned(asked, counts))
-        ends[PARTITION] = (low, high)
+        pair = [estimate(write_schedule(asked, each, accesses)) / now for each in repartitioned(asked, counts)]
+        ends[PARTITION] = (pair[0], pair[1])
     return now, ends
 
 
