@@ -89,9 +89,3 @@ def _of_workload(workshop: Workshop, scenario: Scenario, name: str) -> dict[str,
     if name == PARTITION:
         value, basis = "of one seed", partition_note(scenario, workshop.accesses) or "of one partition"
     return {"name": name, "value": value, "low": "its low end", "high": "its high end", "basis": basis}
-
-
-def shares_of_draws(pool: Sequence[Candidate]) -> list[float]:
-    """Per setting, the share of the joint draws in which it is the fastest of `pool`, per epoch."""
-    fastest = np.argmin([each.epoch_times for each in pool], axis=0)
-    return [float((fastest == place).mean()) for place in range(len(pool))]

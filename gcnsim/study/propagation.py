@@ -299,7 +299,11 @@ def higher_is_better(name: str) -> bool:
 
 
 def best_lower_s(scenario: Scenario, accesses: Accesses, corner: Corner) -> Seconds:
-    """The lower bound with every assumed figure at its most favourable end, at a corner of the workload."""
+    """The lower bound with every assumed figure, and the partition, at its most favourable end, at a corner of the
+    workload."""
     calm = replace(scenario, faults=())
     counts = estimated_counts(calm, accesses, corner)
+    scatter = scatter_of(calm, accesses)
+    if scatter is not None:
+        counts = scattered(counts, scatter, Corner.LOW, calm.cluster.gpus_per_server)
     return bounds(write_schedule(favourable(calm), counts, accesses)).lower_s
