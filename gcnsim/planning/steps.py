@@ -7,7 +7,7 @@ most of what is unknown is shared.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -97,11 +97,8 @@ def next_steps(
     """A step of each knob from `scenario`, the most useful first, those that do not fit last, and the knobs without
     effect; a step that nothing allows is left out, and one to parts that are known from another source.
     """
-    moves, idle = [], list(_pointless(scenario))
-    for move in (*_moves(scenario, rule), *_best_cut(workshop, scenario)):
-        known = move.knob != "gpus" or same_evidence(workshop.accesses, scenario, move.scenario)
-        if known and workshop.allows(move.scenario) and move.knob not in {each.knob for each in idle}:
-            moves.append(move)
+    idle = list(_pointless(scenario))
+    moves = possible_moves(workshop, scenario, rule, {each.knob for each in idle})
     # The estimate does not see what another iteration of slack brings.
     workshop.prepare([scenario, *(move.scenario for move in moves if move.knob == "tau")])
     even = any(move.even for move in moves)
@@ -124,6 +121,19 @@ def next_steps(
         step = Step(move.knob, move.start, move.end, seconds, gain, min(low, gain), max(high, gain), result.fits)
         steps.append(step)
     return sorted(steps, key=lambda step: (step.fits is False, -step.gain)), idle
+
+
+def possible_moves(workshop: Workshop, scenario: Scenario, rule: Rule, idle: Collection[str]) -> list[Move]:
+    """The moves worth a look: those of knobs that are not `idle`, which the workload allows, to parts that are known
+    from the same source. Times of profiled and of published parts differ by more than a GPU brings.
+    """
+    return [
+        move
+        for move in (*_moves(scenario, rule), *_best_cut(workshop, scenario))
+        if move.knob not in idle
+        and workshop.allows(move.scenario)
+        and same_evidence(workshop.accesses, scenario, move.scenario)
+    ]
 
 
 def _pointless(scenario: Scenario) -> Iterator[NoEffect]:

@@ -28,7 +28,18 @@ from tests.docs.examples import (
 )
 
 IDS = [str(path.relative_to(ROOT)) for path in DOCUMENTS]
-KNOWN = {"console", "console fails", "console shape", "console slow", "python", "text", "sh", "yaml", "json"}
+KNOWN = {
+    "console",
+    "console fails",
+    "console shape",
+    "console slow",
+    "console slow shape",
+    "python",
+    "text",
+    "sh",
+    "yaml",
+    "json",
+}
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from gcnsim.planning import Rule, Workshop, next_steps
-from gcnsim.planning.steps import Move, NoEffect, Step, _moves, _pointless
+from gcnsim.planning.steps import Move, NoEffect, Step, _moves, _pointless, possible_moves
 from gcnsim.planning.workshop import INTERVAL, PRECISION
 from gcnsim.scenario import Scenario, from_mapping
 
@@ -165,3 +165,13 @@ def test_nor_those_of_the_default_question() -> None:
     found = unchanged(base, Rule())
     assert found
     assert max(found.values()) < PRECISION, found
+
+
+def test_no_step_leads_to_parts_that_are_known_from_elsewhere() -> None:
+    last, before = (scenario(PSC, gpus=gpus, gpus_per_server=8) for gpus in (32, 24))
+    shop = Workshop(last)
+    knobs = {move.knob for move in possible_moves(shop, last, Rule(), {"tau"})}
+    assert "gpus" not in knobs, "there is no profile of 40 parts"
+    assert "tau" not in knobs
+    assert "bandwidth" in knobs
+    assert "gpus" in {move.knob for move in possible_moves(shop, before, Rule(), ())}
