@@ -10,7 +10,16 @@ from typing import TYPE_CHECKING, Any
 
 from gcnsim.api.simulation import write_timeline
 from gcnsim.errors import ScenarioError
-from gcnsim.planning import Grid, Progress, Workshop, knobs_told, scenarios, sweep_bandwidth
+from gcnsim.planning import (
+    Grid,
+    Progress,
+    Workshop,
+    announced,
+    expected_sweep_s,
+    knobs_told,
+    scenarios,
+    sweep_bandwidth,
+)
 from gcnsim.scenario import MethodSpec, Scenario
 from gcnsim.study import Result
 
@@ -89,14 +98,14 @@ class Answer:
 
         write_csv(path, self.payload)
 
-    def to_html(self, path: str | Path, progress: Progress = lambda _: None) -> None:
+    def to_html(self, path: str | Path, progress: Progress = lambda _: None, notice: Progress = lambda _: None) -> None:
         """Write the answer as one offline page; iteration times at other bandwidths are simulated for it.
 
         Raises FileError.
         """
         from gcnsim.report import write_html
 
-        write_html(path, self.payload, bandwidth_curve(self, progress))
+        write_html(path, self.payload, bandwidth_curve(self, progress, notice))
 
     def to_timeline(self, path: str | Path, *, detail: bool = False) -> None:
         """Write the recommended setting's run for Perfetto or chrome://tracing; detail: a track for every stream.
@@ -106,10 +115,11 @@ class Answer:
         write_timeline(self.recommended, path, detail=detail)
 
 
-def bandwidth_curve(answer: Answer, progress: Progress = lambda _: None) -> Any:
+def bandwidth_curve(answer: Answer, progress: Progress = lambda _: None, notice: Progress = lambda _: None) -> Any:
     """Iteration time at 1/8 to 8 times the bandwidth of the recommended machine, for the figure.
 
-    Of the recommended setting first, then of those asked for on its machine.
+    Of the recommended setting first, then of those asked for on its machine. notice: told how long that will take,
+    about, where it is long.
     """
     from gcnsim.report import BandwidthCurve, Series
 
@@ -117,6 +127,9 @@ def bandwidth_curve(answer: Answer, progress: Progress = lambda _: None) -> Any:
     asked = [each for each in scenarios(answer.base, answer.grid) if each.cluster == best.cluster]
     rows = list(dict.fromkeys([best, *asked]))[: CURVES + 1]
     values = tuple(best.cluster.bandwidth * 2.0**power for power in range(-3, 4))
+    wait = announced(expected_sweep_s(answer.workshop, rows, len(values) - 1), rows, "the bandwidths of its figure")
+    if wait is not None:
+        notice(wait)
     curves = sweep_bandwidth(answer.workshop, rows, values, progress)
     series = tuple(
         Series(

@@ -14,7 +14,18 @@ from gcnsim.errors import ScenarioError
 from gcnsim.graph import Graph, from_object
 from gcnsim.knobs import BATCH_KNOBS, BLOCK_KNOBS, COMPARED, RATE, has_knob, knobs_of
 from gcnsim.methods import methods
-from gcnsim.planning import LEAST_RATE, OVERLAP, Extras, Grid, Progress, Rule, Target, read_measurement, scenarios
+from gcnsim.planning import (
+    LEAST_RATE,
+    OVERLAP,
+    Candidate,
+    Extras,
+    Grid,
+    Progress,
+    Rule,
+    Target,
+    read_measurement,
+    scenarios,
+)
 from gcnsim.planning import what_if as _what_if
 from gcnsim.processes import cores
 from gcnsim.scenario import (
@@ -27,7 +38,7 @@ from gcnsim.scenario import (
     read_injected,
     read_knob,
 )
-from gcnsim.study import refuse_idle
+from gcnsim.study import Result, refuse_idle
 from gcnsim.trace import is_profile
 from gcnsim.units import bandwidth as parse_bandwidth
 
@@ -123,7 +134,12 @@ def _answered(given: SimpleNamespace) -> Answer:
         Extras(tuple(read_measurement(each) for each in times), given.partition_seeds),
         given.notice,
     )
-    return Answer(answer.payload(), workshop, grid, answer.base, answer.choice.estimate.result)
+    return Answer(answer.payload(), workshop, grid, answer.base, _as_asked(answer.choice.estimate))
+
+
+def _as_asked(chosen: Candidate) -> Result:
+    """The simulated run under the name that was asked for, not that of a simpler method with the same schedule."""
+    return replace(chosen.result, scenario=chosen.scenario)
 
 
 def _sections(

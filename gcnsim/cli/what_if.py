@@ -240,7 +240,7 @@ def _writes(
     if csv:
         yield lambda: answer.to_csv(csv)
     if html:
-        yield lambda: answer.to_html(html, say)
+        yield lambda: answer.to_html(html, say, _notice)
     if timeline:
         yield lambda: answer.to_timeline(timeline, detail=detail)
 

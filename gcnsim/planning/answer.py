@@ -119,7 +119,7 @@ class Answer:
                 "setting": knobs_told(method),
                 "fits": estimate.result.fits,
                 "why": self.choice.why,
-                "verdict": verdict(self.chosen, several=bool(self.alternatives), label=self.certainty["label"]),
+                "verdict": verdict(self.chosen, several=bool(self.alternatives)),
                 "confidence": {"share": self.choice.share, "text": confidence_text(self.choice, self.rivals)},
                 "limited_by": limit_of(estimate.result),
                 "note": sampler_decides(estimate.result.metrics.limit, estimate.scenario),
@@ -136,10 +136,13 @@ class Answer:
     def _excluded(self) -> list[dict[str, str]]:
         """The rows that may not be recommended, each setting once, and why."""
         found = {}
+        several = len({each.scenario.cluster for each, _ in self.rows}) > 1
         for told in self.rows:
-            why = self._row(told)["excluded_because"]
-            if why is not None:
-                found[setting_text(told[0].scenario.method)] = why
+            row = self._row(told)
+            if row["excluded_because"] is not None:
+                # What is not allowed is so on every machine; what does not fit may on another.
+                where = f" on {row['gpus']} x {row['device']}" if several and row["fits"] is False else ""
+                found[setting_text(told[0].scenario.method) + where] = row["excluded_because"]
         return [{"what": what, "why": why} for what, why in found.items()]
 
     def _step(self, step: Step) -> dict[str, Any]:
@@ -153,4 +156,5 @@ class Answer:
             "gain_high": step.gain_high,
             "distinguishable": step.distinguishable,
             "fits": step.fits,
+            "below_min_rate": step.below_min_rate,
         }

@@ -15,8 +15,8 @@ from gcnsim.study import DRAWS, PARTITION, assumptions_of, calibration_of, mini_
 LABELS = ("UNCALIBRATED", "FITTED TO PUBLISHED RUNS", "CALIBRATED")
 
 METHOD = (
-    f"{DRAWS} joint draws: every assumed figure anywhere in its range, independently; the time of a draw is the "
-    "simulated time, scaled by the analytic estimate of the draw over that of the stated values"
+    f"{DRAWS} joint draws: every assumed figure anywhere in its range, independently; the simulated time of a draw is "
+    "that at the stated values, moved as the analytic estimate moves (docs/assumptions.md)"
 )
 
 

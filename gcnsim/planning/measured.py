@@ -19,9 +19,9 @@ from gcnsim.errors import ScenarioError, UnitError
 from gcnsim.ids import FloatArray, Seconds
 from gcnsim.knobs import METHOD_KNOBS
 from gcnsim.planning.payload import setting_text
-from gcnsim.planning.workshop import INTERVAL, NORMAL_90, Candidate, Workshop
+from gcnsim.planning.workshop import INTERVAL, Candidate, Workshop
 from gcnsim.scenario import figure_text
-from gcnsim.study import Assumption, assumptions_of, mini_batch
+from gcnsim.study import NORMAL_90, Assumption, assumptions_of, mini_batch
 from gcnsim.units import SECONDS, format_seconds
 
 OPTION: Final = "--measured"
@@ -155,9 +155,12 @@ def _would_be(name: str, known: Mapping[str, Assumption], position: float) -> di
 def _text(told: Mapping[str, Any], least: Seconds, most: Seconds) -> str:
     measured, predicted = format_seconds(told["measured_s"]), format_seconds(told["predicted_s"])
     head = f"{told['setting']}: measured {measured}, predicted {predicted}"
+    reach = f"{format_seconds(least)} to {format_seconds(most)}"
+    if not told["consistent"] and least <= told["measured_s"] <= most:
+        return f"{head}; hardly any draw of the assumptions gives that (they reach from {reach})"
     if not told["consistent"]:
         return (
-            f"{head}; the assumptions allow {format_seconds(least)} to {format_seconds(most)}: something decides "
+            f"{head}; the assumptions allow {reach}: something decides "
             "that is not modelled, or not as the scenario says"
         )
     if not told["explanations"]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+from gcnsim.errors import plural
 from gcnsim.ids import Seconds
 from gcnsim.planning.workshop import Workshop, canonical
 from gcnsim.scenario import Scenario
@@ -38,6 +39,11 @@ def expected_s(workshop: Workshop, asked: Sequence[Scenario], candidates: Sequen
     return (sum(map(_simulated_s, every)) + steps) / cores + _recorded_s(workshop, list(every))
 
 
+def expected_sweep_s(workshop: Workshop, settings: Sequence[Scenario], points: int) -> Seconds:
+    """About how long it takes to simulate each of `settings` at so many bandwidths besides its own."""
+    return points * sum(map(_simulated_s, settings)) / max(1, workshop.processes)
+
+
 def _simulated_s(scenario: Scenario) -> Seconds:
     workers, method = scenario.cluster.gpus, scenario.method
     layers = scenario.workload.layers or 4
@@ -59,9 +65,9 @@ def _recorded_s(workshop: Workshop, every: Sequence[Scenario]) -> Seconds:
     return cut + drawn * entries * DRAWN_S
 
 
-def announced(seconds: Seconds, settings: int) -> str | None:
+def announced(seconds: Seconds, settings: Sequence[Scenario], what: str = "the next steps") -> str | None:
     """What to say before a wait; None where it is short."""
     if seconds <= LONG_S:
         return None
     about = f"{seconds:.0f} s" if seconds < 100 else f"{seconds / 60:.0f} minutes"
-    return f"this takes about {about} ({settings} settings and the next steps; Ctrl-C stops it)"
+    return f"this takes about {about} ({plural(len(settings), 'setting')} and {what}; Ctrl-C stops it)"

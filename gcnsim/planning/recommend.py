@@ -20,6 +20,7 @@ from itertools import product
 from math import inf
 from typing import Final
 
+from gcnsim.errors import plural
 from gcnsim.ids import Seconds
 from gcnsim.knobs import COMPARED
 from gcnsim.planning.payload import setting_text
@@ -181,8 +182,11 @@ def _by_promise(settings: Sequence[Scenario], known: Mapping[Scenario, Seconds])
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """The setting chosen on one machine. pool: what it was chosen from. share: of the joint draws of the assumptions in
-    which it is the fastest of them, or within NEAR of the fastest. why: in words."""
+    """The setting chosen on one machine.
+
+    pool: what it was chosen from, the settings that fit where any does. share: of the joint draws of the assumptions in
+    which it is the fastest of them, or within NEAR of the fastest. why: in words.
+    """
 
     estimate: Candidate
     pool: tuple[Candidate, ...]
@@ -197,30 +201,32 @@ def choose(pool: Sequence[Candidate], asked: Sequence[Scenario], rule: Rule) -> 
     compared, in which every training node is trained once.
     """
     held = [each for each in pool if each.result.fits is not False]
-    fastest = min(held or pool, key=lambda each: each.epoch_s)
-    own = [each.epoch_s for each in held or pool if each.scenario in set(asked)]
+    possible = held or list(pool)
+    fastest = min(possible, key=lambda each: each.epoch_s)
+    own = [each.epoch_s for each in possible if each.scenario in set(asked)]
     limit = min(fastest.epoch_s * (1 + NEAR), min(own, default=fastest.epoch_s * (1 + NEAR)))
-    near = [each for each in held or pool if each.epoch_s <= limit]
+    near = [each for each in possible if each.epoch_s <= limit]
     chosen = min(near, key=lambda each: (mildness(each.scenario), each.epoch_s))
     least = fastest.epoch_times
-    for each in held:
+    for each in possible:
         least = each.epoch_times.clip(max=least)
     share = float((chosen.epoch_times <= (1 + NEAR) * least).mean())
-    why = _why(chosen, fastest, len(pool), rule)
+    fit = "" if len(possible) == len(pool) else " that fit"
+    why = _why(chosen, fastest, f"{plural(len(possible), 'simulated setting')}{fit}", rule)
     if not held:
-        why = f"none of {len(pool)} simulated settings fits the GPUs' memory; {why}"
-    return Choice(chosen, tuple(pool), share, why)
+        why = f"none of {plural(len(pool), 'simulated setting')} fits the GPUs' memory; {why}"
+    return Choice(chosen, tuple(possible), share, why)
 
 
-def _why(chosen: Candidate, fastest: Candidate, count: int, rule: Rule) -> str:
+def _why(chosen: Candidate, fastest: Candidate, many: str, rule: Rule) -> str:
     if chosen is fastest:
-        many = f"the fastest of {count} simulated settings" if count > 1 else "the only setting simulated"
-        return f"{many} with a sampling rate of at least {rule.min_rate:g}"
+        which = "the only setting simulated" if many == "1 simulated setting" else f"the fastest of {many}"
+        return f"{which} with a sampling rate of at least {rule.min_rate:g}"
     other = setting_text(fastest.scenario.method)
     milder = _milder(chosen.scenario.method, fastest.scenario.method)
     lost = chosen.epoch_s / fastest.epoch_s - 1
     near = "as fast as" if lost < 0.005 else f"within {100 * lost:.1f} % of"
-    return f"{near} {other}, the fastest of {count} simulated settings, {milder}"
+    return f"{near} {other}, the fastest of {many}, {milder}"
 
 
 def _milder(method: MethodSpec, other: MethodSpec) -> str:

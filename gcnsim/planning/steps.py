@@ -19,7 +19,7 @@ import numpy as np
 from gcnsim.errors import ScenarioError
 from gcnsim.knobs import TAU
 from gcnsim.planning.payload import in_gbps
-from gcnsim.planning.recommend import Rule
+from gcnsim.planning.recommend import Rule, rate_of
 from gcnsim.planning.workshop import INTERVAL, Heard, Workshop, with_knobs
 from gcnsim.profile import device, devices, prices
 from gcnsim.scenario import CacheSize, ClusterSpec, Scenario
@@ -65,7 +65,8 @@ class Step:
     """What a move brings.
 
     gain: share of the iteration time it saves (negative: it costs); gain_low, gain_high: its 90 % interval over joint
-    draws of the assumptions. fits: whether the GPUs hold it then; None where that is not known.
+    draws of the assumptions. fits: whether the GPUs hold it then; None where that is not known. below_min_rate:
+    whether it samples less than may be recommended.
     """
 
     knob: str
@@ -76,6 +77,7 @@ class Step:
     gain_low: float
     gain_high: float
     fits: bool | None
+    below_min_rate: bool = False
 
     @property
     def distinguishable(self) -> bool:
@@ -118,8 +120,9 @@ def next_steps(
         saved = 1.0 - workshop.times(move.scenario, even=move.even) / times
         gain = 1.0 - seconds / now.metrics.iteration_s
         low, high = (float(end) for end in np.quantile(saved, INTERVAL))
-        step = Step(move.knob, move.start, move.end, seconds, gain, min(low, gain), max(high, gain), result.fits)
-        steps.append(step)
+        low, high = min(low, gain), max(high, gain)
+        below = rate_of(move.scenario.method) < rule.min_rate
+        steps.append(Step(move.knob, move.start, move.end, seconds, gain, low, high, result.fits, below))
     return sorted(steps, key=lambda step: (step.fits is False, -step.gain)), idle
 
 

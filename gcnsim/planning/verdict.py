@@ -12,7 +12,7 @@ from gcnsim.planning.workshop import Candidate, Estimate
 from gcnsim.units import format_seconds
 
 
-def verdict(chosen: tuple[Estimate, float | None], *, several: bool, label: str) -> str:
+def verdict(chosen: tuple[Estimate, float | None], *, several: bool) -> str:
     """One sentence: the recommended setting, its time with the interval, how much faster than full-graph training."""
     estimate, baseline = chosen
     scenario = estimate.scenario

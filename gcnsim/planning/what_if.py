@@ -83,7 +83,8 @@ def what_if(
         raise ScenarioError(left[0].reason)
     clusters = list(dict.fromkeys(machines(base, grid)))
     typical = [each for cluster in clusters for each in _typical(replace(first, cluster=cluster), rule)]
-    if (wait := announced(expected_s(workshop, asked, typical), len(asked))) is not None:
+    typical += seeds_of(first, extras.partition_seeds) if extras.partition_seeds else []
+    if (wait := announced(expected_s(workshop, asked, typical), asked)) is not None:
         notice(wait)
     progress("ranking settings")
     promising = {cluster: _promising(workshop, replace(first, cluster=cluster), grid, rule) for cluster in clusters}
@@ -106,7 +107,7 @@ def what_if(
         origin=provenance(workshop, first, estimates, grid.mapping()),
         memory=tuple(memory_told(workshop, each.scenario) for each in estimates),
         certainty=certainty(workshop, choice.estimate),
-        rivals=tuple(each.estimate for each in choices.values() if each is not choice),
+        rivals=_rivals(choice, choices),
         straggler=_straggler(workshop, chosen, steps),
         utilization=utilization_of(workshop.result(chosen)),
         alternatives=tuple(_alternatives(workshop, choice, choices, grid)),
@@ -225,6 +226,12 @@ def _choices(
     if not found:
         raise ScenarioError(f"--allow: no setting of {', '.join(rule.methods)} can be answered for")
     return found
+
+
+def _rivals(best: Choice, choices: Mapping[ClusterSpec, Choice]) -> tuple[Candidate, ...]:
+    """The choices of the other machines, of those that fit where any does."""
+    others = [each.estimate for each in choices.values() if each is not best]
+    return tuple(each for each in others if each.result.fits is not False or best.estimate.result.fits is False)
 
 
 def _alternatives(

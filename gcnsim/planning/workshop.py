@@ -7,7 +7,6 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from math import inf
-from statistics import NormalDist
 from typing import Final, TypeAlias
 
 import numpy as np
@@ -33,6 +32,7 @@ from gcnsim.study import (
     holds,
     keeps_all,
     least_gpus,
+    normal_position,
     open_accesses,
     placements,
     position,
@@ -52,9 +52,6 @@ INTERVAL: Final = (0.05, 0.95)
 
 PRECISION: Final = 0.01
 """Changes of less than 1 % are below what a simulation of a few iterations can tell."""
-
-NORMAL_90: Final = NormalDist().inv_cdf(0.95)
-"""Standard deviations of a normal distribution on either side of its mean that hold 90 % of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +110,7 @@ class Workshop:
         self.seed = scenario.run.seed
         """Of the joint draws of the assumptions: one set for all settings, so that they are compared like with like."""
         self._results: dict[Key, Result] = {}
-        self._factors: dict[tuple[Scenario, bool], Factors] = {}
+        self._factors: dict[Key, Factors] = {}
         self._times: dict[tuple[Scenario, bool], FloatArray] = {}
         self._lower: dict[Scenario, Seconds] = {}
         self._least: dict[Scenario, int | None] = {}
@@ -167,36 +164,34 @@ class Workshop:
                 heard(done, len(missing))
 
         def one(key: Key, add: Callable[[int], object]) -> tuple[Result | None, Factors | None, Seconds | None]:
+            result: Result | None
+            left_open: Factors | None
             try:
                 result, left_open = self._study_where(key, base)
             except ScenarioError:
                 if base is None:
                     raise
                 result, left_open = None, None
-            asked = left_open is not None and key[0] in bounded
+            asked = key[0] in bounded and key[1] is Placement.NUMBERED
             lower = self._best_lower(key[0], left_open) if asked and left_open else None
             add(1)
             return result, left_open, lower
 
         found = each_counted(one, missing, self.processes, count)
         for key, (result, left_open, lower) in zip(missing, found, strict=True):
-            scenario, _, even = key
             if lower is not None:
-                self._lower[scenario] = lower
+                self._lower[key[0]] = lower
             if result is not None:
                 self._results[key] = result
             if left_open is not None:
-                self._factors[scenario, even] = left_open
+                self._factors[key] = left_open
             elif base is not None and result is None:
-                self._refused.add(scenario)
+                self._refused.add(key[0])
 
-    def _study_where(self, key: Key, base: Factors | None) -> tuple[Result | None, Factors | None]:
+    def _study_where(self, key: Key, base: Factors | None) -> tuple[Result | None, Factors]:
         """The study of `key`, and what the assumptions leave open of it; no study where `base` is estimated alike."""
-        scenario, placement, even = key
-        left_open = None
-        if placement is Placement.NUMBERED:
-            left_open = self._factors.get((scenario, even)) or factors(scenario, self._accesses(key), self.seed)
-        if base is not None and left_open is not None and _alike(left_open, base):
+        left_open = self._factors.get(key) or factors(key[0], self._accesses(key), self.seed)
+        if base is not None and _alike(left_open, base):
             return None, left_open
         return self._study(key), left_open
 
@@ -212,12 +207,12 @@ class Workshop:
             self._results[key] = self._study(key)
         return self._results[key]
 
-    def factors(self, scenario: Scenario, *, even: bool = False) -> Factors:
-        """What the assumptions leave open of the time of `scenario`."""
-        asked = canonical(scenario)
-        if (asked, even) not in self._factors:
-            self._factors[asked, even] = factors(asked, self._accesses((asked, Placement.NUMBERED, even)), self.seed)
-        return self._factors[asked, even]
+    def factors(self, scenario: Scenario, placement: Placement = Placement.NUMBERED, *, even: bool = False) -> Factors:
+        """What the assumptions leave open of the time of `scenario`, its parts in the order `placement`."""
+        key = (canonical(scenario), placement, even)
+        if key not in self._factors:
+            self._factors[key] = factors(key[0], self._accesses(key), self.seed)
+        return self._factors[key]
 
     def times(self, scenario: Scenario, *, even: bool = False) -> FloatArray:
         """Seconds per iteration of `scenario` under every joint draw of the assumptions, float64[draws]."""
@@ -238,15 +233,14 @@ class Workshop:
             share = (1.0 + position("placement", self.seed)) / 2.0
             times = best[1] ** (1.0 - share) * worst[1] ** share
         # What other drawn graphs would change is each setting's own: nobody knows how settings share it.
-        chance = position(f"graphs of {scenario.cluster}, {scenario.method}", self.seed)
-        spread = np.array([NormalDist().inv_cdf((1.0 + each) / 2.0) for each in chance]) / NORMAL_90
+        spread = normal_position(_graphs_of(scenario, even), self.seed)
         reach = np.where(spread < 0, seconds / max(result.low_s, 1e-300), result.high_s / seconds)
         return np.asarray(times * reach**spread)
 
     def _placed_times(self, scenario: Scenario, order: Placement) -> tuple[Seconds, FloatArray]:
         """The simulated time with the parts in this order, and under every joint draw of the assumptions."""
         seconds = self.result(scenario, order).metrics.iteration_s
-        left_open = factors(scenario, self._accesses((scenario, order, False)), self.seed)
+        left_open = self.factors(scenario, order)
         return seconds, left_open.scaled(seconds, left_open.joint)
 
     def candidate(self, scenario: Scenario) -> Candidate:
@@ -344,6 +338,17 @@ class Workshop:
 
     def _study(self, key: Key) -> Result:
         return study(key[0], self._accesses(key))
+
+
+def _graphs_of(scenario: Scenario, even: bool) -> str:
+    """The name of the random stream that says what other drawn graphs would change of a setting: of what it draws from
+    and of how it uses it, not of how files are called."""
+    method, cluster, cut = scenario.method, scenario.cluster, scenario.partition
+    parts = "even" if even else f"{cut.method} {cut.objective} {cut.algorithm} {cut.balance} {cut.imbalance} {cut.seed}"
+    return (
+        f"graphs of {method.name} {method.tau} {method.epsilon} {method.rate} {method.cache.describe()}, "
+        f"{cluster.gpus} x {cluster.gpus_per_server} at {cluster.bandwidth}, {parts}"
+    )
 
 
 def _alike(one: Factors, other: Factors) -> bool:

@@ -173,7 +173,9 @@ def steps_of(payload: Mapping[str, Any]) -> list[Step]:
             number(step["from"]),
             number(step["to"]),
             format_seconds(step["iteration_s"]),
-            change_of(step) + (", does not fit" if step.get("fits") is False else ""),
+            change_of(step)
+            + (", does not fit" if step.get("fits") is False else "")
+            + (", below the least rate" if step.get("below_min_rate") else ""),
         )
         for step in payload["next_steps"]
     ]

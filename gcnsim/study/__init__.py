@@ -1,7 +1,7 @@
 """One run: scenario in, result out."""
 
 from gcnsim.study.accesses import Accesses, open_accesses
-from gcnsim.study.assumed import DRAWS, Assumption, assumptions_of, position, used_figures
+from gcnsim.study.assumed import DRAWS, NORMAL_90, Assumption, assumptions_of, normal_position, position, used_figures
 from gcnsim.study.batches import TRAIN, mini_batch, plan_of
 from gcnsim.study.corners import Corner, keeps_all
 from gcnsim.study.estimated import estimated_counts, estimated_s
@@ -73,6 +73,7 @@ __all__ = [
     "DRAWS",
     "HOST_MEMORY",
     "LOAD",
+    "NORMAL_90",
     "OTHER",
     "PARTITION",
     "REMOTE",
@@ -135,6 +136,7 @@ __all__ = [
     "mini_batch",
     "more_cores",
     "more_sampler_threads",
+    "normal_position",
     "open_accesses",
     "partition_factors",
     "partition_note",

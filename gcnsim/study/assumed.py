@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
+from statistics import NormalDist
 from typing import Final
 
 import numpy as np
@@ -24,8 +25,11 @@ from gcnsim.study.given import with_given
 from gcnsim.study.machine import HOST_MEMORY, device_link, profiles
 from gcnsim.study.paths import NVLINK, devices_of
 
+NORMAL_90: Final = NormalDist().inv_cdf(0.95)
+"""Standard deviations of a normal distribution on either side of its mean that hold 90 % of it."""
+
 DRAWS: Final = 256
-"""Joint draws of the assumptions: shares of them are exact to half a per cent."""
+"""Joint draws of the assumptions: a share of them is known to within about three points."""
 
 UNUSED: Final = frozenset({"memory", "flops_fp16", "memory_bandwidth of a host", "gpus of a host", "nic of a host"})
 """Figures of the catalogue that no cost law reads."""
@@ -142,3 +146,13 @@ def position(name: str, seed: int, draws: int = DRAWS) -> FloatArray:
     found = (2.0 * stream(seed, "assumptions", name).permutation(draws) + 1.0) / draws - 1.0
     found.setflags(write=False)
     return np.asarray(found)
+
+
+@cache
+def normal_position(name: str, seed: int) -> FloatArray:
+    """As `position`, of what is known by a 90 % interval and not by a range: float64[draws], -1 and 1 its two ends,
+    normally distributed. Read-only."""
+    quantiles = [NormalDist().inv_cdf((1.0 + each) / 2.0) for each in position(name, seed)]
+    found = np.array(quantiles) / NORMAL_90
+    found.setflags(write=False)
+    return found

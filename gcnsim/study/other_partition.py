@@ -19,6 +19,7 @@ from gcnsim.study.accesses import Accesses
 from gcnsim.study.batches import mini_batch
 from gcnsim.study.corners import Corner
 from gcnsim.study.estimated import estimated_counts
+from gcnsim.study.placement import Placed
 from gcnsim.study.straggler import evened
 from gcnsim.study.study import write_schedule
 from gcnsim.study.surrogates import SurrogateAccesses
@@ -32,6 +33,7 @@ def scatter_of(scenario: Scenario, accesses: Accesses) -> Scatter | None:
     """How much the partitions behind the scenario's counts scatter; None where they are the scenario's own to choose,
     where their unevenness is assumed with a range, of mini-batches and of one worker.
     """
+    accesses = accesses.source if isinstance(accesses, Placed) else accesses
     if not isinstance(accesses, SurrogateAccesses) or scenario.cluster.gpus == 1 or mini_batch(scenario.method):
         return None
     name = accesses.facts.name

@@ -20,7 +20,7 @@ from gcnsim.profile import Figure, device
 from gcnsim.scenario import ClusterSpec, Scenario
 from gcnsim.schedule import Schedule, Variants, bounds, estimate, estimates
 from gcnsim.study.accesses import Accesses
-from gcnsim.study.assumed import DRAWS, Assumption, assumptions_of, position, used_figures
+from gcnsim.study.assumed import DRAWS, Assumption, assumptions_of, normal_position, position, used_figures
 from gcnsim.study.batches import mini_batch
 from gcnsim.study.corners import Corner
 from gcnsim.study.estimated import estimated_counts, estimated_s
@@ -99,8 +99,13 @@ def factors(scenario: Scenario, accesses: Accesses, seed: int) -> Factors:
         by_end[PARTITION], shared[PARTITION] = others, PARTITION
     joint = np.ones(DRAWS)
     for name, pair in by_end.items():
-        joint = joint * _between(pair, position(shared[name], seed))
+        joint = joint * _between(pair, _place(name, shared[name], seed))
     return Factors(joint, by_end, at_values)
+
+
+def _place(name: str, shared: str, seed: int) -> FloatArray:
+    """Where the draws put what is assumed under this name; of other partitions a 90 % interval is known, no range."""
+    return normal_position(shared, seed) if name == PARTITION else position(shared, seed)
 
 
 def _of_workload(scenario: Scenario, accesses: Accesses, likely_s: Seconds) -> tuple[float, float]:
@@ -149,7 +154,7 @@ def _at_every_draw(
     names = [*((each.name, each.shared) for each in found), *((name, name) for name in moved)]
     places = {name: np.zeros(DRAWS + 1 + 2 * len(names)) for name, _ in names}
     for index, (name, shared) in enumerate(names):
-        places[name][:DRAWS] = position(shared, seed)
+        places[name][:DRAWS] = _place(name, shared, seed)
         places[name][DRAWS + 1 + 2 * index : DRAWS + 3 + 2 * index] = -1.0, 1.0
     every = _estimated(scenario, accesses, counts, moved, found, places)
     nominal_s = float(every[DRAWS])
