@@ -164,6 +164,7 @@ def answered(payload: dict[str, Any]) -> dict[str, Any]:
             "gain_low": low,
             "gain_high": high,
             "distinguishable": low * high > 0,
+            "below_min_rate": False,
             "fits": True,
         }
     payload["no_effect"] = [{"knob": "rate", "why": "psc-gcn draws edges, not nodes"}]

@@ -10,7 +10,7 @@ import pytest
 
 from gcnsim.profile import Figure
 from gcnsim.scenario import ClusterSpec
-from gcnsim.study import DRAWS, Assumption, assumptions_of, position
+from gcnsim.study import DRAWS, Assumption, assumptions_of, normal_position, position
 
 
 def assumption(value: float, low: float, high: float) -> Assumption:
@@ -78,3 +78,11 @@ def test_figures_that_no_law_reads_are_not_among_them() -> None:
     assert not any(name.endswith((".memory", ".flops_fp16", ".gather_bandwidth", ".slice_s")) for name in names)
     batches = {each.name for each in assumptions_of(ClusterSpec(), batches=True)}
     assert names <= batches
+
+
+def test_what_is_known_by_an_interval_is_normal_with_its_ends_at_90_percent() -> None:
+    place = normal_position("partition", 0)
+    assert np.mean(np.abs(place) <= 1.0) == pytest.approx(0.9, abs=1.0 / DRAWS)
+    assert place.mean() == pytest.approx(0.0, abs=1e-12)
+    assert place.max() > 1.5, "it has tails"
+    assert np.array_equal(np.argsort(place), np.argsort(position("partition", 0))), "the same order as of a range"

@@ -12,7 +12,7 @@ import pytest
 import gcnsim
 from gcnsim.planning import Workshop
 from gcnsim.scenario import SCHEMA, Scenario, from_mapping
-from gcnsim.study import Corner, Placed, Placement, open_accesses, placements, study
+from gcnsim.study import PARTITION, Corner, Placed, Placement, factors, open_accesses, placements, study
 from gcnsim.study.accesses import Accesses
 from gcnsim.trace import AccessCounts
 
@@ -96,3 +96,14 @@ def test_parts_change_places_with_all_they_have() -> None:
     assert (moved.entries == counts.entries[[2, 0, 3, 1]]).all()
     back = moved.placed(np.array([1, 3, 0, 2]))
     assert all((getattr(back, name) == getattr(counts, name)).all() for name in ("rows", "hits", "inner_nodes"))
+
+
+def test_other_partitions_are_open_in_every_order_of_the_parts() -> None:
+    asked = scenario("t4,v100-16", workload={"dataset": "reddit"})
+    accesses = open_accesses(asked)
+    plain = factors(asked, accesses, 0)
+    assert PARTITION in plain.alone, "the workload shows nothing"
+    for placement in placements(asked):
+        ordered = factors(asked, Placed(accesses, placement), 0)
+        low, high = ordered.alone[PARTITION]
+        assert low < 1.0 < high

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from gcnsim.ids import FloatArray
 from gcnsim.knobs import MINI_BATCH
 from gcnsim.planning import Workshop
 from gcnsim.scenario import Scenario, from_mapping, read_injected
@@ -22,6 +23,7 @@ from gcnsim.study import (
     estimated_counts,
     factors,
     mini_batch,
+    normal_position,
     open_accesses,
     position,
     study,
@@ -53,6 +55,11 @@ MACHINES: dict[str, dict[str, object]] = {
 def scenario(method: dict[str, object], cluster: dict[str, object], **run: object) -> Scenario:
     mapping = {"schema": "gcnsim.scenario/1", "cluster": cluster, "method": method, "run": {"iterations": 4} | run}
     return from_mapping(mapping, "test")
+
+
+def place_of(name: str) -> FloatArray:
+    """Where the draws put an assumption; of other partitions an interval is known, of all else a range."""
+    return normal_position(name, SEED) if name == PARTITION else position(name, SEED)
 
 
 def one_by_one(asked: Scenario) -> tuple[float, dict[str, tuple[float, float]]]:
@@ -145,7 +152,7 @@ def at_place(counts: AccessCounts, ends: list[tuple[str, list[AccessCounts]]], d
         now = getattr(counts, count)
         moved = now.astype(np.float64)
         for name, (low, high) in ends:
-            place = float(position(name, SEED)[draw])
+            place = float(place_of(name)[draw])
             moved = moved + abs(place) * (getattr(low if place < 0 else high, count) - now)
         amounts[count] = np.rint(moved).astype(np.int64)
     return replace(counts, **amounts)
@@ -187,7 +194,7 @@ def test_other_methods_multiply_the_factors_of_their_ends(name: str) -> None:
     shared = {each.name: each.shared for each in assumptions_of(asked.cluster, batches=mini_batch(asked.method))}
     expected = 1.0
     for each, (low, high) in ends.items():
-        place = float(position(shared.get(each, each), SEED)[7])
+        place = float(place_of(shared.get(each, each))[7])
         expected *= (low if place < 0 else high) ** abs(place)
     assert found.joint[7] == pytest.approx(expected, rel=1e-9)
     assert (name == "mini-batches") == (asked.method.name in MINI_BATCH)
