@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any, Final
 
 from gcnsim.comparison.facts import facts_of
+from gcnsim.errors import plural
 from gcnsim.ids import Rank, Seconds
 from gcnsim.study import Parts
 
@@ -101,7 +102,7 @@ def side_of_row(
     return Side(
         label=label,
         kind=kind,
-        setting=f"{knobs_of(row)} on {cluster['gpus']} GPUs at {cluster['bandwidth']}",
+        setting=f"{knobs_of(row)} on {plural(cluster['gpus'], 'GPU')} at {cluster['bandwidth']}",
         iteration_s=float(row["iteration_s"]),
         whole=whole,
         beneath={name: float(row[name]) for name in ("hidden_comm_s", "sampling_s")},

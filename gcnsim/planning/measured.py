@@ -56,8 +56,7 @@ def read_measurement(text: str) -> Measurement:
         from gcnsim.record import read_measured
 
         found = read_measured(value)
-        half = (found.high_s - found.low_s) / 2.0 / NORMAL_90
-        return Measurement(text, name, found.iteration_s, half / found.iteration_s)
+        return Measurement(text, name, found.iteration_s, found.error_s / found.iteration_s)
     try:
         seconds = SECONDS.parse(value)
     except UnitError as error:

@@ -235,7 +235,7 @@ def _warnings(workshop: Workshop, scenario: Scenario, estimates: Sequence[Estima
         cut = (each.scenario for each in estimates if not mini_batch(each.scenario.method))
         for asked in {each.cluster.gpus: each for each in cut}.values():
             for line in partition_warnings(accesses.partition(asked)[1]):
-                yield f"{asked.cluster.gpus} GPUs: {line}"
+                yield f"{plural(asked.cluster.gpus, 'GPU')}: {line}"
     if isinstance(accesses, PublishedAccesses | SurrogateAccesses):
         for asked in {each.scenario.cluster.gpus: each.scenario for each in estimates}.values():
             gpus = asked.cluster.gpus
@@ -243,7 +243,7 @@ def _warnings(workshop: Workshop, scenario: Scenario, estimates: Sequence[Estima
             published = accesses.published if isinstance(accesses, SurrogateAccesses) else accesses
             note = profile_at(accesses.facts.name, gpus)[1] if from_profile else published.cut(asked)[2]
             if "polated" in note or "assumption" in note:
-                yield f"{gpus} GPUs: boundary nodes {note}"
+                yield f"{plural(gpus, 'GPU')}: boundary nodes {note}"
     record = calibration_of(scenario.cluster.calibration)
     if record is not None:
         for each in estimates:
@@ -252,7 +252,7 @@ def _warnings(workshop: Workshop, scenario: Scenario, estimates: Sequence[Estima
         cluster = each.scenario.cluster
         if cluster.gpus > cluster.gpus_per_server and cluster.gpus % cluster.gpus_per_server:
             last = cluster.gpus % cluster.gpus_per_server
-            yield f"{cluster.gpus} GPUs, {cluster.gpus_per_server} per server: the last server holds {last}"
+            yield f"{plural(cluster.gpus, 'GPU')}, {cluster.gpus_per_server} per server: the last server holds {last}"
     yield from filter(None, (statistics_warning(each.scenario) for each in estimates if _published(each.scenario)))
     yield from filter(None, (_swapping(workshop, each) for each in estimates))
     yield from filter(None, (too_large(workshop, each) for each in estimates))
@@ -277,7 +277,8 @@ def too_large(workshop: Workshop, each: Estimate) -> str | None:
     rank, gpus = tightest(memory, room), each.scenario.cluster.gpus
     of = format_bytes(room[rank]) + ("" if len(set(room)) == 1 else f" (worker {rank})")
     needs = f"{format_bytes(memory[rank].total)} and {format_bytes(RESERVED)} reserved, of {of}"
-    return f"{each.scenario.method.name} on {gpus} GPUs does not fit: {needs}; {_would_hold(workshop, each.scenario)}"
+    asked = f"{each.scenario.method.name} on {plural(gpus, 'GPU')}"
+    return f"{asked} does not fit: {needs}; {_would_hold(workshop, each.scenario)}"
 
 
 def _would_hold(workshop: Workshop, scenario: Scenario) -> str:
@@ -286,7 +287,8 @@ def _would_hold(workshop: Workshop, scenario: Scenario) -> str:
     if not told_at_any(scenario, workshop.accesses):
         return "try more GPUs with a workload cut for them: this one is known for this number of parts alone"
     least = workshop.least_gpus(scenario)
-    return "no number of GPUs that can be asked for would hold it" if least is None else f"{least} GPUs would hold it"
+    held = "no number of GPUs that can be asked for" if least is None else plural(least, "GPU")
+    return f"{held} would hold it"
 
 
 def _swapping(workshop: Workshop, each: Estimate) -> str | None:
@@ -297,7 +299,7 @@ def _swapping(workshop: Workshop, each: Estimate) -> str | None:
     model = resolve_model(scenario.workload, accesses.declared)
     held = host_bytes(scenario, accesses.counts(scenario, model.features, Corner.LIKELY), model.shapes)
     return (
-        f"roc on {scenario.cluster.gpus} GPUs: no all-reduce, of which its publications print no time; "
+        f"roc on {plural(scenario.cluster.gpus, 'GPU')}: no all-reduce, of which its publications print no time; "
         f"{format_bytes(held)} of the fullest server's memory hold what is swapped"
     )
 

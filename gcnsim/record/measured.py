@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,9 +21,10 @@ from gcnsim.record.trace_names import Names
 class Measured:
     """Seconds per iteration of `iterations` measured ones.
 
-    low_s, high_s: the 90 % interval of their mean; spread_s: their standard deviation (`iteration_s` and 0 of a single
-    one). phases: of the slowest worker, by `gcnsim.record.PHASES`. kind: `run` (of runtime.train) or `trace` (of the
-    PyTorch profiler). notes: what a reader must know.
+    low_s, high_s: the 90 % interval of their mean (the mean itself of a single one); spread_s: their standard
+    deviation; error_s: the standard error of their mean, `spread_s / sqrt(iterations)` (both 0 of a single one).
+    phases: of the slowest worker, by `gcnsim.record.PHASES`. kind: `run` (of runtime.train) or `trace` (of the PyTorch
+    profiler). notes: what a reader must know.
     """
 
     path: Path
@@ -33,6 +35,7 @@ class Measured:
     low_s: float
     high_s: float
     spread_s: float
+    error_s: float
     phases: Mapping[str, float]
     notes: tuple[str, ...] = ()
 
@@ -57,13 +60,14 @@ def _measured(
 ) -> Measured:
     low, high = interval_of_mean(times)
     spread = float(times.std(ddof=1)) if times.size > 1 else 0.0
-    return Measured(path, kind, workers, times.size, float(times.mean()), low, high, spread, phases, notes)
+    error = spread / math.sqrt(times.size)
+    return Measured(path, kind, workers, times.size, float(times.mean()), low, high, spread, error, phases, notes)
 
 
 def interval_of_mean(times: FloatArray) -> tuple[float, float]:
     """The 90 % interval of the mean of independent `times`, by Student's t; the mean twice for a single one.
 
-    It never ends below the least mean that positive times with these values allow: the quickest of them alone.
+    No mean of times is below 0, so the interval begins there at the earliest.
     """
     from scipy.special import stdtrit
 
@@ -71,4 +75,4 @@ def interval_of_mean(times: FloatArray) -> tuple[float, float]:
     if count < 2:
         return mean, mean
     half = float(stdtrit(count - 1, 0.95) * times.std(ddof=1) / np.sqrt(count))
-    return max(mean - half, float(times.min())), mean + half
+    return max(mean - half, 0.0), mean + half

@@ -8,11 +8,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from gcnsim.errors import GcnsimError, UnitError
+from gcnsim.errors import GcnsimError, UnitError, plural
 from gcnsim.profile import device
 from gcnsim.report.columns import MACHINE
 from gcnsim.report.rows import Row, all_rows, labels_of, row_of, rows_of, shared_knobs, varies
 from gcnsim.report.words import knobs_of, number, plain
+from gcnsim.scenario import ClusterSpec
 from gcnsim.units import bandwidth, format_seconds
 
 UNCALIBRATED = "UNCALIBRATED"
@@ -49,7 +50,7 @@ def title_of(payload: Mapping[str, Any]) -> str:
     if {"gpus", "device"} <= shown:
         parts.append(f"{first.gpus} x {_device(first, payload)}{_servers(first.gpus, payload)}")
     elif "gpus" in shown:
-        parts.append(f"{first.gpus} GPUs{_servers(first.gpus, payload)}")
+        parts.append(f"{plural(first.gpus, 'GPU')}{_servers(first.gpus, payload)}")
     elif "device" in shown:
         parts.append(_device(first, payload))
     if "bandwidth" in shown:
@@ -76,10 +77,9 @@ def _device(row: Row, payload: Mapping[str, Any]) -> str:
 
 
 def _servers(gpus: int, payload: Mapping[str, Any]) -> str:
-    """How many servers hold them: two GPUs each where nothing else was asked."""
-    each = payload["scenario"].get("cluster", {}).get("gpus_per_server") or 2
-    servers = -(-gpus // each) if isinstance(each, int) else 1
-    return f" in {servers} servers" if servers > 1 else " in 1 server"
+    """How many servers hold them. A scenario does not write the GPUs of one server that nobody chose."""
+    each = payload["scenario"].get("cluster", {}).get("gpus_per_server") or ClusterSpec().gpus_per_server
+    return f" in {plural(-(-gpus // each) if isinstance(each, int) else 1, 'server')}"
 
 
 def label_of(payload: Mapping[str, Any]) -> str:
@@ -267,4 +267,5 @@ def partitions_of(payload: Mapping[str, Any]) -> list[str]:
     if not told:
         return []
     mean, low, high = (format_seconds(told[name]) for name in ("mean_s", "low_s", "high_s"))
-    return [f"{len(told['seeds'])} seeds: {mean} on average ({low} to {high}), the fastest with seed {told['best']}"]
+    seeds = plural(len(told["seeds"]), "seed")
+    return [f"{seeds}: {mean} on average ({low} to {high}), the fastest with seed {told['best']}"]

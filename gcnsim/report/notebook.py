@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from html import escape
 from typing import Any
 
+from gcnsim.errors import plural
 from gcnsim.report import answer
 from gcnsim.report.columns import TEXT, columns_of
 from gcnsim.report.palette import INK, MUTED, RECOMMENDED
@@ -36,7 +37,7 @@ def render_notebook(payload: Mapping[str, Any], most: int = 12) -> str:
         )
         lines.append(f"<tr{style}>{cells}</tr>")
     more = len(rows) - len(lines)
-    left = f'<p style="color: {MUTED}">{more} more rows: str(answer)</p>' if more else ""
+    left = f'<p style="color: {MUTED}">{plural(more, "more row")}: str(answer)</p>' if more else ""
     label = answer.label_of(payload)
     badge = (
         f' <strong style="background: {INK}; color: #fff; padding: 1px 8px">{escape(label)}</strong>' if label else ""

@@ -12,6 +12,7 @@ from dataclasses import MISSING, dataclass, fields, replace
 from pathlib import PurePath
 from typing import Any
 
+from gcnsim.errors import plural
 from gcnsim.knobs import METHOD_KNOBS, has_knob
 
 
@@ -185,7 +186,7 @@ def labels_of(rows: Sequence[Row]) -> list[tuple[str, str]]:
 def _setting(row: Row, rows: Sequence[Row]) -> str:
     twins = [other for other in rows if other.method == row.method]
     parts = {
-        "gpus": f"{row.gpus} GPUs",
+        "gpus": plural(row.gpus, "GPU"),
         "device": row.device,
         "bandwidth": row.bandwidth,
         "tau": f"tau {row.tau}",

@@ -12,6 +12,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from gcnsim.errors import plural
 from gcnsim.report import answer, words
 from gcnsim.report.columns import MEANINGS, SHOWN, checked, columns_of
 from gcnsim.report.layout import Layout, cut, laid_out, lines_of, needed
@@ -64,7 +65,7 @@ def render_short(payload: Mapping[str, Any], width: int = DEFAULT_WIDTH, most: i
     layout, kept = table_layout(rows, width), fastest(rows, most)
     head, lines = lines_of(layout.columns, [row.recommended for row in rows], layout.gap)
     body = [line for line, row in zip(lines, rows, strict=True) if row in kept]
-    left = [f"  ({len(rows) - len(body)} more rows)"] * (len(rows) > len(body))
+    left = [f"  ({plural(len(rows) - len(body), 'more row')})"] * (len(rows) > len(body))
     return "\n".join([_title(payload, width), *head, *body, *left, answer.verdict_of(payload)])
 
 

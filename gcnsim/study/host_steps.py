@@ -67,7 +67,9 @@ def why_cores_do_not_matter(scenario: Scenario) -> str | None:
     used = cores_used(scenario)
     if used is None or used[0] > used[1]:
         return None
-    return f"the samplers of a server use {used[0]} of its {used[1]} cores: one thread each draws a worker's graph"
+    threads = scenario.cluster.sampler_threads
+    draw = "one thread each draws" if threads == 1 else f"{threads} threads each draw"
+    return f"the samplers of a server use {used[0]} of its {used[1]} cores: {draw} a worker's graph"
 
 
 def sampler_decides(limit: Limit, scenario: Scenario) -> str | None:

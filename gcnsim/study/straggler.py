@@ -24,6 +24,19 @@ BOUNDARY: Final = "boundary nodes"
 SENT: Final = "rows sent"
 ENTRIES: Final = "edges"
 
+OTHERS: Final = {
+    "nic": "those of other servers",
+    "memory": "those of other servers",
+    "dram": "those of other servers",
+    "cpu": "those of other servers",
+    "rack": "those of other racks",
+    "pcie-switch": "other switches",
+    "pcie": "those of other workers",
+    "nvlink": "those of other workers",
+    "staging": "those of other workers",
+}
+"""The links that are like a link, in words, by what its name (gcnsim/cluster/build.py) begins with."""
+
 
 @dataclass(frozen=True, slots=True)
 class Straggler:
@@ -33,7 +46,8 @@ class Straggler:
     has no more of these, or `edges` (stored entries, which a GPU sums and a sampler draws); amount, mean: its own, and
     of all workers. boundary_nodes,
     boundary_nodes_mean: its boundary nodes, whatever the load is. busy: share of the iteration in which the limit is
-    busy; others_low, others_high: the same of the like links of other servers or workers, None where there are none.
+    busy; others_low, others_high: the same of the like links of other servers, racks, switches or workers, None where
+    there are none.
     """
 
     worker: Rank
@@ -144,7 +158,7 @@ def _text(found: Straggler, limit: Limit) -> str:
         return text
     low, high = round(100 * found.others_low), round(100 * found.others_high)
     others = f"{low} %" if low == high else f"{low} to {high} %"
-    those = f"{'that' if limit.link is None else 'those'} of other {'workers' if limit.server is None else 'servers'}"
+    those = "that of other workers" if limit.link is None else OTHERS.get(_like(limit.link)[0], "other links")
     return f"{text}; {limit.text} is busy {round(100 * found.busy)} % of the time, {those} {others}"
 
 

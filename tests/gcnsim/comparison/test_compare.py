@@ -12,6 +12,7 @@ import pytest
 
 from gcnsim.api import compare, render_comparison, simulate, what_if, write_json, write_result
 from gcnsim.comparison import Side, side_of_run
+from gcnsim.comparison.sides import side_of_row
 from gcnsim.errors import FileError
 from gcnsim.profile import GENERIC_LINK, link
 from gcnsim.record import write_spans
@@ -54,6 +55,11 @@ def test_differences_of_the_parts_add_up_to_that_of_the_iterations() -> None:
     assert sum(part["share"] for part in leaves(found)) == pytest.approx(1.0)
     assert found["iteration_s"]["difference"] < 0
     assert len(found["workers"]["a"]) == len(found["workers"]["b"]) == 4
+
+
+def test_a_row_of_one_gpu_says_so() -> None:
+    row = what_if(gpus=1, method="full-graph", iterations=1, processes=1).payload["results"][0]
+    assert side_of_row(row, {"gpus": 1, "bandwidth": "15Gbps"}, "a").setting == "full-graph on 1 GPU at 15Gbps"
 
 
 def test_the_parts_of_every_worker_add_up_and_agree_with_the_metrics() -> None:

@@ -56,6 +56,12 @@ def test_a_row_that_does_not_fit_is_marked_and_not_recommended() -> None:
     assert "!" in render_table(payload, 160)
 
 
+def test_one_gpu_is_one_gpu_in_words() -> None:
+    payload = question(gpus=1, method="full-graph", iterations=1, overrides=["workload.hidden=8192"])
+    (said,) = [text for text in payload["provenance"]["warnings"] if "does not fit" in text]
+    assert said.startswith("full-graph on 1 GPU does not fit: ")
+
+
 def test_where_nothing_fits_the_answer_says_so() -> None:
     payload = question(dataset="ogbn-products", overrides=["workload.hidden=512"])
     best, steps = payload["recommendation"], payload["next_steps"]

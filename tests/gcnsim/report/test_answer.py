@@ -3,6 +3,7 @@ from __future__ import annotations
 from typing import Any
 
 from gcnsim.report import answer, render_table
+from gcnsim.scenario import ClusterSpec
 
 
 def test_recommendation_names_every_knob_where_no_sentence_is_given(payload: dict[str, Any]) -> None:
@@ -52,6 +53,18 @@ def test_a_title_names_unequal_and_unknown_devices(answered: dict[str, Any]) -> 
     assert answer.title_of(answered) == "reddit, 6 x my gpu.yaml in 2 servers, 15 Gbit/s"
 
 
+def test_a_title_counts_one_gpu_and_the_usual_gpus_of_a_server(answered: dict[str, Any]) -> None:
+    rows = (*answered["results"], answered["recommendation"]["row"])
+    for place, row in enumerate(rows):
+        row |= {"gpus": 1, "device": ("t4", "a10g")[place % 2]}
+    for place in answered["scenario"]["grid"]:
+        place["gpus"] = 1
+    assert answer.title_of(answered).startswith("reddit, 1 GPU in 1 server, ")
+    for entry in (*rows, *answered["scenario"]["grid"]):
+        entry["gpus"] = 2 * ClusterSpec().gpus_per_server + 1
+    assert " GPUs in 3 servers, " in answer.title_of(answered)
+
+
 def test_clauses_are_told_as_far_as_a_line_holds() -> None:
     assert answer.clauses_within(("one", "two", "three"), 9) == "one; two"
     assert answer.clauses_within(("longer than the line", "two"), 9) == "longer than the line"
@@ -73,6 +86,8 @@ def test_other_partitions_are_told_by_their_spread(answered: dict[str, Any]) -> 
     said = "3 seeds: 500 ms on average (400 ms to 600 ms), the fastest with seed 2"
     assert answer.partitions_of(answered) == [said]
     assert said in render_table(answered, 100, color=False)
+    answered["partition_seeds"] = {"seeds": [7], "mean_s": 0.5, "low_s": 0.5, "high_s": 0.5, "best": 7}
+    assert answer.partitions_of(answered)[0].startswith("1 seed: ")
 
 
 def test_an_alternative_that_is_the_recommended_one_is_not_told_again(answered: dict[str, Any]) -> None:

@@ -12,6 +12,7 @@ def test_a_notebook_shows_the_verdict_and_the_fastest_rows(answered: dict[str, A
     assert text.count("<tr") == 1 + 3
     assert "2 more rows" in text
     assert "<script" not in text
+    assert "1 more row:" in render_notebook(answered, most=4)
 
 
 def test_text_from_outside_is_escaped(answered: dict[str, Any]) -> None:

@@ -94,3 +94,5 @@ def test_labels_say_only_what_tells_rows_of_a_method_apart(payload: dict[str, An
     assert labels_of(rows_of(payload))[:2] == [("bns-gcn", "rate 0.1"), ("bns-gcn", "rate 0.5")]
     payload["scenario"]["grid"][3] = {"gpus": 8, "bandwidth": "15Gbps"}
     assert labels_of(rows_of(payload))[3] == ("psc-gcn", "8 GPUs, cache 25%")
+    payload["scenario"]["grid"][3] = {"gpus": 1, "bandwidth": "15Gbps"}
+    assert labels_of(rows_of(payload))[3] == ("psc-gcn", "1 GPU, cache 25%")

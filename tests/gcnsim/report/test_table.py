@@ -138,6 +138,7 @@ def test_the_short_form_is_the_table_and_the_verdict(answered: dict[str, Any]) -
     assert lines[-1] == answered["recommendation"]["verdict"]
     assert lines[-2] == "  (2 more rows)"
     assert len(lines) == 8
+    assert "  (1 more row)" in render_short(answered, most=4).splitlines()
 
 
 def test_colour_only_where_asked(answered: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -112,3 +112,13 @@ def test_samplers_that_cannot_be_are_refused(asked: dict[str, Any], message: str
 def test_a_method_without_this_sampler_refuses_it() -> None:
     with pytest.raises(ScenarioError, match=r"cluster\.sampler_device: not modelled with distdgl"):
         study(scenario({"name": "distdgl"}, sampler_device="gpu"))
+
+
+@pytest.mark.parametrize(
+    ("threads", "words"),
+    [(1, "use 2 of its 16 cores: one thread each draws"), (4, "use 8 of its 16 cores: 4 threads each draw")],
+)
+def test_the_threads_that_draw_are_counted(threads: int, words: str) -> None:
+    text = why_cores_do_not_matter(scenario(sampler_threads=threads))
+    assert text is not None
+    assert text.endswith(f"{words} a worker's graph")

@@ -18,6 +18,8 @@ from gcnsim.study import (
     straggler_of,
     study,
 )
+from gcnsim.study.limit import NAMES
+from gcnsim.study.straggler import OTHERS
 from gcnsim.trace import AccessCounts
 
 
@@ -55,6 +57,19 @@ def test_where_gpus_limit_the_straggler_has_more_edges() -> None:
     assert found is not None
     assert (found.worker, found.load) == (4, "edges")
     assert "that of other workers" in found.text
+
+
+def test_the_uplink_of_a_rack_is_compared_with_those_of_other_racks() -> None:
+    asked = scenario("pipegcn", servers_per_rack=1, oversubscription=8.0)
+    accesses = open_accesses(asked)
+    found = straggler_of(study(asked, accesses), counts_of(asked, accesses))
+    assert found is not None
+    assert "; uplink of rack 2 is busy " in found.text
+    assert "% of the time, those of other racks " in found.text
+
+
+def test_every_kind_of_link_has_its_noun() -> None:
+    assert set(NAMES) == set(OTHERS)
 
 
 @pytest.mark.parametrize(
