@@ -23,6 +23,9 @@ R = TypeVar("R")
 LISTEN_S = 0.2
 """Between two looks at how far other processes are."""
 
+ENDING = (signal.SIGINT, signal.SIGTERM)
+"""Signals that ask a process to end."""
+
 _work: tuple[Callable[[Any], Any], Sequence[Any]] | None = None
 """What the forked processes do: set before the fork, read after it."""
 
@@ -80,7 +83,14 @@ def _forked(function: Callable[[T], R], items: Sequence[T], count: int, meanwhil
 
     _work = function, items
     try:
-        with multiprocessing.get_context("fork").Pool(count, initializer=_begin) as pool:
+        # A process that is asked to end before it has put the parent's handlers away would lose that word, and be
+        # waited for for ever: until then it is kept.
+        usual = signal.pthread_sigmask(signal.SIG_BLOCK, ENDING)
+        try:
+            made = multiprocessing.get_context("fork").Pool(count, initializer=_begin, initargs=(usual,))
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, usual)
+        with made as pool:
             found = pool.map_async(_one, range(len(items)), chunksize=1)
             while not found.ready():
                 found.wait(LISTEN_S)
@@ -90,8 +100,8 @@ def _forked(function: Callable[[T], R], items: Sequence[T], count: int, meanwhil
         _work = None
 
 
-def _begin() -> None:
-    """What a new process does first.
+def _begin(usual: set[signal.Signals]) -> None:
+    """What a new process does first; usual: the signals that its parent blocks.
 
     Ctrl-C reaches the parent, which ends its processes; they say nothing of their own. They live for a few items, so
     looking for cycles of garbage would cost more than it frees (5 % of a simulation, measured).
@@ -99,6 +109,7 @@ def _begin() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     gc.disable()
+    signal.pthread_sigmask(signal.SIG_SETMASK, usual)
 
 
 def _one(position: int) -> Any:

@@ -21,7 +21,7 @@ from gcnsim.knobs import METHOD_KNOBS
 from gcnsim.planning.payload import setting_text
 from gcnsim.planning.workshop import INTERVAL, Candidate, Workshop
 from gcnsim.scenario import figure_text
-from gcnsim.study import NORMAL_90, Assumption, assumptions_of, mini_batch
+from gcnsim.study import Assumption, assumptions_of, mini_batch
 from gcnsim.units import SECONDS, format_seconds
 
 OPTION: Final = "--measured"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Callable
 
 import pytest
@@ -46,3 +48,18 @@ def test_what_every_process_has_done_is_heard_here(processes: int) -> None:
 
 def test_there_is_at_least_one_core() -> None:
     assert cores() >= 1
+
+
+def test_a_handler_of_the_parent_does_not_keep_its_processes_from_ending() -> None:
+    """A pool that is done ends processes that may just have begun, with the parent's handlers still in place."""
+    code = (
+        "import signal\n"
+        "from gcnsim.processes import each\n"
+        "def ended(*_): raise KeyboardInterrupt\n"
+        "signal.signal(signal.SIGTERM, ended)\n"
+        "for _ in range(60): assert each(abs, [-1, 2], 2) == [1, 2]\n"
+        "assert signal.getsignal(signal.SIGTERM) is ended\n"
+        "assert not signal.pthread_sigmask(signal.SIG_BLOCK, ())\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
