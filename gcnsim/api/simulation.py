@@ -9,10 +9,10 @@ from typing import Any
 
 from gcnsim.api.writing import made, write_json
 from gcnsim.engine import link_rates, timeline
-from gcnsim.planning import Workshop, counted, graph_name, links_of, memory_told, provenance, row_of
+from gcnsim.planning import Workshop, counted, graph_name, links_of, memory_told, provenance, row_of, setting_text
 from gcnsim.processes import cores
 from gcnsim.scenario import from_mapping, load_scenario, read_injected, to_mapping
-from gcnsim.study import Result, made_up, refuse_idle, refuse_undrawn, worker_parts
+from gcnsim.study import Result, made_up, refuse_idle, refuse_undrawn, refuse_unused_figures, worker_parts
 
 WRITTEN = ("spans.parquet", "result.json")
 """The files that `write_result` writes."""
@@ -56,6 +56,7 @@ def simulate(
     refuse_idle([asked.cluster])
     asked = replace(asked, faults=(*asked.faults, *read_injected(inject)))
     refuse_undrawn([asked])
+    refuse_unused_figures([asked.cluster])
     workshop = Workshop(asked, cores())
     workshop.prepare([], [asked], counted(progress, f"simulating {asked.name}"))
     progress("full-graph training on the same machine")
@@ -89,9 +90,7 @@ def write_timeline(result: Result, path: str | Path, *, detail: bool = False) ->
     """
     from gcnsim.report import RunFacts, write_run_trace
 
-    method = result.scenario.method
-    knobs = f"tau {method.tau}, epsilon {method.epsilon:g}" + ("" if method.rate == 1.0 else f", rate {method.rate:g}")
-    title = f"{result.scenario.name}: {method.name}, {knobs}"
+    title = f"{result.scenario.name}: {setting_text(result.scenario.method)}"
     run = result.run
     facts = RunFacts(run.ends[:, list(run.schedule.ends)].max(axis=1), result.warm_up, link_rates(run))
     write_run_trace(path, timeline(run), title, facts, detail=detail)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from typing import Final
 
 import numpy as np
@@ -57,7 +58,15 @@ def metis_owners(
         options.ufactor = max(1, round(imbalance * PER_MILLE))
     # A node without edges weighs as much as one with one: METIS wants weights above 0 somewhere.
     weights = np.maximum(graph.degrees, 1).astype(kind) if balance == EDGES else None
-    value, owner = pymetis.part_graph(
-        parts, adjacency=adjacency, vweights=weights, recursive=algorithm == RECURSIVE, options=options
-    )
+    # METIS catches SIGTERM for its own errors and jumps out of its handler: the signal would stay blocked, here and in
+    # every process begun later, and whoever waits for these to end would wait for ever.
+    usual = signal.pthread_sigmask(signal.SIG_BLOCK, ())
+    try:
+        value, owner = pymetis.part_graph(
+            parts, adjacency=adjacency, vweights=weights, recursive=algorithm == RECURSIVE, options=options
+        )
+    except RuntimeError as error:
+        raise GraphError(f"METIS could not cut the graph into {parts} parts, or was asked to end: {error}") from None
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, usual)
     return np.asarray(owner).astype(np.int32), int(value)

@@ -20,7 +20,7 @@ from gcnsim.errors import ScenarioError
 from gcnsim.knobs import TAU
 from gcnsim.planning.payload import in_gbps
 from gcnsim.planning.recommend import Rule, rate_of
-from gcnsim.planning.workshop import INTERVAL, Heard, Workshop, with_knobs
+from gcnsim.planning.workshop import INTERVAL, PRECISION, Heard, Workshop, with_knobs
 from gcnsim.profile import device, devices, prices
 from gcnsim.scenario import CacheSize, ClusterSpec, Scenario
 from gcnsim.study import (
@@ -44,6 +44,9 @@ FASTER: Final = 1.2
 """Memory bandwidth of the next device over that of this one, at least."""
 
 EVEN: Final = "even parts"
+
+SLIGHT: Final = 0.05
+"""What can be told apart neither at the stated values nor by so much in the draws has no effect."""
 
 PATIENCE_S: Final = 2.0
 """Seconds of METIS that a step may take unasked."""
@@ -121,6 +124,10 @@ def next_steps(
         gain = 1.0 - seconds / now.metrics.iteration_s
         low, high = (float(end) for end in np.quantile(saved, INTERVAL))
         low, high = min(low, gain), max(high, gain)
+        if abs(gain) < PRECISION and low <= 0.0 <= high and max(-low, high) < SLIGHT:
+            ends = f"{100 * -low:.1f} % longer to {100 * high:.1f} % shorter"
+            idle.append(NoEffect(move.knob, f"{move.start} -> {move.end} cannot be told apart ({ends})"))
+            continue
         below = rate_of(move.scenario.method) < rule.min_rate
         steps.append(Step(move.knob, move.start, move.end, seconds, gain, low, high, result.fits, below))
     return sorted(steps, key=lambda step: (step.fits is False, -step.gain)), idle

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from gcnsim.errors import ScenarioError, plural
-from gcnsim.graph import Graph
+from gcnsim.graph import Graph, graph_warnings
 from gcnsim.knobs import OVERLAPPING
 from gcnsim.planning.accuracy import Subject, Target, to_target
 from gcnsim.planning.answer import SCHEMA, Alternative, Answer, Told
@@ -21,7 +21,17 @@ from gcnsim.planning.recommend import Choice, Rule, candidates, choose, finalist
 from gcnsim.planning.steps import Step, next_steps
 from gcnsim.planning.workshop import Candidate, Estimate, Workshop, counted
 from gcnsim.scenario import ClusterSpec, MethodSpec, Scenario
-from gcnsim.study import Corner, SeedSpread, refuse_undrawn, resolve_model, seeds_of, straggler_of, utilization_of
+from gcnsim.study import (
+    Corner,
+    GraphAccesses,
+    SeedSpread,
+    refuse_undrawn,
+    refuse_unused_figures,
+    resolve_model,
+    seeds_of,
+    straggler_of,
+    utilization_of,
+)
 from gcnsim.trace import is_profile
 
 __all__ = ["SCHEMA", "Answer", "Grid", "Progress", "scenarios", "sweep_bandwidth", "what_if"]
@@ -78,6 +88,9 @@ def what_if(
     every = _settings(base, grid, extras)
     first = replace(base, cluster=every[0].cluster)
     workshop = Workshop(first, processes, graph)
+    if isinstance(workshop.accesses, GraphAccesses):
+        for line in graph_warnings(workshop.accesses.graph):
+            notice(line)
     asked, left = answerable(workshop, every, grid.optional)
     if not asked:
         raise ScenarioError(left[0].reason)
@@ -158,6 +171,7 @@ def _settings(base: Scenario, grid: Grid, extras: Extras) -> list[Scenario]:
     _refuse_recorded(base)
     every = scenarios(base, grid)
     refuse_undrawn(every)
+    refuse_unused_figures([each.cluster for each in every])
     if extras.partition_seeds:
         seeds_of(every[0], extras.partition_seeds)
     return every

@@ -224,8 +224,9 @@ def sources_of(payload: Mapping[str, Any]) -> list[Source]:
         figures = figures[1:] or figures
     draws, method = certainty.get("draws"), certainty.get("method")
     same = f"gcnsim {told['version']}, seed {told['seed']}, scenario {told['scenario_hash'][:8]}"
-    sure = "; ".join(filter(None, (label_of(payload), same)))
-    more = [f"{draws} draws of the assumptions"] * bool(draws) + [method] * bool(method)
+    ranges = f"ranges: 90 % of {draws} draws" if draws else ""
+    sure = "; ".join(filter(None, (label_of(payload), ranges, same)))
+    more = [method] * bool(method)
     return [
         Source("graph", tuple(map(plain, str(told["graph"]["text"]).split("; ")))),
         Source("machine", tuple(map(plain, (*figures, *str(told["calibration"]).split("; "))))),

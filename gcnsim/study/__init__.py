@@ -1,7 +1,16 @@
 """One run: scenario in, result out."""
 
 from gcnsim.study.accesses import Accesses, open_accesses
-from gcnsim.study.assumed import DRAWS, NORMAL_90, Assumption, assumptions_of, normal_position, position, used_figures
+from gcnsim.study.assumed import (
+    DRAWS,
+    NORMAL_90,
+    Assumption,
+    assumptions_of,
+    normal_position,
+    position,
+    refuse_unused_figures,
+    used_figures,
+)
 from gcnsim.study.batches import TRAIN, mini_batch, plan_of
 from gcnsim.study.corners import Corner, keeps_all
 from gcnsim.study.estimated import estimated_counts, estimated_s
@@ -152,6 +161,7 @@ __all__ = [
     "refuse_idle",
     "refuse_other_trace",
     "refuse_undrawn",
+    "refuse_unused_figures",
     "resolve_model",
     "same_evidence",
     "sampler_decides",

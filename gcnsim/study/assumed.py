@@ -9,7 +9,7 @@ overestimates how well sparse products run on one GPU does so on the next.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from statistics import NormalDist
@@ -17,6 +17,7 @@ from typing import Final
 
 import numpy as np
 
+from gcnsim.errors import ScenarioError
 from gcnsim.ids import FloatArray
 from gcnsim.profile import Figure, LinkProfile, figures_of, link
 from gcnsim.scenario import ClusterSpec
@@ -86,6 +87,16 @@ def used_figures(cluster: ClusterSpec, *, batches: bool = False) -> dict[str, Fi
             if (name, field) not in replaced and not idle:
                 used[f"{name}.{field}"] = figure
     return used
+
+
+def refuse_unused_figures(clusters: Sequence[ClusterSpec]) -> None:
+    """Raises ScenarioError for a figure in `cluster.figures` that no cost law reads on any of `clusters`."""
+    used = dict.fromkeys(name for each in clusters for name in used_figures(each, batches=True))
+    for name, _ in dict.fromkeys(pair for each in clusters for pair in each.figures):
+        if name not in used:
+            raise ScenarioError(
+                f"cluster.figures: {name} would change nothing on this machine; figures it uses: {', '.join(used)}"
+            )
 
 
 @dataclass(frozen=True, slots=True)

@@ -76,7 +76,7 @@ def sampler_decides(limit: Limit, scenario: Scenario) -> str | None:
     """That the host's sampler sets the pace, and what follows; None where something else does."""
     if limit.kind != "cpu" or not _draws_on_host(scenario):
         return None
-    text = "the host's CPU sampler decides, so a faster GPU, network or PCIe changes nothing"
+    text = "at the stated values the host's CPU sampler decides: a faster GPU, network or PCIe then changes nothing"
     reason = why_cores_do_not_matter(scenario)
     return text if reason is None else f"{text}; nor do more cores: {reason}"
 

@@ -128,7 +128,8 @@ def _nic(window: MeasuredRun, iteration_s: float) -> tuple[float, float]:
     ]
     sent = max((units[name] for name, _ in nics if name.endswith(".tx")), default=0.0)
     share = max((units[name] / capacity / iteration_s for name, capacity in nics), default=0.0)
-    return sent, share
+    # A full link is busy all the time, rounding of its bytes aside.
+    return sent, min(1.0, share) if share <= 1.0 + ROUNDING else share
 
 
 ROUNDING = 1e-9

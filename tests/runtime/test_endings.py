@@ -41,6 +41,7 @@ def test_a_disk_that_is_full_at_the_end_costs_neither_the_figures_nor_the_run_fo
     assert json.loads((tmp_path / "run" / "run.json").read_text())["finished"]
 
 
+@pytest.mark.slow
 def test_the_bytes_of_all_iterations_are_those_of_the_run_also_after_a_resume(case: Case, tmp_path: Path) -> None:
     words = ["--graph", str(case.path), *SMALL, "--method", "psc-gcn", "--epsilon", "0.5", "--cache", "30%"]
     words += ["--refresh", "3", "--checkpoint-every", "6"]

@@ -117,6 +117,7 @@ def test_variants_are_settings_of_their_methods() -> None:
         assert all(has_knob(name, knob) for variant in variants for knob in variant)
 
 
+@pytest.mark.slow
 def test_what_no_gpu_holds_is_left_out_of_a_comparison_of_all() -> None:
     answer = asked(method="all", gpus=2, gpus_per_server=2, device="gtx-1080-ti", hidden=4096)
     reasons = {one["method"]: one["reason"] for one in answer.payload["left_out"]}

@@ -159,6 +159,7 @@ def test_no_answer_is_slower_than_an_allowed_row_of_its_own_table(name: str) -> 
     consistent(asked(**QUESTIONS[name]))
 
 
+@pytest.mark.slow
 def test_nor_is_that_of_ones_own_graph() -> None:
     payload = asked(graph=nx.barabasi_albert_graph(600, 6, seed=1), gpus=4, bandwidth="1Gbps", overrides=WIDTHS)
     consistent(payload)

@@ -40,6 +40,7 @@ def test_hosts_train_and_the_record_says_where(workers: int, tmp_path: Path) -> 
     assert namespaces(shell.process.pid) == []
 
 
+@pytest.mark.slow
 @needs_namespaces
 def test_the_link_slows_training_down(tmp_path: Path) -> None:
     """An iteration on 20 Mbit/s lasts at least as long as its largest sender's bytes take."""
@@ -54,6 +55,7 @@ def test_the_link_slows_training_down(tmp_path: Path) -> None:
     assert run.summary["iteration_s"] > least > 0.01
 
 
+@pytest.mark.slow
 def test_the_exchange_limits_where_nothing_else_can(tmp_path: Path) -> None:
     words = ("--hosts", "2", "--bandwidth", "20Mbps", "--latency", "2ms", "--limiter", "exchange")
     code, _, err = emulated(tmp_path, *words, "--", *SMALL, "--out", "run").end()

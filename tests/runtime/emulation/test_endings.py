@@ -79,6 +79,7 @@ def test_a_killed_torchrun_ends_all_and_its_host_is_named(start: Start) -> None:
     nothing_left(shell, pids)
 
 
+@pytest.mark.slow
 @needs_namespaces
 def test_what_a_killed_emulation_leaves_is_cleaned(start: Start) -> None:
     shell, pids = start("--hosts", "2")
@@ -92,6 +93,7 @@ def test_what_a_killed_emulation_leaves_is_cleaned(start: Start) -> None:
     assert namespaces(pid) == []
 
 
+@pytest.mark.slow
 def test_without_namespaces_the_workers_end_with_it_too(start: Start) -> None:
     shell, pids = start("--hosts", "2", "--limiter", "exchange")
     assert len(pids) == 2
