@@ -87,10 +87,7 @@ def what_if(
     rule, extras = rule or Rule(), extras or Extras()
     every = _settings(base, grid, extras)
     first = replace(base, cluster=every[0].cluster)
-    workshop = Workshop(first, processes, graph)
-    if isinstance(workshop.accesses, GraphAccesses):
-        for line in graph_warnings(workshop.accesses.graph):
-            notice(line)
+    workshop = _opened(first, processes, graph, notice)
     asked, left = answerable(workshop, every, grid.optional)
     if not asked:
         raise ScenarioError(left[0].reason)
@@ -164,6 +161,15 @@ def _more(
             "best": found.best,
         }
     return more
+
+
+def _opened(first: Scenario, processes: int, graph: Graph | None, notice: Progress) -> Workshop:
+    """The workshop of the question's workload; what is odd about a graph is said before long work on it."""
+    workshop = Workshop(first, processes, graph)
+    if isinstance(workshop.accesses, GraphAccesses):
+        for line in graph_warnings(workshop.accesses.graph):
+            notice(line)
+    return workshop
 
 
 def _settings(base: Scenario, grid: Grid, extras: Extras) -> list[Scenario]:

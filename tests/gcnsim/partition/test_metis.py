@@ -1,10 +1,13 @@
 from __future__ import annotations
 
+import signal
 from collections.abc import Callable
 
 import numpy as np
+import pymetis
 import pytest
 
+from gcnsim.errors import GraphError
 from gcnsim.graph import Graph
 from gcnsim.partition import metis_owners, partition_facts, partition_graph, split
 
@@ -27,3 +30,16 @@ def test_volume_sends_less_than_cut_and_both_less_than_random(real_graph: Callab
         for method, objective in (("metis", "vol"), ("metis", "cut"), ("random", "vol"))
     ]
     assert volumes[0] < volumes[1] < 0.6 * volumes[2]
+
+
+def test_no_signal_stays_blocked_after_an_error_of_metis(skewed: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
+    """METIS jumps out of its handler of SIGTERM, which leaves the signal blocked."""
+
+    def failing(*_: object, **__: object) -> tuple[int, list[int]]:
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
+        raise RuntimeError("metis error")
+
+    monkeypatch.setattr(pymetis, "part_graph", failing)
+    with pytest.raises(GraphError, match="METIS could not cut the graph into 2 parts"):
+        metis_owners(skewed, 2, "vol", 0)
+    assert not signal.pthread_sigmask(signal.SIG_BLOCK, ())

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
+from gcnsim.errors import ScenarioError
 from gcnsim.profile import Figure
 from gcnsim.scenario import ClusterSpec
-from gcnsim.study import DRAWS, Assumption, assumptions_of, normal_position, position
+from gcnsim.study import DRAWS, Assumption, assumptions_of, normal_position, position, refuse_unused_figures
 
 
 def assumption(value: float, low: float, high: float) -> Assumption:
@@ -86,3 +88,13 @@ def test_what_is_known_by_an_interval_is_normal_with_its_ends_at_90_percent() ->
     assert place.mean() == pytest.approx(0.0, abs=1e-12)
     assert place.max() > 1.5, "it has tails"
     assert np.array_equal(np.argsort(place), np.argsort(position("partition", 0))), "the same order as of a range"
+
+
+def test_a_figure_that_no_machine_of_the_question_uses_is_refused() -> None:
+    plain, other = ClusterSpec(), ClusterSpec(device="a10g")
+    used, unused = (("t4.spmm_efficiency", 0.5),), (("h100.launch_s", 1.0),)
+    refuse_unused_figures([replace(each, figures=used) for each in (plain, other)])
+    with pytest.raises(ScenarioError, match=r"cluster.figures: h100.launch_s would change nothing"):
+        refuse_unused_figures([replace(plain, figures=unused)])
+    with pytest.raises(ScenarioError, match=r"cluster.figures: t4.spmm_efficiency would change nothing"):
+        refuse_unused_figures([replace(other, figures=used)])

@@ -37,7 +37,7 @@ def test_where_the_sampler_decides_more_threads_or_the_gpu_help_and_cores_do_not
     now = study(asked)
     text = sampler_decides(limit_of(now), asked)
     assert text is not None
-    assert text.startswith("the host's CPU sampler decides")
+    assert text.startswith("at the stated values the host's CPU sampler decides")
     assert "use 2 of its 16 cores" in text
     assert iteration_s(more_cores(asked)) == now.metrics.iteration_s
     assert iteration_s(more_sampler_threads(asked)) < 0.3 * now.metrics.iteration_s
