@@ -54,6 +54,8 @@ def answerable(
             kept.append(scenario)
         except ScenarioError as error:
             left.append(LeftOut(scenario, str(error)))
+    if not kept:
+        raise ScenarioError(left[0].reason)
     return kept, left
 
 
@@ -89,8 +91,6 @@ def what_if(
     first = replace(base, cluster=every[0].cluster)
     workshop = _opened(first, processes, graph, notice)
     asked, left = answerable(workshop, every, grid.optional)
-    if not asked:
-        raise ScenarioError(left[0].reason)
     clusters = list(dict.fromkeys(machines(base, grid)))
     typical = [each for cluster in clusters for each in _typical(replace(first, cluster=cluster), rule)]
     typical += seeds_of(first, extras.partition_seeds) if extras.partition_seeds else []
