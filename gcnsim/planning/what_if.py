@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from math import inf
 from typing import Any
 
 from gcnsim.errors import ScenarioError, plural
@@ -17,7 +18,7 @@ from gcnsim.planning.measured import Measurement, beside_measured
 from gcnsim.planning.patience import announced, expected_s
 from gcnsim.planning.payload import cost_per_1000, memory_told
 from gcnsim.planning.provenance import graph_name, provenance, too_large
-from gcnsim.planning.recommend import Choice, Rule, candidates, choose, finalists
+from gcnsim.planning.recommend import SAME, Choice, Rule, candidates, choose, finalists
 from gcnsim.planning.steps import Step, next_steps
 from gcnsim.planning.workshop import Candidate, Estimate, Workshop, counted
 from gcnsim.scenario import ClusterSpec, MethodSpec, Scenario
@@ -264,24 +265,27 @@ def _alternatives(
     fastest = best.estimate
     high = workshop.estimate(fastest.scenario).high_s * fastest.result.per_epoch
     near = [each for each in fits if each.estimate.epoch_s <= high]
-    fewest = min(near, key=lambda each: (each.estimate.scenario.cluster.gpus, each.estimate.epoch_s))
-    gpus = fewest.estimate.scenario.cluster.gpus
+    gpus = min(each.estimate.scenario.cluster.gpus for each in near)
+    few = [each for each in near if each.estimate.scenario.cluster.gpus == gpus]
+    quick = min(each.estimate.epoch_s for each in few) * (1 + SAME)
+    fewest = min((each for each in few if each.estimate.epoch_s <= quick), key=_price)
     why = f"{plural(gpus, 'GPU')}, the fewest within the interval of the fastest"
     found = [Alternative("fewest GPUs", _told(workshop, fewest.estimate.scenario, grid), why)]
-    costs = {
-        id(each): cost_per_1000(each.estimate.scenario, each.estimate.epoch_s)
-        for each in fits
-        if cost_per_1000(each.estimate.scenario, each.estimate.epoch_s) is not None
-    }
-    priced = [each for each in fits if id(each) in costs]
+    priced = [each for each in fits if _price(each)[0] < inf]
     if priced:
-        cheapest = min(priced, key=lambda each: (costs[id(each)], each.estimate.epoch_s))
-        cost = f"{costs[id(cheapest)]:.2g} USD per 1,000 {_unit(cheapest.estimate)}"
+        cheapest = min(priced, key=_price)
+        cost = f"{_price(cheapest)[0]:.2g} USD per 1,000 {_unit(cheapest.estimate)}"
         why = f"{cost}, the least of {plural(len(priced), 'machine')}"
         if len(grid.bandwidths) > 1:
             why += "; a faster network is not priced"
         found.append(Alternative("cheapest", _told(workshop, cheapest.estimate.scenario, grid), why))
     return found
+
+
+def _price(choice: Choice) -> tuple[float, float]:
+    """US dollars of a thousand epochs, infinite where no price is known, and seconds of an epoch."""
+    known = cost_per_1000(choice.estimate.scenario, choice.estimate.epoch_s)
+    return inf if known is None else known, choice.estimate.epoch_s
 
 
 def _unit(estimate: Candidate) -> str:
