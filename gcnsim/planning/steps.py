@@ -1,8 +1,8 @@
 """What one step more of each knob would bring, from the recommended setting: of the method, the machine, the partition.
 
 A step whose analytic estimate is the same under nearly every draw of the assumptions is not simulated: it has no
-effect, and the answer says why. The others are simulated, and their gain is compared under the same draws of the assumptions,
-since most of what is unknown is shared.
+effect, and the answer says why. The others are simulated, and their gain is compared under the same draws of the
+assumptions, since most of what is unknown is shared.
 """
 
 from __future__ import annotations
