@@ -1,0 +1,161 @@
+"""Whether two versions of gcnsim answer alike, byte for byte.
+
+    python -m studies.unchanged COMMIT            answers of COMMIT against those of this tree
+    python -m studies.unchanged COMMIT --quick    without the long ones (a minute instead of ten)
+
+Answers: every scenario of the older version, the default question, all methods on three datasets, the reproduced
+tables, and predictions of runs that are trained once, for both. Each is asked as a user would, as a command in its own
+process. Keys that were renamed on purpose stand in `RENAMED`, each with its line in CHANGELOG.md: old answers are
+compared under the new names. Exit code 1 where an answer differs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from difflib import unified_diff
+from pathlib import Path
+from typing import Any, Final
+
+HERE: Final = Path(__file__).resolve().parents[1]
+
+RENAMED: Final[Mapping[str, str]] = {}
+"""Keys of JSON answers by their old names."""
+
+SHOWN: Final = 12
+"""Lines of a difference that are printed."""
+
+TRAINED: Final[Mapping[str, Sequence[str]]] = {
+    "full-graph": ("--method", "full-graph"),
+    "pipegcn": ("--method", "pipegcn"),
+    "bns-gcn": ("--method", "bns-gcn", "--rate", "0.5"),
+    "psc-gcn": ("--method", "psc-gcn", "--tau", "2", "--epsilon", "0.3", "--cache", "20%"),
+}
+"""Recorded runs, by name: options of `runtime.train` besides those that all have."""
+
+WHAT_IF: Final = ("what-if", "--bandwidth", "15Gbps", "--gpus", "6", "--json")
+
+
+def questions(tree: Path, runs: Sequence[Path], *, quick: bool) -> dict[str, Sequence[str]]:
+    """The commands to compare, by what they ask: of the scenarios in `tree`, and of recorded `runs`."""
+    asked: dict[str, Sequence[str]] = {"default": WHAT_IF}
+    asked["text"] = WHAT_IF[:-1]
+    asked["knobs"] = (*WHAT_IF, "--tau", "1,2", "--epsilon", "0.1,1", "--cache", "0%,30%")
+    for name in sorted(each.name for each in (tree / "scenarios").glob("*.yaml")):
+        asked[f"scenarios/{name}"] = ("simulate", f"scenarios/{name}", "--json")
+    for run in runs:
+        asked[f"run {run.name}"] = ("validate", str(run), "--json")
+    if not quick:
+        for dataset in ("reddit", "ogbn-products", "yelp"):
+            asked[f"all methods on {dataset}"] = (*WHAT_IF, "--dataset", dataset, "--method", "all")
+        asked["reproduce"] = ("reproduce", "--json")
+        asked["cells"] = ("reproduce", "--csv", "cells.csv")
+    return asked
+
+
+def answer(tree: Path, command: Sequence[str]) -> str:
+    """What `gcnsim` of `tree` prints, or writes to cells.csv; an error's message where it refuses."""
+    with tempfile.TemporaryDirectory() as folder:
+        place = Path(folder)
+        (place / "scenarios").symlink_to(tree / "scenarios")
+        done = run_python(tree, ["-m", "gcnsim", *command], place)
+        cells = place / "cells.csv"
+        written = cells.read_text(encoding="utf-8") if cells.exists() else ""
+        return done.stdout + written if done.returncode == 0 else f"exit {done.returncode}: {done.stderr}"
+
+
+def run_python(tree: Path, command: Sequence[str], place: Path) -> subprocess.CompletedProcess[str]:
+    """Python with the packages of `tree`, in the folder `place`."""
+    environment = {**os.environ, "PYTHONPATH": str(tree), "COLUMNS": "120"}
+    return subprocess.run(
+        [sys.executable, *command], cwd=place, env=environment, capture_output=True, text=True, check=False
+    )
+
+
+def trained(folder: Path) -> list[Path]:
+    """Short runs of this tree's runtime on two workers, recorded into `folder`."""
+    runs = []
+    for name, options in TRAINED.items():
+        common = ("--workers", "2", "--threads", "1", "--iterations", "30", "--eval-every", "30")
+        run = folder / name
+        done = run_python(HERE, ["-m", "runtime.train", *options, *common, "--out", str(run)], folder)
+        if done.returncode:
+            raise SystemExit(f"{name}: {done.stderr.strip()}")
+        runs.append(run)
+    return runs
+
+
+def renamed(value: Any) -> Any:
+    """An old answer under today's keys."""
+    if isinstance(value, dict):
+        return {RENAMED.get(key, key): renamed(each) for key, each in value.items()}
+    return [renamed(each) for each in value] if isinstance(value, list) else value
+
+
+def comparable(text: str, *, old: bool) -> str:
+    """An answer in lines: JSON one value a line, under today's keys; other text as it is."""
+    try:
+        found = json.loads(text)
+    except ValueError:
+        return text
+    return json.dumps(renamed(found) if old and RENAMED else found, indent=1, ensure_ascii=False)
+
+
+def differences(old: str, new: str) -> Iterator[str]:
+    """The lines that differ; none where the answers are the same bytes."""
+    if old == new:
+        return
+    before, after = comparable(old, old=True).splitlines(), comparable(new, old=False).splitlines()
+    yield from (line for line in unified_diff(before, after, "before", "now", lineterm="", n=0))
+
+
+def say(line: str) -> None:
+    """One line, at once."""
+    sys.stdout.write(f"{line}\n")
+    sys.stdout.flush()
+
+
+def compare(before: Path, *, quick: bool, only: str, processes: int) -> int:
+    """Ask both versions everything; the number of answers that differ."""
+    differing = 0
+    with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(processes) as pool:
+        asked = questions(before, [] if quick else trained(Path(folder)), quick=quick)
+        chosen = {name: command for name, command in asked.items() if only in name}
+        both = [
+            (name, [pool.submit(answer, tree, command) for tree in (before, HERE)]) for name, command in chosen.items()
+        ]
+        for name, (old, new) in both:
+            lines = list(differences(old.result(), new.result()))
+            differing += bool(lines)
+            say(f"{'differs' if lines else 'same   '}  {len(new.result()):>9,} bytes  {name}")
+            for line in lines[:SHOWN]:
+                say(f"    {line[:200]}")
+    say(f"{len(both) - differing} of {len(both)} answers are the same")
+    return differing
+
+
+def main() -> int:
+    """Compare as the command line asks."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("commit", help="the version to compare this tree with")
+    parser.add_argument("--quick", action="store_true", help="without all methods, tables and recorded runs")
+    parser.add_argument("--only", default="", metavar="TEXT", help="only questions with this in their name")
+    parser.add_argument("--processes", type=int, default=2, help="questions asked at once (2)")
+    given = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        tree = Path(folder) / "before"
+        subprocess.run(["git", "worktree", "add", "--detach", "--quiet", str(tree), given.commit], cwd=HERE, check=True)
+        try:
+            return min(1, compare(tree, quick=given.quick, only=given.only, processes=given.processes))
+        finally:
+            subprocess.run(["git", "worktree", "remove", "--force", str(tree)], cwd=HERE, check=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
