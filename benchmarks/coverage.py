@@ -14,7 +14,8 @@ from dataclasses import replace
 from itertools import product
 from pathlib import Path
 
-from gcnsim.scenario import CacheSize, MethodSpec, Scenario, from_mapping
+from gcnsim.methods import create_method
+from gcnsim.scenario import CacheSize, Scenario, from_mapping
 from gcnsim.study import Corner, GraphAccesses, PublishedAccesses, study
 from gcnsim.workload import BoundaryRow, DatasetFacts
 
@@ -22,11 +23,11 @@ say = functools.partial(print, flush=True)
 
 GRAPHS = ("tolokers", "amazon_cs", "coauthor_phy")
 METHODS = (
-    MethodSpec.of("full-graph"),
-    MethodSpec.of("pipegcn"),
-    MethodSpec.of("psc-gcn", tau=2, epsilon=0.1),
-    MethodSpec.of("psc-gcn", tau=2, epsilon=0.01),
-    MethodSpec.of("psc-gcn", tau=1, epsilon=0.1, cache=CacheSize(fraction=0.3)),
+    create_method("full-graph"),
+    create_method("pipegcn"),
+    create_method("psc-gcn", tau=2, epsilon=0.1),
+    create_method("psc-gcn", tau=2, epsilon=0.01),
+    create_method("psc-gcn", tau=1, epsilon=0.1, cache=CacheSize(fraction=0.3)),
 )
 
 

@@ -20,10 +20,10 @@ import numpy as np
 
 from gcnsim.caching import CacheSize, cached_mask, capacity
 from gcnsim.ids import FloatArray
-from gcnsim.scenario import MethodSpec, Scenario, from_mapping
+from gcnsim.methods import Method, create_method
+from gcnsim.scenario import Scenario, from_mapping
 from gcnsim.streams import stream
 from gcnsim.study import Corner, GraphAccesses, study
-from gcnsim.study.corners import keeps_all, sampler_of
 from gcnsim.study.model import Declared
 from gcnsim.trace import AccessCounts, AccessTrace, StoredProfile, draw_access, expected_access, stored_profile
 
@@ -51,12 +51,12 @@ class ProfileAccesses:
     def counts(self, scenario: Scenario, features: int, corner: Corner) -> AccessCounts:
         """Counts drawn from the profile."""
         method = scenario.method
-        sampler, rate = sampler_of(method)
+        sampler, rate = method.sampling().drawn_by
         return draw_access(
             self.profile,
             sampler=sampler,
             epsilon=rate,
-            iterations=1 if keeps_all(method) else scenario.run.iterations,
+            iterations=1 if method.sampling().whole else scenario.run.iterations,
             seed=scenario.run.seed,
             cache=method.cache,
             policy=method.cache_policy,
@@ -134,13 +134,13 @@ def scenarios(parts: int, sampler: str) -> Iterator[Scenario]:
         )
         for cache in CACHES:
             for policy in POLICIES if cache else POLICIES[:1]:
-                method = MethodSpec.of("psc-gcn", tau=2, epsilon=epsilon, cache=CacheSize(fraction=cache))
-                method = replace(method, sampler=sampler, cache_policy=policy)
+                knobs = {"tau": 2, "epsilon": epsilon, "sampler": sampler, "cache_policy": policy}
+                method = create_method("psc-gcn", cache=CacheSize(fraction=cache), **knobs)
                 yield replace(base, method=method)
 
 
 def rows_errors(
-    trace: AccessTrace, profile: StoredProfile, sampler: str, method: MethodSpec, width: int = 64
+    trace: AccessTrace, profile: StoredProfile, sampler: str, method: Method, width: int = 64
 ) -> tuple[float, float]:
     """Errors of the rows that no cache answers: relative above `MANY`, in standard errors of the others."""
     true = missed_rows(trace, method, width)
@@ -160,7 +160,7 @@ def rows_errors(
     )
 
 
-def missed_rows(trace: AccessTrace, method: MethodSpec, width: int) -> FloatArray:
+def missed_rows(trace: AccessTrace, method: Method, width: int) -> FloatArray:
     """Expected rows per worker and owner that its cache does not answer; of a random cache the mean over choices."""
     rows = np.zeros((trace.parts, trace.parts))
     for rank, worker in enumerate(trace.workers):

@@ -1,16 +1,30 @@
-"""The knobs of each method, declared once: scenario, methods, command line and runtime all read this table.
+"""Knobs: what a method lets one set, declared once, and those that several methods or the runtime share.
 
-A method has the knobs listed for it; a knob it lacks sits at the value in `FIXED`, which is what the method is.
+A method is a dataclass whose fields are its knobs (`gcnsim.methods`): a field made by `knob` has type, unit, range,
+default and help beside it. A knob that one method alone has is declared in that method's file.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import Field, dataclass, field
 from types import MappingProxyType
-from typing import Final, Literal, TypeAlias
+from typing import Any, Final, Literal, TypeAlias
 
+from gcnsim.caching import CacheSize
 from gcnsim.errors import ScenarioError, nearest
+from gcnsim.fields import (
+    CACHE_SIZES,
+    STATIC_CACHE_SIZES,
+    Amounts,
+    Cache,
+    Measure,
+    Number,
+    Rule,
+    Word,
+    entry,
+)
+from gcnsim.units import FRACTION
 
 KnobValue: TypeAlias = int | float | str | None
 Kind: TypeAlias = Literal["int", "real", "size", "choice", "file", "list"]
@@ -21,7 +35,7 @@ class Knob:
     """One knob: what it is called, its unit, its range and its default.
 
     kind: `int`, `real`, `size` (a share of the boundary, or bytes), `choice`, `file` (a path, or none), `list` (a
-    number for each layer, or none).
+    number for each layer, or none; with the unit % also a share).
     low, high: inclusive, except low when low_open; high None is no limit. A share is in fractions of one, shown in %.
     """
 
@@ -43,21 +57,60 @@ class Knob:
         if self.kind == "file":
             return "a file, or none"
         if self.kind == "list":
-            return "a number or share for each layer, the input's first (25,10), or none"
-        if self.default == "auto":
-            return "auto, 0% to 100% of the rows of its part, or bytes with a unit (2GiB)"
+            shares = " or share" if self.unit == "%" else ""
+            return f"a number{shares} for each layer, the input's first (25,10), or none"
         if self.kind == "size":
-            return "0% to 100% of the boundary nodes, or bytes with a unit (2GiB)"
+            return STATIC_CACHE_SIZES if self.default == "auto" else CACHE_SIZES
         noun = "a whole number" if self.kind == "int" else "a number"
         if self.low is None:
             return noun
         low = f"{'above' if self.low_open else 'of at least'} {self.low:g}"
         return f"{noun} {low}" + (f" and at most {self.high:g}" if self.high is not None else "")
 
+    @property
+    def rule(self) -> Rule:
+        """How a scenario writes it."""
+        low, high = self.low or 0.0, float("inf") if self.high is None else self.high
+        if self.kind == "int":
+            return Number(True, low, high)
+        if self.kind == "real" and self.unit == "%":
+            return Measure(FRACTION, low, high, self.low_open)
+        if self.kind == "real":
+            return Number(False, low, high, self.low_open)
+        if self.kind == "size":
+            return Cache(auto=self.default == "auto")
+        if self.kind == "list":
+            return Amounts(shares=self.unit == "%")
+        if self.kind == "file":
+            return Word("a file name")
+        return Word(f"a {self.name.replace('_', ' ')}", lambda: self.choices)
 
-def _choice(name: str, default: str, choices: tuple[str, ...], told: str) -> Knob:
+    @property
+    def standard(self) -> Any:
+        """The default as a method holds it: a size as a `CacheSize`."""
+        if self.kind != "size":
+            return self.default
+        return CacheSize(auto=True) if self.default == "auto" else CacheSize.none()
+
+
+_KNOB: Final = "knob"
+
+
+def knob(of: Knob) -> Any:
+    """A dataclass field that is the knob `of`."""
+    made = entry(of.rule, of.help, of.standard, optional=of.kind in ("file", "list"))
+    return field(default=made.default, metadata={**made.metadata, _KNOB: of})
+
+
+def knob_of(item: Field[Any]) -> Knob | None:
+    """The knob that a dataclass field is; None of other fields."""
+    found: Knob | None = item.metadata.get(_KNOB)
+    return found
+
+
+def choice(name: str, default: str, choices: tuple[str, ...], text: str) -> Knob:
     """A knob that takes one of a few words."""
-    return Knob(name, "", "choice", None, None, False, default, choices, told)
+    return Knob(name, "", "choice", None, None, False, default, choices, text)
 
 
 TAU: Final = Knob(
@@ -67,10 +120,10 @@ EPSILON: Final = Knob(
     "epsilon", "", "real", 0, 1, True, 0.1, (), "sampling rate: expected share of each node's edges that are drawn"
 )
 CACHE: Final = Knob("cache", "%", "size", 0, 1, False, 0.0, (), "layer-0 rows of boundary nodes kept on the GPU")
-CACHE_POLICY: Final = _choice(
+CACHE_POLICY: Final = choice(
     "cache_policy", "inclusion", ("inclusion", "degree", "random"), "which boundary rows the cache keeps"
 )
-SAMPLER: Final = _choice(
+SAMPLER: Final = choice(
     "sampler",
     "vr",
     ("vr", "uniform"),
@@ -94,7 +147,7 @@ NORMS: Final = Knob(
 RATE: Final = Knob(
     "rate", "", "real", 0, 1, False, 0.1, (), "share of the boundary nodes that is sent in an iteration (p of BNS-GCN)"
 )
-BOUNDARY_SCALE: Final = _choice(
+BOUNDARY_SCALE: Final = choice(
     "boundary_scale",
     "rate",
     ("rate", "ratio"),
@@ -103,153 +156,22 @@ BOUNDARY_SCALE: Final = _choice(
 GAMMA: Final = Knob(
     "gamma", "", "real", 0, 1, False, 0.95, (), "decay of the running average of received rows (PipeGCN's smoothing)"
 )
-ESTIMATOR: Final = _choice(
+ESTIMATOR: Final = choice(
     "estimator",
     "unbiased",
     ("unbiased", "self-normalised"),
     "weights of drawn edges: divided by their probability, or scaled to the weight of the whole row",
 )
-COLD_START: Final = _choice(
+COLD_START: Final = choice(
     "cold_start",
     "zeros",
     ("zeros", "features"),
     "boundary rows of the first tau iterations: zeros, or the true features in layer 0",
 )
 
-SAMPLE: Final = _choice(
-    "sample",
-    "nodes",
-    ("nodes", "boundary-edges", "edges"),
-    "what is drawn: boundary nodes; or as many edges as that drops, of those that cross, or of all (DropEdge)",
-)
-REPLICATION: Final = Knob(
-    "replication", "", "int", 2, 128, False, 2, (), "workers that hold the same block of rows (c of CAGNET 1.5D)"
-)
-STALE_TEST: Final = _choice(
-    "stale_test",
-    "adaptive",
-    ("fixed", "adaptive", "gap"),
-    "when a block is sent again: by its age (SANCUS' E), by the age its readers see (A), by how far it moved (H)",
-)
-THRESHOLD: Final = Knob(
-    "threshold", "", "real", 0, 1000, False, 1.0, (), "of the stale test: iterations of age, or largest change of a row"
-)
-DRIFT: Final = Knob(
-    "drift", "", "real", 0, 1000, False, 0.01, (), "gap test: largest change of a row in one iteration, assumed"
-)
-WARMUP: Final = Knob(
-    "warmup",
-    "%",
-    "real",
-    0,
-    1,
-    False,
-    0.0,
-    (),
-    "share of all iterations, the first ones, in which every block is sent; the mean is over all",
-)
-DETECTION: Final = _choice(
-    "detection",
-    "delayed",
-    ("delayed", "at-once"),
-    "adaptive test: whether a stale block is sent one iteration after it is found, or at once",
-)
-SKIP_BACKWARD: Final = _choice(
-    "skip_backward", "no", ("no", "yes"), "whether a skipped block's gradient is not sent either"
-)
-
-BATCH: Final = Knob("batch", "", "int", 1, None, False, 6000, (), "training nodes in a worker's mini-batch")
-FANOUT: Final = Knob(
-    "fanout", "", "list", None, None, False, None, (), "neighbours that a node draws, number or share, per layer"
-)
-LAYER_SIZES: Final = Knob(
-    "layer_sizes", "", "list", None, None, False, None, (), "nodes that a layer draws, instead of neighbours per node"
-)
-SUBGRAPH: Final = Knob("subgraph", "%", "real", 0, 1, True, 0.053, (), "share of all nodes in a worker's mini-batch")
-CLUSTERS: Final = replace(SUBGRAPH, default=0.013)
-QUEUE: Final = Knob("queue", "", "int", 1, 1000, False, 1, (), "mini-batches loaded ahead of the one that is trained")
-PREPROCESS: Final = _choice("preprocess", "no", ("no", "yes"), "whether the input is aggregated once, before training")
-STATIC_CACHE: Final = replace(CACHE, default="auto", help="input rows kept on the GPU, of its part; auto: all it holds")
-
 KNOBS: Final[Mapping[str, Knob]] = MappingProxyType(
     {knob.name: knob for knob in (TAU, EPSILON, CACHE, CACHE_POLICY, SAMPLER, REFRESH, NORMS, RATE)}
 )
-BLOCK_KNOBS: Final[Mapping[str, Knob]] = MappingProxyType(
-    {knob.name: knob for knob in (SAMPLE, REPLICATION, STALE_TEST, THRESHOLD, DRIFT, WARMUP, DETECTION, SKIP_BACKWARD)}
-)
-"""Knobs of edge sampling, and of systems that broadcast blocks: who lacks one has it at its default, unused."""
-
-BATCH_KNOBS: Final[Mapping[str, Knob]] = MappingProxyType(
-    {knob.name: knob for knob in (BATCH, FANOUT, LAYER_SIZES, SUBGRAPH, QUEUE, PREPROCESS)}
-)
-"""Knobs of the systems that train mini-batches: a method that lacks one has it at its default, unused."""
-
-METHOD_KNOBS: Final[Mapping[str, tuple[Knob, ...]]] = MappingProxyType(
-    {
-        "full-graph": (),
-        "pipegcn": (),
-        "bns-gcn": (RATE, SAMPLE),
-        "psc-gcn": (TAU, EPSILON, CACHE, CACHE_POLICY, SAMPLER, REFRESH, NORMS),
-        "pipegcn-g": (),
-        "pipegcn-f": (),
-        "pipegcn-gf": (),
-        "cagnet-1d": (),
-        "cagnet-1.5d": (REPLICATION,),
-        "sancus": (STALE_TEST, THRESHOLD, DRIFT, WARMUP, DETECTION, SKIP_BACKWARD),
-        "roc": (),
-        "dgl": (BATCH, FANOUT, LAYER_SIZES),
-        "pagraph": (BATCH, FANOUT, LAYER_SIZES, STATIC_CACHE, QUEUE, PREPROCESS),
-        "distdgl": (BATCH, FANOUT, LAYER_SIZES),
-        "graphsage": (BATCH, FANOUT, LAYER_SIZES),
-        "graphsaint": (SUBGRAPH,),
-        "clustergcn": (CLUSTERS,),
-    }
-)
-MINI_BATCH: Final = ("dgl", "pagraph", "distdgl", "graphsage", "graphsaint", "clustergcn")
-"""The methods that update the model once per mini-batch, several times an epoch."""
-
-VARIANTS: Final[Mapping[str, tuple[Mapping[str, KnobValue], ...]]] = MappingProxyType(
-    {
-        "bns-gcn": ({}, {"sample": "boundary-edges"}, {"sample": "edges"}),
-        "sancus": ({}, {"stale_test": "fixed"}, {"stale_test": "gap", "threshold": 0.02}),
-        "pagraph": ({}, {"preprocess": "yes"}),
-    }
-)
-"""Settings of a method that a comparison of all methods shows beside its defaults; its defaults alone where none is."""
-
-WHOLE_BLOCKS: Final = ("cagnet-1d", "cagnet-1.5d", "sancus")
-"""The methods that send whole blocks of rows, whatever the boundary."""
-
-OVERLAPPING: Final = ("full-graph", "bns-gcn", "psc-gcn")
-"""The methods that can work beneath transfers that they wait for, at tau 0."""
-
-COMPARED: Final = ("full-graph", "pipegcn", "bns-gcn", "psc-gcn")
-"""The methods that a question is asked of when it names none."""
-
-_STALE: Final = MappingProxyType({"tau": 1, "epsilon": 1.0, "cache": 0.0, "rate": 1.0})
-_SYNCHRONOUS: Final = MappingProxyType({"tau": 0, "epsilon": 1.0, "cache": 0.0, "rate": 1.0})
-FIXED: Final[Mapping[str, Mapping[str, KnobValue]]] = MappingProxyType(
-    {
-        "full-graph": _SYNCHRONOUS,
-        "pipegcn": _STALE,
-        "pipegcn-g": _STALE,
-        "pipegcn-f": _STALE,
-        "pipegcn-gf": _STALE,
-        "cagnet-1d": _SYNCHRONOUS,
-        "cagnet-1.5d": _SYNCHRONOUS,
-        "sancus": _SYNCHRONOUS,
-        "roc": _SYNCHRONOUS,
-        "bns-gcn": MappingProxyType({"tau": 0, "epsilon": 1.0, "cache": 0.0}),
-        "psc-gcn": MappingProxyType({"rate": 1.0}),
-        "dgl": _SYNCHRONOUS,
-        "pagraph": MappingProxyType({"tau": 0, "epsilon": 1.0, "rate": 1.0}),
-        "distdgl": _SYNCHRONOUS,
-        "graphsage": _SYNCHRONOUS,
-        "graphsaint": _SYNCHRONOUS,
-        "clustergcn": _SYNCHRONOUS,
-    }
-)
-
 TRAINED_KNOBS: Final[Mapping[str, tuple[Knob, ...]]] = MappingProxyType(
     {
         "full-graph": (),
@@ -262,18 +184,6 @@ TRAINED_KNOBS: Final[Mapping[str, tuple[Knob, ...]]] = MappingProxyType(
     }
 )
 """Knobs of the methods that `runtime` trains. Norms are measured there, so they are no knob."""
-
-
-def has_knob(method: str, name: str) -> bool:
-    """Whether `method` has the knob `name`. Raises ScenarioError for an unknown method."""
-    return any(knob.name == name for knob in knobs_of(method))
-
-
-def knobs_of(method: str, path: str = "method.name") -> tuple[Knob, ...]:
-    """The knobs of `method`. Raises ScenarioError, starting with `path`, for an unknown method."""
-    if method not in METHOD_KNOBS:
-        raise ScenarioError(f"{path}: unknown method {method!r}; {nearest(method, METHOD_KNOBS)}")
-    return METHOD_KNOBS[method]
 
 
 def check(knob: Knob, value: object, path: str) -> None:

@@ -9,8 +9,8 @@ import click
 
 from gcnsim.caching import CacheSize
 from gcnsim.errors import ScenarioError, nearest
+from gcnsim.fields import parse_cache
 from gcnsim.knobs import KNOBS, TRAINED_KNOBS, Knob, check
-from gcnsim.scenario import parse_cache
 from runtime.options import Options, flag
 
 SWITCHES: Final = frozenset({"bias", "preaggregate", "record", "json", "json_log", "quiet"})

@@ -14,11 +14,11 @@ import pytest
 
 from gcnsim.cluster import Cluster, Link, LinkSpec, build_cluster
 from gcnsim.ids import IntArray
-from gcnsim.methods import Facts
 from gcnsim.profile import DeviceProfile, Figure, HostProfile
 from gcnsim.schedule import Builder, Op, Schedule
 from gcnsim.trace import AccessCounts
 from gcnsim.workload import layer_shapes
+from tests.cases import Case
 
 TOLD = pytest.StashKey[list[str]]()
 """What tests have to tell besides that they passed."""
@@ -146,8 +146,8 @@ def _counts(needed: IntArray, slope: float, hits: float, entries: int, inner: in
 
 
 @pytest.fixture(scope="session")
-def facts(gpu: DeviceProfile, server: HostProfile) -> Callable[..., Facts]:
-    """Facts of a small run: 2,000 rows per pair of workers, 1 M entries a worker, 3 layers of 64 values."""
+def facts(gpu: DeviceProfile, server: HostProfile) -> Callable[..., Case]:
+    """Case of a small run: 2,000 rows per pair of workers, 1 M entries a worker, 3 layers of 64 values."""
 
     def make(
         *,
@@ -172,7 +172,7 @@ def facts(gpu: DeviceProfile, server: HostProfile) -> Callable[..., Facts]:
         layers: int = 3,
         model: str = "gcn",
         rate: float = 1.0,
-    ) -> Facts:
+    ) -> Case:
         cluster = build_cluster(
             gpus=workers,
             gpus_per_server=per_server,
@@ -182,7 +182,7 @@ def facts(gpu: DeviceProfile, server: HostProfile) -> Callable[..., Facts]:
             cores=LinkSpec(cores),
         )
         counts = _counts(_rows(workers, iterations, rows, spread, slope), slope, hits, entries, inner)
-        return Facts(
+        return Case(
             cluster=cluster,
             device=gpu,
             host=server,

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from gcnsim.api.simulation import write_timeline
 from gcnsim.errors import ScenarioError
+from gcnsim.methods import Method
 from gcnsim.planning import (
     Grid,
     Progress,
@@ -20,7 +21,7 @@ from gcnsim.planning import (
     scenarios,
     sweep_bandwidth,
 )
-from gcnsim.scenario import MethodSpec, Scenario
+from gcnsim.scenario import Scenario
 from gcnsim.study import Result
 
 if TYPE_CHECKING:
@@ -144,11 +145,11 @@ def bandwidth_curve(answer: Answer, progress: Progress = lambda _: None, notice:
     return BandwidthCurve(values, series)
 
 
-def _label(method: MethodSpec) -> str:
+def _label(method: Method) -> str:
     told = knobs_told(method)
-    if method.name == "bns-gcn":
+    if method.has("rate"):
         return f"{method.name} ({', '.join(filter(None, (f'rate {method.rate:g}', told)))})"
-    if method.name != "psc-gcn":
+    if not method.has("tau"):
         return f"{method.name} ({told})" if told else method.name
     cache = "" if method.cache.empty else f", cache {method.cache.describe()}"
     return f"{method.name} (tau {method.tau}, epsilon {method.epsilon:g}{cache})"

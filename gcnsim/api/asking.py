@@ -12,8 +12,8 @@ from gcnsim.api.answer import Answer
 from gcnsim.api.instances import instance
 from gcnsim.errors import ScenarioError
 from gcnsim.graph import Graph, from_object
-from gcnsim.knobs import BATCH_KNOBS, BLOCK_KNOBS, COMPARED, RATE, has_knob, knobs_of
-from gcnsim.methods import methods
+from gcnsim.knobs import KNOBS, RATE
+from gcnsim.methods import DEFAULT, all_knobs, compared, create_method, has_knob, method_type, methods
 from gcnsim.planning import (
     LEAST_RATE,
     OVERLAP,
@@ -31,7 +31,6 @@ from gcnsim.processes import cores
 from gcnsim.scenario import (
     SCHEMA,
     ClusterSpec,
-    MethodSpec,
     Scenario,
     from_mapping,
     parse_cache,
@@ -120,7 +119,7 @@ def _answered(given: SimpleNamespace) -> Answer:
     faults = read_injected(given.inject)
     base = own.filled(replace(_base(_sections(given, graph, machines), others), faults=faults))
     knobs = _given({name: getattr(given, name) for name in ("tau", "epsilon", "cache", "rate")})
-    named = list(COMPARED) if given.method is None else _list(given.method)
+    named = list(compared()) if given.method is None else _list(given.method)
     grid = _grid(base, named, machines, {name: _list(value) for name, value in knobs.items()}, chosen)
     times = [given.measured] if isinstance(given.measured, str) else given.measured
     answer, workshop = _what_if(
@@ -154,7 +153,7 @@ def _sections(
         | {name: getattr(given, name) for name in ("gpus_per_server", "host", "payload")}
         | {"calibration": texts["calibration"]},
         "workload": named | {source: file},
-        "method": {"name": "psc-gcn", "cache_policy": given.cache_policy, "norms": texts["norms"]},
+        "method": {"name": DEFAULT, "cache_policy": given.cache_policy, "norms": texts["norms"]},
         "run": {"iterations": given.iterations, "seed": given.seed},
     }
 
@@ -168,8 +167,8 @@ def _rule(named: Sequence[str] | None, allow: Any, min_rate: float | None) -> Ru
     if allow is not None:
         asked = [name for each in _list(allow) for name in (methods() if each == "all" else [each])]
         for name in asked:
-            knobs_of(name, "--allow")
-    return Rule(tuple(dict.fromkeys(asked)) or COMPARED, bool(asked), float(least))
+            method_type(name, "--allow")
+    return Rule(tuple(dict.fromkeys(asked)) or compared(), bool(asked), float(least))
 
 
 def _refuse_idle(base: Scenario, grid: Grid, own: Mapping[str, Any]) -> None:
@@ -201,7 +200,7 @@ def _source(graph: str | Path | Graph | None) -> tuple[str, str | None]:
 def _target(accuracy: float | None, runs: Sequence[str | Path], given: Mapping[str, int]) -> Target | None:
     """The accuracy asked for with what may tell of it. Raises ScenarioError for one without the other."""
     for name, count in given.items():
-        knobs_of(name)
+        method_type(name)
         if isinstance(count, bool) or not isinstance(count, int) or count < 1:
             raise ScenarioError(f"--target-iterations: {name}={count!r} is not allowed; a whole number of at least 1")
     if accuracy is None:
@@ -217,9 +216,10 @@ def _target(accuracy: float | None, runs: Sequence[str | Path], given: Mapping[s
 def _own_knobs(overrides: Sequence[str]) -> tuple[dict[str, Any], list[str]]:
     """Overrides of knobs that not every method asked for may have, and the other overrides."""
     own, others = {}, []
+    own_names = {OVERLAP, *(all_knobs().keys() - KNOBS.keys())} if overrides else set()
     for text in overrides:
         path = text.partition("=")[0].strip()
-        if path.removeprefix("method.") in (*BLOCK_KNOBS, *BATCH_KNOBS, OVERLAP) and path.startswith("method."):
+        if path.startswith("method.") and path.removeprefix("method.") in own_names:
             name, value = read_knob(text)
             own[name] = value
         else:
@@ -236,13 +236,13 @@ def _grid(
     for knob, values in knobs.items():
         if not any(has_knob(name, knob) for name in names):
             given = {knob: parse_cache(values[0], "method.cache") if knob == "cache" else values[0]}
-            MethodSpec.of(names[0], **given)
+            create_method(names[0], **given)
     for knob, value in own.items():
         if knob != OVERLAP and not any(has_knob(name, knob) for name in names):
-            MethodSpec.of(names[0], **{knob: value})
+            create_method(names[0], **{knob: value})
     caches = knobs.get("cache", [])
     grid = Grid(
-        methods=tuple(MethodSpec.of(name).name for name in names),
+        methods=tuple(create_method(name).name for name in names),
         gpus=_distinct(machines["gpus"], base.cluster.gpus),
         devices=_distinct(machines["device"], base.cluster.device),
         bandwidths=_distinct([parse_bandwidth(each) for each in machines["bandwidth"]], base.cluster.bandwidth),
@@ -252,7 +252,7 @@ def _grid(
         rates=tuple(knobs.get("rate", [base.method.rate if has_knob(base.method.name, "rate") else RATE.default])),
         own=tuple({name: (value,) for name, value in own.items()}.items())
         + ((("cache", tuple(parse_cache(each, "method.cache") for each in caches)),) if caches else ()),
-        optional=frozenset(names) - set(method) - set(COMPARED) if "all" in method else frozenset(),
+        optional=frozenset(names) - set(method) - set(compared()) if "all" in method else frozenset(),
     )
     _refuse_idle(base, grid, own)
     return grid

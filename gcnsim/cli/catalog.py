@@ -12,28 +12,10 @@ import click
 from gcnsim import knobs, profile, workload
 from gcnsim.cli.completing import complete_any, complete_kind
 from gcnsim.errors import ScenarioError, nearest
+from gcnsim.methods import STANDING, every_method, method_type, methods
 
 SCHEMA: Final = "gcnsim.catalog/1"
 _SINGULAR: Final = {"devices": "device", "links": "link", "hosts": "host", "datasets": "dataset", "methods": "method"}
-_METHODS: Final = {
-    "full-graph": "every boundary row, every iteration, waited for",
-    "pipegcn": "every boundary row, one iteration old, sent while computing",
-    "bns-gcn": "a random share of the boundary nodes, every iteration, waited for",
-    "psc-gcn": "sampled boundary rows, tau iterations old, inputs cached on the GPU",
-    "pipegcn-g": "pipegcn with a moving average of boundary gradients",
-    "pipegcn-f": "pipegcn with a moving average of boundary rows",
-    "pipegcn-gf": "pipegcn with moving averages of both",
-    "cagnet-1d": "whole blocks of rows broadcast, one after the other",
-    "cagnet-1.5d": "as cagnet-1d, blocks held by several workers",
-    "sancus": "as cagnet-1d, blocks that hardly changed not broadcast",
-    "roc": "graph and rows in host memory, swapped to the GPU layer by layer",
-    "dgl": "mini-batches from one store in host memory, loaded and trained in turn",
-    "pagraph": "mini-batches loaded while the one before is trained, input rows of high degree cached on the GPU",
-    "distdgl": "mini-batches of a server's own nodes, rows of other servers fetched before each",
-    "graphsage": "mini-batches of any nodes, rows of other servers fetched before each",
-    "graphsaint": "sub-graphs of random walks as mini-batches",
-    "clustergcn": "sub-graphs of a few small clusters as mini-batches",
-}
 
 
 @click.group()
@@ -91,7 +73,7 @@ def _names() -> Mapping[str, Sequence[str]]:
         "links": profile.links(),
         "hosts": profile.hosts(),
         "datasets": workload.datasets(),
-        "methods": tuple(knobs.METHOD_KNOBS),
+        "methods": methods(),
     }
 
 
@@ -115,7 +97,7 @@ _LISTS: Final[Mapping[str, Callable[[], list[dict[str, Any]]]]] = {
     "links": lambda: _titles(profile.links(), profile.link),
     "hosts": lambda: _titles(profile.hosts(), profile.host),
     "datasets": _list_datasets,
-    "methods": lambda: [{"name": name, "title": _METHODS.get(name, "")} for name in knobs.METHOD_KNOBS],
+    "methods": lambda: [{"name": name, "title": kind.about} for name, kind in every_method().items()],
     "prices": _list_prices,
 }
 
@@ -177,15 +159,18 @@ def _show_dataset(name: str) -> tuple[dict[str, Any], list[list[str]]]:
 
 
 def _show_method(name: str) -> tuple[dict[str, Any], list[list[str]]]:
-    have = knobs.METHOD_KNOBS[name]
+    kind = method_type(name)
+    have, standing = kind.knobs(), kind()
+    fixed = {knob: getattr(standing, knob) for knob in STANDING if not kind.has(knob)}
+    fixed |= {"cache": 0.0} if "cache" in fixed else {}
     data = {
         "name": name,
-        "title": _METHODS.get(name, ""),
+        "title": kind.about,
         "knobs": [asdict(knob) | {"allowed": knob.allowed} for knob in have],
-        "fixed": dict(knobs.FIXED[name]),
+        "fixed": fixed,
     }
     rows = [[knob.name, f"default {_default(knob)}", knob.allowed, knob.help] for knob in have]
-    for key, value in knobs.FIXED[name].items():
+    for key, value in fixed.items():
         stands = "0%" if key == "cache" else f"{value:g}" if isinstance(value, float) else str(value)
         rows.append([key, f"fixed at {stands}", "", knobs.KNOBS[key].help])
     return data, rows

@@ -35,9 +35,9 @@ def datasets() -> Iterable[str]:
 
 def methods() -> Iterable[str]:
     """Methods, and all of them."""
-    from gcnsim import knobs
+    from gcnsim.methods import methods
 
-    return ("all", *knobs.METHOD_KNOBS)
+    return ("all", *methods())
 
 
 def payloads() -> Iterable[str]:

@@ -1,5 +1,45 @@
-"""Published systems, one file each: facts in, schedule out."""
+"""Published systems, one file each, and the registry that finds them."""
 
-from gcnsim.methods.facts import Facts, method, methods
+from gcnsim.methods.facts import Facts
+from gcnsim.methods.families.mini_batch import MiniBatch, NeighbourBatches, Plan, SubgraphBatches
+from gcnsim.methods.method import CENTRAL, NO_OVERLAP, STANDING, KnobStep, Method
+from gcnsim.methods.registry import (
+    BASELINE,
+    DEFAULT,
+    all_knobs,
+    compared,
+    create_method,
+    every_method,
+    has_knob,
+    is_method,
+    method_type,
+    methods,
+    named,
+)
+from gcnsim.methods.sampling import FULL, Sampling
 
-__all__ = ["Facts", "method", "methods"]
+__all__ = [
+    "BASELINE",
+    "CENTRAL",
+    "DEFAULT",
+    "FULL",
+    "NO_OVERLAP",
+    "STANDING",
+    "Facts",
+    "KnobStep",
+    "Method",
+    "MiniBatch",
+    "NeighbourBatches",
+    "Plan",
+    "Sampling",
+    "SubgraphBatches",
+    "all_knobs",
+    "compared",
+    "create_method",
+    "every_method",
+    "has_knob",
+    "is_method",
+    "method_type",
+    "methods",
+    "named",
+]

@@ -16,176 +16,83 @@ Workers on CPU cores build where they compute, as the runtime does.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import replace
-from itertools import permutations
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Final
 
-import numpy as np
-
-from gcnsim.cost import boundary_core_seconds, boundary_seconds, draw_nodes_core_seconds, edges_seconds, id_bytes
+from gcnsim.cost import Held
 from gcnsim.errors import ScenarioError
-from gcnsim.ids import IntArray, Layer, Rank
-from gcnsim.methods.core_workers import CoreWriter
+from gcnsim.ids import Rank
+from gcnsim.knobs import RATE, choice, knob
 from gcnsim.methods.facts import Facts
-from gcnsim.methods.partition_parallel import ONE_THREAD, GpuWriter
+from gcnsim.methods.families.boundary_rows import BoundaryRows, with_drawn_crossing
+from gcnsim.methods.full_graph import FullGraph
+from gcnsim.methods.method import RATE_STEPS, KnobStep, Method
+from gcnsim.methods.sampling import WHOLE_NODES, Sampling
+from gcnsim.sampling import NODES
 from gcnsim.schedule import Schedule
-from gcnsim.schedule.builder import Dependency, Work
-from gcnsim.timeline import Direction, OpKind
+from gcnsim.trace import AccessCounts
 
-COUNT = 4
-"""Bytes of the message that says how many ids follow."""
-
-Send = Callable[[Rank, Rank, Work, list[Dependency]], int]
-"""Writes a message from a worker to a peer, after these ops; the op that ends when it has arrived."""
-
-Meet = Callable[[Rank, list[Dependency]], int]
-"""Writes a worker's wait for these ops."""
+SAMPLE: Final = choice(
+    "sample",
+    WHOLE_NODES,
+    (WHOLE_NODES, "boundary-edges", "edges"),
+    "what is drawn: boundary nodes; or as many edges as that drops, of those that cross, or of all (DropEdge)",
+)
 
 
-def build(facts: Facts) -> Schedule:
-    """The schedule: tau 0, every inner edge, boundary nodes drawn at facts.rate."""
-    drawn = facts.rate < 1.0 and facts.cluster.gpus > 1
-    given = replace(facts, tau=0, sampled=drawn, weighted=False)
-    if facts.device.kind == "cpu":
-        if facts.sample != "nodes":
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BnsGcn(BoundaryRows):
+    """Boundary nodes drawn at a rate, or as many edges dropped."""
+
+    name: ClassVar[str] = "bns-gcn"
+    about: ClassVar[str] = "a random share of the boundary nodes, every iteration, waited for"
+    compared: ClassVar[bool] = True
+    overlaps: ClassVar[bool] = True
+    samples_in_loop: ClassVar[bool] = True
+    variants: ClassVar[tuple[Mapping[str, Any], ...]] = ({}, {"sample": "boundary-edges"}, {"sample": "edges"})
+
+    rate: float = knob(RATE)
+    sample: str = knob(SAMPLE)
+
+    def sampling(self) -> Sampling:
+        """Nodes, or edges in their place, at the rate; nothing at 1."""
+        return Sampling() if self.rate == 1.0 else Sampling(NODES, self.rate, self.sample)
+
+    def samples(self, facts: Facts) -> bool:
+        """One worker has no boundary to draw from."""
+        return self.rate < 1.0 and facts.cluster.gpus > 1
+
+    def schedule(self, facts: Facts) -> Schedule:
+        """Every inner edge, what crosses drawn before anything else. Raises ScenarioError for edges on CPU cores."""
+        from gcnsim.methods.families.drawn_boundary import EdgesOnGpu, NodesOnCpu, NodesOnGpu
+
+        nodes = self.sample == WHOLE_NODES
+        if facts.device.kind != "cpu":
+            return (NodesOnGpu if nodes else EdgesOnGpu)(self, facts).write()
+        if not nodes:
             raise ScenarioError(
-                f"method.sample: {facts.sample} is modelled for GPUs only; cluster.device is {facts.device.name}"
+                f"method.sample: {self.sample} is modelled for GPUs only; cluster.device is {facts.device.name}"
             )
-        return _OnCores("bns-gcn", given).write()
-    return (_OnGpus if facts.sample == "nodes" else _EdgesOnGpus)("bns-gcn", given).write()
+        return NodesOnCpu(self, facts).write()
 
+    def held(self, counts: AccessCounts, rank: Rank) -> Held:
+        """All inner entries, and of the crossing ones those drawn besides."""
+        if self.rate == 1.0:
+            return self.held_at_most(counts, rank)
+        return with_drawn_crossing(self.held_at_most(counts, rank, inner_whole=True), counts, rank)
 
-class _OnCores(CoreWriter):
-    """Draws, announces and builds on the thread that trains."""
+    def canonical(self) -> Method:
+        """At rate 1 full-graph training."""
+        return self if self.rate < 1.0 else FullGraph(overlap=self.overlap)
 
-    def _drawn(self) -> list[list[int]]:
-        """Per worker, the op that ends its graph: no row leaves before."""
-        facts = self.facts
-        if not facts.sampled:
-            return super()._drawn()
-        waits: list[list[Dependency]] = [[] for _ in self.workers]
-        if facts.rate:
-            calls = facts.host.draw_s.value
-            drawn = [self.work(OpKind.SAMPLE, rank, calls + draw_seconds(facts, rank)) for rank in self.workers]
-            waits = announced(facts, drawn, self._tell, self._meet)
-        return [[self._built(rank, waits[rank])] for rank in self.workers]
+    def candidates(self, rates: Sequence[float]) -> Iterator[Method]:
+        """Every rate."""
+        for rate in rates:
+            yield replace(self, rate=rate)
 
-    def _built(self, rank: Rank, after: list[Dependency]) -> int:
-        counts = self.facts.counts
-        kept, rows = counts.boundary_edges[:, rank], int(counts.inner_nodes[rank])
-        seconds = boundary_core_seconds(self.facts.host, crossing(self.facts, rank), kept, rows)
-        return self.work(OpKind.INDEX, rank, seconds, after=after)
-
-    def _tell(self, rank: Rank, peer: Rank, nbytes: Work, after: list[Dependency]) -> int:
-        return self.message(OpKind.WIRE, rank, peer, nbytes, after, f"ids.tx{peer}").got
-
-    def _meet(self, rank: Rank, after: list[Dependency]) -> int:
-        return self.work(OpKind.INDEX, rank, 0.0, after=after)
-
-    def _transfer(
-        self,
-        layer: Layer,
-        direction: Direction,
-        rows: IntArray,
-        width: int,
-        sources: list[list[int]],
-        reads: list[int],
-        frees: list[int],
-        held: IntArray | None,
-    ) -> None:
-        """Nothing at rate 0: workers do not even wait for one another."""
-        if self.facts.rate:
-            super()._transfer(layer, direction, rows, width, sources, reads, frees, held)
-
-
-class _OnGpus(GpuWriter):
-    """Draws on a CPU thread; the GPU waits for the ids, then picks the entries of drawn nodes."""
-
-    def __init__(self, name: str, facts: Facts) -> None:
-        super().__init__(name, facts)
-        if not facts.rate:
-            self.exchanges = self.beneath = False
-
-    def sample(self) -> list[list[int]]:
-        """Per worker, the op that ends its graph: no row leaves before."""
-        facts, cluster = self.facts, self.facts.cluster
-        if not facts.rate:
-            return [[self._built(rank, [])] for rank in self.workers]
-        drawn = []
-        for rank in self.workers:
-            route, seconds = cluster.cores(rank), draw_seconds(facts, rank) + facts.rebuild_s
-            cap = ONE_THREAD * facts.sampler_threads
-            op = self.builder.flow(OpKind.SAMPLE, rank, seconds, route, stream="sampler", cap=cap)
-            self.first[rank].append(op)
-            drawn.append(op)
-        waits = announced(facts, drawn, self._tell, self._meet)
-        ids = id_bytes(facts.counts.rows)
-        built = []
-        for rank in self.workers:
-            nbytes, route = ids[:, rank].sum(axis=1) + ids[:, :, rank].sum(axis=1), cluster.to_device(rank)
-            upload = self.builder.flow(OpKind.INDEX, rank, nbytes, route, stream="graph.h2d", after=waits[rank])
-            built.append([self._built(rank, [upload])])
-        return built
-
-    def _built(self, rank: Rank, after: list[Dependency]) -> int:
-        counts = self.facts.counts
-        kept, rows = counts.boundary_edges[:, rank], int(counts.inner_nodes[rank])
-        seconds = boundary_seconds(self.facts.device_of(rank), crossing(self.facts, rank), kept, rows)
-        return self.builder.compute(OpKind.INDEX, rank, seconds, after=after)
-
-    def _tell(self, rank: Rank, peer: Rank, nbytes: Work, after: list[Dependency]) -> int:
-        route = self.facts.cluster.between(rank, peer)
-        return self.builder.flow(OpKind.WIRE, rank, nbytes, route, stream=f"ids.tx{peer}", after=after, peer=peer)
-
-    def _meet(self, rank: Rank, after: list[Dependency]) -> int:
-        return self.builder.compute(OpKind.INDEX, rank, 0.0, after=after, stream="sampler")
-
-
-class _EdgesOnGpus(_OnGpus):
-    """Draws entries on the GPU of the worker that sums them, and asks for the rows that it still needs."""
-
-    def sample(self) -> list[list[int]]:
-        """Per worker, the op after which its rows leave: it has its own graph, and knows what the others want."""
-        facts, counts = self.facts, self.facts.counts
-        drawn = []
-        for rank in self.workers:
-            looked, kept = crossing(facts, rank), counts.boundary_edges[:, rank]
-            if facts.sample == "edges":
-                looked, kept = np.full_like(looked, counts.entries[rank]), kept + counts.inner_edges[:, rank]
-            seconds = edges_seconds(facts.device_of(rank), looked, kept, int(counts.inner_nodes[rank]))
-            drawn.append(self.builder.compute(OpKind.INDEX, rank, seconds))
-        if not facts.rate:
-            return [[op] for op in drawn]
-        waits = announced(facts, drawn, self._tell, self._meet, wanted=True)
-        return [[self.builder.compute(OpKind.INDEX, rank, 0.0, after=waits[rank])] for rank in self.workers]
-
-
-def announced(
-    facts: Facts, drawn: list[int], send: Send, meet: Meet, *, wanted: bool = False
-) -> list[list[Dependency]]:
-    """Write both messages of every pair; per worker, those that it hears last. wanted: of rows asked for, not sent.
-
-    Each starts once both ends are there, as the runtime's exchange of all peers at once does.
-    """
-    counted: list[list[Dependency]] = [[] for _ in drawn]
-    told: list[list[Dependency]] = [[] for _ in drawn]
-    pairs = list(permutations(range(len(drawn)), 2))
-    for rank, peer in pairs:
-        counted[peer].append(send(rank, peer, COUNT, [drawn[rank], drawn[peer]]))
-    met = [meet(rank, after) for rank, after in enumerate(counted)]
-    for rank, peer in pairs:
-        ids = id_bytes(facts.counts.rows[:, rank, peer] if wanted else facts.counts.rows[:, peer, rank])
-        told[peer].append(send(rank, peer, ids, [met[rank], met[peer]]))
-    return told
-
-
-def draw_seconds(facts: Facts, rank: Rank) -> float:
-    """Core-seconds in which a worker draws what it sends: of all its nodes that others border on, the mean for each."""
-    rows = float(facts.counts.rows[:, :, rank].sum(axis=1).mean())
-    return draw_nodes_core_seconds(facts.host, rows / facts.rate)
-
-
-def crossing(facts: Facts, rank: Rank) -> IntArray:
-    """Entries of a worker that cross, kept or not, int64[T]: those that are not inner ones, which are all kept."""
-    entries: IntArray = facts.counts.entries[rank] - facts.counts.inner_edges[:, rank]
-    return entries
+    def steps(self) -> Iterator[KnobStep]:
+        """The next lower rate."""
+        lower = [step for step in RATE_STEPS if step < self.rate]
+        if lower:
+            yield KnobStep("rate", self.rate, lower[0], replace(self, rate=lower[0]))

@@ -8,11 +8,40 @@ of the whole block each. Assumption: of those that hold the same block, servers 
 
 from __future__ import annotations
 
-from gcnsim.methods.block_rows import block_rows
-from gcnsim.methods.facts import Facts
-from gcnsim.schedule import Schedule
+from dataclasses import dataclass
+from typing import ClassVar
+
+from gcnsim.knobs import Knob, knob
+from gcnsim.methods.families.block_broadcast import BlockBroadcast
 
 
-def build(facts: Facts) -> Schedule:
-    """The schedule: facts.replicas workers a block. Raises ScenarioError where they do not divide the workers."""
-    return block_rows("cagnet-1.5d", facts, replicas=facts.replicas)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cagnet15d(BlockBroadcast):
+    """CAGNET's 1.5D algorithm."""
+
+    name: ClassVar[str] = "cagnet-1.5d"
+    about: ClassVar[str] = "as cagnet-1d, blocks held by several workers"
+
+    replication: int = knob(
+        Knob(
+            "replication",
+            "",
+            "int",
+            2,
+            128,
+            False,
+            2,
+            (),
+            "workers that hold the same block of rows (c of CAGNET 1.5D)",
+        )
+    )
+
+    @property
+    def worker_multiple(self) -> int:
+        """Every block has all of its replicas."""
+        return self.replication
+
+    @property
+    def replicas(self) -> int:
+        """As many as `replication` says."""
+        return self.replication

@@ -7,11 +7,15 @@ not depend on the boundary: (workers - 1) / workers of all rows reach each worke
 
 from __future__ import annotations
 
-from gcnsim.methods.block_rows import block_rows
-from gcnsim.methods.facts import Facts
-from gcnsim.schedule import Schedule
+from dataclasses import dataclass
+from typing import ClassVar
+
+from gcnsim.methods.families.block_broadcast import BlockBroadcast
 
 
-def build(facts: Facts) -> Schedule:
-    """The schedule: one block a worker, all of them sent."""
-    return block_rows("cagnet-1d", facts)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cagnet1d(BlockBroadcast):
+    """CAGNET's 1D algorithm."""
+
+    name: ClassVar[str] = "cagnet-1d"
+    about: ClassVar[str] = "whole blocks of rows broadcast, one after the other"

@@ -7,11 +7,21 @@ Assumptions: those of `graphsaint`; without a graph, half of a node's entries st
 
 from __future__ import annotations
 
-from gcnsim.methods.facts import Facts
-from gcnsim.methods.mini_batches import Loading, mini_batches
-from gcnsim.schedule import Schedule
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+from gcnsim.knobs import Knob, knob
+from gcnsim.methods.families.mini_batch import SubgraphBatches
 
 
-def build(facts: Facts) -> Schedule:
-    """The schedule: load, then train."""
-    return mini_batches("clustergcn", facts, Loading())
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClusterGcn(SubgraphBatches):
+    """Sub-graphs of a few clusters."""
+
+    name: ClassVar[str] = "clustergcn"
+    about: ClassVar[str] = "sub-graphs of a few small clusters as mini-batches"
+    nodes_of: ClassVar[Literal["walks", "clusters"]] = "clusters"
+
+    subgraph: float = knob(
+        Knob("subgraph", "%", "real", 0, 1, True, 0.013, (), "share of all nodes in a worker's mini-batch")
+    )

@@ -9,11 +9,17 @@ Assumption: nothing is cached on the GPU, and nothing is lost to workers that sh
 
 from __future__ import annotations
 
-from gcnsim.methods.facts import Facts
-from gcnsim.methods.mini_batches import Loading, mini_batches
-from gcnsim.schedule import Schedule
+from dataclasses import dataclass
+from typing import ClassVar
+
+from gcnsim.methods.families.mini_batch import NeighbourBatches
 
 
-def build(facts: Facts) -> Schedule:
-    """The schedule: load, then train."""
-    return mini_batches("dgl", facts, Loading())
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dgl(NeighbourBatches):
+    """One store in the memory of one server."""
+
+    name: ClassVar[str] = "dgl"
+    about: ClassVar[str] = "mini-batches from one store in host memory, loaded and trained in turn"
+    one_server: ClassVar[bool] = True
+    everywhere: ClassVar[bool] = True

@@ -9,11 +9,22 @@ is said. Assumption: the structure of what is drawn is near, so that drawing ask
 
 from __future__ import annotations
 
-from gcnsim.methods.facts import Facts
-from gcnsim.methods.mini_batches import Loading, mini_batches
-from gcnsim.schedule import Schedule
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+from gcnsim.methods.families.mini_batch import Loading, NeighbourBatches
 
 
-def build(facts: Facts) -> Schedule:
-    """The schedule: draw, ask, load, train."""
-    return mini_batches("distdgl", facts, Loading(draws_ahead=False, asks=True))
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DistDgl(NeighbourBatches):
+    """Batches of own nodes, rows of others fetched."""
+
+    name: ClassVar[str] = "distdgl"
+    about: ClassVar[str] = "mini-batches of a server's own nodes, rows of other servers fetched before each"
+    trains: ClassVar[Literal["shuffled", "own", "dealt"]] = "own"
+    usual_fanout: ClassVar[int] = 10
+
+    @property
+    def loading(self) -> Loading:
+        """Draw, ask the owners, load, train: one after the other."""
+        return Loading(draws_ahead=False, asks=True)

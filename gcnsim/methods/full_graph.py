@@ -3,18 +3,23 @@
 Every layer waits for this iteration's boundary rows, every backward layer for this iteration's boundary gradients;
 the time is the plain sum of compute, exchange (waiting for the slowest included) and all-reduce. Source: PipeGCN,
 section 2; BNS-GCN, section 2. Assumption: transfers do not overlap the rows that need none (the published systems do
-not split them).
+not split them), unless `overlap` says so.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass
+from typing import ClassVar
 
-from gcnsim.methods.facts import Facts
-from gcnsim.methods.partition_parallel import partition_parallel
-from gcnsim.schedule import Schedule
+from gcnsim.methods.families.boundary_rows import BoundaryRows
 
 
-def build(facts: Facts) -> Schedule:
-    """The schedule: tau 0, every edge."""
-    return partition_parallel("full-graph", replace(facts, tau=0, sampled=False))
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FullGraph(BoundaryRows):
+    """Full-graph training, synchronous: the baseline."""
+
+    name: ClassVar[str] = "full-graph"
+    about: ClassVar[str] = "every boundary row, every iteration, waited for"
+    baseline: ClassVar[bool] = True
+    compared: ClassVar[bool] = True
+    overlaps: ClassVar[bool] = True

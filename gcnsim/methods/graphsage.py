@@ -7,11 +7,21 @@ knobs are those of `distdgl`.
 
 from __future__ import annotations
 
-from gcnsim.methods.facts import Facts
-from gcnsim.methods.mini_batches import Loading, mini_batches
-from gcnsim.schedule import Schedule
+from dataclasses import dataclass
+from typing import ClassVar
+
+from gcnsim.methods.families.mini_batch import Loading, NeighbourBatches
 
 
-def build(facts: Facts) -> Schedule:
-    """The schedule: draw, ask, load, train."""
-    return mini_batches("graphsage", facts, Loading(draws_ahead=False, asks=True))
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GraphSage(NeighbourBatches):
+    """Batches of any nodes, rows of others fetched."""
+
+    name: ClassVar[str] = "graphsage"
+    about: ClassVar[str] = "mini-batches of any nodes, rows of other servers fetched before each"
+    usual_fanout: ClassVar[int] = 10
+
+    @property
+    def loading(self) -> Loading:
+        """Draw, ask the owners, load, train: one after the other."""
+        return Loading(draws_ahead=False, asks=True)

@@ -8,11 +8,21 @@ turn; an epoch reads as many nodes as the graph has.
 
 from __future__ import annotations
 
-from gcnsim.methods.facts import Facts
-from gcnsim.methods.mini_batches import Loading, mini_batches
-from gcnsim.schedule import Schedule
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+from gcnsim.knobs import Knob, knob
+from gcnsim.methods.families.mini_batch import SubgraphBatches
 
 
-def build(facts: Facts) -> Schedule:
-    """The schedule: load, then train."""
-    return mini_batches("graphsaint", facts, Loading())
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GraphSaint(SubgraphBatches):
+    """Sub-graphs of random walks."""
+
+    name: ClassVar[str] = "graphsaint"
+    about: ClassVar[str] = "sub-graphs of random walks as mini-batches"
+    nodes_of: ClassVar[Literal["walks", "clusters"]] = "walks"
+
+    subgraph: float = knob(
+        Knob("subgraph", "%", "real", 0, 1, True, 0.053, (), "share of all nodes in a worker's mini-batch")
+    )

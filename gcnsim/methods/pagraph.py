@@ -14,11 +14,47 @@ lookup's table (under 50 MB) is left out. Assumption: without a graph, a part is
 
 from __future__ import annotations
 
-from gcnsim.methods.facts import Facts
-from gcnsim.methods.mini_batches import Loading, mini_batches
-from gcnsim.schedule import Schedule
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Final, Literal
+
+from gcnsim.caching import CacheSize
+from gcnsim.knobs import CACHE, Knob, choice, knob
+from gcnsim.methods.families.mini_batch import Loading, NeighbourBatches, Plan
+from gcnsim.workload import LayerShape
+
+STATIC_CACHE: Final = replace(CACHE, default="auto", help="input rows kept on the GPU, of its part; auto: all it holds")
+QUEUE: Final = Knob("queue", "", "int", 1, 1000, False, 1, (), "mini-batches loaded ahead of the one that is trained")
+PREPROCESS: Final = choice("preprocess", "no", ("no", "yes"), "whether the input is aggregated once, before training")
 
 
-def build(facts: Facts) -> Schedule:
-    """The schedule: load batch t + queue while batch t is trained."""
-    return mini_batches("pagraph", facts, Loading(ahead=facts.queue))
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PaGraph(NeighbourBatches):
+    """Batches of a part that holds its neighbourhoods, loaded ahead, with a static cache."""
+
+    name: ClassVar[str] = "pagraph"
+    about: ClassVar[str] = (
+        "mini-batches loaded while the one before is trained, input rows of high degree cached on the GPU"
+    )
+    variants: ClassVar[tuple[Mapping[str, Any], ...]] = ({}, {"preprocess": "yes"})
+    one_server: ClassVar[bool] = True
+    everywhere: ClassVar[bool] = True
+    trains: ClassVar[Literal["shuffled", "own", "dealt"]] = "dealt"
+
+    cache: CacheSize = knob(STATIC_CACHE)
+    queue: int = knob(QUEUE)
+    preprocess: str = knob(PREPROCESS)
+
+    @property
+    def loading(self) -> Loading:
+        """Batch t + queue is loaded while batch t is trained."""
+        return Loading(ahead=self.queue)
+
+    def plan(self, shapes: tuple[LayerShape, ...]) -> Plan:
+        """With `preprocess`, the first layer draws nothing: a batch loads the rows that it makes."""
+        whole = NeighbourBatches.plan(self, shapes)
+        if self.preprocess == "no":
+            return whole
+        first = shapes[0]
+        trained = (LayerShape(first.d_in, first.d_out, first.weights, gathers=False), *shapes[1:])
+        return Plan(whole.fanout[1:], whole.sizes[1:], trained, trained[0].update_in)

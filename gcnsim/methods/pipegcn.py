@@ -6,13 +6,21 @@ carry all transfers, as its implementation section says. Its smoothed variants a
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass
+from typing import ClassVar
 
-from gcnsim.methods.facts import Facts
-from gcnsim.methods.partition_parallel import partition_parallel
-from gcnsim.schedule import Schedule
+from gcnsim.methods.families.boundary_rows import BoundaryRows
 
 
-def build(facts: Facts) -> Schedule:
-    """The schedule: tau 1, every edge."""
-    return partition_parallel("pipegcn", replace(facts, tau=1, sampled=False))
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PipeGcn(BoundaryRows):
+    """Every edge, boundary values of the iteration before."""
+
+    name: ClassVar[str] = "pipegcn"
+    about: ClassVar[str] = "every boundary row, one iteration old, sent while computing"
+    compared: ClassVar[bool] = True
+
+    @property
+    def tau(self) -> int:
+        """One iteration."""
+        return 1

@@ -7,14 +7,18 @@ kernels (scale, add) before the rows are used. gamma changes accuracy, not time.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass
+from typing import ClassVar
 
-from gcnsim.methods.facts import Facts
-from gcnsim.methods.partition_parallel import partition_parallel
-from gcnsim.schedule import Schedule
+from gcnsim.methods.pipegcn import PipeGcn
 from gcnsim.timeline import Direction
 
 
-def build(facts: Facts) -> Schedule:
-    """The schedule: tau 1, every edge, received boundary gradients averaged."""
-    return partition_parallel("pipegcn-g", replace(facts, tau=1, sampled=False, smooths=(Direction.BACKWARD,)))
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PipeGcnG(PipeGcn):
+    """PipeGCN, received boundary gradients averaged."""
+
+    name: ClassVar[str] = "pipegcn-g"
+    about: ClassVar[str] = "pipegcn with a moving average of boundary gradients"
+    compared: ClassVar[bool] = False
+    smooths: ClassVar[tuple[Direction, ...]] = (Direction.BACKWARD,)

@@ -7,16 +7,18 @@ kernels (scale, add) before the rows are used. gamma changes accuracy, not time.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass
+from typing import ClassVar
 
-from gcnsim.methods.facts import Facts
-from gcnsim.methods.partition_parallel import partition_parallel
-from gcnsim.schedule import Schedule
+from gcnsim.methods.pipegcn import PipeGcn
 from gcnsim.timeline import Direction
 
 
-def build(facts: Facts) -> Schedule:
-    """The schedule: tau 1, every edge, received boundary features and gradients averaged."""
-    return partition_parallel(
-        "pipegcn-gf", replace(facts, tau=1, sampled=False, smooths=(Direction.FORWARD, Direction.BACKWARD))
-    )
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PipeGcnGf(PipeGcn):
+    """PipeGCN, received rows and gradients averaged."""
+
+    name: ClassVar[str] = "pipegcn-gf"
+    about: ClassVar[str] = "pipegcn with moving averages of both"
+    compared: ClassVar[bool] = False
+    smooths: ClassVar[tuple[Direction, ...]] = (Direction.FORWARD, Direction.BACKWARD)

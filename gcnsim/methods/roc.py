@@ -17,152 +17,52 @@ bytes over PCIe as there are workers, below a millisecond at the sizes of Table 
 
 from __future__ import annotations
 
-import numpy as np
+from dataclasses import dataclass
+from typing import ClassVar
 
-from gcnsim.cost import layer_cost, loss_seconds, row_bytes, spmm_seconds, step_seconds
-from gcnsim.cost.device import INDEX, VALUE
+from gcnsim.cost import Memory, swapped_host_bytes, swapped_memory
 from gcnsim.errors import ScenarioError
-from gcnsim.ids import Bytes, Layer, Rank
+from gcnsim.ids import Bytes
 from gcnsim.methods.facts import Facts
-from gcnsim.schedule import Builder, Dependency, Schedule
-from gcnsim.timeline import Direction, OpKind
-
-FORWARD, BACKWARD = Direction.FORWARD, Direction.BACKWARD
-
-
-def build(facts: Facts) -> Schedule:
-    """The schedule: tau 0, every edge. Raises ScenarioError for workers on CPU cores, and for an overlap."""
-    if facts.device.kind == "cpu":
-        raise ScenarioError(f"method.name: roc is modelled for GPUs only; cluster.device is {facts.device.name}")
-    if facts.overlap:
-        raise ScenarioError("method.overlap: central is not allowed; roc overlaps nothing (it is none)")
-    return _Writer(facts).write()
+from gcnsim.methods.method import Method
+from gcnsim.schedule import Schedule
+from gcnsim.trace import AccessCounts
+from gcnsim.workload import LayerShape
 
 
-class _Writer:
-    """Writes the schedule."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Roc(Method):
+    """Every edge, synchronous, swapped."""
 
-    def __init__(self, facts: Facts) -> None:
-        self.facts = facts
-        self.workers = range(facts.cluster.gpus)
-        self.builder = Builder("roc", facts.cluster, 1)
-        counts = facts.counts
-        self.inner = counts.inner_nodes
-        self.rows = counts.rows.mean(axis=0)
-        """rows[n, m]: rows that n needs of m's."""
-        self.entries = (counts.inner_edges + counts.boundary_edges).mean(axis=0) + counts.inner_nodes
-        self.costs = [
-            [
-                layer_cost(
-                    facts.device_of(rank),
-                    shape,
-                    first=layer == 0,
-                    inner=int(self.inner[rank]),
-                    entries=self.entries[rank : rank + 1].astype(np.int64),
-                    boundary_rows=self.rows[rank].sum(keepdims=True).astype(np.int64),
-                    norm=facts.norm,
-                )
-                for layer, shape in enumerate(facts.shapes)
-            ]
-            for rank in self.workers
-        ]
+    name: ClassVar[str] = "roc"
+    about: ClassVar[str] = "graph and rows in host memory, swapped to the GPU layer by layer"
+    cut_at_random: ClassVar[bool] = True
 
-    def write(self) -> Schedule:
-        """The schedule."""
-        facts = self.facts
-        for layer, shape in enumerate(facts.shapes):
-            gone: list[Dependency] = []
-            for rank in self.workers:
-                self._bring(rank, self._own(rank, shape.d_in), [], layer, FORWARD)
-                self.builder.compute(
-                    OpKind.UPDATE, rank, self.costs[rank][layer].update, layer=layer, direction=FORWARD
-                )
-                gone.append(self._put(rank, self._own(rank, shape.d_out), layer, FORWARD))
-            if shape.gathers:
-                for rank in self.workers:
-                    self._sum(rank, gone, layer, FORWARD)
-                    self._put(rank, self._own(rank, shape.d_out), layer, FORWARD)
-        made: list[Dependency] = []
-        for rank in self.workers:
-            seconds = loss_seconds(facts.device_of(rank), int(self.inner[rank]), facts.shapes[-1].d_out)
-            self.builder.compute(OpKind.LOSS, rank, seconds)
-            made.append(self._put(rank, self._own(rank, facts.shapes[-1].d_out), len(facts.shapes) - 1, BACKWARD))
-        for layer in reversed(range(len(facts.shapes))):
-            made = self._backward(layer, made)
-        return self.builder.close(
-            [
-                self.builder.compute(OpKind.STEP, rank, step_seconds(facts.device_of(rank), facts.shapes))
-                for rank in self.workers
-            ]
-        )
+    def schedule(self, facts: Facts) -> Schedule:
+        """Copy in, compute, copy out. Raises ScenarioError for workers on CPU cores."""
+        if facts.device.kind == "cpu":
+            raise ScenarioError(f"method.name: roc is modelled for GPUs only; cluster.device is {facts.device.name}")
+        from gcnsim.methods.families.swap_workers import SwapWriter
 
-    def _backward(self, layer: Layer, made: list[Dependency]) -> list[Dependency]:
-        """One layer's backward pass; made: per worker, who put its output's gradient; the same of its input's."""
-        shape = self.facts.shapes[layer]
-        gone: list[Dependency] = []
-        for rank in self.workers:
-            if shape.gathers:
-                self._sum(rank, made, layer, BACKWARD)
-            else:
-                self._bring(rank, self._own(rank, shape.d_out), [], layer, BACKWARD)
-            self._bring(rank, self._own(rank, shape.d_in), [], layer, BACKWARD)
-            seconds = self.costs[rank][layer].update_backward
-            self.builder.compute(OpKind.UPDATE, rank, seconds, layer=layer, direction=BACKWARD)
-            if layer:
-                gone.append(self._put(rank, self._own(rank, shape.d_in), layer, BACKWARD))
-        return gone
+        return SwapWriter(self.name, facts).write()
 
-    def _sum(self, rank: Rank, ready: list[Dependency], layer: Layer, direction: Direction) -> None:
-        """Bring the piece of a worker's sum in and sum it, at the layer's output width; ready: who put its rows."""
-        width, inner = self.facts.shapes[layer].d_out, int(self.inner[rank])
-        self._bring_piece(rank, width, ready, layer, direction)
-        every = inner + float(self.rows[rank].sum())
-        seconds = spmm_seconds(self.facts.device_of(rank), float(self.entries[rank]), inner, width, every)
-        self.builder.compute(OpKind.AGGREGATE, rank, seconds, layer=layer, direction=direction)
+    def memory(
+        self, counts: AccessCounts, shapes: tuple[LayerShape, ...], *, norm: bool, payload: str
+    ) -> tuple[Memory, ...] | None:
+        """Per worker the largest layer's piece; None with attention."""
+        if any(shape.heads for shape in shapes):
+            return None
+        inner, rows, entries = _part(counts)
+        return tuple(swapped_memory(shapes, *one) for one in zip(inner, rows, entries, strict=True))
 
-    def _own(self, rank: Rank, width: int) -> Bytes:
-        """Bytes of a worker's inner rows."""
-        return float(row_bytes(self.inner[rank], width))
+    def host_bytes(self, counts: AccessCounts, shapes: tuple[LayerShape, ...], per_server: int) -> Bytes:
+        """Bytes of the fullest server's memory that hold what is swapped."""
+        inner, _, entries = _part(counts)
+        parts = [swapped_host_bytes(shapes, *one) for one in zip(inner, entries, strict=True)]
+        return max(sum(parts[first : first + per_server]) for first in range(0, len(parts), per_server))
 
-    def _bring_piece(self, rank: Rank, width: int, ready: list[Dependency], layer: Layer, direction: Direction) -> None:
-        """All rows that a worker's sum reads, and the entries of its rows, into its GPU; ready: who made the rows."""
-        server = np.array(self.facts.cluster.server_of)
-        here = server == server[rank]
-        near = float(row_bytes(self.rows[rank, here].sum(), width))
-        graph = float(self.entries[rank]) * (INDEX + VALUE)
-        far: list[Dependency] = [
-            self.builder.flow(
-                OpKind.WIRE,
-                peer,
-                row_bytes(self.rows[rank, peer], width),
-                self.facts.cluster.between(peer, rank),
-                stream=f"far.tx{rank}",
-                after=[*ready, *self._begun(rank)],
-                layer=layer,
-                direction=direction,
-                peer=rank,
-            )
-            for peer in np.flatnonzero(~here).tolist()
-        ]
-        across = float(row_bytes(self.rows[rank, ~here].sum(), width))
-        self._bring(rank, self._own(rank, width) + near + graph + across, [*ready, *far], layer, direction)
 
-    def _begun(self, rank: Rank) -> list[Dependency]:
-        """What a worker's next copy waits for: all that it has computed."""
-        return [self.builder.compute(OpKind.SCATTER, rank, 0.0)]
-
-    def _bring(self, rank: Rank, nbytes: Bytes, ready: list[Dependency], layer: Layer, direction: Direction) -> None:
-        """Copy to the GPU once `ready` have ended and the worker has computed what came before; it waits."""
-        route, after = self.facts.cluster.to_device(rank), [*ready, *self._begun(rank)]
-        copied = self.builder.flow(
-            OpKind.H2D, rank, nbytes, route, stream="swap", after=after, layer=layer, direction=direction
-        )
-        self.builder.compute(OpKind.SCATTER, rank, 0.0, after=[copied], layer=layer, direction=direction)
-
-    def _put(self, rank: Rank, nbytes: Bytes, layer: Layer, direction: Direction) -> int:
-        """Copy back to the host's memory; the worker waits, and so does who reads it there."""
-        route = self.facts.cluster.to_host(rank)
-        copied = self.builder.flow(
-            OpKind.D2H, rank, nbytes, route, stream="swap", after=self._begun(rank), layer=layer, direction=direction
-        )
-        return self.builder.compute(OpKind.SCATTER, rank, 0.0, after=[copied], layer=layer, direction=direction)
+def _part(counts: AccessCounts) -> tuple[list[int], list[int], list[int]]:
+    """Per worker: inner nodes, boundary rows that its sums read, stored entries of its rows with self-loops."""
+    rows = counts.rows.mean(axis=0).sum(axis=1).round().astype(int)
+    return counts.inner_nodes.tolist(), rows.tolist(), (counts.entries + counts.inner_nodes).tolist()

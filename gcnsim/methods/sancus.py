@@ -2,7 +2,7 @@
 
 Source: SANCUS, Algorithm 1, with its three stale tests (`stale_test`): by age (SCS-E), by age as readers see it
 (SCS-A), by how far a block has moved (SCS-H). Who stops sending still receives. Readings (`gcnsim.staleness.blocks`,
-`gcnsim.methods.block_rows`): one flag per layer and worker; a worker always has its own block fresh; the backward pass
+`families.block_workers`): one flag per layer and worker; a worker always has its own block fresh; the backward pass
 sends every gradient (Algorithm 1), unless `skip_backward`; kept blocks are multiplied before anything is waited for.
 The mean iteration is that of a training, in whose first iterations, a share `warmup`, all blocks are sent: a cycle in
 which each block is sent as often as that asks for (`sent_blocks`). Without a skipped block it is `cagnet-1d`.
@@ -13,13 +13,82 @@ block and the copy last sent once; other tests cost nothing; blocks are received
 
 from __future__ import annotations
 
-from gcnsim.methods.block_rows import block_rows
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, Final
+
+from gcnsim.ids import FloatArray
+from gcnsim.knobs import Knob, choice, knob
 from gcnsim.methods.facts import Facts
-from gcnsim.schedule import Schedule
-from gcnsim.staleness import sent_blocks
+from gcnsim.methods.families.block_broadcast import BlockBroadcast
+from gcnsim.staleness import BlockRule, sent_blocks
+
+STALE_TEST: Final = choice(
+    "stale_test",
+    "adaptive",
+    ("fixed", "adaptive", "gap"),
+    "when a block is sent again: by its age (SANCUS' E), by the age its readers see (A), by how far it moved (H)",
+)
+THRESHOLD: Final = Knob(
+    "threshold", "", "real", 0, 1000, False, 1.0, (), "of the stale test: iterations of age, or largest change of a row"
+)
+DRIFT: Final = Knob(
+    "drift", "", "real", 0, 1000, False, 0.01, (), "gap test: largest change of a row in one iteration, assumed"
+)
+WARMUP: Final = Knob(
+    "warmup",
+    "%",
+    "real",
+    0,
+    1,
+    False,
+    0.0,
+    (),
+    "share of all iterations, the first ones, in which every block is sent; the mean is over all",
+)
+DETECTION: Final = choice(
+    "detection",
+    "delayed",
+    ("delayed", "at-once"),
+    "adaptive test: whether a stale block is sent one iteration after it is found, or at once",
+)
+SKIP_BACKWARD: Final = choice(
+    "skip_backward", "no", ("no", "yes"), "whether a skipped block's gradient is not sent either"
+)
 
 
-def build(facts: Facts) -> Schedule:
-    """The schedule of one cycle of flags."""
-    sent = sent_blocks(facts.block_rule, len(facts.shapes), facts.cluster.gpus, facts.seed)
-    return block_rows("sancus", facts, sent=sent)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sancus(BlockBroadcast):
+    """Blocks broadcast when a stale test asks for them."""
+
+    name: ClassVar[str] = "sancus"
+    about: ClassVar[str] = "as cagnet-1d, blocks that hardly changed not broadcast"
+    variants: ClassVar[tuple[Mapping[str, Any], ...]] = (
+        {},
+        {"stale_test": "fixed"},
+        {"stale_test": "gap", "threshold": 0.02},
+    )
+    skips: ClassVar[bool] = True
+
+    stale_test: str = knob(STALE_TEST)
+    threshold: float = knob(THRESHOLD)
+    drift: float = knob(DRIFT)
+    warmup: float = knob(WARMUP)
+    detection: str = knob(DETECTION)
+    skip_backward: str = knob(SKIP_BACKWARD)
+
+    @property
+    def block_rule(self) -> BlockRule:
+        """As its knobs say."""
+        return BlockRule(
+            test=self.stale_test,
+            threshold=self.threshold,
+            drift=self.drift,
+            warmup=self.warmup,
+            delayed=self.detection == "delayed",
+            skips_backward=self.skip_backward == "yes",
+        )
+
+    def sent(self, facts: Facts) -> FloatArray | None:
+        """The blocks of one cycle of flags."""
+        return sent_blocks(self.block_rule, len(facts.shapes), facts.cluster.gpus, facts.seed)

@@ -14,15 +14,19 @@ from typing import Any, Final
 
 from gcnsim.errors import plural
 from gcnsim.ids import Iteration, Seconds
-from gcnsim.knobs import BOUNDARY_SCALE, COLD_START, ESTIMATOR, Knob, has_knob
+from gcnsim.knobs import BOUNDARY_SCALE, COLD_START, ESTIMATOR, Knob
+from gcnsim.methods import Method
 from gcnsim.planning.workshop import Estimate
 from gcnsim.profile import prices
 from gcnsim.record import LearningCurve, read_learning_curve
-from gcnsim.scenario import MethodSpec, Scenario
+from gcnsim.scenario import Scenario
 from gcnsim.study import Model
 
 UNTOLD: Final[Mapping[str, Knob]] = {knob.name: knob for knob in (ESTIMATOR, BOUNDARY_SCALE, COLD_START)}
 """Knobs of training that no question has: a run that moved one answers no question."""
+
+DECIDING: Final = ("tau", "epsilon", "sampler", "refresh", "rate")
+"""Knobs that decide accuracy, of those that recorded runs have too."""
 
 RECIPE: Final = (
     "optimizer", "lr", "weight_decay", "dropout", "dropout_order", "heads", "bias", "sage_mean", "feature_norm",
@@ -120,7 +124,7 @@ def _differences(curve: LearningCurve, scenario: Scenario, subject: Subject) -> 
         if value != expected:
             yield _apart(name, value, expected)
     # Where every boundary row is fresh and whole, the sums are the same however the graph is divided.
-    divided = method.tau > 0 or method.epsilon < 1.0 or method.rate < 1.0
+    divided = method.tau > 0 or not method.sampling().whole
     if divided and curve.workers != scenario.cluster.gpus:
         yield _apart("workers", curve.workers, scenario.cluster.gpus)
 
@@ -165,16 +169,9 @@ def _hidden(widths: Sequence[int]) -> str:
     return ", ".join(str(width) for width in dict.fromkeys(widths[1:-1])) or "none"
 
 
-def _knobs(method: MethodSpec) -> dict[str, object]:
+def _knobs(method: Method) -> dict[str, object]:
     """The method's knobs that decide accuracy. A cache does not, it keeps rows that never change."""
-    values = {
-        "tau": method.tau,
-        "epsilon": method.epsilon,
-        "sampler": method.sampler,
-        "refresh": method.refresh,
-        "rate": method.rate,
-    }
-    return {name: value for name, value in values.items() if has_knob(method.name, name)}
+    return {name: value for name, value in method.values().items() if name in DECIDING}
 
 
 def to_target(target: Target, estimate: Estimate, subject: Subject) -> dict[str, Any]:

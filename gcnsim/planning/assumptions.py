@@ -27,7 +27,6 @@ from gcnsim.study import (
     Range,
     SurrogateAccesses,
     degree_spreads,
-    mini_batch,
     placements,
     used_figures,
 )
@@ -48,7 +47,7 @@ def workload_assumptions(
     if any(len(placements(each.scenario)) > 1 for each in estimates):
         basis = "which part of the graph each of the unequal GPUs gets; a partition.file of workload.graph would say"
         yield _row(PLACEMENT, "as numbered", "most work on the fastest", "most work on the slowest", basis, True)
-    if all(mini_batch(each.scenario.method) for each in estimates):
+    if all(each.scenario.method.mini_batches for each in estimates):
         return
     if isinstance(accesses, ProfileAccesses) and len(accesses.corners) > 1:
         ends = [accesses.profile(corner).cross_edges_mean for corner in (Corner.LOW, Corner.LIKELY, Corner.HIGH)]
@@ -86,10 +85,10 @@ def workload_assumptions(
         "remote_ownership": (REMOTE, f"boundary rows owned on other servers, over equal ownership, {FOUR}"),
     }
     # Nodes that are drawn whatever their edges are ask nothing of the spread of edges.
-    methods = [each.scenario.method for each in estimates if each.scenario.method.epsilon < 1.0]
+    methods = [each.scenario.method for each in estimates if each.scenario.method.sampling().by_edge]
     if methods:
         known["dispersion"] = (DISPERSION, f"standard deviation of log cross edges per boundary node, {FOUR}")
-    if any(method.sampler == "vr" for method in methods):
+    if any(method.sampling().rule == "vr" for method in methods):
         known["vr_rows"] = (VR_ROWS, f"rows the vr sampler needs, over the first-order rule used here, {FOUR}")
     if any(not method.cache.empty for method in methods):
         known["cache_hits"] = (CACHE_HITS, f"cache hits, over a cache that knows all cross edges, {FOUR}")
@@ -100,7 +99,7 @@ def workload_assumptions(
 
 def _of_batches(accesses: Accesses, estimates: Sequence[Estimate]) -> Iterator[dict[str, Any]]:
     """What stands in for what is not known of mini-batches."""
-    methods = dict.fromkeys(each.scenario.method.name for each in estimates if mini_batch(each.scenario.method))
+    methods = dict.fromkeys(each.scenario.method.name for each in estimates if each.scenario.method.mini_batches)
     if not methods:
         return
     if isinstance(accesses, GraphAccesses):

@@ -10,7 +10,7 @@ import numpy as np
 from gcnsim.planning.assumptions import figure_row
 from gcnsim.planning.workshop import INTERVAL, Candidate, Workshop
 from gcnsim.scenario import Scenario
-from gcnsim.study import DRAWS, PARTITION, assumptions_of, calibration_of, mini_batch, partition_note, platform_of
+from gcnsim.study import DRAWS, PARTITION, assumptions_of, calibration_of, partition_note, platform_of
 
 LABELS = ("UNCALIBRATED", "FITTED TO PUBLISHED RUNS", "CALIBRATED")
 
@@ -72,7 +72,7 @@ def tornado(workshop: Workshop, chosen: Candidate) -> list[dict[str, Any]]:
     scenario = chosen.scenario
     left_open = workshop.factors(scenario)
     alone = {name: left_open.scaled(chosen.iteration_s, np.array(ends)) for name, ends in left_open.alone.items()}
-    known = {each.name: each for each in assumptions_of(scenario.cluster, batches=mini_batch(scenario.method))}
+    known = {each.name: each for each in assumptions_of(scenario.cluster, batches=scenario.method.mini_batches)}
     spread = {name: float(np.log(ends[1] / ends[0]) ** 2) for name, ends in alone.items()}
     whole = sum(spread.values()) or 1.0
     rows = []

@@ -6,9 +6,9 @@ from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any
 
-from gcnsim.knobs import VARIANTS, has_knob
+from gcnsim.methods import NO_OVERLAP, Method, create_method, method_type
 from gcnsim.planning.payload import in_gbps, knobs_told, machine_of
-from gcnsim.scenario import CacheSize, ClusterSpec, MethodSpec, Scenario
+from gcnsim.scenario import CacheSize, ClusterSpec, Scenario
 
 OVERLAP = "overlap"
 """The one of a grid's own values that is no method's knob."""
@@ -90,30 +90,35 @@ def machines(base: Scenario, grid: Grid) -> list[ClusterSpec]:
 
 def overlap_of(grid: Grid) -> str:
     """What runs beneath synchronous transfers, in every row that waits for some."""
-    return str(dict(grid.own).get(OVERLAP, ("none",))[0])
+    return str(dict(grid.own).get(OVERLAP, (NO_OVERLAP,))[0])
 
 
-def _methods(base: Scenario, name: str, grid: Grid) -> list[MethodSpec]:
+def _methods(base: Scenario, name: str, grid: Grid) -> list[Method]:
     """The rows of one method, with the overlap asked for where that has an effect."""
     return [each.overlapping(overlap_of(grid)) for each in _with_knobs(base, name, grid)]
 
 
-def _with_knobs(base: Scenario, name: str, grid: Grid) -> list[MethodSpec]:
-    start = base.method if base.method.name == name else MethodSpec.of(name)
-    if has_knob(name, "rate"):
-        started = _own_methods(name, grid) if start is not base.method else [start]
-        return [replace(each, rate=rate) for each in started for rate in grid.rates]
-    if not has_knob(name, "tau"):
-        return _own_methods(name, grid)
-    return [
-        replace(start, tau=tau, epsilon=epsilon, cache=cache)
-        for tau, epsilon, cache in product(grid.taus, grid.epsilons, grid.caches)
-    ]
+def _with_knobs(base: Scenario, name: str, grid: Grid) -> list[Method]:
+    kind = method_type(name)
+    asked = base.method.name == name
+    if kind.has("tau"):
+        start = base.method if asked else kind()
+        values = product(grid.taus, grid.epsilons, grid.caches)
+        return [_with(start, tau=tau, epsilon=epsilon, cache=cache) for tau, epsilon, cache in values]
+    started = [base.method] if asked and kind.has("rate") else _own_methods(kind, grid)
+    return [_with(each, rate=rate) for each in started for rate in (grid.rates if kind.has("rate") else (each.rate,))]
 
 
-def _own_methods(name: str, grid: Grid) -> list[MethodSpec]:
+def _with(method: Method, **values: Any) -> Method:
+    """The method with those of the values that are knobs of its own."""
+    return replace(method, **{name: value for name, value in values.items() if method.has(name)})
+
+
+def _own_methods(kind: type[Method], grid: Grid) -> list[Method]:
     """A row for every combination of its own knobs' values, and for its variants in a comparison of all."""
-    own = {knob: values for knob, values in grid.own if has_knob(name, knob)}
+    own = {knob: values for knob, values in grid.own if kind.has(knob)}
     given = [dict(zip(own, values, strict=True)) for values in product(*own.values())]
-    variants = VARIANTS.get(name, ({},)) if grid.optional else ({},)
-    return list(dict.fromkeys(MethodSpec.of(name, **{**variant, **each}) for variant in variants for each in given))
+    variants = kind.variants if grid.optional else ({},)
+    return list(
+        dict.fromkeys(create_method(kind.name, **{**variant, **each}) for variant in variants for each in given)
+    )

@@ -17,11 +17,11 @@ import numpy as np
 
 from gcnsim.errors import ScenarioError, UnitError
 from gcnsim.ids import FloatArray, Seconds
-from gcnsim.knobs import METHOD_KNOBS
+from gcnsim.methods import is_method
 from gcnsim.planning.payload import setting_text
 from gcnsim.planning.workshop import INTERVAL, Candidate, Workshop
 from gcnsim.scenario import figure_text
-from gcnsim.study import Assumption, assumptions_of, mini_batch
+from gcnsim.study import Assumption, assumptions_of
 from gcnsim.units import SECONDS, format_seconds
 
 OPTION: Final = "--measured"
@@ -49,7 +49,7 @@ def read_measurement(text: str) -> Measurement:
     Raises ScenarioError or UnitError naming the option, FileError for a run that cannot be read.
     """
     method, equals, value = text.partition("=")
-    if not equals or method.strip() not in METHOD_KNOBS:
+    if not equals or not is_method(method.strip()):
         method, value = "", text
     name, value = method.strip() or None, value.strip()
     if os.path.exists(value):
@@ -121,7 +121,7 @@ def _again(row: Candidate, weights: FloatArray) -> dict[str, float]:
 def _explanations(workshop: Workshop, row: Candidate, ratio: float) -> list[dict[str, Any]]:
     """What each assumption alone would have to be for the measured time, those least far from their values first."""
     scenario = row.scenario
-    known = {each.name: each for each in assumptions_of(scenario.cluster, batches=mini_batch(scenario.method))}
+    known = {each.name: each for each in assumptions_of(scenario.cluster, batches=scenario.method.mini_batches)}
     found = []
     left_open = workshop.factors(scenario)
     for name, ends in left_open.alone.items():

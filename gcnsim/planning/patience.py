@@ -13,7 +13,7 @@ from gcnsim.errors import plural
 from gcnsim.ids import Seconds
 from gcnsim.planning.workshop import Workshop, canonical
 from gcnsim.scenario import Scenario
-from gcnsim.study import GraphAccesses, keeps_all, partition_seconds
+from gcnsim.study import GraphAccesses, partition_seconds
 
 LONG_S: Final = 10.0
 """What takes longer is announced."""
@@ -48,7 +48,7 @@ def _simulated_s(scenario: Scenario) -> Seconds:
     workers, method = scenario.cluster.gpus, scenario.method
     layers = scenario.workload.layers or 4
     ops = (9.0 * workers * (workers - 1) + 47.0 * workers) * layers / 4.0
-    iterations = 8.0 if keeps_all(method) and method.tau < 2 else min(6.0 + workers, 60.0)
+    iterations = 8.0 if method.sampling().whole and method.tau < 2 else min(6.0 + workers, 60.0)
     return ops * (OP_S * iterations + WRITTEN_S)
 
 

@@ -6,10 +6,11 @@ from dataclasses import asdict
 from typing import Any
 
 from gcnsim.cost import RESERVED, Memory
-from gcnsim.knobs import BATCH_KNOBS, BLOCK_KNOBS, has_knob, knobs_of
+from gcnsim.knobs import KNOBS
+from gcnsim.methods import NO_OVERLAP, Method
 from gcnsim.planning.workshop import Estimate, Workshop
 from gcnsim.profile import devices, prices
-from gcnsim.scenario import MethodSpec, Scenario, written_knobs
+from gcnsim.scenario import Scenario, written_knobs
 from gcnsim.study import Result, capacities, link_units, tightest
 
 
@@ -25,14 +26,14 @@ def machine_of(scenario: Scenario) -> dict[str, Any]:
     return {"gpus": cluster.gpus, "bandwidth": in_gbps(cluster.bandwidth), "device": device}
 
 
-def setting_text(method: MethodSpec) -> str:
+def setting_text(method: Method) -> str:
     """A method and its knobs in words: `psc-gcn with tau 1, epsilon 0.1 and a cache of 30 %`."""
     knobs = []
-    if has_knob(method.name, "tau"):
+    if method.has("tau"):
         knobs += [f"tau {method.tau}", f"epsilon {method.epsilon:g}"]
-    if has_knob(method.name, "rate"):
+    if method.has("rate"):
         knobs.append(f"rate {method.rate:g}")
-    if has_knob(method.name, "cache") and not method.cache.empty:
+    if method.has("cache") and not method.cache.empty:
         knobs.append("a cache of " + method.cache.describe().replace("%", " %"))
     knobs += filter(None, [knobs_told(method)])
     if not knobs:
@@ -67,13 +68,12 @@ def setting_of(scenario: Scenario, result: Result) -> dict[str, Any]:
     }
 
 
-def knobs_told(method: MethodSpec) -> str:
+def knobs_told(method: Method) -> str:
     """The knobs that no column of its own shows, where they are not at the method's default: `batch 1000`."""
-    usual = MethodSpec.of(method.name)
-    moved = [knob.name for knob in knobs_of(method.name) if knob.name in (*BLOCK_KNOBS, *BATCH_KNOBS)]
-    told = written_knobs(method)
-    own = [f"{name} {told[name]}" for name in moved if getattr(method, name) != getattr(usual, name)]
-    return ", ".join([*own, *([] if method.overlap == "none" else [f"overlap {method.overlap}"])])
+    values, told = method.values(), written_knobs(method)
+    own = [knob for knob in method.knobs() if knob.name not in KNOBS and values[knob.name] != knob.standard]
+    moved = [f"{knob.name} {told[knob.name]}" for knob in own]
+    return ", ".join([*moved, *([] if method.overlap == NO_OVERLAP else [f"overlap {method.overlap}"])])
 
 
 def row_of(estimate: Estimate, baseline_s: float | None, dataset: str) -> dict[str, Any]:

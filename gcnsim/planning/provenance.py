@@ -12,7 +12,7 @@ from gcnsim import __version__
 from gcnsim.cost import RESERVED
 from gcnsim.errors import plural
 from gcnsim.graph import graph_warnings
-from gcnsim.knobs import has_knob
+from gcnsim.methods.roc import Roc
 from gcnsim.partition import partition_warnings
 from gcnsim.planning.assumptions import machine_figures, workload_assumptions
 from gcnsim.planning.workshop import Estimate, Workshop
@@ -30,7 +30,6 @@ from gcnsim.study import (
     TraceAccesses,
     calibration_of,
     capacities,
-    mini_batch,
     partition_note,
     platform_of,
     profiles,
@@ -39,7 +38,6 @@ from gcnsim.study import (
     tightest,
     told_at_any,
 )
-from gcnsim.study.block_memory import SWAPPED, host_bytes
 from gcnsim.study.paths import devices_of
 from gcnsim.trace import StoredProfile, profile_at
 from gcnsim.units import format_bytes
@@ -56,7 +54,7 @@ def provenance(
     workshop: Workshop, scenario: Scenario, estimates: Sequence[Estimate], asked: Mapping[str, Any] | None = None
 ) -> dict[str, Any]:
     """The provenance of rows that share `scenario`'s workload, as plain data. asked: the grid of values, if any."""
-    batches = any(mini_batch(each.scenario.method) for each in estimates)
+    batches = any(each.scenario.method.mini_batches for each in estimates)
     figures = machine_figures(scenario, "assumed", batches=batches)
     assumptions = [*workload_assumptions(workshop, scenario, estimates), *figures]
     measured = machine_figures(scenario, "measured")
@@ -232,7 +230,7 @@ def _warnings(workshop: Workshop, scenario: Scenario, estimates: Sequence[Estima
     accesses = workshop.accesses
     if isinstance(accesses, GraphAccesses):
         yield from graph_warnings(accesses.graph)
-        cut = (each.scenario for each in estimates if not mini_batch(each.scenario.method))
+        cut = (each.scenario for each in estimates if not each.scenario.method.mini_batches)
         for asked in {each.cluster.gpus: each for each in cut}.values():
             for line in partition_warnings(accesses.partition(asked)[1]):
                 yield f"{plural(asked.cluster.gpus, 'GPU')}: {line}"
@@ -282,7 +280,7 @@ def too_large(workshop: Workshop, each: Estimate) -> str | None:
 
 
 def _would_hold(workshop: Workshop, scenario: Scenario) -> str:
-    if mini_batch(scenario.method):
+    if scenario.method.mini_batches:
         return "a smaller mini-batch would"
     if not told_at_any(scenario, workshop.accesses):
         return "try more GPUs with a workload cut for them: this one is known for this number of parts alone"
@@ -294,13 +292,15 @@ def _would_hold(workshop: Workshop, scenario: Scenario) -> str:
 def _swapping(workshop: Workshop, each: Estimate) -> str | None:
     """Of a system that swaps its graph: what its iteration leaves out, and what the servers hold; None of others."""
     accesses, scenario = workshop.accesses, each.scenario
-    if scenario.method.name != SWAPPED:
+    method = scenario.method
+    if not isinstance(method, Roc):
         return None
     model = resolve_model(scenario.workload, accesses.declared)
-    held = host_bytes(scenario, accesses.counts(scenario, model.features, Corner.LIKELY), model.shapes)
+    counts = accesses.counts(scenario, model.features, Corner.LIKELY)
+    held = method.host_bytes(counts, model.shapes, scenario.cluster.gpus_per_server)
     return (
-        f"roc on {plural(scenario.cluster.gpus, 'GPU')}: no all-reduce, of which its publications print no time; "
-        f"{format_bytes(held)} of the fullest server's memory hold what is swapped"
+        f"{method.name} on {plural(scenario.cluster.gpus, 'GPU')}: no all-reduce, of which its publications print no "
+        f"time; {format_bytes(held)} of the fullest server's memory hold what is swapped"
     )
 
 
@@ -319,7 +319,7 @@ def _uncalibrated(scenario: Scenario, record: Calibration, model: Model, accesse
         {"method": method.name, "model": model.name, "graph": accesses.graph_hash},
         place,
         (model.features, *(shape.d_out for shape in model.shapes)),
-        {name: value for name, value in values.items() if has_knob(method.name, name)},
+        {name: value for name, value in values.items() if method.has(name)},
     )
     for words in beyond(asked, record.ranges, graph_name(accesses)):
         yield f"outside the calibrated range: {words}"

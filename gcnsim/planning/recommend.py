@@ -15,17 +15,16 @@ above those at 1 on its three, at every number of partitions.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from itertools import product
+from dataclasses import dataclass, field, replace
 from math import inf
 from typing import Final
 
 from gcnsim.errors import plural
 from gcnsim.ids import Seconds
-from gcnsim.knobs import COMPARED
+from gcnsim.methods import Method, compared, method_type
 from gcnsim.planning.payload import setting_text
-from gcnsim.planning.workshop import Candidate, Workshop, canonical, with_knobs
-from gcnsim.scenario import CacheSize, MethodSpec, Scenario
+from gcnsim.planning.workshop import Candidate, Workshop, canonical
+from gcnsim.scenario import Scenario
 
 NEAR: Final = 0.03
 """Settings within 3 % of the fastest count as equally fast."""
@@ -33,11 +32,9 @@ NEAR: Final = 0.03
 LEAST_RATE: Final = 0.1
 """The least sampling rate that is recommended unless the question says another."""
 
-TAUS: Final = (0, 1, 2, 3)
 RATES: Final = (1.0, 0.5, 0.2, 0.1)
-CACHES: Final = (0.0, 0.1, 0.3)
 SIMULATED: Final = 3
-"""Candidates of psc-gcn that are simulated; of every other method that may be recommended, the best one."""
+"""Candidates of a method with staleness that are simulated; of every other one that may be recommended, the best."""
 
 SAME: Final = 0.005
 """Settings within half a per cent are as fast as each other: drawn graphs alone make more of a difference."""
@@ -54,7 +51,7 @@ class Rule:
     (epsilon of edges, rate of nodes).
     """
 
-    methods: tuple[str, ...] = COMPARED
+    methods: tuple[str, ...] = field(default_factory=compared)
     named: bool = False
     min_rate: float = LEAST_RATE
 
@@ -78,9 +75,9 @@ class Rule:
         return f"only {names} may be recommended ({why}), with a sampling rate of at least {self.min_rate:g}"
 
 
-def rate_of(method: MethodSpec) -> float:
+def rate_of(method: Method) -> float:
     """The share of boundary edges or nodes that a method draws; 1 where it draws none of them."""
-    return min(method.epsilon, method.rate)
+    return method.sampling().rate
 
 
 def mildness(scenario: Scenario) -> tuple[float, int, float, float]:
@@ -97,27 +94,11 @@ def candidates(scenario: Scenario, rule: Rule) -> list[Scenario]:
 
 def _of_method(scenario: Scenario, name: str, rule: Rule) -> Iterator[Scenario]:
     rates = [rate for rate in dict.fromkeys((*RATES, rule.min_rate)) if rate >= rule.min_rate and rate > 0]
-    if name == "psc-gcn":
-        for rate, tau, cache in product(rates, TAUS, CACHES):
-            yield _as_allowed(with_knobs(scenario, tau, rate, CacheSize(fraction=cache)), tau, rate, rule)
-        return
-    overlap = scenario.method.overlap
-    chosen = MethodSpec.of(name)
-    if name == "bns-gcn":
-        for rate in rates:
-            method = replace(chosen, rate=rate).overlapping(overlap)
-            if rate < 1.0 or "full-graph" not in rule.methods:
-                yield replace(scenario, method=method)
-        return
-    yield replace(scenario, method=chosen.overlapping(overlap))
-
-
-def _as_allowed(setting: Scenario, tau: int, rate: float, rule: Rule) -> Scenario:
-    """A setting of psc-gcn under the name of a simpler method only where that may be recommended."""
-    if setting.method.name in rule.methods:
-        return setting
-    method = MethodSpec.of("psc-gcn", tau=tau, epsilon=rate)
-    return replace(setting, method=method.overlapping(setting.method.overlap))
+    kind, base = method_type(name), scenario.method
+    start = base if isinstance(base, kind) else kind()
+    for method in start.at_tau(0).overlapping(base.overlap).candidates(rates):
+        simplest = method.canonical()
+        yield replace(scenario, method=simplest if simplest.name in rule.methods else method)
 
 
 def finalists(workshop: Workshop, scenario: Scenario, rule: Rule) -> list[Scenario]:
@@ -131,17 +112,23 @@ def finalists(workshop: Workshop, scenario: Scenario, rule: Rule) -> list[Scenar
         return []
     held = [each for each in settings if workshop.holds(each)]
     order = _by_promise(held, known) + _by_promise([each for each in settings if each not in held], known)
-    psc = [each for each in order if each.method.name in ("psc-gcn", "pipegcn", "full-graph")]
-    chosen: list[Scenario] = []
-    if "psc-gcn" in rule.methods:
-        best = {tau: next((each for each in psc if each.method.tau == tau), None) for tau in TAUS}
-        chosen = sorted((each for each in best.values() if each is not None), key=order.index)[:SIMULATED]
+    kinds = [method_type(name) for name in rule.methods]
+    chosen = [each for kind in kinds if kind.has("tau") for each in _best_by_tau(order, kind)]
     least = min(known[each] for each in settings)
-    for name in rule.methods:
-        own = next((each for each in order if each.method.name == name), None)
-        if own is not None and name != "psc-gcn" and known[own] <= HOPELESS * least:
+    for kind in kinds:
+        own = next((each for each in order if each.method.name == kind.name), None)
+        if own is not None and not kind.has("tau") and known[own] <= HOPELESS * least:
             chosen.append(own)
     return list(dict.fromkeys(chosen))
+
+
+def _best_by_tau(order: Sequence[Scenario], kind: type[Method]) -> list[Scenario]:
+    """The most promising cases of a method with staleness, one of each tau."""
+    firsts: dict[int, Scenario] = {}
+    for each in order:
+        if kind.general(each.method) is not None:
+            firsts.setdefault(each.method.tau, each)
+    return list(firsts.values())[:SIMULATED]
 
 
 def _estimated(workshop: Workshop, settings: Sequence[Scenario]) -> dict[Scenario, Seconds]:
@@ -149,7 +136,7 @@ def _estimated(workshop: Workshop, settings: Sequence[Scenario]) -> dict[Scenari
 
     A cache makes nothing slower: smaller caches are estimated only where the largest that fits is near the best.
     """
-    twins = {each: canonical(_with_tau(each, min(each.method.tau, 1))) for each in settings}
+    twins = {each: canonical(_at_tau(each, min(each.method.tau, 1))) for each in settings}
     alike: dict[tuple[str, int, float], list[Scenario]] = {}
     for each in sorted(settings, key=lambda each: -(each.method.cache.fraction or 0.0)):
         alike.setdefault((each.method.name, min(each.method.tau, 1), rate_of(each.method)), []).append(each)
@@ -167,11 +154,8 @@ def _guesses(workshop: Workshop, settings: Sequence[Scenario]) -> dict[Scenario,
     return dict(zip(distinct, workshop.guesses(distinct), strict=True))
 
 
-def _with_tau(scenario: Scenario, tau: int) -> Scenario:
-    method = scenario.method
-    if method.name != "psc-gcn" or method.tau == tau:
-        return scenario
-    return with_knobs(scenario, tau, method.epsilon, method.cache)
+def _at_tau(scenario: Scenario, tau: int) -> Scenario:
+    return replace(scenario, method=scenario.method.at_tau(tau))
 
 
 def _by_promise(settings: Sequence[Scenario], known: Mapping[Scenario, Seconds]) -> list[Scenario]:
@@ -232,7 +216,7 @@ def _why(chosen: Candidate, fastest: Candidate, many: str, rule: Rule) -> str:
     return f"{near} {other}, the fastest of {many}, {milder}"
 
 
-def _milder(method: MethodSpec, other: MethodSpec) -> str:
+def _milder(method: Method, other: Method) -> str:
     """What a setting has over another that is about as fast."""
     if rate_of(method) > rate_of(other):
         return "with less sampling"

@@ -11,24 +11,21 @@ from collections.abc import Collection, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from math import inf
 from typing import Final
 
 import numpy as np
 
 from gcnsim.errors import ScenarioError
-from gcnsim.knobs import TAU
+from gcnsim.methods import Method, method_type
 from gcnsim.planning.payload import in_gbps
 from gcnsim.planning.recommend import Rule, rate_of
-from gcnsim.planning.workshop import INTERVAL, PRECISION, Heard, Workshop, with_knobs
+from gcnsim.planning.workshop import INTERVAL, PRECISION, Heard, Workshop, canonical
 from gcnsim.profile import device, devices, prices
-from gcnsim.scenario import CacheSize, ClusterSpec, Scenario
+from gcnsim.scenario import ClusterSpec, Scenario
 from gcnsim.study import (
     GraphAccesses,
     device_link,
     host_steps,
-    keeps_all,
-    mini_batch,
     partition_seconds,
     partition_setting,
     partition_variants,
@@ -37,8 +34,6 @@ from gcnsim.study import (
     why_cores_do_not_matter,
 )
 
-RATE_STEPS: Final = (1.0, 0.5, 0.2, 0.1, 0.05, 0.02, 0.01)
-CACHE_STEPS: Final = (0.0, 0.1, 0.3, 0.5, 1.0)
 COPY_LINKS: Final = ("pcie3-x16", "pcie4-x16", "pcie5-x16")
 FASTER: Final = 1.2
 """Memory bandwidth of the next device over that of this one, at least."""
@@ -155,22 +150,25 @@ def _pointless(scenario: Scenario) -> Iterator[NoEffect]:
         yield NoEffect("partition", "one GPU: nothing is exchanged")
         yield NoEffect("tau", "one GPU: nothing is exchanged")
         yield NoEffect("cache", "one GPU: nothing is exchanged")
-    if keeps_all(scenario.method) and not mini_batch(scenario.method) and device(cluster.device).kind == "gpu":
+    if scenario.method.sampling().whole and not scenario.method.mini_batches and device(cluster.device).kind == "gpu":
         yield NoEffect("host cores", "nothing is sampled, so the GPUs wait for no CPU")
 
 
 def _moves(scenario: Scenario, rule: Rule) -> Iterator[Move]:
-    method = scenario.method
-    if "psc-gcn" in rule.methods and method.name in ("psc-gcn", "pipegcn", "full-graph"):
-        yield from _of_psc(scenario)
-    if method.name == "bns-gcn":
-        lower = [step for step in RATE_STEPS if step < method.rate]
-        if lower:
-            yield Move("rate", method.rate, lower[0], replace(scenario, method=replace(method, rate=lower[0])))
+    for general in _as_asked(scenario.method, rule):
+        for step in general.steps():
+            moved = replace(scenario, method=step.method)
+            yield Move(step.knob, step.start, step.end, canonical(moved))
     yield from _of_network(scenario, scenario.cluster)
     yield from _of_servers(scenario, scenario.cluster)
     if scenario.cluster.gpus > 1 and scenario.workload.trace is None:
         yield Move("partition", "as cut", EVEN, scenario, even=True)
+
+
+def _as_asked(method: Method, rule: Rule) -> list[Method]:
+    """The method, and under the name of each one that may be recommended and of which it is a case."""
+    kinds = [type(method), *map(method_type, rule.methods)]
+    return [found for kind in dict.fromkeys(kinds) if (found := kind.general(method)) is not None]
 
 
 def _best_cut(workshop: Workshop, scenario: Scenario) -> Iterator[Move]:
@@ -184,20 +182,6 @@ def _best_cut(workshop: Workshop, scenario: Scenario) -> Iterator[Move]:
     guesses = workshop.guesses([each.scenario for each in variants])
     best = variants[guesses.index(min(guesses))]
     yield Move("METIS", partition_setting(scenario.partition), best.setting, best.scenario)
-
-
-def _of_psc(scenario: Scenario) -> Iterator[Move]:
-    method = scenario.method
-    tau, epsilon, cache = method.tau, method.epsilon, method.cache
-    if tau < (TAU.high or inf):
-        yield Move("tau", tau, tau + 1, with_knobs(scenario, tau + 1, epsilon, cache))
-    lower = [step for step in RATE_STEPS if step < epsilon]
-    if lower:
-        yield Move("epsilon", epsilon, lower[0], with_knobs(scenario, tau, lower[0], cache))
-    larger = [step for step in CACHE_STEPS if step > (cache.fraction or 0.0)]
-    if larger and cache.nbytes is None:
-        size = CacheSize(fraction=larger[0])
-        yield Move("cache", cache.describe(), size.describe(), with_knobs(scenario, tau, epsilon, size))
 
 
 def _of_network(scenario: Scenario, cluster: ClusterSpec) -> Iterator[Move]:

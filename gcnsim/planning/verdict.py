@@ -23,7 +23,7 @@ def verdict(chosen: tuple[Estimate, float | None], *, several: bool) -> str:
         f"Use {setting_text(scenario.method)}{where}: {format_seconds(estimate.iteration_s)} per iteration "
         f"({low} to {high})"
     )
-    if baseline is not None and scenario.method.name != "full-graph":
+    if baseline is not None and not scenario.method.baseline:
         epochs = "" if estimate.result.per_epoch == 1 else " per epoch"
         times = baseline / estimate.epoch_s
         text += f", {times:.2g} times as fast as full-graph training{epochs}"

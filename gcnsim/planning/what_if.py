@@ -9,7 +9,6 @@ from typing import Any
 
 from gcnsim.errors import ScenarioError, plural
 from gcnsim.graph import Graph, graph_warnings
-from gcnsim.knobs import OVERLAPPING
 from gcnsim.planning.accuracy import Subject, Target, to_target
 from gcnsim.planning.answer import SCHEMA, Alternative, Answer, Told
 from gcnsim.planning.certainty import certainty
@@ -20,8 +19,8 @@ from gcnsim.planning.payload import cost_per_1000, memory_told
 from gcnsim.planning.provenance import graph_name, provenance, too_large
 from gcnsim.planning.recommend import SAME, Choice, Rule, candidates, choose, finalists
 from gcnsim.planning.steps import Step, next_steps
-from gcnsim.planning.workshop import Candidate, Estimate, Workshop, counted
-from gcnsim.scenario import ClusterSpec, MethodSpec, Scenario
+from gcnsim.planning.workshop import Candidate, Estimate, Workshop, counted, full_graph
+from gcnsim.scenario import ClusterSpec, Scenario
 from gcnsim.study import (
     Corner,
     GraphAccesses,
@@ -210,7 +209,7 @@ def _refuse_recorded(base: Scenario) -> None:
 
 def _full_graph(scenario: Scenario, grid: Grid) -> Scenario:
     """Full-graph training on the scenario's machine, with the overlap asked for."""
-    return replace(scenario, method=MethodSpec.of("full-graph", overlap=overlap_of(grid)))
+    return full_graph(scenario, overlap_of(grid))
 
 
 def _told(workshop: Workshop, scenario: Scenario, grid: Grid) -> Told:
@@ -220,8 +219,7 @@ def _told(workshop: Workshop, scenario: Scenario, grid: Grid) -> Told:
 def _promising(workshop: Workshop, scenario: Scenario, grid: Grid, rule: Rule) -> list[Scenario]:
     """The candidates on the scenario's machine that are worth simulating."""
     # Of stale settings none has an overlap, but candidates without staleness have what was asked for.
-    method = scenario.method
-    awaiting = replace(method, tau=0) if method.name in OVERLAPPING else method
+    awaiting = scenario.method.at_tau(0)
     return finalists(workshop, replace(scenario, method=awaiting.overlapping(overlap_of(grid))), rule)
 
 

@@ -14,9 +14,9 @@ import numpy as np
 from gcnsim.errors import ScenarioError
 from gcnsim.graph import Graph
 from gcnsim.ids import FloatArray, Seconds
-from gcnsim.knobs import MINI_BATCH, WHOLE_BLOCKS
+from gcnsim.methods import BASELINE, create_method
 from gcnsim.processes import each, each_counted
-from gcnsim.scenario import CacheSize, MethodSpec, Scenario
+from gcnsim.scenario import Scenario
 from gcnsim.study import (
     Accesses,
     Corner,
@@ -30,7 +30,6 @@ from gcnsim.study import (
     estimated_s,
     factors,
     holds,
-    keeps_all,
     least_gpus,
     normal_position,
     open_accesses,
@@ -299,9 +298,9 @@ class Workshop:
         try:
             return self.result(full_graph(scenario)).metrics.iteration_s
         except ScenarioError:
-            if scenario.method.name in (*MINI_BATCH, *WHOLE_BLOCKS):
-                return None
-            raise
+            if scenario.method.needs_boundary:
+                raise
+            return None
 
     def guesses(self, scenarios: Sequence[Scenario]) -> list[Seconds]:
         """Analytic estimates of `scenarios` from the mean of a few drawn graphs each, without simulating; infinite for
@@ -367,34 +366,16 @@ def counted(progress: Callable[[str], object], told: str) -> Heard:
 def _effort(scenario: Scenario) -> int:
     """How long a study takes, in no unit: ops grow with pairs of workers, iterations with sampling and staleness."""
     method = scenario.method
-    return scenario.cluster.gpus**2 * (1 if keeps_all(method) else 4 + method.tau)
+    return scenario.cluster.gpus**2 * (1 if method.sampling().whole else 4 + method.tau)
 
 
 def canonical(scenario: Scenario) -> Scenario:
-    """The scenario under the simplest method that runs the same schedule, so that equal questions are asked once.
-
-    PSC-GCN at epsilon 1 without a cache is PipeGCN at tau 1 and full-graph training at tau 0, as BNS-GCN is at rate 1.
-    """
-    method = scenario.method
-    if method.name not in ("psc-gcn", "bns-gcn") or not keeps_all(method) or not method.cache.empty:
-        return scenario
-    if method.tau == 0:
-        return full_graph(scenario)
-    if method.tau == 1:
-        return replace(scenario, method=MethodSpec.of("pipegcn"))
-    return scenario
+    """The scenario under the simplest method that runs the same schedule, so that equal questions are asked once."""
+    simplest = scenario.method.canonical()
+    return scenario if simplest is scenario.method else replace(scenario, method=simplest)
 
 
-def full_graph(scenario: Scenario) -> Scenario:
-    """Full-graph training on the scenario's machine, with its overlap."""
-    return replace(scenario, method=MethodSpec.of("full-graph", overlap=scenario.method.overlap))
-
-
-def with_knobs(scenario: Scenario, tau: int, epsilon: float, cache: CacheSize) -> Scenario:
-    """The scenario with these knobs, under the simplest method that has them."""
-    base = scenario.method
-    if base.name == "psc-gcn":
-        method = replace(base, overlap="none", tau=tau, epsilon=epsilon, cache=cache)
-    else:
-        method = MethodSpec.of("psc-gcn", tau=tau, epsilon=epsilon, cache=cache)
-    return canonical(replace(scenario, method=method.overlapping(base.overlap)))
+def full_graph(scenario: Scenario, overlap: str | None = None) -> Scenario:
+    """Full-graph training on the scenario's machine; overlap: None is the scenario's own."""
+    overlap = scenario.method.overlap if overlap is None else overlap
+    return replace(scenario, method=create_method(BASELINE, overlap=overlap))

@@ -13,7 +13,7 @@ from pathlib import PurePath
 from typing import Any
 
 from gcnsim.errors import plural
-from gcnsim.knobs import METHOD_KNOBS, has_knob
+from gcnsim.methods import has_knob, is_method
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,7 @@ class Row:
     def knob_words(self) -> dict[str, str]:
         """Per knob that tells this row from another setting of its method, its name and value in words."""
         # A cache of nothing is a knob that is not used; a tau of 0 or an epsilon of 1 is one that was set.
-        known = self.method in METHOD_KNOBS
+        known = is_method(self.method)
         told = {
             "tau": (self.tau > 0 or known, f"tau {self.tau}"),
             "epsilon": (self.epsilon < 1.0 or known, f"eps {self.epsilon:g}"),
@@ -91,7 +91,7 @@ _NESTED = ("limited_by", "vs_recommended")
 
 
 def _has(method: str, knob: str) -> bool:
-    return method not in METHOD_KNOBS or has_knob(method, knob)
+    return not is_method(method) or has_knob(method, knob)
 
 
 def row_of(result: Mapping[str, Any], payload: Mapping[str, Any], place: Mapping[str, Any] | None = None) -> Row:

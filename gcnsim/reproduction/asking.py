@@ -14,9 +14,10 @@ from pathlib import Path
 from typing import Final
 
 from gcnsim.errors import FileError, ScenarioError
+from gcnsim.methods import Method
 from gcnsim.reproduction.facts import Row
 from gcnsim.reproduction.systems import WHOLE_PAPERS, System, method_of, system_of
-from gcnsim.scenario import MOST_GPUS, MethodSpec, Scenario, load_scenario
+from gcnsim.scenario import MOST_GPUS, Scenario, load_scenario
 from gcnsim.workload import dataset
 
 FOLDER: Final = Path(__file__).resolve().parent.parent / "data" / "reproduction"
@@ -41,7 +42,7 @@ class Asked:
     boundary: float | None = None
     parts: int | None = None
 
-    def by(self, method: MethodSpec) -> Asked:
+    def by(self, method: Method) -> Asked:
         """The same setting under another method."""
         system = System(method.name, base=self.system.base)
         return replace(self, scenario=replace(self.scenario, method=method), system=system)

@@ -7,13 +7,13 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from gcnsim.errors import FileError, nearest
+from gcnsim.methods import create_method
 from gcnsim.reproduction.answers import Ends, Progress, answer
 from gcnsim.reproduction.asking import Asked, asked
 from gcnsim.reproduction.facts import PREDICTED, Row
 from gcnsim.reproduction.fitted import is_fitted
 from gcnsim.reproduction.nulls import is_vanilla, null_values, printed_seconds, printed_vanilla, visible_speedup
 from gcnsim.reproduction.quantities import GIVEN_BASE, QUANTITIES, predicted
-from gcnsim.scenario import MethodSpec
 
 SHORT_S: Final = 0.05
 """Seconds below which a published time is judged by its absolute error."""
@@ -87,7 +87,7 @@ def reproduce(
 
 def vanilla_of(one: Asked) -> Asked:
     """The same setting under the method that ratios compare with: synchronous training on the full graph, mostly."""
-    return one.by(MethodSpec.of(one.system.base))
+    return one.by(create_method(one.system.base))
 
 
 def _needed(row: Row, one: Asked) -> tuple[Asked, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from gcnsim.knobs import COMPARED
+from gcnsim.methods import BASELINE
 from gcnsim.reproduction.asking import Asked
 from gcnsim.reproduction.facts import Row
 
@@ -20,5 +20,5 @@ def is_fitted(row: Row, one: Asked) -> bool:
     scenario = one.scenario
     if row.use != "calibrate" or scenario.cluster.gpus > MOST_WORKERS:
         return False
-    plain = scenario.method.name in COMPARED and scenario.method.sample == "nodes" and scenario.workload.model != "gat"
-    return plain or one.system.base != "full-graph"
+    plain = scenario.method.compared and not scenario.method.sampling().drops_edges and scenario.workload.model != "gat"
+    return plain or one.system.base != BASELINE

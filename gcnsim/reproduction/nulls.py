@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
+from gcnsim.methods import create_method
 from gcnsim.reproduction.answers import Ends
 from gcnsim.reproduction.asking import Asked
 from gcnsim.reproduction.facts import Row
@@ -23,8 +24,8 @@ TIMED: Final = (
 )  # fmt: skip
 """Metrics that follow from the iteration time alone."""
 
-PLAIN: Final = ("full-graph", "psc-gcn", "bns-gcn")
-"""Methods that can be set to train synchronously on the full graph."""
+PIPELINED: Final = create_method("pipegcn")
+"""Plain pipelining: what a visible speed-up is read of."""
 
 SECONDS: Final = ("per_iteration_s", "epoch_s", "total_s")
 SPEEDUPS: Final = ("throughput_x", "speedup_x")
@@ -45,7 +46,7 @@ def visible_speedup(chosen: Sequence[tuple[Row, Asked]], platform: str | None) -
     found = []
     here = [(row, one) for row, one in chosen if row.use == "calibrate" and one.scenario.cluster.platform == platform]
     for row, one in here:
-        if one.scenario.method.name == "pipegcn":
+        if one.scenario.method.canonical() == PIPELINED:
             printed = [value for name in SPEEDUPS if (value := row.published(name)) is not None]
             found += printed or _from_times(row, one, here)
     return sum(found) / len(found) if found else None
@@ -70,10 +71,7 @@ def printed_vanilla(one: Asked, rows: Sequence[tuple[Row, Asked]]) -> float | No
 
 def is_vanilla(one: Asked) -> bool:
     """Whether a setting is what ratios compare with: plain full-graph training, under whatever name, mostly."""
-    method = one.scenario.method
-    if one.system.base != "full-graph" or method.name not in PLAIN:
-        return method.name == one.system.base
-    return method.tau == 0 and method.epsilon == 1.0 and method.rate == 1.0
+    return one.scenario.method.canonical().name == one.system.base
 
 
 def null_values(
@@ -87,7 +85,8 @@ def null_values(
     gain = speedup if method.tau and speedup else 1.0
     transfers = run.communication_s / run.iteration_s
     # Sampling edges drops few of a boundary node's rows: transfers stay as they are.
-    rate = method.epsilon * (method.rate if method.sample == "nodes" else 1.0)
+    sampling = method.sampling()
+    rate = 1.0 if sampling.drops_edges else sampling.rate
     guesses = {
         "vanilla": seconds,
         "pipelined": seconds / gain,

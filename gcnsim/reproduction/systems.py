@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from gcnsim.errors import FileError, ScenarioError, nearest
+from gcnsim.methods import Method, create_method
 from gcnsim.reproduction.facts import Row
-from gcnsim.scenario import MethodSpec
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +98,7 @@ def cagnet_of(row: Row) -> System:
     return System("cagnet-1.5d", (("replication", "replication_c"),), setting=setting, at_random=True, base=base)
 
 
-def method_of(row: Row, system: System) -> MethodSpec:
+def method_of(row: Row, system: System) -> Method:
     """Our method with its knobs where the row has them. Raises FileError for a knob out of range, or missing."""
     given: dict[str, Any] = dict(system.fixed)
     for knob, field in system.knobs:
@@ -107,6 +107,6 @@ def method_of(row: Row, system: System) -> MethodSpec:
             raise FileError(f"{row.place}: {field} is {value!r}; allowed: a number")
         given[knob] = value if knob in ("tau", "replication") else float(value)
     try:
-        return MethodSpec.of(system.method, **given)
+        return create_method(system.method, **given)
     except ScenarioError as error:
         raise FileError(f"{row.place}: {error}") from None

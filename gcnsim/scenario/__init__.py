@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from gcnsim.caching import CacheSize
+from gcnsim.fields import parse_cache
 from gcnsim.scenario.faults import (
     FAULTS,
     Background,
@@ -25,14 +26,12 @@ from gcnsim.scenario.load import (
     read_knob,
     scenario_hash,
     to_mapping,
-    written_knobs,
 )
+from gcnsim.scenario.method_section import written_knobs
 from gcnsim.scenario.partition import IMBALANCE, PartitionSpec
-from gcnsim.scenario.rules import parse_cache
 from gcnsim.scenario.specs import (
     MOST_GPUS,
     ClusterSpec,
-    MethodSpec,
     RunSpec,
     Scenario,
     WorkloadSpec,
@@ -49,7 +48,6 @@ __all__ = [
     "Fault",
     "Jitter",
     "LossyLink",
-    "MethodSpec",
     "PartitionSpec",
     "Pause",
     "RunSpec",

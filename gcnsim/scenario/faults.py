@@ -11,7 +11,7 @@ from typing import Any, Final, TypeAlias
 
 from gcnsim.documents import parse_yaml
 from gcnsim.errors import FileError, ScenarioError, nearest
-from gcnsim.scenario.rules import Measure, Number, Word, check_fields, entry, read_fields, rule_of, shown
+from gcnsim.fields import Measure, Number, Word, check_fields, entry, read_fields, rule_of, shown
 from gcnsim.units import BANDWIDTH, FRACTION, SECONDS
 
 MOST_FAULTS: Final = 64

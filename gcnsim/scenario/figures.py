@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from gcnsim.errors import ScenarioError, UnitError, nearest
+from gcnsim.fields import shown
 from gcnsim.profile import QUANTITIES, device, devices, figure_names, hosts, is_file, links
-from gcnsim.scenario.rules import shown
 from gcnsim.units import FRACTION
 
 Figures = tuple[tuple[str, float], ...]

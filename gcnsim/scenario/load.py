@@ -14,18 +14,17 @@ from dataclasses import MISSING, fields
 from pathlib import Path
 from typing import Any, Final
 
-from gcnsim import knobs
 from gcnsim.documents import parse_yaml, read_yaml
 from gcnsim.errors import FileError, ScenarioError, nearest
+from gcnsim.fields import read_fields, rule_of, shown
+from gcnsim.methods import Method
 from gcnsim.scenario.contradictions import refuse_contradictions
 from gcnsim.scenario.faults import Fault, read_faults, write_fault
+from gcnsim.scenario.method_section import describe_method, read_method, read_value, section_keys, write_method
 from gcnsim.scenario.partition import METIS_OPTIONS, PartitionSpec
-from gcnsim.scenario.rules import read_fields, rule_of, shown
 from gcnsim.scenario.specs import (
-    OF_ALL,
     TOPOLOGY,
     ClusterSpec,
-    MethodSpec,
     RunSpec,
     Scenario,
     WorkloadSpec,
@@ -39,9 +38,12 @@ SECTIONS: Final[Mapping[str, type]] = {
     "cluster": ClusterSpec,
     "workload": WorkloadSpec,
     "partition": PartitionSpec,
-    "method": MethodSpec,
+    "method": Method,
     "run": RunSpec,
 }
+"""The sections; what `method` may hold depends on its name (`method_section`)."""
+
+METHOD: Final = "method"
 
 
 def load_scenario(path: str | Path, overrides: Sequence[str] = ()) -> Scenario:
@@ -68,16 +70,17 @@ def from_mapping(mapping: object, source: str, overrides: Sequence[str] = ()) ->
         if key not in SECTIONS and key not in KEYS:
             raise ScenarioError(f"{key}: unknown key; {nearest(str(key), [*KEYS, *SECTIONS])}")
         if key in SECTIONS and not isinstance(value, dict):
-            raise ScenarioError(f"{key}: {shown(value)} is not a section; keys: {_keys(SECTIONS[key])}")
+            raise ScenarioError(f"{key}: {shown(value)} is not a section; keys: {', '.join(_keys_of(key))}")
     name = raw.get("name", "scenario")
     if not isinstance(name, str) or not name.isprintable() or not 1 <= len(name) <= 200:
         raise ScenarioError(f"name: {shown(name)} is not a name (one line of text)")
-    given = {section: read_fields(kind, raw.get(section, {}), section) for section, kind in SECTIONS.items()}
-    return _build(name, given, read_faults(raw.get("faults", [])))
+    plain = {section: kind for section, kind in SECTIONS.items() if section != METHOD}
+    given = {section: read_fields(kind, raw.get(section, {}), section) for section, kind in plain.items()}
+    return _build(name, given, read_method(raw.get(METHOD, {})), read_faults(raw.get("faults", [])))
 
 
-def _build(name: str, given: Mapping[str, dict[str, Any]], faults: tuple[Fault, ...]) -> Scenario:
-    cluster, workload, method = given["cluster"], given["workload"], dict(given["method"])
+def _build(name: str, given: Mapping[str, dict[str, Any]], method: Method, faults: tuple[Fault, ...]) -> Scenario:
+    cluster, workload = given["cluster"], given["workload"]
     refuse_contradictions(cluster)
     if any(workload.get(source) is not None for source in ("graph", "trace", "profile")):
         workload = {"dataset": None} | workload
@@ -86,7 +89,7 @@ def _build(name: str, given: Mapping[str, dict[str, Any]], faults: tuple[Fault, 
         cluster=ClusterSpec(**cluster, gpus_per_server_explicit="gpus_per_server" in cluster),
         workload=WorkloadSpec(**workload),
         partition=PartitionSpec(**given["partition"]),
-        method=MethodSpec.of(method.pop("name", "psc-gcn"), **method),
+        method=method,
         run=RunSpec(**given["run"]),
         faults=faults,
     )
@@ -97,30 +100,27 @@ def to_mapping(scenario: Scenario) -> dict[str, Any]:
     mapping: dict[str, Any] = {"schema": SCHEMA, "name": scenario.name}
     for section in SECTIONS:
         spec = getattr(scenario, section)
-        mapping[section] = {
-            item.name: None if value is None else found[0].write(value)
-            for item in fields(spec)
-            if (found := rule_of(item)) is not None and _written(spec, item.name)
-            for value in [getattr(spec, item.name)]
-        }
+        mapping[section] = write_method(spec) if section == METHOD else _write_spec(spec)
     if scenario.faults:
         mapping["faults"] = [write_fault(each) for each in scenario.faults]
     return mapping
 
 
-def written_knobs(method: MethodSpec) -> dict[str, object]:
-    """A method's knobs as they are written in a scenario."""
-    rules = {item.name: found for item in fields(method) if (found := rule_of(item)) is not None}
-    values = {knob.name: getattr(method, knob.name) for knob in knobs.knobs_of(method.name)}
-    return {name: None if value is None else rules[name][0].write(value) for name, value in values.items()}
+def _write_spec(spec: Any) -> dict[str, object]:
+    return {
+        item.name: None if value is None else found[0].write(value)
+        for item in fields(spec)
+        if (found := rule_of(item)) is not None and _written(spec, item.name)
+        for value in [getattr(spec, item.name)]
+    }
 
 
 def read_knob(text: str) -> tuple[str, Any]:
     """The knob and value that `method.KNOB=VALUE` gives. Raises ScenarioError for an unknown knob or a bad value."""
     raw: dict[str, Any] = {}
     _override(raw, text)
-    ((name, value),) = read_fields(MethodSpec, raw["method"], "method").items()
-    return name, value
+    ((name, written),) = raw[METHOD].items()
+    return name, read_value(name, written)
 
 
 def scenario_hash(scenario: Scenario) -> str:
@@ -135,6 +135,12 @@ def describe_schema() -> list[tuple[str, str, str, str, str]]:
     """Rows (path, unit, allowed, default, documentation) of every field a scenario may give."""
     rows = []
     for section, kind in SECTIONS.items():
+        if section == METHOD:
+            rows += [
+                (f"method.{key}", unit, allowed, _text(value), doc)
+                for key, unit, allowed, value, doc in describe_method()
+            ]
+            continue
         for item in fields(kind):
             found = rule_of(item)
             if found is None:
@@ -142,16 +148,18 @@ def describe_schema() -> list[tuple[str, str, str, str, str]]:
             rule, doc, optional = found
             default = None if item.default is MISSING else item.default
             written = None if default is None else rule.write(default)
-            text = json.dumps(written) if written is None or isinstance(written, bool) else str(written)
             allowed = f"{rule.allowed}, or null" if optional else rule.allowed
-            rows.append((f"{section}.{item.name}", rule.unit, allowed, text, doc))
+            rows.append((f"{section}.{item.name}", rule.unit, allowed, _text(written), doc))
     return rows
 
 
+def _text(written: object) -> str:
+    """A default as a scenario writes it."""
+    return json.dumps(written) if written is None or isinstance(written, bool) else str(written)
+
+
 def _written(spec: Any, name: str) -> bool:
-    """A knob the method lacks is not written, nor any other of a few fields that nobody chose."""
-    if isinstance(spec, MethodSpec):
-        return name in OF_ALL or knobs.has_knob(spec.name, name)
+    """Not a few fields that nobody chose."""
     if isinstance(spec, ClusterSpec) and name == "gpus_per_server":
         return spec.gpus_per_server_explicit or spec.gpus_per_server != ClusterSpec().gpus_per_server
     if isinstance(spec, ClusterSpec) and name in TOPOLOGY:
@@ -187,20 +195,18 @@ def _override(raw: dict[str, Any], text: str) -> None:
         return
     if section not in SECTIONS or not dot:
         raise ScenarioError(f"--set {path}: unknown path; {nearest(path, _paths())}")
-    if key not in _keys_of(SECTIONS[section]):
-        raise ScenarioError(f"--set {path}: unknown path; {nearest(key, _keys_of(SECTIONS[section]))}")
+    if key not in _keys_of(section):
+        raise ScenarioError(f"--set {path}: unknown path; {nearest(key, _keys_of(section))}")
     inner = raw.setdefault(section, {})
     if isinstance(inner, dict):
         inner[key] = scalar
 
 
-def _keys_of(kind: type) -> list[str]:
-    return [item.name for item in fields(kind) if rule_of(item) is not None]
-
-
-def _keys(kind: type) -> str:
-    return ", ".join(_keys_of(kind))
+def _keys_of(section: str) -> list[str]:
+    if section == METHOD:
+        return section_keys()
+    return [item.name for item in fields(SECTIONS[section]) if rule_of(item) is not None]
 
 
 def _paths() -> list[str]:
-    return [f"{section}.{key}" for section, kind in SECTIONS.items() for key in _keys_of(kind)]
+    return [f"{section}.{key}" for section in SECTIONS for key in _keys_of(section)]

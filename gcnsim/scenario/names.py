@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from gcnsim.errors import ScenarioError, nearest
-from gcnsim.scenario.rules import shown
+from gcnsim.fields import shown
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,8 +6,8 @@ from dataclasses import dataclass, fields
 from typing import Final
 
 from gcnsim.errors import ScenarioError
+from gcnsim.fields import Measure, Number, Word, check_fields, entry
 from gcnsim.partition import ALGORITHMS, BALANCES, KWAY, NODES, RECURSIVE
-from gcnsim.scenario.rules import Measure, Number, Word, check_fields, entry
 from gcnsim.units import FRACTION
 
 METIS_OPTIONS: Final = ("algorithm", "imbalance", "balance")

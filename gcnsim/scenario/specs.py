@@ -5,21 +5,19 @@ Every spec checks itself, so one that exists is valid whether it came from a fil
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
-from typing import Any, Final
+from dataclasses import dataclass, fields
+from typing import Final
 
-from gcnsim import knobs
-from gcnsim.caching import CacheSize
 from gcnsim.cluster import ALLREDUCES, RING
 from gcnsim.errors import ScenarioError, plural
+from gcnsim.fields import Measure, Number, Truth, Word, check_fields, entry
 from gcnsim.graph import IDS
+from gcnsim.methods import Method
 from gcnsim.profile import GENERIC_LINK, device, devices, hosts, is_file, links
 from gcnsim.scenario.faults import Fault, check_faults
 from gcnsim.scenario.figures import CatalogueFigures, Figures
-from gcnsim.scenario.lists import Amounts, PerLayer
 from gcnsim.scenario.names import Words
 from gcnsim.scenario.partition import PartitionSpec
-from gcnsim.scenario.rules import Cache, Measure, Number, Truth, Word, check_fields, entry
 from gcnsim.units import BANDWIDTH, FRACTION, SECONDS
 from gcnsim.workload import MODELS, PAYLOADS, datasets
 
@@ -54,9 +52,6 @@ def _own_device(name: str) -> bool:
     """Whether `name` is that of a device file, which is read. Raises FileError for one that cannot be used."""
     return is_file(name) and device(name) is not None
 
-
-OF_ALL: Final = ("name", "overlap")
-"""Fields of a method that are no knobs of some: every method has them."""
 
 MOST_GPUS: Final = 128
 """Every pair of workers exchanges a flow per layer and direction: a quarter of a million ops per iteration."""
@@ -124,9 +119,7 @@ class ClusterSpec:
         CPU,
     )
     sampler_threads: int = entry(Number(True, 1, 1024), "CPU threads that share the drawing of one worker's graph", 1)
-    figures: Figures = entry(  # noqa: RUF009 - as dataclasses.field
-        CatalogueFigures(), "figures of the catalogue that are replaced in this question", ()
-    )
+    figures: Figures = entry(CatalogueFigures(), "figures of the catalogue that are replaced in this question", ())
 
     def __post_init__(self) -> None:
         check_fields(self, "cluster")
@@ -227,112 +220,6 @@ class WorkloadSpec:
 
 
 @dataclass(frozen=True, slots=True)
-class MethodSpec:
-    """A published system and where its knobs stand; knobs it lacks stand at their fixed values."""
-
-    name: str = entry(Word("a method", lambda: knobs.METHOD_KNOBS), "published system", "psc-gcn")
-    tau: int = entry(Number(True, 0, 1000), knobs.TAU.help, 2)
-    epsilon: float = entry(Number(False, 0, 1, low_open=True), knobs.EPSILON.help, 0.1)
-    cache: CacheSize = entry(Cache(), knobs.CACHE.help, CacheSize.none())  # noqa: RUF009 - as dataclasses.field
-    cache_policy: str = entry(
-        Word("a cache policy", lambda: knobs.CACHE_POLICY.choices), knobs.CACHE_POLICY.help, "inclusion"
-    )
-    sampler: str = entry(Word("a sampler", lambda: knobs.SAMPLER.choices), knobs.SAMPLER.help, "vr")
-    refresh: int = entry(Number(True, 1), knobs.REFRESH.help, 20)
-    norms: str | None = entry(_FILE, knobs.NORMS.help, None, optional=True)
-    rate: float = entry(Number(False, 0, 1), f"{knobs.RATE.help}; of bns-gcn {knobs.RATE.default}", 1.0)
-    sample: str = entry(Word("a sample", lambda: knobs.SAMPLE.choices), f"{knobs.SAMPLE.help}; bns-gcn", "nodes")
-    replication: int = entry(Number(True, 2, 128), f"{knobs.REPLICATION.help}; cagnet-1.5d", 2)
-    stale_test: str = entry(
-        Word("a stale test", lambda: knobs.STALE_TEST.choices), f"{knobs.STALE_TEST.help}; sancus", "adaptive"
-    )
-    threshold: float = entry(Number(False, 0, 1000), f"{knobs.THRESHOLD.help}; sancus", 1.0)
-    drift: float = entry(Number(False, 0, 1000), f"{knobs.DRIFT.help}; sancus", 0.01)
-    warmup: float = entry(Measure(FRACTION, 0.0, 1.0), f"{knobs.WARMUP.help}; sancus", 0.0)
-    detection: str = entry(
-        Word("a detection", lambda: knobs.DETECTION.choices), f"{knobs.DETECTION.help}; sancus", "delayed"
-    )
-    skip_backward: str = entry(
-        Word("an answer", lambda: knobs.SKIP_BACKWARD.choices), f"{knobs.SKIP_BACKWARD.help}; sancus", "no"
-    )
-    batch: int = entry(Number(True, 1, 2**31 - 1), f"{knobs.BATCH.help}; mini-batch systems", 6000)
-    fanout: PerLayer | None = entry(  # noqa: RUF009 - as dataclasses.field
-        Amounts(shares=True), f"{knobs.FANOUT.help}; null: 2 each, of distdgl and graphsage 10", None, optional=True
-    )
-    layer_sizes: PerLayer | None = entry(  # noqa: RUF009 - as dataclasses.field
-        Amounts(), f"{knobs.LAYER_SIZES.help}; mini-batch systems", None, optional=True
-    )
-    subgraph: float = entry(
-        Measure(FRACTION, 0.0, 1.0, low_open=True), f"{knobs.SUBGRAPH.help}; graphsaint, clustergcn (1.3%)", 0.053
-    )
-    queue: int = entry(Number(True, 1, 1000), f"{knobs.QUEUE.help}; pagraph", 1)
-    preprocess: str = entry(
-        Word("an answer", lambda: knobs.PREPROCESS.choices), f"{knobs.PREPROCESS.help}; pagraph", "no"
-    )
-    overlap: str = entry(
-        Word("an overlap", lambda: ("none", "central")), "what runs beneath synchronous transfers", "none"
-    )
-
-    def __post_init__(self) -> None:
-        check_fields(self, "method")
-        for knob, fixed in knobs.FIXED[self.name].items():
-            self._refuse_unless(knob, fixed)
-        for own in (*knobs.BLOCK_KNOBS.values(), *knobs.BATCH_KNOBS.values()):
-            if getattr(self, own.name) != own.default and not knobs.has_knob(self.name, own.name):
-                told = _methods_with(own.name, self.name)
-                raise ScenarioError(f"method.{own.name}: {self.name} has no {own.name}; {told}")
-        if self.cache.auto and self.name != "pagraph":
-            raise ScenarioError(f"method.cache: auto is not allowed; {self.name} has a share (30%) or bytes (2GiB)")
-        if self.fanout is not None and self.layer_sizes is not None:
-            raise ScenarioError("method.layer_sizes: both fanout and layer_sizes are given; give one, the other null")
-        if self.overlap != "none" and not self.waits:
-            raise ScenarioError(
-                f"method.overlap: {self.overlap} is not allowed; {self.name} at tau {self.tau} does not wait "
-                f"for its transfers, so it is none; allowed with {', '.join(knobs.OVERLAPPING)} at tau 0"
-            )
-
-    @property
-    def waits(self) -> bool:
-        """Whether it waits for rows of its own iteration, beneath whose transfers others could be summed."""
-        return self.name in knobs.OVERLAPPING and not self.tau
-
-    def overlapping(self, overlap: str) -> MethodSpec:
-        """The method with this overlap where it waits for anything, else with none."""
-        return replace(self, overlap=overlap if self.waits else "none")
-
-    @classmethod
-    def of(cls, name: str, **given: Any) -> MethodSpec:
-        """`name` with the knobs in `given`; the others stand at their defaults, or where the method fixes them.
-
-        Raises ScenarioError for an unknown method, a knob it lacks (unless given at its fixed value), or a bad value.
-        """
-        have = {knob.name for knob in knobs.knobs_of(name)}
-        fixed = knobs.FIXED[name]
-        for knob in given:
-            if knob not in have and knob not in fixed and knob not in OF_ALL:
-                raise ScenarioError(f"method.{knob}: {name} has no {knob}; {_methods_with(knob, name)}")
-        settled: dict[str, Any] = {
-            knob: CacheSize.none() if knob == "cache" else value for knob, value in fixed.items()
-        }
-        if "rate" in have:
-            settled["rate"] = knobs.RATE.default
-        settled |= {knob.name: knob.default for knob in knobs.knobs_of(name) if knob.name in knobs.BATCH_KNOBS}
-        if knobs.STATIC_CACHE in knobs.knobs_of(name):
-            settled["cache"] = CacheSize(auto=True)
-        return cls(name=name, **(settled | given))
-
-    def _refuse_unless(self, knob: str, fixed: knobs.KnobValue) -> None:
-        value = getattr(self, knob)
-        if isinstance(value, CacheSize):
-            same, found, stands = value.empty, value.describe(), "0%"
-        else:
-            same, found, stands = value == fixed, f"{value:g}", f"{fixed:g}"
-        if not same:
-            fact = f"{self.name} has no {knob} (it is {stands})"
-            raise ScenarioError(f"method.{knob}: {found} is not allowed; {fact}; {_methods_with(knob, self.name)}")
-
-
-@dataclass(frozen=True, slots=True)
 class RunSpec:
     """How long, and with which seed."""
 
@@ -351,16 +238,9 @@ class Scenario:
     cluster: ClusterSpec
     workload: WorkloadSpec
     partition: PartitionSpec
-    method: MethodSpec
+    method: Method
     run: RunSpec
     faults: tuple[Fault, ...] = ()
 
     def __post_init__(self) -> None:
         check_faults(self.faults, self.cluster.gpus, self.run.iterations)
-
-
-def _methods_with(knob: str, asked: str) -> str:
-    """Which methods have `knob`, and which knobs the method has that was asked for."""
-    having = [name for name in knobs.METHOD_KNOBS if knobs.has_knob(name, knob)]
-    own = ", ".join(each.name for each in knobs.knobs_of(asked)) or "none"
-    return f"methods with it: {', '.join(having)}; knobs of {asked}: {own}"

@@ -11,8 +11,8 @@ from gcnsim.study.assumed import (
     refuse_unused_figures,
     used_figures,
 )
-from gcnsim.study.batches import TRAIN, mini_batch, plan_of
-from gcnsim.study.corners import Corner, keeps_all
+from gcnsim.study.batches import TRAIN, plan_of
+from gcnsim.study.corners import Corner
 from gcnsim.study.estimated import estimated_counts, estimated_s
 from gcnsim.study.expected_batches import WITHIN, degree_law, degree_spreads
 from gcnsim.study.faults import refuse_undrawn
@@ -134,7 +134,6 @@ __all__ = [
     "gpu_sampler",
     "holds",
     "host_steps",
-    "keeps_all",
     "least_gpus",
     "limit_of",
     "link_units",
@@ -142,7 +141,6 @@ __all__ = [
     "made_up",
     "measure",
     "memory_of",
-    "mini_batch",
     "more_cores",
     "more_sampler_threads",
     "normal_position",

@@ -90,8 +90,9 @@ def _refuse_idle_fields(scenario: Scenario) -> None:
             raise ScenarioError(f"workload.{name}: not with partition.statistics: published; allowed: null")
     if workload.graph is not None:
         return
-    if scenario.method.norms is not None:
-        raise ScenarioError(f"method.norms: {scenario.method.norms} needs workload.graph: only a graph is sampled anew")
+    norms = scenario.method.values().get("norms")
+    if norms is not None:
+        raise ScenarioError(f"method.norms: {norms} needs workload.graph: only a graph is sampled anew")
     if replace(scenario.partition, statistics="profile", parts=None) != PartitionSpec():
         raise ScenarioError(
             f"partition: {source or workload.dataset} is partitioned already; only workload.graph can be"

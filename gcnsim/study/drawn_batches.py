@@ -10,11 +10,13 @@ import numpy as np
 
 from gcnsim.graph import Graph
 from gcnsim.ids import BoolArray, Int32Array, IntArray
+from gcnsim.methods import NeighbourBatches, Plan, SubgraphBatches
 from gcnsim.partition import TrainingParts, metis_owners
 from gcnsim.sampling import Batch, layer_batch, neighbour_batch, subgraph_batch, walked_nodes
 from gcnsim.scenario import Scenario
 from gcnsim.streams import stream
-from gcnsim.study.batches import CLUSTERS, ONE_SERVER, SUBGRAPHS, Plan, cached_rows, epoch_of
+from gcnsim.study.batches import CLUSTERS, batching, cached_rows
+from gcnsim.study.machine import profiles
 from gcnsim.trace import BatchCounts, Store, count_batches
 
 MOST_DRAWN: Final = 30
@@ -46,14 +48,14 @@ def training_nodes(graph: Graph, mask: BoolArray | None, share: float, seed: int
 
 def drawn_batches(source: Source, scenario: Scenario, plan: Plan) -> BatchCounts:
     """Counts of the scenario's mini-batches, in as many iterations as it records, at most MOST_DRAWN."""
-    graph, method, workers = source.graph, scenario.method, scenario.cluster.gpus
+    graph, method, workers = source.graph, batching(scenario), scenario.cluster.gpus
     pools, stores = _pools(source, scenario, plan)
-    if method.name in SUBGRAPHS:
-        epoch = epoch_of(scenario, graph.nodes, source.training.size)
-        draw = _subgraphs(graph, scenario, len(plan.shapes))
-    else:
-        epoch = max(1, -(-max(pool.size for pool in pools) // method.batch))
-        draw = _neighbourhoods(graph, scenario, plan, pools, epoch)
+    epoch = method.epoch(graph.nodes, workers * max(pool.size for pool in pools), workers)
+    draw = (
+        _subgraphs(graph, scenario, method, len(plan.shapes))
+        if isinstance(method, SubgraphBatches)
+        else _neighbourhoods(graph, scenario, plan, pools, epoch)
+    )
     drawn = [
         [draw(t, rank, stream(scenario.run.seed, "mini-batch", t, rank)) for rank in range(workers)]
         for t in range(min(scenario.run.iterations, MOST_DRAWN))
@@ -62,20 +64,19 @@ def drawn_batches(source: Source, scenario: Scenario, plan: Plan) -> BatchCounts
         _by_degree(graph, holds, _cache(scenario, plan, [row[rank] for row in drawn], int(holds.sum())))
         for rank, holds in enumerate(stores)
     )
-    everywhere = method.name in (*ONE_SERVER, *SUBGRAPHS)
     stored = [int(holds.sum()) for holds in stores] or [graph.nodes] * workers
-    store = Store(None if everywhere else source.owner(), cached, np.array(stored, np.int64))
+    store = Store(None if method.everywhere else source.owner(), cached, np.array(stored, np.int64))
     return count_batches(drawn, store, epoch)
 
 
 def _pools(source: Source, scenario: Scenario, plan: Plan) -> tuple[list[IntArray], tuple[BoolArray, ...]]:
     """Training nodes of every worker, and, for PaGraph, the nodes that its part holds."""
-    name, workers, seed = scenario.method.name, scenario.cluster.gpus, scenario.run.seed
+    trains, workers, seed = batching(scenario).trains, scenario.cluster.gpus, scenario.run.seed
     shuffled = stream(seed, "training order").permutation(source.training)
-    if name == "pagraph":
+    if trains == "dealt":
         parts = source.dealt(shuffled, workers, len(plan.shapes))
         return list(parts.training), parts.holds
-    if name == "distdgl":
+    if trains == "own":
         owner = source.owner()[shuffled]
         return [shuffled[owner == rank] for rank in range(workers)], ()
     return np.array_split(shuffled, workers), ()
@@ -83,7 +84,9 @@ def _pools(source: Source, scenario: Scenario, plan: Plan) -> tuple[list[IntArra
 
 def _neighbourhoods(graph: Graph, scenario: Scenario, plan: Plan, pools: list[IntArray], epoch: int) -> Draw:
     """Mini-batches of training nodes: every worker goes through its own, shuffled anew in each epoch."""
-    batch, seed = scenario.method.batch, scenario.run.seed
+    method, seed = batching(scenario), scenario.run.seed
+    assert isinstance(method, NeighbourBatches)
+    batch = method.batch
     ahead = len(plan.shapes) - max(len(plan.fanout), len(plan.sizes))
 
     def draw(t: int, rank: int, generator: np.random.Generator) -> Batch:
@@ -99,11 +102,10 @@ def _neighbourhoods(graph: Graph, scenario: Scenario, plan: Plan, pools: list[In
     return draw
 
 
-def _subgraphs(graph: Graph, scenario: Scenario, layers: int) -> Draw:
+def _subgraphs(graph: Graph, scenario: Scenario, method: SubgraphBatches, layers: int) -> Draw:
     """Mini-batches of nodes on random walks, or of a few clusters."""
-    method = scenario.method
     wanted = max(1, round(method.subgraph * graph.nodes))
-    if method.name == "graphsaint":
+    if method.nodes_of == "walks":
         return lambda t, rank, generator: subgraph_batch(graph, walked_nodes(graph, wanted, generator), layers)
     together = min(CLUSTERS, wanted)
     clusters = max(together, min(graph.nodes // 2 or 1, round(together / method.subgraph)))
@@ -119,7 +121,9 @@ def _subgraphs(graph: Graph, scenario: Scenario, layers: int) -> Draw:
 
 def _cache(scenario: Scenario, plan: Plan, drawn: list[Batch], stored: int) -> int:
     largest = max(drawn, key=lambda batch: batch.levels[0].size)
-    return cached_rows(scenario, plan, [level.size for level in largest.levels], largest.entries, stored)
+    memory = profiles(scenario.cluster)[0].memory.value
+    levels = [level.size for level in largest.levels]
+    return cached_rows(batching(scenario), memory, plan, levels, largest.entries, stored)
 
 
 def _by_degree(graph: Graph, holds: BoolArray, rows: int) -> BoolArray:

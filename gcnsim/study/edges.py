@@ -12,7 +12,8 @@ from typing import Protocol
 
 import numpy as np
 
-from gcnsim.scenario import MethodSpec, Scenario
+from gcnsim.methods import BASELINE, create_method
+from gcnsim.scenario import Scenario
 from gcnsim.study.corners import Corner
 from gcnsim.trace import AccessCounts
 
@@ -25,24 +26,20 @@ class Counting(Protocol):
         ...
 
 
-def drops_edges(method: MethodSpec) -> bool:
-    """Whether a method's graphs are drawn edge by edge at the rate that `bns-gcn` draws nodes at."""
-    return method.rate < 1.0 and method.sample != "nodes"
-
-
 def edge_counts(source: Counting, scenario: Scenario, features: int, corner: Corner) -> AccessCounts:
     """Counts of `source` where edges are dropped at the scenario's rate, each for itself."""
-    whole = source.counts(replace(scenario, method=MethodSpec.of("full-graph")), features, corner)
-    kept = scenario.method.rate
-    if scenario.method.sample == "edges":
+    sampling = scenario.method.sampling()
+    whole = source.counts(replace(scenario, method=create_method(BASELINE)), features, corner)
+    kept = sampling.rate
+    if sampling.sample == "edges":
         every = whole.inner_edges.sum() + whole.boundary_edges.sum()
         kept = 1.0 - (1.0 - kept) * float(whole.boundary_edges.sum() / max(1, every))
     if kept == 0.0:
         return replace(whole, rows=np.zeros_like(whole.rows), boundary_edges=np.zeros_like(whole.boundary_edges))
     if kept == 1.0:
         return whole
-    uniform = MethodSpec.of("psc-gcn", tau=0, epsilon=kept, sampler="uniform")
+    uniform = create_method("psc-gcn", tau=0, epsilon=kept, sampler="uniform")
     drawn = source.counts(replace(scenario, method=uniform), features, corner)
-    if scenario.method.sample == "edges":
+    if sampling.sample == "edges":
         return drawn
     return replace(drawn, inner_edges=np.tile(whole.inner_edges, (drawn.iterations, 1)))

@@ -12,6 +12,7 @@ from typing import Final
 import numpy as np
 
 from gcnsim.ids import FloatArray, IntArray, frozen
+from gcnsim.methods import MiniBatch, NeighbourBatches, Plan, SubgraphBatches
 from gcnsim.sampling import (
     DegreeLaw,
     Expected,
@@ -22,9 +23,10 @@ from gcnsim.sampling import (
     lognormal_law,
 )
 from gcnsim.scenario import Scenario
-from gcnsim.study.batches import ONE_SERVER, OWN_NODES, SUBGRAPHS, Plan, cached_rows, epoch_of
+from gcnsim.study.batches import batching, cached_rows
 from gcnsim.study.corners import Corner
 from gcnsim.study.fitted import SPREAD
+from gcnsim.study.machine import profiles
 from gcnsim.trace import BatchCounts
 from gcnsim.workload import DatasetFacts
 
@@ -63,25 +65,32 @@ def expected_batches(
 
     crossing: share of the entries that lead from a worker's part to others.
     """
-    method, workers = scenario.method, scenario.cluster.gpus
+    method, workers = batching(scenario), scenario.cluster.gpus
     law = degree_law(facts, corner)
     share = scenario.workload.train_fraction or facts.train
     training = max(1, round(share * facts.nodes))
-    own = method.name in OWN_NODES and method.name not in ONE_SERVER
+    own = method.trains == "own"
     groups = Groups.own_and_others(workers, crossing) if own else Groups.one()
-    if method.name in SUBGRAPHS:
-        found = _walks(law, scenario, plan) if method.name == "graphsaint" else _clusters(law, scenario, plan, corner)
-    else:
-        batch = min(method.batch, training / workers)
-        found = _neighbourhoods(law, groups, plan, batch)
+    found = _drawn(method, law, groups, plan, training / workers, corner)
     sizes = [counted(law, groups, chance) for chance in found.chance]
     levels = [float(size.sum()) for size in sizes]
-    held = _held(law, plan, training / workers) if method.name in ONE_SERVER else None
+    held = _held(law, plan, training / workers) if method.one_server else None
     stored = law.nodes if held is None else float(counted(law, groups, held).sum())
-    rows = cached_rows(scenario, plan, levels, found.entries, int(stored)) if held is not None else 0
+    memory = profiles(scenario.cluster)[0].memory.value
+    rows = cached_rows(method, memory, plan, levels, found.entries, int(stored)) if held is not None else 0
     hits = 0.0 if held is None else _hits(law, held[0], found.chance[0][0], rows)
-    epoch = epoch_of(scenario, facts.nodes, training)
+    epoch = method.epoch(facts.nodes, training, workers)
     return _counts(scenario, levels, found, sizes[0], own, hits, rows, round(stored), epoch)
+
+
+def _drawn(method: MiniBatch, law: DegreeLaw, groups: Groups, plan: Plan, training: float, corner: Corner) -> Expected:
+    """What one mini-batch of a worker with `training` training nodes is expected to hold."""
+    if isinstance(method, SubgraphBatches):
+        if method.nodes_of == "walks":
+            return _walks(law, method.subgraph, plan)
+        return _clusters(law, method.subgraph, plan, corner)
+    assert isinstance(method, NeighbourBatches)
+    return _neighbourhoods(law, groups, plan, min(method.batch, training))
 
 
 def _neighbourhoods(law: DegreeLaw, groups: Groups, plan: Plan, batch: float) -> Expected:
@@ -99,18 +108,18 @@ def _neighbourhoods(law: DegreeLaw, groups: Groups, plan: Plan, batch: float) ->
     return Expected((found.chance[0],) * ahead + found.chance, (0.0,) * ahead + found.entries, found.looked)
 
 
-def _walks(law: DegreeLaw, scenario: Scenario, plan: Plan) -> Expected:
+def _walks(law: DegreeLaw, subgraph: float, plan: Plan) -> Expected:
     """A sub-graph of the nodes on random walks: roots anywhere, then nodes in proportion to their degree."""
-    roots = scenario.method.subgraph * law.nodes / (WALK + 1)
+    roots = subgraph * law.nodes / (WALK + 1)
     ending = law.nodes * law.mean
     chance = 1.0 - (1.0 - roots / law.nodes) * np.exp(-WALK * roots * law.degree / ending)
     # A walk's own steps, both ways, besides what lies between nodes that happen to be there.
     return _subgraph(law, plan, chance, 2.0 * WALK * roots)
 
 
-def _clusters(law: DegreeLaw, scenario: Scenario, plan: Plan, corner: Corner) -> Expected:
+def _clusters(law: DegreeLaw, subgraph: float, plan: Plan, corner: Corner) -> Expected:
     """A sub-graph of a few clusters: a share of every class of nodes."""
-    chance = np.full(law.degree.size, scenario.method.subgraph)
+    chance = np.full(law.degree.size, subgraph)
     inside = float(law.nodes * (law.share * chance * law.degree).sum())
     return _subgraph(law, plan, chance, WITHIN[corner.value] * inside)
 
@@ -147,13 +156,13 @@ def _counts(
     stored: int,
     epoch: int,
 ) -> BatchCounts:
-    workers, name = scenario.cluster.gpus, scenario.method.name
+    workers = scenario.cluster.gpus
     alike = np.ones((1, workers, 1))
     wanted = np.zeros((1, workers, workers))
     if own and inputs.size > 1:
         wanted[:] = inputs[1] / (workers - 1)
         wanted[0][np.diag_indices(workers)] = inputs[0]
-    elif name in (*ONE_SERVER, *SUBGRAPHS) or workers == 1:
+    elif batching(scenario).everywhere or workers == 1:
         wanted[0][np.diag_indices(workers)] = inputs.sum()
     else:
         wanted[:] = inputs.sum() / workers

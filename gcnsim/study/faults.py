@@ -18,8 +18,6 @@ from gcnsim.ids import BoolArray, FloatArray, Iteration, Rank
 from gcnsim.scenario import Background, Fault, Jitter, LossyLink, Pause, Scenario, SlowGpu, SlowLink
 from gcnsim.schedule import Schedule
 from gcnsim.streams import stream
-from gcnsim.study.batches import mini_batch
-from gcnsim.study.corners import keeps_all
 from gcnsim.study.pauses import paused
 from gcnsim.timeline import PHASE, OpKind, Phase
 from gcnsim.units import BANDWIDTH
@@ -51,7 +49,7 @@ def passing(faults: Iterable[Fault]) -> tuple[Fault, ...]:
 
 def refuse_undrawn(scenarios: Sequence[Scenario]) -> None:
     """Raises ScenarioError for jitter of sampling where none of `scenarios`, alike but for methods, draws anything."""
-    if any(not keeps_all(each.method) or mini_batch(each.method) for each in scenarios):
+    if any(not each.method.sampling().whole or each.method.mini_batches for each in scenarios):
         return
     for fault in scenarios[0].faults:
         if isinstance(fault, Jitter) and fault.on == "sampling":

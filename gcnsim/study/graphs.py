@@ -14,10 +14,10 @@ from gcnsim.partition import Part, Partitioning, TrainingParts, partition_graph,
 from gcnsim.record import read_norms
 from gcnsim.sampling import NODES
 from gcnsim.scenario import Scenario
-from gcnsim.study.batches import TRAIN, mini_batch, only_batches, plan_of
-from gcnsim.study.corners import FULL, Corner, drawing, sampler_of
+from gcnsim.study.batches import TRAIN, only_batches, plan_of
+from gcnsim.study.corners import Corner, drawing
 from gcnsim.study.drawn_batches import Source, drawn_batches, training_nodes
-from gcnsim.study.edges import drops_edges, edge_counts
+from gcnsim.study.edges import edge_counts
 from gcnsim.study.model import Declared, resolve_model
 from gcnsim.trace import (
     AccessCounts,
@@ -84,9 +84,9 @@ class GraphAccesses:
         method, run = scenario.method, scenario.run
         cut, parts = self.partition(scenario)
         place = (scenario.partition, scenario.cluster.gpus)
-        name, rate = sampler_of(method)
-        iterations = 1 if name == FULL else run.iterations
-        norms_file = None if name == FULL else method.norms
+        sampling = method.sampling()
+        name, rate = sampling.drawn_by
+        iterations, norms_file = 1 if sampling.whole else run.iterations, sampling.norms
         key = (place, name, norms_file, rate, iterations, run.seed)
         if key in self._traces:
             return self._traces[key]
@@ -114,10 +114,10 @@ class GraphAccesses:
 
     def counts(self, scenario: Scenario, features: int, corner: Corner) -> AccessCounts:
         """Counts of the recorded trace with the scenario's cache filled once."""
-        if mini_batch(scenario.method):
+        if scenario.method.mini_batches:
             return self._batched(scenario)
         method, run = scenario.method, scenario.run
-        if drops_edges(method):
+        if method.sampling().drops_edges:
             return edge_counts(self, scenario, features, corner)
         key = (scenario.partition, scenario.cluster.gpus, drawing(method), features, run)
         if key not in self._counts:

@@ -6,13 +6,9 @@ from dataclasses import dataclass, replace
 
 from gcnsim.profile import device
 from gcnsim.scenario import Scenario
-from gcnsim.study.corners import keeps_all
 from gcnsim.study.limit import Limit
 from gcnsim.study.machine import profiles
 from gcnsim.study.propagation import with_figures
-
-SAMPLES = ("psc-gcn",)
-"""Methods whose sampler may have several threads, or be on the GPU."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,4 +81,4 @@ def _draws_on_host(scenario: Scenario) -> bool:
     """Whether the scenario's graphs are drawn by threads of the host, of GPUs' workers."""
     method, cluster = scenario.method, scenario.cluster
     on_gpus = device(cluster.device).kind == "gpu"
-    return on_gpus and method.name in SAMPLES and not keeps_all(method) and cluster.sampler_device == "cpu"
+    return on_gpus and method.draws_on_host and not method.sampling().whole and cluster.sampler_device == "cpu"

@@ -9,10 +9,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from gcnsim.errors import ScenarioError
-from gcnsim.knobs import has_knob
 from gcnsim.scenario import MOST_GPUS, ClusterSpec, Scenario
 from gcnsim.study.accesses import Accesses
-from gcnsim.study.batches import mini_batch
 from gcnsim.study.corners import Corner
 from gcnsim.study.memory import capacities, fits, memory_of
 from gcnsim.study.model import resolve_model
@@ -44,7 +42,7 @@ def told_at_any(scenario: Scenario, accesses: Accesses) -> bool:
     Where the GPUs stand for more (`partition.parts`) fewer of them hold parts as large.
     """
     known = isinstance(accesses, PublishedAccesses | SurrogateAccesses) and scenario.partition.parts is None
-    return known and not mini_batch(scenario.method)
+    return known and not scenario.method.mini_batches
 
 
 def _first(cluster: ClusterSpec, gpus: int) -> ClusterSpec:
@@ -66,7 +64,7 @@ def least_gpus(scenario: Scenario, accesses: Accesses) -> int | None:
     """
     if not told_at_any(scenario, accesses) or capacities(scenario.cluster) is None:
         return None
-    step = scenario.method.replication if has_knob(scenario.method.name, "replication") else 1
+    step = scenario.method.worker_multiple
     most = min(accesses.most_gpus, MOST_GPUS) // step
     walked = min(WALKED // step, most)
 

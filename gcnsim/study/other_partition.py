@@ -16,7 +16,6 @@ from gcnsim.partition import Scatter, partition_scatter
 from gcnsim.scenario import Scenario
 from gcnsim.schedule import estimate
 from gcnsim.study.accesses import Accesses
-from gcnsim.study.batches import mini_batch
 from gcnsim.study.corners import Corner
 from gcnsim.study.estimated import estimated_counts
 from gcnsim.study.placement import Placed
@@ -34,7 +33,7 @@ def scatter_of(scenario: Scenario, accesses: Accesses) -> Scatter | None:
     where their unevenness is assumed with a range, of mini-batches and of one worker.
     """
     accesses = accesses.source if isinstance(accesses, Placed) else accesses
-    if not isinstance(accesses, SurrogateAccesses) or scenario.cluster.gpus == 1 or mini_batch(scenario.method):
+    if not isinstance(accesses, SurrogateAccesses) or scenario.cluster.gpus == 1 or scenario.method.mini_batches:
         return None
     name = accesses.facts.name
     if not accesses.profiled(scenario) or not shipped_parts(name):
@@ -75,7 +74,7 @@ def statistics_warning(scenario: Scenario) -> str | None:
     spec, name = scenario.partition, scenario.workload.dataset
     if name is None or scenario.cluster.gpus not in shipped_parts(name) or scenario.cluster.gpus == 1:
         return None
-    if mini_batch(scenario.method) or spec.parts is not None:
+    if scenario.method.mini_batches or spec.parts is not None:
         return None
     if spec.statistics == "published":
         return (

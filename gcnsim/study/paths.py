@@ -8,9 +8,9 @@ from typing import Final
 
 from gcnsim.cluster import RING, LinkSpec, Paths
 from gcnsim.errors import ScenarioError, plural
-from gcnsim.knobs import MINI_BATCH
+from gcnsim.methods import Method, named
 from gcnsim.profile import DeviceProfile, LinkProfile, device, link
-from gcnsim.scenario import ClusterSpec, MethodSpec
+from gcnsim.scenario import ClusterSpec
 from gcnsim.study.given import with_given
 
 NVLINK: Final = "nvlink"
@@ -18,12 +18,6 @@ NVLINK: Final = "nvlink"
 
 GPUS_PER_SWITCH: Final = 2
 """GPUs that share the uplink of a PCIe switch where nobody says how many."""
-
-ROWS: Final = ("full-graph", "pipegcn", "pipegcn-g", "pipegcn-f", "pipegcn-gf", "bns-gcn", "psc-gcn")
-"""Methods that exchange boundary rows: they use every path, and know serial transfers."""
-
-BLOCKS: Final = ("cagnet-1d", "cagnet-1.5d", "sancus")
-"""Methods that broadcast blocks of rows: their rings use the paths from GPU to GPU. Both know unequal GPUs."""
 
 
 def offered(profile: LinkProfile) -> LinkSpec:
@@ -105,25 +99,26 @@ def refuse_idle(clusters: Sequence[ClusterSpec]) -> None:
         )
 
 
-def refuse_unused(spec: ClusterSpec, method: MethodSpec) -> None:
+def refuse_unused(spec: ClusterSpec, method: Method) -> None:
     """Raises ScenarioError for a path, a device or an order of transfers that the method's schedule does not have."""
-    if method.name in ROWS:
-        return
-    blocks = ROWS + BLOCKS
     asked = {
-        "devices": (spec.devices is not None, blocks),
-        "transfers": (spec.transfers != "concurrent", ROWS),
-        "payload": (spec.payload != "fp32", ROWS),
-        "sockets": (spec.sockets != "free", ROWS),
-        "rate_beside_copies": (spec.rate_beside_copies is not None, ROWS),
-        "sampler_device": (spec.sampler_device != "cpu", ROWS),
-        "sampler_threads": (spec.sampler_threads != 1, ROWS),
-        "nvlink": (spec.nvlink is not None, blocks),
-        "transport": (spec.transport != "staged", blocks),
-        "gpudirect": (spec.gpudirect, blocks),
-        "allreduce": (spec.allreduce != RING, blocks + MINI_BATCH),
+        "devices": spec.devices is not None,
+        "transfers": spec.transfers != "concurrent",
+        "payload": spec.payload != "fp32",
+        "sockets": spec.sockets != "free",
+        "rate_beside_copies": spec.rate_beside_copies is not None,
+        "sampler_device": spec.sampler_device != "cpu",
+        "sampler_threads": spec.sampler_threads != 1,
+        "nvlink": spec.nvlink is not None,
+        "transport": spec.transport != "staged",
+        "gpudirect": spec.gpudirect,
+        "allreduce": spec.allreduce != RING,
     }
-    for name, (given, having) in asked.items():
-        if given and method.name not in having:
-            told = ", ".join(having)
-            raise ScenarioError(f"cluster.{name}: not modelled with {method.name}; methods with it: {told}")
+    for name, given in asked.items():
+        if given and name not in method.uses:
+            having = ", ".join(_using(name))
+            raise ScenarioError(f"cluster.{name}: not modelled with {method.name}; methods with it: {having}")
+
+
+def _using(option: str) -> list[str]:
+    return named(lambda kind: option in kind.uses)

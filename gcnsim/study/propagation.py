@@ -21,12 +21,11 @@ from gcnsim.scenario import ClusterSpec, Scenario
 from gcnsim.schedule import Schedule, Variants, bounds, estimate, estimates
 from gcnsim.study.accesses import Accesses
 from gcnsim.study.assumed import DRAWS, Assumption, assumptions_of, normal_position, position, used_figures
-from gcnsim.study.batches import mini_batch
 from gcnsim.study.corners import Corner
 from gcnsim.study.estimated import estimated_counts, estimated_s
 from gcnsim.study.machine import HOST_MEMORY, device_link, machine
 from gcnsim.study.other_partition import PARTITION, partition_factors, scatter_of, scattered
-from gcnsim.study.paths import NVLINK, ROWS, devices_of
+from gcnsim.study.paths import NVLINK, devices_of
 from gcnsim.study.study import write_schedule
 from gcnsim.trace import AccessCounts
 
@@ -84,9 +83,9 @@ class Factors:
 def factors(scenario: Scenario, accesses: Accesses, seed: int) -> Factors:
     """What the assumptions leave open of the scenario's time, under the joint draws of `seed`."""
     scenario = replace(scenario, faults=())
-    found = assumptions_of(scenario.cluster, batches=mini_batch(scenario.method))
+    found = assumptions_of(scenario.cluster, batches=scenario.method.mini_batches)
     counts = estimated_counts(scenario, accesses)
-    exchanged = scenario.method.name in ROWS and device(scenario.cluster.device).kind == "gpu"
+    exchanged = scenario.method.exchanges_rows and device(scenario.cluster.device).kind == "gpu"
     if exchanged and scenario.cluster.sockets == "free":
         return _at_every_draw(scenario, accesses, counts, found, seed)
     at_values = estimate(write_schedule(scenario, counts, accesses))
@@ -292,7 +291,7 @@ def _delays(
 
 def favourable(scenario: Scenario) -> Scenario:
     """The scenario with every assumed figure at its most favourable end."""
-    found = assumptions_of(scenario.cluster, batches=mini_batch(scenario.method))
+    found = assumptions_of(scenario.cluster, batches=scenario.method.mini_batches)
     ends = {each.name: each.at(np.array(1.0 if higher_is_better(each.name) else -1.0)) for each in found}
     return with_figures(scenario, {name: float(value) for name, value in ends.items()})
 

@@ -9,12 +9,11 @@ import numpy as np
 
 from gcnsim.errors import ScenarioError
 from gcnsim.ids import FloatArray, IntArray
-from gcnsim.knobs import WHOLE_BLOCKS
 from gcnsim.sampling import NODES
 from gcnsim.scenario import Scenario
-from gcnsim.study.batches import mini_batch, only_batches, plan_of
-from gcnsim.study.corners import Corner, drawing, keeps_all, sampler_of
-from gcnsim.study.edges import drops_edges, edge_counts
+from gcnsim.study.batches import only_batches, plan_of
+from gcnsim.study.corners import Corner, drawing
+from gcnsim.study.edges import edge_counts
 from gcnsim.study.expected_batches import expected_batches
 from gcnsim.study.model import Declared, resolve_model
 from gcnsim.trace import (
@@ -88,14 +87,14 @@ class PublishedAccesses:
 
     def dealt(self, scenario: Scenario) -> bool:
         """Whether parts are taken to be random ones: nothing is known of better, and the method sends whole blocks."""
-        return not self.facts.boundary and scenario.method.name in WHOLE_BLOCKS and scenario.cluster.gpus > 1
+        return not self.facts.boundary and scenario.method.sends_blocks and scenario.cluster.gpus > 1
 
     def cut(self, scenario: Scenario) -> tuple[float, float, str]:
         """Mean inner and boundary nodes of a part, and where they come from."""
         gpus = scenario.cluster.gpus
         if self.dealt(scenario):
             return self.facts.nodes / gpus, self.facts.nodes * (1.0 - 1.0 / gpus), "of parts at random"
-        if mini_batch(scenario.method) and not self.facts.boundary and gpus > 1:
+        if scenario.method.mini_batches and not self.facts.boundary and gpus > 1:
             away = self.facts.nodes * (1.0 - 1.0 / gpus)
             return self.facts.nodes / gpus, away, "of parts at random: none is published"
         return boundary_at(self.facts, gpus)
@@ -151,14 +150,14 @@ class PublishedAccesses:
     def _cross(self, scenario: Scenario, corner: Corner) -> float:
         """The cross fraction at one corner. Where only entries that cross are dropped, the fewer cross the slower."""
         low, likely, high = self.cross_fractions(scenario)
-        ends = (high, likely, low) if sampler_of(scenario.method)[0] == NODES else (low, likely, high)
+        ends = (high, likely, low) if scenario.method.sampling().rule == NODES else (low, likely, high)
         return ends[corner.value]
 
     def counts(self, scenario: Scenario, features: int, corner: Corner) -> AccessCounts:
         """Counts drawn from the profile at `corner`, or their means where it draws nodes."""
-        if mini_batch(scenario.method):
+        if scenario.method.mini_batches:
             return self.batched(scenario, corner, self._crossing(scenario, corner))
-        if drops_edges(scenario.method):
+        if scenario.method.sampling().drops_edges:
             return edge_counts(self, scenario, features, corner)
         workload = scenario.workload
         drawn = (*drawing(scenario.method), self.dealt(scenario))
@@ -183,24 +182,24 @@ class PublishedAccesses:
 
     def _draw(self, scenario: Scenario, features: int, corner: Corner) -> AccessCounts:
         method, run = scenario.method, scenario.run
-        everything = keeps_all(method)
         profile = self.profile(scenario, corner)
-        sampler, rate = sampler_of(method)
+        sampling = method.sampling()
+        sampler, rate = sampling.drawn_by
         if sampler == NODES:
             return node_counts(profile, rate)
         drawn = draw_counts(
             profile,
             sampler=sampler,
             epsilon=rate,
-            iterations=1 if everything else run.iterations,
+            iterations=1 if sampling.whole else run.iterations,
             seed=run.seed,
             cache=method.cache,
             policy=method.cache_policy,
             feature_width=features,
         )
         # At rate 1 every row is needed and every cached one hit: what is assumed of smaller rates fades towards it.
-        fading = 0.0 if everything else towards_one(rate)
-        rows = 1.0 + fading * (VR_ROWS[corner.value] - 1.0) if method.sampler == "vr" else 1.0
+        fading = 0.0 if sampling.whole else towards_one(rate)
+        rows = 1.0 + fading * (VR_ROWS[corner.value] - 1.0) if sampler == "vr" else 1.0
         hits = 1.0 + fading * (CACHE_HITS[corner.value] - 1.0) if method.cache_policy != "random" else 1.0
         return scaled(drawn, rows, hits)
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any, Final
 
 from gcnsim.errors import GcnsimError, ScenarioError
-from gcnsim.knobs import METHOD_KNOBS
+from gcnsim.methods import create_method, is_method, method_type
 from gcnsim.profile import gpu_of
 from gcnsim.record import RecordedRun
-from gcnsim.scenario import SCHEMA, MethodSpec, Scenario, from_mapping
+from gcnsim.scenario import SCHEMA, Scenario, from_mapping
 from gcnsim.units import BANDWIDTH, SECONDS
 
 CORE: Final = "cpu-core"
@@ -69,8 +69,9 @@ def device_of(run: RecordedRun) -> str:
 def _method(run: RecordedRun) -> dict[str, Any]:
     name = run.options["method"]
     given = run.options["knobs"]
-    own = {knob.name: given[knob.name] for knob in METHOD_KNOBS.get(name, ()) if knob.name in given}
-    asked = MethodSpec.of(name, **{knob: own[knob] for knob in ("tau",) if knob in own})
+    knobs = method_type(name).knobs() if is_method(name) else ()
+    own = {knob.name: given[knob.name] for knob in knobs if knob.name in given}
+    asked = create_method(name, **{knob: own[knob] for knob in ("tau",) if knob in own})
     return {"name": name, "overlap": asked.overlapping(run.options["overlap"]).overlap, **own}
 
 

@@ -8,11 +8,10 @@ import numpy as np
 
 from gcnsim.errors import ScenarioError
 from gcnsim.ids import frozen
+from gcnsim.methods import FULL, Method
 from gcnsim.sampling import NODES
-from gcnsim.scenario import MethodSpec, Scenario
-from gcnsim.study.batches import mini_batch
-from gcnsim.study.corners import FULL, Corner, drawing, keeps_all, sampler_of
-from gcnsim.study.edges import drops_edges
+from gcnsim.scenario import Scenario
+from gcnsim.study.corners import Corner, drawing
 from gcnsim.study.model import Declared
 from gcnsim.trace import AccessCounts, AccessTrace, counts, read_trace
 
@@ -34,27 +33,28 @@ class TraceAccesses:
 
         Raises ScenarioError when the scenario has other workers, another sampler or another rate than the trace.
         """
-        if mini_batch(scenario.method):
+        if scenario.method.mini_batches:
             raise ScenarioError(
                 f"method.name: {scenario.method.name} trains mini-batches; {self.path} has only what crosses partitions"
             )
         method = scenario.method
-        if drops_edges(method):
-            raise ScenarioError(f"method.sample: {method.sample} cannot be replayed; {self.path} answers for nodes")
+        sampling = method.sampling()
+        if sampling.drops_edges:
+            raise ScenarioError(f"method.sample: {sampling.sample} cannot be replayed; {self.path} answers for nodes")
         self._check(scenario.cluster.gpus, method)
         key = (drawing(method), features, scenario.run.seed)
         if key not in self._counts:
-            trace = whole(self.trace) if keeps_all(method) else self.trace
+            trace = whole(self.trace) if sampling.whole else self.trace
             self._counts[key] = counts(trace, method.cache, method.cache_policy, features, scenario.run.seed)
         return self._counts[key]
 
-    def _check(self, gpus: int, method: MethodSpec) -> None:
+    def _check(self, gpus: int, method: Method) -> None:
         origin = self.trace.origin
         if gpus != self.trace.parts:
             raise ScenarioError(f"{self.path}: has {self.trace.parts} workers, the cluster has {gpus} GPUs")
-        if keeps_all(method):
+        if method.sampling().whole:
             return
-        asked = sampler_of(method)
+        asked = method.sampling().drawn_by
         if (origin.sampler, origin.epsilon) != asked:
             knob = "rate" if origin.sampler == NODES else "epsilon"
             raise ScenarioError(

@@ -8,7 +8,6 @@ from gcnsim.errors import FileError, ScenarioError
 from gcnsim.record import TRACE, RecordedRun
 from gcnsim.sampling import NODES
 from gcnsim.scenario import Scenario
-from gcnsim.study.corners import keeps_all, sampler_of
 from gcnsim.trace import AccessTrace, read_trace
 
 
@@ -45,9 +44,9 @@ def _elsewhere(run: RecordedRun, trace: AccessTrace) -> Iterator[str]:
 
 def _drawn_otherwise(run: RecordedRun, trace: AccessTrace, scenario: Scenario) -> Iterator[str]:
     """Sampler, rate and seed."""
-    origin, (sampler, rate) = trace.origin, sampler_of(scenario.method)
+    origin, (sampler, rate) = trace.origin, scenario.method.sampling().drawn_by
     if (origin.sampler, origin.epsilon) != (sampler, rate):
         knob = "rate" if origin.sampler == NODES else "epsilon"
         yield f"was drawn with {origin.sampler} at {knob} {origin.epsilon:g}, the run with {sampler} at {rate:g}"
-    if not keeps_all(scenario.method) and origin.seed != run.options["seed"]:
+    if not scenario.method.sampling().whole and origin.seed != run.options["seed"]:
         yield f"was drawn with seed {origin.seed}, the run with {run.options['seed']}"

@@ -5,9 +5,8 @@ from __future__ import annotations
 from gcnsim.errors import ScenarioError
 from gcnsim.sampling import NODES
 from gcnsim.scenario import Scenario
-from gcnsim.study.batches import mini_batch
-from gcnsim.study.corners import Corner, drawing, keeps_all, sampler_of
-from gcnsim.study.edges import drops_edges, edge_counts
+from gcnsim.study.corners import Corner, drawing
+from gcnsim.study.edges import edge_counts
 from gcnsim.study.model import Declared
 from gcnsim.trace import AccessCounts, StoredProfile, draw_access, node_counts, read_profile, with_cross_edges
 from gcnsim.workload import dataset, datasets
@@ -47,11 +46,11 @@ class ProfileAccesses:
                 f"cluster.gpus: {scenario.cluster.gpus} is not allowed; {self.path} is a profile of "
                 f"{self.stored.parts} parts and answers for as many GPUs"
             )
-        if mini_batch(scenario.method):
+        if scenario.method.mini_batches:
             raise ScenarioError(
                 f"method.name: {scenario.method.name} trains mini-batches; {self.path} has only what crosses partitions"
             )
-        if drops_edges(scenario.method):
+        if scenario.method.sampling().drops_edges:
             return edge_counts(self, scenario, features, corner)
         key = (drawing(scenario.method), features, scenario.run, corner)
         if key not in self._counts:
@@ -62,21 +61,21 @@ class ProfileAccesses:
 def cross_end(scenario: Scenario, corner: Corner) -> Corner:
     """The end of the cross edges per boundary node that belongs to the `corner` of the iteration time."""
     # Where only entries that cross are dropped, the fewer cross the slower.
-    turned = {Corner.LOW: Corner.HIGH, Corner.HIGH: Corner.LOW} if sampler_of(scenario.method)[0] == NODES else {}
+    turned = {Corner.LOW: Corner.HIGH, Corner.HIGH: Corner.LOW} if scenario.method.sampling().rule == NODES else {}
     return turned.get(corner, corner)
 
 
 def drawn_counts(profile: StoredProfile, scenario: Scenario, features: int) -> AccessCounts:
     """Counts drawn from `profile` for the scenario's sampler, rate, cache and seed; means where nodes are drawn."""
     method, run = scenario.method, scenario.run
-    sampler, rate = sampler_of(method)
+    sampler, rate = method.sampling().drawn_by
     if sampler == NODES:
         return node_counts(profile, rate)
     return draw_access(
         profile,
         sampler=sampler,
         epsilon=rate,
-        iterations=1 if keeps_all(method) else run.iterations,
+        iterations=1 if method.sampling().whole else run.iterations,
         seed=run.seed,
         cache=method.cache,
         policy=method.cache_policy,

@@ -11,15 +11,14 @@ from gcnsim.cost import Memory
 from gcnsim.engine import Run, simulate
 from gcnsim.errors import ScenarioError
 from gcnsim.ids import FloatArray
-from gcnsim.methods import Facts, method
+from gcnsim.methods import NO_OVERLAP, Facts, MiniBatch, named
 from gcnsim.profile import DeviceProfile
-from gcnsim.scenario import MethodSpec, Scenario
+from gcnsim.scenario import Scenario
 from gcnsim.schedule import Bounds, Schedule, bounds
-from gcnsim.staleness import BlockRule
 from gcnsim.study.accesses import Accesses, open_accesses
-from gcnsim.study.batches import mini_batch, plan_of
+from gcnsim.study.batches import refuse_unmodelled
 from gcnsim.study.clock import bounds_within
-from gcnsim.study.corners import Corner, keeps_all
+from gcnsim.study.corners import Corner
 from gcnsim.study.faults import passing, weakened
 from gcnsim.study.fitted import beside_cache, platform_of, rate_beside_copies, rebuild_s, streaming_share
 from gcnsim.study.framing import payload_shares
@@ -34,9 +33,6 @@ from gcnsim.study.steady import Steady
 from gcnsim.study.struck import struck
 from gcnsim.trace import AccessCounts
 from gcnsim.workload import LayerShape
-
-ATTENDING = ("full-graph", "pipegcn", "pipegcn-g", "pipegcn-f", "pipegcn-gf", "bns-gcn", "psc-gcn")
-"""Methods whose schedules have layers of attention."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,40 +88,27 @@ def write_schedule(
     _refuse_dense(scenario, shapes, device)
     _refuse_attention(scenario, shapes, device)
     refuse_unused(scenario.cluster, chosen)
-    width = shapes[0].d_in
-    if mini_batch(chosen):
-        plan = plan_of(scenario, shapes)
-        shapes, width = plan.shapes, plan.width
+    if isinstance(chosen, MiniBatch):
+        refuse_unmodelled(scenario, chosen, shapes)
     facts = Facts(
         cluster=cluster,
         device=device,
         host=host,
         shapes=shapes,
         counts=counts,
-        tau=chosen.tau,
-        sampled=not keeps_all(chosen),
-        weighted=chosen.sampler == "vr",
-        refresh=chosen.refresh,
-        overlap=chosen.overlap == "central",
-        rate=chosen.rate,
         norm=scenario.workload.norm == "layer",
         seed=scenario.run.seed,
         rate_beside_copies=rate_beside_copies(scenario.cluster),
         payload=scenario.cluster.payload,
         devices=unequal,
         serial=scenario.cluster.transfers == "serial",
-        queue=chosen.queue,
-        input_width=width,
         rebuild_s=rebuild_s(scenario.cluster),
-        sample=chosen.sample,
         streaming=streaming_share(device, scenario),
-        replicas=chosen.replication,
         sampler_threads=scenario.cluster.sampler_threads,
         samples_on_gpu=scenario.cluster.sampler_device == "gpu",
-        block_rule=_block_rule(chosen),
         unrelated=drawn is not None,
     )
-    return method(chosen.name)(facts)
+    return chosen.schedule(facts)
 
 
 def _on_workload(device: DeviceProfile, scenario: Scenario, counts: AccessCounts, accesses: Accesses) -> DeviceProfile:
@@ -137,29 +120,16 @@ def _on_workload(device: DeviceProfile, scenario: Scenario, counts: AccessCounts
     return beside_cache(device, scenario, counts)
 
 
-def _block_rule(chosen: MethodSpec) -> BlockRule:
-    """When a method sends a block of rows that hardly changed."""
-    return BlockRule(
-        test=chosen.stale_test,
-        threshold=chosen.threshold,
-        drift=chosen.drift,
-        warmup=chosen.warmup,
-        delayed=chosen.detection == "delayed",
-        skips_backward=chosen.skip_backward == "yes",
-    )
-
-
 def _refuse_attention(scenario: Scenario, shapes: tuple[LayerShape, ...], device: DeviceProfile) -> None:
     """Raises ScenarioError for attention where no schedule has it."""
     if not any(shape.heads for shape in shapes):
         return
     if device.kind == "cpu":
         raise ScenarioError(f"workload.model: gat is modelled for GPUs only; cluster.device is {device.name}")
-    if scenario.method.name not in ATTENDING:
-        raise ScenarioError(
-            f"workload.model: gat is not modelled with {scenario.method.name}; allowed: {', '.join(ATTENDING)}"
-        )
-    if scenario.method.overlap != "none":
+    if not scenario.method.attends:
+        allowed = ", ".join(named(lambda kind: kind.attends))
+        raise ScenarioError(f"workload.model: gat is not modelled with {scenario.method.name}; allowed: {allowed}")
+    if scenario.method.overlap != NO_OVERLAP:
         raise ScenarioError(
             f"method.overlap: {scenario.method.overlap} is not allowed with gat; none is: a softmax needs every entry"
         )
@@ -173,7 +143,7 @@ def _refuse_dense(scenario: Scenario, shapes: tuple[LayerShape, ...], device: De
     value = scenario.workload.dense_layers if shapes[0].gathers else "true"
     if device.kind == "cpu":
         raise ScenarioError(f"workload.{name}: {value} is modelled for GPUs only; cluster.device is {device.name}")
-    if not shapes[0].gathers and scenario.method.epsilon < 1.0:
+    if not shapes[0].gathers and scenario.method.sampling().by_edge:
         raise ScenarioError(
             f"workload.preaggregate: true is not allowed with method.epsilon {scenario.method.epsilon:g}: "
             "edges that are drawn anew cannot be summed before"

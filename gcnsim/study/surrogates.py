@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from gcnsim.errors import ScenarioError
 from gcnsim.scenario import MOST_GPUS, Scenario
-from gcnsim.study.batches import mini_batch
 from gcnsim.study.corners import Corner, drawing
-from gcnsim.study.edges import drops_edges, edge_counts
+from gcnsim.study.edges import edge_counts
 from gcnsim.study.published import PublishedAccesses
 from gcnsim.study.stored import cross_end, drawn_counts
 from gcnsim.trace import (
@@ -53,13 +52,13 @@ class SurrogateAccesses:
 
     def counts(self, scenario: Scenario, features: int, corner: Corner) -> AccessCounts:
         """Counts drawn from the profile at `corner`, or their means where it draws nodes."""
-        if mini_batch(scenario.method) and self.profiled(scenario):
+        if scenario.method.mini_batches and self.profiled(scenario):
             profile = self.profile(scenario.cluster.gpus, corner)
             crossing = float(profile.boundary_entries.sum() / max(1, int(profile.entries.sum())))
             return self.published.batched(scenario, corner, crossing)
-        if mini_batch(scenario.method):
+        if scenario.method.mini_batches:
             return self.published.counts(scenario, features, corner)
-        if drops_edges(scenario.method):
+        if scenario.method.sampling().drops_edges:
             return edge_counts(self, scenario, features, corner)
         if not self.profiled(scenario):
             self._refuse_unpublished(scenario)

@@ -15,9 +15,7 @@ from math import log
 from typing import Final
 
 from gcnsim.errors import ScenarioError
-from gcnsim.knobs import WHOLE_BLOCKS
 from gcnsim.scenario import Scenario
-from gcnsim.study.batches import mini_batch
 from gcnsim.study.corners import Corner
 from gcnsim.study.published import PublishedAccesses, Range
 from gcnsim.trace import AccessCounts, BoundaryProfile, profile_at, profiled_parts
@@ -27,9 +25,6 @@ LARGEST: Final = Range(1.3, 86_000 / 51_200, 2.1)
 """The largest of ten parts over their mean: least, published, most (that of a surrogate's stored entries)."""
 
 MOST_CROSSING: Final = 0.95
-
-AT_RANDOM: Final = (*WHOLE_BLOCKS, "roc")
-"""Methods whose tables are of nodes dealt in their order, not cut by METIS: parts are alike."""
 
 
 class TableAccesses(PublishedAccesses):
@@ -98,7 +93,7 @@ class AsPublished(PublishedAccesses):
 
     def table(self, scenario: Scenario) -> TableAccesses:
         """The partitions that the scenario's method is asked on. Raises ScenarioError where none are known."""
-        gpus, at_random = scenario.cluster.gpus, scenario.method.name in AT_RANDOM
+        gpus, at_random = scenario.cluster.gpus, scenario.method.cut_at_random
         if self.parts is not None and self.parts < gpus:
             raise ScenarioError(f"partition.parts: {self.parts} is not allowed; at least cluster.gpus, {gpus}")
         key = gpus, at_random
@@ -120,14 +115,14 @@ class AsPublished(PublishedAccesses):
         if self._untold(scenario):
             return super().cut(scenario)
         inner, boundary, _ = self.table(scenario).cut(scenario)
-        if scenario.method.name in AT_RANDOM:
+        if scenario.method.cut_at_random:
             return inner, boundary, "of parts at random, as their tables have them"
         known = "as tables print them" if self.facts.boundary else "by assumption"
         return inner, boundary, f"of {self.parts or scenario.cluster.gpus} parts {known}"
 
     def _untold(self, scenario: Scenario) -> bool:
         """Mini-batches of a dataset whose boundary nobody prints."""
-        return mini_batch(scenario.method) and not self.facts.boundary
+        return scenario.method.mini_batches and not self.facts.boundary
 
     def cross_fractions(self, scenario: Scenario) -> tuple[float, float, float]:
         """Share of entries that cross partitions: low, likely, high."""

@@ -16,8 +16,8 @@ from typing import Any
 import pytest
 
 from gcnsim.engine import simulate
-from gcnsim.methods import Facts, method
 from gcnsim.schedule import Op, Schedule
+from tests.cases import Case, method
 
 STORED = Path(__file__).with_name("exact_ends.json")
 NOTE = "Stored exact results: a change here needs a line in CHANGELOG.md that says why (tests/back/test_exact_ends.py)."
@@ -31,7 +31,7 @@ RUNS: dict[str, dict[str, Any]] = {
 }  # fmt: skip
 
 
-def results(name: str, facts: Callable[..., Facts], label: Callable[[Schedule, Op], tuple[object, ...]]) -> Any:
+def results(name: str, facts: Callable[..., Case], label: Callable[[Schedule, Op], tuple[object, ...]]) -> Any:
     """Every worker's iteration ends, and a hash over the start and end of every op of every iteration by its name."""
     schedule = method(name)(facts(**RUNS[name]))
     run = simulate(schedule, ITERATIONS)
@@ -48,7 +48,7 @@ def results(name: str, facts: Callable[..., Facts], label: Callable[[Schedule, O
 
 @pytest.mark.parametrize("name", RUNS)
 def test_ends_are_those_stored(
-    name: str, facts: Callable[..., Facts], label: Callable[[Schedule, Op], tuple[object, ...]]
+    name: str, facts: Callable[..., Case], label: Callable[[Schedule, Op], tuple[object, ...]]
 ) -> None:
     found = results(name, facts, label)
     if os.environ.get("GCNSIM_STORE") == "1":

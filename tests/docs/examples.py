@@ -265,14 +265,13 @@ def _scenario_fields() -> str:
 
 
 def _knobs() -> str:
-    from gcnsim.knobs import FIXED, METHOD_KNOBS
+    from gcnsim.methods import STANDING, every_method
 
     rows = []
-    for method, knobs in METHOD_KNOBS.items():
-        fixed = ", ".join(
-            f"{name} {value:g}" if isinstance(value, int | float) else name for name, value in FIXED[method].items()
-        )
-        rows.append((f"`{method}`", ", ".join(f"`{knob.name}`" for knob in knobs) or "none", fixed or "nothing"))
+    for name, kind in every_method().items():
+        stands = {knob: getattr(kind(), knob) for knob in STANDING if not kind.has(knob)}
+        fixed = ", ".join(f"{knob} {0 if knob == 'cache' else format(value, 'g')}" for knob, value in stands.items())
+        rows.append((f"`{name}`", ", ".join(f"`{knob.name}`" for knob in kind.knobs()) or "none", fixed or "nothing"))
     return table(("method", "knobs", "fixed"), rows)
 
 

@@ -8,14 +8,6 @@ from gcnsim import knobs
 from gcnsim.errors import ScenarioError
 
 
-def test_every_method_either_has_a_knob_or_fixes_it() -> None:
-    assert set(knobs.METHOD_KNOBS) == set(knobs.FIXED)
-    for method, have in knobs.METHOD_KNOBS.items():
-        names = {knob.name for knob in have}
-        assert not names & set(knobs.FIXED[method])
-        assert {"tau", "epsilon", "cache", "rate"} <= names | set(knobs.FIXED[method])
-
-
 def test_defaults_are_allowed() -> None:
     for knob in knobs.KNOBS.values():
         knobs.check(knob, knob.default, knob.name)
@@ -51,10 +43,3 @@ def test_edges_of_the_ranges_are_allowed() -> None:
         knobs.check(knobs.KNOBS[name], value, name)
     for name, value in (("rate", 0.0), ("rate", 1)):
         knobs.check(knobs.KNOBS[name], value, name)
-
-
-def test_unknown_method_names_the_nearest() -> None:
-    assert knobs.has_knob("psc-gcn", "tau")
-    assert not knobs.has_knob("pipegcn", "tau")
-    with pytest.raises(ScenarioError, match="did you mean 'psc-gcn'"):
-        knobs.knobs_of("psc-gnc")

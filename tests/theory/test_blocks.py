@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 from gcnsim.engine import Run
-from gcnsim.methods import Facts, method
 from gcnsim.schedule import Schedule
 from gcnsim.staleness import BlockRule
 from gcnsim.timeline import OpKind
+from tests.cases import Case, method
 
-MakeFacts = Callable[..., Facts]
+MakeFacts = Callable[..., Case]
 Period = Callable[[Schedule], float]
 
 

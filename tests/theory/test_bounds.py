@@ -11,11 +11,11 @@ from hypothesis import given as drawn_from
 from hypothesis import settings
 from hypothesis import strategies as st
 
-from gcnsim.methods import Facts, method
 from gcnsim.schedule import Schedule, bounds, estimate
 from gcnsim.staleness import BlockRule
+from tests.cases import Case, method
 
-MakeFacts = Callable[..., Facts]
+MakeFacts = Callable[..., Case]
 Period = Callable[[Schedule], float]
 
 SLACK = 0.005

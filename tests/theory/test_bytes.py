@@ -17,12 +17,12 @@ import pytest
 from gcnsim.cost import gradient_bytes
 from gcnsim.engine import Run, max_min_rates, simulate
 from gcnsim.ids import IntArray
-from gcnsim.methods import Facts, method
 from gcnsim.schedule import Schedule
 from gcnsim.study import link_units
 from gcnsim.timeline import PS_PER_S, Direction, OpKind
+from tests.cases import Case, method
 
-MakeFacts = Callable[..., Facts]
+MakeFacts = Callable[..., Case]
 
 CASES: dict[str, dict[str, Any]] = {
     "full-graph": {"tau": 0},
@@ -33,7 +33,7 @@ CASES: dict[str, dict[str, Any]] = {
 }
 
 
-def case(facts: MakeFacts, name: str) -> tuple[Facts, Schedule]:
+def case(facts: MakeFacts, name: str) -> tuple[Case, Schedule]:
     given = facts(**CASES[name])
     return given, method(name.split()[0])(given)
 
@@ -72,7 +72,7 @@ def test_ids_and_sampled_graphs(facts: MakeFacts) -> None:
     assert moved(schedule, OpKind.INDEX) == pytest.approx(ids + graphs)
 
 
-def by_hand(given: Facts, name: str) -> dict[str, float]:
+def by_hand(given: Case, name: str) -> dict[str, float]:
     """Units per iteration on the NIC links, from the facts alone."""
     counts, widths, cluster = given.counts, [shape.d_in for shape in given.shapes], given.cluster
     rows, hits = (array.mean(axis=0) for array in (counts.rows, counts.hits))

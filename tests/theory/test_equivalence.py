@@ -10,11 +10,11 @@ import pytest
 
 from gcnsim.engine import simulate
 from gcnsim.ids import IntArray
-from gcnsim.methods import Facts, method
 from gcnsim.schedule import Builder, Op, Schedule
 from gcnsim.timeline import OpKind
+from tests.cases import Case, method
 
-MakeFacts = Callable[..., Facts]
+MakeFacts = Callable[..., Case]
 Label = Callable[[Schedule, Op], tuple[object, ...]]
 
 

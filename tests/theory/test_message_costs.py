@@ -7,12 +7,12 @@ from dataclasses import replace
 
 import pytest
 
-from gcnsim.methods import Facts, method
 from gcnsim.profile import host
 from gcnsim.scenario import ClusterSpec
 from gcnsim.study import machine
+from tests.cases import Case, method
 
-MakeFacts = Callable[..., Facts]
+MakeFacts = Callable[..., Case]
 Period = Callable[..., float]
 
 GBPS = 1e9 / 8

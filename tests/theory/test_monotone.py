@@ -8,11 +8,11 @@ from collections.abc import Callable
 import pytest
 
 from gcnsim.engine import simulate
-from gcnsim.methods import Facts, method
 from gcnsim.schedule import Schedule
 from gcnsim.study import link_units
+from tests.cases import Case, method
 
-MakeFacts = Callable[..., Facts]
+MakeFacts = Callable[..., Case]
 Period = Callable[[Schedule], float]
 
 

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from gcnsim.engine import Run, simulate
-from gcnsim.methods import Facts, method
 from gcnsim.schedule import Op
 from gcnsim.timeline import OpKind
+from tests.cases import Case, method
 
-MakeFacts = Callable[..., Facts]
+MakeFacts = Callable[..., Case]
 
 
 def reads(run: Run) -> list[tuple[Op, Op]]:

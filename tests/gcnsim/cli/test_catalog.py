@@ -5,10 +5,11 @@ from typing import Any
 
 import pytest
 
-from gcnsim import knobs, profile, workload
+from gcnsim import profile, workload
 from gcnsim.cli import main
+from gcnsim.methods import methods
 
-NAMES = [*profile.devices(), *profile.links(), *profile.hosts(), *workload.datasets(), *knobs.METHOD_KNOBS]
+NAMES = [*profile.devices(), *profile.links(), *profile.hosts(), *workload.datasets(), *methods()]
 
 
 def output(capsys: pytest.CaptureFixture[str], *argv: str) -> str:

@@ -20,9 +20,9 @@ from gcnsim.engine.fairness import Sharing
 from gcnsim.engine.filling import Filling
 from gcnsim.engine.fluid import FluidGroup
 from gcnsim.engine.large import LargeGroup
-from gcnsim.methods import Facts, method
+from tests.cases import Case, method
 
-MakeFacts = Callable[..., Facts]
+MakeFacts = Callable[..., Case]
 Network = tuple[list[float], list[tuple[int, ...]], list[float | None]]
 
 

@@ -7,9 +7,9 @@ from collections.abc import Callable
 import numpy as np
 
 from gcnsim.engine import simulate, timeline
-from gcnsim.methods import Facts, method
 from gcnsim.schedule import Builder
 from gcnsim.timeline import KINDS, PS_PER_S, Direction, OpKind, Phase, Span
+from tests.cases import Case, method
 
 S = PS_PER_S
 
@@ -29,7 +29,7 @@ def test_spans_of_a_run_by_hand(builder: Callable[..., Builder]) -> None:
     ]
 
 
-def test_the_compute_stream_has_no_gap_and_no_overlap(facts: Callable[..., Facts]) -> None:
+def test_the_compute_stream_has_no_gap_and_no_overlap(facts: Callable[..., Case]) -> None:
     run = simulate(method("psc-gcn")(facts(tau=2, sampled=True, iterations=5, spread=0.3, slope=0.1)), 12)
     spans = timeline(run)
     for stream in {int(s) for s in spans.stream[spans.kind == KINDS.index(OpKind.LOSS)]}:
@@ -38,7 +38,7 @@ def test_the_compute_stream_has_no_gap_and_no_overlap(facts: Callable[..., Facts
         assert (spans.start_ps[mine][1:] == spans.end_ps[mine][:-1]).all()
 
 
-def test_bytes_of_spans_are_bytes_of_the_schedule(facts: Callable[..., Facts]) -> None:
+def test_bytes_of_spans_are_bytes_of_the_schedule(facts: Callable[..., Case]) -> None:
     schedule = method("psc-gcn")(facts(tau=1, sampled=True, iterations=3, spread=0.3))
     spans = timeline(simulate(schedule, 6))
     cpu = [op.route is not None and schedule.link_kinds[op.route[0]] == "cpu" for op in schedule.ops]
@@ -47,7 +47,7 @@ def test_bytes_of_spans_are_bytes_of_the_schedule(facts: Callable[..., Facts]) -
     assert (spans.nbytes[spans.of_phase(Phase.COMPUTE, Phase.WAIT, Phase.OPTIMIZER)] == 0).all()
 
 
-def test_spans_are_ordered_and_read_only(facts: Callable[..., Facts]) -> None:
+def test_spans_are_ordered_and_read_only(facts: Callable[..., Case]) -> None:
     spans = timeline(simulate(method("pipegcn")(facts()), 4))
     key = list(zip(spans.start_ps, spans.worker, spans.stream, strict=True))
     assert key == sorted(key)

@@ -1,4 +1,4 @@
-"""Facts of workers that train on CPU cores, from those of the small run, and what an iteration of them takes."""
+"""Case of workers that train on CPU cores, from those of the small run, and what an iteration of them takes."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ import pytest
 
 from gcnsim.cluster import LinkSpec, build_cluster
 from gcnsim.engine import simulate
-from gcnsim.methods import Facts
 from gcnsim.profile import Figure
 from gcnsim.schedule import Schedule
 from gcnsim.timeline import PS_PER_S
 from gcnsim.trace import BatchCounts
+from tests.cases import Case
 
 MESSAGE_S = 2e-5
 
@@ -24,7 +24,7 @@ def _figure(value: float) -> Figure:
 
 
 @pytest.fixture(scope="session")
-def on_cores(facts: Callable[..., Facts]) -> Callable[..., Facts]:
+def on_cores(facts: Callable[..., Case]) -> Callable[..., Case]:
     """The small run on CPU cores: a message takes 20 us of a core at either end, a byte 1 ns."""
 
     def make(
@@ -39,7 +39,7 @@ def on_cores(facts: Callable[..., Facts]) -> Callable[..., Facts]:
         tau: int = 0,
         sampled: bool = False,
         **more: float,
-    ) -> Facts:
+    ) -> Case:
         given = facts(workers=workers, per_server=per_server, tau=tau, sampled=sampled, **more)
         cluster = build_cluster(
             gpus=workers,
@@ -70,12 +70,12 @@ def pace() -> Callable[..., float]:
 
 
 @pytest.fixture(scope="session")
-def batched(facts: Callable[..., Facts]) -> Callable[..., Facts]:
-    """Facts of mini-batches: of 100 nodes, 1,000 one layer down, and so on, 4 entries a node; `hits` of the input rows
+def batched(facts: Callable[..., Case]) -> Callable[..., Case]:
+    """Case of mini-batches: of 100 nodes, 1,000 one layer down, and so on, 4 entries a node; `hits` of the input rows
     are cached. far: share of the input rows that belong to each other worker.
     """
 
-    def make(*, iterations: int = 1, hits: float = 0.0, far: float = 0.0, queue: int = 1, **more: float) -> Facts:
+    def make(*, iterations: int = 1, hits: float = 0.0, far: float = 0.0, queue: int = 1, **more: float) -> Case:
         given = facts(**more)
         workers, layers = given.cluster.gpus, len(given.shapes)
         step = np.arange(iterations)[:, None, None]
@@ -93,8 +93,6 @@ def batched(facts: Callable[..., Facts]) -> Callable[..., Facts]:
             stored=np.full(workers, 1_000_000),
             per_epoch=7,
         )
-        return replace(
-            given, counts=replace(given.counts, batches=batches), queue=queue, input_width=given.shapes[0].d_in
-        )
+        return replace(given, counts=replace(given.counts, batches=batches), queue=queue)
 
     return make

@@ -10,13 +10,13 @@ import pytest
 
 from gcnsim.engine import simulate
 from gcnsim.errors import ScenarioError
-from gcnsim.methods import Facts, method
-from gcnsim.methods.block_rows import grid_of
+from gcnsim.methods.families.block_broadcast import grid_of
 from gcnsim.schedule import Op, Schedule
 from gcnsim.staleness import BlockRule
 from gcnsim.timeline import Direction, OpKind
+from tests.cases import Case, method
 
-MakeFacts = Callable[..., Facts]
+MakeFacts = Callable[..., Case]
 Label = Callable[[Schedule, Op], tuple[object, ...]]
 FORWARD, BACKWARD = Direction.FORWARD, Direction.BACKWARD
 WIDTHS = {FORWARD: (64, 64, 64), BACKWARD: (64, 64, 16)}
@@ -118,5 +118,5 @@ def test_the_same_is_multiplied_whether_sent_or_kept(facts: MakeFacts) -> None:
 def test_what_is_not_modelled_is_refused(facts: MakeFacts, on_cores: MakeFacts, name: str) -> None:
     with pytest.raises(ScenarioError, match=f"{name} is modelled for GPUs only"):
         method(name)(on_cores())
-    with pytest.raises(ScenarioError, match=f"method.overlap: central is not allowed; {name} overlaps nothing"):
+    with pytest.raises(ScenarioError, match=f"method.overlap: central is not allowed; {name} at tau 0 does not wait"):
         method(name)(replace(facts(), overlap=True))

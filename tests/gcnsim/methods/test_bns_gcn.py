@@ -10,11 +10,11 @@ import pytest
 
 from gcnsim.cost import boundary_core_seconds, boundary_seconds
 from gcnsim.engine import simulate
-from gcnsim.methods import Facts, method
 from gcnsim.schedule import COMPUTE_STREAM, Op, Schedule
 from gcnsim.timeline import Direction, OpKind
+from tests.cases import Case, method
 
-MakeFacts = Callable[..., Facts]
+MakeFacts = Callable[..., Case]
 Label = Callable[[Schedule, Op], tuple[object, ...]]
 Pace = Callable[..., float]
 FORWARD = Direction.FORWARD
@@ -22,11 +22,11 @@ FORWARD = Direction.FORWARD
 
 @pytest.fixture(params=["gpu", "cores"])
 def make(request: pytest.FixtureRequest, facts: MakeFacts, on_cores: MakeFacts) -> MakeFacts:
-    """Facts of workers on GPUs, and of workers on CPU cores."""
+    """Case of workers on GPUs, and of workers on CPU cores."""
     return facts if request.param == "gpu" else on_cores
 
 
-def build(facts: Facts) -> Schedule:
+def build(facts: Case) -> Schedule:
     return method("bns-gcn")(facts)
 
 

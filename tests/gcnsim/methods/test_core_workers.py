@@ -20,12 +20,12 @@ from gcnsim.cost import (
 )
 from gcnsim.engine import simulate
 from gcnsim.ids import FloatArray
-from gcnsim.methods import Facts, method
-from gcnsim.methods.core_workers import WOKEN_S
+from gcnsim.methods.families.cpu_workers import WOKEN_S
 from gcnsim.schedule import COMPUTE_STREAM, Op, Schedule
 from gcnsim.timeline import Direction, OpKind
+from tests.cases import Case, method
 
-MakeFacts = Callable[..., Facts]
+MakeFacts = Callable[..., Case]
 FORWARD, BACKWARD = Direction.FORWARD, Direction.BACKWARD
 
 
@@ -43,7 +43,7 @@ def on_stream(schedule: Schedule, worker: int, name: str) -> list[Op]:
     return [op for op in schedule.ops if op.worker == worker and stream(schedule, op) == name]
 
 
-def words(schedule: Schedule, facts: Facts, worker: int) -> list[str]:
+def words(schedule: Schedule, facts: Case, worker: int) -> list[str]:
     """The compute stream of one worker; a sum is `inner` or `boundary` by its work, a read waits for a transfer."""
     counts = facts.counts
     inner = int(counts.inner_nodes[worker])
@@ -148,7 +148,7 @@ def test_bytes_are_rows_by_width_and_both_ends_pay_for_them(on_cores: MakeFacts,
                 check_ends(schedule, facts, op, nbytes)
 
 
-def check_ends(schedule: Schedule, facts: Facts, wire: Op, nbytes: FloatArray) -> None:
+def check_ends(schedule: Schedule, facts: Case, wire: Op, nbytes: FloatArray) -> None:
     """Sender and receiver spend the socket law's core-seconds, from when the message leaves, beside the bytes."""
     name = stream(schedule, wire)
     moved, call = socket_core_seconds(facts.host, nbytes), np.where(nbytes > 0, facts.host.message_s.value, 0.0)

@@ -9,18 +9,21 @@ import numpy as np
 import pytest
 
 from gcnsim.engine import simulate
-from gcnsim.knobs import MINI_BATCH
-from gcnsim.methods import Facts, method
+from gcnsim.methods import named
 from gcnsim.profile import Figure
 from gcnsim.schedule import Op, Schedule
 from gcnsim.timeline import PS_PER_S, OpKind
+from tests.cases import Case, method
 
-MakeFacts = Callable[..., Facts]
+MINI_BATCH = named(lambda kind: kind.mini_batches)
+
+
+MakeFacts = Callable[..., Case]
 Pace = Callable[..., float]
 LOADS = (OpKind.GATHER, OpKind.H2D)
 
 
-def quick_draws(facts: Facts) -> Facts:
+def quick_draws(facts: Case) -> Case:
     """The same where drawing takes no time worth the name."""
     soon = Figure(1e15, "assumed", "chosen for a test", "2026", 1e15, 1e15)
     return replace(facts, host=replace(facts.host, sample_edges_per_s=soon, build_entries_per_s=soon))

@@ -10,14 +10,15 @@ import numpy as np
 import pytest
 
 from gcnsim.cost import rows_seconds
-from gcnsim.methods import Facts, method
-from gcnsim.methods.partition_parallel import GpuWriter
+from gcnsim.methods.families.boundary_rows import BoundaryRows
+from gcnsim.methods.families.gpu_workers import GpuWriter
 from gcnsim.profile import DeviceProfile
 from gcnsim.schedule import Op, Schedule
 from gcnsim.timeline import Direction, OpKind
 from gcnsim.workload import layer_shapes
+from tests.cases import Case, method, method_of
 
-MakeFacts = Callable[..., Facts]
+MakeFacts = Callable[..., Case]
 FORWARD, BACKWARD = Direction.FORWARD, Direction.BACKWARD
 
 
@@ -182,7 +183,9 @@ def test_tau_is_the_depth(facts: MakeFacts) -> None:
 def test_every_kernel_of_the_layers_is_scheduled_once(facts: MakeFacts, name: str, model: str, heads: int) -> None:
     given = facts(model=model, slope=0.2, tau=1)
     given = replace(given, shapes=layer_shapes(model, 64, 64, 3, 16, heads=heads))
-    schedule, writer = method(name)(given), GpuWriter(name, given)
+    schedule, exchanging = method(name)(given), method_of(name, given)
+    assert isinstance(exchanging, BoundaryRows)
+    writer = GpuWriter(exchanging, given)
     for rank in range(4):
         found = ops(schedule, OpKind.AGGREGATE, worker=rank) + ops(schedule, OpKind.UPDATE, worker=rank)
         scheduled = schedule.demand[:, [op.index for op in found]].sum(axis=1)

@@ -6,11 +6,11 @@ from collections.abc import Callable
 
 import numpy as np
 
-from gcnsim.methods import Facts, method
 from gcnsim.timeline import OpKind
+from tests.cases import Case, method
 
 
-def test_tau_is_(facts: Callable[..., Facts]) -> None:
+def test_tau_is_(facts: Callable[..., Case]) -> None:
     one, other = (method("pipegcn")(facts(tau=tau, sampled=sampled)) for tau, sampled in ((5, True), (1, False)))
     assert one.ops == other.ops
     np.testing.assert_array_equal(one.demand, other.demand)

@@ -8,11 +8,11 @@ from itertools import pairwise
 import pytest
 
 from gcnsim.engine import simulate
-from gcnsim.methods import Facts, method
 from gcnsim.schedule import Schedule
 from gcnsim.timeline import OpKind
+from tests.cases import Case, method
 
-MakeFacts = Callable[..., Facts]
+MakeFacts = Callable[..., Case]
 
 
 def copied(schedule: Schedule, kind: OpKind, rank: int = 0) -> float:

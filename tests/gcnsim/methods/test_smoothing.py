@@ -7,11 +7,11 @@ from collections.abc import Callable
 import pytest
 
 from gcnsim.cost import average_seconds
-from gcnsim.methods import Facts, method
 from gcnsim.schedule import Schedule
 from gcnsim.timeline import Direction, OpKind
+from tests.cases import Case, method
 
-MakeFacts = Callable[..., Facts]
+MakeFacts = Callable[..., Case]
 VARIANTS = {
     "pipegcn-g": (Direction.BACKWARD,),
     "pipegcn-f": (Direction.FORWARD,),

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from gcnsim.methods import create_method
 from gcnsim.planning import Workshop, provenance
-from gcnsim.scenario import ClusterSpec, MethodSpec, PartitionSpec, RunSpec, Scenario, WorkloadSpec
+from gcnsim.scenario import ClusterSpec, PartitionSpec, RunSpec, Scenario, WorkloadSpec
 
 
 @pytest.mark.slow
@@ -15,7 +16,7 @@ def test_papers_at_32_gpus() -> None:
         ClusterSpec(gpus=32, gpus_per_server=2),
         WorkloadSpec(dataset="ogbn-papers100M"),
         PartitionSpec(),
-        MethodSpec.of("full-graph"),
+        create_method("full-graph"),
         RunSpec(iterations=5),
     )
     workshop = Workshop(scenario)

@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from gcnsim.api import simulate, what_if
 from gcnsim.errors import ScenarioError
-from gcnsim.planning.workshop import canonical, with_knobs
-from gcnsim.scenario import CacheSize, MethodSpec, from_mapping
+from gcnsim.methods import create_method
+from gcnsim.methods.psc_gcn import PscGcn
+from gcnsim.planning.workshop import canonical
+from gcnsim.scenario import CacheSize, Scenario, from_mapping
 
 CENTRAL = "method.overlap=central"
+
+
+def with_knobs(scenario: Scenario, tau: int, epsilon: float, cache: CacheSize) -> Scenario:
+    """The scenario with these knobs of psc-gcn, under the simplest method that has them."""
+    general = PscGcn.general(scenario.method)
+    assert general is not None
+    return canonical(replace(scenario, method=general.moved(tau=tau, epsilon=epsilon, cache=cache)))
 
 
 def asked(**question: Any) -> dict[str, Any]:
@@ -39,9 +49,9 @@ def test_what_if_answers_as_simulate_does() -> None:
 def test_simpler_equals_keep_it() -> None:
     scenario = from_mapping({"schema": "gcnsim.scenario/1", "method": {"tau": 0, "overlap": "central"}}, "test")
     whole = with_knobs(scenario, 0, 1.0, CacheSize.none())
-    assert whole.method == MethodSpec.of("full-graph", overlap="central")
+    assert whole.method == create_method("full-graph", overlap="central")
     assert with_knobs(whole, 0, 0.5, CacheSize.none()).method.overlap == "central"
-    assert with_knobs(scenario, 1, 1.0, CacheSize.none()).method == MethodSpec.of("pipegcn")
+    assert with_knobs(scenario, 1, 1.0, CacheSize.none()).method == create_method("pipegcn")
     bns = from_mapping(
         {"schema": "gcnsim.scenario/1", "method": {"name": "bns-gcn", "rate": 1.0, "overlap": "central"}}, "test"
     )

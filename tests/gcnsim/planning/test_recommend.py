@@ -11,13 +11,21 @@ import pytest
 
 import gcnsim
 from gcnsim.errors import ScenarioError
-from gcnsim.knobs import COMPARED
+from gcnsim.methods import compared, create_method
+from gcnsim.methods.psc_gcn import PscGcn
 from gcnsim.planning import LEAST_RATE, Rule, Workshop
 from gcnsim.planning.recommend import NEAR, candidates, choose, finalists, mildness, rate_of
-from gcnsim.planning.workshop import canonical, with_knobs
-from gcnsim.scenario import CacheSize, MethodSpec, Scenario, from_mapping
+from gcnsim.planning.workshop import canonical
+from gcnsim.scenario import CacheSize, Scenario, from_mapping
 from gcnsim.study import Corner
 from gcnsim.study.estimated import mean_counts
+
+
+def with_knobs(scenario: Scenario, tau: int, epsilon: float, cache: CacheSize) -> Scenario:
+    """The scenario with these knobs of psc-gcn, under the simplest method that has them."""
+    general = PscGcn.general(scenario.method)
+    assert general is not None
+    return canonical(replace(scenario, method=general.moved(tau=tau, epsilon=epsilon, cache=cache)))
 
 
 def scenario(**cluster: object) -> Scenario:
@@ -54,17 +62,17 @@ QUESTIONS: dict[str, dict[str, Any]] = {
 def test_psc_gcn_without_sampling_is_asked_under_its_simpler_name() -> None:
     base = scenario()
     names = [
-        canonical(replace(base, method=MethodSpec.of("psc-gcn", tau=tau, epsilon=1.0))).method.name for tau in (0, 1, 2)
+        canonical(replace(base, method=create_method("psc-gcn", tau=tau, epsilon=1.0))).method.name for tau in (0, 1, 2)
     ]
     assert names == ["full-graph", "pipegcn", "psc-gcn"]
-    cached = MethodSpec.of("psc-gcn", tau=1, epsilon=1.0, cache=CacheSize(fraction=0.1))
+    cached = create_method("psc-gcn", tau=1, epsilon=1.0, cache=CacheSize(fraction=0.1))
     assert canonical(replace(base, method=cached)).method == cached
 
 
 def test_all_boundary_nodes_are_asked_as_full_graph_training() -> None:
     base = scenario()
     names = [
-        canonical(replace(base, method=MethodSpec.of("bns-gcn", rate=rate))).method.name for rate in (0.0, 0.5, 1.0)
+        canonical(replace(base, method=create_method("bns-gcn", rate=rate))).method.name for rate in (0.0, 0.5, 1.0)
     ]
     assert names == ["bns-gcn", "bns-gcn", "full-graph"]
 
@@ -72,21 +80,21 @@ def test_all_boundary_nodes_are_asked_as_full_graph_training() -> None:
 def test_one_least_rate_for_edges_and_nodes() -> None:
     base = scenario()
     for rate, allowed in ((0.09, False), (LEAST_RATE, True), (0.5, True)):
-        edges = replace(base, method=MethodSpec.of("psc-gcn", epsilon=rate))
-        nodes = replace(base, method=MethodSpec.of("bns-gcn", rate=rate))
+        edges = replace(base, method=create_method("psc-gcn", epsilon=rate))
+        nodes = replace(base, method=create_method("bns-gcn", rate=rate))
         assert rate_of(edges.method) == rate_of(nodes.method) == rate
         assert [Rule().excludes(each) is None for each in (edges, nodes)] == [allowed, allowed]
         assert Rule(min_rate=rate).excludes(edges) is Rule(min_rate=rate).excludes(nodes) is None
-    edges = replace(base, method=MethodSpec.of("psc-gcn", epsilon=0.05))
+    edges = replace(base, method=create_method("psc-gcn", epsilon=0.05))
     assert Rule().excludes(edges) == "rate 0.05 is below the least rate 0.1 (--min-rate 0.05 allows it)"
 
 
 def test_a_method_is_allowed_where_it_is_named_or_compared() -> None:
-    drawn = replace(scenario(), method=MethodSpec.of("bns-gcn", rate=0.5))
+    drawn = replace(scenario(), method=create_method("bns-gcn", rate=0.5))
     assert Rule().excludes(drawn) is None
     named = Rule(("pipegcn",), named=True)
     assert named.excludes(drawn) == "bns-gcn was not asked for (--allow bns-gcn allows it)"
-    other = replace(scenario(), method=MethodSpec.of("dgl"))
+    other = replace(scenario(), method=create_method("dgl"))
     assert Rule().excludes(other) == "dgl is shown for comparison only (--allow dgl allows it)"
     assert named.text == "only pipegcn may be recommended (as asked), with a sampling rate of at least 0.1"
     assert Rule().text.startswith("only full-graph, pipegcn, bns-gcn, psc-gcn may be recommended (the methods compared")
@@ -115,7 +123,7 @@ def test_finalists_are_the_best_of_three_taus_and_of_other_methods() -> None:
     base = scenario()
     shop = Workshop(base)
     found = finalists(shop, base, Rule())
-    assert len(found) <= 3 + len(COMPARED)
+    assert len(found) <= 3 + len(compared())
     psc = [each.method.tau for each in found if each.method.name == "psc-gcn"]
     assert len(psc) == len(set(psc))
     named = finalists(shop, base, Rule(("full-graph",), named=True))
@@ -202,7 +210,7 @@ def test_what_was_excluded_is_told_with_the_option_that_allows_it() -> None:
 
 
 def test_only_methods_asked_for_are_recommended_when_methods_are_named(usual: Mapping[str, Any]) -> None:
-    assert usual["recommendation"]["rule"]["methods"] == list(COMPARED)
+    assert usual["recommendation"]["rule"]["methods"] == list(compared())
     assert usual["recommendation"]["method"] == "psc-gcn"
     assert asked(method="pipegcn")["recommendation"]["method"] == "pipegcn"
     # A method that may be recommended need not be one of the rows.

@@ -13,15 +13,15 @@ import numpy as np
 import pytest
 
 from gcnsim.engine import Run, link_rates, simulate, timeline
-from gcnsim.methods import Facts, method
 from gcnsim.record import RunFacts, write_run_trace
+from tests.cases import Case, method
 
 Event = dict[str, Any]
 MEASURED = 3
 
 
 @pytest.fixture(scope="module")
-def run(facts: Callable[..., Facts]) -> Run:
+def run(facts: Callable[..., Case]) -> Run:
     given = facts(tau=2, sampled=True, iterations=3, spread=0.2, hits=0.2, nic=2e8)
     return simulate(method("psc-gcn")(given), 6)
 

@@ -8,13 +8,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from gcnsim.methods import Method, create_method
 from gcnsim.reproduction import Cell, asked, error_of, read_published, reproduce
 from gcnsim.reproduction.answers import Ends, Measured, answer
 from gcnsim.reproduction.asking import Asked, setting, settings
 from gcnsim.reproduction.cells import vanilla_of
 from gcnsim.reproduction.quantities import predicted
 from gcnsim.reproduction.systems import System
-from gcnsim.scenario import MethodSpec, load_scenario
+from gcnsim.scenario import load_scenario
 from gcnsim.study import Corner, TableAccesses
 from gcnsim.workload import dataset
 
@@ -142,7 +143,7 @@ def test_short_times_are_judged_by_their_absolute_error() -> None:
 def test_an_even_split_at_random_and_an_uneven_one_by_metis() -> None:
     facts, row = dataset("reddit-train"), setting("bns_gcn-reddit")
     assert row is not None
-    ten = replace(row, cluster=replace(row.cluster, gpus=10, gpus_per_server=10), method=MethodSpec.of("full-graph"))
+    ten = replace(row, cluster=replace(row.cluster, gpus=10, gpus_per_server=10), method=create_method("full-graph"))
     counts = TableAccesses(facts, 10).counts(ten, 602, Corner.LIKELY)
     assert counts.boundary_nodes.max() / counts.boundary_nodes.mean() == pytest.approx(86_000 / 51_200, rel=0.02)
     assert counts.boundary_nodes.mean() == pytest.approx(51_200, rel=0.01)
@@ -154,12 +155,12 @@ def test_no_boundary_node_at_rate_0_and_all_at_rate_1() -> None:
     row = setting("bns_gcn-reddit")
     assert row is not None
 
-    def at(method: MethodSpec) -> float:
+    def at(method: Method) -> float:
         one = Asked(replace(row, method=method), System(method.name))
         return answer([one], spread=False)[one].likely.forward_bytes
 
-    assert at(MethodSpec.of("bns-gcn", rate=0.0)) == 0.0
-    assert at(MethodSpec.of("bns-gcn", rate=1.0)) == at(MethodSpec.of("full-graph"))
+    assert at(create_method("bns-gcn", rate=0.0)) == 0.0
+    assert at(create_method("bns-gcn", rate=1.0)) == at(create_method("full-graph"))
 
 
 def test_every_setting_is_among_the_scenarios() -> None:
@@ -204,8 +205,9 @@ def test_cagnet_is_two_methods_by_its_replication(tmp_path: Path) -> None:
 def test_sancus_is_compared_with_cagnet_on_its_own_servers(tmp_path: Path) -> None:
     one = asked_of(tmp_path, "sancus", "config: '2', method: scs_e", "communicate")
     assert (one.scenario.cluster.gpus, one.scenario.cluster.gpus_per_server) == (8, 4)
-    assert one.scenario.method.stale_test == "fixed"
-    assert one.scenario.method.warmup == pytest.approx(1 / 6)
+    knobs = one.scenario.method.values()
+    assert knobs["stale_test"] == "fixed"
+    assert knobs["warmup"] == pytest.approx(1 / 6)
     assert vanilla_of(one).scenario.method.name == "cagnet-1d"
 
 

@@ -10,10 +10,11 @@ import pytest
 
 from gcnsim.api import simulate
 from gcnsim.graph.generate import outline
+from gcnsim.methods import create_method
 from gcnsim.reproduction import Asked, setting
 from gcnsim.reproduction.answers import answer
 from gcnsim.reproduction.systems import System
-from gcnsim.scenario import MethodSpec, load_scenario
+from gcnsim.scenario import load_scenario
 from gcnsim.study import Corner, TableAccesses, open_accesses
 from gcnsim.workload import dataset
 
@@ -72,7 +73,7 @@ def _shipped(name: str) -> str:
 def _asked(name: str, method: str, parts: int | None) -> Asked:
     row = setting(name)
     assert row is not None
-    own = row.method if row.method.name == method else MethodSpec.of(method)
+    own = row.method if row.method.name == method else create_method(method)
     at_random = method in ("sancus", "roc")
     workers, nodes = row.cluster.gpus, 232_965
     boundary = nodes * (1.0 - 1.0 / workers) if at_random else None

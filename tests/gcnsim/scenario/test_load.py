@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 from gcnsim.caching.size import CacheSize
 from gcnsim.documents import parse_yaml
 from gcnsim.errors import FileError, GcnsimError, ScenarioError, UnitError
-from gcnsim.knobs import BATCH_KNOBS, BLOCK_KNOBS
+from gcnsim.knobs import KNOBS
+from gcnsim.methods import Method, all_knobs, create_method
 from gcnsim.profile import devices
 from gcnsim.scenario import (
     SCHEMA,
     ClusterSpec,
-    MethodSpec,
     PartitionSpec,
     RunSpec,
     Scenario,
@@ -42,7 +42,7 @@ def test_shipped_scenarios_load(path: Path) -> None:
 
 def test_the_shortest_scenario_is_all_defaults() -> None:
     scenario = read("")
-    expected = Scenario("scenario", ClusterSpec(), WorkloadSpec(), PartitionSpec(), MethodSpec(), RunSpec())
+    expected = Scenario("scenario", ClusterSpec(), WorkloadSpec(), PartitionSpec(), create_method("psc-gcn"), RunSpec())
     assert scenario == expected
 
 
@@ -166,10 +166,11 @@ def test_overrides_leave_the_mapping_alone() -> None:
 
 
 methods = st.one_of(
-    st.sampled_from(["none", "central"]).map(lambda overlap: MethodSpec.of("full-graph", overlap=overlap)),
-    st.just(MethodSpec.of("pipegcn")),
+    st.sampled_from(["none", "central"]).map(lambda overlap: create_method("full-graph", overlap=overlap)),
+    st.just(create_method("pipegcn")),
     st.builds(
-        MethodSpec,
+        create_method,
+        st.just("psc-gcn"),
         tau=st.integers(0, 9),
         epsilon=st.floats(1e-6, 1),
         cache=st.one_of(
@@ -203,7 +204,7 @@ clusters = st.builds(
     norm=st.sampled_from(["none", "layer"]),
 )
 def test_a_scenario_survives_being_written(
-    cluster: ClusterSpec, method: MethodSpec, imbalance: float | None, norm: str
+    cluster: ClusterSpec, method: Method, imbalance: float | None, norm: str
 ) -> None:
     workload = WorkloadSpec(cross_fraction=0.3, imbalance=imbalance, hidden=64, norm=norm)
     scenario = Scenario("any", cluster, workload, PartitionSpec(objective="cut"), method, RunSpec(seed=3))
@@ -262,7 +263,7 @@ def test_the_schema_describes_every_field_and_its_own_defaults() -> None:
     assert len(paths) == len(set(paths)) > 25
     assert ("cluster.bandwidth", "Gbps") in {(row[0], row[1]) for row in rows}
     assert all(allowed and default and doc for _, _, allowed, default, doc in rows)
-    own = {f"method.{knob}" for knob in (*BLOCK_KNOBS, *BATCH_KNOBS)}
+    own = {f"method.{knob}" for knob in all_knobs() if knob not in KNOBS or knob == "rate"}
     overrides = [f"{path}={default}" for path, _, _, default, _ in rows if path not in own]
     assert read("", *overrides).cluster.bandwidth == ClusterSpec().bandwidth
 

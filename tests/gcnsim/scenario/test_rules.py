@@ -5,8 +5,8 @@ import pytest
 from gcnsim import units
 from gcnsim.caching.size import CacheSize
 from gcnsim.errors import ScenarioError, UnitError
+from gcnsim.fields import Measure, Number, Truth, Word, shown
 from gcnsim.scenario import from_mapping, parse_cache
-from gcnsim.scenario.rules import Measure, Number, Truth, Word, shown
 
 
 def test_cache_sizes() -> None:
@@ -23,7 +23,7 @@ def test_a_cache_size_needs_its_unit(raw: object) -> None:
 
 def test_a_scenarios_cache_says_what_pagraph_has_besides() -> None:
     mapping = {"schema": "gcnsim.scenario/1", "method": {"name": "pagraph", "cache": "1000%"}}
-    with pytest.raises(ScenarioError, match="of pagraph auto, 0% to 100% of the rows of its part, or bytes"):
+    with pytest.raises(ScenarioError, match="auto, 0% to 100% of the rows of its part, or bytes"):
         from_mapping(mapping, "test")
 
 

@@ -6,8 +6,8 @@ import pytest
 
 from gcnsim.caching.size import CacheSize
 from gcnsim.errors import ScenarioError
-from gcnsim.knobs import FIXED, METHOD_KNOBS, knobs_of
-from gcnsim.scenario import ClusterSpec, MethodSpec, RunSpec, WorkloadSpec
+from gcnsim.methods import create_method, methods
+from gcnsim.scenario import ClusterSpec, RunSpec, WorkloadSpec
 from gcnsim.units import bandwidth
 
 
@@ -28,42 +28,42 @@ def test_replace_is_checked_like_a_file() -> None:
     with pytest.raises(ScenarioError, match=r"cluster.gpus: 0 is not allowed"):
         replace(ClusterSpec(), gpus=0)
     with pytest.raises(ScenarioError, match=r"method.epsilon: 0 is not allowed"):
-        replace(MethodSpec(), epsilon=0.0)
+        create_method("psc-gcn").moved(epsilon=0.0)
     with pytest.raises(ScenarioError, match=r"run.iterations: 0 is not allowed"):
         RunSpec(iterations=0)
 
 
-@pytest.mark.parametrize("name", METHOD_KNOBS)
+@pytest.mark.parametrize("name", methods())
 def test_every_method_stands_at_its_knobs(name: str) -> None:
-    spec = MethodSpec.of(name)
-    stands = {"tau": 2, "epsilon": 0.1, "rate": 0.1, **FIXED[name]}
-    assert (spec.tau, spec.epsilon, spec.rate) == (stands["tau"], stands["epsilon"], stands["rate"])
+    spec = create_method(name)
+    stands = {"psc-gcn": (2, 0.1, 1.0), "bns-gcn": (0, 1.0, 0.1)}.get(name, (int(name.startswith("pipegcn")), 1.0, 1.0))
+    assert (spec.tau, spec.epsilon, spec.rate) == stands
     assert spec.cache == (CacheSize(auto=True) if name == "pagraph" else CacheSize.none())
-    assert all(getattr(spec, knob.name) == knob.default for knob in knobs_of(name) if knob.kind != "size")
+    assert all(value == knob.standard for value, knob in zip(spec.values().values(), spec.knobs(), strict=True))
 
 
 def test_a_knob_a_method_lacks_is_refused_unless_it_stands_there_anyway() -> None:
-    assert MethodSpec.of("pipegcn", tau=1, epsilon=1.0, cache=CacheSize(fraction=0.0)).tau == 1
+    assert create_method("pipegcn", tau=1, epsilon=1.0, cache=CacheSize(fraction=0.0)).tau == 1
     with pytest.raises(ScenarioError, match=r"method.tau: 2 is not allowed; pipegcn has no tau \(it is 1\)"):
-        MethodSpec.of("pipegcn", tau=2)
+        create_method("pipegcn", tau=2)
     with pytest.raises(ScenarioError, match=r"method.cache: 30% is not allowed; full-graph has no cache"):
-        MethodSpec.of("full-graph", cache=CacheSize(fraction=0.3))
+        create_method("full-graph", cache=CacheSize(fraction=0.3))
     with pytest.raises(ScenarioError, match=r"method.sampler: full-graph has no sampler; methods with it: psc-gcn"):
-        MethodSpec.of("full-graph", sampler="vr")
+        create_method("full-graph", sampler="vr")
     with pytest.raises(ScenarioError, match=r"method.rate: 0.1 is not allowed; psc-gcn has no rate \(it is 1\)"):
-        MethodSpec.of("psc-gcn", rate=0.1)
+        create_method("psc-gcn", rate=0.1)
     with pytest.raises(ScenarioError, match=r"method.epsilon: 0.1 is not allowed; bns-gcn has no epsilon"):
-        MethodSpec.of("bns-gcn", epsilon=0.1)
+        create_method("bns-gcn", epsilon=0.1)
     with pytest.raises(ScenarioError, match="did you mean 'psc-gcn'"):
-        MethodSpec.of("pscgcn")
+        create_method("pscgcn")
 
 
 @pytest.mark.parametrize("rate", [0.0, 0.1, 1.0])
 def test_a_rate_of_nothing_and_of_everything_is_allowed(rate: float) -> None:
-    assert MethodSpec.of("bns-gcn", rate=rate).rate == rate
+    assert create_method("bns-gcn", rate=rate).rate == rate
     for bad in (-0.1, 1.1):
         with pytest.raises(ScenarioError, match=r"method.rate: .* is not allowed; a number of at least 0 and"):
-            MethodSpec.of("bns-gcn", rate=bad)
+            create_method("bns-gcn", rate=bad)
 
 
 def test_a_workload_is_a_dataset_or_a_graph() -> None:

@@ -10,7 +10,6 @@ import pytest
 
 from gcnsim.cluster import Cluster, LinkSpec, Paths, build_cluster
 from gcnsim.engine import simulate
-from gcnsim.methods import Facts, method
 from gcnsim.schedule import (
     Builder,
     Dependency,
@@ -23,6 +22,7 @@ from gcnsim.schedule import (
 )
 from gcnsim.schedule.collectives import CHUNK
 from gcnsim.timeline import PS_PER_S, Direction, OpKind
+from tests.cases import Case, method
 
 ALPHA, BANDWIDTH, PCIE_ALPHA, PCIE = 5e-5, 1e9, 1e-5, 8e9
 
@@ -163,7 +163,7 @@ def test_equal_messages_of_all_to_all_fill_every_link() -> None:
     assert found == pytest.approx(ROUTE_ALPHA + 3e6 / BANDWIDTH, abs=1e-10)
 
 
-def test_an_exchange_of_rows_made_at_once_is_an_all_to_all(facts: Callable[..., Facts]) -> None:
+def test_an_exchange_of_rows_made_at_once_is_an_all_to_all(facts: Callable[..., Case]) -> None:
     given = facts(workers=4, per_server=2)
     paths = Paths(direct=True)
     where = build_cluster(

@@ -7,9 +7,9 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from gcnsim.methods import Facts, method
 from gcnsim.schedule import Builder, Schedule, predecessors, topological
 from gcnsim.timeline import OpKind
+from tests.cases import Case, method
 
 
 @pytest.fixture
@@ -41,7 +41,7 @@ def test_synchronous_reading_waits_for_this_iteration_and_refills_nothing(pipeli
 
 @pytest.mark.parametrize("name", ["full-graph", "pipegcn", "psc-gcn"])
 @pytest.mark.parametrize("tau", [0, 1, 3])
-def test_both_readings_of_every_method_can_run(facts: Callable[..., Facts], name: str, tau: int) -> None:
+def test_both_readings_of_every_method_can_run(facts: Callable[..., Case], name: str, tau: int) -> None:
     schedule = method(name)(facts(tau=tau, sampled=True, hits=0.5))
     for collapse in (False, True):
         done, before = topological(schedule, collapse=collapse)

@@ -11,15 +11,16 @@ import pytest
 from gcnsim.caching import CacheSize
 from gcnsim.errors import GraphError, ScenarioError
 from gcnsim.graph import load_graph
+from gcnsim.methods import Method, create_method
 from gcnsim.partition import partition_graph, write_partition
-from gcnsim.scenario import ClusterSpec, MethodSpec, PartitionSpec, RunSpec, Scenario, WorkloadSpec
+from gcnsim.scenario import ClusterSpec, PartitionSpec, RunSpec, Scenario, WorkloadSpec
 from gcnsim.study import Corner, GraphAccesses, PublishedAccesses, TraceAccesses, open_accesses
 from gcnsim.study.published import LOAD, loads, ownership, placement, scaled
 from gcnsim.trace import AccessCounts, write_trace
 from gcnsim.workload import dataset
 
-FULL, DRAWN = MethodSpec.of("full-graph"), MethodSpec.of("psc-gcn", epsilon=0.3)
-NODES = MethodSpec.of("bns-gcn", rate=0.3)
+FULL, DRAWN = create_method("full-graph"), create_method("psc-gcn", epsilon=0.3)
+NODES = create_method("bns-gcn", rate=0.3)
 
 
 @pytest.fixture(scope="module")
@@ -30,13 +31,13 @@ def graph_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def scenario(workload: WorkloadSpec, method: MethodSpec = FULL, gpus: int = 3) -> Scenario:
+def scenario(workload: WorkloadSpec, method: Method = FULL, gpus: int = 3) -> Scenario:
     return Scenario(
         "test", ClusterSpec(gpus=gpus, gpus_per_server=1), workload, PartitionSpec(), method, RunSpec(iterations=5)
     )
 
 
-def of_graph(path: Path, method: MethodSpec = FULL, gpus: int = 3) -> Scenario:
+def of_graph(path: Path, method: Method = FULL, gpus: int = 3) -> Scenario:
     found = scenario(WorkloadSpec(dataset=None, graph=str(path)), method, gpus)
     return replace(found, partition=PartitionSpec(method="block"))
 
@@ -71,7 +72,7 @@ def test_drawn_nodes_keep_all_inner_entries_and_their_share_of_each_pair(graph_f
 
 @pytest.mark.parametrize(("rate", "share"), [(0.0, 0), (1.0, 1)])
 def test_a_rate_of_nothing_and_of_everything(graph_file: Path, rate: float, share: int) -> None:
-    found, full = counts_of(of_graph(graph_file, replace(NODES, rate=rate))), counts_of(of_graph(graph_file))
+    found, full = counts_of(of_graph(graph_file, NODES.moved(rate=rate))), counts_of(of_graph(graph_file))
     assert found.rows[0].tolist() == (share * full.rows[0]).tolist()
     assert found.boundary_edges[0].tolist() == (share * full.boundary_edges[0]).tolist()
 
@@ -80,7 +81,7 @@ def test_a_graph_is_cut_and_drawn_once(graph_file: Path) -> None:
     asked = of_graph(graph_file, DRAWN)
     accesses = GraphAccesses(str(graph_file))
     first = accesses.counts(asked, 8, Corner.LIKELY)
-    faster = replace(asked, cluster=replace(asked.cluster, bandwidth=1e10), method=replace(DRAWN, tau=9))
+    faster = replace(asked, cluster=replace(asked.cluster, bandwidth=1e10), method=DRAWN.moved(tau=9))
     assert accesses.counts(faster, 8, Corner.LIKELY) is first
     assert accesses.partition(asked) is accesses.partition(faster)
     other = replace(asked, run=RunSpec(iterations=5, seed=1))
@@ -113,7 +114,7 @@ def test_a_dataset_can_be_neither_cut_nor_weighted_by_norms() -> None:
     with pytest.raises(ScenarioError, match="partition: reddit is partitioned already"):
         open_accesses(replace(asked, partition=PartitionSpec(method="random")))
     with pytest.raises(ScenarioError, match=r"method.norms: run.gcnsim needs workload.graph"):
-        open_accesses(replace(asked, method=replace(DRAWN, norms="run.gcnsim")))
+        open_accesses(replace(asked, method=DRAWN.moved(norms="run.gcnsim")))
 
 
 @pytest.fixture
@@ -152,7 +153,7 @@ def test_a_trace_answers_only_what_it_was_drawn_for(replayed: tuple[TraceAccesse
     with pytest.raises(ScenarioError, match="has 3 workers, the cluster has 2 GPUs"):
         accesses.counts(replace(asked, cluster=ClusterSpec(gpus=2)), 8, Corner.LIKELY)
     with pytest.raises(ScenarioError, match=r"was drawn with vr at epsilon 0.3, the method asks for vr at 0.2"):
-        accesses.counts(replace(asked, method=replace(DRAWN, epsilon=0.2)), 8, Corner.LIKELY)
+        accesses.counts(replace(asked, method=DRAWN.moved(epsilon=0.2)), 8, Corner.LIKELY)
 
 
 def test_a_trace_of_drawn_nodes_replays_and_knows_what_crosses(graph_file: Path, tmp_path: Path) -> None:
@@ -164,20 +165,20 @@ def test_a_trace_of_drawn_nodes_replays_and_knows_what_crosses(graph_file: Path,
     found, drawn = again.counts(fits, 8, Corner.LIKELY), accesses.counts(asked, 8, Corner.LIKELY)
     assert found.rows.tolist() == drawn.rows.tolist()
     assert found.boundary_edges.tolist() == drawn.boundary_edges.tolist()
-    for method in (FULL, replace(NODES, rate=1.0)):
+    for method in (FULL, NODES.moved(rate=1.0)):
         full = accesses.counts(replace(asked, method=method), 8, Corner.LIKELY)
         told = again.counts(replace(fits, method=method), 8, Corner.LIKELY)
         assert told.rows.tolist() == full.rows.tolist()
         assert told.boundary_edges.tolist() == full.boundary_edges.tolist()
     with pytest.raises(ScenarioError, match=r"was drawn with bns at rate 0.3, the method asks for bns at 0.1"):
-        again.counts(replace(fits, method=MethodSpec.of("bns-gcn")), 8, Corner.LIKELY)
+        again.counts(replace(fits, method=create_method("bns-gcn")), 8, Corner.LIKELY)
     with pytest.raises(ScenarioError, match=r"was drawn with bns at rate 0.3, the method asks for vr at 0.3"):
         again.counts(replace(fits, method=DRAWN), 8, Corner.LIKELY)
 
 
 def test_a_random_cache_follows_the_seed(replayed: tuple[TraceAccesses, Scenario, AccessCounts]) -> None:
     accesses, asked, _ = replayed
-    method = replace(DRAWN, cache=CacheSize(fraction=0.5), cache_policy="random")
+    method = DRAWN.moved(cache=CacheSize(fraction=0.5), cache_policy="random")
     one, two = (
         accesses.counts(replace(asked, method=method, run=RunSpec(iterations=5, seed=seed)), 8, Corner.LIKELY)
         for seed in (0, 1)

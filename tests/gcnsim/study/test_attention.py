@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from gcnsim.errors import ScenarioError
+from gcnsim.methods import named
 from gcnsim.scenario import from_mapping
 from gcnsim.study import study
-from gcnsim.study.study import ATTENDING
 
 
 def asked(name: str, *, device: str = "t4", overlap: str = "none", **workload: object) -> float:
@@ -21,7 +21,7 @@ def asked(name: str, *, device: str = "t4", overlap: str = "none", **workload: o
     return study(from_mapping(mapping, "test")).metrics.iteration_s
 
 
-@pytest.mark.parametrize("name", ATTENDING)
+@pytest.mark.parametrize("name", named(lambda kind: kind.attends))
 def test_partition_parallel_methods_train_it(name: str) -> None:
     assert asked(name) > 0
 

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from gcnsim.errors import ScenarioError
-from gcnsim.scenario import MethodSpec, Scenario, from_mapping
+from gcnsim.methods import create_method
+from gcnsim.scenario import Scenario, from_mapping
 from gcnsim.study import Corner, open_accesses, study
 from gcnsim.trace import AccessCounts
 
@@ -31,7 +32,7 @@ def counts(scenario: Scenario) -> AccessCounts:
 @pytest.mark.parametrize("extra", [{}, {"imbalance": 1.2}], ids=["surrogate", "statistics"])
 def test_as_many_edges_are_dropped_as_with_nodes(extra: dict[str, object]) -> None:
     every, nodes = (counts(replace(asked("nodes", 0.1, **extra), method=method)) for method in (
-        MethodSpec.of("full-graph"), MethodSpec.of("bns-gcn", rate=0.1)))  # fmt: skip
+        create_method("full-graph"), create_method("bns-gcn", rate=0.1)))  # fmt: skip
     dropped = every.boundary_edges.sum() - nodes.boundary_edges.sum()
     some, of_all = (counts(asked(sample, 0.1, **extra)) for sample in ("boundary-edges", "edges"))
     assert (some.inner_edges == every.inner_edges).all()

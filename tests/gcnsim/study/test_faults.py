@@ -11,7 +11,6 @@ import pytest
 from gcnsim.api import simulate, what_if
 from gcnsim.engine import simulate as run
 from gcnsim.errors import GcnsimError, ScenarioError, UnitError
-from gcnsim.methods import Facts, method
 from gcnsim.planning import links_of
 from gcnsim.scenario import (
     FAULTS,
@@ -31,6 +30,7 @@ from gcnsim.study.faults import afflicted, lasting, weakened
 from gcnsim.study.framing import payload_shares
 from gcnsim.study.machine import device_link, machine
 from gcnsim.timeline import PS_PER_S, OpKind
+from tests.cases import Case, method
 from tests.gcnsim.study.faulted import REDDIT, studied
 
 NOTHING = "pause:seconds=1us"
@@ -44,7 +44,7 @@ def seconds(name: str, *injected: str, **knobs: Any) -> float:
 
 
 @pytest.fixture
-def schedule(facts: Callable[..., Facts]) -> Schedule:
+def schedule(facts: Callable[..., Case]) -> Schedule:
     return method("full-graph")(facts())
 
 

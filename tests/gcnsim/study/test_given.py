@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 import gcnsim
+from gcnsim.methods import create_method
 from gcnsim.profile import device, host, link
-from gcnsim.scenario import ClusterSpec, MethodSpec
+from gcnsim.scenario import ClusterSpec
 from gcnsim.study import study
 from gcnsim.study.given import GIVEN, with_drawn, with_given
 from tests.gcnsim.scenario.test_figures import scenario
@@ -39,7 +40,7 @@ def test_drawn_figures_are_arrays_of_their_profile_alone() -> None:
 )
 def test_they_change_the_simulated_time(figure: str, slower: bool) -> None:
     asked = [scenario(gpus=2, gpus_per_server=1, figures=figures) for figures in ("none", figure)]
-    now, then = (study(replace(each, method=MethodSpec.of("full-graph"))).metrics.iteration_s for each in asked)
+    now, then = (study(replace(each, method=create_method("full-graph"))).metrics.iteration_s for each in asked)
     assert (then > 1.01 * now) if slower else (then < 0.99 * now)
 
 

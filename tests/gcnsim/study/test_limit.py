@@ -9,13 +9,13 @@ import pytest
 
 from gcnsim.cluster import Cluster, LinkSpec, Paths, build_cluster
 from gcnsim.engine import simulate
-from gcnsim.methods import Facts, method
 from gcnsim.scenario import SCHEMA, from_mapping
 from gcnsim.schedule import Builder, Schedule, bounds
 from gcnsim.study import Limit, limit_of, measure, study
 from gcnsim.timeline import OpKind
+from tests.cases import Case, method
 
-MakeFacts = Callable[..., Facts]
+MakeFacts = Callable[..., Case]
 
 FAST = {"nic": 1e13, "pcie": 1e13, "nic_latency": 0.0}
 

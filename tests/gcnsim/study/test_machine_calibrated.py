@@ -11,9 +11,10 @@ import pytest
 
 from gcnsim.cost import elementwise_seconds, gemm_seconds, rows_seconds, spmm_seconds
 from gcnsim.errors import FileError, ScenarioError
+from gcnsim.methods import create_method
 from gcnsim.profile import device, figures_of, host, link
 from gcnsim.record import Calibration, write_calibration
-from gcnsim.scenario import ClusterSpec, MethodSpec, PartitionSpec, RunSpec, Scenario, WorkloadSpec
+from gcnsim.scenario import ClusterSpec, PartitionSpec, RunSpec, Scenario, WorkloadSpec
 from gcnsim.study import calibration_of, device_link, machine, profiles, study
 from gcnsim.study.machine import for_graph
 from gcnsim.timeline import OpKind
@@ -139,7 +140,7 @@ def test_a_graphs_factor_moves_the_whole_curve(tmp_path: Path) -> None:
 def asked(path: Path, record: Calibration, trace: Path) -> Scenario:
     workload = WorkloadSpec(dataset=None, trace=str(trace), layers=2, hidden=32, features=32, classes=8)
     cluster = spec(path, record)
-    return Scenario("test", cluster, workload, PartitionSpec(), MethodSpec.of("full-graph"), RunSpec())
+    return Scenario("test", cluster, workload, PartitionSpec(), create_method("full-graph"), RunSpec())
 
 
 def folder(path: Path, name: str) -> Path:

@@ -9,13 +9,13 @@ import pytest
 
 from gcnsim.cluster import Cluster, LinkSpec, build_cluster
 from gcnsim.engine import simulate
-from gcnsim.methods import Facts, method
 from gcnsim.schedule import Bounds, Builder, Schedule, bounds
 from gcnsim.study import Metrics, Steady, link_units, measure
 from gcnsim.timeline import PS_PER_S, OpKind
+from tests.cases import Case, method
 
 Builders = Callable[..., Builder]
-MakeFacts = Callable[..., Facts]
+MakeFacts = Callable[..., Case]
 ONE_SECOND_PER_UNIT = LinkSpec(1.0)
 
 

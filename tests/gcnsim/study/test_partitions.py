@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from gcnsim.errors import ScenarioError
-from gcnsim.scenario import ClusterSpec, MethodSpec, PartitionSpec, RunSpec, Scenario, WorkloadSpec
+from gcnsim.methods import create_method
+from gcnsim.scenario import ClusterSpec, PartitionSpec, RunSpec, Scenario, WorkloadSpec
 from gcnsim.study import GraphAccesses, SeedSpread, partition_seconds, partition_variants, seeds_of, study
 
 
@@ -21,7 +22,7 @@ def asked(tmp_path_factory: pytest.TempPathFactory) -> Scenario:
     path.write_text("".join(f"{one} {other}\n" for one, other in [*ends.tolist(), *((i, i + 1) for i in range(299))]))
     workload = WorkloadSpec(dataset=None, graph=str(path), features=64, classes=8, layers=2, hidden=64)
     cluster = ClusterSpec(gpus=4, gpus_per_server=1, bandwidth=1.25e8)
-    return Scenario("test", cluster, workload, PartitionSpec(), MethodSpec.of("pipegcn"), RunSpec(iterations=3))
+    return Scenario("test", cluster, workload, PartitionSpec(), create_method("pipegcn"), RunSpec(iterations=3))
 
 
 def test_seeds_are_distinct_and_begin_with_the_scenarios_own(asked: Scenario) -> None:

@@ -8,15 +8,15 @@ import numpy as np
 import pytest
 
 from gcnsim.engine import Run, simulate
-from gcnsim.methods import Facts, method
 from gcnsim.scenario import Pause
 from gcnsim.schedule import Schedule
 from gcnsim.study.faults import afflicted
 from gcnsim.study.pauses import HELD
 from gcnsim.study.steady import Steady
 from gcnsim.timeline import PS_PER_S, OpKind
+from tests.cases import Case, method
 
-MakeFacts = Callable[..., Facts]
+MakeFacts = Callable[..., Case]
 AT = 4
 """The measured iteration that is paused."""
 

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 from gcnsim.ids import FloatArray
-from gcnsim.knobs import MINI_BATCH
 from gcnsim.planning import Workshop
 from gcnsim.scenario import Scenario, from_mapping, read_injected
 from gcnsim.schedule import Schedule, estimate
@@ -22,7 +21,6 @@ from gcnsim.study import (
     assumptions_of,
     estimated_counts,
     factors,
-    mini_batch,
     normal_position,
     open_accesses,
     position,
@@ -67,7 +65,7 @@ def one_by_one(asked: Scenario) -> tuple[float, dict[str, tuple[float, float]]]:
     accesses = open_accesses(asked)
     counts = estimated_counts(asked, accesses)
     now = estimate(write_schedule(asked, counts, accesses))
-    found = assumptions_of(asked.cluster, batches=mini_batch(asked.method))
+    found = assumptions_of(asked.cluster, batches=asked.method.mini_batches)
     ends = {each.name: _ends(asked, accesses, counts, each, now) for each in found}
     if len(accesses.corners) > 1:
         low, high = (estimated_counts(asked, accesses, corner) for corner in (Corner.LOW, Corner.HIGH))
@@ -191,13 +189,13 @@ def test_other_methods_multiply_the_factors_of_their_ends(name: str) -> None:
     assert found.alone.keys() == ends.keys()
     for each, pair in ends.items():
         assert found.alone[each] == pytest.approx(pair, rel=1e-12), each
-    shared = {each.name: each.shared for each in assumptions_of(asked.cluster, batches=mini_batch(asked.method))}
+    shared = {each.name: each.shared for each in assumptions_of(asked.cluster, batches=asked.method.mini_batches)}
     expected = 1.0
     for each, (low, high) in ends.items():
         place = float(place_of(shared.get(each, each))[7])
         expected *= (low if place < 0 else high) ** abs(place)
     assert found.joint[7] == pytest.approx(expected, rel=1e-9)
-    assert (name == "mini-batches") == (asked.method.name in MINI_BATCH)
+    assert (name == "mini-batches") == (asked.method.mini_batches)
 
 
 def test_faults_leave_the_same_open() -> None:

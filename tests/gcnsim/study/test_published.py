@@ -9,7 +9,8 @@ import pytest
 
 from gcnsim.caching import CacheSize
 from gcnsim.errors import ScenarioError
-from gcnsim.scenario import MethodSpec, Scenario, from_mapping
+from gcnsim.methods import create_method
+from gcnsim.scenario import Scenario, from_mapping
 from gcnsim.study import Corner, PublishedAccesses, study
 from gcnsim.workload import dataset
 
@@ -44,7 +45,7 @@ def test_other_methods_do() -> None:
     accesses = PublishedAccesses(dataset("reddit-saint"))
     accesses.counts(scenario, 602, Corner.LIKELY)
     with pytest.raises(ScenarioError, match="no boundary of reddit-saint is published"):
-        accesses.counts(replace(scenario, method=MethodSpec.of("full-graph")), 602, Corner.LIKELY)
+        accesses.counts(replace(scenario, method=create_method("full-graph")), 602, Corner.LIKELY)
 
 
 @pytest.mark.parametrize("corner", Corner)
@@ -58,5 +59,5 @@ def test_a_rate_towards_one_asks_for_every_row(sampler: str, corner: Corner) -> 
 
 
 def sampled(sampler: str, rate: float) -> Scenario:
-    method = MethodSpec.of("psc-gcn", epsilon=rate, sampler=sampler)
-    return replace(asked("reddit", "full-graph"), method=replace(method, cache=CacheSize(fraction=0.3)))
+    method = create_method("psc-gcn", epsilon=rate, sampler=sampler, cache=CacheSize(fraction=0.3))
+    return replace(asked("reddit", "full-graph"), method=method)

@@ -11,8 +11,10 @@ import pytest
 
 from gcnsim.caching import CacheSize
 from gcnsim.errors import ScenarioError
+from gcnsim.methods import create_method
+from gcnsim.methods.psc_gcn import PscGcn
 from gcnsim.record import Cluster, read_recorded_run
-from gcnsim.scenario import MethodSpec, Scenario, from_mapping, to_mapping
+from gcnsim.scenario import Scenario, from_mapping, to_mapping
 from gcnsim.study import open_accesses, scenario_of, study
 from gcnsim.timeline import OpKind
 from runtime.options import Options
@@ -45,7 +47,8 @@ def asked(tmp_path: Path) -> Callable[..., Scenario]:
 
 def test_knobs_arrive(asked: Callable[..., Scenario]) -> None:
     method = asked(method="psc-gcn", knobs=KNOBS).method
-    assert (method.name, method.tau, method.epsilon, method.sampler) == ("psc-gcn", 3, 0.3, "uniform")
+    assert isinstance(method, PscGcn)
+    assert (method.tau, method.epsilon, method.sampler) == (3, 0.3, "uniform")
     assert (method.refresh, method.cache, method.cache_policy) == (7, CacheSize(fraction=0.3), "degree")
     assert (method.overlap, method.norms) == ("none", None), "stale rows leave nothing to sum beneath transfers"
 
@@ -187,7 +190,7 @@ def test_a_run_that_drew_nodes_is_studied_with_its_own_draws(write_run: WriteRun
     scenario = scenario_of(run)
     accesses = open_accesses(scenario)
     found = study(scenario, accesses)
-    full = study(replace(scenario, method=MethodSpec.of("full-graph", overlap="central")), accesses)
+    full = study(replace(scenario, method=create_method("full-graph", overlap="central")), accesses)
     assert found.metrics.nic_bytes < full.metrics.nic_bytes
     assert found.metrics.sampling_s > full.metrics.sampling_s == 0.0
     assert run.settings["rate"] == 0.2

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from gcnsim.engine import Run, simulate
-from gcnsim.methods import Facts, method
 from gcnsim.schedule import Builder, Schedule
 from gcnsim.study import Steady, Window
 from gcnsim.study.steady import BEHIND
 from gcnsim.timeline import OpKind
+from tests.cases import Case, method
 
 Builders = Callable[..., Builder]
 
@@ -59,7 +59,7 @@ def test_an_unsettled_run_says_how_fast_its_slowest_op_falls_behind(builder: Bui
 
 
 @pytest.mark.parametrize(("name", "tau"), [("full-graph", 0), ("pipegcn", 1), ("psc-gcn", 3)])
-def test_constant_schedules_stop_early_and_are_right(facts: Callable[..., Facts], name: str, tau: int) -> None:
+def test_constant_schedules_stop_early_and_are_right(facts: Callable[..., Case], name: str, tau: int) -> None:
     schedule = method(name)(facts(tau=tau, slope=0.1, nic=1e10))
     run, window = judged(schedule)
     assert run.iterations <= 6 * (1 + tau) + 8
@@ -69,7 +69,7 @@ def test_constant_schedules_stop_early_and_are_right(facts: Callable[..., Facts]
 
 
 @pytest.mark.parametrize("tau", [0, 2, 5])
-def test_sampled_schedules_are_averaged_and_right(facts: Callable[..., Facts], tau: int) -> None:
+def test_sampled_schedules_are_averaged_and_right(facts: Callable[..., Case], tau: int) -> None:
     given = facts(tau=tau, sampled=True, iterations=30, spread=0.2, slope=0.1, nic=1e8)
     schedule = method("psc-gcn")(given)
     run, window = judged(schedule)
@@ -101,7 +101,7 @@ def test_a_long_run_agrees_with_what_a_filling_pipeline_was_judged(builder: Buil
 
 @pytest.mark.parametrize("measured", [1, 3])
 def test_few_iterations_of_an_alternating_pipeline_are_measured_over_whole_rounds(
-    facts: Callable[..., Facts], measured: int
+    facts: Callable[..., Case], measured: int
 ) -> None:
     """Saturated, it alternates between a few times: 3 to 5 % were missed where no more iterations were measured."""
     schedule = method("pipegcn")(facts(workers=2, per_server=1, nic=6.3e7, nic_latency=0.0, tau=1))
@@ -113,7 +113,7 @@ def test_few_iterations_of_an_alternating_pipeline_are_measured_over_whole_round
     assert mean(schedule, run, window.first) == pytest.approx(truth, rel=0.015)
 
 
-def test_more_iterations_than_asked_for_are_whole_rounds_of_the_drawn_graphs(facts: Callable[..., Facts]) -> None:
+def test_more_iterations_than_asked_for_are_whole_rounds_of_the_drawn_graphs(facts: Callable[..., Case]) -> None:
     given = facts(tau=3, sampled=True, iterations=3, spread=0.3, slope=0.2, nic=1.5e8)
     schedule = method("psc-gcn")(given)
     run, window = judged(schedule, 3)

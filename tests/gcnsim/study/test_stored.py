@@ -12,10 +12,10 @@ from gcnsim.errors import ScenarioError
 from gcnsim.graph import load_graph
 from gcnsim.graph.generate import BlockModel, block_model
 from gcnsim.graph.write import write_npz
+from gcnsim.methods import Method, create_method
 from gcnsim.partition import partition_graph, split
 from gcnsim.scenario import (
     ClusterSpec,
-    MethodSpec,
     PartitionSpec,
     RunSpec,
     Scenario,
@@ -45,7 +45,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return found
 
 
-def asked(workload: WorkloadSpec, method: MethodSpec, gpus: int = PARTS) -> Scenario:
+def asked(workload: WorkloadSpec, method: Method, gpus: int = PARTS) -> Scenario:
     cluster = ClusterSpec(gpus=gpus, gpus_per_server=1)
     return Scenario("test", cluster, workload, PartitionSpec(), method, RunSpec(iterations=20))
 
@@ -53,13 +53,13 @@ def asked(workload: WorkloadSpec, method: MethodSpec, gpus: int = PARTS) -> Scen
 @pytest.mark.parametrize(
     "method",
     [
-        MethodSpec.of("full-graph"),
-        MethodSpec.of("bns-gcn", rate=0.1),
-        MethodSpec.of("psc-gcn", epsilon=0.1),
-        MethodSpec.of("psc-gcn", epsilon=0.3, sampler="uniform"),
+        create_method("full-graph"),
+        create_method("bns-gcn", rate=0.1),
+        create_method("psc-gcn", epsilon=0.1),
+        create_method("psc-gcn", epsilon=0.3, sampler="uniform"),
     ],
 )
-def test_it_answers_as_the_graph_does(folder: Path, method: MethodSpec) -> None:
+def test_it_answers_as_the_graph_does(folder: Path, method: Method) -> None:
     graph = asked(WorkloadSpec(dataset=None, graph=str(folder / "g.npz")), method)
     stored = asked(WorkloadSpec(dataset=None, profile=str(folder / "g.profile")), method)
     real, accesses = open_accesses(graph), open_accesses(stored)
@@ -78,7 +78,7 @@ def test_it_answers_as_the_graph_does(folder: Path, method: MethodSpec) -> None:
 
 def test_what_a_surrogate_leaves_open_is_covered(folder: Path) -> None:
     path = str(folder / "yelp.profile")
-    scenario = asked(WorkloadSpec(dataset=None, profile=path), MethodSpec.of("psc-gcn", epsilon=0.1))
+    scenario = asked(WorkloadSpec(dataset=None, profile=path), create_method("psc-gcn", epsilon=0.1))
     accesses = ProfileAccesses(path)
     rows = [accesses.counts(scenario, 64, corner).rows.sum() for corner in Corner]
     assert rows == sorted(rows)
@@ -89,7 +89,7 @@ def test_what_a_surrogate_leaves_open_is_covered(folder: Path) -> None:
 def test_other_numbers_of_gpus_and_other_questions_are_refused(folder: Path) -> None:
     workload = WorkloadSpec(dataset=None, profile=str(folder / "g.profile"))
     accesses = ProfileAccesses(workload.profile or "")
-    full, batches = MethodSpec.of("full-graph"), MethodSpec.of("dgl")
+    full, batches = create_method("full-graph"), create_method("dgl")
     with pytest.raises(ScenarioError, match=r"cluster\.gpus: 4 is not allowed; .*g\.profile is a profile of 3 parts"):
         accesses.counts(asked(workload, full, 4), 64, Corner.LIKELY)
     with pytest.raises(ScenarioError, match=r"method\.name: dgl trains mini-batches; .*g\.profile"):

@@ -11,7 +11,6 @@ import pytest
 from gcnsim.engine import Run
 from gcnsim.engine import simulate as run
 from gcnsim.errors import ScenarioError
-from gcnsim.methods import Facts, method
 from gcnsim.planning import links_of
 from gcnsim.scenario import Jitter, from_mapping, read_injected
 from gcnsim.schedule import Builder, Schedule
@@ -20,6 +19,7 @@ from gcnsim.study.faults import afflicted
 from gcnsim.study.steady import Steady
 from gcnsim.study.struck import struck
 from gcnsim.timeline import PS_PER_S, OpKind
+from tests.cases import Case, method
 from tests.gcnsim.study.faulted import REDDIT, studied
 
 
@@ -60,9 +60,7 @@ def test_no_run_with_faults_beats_its_links() -> None:
 
 
 @pytest.mark.parametrize(("name", "cv"), [("full-graph", 0.3), ("full-graph", 2.0), ("pipegcn", 2.0)])
-def test_an_interval_under_jitter_holds_what_other_seeds_give(
-    facts: Callable[..., Facts], name: str, cv: float
-) -> None:
+def test_an_interval_under_jitter_holds_what_other_seeds_give(facts: Callable[..., Case], name: str, cv: float) -> None:
     schedule = method(name)(facts())
     judge = Steady(schedule, 8)
     calm = judge.window(run(schedule, judge.most, judge.enough).ends)
@@ -124,7 +122,7 @@ def test_jitter_is_measured_once_it_has_used_up_what_stale_methods_have_ready(
     assert calmly < 0.97 * late
 
 
-def test_synchronous_methods_have_nothing_ready(facts: Callable[..., Facts]) -> None:
+def test_synchronous_methods_have_nothing_ready(facts: Callable[..., Case]) -> None:
     schedule = method("full-graph")(facts())
     judge = Steady(schedule, 4)
     calm = judge.window(run(schedule, judge.most, judge.enough).ends)

@@ -9,11 +9,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pytest
 
-from gcnsim.methods import Facts
-from gcnsim.scenario import ClusterSpec, MethodSpec, PartitionSpec, RunSpec, Scenario, WorkloadSpec, from_mapping
+from gcnsim.methods import Method, create_method
+from gcnsim.scenario import ClusterSpec, PartitionSpec, RunSpec, Scenario, WorkloadSpec, from_mapping
 from gcnsim.study import Corner, Declared, study, write_schedule
 from gcnsim.timeline import OpKind
 from gcnsim.trace import AccessCounts
+from tests.cases import Case
 
 
 @dataclass
@@ -34,26 +35,26 @@ class Made:
 
 
 @pytest.fixture
-def made(facts: Callable[..., Facts]) -> Made:
+def made(facts: Callable[..., Case]) -> Made:
     drawn = facts(iterations=12, rows=500.0, spread=0.2, slope=0.05, hits=0.25).counts
     return Made(facts(rows=2000.0, slope=0.05).counts, drawn, [])
 
 
-def scenario(method: MethodSpec, *, bandwidth: float = 1e8, **run: int) -> Scenario:
+def scenario(method: Method, *, bandwidth: float = 1e8, **run: int) -> Scenario:
     cluster = ClusterSpec(gpus=4, gpus_per_server=2, bandwidth=bandwidth)
     return Scenario("test", cluster, WorkloadSpec(), PartitionSpec(), method, RunSpec(**run))
 
 
 METHODS = [
-    MethodSpec.of("full-graph"),
-    MethodSpec.of("pipegcn"),
-    MethodSpec.of("psc-gcn", tau=0),
-    MethodSpec.of("psc-gcn", tau=3),
+    create_method("full-graph"),
+    create_method("pipegcn"),
+    create_method("psc-gcn", tau=0),
+    create_method("psc-gcn", tau=3),
 ]
 
 
 @pytest.mark.parametrize("method", METHODS, ids=lambda method: f"{method.name} {method.tau}")
-def test_a_result_holds_together(made: Made, method: MethodSpec) -> None:
+def test_a_result_holds_together(made: Made, method: Method) -> None:
     found = study(scenario(method), made)
     assert found.settled
     assert 0.0 < found.low_s <= found.metrics.iteration_s <= found.high_s
@@ -77,17 +78,17 @@ def test_the_same_scenario_gives_the_same_result(made: Made) -> None:
 
 
 @pytest.mark.parametrize("method", METHODS, ids=lambda method: f"{method.name} {method.tau}")
-def test_half_the_bandwidth_is_never_faster_and_slower_where_it_counts(made: Made, method: MethodSpec) -> None:
+def test_half_the_bandwidth_is_never_faster_and_slower_where_it_counts(made: Made, method: Method) -> None:
     times = [study(scenario(method, bandwidth=b), made).metrics.iteration_s for b in (1e9, 5e8, 1e7, 5e6)]
     assert all(fast <= slow * 1.01 for fast, slow in itertools.pairwise(times))
     assert times[3] > 1.8 * times[2]
 
 
 def test_what_the_method_says_reaches_the_schedule(made: Made) -> None:
-    method = MethodSpec.of("psc-gcn", tau=5, refresh=1)
+    method = create_method("psc-gcn", tau=5, refresh=1)
     schedules = [
         write_schedule(scenario(each), made.drawn, made)
-        for each in (method, replace(method, refresh=50), replace(method, sampler="uniform"))
+        for each in (method, method.moved(refresh=50), method.moved(sampler="uniform"))
     ]
     drawn = [op.index for op in schedules[0].ops if op.kind is OpKind.SAMPLE]
     work = [float(schedule.demand[0, drawn].sum()) for schedule in schedules]
@@ -96,12 +97,12 @@ def test_what_the_method_says_reaches_the_schedule(made: Made) -> None:
 
 
 def test_at_epsilon_one_nothing_is_drawn(made: Made) -> None:
-    found = study(scenario(MethodSpec.of("psc-gcn", epsilon=1.0, tau=1)), made)
+    found = study(scenario(create_method("psc-gcn", epsilon=1.0, tau=1)), made)
     assert not any(op.kind is OpKind.SAMPLE for op in found.run.schedule.ops)
     assert found.metrics == study(scenario(METHODS[1]), made).metrics
 
 
-def test_one_gpu_needs_no_network(facts: Callable[..., Facts]) -> None:
+def test_one_gpu_needs_no_network(facts: Callable[..., Case]) -> None:
     counts = facts(workers=1, per_server=1).counts
     alone = replace(scenario(METHODS[1]), cluster=ClusterSpec(gpus=1, gpus_per_server=1))
     found = study(alone, Made(counts, counts, []))

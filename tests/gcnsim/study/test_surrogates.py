@@ -9,18 +9,19 @@ import pytest
 
 from gcnsim.caching import CacheSize
 from gcnsim.errors import ScenarioError
-from gcnsim.scenario import ClusterSpec, MethodSpec, PartitionSpec, RunSpec, Scenario, WorkloadSpec
+from gcnsim.methods import Method, create_method
+from gcnsim.scenario import ClusterSpec, PartitionSpec, RunSpec, Scenario, WorkloadSpec
 from gcnsim.study import Corner, SurrogateAccesses, open_accesses, same_evidence, study
 from gcnsim.trace import shipped_profile
 from gcnsim.workload import dataset
 
-DRAWN = MethodSpec.of("psc-gcn", epsilon=0.1)
+DRAWN = create_method("psc-gcn", epsilon=0.1)
 
 
 PAPERS = "ogbn-papers100M"
 
 
-def asked(gpus: int = 6, method: MethodSpec = DRAWN, name: str = "yelp") -> Scenario:
+def asked(gpus: int = 6, method: Method = DRAWN, name: str = "yelp") -> Scenario:
     cluster = ClusterSpec(gpus=gpus, gpus_per_server=1)
     return Scenario("test", cluster, WorkloadSpec(dataset=name), PartitionSpec(), method, RunSpec(iterations=5))
 
@@ -49,14 +50,14 @@ def test_corners_are_in_order_of_rows(accesses: SurrogateAccesses) -> None:
 @pytest.mark.parametrize("sampler", ["uniform", "vr"])
 def test_a_rate_towards_one_takes_the_time_of_the_whole_graph(name: str, sampler: str) -> None:
     """Where the cores draw in time, which they do for reddit: epsilon 0.999999 took 1 % less than 1 under vr."""
-    made = [MethodSpec.of("psc-gcn", tau=1, epsilon=rate, sampler=sampler) for rate in (0.99, 0.999999, 1.0)]
+    made = [create_method("psc-gcn", tau=1, epsilon=rate, sampler=sampler) for rate in (0.99, 0.999999, 1.0)]
     near, nearer, whole = (study(asked(method=method, name=name)).metrics.iteration_s for method in made)
     assert nearer == pytest.approx(whole, rel=1e-4)
     assert near == pytest.approx(whole, rel=0.012)
 
 
 def test_drawn_nodes_are_slowest_where_the_fewest_entries_cross(accesses: SurrogateAccesses) -> None:
-    method = MethodSpec.of("bns-gcn", rate=0.3)
+    method = create_method("bns-gcn", rate=0.3)
     found = [accesses.counts(asked(method=method), 300, corner) for corner in Corner]
     kept = [int((each.inner_edges + each.boundary_edges).sum()) for each in found]
     assert kept == sorted(kept)
@@ -66,7 +67,7 @@ def test_drawn_nodes_are_slowest_where_the_fewest_entries_cross(accesses: Surrog
 def test_between_shipped_parts_drawn_nodes_are_slowest_where_most_are_at_the_boundary(
     accesses: SurrogateAccesses,
 ) -> None:
-    method = MethodSpec.of("bns-gcn", rate=0.3)
+    method = create_method("bns-gcn", rate=0.3)
     found = [accesses.counts(asked(7, method), 300, corner) for corner in Corner]
     most = [int(each.rows.sum(axis=2).max()) for each in found]
     assert most == sorted(most)
@@ -76,7 +77,7 @@ def test_between_shipped_parts_drawn_nodes_are_slowest_where_most_are_at_the_bou
 
 
 def test_the_slowest_worker_between_shipped_parts_is_as_slow_as_beside_them() -> None:
-    method = replace(DRAWN, sampler="uniform", tau=0)
+    method = DRAWN.moved(sampler="uniform", tau=0)
     found = open_accesses(asked(5, method, "reddit-train"))
     most = [
         found.counts(asked(gpus, method, "reddit-train"), 602, Corner.LIKELY).rows.sum(axis=2).max()
@@ -86,7 +87,7 @@ def test_the_slowest_worker_between_shipped_parts_is_as_slow_as_beside_them() ->
 
 
 def test_a_cache_answers_some_rows(accesses: SurrogateAccesses) -> None:
-    method = replace(DRAWN, cache=CacheSize(fraction=0.3))
+    method = DRAWN.moved(cache=CacheSize(fraction=0.3))
     found = accesses.counts(asked(method=method), 300, Corner.LIKELY)
     assert 0.3 < found.hit_rate < 1.0
 

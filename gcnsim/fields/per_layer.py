@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from gcnsim.errors import ScenarioError
-from gcnsim.scenario.rules import shown
+from gcnsim.fields.rules import shown
 
 PerLayer = tuple[int | float, ...]
 """A number for each layer, the input's first: how many (int), or a share of all (float)."""

@@ -19,13 +19,14 @@ from gcnsim.methods.facts import Facts
 from gcnsim.timeline import Direction
 
 
-def slowdown(facts: Facts, rank: Rank, compute: FloatArray) -> FloatArray:
-    """Factor on a worker's kernels, float64[T]; compute: their seconds per iteration with nothing beside them.
+def slowdown(facts: Facts, rank: Rank, compute: FloatArray, *, stale: bool) -> FloatArray:
+    """Factor on a worker's kernels, float64[T]; compute: their seconds per iteration with nothing beside them;
+    stale: whether they read earlier iterations' rows, so that transfers run beside them.
 
     1 where nothing is pipelined. Transfers are under way for at least the time that their busiest link needs; the GPU
     works at `rate_beside_copies` for that time, or all the time if transfers take longer than kernels.
     """
-    if not facts.tau or facts.cluster.gpus < 2:
+    if not stale or facts.cluster.gpus < 2:
         return np.ones_like(compute)
     layers = [layer for layer, shape in enumerate(facts.shapes) if shape.gathers]
     moving = transfer_seconds(facts, rank, layers, [layer for layer in layers if layer])

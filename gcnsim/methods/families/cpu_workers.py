@@ -30,8 +30,10 @@ from gcnsim.cost import (
     step_seconds,
 )
 from gcnsim.ids import FloatArray, IntArray, Layer, Rank
-from gcnsim.methods.core_ops import SAMPLER, CoreOps
 from gcnsim.methods.facts import Facts
+from gcnsim.methods.families.boundary_rows import BoundaryRows
+from gcnsim.methods.families.cpu_ops import SAMPLER, CpuOps
+from gcnsim.methods.method import CENTRAL
 from gcnsim.schedule import Schedule
 from gcnsim.schedule.builder import Dependency, Work
 from gcnsim.timeline import Direction, OpKind
@@ -45,14 +47,16 @@ COUNTS = 8
 """Bytes of the message that says how many ids follow."""
 
 
-class CoreWriter(CoreOps):
-    """Writes the schedule of method `name` for `facts`."""
+class CpuWriter(CpuOps):
+    """Writes the schedule of `method` for workers on CPU cores."""
 
-    def __init__(self, name: str, facts: Facts) -> None:
-        super().__init__(name, facts)
-        counts, tau = self.facts.counts, self.facts.tau
+    def __init__(self, method: BoundaryRows, facts: Facts) -> None:
+        super().__init__(method, facts)
+        counts = self.facts.counts
+        self.overlap = method.overlap == CENTRAL
+        self.sampled = method.samples(facts)
         self.trained = counts.rows
-        self.ahead = np.roll(counts.rows, -tau, axis=0)
+        self.ahead = np.roll(counts.rows, -self.tau, axis=0)
         self.costs = [self._costs(rank) for rank in self.workers]
         self.first: list[list[int]] = [[] for _ in self.workers]
         """Ops off the compute stream that wait for the end of the worker's previous iteration."""
@@ -68,8 +72,8 @@ class CoreWriter(CoreOps):
             inner = int(facts.counts.inner_nodes[rank])
             seconds = logits_seconds(facts.device, facts.host, float(inner * facts.shapes[-1].d_out))
             self.work(OpKind.LOSS, rank, seconds)
-            if facts.sampled and facts.weighted:
-                norms = norms_seconds(facts.device, inner, facts.shapes) / facts.refresh
+            if self.sampled and self.method.weighted:
+                norms = norms_seconds(facts.device, inner, facts.shapes) / self.method.refresh
                 self.work(OpKind.SAMPLE, rank, norms)
         reduced: list[list[int]] = [[] for _ in self.workers]
         for layer in reversed(range(len(facts.shapes))):
@@ -105,14 +109,14 @@ class CoreWriter(CoreOps):
         """What draws this iteration's graph, or one to come; per worker, the ids that its answers wait for."""
         heard: list[list[int]] = [[] for _ in self.workers]
         facts, counts = self.facts, self.facts.counts
-        if not facts.sampled:
+        if not self.sampled:
             return heard
         ready: list[int] = []
         told: list[list[Dependency]] = [[] for _ in self.workers]
         for rank in self.workers:
             entries = int(counts.entries[rank])
-            kept = np.roll(counts.inner_edges[:, rank] + counts.boundary_edges[:, rank], -facts.tau)
-            work = draw_core_seconds(facts.host, entries, facts.refresh, weighted=facts.weighted)
+            kept = np.roll(counts.inner_edges[:, rank] + counts.boundary_edges[:, rank], -self.tau)
+            work = draw_core_seconds(facts.host, entries, self.method.refresh, weighted=self.method.weighted)
             built = build_core_seconds(facts.host, kept + int(counts.inner_nodes[rank]))
             seconds = facts.host.draw_s.value + work + built
             drawn = self.work(OpKind.SAMPLE, rank, seconds, stream=SAMPLER)
@@ -134,7 +138,7 @@ class CoreWriter(CoreOps):
         for rank in self.workers:
             answered = self.work(OpKind.INDEX, rank, 0.0, after=told[rank], stream=SAMPLER)
             heard[rank].append(answered)
-            self.work(OpKind.INDEX, rank, 0.0, after=[(answered, facts.tau)])
+            self.work(OpKind.INDEX, rank, 0.0, after=[(answered, self.tau)])
         return heard
 
     def _forward(self, layer: Layer, ready: list[int | None], ids: list[list[int]]) -> list[int | None]:
@@ -151,23 +155,23 @@ class CoreWriter(CoreOps):
                 self._handed_over(rank)
             if not self.exchanges:
                 self.work(OpKind.AGGREGATE, rank, cost.inner, layer, FORWARD)
-            elif facts.tau:
+            elif self.tau:
                 reads.append(self._read(rank, layer, FORWARD, self._averaging(FORWARD, self.trained[:, rank], width)))
                 frees.append(self.work(OpKind.AGGREGATE, rank, cost.boundary, layer, FORWARD))
                 self.work(OpKind.AGGREGATE, rank, cost.inner, layer, FORWARD)
             else:
-                if facts.overlap:
+                if self.overlap:
                     self.work(OpKind.AGGREGATE, rank, cost.inner, layer, FORWARD)
                 reads.append(self._read(rank, layer, FORWARD, 0.0))
-                if not facts.overlap:
+                if not self.overlap:
                     self.work(OpKind.AGGREGATE, rank, cost.inner, layer, FORWARD)
                 self.work(OpKind.AGGREGATE, rank, cost.boundary, layer, FORWARD)
             leaving.append(before)
             done.append(self.work(OpKind.UPDATE, rank, cost.update, layer, FORWARD))
         if self.exchanges:
             sources = [leaving[rank] + (ids[rank] if layer == 0 else []) for rank in self.workers]
-            misses = (self.ahead - np.roll(hits, -facts.tau, axis=0)).transpose(0, 2, 1)
-            held = np.roll(hits, -facts.tau, axis=0).sum(axis=2)
+            misses = (self.ahead - np.roll(hits, -self.tau, axis=0)).transpose(0, 2, 1)
+            held = np.roll(hits, -self.tau, axis=0).sum(axis=2)
             self._transfer(layer, FORWARD, misses, width, sources, reads, frees, held if layer == 0 else None)
         return done
 
@@ -184,11 +188,11 @@ class CoreWriter(CoreOps):
             if not self.exchanges:
                 self.work(OpKind.AGGREGATE, rank, cost.inner_backward, layer, BACKWARD)
                 continue
-            arrived = np.roll(self.trained, facts.tau, axis=0).sum(axis=1)[:, rank]
+            arrived = np.roll(self.trained, self.tau, axis=0).sum(axis=1)[:, rank]
             adding = rows_seconds(facts.device, arrived, width)
-            adding += self._averaging(BACKWARD, np.roll(self.trained, facts.tau, axis=0)[:, :, rank], width)
+            adding += self._averaging(BACKWARD, np.roll(self.trained, self.tau, axis=0)[:, :, rank], width)
             made = self.work(OpKind.AGGREGATE, rank, cost.boundary_backward, layer, BACKWARD)
-            if facts.tau or facts.overlap:
+            if self.tau or self.overlap:
                 self.work(OpKind.AGGREGATE, rank, cost.inner_backward, layer, BACKWARD)
                 reads.append(self._read(rank, layer, BACKWARD, adding))
             else:
@@ -198,7 +202,7 @@ class CoreWriter(CoreOps):
                 reads.append(waited)
             leaving.append([made])
         if layer and self.exchanges:
-            self._transfer(layer, BACKWARD, self.trained, width, leaving, reads, reads if facts.tau else [], None)
+            self._transfer(layer, BACKWARD, self.trained, width, leaving, reads, reads if self.tau else [], None)
         return weights
 
     def _handed_over(self, rank: Rank) -> int:
@@ -212,7 +216,7 @@ class CoreWriter(CoreOps):
     def _averaging(self, direction: Direction, rows: IntArray, width: int) -> FloatArray:
         """Core-seconds in which received rows, rows[t, peer], enter their moving average; 0 where there is none."""
         every = rows.sum(axis=1)
-        smooths = direction in self.facts.smooths
+        smooths = direction in self.method.smooths
         return average_seconds(self.facts.device, every, width) if smooths else np.zeros(every.shape)
 
     def _transfer(
@@ -260,4 +264,4 @@ class CoreWriter(CoreOps):
         for rank in self.workers:
             # One thread awaits the transfers of a direction in their order, what leaves as well as what comes.
             awaited = self.work(OpKind.UNPACK, rank, 0.0, layer, direction, after=through[rank], stream=f"{tag}.fetch")
-            self.builder.wait_for(reads[rank], (awaited, facts.tau))
+            self.builder.wait_for(reads[rank], (awaited, self.tau))

@@ -1,4 +1,4 @@
-"""Partition-parallel training: the iteration that full-graph, PipeGCN and PSC-GCN share.
+"""Partition-parallel training on GPUs: the iteration that full-graph, PipeGCN, BNS-GCN and PSC-GCN share.
 
 Every worker trains its partition; before each layer it needs the rows of its boundary nodes from their owners, and
 after each layer's backward pass it returns their gradients. What differs is tau, the age of the rows that a layer
@@ -39,9 +39,10 @@ from gcnsim.cost import (
     unpack_seconds,
 )
 from gcnsim.ids import FloatArray, IntArray, Layer, Rank
-from gcnsim.methods.beside import slowdown, slowed_beneath
-from gcnsim.methods.core_workers import CoreWriter
 from gcnsim.methods.facts import Facts
+from gcnsim.methods.families.boundary_rows import BoundaryRows
+from gcnsim.methods.families.overlap_slowdown import slowdown, slowed_beneath
+from gcnsim.methods.method import CENTRAL
 from gcnsim.schedule import Builder, Schedule, allreduce, host_message
 from gcnsim.timeline import Direction, OpKind
 
@@ -58,29 +59,24 @@ ONE_THREAD = 1.0
 """A sampler is one thread: it never uses more than one core."""
 
 
-def partition_parallel(name: str, facts: Facts) -> Schedule:
-    """The schedule of method `name` for `facts`, every worker's iteration side by side."""
-    if facts.device.kind == "cpu":
-        return CoreWriter(name, facts).write()
-    return GpuWriter(name, facts).write()
-
-
 class GpuWriter:
-    """Writes the schedule of method `name` for workers on GPUs."""
+    """Writes the schedule of `method` for workers on GPUs."""
 
-    def __init__(self, name: str, facts: Facts) -> None:
+    def __init__(self, method: BoundaryRows, facts: Facts) -> None:
+        self.method = method
+        self.tau = method.tau
         self.facts = facts
-        self.builder = Builder(name, facts.cluster, facts.counts.iterations)
+        self.builder = Builder(method.name, facts.cluster, facts.counts.iterations)
         self.workers = range(facts.cluster.gpus)
         self.exchanges = facts.cluster.gpus > 1
-        self.beneath = facts.overlap and not facts.tau and self.exchanges
+        self.beneath = method.overlap == CENTRAL and not self.tau and self.exchanges
         """Whether inner columns are summed beneath this iteration's transfers, boundary columns after them."""
         self.first: list[list[int]] = [[] for _ in self.workers]
         """Ops off the compute stream that wait for the end of the worker's previous iteration."""
         counts = facts.counts
         self.trained = counts.rows
         """rows[t, n, m] of the graph trained in iteration t."""
-        self.ahead = facts.ahead(counts.rows)
+        self.ahead = facts.ahead(counts.rows, self.tau)
         """rows of the graph whose transfer starts in iteration t."""
         self.costs = [self.worker_costs(rank) for rank in self.workers]
         self.gathering = next((layer for layer, shape in enumerate(facts.shapes) if shape.gathers), 0)
@@ -104,11 +100,11 @@ class GpuWriter:
             for layer, shape in enumerate(self.facts.shapes)
         ]
         costs = [cost if shape.gathers else cost.dense for cost, shape in zip(costs, self.facts.shapes, strict=True)]
-        factor = slowdown(self.facts, rank, np.sum([cost.seconds for cost in costs], axis=0))
+        factor = slowdown(self.facts, rank, np.sum([cost.seconds for cost in costs], axis=0), stale=self.tau > 0)
         return [cost.slowed(factor) for cost in costs]
 
     def write(self) -> Schedule:
-        ids = self.sample() if self.facts.sampled else [[] for _ in self.workers]
+        ids = self.sample() if self.method.samples(self.facts) else [[] for _ in self.workers]
         ready: list[int | None] = [None for _ in self.workers]
         for layer in range(len(self.facts.shapes)):
             ready = self.forward(layer, ready, ids)
@@ -131,7 +127,7 @@ class GpuWriter:
         facts, counts = self.facts, self.facts.counts
         heard: list[list[int]] = [[] for _ in self.workers]
         for rank in self.workers:
-            kept = facts.ahead(counts.inner_edges[:, rank] + counts.boundary_edges[:, rank])
+            kept = facts.ahead(counts.inner_edges[:, rank] + counts.boundary_edges[:, rank], self.tau)
             drawn = self.draw_on_gpu(rank, kept) if facts.samples_on_gpu else self.draw_on_host(rank, kept)
             for peer in self.workers:
                 if peer != rank:
@@ -144,7 +140,8 @@ class GpuWriter:
     def draw_on_host(self, rank: Rank, kept: IntArray) -> int:
         """Draw on CPU threads and copy the graph to the GPU; the op after which the ids are known to the host."""
         facts, counts, cluster = self.facts, self.facts.counts, self.facts.cluster
-        work = draw_core_seconds(facts.host, int(counts.entries[rank]), facts.refresh, weighted=facts.weighted)
+        refresh, weighted = self.method.refresh, self.method.weighted
+        work = draw_core_seconds(facts.host, int(counts.entries[rank]), refresh, weighted=weighted)
         cap = ONE_THREAD * facts.sampler_threads
         drawn = self.builder.flow(OpKind.SAMPLE, rank, work, cluster.cores(rank), stream="sampler", cap=cap)
         self.first[rank].append(drawn)
@@ -152,14 +149,15 @@ class GpuWriter:
         upload = self.builder.flow(
             OpKind.INDEX, rank, nbytes, cluster.to_device(rank), stream="graph.h2d", after=[drawn]
         )
-        self.builder.compute(OpKind.INDEX, rank, 0.0, after=[(upload, facts.tau)])
+        self.builder.compute(OpKind.INDEX, rank, 0.0, after=[(upload, self.tau)])
         return drawn
 
     def draw_on_gpu(self, rank: Rank, kept: IntArray) -> int:
         """Draw on the GPU and copy the wanted ids to the host; the op after which they are there."""
         facts, counts = self.facts, self.facts.counts
         entries, inner = int(counts.entries[rank]), int(counts.inner_nodes[rank])
-        seconds = sampler_seconds(facts.device_of(rank), entries, kept, inner, facts.refresh, weighted=facts.weighted)
+        refresh, weighted = self.method.refresh, self.method.weighted
+        seconds = sampler_seconds(facts.device_of(rank), entries, kept, inner, refresh, weighted=weighted)
         drawn = self.builder.compute(OpKind.SAMPLE, rank, seconds)
         ids = id_bytes(self.ahead[:, rank].sum(axis=1))
         route = facts.cluster.to_host(rank)
@@ -192,7 +190,7 @@ class GpuWriter:
             self.aggregate(rank, self.cross_sum(rank, width) if self.beneath else cost.aggregate, layer, FORWARD)
             done.append(self.update(rank, layer))
         if reads:
-            misses = self.ahead - facts.ahead(hits)
+            misses = self.ahead - facts.ahead(hits, self.tau)
             wanted = ids if layer == self.gathering else [[] for _ in self.workers]
             made = [[] if op is None else [op] for op in ready]
             sources = [made[rank] + wanted[rank] for rank in self.workers]
@@ -223,7 +221,7 @@ class GpuWriter:
             else:
                 made.append(self.undo(rank, layer))
         if self.exchanges:
-            arrived = facts.earlier(self.trained).sum(axis=1)
+            arrived = facts.earlier(self.trained, self.tau).sum(axis=1)
             reads = self.read(layer, BACKWARD, arrived, width)
             self.transfer(layer, BACKWARD, self.trained, width, [[op] for op in made], reads)
         return last
@@ -268,7 +266,7 @@ class GpuWriter:
         for rank in self.workers:
             seconds = unpack_seconds(self.facts.device_of(rank), rows[:, rank], width, self.facts.payload)
             reads.append(self.builder.compute(OpKind.SCATTER, rank, seconds, layer=layer, direction=direction))
-            if direction in self.facts.smooths:
+            if direction in self.method.smooths:
                 self.aggregate(
                     rank, average_seconds(self.facts.device_of(rank), rows[:, rank], width), layer, direction
                 )
@@ -302,10 +300,10 @@ class GpuWriter:
                 made = packed[rank] if direct else ready
                 nbytes = payload_bytes(rows[:, rank, peer], width, payload)
                 ops = self.send(rank, peer, nbytes, made, layer, direction)
-                if self.facts.tau:
+                if self.tau:
                     self.builder.reuse(ops[0], reads[peer])
                 if direct:
-                    self.builder.wait_for(reads[peer], (ops[-1], self.facts.tau))
+                    self.builder.wait_for(reads[peer], (ops[-1], self.tau))
                 else:
                     arriving[peer].append(ops[-1])
         for rank in self.workers:
@@ -313,7 +311,7 @@ class GpuWriter:
                 # Paths are the same both ways: those that a worker stages to are those it hears staged from.
                 nbytes = payload_bytes(rows[:, staged[rank], rank].sum(axis=1), width, payload)
                 up = self.copy(OpKind.H2D, rank, nbytes, arriving[rank], layer, direction)
-                self.builder.wait_for(reads[rank], (up, self.facts.tau))
+                self.builder.wait_for(reads[rank], (up, self.tau))
 
     def send(
         self, rank: Rank, peer: Rank, nbytes: FloatArray, made: int, layer: Layer, direction: Direction
@@ -378,7 +376,7 @@ class GpuWriter:
             op = self.builder.compute(
                 OpKind.PACK, rank, seconds, after=sources[rank], stream=stream, layer=layer, direction=direction
             )
-            if self.facts.tau:
+            if self.tau:
                 self.builder.reuse(op, reads[rank])
             if direction is FORWARD and layer == 0:
                 self.first[rank].append(op)

@@ -17,6 +17,7 @@ import numpy as np
 from gcnsim.cost import adding_seconds, gradient_bytes, socket_core_seconds
 from gcnsim.ids import FloatArray, Layer, Rank
 from gcnsim.methods.facts import Facts
+from gcnsim.methods.families.boundary_rows import BoundaryRows
 from gcnsim.schedule import COMPUTE_STREAM, Builder
 from gcnsim.schedule.builder import Dependency, Work
 from gcnsim.streams import stream as random_stream
@@ -37,16 +38,18 @@ class Message:
     got: int
 
 
-class CoreOps:
-    """Writes ops into the schedule of method `name` for `facts`."""
+class CpuOps:
+    """Writes ops into the schedule of `method` for `facts`."""
 
-    def __init__(self, name: str, facts: Facts) -> None:
+    def __init__(self, method: BoundaryRows, facts: Facts) -> None:
+        self.method = method
+        self.tau = method.tau
         self.spread = facts.host.work_spread.value
         if self.spread:
             facts = replace(facts, counts=facts.counts.repeated(ceil(VARIED / facts.counts.iterations)))
         self.facts = facts
         self.varied = random_stream(facts.seed, "work of cores")
-        self.builder = Builder(name, facts.cluster, facts.counts.iterations)
+        self.builder = Builder(method.name, facts.cluster, facts.counts.iterations)
         self.workers = range(facts.cluster.gpus)
         self.exchanges = facts.cluster.gpus > 1
 

@@ -1,4 +1,4 @@
-"""What a scenario field may hold: one rule reads it, checks it, writes it and describes it.
+"""What a field of a scenario, or a knob of a method, may hold: one rule reads, checks, writes and describes it.
 
 A rule is declared beside its field, so the loader, the writer, the checks of hand-made specs and the table in the
 documentation cannot drift apart.
@@ -13,10 +13,12 @@ from typing import Any, Final, Protocol
 
 from gcnsim.caching import CacheSize
 from gcnsim.errors import ScenarioError, UnitError, nearest
-from gcnsim.knobs import CACHE, STATIC_CACHE
 from gcnsim.units import FRACTION, NBYTES, Quantity
 
 _KEY: Final = "gcnsim"
+
+CACHE_SIZES: Final = "0% to 100% of the boundary nodes, or bytes with a unit (2GiB)"
+STATIC_CACHE_SIZES: Final = "auto, 0% to 100% of the rows of its part, or bytes with a unit (2GiB)"
 
 
 class Rule(Protocol):
@@ -164,23 +166,31 @@ class Truth:
 
 @dataclass(frozen=True, slots=True)
 class Cache:
-    """A cache size: `30%` of the boundary nodes, or bytes (`2GiB`)."""
+    """A cache size: `30%` of the boundary nodes, or bytes (`2GiB`); with `auto` also what the GPU's memory leaves."""
 
+    auto: bool = False
     unit: str = "%"
-    allowed: str = CACHE.allowed
+
+    @property
+    def allowed(self) -> str:
+        return STATIC_CACHE_SIZES if self.auto else CACHE_SIZES
 
     def read(self, raw: object, path: str) -> CacheSize:
-        return parse_cache(raw, path, f"{CACHE.allowed}; of pagraph {STATIC_CACHE.allowed}")
+        value = parse_cache(raw, path, self.allowed)
+        self.check(value, path)
+        return value
 
     def check(self, value: Any, path: str) -> None:
         if not isinstance(value, CacheSize):
             raise ScenarioError(f"{path}: {shown(value)} is not a cache size; {self.allowed}")
+        if value.auto and not self.auto:
+            raise ScenarioError(f"{path}: auto is not allowed; {self.allowed}")
 
     def write(self, value: Any) -> object:
         return value.describe()
 
 
-def parse_cache(raw: object, path: str = "cache", allowed: str = CACHE.allowed) -> CacheSize:
+def parse_cache(raw: object, path: str = "cache", allowed: str = CACHE_SIZES) -> CacheSize:
     """The cache size written as `30%`, `2GiB` or `auto`; nothing of a size is no cache. allowed: what is, in words.
 
     Raises UnitError or ScenarioError, starting with `path`.

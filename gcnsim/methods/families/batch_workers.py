@@ -2,8 +2,8 @@
 
 One iteration is one mini-batch on every worker and one update of the model. A batch is drawn by a CPU thread; its input
 rows are picked out of host memory by the worker's share of the server's cores, copied to the GPU, and trained. What
-differs (`Loading`) is whether loading runs ahead of training, whether drawing does, and whether rows of other servers
-are asked for.
+differs (`mini_batch.Loading`) is whether loading runs ahead of training, whether drawing does, and whether rows of
+other servers are asked for.
 
 Assumptions: a worker has its share of its server's cores, one of which draws; copies are pinned; gradients are summed
 by a ring all-reduce after the backward pass; batches are dropped from memory once they are trained.
@@ -11,7 +11,7 @@ by a ring all-reduce after the backward pass; batches are dropped from memory on
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import replace
 
 import numpy as np
 
@@ -28,6 +28,7 @@ from gcnsim.cost import (
 )
 from gcnsim.ids import FloatArray, IntArray, Rank
 from gcnsim.methods.facts import Facts
+from gcnsim.methods.families.mini_batch import MiniBatch, Plan
 from gcnsim.schedule import Builder, Schedule, allreduce
 from gcnsim.timeline import Direction, OpKind
 from gcnsim.trace import BatchCounts
@@ -36,21 +37,12 @@ ONE_THREAD = 1.0
 FORWARD, BACKWARD = Direction.FORWARD, Direction.BACKWARD
 
 
-@dataclass(frozen=True, slots=True)
-class Loading:
-    """How a system loads. ahead: batches loaded before they are trained, 0: in turn. draws_ahead: whether the next
-    batch is drawn meanwhile. asks: whether rows of other servers come over the network, each batch anew."""
-
-    ahead: int = 0
-    draws_ahead: bool = True
-    asks: bool = False
-
-
-def mini_batches(name: str, facts: Facts, loading: Loading) -> Schedule:
-    """The schedule of system `name` for `facts`. Raises ValueError where facts have no mini-batches."""
+def mini_batches(method: MiniBatch, facts: Facts) -> Schedule:
+    """The schedule of a mini-batch method for `facts`. Raises ValueError where facts have no mini-batches."""
     if facts.counts.batches is None:
-        raise ValueError(f"{name}: the counts have no mini-batches")
-    return _Writer(name, facts, facts.counts.batches, loading).write()
+        raise ValueError(f"{method.name}: the counts have no mini-batches")
+    plan = method.plan(facts.shapes)
+    return _Writer(method, replace(facts, shapes=plan.shapes), facts.counts.batches, plan).write()
 
 
 class _Writer:
@@ -58,9 +50,10 @@ class _Writer:
 
     One thread loads: it picks the rows of a batch, then copies them, then begins with the next."""
 
-    def __init__(self, name: str, facts: Facts, batches: BatchCounts, loading: Loading) -> None:
-        self.facts, self.batches, self.loading = facts, batches, loading
-        self.builder = Builder(name, facts.cluster, batches.iterations)
+    def __init__(self, method: MiniBatch, facts: Facts, batches: BatchCounts, plan: Plan) -> None:
+        self.facts, self.batches, self.loading, self.width = facts, batches, method.loading, plan.width
+        loading = self.loading
+        self.builder = Builder(method.name, facts.cluster, batches.iterations)
         self.workers = range(facts.cluster.gpus)
         # Hits are nobody's to send.
         self.loaded: IntArray = np.roll(batches.wanted - batches.hits, -loading.ahead, axis=0)
@@ -116,7 +109,7 @@ class _Writer:
 
     def _rows(self, rank: Rank, after: list[int]) -> tuple[list[int], list[int]]:
         """Rows from the server's memory, and from others' where asked; the ops that begin, and those that end it."""
-        cluster, width = self.facts.cluster, self.facts.input_width
+        cluster, width = self.facts.cluster, self.width
         here = [peer for peer in self.workers if not self.loading.asks or self._together(rank, peer)]
         gathered = self._gather(rank, rank, self.loaded[:, rank, here].sum(axis=1), "load", after)
         begins, ready = [gathered], [gathered]
@@ -163,7 +156,7 @@ class _Writer:
     def _gather(self, rank: Rank, place: Rank, rows: IntArray, stream: str, after: list[int]) -> int:
         """Rows for `rank` picked out of the memory of the server of `place`, by that worker's cores."""
         facts = self.facts
-        work = row_bytes(rows, facts.input_width) / facts.host.gather_bandwidth.value
+        work = row_bytes(rows, self.width) / facts.host.gather_bandwidth.value
         beside = sum(self._together(place, peer) for peer in self.workers)
         threads = max(ONE_THREAD, facts.host.cores.value / beside - ONE_THREAD)
         return self.builder.flow(
@@ -225,4 +218,4 @@ class _Writer:
         if not batches.cached[rank]:
             return np.zeros(batches.iterations)
         rows = batches.wanted[:, rank].sum(axis=1)
-        return rows_seconds(self.facts.device_of(rank), rows, self.facts.input_width)
+        return rows_seconds(self.facts.device_of(rank), rows, self.width)

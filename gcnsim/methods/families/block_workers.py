@@ -23,8 +23,6 @@ Readings, where the papers leave a point open:
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from gcnsim.cost import (
@@ -38,11 +36,11 @@ from gcnsim.cost import (
     step_seconds,
 )
 from gcnsim.errors import ScenarioError
-from gcnsim.ids import FloatArray, IntArray, Layer, Rank
+from gcnsim.ids import FloatArray, Layer, Rank
 from gcnsim.methods.facts import Facts
+from gcnsim.methods.families.block_broadcast import BlockBroadcast, grid_of
 from gcnsim.schedule import Builder, Dependency, Schedule, allreduce, ring_broadcast, ring_reduce_among
 from gcnsim.timeline import Direction, OpKind
-from gcnsim.trace import AccessCounts
 
 FORWARD, BACKWARD = Direction.FORWARD, Direction.BACKWARD
 
@@ -50,67 +48,29 @@ GAP_PASSES = 2
 """The variation of a block: its rows and the copy last sent are read once."""
 
 
-@dataclass(frozen=True, slots=True)
-class Grid:
-    """Blocks of rows, int64[G], and entries of A_gh, float64[G, G], when `replicas` workers hold each block."""
+def block_rows(method: BlockBroadcast, facts: Facts) -> Schedule:
+    """The schedule of a method that broadcasts blocks.
 
-    replicas: int
-    rows: IntArray
-    entries: FloatArray
-
-    @property
-    def blocks(self) -> int:
-        """G, the number of blocks."""
-        return int(self.rows.size)
-
-    def ring(self, member: int) -> list[Rank]:
-        """The workers with place `member` among the replicas of each block, in the order of the blocks."""
-        return [block * self.replicas + member for block in range(self.blocks)]
-
-    def stages(self, member: int) -> range:
-        """The blocks that this member of each block's replicas multiplies."""
-        each = self.blocks // self.replicas
-        last = member == self.replicas - 1
-        return range(member * each, self.blocks if last else (member + 1) * each)
-
-
-def grid_of(counts: AccessCounts, replicas: int) -> Grid:
-    """The blocks of a run. Raises ScenarioError where `replicas` does not divide the workers."""
-    workers = counts.workers
-    if workers % replicas:
-        allowed = ", ".join(str(n) for n in range(2, workers + 1) if workers % n == 0) or "none with one worker"
-        raise ScenarioError(f"method.replication: {replicas} does not divide the {workers} workers; allowed: {allowed}")
-    rows = counts.rows.mean(axis=0)
-    share = rows / np.maximum(rows.sum(axis=1, keepdims=True), 1.0)
-    entries = counts.boundary_edges.mean(axis=0)[:, None] * share
-    entries[np.diag_indices(workers)] = counts.inner_edges.mean(axis=0) + counts.inner_nodes
-    blocks = workers // replicas
-    summed = entries.reshape(blocks, replicas, blocks, replicas).sum(axis=(1, 3))
-    return Grid(replicas, counts.inner_nodes.reshape(blocks, replicas).sum(axis=1), summed)
-
-
-def block_rows(name: str, facts: Facts, *, replicas: int = 1, sent: FloatArray | None = None) -> Schedule:
-    """The schedule of method `name`. sent: float64[T, layers, blocks], how much of each block is broadcast; None: all.
-
-    Raises ScenarioError for workers on CPU cores, where `replicas` does not divide the workers, and for an overlap.
+    Raises ScenarioError for workers on CPU cores, and where its replicas do not divide the workers.
     """
     if facts.device.kind == "cpu":
-        raise ScenarioError(f"method.name: {name} is modelled for GPUs only; cluster.device is {facts.device.name}")
-    if facts.overlap:
-        raise ScenarioError(f"method.overlap: central is not allowed; {name} overlaps nothing (it is none)")
-    return _Writer(name, facts, replicas, sent).write()
+        raise ScenarioError(
+            f"method.name: {method.name} is modelled for GPUs only; cluster.device is {facts.device.name}"
+        )
+    return _Writer(method, facts).write()
 
 
 class _Writer:
     """Writes one schedule."""
 
-    def __init__(self, name: str, facts: Facts, replicas: int, sent: FloatArray | None) -> None:
+    def __init__(self, method: BlockBroadcast, facts: Facts) -> None:
+        self.rule = method.block_rule
         self.facts = facts
-        self.grid = grid_of(facts.counts, replicas)
+        self.grid = grid_of(facts.counts, method.replicas)
         self.workers = range(facts.cluster.gpus)
-        always = np.ones((1, len(facts.shapes), self.grid.blocks))
-        self.sent = always if sent is None else sent
-        self.builder = Builder(name, facts.cluster, self.sent.shape[0])
+        sent = method.sent(facts)
+        self.sent = np.ones((1, len(facts.shapes), self.grid.blocks)) if sent is None else sent
+        self.builder = Builder(method.name, facts.cluster, self.sent.shape[0])
         self.costs = [self._costs(rank) for rank in self.workers]
 
     def write(self) -> Schedule:
@@ -209,12 +169,12 @@ class _Writer:
 
     def _sends(self, layer: Layer, direction: Direction) -> FloatArray:
         """How much of each block is broadcast, float64[T, blocks]."""
-        always = direction is BACKWARD and not self.facts.block_rule.skips_backward
+        always = direction is BACKWARD and not self.rule.skips_backward
         return np.ones_like(self.sent[:, layer]) if always else self.sent[:, layer]
 
     def _test(self, rank: Rank, layer: Layer, width: int) -> None:
         """What a stale test of the rows that a layer has made costs."""
-        if self.facts.block_rule.test == "gap" and (self.sent < 1.0).any():
+        if self.rule.test == "gap" and (self.sent < 1.0).any():
             values = float(self.grid.rows[self._block(rank)]) * width
             self._compute(
                 OpKind.UPDATE, rank, elementwise_seconds(self.facts.device_of(rank), values, GAP_PASSES), layer, FORWARD

@@ -1,0 +1,115 @@
+"""The systems that broadcast whole blocks of rows: what they have in common (their iteration: `block_workers`)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+from gcnsim.cost import Block, Memory, block_memory
+from gcnsim.errors import ScenarioError
+from gcnsim.ids import FloatArray, IntArray, Rank
+from gcnsim.methods.method import Method
+from gcnsim.staleness import BlockRule
+from gcnsim.trace import AccessCounts
+from gcnsim.workload import LayerShape
+
+if TYPE_CHECKING:
+    from gcnsim.methods.facts import Facts
+    from gcnsim.schedule import Schedule
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """Blocks of rows, int64[G], and entries of A_gh, float64[G, G], when `replicas` workers hold each block."""
+
+    replicas: int
+    rows: IntArray
+    entries: FloatArray
+
+    @property
+    def blocks(self) -> int:
+        """G, the number of blocks."""
+        return int(self.rows.size)
+
+    def ring(self, member: int) -> list[Rank]:
+        """The workers with place `member` among the replicas of each block, in the order of the blocks."""
+        return [block * self.replicas + member for block in range(self.blocks)]
+
+    def stages(self, member: int) -> range:
+        """The blocks that this member of each block's replicas multiplies."""
+        each = self.blocks // self.replicas
+        last = member == self.replicas - 1
+        return range(member * each, self.blocks if last else (member + 1) * each)
+
+
+def grid_of(counts: AccessCounts, replicas: int) -> Grid:
+    """The blocks of a run. Raises ScenarioError where `replicas` does not divide the workers."""
+    workers = counts.workers
+    if workers % replicas:
+        allowed = ", ".join(str(n) for n in range(2, workers + 1) if workers % n == 0) or "none with one worker"
+        raise ScenarioError(f"method.replication: {replicas} does not divide the {workers} workers; allowed: {allowed}")
+    rows = counts.rows.mean(axis=0)
+    share = rows / np.maximum(rows.sum(axis=1, keepdims=True), 1.0)
+    entries = counts.boundary_edges.mean(axis=0)[:, None] * share
+    entries[np.diag_indices(workers)] = counts.inner_edges.mean(axis=0) + counts.inner_nodes
+    blocks = workers // replicas
+    summed = entries.reshape(blocks, replicas, blocks, replicas).sum(axis=(1, 3))
+    return Grid(replicas, counts.inner_nodes.reshape(blocks, replicas).sum(axis=1), summed)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BlockBroadcast(Method):
+    """Training by block rows: before each layer every block of its input is broadcast by its owner.
+
+    skips: whether some broadcasts are left out, so that a worker keeps copies of the other blocks.
+    """
+
+    uses: ClassVar[frozenset[str]] = frozenset({"devices", "nvlink", "transport", "gpudirect", "allreduce"})
+    needs_boundary: ClassVar[bool] = False
+    cut_at_random: ClassVar[bool] = True
+    sends_blocks: ClassVar[bool] = True
+    skips: ClassVar[bool] = False
+
+    @property
+    def replicas(self) -> int:
+        """Workers that hold the same block of rows."""
+        return 1
+
+    @property
+    def block_rule(self) -> BlockRule:
+        """When a block that hardly changed is sent again."""
+        return BlockRule()
+
+    def sent(self, facts: Facts) -> FloatArray | None:
+        """How much of each block is broadcast, float64[T, layers, blocks]; None: all, always."""
+        return None
+
+    def schedule(self, facts: Facts) -> Schedule:
+        """Broadcast, multiply, root after root. Raises ScenarioError for CPU cores and replicas that do not divide."""
+        from gcnsim.methods.families.block_workers import block_rows
+
+        return block_rows(self, facts)
+
+    def memory(
+        self, counts: AccessCounts, shapes: tuple[LayerShape, ...], *, norm: bool, payload: str
+    ) -> tuple[Memory, ...] | None:
+        """Per worker its block, what it receives, and the copies it keeps; None with attention."""
+        if any(shape.heads for shape in shapes):
+            return None
+        grid = grid_of(counts, self.replicas)
+        return tuple(block_memory(shapes, self._block(grid, rank), norm=norm) for rank in range(counts.workers))
+
+    def _block(self, grid: Grid, rank: Rank) -> Block:
+        block, stages = rank // self.replicas, grid.stages(rank % self.replicas)
+        rows = int(grid.rows[block])
+        return Block(
+            rows=rows,
+            entries=round(float(grid.entries[block, stages.start : stages.stop].sum())),
+            stages=len(stages),
+            received=max((int(grid.rows[other]) for other in stages if other != block), default=0),
+            replicas=self.replicas,
+            stored=int(grid.rows.sum()) - rows if self.skips else 0,
+            copied=rows if self.skips and self.block_rule.test == "gap" else 0,
+        )

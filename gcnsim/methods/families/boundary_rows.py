@@ -1,0 +1,112 @@
+"""The systems that exchange boundary rows: what they have in common (their iteration: `gpu_workers`, `cpu_workers`)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, ClassVar, Final
+
+from gcnsim.cost import Held, Memory, partition_memory
+from gcnsim.ids import Rank
+from gcnsim.methods.method import Method
+from gcnsim.timeline import Direction
+from gcnsim.trace import AccessCounts
+from gcnsim.workload import LayerShape
+
+if TYPE_CHECKING:
+    from gcnsim.methods.facts import Facts
+    from gcnsim.schedule import Schedule
+
+EVERY_OPTION: Final = frozenset(
+    {
+        "devices",
+        "transfers",
+        "payload",
+        "sockets",
+        "rate_beside_copies",
+        "sampler_device",
+        "sampler_threads",
+        "nvlink",
+        "transport",
+        "gpudirect",
+        "allreduce",
+    }
+)
+"""The options of a cluster that these schedules model: all there are."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BoundaryRows(Method):
+    """Partition-parallel training: every worker keeps its partition and exchanges the rows of its boundary nodes.
+
+    smooths: directions in which what a worker receives enters a moving average. weighted: whether a sampler recomputes
+    edge probabilities every `refresh` iterations.
+    """
+
+    uses: ClassVar[frozenset[str]] = EVERY_OPTION
+    attends: ClassVar[bool] = True
+    exchanges_rows: ClassVar[bool] = True
+    smooths: ClassVar[tuple[Direction, ...]] = ()
+
+    @property
+    def weighted(self) -> bool:
+        """Whether edge probabilities are computed from the norms of rows."""
+        return False
+
+    @property
+    def refresh(self) -> int:
+        """Iterations between recomputations of the edge probabilities."""
+        return 1
+
+    def samples(self, facts: Facts) -> bool:
+        """Whether graphs are drawn on this machine."""
+        return not self.sampling().whole
+
+    def schedule(self, facts: Facts) -> Schedule:
+        """Every worker's iteration, on GPUs or on CPU cores."""
+        if facts.device.kind == "cpu":
+            from gcnsim.methods.families.cpu_workers import CpuWriter
+
+            return CpuWriter(self, facts).write()
+        from gcnsim.methods.families.gpu_workers import GpuWriter
+
+        return GpuWriter(self, facts).write()
+
+    def memory(
+        self, counts: AccessCounts, shapes: tuple[LayerShape, ...], *, norm: bool, payload: str
+    ) -> tuple[Memory, ...] | None:
+        """Per worker what its GPU holds; None with attention, for which there is no law."""
+        if any(shape.heads for shape in shapes):
+            return None
+        held = [self.held(counts, rank) for rank in range(counts.workers)]
+        return tuple(partition_memory(shapes, each, norm=norm, averages=self.smooths, payload=payload) for each in held)
+
+    def held(self, counts: AccessCounts, rank: Rank) -> Held:
+        """What a worker's memory is counted from: the whole graph, as nothing is drawn."""
+        return self.held_at_most(counts, rank)
+
+    def held_at_most(self, counts: AccessCounts, rank: Rank, *, inner_whole: bool = False) -> Held:
+        """The same with the most entries and rows that any of the graphs has.
+
+        inner_whole: all inner entries are kept, and only crossing ones are drawn; else what is drawn keeps the whole's
+        mix of both.
+        """
+        entries, loops = int(counts.entries[rank]), int(counts.inner_nodes[rank])
+        rows, asked = counts.rows[:, rank].sum(axis=1), counts.rows[:, :, rank].sum(axis=1)
+        inside, cross = counts.inner_edges[:, rank], counts.boundary_edges[:, rank]
+        kept = int((inside + cross).max())
+        crossing = entries - int(inside.max()) if inner_whole or not kept else round(entries * int(cross.max()) / kept)
+        return Held(
+            inner=loops,
+            entries=entries + loops,
+            crossing=max(crossing, int(cross.max())),
+            boundary=int(counts.boundary_nodes[rank]),
+            rows=int(rows.max()),
+            asked=int(asked.max()),
+            cached=int(counts.cached_rows[rank]),
+            tau=self.tau,
+        )
+
+
+def with_drawn_crossing(held: Held, counts: AccessCounts, rank: Rank) -> Held:
+    """The same with the crossing entries of one drawn graph besides."""
+    return replace(held, graphs=1, kept_crossing=int(counts.boundary_edges[:, rank].max()))

@@ -1,0 +1,169 @@
+"""The ops with which boundary nodes, or crossing edges, are drawn before each iteration (BNS-GCN).
+
+Owners draw what they send, or whoever sums draws what it needs; both tell each other with two messages to each peer,
+how many ids and which. On GPUs a CPU thread draws nodes; edges are drawn by the GPU that sums them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import permutations
+
+import numpy as np
+
+from gcnsim.cost import boundary_core_seconds, boundary_seconds, draw_nodes_core_seconds, edges_seconds, id_bytes
+from gcnsim.ids import IntArray, Layer, Rank
+from gcnsim.methods.facts import Facts
+from gcnsim.methods.families.boundary_rows import BoundaryRows
+from gcnsim.methods.families.cpu_workers import CpuWriter
+from gcnsim.methods.families.gpu_workers import ONE_THREAD, GpuWriter
+from gcnsim.schedule.builder import Dependency, Work
+from gcnsim.timeline import Direction, OpKind
+
+COUNT = 4
+"""Bytes of the message that says how many ids follow."""
+
+Send = Callable[[Rank, Rank, Work, list[Dependency]], int]
+"""Writes a message from a worker to a peer, after these ops; the op that ends when it has arrived."""
+
+Meet = Callable[[Rank, list[Dependency]], int]
+"""Writes a worker's wait for these ops."""
+
+
+class NodesOnCpu(CpuWriter):
+    """Draws, announces and builds on the thread that trains."""
+
+    def _drawn(self) -> list[list[int]]:
+        """Per worker, the op that ends its graph: no row leaves before."""
+        facts = self.facts
+        if not self.sampled:
+            return super()._drawn()
+        waits: list[list[Dependency]] = [[] for _ in self.workers]
+        if self.method.rate:
+            calls = facts.host.draw_s.value
+            drawn = [
+                self.work(OpKind.SAMPLE, rank, calls + draw_seconds(facts, rank, self.method.rate))
+                for rank in self.workers
+            ]
+            waits = announced(facts, drawn, self._tell, self._meet)
+        return [[self._built(rank, waits[rank])] for rank in self.workers]
+
+    def _built(self, rank: Rank, after: list[Dependency]) -> int:
+        counts = self.facts.counts
+        kept, rows = counts.boundary_edges[:, rank], int(counts.inner_nodes[rank])
+        seconds = boundary_core_seconds(self.facts.host, crossing(self.facts, rank), kept, rows)
+        return self.work(OpKind.INDEX, rank, seconds, after=after)
+
+    def _tell(self, rank: Rank, peer: Rank, nbytes: Work, after: list[Dependency]) -> int:
+        return self.message(OpKind.WIRE, rank, peer, nbytes, after, f"ids.tx{peer}").got
+
+    def _meet(self, rank: Rank, after: list[Dependency]) -> int:
+        return self.work(OpKind.INDEX, rank, 0.0, after=after)
+
+    def _transfer(
+        self,
+        layer: Layer,
+        direction: Direction,
+        rows: IntArray,
+        width: int,
+        sources: list[list[int]],
+        reads: list[int],
+        frees: list[int],
+        held: IntArray | None,
+    ) -> None:
+        """Nothing at rate 0: workers do not even wait for one another."""
+        if self.method.rate:
+            super()._transfer(layer, direction, rows, width, sources, reads, frees, held)
+
+
+class NodesOnGpu(GpuWriter):
+    """Draws on a CPU thread; the GPU waits for the ids, then picks the entries of drawn nodes."""
+
+    def __init__(self, method: BoundaryRows, facts: Facts) -> None:
+        super().__init__(method, facts)
+        if not method.rate:
+            self.exchanges = self.beneath = False
+
+    def sample(self) -> list[list[int]]:
+        """Per worker, the op that ends its graph: no row leaves before."""
+        facts, cluster = self.facts, self.facts.cluster
+        if not self.method.rate:
+            return [[self._built(rank, [])] for rank in self.workers]
+        drawn = []
+        for rank in self.workers:
+            route, seconds = cluster.cores(rank), draw_seconds(facts, rank, self.method.rate) + facts.rebuild_s
+            cap = ONE_THREAD * facts.sampler_threads
+            op = self.builder.flow(OpKind.SAMPLE, rank, seconds, route, stream="sampler", cap=cap)
+            self.first[rank].append(op)
+            drawn.append(op)
+        waits = announced(facts, drawn, self._tell, self._meet)
+        ids = id_bytes(facts.counts.rows)
+        built = []
+        for rank in self.workers:
+            nbytes, route = ids[:, rank].sum(axis=1) + ids[:, :, rank].sum(axis=1), cluster.to_device(rank)
+            upload = self.builder.flow(OpKind.INDEX, rank, nbytes, route, stream="graph.h2d", after=waits[rank])
+            built.append([self._built(rank, [upload])])
+        return built
+
+    def _built(self, rank: Rank, after: list[Dependency]) -> int:
+        counts = self.facts.counts
+        kept, rows = counts.boundary_edges[:, rank], int(counts.inner_nodes[rank])
+        seconds = boundary_seconds(self.facts.device_of(rank), crossing(self.facts, rank), kept, rows)
+        return self.builder.compute(OpKind.INDEX, rank, seconds, after=after)
+
+    def _tell(self, rank: Rank, peer: Rank, nbytes: Work, after: list[Dependency]) -> int:
+        route = self.facts.cluster.between(rank, peer)
+        return self.builder.flow(OpKind.WIRE, rank, nbytes, route, stream=f"ids.tx{peer}", after=after, peer=peer)
+
+    def _meet(self, rank: Rank, after: list[Dependency]) -> int:
+        return self.builder.compute(OpKind.INDEX, rank, 0.0, after=after, stream="sampler")
+
+
+class EdgesOnGpu(NodesOnGpu):
+    """Draws entries on the GPU of the worker that sums them, and asks for the rows that it still needs."""
+
+    def sample(self) -> list[list[int]]:
+        """Per worker, the op after which its rows leave: it has its own graph, and knows what the others want."""
+        facts, counts = self.facts, self.facts.counts
+        drawn = []
+        for rank in self.workers:
+            looked, kept = crossing(facts, rank), counts.boundary_edges[:, rank]
+            if self.method.sampling().sample == "edges":
+                looked, kept = np.full_like(looked, counts.entries[rank]), kept + counts.inner_edges[:, rank]
+            seconds = edges_seconds(facts.device_of(rank), looked, kept, int(counts.inner_nodes[rank]))
+            drawn.append(self.builder.compute(OpKind.INDEX, rank, seconds))
+        if not self.method.rate:
+            return [[op] for op in drawn]
+        waits = announced(facts, drawn, self._tell, self._meet, wanted=True)
+        return [[self.builder.compute(OpKind.INDEX, rank, 0.0, after=waits[rank])] for rank in self.workers]
+
+
+def announced(
+    facts: Facts, drawn: list[int], send: Send, meet: Meet, *, wanted: bool = False
+) -> list[list[Dependency]]:
+    """Write both messages of every pair; per worker, those that it hears last. wanted: of rows asked for, not sent.
+
+    Each starts once both ends are there, as the runtime's exchange of all peers at once does.
+    """
+    counted: list[list[Dependency]] = [[] for _ in drawn]
+    told: list[list[Dependency]] = [[] for _ in drawn]
+    pairs = list(permutations(range(len(drawn)), 2))
+    for rank, peer in pairs:
+        counted[peer].append(send(rank, peer, COUNT, [drawn[rank], drawn[peer]]))
+    met = [meet(rank, after) for rank, after in enumerate(counted)]
+    for rank, peer in pairs:
+        ids = id_bytes(facts.counts.rows[:, rank, peer] if wanted else facts.counts.rows[:, peer, rank])
+        told[peer].append(send(rank, peer, ids, [met[rank], met[peer]]))
+    return told
+
+
+def draw_seconds(facts: Facts, rank: Rank, rate: float) -> float:
+    """Core-seconds in which a worker draws what it sends: of all its nodes that others border on, the mean for each."""
+    rows = float(facts.counts.rows[:, :, rank].sum(axis=1).mean())
+    return draw_nodes_core_seconds(facts.host, rows / rate)
+
+
+def crossing(facts: Facts, rank: Rank) -> IntArray:
+    """Entries of a worker that cross, kept or not, int64[T]: those that are not inner ones, which are all kept."""
+    entries: IntArray = facts.counts.entries[rank] - facts.counts.inner_edges[:, rank]
+    return entries

@@ -1,0 +1,162 @@
+"""The systems that train mini-batches: what they have in common (their iteration: `batch_workers`)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import ceil
+from typing import TYPE_CHECKING, ClassVar, Final, Literal
+
+import numpy as np
+
+from gcnsim.cost import Memory, batch_memory
+from gcnsim.errors import ScenarioError
+from gcnsim.fields import PerLayer
+from gcnsim.knobs import Knob, knob
+from gcnsim.methods.method import Method
+from gcnsim.trace import AccessCounts
+from gcnsim.workload import LayerShape
+
+if TYPE_CHECKING:
+    from gcnsim.methods.facts import Facts
+    from gcnsim.schedule import Schedule
+
+BATCH: Final = Knob("batch", "", "int", 1, 2**31 - 1, False, 6000, (), "training nodes in a worker's mini-batch")
+FANOUT: Final = Knob(
+    "fanout",
+    "%",
+    "list",
+    None,
+    None,
+    False,
+    None,
+    (),
+    "neighbours that a node draws, number or share, per layer; none: 2 each, of distdgl and graphsage 10",
+)
+LAYER_SIZES: Final = Knob(
+    "layer_sizes", "", "list", None, None, False, None, (), "nodes that a layer draws, instead of neighbours per node"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Loading:
+    """How a system loads. ahead: batches loaded before they are trained, 0: in turn. draws_ahead: whether the next
+    batch is drawn meanwhile. asks: whether rows of other servers come over the network, each batch anew."""
+
+    ahead: int = 0
+    draws_ahead: bool = True
+    asks: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """How a method draws. fanout, sizes: a number for each layer that draws, the input's first; one of them is empty.
+    shapes: the model's layers as this method trains them. width: of an input row."""
+
+    fanout: tuple[int | float, ...]
+    sizes: tuple[int, ...]
+    shapes: tuple[LayerShape, ...]
+    width: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MiniBatch(Method):
+    """A system that updates the model once per mini-batch, several times an epoch.
+
+    one_server: its workers share a graph in the memory of one server. everywhere: every server's memory holds the whole
+    graph. trains: which training nodes a worker draws from: any, shuffled together; those of its `own` part; or those
+    `dealt` to a part that holds their neighbourhoods (PaGraph).
+    """
+
+    uses: ClassVar[frozenset[str]] = frozenset({"allreduce"})
+    needs_boundary: ClassVar[bool] = False
+    mini_batches: ClassVar[bool] = True
+    one_server: ClassVar[bool] = False
+    everywhere: ClassVar[bool] = False
+    trains: ClassVar[Literal["shuffled", "own", "dealt"]] = "shuffled"
+
+    @property
+    def loading(self) -> Loading:
+        """How it loads: in turn with training."""
+        return Loading()
+
+    def plan(self, shapes: tuple[LayerShape, ...]) -> Plan:
+        """How it draws for this model. Raises ScenarioError for lists of another length than the model's layers."""
+        return Plan((1,) * len(shapes), (), shapes, shapes[0].d_in)
+
+    def epoch(self, nodes: int, training: int, workers: int) -> int:
+        """Iterations in which every training node is trained once."""
+        raise NotImplementedError
+
+    def schedule(self, facts: Facts) -> Schedule:
+        """Draw, load, train, sum gradients."""
+        from gcnsim.methods.families.batch_workers import mini_batches
+
+        return mini_batches(self, facts)
+
+    def memory(
+        self, counts: AccessCounts, shapes: tuple[LayerShape, ...], *, norm: bool, payload: str
+    ) -> tuple[Memory, ...] | None:
+        """What every worker's GPU holds, by its largest mini-batch."""
+        if counts.batches is None:
+            return None
+        batches, plan, found = counts.batches, self.plan(shapes), []
+        for rank in range(int(batches.cached.size)):
+            largest = int(np.argmax(batches.levels[:, rank, 0]))
+            levels, entries = batches.levels[largest, rank].tolist(), batches.entries[largest, rank].tolist()
+            found.append(self.batch_memory(plan, levels, entries, cached=int(batches.cached[rank])))
+        return tuple(found)
+
+    def batch_memory(self, plan: Plan, levels: Sequence[float], entries: Sequence[float], cached: int = 0) -> Memory:
+        """What a GPU holds that trains batches of these sizes and keeps `cached` input rows."""
+        return batch_memory(levels, entries, plan.shapes, waiting=self.loading.ahead, width=plan.width, cached=cached)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NeighbourBatches(MiniBatch):
+    """Mini-batches of training nodes and the neighbours drawn around them. usual_fanout: where nobody says another."""
+
+    usual_fanout: ClassVar[int] = 2
+
+    batch: int = knob(BATCH)
+    fanout: PerLayer | None = knob(FANOUT)
+    layer_sizes: PerLayer | None = knob(LAYER_SIZES)
+
+    def __post_init__(self) -> None:
+        Method.__post_init__(self)
+        if self.fanout is not None and self.layer_sizes is not None:
+            raise ScenarioError("method.layer_sizes: both fanout and layer_sizes are given; give one, the other null")
+
+    def plan(self, shapes: tuple[LayerShape, ...]) -> Plan:
+        """As many neighbours, or nodes, as its knobs say."""
+        layers = len(shapes)
+        for name, given in (("fanout", self.fanout), ("layer_sizes", self.layer_sizes)):
+            if given is not None and len(given) != layers:
+                text = ",".join(f"{100 * each:g}%" if isinstance(each, float) else str(each) for each in given)
+                raise ScenarioError(
+                    f"method.{name}: {text} is not allowed; the model has {layers} layers, so {layers} numbers"
+                )
+        sizes = tuple(int(each) for each in self.layer_sizes or ())
+        fanout = () if sizes else self.fanout or (self.usual_fanout,) * layers
+        return Plan(fanout, sizes, shapes, shapes[0].d_in)
+
+    def epoch(self, nodes: int, training: int, workers: int) -> int:
+        """Batches of the worker with the most training nodes."""
+        return max(1, ceil(ceil(training / workers) / self.batch))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SubgraphBatches(MiniBatch):
+    """Mini-batches that are a sub-graph, the same in every layer. nodes_of: what chooses its nodes."""
+
+    everywhere: ClassVar[bool] = True
+    nodes_of: ClassVar[Literal["walks", "clusters"]]
+
+    @property
+    def subgraph(self) -> float:
+        """Share of all nodes in a worker's mini-batch."""
+        raise NotImplementedError
+
+    def epoch(self, nodes: int, training: int, workers: int) -> int:
+        """An epoch reads as many nodes as the graph has."""
+        return max(1, ceil(1.0 / (self.subgraph * workers) - 1e-9))

@@ -1,0 +1,153 @@
+"""The registry: a line a method, and methods that other packages install.
+
+A package offers a method through the entry point group `gcnsim.methods`: `my-method = my_package:MyMethod`, a subclass
+of `gcnsim.methods.Method` (docs/new_method.md). Built-in names win; packages are looked at only for a name that is not
+built in, or for the list of all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import cache
+from importlib import import_module
+from importlib.metadata import EntryPoint, entry_points
+from types import MappingProxyType
+from typing import Any, Final
+
+from gcnsim.caching import CacheSize
+from gcnsim.errors import ScenarioError, nearest
+from gcnsim.knobs import KNOBS, Knob
+from gcnsim.methods.method import STANDING, Method
+
+GROUP: Final = "gcnsim.methods"
+
+_BUILT_IN: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "full-graph": "full_graph:FullGraph",
+        "pipegcn": "pipegcn:PipeGcn",
+        "bns-gcn": "bns_gcn:BnsGcn",
+        "psc-gcn": "psc_gcn:PscGcn",
+        "pipegcn-g": "pipegcn_g:PipeGcnG",
+        "pipegcn-f": "pipegcn_f:PipeGcnF",
+        "pipegcn-gf": "pipegcn_gf:PipeGcnGf",
+        "cagnet-1d": "cagnet_1d:Cagnet1d",
+        "cagnet-1.5d": "cagnet_1_5d:Cagnet15d",
+        "sancus": "sancus:Sancus",
+        "roc": "roc:Roc",
+        "dgl": "dgl:Dgl",
+        "pagraph": "pagraph:PaGraph",
+        "distdgl": "distdgl:DistDgl",
+        "graphsage": "graphsage:GraphSage",
+        "graphsaint": "graphsaint:GraphSaint",
+        "clustergcn": "clustergcn:ClusterGcn",
+    }
+)
+
+DEFAULT: Final = "psc-gcn"
+"""The method of a scenario that names none."""
+
+BASELINE: Final = "full-graph"
+"""What others are compared with."""
+
+
+@cache
+def built_in() -> Mapping[str, type[Method]]:
+    """The methods of this package by name, the synchronous baseline first."""
+    found = {}
+    for name, place in _BUILT_IN.items():
+        module, _, kind = place.partition(":")
+        found[name] = getattr(import_module(f"gcnsim.methods.{module}"), kind)
+    return MappingProxyType(found)
+
+
+@cache
+def every_method() -> Mapping[str, type[Method]]:
+    """All methods by name: those of this package, then those of others, in the order of their names."""
+    others = [each for each in entry_points(group=GROUP) if each.name not in _BUILT_IN]
+    loaded = {each.name: _load(each) for each in sorted(others, key=lambda each: each.name)}
+    return MappingProxyType({**built_in(), **loaded})
+
+
+def _load(entry: EntryPoint) -> type[Method]:
+    """The method of another package. Raises ScenarioError for what is none, naming the entry point."""
+    where = f"method {entry.name!r} of {entry.value} (entry point group {GROUP})"
+    try:
+        kind = entry.load()
+    except Exception as error:
+        raise ScenarioError(f"{where}: cannot be loaded: {type(error).__name__}: {error}") from error
+    if not (isinstance(kind, type) and issubclass(kind, Method)):
+        raise ScenarioError(f"{where}: is not a subclass of gcnsim.methods.Method")
+    if getattr(kind, "name", None) != entry.name:
+        raise ScenarioError(f"{where}: its name is {getattr(kind, 'name', None)!r}; both must be the same")
+    return kind
+
+
+def methods() -> tuple[str, ...]:
+    """Names of all methods, the synchronous baseline first."""
+    return tuple(every_method())
+
+
+def compared() -> tuple[str, ...]:
+    """Names of the methods that a question is asked of when it names none."""
+    return tuple(name for name, kind in built_in().items() if kind.compared)
+
+
+def method_type(name: str, path: str = "method.name") -> type[Method]:
+    """The method called `name`. Raises ScenarioError, starting with `path`, for an unknown one."""
+    found = built_in().get(name) or every_method().get(name)
+    if found is None:
+        raise ScenarioError(f"{path}: unknown method {name!r}; {nearest(name, every_method())}")
+    return found
+
+
+def create_method(name: str, **given: Any) -> Method:
+    """The method `name` with the knobs in `given`, the others at their defaults.
+
+    A knob that it lacks may be given at the value where it stands (`create_method("pipegcn", tau=1)`). Raises
+    ScenarioError for an unknown method, a knob it lacks, or a bad value.
+    """
+    kind = method_type(name)
+    lacking = {knob: value for knob, value in given.items() if knob != "overlap" and not kind.has(knob)}
+    for knob, value in lacking.items():
+        if knob not in STANDING:
+            raise ScenarioError(f"method.{knob}: {name} has no {knob}; {_methods_with(knob, kind)}")
+        stands = getattr(kind(), knob)
+        if value != stands and not (isinstance(value, CacheSize) and value.empty):
+            fact = f"{name} has no {knob} (it is {_shown(stands)})"
+            raise ScenarioError(f"method.{knob}: {_shown(value)} is not allowed; {fact}; {_methods_with(knob, kind)}")
+    return kind(**{knob: value for knob, value in given.items() if knob not in lacking})
+
+
+def has_knob(name: str, knob: str) -> bool:
+    """Whether the method `name` has this knob. Raises ScenarioError for an unknown method."""
+    return method_type(name).has(knob)
+
+
+def is_method(name: str) -> bool:
+    """Whether there is a method of this name."""
+    return name in built_in() or name in every_method()
+
+
+def named(which: Callable[[type[Method]], bool]) -> list[str]:
+    """Names of the methods for which `which` holds, in the registry's order."""
+    return [name for name, kind in every_method().items() if which(kind)]
+
+
+@cache
+def all_knobs() -> Mapping[str, Knob]:
+    """Every knob of any method by name, as the first that has it declares it: the common ones first."""
+    found = dict(KNOBS)
+    for kind in every_method().values():
+        for knob in kind.knobs():
+            found.setdefault(knob.name, knob)
+    return MappingProxyType(found)
+
+
+def _methods_with(knob: str, asked: type[Method]) -> str:
+    """Which methods have `knob`, and which knobs the method has that was asked for."""
+    own = ", ".join(each.name for each in asked.knobs()) or "none"
+    return f"methods with it: {', '.join(named(lambda kind: kind.has(knob)))}; knobs of {asked.name}: {own}"
+
+
+def _shown(value: Any) -> str:
+    return value.describe() if isinstance(value, CacheSize) else f"{value:g}"

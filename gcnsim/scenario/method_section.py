@@ -1,0 +1,99 @@
+"""The section `method` of a scenario: a method's name and its knobs, read and written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import fields
+from typing import Any, Final
+
+from gcnsim.errors import ScenarioError, nearest
+from gcnsim.fields import Rule, Word, rule_of
+from gcnsim.knobs import Knob, knob_of
+from gcnsim.methods import DEFAULT, STANDING, Method, all_knobs, create_method, every_method, method_type, methods
+from gcnsim.methods.method import NO_OVERLAP
+
+OVERLAP: Final = "overlap"
+"""The field of every method that is no knob of its own."""
+
+FIRST: Final = (*STANDING[:3], "cache_policy")
+"""Knobs that a scenario writes first."""
+
+_NAME: Final = Word("a method", methods)
+
+
+def read_method(raw: Mapping[str, object]) -> Method:
+    """The method of a section. Raises ScenarioError or UnitError with the path of what is wrong."""
+    name = _NAME.read(raw.get("name", DEFAULT), "method.name")
+    values = {key: read_value(key, text, name) for key, text in raw.items() if key != "name"}
+    return create_method(name, **values)
+
+
+def read_value(key: str, text: object, name: str = DEFAULT) -> Any:
+    """The value of a knob as a scenario writes it, by the rule of method `name`, else of the first that has it."""
+    path = f"method.{key}"
+    own = _fields(method_type(name))
+    if key not in own and key not in all_knobs():
+        raise ScenarioError(f"{path}: unknown key; {nearest(str(key), section_keys())}")
+    rule, optional = own.get(key) or _of_knob(all_knobs()[key])
+    return None if text is None and optional else rule.read(text, path)
+
+
+def _of_knob(knob: Knob) -> tuple[Rule, bool]:
+    return knob.rule, knob.kind in ("file", "list")
+
+
+def _fields(kind: type[Method]) -> dict[str, tuple[Rule, bool]]:
+    """The rule of each field of a method, and whether null is allowed."""
+    found = ((item.name, rule_of(item)) for item in fields(kind))
+    return {name: (rule[0], rule[2]) for name, rule in found if rule is not None}
+
+
+def section_keys() -> list[str]:
+    """The keys that the section may have."""
+    return ["name", *all_knobs(), OVERLAP]
+
+
+def write_method(method: Method) -> dict[str, object]:
+    """The section of a method: its name, its knobs, its overlap."""
+    return {"name": method.name, **written_knobs(method), OVERLAP: method.overlap}
+
+
+def written_knobs(method: Method) -> dict[str, object]:
+    """A method's knobs as they are written in a scenario, the common ones first."""
+    values = method.values()
+    names = [*(name for name in FIRST if name in values), *(name for name in values if name not in FIRST)]
+    rules = _fields(type(method))
+    return {name: None if values[name] is None else rules[name][0].write(values[name]) for name in names}
+
+
+def describe_method() -> Iterator[tuple[str, str, str, object, str]]:
+    """Rows (key, unit, allowed, default as written, documentation) of every key that the section may have."""
+    yield "name", "", _NAME.allowed, DEFAULT, "published system"
+    for name, knob in all_knobs().items():
+        having = [kind for kind in every_method().values() if kind.has(name)]
+        rule, optional = _of_knob(knob)
+        standard = knob.standard
+        allowed = f"{rule.allowed}, or null" if optional else rule.allowed
+        default = None if standard is None else rule.write(standard)
+        yield name, rule.unit, allowed, default, f"{knob.help}; {_named(having, name)}"
+    (overlap,) = (item for item in fields(Method) if item.name == OVERLAP)
+    found = rule_of(overlap)
+    assert found is not None
+    yield OVERLAP, "", found[0].allowed, NO_OVERLAP, found[1]
+
+
+def _named(having: list[type[Method]], knob: str) -> str:
+    """The methods with a knob, each with its default where that is another than the first one's."""
+    shown = []
+    for kind in having:
+        own, first = _declared(kind, knob), _declared(having[0], knob)
+        shown.append(kind.name if own.default == first.default else f"{kind.name} ({_default(own)})")
+    return ", ".join(shown)
+
+
+def _declared(kind: type[Method], knob: str) -> Knob:
+    return next(found for item in fields(kind) if (found := knob_of(item)) is not None and found.name == knob)
+
+
+def _default(knob: Knob) -> object:
+    return knob.rule.write(knob.standard)

@@ -1,0 +1,91 @@
+"""Methods by name: the registry, and methods that other packages install."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, fields
+from importlib.metadata import EntryPoint
+from typing import ClassVar
+
+import pytest
+
+from gcnsim.errors import ScenarioError
+from gcnsim.knobs import knob_of
+from gcnsim.methods import Method, compared, create_method, every_method, has_knob, method_type, methods, registry
+from tests.cases import Case, method
+
+
+def test_all_methods_the_baseline_first() -> None:
+    assert methods()[: len(compared())] == compared() == ("full-graph", "pipegcn", "bns-gcn", "psc-gcn")
+    assert [kind.name for kind in every_method().values()] == list(methods())
+    assert [kind.name for kind in every_method().values() if kind.baseline] == ["full-graph"]
+
+
+@pytest.mark.parametrize("name", methods())
+def test_every_method_writes_a_schedule_of_its_name(
+    facts: Callable[..., Case], batched: Callable[..., Case], name: str
+) -> None:
+    schedule = method(name)((batched if method_type(name).mini_batches else facts)())
+    assert schedule.method == name
+    assert schedule.workers == 4
+
+
+@pytest.mark.parametrize("name", methods())
+def test_every_knob_has_the_name_and_the_default_of_its_field(name: str) -> None:
+    for item in fields(method_type(name)):
+        found = knob_of(item)
+        if found is not None:
+            assert found.name == item.name
+            assert found.standard == item.default
+            assert found.help
+
+
+def test_an_unknown_method_is_refused_with_the_nearest_name() -> None:
+    with pytest.raises(ScenarioError, match="unknown method 'pipgcn'; did you mean 'pipegcn'"):
+        method_type("pipgcn")
+    assert has_knob("psc-gcn", "tau")
+    assert not has_knob("pipegcn", "tau")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Other(Method):
+    """What another package might offer."""
+
+    name: ClassVar[str] = "other"
+    about: ClassVar[str] = "of another package"
+
+
+class Mislabelled(Other):
+    """Its name is not its entry point's."""
+
+
+@pytest.fixture
+def offered(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., None]]:
+    """Makes entry points of other packages, by name and object of this module."""
+
+    def offer(**places: str) -> None:
+        found = [EntryPoint(name, f"{__name__}:{place}", registry.GROUP) for name, place in places.items()]
+        monkeypatch.setattr(EntryPoint, "load", lambda self: globals()[self.attr])
+        monkeypatch.setattr(registry, "entry_points", lambda group: found)
+        registry.every_method.cache_clear()
+
+    yield offer
+    registry.every_method.cache_clear()
+
+
+def test_another_package_adds_a_method(offered: Callable[..., None]) -> None:
+    offered(other="Other")
+    assert methods()[-1] == "other"
+    assert create_method("other") == Other()
+
+
+def test_what_is_no_method_is_refused_with_its_entry_point(offered: Callable[..., None]) -> None:
+    for place, why in (("Mislabelled", "its name is 'other'"), ("fields", "is not a subclass"), ("absent", "KeyError")):
+        offered(wrong=place)
+        with pytest.raises(ScenarioError, match=f"method 'wrong' of .*{place} .*{why}"):
+            method_type("wrong")
+
+
+def test_a_built_in_name_stays_what_it_is(offered: Callable[..., None]) -> None:
+    offered(pipegcn="Other")
+    assert method_type("pipegcn").name == "pipegcn"
