@@ -7,16 +7,14 @@ from typing import Any, Final
 
 import click
 
-from gcnsim.caching import CacheSize
-from gcnsim.errors import ScenarioError, nearest
-from gcnsim.knobs import KNOBS, TRAINED_KNOBS, Knob, check
-from gcnsim.scenario import parse_cache
+from gcnsim.knobs import Knob
+from runtime.methods import METHODS, method_of, method_type
 from runtime.options import Options, flag
 
 SWITCHES: Final = frozenset({"bias", "preaggregate", "record", "json", "json_log", "quiet"})
 
 HELP: Final[Mapping[str, str]] = {
-    "method": f"One of {', '.join(TRAINED_KNOBS)}.",
+    "method": f"One of {', '.join(METHODS)}.",
     "dataset": "digits, or the name of a graph in the folder GCNSIM_DATA.",
     "graph": "Graph file instead (.npz with features and labels; others need --random-features).",
     "workers": "Local workers to start; under torchrun its own count holds.",
@@ -65,16 +63,14 @@ HELP: Final[Mapping[str, str]] = {
     "quiet": "No live line.",
 }
 
-_KNOBS: Final[Mapping[str, Knob]] = {
-    knob.name: knob for knobs in (*TRAINED_KNOBS.values(), KNOBS.values()) for knob in knobs if knob.name != "norms"
-}
+_KNOBS: Final[Mapping[str, Knob]] = {knob.name: knob for method in METHODS.values() for knob in method.knobs()}
 
 
 def with_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """`command` with an option for each field of `Options`, and one for each knob of any method."""
     for name, knob in reversed(list(_KNOBS.items())):
         names = [flag(name), *(["--p"] if name == "rate" else [])]
-        having = ", ".join(method for method, knobs in TRAINED_KNOBS.items() if knob in knobs)
+        having = ", ".join(method for method, known in METHODS.items() if knob in known.knobs())
         shown = f"{100 * float(str(knob.default)):g}%" if knob.kind == "size" else knob.default
         text = f"{knob.help[0].upper()}{knob.help[1:]} ({having}).  [default: {shown}]"
         kind: Any = {"int": int, "real": float}.get(knob.kind, str)
@@ -103,27 +99,9 @@ _TYPES: Final[Mapping[str, type]] = {
 
 def options_of(given: Mapping[str, Any]) -> Options:
     """The options that arguments say. Raises ScenarioError for a value or a knob that is not allowed."""
-    method = given["method"]
-    if method not in TRAINED_KNOBS:
-        raise ScenarioError(f"--method: unknown method {method!r}; {nearest(method, TRAINED_KNOBS)}")
+    method = method_type(given["method"])
     fields = {name: given[name] for name in HELP}
     asked = {name: given[name] for name in _KNOBS if given[name] is not None}
-    return Options(**fields, knobs=knobs_of(method, asked))
-
-
-def knobs_of(method: str, asked: Mapping[str, Any]) -> dict[str, Any]:
-    """All knobs of `method`: those asked for, the others at their defaults."""
-    have = {knob.name: knob for knob in TRAINED_KNOBS[method]}
-    for name in asked:
-        if name not in have:
-            known = f"its knobs: {', '.join(flag(each) for each in have)}" if have else "it has no knobs"
-            raise ScenarioError(f"{flag(name)}: {method} has no {name.replace('_', ' ')}; {known}")
-    settled: dict[str, Any] = {}
-    for name, knob in have.items():
-        value = asked.get(name, knob.default)
-        if knob.kind == "size":
-            settled[name] = parse_cache(value, flag(name)) if isinstance(value, str) else CacheSize.none()
-        else:
-            check(knob, value, flag(name))
-            settled[name] = value
-    return settled
+    options = Options(**fields, knobs=method.settled(asked))
+    method_of(options.method, options.knobs).refuse(options)
+    return options

@@ -11,7 +11,7 @@ from gcnsim.ids import BoolArray
 from gcnsim.timeline import OpKind
 from runtime.data import Share
 from runtime.exchange import Bound, Drawn, Exchange, Lane, Lanes, Step, StepBoundaries, Stopwatch
-from runtime.methods.method import ready
+from runtime.methods.worker import ready
 from runtime.model import Network
 from runtime.record import Recorder
 

@@ -1,6 +1,6 @@
 """The training loop: `Trainer.iteration` is one model update, on one screen.
 
-What differs between methods is behind `Method`: which graph is trained, and how old the rows of other workers are.
+What differs between methods is behind `MethodWorker`: which graph is trained, and how old others' rows are.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from gcnsim.errors import GcnsimError
 from gcnsim.ids import Iteration, Layer, Rank
 from gcnsim.timeline import Direction, OpKind
 from runtime.exchange import Drawn, Dropping, Lane, Step, StepBoundaries, Stopwatch
-from runtime.methods import Method
+from runtime.methods.worker import MethodWorker
 from runtime.model import Network
 from runtime.options import Options
 from runtime.record import Recorder
@@ -66,7 +66,7 @@ class Trainer:
         self,
         options: Options,
         network: Network,
-        method: Method,
+        method: MethodWorker,
         x: Tensor,
         targets: Targets,
         lane: Lane | None,

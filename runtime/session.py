@@ -7,7 +7,6 @@ from pathlib import Path
 
 import numpy as np
 
-from gcnsim.caching import CacheSize
 from gcnsim.errors import FileError
 from gcnsim.ids import AnyArray, IntArray, Iteration
 from gcnsim.sections import replacing
@@ -63,8 +62,7 @@ class Session:
         self.normed: list[Iteration] = []
         self.saved: list[Iteration] = []
         self.stopped = False
-        size = self.options.knobs.get("cache")
-        self.cached = isinstance(size, CacheSize) and not size.empty
+        self.cached = ready.method.caches
         self.drawn: tuple[int, int] = (0, 0)
         self.sent_before: AnyArray = np.zeros((ready.place.world, len(KINDS)), np.int64)
         self.trace = TraceRecord(ready) if self.options.record or self.options.save_trace is not None else None

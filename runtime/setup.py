@@ -21,7 +21,8 @@ from runtime.evaluate import Evaluator
 from runtime.exchange import GraphBuilder, Lane, Lanes, static_requests
 from runtime.launch import Place
 from runtime.loop import Targets, Trainer
-from runtime.methods import Context, Method, method_class
+from runtime.methods import method_of
+from runtime.methods.worker import Context, MethodWorker
 from runtime.model import Network, initialise, load_weights, save_weights
 from runtime.options import Options, flag
 from runtime.record import Recorder
@@ -40,7 +41,7 @@ class Ready:
     partitioning: Partitioning
     share: Share
     network: Network
-    method: Method
+    method: MethodWorker
     trainer: Trainer
     evaluator: Evaluator
     recorder: Recorder
@@ -129,7 +130,7 @@ def prepare(options: Options, place: Place, device: torch.device, dataset: Datas
     whole = builder.whole().answered(static_requests(share.send_sets, device))
     x = torch.from_numpy(share.features.copy()).to(device, dtype)
     context = Context(options, share, lanes, recorder, builder, whole, x, network.widths, dtype, device)
-    method = method_class(options.method)(context)
+    method = method_of(options.method, options.knobs).worker(context)
     labels = torch.from_numpy(share.labels.copy()).to(device)
     labels = labels.to(dtype) if dataset.multilabel else labels.long()
     evaluator = Evaluator(share, whole, lanes, control, network.widths, labels)

@@ -18,10 +18,10 @@ import torch
 
 from gcnsim.errors import GcnsimError, ScenarioError
 from gcnsim.graph import load_graph
-from gcnsim.knobs import TRAINED_KNOBS
 from gcnsim.partition import partition_graph, write_partition
 from runtime.beforehand import out_folder
 from runtime.launch import Place
+from runtime.methods import METHODS
 from runtime.options import CHOICES, Options, flag
 from runtime.setup import device_of
 from runtime.train import _parsed, main
@@ -212,7 +212,7 @@ def test_help_shows_every_option_with_an_example_and_needs_no_torch() -> None:
     assert found.stderr == ""
     assert "python -m runtime.train --method psc-gcn --tau 2 --epsilon 0.1 --workers 2" in found.stdout
     names = {field.name for field in fields(Options)} - {"knobs"}
-    names |= {knob.name for knobs in TRAINED_KNOBS.values() for knob in knobs}
+    names |= {knob.name for method in METHODS.values() for knob in method.knobs()}
     shown = set(re.findall(r"--[a-z][a-z-]*", found.stdout))
     assert {flag(name) for name in names} <= shown
 

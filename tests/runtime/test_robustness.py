@@ -87,8 +87,8 @@ def test_a_killed_worker_ends_the_run_with_its_rank_and_signal(start: Start, log
 THREADS = {
     "rows": "runtime.exchange.exchange:Exchange._forward",
     "gradients": "runtime.exchange.exchange:Exchange._backward",
-    "draws": "runtime.methods.psc_gcn:draw_edges",
-    "refreshes": "runtime.methods.psc_gcn:sampling_rule",
+    "draws": "runtime.methods.psc_gcn.worker:draw_edges",
+    "refreshes": "runtime.methods.psc_gcn.worker:sampling_rule",
 }
 
 

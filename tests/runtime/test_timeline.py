@@ -15,7 +15,7 @@ import pytest
 from gcnsim.graph import Graph
 from gcnsim.streams import stream
 from gcnsim.timeline import PHASE, PS_PER_S, Direction, Intervals, OpKind, Phase, Span
-from runtime.command import knobs_of
+from runtime.methods import method_type
 from runtime.options import Options
 from runtime.record.summary import summarise
 from tests.runtime.conftest import small_graph
@@ -60,7 +60,7 @@ def run(crew: Crew, graph: Path) -> Run:
         method, knobs, fields = RUNS[name]
         options = Options(
             method=method,
-            knobs=knobs_of(method, knobs),
+            knobs=method_type(method).settled(knobs),
             **{
                 "graph": str(graph),
                 "random_classes": 5,

@@ -1,35 +1,33 @@
-"""PipeGCN (`pipegcn`, `-g`, `-f`, `-gf`): boundary rows and gradients of the iteration before, moved beneath the work.
+"""What a worker does in PipeGCN (Algorithm 1).
 
-Source: PipeGCN, Algorithm 1. At iteration t a layer reads the boundary rows of t - 1, and the boundary gradients made
+At iteration t a layer reads the boundary rows of t - 1, and the boundary gradients made
 in t - 1 are added to those of the inner rows; the first iteration reads zeros (`cold_start`). Weights are never stale.
-Smoothing: of gradients (g), features (f) or both, at the receiver, per layer and peer, avg = gamma avg + (1 - gamma)
+Smoothing: at the receiver, per layer and peer, avg = gamma avg + (1 - gamma)
 received; the average starts at 0 and is not corrected for that (the released code's reading; the text is silent).
 """
 
 from __future__ import annotations
+
+from collections.abc import Collection
 
 import torch
 from torch import Tensor
 
 from gcnsim.ids import Iteration, Layer
 from gcnsim.timeline import Direction
-from runtime.methods.method import Context, Method
+from runtime.methods.worker import Context, MethodWorker
 
 
-class PipeGcn(Method):
+class PipeGcnWorker(MethodWorker):
     """See the module."""
 
-    def __init__(self, context: Context) -> None:
-        """Rows one iteration old, smoothed as the variant says."""
-        variant = context.options.method.removeprefix("pipegcn").removeprefix("-")
-        self._smoothed = {
-            direction
-            for direction, letter in ((Direction.BACKWARD, "g"), (Direction.FORWARD, "f"))
-            if letter in variant
-        }
-        self._gamma = context.real("gamma") if variant else 0.0
+    def __init__(
+        self, context: Context, cold_start: str, smoothed: Collection[Direction] = (), gamma: float = 0.0
+    ) -> None:
+        """Rows one iteration old. smoothed: the directions of the running averages, which decay by `gamma`."""
+        self._smoothed, self._gamma = smoothed, float(gamma)
         self._average: dict[tuple[Direction, Layer], Tensor] = {}
-        super().__init__(context, 1, self._smooth if variant else None)
+        super().__init__(context, 1, cold_start, self._smooth if smoothed else None)
 
     def state(self) -> dict[str, Tensor]:
         """Rows in flight, and the running averages."""
@@ -53,6 +51,3 @@ class PipeGcn(Method):
             return received
         average = self._average.setdefault((direction, layer), torch.zeros_like(received))
         return average.mul_(self._gamma).add_(received, alpha=1.0 - self._gamma)
-
-
-TRAINER = PipeGcn

@@ -1,6 +1,6 @@
-"""BNS-GCN (`bns-gcn`): every iteration a random share of the boundary nodes, synchronously, scaled up to be unbiased.
+"""What a worker does in BNS-GCN (Algorithm 1).
 
-Source: BNS-GCN, Algorithm 1. The sender draws, once per iteration for all layers: of n rows for a peer floor(p n), and
+The sender draws, once per iteration for all layers: of n rows for a peer floor(p n), and
 one more with the probability that is left, so that each row is in with probability p whatever n is. Receivers divide
 by p (`boundary_scale: ratio`: by the share really drawn); inner edges are neither sampled nor scaled; the mean keeps
 the full degree. p = 1 is full-graph training, p = 0 sends nothing. GAT: the softmax runs over the neighbours present,
@@ -19,16 +19,16 @@ from gcnsim.streams import stream
 from gcnsim.timeline import OpKind
 from runtime.exchange import Bound, Boundary, Drawn, Lane, Requests
 from runtime.exchange.lanes import Parcel, TimedLane
-from runtime.methods.method import Context, Method, ready
+from runtime.methods.worker import Context, MethodWorker, ready
 
 
-class BnsGcn(Method):
+class BnsGcnWorker(MethodWorker):
     """See the module."""
 
-    def __init__(self, context: Context) -> None:
-        """A synchronous exchange of drawn boundary nodes."""
-        super().__init__(context, 0)
-        self._rate = context.real("rate")
+    def __init__(self, context: Context, rate: float, scale: str) -> None:
+        """A synchronous exchange of drawn boundary nodes. scale: the knob `boundary_scale`."""
+        super().__init__(context)
+        self._rate, self._scale = float(rate), scale
         self._lane = context.lanes.open("ids")
         self._ids_sent: dict[tuple[int, str], int] = {}
 
@@ -106,7 +106,7 @@ class BnsGcn(Method):
         for m, positions in coming.items():
             first, last = int(part.boundary_ptr[m]), int(part.boundary_ptr[m + 1])
             chosen[first + positions] = True
-            if self.context.word("boundary_scale") == "ratio" and positions.size:
+            if self._scale == "ratio" and positions.size:
                 factor[first:last] = (last - first) / positions.size
         return chosen, factor
 
@@ -116,6 +116,3 @@ class BnsGcn(Method):
         sizes = [positions.size for positions in drawn]
         rows = torch.from_numpy(index.astype(np.int64)).to(self.context.device)
         return Requests(rows, tuple(np.r_[0, np.cumsum(sizes)].tolist()), tuple(sizes))
-
-
-TRAINER = BnsGcn

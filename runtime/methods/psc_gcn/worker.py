@@ -1,6 +1,6 @@
-"""PSC-GCN (`psc-gcn`): edges sampled at rate epsilon with the least variance, rows tau iterations old, layer 0 cached.
+"""What a worker does in PSC-GCN (Algorithms 1 and 2, Theorem 2).
 
-Source: PSC-GCN, Algorithms 1 and 2, Theorem 2. The graph that iteration t trains was drawn, and its rows began to
+The graph that iteration t trains was drawn, and its rows began to
 travel, in iteration t - tau; gradients of its boundary rows are added by their owners in iteration t + tau. Three
 helper threads: the sampler draws graphs and asks owners for their rows, one id list per peer and iteration; forward and
 backward fetch threads move rows and gradients. tau 0 is the vanilla iteration on a freshly drawn graph; epsilon 1 draws
@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 import torch
@@ -31,7 +31,10 @@ from gcnsim.streams import stream
 from gcnsim.timeline import OpKind
 from runtime.exchange import Drawn, Held, Weights, ask, fetch_rows, swap_norms
 from runtime.exchange.lanes import Parcel, TimedLane
-from runtime.methods.method import Context, Method, ready
+from runtime.methods.worker import Context, MethodWorker, ready
+
+if TYPE_CHECKING:
+    from runtime.methods.psc_gcn import PscGcn
 
 T = TypeVar("T")
 
@@ -54,16 +57,18 @@ class Version:
     held: Held | None
 
 
-class PscGcn(Method):
+class PscGcnWorker(MethodWorker):
     """See the module."""
 
-    def __init__(self, context: Context) -> None:
+    def __init__(self, context: Context, method: PscGcn) -> None:
         """Open the exchange and the sampler's thread; refuse GAT."""
         if context.options.model == "gat":
-            raise ScenarioError("--method: psc-gcn cannot train gat, whose sampling weights are undefined")
-        super().__init__(context, int(context.real("tau")))
-        self.epsilon, self.every = context.real("epsilon"), int(context.real("refresh"))
-        self.rule = context.word("sampler")
+            raise ScenarioError(f"--method: {method.name} cannot train gat, whose sampling weights are undefined")
+        super().__init__(context, method.tau, method.cold_start)
+        self.method = method
+        self.caches = not method.cache.empty
+        self.epsilon, self.every = float(method.epsilon), method.refresh
+        self.rule = method.sampler
         self.sampled = self.epsilon < 1.0
         self._weighted = self.sampled and self.rule == "vr"
         self._lane = context.lanes.open("ids")
@@ -262,14 +267,14 @@ class PscGcn(Method):
         context, part = self.context, self.context.share.part
         chance = inclusion(part, p).astype(np.float32) if self.sampled else np.ones(part.boundary_nodes, np.float32)
         weights = None
-        if self.sampled and context.word("estimator") == "unbiased":
+        if self.sampled and self.method.estimator == "unbiased":
             weights = context.builder.weights(1.0 / p.astype(np.float64))
-        size = capacity(context.cache(), part.boundary_nodes, context.widths[0])
-        if context.world == 1 or context.cache().empty:
+        size = capacity(self.method.cache, part.boundary_nodes, context.widths[0])
+        if context.world == 1 or not self.caches:
             return Version(p, weights, chance, floored, None)
         lane = self._timed(t, OpKind.CACHE_REFRESH)
         generator = stream(context.options.seed, "cache", part.rank)
-        mask = cached_mask(context.word("cache_policy"), size, chance, part.boundary_degree, generator)
+        mask = cached_mask(self.method.cache_policy, size, chance, part.boundary_degree, generator)
         nodes = np.flatnonzero(mask)
         old = before.held if before is not None else None
         new = nodes if old is None else nodes[old.slot[nodes] < 0]
@@ -319,6 +324,3 @@ class _Counter:
         if parcel.outgoing:
             key = parcel.peer, self.kind
             self.total[key] = self.total.get(key, 0) + parcel.tensor.numel() * parcel.tensor.element_size()
-
-
-TRAINER = PscGcn
