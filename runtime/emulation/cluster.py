@@ -18,13 +18,13 @@ from typing import Any, Final
 from gcnsim.errors import ScenarioError
 from gcnsim.processes import cores
 from gcnsim.units import BANDWIDTH
-from runtime.emulation.facts import PAYLOAD_SHARE, Emulation
 from runtime.emulation.network import CONGESTION, DEVICE, Network, burst, has_netem, network
-from runtime.emulation.pump import measure
+from runtime.emulation.spec import PAYLOAD_SHARE, Emulation
+from runtime.emulation.throughput import measure
+from runtime.launch.failure_report import FAILURES, read_failures
 from runtime.launch.parent import Crew, Recruit, Requests, answer
 from runtime.launch.place import RENDEZVOUS
 from runtime.launch.verdict import Exit
-from runtime.launch.words import FAILURES, read_failures
 
 PORT: Final = 29400
 ENOUGH: Final = 0.97

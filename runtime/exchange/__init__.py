@@ -1,13 +1,13 @@
 """Moving boundary rows and their gradients between workers, and the sums that need them."""
 
-from runtime.exchange.asking import ask, fetch_rows, swap_norms
 from runtime.exchange.boundary import Bound, Boundary
-from runtime.exchange.drawn import Drawn, Held, Requests, static_requests
+from runtime.exchange.channels import Lane, Lanes
 from runtime.exchange.errors import PeerError
 from runtime.exchange.exchange import Exchange
 from runtime.exchange.graphs import GraphBuilder, Weights
-from runtime.exchange.lanes import Lane, Lanes
 from runtime.exchange.neighbours import Dropping, Step, StepBoundaries
+from runtime.exchange.requests import ask, fetch_rows, swap_norms
+from runtime.exchange.sampled_graph import Drawn, Held, Requests, static_requests
 from runtime.exchange.stopwatch import Stopwatch
 
 __all__ = [

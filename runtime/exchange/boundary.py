@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 from torch import Tensor
 
 from gcnsim.ids import Iteration, Layer
-from runtime.exchange.drawn import Drawn
+from runtime.exchange.sampled_graph import Drawn
 
 if TYPE_CHECKING:
     from runtime.exchange.exchange import Exchange

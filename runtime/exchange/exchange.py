@@ -18,8 +18,8 @@ from torch import Tensor
 from gcnsim.ids import Iteration, Layer
 from gcnsim.staleness import slot, source_iteration
 from gcnsim.timeline import Direction, OpKind
-from runtime.exchange.drawn import Drawn
-from runtime.exchange.lanes import Lane, Lanes, Parcel, Posted
+from runtime.exchange.channels import Lane, Lanes, Parcel, Posted
+from runtime.exchange.sampled_graph import Drawn
 from runtime.exchange.staging import CopyStream, Staging
 from runtime.record import Mark, Recorder
 

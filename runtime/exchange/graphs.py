@@ -14,7 +14,7 @@ import torch
 from gcnsim.ids import AnyArray, BoolArray, FloatArray, Int32Array, IntArray
 from gcnsim.partition import Part
 from runtime.aggregate import Matrix, Rows
-from runtime.exchange.drawn import Drawn, Held, order_of
+from runtime.exchange.sampled_graph import Drawn, Held, order_of
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from gcnsim.streams import stream
 from gcnsim.timeline import Direction, OpKind
 from runtime.aggregate import Matrix
 from runtime.exchange.boundary import Boundary
-from runtime.exchange.drawn import Drawn
+from runtime.exchange.sampled_graph import Drawn
 from runtime.exchange.stopwatch import Stopwatch
 from runtime.record import Mark, Recorder
 

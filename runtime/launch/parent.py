@@ -20,10 +20,10 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, Final
 
+from runtime.launch.failure_report import FAILURES, Failure, read_failures, say
 from runtime.launch.place import RENDEZVOUS
 from runtime.launch.verdict import ENDED_BY_TERM, Exit, first_cause
 from runtime.launch.watch import PARENT
-from runtime.launch.words import FAILURES, Failure, read_failures, say
 
 _POLL_S: Final = 0.05
 _AGAIN_S: Final = 0.3

@@ -13,8 +13,8 @@ from gcnsim.ids import AnyArray
 from runtime.exchange import Drawn
 from runtime.launch import Place, connect
 from runtime.options import Options
-from runtime.reduce import Own
-from runtime.setup import Ready, prepare
+from runtime.train.reduce import Own
+from runtime.train.setup import Ready, prepare
 
 
 @dataclass

@@ -12,7 +12,7 @@ from torch.profiler import ProfilerActivity, profile, record_function, schedule
 
 from runtime.launch import Place, connect
 from runtime.options import Options
-from runtime.reduce import Own
+from runtime.train.reduce import Own
 from tests.runtime.jobs import ready_at
 
 ACTIVE = 4

@@ -10,13 +10,13 @@ import torch
 
 from gcnsim.ids import AnyArray
 from gcnsim.timeline import Timeline
-from runtime.evaluate import Scores
 from runtime.exchange import Lanes
 from runtime.launch import Place, connect
 from runtime.model import Network, initialise
 from runtime.options import Options
 from runtime.record import Recorder
-from runtime.reduce import FlatGradients, Own, Sums
+from runtime.train.evaluate import Scores
+from runtime.train.reduce import FlatGradients, Own, Sums
 from tests.runtime.jobs import ready_at
 
 

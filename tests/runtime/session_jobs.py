@@ -6,14 +6,14 @@ from dataclasses import dataclass, replace
 
 import torch
 
-import runtime.session
+import runtime.train.session
 from gcnsim.errors import GcnsimError
-from runtime.ending import Ending
 from runtime.launch import Place, Watch
-from runtime.loop import DivergedError
 from runtime.options import Options
-from runtime.saving import save
-from runtime.session import Session
+from runtime.train.checkpoint.state import save
+from runtime.train.finalize import Ending
+from runtime.train.loop import DivergedError
+from runtime.train.session import Session
 from tests.runtime.jobs import ready_at
 
 
@@ -41,11 +41,11 @@ def ran(place: Place, options: Options) -> Ran:
 
 def ran_keeping(place: Place, options: Options, graphs: int) -> Ran:
     """The same, where a record keeps so many graphs."""
-    usual, runtime.session.KEPT_GRAPHS = runtime.session.KEPT_GRAPHS, graphs
+    usual, runtime.train.session.KEPT_GRAPHS = runtime.train.session.KEPT_GRAPHS, graphs
     try:
         return ran(place, options)
     finally:
-        runtime.session.KEPT_GRAPHS = usual
+        runtime.train.session.KEPT_GRAPHS = usual
 
 
 def refused(place: Place, options: Options) -> str:

@@ -18,7 +18,7 @@ from gcnsim.ids import BoolArray, Float32Array, FloatArray, IntArray, Iteration,
 from gcnsim.streams import stream
 from gcnsim.timeline import OpKind
 from runtime.exchange import Bound, Boundary, Drawn, Lane, Requests
-from runtime.exchange.lanes import Parcel, TimedLane
+from runtime.exchange.channels import Parcel, TimedLane
 from runtime.methods.worker import Context, MethodWorker, ready
 
 

@@ -30,7 +30,7 @@ from gcnsim.sampling import sampler as sampling_rule
 from gcnsim.streams import stream
 from gcnsim.timeline import OpKind
 from runtime.exchange import Drawn, Held, Weights, ask, fetch_rows, swap_norms
-from runtime.exchange.lanes import Parcel, TimedLane
+from runtime.exchange.channels import Parcel, TimedLane
 from runtime.methods.worker import Context, MethodWorker, ready
 
 if TYPE_CHECKING:

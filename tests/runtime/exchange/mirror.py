@@ -14,8 +14,8 @@ from torch import Tensor
 from gcnsim.ids import IntArray
 from runtime.aggregate import PlainMatrix, Rows
 from runtime.exchange import Drawn, Exchange, Held, Lanes, Requests
+from runtime.exchange.channels import Parcel, Posted
 from runtime.exchange.exchange import Smooth
-from runtime.exchange.lanes import Parcel, Posted
 from runtime.record import Recorder
 
 INNER = 6

@@ -1,0 +1,26 @@
+"""Micro-benchmarks of this machine: the kernels of training, timed one by one, as raw measurements.
+
+Every kernel is the code that training runs, never a look-alike, so a measurement moves when the code does. Nothing is
+fitted here: `gcnsim` does that from the file. What this room's own modules import of torch is imported by the members
+alone; the process that starts them computes nothing.
+"""
+
+from runtime.microbench.kernels import KERNELS, Measurement
+from runtime.microbench.process_group import MemberError, measured
+from runtime.microbench.report import document, table, write
+from runtime.microbench.request import FULL, QUICK, TINY, Asked, Budget
+
+__all__ = [
+    "FULL",
+    "KERNELS",
+    "QUICK",
+    "TINY",
+    "Asked",
+    "Budget",
+    "Measurement",
+    "MemberError",
+    "document",
+    "measured",
+    "table",
+    "write",
+]

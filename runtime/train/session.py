@@ -1,0 +1,224 @@
+"""A run from its first iteration to its last: iterations, evaluations, checkpoints, and what is told of them."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import numpy as np
+
+from gcnsim.errors import FileError
+from gcnsim.ids import AnyArray, IntArray, Iteration
+from gcnsim.sections import replacing
+from runtime.exchange import Drawn
+from runtime.launch import Watch
+from runtime.model import save_weights
+from runtime.record import IterationRow, LossLog, Progress, RunFolder, read_run
+from runtime.train.access_trace import TraceRecord
+from runtime.train.checkpoint.files import set_aside
+from runtime.train.checkpoint.state import (
+    CHECKPOINTS,
+    last_good,
+    refuse_bad_weights,
+    restarted,
+    resume,
+    same_replicas,
+    save,
+    starting_point,
+)
+from runtime.train.evaluate import Scores
+from runtime.train.loop import DivergedError
+from runtime.train.memory_usage import Census
+from runtime.train.preflight import out_folder, writes_folder
+from runtime.train.reduce import Own, Sums
+from runtime.train.run_record import KINDS, nothing_yet, run_record
+from runtime.train.setup import Ready
+
+NONE = Scores(None, None, None)
+BEST = "best.npz"
+"""The weights with the best validation accuracy, in the run folder."""
+
+KEPT_GRAPHS = 1000
+"""Iterations whose graphs the record keeps unless a trace was asked for: a long run's would fill its memory."""
+
+
+class Session:
+    """One worker's run. Only worker 0 writes and talks; every worker saves its part of a checkpoint.
+
+    begun: the iteration this process starts with; done: iterations done, those before it included. rows: of all of
+    these, as far as they are known. drawn: rows that caches held, and rows asked for.
+    """
+
+    def __init__(self, ready: Ready, watch: Watch) -> None:
+        """Go back to the checkpoint that the options or a restart ask for, and open what is written to."""
+        self.ready, self.options, self._watch = ready, ready.options, watch
+        self.first = ready.place.rank == 0
+        self.out = out_folder(self.options)
+        self.begun: Iteration = 0
+        self.done: Iteration = 0
+        self.rows: list[IterationRow] = []
+        self.best = self.scores = NONE
+        self.evaluation_s = 0.0
+        self.normed: list[Iteration] = []
+        self.saved: list[Iteration] = []
+        self.stopped = False
+        self.cached = ready.method.caches
+        self.drawn: tuple[int, int] = (0, 0)
+        self.sent_before: AnyArray = np.zeros((ready.place.world, len(KINDS)), np.int64)
+        self.trace = TraceRecord(ready) if self.options.record or self.options.save_trace is not None else None
+        self.names = {weight: name for name, weight in ready.network.named_parameters()}
+        self._scored = False
+        self._norms: dict[Iteration, AnyArray] = {}
+        self._sent_last = 0
+        part = ready.share.part
+        sizes = ready.by_rank(np.array([part.inner_nodes, part.boundary_nodes], np.int64))
+        self.inner = tuple(int(found[0]) for found in sizes)
+        self.boundary = tuple(int(found[1]) for found in sizes)
+        self.start = starting_point(self.options, self.out)
+        resume(self, self.start)
+        self.census = Census(self.options, self.begun)
+        self.folder = self._opened()
+        logs = self.first and self.options.loss_log is not None
+        self._log = LossLog(str(self.options.loss_log), self.begun) if logs else None
+
+    def run(self) -> None:
+        """Train until the last iteration, or until a worker is asked to stop.
+
+        Raises DivergedError when the loss or a weight is no finite number any more.
+        """
+        options = self.options
+        progress = Progress(
+            options.iterations,
+            self.begun,
+            quiet=options.quiet or not self.first,
+            json_log=options.json_log and self.first,
+        )
+        self._watch.ready()
+        self._sent_last = sum(self.ready.method.bytes_sent().values()) if self.begun else 0
+        try:
+            while self.done < options.iterations and not self.stopped:
+                self._iterate(progress)
+            self.ready.method.drain()
+            same_replicas(self.ready)
+            refuse_bad_weights(self.ready, self.done)
+        except DivergedError as error:
+            raise DivergedError(f"{error}; {last_good(self)}") from None
+        finally:
+            progress.close()
+            if self._log is not None:
+                self._log.close()
+
+    def sent(self) -> IntArray:
+        """Bytes this worker sent in the whole run, int64[world, KINDS]."""
+        table: IntArray = self.sent_before.copy()
+        for (peer, kind), nbytes in self.ready.method.bytes_sent().items():
+            table[peer, KINDS.index(kind)] += nbytes
+        return table
+
+    def keep_norms(self) -> None:
+        """Write the norms measured since this was called last; all workers together."""
+        for t, inner in sorted(self._norms.items()):
+            whole = self.ready.whole(inner)
+            if self.folder is not None:
+                self.folder.write_norms(t, whole, self.ready.partitioning.graph_hash)
+            self.normed.append(t)
+        self._norms.clear()
+
+    def _iterate(self, progress: Progress) -> None:
+        """One iteration and all that follows it."""
+        t = self.done
+        start = time.perf_counter()
+        with self.census.of(t, self.ready):
+            sums, drawn = self.ready.trainer.iteration(t, self._own())
+        seconds = time.perf_counter() - start
+        waited = self.ready.recorder.end_iteration()
+        self.stopped = sums.stop
+        self._took(t, drawn)
+        self.done = t + 1
+        self.census.after(t, self.ready)
+        self._evaluate()
+        row = self._row(t, seconds, sums, waited)
+        self.rows.append(row)
+        if self._log is not None:
+            self._log.add(row.iteration, row.loss)
+        progress.show(row)
+        if self._due():
+            save(self)
+
+    def _opened(self) -> RunFolder | None:
+        """The run folder, where this worker writes one; what an earlier run saved there is set aside."""
+        if not (self.first and writes_folder(self.options)):
+            return None
+        if self.begun == self.options.iterations and _finished(self.out):
+            return None
+        folder = RunFolder(self.out)
+        home = self.out / CHECKPOINTS
+        if not restarted() and (self.start is None or home.resolve() not in self.start.resolve().parents):
+            set_aside(home)
+        # At once, so that what an interrupted run leaves is known to be a run.
+        folder.write_record(run_record(self, nothing_yet(self.ready.place.world), None))
+        folder.write_iterations(self.rows)
+        if self.start is not None:
+            self._bring_best(self.start.parent.parent / BEST)
+        return folder
+
+    def _bring_best(self, earlier: Path) -> None:
+        """Copy the best weights of the run that this one goes on from, if it saved any elsewhere."""
+        if earlier.is_file() and earlier.resolve() != (self.out / BEST).resolve():
+            with replacing(self.out / BEST) as file:
+                file.write(earlier.read_bytes())
+
+    def _due(self) -> bool:
+        """Whether to save now: every so many iterations, and when asked to stop."""
+        every = self.options.checkpoint_every
+        return bool((every and self.done % every == 0) or (self.stopped and writes_folder(self.options)))
+
+    def _own(self) -> Own:
+        """This worker's extras for the next iteration."""
+        total = sum(self.ready.method.bytes_sent().values())
+        sent, self._sent_last = total - self._sent_last, total
+        return Own(self._watch.stop, sent)
+
+    def _took(self, t: Iteration, drawn: Drawn) -> None:
+        """Keep what the record needs of iteration t."""
+        self.drawn = self.drawn[0] + drawn.hits, self.drawn[1] + drawn.rows
+        if self.trace is not None and (self.options.save_trace is not None or t < KEPT_GRAPHS):
+            self.trace.add(drawn)
+        if self.ready.trainer.measured is not None and self.options.record:
+            self._norms[t] = self.ready.trainer.measured.cpu().numpy()
+
+    def _evaluate(self) -> None:
+        every = self.options.eval_every
+        last = self.done == self.options.iterations or self.stopped
+        self._scored = last or bool(every and self.done % every == 0)
+        if not self._scored:
+            return
+        start = time.perf_counter()
+        trainer = self.ready.trainer
+        self.scores = self.ready.evaluator.scores(self.ready.network, trainer.x, trainer.fixed)
+        # Without validation nodes nothing tells which weights are best: the last ones count.
+        if self.scores.val is None or self.best.val is None or self.scores.val > self.best.val:
+            self.best = self.scores
+            if self.folder is not None:
+                save_weights(self.out / BEST, self.ready.network)
+        self.evaluation_s += time.perf_counter() - start
+
+    def _row(self, t: Iteration, seconds: float, sums: Sums, waited: float) -> IterationRow:
+        return IterationRow(
+            iteration=t,
+            seconds=seconds,
+            loss=sums.loss,
+            train_accuracy=sums.correct / self.ready.share.train_total,
+            val_accuracy=self.scores.val if self._scored else None,
+            bytes_sent=sums.nbytes,
+            hit_rate=sums.hits / sums.asked if self.cached and sums.asked else None,
+            wait_s=waited if self.options.record else None,
+        )
+
+
+def _finished(out: Path) -> bool:
+    """Whether `out` holds the record of a run that did all its iterations."""
+    try:
+        return read_run(out).record.finished
+    except FileError:
+        return False
