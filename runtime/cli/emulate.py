@@ -17,12 +17,12 @@ import click
 from gcnsim.errors import GcnsimError, ScenarioError, UnitError
 from gcnsim.units import BANDWIDTH, SECONDS
 from runtime.emulation import Emulation
-from runtime.emulation.cluster import Asked, clean_folders, emulate
+from runtime.emulation.cluster import EmulationRequest, clean_folders, emulate
 from runtime.emulation.network import clean
 from runtime.emulation.privileges import enter, inside, limiter_of
 from runtime.emulation.spec import LIMITERS, PAYLOAD_SHARE
 from runtime.launch import place
-from runtime.train.tasks import refuse, tasks_of, words_of
+from runtime.train.tasks import error_text, refuse, tasks_of
 
 _SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 110}
 _LEAST, _MOST_HOSTS = 625_000.0, 200
@@ -71,7 +71,7 @@ def main(argv: Sequence[str]) -> int:
         as_json = bool(given["as_json"])
         return emulate(replace(asked, limiter=limiter), training, lambda facts: _tell(facts, as_json), _say)
     except (GcnsimError, click.ClickException) as error:
-        _say(_words(error))
+        _say(_error_text(error))
         return 2
     except KeyboardInterrupt:
         _say("stopped by SIGINT")
@@ -89,7 +89,7 @@ def _parsed(argv: Sequence[str]) -> dict[str, Any] | None:
         return None
 
 
-def _asked(given: dict[str, Any]) -> tuple[Asked, list[str]]:
+def _asked(given: dict[str, Any]) -> tuple[EmulationRequest, list[str]]:
     """The cluster and the arguments of training, both checked. Raises GcnsimError or a ClickException."""
     if place() is not None:
         raise ScenarioError("RANK: is set: emulation starts its workers itself; run it outside of torchrun")
@@ -102,13 +102,13 @@ def _asked(given: dict[str, Any]) -> tuple[Asked, list[str]]:
     latency = _quantity("--latency", SECONDS.parse, given["latency"])
     if latency > 1.0:
         raise ScenarioError(f"--latency: {given['latency']} is not allowed; allowed: 0us to 1s")
-    asked = Asked(given["hosts"], given["workers_per_host"], bandwidth, given["bandwidth"], latency, "")
+    asked = EmulationRequest(given["hosts"], given["workers_per_host"], bandwidth, given["bandwidth"], latency, "")
     training = [*given["training"], *(["--plan", given["plan"]] if given["plan"] else [])]
     training += ["--json"] if given["as_json"] else []
     try:
         tasks = tasks_of(training)
     except click.ClickException as error:
-        raise ScenarioError(words_of(error)) from None
+        raise ScenarioError(error_text(error)) from None
     if tasks is None:
         raise ScenarioError("--help: not among the arguments of training; see python -m runtime.train --help")
     for word in given["training"]:
@@ -149,7 +149,7 @@ def _clean() -> int:
     return 0
 
 
-def _words(error: GcnsimError | click.ClickException) -> str:
+def _error_text(error: GcnsimError | click.ClickException) -> str:
     if isinstance(error, click.ClickException):
         return " ".join(error.format_message().split()) + " (see python -m runtime.emulate --help)"
     return str(error)

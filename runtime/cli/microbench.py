@@ -15,7 +15,18 @@ import click
 
 from gcnsim.errors import FileError, GcnsimError, ScenarioError
 from gcnsim.sections import probe, writable
-from runtime.microbench import FULL, QUICK, Asked, Budget, Measurement, MemberError, document, measured, table, write
+from runtime.microbench import (
+    FULL,
+    QUICK,
+    Budget,
+    Measurement,
+    MicrobenchRequest,
+    ProcessError,
+    document,
+    measured,
+    table,
+    write,
+)
 
 PROGRAM: Final = "runtime.profile"
 _CLEAR: Final = "\r\x1b[2K"
@@ -43,29 +54,29 @@ def command(context: click.Context, /, **given: Any) -> None:
 
 
 def main(argv: Sequence[str], budget: Budget | None = None) -> int:
-    """Parse `argv`, measure, write; the exit code. budget: in place of those of --quick and of a full profile."""
+    """Parse `argv`, measure, write; the exit code. budget: in place of those of --quick and of a full run."""
     signal.signal(signal.SIGTERM, _leave)
     try:
         with command.make_context(PROGRAM, list(argv)) as context:
             command.invoke(context)
             given = context.obj
-        return _profile(given, budget)
+        return _microbench(given, budget)
     except click.exceptions.Exit as ended:
         return ended.exit_code
     except click.ClickException as error:
         return _failed(" ".join(error.format_message().split()) + f" (see python -m {PROGRAM} --help)", 2)
     except GcnsimError as error:
         return _failed(str(error), 2)
-    except MemberError as error:
+    except ProcessError as error:
         return _failed(str(error), error.code)
     except KeyboardInterrupt:
         return _failed("stopped by SIGINT", 128 + signal.SIGINT)
 
 
-def _profile(given: dict[str, Any], budget: Budget | None) -> int:
+def _microbench(given: dict[str, Any], budget: Budget | None) -> int:
     budget = budget or (QUICK if given["quick"] else FULL)
     workers = _numbers(given["workers"] or _WORKERS.get(budget.level, "1,2"))
-    asked = Asked(budget, given["device"], given["threads"], workers, not given["no_network"])
+    asked = MicrobenchRequest(budget, given["device"], given["threads"], workers, not given["no_network"])
     try:
         if writable(given["out"]):
             probe(given["out"])
@@ -75,13 +86,13 @@ def _profile(given: dict[str, Any], budget: Budget | None) -> int:
     line = _Line()
     found = measured(asked, line.show)
     line.clear()
-    profile = document(asked, found, time.perf_counter() - start)
-    text = json.dumps(profile, allow_nan=False) if given["as_json"] else table(profile, given["out"])
+    results = document(asked, found, time.perf_counter() - start)
+    text = json.dumps(results, allow_nan=False) if given["as_json"] else table(results, given["out"])
     try:
         sys.stdout.write(f"{text}\n")
         sys.stdout.flush()
     finally:
-        write(given["out"], profile)
+        write(given["out"], results)
     return 0
 
 

@@ -17,7 +17,7 @@ from gcnsim.errors import GcnsimError, UnitError
 from gcnsim.units import BANDWIDTH
 from runtime.emulation import Emulation, end_with_agent
 from runtime.launch import Place, launch, place, run_worker
-from runtime.survey import RULE, Asked, read_rule
+from runtime.survey import RULE, SurveyRequest, read_rule
 
 PROGRAM: Final = "runtime.survey"
 
@@ -71,7 +71,7 @@ def main(argv: Sequence[str]) -> int:
     return launch(argv, asked.workers, command=[sys.executable, "-m", PROGRAM])
 
 
-def _asked(argv: Sequence[str]) -> Asked | None:
+def _asked(argv: Sequence[str]) -> SurveyRequest | None:
     """The survey; None when help was asked for and printed."""
     try:
         with command.make_context(PROGRAM, list(argv)) as context:
@@ -83,7 +83,7 @@ def _asked(argv: Sequence[str]) -> Asked | None:
         bandwidth = None if given["bandwidth"] is None else BANDWIDTH.parse(given["bandwidth"])
     except UnitError as error:
         raise UnitError(f"--bandwidth: {error}") from None
-    return Asked(
+    return SurveyRequest(
         out=Path(given["out"]),
         rule=read_rule(given["rule"] or RULE),
         device=given["device"],
@@ -94,7 +94,7 @@ def _asked(argv: Sequence[str]) -> Asked | None:
     )
 
 
-def _work(asked: Asked, place: Place) -> int:
+def _work(asked: SurveyRequest, place: Place) -> int:
     from runtime.survey.program import survey
 
     return survey(asked, place)

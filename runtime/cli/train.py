@@ -15,8 +15,8 @@ from runtime.emulation import Emulation, end_with_agent
 from runtime.launch import Place, launch, place, run_worker
 from runtime.launch.failure_report import say
 from runtime.train.plan import Task, naming
-from runtime.train.preflight import refuse_places
-from runtime.train.tasks import refuse, tasks_of, words_of
+from runtime.train.preflight import check_outputs
+from runtime.train.tasks import error_text, refuse, tasks_of
 
 
 def main(argv: Sequence[str]) -> int:
@@ -34,7 +34,7 @@ def main(argv: Sequence[str]) -> int:
     except (GcnsimError, click.ClickException) as error:
         # All workers were given the same arguments: one of them says what is wrong with these.
         if where is None or where.rank == 0:
-            say(words_of(error))
+            say(error_text(error))
         return 2
     if where is not None:
         run_worker(lambda place: _work(tasks, place))
@@ -44,7 +44,7 @@ def main(argv: Sequence[str]) -> int:
 def _work(tasks: tuple[Task, ...], place: Place) -> int:
     for task in tasks if place.rank == 0 else ():
         with naming(task.name):
-            refuse_places(task.options)
+            check_outputs(task.options)
     from runtime.train.worker import work
 
     return work(tasks, place)

@@ -1,6 +1,6 @@
-"""Lanes: one process group for each kind of traffic, so that transfers of different threads never meet.
+"""Channels: one process group for each kind of traffic, so that transfers of different threads never meet.
 
-Within a lane every rank posts the same transfers in the same order; that is what matches a send with its receive.
+Within a channel every rank posts the same transfers in the same order; that is what matches a send with its receive.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from torch import Tensor
 from gcnsim.ids import Iteration, Rank
 from gcnsim.timeline import OpKind
 from runtime.exchange.errors import PeerError
-from runtime.exchange.link_emulation import Wire, wire_of
+from runtime.exchange.link_emulation import LinkEmulation, wire_of
 from runtime.record import Recorder
 
 
 @dataclass(frozen=True)
-class Parcel:
+class Message:
     """A message to or from `peer`: a contiguous tensor, sent as it is or received into."""
 
     peer: Rank
@@ -40,30 +40,30 @@ class Parcel:
 class Posted:
     """Parcels under way, and what to wait for: one work each with gloo, one for all with NCCL."""
 
-    parcels: Sequence[Parcel]
+    messages: Sequence[Message]
     works: Sequence[Any]
 
 
 @dataclass(frozen=True)
-class Lane:
+class Channel:
     """One kind of traffic. wire: a slow network to imitate; None as a rule."""
 
     name: str
     group: Any
     rank: Rank
     timeout_s: float
-    wire: Wire | None = field(default=None, kw_only=True)
+    wire: LinkEmulation | None = field(default=None, kw_only=True)
 
-    def exchange(self, parcels: Sequence[Parcel], done: Callable[[Parcel], None] = lambda _: None) -> None:
-        """Send and receive all `parcels`; `done` is called as each is through. See `post` and `await_all`."""
-        self.await_all(self.post(parcels), done)
+    def exchange(self, messages: Sequence[Message], done: Callable[[Message], None] = lambda _: None) -> None:
+        """Send and receive all `messages`; `done` is called as each is through. See `post` and `await_all`."""
+        self.await_all(self.post(messages), done)
 
-    def post(self, parcels: Sequence[Parcel]) -> Posted:
-        """Start to send and receive all `parcels`; empty ones are skipped on both sides."""
-        real = sorted((parcel for parcel in parcels if parcel.tensor.numel()), key=lambda parcel: parcel.outgoing)
+    def post(self, messages: Sequence[Message]) -> Posted:
+        """Start to send and receive all `messages`; empty ones are skipped on both sides."""
+        real = sorted((message for message in messages if message.tensor.numel()), key=lambda message: message.outgoing)
         ops = [
-            dist.P2POp(dist.isend if parcel.outgoing else dist.irecv, parcel.tensor, parcel.peer, self.group)
-            for parcel in real
+            dist.P2POp(dist.isend if message.outgoing else dist.irecv, message.tensor, message.peer, self.group)
+            for message in real
         ]
         try:
             if self.wire is not None:
@@ -72,29 +72,29 @@ class Lane:
         except RuntimeError as error:
             raise self._error(error, None) from None
 
-    def await_all(self, posted: Posted, done: Callable[[Parcel], None] = lambda _: None) -> None:
-        """Wait for started parcels, receives first; PeerError names the worker that failed or kept silent."""
-        alike = len(posted.works) == len(posted.parcels)
+    def await_all(self, posted: Posted, done: Callable[[Message], None] = lambda _: None) -> None:
+        """Wait for started messages, receives first; PeerError names the worker that failed or kept silent."""
+        alike = len(posted.works) == len(posted.messages)
         for place, work in enumerate(posted.works):
             waited = self.wire is not None and not work.is_completed()
-            self._wait(work, posted.parcels[place].peer if alike else None)
+            self._wait(work, posted.messages[place].peer if alike else None)
             if alike:
-                parcel = posted.parcels[place]
-                if self.wire is not None and not parcel.outgoing:
-                    self.wire.after_receive(parcel.peer, parcel.nbytes, waited)
-                done(parcel)
-        for parcel in () if alike else posted.parcels:
-            done(parcel)
+                message = posted.messages[place]
+                if self.wire is not None and not message.outgoing:
+                    self.wire.after_receive(message.peer, message.nbytes, waited)
+                done(message)
+        for message in () if alike else posted.messages:
+            done(message)
 
     def all_reduce(self, tensor: Tensor) -> Any:
-        """Start summing `tensor` over all workers in place; `settle` waits for it."""
+        """Start summing `tensor` over all workers in place; `wait` waits for it."""
         try:
             work = dist.all_reduce(tensor, group=self.group, async_op=True)
             return work if self.wire is None else _Sum(work, self.wire, tensor, time.monotonic())
         except RuntimeError as error:
             raise self._error(error, None) from None
 
-    def settle(self, work: Any) -> None:
+    def wait(self, work: Any) -> None:
         """Wait for a started sum."""
         self._wait(work, None)
 
@@ -125,16 +125,16 @@ class Lane:
     def barrier(self) -> None:
         """Wait until every worker is here."""
         work = self.all_reduce(torch.zeros(1))
-        self.settle(work)
+        self.wait(work)
 
-    def _posted_slowly(self, wire: Wire, parcels: Sequence[Parcel]) -> list[Any]:
+    def _posted_slowly(self, wire: LinkEmulation, messages: Sequence[Message]) -> list[Any]:
         """Post receives at once and each send when the wire has let it through."""
         works = []
-        for parcel in parcels:
-            if parcel.outgoing:
-                wire.before_send(parcel.peer, parcel.nbytes)
-            post = dist.isend if parcel.outgoing else dist.irecv
-            works.append(post(parcel.tensor, parcel.peer, self.group))
+        for message in messages:
+            if message.outgoing:
+                wire.before_send(message.peer, message.nbytes)
+            post = dist.isend if message.outgoing else dist.irecv
+            works.append(post(message.tensor, message.peer, self.group))
         return works
 
     def _wait(self, work: Any, peer: Rank | None) -> None:
@@ -148,7 +148,7 @@ class Lane:
         text = " ".join(str(error).split())
         silent = "imed out" in text or "imeout" in text
         why = f"timed out: no answer within {self.timeout_s:g} s" if silent else f"the connection failed: {text[:200]}"
-        return PeerError(f"{who}: {why} (lane {self.name})")
+        return PeerError(f"{who}: {why} (channel {self.name})")
 
 
 @dataclass(frozen=True)
@@ -156,7 +156,7 @@ class _Sum:
     """A sum under way on a slow wire."""
 
     work: Any
-    wire: Wire
+    wire: LinkEmulation
     tensor: Tensor
     since: float
 
@@ -167,8 +167,8 @@ class _Sum:
 
 
 @dataclass(frozen=True)
-class TimedLane(Lane):
-    """A lane whose user is recorded: as op of `kind` while it works, as waiting while it exchanges. Close it."""
+class TimedChannel(Channel):
+    """A channel whose user is recorded: as op of `kind` while it works, as waiting while it exchanges. Close it."""
 
     recorder: Recorder
     stream: str
@@ -177,16 +177,27 @@ class TimedLane(Lane):
     since: list[int]
 
     @classmethod
-    def over(cls, lane: Lane, recorder: Recorder, stream: str, t: Iteration, kind: OpKind) -> TimedLane:
-        """`lane`, its use recorded on `stream` from now on."""
+    def over(cls, channel: Channel, recorder: Recorder, stream: str, t: Iteration, kind: OpKind) -> TimedChannel:
+        """`channel`, its use recorded on `stream` from now on."""
         since = [recorder.mark()]
-        return cls(lane.name, lane.group, lane.rank, lane.timeout_s, recorder, stream, t, kind, since, wire=lane.wire)
+        return cls(
+            channel.name,
+            channel.group,
+            channel.rank,
+            channel.timeout_s,
+            recorder,
+            stream,
+            t,
+            kind,
+            since,
+            wire=channel.wire,
+        )
 
-    def exchange(self, parcels: Sequence[Parcel], done: Callable[[Parcel], None] = lambda _: None) -> None:
-        """See `Lane`."""
+    def exchange(self, messages: Sequence[Message], done: Callable[[Message], None] = lambda _: None) -> None:
+        """See `Channel`."""
         self.close()
         start = self.recorder.mark()
-        super().exchange(parcels, done)
+        super().exchange(messages, done)
         self.since[0] = self.recorder.mark()
         self.recorder.add(OpKind.WAIT, self.stream, self.t, start, self.since[0])
 
@@ -197,18 +208,18 @@ class TimedLane(Lane):
         self.since[0] = now
 
 
-class Lanes:
-    """The lanes of a run, opened on first use; every rank must open the same ones in the same order."""
+class Channels:
+    """The channels of a run, opened on first use; every rank must open the same ones in the same order."""
 
     def __init__(self, rank: Rank, world: int, timeout_s: float, backend: str) -> None:
         """backend: of rows and gradients, gloo or nccl; everything else is small and goes by gloo."""
         self.rank, self.world, self.backend = rank, world, backend
         self._timeout_s = timeout_s
-        self._open: dict[str, Lane] = {}
+        self._open: dict[str, Channel] = {}
         self._wire = wire_of(rank)
 
-    def open(self, name: str, *, bulk: bool = False) -> Lane:
-        """The lane called `name`; `bulk` ones carry device tensors by the run's backend."""
+    def open(self, name: str, *, bulk: bool = False) -> Channel:
+        """The channel called `name`; `bulk` ones carry device tensors by the run's backend."""
         if name not in self._open:
             group = None
             if self.world > 1:
@@ -217,12 +228,12 @@ class Lanes:
                 if backend == "nccl":
                     # The first use of a communicator needs every rank, but a worker may have nothing to exchange.
                     dist.all_reduce(torch.zeros(1, device="cuda"), group=group)
-            self._open[name] = Lane(name, group, self.rank, self._timeout_s, wire=self._wire)
+            self._open[name] = Channel(name, group, self.rank, self._timeout_s, wire=self._wire)
         return self._open[name]
 
     def close(self) -> None:
-        """Leave all lanes; nothing is under way, on any worker."""
-        for lane in self._open.values():
-            if lane.group is not None:
-                dist.destroy_process_group(lane.group)
+        """Leave all channels; nothing is under way, on any worker."""
+        for channel in self._open.values():
+            if channel.group is not None:
+                dist.destroy_process_group(channel.group)
         self._open.clear()

@@ -2,7 +2,7 @@
 
 For machines whose kernel may not shape links, or cannot delay packets (docs/emulation.md). The workers of a host share
 its rate equally, each by a bucket of its own. What it cannot do: let one worker have what another leaves, or slow what
-no lane sends.
+no channel sends.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Meter:
             return self._free
 
 
-class Wire:
+class LinkEmulation:
     """One worker's link to other hosts."""
 
     def __init__(self, emulation: Emulation, rank: Rank) -> None:
@@ -69,12 +69,12 @@ class Wire:
         return self._emulation.host_of(peer) != self._host
 
 
-def wire_of(rank: Rank) -> Wire | None:
+def wire_of(rank: Rank) -> LinkEmulation | None:
     """The wire of worker `rank`; None where the network itself is slow, or nothing is emulated."""
     emulation = Emulation.here()
     if emulation is None or "exchange" not in (emulation.limiter, emulation.latency_by):
         return None
-    return Wire(emulation, rank)
+    return LinkEmulation(emulation, rank)
 
 
 def _sleep_until(when: float) -> None:

@@ -14,7 +14,7 @@ from runtime.aggregate import Matrix, Rows
 
 
 @dataclass(frozen=True)
-class Held:
+class CachedRows:
     """A feature cache as a graph sees it: an unchanging snapshot.
 
     slot: int32[B], the row of `rows` that holds a boundary index, -1 where none does. rows: [C, d_0].
@@ -42,7 +42,7 @@ class Requests:
 
 
 @dataclass(frozen=True)
-class Drawn:
+class SampledGraph:
     """The graph that iteration `graph` trains.
 
     inner: [I, I] and boundary: [I, U] (None when U = 0) hold the weights of kept entries. needed: boundary indices in
@@ -59,7 +59,7 @@ class Drawn:
     misses: tuple[int, ...]
     edges: tuple[int, int]
     requests: Requests | None = None
-    held: Held | None = None
+    held: CachedRows | None = None
 
     @property
     def rows(self) -> int:
@@ -90,13 +90,13 @@ class Drawn:
         assert self.requests is not None, "the requests of this graph were never exchanged"
         return self.requests
 
-    def answered(self, requests: Requests) -> Drawn:
+    def with_requests(self, requests: Requests) -> SampledGraph:
         """This graph with the requests of the other workers."""
         return replace(self, requests=requests)
 
 
 def order_of(
-    needed: BoolArray, owner_ptr: IntArray, held: Held | None
+    needed: BoolArray, owner_ptr: IntArray, held: CachedRows | None
 ) -> tuple[IntArray, tuple[int, ...], tuple[int, ...]]:
     """The order in which boundary rows are asked for: by owner, misses before hits, ascending; ptr; misses per owner.
 

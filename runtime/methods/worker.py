@@ -15,7 +15,7 @@ from torch import Tensor
 from gcnsim.ids import Float32Array, Iteration
 from gcnsim.timeline import Direction
 from runtime.data import Share
-from runtime.exchange import Bound, Boundary, Drawn, Exchange, GraphBuilder, Lanes, fetch_rows
+from runtime.exchange import Boundary, BoundaryView, Channels, Exchange, GraphBuilder, SampledGraph, fetch_rows
 from runtime.exchange.exchange import Smooth
 from runtime.options import Options
 from runtime.record import Recorder
@@ -27,10 +27,10 @@ class Context:
 
     options: Options
     share: Share
-    lanes: Lanes
+    channels: Channels
     recorder: Recorder
     builder: GraphBuilder
-    whole: Drawn
+    whole: SampledGraph
     features: Tensor
     widths: tuple[int, ...]
     dtype: torch.dtype
@@ -39,12 +39,12 @@ class Context:
     @property
     def world(self) -> int:
         """Number of workers."""
-        return self.lanes.world
+        return self.channels.world
 
 
-def ready(drawn: Drawn) -> Future[Drawn]:
+def completed(drawn: SampledGraph) -> Future[SampledGraph]:
     """A graph that needs no waiting."""
-    done: Future[Drawn] = Future()
+    done: Future[SampledGraph] = Future()
     done.set_result(drawn)
     return done
 
@@ -65,7 +65,7 @@ class MethodWorker:
         self.exchange: Exchange | None = None
         if context.world > 1:
             self.exchange = Exchange(
-                context.lanes,
+                context.channels,
                 context.recorder,
                 context.widths,
                 tau,
@@ -79,21 +79,21 @@ class MethodWorker:
         """What happens once before iteration 0; every rank calls it at the same time."""
         if self.exchange is not None and self.tau and self._cold_start == "features":
             boundary = np.arange(self.context.share.part.boundary_nodes)
-            lane = self.context.lanes.open("ids")
-            self.exchange.features = fetch_rows(lane, self.context.share, self.context.features, boundary)
+            channel = self.context.channels.open("ids")
+            self.exchange.features = fetch_rows(channel, self.context.share, self.context.features, boundary)
 
-    def begin(self, t: Iteration) -> tuple[Drawn, Boundary | None]:
+    def begin(self, t: Iteration) -> tuple[SampledGraph, Boundary | None]:
         """The graph that iteration t trains, and its boundary (None: a single worker)."""
         drawn = self.graph(t)
-        return drawn, None if self.exchange is None else Bound(self.exchange, drawn, self.upcoming(t))
+        return drawn, None if self.exchange is None else BoundaryView(self.exchange, drawn, self.upcoming(t))
 
-    def graph(self, t: Iteration) -> Drawn:
+    def graph(self, t: Iteration) -> SampledGraph:
         """The graph that iteration t trains."""
         return self.context.whole
 
-    def upcoming(self, t: Iteration) -> Future[Drawn]:
+    def upcoming(self, t: Iteration) -> Future[SampledGraph]:
         """The graph that iteration t + tau trains: its rows start to travel in iteration t."""
-        return ready(self.graph(t))
+        return completed(self.graph(t))
 
     def measures(self, t: Iteration) -> bool:
         """Whether iteration t measures node norms."""
@@ -142,7 +142,7 @@ class MethodWorker:
             graph = iteration + self.tau if direction is Direction.FORWARD else iteration
             self.exchange.put_back(direction, layer, iteration, self.known(graph), rows)
 
-    def known(self, graph: int) -> Drawn:
+    def known(self, graph: int) -> SampledGraph:
         """The graph number `graph`, drawn before."""
         return self.graph(graph)
 

@@ -6,19 +6,19 @@ alone; the process that starts them computes nothing.
 """
 
 from runtime.microbench.kernels import KERNELS, Measurement
-from runtime.microbench.process_group import MemberError, measured
+from runtime.microbench.process_group import ProcessError, measured
 from runtime.microbench.report import document, table, write
-from runtime.microbench.request import FULL, QUICK, TINY, Asked, Budget
+from runtime.microbench.request import FULL, QUICK, TINY, Budget, MicrobenchRequest
 
 __all__ = [
     "FULL",
     "KERNELS",
     "QUICK",
     "TINY",
-    "Asked",
     "Budget",
     "Measurement",
-    "MemberError",
+    "MicrobenchRequest",
+    "ProcessError",
     "document",
     "measured",
     "table",

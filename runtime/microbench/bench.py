@@ -14,10 +14,10 @@ import numpy as np
 import torch
 
 from runtime.microbench.kernels import Measurement
-from runtime.microbench.request import Asked, Budget
+from runtime.microbench.request import Budget, MicrobenchRequest
 
 SEED: Final = 0
-"""Of all inputs, which are the same in every profile."""
+"""Of all inputs, which are the same in every run."""
 
 APART: Final = 32 << 20
 """Bytes touched between two uses of the same rows: more than the cache of one core, so rows come from where those of
@@ -36,7 +36,7 @@ Call = Callable[[int], object]
 class Bench:
     """Where kernels are timed, and to whom it is told."""
 
-    asked: Asked
+    asked: MicrobenchRequest
     device: torch.device
     tell: Callable[[Measurement], None]
 

@@ -9,8 +9,8 @@ from typing import Final
 
 import torch
 
-from runtime.exchange import Lane
-from runtime.exchange.channels import Parcel
+from runtime.exchange import Channel
+from runtime.exchange.channels import Message
 from runtime.microbench.bench import Bench, Call, no_collector
 from runtime.microbench.inputs import Shape, facts_of, matrix_of
 from runtime.microbench.maps import learnt_map
@@ -31,13 +31,13 @@ _BEHIND_S: Final = 0.05
 class Pump:
     """A thread that exchanges messages with the peer, both ways at once, until rank 0 has it stop.
 
-    Both processes of `lane` make one. Rank 0 keeps the pace, `rate` bytes per second each way; its last message says
+    Both processes of `channel` make one. Rank 0 keeps the pace, `rate` bytes per second each way; its last message says
     that it is the last.
     """
 
-    def __init__(self, lane: Lane, rate: float, message: int) -> None:
+    def __init__(self, channel: Channel, rate: float, message: int) -> None:
         """Start it. message: bytes, each way."""
-        self._lane, self._rate, self._message = lane, rate, message
+        self._channel, self._rate, self._message = channel, rate, message
         self._stop = False
         self._failed: BaseException | None = None
         self.seconds: list[float] = []
@@ -54,18 +54,18 @@ class Pump:
 
     def _run(self) -> None:
         out, into = torch.zeros(self._message // 4), torch.zeros(self._message // 4)
-        parcels = [Parcel(1 - self._lane.rank, into, False), Parcel(1 - self._lane.rank, out, True)]
+        messages = [Message(1 - self._channel.rank, into, False), Message(1 - self._channel.rank, out, True)]
         due = time.perf_counter()
         last = False
         try:
             while not last:
-                if self._lane.rank == 0:
+                if self._channel.rank == 0:
                     due = max(due + self._message / self._rate, time.perf_counter() - _BEHIND_S)
                     time.sleep(max(0.0, due - time.perf_counter()))
                     last = self._stop
                     out[0] = float(last)
                 start = time.perf_counter()
-                self._lane.exchange(parcels)
+                self._channel.exchange(messages)
                 self.seconds.append(time.perf_counter() - start)
                 last = last or bool(into[0])
         except BaseException as error:
@@ -89,8 +89,8 @@ class Beside:
     spent: float
 
 
-def measure(bench: Bench, lane: Lane, wire: Lane) -> None:
-    """`spmm_beside` and `gemm_beside`, in the first process of `lane` or in both, while their threads use `wire`.
+def measure(bench: Bench, channel: Channel, wire: Channel) -> None:
+    """`spmm_beside` and `gemm_beside`, in the first process of `channel` or in both, while their threads use `wire`.
 
     params: those of the kernel; computing: processes that compute; message: bytes, each way; asked: bytes per second
     each way, 0 for none, left out where nothing limits it; rate: bytes per second each way that there were. seconds:
@@ -100,8 +100,8 @@ def measure(bench: Bench, lane: Lane, wire: Lane) -> None:
     for name, params, call in _kernels(bench):
         for computing in bench.budget.of((1,), (1, 2), (1, 2)):
             for traffic in _traffic(bench):
-                found = _beside(bench, lane, wire, traffic, call if lane.rank < computing else None)
-                if lane.rank == 0:
+                found = _beside(bench, channel, wire, traffic, call if channel.rank < computing else None)
+                if channel.rank == 0:
                     _tell(bench, name, params, {"computing": computing}, traffic, found)
 
 
@@ -123,12 +123,12 @@ def _tell(
         bench.found("transfer_beside", about | size, found.exchanges, 2)
 
 
-def _beside(bench: Bench, lane: Lane, wire: Lane, traffic: Traffic, call: Call | None) -> Beside:
+def _beside(bench: Bench, channel: Channel, wire: Channel, traffic: Traffic, call: Call | None) -> Beside:
     """Both processes call this at once; one that computes nothing lets its pump follow the other's."""
     calls: list[float] = []
     if call is not None:
         call(0)
-    lane.barrier()
+    channel.barrier()
     pump = Pump(wire, traffic.asked, traffic.message) if traffic.asked else None
     begin = time.perf_counter()
     with no_collector():
@@ -140,7 +140,7 @@ def _beside(bench: Bench, lane: Lane, wire: Lane, traffic: Traffic, call: Call |
     exchanges = list(pump.seconds) if pump is not None else []
     if pump is not None:
         pump.end()
-    lane.barrier()
+    channel.barrier()
     return Beside(calls, exchanges, spent)
 
 

@@ -47,14 +47,14 @@ def _kernels(bench: Bench) -> None:
 
 def _beside(bench: Bench, call: Call) -> Call:
     """`call` with a copy each way under way on streams of their own, begun anew when the one before is done."""
-    lanes = []
+    channels = []
     for there_first in (True, False):
         host, there = _pair(bench, BESIDE, True)
-        lanes.append((CopyStream(bench.device), (there, host) if there_first else (host, there)))
-    ends = [torch.cuda.current_stream().record_event() for _ in lanes]
+        channels.append((CopyStream(bench.device), (there, host) if there_first else (host, there)))
+    ends = [torch.cuda.current_stream().record_event() for _ in channels]
 
     def both(i: int) -> None:
-        for place, (stream, (target, source)) in enumerate(lanes):
+        for place, (stream, (target, source)) in enumerate(channels):
             if ends[place].query():
                 with stream.after(None):
                     target.copy_(source, non_blocking=True)

@@ -1,4 +1,4 @@
-"""One process of a profile: `python -m runtime.microbench.member`, started by `crew` alone."""
+"""One process of the micro-benchmarks: `python -m runtime.microbench.member`, started by `process_group` alone."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ import sys
 from runtime.launch import Place, Watch, run_worker
 from runtime.microbench.kernels import Measurement
 from runtime.microbench.process_group import RESULTS
-from runtime.microbench.request import Asked, from_json
+from runtime.microbench.request import MicrobenchRequest, from_json
 
 
-def main(asked: Asked, place: Place) -> int:
+def main(asked: MicrobenchRequest, place: Place) -> int:
     """Take part in all measurements at `place`; member 0 writes each to the parent as it is taken."""
 
     def tell(measurement: Measurement) -> None:

@@ -14,8 +14,8 @@ import numpy as np
 import torch
 
 from gcnsim.ids import Rank
-from runtime.exchange import Lane
-from runtime.exchange.channels import Parcel
+from runtime.exchange import Channel
+from runtime.exchange.channels import Message
 from runtime.microbench.bench import Bench, no_collector
 
 BATCHES: Final = 5
@@ -34,8 +34,8 @@ class Timed:
     cpu: list[list[float]]
 
 
-def pairs(bench: Bench, lane: Lane, peer: Rank) -> None:
-    """`p2p_oneway`, `p2p_both` and their processor times between the two processes of `lane`. params: bytes.
+def pairs(bench: Bench, channel: Channel, peer: Rank) -> None:
+    """`p2p_oneway`, `p2p_both` and their processor times between the two processes of `channel`. params: bytes.
 
     peer: the other one; worker 0 is one of them.
     """
@@ -44,68 +44,68 @@ def pairs(bench: Bench, lane: Lane, peer: Rank) -> None:
     )
     for nbytes in (4, *sizes):
         out, into, tiny = _buffer(nbytes), _buffer(nbytes), _buffer(4)
-        first, answer = (out, tiny) if lane.rank == 0 else (tiny, into)
+        first, answer = (out, tiny) if channel.rank == 0 else (tiny, into)
 
         def oneway(first: torch.Tensor = first, answer: torch.Tensor = answer) -> None:
-            for tensor, outgoing in ((first, True), (answer, False))[:: 1 if lane.rank == 0 else -1]:
-                lane.exchange([Parcel(peer, tensor, outgoing)])
+            for tensor, outgoing in ((first, True), (answer, False))[:: 1 if channel.rank == 0 else -1]:
+                channel.exchange([Message(peer, tensor, outgoing)])
 
         def both(out: torch.Tensor = out, into: torch.Tensor = into) -> None:
-            lane.exchange([Parcel(peer, into, False), Parcel(peer, out, True)])
+            channel.exchange([Message(peer, into, False), Message(peer, out, True)])
 
         params = {"bytes": nbytes}
-        _tell(bench, lane, "p2p_oneway", params, oneway, ("_cpu_sender", "_cpu_receiver"))
-        _tell(bench, lane, "p2p_both", params, both, ("_cpu",))
+        _tell(bench, channel, "p2p_oneway", params, oneway, ("_cpu_sender", "_cpu_receiver"))
+        _tell(bench, channel, "p2p_both", params, both, ("_cpu",))
 
 
-def interrupts(bench: Bench, lane: Lane) -> None:
+def interrupts(bench: Bench, channel: Channel) -> None:
     """`p2p_both_softirq`: what a transfer both ways costs the machine in interrupts, where the system shows it.
 
     The system counts in ticks of some ms, so many transfers are counted at once; whatever else the machine does in the
     meantime is counted too. params: bytes.
     """
     for nbytes in (1 << 10, 1 << 20):
-        parcels = [Parcel(1 - lane.rank, _buffer(nbytes), outgoing) for outgoing in (False, True)]
-        lane.barrier()
+        messages = [Message(1 - channel.rank, _buffer(nbytes), outgoing) for outgoing in (False, True)]
+        channel.barrier()
         start = time.perf_counter()
-        lane.exchange(parcels)
+        channel.exchange(messages)
         count = torch.tensor([1 + int(_WINDOWS * bench.budget.window_s / (time.perf_counter() - start))])
-        lane.broadcast(count)
+        channel.broadcast(count)
         before = _interrupt_seconds()
         for _ in range(int(count)):
-            lane.exchange(parcels)
+            channel.exchange(messages)
         after = _interrupt_seconds()
-        if lane.rank == 0 and before is not None and after:
+        if channel.rank == 0 and before is not None and after:
             bench.found("p2p_both_softirq", {"bytes": nbytes}, [(after - before) / int(count)], 2)
 
 
-def all_reduces(bench: Bench, lane: Lane, processes: int) -> None:
-    """`all_reduce` among the processes of `lane`. params: bytes (of the tensor summed)."""
+def all_reduces(bench: Bench, channel: Channel, processes: int) -> None:
+    """`all_reduce` among the processes of `channel`. params: bytes (of the tensor summed)."""
     sizes = bench.budget.of((1 << 10,), (1 << 10, 1 << 16, 1 << 20), tuple(4**i for i in range(5, 12)))
     for nbytes in sizes:
         tensor = _buffer(nbytes)
 
         def call(tensor: torch.Tensor = tensor) -> None:
-            lane.settle(lane.all_reduce(tensor))
+            channel.wait(channel.all_reduce(tensor))
 
-        _tell(bench, lane, "all_reduce", {"bytes": nbytes}, call, ("_cpu",), processes)
+        _tell(bench, channel, "all_reduce", {"bytes": nbytes}, call, ("_cpu",), processes)
 
 
-def all_to_alls(bench: Bench, lane: Lane, processes: int) -> None:
-    """`all_to_all` among the processes of `lane`. params: bytes (of each message), peers."""
-    peers = [rank for rank in range(processes) if rank != lane.rank]
+def all_to_alls(bench: Bench, channel: Channel, processes: int) -> None:
+    """`all_to_all` among the processes of `channel`. params: bytes (of each message), peers."""
+    peers = [rank for rank in range(processes) if rank != channel.rank]
     for nbytes in bench.budget.of((1 << 10,), (1 << 10, 1 << 16, 1 << 20), tuple(4**i for i in range(5, 12))):
-        parcels = [Parcel(peer, _buffer(nbytes), outgoing) for outgoing in (False, True) for peer in peers]
+        messages = [Message(peer, _buffer(nbytes), outgoing) for outgoing in (False, True) for peer in peers]
 
-        def call(parcels: list[Parcel] = parcels) -> None:
-            lane.exchange(parcels)
+        def call(messages: list[Message] = messages) -> None:
+            channel.exchange(messages)
 
-        _tell(bench, lane, "all_to_all", {"bytes": nbytes, "peers": len(peers)}, call, ("_cpu",), processes)
+        _tell(bench, channel, "all_to_all", {"bytes": nbytes, "peers": len(peers)}, call, ("_cpu",), processes)
 
 
 def _tell(
     bench: Bench,
-    lane: Lane,
+    channel: Channel,
     kernel: str,
     params: dict[str, float],
     call: Callable[[], None],
@@ -116,8 +116,8 @@ def _tell(
 
     Several of them are of one process each, by rank; a single one is of all.
     """
-    timed = repeated(bench, lane, call)
-    if lane.rank:
+    timed = repeated(bench, channel, call)
+    if channel.rank:
         return
     bench.found(kernel, params, timed.seconds, processes)
     if len(cpu) == 1:
@@ -127,17 +127,17 @@ def _tell(
             bench.found(kernel + name, params, found, processes)
 
 
-def repeated(bench: Bench, lane: Lane, call: Callable[[], None]) -> Timed:
-    """`call`, which all processes of `lane` make together, repeated as often as the first one says."""
-    lane.barrier()
+def repeated(bench: Bench, channel: Channel, call: Callable[[], None]) -> Timed:
+    """`call`, which all processes of `channel` make together, repeated as often as the first one says."""
+    channel.barrier()
     call()
     start = time.perf_counter()
     call()
     once = time.perf_counter() - start
     wanted = max(bench.budget.samples, bench.budget.sample_s / max(once, 1e-9))
     agreed = torch.tensor([int(min(wanted, MOST_REPEATS)) // BATCHES + 1])
-    lane.broadcast(agreed)
-    lane.barrier()
+    channel.broadcast(agreed)
+    channel.barrier()
     seconds: list[float] = []
     cpu: list[float] = []
     with no_collector():
@@ -148,7 +148,7 @@ def repeated(bench: Bench, lane: Lane, call: Callable[[], None]) -> Timed:
                 call()
                 seconds.append(time.perf_counter() - start)
             cpu.append((time.process_time() - before) / int(agreed))
-    every = [found.tolist() for found in lane.gather(torch.tensor(cpu, dtype=torch.float64))]
+    every = [found.tolist() for found in channel.gather(torch.tensor(cpu, dtype=torch.float64))]
     return Timed(seconds, every)
 
 

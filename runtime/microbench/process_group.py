@@ -1,4 +1,4 @@
-"""The parent of a profile: starts the members, collects what they measure, and says why one failed.
+"""The parent of the micro-benchmarks: starts the members, collects what they measure, and says why one failed.
 
 As with training it computes nothing and imports no torch, each member leads its own process group, and all hold the
 read end of a pipe that closes when the parent ends, however it does.
@@ -24,7 +24,7 @@ from runtime.launch.place import RENDEZVOUS
 from runtime.launch.verdict import Exit, first_cause
 from runtime.launch.watch import PARENT
 from runtime.microbench.kernels import Measurement
-from runtime.microbench.request import Asked
+from runtime.microbench.request import MicrobenchRequest
 
 RESULTS: Final = "GCNSIM_MEASUREMENTS"
 """The number of the pipe's end into which member 0 writes a measurement a line."""
@@ -38,7 +38,7 @@ _WORDS_S: Final = 1.0
 """How long the others may take to say what they know once one of them failed."""
 
 
-class MemberError(Exception):
+class ProcessError(Exception):
     """A member failed; the message says which one and why. code: 2 for a user's error, else 1."""
 
     def __init__(self, line: str, code: int) -> None:
@@ -47,35 +47,37 @@ class MemberError(Exception):
 
 
 def measured(
-    asked: Asked, show: Callable[[Measurement], None] = lambda _: None, command: Sequence[str] = MEMBER
+    asked: MicrobenchRequest, show: Callable[[Measurement], None] = lambda _: None, command: Sequence[str] = MEMBER
 ) -> list[Measurement]:
     """All measurements of `asked`, in the order taken; `show` is told of each as it comes.
 
     Raises MemberError when a process fails. Whatever ends this, no member is alive after it.
     """
     found: list[Measurement] = []
-    with _members(asked, command) as (crew, reader, folder):
-        for line in _lines(reader, crew):
+    with _members(asked, command) as (group, reader, folder):
+        for line in _lines(reader, group):
             found.append(Measurement(**json.loads(line)))
             show(found[-1])
         start = time.monotonic()
-        while any(each.poll() is None for each in crew):
-            if time.monotonic() - start > (_WORDS_S if any(each.poll() for each in crew) else _LEAVE_S):
+        while any(each.poll() is None for each in group):
+            if time.monotonic() - start > (_WORDS_S if any(each.poll() for each in group) else _LEAVE_S):
                 break
             time.sleep(_POLL_S)
-        cause = first_cause(_exits(crew), read_failures(folder))
+        cause = first_cause(_exits(group), read_failures(folder))
         if cause is not None:
-            raise MemberError(cause.line, cause.code)
+            raise ProcessError(cause.line, cause.code)
     return found
 
 
 @contextlib.contextmanager
-def _members(asked: Asked, command: Sequence[str]) -> Iterator[tuple[list[subprocess.Popen[bytes]], int, Path]]:
+def _members(
+    asked: MicrobenchRequest, command: Sequence[str]
+) -> Iterator[tuple[list[subprocess.Popen[bytes]], int, Path]]:
     """The started members, the pipe of their measurements, and the folder of their last words; none outlives this."""
-    crew: list[subprocess.Popen[bytes]] = []
+    group: list[subprocess.Popen[bytes]] = []
     watch, life = os.pipe()
     reader, writer = os.pipe()
-    with tempfile.TemporaryDirectory(prefix="gcnsim-profile-", ignore_cleanup_errors=True) as folder:
+    with tempfile.TemporaryDirectory(prefix="gcnsim-microbench-", ignore_cleanup_errors=True) as folder:
         common = {RENDEZVOUS: str(Path(folder, "rendezvous")), FAILURES: folder, PARENT: str(watch)}
         common |= {"WORLD_SIZE": str(asked.members), "LOCAL_WORLD_SIZE": str(asked.members), RESULTS: str(writer)}
         try:
@@ -88,12 +90,12 @@ def _members(asked: Asked, command: Sequence[str]) -> Iterator[tuple[list[subpro
                     pass_fds=(watch, writer) if rank == 0 else (watch,),
                     process_group=0,
                 )
-                crew.append(process)
+                group.append(process)
             os.close(writer)
             writer = -1
-            yield crew, reader, Path(folder)
+            yield group, reader, Path(folder)
         finally:
-            for process in crew:
+            for process in group:
                 with contextlib.suppress(ProcessLookupError, PermissionError):
                     os.killpg(process.pid, signal.SIGKILL)
                 process.wait()
@@ -101,10 +103,10 @@ def _members(asked: Asked, command: Sequence[str]) -> Iterator[tuple[list[subpro
                 os.close(end)
 
 
-def _lines(reader: int, crew: Sequence[subprocess.Popen[bytes]]) -> Iterator[str]:
+def _lines(reader: int, group: Sequence[subprocess.Popen[bytes]]) -> Iterator[str]:
     """The lines that come, until member 0 closes its end or any member fails."""
     rest = b""
-    while not any(process.poll() for process in crew):
+    while not any(process.poll() for process in group):
         if not select.select([reader], [], [], _POLL_S)[0]:
             continue
         data = os.read(reader, 1 << 16)
@@ -114,10 +116,10 @@ def _lines(reader: int, crew: Sequence[subprocess.Popen[bytes]]) -> Iterator[str
         yield from (line.decode() for line in lines)
 
 
-def _exits(crew: Sequence[subprocess.Popen[bytes]]) -> list[Exit]:
+def _exits(group: Sequence[subprocess.Popen[bytes]]) -> list[Exit]:
     """How the members ended; one that is still there when its time is over counts as told to end, and killed."""
     exits = []
-    for rank, process in enumerate(crew):
+    for rank, process in enumerate(group):
         code = process.poll()
         told = 0
         if code is None:

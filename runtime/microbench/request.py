@@ -44,8 +44,8 @@ FULL: Final = Budget("full", 0.2, 5, 0.8)
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """One profile; raises ScenarioError for what is not allowed.
+class MicrobenchRequest:
+    """One run of the micro-benchmarks; raises ScenarioError for what is not allowed.
 
     threads: of each process. workers: numbers of processes to run at once, ascending. network: whether to measure
     transfers between processes.
@@ -83,7 +83,7 @@ class Asked:
         return json.dumps(asdict(self))
 
 
-def from_json(text: str) -> Asked:
+def from_json(text: str) -> MicrobenchRequest:
     """What `to_json` wrote."""
     raw: Mapping[str, Any] = json.loads(text)
-    return Asked(**{**raw, "budget": Budget(**raw["budget"]), "workers": tuple(raw["workers"])})
+    return MicrobenchRequest(**{**raw, "budget": Budget(**raw["budget"]), "workers": tuple(raw["workers"])})

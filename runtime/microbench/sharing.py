@@ -6,7 +6,7 @@ import time
 
 import torch
 
-from runtime.exchange import Lane
+from runtime.exchange import Channel
 from runtime.microbench.bench import Bench, Call, no_collector
 from runtime.microbench.inputs import Shape, facts_of, matrix_of
 from runtime.microbench.maps import activation, learnt_map
@@ -21,19 +21,19 @@ def kernels(bench: Bench) -> list[Kernel]:
     return [*_products(bench), *_maps(bench), _iteration(bench)]
 
 
-def measure(bench: Bench, ready: list[Kernel], lane: Lane | None, processes: int) -> None:
-    """`shared_*`: each kernel in all processes of `lane` for the same while (None: in this one alone).
+def measure(bench: Bench, ready: list[Kernel], channel: Channel | None, processes: int) -> None:
+    """`shared_*`: each kernel in all processes of `channel` for the same while (None: in this one alone).
 
     seconds: of one call, the while over the calls done in it, the mean of the processes; low, high: over processes.
     params as those of the kernel alone.
     """
     for name, params, call in ready:
         call(0)
-        if lane is not None:
-            lane.barrier()
+        if channel is not None:
+            channel.barrier()
         own = torch.tensor([_seconds_per_call(call, bench.budget.window_s)], dtype=torch.float64)
-        found = [float(each) for each in ([own] if lane is None else lane.gather(own))]
-        if lane is None or lane.rank == 0:
+        found = [float(each) for each in ([own] if channel is None else channel.gather(own))]
+        if channel is None or channel.rank == 0:
             bench.found(f"shared_{name}", params, found, processes, sum(found) / len(found))
 
 

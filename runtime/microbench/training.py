@@ -11,8 +11,8 @@ from runtime.launch import Place
 from runtime.microbench.bench import Bench, Call
 from runtime.microbench.inputs import saved_graph
 from runtime.options import Options
-from runtime.train.reduce import Own
-from runtime.train.setup import Ready, prepare
+from runtime.train.reduce import LocalSums
+from runtime.train.setup import WorkerState, prepare
 
 ALONE = Place(0, 1, 0, 1, True)
 CLASSES = 16
@@ -36,15 +36,15 @@ def measure(bench: Bench) -> None:
 
 
 def _weights(bench: Bench, hidden: int, layers: int) -> None:
-    ready, _ = _ready(bench, 64, 400, 128, hidden, layers)
-    trainer = ready.trainer
-    trainer.iteration(0, Own())
-    every = list(ready.network.parameters())
+    worker, _ = _worker(bench, 64, 400, 128, hidden, layers)
+    trainer = worker.trainer
+    trainer.iteration(0, LocalSums())
+    every = list(worker.network.parameters())
     params = {"parameters": sum(weight.numel() for weight in every), "tensors": len(every)}
     loss, correct = torch.zeros((), device=bench.device), torch.zeros((), device=bench.device)
 
     def gradients(i: int) -> None:
-        trainer.gradients.begin(i, loss, correct, Own())
+        trainer.gradients.begin(i, loss, correct, LocalSums())
         trainer.gradients.finish()
 
     bench.time("optimizer_step", params, lambda _: trainer.optimizer.step())
@@ -55,19 +55,19 @@ def iterations(
     bench: Bench, nodes: int, entries: int, features: int, hidden: int, layers: int
 ) -> tuple[dict[str, float], Call]:
     """What is trained, and one iteration of it after another: full-graph training, recorded as by default."""
-    ready, params = _ready(bench, nodes, entries, features, hidden, layers)
+    worker, params = _worker(bench, nodes, entries, features, hidden, layers)
 
     def call(i: int) -> None:
-        ready.trainer.iteration(i, Own())
-        ready.recorder.end_iteration()
+        worker.trainer.iteration(i, LocalSums())
+        worker.recorder.end_iteration()
 
     return params, call
 
 
-def _ready(
+def _worker(
     bench: Bench, nodes: int, entries: int, features: int, hidden: int, layers: int
-) -> tuple[Ready, dict[str, float]]:
-    with tempfile.TemporaryDirectory(prefix="gcnsim-profile-") as folder:
+) -> tuple[WorkerState, dict[str, float]]:
+    with tempfile.TemporaryDirectory(prefix="gcnsim-microbench-") as folder:
         path, graph = saved_graph(Path(folder), nodes, entries)
         options = Options(
             graph=path,
@@ -79,6 +79,6 @@ def _ready(
             device=bench.asked.device,
             threads=bench.asked.threads,
         )
-        ready = prepare(options, ALONE, bench.device)
+        worker = prepare(options, ALONE, bench.device)
     sizes = {"nodes": nodes, "entries": graph.entries, "features": features, "hidden": hidden}
-    return ready, {**sizes, "classes": CLASSES, "layers": layers}
+    return worker, {**sizes, "classes": CLASSES, "layers": layers}

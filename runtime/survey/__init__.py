@@ -5,7 +5,7 @@ decides what is next, by the rule and the time that is left, and alone writes; n
 that import torch are imported by the workers alone.
 """
 
-from runtime.survey.request import Asked
-from runtime.survey.rule import RULE, Made, Planned, Rule, read_rule
+from runtime.survey.request import SurveyRequest
+from runtime.survey.rule import RULE, GeneratedGraph, PlannedRun, Rule, read_rule
 
-__all__ = ["RULE", "Asked", "Made", "Planned", "Rule", "read_rule"]
+__all__ = ["RULE", "GeneratedGraph", "PlannedRun", "Rule", "SurveyRequest", "read_rule"]

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from statistics import fmean
 
-from runtime.survey.rule import Planned
+from runtime.survey.rule import PlannedRun
 
 
 def fitting(
-    runs: Sequence[Planned], took: Mapping[str, float], seconds: float, least_repeats: int
-) -> tuple[Planned, ...]:
+    runs: Sequence[PlannedRun], took: Mapping[str, float], seconds: float, least_repeats: int
+) -> tuple[PlannedRun, ...]:
     """Of all `runs` those to train in `seconds`, in their order, as far as can be told now. took: seconds, by name.
 
     Repeats beyond `least_repeats` are left out first, then configurations of which nothing is trained yet, the last
@@ -45,11 +45,11 @@ def fitting(
     return tuple(run for run in left if run.name in chosen)
 
 
-def _costs(runs: Sequence[Planned], took: Mapping[str, float]) -> dict[str, float]:
+def _costs(runs: Sequence[PlannedRun], took: Mapping[str, float]) -> dict[str, float]:
     """Seconds to expect of each run that is not trained yet."""
     done = [run for run in runs if run.name in took]
 
-    def cost(run: Planned) -> float:
+    def cost(run: PlannedRun) -> float:
         same = [took[other.name] for other in done if other.configuration == run.configuration]
         graph = [took[other.name] for other in done if other.graph == run.graph]
         known = same or graph or [took[other.name] for other in done]

@@ -19,11 +19,11 @@ from gcnsim.record import CLUSTER, Cluster, write_cluster
 from gcnsim.sections import replacing
 from runtime.record import read_run
 from runtime.survey.readme import readme
-from runtime.survey.request import GRAPHS, RUNS, STATE, UNFINISHED, Asked
-from runtime.survey.rule import Planned
+from runtime.survey.request import GRAPHS, RUNS, STATE, UNFINISHED, SurveyRequest
+from runtime.survey.rule import PlannedRun
 
 SCHEMA: Final = "gcnsim.survey/1"
-PROFILE, RULE, README, SUMS = "profile.json", "rule.yaml", "README.md", "SHA256SUMS"
+MICROBENCH, RULE, README, SUMS = "profile.json", "rule.yaml", "README.md", "SHA256SUMS"
 
 
 class Folder:
@@ -32,7 +32,7 @@ class Folder:
     took: seconds of each finished run, by name. cluster: None until measured, and on a single server.
     """
 
-    def __init__(self, asked: Asked, surveyed: Mapping[str, Any]) -> None:
+    def __init__(self, asked: SurveyRequest, surveyed: Mapping[str, Any]) -> None:
         """Make it or read it. surveyed: servers, versions and all else that must stay the same, plain JSON values.
 
         Raises FileError for a folder that cannot be used, ScenarioError for one of another rule or cluster.
@@ -52,20 +52,20 @@ class Folder:
         self._write(finished=False)
 
     @property
-    def profiled(self) -> bool:
+    def has_microbench(self) -> bool:
         """Whether the measurements are there."""
-        return (self.path / PROFILE).is_file()
+        return (self.path / MICROBENCH).is_file()
 
     def measured(self, cluster: Cluster | None) -> None:
-        """Keep what was measured between the servers; before the profile is written."""
+        """Keep what was measured between the servers; before the micro-benchmarks are written."""
         self.cluster = cluster
         self._write(finished=False)
 
-    def begin(self, run: Planned) -> None:
+    def begin(self, run: PlannedRun) -> None:
         """Make room for a run."""
         (self.path / UNFINISHED / run.name).mkdir(parents=True, exist_ok=True)
 
-    def admit(self, run: Planned, seconds: float) -> None:
+    def admit(self, run: PlannedRun, seconds: float) -> None:
         """Take a finished run in, with the cluster it ran on beside it."""
         folder = self.path / UNFINISHED / run.name
         if self.cluster is not None:
@@ -93,7 +93,7 @@ class Folder:
 
     def _files(self) -> list[str]:
         """Everything of the survey, below the folder; what others put there is not."""
-        own = [name for name in (README, STATE, RULE, PROFILE) if (self.path / name).is_file()]
+        own = [name for name in (README, STATE, RULE, MICROBENCH) if (self.path / name).is_file()]
         below = [path for room in (GRAPHS, RUNS) for path in (self.path / room).rglob("*") if path.is_file()]
         return sorted([*own, *(path.relative_to(self.path).as_posix() for path in below)])
 

@@ -10,7 +10,7 @@ import numpy as np
 from gcnsim.graph import Graph, build_csr
 from gcnsim.sections import replacing
 from gcnsim.streams import stream
-from runtime.survey.rule import Made
+from runtime.survey.rule import GeneratedGraph
 
 _REACH: Final = 1 / 60
 """Of all nodes, the mean distance of a near neighbour."""
@@ -19,7 +19,7 @@ _HUBS: Final = 3.0
 """Far ends are drawn as u to this power: degrees by a power law, node 0 the largest hub."""
 
 
-def made_up(name: str, made: Made, device: str) -> Graph:
+def made_up(name: str, made: GeneratedGraph, device: str) -> Graph:
     """The graph `name`, drawn from its name: near edges by an exponential distance, far ones to hubs."""
     nodes = made.nodes[device]
     generator = stream(0, "survey", name)

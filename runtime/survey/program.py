@@ -12,25 +12,24 @@ import torch
 from gcnsim.record import Cluster
 from runtime.emulation import Emulation
 from runtime.launch import Place, Watch, connect
-from runtime.microbench import Asked as Profile
-from runtime.microbench import Measurement, document, measured, write
+from runtime.microbench import Measurement, MicrobenchRequest, document, measured, write
 from runtime.survey.fitting import fitting
-from runtime.survey.folder import PROFILE, Folder, clear
+from runtime.survey.folder import MICROBENCH, Folder, clear
 from runtime.survey.graphs import made_up, save
-from runtime.survey.request import GRAPHS, Asked
-from runtime.survey.rule import PROFILES, Made
+from runtime.survey.request import GRAPHS, SurveyRequest
+from runtime.survey.rule import BUDGETS, GeneratedGraph
 from runtime.survey.servers import Servers, carried, cluster_of, meet, transfers
 from runtime.train.plan import naming
-from runtime.train.worker import Shelf, train
+from runtime.train.worker import DatasetCache, train
 
 MEETING_S: Final = 120.0
 """How long workers wait for one another at the start."""
 
 MOST_AT_ONCE: Final = 64
-"""Processes that a profile may start."""
+"""Processes that the micro-benchmarks may start."""
 
 
-def survey(asked: Asked, place: Place) -> int:
+def survey(asked: SurveyRequest, place: Place) -> int:
     """Take part in the survey at `place`; the exit code. Raises GcnsimError and whatever a run raises."""
     start = time.monotonic()
     with Watch(place) as watch:
@@ -47,7 +46,7 @@ def survey(asked: Asked, place: Place) -> int:
     return 0
 
 
-def _surveyed(asked: Asked, servers: Servers) -> dict[str, Any]:
+def _surveyed(asked: SurveyRequest, servers: Servers) -> dict[str, Any]:
     """What must be the same when a survey goes on."""
     emulation = Emulation.here()
     return {
@@ -61,31 +60,31 @@ def _surveyed(asked: Asked, servers: Servers) -> dict[str, Any]:
     }
 
 
-def _graphs(asked: Asked, servers: Servers) -> None:
+def _graphs(asked: SurveyRequest, servers: Servers) -> None:
     """Made-up graphs on every server, the same on all; they may share the folder, or not."""
     if servers.place.local_rank == 0:
         clear(asked.out)
         (asked.out / GRAPHS).mkdir(parents=True, exist_ok=True)
         for name, made in asked.rule.graphs.items():
             path = asked.out / GRAPHS / f"{name}.npz"
-            if isinstance(made, Made) and not path.is_file():
+            if isinstance(made, GeneratedGraph) and not path.is_file():
                 save(path, made_up(name, made, asked.device))
-    servers.lane.barrier()
+    servers.channel.barrier()
 
 
-def _measure(asked: Asked, servers: Servers, folder: Folder | None) -> None:
-    """The profile of the first server and of the network, unless it is there."""
-    if _told(servers, int(folder is not None and folder.profiled)):
+def _measure(asked: SurveyRequest, servers: Servers, folder: Folder | None) -> None:
+    """The micro-benchmarks of the first server and of the network, unless they are there."""
+    if _told(servers, int(folder is not None and folder.has_microbench)):
         return
     start = time.perf_counter()
     several = servers.count > 1
-    budget = PROFILES[asked.rule.profile]
+    budget = BUDGETS[asked.rule.profile]
     found: list[Measurement] = []
-    profile = Profile(budget, asked.device, 1, _at_once(asked, servers), network=not several)
+    request = MicrobenchRequest(budget, asked.device, 1, _at_once(asked, servers), network=not several)
     if folder is not None:
         _say(f"micro-benchmarks ({budget.level}) of {'the first' if several else 'this'} server")
-        found = measured(profile)
-    servers.lane.barrier()
+        found = measured(request)
+    servers.channel.barrier()
     cluster: Cluster | None = None
     if several:
         transfers(servers, budget, found.append)
@@ -93,12 +92,12 @@ def _measure(asked: Asked, servers: Servers, folder: Folder | None) -> None:
         cluster = None if Emulation.here() else cluster_of(servers, rate, asked.bandwidth)
     if folder is not None:
         folder.measured(cluster)
-        whole = document(profile, found, time.perf_counter() - start)
+        whole = document(request, found, time.perf_counter() - start)
         whole["options"]["network"] = True
-        write(folder.path / PROFILE, whole)
+        write(folder.path / MICROBENCH, whole)
 
 
-def _at_once(asked: Asked, servers: Servers) -> tuple[int, ...]:
+def _at_once(asked: SurveyRequest, servers: Servers) -> tuple[int, ...]:
     """Numbers of processes to measure at once: what cores share is fitted to as many as there are cores."""
     cores = int(servers.facts[0]["cores"])
     wanted = {1, 2, servers.each}
@@ -107,9 +106,9 @@ def _at_once(asked: Asked, servers: Servers) -> tuple[int, ...]:
     return tuple(sorted({min(count, MOST_AT_ONCE) for count in wanted}))
 
 
-def _train(asked: Asked, servers: Servers, folder: Folder | None, watch: Watch, deadline: float) -> None:
+def _train(asked: SurveyRequest, servers: Servers, folder: Folder | None, watch: Watch, deadline: float) -> None:
     """Train what fits, until nothing more does or a worker is asked to stop."""
-    shelf, runs = Shelf(), asked.rule.planned()
+    shelf, runs = DatasetCache(), asked.rule.planned()
     while True:
         at = -1
         if folder is not None and not watch.stop:
@@ -133,11 +132,11 @@ def _train(asked: Asked, servers: Servers, folder: Folder | None, watch: Watch, 
 def _told(servers: Servers, number: int) -> int:
     """The number that worker 0 has, on all workers."""
     told = torch.tensor([number])
-    servers.lane.broadcast(told)
+    servers.channel.broadcast(told)
     return int(told)
 
 
-def _tell(asked: Asked, folder: Folder, minutes: float) -> None:
+def _tell(asked: SurveyRequest, folder: Folder, minutes: float) -> None:
     dropped = folder.dropped()
     if asked.json:
         final = {"out": str(folder.path), "runs": len(folder.took), "dropped": dropped, "minutes": minutes}

@@ -9,7 +9,7 @@ from typing import Final
 
 from gcnsim.errors import FileError, ScenarioError, nearest
 from runtime.options import CHOICES
-from runtime.survey.rule import Made, Planned, Rule
+from runtime.survey.rule import GeneratedGraph, PlannedRun, Rule
 from runtime.train.plan import Task, naming
 from runtime.train.tasks import tasks_of
 
@@ -18,7 +18,7 @@ TRACE: Final = "access.trace"
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class SurveyRequest:
     """One survey; raises ScenarioError for what is not allowed, FileError for a folder that holds something else.
 
     out: the folder. minutes: after which no run is begun. bandwidth: of each server's link in bytes/s, each way,
@@ -63,11 +63,11 @@ class Asked:
         for run in self.rule.planned():
             self.task(run)
 
-    def task(self, run: Planned) -> Task:
+    def task(self, run: PlannedRun) -> Task:
         """What to train for `run`, below a folder for runs under way. Raises GcnsimError, naming the run."""
         rule, folder = self.rule, self.out / UNFINISHED / run.name
         graph = rule.graphs[run.graph]
-        if isinstance(graph, Made):
+        if isinstance(graph, GeneratedGraph):
             data = ["--graph", str(self.out / GRAPHS / f"{run.graph}.npz")]
             data += ["--random-features", str(graph.features), "--random-classes", str(graph.classes)]
         else:

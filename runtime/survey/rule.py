@@ -18,7 +18,7 @@ from runtime.options import CHOICES
 RULE: Final = Path(__file__).with_name("rule.yaml")
 """The rule that ships with the runtime."""
 
-PROFILES: Final[Mapping[str, Budget]] = {"tiny": TINY, "quick": QUICK, "full": FULL}
+BUDGETS: Final[Mapping[str, Budget]] = {"tiny": TINY, "quick": QUICK, "full": FULL}
 """Micro-benchmarks to take; tiny ones are for tests, no calibration can be fitted to them."""
 
 KEYS: Final = (
@@ -30,7 +30,7 @@ _MOST: Final = 10**7
 
 
 @dataclass(frozen=True, slots=True)
-class Made:
+class GeneratedGraph:
     """A graph to make up. nodes: by device; degree: mean stored entries a node; far: share of edges to anywhere."""
 
     nodes: Mapping[str, int]
@@ -41,7 +41,7 @@ class Made:
 
 
 @dataclass(frozen=True, slots=True)
-class Planned:
+class PlannedRun:
     """One run. configuration: equal for repeats only, and its place in the rule; repeat: from 0; seen: by calibrations.
 
     args: those of the run alone, after those that all runs have.
@@ -67,19 +67,19 @@ class Rule:
     least_repeats: int
     iterations: Mapping[str, int]
     common: tuple[str, ...]
-    graphs: Mapping[str, Made | tuple[str, ...]]
+    graphs: Mapping[str, GeneratedGraph | tuple[str, ...]]
     calibration: tuple[tuple[str, tuple[str, ...]], ...]
     held_out: tuple[tuple[str, tuple[str, ...]], ...]
     methods: tuple[tuple[str, ...], ...]
 
-    def planned(self) -> tuple[Planned, ...]:
+    def planned(self) -> tuple[PlannedRun, ...]:
         """All runs in the order of training: those that calibrations see, then one round of all others after another.
 
         A round holds each held-out configuration once, in an order of its own, so that a slow minute does not hit one
         configuration.
         """
         runs = [
-            Planned(f"calibration-{place}", graph, args, place, 0, True)
+            PlannedRun(f"calibration-{place}", graph, args, place, 0, True)
             for place, (graph, args) in enumerate(self.calibration)
         ]
         each = [(place, graph, args, which) for place, (graph, args) in enumerate(self.held_out)
@@ -89,7 +89,7 @@ class Rule:
                 place, graph, args, which = each[at]
                 name = f"held-out-{place}-m{which}-r{repeat}"
                 words = (*args, *self.methods[which])
-                runs.append(Planned(name, graph, words, len(self.calibration) + at, repeat, False))
+                runs.append(PlannedRun(name, graph, words, len(self.calibration) + at, repeat, False))
         return tuple(runs)
 
 
@@ -100,8 +100,8 @@ def read_rule(path: str | Path) -> Rule:
     if not isinstance(raw, dict):
         at.refuse(f"not a rule; allowed: a mapping with {', '.join(KEYS)}")
     at.keys("", raw, KEYS)
-    if raw["profile"] not in PROFILES:
-        at.refuse(f"profile: unknown {raw['profile']!r}; {nearest(str(raw['profile']), PROFILES)}")
+    if raw["profile"] not in BUDGETS:
+        at.refuse(f"profile: unknown {raw['profile']!r}; {nearest(str(raw['profile']), BUDGETS)}")
     repeats = at.number("repeats", raw["repeats"], 1)
     graphs = {str(name): _graph(at, f"graphs.{name}", each) for name, each in at.mapping("graphs", raw["graphs"])}
     return Rule(
@@ -169,7 +169,7 @@ class _At:
         return tuple(str(word) for word in value)
 
 
-def _graph(at: _At, place: str, given: Any) -> Made | tuple[str, ...]:
+def _graph(at: _At, place: str, given: Any) -> GeneratedGraph | tuple[str, ...]:
     fields = dict(at.mapping(place, given))
     if "args" in fields:
         at.keys(f"{place}.", fields, ("args",))
@@ -177,7 +177,7 @@ def _graph(at: _At, place: str, given: Any) -> Made | tuple[str, ...]:
     at.keys(f"{place}.", fields, _MADE)
     numbers = {name: at.number(f"{place}.{name}", fields[name], 2) for name in ("degree", "features", "classes")}
     nodes = _by_device(at, f"{place}.nodes", fields["nodes"], 100)
-    return Made(nodes=nodes, far=at.share(f"{place}.far", fields["far"]), **numbers)
+    return GeneratedGraph(nodes=nodes, far=at.share(f"{place}.far", fields["far"]), **numbers)
 
 
 def _by_device(at: _At, place: str, given: Any, low: int) -> dict[str, int]:

@@ -18,11 +18,10 @@ import torch.distributed as dist
 from gcnsim.errors import ScenarioError
 from gcnsim.record import Cluster
 from runtime.emulation.spec import PAYLOAD_SHARE
-from runtime.exchange import Lane
-from runtime.exchange.channels import Parcel
+from runtime.exchange import Channel
+from runtime.exchange.channels import Message
 from runtime.launch import Place
-from runtime.microbench import Asked as Profile
-from runtime.microbench import Budget, Measurement, network
+from runtime.microbench import Budget, Measurement, MicrobenchRequest, network
 from runtime.microbench.bench import Bench
 from runtime.record import hardware, versions
 
@@ -33,15 +32,18 @@ MESSAGE: Final = 1 << 22
 """Bytes of the messages that fill the links."""
 
 _FILLS: Final = 4.0
-"""Windows of a profile's budget for which the links are filled."""
+"""Windows of the micro-benchmarks' budget for which the links are filled."""
 
 
 @dataclass(frozen=True, slots=True)
 class Servers:
-    """All workers, `each` of them on every one of `count` servers. lane: among all, patient. facts: of each server."""
+    """All workers, `each` of them on every one of `count` servers.
+
+    channel: among all, patient. facts: of each server.
+    """
 
     place: Place
-    lane: Lane
+    channel: Channel
     count: int
     each: int
     facts: tuple[dict[str, Any], ...]
@@ -54,10 +56,10 @@ def meet(place: Place, device: str) -> Servers:
     Raises ScenarioError where servers have unequal numbers of workers, ranks are not server by server, or versions
     differ: no simulation is of such a cluster.
     """
-    lane = _lane("survey", list(range(place.world)), place)
+    channel = _channel("survey", list(range(place.world)), place)
     cuda = device == "cuda"
     mine = {"local": place.local_rank, "of": place.local_world, "hardware": hardware(cuda), "versions": _versions(cuda)}
-    told = [json.loads(each) for each in lane.gather_arrays(json.dumps(mine).encode())]
+    told = [json.loads(each) for each in channel.gather_arrays(json.dumps(mine).encode())]
     for rank, other in enumerate(told):
         if other["of"] != place.local_world or other["local"] != rank % place.local_world:
             raise ScenarioError(
@@ -71,58 +73,58 @@ def meet(place: Place, device: str) -> Servers:
                     "allowed: the same"
                 )
     facts = tuple(other["hardware"] for other in told[:: place.local_world])
-    return Servers(place, lane, len(facts), place.local_world, facts, told[0]["versions"])
+    return Servers(place, channel, len(facts), place.local_world, facts, told[0]["versions"])
 
 
 def _versions(cuda: bool) -> dict[str, str]:
     return versions() | ({"cuda": str(torch.version.cuda)} if cuda else {})
 
 
-def _lane(name: str, members: list[int], place: Place) -> Lane:
-    """A lane among `members`; all workers open it."""
+def _channel(name: str, members: list[int], place: Place) -> Channel:
+    """A channel among `members`; all workers open it."""
     group = dist.new_group(members, timeout=timedelta(seconds=PATIENCE_S), backend="gloo")
-    return Lane(name, group, place.rank, PATIENCE_S)
+    return Channel(name, group, place.rank, PATIENCE_S)
 
 
 def transfers(servers: Servers, budget: Budget, tell: Callable[[Measurement], None]) -> None:
-    """The transfers of a profile, between servers: `p2p_*` from the first to the second, sums and exchanges of all.
+    """Transfers between servers: `p2p_*` from the first to the second, sums and exchanges of all.
 
     All workers together; worker 0 tells.
     """
     place = servers.place
-    asked = Profile(budget=budget, workers=(min(place.world, 64),))
+    asked = MicrobenchRequest(budget=budget, workers=(min(place.world, 64),))
     bench = Bench(asked, torch.device("cpu"), tell)
     ends = [0, servers.each]
-    pair = _lane("pair", ends, place)
+    pair = _channel("pair", ends, place)
     if place.rank in ends:
         network.pairs(bench, pair, sum(ends) - place.rank)
-    servers.lane.barrier()
-    network.all_reduces(bench, servers.lane, place.world)
-    network.all_to_alls(bench, servers.lane, place.world)
-    servers.lane.barrier()
+    servers.channel.barrier()
+    network.all_reduces(bench, servers.channel, place.world)
+    network.all_to_alls(bench, servers.channel, place.world)
+    servers.channel.barrier()
 
 
 def carried(servers: Servers, window_s: float) -> float:
     """Payload bytes/s that the slowest server receives while every one sends to the next, all its workers at once."""
-    lane, place, each = servers.lane, servers.place, servers.each
+    channel, place, each = servers.channel, servers.place, servers.each
     into, out = torch.zeros(MESSAGE // 4), torch.zeros(MESSAGE // 4)
-    parcels = [
-        Parcel((place.rank - each) % place.world, into, False),
-        Parcel((place.rank + each) % place.world, out, True),
+    messages = [
+        Message((place.rank - each) % place.world, into, False),
+        Message((place.rank + each) % place.world, out, True),
     ]
 
     def rounds(count: int) -> float:
-        lane.barrier()
+        channel.barrier()
         start = time.perf_counter()
         for _ in range(count):
-            lane.exchange(parcels)
+            channel.exchange(messages)
         return (time.perf_counter() - start) / count
 
     rounds(2)
     agreed = torch.tensor([1 + int(_FILLS * window_s / max(rounds(4), 1e-6))])
-    lane.broadcast(agreed)
+    channel.broadcast(agreed)
     rate = torch.tensor([MESSAGE / rounds(int(agreed))], dtype=torch.float64)
-    rates = [float(found) for found in lane.gather(rate)]
+    rates = [float(found) for found in channel.gather(rate)]
     return min(sum(rates[first : first + each]) for first in range(0, place.world, each))
 
 

@@ -10,8 +10,8 @@ from torch import Tensor
 from gcnsim.ids import BoolArray
 from gcnsim.timeline import OpKind
 from runtime.data import Share
-from runtime.exchange import Bound, Drawn, Exchange, Lane, Lanes, Step, StepBoundaries, Stopwatch
-from runtime.methods.worker import ready
+from runtime.exchange import BoundaryView, Channel, Channels, Exchange, SampledGraph, Step, StepBoundaries, Stopwatch
+from runtime.methods.worker import completed
 from runtime.model import Network
 from runtime.record import Recorder
 
@@ -31,17 +31,23 @@ class Evaluator:
     """Forward passes over the whole graph, through an exchange of their own. Nothing of it is recorded."""
 
     def __init__(
-        self, share: Share, whole: Drawn, lanes: Lanes, lane: Lane | None, widths: tuple[int, ...], labels: Tensor
+        self,
+        share: Share,
+        whole: SampledGraph,
+        channels: Channels,
+        channel: Channel | None,
+        widths: tuple[int, ...],
+        labels: Tensor,
     ) -> None:
-        """whole: this worker's graph with all entries. labels: of all inner nodes. lane: for the counts."""
-        self._whole, self._lane, self._labels = whole, lane, labels
+        """whole: this worker's graph with all entries. labels: of all inner nodes. channel: for the counts."""
+        self._whole, self._channel, self._labels = whole, channel, labels
         self._recorder = Recorder(share.part.rank, enabled=False)
         self._masks = [_mask(getattr(share, name), labels.device) for name in SETS]
         self._exchange: Exchange | None = None
         dtype, device = whole.inner.dtype, whole.inner.device
-        if lanes.world > 1:
+        if channels.world > 1:
             self._exchange = Exchange(
-                lanes, self._recorder, widths, 0, dtype, device, name="evaluation.", threaded=False
+                channels, self._recorder, widths, 0, dtype, device, name="evaluation.", threaded=False
             )
 
     def logits(self, network: Network, x: Tensor, fixed: Tensor | None = None) -> Tensor:
@@ -59,12 +65,12 @@ class Evaluator:
         """Accuracy on each set, over all workers."""
         logits = self.logits(network, x, fixed)
         counts = torch.stack([self._counts(logits[mask], self._labels[mask]) for mask in self._masks]).cpu()
-        if self._lane is not None:
-            self._lane.settle(self._lane.all_reduce(counts))
+        if self._channel is not None:
+            self._channel.wait(self._channel.all_reduce(counts))
         return Scores(*(_share(right, asked) for right, asked in counts.tolist()))
 
     def _step(self) -> Step:
-        boundary = None if self._exchange is None else Bound(self._exchange, self._whole, ready(self._whole))
+        boundary = None if self._exchange is None else BoundaryView(self._exchange, self._whole, completed(self._whole))
         watch = Stopwatch(self._recorder, 0, OpKind.UPDATE)
         return Step(0, self._whole, boundary, self._recorder, watch, overlap=False)
 

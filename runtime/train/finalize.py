@@ -14,39 +14,39 @@ from gcnsim.timeline import Timeline
 from runtime.record import IterationRow, RunFolder, Summary, from_arrays, merge, peak_memory, summarise, to_arrays
 from runtime.train.access_trace import TraceRecord
 from runtime.train.memory_usage import COMPONENTS
-from runtime.train.run_record import KINDS, Known, run_record
+from runtime.train.run_record import KINDS, Outcome, run_record
 from runtime.train.session import Session
 
 
-class Ending:
+class FinalResults:
     """Everything gathered; every rank must make one at the same time."""
 
     def __init__(self, session: Session, origin_ns: int, offset_ns: int) -> None:
         """Gather spans, bytes, memory, norms and accesses of all workers. origin_ns: start of the run."""
-        ready, self._session = session.ready, session
-        self._ready = ready
+        worker, self._session = session.worker, session
+        self._worker = worker
         self._timeline: Timeline | None = None
         if session.options.record:
-            arrays = to_arrays(ready.recorder.timeline(origin_ns, offset_ns))
-            columns = {name: ready.by_rank(array) for name, array in arrays.items()}
+            arrays = to_arrays(worker.recorder.timeline(origin_ns, offset_ns))
+            columns = {name: worker.by_rank(array) for name, array in arrays.items()}
             self._timeline = merge(
-                [from_arrays({name: found[n] for name, found in columns.items()}) for n in range(ready.place.world)]
+                [from_arrays({name: found[n] for name, found in columns.items()}) for n in range(worker.place.world)]
             )
-        self._bytes = np.stack([table.reshape(-1, len(KINDS)) for table in ready.by_rank(session.sent())])
-        memory = peak_memory(ready.device.type == "cuda")
+        self._bytes = np.stack([table.reshape(-1, len(KINDS)) for table in worker.by_rank(session.sent())])
+        memory = peak_memory(worker.device.type == "cuda")
         pair = np.array([memory["host_bytes"] or 0, memory["device_bytes"] or -1], np.int64)
-        self._memory = [found.tolist() for found in ready.by_rank(pair)]
-        counted = session.census.told(ready)
+        self._memory = [found.tolist() for found in worker.by_rank(pair)]
+        counted = session.memory.report(worker)
         row = np.array([-1] * len(COMPONENTS) if counted is None else [counted[name] for name in COMPONENTS], np.int64)
-        self._tensors = [found.tolist() for found in ready.by_rank(row)]
-        self._hits = [found.tolist() for found in ready.by_rank(np.array(session.drawn, np.int64))]
+        self._tensors = [found.tolist() for found in worker.by_rank(row)]
+        self._hits = [found.tolist() for found in worker.by_rank(np.array(session.drawn, np.int64))]
         session.keep_norms()
         self._trace: list[dict[str, AnyArray]] | None = None
         self._norms: AnyArray | None = None
         if session.trace is not None:
             self._trace = self._accesses(session.trace)
-            measured = ready.method.norms()
-            self._norms = None if measured is None else ready.whole(measured[1])
+            measured = worker.method.norms()
+            self._norms = None if measured is None else worker.whole(measured[1])
 
     def summary(self) -> Summary | None:
         """Where the time of this process's iterations went; None without a record or without any iteration."""
@@ -56,7 +56,7 @@ class Ending:
         return summarise(
             self._timeline,
             [row.seconds for row in rows],
-            workers=self._ready.place.world,
+            workers=self._worker.place.world,
             warmup=self._session.options.warmup,
             first=self._session.begun,
         )
@@ -76,8 +76,8 @@ class Ending:
             about = {"method": session.options.method, "seed": str(session.options.seed), "measured": "yes"}
             folder.write_timeline(self._timeline, about)
         folder.write_iterations(self._rows())
-        known = Known(self._bytes, tuple(self._memory), self._hit_rate(), tuple(session.normed), self._held())
-        folder.write_record(run_record(session, known, summary))
+        outcome = Outcome(self._bytes, tuple(self._memory), self._hit_rate(), tuple(session.normed), self._held())
+        folder.write_record(run_record(session, outcome, summary))
 
     def _write_trace(self) -> None:
         """The access trace where it was asked for, else beside the record of a run that trained anything."""
@@ -97,7 +97,7 @@ class Ending:
         seconds = [row.seconds for row in rows]
         return {
             "method": session.options.method,
-            "workers": self._ready.place.world,
+            "workers": self._worker.place.world,
             "iterations": session.done,
             "test_accuracy": session.best.test,
             "val_accuracy": session.best.val,
@@ -139,8 +139,8 @@ class Ending:
     def _accesses(self, trace: TraceRecord) -> list[dict[str, AnyArray]]:
         mine = trace.arrays()
         width = mine["bits"].shape[1]
-        widths = [int(found[0]) for found in self._ready.by_rank(np.array([width]))]
-        found = {name: self._ready.by_rank(array.ravel()) for name, array in mine.items()}
+        widths = [int(found[0]) for found in self._worker.by_rank(np.array([width]))]
+        found = {name: self._worker.by_rank(array.ravel()) for name, array in mine.items()}
         return [
             {
                 # Its rows are counted by its edges: a worker without boundary has rows of no byte.
@@ -148,5 +148,5 @@ class Ending:
                 "edges": found["edges"][n].reshape(-1, 2),
                 **{name: found[name][n] for name in ("boundary_ptr", "inclusion", "boundary_degree", "sizes")},
             }
-            for n in range(self._ready.place.world)
+            for n in range(self._worker.place.world)
         ]

@@ -14,12 +14,12 @@ from torch import Tensor
 from gcnsim.errors import GcnsimError
 from gcnsim.ids import Iteration, Layer, Rank
 from gcnsim.timeline import Direction, OpKind
-from runtime.exchange import Drawn, Dropping, Lane, Step, StepBoundaries, Stopwatch
+from runtime.exchange import Channel, Dropping, SampledGraph, Step, StepBoundaries, Stopwatch
 from runtime.methods.worker import MethodWorker
 from runtime.model import Network
 from runtime.options import Options
 from runtime.record import Recorder
-from runtime.train.reduce import FlatGradients, Own, Sums
+from runtime.train.reduce import FlatGradients, GlobalSums, LocalSums
 
 
 class DivergedError(GcnsimError):
@@ -69,16 +69,16 @@ class Trainer:
         method: MethodWorker,
         x: Tensor,
         targets: Targets,
-        lane: Lane | None,
-        control: Lane | None,
+        channel: Channel | None,
+        control: Channel | None,
         recorder: Recorder,
         rank: Rank,
     ) -> None:
-        """Attach the flat gradient buffer and the optimizer. lane: of the all-reduce; control: of small
+        """Attach the flat gradient buffer and the optimizer. channel: of the all-reduce; control: of small
         things on the host; both None for a single worker."""
         self.options, self.network, self.method = options, network, method
         self.x, self.targets, self.recorder = x, targets, recorder
-        self.gradients = FlatGradients(network, lane, recorder)
+        self.gradients = FlatGradients(network, channel, recorder)
         self.optimizer = _optimizer(options, network)
         self.fixed: Tensor | None = None
         """Layer 0's sum over neighbours when it is computed once for all iterations."""
@@ -88,7 +88,7 @@ class Trainer:
         self._dropping = Dropping(options.dropout, first, options.seed, rank) if options.dropout else None
         self._control = control
 
-    def iteration(self, t: Iteration, own: Own) -> tuple[Sums, Drawn]:
+    def iteration(self, t: Iteration, own: LocalSums) -> tuple[GlobalSums, SampledGraph]:
         """Model update t: run-wide sums, and the graph trained.
 
         own: bytes sent since the iteration before, and whether this worker was asked to stop.

@@ -17,10 +17,10 @@ from torch import Tensor
 
 from gcnsim.ids import Iteration
 from runtime.aggregate import PlainMatrix
-from runtime.exchange.sampled_graph import Held, Requests
+from runtime.exchange.sampled_graph import CachedRows, Requests
 from runtime.exchange.staging import Buffer
 from runtime.options import Options
-from runtime.train.setup import Ready
+from runtime.train.setup import WorkerState
 
 COMPONENTS: Final = (
     "features",
@@ -35,13 +35,18 @@ COMPONENTS: Final = (
 )
 """Evaluation: what the evaluator holds of its own, no part of training."""
 
-_KINDS: Final[Mapping[type, str]] = {PlainMatrix: "adjacency", Requests: "adjacency", Buffer: "boundary", Held: "cache"}
+_KINDS: Final[Mapping[type, str]] = {
+    PlainMatrix: "adjacency",
+    Requests: "adjacency",
+    Buffer: "boundary",
+    CachedRows: "cache",
+}
 """What is inside such an object belongs to this component."""
 
 _OURS: Final = "runtime."
 
 
-class Census:
+class MemoryUsage:
     """Counts one worker's tensors. begun: the first iteration of this process."""
 
     def __init__(self, options: Options, begun: Iteration) -> None:
@@ -52,12 +57,12 @@ class Census:
         self._activations = 0
         self._held: dict[str, int] | None = None
 
-    def of(self, t: Iteration, ready: Ready) -> AbstractContextManager[Any]:
+    def of(self, t: Iteration, worker: WorkerState) -> AbstractContextManager[Any]:
         """Count what autograd keeps within the block, if iteration t is the one for that."""
         if t != self._at:
             return nullcontext()
         held = _Holdings()
-        held.all_of(ready)
+        held.all_of(worker)
 
         def keep(tensor: Tensor) -> Tensor:
             self._activations += held.new(tensor)
@@ -65,25 +70,25 @@ class Census:
 
         return torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor)
 
-    def after(self, t: Iteration, ready: Ready) -> None:
+    def after(self, t: Iteration, worker: WorkerState) -> None:
         """Count what is held at the end of the last iteration, before an evaluation needs buffers of its own.
 
         What is still under way is waited for: a graph being drawn has no size yet.
         """
         if t == self._last:
-            ready.method.drain()
-            self._held = _counted(ready)
+            worker.method.drain()
+            self._held = _counted(worker)
 
-    def told(self, ready: Ready) -> dict[str, int] | None:
+    def report(self, worker: WorkerState) -> dict[str, int] | None:
         """Bytes by COMPONENTS; None where another library holds the matrices."""
         if not self._plain:
             return None
-        return (self._held or _counted(ready)) | {"activations": self._activations}
+        return (self._held or _counted(worker)) | {"activations": self._activations}
 
 
-def _counted(ready: Ready) -> dict[str, int]:
+def _counted(worker: WorkerState) -> dict[str, int]:
     held = _Holdings()
-    held.all_of(ready)
+    held.all_of(worker)
     return held.nbytes
 
 
@@ -96,15 +101,15 @@ class _Holdings:
         self._objects: dict[int, object] = {}
         """Kept alive: the id of one that is gone may be another's."""
 
-    def all_of(self, ready: Ready) -> None:
+    def all_of(self, worker: WorkerState) -> None:
         """Everything that a worker holds between iterations."""
-        trainer = ready.trainer
-        self.add(list(ready.network.parameters()), "model")
+        trainer = worker.trainer
+        self.add(list(worker.network.parameters()), "model")
         self.add(trainer.gradients.flat, "gradients")
         self.add(dict(trainer.optimizer.state), "optimizer")
         self.add([trainer.x, trainer.targets, trainer.fixed], "features")
-        self.add(ready.method, "boundary")
-        self.add(ready.evaluator, "evaluation", whole=True)
+        self.add(worker.method, "boundary")
+        self.add(worker.evaluator, "evaluation", whole=True)
 
     def new(self, tensor: Tensor) -> int:
         """Bytes of the tensor's storage, 0 if it was seen before."""

@@ -27,7 +27,7 @@ def writes_folder(options: Options) -> bool:
     return options.record or options.checkpoint_every > 0
 
 
-def refuse_places(options: Options) -> None:
+def check_outputs(options: Options) -> None:
     """Raise FileError for a file or folder that the run could not write when it comes to it."""
     for name in ("save_init", "loss_log", "save_trace"):
         path = getattr(options, name)
@@ -51,7 +51,7 @@ def made_with_folder(options: Options, path: Path) -> bool:
     return writes_folder(options) and not folder.exists() and Path(os.path.realpath(path)).parent == folder
 
 
-def refuse_crowd(options: Options) -> None:
+def check_worker_count(options: Options) -> None:
     """Raise ScenarioError when many workers are more than the graph has nodes; few find out themselves."""
     if options.workers <= _CROWD:
         return

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from gcnsim.ids import Iteration
 from gcnsim.timeline import OpKind
-from runtime.exchange import Lane
+from runtime.exchange import Channel
 from runtime.model import Network
 from runtime.record import Recorder
 
@@ -27,7 +27,7 @@ _PART = 1 << 16
 
 
 @dataclass(frozen=True)
-class Own:
+class LocalSums:
     """One worker's part of the extras. nbytes: sent since the iteration before."""
 
     stop: bool = False
@@ -37,7 +37,7 @@ class Own:
 
 
 @dataclass(frozen=True)
-class Sums:
+class GlobalSums:
     """The extras over all workers. stop: one at least was asked to."""
 
     loss: float
@@ -49,11 +49,11 @@ class Sums:
 
 
 class FlatGradients:
-    """All gradients of a network and the extras, reduced over `lane` (None: a single worker)."""
+    """All gradients of a network and the extras, reduced over `channel` (None: a single worker)."""
 
-    def __init__(self, network: Network, lane: Lane | None, recorder: Recorder) -> None:
+    def __init__(self, network: Network, channel: Channel | None, recorder: Recorder) -> None:
         """Lay out layer L-1 first, layer 0 and the extras last: the order in which they are finished."""
-        self._lane, self._recorder = lane, recorder
+        self._channel, self._recorder = channel, recorder
         groups = [network.parameters_of(layer) for layer in reversed(range(len(network.layers)))]
         some = groups[0][0]
         total = sum(weight.numel() for group in groups for weight in group) + len(EXTRAS)
@@ -74,7 +74,7 @@ class FlatGradients:
             self._pieces.append(self.flat[first : total if place == len(groups) - 1 else last])
             first = last
 
-    def begin(self, t: Iteration, loss: Tensor, correct: Tensor, own: Own) -> None:
+    def begin(self, t: Iteration, loss: Tensor, correct: Tensor, own: LocalSums) -> None:
         """Zero the gradients of iteration t and enter this worker's extras; call it before the backward pass."""
         self.flat.zero_()
         self._extras[0], self._extras[1] = loss.detach(), correct
@@ -83,31 +83,31 @@ class FlatGradients:
         self._left = list(self._sizes)
         self._works, self._t = [], t
 
-    def finish(self) -> Sums:
+    def finish(self) -> GlobalSums:
         """Wait for the sums over all workers; the extras."""
-        if self._lane is not None:
+        if self._channel is not None:
             while len(self._works) < len(self._pieces):
                 self._start()
             for work, start in self._works:
                 blocked = self._recorder.mark()
-                self._lane.settle(work)
+                self._channel.wait(work)
                 end = self._recorder.mark()
                 self._recorder.add(OpKind.ALLREDUCE, "reduce", self._t, start, end)
                 self._recorder.add(OpKind.WAIT, "compute", self._t, blocked, end)
         loss, correct, stop, high, low, hits, asked = self._extras.tolist()
-        return Sums(loss, round(correct), stop > 0, round(high) * _PART + round(low), hits, asked)
+        return GlobalSums(loss, round(correct), stop > 0, round(high) * _PART + round(low), hits, asked)
 
     def _hook(self, place: int) -> Any:
         def accumulated(_: nn.Parameter) -> None:
             self._left[place] -= 1
             # In one order on every worker, also where one of them has no gradient for some weight.
-            while self._lane is not None and self._left[len(self._works) :][:1] == [0]:
+            while self._channel is not None and self._left[len(self._works) :][:1] == [0]:
                 self._start()
 
         return accumulated
 
     def _start(self) -> None:
         """Start the all-reduce of the next piece."""
-        assert self._lane is not None
+        assert self._channel is not None
         start = self._recorder.mark()
-        self._works.append((self._lane.all_reduce(self._pieces[len(self._works)]), start))
+        self._works.append((self._channel.all_reduce(self._pieces[len(self._works)]), start))

@@ -22,7 +22,7 @@ KINDS = ("rows", "gradients", "ids", "norms", "cache")
 
 
 @dataclass(frozen=True)
-class Known:
+class Outcome:
     """What only the end knows. nbytes: int64[sender, receiver, KINDS]. memory: host and device bytes (-1: none).
     tensors: of every worker, bytes by component; None: not counted."""
 
@@ -33,40 +33,40 @@ class Known:
     tensors: tuple[Mapping[str, int], ...] | None = None
 
 
-def nothing_yet(workers: int) -> Known:
+def no_outcome(workers: int) -> Outcome:
     """At the start of a run."""
-    return Known(np.zeros((workers, workers, len(KINDS)), np.int64), ((0, -1),) * workers, None, ())
+    return Outcome(np.zeros((workers, workers, len(KINDS)), np.int64), ((0, -1),) * workers, None, ())
 
 
-def run_record(session: Session, known: Known, summary: Summary | None) -> RunRecord:
+def run_record(session: Session, outcome: Outcome, summary: Summary | None) -> RunRecord:
     """The facts of `session` as it stands; it is finished when its last iteration is done."""
-    ready, options = session.ready, session.options
+    worker, options = session.worker, session.options
     emulation = Emulation.here()
     return RunRecord(
         versions=versions(),
-        hardware=hardware(ready.device.type == "cuda"),
+        hardware=hardware(worker.device.type == "cuda"),
         emulation=None if emulation is None else emulation.asdict(),
         backend=backend_of(options),
         options=options.asdict(),
         seed=options.seed,
-        workers=ready.place.world,
-        graph={"name": ready.partitioning.graph_name, "hash": ready.partitioning.graph_hash},
-        partition={"method": ready.partitioning.method, "hash": owner_hash(ready.partitioning)},
+        workers=worker.place.world,
+        graph={"name": worker.partitioning.graph_name, "hash": worker.partitioning.graph_hash},
+        partition={"method": worker.partitioning.method, "hash": owner_hash(worker.partitioning)},
         inner=session.inner,
         boundary=session.boundary,
-        widths=tuple(ready.network.widths),
-        parameters=sum(weight.numel() for weight in ready.network.parameters()),
+        widths=tuple(worker.network.widths),
+        parameters=sum(weight.numel() for weight in worker.network.parameters()),
         iterations=session.done,
         finished=session.done >= options.iterations,
-        bytes={kind: _table(known.nbytes[:, :, k]) for k, kind in enumerate(KINDS)},
-        hit_rate=known.hit_rate,
+        bytes={kind: _table(outcome.nbytes[:, :, k]) for k, kind in enumerate(KINDS)},
+        hit_rate=outcome.hit_rate,
         peak_memory=tuple(
-            {"host_bytes": host, "device_bytes": None if device < 0 else device} for host, device in known.memory
+            {"host_bytes": host, "device_bytes": None if device < 0 else device} for host, device in outcome.memory
         ),
         accuracy={"train": session.best.train, "val": session.best.val, "test": session.best.test},
-        norms=known.norms,
+        norms=outcome.norms,
         summary=None if summary is None else summary.asdict(),
-        tensors=known.tensors,
+        tensors=outcome.tensors,
         threads=torch.get_num_threads(),
     )
 

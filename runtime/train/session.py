@@ -10,7 +10,7 @@ import numpy as np
 from gcnsim.errors import FileError
 from gcnsim.ids import AnyArray, IntArray, Iteration
 from gcnsim.sections import replacing
-from runtime.exchange import Drawn
+from runtime.exchange import SampledGraph
 from runtime.launch import Watch
 from runtime.model import save_weights
 from runtime.record import IterationRow, LossLog, Progress, RunFolder, read_run
@@ -28,11 +28,11 @@ from runtime.train.checkpoint.state import (
 )
 from runtime.train.evaluate import Scores
 from runtime.train.loop import DivergedError
-from runtime.train.memory_usage import Census
+from runtime.train.memory_usage import MemoryUsage
 from runtime.train.preflight import out_folder, writes_folder
-from runtime.train.reduce import Own, Sums
-from runtime.train.run_record import KINDS, nothing_yet, run_record
-from runtime.train.setup import Ready
+from runtime.train.reduce import GlobalSums, LocalSums
+from runtime.train.run_record import KINDS, no_outcome, run_record
+from runtime.train.setup import WorkerState
 
 NONE = Scores(None, None, None)
 BEST = "best.npz"
@@ -49,10 +49,10 @@ class Session:
     these, as far as they are known. drawn: rows that caches held, and rows asked for.
     """
 
-    def __init__(self, ready: Ready, watch: Watch) -> None:
+    def __init__(self, worker: WorkerState, watch: Watch) -> None:
         """Go back to the checkpoint that the options or a restart ask for, and open what is written to."""
-        self.ready, self.options, self._watch = ready, ready.options, watch
-        self.first = ready.place.rank == 0
+        self.worker, self.options, self._watch = worker, worker.options, watch
+        self.first = worker.place.rank == 0
         self.out = out_folder(self.options)
         self.begun: Iteration = 0
         self.done: Iteration = 0
@@ -62,21 +62,21 @@ class Session:
         self.normed: list[Iteration] = []
         self.saved: list[Iteration] = []
         self.stopped = False
-        self.cached = ready.method.caches
+        self.cached = worker.method.caches
         self.drawn: tuple[int, int] = (0, 0)
-        self.sent_before: AnyArray = np.zeros((ready.place.world, len(KINDS)), np.int64)
-        self.trace = TraceRecord(ready) if self.options.record or self.options.save_trace is not None else None
-        self.names = {weight: name for name, weight in ready.network.named_parameters()}
+        self.sent_before: AnyArray = np.zeros((worker.place.world, len(KINDS)), np.int64)
+        self.trace = TraceRecord(worker) if self.options.record or self.options.save_trace is not None else None
+        self.names = {weight: name for name, weight in worker.network.named_parameters()}
         self._scored = False
         self._norms: dict[Iteration, AnyArray] = {}
         self._sent_last = 0
-        part = ready.share.part
-        sizes = ready.by_rank(np.array([part.inner_nodes, part.boundary_nodes], np.int64))
+        part = worker.share.part
+        sizes = worker.by_rank(np.array([part.inner_nodes, part.boundary_nodes], np.int64))
         self.inner = tuple(int(found[0]) for found in sizes)
         self.boundary = tuple(int(found[1]) for found in sizes)
         self.start = starting_point(self.options, self.out)
         resume(self, self.start)
-        self.census = Census(self.options, self.begun)
+        self.memory = MemoryUsage(self.options, self.begun)
         self.folder = self._opened()
         logs = self.first and self.options.loss_log is not None
         self._log = LossLog(str(self.options.loss_log), self.begun) if logs else None
@@ -94,13 +94,13 @@ class Session:
             json_log=options.json_log and self.first,
         )
         self._watch.ready()
-        self._sent_last = sum(self.ready.method.bytes_sent().values()) if self.begun else 0
+        self._sent_last = sum(self.worker.method.bytes_sent().values()) if self.begun else 0
         try:
             while self.done < options.iterations and not self.stopped:
                 self._iterate(progress)
-            self.ready.method.drain()
-            same_replicas(self.ready)
-            refuse_bad_weights(self.ready, self.done)
+            self.worker.method.drain()
+            same_replicas(self.worker)
+            refuse_bad_weights(self.worker, self.done)
         except DivergedError as error:
             raise DivergedError(f"{error}; {last_good(self)}") from None
         finally:
@@ -111,16 +111,16 @@ class Session:
     def sent(self) -> IntArray:
         """Bytes this worker sent in the whole run, int64[world, KINDS]."""
         table: IntArray = self.sent_before.copy()
-        for (peer, kind), nbytes in self.ready.method.bytes_sent().items():
+        for (peer, kind), nbytes in self.worker.method.bytes_sent().items():
             table[peer, KINDS.index(kind)] += nbytes
         return table
 
     def keep_norms(self) -> None:
         """Write the norms measured since this was called last; all workers together."""
         for t, inner in sorted(self._norms.items()):
-            whole = self.ready.whole(inner)
+            whole = self.worker.whole(inner)
             if self.folder is not None:
-                self.folder.write_norms(t, whole, self.ready.partitioning.graph_hash)
+                self.folder.write_norms(t, whole, self.worker.partitioning.graph_hash)
             self.normed.append(t)
         self._norms.clear()
 
@@ -128,14 +128,14 @@ class Session:
         """One iteration and all that follows it."""
         t = self.done
         start = time.perf_counter()
-        with self.census.of(t, self.ready):
-            sums, drawn = self.ready.trainer.iteration(t, self._own())
+        with self.memory.of(t, self.worker):
+            sums, drawn = self.worker.trainer.iteration(t, self._own())
         seconds = time.perf_counter() - start
-        waited = self.ready.recorder.end_iteration()
+        waited = self.worker.recorder.end_iteration()
         self.stopped = sums.stop
         self._took(t, drawn)
         self.done = t + 1
-        self.census.after(t, self.ready)
+        self.memory.after(t, self.worker)
         self._evaluate()
         row = self._row(t, seconds, sums, waited)
         self.rows.append(row)
@@ -156,7 +156,7 @@ class Session:
         if not restarted() and (self.start is None or home.resolve() not in self.start.resolve().parents):
             set_aside(home)
         # At once, so that what an interrupted run leaves is known to be a run.
-        folder.write_record(run_record(self, nothing_yet(self.ready.place.world), None))
+        folder.write_record(run_record(self, no_outcome(self.worker.place.world), None))
         folder.write_iterations(self.rows)
         if self.start is not None:
             self._bring_best(self.start.parent.parent / BEST)
@@ -173,19 +173,19 @@ class Session:
         every = self.options.checkpoint_every
         return bool((every and self.done % every == 0) or (self.stopped and writes_folder(self.options)))
 
-    def _own(self) -> Own:
+    def _own(self) -> LocalSums:
         """This worker's extras for the next iteration."""
-        total = sum(self.ready.method.bytes_sent().values())
+        total = sum(self.worker.method.bytes_sent().values())
         sent, self._sent_last = total - self._sent_last, total
-        return Own(self._watch.stop, sent)
+        return LocalSums(self._watch.stop, sent)
 
-    def _took(self, t: Iteration, drawn: Drawn) -> None:
+    def _took(self, t: Iteration, drawn: SampledGraph) -> None:
         """Keep what the record needs of iteration t."""
         self.drawn = self.drawn[0] + drawn.hits, self.drawn[1] + drawn.rows
         if self.trace is not None and (self.options.save_trace is not None or t < KEPT_GRAPHS):
             self.trace.add(drawn)
-        if self.ready.trainer.measured is not None and self.options.record:
-            self._norms[t] = self.ready.trainer.measured.cpu().numpy()
+        if self.worker.trainer.measured is not None and self.options.record:
+            self._norms[t] = self.worker.trainer.measured.cpu().numpy()
 
     def _evaluate(self) -> None:
         every = self.options.eval_every
@@ -194,21 +194,21 @@ class Session:
         if not self._scored:
             return
         start = time.perf_counter()
-        trainer = self.ready.trainer
-        self.scores = self.ready.evaluator.scores(self.ready.network, trainer.x, trainer.fixed)
+        trainer = self.worker.trainer
+        self.scores = self.worker.evaluator.scores(self.worker.network, trainer.x, trainer.fixed)
         # Without validation nodes nothing tells which weights are best: the last ones count.
         if self.scores.val is None or self.best.val is None or self.scores.val > self.best.val:
             self.best = self.scores
             if self.folder is not None:
-                save_weights(self.out / BEST, self.ready.network)
+                save_weights(self.out / BEST, self.worker.network)
         self.evaluation_s += time.perf_counter() - start
 
-    def _row(self, t: Iteration, seconds: float, sums: Sums, waited: float) -> IterationRow:
+    def _row(self, t: Iteration, seconds: float, sums: GlobalSums, waited: float) -> IterationRow:
         return IterationRow(
             iteration=t,
             seconds=seconds,
             loss=sums.loss,
-            train_accuracy=sums.correct / self.ready.share.train_total,
+            train_accuracy=sums.correct / self.worker.share.train_total,
             val_accuracy=self.scores.val if self._scored else None,
             bytes_sent=sums.nbytes,
             hit_rate=sums.hits / sums.asked if self.cached and sums.asked else None,

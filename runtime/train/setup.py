@@ -17,7 +17,7 @@ from gcnsim.ids import AnyArray, Float32Array, frozen
 from gcnsim.partition import Partitioning
 from runtime.aggregate import matrix_kind
 from runtime.data import Dataset, Share, load_dataset, partitioning_of, share_of
-from runtime.exchange import GraphBuilder, Lane, Lanes, static_requests
+from runtime.exchange import Channel, Channels, GraphBuilder, static_requests
 from runtime.launch import Place
 from runtime.methods import method_of
 from runtime.methods.worker import Context, MethodWorker
@@ -31,8 +31,8 @@ DTYPES = {"float32": torch.float32, "float64": torch.float64}
 
 
 @dataclass(frozen=True)
-class Ready:
-    """One worker before its first iteration. control: a lane for small things; None for a single worker."""
+class WorkerState:
+    """One worker before its first iteration. control: a channel for small things; None for a single worker."""
 
     options: Options
     place: Place
@@ -45,8 +45,8 @@ class Ready:
     trainer: Trainer
     evaluator: Evaluator
     recorder: Recorder
-    lanes: Lanes
-    control: Lane | None
+    channels: Channels
+    control: Channel | None
     classes: int
 
     def by_rank(self, array: AnyArray) -> list[AnyArray]:
@@ -112,13 +112,13 @@ def backend_of(options: Options) -> str:
     return "gloo" if options.backend == "auto" else options.backend
 
 
-def prepare(options: Options, place: Place, device: torch.device, dataset: Dataset | None = None) -> Ready:
+def prepare(options: Options, place: Place, device: torch.device, dataset: Dataset | None = None) -> WorkerState:
     """Everything up to the first iteration; all ranks at the same time, the process group being joined.
 
     dataset: that of `options` where it is loaded already.
     """
-    lanes = Lanes(place.rank, place.world, options.timeout, backend_of(options))
-    control = lanes.open("control") if place.world > 1 else None
+    channels = Channels(place.rank, place.world, options.timeout, backend_of(options))
+    control = channels.open("control") if place.world > 1 else None
     dataset = load_dataset(options) if dataset is None else dataset
     partitioning = _agreed(options, dataset, place, control)
     share = share_of(dataset, partitioning, place.rank)
@@ -127,19 +127,19 @@ def prepare(options: Options, place: Place, device: torch.device, dataset: Datas
     network = Network(options, dataset.features.width, dataset.classes).to(device, dtype)
     _first_weights(options, network, place)
     builder = GraphBuilder(share.part, _weights_of(options), matrix_kind(options.aggregator), dtype, device)
-    whole = builder.whole().answered(static_requests(share.send_sets, device))
+    whole = builder.whole().with_requests(static_requests(share.send_sets, device))
     x = torch.from_numpy(share.features.copy()).to(device, dtype)
-    context = Context(options, share, lanes, recorder, builder, whole, x, network.widths, dtype, device)
+    context = Context(options, share, channels, recorder, builder, whole, x, network.widths, dtype, device)
     method = method_of(options.method, options.knobs).worker(context)
     labels = torch.from_numpy(share.labels.copy()).to(device)
     labels = labels.to(dtype) if dataset.multilabel else labels.long()
-    evaluator = Evaluator(share, whole, lanes, control, network.widths, labels)
-    lane = lanes.open("reduce", bulk=True) if place.world > 1 else None
-    trainer = Trainer(options, network, method, x, _targets(share, labels), lane, control, recorder, place.rank)
+    evaluator = Evaluator(share, whole, channels, control, network.widths, labels)
+    channel = channels.open("reduce", bulk=True) if place.world > 1 else None
+    trainer = Trainer(options, network, method, x, _targets(share, labels), channel, control, recorder, place.rank)
     if options.preaggregate:
         trainer.fixed = evaluator.first_sum(x)
     method.start()
-    return Ready(
+    return WorkerState(
         options=options,
         place=place,
         device=device,
@@ -151,13 +151,13 @@ def prepare(options: Options, place: Place, device: torch.device, dataset: Datas
         trainer=trainer,
         evaluator=evaluator,
         recorder=recorder,
-        lanes=lanes,
+        channels=channels,
         control=control,
         classes=dataset.classes,
     )
 
 
-def _agreed(options: Options, dataset: Dataset, place: Place, control: Lane | None) -> Partitioning:
+def _agreed(options: Options, dataset: Dataset, place: Place, control: Channel | None) -> Partitioning:
     """The partition that worker 0 made: METIS runs once, and all are sure to have the same."""
     if control is None:
         return partitioning_of(options, dataset)

@@ -11,7 +11,7 @@ from gcnsim.errors import GcnsimError, ScenarioError
 from runtime.options import Options
 from runtime.train.arguments import options_of, with_options
 from runtime.train.plan import Entry, Task, naming, read_plan
-from runtime.train.preflight import refuse_crowd, refuse_places
+from runtime.train.preflight import check_outputs, check_worker_count
 
 
 @click.command("runtime.train", context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
@@ -48,8 +48,8 @@ def refuse(tasks: Sequence[Task]) -> None:
     """Raise GcnsimError for what can be seen to fail before any worker starts."""
     for task in tasks:
         with naming(task.name):
-            refuse_places(task.options)
-            refuse_crowd(task.options)
+            check_outputs(task.options)
+            check_worker_count(task.options)
 
 
 def _planned(argv: Sequence[str], entry: Entry, workers: int) -> Task:
@@ -58,7 +58,7 @@ def _planned(argv: Sequence[str], entry: Entry, workers: int) -> Task:
         try:
             found = _asked([*argv, "--plan", "", *entry.arguments, "--out", entry.out])
         except click.ClickException as error:
-            raise ScenarioError(words_of(error)) from None
+            raise ScenarioError(error_text(error)) from None
         if found is None or found[1]:
             raise ScenarioError("args: --help and --plan are for the whole command")
         if found[0].workers != workers:
@@ -68,7 +68,7 @@ def _planned(argv: Sequence[str], entry: Entry, workers: int) -> Task:
         return Task(found[0], entry.name)
 
 
-def words_of(error: GcnsimError | click.ClickException) -> str:
+def error_text(error: GcnsimError | click.ClickException) -> str:
     """What is wrong with the arguments, in one line."""
     if isinstance(error, click.ClickException):
         return " ".join(error.format_message().split()) + " (see python -m runtime.train --help)"

@@ -13,12 +13,12 @@ import torch
 
 from gcnsim.units import format_seconds
 from runtime.data import Dataset, load_dataset
-from runtime.exchange import Lane
-from runtime.exchange.channels import Parcel
+from runtime.exchange import Channel
+from runtime.exchange.channels import Message
 from runtime.launch import Place, Watch, connect
 from runtime.options import Options
 from runtime.record import breakdown
-from runtime.train.finalize import Ending
+from runtime.train.finalize import FinalResults
 from runtime.train.plan import Task, naming
 from runtime.train.session import Session
 from runtime.train.setup import device_of, prepare
@@ -32,42 +32,42 @@ def work(tasks: Sequence[Task], place: Place) -> int:
 
     Whatever goes wrong is raised, and names the entry where the task is one of a plan.
     """
-    shelf = Shelf()
+    datasets = DatasetCache()
     with Watch(place) as watch:
         for task in tasks:
             with naming(task.name):
                 if task is tasks[0] and place.world > 1:
                     connect(place, task.options.timeout, "gloo")
-                stopped = train(task, place, watch, shelf)
+                stopped = train(task, place, watch, datasets)
             if stopped:
                 break
     return 0
 
 
-def train(task: Task, place: Place, watch: Watch, shelf: Shelf) -> bool:
+def train(task: Task, place: Place, watch: Watch, datasets: DatasetCache) -> bool:
     """Train one run, the process group being joined; whether a worker was asked to stop."""
     started = time.perf_counter()
     options = replace(task.options, workers=place.world)
     device = device_of(options, place)
-    ready = prepare(options, place, device, shelf.dataset(options))
-    session = Session(ready, watch)
+    worker = prepare(options, place, device, datasets.dataset(options))
+    session = Session(worker, watch)
     origin = torch.tensor([time.perf_counter_ns()])
     offset = 0
-    if ready.control is not None:
-        offset = clock_offset(ready.control, place.world)
-        ready.control.broadcast(origin)
+    if worker.control is not None:
+        offset = clock_offset(worker.control, place.world)
+        worker.control.broadcast(origin)
     session.run()
-    ending = Ending(session, int(origin), offset)
-    ready.method.close()
+    results = FinalResults(session, int(origin), offset)
+    worker.method.close()
     if place.rank == 0:
-        summary = ending.summary()
+        summary = results.summary()
         try:
-            _tell(ending.final(summary, started), options, str(session.out) if task.name is not None else None)
+            _tell(results.final(summary, started), options, str(session.out) if task.name is not None else None)
         finally:
-            ending.write(summary)
-    if ready.control is not None:
-        ready.control.barrier()
-    ready.lanes.close()
+            results.write(summary)
+    if worker.control is not None:
+        worker.control.barrier()
+    worker.channels.close()
     return session.stopped
 
 
@@ -85,7 +85,7 @@ def _tell(final: dict[str, Any], options: Options, out: str | None) -> None:
 
 
 @dataclass
-class Shelf:
+class DatasetCache:
     """The data set read last, which the next run may want again."""
 
     asked: tuple[Any, ...] | None = None
@@ -105,29 +105,29 @@ class Shelf:
 
 
 def clock_offset(
-    lane: Lane, world: int, now: Callable[[], int] = time.perf_counter_ns, boot: bytes | None = None
+    channel: Channel, world: int, now: Callable[[], int] = time.perf_counter_ns, boot: bytes | None = None
 ) -> int:
     """Worker 0's clock minus this worker's, in ns; off by half a round trip at most.
 
     Each worker in turn asks worker 0 for its time, ROUNDS times, and believes the quickest answer. 0 where both run on
     one machine, whose processes share the clock. now: this worker's clock; boot: what tells its machine from others.
     """
-    boots = lane.gather_arrays(_boot() if boot is None else boot)
+    boots = channel.gather_arrays(_boot() if boot is None else boot)
     best, offset = None, 0
     for asking in range(1, world):
         for _ in range(ROUNDS):
             stamp = torch.zeros(1, dtype=torch.int64)
-            if lane.rank == 0:
-                lane.exchange([Parcel(asking, stamp, False)])
-                lane.exchange([Parcel(asking, torch.tensor([now()]), True)])
-            elif lane.rank == asking:
+            if channel.rank == 0:
+                channel.exchange([Message(asking, stamp, False)])
+                channel.exchange([Message(asking, torch.tensor([now()]), True)])
+            elif channel.rank == asking:
                 sent = now()
-                lane.exchange([Parcel(0, stamp, True)])
-                lane.exchange([Parcel(0, stamp, False)])
+                channel.exchange([Message(0, stamp, True)])
+                channel.exchange([Message(0, stamp, False)])
                 took = now() - sent
                 if best is None or took < best:
                     best, offset = took, int(stamp) - (sent + took // 2)
-    return 0 if boots[lane.rank] == boots[0] else offset
+    return 0 if boots[channel.rank] == boots[0] else offset
 
 
 def _boot() -> bytes:

@@ -17,9 +17,9 @@ import torch
 from gcnsim.ids import BoolArray, Float32Array, FloatArray, IntArray, Iteration, Rank
 from gcnsim.streams import stream
 from gcnsim.timeline import OpKind
-from runtime.exchange import Bound, Boundary, Drawn, Lane, Requests
-from runtime.exchange.channels import Parcel, TimedLane
-from runtime.methods.worker import Context, MethodWorker, ready
+from runtime.exchange import Boundary, BoundaryView, Channel, Requests, SampledGraph
+from runtime.exchange.channels import Message, TimedChannel
+from runtime.methods.worker import Context, MethodWorker, completed
 
 
 class BnsGcnWorker(MethodWorker):
@@ -29,15 +29,15 @@ class BnsGcnWorker(MethodWorker):
         """A synchronous exchange of drawn boundary nodes. scale: the knob `boundary_scale`."""
         super().__init__(context)
         self._rate, self._scale = float(rate), scale
-        self._lane = context.lanes.open("ids")
+        self._channel = context.channels.open("ids")
         self._ids_sent: dict[tuple[int, str], int] = {}
 
-    def begin(self, t: Iteration) -> tuple[Drawn, Boundary | None]:
+    def begin(self, t: Iteration) -> tuple[SampledGraph, Boundary | None]:
         """The graph of iteration t, drawn once: what it trains is what travels in it."""
         drawn = self.graph(t)
-        return drawn, None if self.exchange is None else Bound(self.exchange, drawn, ready(drawn))
+        return drawn, None if self.exchange is None else BoundaryView(self.exchange, drawn, completed(drawn))
 
-    def graph(self, t: Iteration) -> Drawn:
+    def graph(self, t: Iteration) -> SampledGraph:
         """The graph of iteration t: all inner edges, and those of the boundary nodes that their owners drew."""
         if self._rate >= 1.0 or self.exchange is None:
             return self.context.whole
@@ -47,19 +47,19 @@ class BnsGcnWorker(MethodWorker):
         start = recorder.mark()
         drawn = [self._draw(peer, t) for peer in range(self.context.world)]
         recorder.add(OpKind.SAMPLE, "compute", t, start, recorder.mark())
-        lane = TimedLane.over(self._lane, recorder, "compute", t, OpKind.INDEX)
-        chosen, factor = self._announce(lane, drawn)
-        lane.close()
+        channel = TimedChannel.over(self._channel, recorder, "compute", t, OpKind.INDEX)
+        chosen, factor = self._announce(channel, drawn)
+        channel.close()
         start = recorder.mark()
-        result = self.context.builder.with_boundary(t, chosen, factor).answered(self._requests(drawn))
+        result = self.context.builder.with_boundary(t, chosen, factor).with_requests(self._requests(drawn))
         recorder.add(OpKind.INDEX, "compute", t, start, recorder.mark())
         return result
 
-    def _isolated(self) -> Drawn:
+    def _isolated(self) -> SampledGraph:
         """The graph without any boundary: nothing is sent, not even that nothing is."""
         count = self.context.share.part.boundary_nodes
         drawn = self.context.builder.with_boundary(0, np.zeros(count, np.bool_), np.ones(count))
-        return drawn.answered(self._requests([np.zeros(0, np.int64)] * self.context.world))
+        return drawn.with_requests(self._requests([np.zeros(0, np.int64)] * self.context.world))
 
     def inclusion(self) -> Float32Array:
         """p for every boundary node."""
@@ -79,22 +79,22 @@ class BnsGcnWorker(MethodWorker):
 
     def _draw(self, peer: Rank, t: Iteration) -> IntArray:
         """Positions in S(rank, peer) that are sent in iteration t, ascending."""
-        rank, size = self.context.lanes.rank, int(self.context.share.send_sets[peer].size)
+        rank, size = self.context.channels.rank, int(self.context.share.send_sets[peer].size)
         generator = stream(self.context.options.seed, "bns", rank, peer, t)
         mean = self._rate * size
         count = math.floor(mean)
         count += bool(generator.random() < mean - count)
         return np.sort(generator.choice(size, size=count, replace=False)) if size else np.zeros(0, np.int64)
 
-    def _announce(self, lane: Lane, drawn: list[IntArray]) -> tuple[BoolArray, FloatArray]:
+    def _announce(self, channel: Channel, drawn: list[IntArray]) -> tuple[BoolArray, FloatArray]:
         """Send the drawn positions to their receivers; which boundary nodes come, bool[B], and their factors."""
-        peers = [m for m in range(len(drawn)) if m != self.context.lanes.rank]
+        peers = [m for m in range(len(drawn)) if m != self.context.channels.rank]
         sizes = {m: torch.tensor([drawn[m].size], dtype=torch.int32) for m in peers}
         heard = {m: torch.zeros(1, dtype=torch.int32) for m in peers}
-        lane.exchange([Parcel(m, heard[m], False) for m in peers] + [Parcel(m, sizes[m], True) for m in peers])
+        channel.exchange([Message(m, heard[m], False) for m in peers] + [Message(m, sizes[m], True) for m in peers])
         ids = {m: torch.from_numpy(drawn[m].astype(np.int32)) for m in peers}
         coming = {m: torch.empty(int(heard[m]), dtype=torch.int32) for m in peers}
-        lane.exchange([Parcel(m, coming[m], False) for m in peers] + [Parcel(m, ids[m], True) for m in peers])
+        channel.exchange([Message(m, coming[m], False) for m in peers] + [Message(m, ids[m], True) for m in peers])
         for m in peers:
             self._ids_sent[m, "ids"] = self._ids_sent.get((m, "ids"), 0) + 4 * (1 + int(sizes[m]))
         return self._chosen({m: positions.numpy() for m, positions in coming.items()})

@@ -29,9 +29,9 @@ from gcnsim.sampling import draw_edges, inclusion
 from gcnsim.sampling import sampler as sampling_rule
 from gcnsim.streams import stream
 from gcnsim.timeline import OpKind
-from runtime.exchange import Drawn, Held, Weights, ask, fetch_rows, swap_norms
-from runtime.exchange.channels import Parcel, TimedLane
-from runtime.methods.worker import Context, MethodWorker, ready
+from runtime.exchange import CachedRows, SampledGraph, Weights, ask, fetch_rows, swap_norms
+from runtime.exchange.channels import Message, TimedChannel
+from runtime.methods.worker import Context, MethodWorker, completed
 
 if TYPE_CHECKING:
     from runtime.methods.psc_gcn import PscGcn
@@ -54,7 +54,7 @@ class Version:
     weights: Weights | None
     chance: Float32Array
     floored: int
-    held: Held | None
+    held: CachedRows | None
 
 
 class PscGcnWorker(MethodWorker):
@@ -71,9 +71,9 @@ class PscGcnWorker(MethodWorker):
         self.rule = method.sampler
         self.sampled = self.epsilon < 1.0
         self._weighted = self.sampled and self.rule == "vr"
-        self._lane = context.lanes.open("ids")
+        self._channel = context.channels.open("ids")
         self._thread = ThreadPoolExecutor(1, "sampler")
-        self._graphs: dict[int, Future[Drawn]] = {}
+        self._graphs: dict[int, Future[SampledGraph]] = {}
         self._measured: dict[Iteration, Float32Array] = {}
         self._last: Future[None] | None = None
         self._failed: Exception | None = None
@@ -92,7 +92,7 @@ class PscGcnWorker(MethodWorker):
         for graph in range(self.tau):
             self._draw(graph, NONE)
 
-    def graph(self, t: Iteration) -> Drawn:
+    def graph(self, t: Iteration) -> SampledGraph:
         """The graph of iteration t; draws that of t + tau in the sampler's thread."""
         if not self.sampled:
             return self._graphs[0].result()
@@ -106,11 +106,11 @@ class PscGcnWorker(MethodWorker):
         self._graphs.pop(t - self.tau - 1, None)
         return drawn
 
-    def upcoming(self, t: Iteration) -> Future[Drawn]:
+    def upcoming(self, t: Iteration) -> Future[SampledGraph]:
         """The graph of t + tau, drawn or being drawn."""
         return self._graphs[t + self.tau] if self.sampled else self._graphs[0]
 
-    def known(self, graph: int) -> Drawn:
+    def known(self, graph: int) -> SampledGraph:
         """A graph drawn again after a restart."""
         return self._graphs[graph].result() if self.sampled else self._graphs[0].result()
 
@@ -204,7 +204,7 @@ class PscGcnWorker(MethodWorker):
     def _draw(self, graph: int, at: Iteration) -> None:
         self._graphs[graph] = self._submit(self._draw_now, graph, at)
 
-    def _draw_now(self, graph: int, at: Iteration) -> Drawn:
+    def _draw_now(self, graph: int, at: Iteration) -> SampledGraph:
         """Draw graph number `graph` with the present probabilities, and ask the owners for its rows."""
         version, share, recorder = self._version, self.context.share, self.context.recorder
         assert version is not None
@@ -218,21 +218,21 @@ class PscGcnWorker(MethodWorker):
         recorder.add(OpKind.SAMPLE, "sampler", max(at, 0), start, recorder.mark())
         self._chance += version.chance
         self._drawn += 1
-        return self._answered(drawn, max(at, 0))
+        return self._with_requests(drawn, max(at, 0))
 
-    def _answered(self, drawn: Drawn, at: Iteration) -> Drawn:
+    def _with_requests(self, drawn: SampledGraph, at: Iteration) -> SampledGraph:
         if self.context.world == 1:
             return drawn
-        lane = self._timed(at, OpKind.INDEX)
+        channel = self._timed(at, OpKind.INDEX)
         share, device = self.context.share, self.context.device
-        requests = ask(lane, share, drawn.needed, drawn.ptr, drawn.misses, device, self._count("ids"))
-        lane.close()
-        return drawn.answered(requests)
+        requests = ask(channel, share, drawn.needed, drawn.ptr, drawn.misses, device, self._count("ids"))
+        channel.close()
+        return drawn.with_requests(requests)
 
-    def _everything(self) -> Drawn:
+    def _everything(self) -> SampledGraph:
         """The whole graph, with the cache's rows set apart."""
         assert self._version is not None
-        return self._answered(self.context.builder.whole(self._version.held), 0)
+        return self._with_requests(self.context.builder.whole(self._version.held), 0)
 
     def _uniform(self) -> Version:
         """The probabilities before any measurement: epsilon everywhere."""
@@ -242,9 +242,9 @@ class PscGcnWorker(MethodWorker):
     def _refresh(self, t: Iteration, inner: Tensor) -> None:
         """New probabilities from the norms of iteration t; keeps the norms that a checkpoint may still need."""
         share = self.context.share
-        lane = self._timed(t, OpKind.INDEX)
-        norms = swap_norms(lane, share, inner, self._count("norms"))
-        lane.close()
+        channel = self._timed(t, OpKind.INDEX)
+        norms = swap_norms(channel, share, inner, self._count("norms"))
+        channel.close()
         self._measured[t] = norms
         oldest = self._version_at(t + 1 - 2 * self.tau)
         for old in [known for known in self._measured if known < oldest]:
@@ -272,13 +272,13 @@ class PscGcnWorker(MethodWorker):
         size = capacity(self.method.cache, part.boundary_nodes, context.widths[0])
         if context.world == 1 or not self.caches:
             return Version(p, weights, chance, floored, None)
-        lane = self._timed(t, OpKind.CACHE_REFRESH)
+        channel = self._timed(t, OpKind.CACHE_REFRESH)
         generator = stream(context.options.seed, "cache", part.rank)
         mask = cached_mask(self.method.cache_policy, size, chance, part.boundary_degree, generator)
         nodes = np.flatnonzero(mask)
         old = before.held if before is not None else None
         new = nodes if old is None else nodes[old.slot[nodes] < 0]
-        fetched = fetch_rows(lane, context.share, context.features, new, self._count("cache"))
+        fetched = fetch_rows(channel, context.share, context.features, new, self._count("cache"))
         slot = np.full(part.boundary_nodes, -1, np.int64)
         slot[nodes] = np.arange(nodes.size)
         rows = torch.empty(nodes.size, context.widths[0], dtype=context.dtype, device=context.device)
@@ -286,8 +286,8 @@ class PscGcnWorker(MethodWorker):
             stays = nodes[old.slot[nodes] >= 0]
             rows[torch.from_numpy(slot[stays])] = old.rows[torch.from_numpy(old.slot[stays])]
         rows[torch.from_numpy(slot[new])] = fetched
-        lane.close()
-        return Version(p, weights, chance, floored, Held(slot, rows))
+        channel.close()
+        return Version(p, weights, chance, floored, CachedRows(slot, rows))
 
     def _version_at(self, t: Iteration) -> Iteration:
         """The measurement that a graph drawn in iteration t uses; NONE before the first."""
@@ -301,13 +301,13 @@ class PscGcnWorker(MethodWorker):
             wanted = self._version_at(at)
             if wanted != current:
                 self._version, current = self._from_norms(self._measured[wanted], wanted), wanted
-            self._graphs[graph] = ready(self._draw_now(graph, at))
+            self._graphs[graph] = completed(self._draw_now(graph, at))
         wanted = self._version_at(done)
         if wanted != current:
             self._version = self._from_norms(self._measured[wanted], wanted)
 
-    def _timed(self, t: Iteration, kind: OpKind) -> TimedLane:
-        return TimedLane.over(self._lane, self.context.recorder, "sampler", t, kind)
+    def _timed(self, t: Iteration, kind: OpKind) -> TimedChannel:
+        return TimedChannel.over(self._channel, self.context.recorder, "sampler", t, kind)
 
     def _count(self, kind: str) -> _Counter:
         return _Counter(self._asked, kind)
@@ -320,7 +320,7 @@ class _Counter:
     total: dict[tuple[int, str], int]
     kind: str
 
-    def __call__(self, parcel: Parcel) -> None:
-        if parcel.outgoing:
-            key = parcel.peer, self.kind
-            self.total[key] = self.total.get(key, 0) + parcel.tensor.numel() * parcel.tensor.element_size()
+    def __call__(self, message: Message) -> None:
+        if message.outgoing:
+            key = message.peer, self.kind
+            self.total[key] = self.total.get(key, 0) + message.tensor.numel() * message.tensor.element_size()

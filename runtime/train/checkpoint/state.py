@@ -29,7 +29,7 @@ from runtime.train.checkpoint.files import (
 from runtime.train.evaluate import Scores
 from runtime.train.loop import DivergedError
 from runtime.train.preflight import writes_folder
-from runtime.train.setup import Ready
+from runtime.train.setup import WorkerState
 
 if TYPE_CHECKING:
     from runtime.train.session import Session
@@ -64,9 +64,9 @@ def resume(session: Session, place: Path | None) -> None:
     Raises FileError for a checkpoint that is damaged, of another run, or not the same on all workers, and ScenarioError
     when more iterations are done than are asked for.
     """
-    ready = session.ready
-    found = None if place is None else read_checkpoint(place, ready.place.rank, ready.identity())
-    everywhere = [int(done[0]) for done in ready.by_rank(np.array([0 if found is None else found.done]))]
+    worker = session.worker
+    found = None if place is None else read_checkpoint(place, worker.place.rank, worker.identity())
+    everywhere = [int(done[0]) for done in worker.by_rank(np.array([0 if found is None else found.done]))]
     for rank, done in enumerate(everywhere):
         if done != everywhere[0]:
             raise FileError(
@@ -84,13 +84,13 @@ def resume(session: Session, place: Path | None) -> None:
 
 
 def _restore(session: Session, place: Path, found: Checkpoint) -> None:
-    ready = session.ready
+    worker = session.worker
     with torch.no_grad():
-        for name, weight in ready.network.named_parameters():
+        for name, weight in worker.network.named_parameters():
             weight.copy_(found.shared[f"{_WEIGHT}{name}"])
-    restore_optimizer(ready.trainer.optimizer, session.names, found.shared)
+    restore_optimizer(worker.trainer.optimizer, session.names, found.shared)
     rows = {name.removeprefix(_METHOD): rows for name, rows in found.own.items() if name.startswith(_METHOD)}
-    ready.method.restore(found.done, rows)
+    worker.method.restore(found.done, rows)
     session.begun = session.done = found.done
     session.best, session.scores = Scores(*found.notes["best"]), Scores(*found.notes["scores"])
     # What starting again and drawing again has sent is no part of the run.
@@ -116,12 +116,12 @@ def save(session: Session) -> None:
 
     Raises FileError when a file cannot be written, and what `same_replicas` and `refuse_bad_weights` do.
     """
-    ready, done = session.ready, session.done
-    same_replicas(ready)
-    refuse_bad_weights(ready, done)
+    worker, done = session.worker, session.done
+    same_replicas(worker)
+    refuse_bad_weights(worker, done)
     session.keep_norms()
     folder = session.out / CHECKPOINTS
-    own = {f"{_METHOD}{name}": tensor for name, tensor in ready.method.state().items()}
+    own = {f"{_METHOD}{name}": tensor for name, tensor in worker.method.state().items()}
     own |= {"sent": torch.from_numpy(session.sent()), "drawn": torch.tensor(session.drawn)}
     if session.trace is not None:
         bits, edges = session.trace.state()
@@ -129,13 +129,13 @@ def save(session: Session) -> None:
     tensors = {f"own.{name}": tensor for name, tensor in own.items()}
     if session.first:
         tensors |= {f"shared.{name}": tensor for name, tensor in _shared(session).items()}
-    digest = np.frombuffer(write_part(folder, done, ready.place.rank, tensors), np.uint8)
-    parts = [part.tobytes() for part in ready.by_rank(digest)]
+    digest = np.frombuffer(write_part(folder, done, worker.place.rank, tensors), np.uint8)
+    parts = [part.tobytes() for part in worker.by_rank(digest)]
     if session.first:
         if session.folder is not None:
             session.folder.write_iterations(session.rows)
         notes = {"best": _listed(session.best), "scores": _listed(session.scores), "norms": session.normed}
-        complete(folder, done, ready.identity(), notes, parts)
+        complete(folder, done, worker.identity(), notes, parts)
     session.saved.append(done)
 
 
@@ -155,27 +155,27 @@ def last_good(session: Session) -> str:
     return "no good checkpoint was saved"
 
 
-def refuse_bad_weights(ready: Ready, done: Iteration) -> None:
+def refuse_bad_weights(worker: WorkerState, done: Iteration) -> None:
     """Raise DivergedError when the step of the iteration before `done` left weights that are no finite numbers."""
-    for name, weight in ready.network.named_parameters():
+    for name, weight in worker.network.named_parameters():
         if not bool(torch.isfinite(weight).all()):
             raise DivergedError(f"iteration {done - 1}: its step left values in {name} that are no finite numbers")
 
 
-def same_replicas(ready: Ready) -> None:
+def same_replicas(worker: WorkerState) -> None:
     """Compare the weights of all workers bit for bit; raises RuntimeError when they differ."""
     digest = hashlib.sha256()
-    for weight in ready.network.parameters():
+    for weight in worker.network.parameters():
         digest.update(weight.detach().cpu().numpy().tobytes())
     mine = np.frombuffer(digest.digest(), np.uint8)
-    for rank, other in enumerate(ready.by_rank(mine)):
+    for rank, other in enumerate(worker.by_rank(mine)):
         if not np.array_equal(mine, other):
-            raise RuntimeError(f"the weights of worker {rank} differ from those of worker {ready.place.rank}")
+            raise RuntimeError(f"the weights of worker {rank} differ from those of worker {worker.place.rank}")
 
 
 def _shared(session: Session) -> dict[str, Tensor]:
     weights: dict[str, Tensor] = {f"{_WEIGHT}{name}": weight for weight, name in session.names.items()}
-    return weights | optimizer_tensors(session.ready.trainer.optimizer, session.names)
+    return weights | optimizer_tensors(session.worker.trainer.optimizer, session.names)
 
 
 def _listed(scores: Scores) -> list[float | None]:

@@ -8,12 +8,10 @@ import sys
 
 from tests.runtime.shell import ROOT
 
-EARLY = (
-    "import os, signal, runtime.interrupts as i; i.leave_quietly('p'); os.kill(os.getpid(), signal.SIGINT); print('on')"
-)
-LATE = (
-    "import os, signal, runtime.interrupts as i; i.leave_quietly('p'); i.interrupt_again()\n"
-    "try: os.kill(os.getpid(), signal.SIGINT)\nexcept KeyboardInterrupt: print('raised')"
+HEAD = "import os, signal, runtime.cli.interrupts as i; i.leave_quietly('p'); "
+EARLY = HEAD + "os.kill(os.getpid(), signal.SIGINT); print('on')"
+LATE = HEAD + (
+    "i.interrupt_again()\ntry: os.kill(os.getpid(), signal.SIGINT)\nexcept KeyboardInterrupt: print('raised')"
 )
 
 

@@ -15,7 +15,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from runtime.cli.microbench import main
-from runtime.microbench import FULL, KERNELS, TINY, Asked, MemberError, measured
+from runtime.microbench import FULL, KERNELS, TINY, MicrobenchRequest, ProcessError, measured
 from runtime.microbench.kernels import CUDA_ONLY, NETWORK, WHERE_VISIBLE
 from runtime.microbench.request import from_json
 from tests.runtime.shell import ROOT, Shell, gone, until
@@ -119,8 +119,8 @@ def test_cuda_without_cuda_is_refused(capsys: pytest.CaptureFixture[str], tmp_pa
 
 def test_a_member_that_fails_is_named() -> None:
     code = "import os, sys; sys.exit(3 if os.environ['RANK'] == '1' else os.read(int(os.environ['GCNSIM_WATCH']), 1))"
-    with pytest.raises(MemberError, match="worker 1: ended with exit code 3 and gave no reason") as caught:
-        measured(Asked(TINY, workers=(2,)), command=[sys.executable, "-c", code])
+    with pytest.raises(ProcessError, match="worker 1: ended with exit code 3 and gave no reason") as caught:
+        measured(MicrobenchRequest(TINY, workers=(2,)), command=[sys.executable, "-c", code])
     assert caught.value.code == 1
 
 
@@ -162,7 +162,7 @@ def test_docs_show_the_help_and_name_every_kernel(capsys: pytest.CaptureFixture[
 
 
 def test_what_was_asked_reaches_the_members() -> None:
-    asked = Asked(FULL, "cuda", 3, (1, 5), False)
+    asked = MicrobenchRequest(FULL, "cuda", 3, (1, 5), False)
     assert from_json(asked.to_json()) == asked
     assert asked.members == 5
-    assert Asked(workers=(1,)).members == 2
+    assert MicrobenchRequest(workers=(1,)).members == 2

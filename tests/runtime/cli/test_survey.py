@@ -16,12 +16,12 @@ import torch
 
 from runtime.cli.survey import command, main
 from runtime.record import hardware, versions
-from runtime.survey import Asked, read_rule
+from runtime.survey import SurveyRequest, read_rule
 from runtime.survey.folder import Folder
 from tests.runtime.shell import ROOT, TORCHRUN, Shell
 
 SURVEY = [sys.executable, "-m", "runtime.survey"]
-RULES = Path(__file__).parents[1] / "surveying"
+RULES = Path(__file__).parents[1] / "survey"
 TINY, QUICK = RULES / "tiny.yaml", RULES / "quick.yaml"
 NAMES = ["calibration-0", "held-out-0-m0-r0", "held-out-0-m0-r1"]
 
@@ -38,7 +38,7 @@ def profiled(path: Path) -> Folder:
         "bandwidth": None,
         "emulated": None,
     }
-    folder = Folder(Asked(path, rule), surveyed)
+    folder = Folder(SurveyRequest(path, rule), surveyed)
     (path / "profile.json").write_text("{}", encoding="utf-8")
     return folder
 

@@ -1,4 +1,4 @@
-"""Lanes over real ranks: parcels of any size, collectives, and peers that fail or keep silent."""
+"""Channels over real ranks: messages of any size, collectives, and peers that fail or keep silent."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def test_parcels_of_unequal_sizes_some_of_them_empty(crew: Crew) -> None:
                 assert np.array_equal(rows, message(m, rank, sizes[m][rank], turn)), f"{m} to {rank}"
         coming = [(m, False) for m in range(4) if sizes[m][rank]]
         going = [(m, True) for m in range(4) if sizes[rank][m]]
-        assert len(done) == 3 * len(coming + going), "empty parcels never travel"
+        assert len(done) == 3 * len(coming + going), "empty messages never travel"
         assert set(done) == set(coming + going)
         for turn in range(3):
             said = done[turn * len(coming + going) :][: len(coming + going)]
@@ -51,7 +51,7 @@ def test_a_silent_peer_is_found_by_the_timeout(crew: Crew, kind: str) -> None:
         # Of a sum nobody can say who is missing; the first to give up also closes the connection of the other.
         assert text.startswith("worker 1: " if kind == "rows" else "a worker: "), text
         assert "\n" not in text
-        assert text.endswith("(lane rows)")
+        assert text.endswith("(channel rows)")
         assert seconds < 30.0
     assert any("timed out: no answer within 2 s" in told[rank][0] for rank in (0, 2))
     if kind == "rows":

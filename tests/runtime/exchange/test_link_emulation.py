@@ -9,7 +9,7 @@ import pytest
 
 from runtime.emulation import Emulation
 from runtime.emulation.spec import PAYLOAD_SHARE
-from runtime.exchange.link_emulation import Meter, Wire, wire_of
+from runtime.exchange.link_emulation import LinkEmulation, Meter, wire_of
 
 
 def emulation(**fields: object) -> Emulation:
@@ -44,30 +44,30 @@ def test_a_meter_serves_one_after_the_other() -> None:
 
 
 def test_a_message_to_another_host_takes_the_workers_share_of_the_link() -> None:
-    wire = Wire(emulation(), 1)
+    wire = LinkEmulation(emulation(), 1)
     assert took(lambda: wire.before_send(2, 50_000)) == pytest.approx(0.1, abs=0.03)
     assert took(lambda: wire.before_send(0, 50_000)) < 0.03, "the same host"
 
 
 def test_one_senders_message_has_waited_already_but_two_share_the_receivers_link() -> None:
-    wire = Wire(emulation(), 0)
+    wire = LinkEmulation(emulation(), 0)
     assert took(lambda: wire.after_receive(2, 50_000, True)) < 0.03
     assert took(lambda: wire.after_receive(3, 50_000, True)) == pytest.approx(0.1, abs=0.04)
 
 
 def test_latency_delays_what_was_waited_for() -> None:
-    wire = Wire(emulation(limiter="netns", latency_s=0.05, latency_by="exchange"), 0)
+    wire = LinkEmulation(emulation(limiter="netns", latency_s=0.05, latency_by="exchange"), 0)
     assert took(lambda: wire.after_receive(2, 10**9, True)) == pytest.approx(0.05, abs=0.03)
     assert took(lambda: wire.after_receive(2, 10**9, False)) < 0.03, "it came while nobody waited"
     assert took(lambda: wire.after_receive(1, 10**9, True)) < 0.03, "the same host"
 
 
 def test_a_sum_takes_a_rings_time() -> None:
-    wire = Wire(emulation(latency_s=0.01, latency_by="exchange"), 0)
+    wire = LinkEmulation(emulation(latency_s=0.01, latency_by="exchange"), 0)
     since = time.monotonic()
     # 6 steps of a quarter of the bytes at the host's rate, each with the latency.
     assert took(lambda: wire.after_sum(40_000, 4, since)) == pytest.approx(6 * (0.01 + 0.01), abs=0.04)
-    alone = Wire(emulation(hosts=1, workers_per_host=4), 0)
+    alone = LinkEmulation(emulation(hosts=1, workers_per_host=4), 0)
     assert took(lambda: alone.after_sum(40_000, 4, time.monotonic())) < 0.03
 
 

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gcnsim.partition import own_send_sets
-from runtime.exchange import Held, Requests, static_requests
+from runtime.exchange import CachedRows, Requests, static_requests
 from runtime.exchange.sampled_graph import order_of
 from tests.runtime.conftest import Case
 from tests.runtime.exchange.dense import builder
@@ -27,7 +27,7 @@ def test_order_is_by_owner_then_misses_then_ascending(nodes: list[tuple[int, boo
     needed = np.array([node[1] for node in nodes], np.bool_)
     hit = np.array([node[2] for node in nodes], np.bool_)
     slot = np.where(hit, np.cumsum(hit) - 1, -1)
-    held = Held(slot, torch.zeros(int(hit.sum()), 1)) if cached else None
+    held = CachedRows(slot, torch.zeros(int(hit.sum()), 1)) if cached else None
     ptr = np.searchsorted(owner, np.arange(5))
     index, places, misses = order_of(needed, ptr, held)
     lacking = {k for k in range(len(nodes)) if not (cached and hit[k])}
@@ -60,7 +60,7 @@ def test_requests_must_have_been_exchanged(case: Case) -> None:
     with pytest.raises(AssertionError, match="never exchanged"):
         drawn.asked()
     asked = Requests(torch.zeros(0, dtype=torch.int64), (0, 0, 0), (0, 0))
-    answered = drawn.answered(asked)
-    assert answered.asked() is asked
-    assert answered.inner is drawn.inner
+    with_requests = drawn.with_requests(asked)
+    assert with_requests.asked() is asked
+    assert with_requests.inner is drawn.inner
     assert drawn.requests is None

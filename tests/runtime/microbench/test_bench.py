@@ -8,12 +8,12 @@ import time
 import pytest
 import torch
 
-from runtime.microbench import TINY, Asked, Budget, Measurement
+from runtime.microbench import TINY, Budget, Measurement, MicrobenchRequest
 from runtime.microbench.bench import Bench, no_collector, samples
 
 
 def bench(told: list[Measurement]) -> Bench:
-    return Bench(Asked(TINY), torch.device("cpu"), told.append)
+    return Bench(MicrobenchRequest(TINY), torch.device("cpu"), told.append)
 
 
 def test_samples_are_as_many_and_as_long_as_asked() -> None:
@@ -54,4 +54,4 @@ def test_buffers_are_taken_in_turn_while_they_fit_a_cache() -> None:
     told: list[Measurement] = []
     assert bench(told).sets(1 << 15) == 2
     assert bench(told).sets(1 << 30) == 1
-    assert Bench(Asked(), torch.device("cpu"), told.append).sets(1 << 20) == 32
+    assert Bench(MicrobenchRequest(), torch.device("cpu"), told.append).sets(1 << 20) == 32

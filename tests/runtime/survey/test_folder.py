@@ -12,7 +12,7 @@ import pytest
 
 from gcnsim.errors import FileError, ScenarioError
 from gcnsim.record import Cluster, read_cluster
-from runtime.survey import Asked, read_rule
+from runtime.survey import SurveyRequest, read_rule
 from runtime.survey.folder import Folder
 
 RULE = read_rule(Path(__file__).with_name("tiny.yaml"))
@@ -30,7 +30,7 @@ CLUSTER = Cluster(2, 2, 1.25e9, 1.1e9)
 
 
 def begun(path: Path, **changes: Any) -> Folder:
-    return Folder(Asked(path, RULE, "cuda"), SURVEYED | changes)
+    return Folder(SurveyRequest(path, RULE, "cuda"), SURVEYED | changes)
 
 
 def trained(folder: Folder, count: int) -> None:
@@ -99,9 +99,9 @@ def test_a_survey_goes_on_where_it_was(tmp_path: Path) -> None:
     first.measured(CLUSTER)
     trained(first, 1)
     first.close(60.0)
-    again = Folder(Asked(tmp_path / "s", RULE, "cuda"), SURVEYED)
+    again = Folder(SurveyRequest(tmp_path / "s", RULE, "cuda"), SURVEYED)
     assert again.took == {"calibration-0": 2.5}
-    assert (again.cluster, again.profiled) == (CLUSTER, False)
+    assert (again.cluster, again.has_microbench) == (CLUSTER, False)
     assert again.close(60.0) == 2.0
 
 
@@ -122,9 +122,9 @@ def test_a_folder_of_something_else_is_refused(tmp_path: Path) -> None:
     (tmp_path / "survey.json").unlink()
     (tmp_path / "file").write_text("", encoding="utf-8")
     with pytest.raises(FileError, match=r"^--out: .*: holds files but no survey"):
-        Asked(tmp_path, RULE).refuse()
+        SurveyRequest(tmp_path, RULE).refuse()
     with pytest.raises(FileError, match=r"^--out: .*/file: cannot be used as a folder: Not a directory"):
-        Asked(tmp_path / "file", RULE).refuse()
+        SurveyRequest(tmp_path / "file", RULE).refuse()
 
 
 @pytest.mark.parametrize(
@@ -138,5 +138,5 @@ def test_a_folder_of_something_else_is_refused(tmp_path: Path) -> None:
 )
 def test_values_that_mean_nothing_are_refused(given: dict[str, Any], words: str, tmp_path: Path) -> None:
     with pytest.raises(ScenarioError) as caught:
-        Asked(tmp_path, RULE, **given)
+        SurveyRequest(tmp_path, RULE, **given)
     assert str(caught.value).startswith(words)

@@ -8,14 +8,14 @@ import pytest
 
 from gcnsim.graph import load_graph
 from gcnsim.partition import partition_graph, split
-from runtime.survey import Made
+from runtime.survey import GeneratedGraph
 from runtime.survey.graphs import made_up, save
 
 NODES = {"cpu": 2000, "cuda": 4000}
 
 
 def test_a_graph_is_drawn_from_its_name(tmp_path: Path) -> None:
-    made = Made(NODES, 20, 0.1, 8, 4)
+    made = GeneratedGraph(NODES, 20, 0.1, 8, 4)
     first, other = made_up("a", made, "cpu"), made_up("b", made, "cpu")
     assert made_up("a", made, "cpu").content_hash() == first.content_hash() != other.content_hash()
     assert (first.nodes, made_up("a", made, "cuda").nodes) == (2000, 4000)
@@ -30,7 +30,7 @@ def test_a_graph_is_drawn_from_its_name(tmp_path: Path) -> None:
 
 def test_far_edges_make_boundaries() -> None:
     def boundary(far: float) -> int:
-        graph = made_up("a", Made(NODES, 20, far, 8, 4), "cpu")
+        graph = made_up("a", GeneratedGraph(NODES, 20, far, 8, 4), "cpu")
         return sum(part.boundary_nodes for part in split(graph, partition_graph(graph, 4, "metis", "vol", 0)))
 
     assert boundary(0.3) > 1.2 * boundary(0.02)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from gcnsim.errors import FileError
-from runtime.survey import RULE, Asked, read_rule
+from runtime.survey import RULE, SurveyRequest, read_rule
 
 TINY = Path(__file__).with_name("tiny.yaml")
 
@@ -16,7 +16,7 @@ TINY = Path(__file__).with_name("tiny.yaml")
 def test_the_rule_that_ships_holds_out_whole_settings() -> None:
     rule = read_rule(RULE)
     runs = rule.planned()
-    asked = {run.name: Asked(Path("survey"), rule, "cuda").task(run).options for run in runs}
+    asked = {run.name: SurveyRequest(Path("survey"), rule, "cuda").task(run).options for run in runs}
     seen = {(run.graph, asked[run.name].hidden) for run in runs if run.seen}
     held_out = {(run.graph, asked[run.name].hidden) for run in runs if not run.seen}
     assert seen.isdisjoint(held_out)
@@ -48,7 +48,7 @@ def test_rounds_come_one_after_another_each_in_its_own_order() -> None:
 
 
 def test_a_run_is_asked_of_training_in_its_own_folder(tmp_path: Path) -> None:
-    asked = Asked(tmp_path / "s", read_rule(TINY), workers=4)
+    asked = SurveyRequest(tmp_path / "s", read_rule(TINY), workers=4)
     task = asked.task(asked.rule.planned()[1])
     options = task.options
     assert (options.method, options.hidden, options.iterations, options.workers) == ("psc-gcn", 32, 8, 4)
@@ -56,7 +56,7 @@ def test_a_run_is_asked_of_training_in_its_own_folder(tmp_path: Path) -> None:
     assert options.graph == str(tmp_path / "s" / "graphs" / "near.npz")
     assert options.out == str(tmp_path / "s" / "unfinished" / "held-out-0-m0-r0")
     assert options.save_trace == f"{options.out}/access.trace"
-    on_gpus = Asked(tmp_path / "s", asked.rule, device="cuda").task(asked.rule.planned()[0]).options
+    on_gpus = SurveyRequest(tmp_path / "s", asked.rule, device="cuda").task(asked.rule.planned()[0]).options
     assert (on_gpus.threads, on_gpus.device) == (None, "cuda")
 
 
@@ -68,7 +68,7 @@ def test_a_graph_may_be_one_that_the_servers_have(tmp_path: Path) -> None:
     )
     path.write_text(text, encoding="utf-8")
     rule = read_rule(path)
-    options = Asked(tmp_path, rule).task(rule.planned()[0]).options
+    options = SurveyRequest(tmp_path, rule).task(rule.planned()[0]).options
     assert (options.dataset, options.feature_dim, options.graph) == ("amazon_cs", 16, None)
 
 

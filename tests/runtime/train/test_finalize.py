@@ -12,7 +12,7 @@ import pytest
 
 from gcnsim.errors import ScenarioError
 from gcnsim.trace import read_trace
-from runtime.exchange import Lanes
+from runtime.exchange import Channels
 from runtime.launch import Place, connect
 from runtime.train.worker import clock_offset
 from tests.runtime.conftest import Case, MakeOptions
@@ -96,9 +96,9 @@ def test_a_cache_beside_a_sum_made_once_is_refused(options: MakeOptions) -> None
 def late_clock(place: Place, late_ns: int) -> int:
     """The offset that this worker finds when its clock is `late_ns` behind that of worker 0, on another machine."""
     connect(place, 30.0, "gloo")
-    lane = Lanes(place.rank, place.world, 30.0, "gloo").open("control")
+    channel = Channels(place.rank, place.world, 30.0, "gloo").open("control")
     behind = late_ns if place.rank else 0
-    return clock_offset(lane, place.world, lambda: perf_counter_ns() - behind, str(place.rank).encode())
+    return clock_offset(channel, place.world, lambda: perf_counter_ns() - behind, str(place.rank).encode())
 
 
 def test_the_clock_of_a_worker_elsewhere_is_found(crew: Crew) -> None:

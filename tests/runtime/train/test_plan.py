@@ -11,7 +11,7 @@ from gcnsim.errors import FileError, ScenarioError
 from runtime.options import Options
 from runtime.train.plan import Entry, EntryError, naming, read_plan
 from runtime.train.tasks import tasks_of
-from runtime.train.worker import Shelf
+from runtime.train.worker import DatasetCache
 from tests.runtime.shell import Shell
 
 COMMON = ("--iterations", "8", "--hidden", "16", "--quiet", "--threads", "1", "--workers", "2")
@@ -124,7 +124,7 @@ def test_errors_are_named() -> None:
 
 
 def test_data_is_read_once_for_runs_that_ask_for_the_same() -> None:
-    shelf = Shelf()
+    shelf = DatasetCache()
     first = shelf.dataset(Options(seed=1, hidden=4))
     assert shelf.dataset(Options(seed=2, hidden=8)) is first
     narrow = shelf.dataset(Options(feature_dim=4))
