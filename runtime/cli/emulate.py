@@ -31,16 +31,16 @@ _LEAST, _MOST_HOSTS = 625_000.0, 200
 @click.command("runtime.emulate", context_settings=_SETTINGS)
 @click.option("--hosts", type=int, required=True, help="Hosts, each with a link of its own.")
 @click.option("--workers-per-host", type=int, default=1, show_default=True, help="They share their host's link.")
-@click.option("--bandwidth", required=True, help="Of each host's link, each way, framing included.")
+@click.option("--bandwidth", required=True, help="Of each host's link, each way, packet headers included.")
 @click.option("--latency", default="0us", show_default=True, help="Added one way between two hosts.")
 @click.option(
     "--limiter",
     type=click.Choice(("auto", *LIMITERS)),
     default="auto",
     show_default=True,
-    help="Namespaces of root, of a user's own, or the exchange itself.",
+    help="Network namespaces (of root or of a user), or the exchange itself.",
 )
-@click.option("--plan", metavar="FILE", help="Train the runs of this list (.yaml), start-up paid once.")
+@click.option("--plan", metavar="FILE", help="Train the runs of this list (.yaml), workers started once.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON: a line for the cluster, then one for each run.")
 @click.argument("training", nargs=-1, type=click.UNPROCESSED)
 @click.pass_context

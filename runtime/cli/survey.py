@@ -23,18 +23,20 @@ PROGRAM: Final = "runtime.survey"
 
 
 @click.command(PROGRAM, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
-@click.option("--out", default="survey", show_default=True, help="Folder of the survey; goes on with one begun there.")
-@click.option("--minutes", type=float, default=30.0, show_default=True, help="Begin no run that would end later.")
+@click.option(
+    "--out", default="survey", show_default=True, help="Folder of the survey; an unfinished one is continued."
+)
+@click.option("--minutes", type=float, default=30.0, show_default=True, help="Start no run that would end later.")
 @click.option("--device", default="cpu", show_default=True, help="cpu or cuda.")
 @click.option(
     "--workers",
     type=int,
     default=2,
     show_default=True,
-    help="Local workers to start; under torchrun its count holds.",
+    help="Local workers to start; torchrun's own count applies.",
 )
 @click.option("--rule", metavar="FILE", help="What to measure and train (.yaml).  [default: the rule that ships]")
-@click.option("--bandwidth", help="Of each server's link, each way, framing included.  [default: as measured]")
+@click.option("--bandwidth", help="Of each server's link, each way, packet headers included.  [default: as measured]")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON: a line for each run, then one for the survey.")
 @click.pass_context
 def command(context: click.Context, /, **given: Any) -> None:

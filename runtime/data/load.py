@@ -59,7 +59,7 @@ def _named(name: str) -> str:
     """The path of the data set `name`."""
     folder = os.environ.get(FOLDER)
     if not folder:
-        raise ScenarioError(f"--dataset: {name!r} is sought in the folder that {FOLDER} names, which is not set")
+        raise ScenarioError(f"--dataset: {name!r} is looked up in the folder {FOLDER}, which is not set")
     try:
         inside = sorted(Path(folder).iterdir())
     except OSError as error:

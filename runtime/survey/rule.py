@@ -165,7 +165,7 @@ class _At:
             isinstance(word, str | int | float) and not isinstance(word, bool) for word in value
         )
         if not plain:
-            self.refuse(f"{place}: {value!r} is no list of words; allowed: e.g. [--tau, 2]")
+            self.refuse(f"{place}: {value!r} is not a list of strings; allowed: e.g. [--tau, 2]")
         return tuple(str(word) for word in value)
 
 

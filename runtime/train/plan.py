@@ -53,13 +53,13 @@ def read_plan(path: str) -> tuple[Entry, ...]:
 
 def _entry(place: str, given: Any) -> Entry:
     if not isinstance(given, dict) or set(given) - {"args"} != {"out"}:
-        keys = f"has {', '.join(given) or 'nothing'}" if isinstance(given, dict) else "is no mapping"
+        keys = f"has {', '.join(given) or 'nothing'}" if isinstance(given, dict) else "is not a mapping"
         raise FileError(f"{place}: {keys}; allowed: out, args")
     out, words = given["out"], given.get("args", [])
     if not isinstance(out, str) or not out:
         raise FileError(f"{place}: out is {out!r}; allowed: a folder's path")
     if not isinstance(words, list) or not all(_word(word) for word in words):
-        raise FileError(f"{place} ({out}): args is no list of words; allowed: e.g. [--tau, 2]")
+        raise FileError(f"{place} ({out}): args is not a list of strings; allowed: e.g. [--tau, 2]")
     return Entry(f"{place} ({out})", out, tuple(str(word) for word in words))
 
 

@@ -127,9 +127,9 @@ def _state(path: Path) -> dict[str, Any]:
         name for name, kind in wanted.items() if not isinstance(found, dict) or not isinstance(found.get(name), kind)
     ]
     if wrong:
-        raise FileError(f"{path}: is no checkpoint's state: {wrong[0]!r} is missing or of the wrong type")
+        raise FileError(f"{path}: is not a checkpoint's state: {wrong[0]!r} is missing or of the wrong type")
     if found["identity"].get(WORKERS) != len(found["parts"]):
-        raise FileError(f"{path}: is no checkpoint's state: {len(found['parts'])} parts for the workers it names")
+        raise FileError(f"{path}: is not a checkpoint's state: {len(found['parts'])} parts for the workers it names")
     return dict(found)
 
 

@@ -54,7 +54,7 @@ def starting_point(options: Options, out: Path) -> Path | None:
     asked = Path(options.resume)
     place = asked if (asked / "state.json").is_file() else latest(asked / CHECKPOINTS) or latest(asked)
     if place is None:
-        raise FileError(f"--resume: {asked} holds no whole checkpoint; allowed: the folder of a run that saved one")
+        raise FileError(f"--resume: {asked} has no complete checkpoint; allowed: the folder of a run that saved one")
     return place
 
 
@@ -156,10 +156,10 @@ def last_good(session: Session) -> str:
 
 
 def refuse_bad_weights(worker: WorkerState, done: Iteration) -> None:
-    """Raise DivergedError when the step of the iteration before `done` left weights that are no finite numbers."""
+    """Raise DivergedError when the step of the iteration before `done` left weights that are not finite numbers."""
     for name, weight in worker.network.named_parameters():
         if not bool(torch.isfinite(weight).all()):
-            raise DivergedError(f"iteration {done - 1}: its step left values in {name} that are no finite numbers")
+            raise DivergedError(f"iteration {done - 1}: its step left values in {name} that are not finite numbers")
 
 
 def same_replicas(worker: WorkerState) -> None:

@@ -163,7 +163,7 @@ UNFIT: dict[str, tuple[str, str]] = {
     "no weights": ("--graph {case} --init-weights {missing}", "{missing}: cannot be read: No such file or directory"),
     "resume": (
         "--graph {case} --resume {missing}",
-        "--resume: {missing} holds no whole checkpoint; allowed: ",
+        "--resume: {missing} has no complete checkpoint; allowed: ",
     ),
     "gat": ("--graph {case} --method psc-gcn --model gat", "--method: psc-gcn cannot train gat, whose sampling"),
     "dataset": ("--dataset cora_typo", "--dataset: "),
@@ -199,7 +199,7 @@ def test_cuda_without_cuda() -> None:
 def test_a_workers_mistake_ends_the_run_in_one_line(case: Case, tmp_path: Path) -> None:
     code, out, err = Shell(tmp_path, "--graph", str(case.path), "--resume", "nowhere").end()
     assert (code, out) == (2, "")
-    assert re.fullmatch(r"runtime\.train: worker [01]: --resume: nowhere holds no whole checkpoint; [^\n]*\n", err)
+    assert re.fullmatch(r"runtime\.train: worker [01]: --resume: nowhere has no complete checkpoint; [^\n]*\n", err)
     assert list(tmp_path.iterdir()) == []
 
 

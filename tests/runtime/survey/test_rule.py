@@ -91,7 +91,7 @@ def test_a_graph_may_be_one_that_the_servers_have(tmp_path: Path) -> None:
             "- --method psc-gcn",
             "methods[0]: '--method psc-gcn'",
         ),
-        ("common: [--layers, 2, --eval-every, 0]", "common: [true]", "common: [True] is no list of words"),
+        ("common: [--layers, 2, --eval-every, 0]", "common: [true]", "common: [True] is not a list of strings"),
     ],
 )
 def test_a_wrong_rule_is_refused(old: str, new: str, words: str, tmp_path: Path) -> None:

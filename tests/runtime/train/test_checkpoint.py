@@ -238,7 +238,7 @@ def test_a_damaged_checkpoint_is_refused_in_one_line(
 )
 def test_a_state_of_the_wrong_shape_is_refused(tmp_path: Path, text: str) -> None:
     (tmp_path / STATE).write_text(text)
-    with pytest.raises(FileError, match=r"state\.json: (is no checkpoint's state|truncated or altered): [^\n]*$"):
+    with pytest.raises(FileError, match=r"state\.json: (is not a checkpoint's state|truncated or altered): [^\n]*$"):
         read_checkpoint(tmp_path, 0, {})
 
 
@@ -255,7 +255,7 @@ def test_an_unfinished_checkpoint_never_counts(made: tuple[Options, Path], tmp_p
     (folder / "checkpoints" / "000004" / STATE).unlink()
     assert starting_point(Options(**asked), folder) == folder / "checkpoints" / "000002"
     (folder / "checkpoints" / "000002" / STATE).unlink()
-    with pytest.raises(FileError, match=r"--resume: .* holds no whole checkpoint; allowed: "):
+    with pytest.raises(FileError, match=r"--resume: .* has no complete checkpoint; allowed: "):
         starting_point(Options(**asked), folder)
 
 

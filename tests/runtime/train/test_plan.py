@@ -72,12 +72,12 @@ def test_entries_are_read(tmp_path: Path) -> None:
     [
         ("", "not a list of runs"),
         ("out: a", "not a list of runs"),
-        ("- a", "entry 1: is no mapping; allowed: out, args"),
+        ("- a", "entry 1: is not a mapping; allowed: out, args"),
         ("- {args: []}", "entry 1: has args; allowed: out, args"),
         ("- {out: a, arg: []}", "entry 1: has out, arg; allowed: out, args"),
         ("- {out: 3}", "entry 1: out is 3; allowed: a folder's path"),
-        ("- {out: a, args: --tau 2}", r"entry 1 \(a\): args is no list of words"),
-        ("- {out: a, args: [true]}", r"entry 1 \(a\): args is no list of words"),
+        ("- {out: a, args: --tau 2}", r"entry 1 \(a\): args is not a list of strings"),
+        ("- {out: a, args: [true]}", r"entry 1 \(a\): args is not a list of strings"),
         ("- {out: a}\n- {out: a}", r"entry 2 \(a\): this folder is already that of .*entry 1"),
     ],
 )
