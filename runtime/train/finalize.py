@@ -14,7 +14,8 @@ from gcnsim.timeline import Timeline
 from runtime.record import IterationRow, RunFolder, Summary, from_arrays, merge, peak_memory, summarise, to_arrays
 from runtime.train.access_trace import TraceRecord
 from runtime.train.memory_usage import COMPONENTS
-from runtime.train.run_record import KINDS, Outcome, run_record
+from runtime.train.run_record import Outcome, run_record
+from runtime.train.run_state import KINDS
 from runtime.train.session import Session
 
 

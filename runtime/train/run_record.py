@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -12,13 +11,8 @@ import torch
 from gcnsim.ids import AnyArray, Iteration
 from runtime.emulation import Emulation
 from runtime.record import RunRecord, Summary, hardware, versions
+from runtime.train.run_state import KINDS, RunState
 from runtime.train.setup import backend_of, owner_hash
-
-if TYPE_CHECKING:
-    from runtime.train.session import Session
-
-KINDS = ("rows", "gradients", "ids", "norms", "cache")
-"""Payloads that are counted apart, per ordered pair of workers."""
 
 
 @dataclass(frozen=True)
@@ -38,9 +32,9 @@ def no_outcome(workers: int) -> Outcome:
     return Outcome(np.zeros((workers, workers, len(KINDS)), np.int64), ((0, -1),) * workers, None, ())
 
 
-def run_record(session: Session, outcome: Outcome, summary: Summary | None) -> RunRecord:
-    """The facts of `session` as it stands; it is finished when its last iteration is done."""
-    worker, options = session.worker, session.options
+def run_record(run: RunState, outcome: Outcome, summary: Summary | None) -> RunRecord:
+    """The facts of `run` as it stands; it is finished when its last iteration is done."""
+    worker, options = run.worker, run.options
     emulation = Emulation.here()
     return RunRecord(
         versions=versions(),
@@ -52,18 +46,18 @@ def run_record(session: Session, outcome: Outcome, summary: Summary | None) -> R
         workers=worker.place.world,
         graph={"name": worker.partitioning.graph_name, "hash": worker.partitioning.graph_hash},
         partition={"method": worker.partitioning.method, "hash": owner_hash(worker.partitioning)},
-        inner=session.inner,
-        boundary=session.boundary,
+        inner=run.inner,
+        boundary=run.boundary,
         widths=tuple(worker.network.widths),
         parameters=sum(weight.numel() for weight in worker.network.parameters()),
-        iterations=session.done,
-        finished=session.done >= options.iterations,
+        iterations=run.done,
+        finished=run.done >= options.iterations,
         bytes={kind: _table(outcome.nbytes[:, :, k]) for k, kind in enumerate(KINDS)},
         hit_rate=outcome.hit_rate,
         peak_memory=tuple(
             {"host_bytes": host, "device_bytes": None if device < 0 else device} for host, device in outcome.memory
         ),
-        accuracy={"train": session.best.train, "val": session.best.val, "test": session.best.test},
+        accuracy={"train": run.best.train, "val": run.best.val, "test": run.best.test},
         norms=outcome.norms,
         summary=None if summary is None else summary.asdict(),
         tensors=outcome.tensors,

@@ -5,16 +5,13 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
-import numpy as np
-
 from gcnsim.errors import FileError
-from gcnsim.ids import AnyArray, IntArray, Iteration
+from gcnsim.ids import Iteration
 from gcnsim.sections import replacing
 from runtime.exchange import SampledGraph
 from runtime.launch import Watch
 from runtime.model import save_weights
 from runtime.record import IterationRow, LossLog, Progress, RunFolder, read_run
-from runtime.train.access_trace import TraceRecord
 from runtime.train.checkpoint.files import set_aside
 from runtime.train.checkpoint.state import (
     CHECKPOINTS,
@@ -26,15 +23,14 @@ from runtime.train.checkpoint.state import (
     save,
     starting_point,
 )
-from runtime.train.evaluate import Scores
 from runtime.train.loop import DivergedError
 from runtime.train.memory_usage import MemoryUsage
-from runtime.train.preflight import out_folder, writes_folder
+from runtime.train.preflight import writes_folder
 from runtime.train.reduce import GlobalSums, LocalSums
-from runtime.train.run_record import KINDS, no_outcome, run_record
+from runtime.train.run_record import no_outcome, run_record
+from runtime.train.run_state import RunState
 from runtime.train.setup import WorkerState
 
-NONE = Scores(None, None, None)
 BEST = "best.npz"
 """The weights with the best validation accuracy, in the run folder."""
 
@@ -42,38 +38,15 @@ KEPT_GRAPHS = 1000
 """Iterations whose graphs the record keeps unless a trace was asked for: a long run's would fill its memory."""
 
 
-class Session:
-    """One worker's run. Only worker 0 writes and talks; every worker saves its part of a checkpoint.
-
-    begun: the iteration this process starts with; done: iterations done, those before it included. rows: of all of
-    these, as far as they are known. drawn: rows that caches held, and rows asked for.
-    """
+class Session(RunState):
+    """One worker's run. Only worker 0 writes and talks; every worker saves its part of a checkpoint."""
 
     def __init__(self, worker: WorkerState, watch: Watch) -> None:
         """Go back to the checkpoint that the options or a restart ask for, and open what is written to."""
-        self.worker, self.options, self._watch = worker, worker.options, watch
-        self.first = worker.place.rank == 0
-        self.out = out_folder(self.options)
-        self.begun: Iteration = 0
-        self.done: Iteration = 0
-        self.rows: list[IterationRow] = []
-        self.best = self.scores = NONE
-        self.evaluation_s = 0.0
-        self.normed: list[Iteration] = []
-        self.saved: list[Iteration] = []
-        self.stopped = False
-        self.cached = worker.method.caches
-        self.drawn: tuple[int, int] = (0, 0)
-        self.sent_before: AnyArray = np.zeros((worker.place.world, len(KINDS)), np.int64)
-        self.trace = TraceRecord(worker) if self.options.record or self.options.save_trace is not None else None
-        self.names = {weight: name for name, weight in worker.network.named_parameters()}
+        super().__init__(worker)
+        self._watch = watch
         self._scored = False
-        self._norms: dict[Iteration, AnyArray] = {}
         self._sent_last = 0
-        part = worker.share.part
-        sizes = worker.by_rank(np.array([part.inner_nodes, part.boundary_nodes], np.int64))
-        self.inner = tuple(int(found[0]) for found in sizes)
-        self.boundary = tuple(int(found[1]) for found in sizes)
         self.start = starting_point(self.options, self.out)
         resume(self, self.start)
         self.memory = MemoryUsage(self.options, self.begun)
@@ -107,22 +80,6 @@ class Session:
             progress.close()
             if self._log is not None:
                 self._log.close()
-
-    def sent(self) -> IntArray:
-        """Bytes this worker sent in the whole run, int64[world, KINDS]."""
-        table: IntArray = self.sent_before.copy()
-        for (peer, kind), nbytes in self.worker.method.bytes_sent().items():
-            table[peer, KINDS.index(kind)] += nbytes
-        return table
-
-    def keep_norms(self) -> None:
-        """Write the norms measured since this was called last; all workers together."""
-        for t, inner in sorted(self._norms.items()):
-            whole = self.worker.whole(inner)
-            if self.folder is not None:
-                self.folder.write_norms(t, whole, self.worker.partitioning.graph_hash)
-            self.normed.append(t)
-        self._norms.clear()
 
     def _iterate(self, progress: Progress) -> None:
         """One iteration and all that follows it."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 import torch
@@ -29,10 +29,8 @@ from runtime.train.checkpoint.files import (
 from runtime.train.evaluate import Scores
 from runtime.train.loop import DivergedError
 from runtime.train.preflight import writes_folder
+from runtime.train.run_state import RunState
 from runtime.train.setup import WorkerState
-
-if TYPE_CHECKING:
-    from runtime.train.session import Session
 
 CHECKPOINTS: Final = "checkpoints"
 _METHOD, _WEIGHT = "method.", "weight."
@@ -58,100 +56,100 @@ def starting_point(options: Options, out: Path) -> Path | None:
     return place
 
 
-def resume(session: Session, place: Path | None) -> None:
-    """Put `session` where the checkpoint in `place` was; None: at its beginning. All workers together.
+def resume(run: RunState, place: Path | None) -> None:
+    """Put `run` where the checkpoint in `place` was; None: at its beginning. All workers together.
 
     Raises FileError for a checkpoint that is damaged, of another run, or not the same on all workers, and ScenarioError
     when more iterations are done than are asked for.
     """
-    worker = session.worker
+    worker = run.worker
     found = None if place is None else read_checkpoint(place, worker.place.rank, worker.identity())
     everywhere = [int(done[0]) for done in worker.by_rank(np.array([0 if found is None else found.done]))]
     for rank, done in enumerate(everywhere):
         if done != everywhere[0]:
             raise FileError(
-                f"{session.out}: worker 0 finds a checkpoint after {everywhere[0]} iterations, worker {rank} after "
+                f"{run.out}: worker 0 finds a checkpoint after {everywhere[0]} iterations, worker {rank} after "
                 f"{done}; all workers must share the folder"
             )
     if found is None or place is None:
         return
-    if found.done > session.options.iterations:
+    if found.done > run.options.iterations:
         raise ScenarioError(
-            f"--iterations: {session.options.iterations}, but {found.done} are done in {place}; "
+            f"--iterations: {run.options.iterations}, but {found.done} are done in {place}; "
             f"allowed: {found.done} or more"
         )
-    _restore(session, place, found)
+    _restore(run, place, found)
 
 
-def _restore(session: Session, place: Path, found: Checkpoint) -> None:
-    worker = session.worker
+def _restore(run: RunState, place: Path, found: Checkpoint) -> None:
+    worker = run.worker
     with torch.no_grad():
         for name, weight in worker.network.named_parameters():
             weight.copy_(found.shared[f"{_WEIGHT}{name}"])
-    restore_optimizer(worker.trainer.optimizer, session.names, found.shared)
+    restore_optimizer(worker.trainer.optimizer, run.names, found.shared)
     rows = {name.removeprefix(_METHOD): rows for name, rows in found.own.items() if name.startswith(_METHOD)}
     worker.method.restore(found.done, rows)
-    session.begun = session.done = found.done
-    session.best, session.scores = Scores(*found.notes["best"]), Scores(*found.notes["scores"])
+    run.begun = run.done = found.done
+    run.best, run.scores = Scores(*found.notes["best"]), Scores(*found.notes["scores"])
     # What starting again and drawing again has sent is no part of the run.
-    session.sent_before = found.own["sent"].numpy() - session.sent()
-    session.drawn = int(found.own["drawn"][0]), int(found.own["drawn"][1])
-    if session.trace is not None:
+    run.sent_before = found.own["sent"].numpy() - run.sent()
+    run.drawn = int(found.own["drawn"][0]), int(found.own["drawn"][1])
+    if run.trace is not None:
         kept = len(found.own["trace.edges"]) if "trace.edges" in found.own else 0
-        if kept == found.done or (kept and session.options.save_trace is None):
-            session.trace.restore(found.own["trace.bits"].numpy(), found.own["trace.edges"].numpy())
-        elif session.options.save_trace is not None:
+        if kept == found.done or (kept and run.options.save_trace is None):
+            run.trace.restore(found.own["trace.bits"].numpy(), found.own["trace.edges"].numpy())
+        elif run.options.save_trace is not None:
             raise FileError(f"{place}: saved without --save-trace: the graphs of its {found.done} iterations are gone")
         else:
-            session.trace = None
+            run.trace = None
     home = place.parent.parent
-    if home.resolve() == session.out.resolve():
-        session.normed = list(found.notes["norms"])
-    if session.first and (home / ITERATIONS).is_file():
-        session.rows = list(RunFolder(home).earlier_iterations(found.done))
+    if home.resolve() == run.out.resolve():
+        run.normed = list(found.notes["norms"])
+    if run.first and (home / ITERATIONS).is_file():
+        run.rows = list(RunFolder(home).earlier_iterations(found.done))
 
 
-def save(session: Session) -> None:
+def save(run: RunState) -> None:
     """Write the checkpoint after the iterations done so far; all workers together.
 
     Raises FileError when a file cannot be written, and what `same_replicas` and `refuse_bad_weights` do.
     """
-    worker, done = session.worker, session.done
+    worker, done = run.worker, run.done
     same_replicas(worker)
     refuse_bad_weights(worker, done)
-    session.keep_norms()
-    folder = session.out / CHECKPOINTS
+    run.keep_norms()
+    folder = run.out / CHECKPOINTS
     own = {f"{_METHOD}{name}": tensor for name, tensor in worker.method.state().items()}
-    own |= {"sent": torch.from_numpy(session.sent()), "drawn": torch.tensor(session.drawn)}
-    if session.trace is not None:
-        bits, edges = session.trace.state()
+    own |= {"sent": torch.from_numpy(run.sent()), "drawn": torch.tensor(run.drawn)}
+    if run.trace is not None:
+        bits, edges = run.trace.state()
         own |= {"trace.bits": torch.from_numpy(bits), "trace.edges": torch.from_numpy(edges)}
     tensors = {f"own.{name}": tensor for name, tensor in own.items()}
-    if session.first:
-        tensors |= {f"shared.{name}": tensor for name, tensor in _shared(session).items()}
+    if run.first:
+        tensors |= {f"shared.{name}": tensor for name, tensor in _shared(run).items()}
     digest = np.frombuffer(write_part(folder, done, worker.place.rank, tensors), np.uint8)
     parts = [part.tobytes() for part in worker.by_rank(digest)]
-    if session.first:
-        if session.folder is not None:
-            session.folder.write_iterations(session.rows)
-        notes = {"best": _listed(session.best), "scores": _listed(session.scores), "norms": session.normed}
+    if run.first:
+        if run.folder is not None:
+            run.folder.write_iterations(run.rows)
+        notes = {"best": _listed(run.best), "scores": _listed(run.scores), "norms": run.normed}
         complete(folder, done, worker.identity(), notes, parts)
-    session.saved.append(done)
+    run.saved.append(done)
 
 
-def last_good(session: Session) -> str:
+def last_good(run: RunState) -> str:
     """After a loss that is no number: forget the checkpoint of the weights that gave it; where the last good one is."""
-    folder, saved = session.out / CHECKPOINTS, session.saved
-    if saved and saved[-1] == session.done:
+    folder, saved = run.out / CHECKPOINTS, run.saved
+    if saved and saved[-1] == run.done:
         saved.pop()
-        if session.first:
-            forget(folder, session.done)
-    if session.folder is not None:
-        session.folder.write_iterations(session.rows)
+        if run.first:
+            forget(folder, run.done)
+    if run.folder is not None:
+        run.folder.write_iterations(run.rows)
     if saved:
         return f"the last good checkpoint is {folder / f'{saved[-1]:06d}'}"
-    if session.start is not None and session.done > session.begun:
-        return f"the last good checkpoint is {session.start}"
+    if run.start is not None and run.done > run.begun:
+        return f"the last good checkpoint is {run.start}"
     return "no good checkpoint was saved"
 
 
@@ -173,9 +171,9 @@ def same_replicas(worker: WorkerState) -> None:
             raise RuntimeError(f"the weights of worker {rank} differ from those of worker {worker.place.rank}")
 
 
-def _shared(session: Session) -> dict[str, Tensor]:
-    weights: dict[str, Tensor] = {f"{_WEIGHT}{name}": weight for weight, name in session.names.items()}
-    return weights | optimizer_tensors(session.worker.trainer.optimizer, session.names)
+def _shared(run: RunState) -> dict[str, Tensor]:
+    weights: dict[str, Tensor] = {f"{_WEIGHT}{name}": weight for weight, name in run.names.items()}
+    return weights | optimizer_tensors(run.worker.trainer.optimizer, run.names)
 
 
 def _listed(scores: Scores) -> list[float | None]:
