@@ -17,7 +17,6 @@ from torch import Tensor, nn
 
 from gcnsim.ids import AnyArray
 from gcnsim.processes import cores
-from runtime.command import knobs_of
 from runtime.data import load_dataset
 from runtime.options import Options
 
@@ -65,7 +64,7 @@ def seconds(
 def main(dataset: str, iterations: int) -> None:
     """Measure both ways and print the quicker."""
     torch.set_num_threads(cores())
-    found = load_dataset(Options(dataset=dataset, feature_dim=WIDTH, workers=1, knobs=knobs_of("full-graph", {})))
+    found = load_dataset(Options(dataset=dataset, feature_dim=WIDTH, workers=1))
     x = torch.from_numpy(found.features.rows(np.arange(found.graph.nodes)))
     labels, train = torch.from_numpy(found.labels.copy()).long(), torch.from_numpy(found.train.copy())
     matrix = propagation(found.graph.indptr, found.graph.indices)

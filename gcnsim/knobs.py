@@ -172,18 +172,8 @@ COLD_START: Final = choice(
 KNOBS: Final[Mapping[str, Knob]] = MappingProxyType(
     {knob.name: knob for knob in (TAU, EPSILON, CACHE, CACHE_POLICY, SAMPLER, REFRESH, NORMS, RATE)}
 )
-TRAINED_KNOBS: Final[Mapping[str, tuple[Knob, ...]]] = MappingProxyType(
-    {
-        "full-graph": (),
-        "pipegcn": (COLD_START,),
-        "pipegcn-g": (GAMMA, COLD_START),
-        "pipegcn-f": (GAMMA, COLD_START),
-        "pipegcn-gf": (GAMMA, COLD_START),
-        "psc-gcn": (TAU, EPSILON, SAMPLER, REFRESH, CACHE, CACHE_POLICY, ESTIMATOR, COLD_START),
-        "bns-gcn": (RATE, BOUNDARY_SCALE),
-    }
-)
-"""Knobs of the methods that `runtime` trains. Norms are measured there, so they are no knob."""
+TRAINING_KNOBS: Final = (GAMMA, ESTIMATOR, BOUNDARY_SCALE, COLD_START)
+"""Knobs of training that change no time: no scenario has them, recorded runs do."""
 
 
 def check(knob: Knob, value: object, path: str) -> None:

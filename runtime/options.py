@@ -58,7 +58,7 @@ _RANGES: Final[Mapping[str, tuple[float, float]]] = MappingProxyType(
 class Options:
     """One run. Every value is checked at construction: ScenarioError names the option, the value and the range.
 
-    knobs: those of the method, complete, by their names in `gcnsim.knobs`. Paths are as the user wrote them.
+    knobs: those of the method, complete, by name. Paths are as the user wrote them.
     """
 
     method: str = "full-graph"
@@ -129,9 +129,6 @@ class Options:
             raise ScenarioError(f"--backend: nccl needs --device cuda, it is {self.device}; allowed: auto, gloo")
         if self.model == "gat" and self.hidden % self.heads:
             raise ScenarioError(f"--heads: {self.heads} does not divide --hidden {self.hidden}")
-        size = self.knobs.get("cache")
-        if self.preaggregate and isinstance(size, CacheSize) and not size.empty:
-            raise ScenarioError(f"--cache: {size.describe()} with --preaggregate: no layer-0 row travels; allowed: 0%")
         if self.model == "gat" and self.preaggregate:
             raise ScenarioError("--preaggregate: gat has no fixed first aggregation; allowed for gcn and graphsage")
 

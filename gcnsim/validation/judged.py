@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from gcnsim.errors import FileError, ScenarioError
-from gcnsim.knobs import TRAINED_KNOBS
+from gcnsim.knobs import KNOBS, TRAINING_KNOBS
 from gcnsim.processes import each
 from gcnsim.record import (
     PHASES,
@@ -26,7 +26,7 @@ from gcnsim.scenario import Scenario
 from gcnsim.study import open_accesses, refuse_other_trace, scenario_of, study
 
 SHOWN: Final = ("tau", "epsilon", "cache", "rate")
-USUAL: Final = {knob.name: knob.default for knobs in TRAINED_KNOBS.values() for knob in knobs}
+USUAL: Final = {knob.name: knob.default for knob in (*KNOBS.values(), *TRAINING_KNOBS)}
 """Knobs that stand where they do by default are not told."""
 
 TRAINED: Final[Mapping[str, object]] = {

@@ -15,7 +15,6 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from gcnsim.errors import ScenarioError
 from gcnsim.ids import AnyArray, IntArray
 
 
@@ -101,19 +100,6 @@ class PlainMatrix:
 
 
 _MKL = bool(torch.backends.mkl.is_available())  # type: ignore[no-untyped-call]
-
-
-def matrix_kind(name: str) -> type[Matrix]:
-    """The class behind `--aggregator name`; raises ScenarioError when DGL is asked for and cannot be imported."""
-    if name == "plain":
-        return PlainMatrix
-    try:
-        from runtime.aggregate.dgl_matrix import DglMatrix
-    except ImportError as error:
-        raise ScenarioError(
-            f"--aggregator: dgl cannot be imported ({error}); install it (pip install 'gcnsim[dgl]') or use plain"
-        ) from None
-    return DglMatrix
 
 
 def _index(array: AnyArray, device: torch.device) -> Tensor:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from gcnsim.graph.nodes import MASKS, read_nodes
 from gcnsim.ids import AnyArray, BoolArray
-from runtime.data.features import Held
+from runtime.data.features import InMemory
 
 __all__ = ["MASKS", "NodeData", "read_node_data"]
 
@@ -15,7 +15,7 @@ __all__ = ["MASKS", "NodeData", "read_node_data"]
 class NodeData:
     """What a file says about its nodes; None where it says nothing. labels as in `Dataset`; masks: train, val, test."""
 
-    features: Held | None = None
+    features: InMemory | None = None
     labels: AnyArray | None = None
     masks: tuple[BoolArray, BoolArray, BoolArray] | None = None
 
@@ -23,4 +23,4 @@ class NodeData:
 def read_node_data(path: str, nodes: int, *, features: bool = True, labels: bool = True) -> NodeData:
     """What the source at `path` holds for its graph of `nodes` nodes; arguments and errors as of `read_nodes`."""
     held = read_nodes(path, nodes, features=features, labels=labels)
-    return NodeData(None if held.features is None else Held(held.features), held.labels, held.masks)
+    return NodeData(None if held.features is None else InMemory(held.features), held.labels, held.masks)

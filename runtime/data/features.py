@@ -76,7 +76,7 @@ class Features:
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class InMemory:
     """Rows held in memory: float32[N, width], or a canonical scipy csr_array of float32."""
 
     matrix: Block

@@ -14,7 +14,7 @@ from gcnsim.streams import stream
 from runtime.data import digits
 from runtime.data.archive import MASKS, NodeData, read_node_data
 from runtime.data.dataset import Dataset
-from runtime.data.features import Features, Held, Normal, Projection, Source, Standard, Step, UnitRows
+from runtime.data.features import Features, InMemory, Normal, Projection, Source, Standard, Step, UnitRows
 from runtime.options import Options
 
 FOLDER = "GCNSIM_DATA"
@@ -32,7 +32,7 @@ def load_dataset(options: Options) -> Dataset:
     if options.graph is None and options.dataset == digits.NAME:
         where = digits.NAME
         graph, features, held_labels = digits.read_digits()
-        held = NodeData(Held(features), held_labels, _split(held_labels, (digits.NAME, "split")))
+        held = NodeData(InMemory(features), held_labels, _split(held_labels, (digits.NAME, "split")))
     else:
         where = options.graph if options.graph is not None else _named(options.dataset)
         graph = load_graph(where)
@@ -59,7 +59,7 @@ def _named(name: str) -> str:
     """The path of the data set `name`."""
     folder = os.environ.get(FOLDER)
     if not folder:
-        raise ScenarioError(f"--dataset: {name!r} is sought in the folder that {FOLDER} names, which is not set")
+        raise ScenarioError(f"--dataset: {name!r} is looked up in the folder {FOLDER}, which is not set")
     try:
         inside = sorted(Path(folder).iterdir())
     except OSError as error:

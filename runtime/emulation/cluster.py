@@ -18,13 +18,13 @@ from typing import Any, Final
 from gcnsim.errors import ScenarioError
 from gcnsim.processes import cores
 from gcnsim.units import BANDWIDTH
-from runtime.emulation.facts import PAYLOAD_SHARE, Emulation
 from runtime.emulation.network import CONGESTION, DEVICE, Network, burst, has_netem, network
-from runtime.emulation.pump import measure
-from runtime.launch.parent import Crew, Recruit, Requests, answer
+from runtime.emulation.spec import PAYLOAD_SHARE, Emulation
+from runtime.emulation.throughput import measure
+from runtime.launch.failure_report import FAILURES, read_failures
+from runtime.launch.parent import ProcessGroup, ProcessSpec, Requests, answer
 from runtime.launch.place import RENDEZVOUS
 from runtime.launch.verdict import Exit
-from runtime.launch.words import FAILURES, read_failures
 
 PORT: Final = 29400
 ENOUGH: Final = 0.97
@@ -42,7 +42,7 @@ Say = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class EmulationRequest:
     """A cluster to emulate. bandwidth: bytes/s of the wire, `written` as the user wrote it. limiter: as settled."""
 
     hosts: int
@@ -58,7 +58,7 @@ class Asked:
         return self.hosts * self.workers_per_host
 
 
-def emulate(asked: Asked, training: Sequence[str], tell: Callable[[Emulation], None], say: Say) -> int:
+def emulate(asked: EmulationRequest, training: Sequence[str], tell: Callable[[Emulation], None], say: Say) -> int:
     """Train with the arguments `training` on the cluster; the exit code, as `runtime.launch.launch` gives it.
 
     tell: is told what was made and measured, before the training. say: says how it ended, if not well.
@@ -74,7 +74,7 @@ def emulate(asked: Asked, training: Sequence[str], tell: Callable[[Emulation], N
 
 
 @contextlib.contextmanager
-def _made(asked: Asked) -> Iterator[tuple[Network | None, str]]:
+def _made(asked: EmulationRequest) -> Iterator[tuple[Network | None, str]]:
     """The network, or None where the exchange limits the rate; and what makes the latency."""
     if asked.limiter == "exchange":
         yield None, "exchange" if asked.latency_s else "none"
@@ -105,7 +105,7 @@ def clean_folders() -> list[str]:
     return found
 
 
-def _measured(asked: Asked, made: Network | None, latency_by: str, requests: Requests) -> Emulation:
+def _measured(asked: EmulationRequest, made: Network | None, latency_by: str, requests: Requests) -> Emulation:
     """The facts, with the measured rate. Raises ScenarioError for a bandwidth that the machine does not carry."""
     wanted = asked.bandwidth * PAYLOAD_SHARE
     seconds = min(max(_MEASURE_S[0], _MEASURE_BYTES / wanted), _MEASURE_S[1])
@@ -150,16 +150,16 @@ def _trained(
     facts: Emulation, made: Network | None, training: Sequence[str], requests: Requests, folder: Path, say: Say
 ) -> int:
     port = PORT if made is not None else _free_port()
-    crew = Crew(requests, _GRACE_S, _LEAVE_S)
-    with crew.all_ended():
-        crew.start([_recruit(facts, made, host, port, training, folder) for host in range(facts.hosts)])
-        crew.supervise()
+    group = ProcessGroup(requests, _GRACE_S, _LEAVE_S)
+    with group.all_ended():
+        group.start([_process(facts, made, host, port, training, folder) for host in range(facts.hosts)])
+        group.supervise()
     reports = {host: _report(folder / "hosts" / f"{host}.json") for host in range(facts.hosts)}
     ends = [Exit(**each, told=0) for report in reports.values() for each in report["exits"]]
     code = answer(requests, ends, read_failures(folder / "words"), say)
     if code:
         return code
-    for exit in sorted(crew.exits, key=lambda exit: exit.at):
+    for exit in sorted(group.exits, key=lambda exit: exit.at):
         # No worker failed, so torchrun did: it ends its workers before it ends.
         if not exit.willing:
             say(f"host {exit.rank}: {reports[exit.rank]['error'] or _ended(exit)}")
@@ -183,9 +183,9 @@ def _ended(exit: Exit) -> str:
     return f"torchrun ended with exit code {exit.code} and gave no reason"
 
 
-def _recruit(
+def _process(
     facts: Emulation, made: Network | None, host: int, port: int, training: Sequence[str], folder: Path
-) -> Recruit:
+) -> ProcessSpec:
     """torchrun on one host."""
     first = "127.0.0.1" if made is None else made.address(0)
     own = "127.0.0.1" if made is None else made.address(host)
@@ -198,7 +198,7 @@ def _recruit(
     env |= {"OMP_NUM_THREADS": str(threads), "TORCH_CPP_LOG_LEVEL": os.environ.get("TORCH_CPP_LOG_LEVEL", "ERROR")}
     env |= {"GLOO_SOCKET_IFNAME": "lo" if made is None else DEVICE, FAILURES: str(folder / "words")}
     prefix = [] if made is None else made.inside(host)
-    return Recruit([*prefix, *agent, *torchrun, "--threads", str(threads), *training], env | facts.environment())
+    return ProcessSpec([*prefix, *agent, *torchrun, "--threads", str(threads), *training], env | facts.environment())
 
 
 def _free_port() -> int:

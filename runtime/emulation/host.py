@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from gcnsim.sections import replacing
-from runtime.emulation.ties import AGENT, end_with
-from runtime.launch.words import describe
+from runtime.emulation.parent_death import AGENT, end_with
+from runtime.launch.failure_report import describe
 
 _SEEN_S = 0.2
 """torchrun looks at its workers ten times a second; a worker ended no later than this before a report."""

@@ -1,27 +1,27 @@
 """Moving boundary rows and their gradients between workers, and the sums that need them."""
 
-from runtime.exchange.asking import ask, fetch_rows, swap_norms
-from runtime.exchange.boundary import Bound, Boundary
-from runtime.exchange.drawn import Drawn, Held, Requests, static_requests
+from runtime.exchange.boundary import Boundary, BoundaryView
+from runtime.exchange.channels import Channel, Channels
 from runtime.exchange.errors import PeerError
 from runtime.exchange.exchange import Exchange
 from runtime.exchange.graphs import GraphBuilder, Weights
-from runtime.exchange.lanes import Lane, Lanes
 from runtime.exchange.neighbours import Dropping, Step, StepBoundaries
+from runtime.exchange.requests import ask, fetch_rows, swap_norms
+from runtime.exchange.sampled_graph import CachedRows, Requests, SampledGraph, static_requests
 from runtime.exchange.stopwatch import Stopwatch
 
 __all__ = [
-    "Bound",
     "Boundary",
-    "Drawn",
+    "BoundaryView",
+    "CachedRows",
+    "Channel",
+    "Channels",
     "Dropping",
     "Exchange",
     "GraphBuilder",
-    "Held",
-    "Lane",
-    "Lanes",
     "PeerError",
     "Requests",
+    "SampledGraph",
     "Step",
     "StepBoundaries",
     "Stopwatch",

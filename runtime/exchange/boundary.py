@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 from torch import Tensor
 
 from gcnsim.ids import Iteration, Layer
-from runtime.exchange.drawn import Drawn
+from runtime.exchange.sampled_graph import SampledGraph
 
 if TYPE_CHECKING:
     from runtime.exchange.exchange import Exchange
@@ -49,12 +49,12 @@ class Boundary(Protocol):
 
 
 @dataclass(frozen=True)
-class Bound:
+class BoundaryView:
     """An exchange as one iteration sees it: `drawn` is trained now, `upcoming` in tau iterations."""
 
     exchange: Exchange
-    drawn: Drawn
-    upcoming: Future[Drawn]
+    drawn: SampledGraph
+    upcoming: Future[SampledGraph]
 
     @property
     def synchronous(self) -> bool:

@@ -18,8 +18,8 @@ from torch import Tensor
 from gcnsim.ids import Iteration, Layer
 from gcnsim.staleness import slot, source_iteration
 from gcnsim.timeline import Direction, OpKind
-from runtime.exchange.drawn import Drawn
-from runtime.exchange.lanes import Lane, Lanes, Parcel, Posted
+from runtime.exchange.channels import Channel, Channels, Message, Posted
+from runtime.exchange.sampled_graph import SampledGraph
 from runtime.exchange.staging import CopyStream, Staging
 from runtime.record import Mark, Recorder
 
@@ -31,7 +31,7 @@ class _Sent:
     """A transfer under way or done. iteration: of the values. drawn: the graph whose rows travel."""
 
     iteration: Iteration
-    done: Future[Drawn]
+    done: Future[SampledGraph]
 
 
 @dataclass
@@ -50,7 +50,7 @@ class _Transfer:
     t: Iteration
     layer: Layer
     direction: Direction
-    drawn: Drawn
+    drawn: SampledGraph
     target: Staging
     count: int
     start: Mark
@@ -69,7 +69,7 @@ class Exchange:
 
     def __init__(
         self,
-        lanes: Lanes,
+        channels: Channels,
         recorder: Recorder,
         widths: tuple[int, ...],
         tau: int,
@@ -80,26 +80,26 @@ class Exchange:
         threaded: bool = True,
         smooth: Smooth | None = None,
     ) -> None:
-        """Open the lanes `name` + forward and backward."""
+        """Open the channels `name` + forward and backward."""
         self.tau, self.synchronous = tau, tau == 0
         self._recorder, self._device, self._dtype = recorder, device, dtype
         self._smooth = smooth
-        self._lane: dict[Direction, Lane] = {
-            direction: lanes.open(f"{name}{TAG[direction]}", bulk=True)
+        self._channel: dict[Direction, Channel] = {
+            direction: channels.open(f"{name}{TAG[direction]}", bulk=True)
             for direction in (Direction.FORWARD, Direction.BACKWARD)
         }
-        self._copies = {direction: CopyStream(device) for direction in self._lane}
+        self._copies = {direction: CopyStream(device) for direction in self._channel}
         self._threads = {
             direction: tuple(ThreadPoolExecutor(1, f"{name}{TAG[direction]}-{what}") for what in ("post", "fetch"))
-            for direction in self._lane
-            if threaded and lanes.world > 1
+            for direction in self._channel
+            if threaded and channels.world > 1
         }
         self._slots = {
             (direction, layer, place): _Slot(
-                Staging(widths[layer], dtype, device, lanes.backend),
-                Staging(widths[layer], dtype, device, lanes.backend),
+                Staging(widths[layer], dtype, device, channels.backend),
+                Staging(widths[layer], dtype, device, channels.backend),
             )
-            for direction in self._lane
+            for direction in self._channel
             for layer in range(len(widths) - 1)
             for place in range(max(tau, 1))
         }
@@ -109,7 +109,7 @@ class Exchange:
         self.bytes_sent: dict[tuple[int, str], int] = {}
         """Bytes sent so far per peer and kind (rows, gradients)."""
 
-    def rows(self, t: Iteration, layer: Layer, drawn: Drawn) -> Tensor:
+    def rows(self, t: Iteration, layer: Layer, drawn: SampledGraph) -> Tensor:
         """The rows of `drawn`'s boundary with the values of t - tau, [U, d]; at a cold start zeros or features."""
         source = source_iteration(t, self.tau)
         if source is None:
@@ -125,7 +125,7 @@ class Exchange:
         self._span(OpKind.UNPACK, "compute", t, layer, Direction.FORWARD, start)
         return smoothed
 
-    def send_rows(self, t: Iteration, layer: Layer, h: Tensor, upcoming: Future[Drawn]) -> None:
+    def send_rows(self, t: Iteration, layer: Layer, h: Tensor, upcoming: Future[SampledGraph]) -> None:
         """Start the transfer of H^(t,layer), [I, d], for the graph that iteration t + tau trains."""
         place = self._place(Direction.FORWARD, layer, t)
         event = self._copies[Direction.FORWARD].mark()
@@ -138,14 +138,14 @@ class Exchange:
 
         place.sent = _Sent(t, self._submit(Direction.FORWARD, post))
 
-    def gradient_buffer(self, t: Iteration, layer: Layer, drawn: Drawn) -> Tensor:
+    def gradient_buffer(self, t: Iteration, layer: Layer, drawn: SampledGraph) -> Tensor:
         """A place for the gradients of `drawn`'s boundary rows, [U, d]; waits until what it held before is sent."""
         source = source_iteration(t, self.tau)
         if source is not None and not self.synchronous:
             self._wait(self._slot(Direction.BACKWARD, layer, source), t, layer, Direction.BACKWARD)
         return self._place(Direction.BACKWARD, layer, t).outgoing.rows(drawn.rows)
 
-    def send_gradients(self, t: Iteration, layer: Layer, drawn: Drawn) -> None:
+    def send_gradients(self, t: Iteration, layer: Layer, drawn: SampledGraph) -> None:
         """Start the transfer of what `gradient_buffer` holds, to be added by its owners in iteration t + tau."""
         place = self._place(Direction.BACKWARD, layer, t)
         event = self._copies[Direction.BACKWARD].mark()
@@ -191,7 +191,7 @@ class Exchange:
         for thread in itertools.chain(*self._threads.values()):
             thread.shutdown(wait=False, cancel_futures=True)
 
-    def in_flight(self) -> dict[tuple[Direction, Layer, Iteration], tuple[Drawn, Tensor]]:
+    def in_flight(self) -> dict[tuple[Direction, Layer, Iteration], tuple[SampledGraph, Tensor]]:
         """What iterations to come will read: the graph and the received rows of every slot, all transfers done."""
         self.drain()
         found = {}
@@ -203,15 +203,17 @@ class Exchange:
                 found[direction, layer, place.sent.iteration] = drawn, place.incoming.rows(count)
         return found
 
-    def put_back(self, direction: Direction, layer: Layer, iteration: Iteration, drawn: Drawn, rows: Tensor) -> None:
+    def put_back(
+        self, direction: Direction, layer: Layer, iteration: Iteration, drawn: SampledGraph, rows: Tensor
+    ) -> None:
         """Restore what `in_flight` gave."""
         place = self._place(direction, layer, iteration)
         place.incoming.rows(rows.shape[0]).copy_(rows)
-        done: Future[Drawn] = Future()
+        done: Future[SampledGraph] = Future()
         done.set_result(drawn)
         place.sent = _Sent(iteration, done)
 
-    def _forward(self, t: Iteration, layer: Layer, h: Tensor, drawn: Drawn, place: _Slot) -> _Transfer:
+    def _forward(self, t: Iteration, layer: Layer, h: Tensor, drawn: SampledGraph, place: _Slot) -> _Transfer:
         """Pack the rows that others want and start their transfer."""
         asked = drawn.asked()
         first_layer = layer == 0 and drawn.held is not None
@@ -226,7 +228,7 @@ class Exchange:
             self._from_cache(t, drawn, place.incoming.wire(drawn.rows))
         return transfer
 
-    def _from_cache(self, t: Iteration, drawn: Drawn, rows: Tensor) -> None:
+    def _from_cache(self, t: Iteration, drawn: SampledGraph, rows: Tensor) -> None:
         """Put the rows that the cache holds beside those that travel."""
         assert drawn.held is not None
         start = self._recorder.mark()
@@ -236,7 +238,7 @@ class Exchange:
         rows[hit] = drawn.held.rows[held].to(rows.device)
         self._span(OpKind.LOOKUP, "f.pack", t, 0, Direction.FORWARD, start)
 
-    def _backward(self, t: Iteration, layer: Layer, drawn: Drawn, place: _Slot) -> _Transfer:
+    def _backward(self, t: Iteration, layer: Layer, drawn: SampledGraph, place: _Slot) -> _Transfer:
         """Start the transfer of the boundary's gradients."""
         asked = drawn.asked()
         place.outgoing.to_wire(drawn.rows)
@@ -249,44 +251,44 @@ class Exchange:
         t: Iteration,
         layer: Layer,
         direction: Direction,
-        drawn: Drawn,
+        drawn: SampledGraph,
         target: Staging,
         count: int,
         outgoing: list[Tensor],
         incoming: list[Tensor],
     ) -> _Transfer:
-        parcels = [Parcel(peer, piece, False) for peer, piece in enumerate(incoming)]
-        parcels += [Parcel(peer, piece, True) for peer, piece in enumerate(outgoing)]
+        messages = [Message(peer, piece, False) for peer, piece in enumerate(incoming)]
+        messages += [Message(peer, piece, True) for peer, piece in enumerate(outgoing)]
         start = self._recorder.mark()
-        return _Transfer(t, layer, direction, drawn, target, count, start, self._lane[direction].post(parcels))
+        return _Transfer(t, layer, direction, drawn, target, count, start, self._channel[direction].post(messages))
 
-    def _finish(self, transfer: _Transfer) -> Drawn:
+    def _finish(self, transfer: _Transfer) -> SampledGraph:
         """Wait until a transfer is through, then bring what came to the device."""
         direction, tag = transfer.direction, TAG[transfer.direction]
         kind = "rows" if direction is Direction.FORWARD else "gradients"
 
-        def done(parcel: Parcel) -> None:
-            nbytes = parcel.tensor.numel() * parcel.tensor.element_size() if parcel.outgoing else 0
+        def done(message: Message) -> None:
+            nbytes = message.tensor.numel() * message.tensor.element_size() if message.outgoing else 0
             if nbytes:
-                key = parcel.peer, kind
+                key = message.peer, kind
                 self.bytes_sent[key] = self.bytes_sent.get(key, 0) + nbytes
-            stream = f"{tag}.{'tx' if parcel.outgoing else 'rx'}{parcel.peer}"
+            stream = f"{tag}.{'tx' if message.outgoing else 'rx'}{message.peer}"
             where = transfer.t, transfer.layer, direction, transfer.start
-            self._span(OpKind.WIRE, stream, *where, parcel.peer, nbytes)
+            self._span(OpKind.WIRE, stream, *where, message.peer, nbytes)
 
         # NCCL's wait holds back the current stream, not this thread: it must be the stream that copies.
         with self._copies[direction].after(None):
-            self._lane[direction].await_all(transfer.posted, done)
+            self._channel[direction].await_all(transfer.posted, done)
             transfer.target.from_wire(transfer.count)
         return transfer.drawn
 
-    def _cold(self, layer: Layer, drawn: Drawn) -> Tensor:
+    def _cold(self, layer: Layer, drawn: SampledGraph) -> Tensor:
         width = self._slots[Direction.FORWARD, layer, 0].incoming.rows(0).shape[1]
         if layer == 0 and self.features is not None:
             return self.features[torch.from_numpy(drawn.needed).to(self._device)]
         return torch.zeros(drawn.rows, width, dtype=self._dtype, device=self._device)
 
-    def _wait(self, place: _Slot, t: Iteration, layer: Layer, direction: Direction) -> Drawn:
+    def _wait(self, place: _Slot, t: Iteration, layer: Layer, direction: Direction) -> SampledGraph:
         assert place.sent is not None
         start = self._recorder.mark()
         blocked = not place.sent.done.done()
@@ -305,9 +307,9 @@ class Exchange:
         assert place.sent.iteration == source, f"slot holds iteration {place.sent.iteration}, wanted {source}"
         return place
 
-    def _submit(self, direction: Direction, post: Callable[[], _Transfer]) -> Future[Drawn]:
+    def _submit(self, direction: Direction, post: Callable[[], _Transfer]) -> Future[SampledGraph]:
         """Start a transfer in one thread and await it in another, so that the wire never waits for packing."""
-        done: Future[Drawn] = Future()
+        done: Future[SampledGraph] = Future()
         if direction not in self._threads:
             begun = self._recorder.mark()
             transfer = post()

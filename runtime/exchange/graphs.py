@@ -14,7 +14,7 @@ import torch
 from gcnsim.ids import AnyArray, BoolArray, FloatArray, Int32Array, IntArray
 from gcnsim.partition import Part
 from runtime.aggregate import Matrix, Rows
-from runtime.exchange.drawn import Drawn, Held, order_of
+from runtime.exchange.sampled_graph import CachedRows, SampledGraph, order_of
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class GraphBuilder:
         self._loop_place = np.flatnonzero(self._inner.entry == part.entries)
         self._whole_inner: Matrix | None = None
 
-    def whole(self, held: Held | None = None) -> Drawn:
+    def whole(self, held: CachedRows | None = None) -> SampledGraph:
         """The graph with every entry. held: the rows that a cache holds are set apart."""
         needed = np.ones(self.part.boundary_nodes, np.bool_)
         return self._drawn(0, self._whole(), None, self._cross.weight, needed, held)
@@ -71,7 +71,7 @@ class GraphBuilder:
         inner, cross = (block.weight * extended[block.entry] for block in (self._inner, self._cross))
         return Weights(inner, cross)
 
-    def thinned(self, graph: int, kept: BoolArray, weights: Weights, held: Held | None = None) -> Drawn:
+    def thinned(self, graph: int, kept: BoolArray, weights: Weights, held: CachedRows | None = None) -> SampledGraph:
         """The graph with the `kept` entries, bool[nnz], and all self-loops."""
         keep = np.flatnonzero(kept)
         crossing = self._crossing[keep]
@@ -85,7 +85,7 @@ class GraphBuilder:
         needed[self._cross.columns[cross]] = True
         return self._drawn(graph, inner, cross, weights.cross, needed, held)
 
-    def with_boundary(self, graph: int, chosen: BoolArray, factor: FloatArray) -> Drawn:
+    def with_boundary(self, graph: int, chosen: BoolArray, factor: FloatArray) -> SampledGraph:
         """All inner entries, and the crossing ones of the `chosen` boundary nodes, bool[B], times factor, float[B]."""
         block = self._cross
         cross = np.flatnonzero(chosen[block.columns])
@@ -114,8 +114,8 @@ class GraphBuilder:
         cross: AnyArray | None,
         weight: FloatArray,
         needed: BoolArray,
-        held: Held | None,
-    ) -> Drawn:
+        held: CachedRows | None,
+    ) -> SampledGraph:
         """The graph of `inner` and of the crossing entries at the places `cross` (None: all), weighing `weight`."""
         index, ptr, misses = order_of(needed, self.part.boundary_ptr, held)
         place = np.full(self.part.boundary_nodes, -1, np.int32)
@@ -125,7 +125,7 @@ class GraphBuilder:
         rows = Rows(rows.indptr, place[rows.columns], rows.values, index.size)
         boundary = self._kind(rows, self._dtype, self._device) if index.size else None
         edges = int(inner.rows.columns.size) - self._loops, int(rows.columns.size)
-        return Drawn(graph, inner, boundary, index, ptr, misses, edges, held=held)
+        return SampledGraph(graph, inner, boundary, index, ptr, misses, edges, held=held)
 
     def _inner_block(self, row: IntArray, weight: FloatArray, own: FloatArray | None) -> _Block:
         part = self.part

@@ -19,7 +19,7 @@ from gcnsim.streams import stream
 from gcnsim.timeline import Direction, OpKind
 from runtime.aggregate import Matrix
 from runtime.exchange.boundary import Boundary
-from runtime.exchange.drawn import Drawn
+from runtime.exchange.sampled_graph import SampledGraph
 from runtime.exchange.stopwatch import Stopwatch
 from runtime.record import Mark, Recorder
 
@@ -45,7 +45,7 @@ class Step:
     """One iteration's means: its graph, where boundary rows come from, and how rows are dropped (None: not)."""
 
     t: Iteration
-    drawn: Drawn
+    drawn: SampledGraph
     boundary: Boundary | None
     recorder: Recorder
     watch: Stopwatch

@@ -78,7 +78,7 @@ class Staging:
 
 
 class CopyStream:
-    """The stream on which a lane's copies run; no stream at all without CUDA."""
+    """The stream on which a channel's copies run; no stream at all without CUDA."""
 
     def __init__(self, device: torch.device) -> None:
         """A new stream on `device`."""

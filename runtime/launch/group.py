@@ -55,7 +55,7 @@ def _round(store: Any, place: Place, timeout_s: float) -> str:
         if store.check([f"gcnsim/{name}/{mine}"]):
             return str(name)
         time.sleep(_POLL_S)
-    raise TimeoutError(f"worker 0 has not come within {timeout_s:g} s")
+    raise TimeoutError(f"worker 0 did not answer within {timeout_s:g} s")
 
 
 def disconnect() -> None:

@@ -20,10 +20,10 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, Final
 
+from runtime.launch.failure_report import FAILURES, Failure, read_failures, say
 from runtime.launch.place import RENDEZVOUS
 from runtime.launch.verdict import ENDED_BY_TERM, Exit, first_cause
 from runtime.launch.watch import PARENT
-from runtime.launch.words import FAILURES, Failure, read_failures, say
 
 _POLL_S: Final = 0.05
 _AGAIN_S: Final = 0.3
@@ -49,30 +49,30 @@ def launch(
     """
     base = [sys.executable, "-m", "runtime.train"] if command is None else command
     with tempfile.TemporaryDirectory(prefix="gcnsim-run-", ignore_cleanup_errors=True) as folder, Requests() as asked:
-        crew = Crew(asked, grace_s, leave_s)
-        with crew.all_ended():
+        group = ProcessGroup(asked, grace_s, leave_s)
+        with group.all_ended():
             try:
-                crew.start(_recruits([*base, *argv], workers, {**os.environ, **(extra_env or {})}, Path(folder)))
+                group.start(_processes([*base, *argv], workers, {**os.environ, **(extra_env or {})}, Path(folder)))
             except OSError as error:
-                say(f"worker {len(crew.processes)}: cannot be started: {error.strerror}")
+                say(f"worker {len(group.processes)}: cannot be started: {error.strerror}")
                 return 1
-            crew.supervise()
-        return answer(asked, crew.exits, read_failures(Path(folder)))
+            group.supervise()
+        return answer(asked, group.exits, read_failures(Path(folder)))
 
 
 @dataclass(frozen=True, slots=True)
-class Recruit:
+class ProcessSpec:
     """A process to start: its command, and all of its environment."""
 
     command: Sequence[str]
     env: Mapping[str, str]
 
 
-def _recruits(command: Sequence[str], workers: int, env: Mapping[str, str], folder: Path) -> list[Recruit]:
+def _processes(command: Sequence[str], workers: int, env: Mapping[str, str], folder: Path) -> list[ProcessSpec]:
     """The same command for every worker, which the environment tells who it is."""
     common = {**env, RENDEZVOUS: str(folder / "rendezvous"), FAILURES: str(folder)}
     common |= {"WORLD_SIZE": str(workers), "LOCAL_WORLD_SIZE": str(workers)}
-    return [Recruit(command, {**common, "RANK": str(rank), "LOCAL_RANK": str(rank)}) for rank in range(workers)]
+    return [ProcessSpec(command, {**common, "RANK": str(rank), "LOCAL_RANK": str(rank)}) for rank in range(workers)]
 
 
 def answer(
@@ -120,7 +120,7 @@ class Requests:
             self.again = True
 
 
-class Crew:
+class ProcessGroup:
     """The processes of one run. Invariant: a process in `processes` is alive or has its Exit in `exits`."""
 
     def __init__(self, asked: Requests, grace_s: float, leave_s: float) -> None:
@@ -145,12 +145,12 @@ class Crew:
             os.close(reader)
             os.close(writer)
 
-    def start(self, recruits: Sequence[Recruit]) -> None:
+    def start(self, specs: Sequence[ProcessSpec]) -> None:
         """Start all. The first one's output is the run's; the others only have their errors to show."""
-        for place, recruit in enumerate(recruits):
+        for place, spec in enumerate(specs):
             process = subprocess.Popen(
-                recruit.command,
-                env={**recruit.env, PARENT: str(self._reader)},
+                spec.command,
+                env={**spec.env, PARENT: str(self._reader)},
                 stdin=subprocess.DEVNULL,
                 stdout=None if place == 0 else subprocess.DEVNULL,
                 pass_fds=(self._reader,),

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from gcnsim.ids import Rank
-from runtime.launch.words import Failure
+from runtime.launch.failure_report import Failure
 
 ENDED_BY_TERM: Final = (-signal.SIGTERM, 128 + signal.SIGTERM)
 

@@ -12,8 +12,8 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, Final
 
+from runtime.launch.failure_report import FAILURES
 from runtime.launch.place import RENDEZVOUS, Place
-from runtime.launch.words import FAILURES
 
 PARENT: Final = "GCNSIM_WATCH"
 """The number of a pipe's read end whose other end the parent alone holds; it closes when the parent dies."""

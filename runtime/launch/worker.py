@@ -11,9 +11,9 @@ from collections.abc import Callable
 from typing import Final, NoReturn
 
 from gcnsim.errors import GcnsimError
+from runtime.launch.failure_report import report_failure
 from runtime.launch.group import disconnect
 from runtime.launch.place import Place, place
-from runtime.launch.words import report_failure
 
 _PARTING_S: Final = 5.0
 """How long leaving the process group may take."""

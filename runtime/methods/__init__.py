@@ -1,6 +1,6 @@
-"""The training methods: one file for each published system, found by its name."""
+"""The trained methods: one file or folder for each published system, found by its name. No torch until one works."""
 
-from runtime.methods.method import Context, Method
-from runtime.methods.registry import method_class
+from runtime.methods.method import Method
+from runtime.methods.registry import METHODS, method_of, method_type
 
-__all__ = ["Context", "Method", "method_class"]
+__all__ = ["METHODS", "Method", "method_of", "method_type"]

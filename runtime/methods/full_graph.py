@@ -6,6 +6,23 @@ as the published baselines do; `central` sums what needs no other worker beneath
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
 from runtime.methods.method import Method
 
-TRAINER = Method
+if TYPE_CHECKING:
+    from runtime.methods.worker import Context, MethodWorker
+
+
+@dataclass(frozen=True)
+class FullGraph(Method):
+    """See the module; it has no knobs."""
+
+    name: ClassVar[str] = "full-graph"
+
+    def worker(self, context: Context) -> MethodWorker:
+        """What every method does unless it says otherwise."""
+        from runtime.methods.worker import MethodWorker
+
+        return MethodWorker(context)

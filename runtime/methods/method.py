@@ -1,173 +1,65 @@
-"""What every method is: which graph an iteration trains, and how old the rows of other workers are.
+"""What a trained method is: a frozen dataclass whose fields are its knobs.
 
-The base class trains the whole graph with rows that are `tau` iterations old; the methods say what differs.
+What it does in an iteration is its worker's (`worker.py`), which needs torch; a method does not, since the command line
+asks every method for its knobs before anything else starts.
 """
 
 from __future__ import annotations
 
-from concurrent.futures import Future
-from dataclasses import dataclass
-
-import numpy as np
-import torch
-from torch import Tensor
+from collections.abc import Mapping
+from dataclasses import Field, dataclass, fields
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from gcnsim.caching import CacheSize
-from gcnsim.ids import Float32Array, Iteration
-from gcnsim.timeline import Direction
-from runtime.data import Share
-from runtime.exchange import Bound, Boundary, Drawn, Exchange, GraphBuilder, Lanes, fetch_rows
-from runtime.exchange.exchange import Smooth
-from runtime.options import Options
-from runtime.record import Recorder
+from gcnsim.errors import ScenarioError
+from gcnsim.fields import parse_cache
+from gcnsim.knobs import Knob, KnobValue, check, knob_of
+from runtime.options import Options, flag
+
+if TYPE_CHECKING:
+    from runtime.methods.worker import Context, MethodWorker
 
 
 @dataclass(frozen=True)
-class Context:
-    """What a method works with. whole: the graph with all its entries. features: of the inner nodes, [I, d_0]."""
-
-    options: Options
-    share: Share
-    lanes: Lanes
-    recorder: Recorder
-    builder: GraphBuilder
-    whole: Drawn
-    features: Tensor
-    widths: tuple[int, ...]
-    dtype: torch.dtype
-    device: torch.device
-
-    @property
-    def world(self) -> int:
-        """Number of workers."""
-        return self.lanes.world
-
-    def real(self, knob: str) -> float:
-        """A knob that is a number."""
-        value = self.options.knobs[knob]
-        assert isinstance(value, int | float)
-        return float(value)
-
-    def word(self, knob: str) -> str:
-        """A knob that is a choice."""
-        return str(self.options.knobs[knob])
-
-    def cache(self) -> CacheSize:
-        """The size of the layer-0 cache."""
-        value = self.options.knobs["cache"]
-        assert isinstance(value, CacheSize)
-        return value
-
-
-def ready(drawn: Drawn) -> Future[Drawn]:
-    """A graph that needs no waiting."""
-    done: Future[Drawn] = Future()
-    done.set_result(drawn)
-    return done
-
-
 class Method:
-    """Base of all methods: the whole graph, rows of iteration t - tau."""
+    """Base of all methods. name: as it is typed; its fields, in order, are its knobs."""
 
-    def __init__(self, context: Context, tau: int = 0, smooth: Smooth | None = None) -> None:
-        """Open the exchange; a single worker needs none."""
-        self.context = context
-        self.tau = tau
-        self.exchange: Exchange | None = None
-        if context.world > 1:
-            self.exchange = Exchange(
-                context.lanes,
-                context.recorder,
-                context.widths,
-                tau,
-                context.dtype,
-                context.device,
-                threaded=tau > 0 or context.options.overlap == "central",
-                smooth=smooth,
-            )
+    name: ClassVar[str]
 
-    def start(self) -> None:
-        """What happens once before iteration 0; every rank calls it at the same time."""
-        options = self.context.options
-        if self.exchange is not None and self.tau and options.knobs.get("cold_start") == "features":
-            boundary = np.arange(self.context.share.part.boundary_nodes)
-            lane = self.context.lanes.open("ids")
-            self.exchange.features = fetch_rows(lane, self.context.share, self.context.features, boundary)
+    @classmethod
+    def knobs(cls) -> tuple[Knob, ...]:
+        """What can be set, in the order of the fields."""
+        return tuple(found for each in fields(cls) if (found := knob_of(each)) is not None)
 
-    def begin(self, t: Iteration) -> tuple[Drawn, Boundary | None]:
-        """The graph that iteration t trains, and its boundary (None: a single worker)."""
-        drawn = self.graph(t)
-        return drawn, None if self.exchange is None else Bound(self.exchange, drawn, self.upcoming(t))
+    @classmethod
+    def settled(cls, asked: Mapping[str, Any]) -> dict[str, KnobValue | CacheSize]:
+        """All knobs by name: those `asked` for, as typed on the command line, the others at their defaults.
 
-    def graph(self, t: Iteration) -> Drawn:
-        """The graph that iteration t trains."""
-        return self.context.whole
+        Raises ScenarioError for a knob that the method lacks, and for a value out of range.
+        """
+        have = {each.name: each for each in fields(cls) if knob_of(each) is not None}
+        for name in asked:
+            if name not in have:
+                known = f"its knobs: {', '.join(flag(each) for each in have)}" if have else "it has no knobs"
+                raise ScenarioError(f"{flag(name)}: {cls.name} has no {name.replace('_', ' ')}; {known}")
+        return {name: _value(each, asked) for name, each in have.items()}
 
-    def upcoming(self, t: Iteration) -> Future[Drawn]:
-        """The graph that iteration t + tau trains: its rows start to travel in iteration t."""
-        return ready(self.graph(t))
+    def refuse(self, options: Options) -> None:
+        """Raise ScenarioError for options of the run that make no sense with these knobs."""
 
-    def measures(self, t: Iteration) -> bool:
-        """Whether iteration t measures node norms."""
-        return False
+    def worker(self, context: Context) -> MethodWorker:
+        """What one worker does in this method's iterations."""
+        raise NotImplementedError
 
-    def measured(self, t: Iteration, norms: Tensor) -> None:
-        """Take the norms s_j of the inner nodes, float32[I], that iteration t measured."""
 
-    def norms(self) -> tuple[Iteration, Float32Array] | None:
-        """The norms measured last, of the inner nodes, and in which iteration."""
-        return None
-
-    def inclusion(self) -> Float32Array:
-        """The chance that a graph needs a boundary node, float32[B]: the mean over the graphs so far."""
-        return np.ones(self.context.share.part.boundary_nodes, np.float32)
-
-    def sampler(self) -> str:
-        """How an access trace names the sampling rule."""
-        return "full"
-
-    def rate(self) -> float:
-        """The sampling rate as an access trace names it."""
-        return 1.0
-
-    def floored(self) -> int:
-        """Edge probabilities raised to the sampler's least value, in the last recomputation."""
-        return 0
-
-    def state(self) -> dict[str, Tensor]:
-        """What iterations to come need, by name: rows and gradients in flight."""
-        if self.exchange is None:
-            return {}
-        return {
-            f"{direction.name.lower()}.{layer}.{iteration}": rows.detach().cpu().clone()
-            for (direction, layer, iteration), (_, rows) in self.exchange.in_flight().items()
-        }
-
-    def restore(self, done: Iteration, state: dict[str, Tensor]) -> None:
-        """Go on after `done` iterations from what `state` gave; called instead of nothing else than after `start`."""
-        for name, rows in state.items():
-            word, _, rest = name.partition(".")
-            if self.exchange is None or word.upper() not in Direction.__members__:
-                continue
-            direction = Direction[word.upper()]
-            layer, iteration = (int(part) for part in rest.split("."))
-            graph = iteration + self.tau if direction is Direction.FORWARD else iteration
-            self.exchange.put_back(direction, layer, iteration, self.known(graph), rows)
-
-    def known(self, graph: int) -> Drawn:
-        """The graph number `graph`, drawn before."""
-        return self.graph(graph)
-
-    def drain(self) -> None:
-        """Wait for everything under way; raises the first error of any thread."""
-        if self.exchange is not None:
-            self.exchange.drain()
-
-    def close(self) -> None:
-        """End the threads."""
-        if self.exchange is not None:
-            self.exchange.close()
-
-    def bytes_sent(self) -> dict[tuple[int, str], int]:
-        """Bytes sent so far per peer and kind: rows, gradients, ids, norms, cache."""
-        return {} if self.exchange is None else dict(self.exchange.bytes_sent)
+def _value(each: Field[Any], asked: Mapping[str, Any]) -> Any:
+    """Of one knob: as asked for and allowed, else its default."""
+    told = knob_of(each)
+    assert told is not None
+    if told.name not in asked:
+        return each.default
+    given = asked[told.name]
+    if told.kind == "size":
+        return parse_cache(given, flag(told.name))
+    check(told, given, flag(told.name))
+    return given

@@ -1,23 +1,38 @@
-"""From a method's name to its class: `psc-gcn` is in `psc_gcn.py`, a variant such as `pipegcn-gf` in `pipegcn.py`."""
+"""The methods that can be trained, by the names that a user types: one line each."""
 
 from __future__ import annotations
 
-from importlib import import_module
-from importlib.util import find_spec
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any, Final
 
 from gcnsim.errors import ScenarioError, nearest
-from gcnsim.knobs import TRAINED_KNOBS
+from runtime.methods.bns_gcn import BnsGcn
+from runtime.methods.full_graph import FullGraph
 from runtime.methods.method import Method
+from runtime.methods.pipegcn import PipeGcn, PipeGcnF, PipeGcnG, PipeGcnGF
+from runtime.methods.psc_gcn import PscGcn
+
+_ALL: Final[tuple[type[Method], ...]] = (
+    FullGraph,
+    PipeGcn,
+    PipeGcnG,
+    PipeGcnF,
+    PipeGcnGF,
+    PscGcn,
+    BnsGcn,
+)
+
+METHODS: Final[Mapping[str, type[Method]]] = MappingProxyType({method.name: method for method in _ALL})
 
 
-def method_class(name: str) -> type[Method]:
-    """The class that trains the method `name`: `TRAINER` of its module. Raises ScenarioError for an unknown name."""
-    if name not in TRAINED_KNOBS:
-        raise ScenarioError(f"--method: unknown method {name!r}; {nearest(name, TRAINED_KNOBS)}")
-    words = name.split("-")
-    for count in range(len(words), 0, -1):
-        module = f"runtime.methods.{'_'.join(words[:count])}"
-        if find_spec(module) is not None:
-            trainer: type[Method] = import_module(module).TRAINER
-            return trainer
-    raise AssertionError(f"{name} has knobs but no file in runtime/methods")
+def method_type(name: str) -> type[Method]:
+    """The method called `name`. Raises ScenarioError for an unknown name."""
+    if name not in METHODS:
+        raise ScenarioError(f"--method: unknown method {name!r}; {nearest(name, METHODS)}")
+    return METHODS[name]
+
+
+def method_of(name: str, knobs: Mapping[str, Any]) -> Method:
+    """The method called `name` with its knobs as `Method.settled` gave them. Raises ScenarioError."""
+    return method_type(name)(**knobs)

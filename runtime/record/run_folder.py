@@ -35,9 +35,9 @@ class RunRecord:
 
     bytes: by kind of payload (rows, gradients, ids, norms, cache), bytes sent as [sender][receiver]. accuracy: train,
     val, test. emulation: of the cluster, None where it is a real one. norms: iterations whose norms files belong to the
-    run. summary: `Summary.asdict()`, None until known. tensors: of each worker, bytes by component (`runtime.census`);
-    None in older records, until known, and where they could not be counted. threads: CPU threads that worker 0 computed
-    with, as all of its machine did; None in older records.
+    run. summary: `Summary.asdict()`, None until known. tensors: of each worker, bytes by component
+    (`runtime.train.memory_usage`); None in older records, until known, and where they could not be counted. threads:
+    CPU threads that worker 0 computed with, as all of its machine did; None in older records.
     """
 
     versions: Mapping[str, str]

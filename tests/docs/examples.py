@@ -276,12 +276,13 @@ def _knobs() -> str:
 
 
 def _trained_knobs() -> str:
-    from gcnsim.knobs import TRAINED_KNOBS, Knob
+    from gcnsim.knobs import Knob
+    from runtime.methods import METHODS
 
     having: dict[Knob, list[str]] = {}
-    for method, knobs in TRAINED_KNOBS.items():
-        for knob in knobs:
-            having.setdefault(knob, []).append(f"`{method}`")
+    for name, method in METHODS.items():
+        for knob in method.knobs():
+            having.setdefault(knob, []).append(f"`{name}`")
     rows = [
         (
             f"`--{knob.name.replace('_', '-')}`",

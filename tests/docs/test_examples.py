@@ -11,7 +11,7 @@ import click
 import pytest
 
 from gcnsim.cli import COMMANDS, root
-from runtime.train import command as train
+from runtime.train.tasks import command as train
 from tests.docs.examples import (
     DOCUMENTS,
     ROOT,

@@ -14,7 +14,7 @@ import torch
 from gcnsim.graph import Graph, build_csr
 from gcnsim.partition import Part, Partitioning, partition_graph, split
 from gcnsim.streams import stream
-from runtime.command import knobs_of
+from runtime.methods import method_of, method_type
 from runtime.options import Options
 from tests.runtime.crew import Crew
 from tests.runtime.reference.model import Model, Params
@@ -103,7 +103,9 @@ def options(case: Case) -> MakeOptions:
             "lr": 0.02,
             "record": False,
         }
-        return Options(method=method, knobs=knobs_of(method, knobs or {}), **(small | fields))
+        made = Options(method=method, knobs=method_type(method).settled(knobs or {}), **(small | fields))
+        method_of(method, made.knobs).refuse(made)
+        return made
 
     return make
 

@@ -10,11 +10,11 @@ import torch
 from torch import Tensor
 
 from gcnsim.ids import AnyArray
-from runtime.exchange import Drawn
+from runtime.exchange import SampledGraph
 from runtime.launch import Place, connect
 from runtime.options import Options
-from runtime.reduce import Own
-from runtime.setup import Ready, prepare
+from runtime.train.reduce import LocalSums
+from runtime.train.setup import WorkerState, prepare
 
 
 @dataclass
@@ -39,7 +39,7 @@ class Told:
     expected_rows: float = 0.0
 
 
-def ready_at(place: Place, options: Options) -> Ready:
+def ready_at(place: Place, options: Options) -> WorkerState:
     """The worker at `place`, connected and prepared."""
     if place.world > 1:
         connect(place, options.timeout, "gloo")
@@ -58,7 +58,7 @@ def trained(place: Place, options: Options) -> Told:
         told.weights.append(_weights(ready))
         told.used.append({})
         told.inputs.append([])
-        sums, drawn = ready.trainer.iteration(t, Own())
+        sums, drawn = ready.trainer.iteration(t, LocalSums())
         told.losses.append(sums.loss)
         told.gradients.append({name: _array(weight.grad) for name, weight in ready.network.named_parameters()})
         hits, asked = hits + drawn.hits, asked + drawn.rows
@@ -77,19 +77,19 @@ def final_weights(place: Place, options: Options) -> bytes:
     """The bytes of all weights after the run."""
     ready = ready_at(place, options)
     for t in range(options.iterations):
-        ready.trainer.iteration(t, Own())
+        ready.trainer.iteration(t, LocalSums())
     ready.method.drain()
     ready.method.close()
     return b"".join(weight.tobytes() for weight in _weights(ready).values())
 
 
-def _watch(ready: Ready, told: Told) -> None:
+def _watch(ready: WorkerState, told: Told) -> None:
     """Keep a copy of every boundary row that a layer reads."""
     exchange = ready.method.exchange
     assert exchange is not None
     read = exchange.rows
 
-    def rows(t: int, layer: int, drawn: Drawn) -> Tensor:
+    def rows(t: int, layer: int, drawn: SampledGraph) -> Tensor:
         found = read(t, layer, drawn)
         told.used[t][layer] = drawn.needed.copy(), _array(found)
         return found
@@ -97,7 +97,7 @@ def _watch(ready: Ready, told: Told) -> None:
     exchange.rows = rows  # type: ignore[method-assign]
 
 
-def _watch_inputs(ready: Ready, told: Told) -> None:
+def _watch_inputs(ready: WorkerState, told: Told) -> None:
     """Keep every layer's inner input rows."""
     forward = ready.network.forward
 
@@ -112,7 +112,7 @@ def _watch_inputs(ready: Ready, told: Told) -> None:
     ready.network.forward = noted  # type: ignore[method-assign]
 
 
-def _weights(ready: Ready) -> dict[str, AnyArray]:
+def _weights(ready: WorkerState) -> dict[str, AnyArray]:
     return {name: _array(weight) for name, weight in ready.network.named_parameters()}
 
 

@@ -12,7 +12,7 @@ from torch.profiler import ProfilerActivity, profile, record_function, schedule
 
 from runtime.launch import Place, connect
 from runtime.options import Options
-from runtime.reduce import Own
+from runtime.train.reduce import LocalSums
 from tests.runtime.jobs import ready_at
 
 ACTIVE = 4
@@ -32,7 +32,7 @@ def _recorded(place: Place, folder: str, step: Callable[[int], None]) -> None:
 def runtime_profiled(place: Place, options: Options, folder: str) -> None:
     """The runtime's own iterations."""
     ready = ready_at(place, replace(options, iterations=ACTIVE + 1))
-    _recorded(place, folder, lambda t: ready.trainer.iteration(t, Own()) and None)
+    _recorded(place, folder, lambda t: ready.trainer.iteration(t, LocalSums()) and None)
     ready.method.drain()
     ready.method.close()
 

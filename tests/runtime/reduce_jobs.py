@@ -10,23 +10,23 @@ import torch
 
 from gcnsim.ids import AnyArray
 from gcnsim.timeline import Timeline
-from runtime.evaluate import Scores
-from runtime.exchange import Lanes
+from runtime.exchange import Channels
 from runtime.launch import Place, connect
 from runtime.model import Network, initialise
 from runtime.options import Options
 from runtime.record import Recorder
-from runtime.reduce import FlatGradients, Own, Sums
+from runtime.train.evaluate import Scores
+from runtime.train.reduce import FlatGradients, GlobalSums, LocalSums
 from tests.runtime.jobs import ready_at
 
 
-def summed(place: Place, options: Options, own: list[Own]) -> tuple[Sums, dict[str, AnyArray], list[str]]:
+def summed(place: Place, options: Options, own: list[LocalSums]) -> tuple[GlobalSums, dict[str, AnyArray], list[str]]:
     """Sums and gradients of a network of which rank 1 leaves layer 1 without a gradient; the loss is the rank + 1."""
     connect(place, 60.0, "gloo")
-    lane = Lanes(place.rank, place.world, 60.0, "gloo").open("reduce", bulk=True)
+    channel = Channels(place.rank, place.world, 60.0, "gloo").open("reduce", bulk=True)
     network = Network(options, 5, 3)
     initialise(network, 0)
-    flat = FlatGradients(network, lane, Recorder(place.rank, enabled=False))
+    flat = FlatGradients(network, channel, Recorder(place.rank, enabled=False))
     for _ in range(2):
         some = [weight for name, weight in network.named_parameters() if place.rank != 1 or "layers.1" not in name]
         loss = torch.stack([weight.sum() for weight in some]).sum() * (place.rank + 1)
@@ -68,7 +68,7 @@ def probed(place: Place, options: Options, count: int) -> Probed:
     """
     assert options.lr == 0.0
     ready = ready_at(place, options)
-    ready.trainer.iteration(0, Own())
+    ready.trainer.iteration(0, LocalSums())
     weights = list(ready.network.parameters())
     gradients = [_array(weight.grad).ravel() for weight in weights]
     found, numerical = [], []
@@ -79,7 +79,7 @@ def probed(place: Place, options: Options, count: int) -> Probed:
             for sign in (1.0, -1.0):
                 with torch.no_grad():
                     weight.view(-1)[at] += sign * step
-                losses.append(ready.trainer.iteration(0, Own())[0].loss)
+                losses.append(ready.trainer.iteration(0, LocalSums())[0].loss)
                 with torch.no_grad():
                     weight.view(-1)[at] -= sign * step
             found.append(gradient[at])
@@ -108,7 +108,7 @@ def recorded(place: Place, options: Options) -> Recorded:
     ready = ready_at(place, options)
     begins, rows, asked, misses = [perf_counter_ns()], [], [], []
     for t in range(options.iterations):
-        _, drawn = ready.trainer.iteration(t, Own())
+        _, drawn = ready.trainer.iteration(t, LocalSums())
         begins.append(perf_counter_ns())
         rows.append(np.diff(drawn.ptr).tolist())
         requests = drawn.asked()

@@ -6,14 +6,14 @@ from dataclasses import dataclass, replace
 
 import torch
 
-import runtime.session
+import runtime.train.session
 from gcnsim.errors import GcnsimError
-from runtime.ending import Ending
 from runtime.launch import Place, Watch
-from runtime.loop import DivergedError
 from runtime.options import Options
-from runtime.saving import save
-from runtime.session import Session
+from runtime.train.checkpoint.state import save
+from runtime.train.finalize import FinalResults
+from runtime.train.loop import DivergedError
+from runtime.train.session import Session
 from tests.runtime.jobs import ready_at
 
 
@@ -31,21 +31,21 @@ def ran(place: Place, options: Options) -> Ran:
     """A session from its beginning to its end, run folder included."""
     session = opened(place, options)
     session.run()
-    ending = Ending(session, 0, 0)
+    ending = FinalResults(session, 0, 0)
     if place.rank == 0:
         ending.write(ending.summary())
-    session.ready.method.close()
+    session.worker.method.close()
     losses = {row.iteration: row.loss for row in session.rows if row.iteration >= session.begun}
     return Ran(session.begun, losses, weights_of(session), session.drawn)
 
 
 def ran_keeping(place: Place, options: Options, graphs: int) -> Ran:
     """The same, where a record keeps so many graphs."""
-    usual, runtime.session.KEPT_GRAPHS = runtime.session.KEPT_GRAPHS, graphs
+    usual, runtime.train.session.KEPT_GRAPHS = runtime.train.session.KEPT_GRAPHS, graphs
     try:
         return ran(place, options)
     finally:
-        runtime.session.KEPT_GRAPHS = usual
+        runtime.train.session.KEPT_GRAPHS = usual
 
 
 def refused(place: Place, options: Options) -> str:
@@ -68,7 +68,7 @@ def one_bit_off(place: Place, options: Options) -> str:
     session = opened(place, options)
     session.run()
     if place.rank == 1:
-        weight = next(session.ready.network.parameters())
+        weight = next(session.worker.network.parameters())
         weight.detach().view(torch.int32).view(-1)[0] ^= 1
     try:
         save(session)
@@ -80,16 +80,16 @@ def one_bit_off(place: Place, options: Options) -> str:
 def spoilt(place: Place, options: Options, at: int, value: float) -> str:
     """What ends a run when a weight becomes `value` in the step of iteration `at`."""
     session = opened(place, options)
-    step, done = session.ready.trainer.optimizer.step, [0]
+    step, done = session.worker.trainer.optimizer.step, [0]
 
     def spoiling() -> None:
         step()
         if done[0] == at:
             with torch.no_grad():
-                next(session.ready.network.parameters()).view(-1)[0] = value
+                next(session.worker.network.parameters()).view(-1)[0] = value
         done[0] += 1
 
-    session.ready.trainer.optimizer.step = spoiling  # type: ignore[method-assign, assignment]
+    session.worker.trainer.optimizer.step = spoiling  # type: ignore[method-assign, assignment]
     try:
         session.run()
     except DivergedError as error:
@@ -104,4 +104,4 @@ def opened(place: Place, options: Options) -> Session:
 
 def weights_of(session: Session) -> bytes:
     """The bytes of all weights."""
-    return b"".join(weight.detach().numpy().tobytes() for weight in session.ready.network.parameters())
+    return b"".join(weight.detach().numpy().tobytes() for weight in session.worker.network.parameters())

@@ -10,7 +10,7 @@ from gcnsim.errors import ScenarioError
 from gcnsim.ids import Float32Array, IntArray
 from gcnsim.streams import stream
 from runtime.data import features as module
-from runtime.data.features import Features, Held, Normal, Projection, Standard, Step, UnitRows
+from runtime.data.features import Features, InMemory, Normal, Projection, Standard, Step, UnitRows
 
 
 def _matrix(rows: int = 30, width: int = 7) -> Float32Array:
@@ -21,14 +21,14 @@ def _matrix(rows: int = 30, width: int = 7) -> Float32Array:
 
 
 @pytest.fixture(params=["dense", "sparse"])
-def held(request: pytest.FixtureRequest) -> Held:
-    return Held(_matrix() if request.param == "dense" else csr_array(_matrix()))
+def held(request: pytest.FixtureRequest) -> InMemory:
+    return InMemory(_matrix() if request.param == "dense" else csr_array(_matrix()))
 
 
 _NODES: IntArray = np.array([3, 29, 4, 0, 17])
 
 
-def test_rows_come_in_the_order_asked_for(held: Held) -> None:
+def test_rows_come_in_the_order_asked_for(held: InMemory) -> None:
     features = Features(held)
     found = features.rows(_NODES)
     assert (features.width, found.dtype) == (7, np.dtype(np.float32))
@@ -38,7 +38,7 @@ def test_rows_come_in_the_order_asked_for(held: Held) -> None:
     assert features.rows(_NODES).tolist() == _matrix()[_NODES].tolist()
 
 
-def test_unit_rows_sum_to_one_and_zero_rows_stay(held: Held) -> None:
+def test_unit_rows_sum_to_one_and_zero_rows_stay(held: InMemory) -> None:
     found = Features(held, (UnitRows(),)).rows(np.arange(30))
     sums = np.abs(_matrix()).sum(axis=1)
     assert np.allclose(np.abs(found).sum(axis=1), sums > 0, rtol=1e-6)
@@ -46,7 +46,7 @@ def test_unit_rows_sum_to_one_and_zero_rows_stay(held: Held) -> None:
     assert found[4].tolist() == [0.0] * 7
 
 
-def test_standard_columns_have_mean_0_and_deviation_1_over_the_given_nodes(held: Held) -> None:
+def test_standard_columns_have_mean_0_and_deviation_1_over_the_given_nodes(held: InMemory) -> None:
     nodes = np.arange(20)
     found = Features(held, (Standard.over(Features(held), nodes),)).rows(np.arange(30))
     assert np.allclose(found[:20].mean(axis=0), 0.0, atol=1e-6)
@@ -59,13 +59,15 @@ def test_standard_columns_have_mean_0_and_deviation_1_over_the_given_nodes(held:
 def test_a_constant_column_is_only_shifted() -> None:
     matrix = np.full((1000, 2), 0.1, dtype=np.float32)
     matrix[0, 1], matrix[999, 0] = 0.2, 0.6
-    features = Features(Held(matrix))
-    found = Features(Held(matrix), (Standard.over(features, np.arange(999)),)).rows(np.array([5, 999]))
+    features = Features(InMemory(matrix))
+    found = Features(InMemory(matrix), (Standard.over(features, np.arange(999)),)).rows(np.array([5, 999]))
     assert found[:, 0].tolist() == pytest.approx([0.0, 0.5], abs=1e-6)
 
 
 @pytest.mark.parametrize("steps", [(), (UnitRows(),)])
-def test_projection_is_the_product_with_a_matrix_that_is_always_the_same(held: Held, steps: tuple[Step, ...]) -> None:
+def test_projection_is_the_product_with_a_matrix_that_is_always_the_same(
+    held: InMemory, steps: tuple[Step, ...]
+) -> None:
     projection = Projection.fixed(7, 4)
     features = Features(held, (*steps, projection))
     assert features.width == 4
@@ -89,7 +91,7 @@ def test_a_projection_beyond_memory_is_refused() -> None:
         Projection.fixed(5000, 1_000_000)
 
 
-def test_chunks_change_nothing(held: Held, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_chunks_change_nothing(held: InMemory, monkeypatch: pytest.MonkeyPatch) -> None:
     def everything() -> Float32Array:
         steps = (UnitRows(), Standard.over(Features(held, (UnitRows(),)), np.arange(20)), Projection.fixed(7, 4))
         return Features(held, steps).rows(np.arange(30))
@@ -107,7 +109,7 @@ def test_a_sparse_matrix_is_never_whole_in_dense_form(monkeypatch: pytest.Monkey
             return super().toarray(*args, **kwargs)
 
     monkeypatch.setattr(module, "_CHUNK", 21)
-    watched = Held(Watched(_matrix()))
+    watched = InMemory(Watched(_matrix()))
     steps = (UnitRows(), Projection.fixed(7, 7))
     monkeypatch.setattr(Watched, "todense", None)
     assert Features(watched, steps).rows(np.arange(30)).shape == (30, 7)

@@ -73,7 +73,7 @@ def test_a_named_data_set_is_sought_in_the_folder(saved: Callable[..., str], mon
 
 def test_without_the_folder_a_name_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("GCNSIM_DATA", raising=False)
-    with pytest.raises(ScenarioError, match="'ring' is sought in the folder that GCNSIM_DATA names, which is not set"):
+    with pytest.raises(ScenarioError, match="'ring' is looked up in the folder GCNSIM_DATA, which is not set"):
         load_dataset(Options(dataset="ring"))
     monkeypatch.setenv("GCNSIM_DATA", str(tmp_path / "none"))
     with pytest.raises(ScenarioError, match="none', which cannot be listed: No such file or directory"):

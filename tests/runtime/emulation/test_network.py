@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from runtime.emulation import network as module
-from runtime.emulation.facts import PAYLOAD_SHARE
 from runtime.emulation.network import NetworkError, burst, clean, network, reshape
-from runtime.emulation.pump import measure
+from runtime.emulation.spec import PAYLOAD_SHARE
+from runtime.emulation.throughput import measure
 from tests.runtime.emulation.places import namespaces, needs_namespaces
 
 TRIES = 5

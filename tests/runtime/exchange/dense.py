@@ -9,7 +9,7 @@ from gcnsim.graph import Graph
 from gcnsim.ids import BoolArray, FloatArray
 from gcnsim.partition import Part
 from runtime.aggregate import Matrix, PlainMatrix
-from runtime.exchange import Drawn, GraphBuilder
+from runtime.exchange import GraphBuilder, SampledGraph
 
 WEIGHTS = ("symmetric", "mean", "mean-with-self")
 
@@ -67,7 +67,7 @@ def dense(matrix: Matrix) -> FloatArray:
     return found
 
 
-def of_drawn(part: Part, drawn: Drawn) -> FloatArray:
+def of_drawn(part: Part, drawn: SampledGraph) -> FloatArray:
     """The matrix that a drawn graph multiplies by, columns by local id, [I, I + B]."""
     found = np.zeros((part.inner_nodes, part.inner_nodes + part.boundary_nodes))
     found[:, : part.inner_nodes] = dense(drawn.inner)

@@ -13,9 +13,9 @@ from torch import Tensor
 
 from gcnsim.ids import IntArray
 from runtime.aggregate import PlainMatrix, Rows
-from runtime.exchange import Drawn, Exchange, Held, Lanes, Requests
+from runtime.exchange import CachedRows, Channels, Exchange, Requests, SampledGraph
+from runtime.exchange.channels import Message, Posted
 from runtime.exchange.exchange import Smooth
-from runtime.exchange.lanes import Parcel, Posted
 from runtime.record import Recorder
 
 INNER = 6
@@ -25,35 +25,35 @@ INDEX = (0, 2, 3, 5)
 
 
 class MirrorLane:
-    """A lane on which every parcel sent is the parcel received."""
+    """A channel on which every message sent is the message received."""
 
     def __init__(self) -> None:
         self.posting: BaseException | None = None
         self.waiting: BaseException | None = None
         self.gate = threading.Event()
         self.gate.set()
-        self.parcels: list[tuple[int, int, bool]] = []
-        """Peer, rows and whether outgoing, of all parcels that are not empty."""
+        self.messages: list[tuple[int, int, bool]] = []
+        """Peer, rows and whether outgoing, of all messages that are not empty."""
 
-    def post(self, parcels: Sequence[Parcel]) -> Posted:
+    def post(self, messages: Sequence[Message]) -> Posted:
         """Hand over; raises `posting` if it is set."""
         if self.posting is not None:
             raise self.posting
-        return Posted([parcel for parcel in parcels if parcel.tensor.numel()], [])
+        return Posted([message for message in messages if message.tensor.numel()], [])
 
-    def await_all(self, posted: Posted, done: Callable[[Parcel], None] = lambda _: None) -> None:
+    def await_all(self, posted: Posted, done: Callable[[Message], None] = lambda _: None) -> None:
         """Copy, once `gate` is open; raises `waiting` if it is set."""
         assert self.gate.wait(60.0)
         if self.waiting is not None:
             raise self.waiting
-        incoming = [parcel for parcel in posted.parcels if not parcel.outgoing]
-        outgoing = [parcel for parcel in posted.parcels if parcel.outgoing]
+        incoming = [message for message in posted.messages if not message.outgoing]
+        outgoing = [message for message in posted.messages if message.outgoing]
         for there, back in zip(outgoing, incoming, strict=True):
             assert there.peer == back.peer == 1
             back.tensor.copy_(there.tensor)
-        for parcel in [*incoming, *outgoing]:
-            self.parcels.append((parcel.peer, parcel.tensor.shape[0], parcel.outgoing))
-            done(parcel)
+        for message in [*incoming, *outgoing]:
+            self.messages.append((message.peer, message.tensor.shape[0], message.outgoing))
+            done(message)
 
 
 class MirrorLanes:
@@ -62,26 +62,28 @@ class MirrorLanes:
     rank, world, backend = 0, 2, "gloo"
 
     def __init__(self) -> None:
-        self.lanes: dict[str, MirrorLane] = {}
+        self.channels: dict[str, MirrorLane] = {}
 
     def open(self, name: str, *, bulk: bool = False) -> MirrorLane:
-        """The lane called `name`."""
+        """The channel called `name`."""
         assert bulk
-        return self.lanes.setdefault(name, MirrorLane())
+        return self.channels.setdefault(name, MirrorLane())
 
 
 def mirrored(
     tau: int, *, threaded: bool = True, smooth: Smooth | None = None, recorder: Recorder | None = None
 ) -> tuple[Exchange, MirrorLane, MirrorLane]:
-    """An exchange and its two lanes, forward and backward."""
-    lanes = MirrorLanes()
+    """An exchange and its two channels, forward and backward."""
+    channels = MirrorLanes()
     recorder = Recorder(0) if recorder is None else recorder
     dtype, device = torch.float64, torch.device("cpu")
-    exchange = Exchange(cast("Lanes", lanes), recorder, WIDTHS, tau, dtype, device, threaded=threaded, smooth=smooth)
-    return exchange, lanes.lanes["f"], lanes.lanes["b"]
+    exchange = Exchange(
+        cast("Channels", channels), recorder, WIDTHS, tau, dtype, device, threaded=threaded, smooth=smooth
+    )
+    return exchange, channels.channels["f"], channels.channels["b"]
 
 
-def graph(number: int = 0, held: Held | None = None) -> Drawn:
+def graph(number: int = 0, held: CachedRows | None = None) -> SampledGraph:
     """A graph of which only the boundary matters: rows INDEX of the other rank."""
     nothing = Rows(np.zeros(INNER + 1, np.int64), np.zeros(0, np.int32), np.zeros(0), INNER)
     matrix = PlainMatrix(nothing, torch.float64, torch.device("cpu"))
@@ -94,12 +96,12 @@ def graph(number: int = 0, held: Held | None = None) -> Drawn:
         missing = int(np.count_nonzero(~hit))
     ptr, misses = (0, 0, count), (0, missing)
     index = torch.tensor(INDEX)[torch.from_numpy(needed)]
-    return Drawn(number, matrix, None, needed, ptr, misses, (0, 0), Requests(index, ptr, misses), held)
+    return SampledGraph(number, matrix, None, needed, ptr, misses, (0, 0), Requests(index, ptr, misses), held)
 
 
-def at_hand(drawn: Drawn) -> Future[Drawn]:
+def at_hand(drawn: SampledGraph) -> Future[SampledGraph]:
     """A graph that is there."""
-    done: Future[Drawn] = Future()
+    done: Future[SampledGraph] = Future()
     done.set_result(drawn)
     return done
 

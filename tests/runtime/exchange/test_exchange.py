@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from gcnsim.timeline import Direction
-from runtime.exchange import Drawn, Exchange, Held, PeerError
+from runtime.exchange import CachedRows, Exchange, PeerError, SampledGraph
 from runtime.record import Recorder
 from tests.runtime.exchange.mirror import INDEX, INNER, WIDTHS, MirrorLane, at_hand, graph, mirrored, values
 
@@ -31,12 +31,12 @@ def make() -> Iterator[Make]:
 
     yield exchange
     for each, forward, backward in made:
-        for lane in (forward, backward):
-            lane.gate.set()
+        for channel in (forward, backward):
+            channel.gate.set()
         each.close()
 
 
-def gradients(exchange: Exchange, t: int, layer: int, drawn: Drawn) -> None:
+def gradients(exchange: Exchange, t: int, layer: int, drawn: SampledGraph) -> None:
     """Make gradients of the boundary rows, all t + 1, and send them."""
     exchange.gradient_buffer(t, layer, drawn).fill_(t + 1.0)
     exchange.send_gradients(t, layer, drawn)
@@ -162,7 +162,7 @@ def test_an_error_of_packing_is_raised_too(make: Make) -> None:
 
 def test_an_error_of_the_sampler_is_raised_where_its_rows_are_awaited(make: Make) -> None:
     exchange, _, _ = make(1)
-    failed: Future[Drawn] = Future()
+    failed: Future[SampledGraph] = Future()
     failed.set_exception(OSError("the sampler failed"))
     exchange.send_rows(0, 0, values(0, 0), failed)
     with pytest.raises(OSError, match="the sampler failed"):
@@ -189,10 +189,10 @@ def test_after_a_failed_transfer_nothing_more_is_sent_in_its_direction(make: Mak
     exchange.send_rows(1, 0, values(1, 0), at_hand(drawn))
     with pytest.raises(PeerError, match="worker 1: gone"):
         exchange.rows(3, 0, drawn)
-    assert forward.parcels == []
+    assert forward.messages == []
     gradients(exchange, 0, 1, drawn)
     assert bool((added(exchange, 2, 1)[list(INDEX)] == 1.0).all())
-    assert [rows for _, rows, _ in backward.parcels] == [4, 4]
+    assert [rows for _, rows, _ in backward.messages] == [4, 4]
 
 
 def test_the_sender_goes_on_and_the_reader_waits(make: Make) -> None:
@@ -213,7 +213,7 @@ def test_the_sender_goes_on_and_the_reader_waits(make: Make) -> None:
 
 def test_held_rows_do_not_travel(make: Make) -> None:
     exchange, forward, _ = make(1)
-    held = Held(np.array([-1, 1, -1, 0]), torch.tensor([[7.0, 7, 7], [8, 8, 8]], dtype=torch.float64))
+    held = CachedRows(np.array([-1, 1, -1, 0]), torch.tensor([[7.0, 7, 7], [8, 8, 8]], dtype=torch.float64))
     drawn = graph(held=held)
     assert drawn.needed.tolist() == [0, 2, 1, 3]
     for layer in (0, 1):
@@ -223,7 +223,7 @@ def test_held_rows_do_not_travel(make: Make) -> None:
         if layer == 0:
             wanted[2:] = torch.tensor([[8.0], [7.0]])
         assert torch.equal(rows, wanted)
-    assert [rows for _, rows, outgoing in forward.parcels if outgoing] == [2, 4]
+    assert [rows for _, rows, outgoing in forward.messages if outgoing] == [2, 4]
     assert exchange.bytes_sent == {(1, "rows"): 8 * (2 * WIDTHS[0] + 4 * WIDTHS[1])}
 
 

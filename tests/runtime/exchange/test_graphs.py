@@ -10,7 +10,7 @@ from gcnsim.ids import BoolArray
 from gcnsim.partition import Part
 from gcnsim.sampling import VarianceReduction, draw_edges
 from gcnsim.streams import stream
-from runtime.exchange import Held
+from runtime.exchange import CachedRows
 from tests.runtime.conftest import Case
 from tests.runtime.exchange.dense import WEIGHTS, builder, local, loops, of_drawn, propagation, spread
 
@@ -83,7 +83,7 @@ def test_held_rows_only_change_the_order_of_columns(case: Case, weights: str) ->
     part = case.parts(3)[2]
     slot = np.full(part.boundary_nodes, -1, np.int64)
     slot[::3] = np.arange(slot[::3].size)
-    held = Held(slot, torch.zeros(slot[::3].size, 1))
+    held = CachedRows(slot, torch.zeros(slot[::3].size, 1))
     made = builder(part, weights)
     kept = kept_of(part, 0.5)
     factors = made.weights(np.full(part.entries, 2.0))

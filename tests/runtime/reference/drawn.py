@@ -31,7 +31,7 @@ class Rule:
 
 
 @dataclass(frozen=True, slots=True)
-class Drawn:
+class SampledGraph:
     """One worker's graph. mask: bool[nnz] entries kept. needed: int64[k] boundary indices it has entries of."""
 
     edges: Edges
@@ -79,18 +79,18 @@ def drawn(
     graph: Iteration,
     norms: Mapping[Iteration, Float32Array],
     seed: int,
-) -> Drawn:
+) -> SampledGraph:
     """Graph `graph` of one worker."""
     edges = edges_of(part, model)
     if rule.epsilon == 1.0:
         everything = np.ones(part.entries, np.bool_)
-        return Drawn(edges, everything, np.arange(part.boundary_nodes))
+        return SampledGraph(edges, everything, np.arange(part.boundary_nodes))
     p = probabilities(part, model, rule, tau, graph, norms)
     mask = draw_edges(part, p, stream(seed, "trace", part.rank, graph))
     columns = part.columns[mask].astype(np.int64)
     needed = np.unique(columns[columns >= part.inner_nodes]) - part.inner_nodes
     factor = 1.0 / p.astype(np.float64) if rule.estimator == "inverse" else _row_factors(edges, mask)
-    return Drawn(kept(edges, mask, factor), mask, needed)
+    return SampledGraph(kept(edges, mask, factor), mask, needed)
 
 
 def _row_factors(edges: Edges, mask: BoolArray) -> FloatArray:

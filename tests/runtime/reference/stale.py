@@ -13,7 +13,7 @@ from torch import Tensor
 
 from gcnsim.ids import IntArray, Iteration
 from gcnsim.partition import Part
-from tests.runtime.reference.drawn import Drawn, Rule, drawn, norms_of
+from tests.runtime.reference.drawn import Rule, SampledGraph, drawn, norms_of
 from tests.runtime.reference.model import Model, Params, indices, layer, of_layer
 from tests.runtime.reference.training import Boundary, Descent, History, Problem, Training
 
@@ -52,7 +52,7 @@ class _Run:
     averages: dict[tuple[str, int, int], Tensor] = field(default_factory=dict)
     """By direction, layer, and the worker whose boundary it is."""
 
-    def forward(self, t: Iteration, graphs: Sequence[Drawn]) -> list[list[_Layer]]:
+    def forward(self, t: Iteration, graphs: Sequence[SampledGraph]) -> list[list[_Layer]]:
         """The layers of iteration t, by layer and worker."""
         rows, made = [self.problem.features], list[list[_Layer]]()
         self.descent.history.rows.append(rows)

@@ -1,0 +1,19 @@
+"""Which library computes the sums: plain torch or DGL."""
+
+from __future__ import annotations
+
+from gcnsim.errors import ScenarioError
+from runtime.aggregate.matrix import Matrix, PlainMatrix
+
+
+def matrix_kind(name: str) -> type[Matrix]:
+    """The class behind `--aggregator name`; raises ScenarioError when DGL is asked for and cannot be imported."""
+    if name == "plain":
+        return PlainMatrix
+    try:
+        from runtime.aggregate.dgl_matrix import DglMatrix
+    except ImportError as error:
+        raise ScenarioError(
+            f"--aggregator: dgl cannot be imported ({error}); install it (pip install 'gcnsim[dgl]') or use plain"
+        ) from None
+    return DglMatrix

@@ -1,0 +1,160 @@
+"""`python -m runtime.emulate`: train on a cluster that this machine imitates, links shaped to a bandwidth.
+
+It parses and refuses here; `runtime.emulation` makes the cluster, runs torchrun in each host and removes everything.
+"""
+
+from __future__ import annotations
+
+import json
+import signal
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import click
+
+from gcnsim.errors import GcnsimError, ScenarioError, UnitError
+from gcnsim.units import BANDWIDTH, SECONDS
+from runtime.emulation import Emulation
+from runtime.emulation.cluster import EmulationRequest, clean_folders, emulate
+from runtime.emulation.network import clean
+from runtime.emulation.privileges import enter, inside, limiter_of
+from runtime.emulation.spec import LIMITERS, PAYLOAD_SHARE
+from runtime.launch import place
+from runtime.train.tasks import error_text, refuse, tasks_of
+
+_SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 110}
+_LEAST, _MOST_HOSTS = 625_000.0, 200
+
+
+@click.command("runtime.emulate", context_settings=_SETTINGS)
+@click.option("--hosts", type=int, required=True, help="Hosts, each with a link of its own.")
+@click.option("--workers-per-host", type=int, default=1, show_default=True, help="They share their host's link.")
+@click.option("--bandwidth", required=True, help="Of each host's link, each way, packet headers included.")
+@click.option("--latency", default="0us", show_default=True, help="Added one way between two hosts.")
+@click.option(
+    "--limiter",
+    type=click.Choice(("auto", *LIMITERS)),
+    default="auto",
+    show_default=True,
+    help="Network namespaces (of root or of a user), or the exchange itself.",
+)
+@click.option("--plan", metavar="FILE", help="Train the runs of this list (.yaml), workers started once.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON: a line for the cluster, then one for each run.")
+@click.argument("training", nargs=-1, type=click.UNPROCESSED)
+@click.pass_context
+def command(context: click.Context, /, **given: Any) -> None:
+    """Train on emulated hosts: torchrun in each, links shaped; TRAINING: arguments of runtime.train.
+
+    \b
+    Examples:
+      python -m runtime.emulate --hosts 2 --bandwidth 500Mbps -- --method psc-gcn --tau 2
+      python -m runtime.emulate --hosts 2 --workers-per-host 2 --bandwidth 1Gbps --plan plan.yaml --json
+      python -m runtime.emulate clean     (removes what a killed emulation left)
+    """
+    context.obj = given
+
+
+def main(argv: Sequence[str]) -> int:
+    """Parse `argv`, then emulate or clean; the exit code, 2 for a user's error."""
+    if list(argv) == ["clean"]:
+        return _clean()
+    try:
+        given = _parsed(argv)
+        if given is None:
+            return 0
+        asked, training = _asked(given)
+        limiter = limiter_of(given["limiter"])
+        if limiter == "userns" and not inside():
+            enter(argv)
+        as_json = bool(given["as_json"])
+        return emulate(replace(asked, limiter=limiter), training, lambda facts: _tell(facts, as_json), _say)
+    except (GcnsimError, click.ClickException) as error:
+        _say(_error_text(error))
+        return 2
+    except KeyboardInterrupt:
+        _say("stopped by SIGINT")
+        return 128 + signal.SIGINT
+
+
+def _parsed(argv: Sequence[str]) -> dict[str, Any] | None:
+    """The arguments; None when help was asked for and printed."""
+    try:
+        with command.make_context("runtime.emulate", list(argv)) as context:
+            command.invoke(context)
+            found: dict[str, Any] = context.obj
+            return found
+    except click.exceptions.Exit:
+        return None
+
+
+def _asked(given: dict[str, Any]) -> tuple[EmulationRequest, list[str]]:
+    """The cluster and the arguments of training, both checked. Raises GcnsimError or a ClickException."""
+    if place() is not None:
+        raise ScenarioError("RANK: is set: emulation starts its workers itself; run it outside of torchrun")
+    for name, most in (("hosts", _MOST_HOSTS), ("workers_per_host", 4096)):
+        if not 1 <= given[name] <= most:
+            raise ScenarioError(f"--{name.replace('_', '-')}: {given[name]} is not allowed; allowed: 1 to {most}")
+    bandwidth = _quantity("--bandwidth", BANDWIDTH.parse, given["bandwidth"])
+    if bandwidth < _LEAST:
+        raise ScenarioError(f"--bandwidth: {given['bandwidth']} is not allowed; allowed: 5Mbps or more")
+    latency = _quantity("--latency", SECONDS.parse, given["latency"])
+    if latency > 1.0:
+        raise ScenarioError(f"--latency: {given['latency']} is not allowed; allowed: 0us to 1s")
+    asked = EmulationRequest(given["hosts"], given["workers_per_host"], bandwidth, given["bandwidth"], latency, "")
+    training = [*given["training"], *(["--plan", given["plan"]] if given["plan"] else [])]
+    training += ["--json"] if given["as_json"] else []
+    try:
+        tasks = tasks_of(training)
+    except click.ClickException as error:
+        raise ScenarioError(error_text(error)) from None
+    if tasks is None:
+        raise ScenarioError("--help: not among the arguments of training; see python -m runtime.train --help")
+    for word in given["training"]:
+        typed = tasks[0].options.workers
+        if word.partition("=")[0] == "--workers" and typed != asked.workers:
+            raise ScenarioError(f"--workers: {typed} is not allowed; the hosts have {asked.workers}; leave it out")
+    refuse([replace(task, options=replace(task.options, workers=asked.workers)) for task in tasks])
+    return asked, training
+
+
+def _quantity(flag: str, parse: Any, text: str) -> float:
+    try:
+        value: float = parse(text)
+        return value
+    except UnitError as error:
+        raise UnitError(f"{flag}: {error}") from None
+
+
+def _tell(facts: Emulation, as_json: bool) -> None:
+    """What was made and measured: a JSON object on standard output, or a line on standard error."""
+    if as_json:
+        sys.stdout.write(json.dumps({"emulation": facts.asdict()}) + "\n")
+        sys.stdout.flush()
+        return
+    carried = BANDWIDTH.shown_as(facts.bandwidth * PAYLOAD_SHARE)
+    found = "not measured" if facts.measured is None else f"measured {BANDWIDTH.shown_as(facts.measured)}"
+    latency = f", {SECONDS.shown_as(facts.latency_s)} latency by {facts.latency_by}" if facts.latency_s else ""
+    _say(
+        f"{facts.hosts} x {facts.workers_per_host} workers on {facts.cores} cores, {8e-6 * facts.bandwidth:g} Mbit/s "
+        f"by {facts.limiter}: {carried} of payload, {found}{latency}"
+    )
+
+
+def _clean() -> int:
+    """Remove what dead emulations left, and say what."""
+    removed = [*clean(), *clean_folders()]
+    sys.stdout.write("".join(f"removed {name}\n" for name in removed) or "nothing to remove\n")
+    return 0
+
+
+def _error_text(error: GcnsimError | click.ClickException) -> str:
+    if isinstance(error, click.ClickException):
+        return " ".join(error.format_message().split()) + " (see python -m runtime.emulate --help)"
+    return str(error)
+
+
+def _say(line: str) -> None:
+    sys.stderr.write(f"runtime.emulate: {line}\n")
+    sys.stderr.flush()

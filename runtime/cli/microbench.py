@@ -1,0 +1,133 @@
+"""`python -m runtime.profile`: measure the kernels of training on this machine, one by one, into a file to fit from."""
+
+from __future__ import annotations
+
+import json
+import re
+import signal
+import sys
+import time
+from collections.abc import Sequence
+from types import FrameType
+from typing import Any, Final
+
+import click
+
+from gcnsim.errors import FileError, GcnsimError, ScenarioError
+from gcnsim.sections import probe, writable
+from runtime.microbench import (
+    FULL,
+    QUICK,
+    Budget,
+    Measurement,
+    MicrobenchRequest,
+    ProcessError,
+    document,
+    measured,
+    table,
+    write,
+)
+
+PROGRAM: Final = "runtime.profile"
+_CLEAR: Final = "\r\x1b[2K"
+_WORKERS: Final = {"quick": "1,2,4", "full": "1,2,3,4,6"}
+
+
+@click.command(PROGRAM, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@click.option("--quick", is_flag=True, help="Fewer sizes and repeats: about a minute instead of about five.")
+@click.option("--out", default="profile.json", show_default=True, help="File of the measurements.")
+@click.option("--device", default="cpu", show_default=True, help="cpu or cuda.")
+@click.option("--threads", type=int, default=1, show_default=True, help="CPU threads of each process.")
+@click.option("--workers", help="Numbers of processes to run at once.  [default: 1,2,3,4,6; with --quick 1,2,4]")
+@click.option("--no-network", is_flag=True, help="Measure no transfers between processes.")
+@click.option("--json", "as_json", is_flag=True, help="Print the measurements as JSON too (gcnsim.measurements/1).")
+@click.pass_context
+def command(context: click.Context, /, **given: Any) -> None:
+    """Measure the kernels of training on this machine: nothing else should run meanwhile.
+
+    \b
+    Examples:
+      python -m runtime.profile --quick
+      python -m runtime.profile --threads 1 --workers 1,2,4 --out this-machine.json
+    """
+    context.obj = given
+
+
+def main(argv: Sequence[str], budget: Budget | None = None) -> int:
+    """Parse `argv`, measure, write; the exit code. budget: in place of those of --quick and of a full run."""
+    signal.signal(signal.SIGTERM, _leave)
+    try:
+        with command.make_context(PROGRAM, list(argv)) as context:
+            command.invoke(context)
+            given = context.obj
+        return _microbench(given, budget)
+    except click.exceptions.Exit as ended:
+        return ended.exit_code
+    except click.ClickException as error:
+        return _failed(" ".join(error.format_message().split()) + f" (see python -m {PROGRAM} --help)", 2)
+    except GcnsimError as error:
+        return _failed(str(error), 2)
+    except ProcessError as error:
+        return _failed(str(error), error.code)
+    except KeyboardInterrupt:
+        return _failed("stopped by SIGINT", 128 + signal.SIGINT)
+
+
+def _microbench(given: dict[str, Any], budget: Budget | None) -> int:
+    budget = budget or (QUICK if given["quick"] else FULL)
+    workers = _numbers(given["workers"] or _WORKERS.get(budget.level, "1,2"))
+    asked = MicrobenchRequest(budget, given["device"], given["threads"], workers, not given["no_network"])
+    try:
+        if writable(given["out"]):
+            probe(given["out"])
+    except FileError as error:
+        raise FileError(f"--out: {error}") from None
+    start = time.perf_counter()
+    line = _Line()
+    found = measured(asked, line.show)
+    line.clear()
+    results = document(asked, found, time.perf_counter() - start)
+    text = json.dumps(results, allow_nan=False) if given["as_json"] else table(results, given["out"])
+    try:
+        sys.stdout.write(f"{text}\n")
+        sys.stdout.flush()
+    finally:
+        write(given["out"], results)
+    return 0
+
+
+def _numbers(text: str) -> tuple[int, ...]:
+    """The numbers of a list, ascending, each once. Raises ScenarioError."""
+    if not re.fullmatch(r"\d{1,4}(,\d{1,4})*", text, re.ASCII):
+        raise ScenarioError(f"--workers: {text!r} is not a list of whole numbers; write e.g. 1,2,4")
+    return tuple(sorted({int(part) for part in text.split(",")}))
+
+
+class _Line:
+    """What is being measured, on standard error where that is a terminal."""
+
+    def __init__(self) -> None:
+        self._count = 0
+        self._live = sys.stderr.isatty()
+
+    def show(self, last: Measurement) -> None:
+        """Say which kernel the last measurement was of."""
+        self._count += 1
+        if self._live:
+            sys.stderr.write(f"{_CLEAR}{self._count} measurements, {last.kernel}, processes: {last.processes} ...")
+            sys.stderr.flush()
+
+    def clear(self) -> None:
+        """Wipe the line."""
+        if self._live and self._count:
+            sys.stderr.write(_CLEAR)
+
+
+def _failed(line: str, code: int) -> int:
+    sys.stderr.write(f"{_CLEAR if sys.stderr.isatty() else ''}{PROGRAM}: {line}\n")
+    return code
+
+
+def _leave(signum: int, frame: FrameType | None) -> None:
+    """End by way of every `finally`, so that no member is left."""
+    raise SystemExit(128 + signum)

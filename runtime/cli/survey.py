@@ -1,0 +1,109 @@
+"""`python -m runtime.survey`: measure a cluster and train the runs of a rule on it, into one folder to validate with.
+
+As with training, the same command is the parent of local workers and each worker; so it also runs under torchrun, once
+on each server.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import click
+
+from gcnsim.errors import GcnsimError, UnitError
+from gcnsim.units import BANDWIDTH
+from runtime.emulation import Emulation, end_with_agent
+from runtime.launch import Place, launch, place, run_worker
+from runtime.survey import RULE, SurveyRequest, read_rule
+
+PROGRAM: Final = "runtime.survey"
+
+
+@click.command(PROGRAM, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@click.option(
+    "--out", default="survey", show_default=True, help="Folder of the survey; an unfinished one is continued."
+)
+@click.option("--minutes", type=float, default=30.0, show_default=True, help="Start no run that would end later.")
+@click.option("--device", default="cpu", show_default=True, help="cpu or cuda.")
+@click.option(
+    "--workers",
+    type=int,
+    default=2,
+    show_default=True,
+    help="Local workers to start; torchrun's own count applies.",
+)
+@click.option("--rule", metavar="FILE", help="What to measure and train (.yaml).  [default: the rule that ships]")
+@click.option("--bandwidth", help="Of each server's link, each way, packet headers included.  [default: as measured]")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON: a line for each run, then one for the survey.")
+@click.pass_context
+def command(context: click.Context, /, **given: Any) -> None:
+    """Survey a cluster: micro-benchmarks and recorded runs in one folder, to calibrate and validate with.
+
+    \b
+    Examples:
+      python -m runtime.survey --workers 2
+      torchrun --nnodes 2 --nproc-per-node 2 --rdzv-backend c10d --rdzv-endpoint HOST:29500 \\
+          -m runtime.survey --device cuda --out survey
+    """
+    context.obj = given
+
+
+def main(argv: Sequence[str]) -> int:
+    """Parse `argv`, then be the parent or a worker; the exit code, 2 for a user's error."""
+    where: Place | None = None
+    try:
+        where = place()
+        if where is not None and Emulation.here() is not None:
+            end_with_agent()
+        asked = _asked(argv)
+        if asked is None:
+            return 0
+        if where is None or where.rank == 0:
+            asked.refuse()
+    except (GcnsimError, click.ClickException) as error:
+        # All workers were given the same arguments: one of them says what is wrong with these.
+        if where is None or where.rank == 0:
+            _say(error)
+        return 2
+    if where is not None:
+        run_worker(lambda place: _work(asked, place))
+    return launch(argv, asked.workers, command=[sys.executable, "-m", PROGRAM])
+
+
+def _asked(argv: Sequence[str]) -> SurveyRequest | None:
+    """The survey; None when help was asked for and printed."""
+    try:
+        with command.make_context(PROGRAM, list(argv)) as context:
+            command.invoke(context)
+            given = context.obj
+    except click.exceptions.Exit:
+        return None
+    try:
+        bandwidth = None if given["bandwidth"] is None else BANDWIDTH.parse(given["bandwidth"])
+    except UnitError as error:
+        raise UnitError(f"--bandwidth: {error}") from None
+    return SurveyRequest(
+        out=Path(given["out"]),
+        rule=read_rule(given["rule"] or RULE),
+        device=given["device"],
+        workers=given["workers"],
+        minutes=given["minutes"],
+        bandwidth=bandwidth,
+        json=given["as_json"],
+    )
+
+
+def _work(asked: SurveyRequest, place: Place) -> int:
+    from runtime.survey.program import survey
+
+    return survey(asked, place)
+
+
+def _say(error: GcnsimError | click.ClickException) -> None:
+    text = str(error)
+    if isinstance(error, click.ClickException):
+        text = " ".join(error.format_message().split()) + f" (see python -m {PROGRAM} --help)"
+    sys.stderr.write(f"{PROGRAM}: {text}\n")

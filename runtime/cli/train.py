@@ -1,0 +1,50 @@
+"""`python -m runtime.train`: train a graph neural network on many workers, and record what each of them did.
+
+The same command is the parent, which starts local workers and watches over them, and each worker, which the environment
+tells who it is; so it also runs under torchrun.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import click
+
+from gcnsim.errors import GcnsimError
+from runtime.emulation import Emulation, end_with_agent
+from runtime.launch import Place, launch, place, run_worker
+from runtime.launch.failure_report import say
+from runtime.train.plan import Task, naming
+from runtime.train.preflight import check_outputs
+from runtime.train.tasks import error_text, refuse, tasks_of
+
+
+def main(argv: Sequence[str]) -> int:
+    """Parse `argv`, then be the parent or a worker; the exit code."""
+    where: Place | None = None
+    try:
+        where = place()
+        if where is not None and Emulation.here() is not None:
+            end_with_agent()
+        tasks = tasks_of(argv)
+        if tasks is None:
+            return 0
+        if where is None:
+            refuse(tasks)
+    except (GcnsimError, click.ClickException) as error:
+        # All workers were given the same arguments: one of them says what is wrong with these.
+        if where is None or where.rank == 0:
+            say(error_text(error))
+        return 2
+    if where is not None:
+        run_worker(lambda place: _work(tasks, place))
+    return launch(argv, tasks[0].options.workers)
+
+
+def _work(tasks: tuple[Task, ...], place: Place) -> int:
+    for task in tasks if place.rank == 0 else ():
+        with naming(task.name):
+            check_outputs(task.options)
+    from runtime.train.worker import work
+
+    return work(tasks, place)

@@ -1,0 +1,239 @@
+"""Channels: one process group for each kind of traffic, so that transfers of different threads never meet.
+
+Within a channel every rank posts the same transfers in the same order; that is what matches a send with its receive.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Any
+
+import torch
+import torch.distributed as dist
+from torch import Tensor
+
+from gcnsim.ids import Iteration, Rank
+from gcnsim.timeline import OpKind
+from runtime.exchange.errors import PeerError
+from runtime.exchange.link_emulation import LinkEmulation, wire_of
+from runtime.record import Recorder
+
+
+@dataclass(frozen=True)
+class Message:
+    """A message to or from `peer`: a contiguous tensor, sent as it is or received into."""
+
+    peer: Rank
+    tensor: Tensor
+    outgoing: bool
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the tensor."""
+        return self.tensor.numel() * self.tensor.element_size()
+
+
+@dataclass(frozen=True)
+class Posted:
+    """Parcels under way, and what to wait for: one work each with gloo, one for all with NCCL."""
+
+    messages: Sequence[Message]
+    works: Sequence[Any]
+
+
+@dataclass(frozen=True)
+class Channel:
+    """One kind of traffic. wire: a slow network to imitate; None as a rule."""
+
+    name: str
+    group: Any
+    rank: Rank
+    timeout_s: float
+    wire: LinkEmulation | None = field(default=None, kw_only=True)
+
+    def exchange(self, messages: Sequence[Message], done: Callable[[Message], None] = lambda _: None) -> None:
+        """Send and receive all `messages`; `done` is called as each is through. See `post` and `await_all`."""
+        self.await_all(self.post(messages), done)
+
+    def post(self, messages: Sequence[Message]) -> Posted:
+        """Start to send and receive all `messages`; empty ones are skipped on both sides."""
+        real = sorted((message for message in messages if message.tensor.numel()), key=lambda message: message.outgoing)
+        ops = [
+            dist.P2POp(dist.isend if message.outgoing else dist.irecv, message.tensor, message.peer, self.group)
+            for message in real
+        ]
+        try:
+            if self.wire is not None:
+                return Posted(real, self._posted_slowly(self.wire, real))
+            return Posted(real, dist.batch_isend_irecv(ops) if ops else [])
+        except RuntimeError as error:
+            raise self._error(error, None) from None
+
+    def await_all(self, posted: Posted, done: Callable[[Message], None] = lambda _: None) -> None:
+        """Wait for started messages, receives first; PeerError names the worker that failed or kept silent."""
+        alike = len(posted.works) == len(posted.messages)
+        for place, work in enumerate(posted.works):
+            waited = self.wire is not None and not work.is_completed()
+            self._wait(work, posted.messages[place].peer if alike else None)
+            if alike:
+                message = posted.messages[place]
+                if self.wire is not None and not message.outgoing:
+                    self.wire.after_receive(message.peer, message.nbytes, waited)
+                done(message)
+        for message in () if alike else posted.messages:
+            done(message)
+
+    def all_reduce(self, tensor: Tensor) -> Any:
+        """Start summing `tensor` over all workers in place; `wait` waits for it."""
+        try:
+            work = dist.all_reduce(tensor, group=self.group, async_op=True)
+            return work if self.wire is None else _Sum(work, self.wire, tensor, time.monotonic())
+        except RuntimeError as error:
+            raise self._error(error, None) from None
+
+    def wait(self, work: Any) -> None:
+        """Wait for a started sum."""
+        self._wait(work, None)
+
+    def gather(self, tensor: Tensor) -> list[Tensor]:
+        """Every worker's `tensor` (equal shapes), by rank."""
+        found = [torch.empty_like(tensor) for _ in range(dist.get_world_size(self.group))]
+        try:
+            dist.all_gather(found, tensor, group=self.group)
+        except RuntimeError as error:
+            raise self._error(error, None) from None
+        return found
+
+    def gather_arrays(self, payload: bytes) -> list[bytes]:
+        """Every worker's bytes, by rank; lengths may differ."""
+        lengths = [int(size) for size in self.gather(torch.tensor([len(payload)]))]
+        padded = torch.zeros(max(lengths), dtype=torch.uint8)
+        if payload:
+            padded[: len(payload)] = torch.frombuffer(bytearray(payload), dtype=torch.uint8)
+        return [found[:size].numpy().tobytes() for found, size in zip(self.gather(padded), lengths, strict=True)]
+
+    def broadcast(self, tensor: Tensor, source: Rank = 0) -> None:
+        """Fill `tensor` with that of `source`."""
+        try:
+            dist.broadcast(tensor, src=source, group=self.group)
+        except RuntimeError as error:
+            raise self._error(error, source) from None
+
+    def barrier(self) -> None:
+        """Wait until every worker is here."""
+        work = self.all_reduce(torch.zeros(1))
+        self.wait(work)
+
+    def _posted_slowly(self, wire: LinkEmulation, messages: Sequence[Message]) -> list[Any]:
+        """Post receives at once and each send when the wire has let it through."""
+        works = []
+        for message in messages:
+            if message.outgoing:
+                wire.before_send(message.peer, message.nbytes)
+            post = dist.isend if message.outgoing else dist.irecv
+            works.append(post(message.tensor, message.peer, self.group))
+        return works
+
+    def _wait(self, work: Any, peer: Rank | None) -> None:
+        try:
+            work.wait()
+        except RuntimeError as error:
+            raise self._error(error, peer) from None
+
+    def _error(self, error: RuntimeError, peer: Rank | None) -> PeerError:
+        who = "a worker" if peer is None else f"worker {peer}"
+        text = " ".join(str(error).split())
+        silent = "imed out" in text or "imeout" in text
+        why = f"timed out: no answer within {self.timeout_s:g} s" if silent else f"the connection failed: {text[:200]}"
+        return PeerError(f"{who}: {why} (channel {self.name})")
+
+
+@dataclass(frozen=True)
+class _Sum:
+    """A sum under way on a slow wire."""
+
+    work: Any
+    wire: LinkEmulation
+    tensor: Tensor
+    since: float
+
+    def wait(self) -> None:
+        """Wait for the sum, and as long as the wire would have taken."""
+        self.work.wait()
+        self.wire.after_sum(self.tensor.numel() * self.tensor.element_size(), dist.get_world_size(), self.since)
+
+
+@dataclass(frozen=True)
+class TimedChannel(Channel):
+    """A channel whose user is recorded: as op of `kind` while it works, as waiting while it exchanges. Close it."""
+
+    recorder: Recorder
+    stream: str
+    t: Iteration
+    kind: OpKind
+    since: list[int]
+
+    @classmethod
+    def over(cls, channel: Channel, recorder: Recorder, stream: str, t: Iteration, kind: OpKind) -> TimedChannel:
+        """`channel`, its use recorded on `stream` from now on."""
+        since = [recorder.mark()]
+        return cls(
+            channel.name,
+            channel.group,
+            channel.rank,
+            channel.timeout_s,
+            recorder,
+            stream,
+            t,
+            kind,
+            since,
+            wire=channel.wire,
+        )
+
+    def exchange(self, messages: Sequence[Message], done: Callable[[Message], None] = lambda _: None) -> None:
+        """See `Channel`."""
+        self.close()
+        start = self.recorder.mark()
+        super().exchange(messages, done)
+        self.since[0] = self.recorder.mark()
+        self.recorder.add(OpKind.WAIT, self.stream, self.t, start, self.since[0])
+
+    def close(self) -> None:
+        """Record the work since the last exchange."""
+        now = self.recorder.mark()
+        self.recorder.add(self.kind, self.stream, self.t, self.since[0], now)
+        self.since[0] = now
+
+
+class Channels:
+    """The channels of a run, opened on first use; every rank must open the same ones in the same order."""
+
+    def __init__(self, rank: Rank, world: int, timeout_s: float, backend: str) -> None:
+        """backend: of rows and gradients, gloo or nccl; everything else is small and goes by gloo."""
+        self.rank, self.world, self.backend = rank, world, backend
+        self._timeout_s = timeout_s
+        self._open: dict[str, Channel] = {}
+        self._wire = wire_of(rank)
+
+    def open(self, name: str, *, bulk: bool = False) -> Channel:
+        """The channel called `name`; `bulk` ones carry device tensors by the run's backend."""
+        if name not in self._open:
+            group = None
+            if self.world > 1:
+                backend = self.backend if bulk else "gloo"
+                group = dist.new_group(timeout=timedelta(seconds=self._timeout_s), backend=backend)
+                if backend == "nccl":
+                    # The first use of a communicator needs every rank, but a worker may have nothing to exchange.
+                    dist.all_reduce(torch.zeros(1, device="cuda"), group=group)
+            self._open[name] = Channel(name, group, self.rank, self._timeout_s, wire=self._wire)
+        return self._open[name]
+
+    def close(self) -> None:
+        """Leave all channels; nothing is under way, on any worker."""
+        for channel in self._open.values():
+            if channel.group is not None:
+                dist.destroy_process_group(channel.group)
+        self._open.clear()

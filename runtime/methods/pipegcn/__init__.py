@@ -1,0 +1,66 @@
+"""PipeGCN (`pipegcn`, `-g`, `-f`, `-gf`): boundary rows and gradients of the iteration before, moved beneath the work.
+
+Source: PipeGCN, Algorithm 1. The variants smooth gradients (g), features (f) or both.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+from gcnsim.knobs import COLD_START, GAMMA, knob
+from gcnsim.timeline import Direction
+from runtime.methods.method import Method
+
+if TYPE_CHECKING:
+    from runtime.methods.worker import Context, MethodWorker
+
+
+@dataclass(frozen=True)
+class PipeGcn(Method):
+    """Nothing is smoothed."""
+
+    name: ClassVar[str] = "pipegcn"
+    cold_start: str = knob(COLD_START)
+
+    def worker(self, context: Context) -> MethodWorker:
+        """Rows one iteration old."""
+        from runtime.methods.pipegcn.worker import PipeGcnWorker
+
+        return PipeGcnWorker(context, self.cold_start)
+
+
+@dataclass(frozen=True)
+class _Smoothed(Method):
+    """Running averages of what arrives in some directions."""
+
+    smoothed: ClassVar[frozenset[Direction]]
+    gamma: float = knob(GAMMA)
+    cold_start: str = knob(COLD_START)
+
+    def worker(self, context: Context) -> MethodWorker:
+        """Rows one iteration old, smoothed."""
+        from runtime.methods.pipegcn.worker import PipeGcnWorker
+
+        return PipeGcnWorker(context, self.cold_start, self.smoothed, self.gamma)
+
+
+class PipeGcnG(_Smoothed):
+    """Gradients are smoothed."""
+
+    name = "pipegcn-g"
+    smoothed = frozenset({Direction.BACKWARD})
+
+
+class PipeGcnF(_Smoothed):
+    """Features are smoothed."""
+
+    name = "pipegcn-f"
+    smoothed = frozenset({Direction.FORWARD})
+
+
+class PipeGcnGF(_Smoothed):
+    """Gradients and features are smoothed."""
+
+    name = "pipegcn-gf"
+    smoothed = frozenset({Direction.BACKWARD, Direction.FORWARD})

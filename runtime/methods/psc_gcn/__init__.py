@@ -1,0 +1,46 @@
+"""PSC-GCN (`psc-gcn`): edges sampled at rate epsilon with the least variance, rows tau iterations old, layer 0 cached.
+
+Source: PSC-GCN, Algorithms 1 and 2, Theorem 2.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+from gcnsim.caching import CacheSize
+from gcnsim.errors import ScenarioError
+from gcnsim.knobs import CACHE, CACHE_POLICY, COLD_START, EPSILON, ESTIMATOR, REFRESH, SAMPLER, TAU, knob
+from runtime.methods.method import Method
+from runtime.options import Options
+
+if TYPE_CHECKING:
+    from runtime.methods.worker import Context, MethodWorker
+
+
+@dataclass(frozen=True)
+class PscGcn(Method):
+    """See the module."""
+
+    name: ClassVar[str] = "psc-gcn"
+    tau: int = knob(TAU)
+    epsilon: float = knob(EPSILON)
+    sampler: str = knob(SAMPLER)
+    refresh: int = knob(REFRESH)
+    cache: CacheSize = knob(CACHE)
+    cache_policy: str = knob(CACHE_POLICY)
+    estimator: str = knob(ESTIMATOR)
+    cold_start: str = knob(COLD_START)
+
+    def refuse(self, options: Options) -> None:
+        """A cache of rows that never travel."""
+        if options.preaggregate and not self.cache.empty:
+            raise ScenarioError(
+                f"--cache: {self.cache.describe()} with --preaggregate: no layer-0 row travels; allowed: 0%"
+            )
+
+    def worker(self, context: Context) -> MethodWorker:
+        """Sampled graphs, stale rows, a cache. Raises ScenarioError for GAT."""
+        from runtime.methods.psc_gcn.worker import PscGcnWorker
+
+        return PscGcnWorker(context, self)

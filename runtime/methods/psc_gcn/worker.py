@@ -1,0 +1,326 @@
+"""What a worker does in PSC-GCN (Algorithms 1 and 2, Theorem 2).
+
+The graph that iteration t trains was drawn, and its rows began to
+travel, in iteration t - tau; gradients of its boundary rows are added by their owners in iteration t + tau. Three
+helper threads: the sampler draws graphs and asks owners for their rows, one id list per peer and iteration; forward and
+backward fetch threads move rows and gradients. tau 0 is the vanilla iteration on a freshly drawn graph; epsilon 1 draws
+nothing and, with tau 1, is PipeGCN.
+
+Edge probabilities are recomputed every `refresh` iterations from the norms that the iteration measured; before the
+first measurement every edge has probability epsilon. GAT is refused: its weights are learnt, so the variance that the
+rule minimises is not defined.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from gcnsim.caching import cached_mask, capacity
+from gcnsim.errors import ScenarioError
+from gcnsim.ids import Float32Array, Iteration
+from gcnsim.sampling import draw_edges, inclusion
+from gcnsim.sampling import sampler as sampling_rule
+from gcnsim.streams import stream
+from gcnsim.timeline import OpKind
+from runtime.exchange import CachedRows, SampledGraph, Weights, ask, fetch_rows, swap_norms
+from runtime.exchange.channels import Message, TimedChannel
+from runtime.methods.worker import Context, MethodWorker, completed
+
+if TYPE_CHECKING:
+    from runtime.methods.psc_gcn import PscGcn
+
+T = TypeVar("T")
+
+NONE = -1
+"""The version of the probabilities before any norm was measured."""
+
+
+@dataclass(frozen=True)
+class Version:
+    """Probabilities since one measurement.
+
+    p: float32[nnz]. weights: of kept entries, P_ij / p_ij (None: self-normalised, they depend on the draw).
+    chance: inclusion, float32[B]. held: the cache.
+    """
+
+    p: Float32Array
+    weights: Weights | None
+    chance: Float32Array
+    floored: int
+    held: CachedRows | None
+
+
+class PscGcnWorker(MethodWorker):
+    """See the module."""
+
+    def __init__(self, context: Context, method: PscGcn) -> None:
+        """Open the exchange and the sampler's thread; refuse GAT."""
+        if context.options.model == "gat":
+            raise ScenarioError(f"--method: {method.name} cannot train gat, whose sampling weights are undefined")
+        super().__init__(context, method.tau, method.cold_start)
+        self.method = method
+        self.caches = not method.cache.empty
+        self.epsilon, self.every = float(method.epsilon), method.refresh
+        self.rule = method.sampler
+        self.sampled = self.epsilon < 1.0
+        self._weighted = self.sampled and self.rule == "vr"
+        self._channel = context.channels.open("ids")
+        self._thread = ThreadPoolExecutor(1, "sampler")
+        self._graphs: dict[int, Future[SampledGraph]] = {}
+        self._measured: dict[Iteration, Float32Array] = {}
+        self._last: Future[None] | None = None
+        self._failed: Exception | None = None
+        self._version: Version | None = None
+        self._chance = np.zeros(context.share.part.boundary_nodes)
+        self._drawn = 0
+        self._asked: dict[tuple[int, str], int] = {}
+
+    def start(self) -> None:
+        """The first probabilities, the cache they fill, and the graphs that the first tau iterations train."""
+        super().start()
+        self._version = self._submit(self._uniform).result()
+        if not self.sampled:
+            self._graphs[0] = self._submit(self._everything)
+            return
+        for graph in range(self.tau):
+            self._draw(graph, NONE)
+
+    def graph(self, t: Iteration) -> SampledGraph:
+        """The graph of iteration t; draws that of t + tau in the sampler's thread."""
+        if not self.sampled:
+            return self._graphs[0].result()
+        if t + self.tau not in self._graphs:
+            self._draw(t + self.tau, t)
+        recorder = self.context.recorder
+        start, blocked = recorder.mark(), not self._graphs[t].done()
+        drawn = self._graphs[t].result()
+        if blocked:
+            recorder.add(OpKind.WAIT, "compute", t, start, recorder.mark())
+        self._graphs.pop(t - self.tau - 1, None)
+        return drawn
+
+    def upcoming(self, t: Iteration) -> Future[SampledGraph]:
+        """The graph of t + tau, drawn or being drawn."""
+        return self._graphs[t + self.tau] if self.sampled else self._graphs[0]
+
+    def known(self, graph: int) -> SampledGraph:
+        """A graph drawn again after a restart."""
+        return self._graphs[graph].result() if self.sampled else self._graphs[0].result()
+
+    def measures(self, t: Iteration) -> bool:
+        """Every `refresh` iterations, from the first on."""
+        return self._weighted and t % self.every == 0
+
+    def measured(self, t: Iteration, norms: Tensor) -> None:
+        """Swap the norms with the other workers and recompute the probabilities, in the sampler's thread."""
+        self._last = self._submit(self._refresh, t, norms.detach())
+
+    def norms(self) -> tuple[Iteration, Float32Array] | None:
+        """The last norms of the inner nodes."""
+        if self._last is not None:
+            self._last.result()
+        if not self._measured:
+            return None
+        t = max(self._measured)
+        return t, self._measured[t][: self.context.share.part.inner_nodes]
+
+    def inclusion(self) -> Float32Array:
+        """The mean chance over the graphs drawn."""
+        if not self.sampled:
+            return super().inclusion()
+        return (self._chance / max(self._drawn, 1)).astype(np.float32)
+
+    def sampler(self) -> str:
+        """The rule, if graphs are drawn at all."""
+        return self.rule if self.sampled else super().sampler()
+
+    def rate(self) -> float:
+        """epsilon."""
+        return self.epsilon
+
+    def floored(self) -> int:
+        """Of the last probabilities."""
+        return self._version.floored if self._version is not None else 0
+
+    def state(self) -> dict[str, Tensor]:
+        """Rows in flight, the norms that graphs still in use were drawn with, and the mean chance so far."""
+        self.drain()
+        norms = {f"norms.{t}": torch.from_numpy(array) for t, array in self._measured.items()}
+        chance = {"chance": torch.from_numpy(self._chance.copy()), "drawn": torch.tensor([self._drawn])}
+        return super().state() | norms | chance
+
+    def restore(self, done: Iteration, state: dict[str, Tensor]) -> None:
+        """Draw the graphs in use again, each with the norms it had; then put back the rows in flight."""
+        for name, norms in state.items():
+            if name.startswith("norms."):
+                self._measured[int(name.removeprefix("norms."))] = norms.numpy()
+        if self.sampled:
+            self._graphs.clear()
+            self._submit(self._redraw, done).result()
+            self._chance[:], self._drawn = state["chance"].numpy(), int(state["drawn"])
+        super().restore(done, state)
+
+    def drain(self) -> None:
+        """Wait for the sampler too."""
+        for graph in self._graphs.values():
+            graph.result()
+        if self._last is not None:
+            self._last.result()
+        super().drain()
+
+    def close(self) -> None:
+        """End the sampler's thread too."""
+        self._thread.shutdown(wait=False, cancel_futures=True)
+        super().close()
+
+    def bytes_sent(self) -> dict[tuple[int, str], int]:
+        """With ids, norms and cache refreshes."""
+        return super().bytes_sent() | dict(self._asked)
+
+    def _submit(self, work: Callable[..., T], *args: Any) -> Future[T]:
+        """Run `work` in the sampler's thread. Once something failed there, all later work fails with the same error.
+
+        Nothing more is sent then: the other workers would take it for what is missing.
+        """
+
+        def guarded() -> T:
+            if self._failed is not None:
+                raise self._failed
+            try:
+                return work(*args)
+            except Exception as error:
+                self._failed = error
+                raise
+
+        return self._thread.submit(guarded)
+
+    def _draw(self, graph: int, at: Iteration) -> None:
+        self._graphs[graph] = self._submit(self._draw_now, graph, at)
+
+    def _draw_now(self, graph: int, at: Iteration) -> SampledGraph:
+        """Draw graph number `graph` with the present probabilities, and ask the owners for its rows."""
+        version, share, recorder = self._version, self.context.share, self.context.recorder
+        assert version is not None
+        start = recorder.mark()
+        generator = stream(self.context.options.seed, "trace", share.part.rank, graph)
+        kept = draw_edges(share.part, version.p, generator)
+        weights, builder = version.weights, self.context.builder
+        if weights is None:
+            weights = builder.weights(builder.self_normalised(kept))
+        drawn = builder.thinned(graph, kept, weights, version.held)
+        recorder.add(OpKind.SAMPLE, "sampler", max(at, 0), start, recorder.mark())
+        self._chance += version.chance
+        self._drawn += 1
+        return self._with_requests(drawn, max(at, 0))
+
+    def _with_requests(self, drawn: SampledGraph, at: Iteration) -> SampledGraph:
+        if self.context.world == 1:
+            return drawn
+        channel = self._timed(at, OpKind.INDEX)
+        share, device = self.context.share, self.context.device
+        requests = ask(channel, share, drawn.needed, drawn.ptr, drawn.misses, device, self._count("ids"))
+        channel.close()
+        return drawn.with_requests(requests)
+
+    def _everything(self) -> SampledGraph:
+        """The whole graph, with the cache's rows set apart."""
+        assert self._version is not None
+        return self._with_requests(self.context.builder.whole(self._version.held), 0)
+
+    def _uniform(self) -> Version:
+        """The probabilities before any measurement: epsilon everywhere."""
+        entries = self.context.share.part.entries
+        return self._cached(np.broadcast_to(np.float32(self.epsilon), (entries,)), 0, None, 0)
+
+    def _refresh(self, t: Iteration, inner: Tensor) -> None:
+        """New probabilities from the norms of iteration t; keeps the norms that a checkpoint may still need."""
+        share = self.context.share
+        channel = self._timed(t, OpKind.INDEX)
+        norms = swap_norms(channel, share, inner, self._count("norms"))
+        channel.close()
+        self._measured[t] = norms
+        oldest = self._version_at(t + 1 - 2 * self.tau)
+        for old in [known for known in self._measured if known < oldest]:
+            del self._measured[old]
+        self._version = self._from_norms(norms, t)
+
+    def _from_norms(self, norms: Float32Array, t: Iteration) -> Version:
+        part, recorder = self.context.share.part, self.context.recorder
+        start = recorder.mark()
+        if self.context.options.model == "graphsage":
+            # The mean's weights 1/deg_i are equal within a row: cancel the rule's column factor 1/sqrt(deg_j + 1).
+            degree = np.concatenate([part.inner_degree, part.boundary_degree])
+            norms = (norms * np.sqrt(degree + 1.0)).astype(np.float32)
+        found = sampling_rule(self.rule)(part, norms).probabilities(self.epsilon)
+        recorder.add(OpKind.SAMPLE, "sampler", t, start, recorder.mark())
+        return self._cached(found.p, found.floored, self._version, t)
+
+    def _cached(self, p: Float32Array, floored: int, before: Version | None, t: Iteration) -> Version:
+        """The version of `p`, its cache filled: rows that were held stay, new ones are fetched from their owners."""
+        context, part = self.context, self.context.share.part
+        chance = inclusion(part, p).astype(np.float32) if self.sampled else np.ones(part.boundary_nodes, np.float32)
+        weights = None
+        if self.sampled and self.method.estimator == "unbiased":
+            weights = context.builder.weights(1.0 / p.astype(np.float64))
+        size = capacity(self.method.cache, part.boundary_nodes, context.widths[0])
+        if context.world == 1 or not self.caches:
+            return Version(p, weights, chance, floored, None)
+        channel = self._timed(t, OpKind.CACHE_REFRESH)
+        generator = stream(context.options.seed, "cache", part.rank)
+        mask = cached_mask(self.method.cache_policy, size, chance, part.boundary_degree, generator)
+        nodes = np.flatnonzero(mask)
+        old = before.held if before is not None else None
+        new = nodes if old is None else nodes[old.slot[nodes] < 0]
+        fetched = fetch_rows(channel, context.share, context.features, new, self._count("cache"))
+        slot = np.full(part.boundary_nodes, -1, np.int64)
+        slot[nodes] = np.arange(nodes.size)
+        rows = torch.empty(nodes.size, context.widths[0], dtype=context.dtype, device=context.device)
+        if old is not None:
+            stays = nodes[old.slot[nodes] >= 0]
+            rows[torch.from_numpy(slot[stays])] = old.rows[torch.from_numpy(old.slot[stays])]
+        rows[torch.from_numpy(slot[new])] = fetched
+        channel.close()
+        return Version(p, weights, chance, floored, CachedRows(slot, rows))
+
+    def _version_at(self, t: Iteration) -> Iteration:
+        """The measurement that a graph drawn in iteration t uses; NONE before the first."""
+        return (t - 1) // self.every * self.every if self._weighted and t >= 1 else NONE
+
+    def _redraw(self, done: Iteration) -> None:
+        """Draw the graphs of iterations done - tau to done - 1 + tau again."""
+        current = NONE
+        for graph in range(max(done - self.tau, 0), done + self.tau):
+            at = graph - self.tau
+            wanted = self._version_at(at)
+            if wanted != current:
+                self._version, current = self._from_norms(self._measured[wanted], wanted), wanted
+            self._graphs[graph] = completed(self._draw_now(graph, at))
+        wanted = self._version_at(done)
+        if wanted != current:
+            self._version = self._from_norms(self._measured[wanted], wanted)
+
+    def _timed(self, t: Iteration, kind: OpKind) -> TimedChannel:
+        return TimedChannel.over(self._channel, self.context.recorder, "sampler", t, kind)
+
+    def _count(self, kind: str) -> _Counter:
+        return _Counter(self._asked, kind)
+
+
+@dataclass(frozen=True)
+class _Counter:
+    """Adds the bytes of sent messages under (peer, kind)."""
+
+    total: dict[tuple[int, str], int]
+    kind: str
+
+    def __call__(self, message: Message) -> None:
+        if message.outgoing:
+            key = message.peer, self.kind
+            self.total[key] = self.total.get(key, 0) + message.tensor.numel() * message.tensor.element_size()

@@ -1,0 +1,26 @@
+"""Micro-benchmarks of this machine: the kernels of training, timed one by one, as raw measurements.
+
+Every kernel is the code that training runs, never a look-alike, so a measurement moves when the code does. Nothing is
+fitted here: `gcnsim` does that from the file. What this room's own modules import of torch is imported by the members
+alone; the process that starts them computes nothing.
+"""
+
+from runtime.microbench.kernels import KERNELS, Measurement
+from runtime.microbench.process_group import ProcessError, measured
+from runtime.microbench.report import document, table, write
+from runtime.microbench.request import FULL, QUICK, TINY, Budget, MicrobenchRequest
+
+__all__ = [
+    "FULL",
+    "KERNELS",
+    "QUICK",
+    "TINY",
+    "Budget",
+    "Measurement",
+    "MicrobenchRequest",
+    "ProcessError",
+    "document",
+    "measured",
+    "table",
+    "write",
+]

@@ -1,0 +1,135 @@
+"""Timing one kernel: warm up, repeat until there is enough, with the garbage collector off."""
+
+from __future__ import annotations
+
+import gc
+import math
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+import torch
+
+from runtime.microbench.kernels import Measurement
+from runtime.microbench.request import Budget, MicrobenchRequest
+
+SEED: Final = 0
+"""Of all inputs, which are the same in every run."""
+
+APART: Final = 32 << 20
+"""Bytes touched between two uses of the same rows: more than the cache of one core, so rows come from where those of
+training come from, whose other work lies between."""
+
+_LEAST_S: Final = 20e-6
+"""A sample shorter than this is of several calls: reading the clock costs a thousandth of it."""
+
+_LEAST_CUDA_S: Final = 1e-3
+
+Call = Callable[[int], object]
+"""A kernel; the argument counts the calls, to take buffers in turn by."""
+
+
+@dataclass(frozen=True)
+class Bench:
+    """Where kernels are timed, and to whom it is told."""
+
+    asked: MicrobenchRequest
+    device: torch.device
+    tell: Callable[[Measurement], None]
+
+    @property
+    def budget(self) -> Budget:
+        """How thoroughly."""
+        return self.asked.budget
+
+    def time(self, kernel: str, params: Mapping[str, float], call: Call) -> None:
+        """Measure `call` alone on this machine and tell of it."""
+        sampled = _cuda_samples if self.device.type == "cuda" else samples
+        self.found(kernel, params, sampled(call, self.budget))
+
+    def found(
+        self,
+        kernel: str,
+        params: Mapping[str, float],
+        seconds: Sequence[float],
+        processes: int = 1,
+        mean: float | None = None,
+    ) -> None:
+        """Tell of samples taken elsewhere. mean: what counts instead of their median."""
+        low, middle, high = (float(value) for value in np.quantile(seconds, (0.1, 0.5, 0.9)))
+        value = middle if mean is None else mean
+        plain = {name: float(number) for name, number in params.items()}
+        self.tell(Measurement(kernel, plain, self.asked.threads, processes, value, low, high, len(seconds)))
+
+    def sets(self, nbytes: float) -> int:
+        """How many buffers of `nbytes` to take in turn, so that APART bytes lie between two uses of one."""
+        apart = APART if self.budget.level != "tiny" else 1 << 16
+        return max(1, min(math.ceil(apart / max(nbytes, 1)), 512))
+
+
+@contextmanager
+def no_collector() -> Iterator[None]:
+    """A block in which no cycles of garbage are looked for."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
+
+
+def samples(call: Call, budget: Budget) -> list[float]:
+    """Seconds per call, at least `budget.samples` of them."""
+    count = 0
+
+    def several(calls: int) -> float:
+        nonlocal count
+        start = time.perf_counter()
+        for i in range(count, count + calls):
+            call(i)
+        seconds = time.perf_counter() - start
+        count += calls
+        return seconds
+
+    with no_collector():
+        several(1)
+        once = several(1)
+        batch = max(1, math.ceil(_LEAST_S / max(once, 1e-9)))
+        several(batch)
+        return _enough(lambda: several(batch) / batch, budget, batch)
+
+
+def _cuda_samples(call: Call, budget: Budget) -> list[float]:
+    """Seconds per call on the GPU's own clock, its queue never empty within a sample."""
+    cuda: Any = torch.cuda
+    count = 0
+
+    def several(calls: int) -> float:
+        nonlocal count
+        start, end = cuda.Event(enable_timing=True), cuda.Event(enable_timing=True)
+        start.record()
+        for i in range(count, count + calls):
+            call(i)
+        end.record()
+        end.synchronize()
+        count += calls
+        return 1e-3 * float(start.elapsed_time(end))
+
+    with no_collector():
+        several(3)
+        once = several(3) / 3
+        batch = max(1, math.ceil(_LEAST_CUDA_S / max(once, 1e-9)))
+        return _enough(lambda: several(batch) / batch, budget, batch)
+
+
+def _enough(sample: Callable[[], float], budget: Budget, batch: int) -> list[float]:
+    found: list[float] = []
+    spent = 0.0
+    while len(found) < budget.samples or spent < budget.sample_s:
+        found.append(sample())
+        spent += found[-1] * batch
+    return found

@@ -1,0 +1,147 @@
+"""What a layer does to rows after their sum: learnt map, normalisation, activation, dropout; and the loss."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from gcnsim.streams import stream
+from runtime.exchange import Dropping
+from runtime.microbench.bench import SEED, Bench, Call
+from runtime.microbench.inputs import made_rows
+from runtime.model import Network
+from runtime.model.layers import GcnLayer
+from runtime.options import Options
+from runtime.train.loop import Targets
+
+MOST_FLOP = 4e9
+"""Of one call, at most: about a tenth of a second on one core."""
+
+DROPPED = 0.5
+TRAINING = 0.6
+"""Share of the nodes that the loss is taken over."""
+
+
+def measure(bench: Bench) -> None:
+    """`gemm`, the passes over rows, and `loss`, each with its backward pass.
+
+    params of gemm: rows, d_in, d_out, bias; input_grad: 0 as in layer 0, whose input needs no gradient. Of the others:
+    rows, width; of the loss: nodes (rows it is taken over), classes.
+    """
+    _maps(bench)
+    tiny = [(64, 16)]
+    quick = [(256, 128), (4_096, 128), (65_536, 64)]
+    full = [(256, 16), (256, 128), (2_048, 64), (4_096, 128), (4_096, 512), (16_384, 128), (65_536, 64), (32_768, 128)]
+    for rows, width in bench.budget.of(tiny, quick, full):
+        _passes(bench, rows, width)
+    for rows, classes in bench.budget.of([(64, 8)], [(1_000, 16), (16_384, 16)], [(64, 8), (1_000, 16), (16_384, 48)]):
+        _loss(bench, rows, classes)
+
+
+def _maps(bench: Bench) -> None:
+    pairs = bench.budget.of(
+        [(16, 8)],
+        [(64, 64), (128, 128), (128, 16), (256, 256)],
+        [(16, 16), (64, 64), (128, 16), (16, 128), (128, 128), (256, 256), (600, 128), (512, 512)],
+    )
+    for rows in bench.budget.of((64,), (512, 4_096, 32_768), (256, 2_048, 8_192, 32_768)):
+        for d_in, d_out in pairs:
+            if 2.0 * rows * d_in * d_out > MOST_FLOP:
+                continue
+            for bias in (True, False) if (d_in, d_out) == pairs[1 % len(pairs)] else (True,):
+                _map(bench, rows, d_in, d_out, bias)
+
+
+def _map(bench: Bench, rows: int, d_in: int, d_out: int, bias: bool) -> None:
+    params = {"rows": rows, "d_in": d_in, "d_out": d_out, "bias": int(bias)}
+    bench.time("gemm", params, learnt_map(bench, rows, d_in, d_out, bias))
+    for needed in (True, False):
+        layer, given = _layer(bench, rows, d_in, d_out, bias, needed)
+        bench.time("gemm_backward", params | {"input_grad": int(needed)}, backward(layer.mapped, given))
+
+
+def learnt_map(bench: Bench, rows: int, d_in: int, d_out: int, bias: bool = True) -> Call:
+    """The map of one layer, its graph for the backward pass made as in training."""
+    layer, given = _layer(bench, rows, d_in, d_out, bias, True)
+    return forward(layer.mapped, given)
+
+
+def _layer(bench: Bench, rows: int, d_in: int, d_out: int, bias: bool, needed: bool) -> tuple[GcnLayer, list[Tensor]]:
+    layer = GcnLayer(d_in, d_out, bias).to(bench.device)
+    for weight in layer.parameters():
+        # Training adds to a view of its flat buffer; here too the gradient is there before the first pass.
+        weight.grad = torch.zeros_like(weight)
+    return layer, _given(bench, rows, d_in, 4 * rows * (d_in + d_out), needed)
+
+
+def _passes(bench: Bench, rows: int, width: int) -> None:
+    network = Network(Options(norm="layer", hidden=width), width, 2).to(bench.device)
+    for weight in network.parameters():
+        weight.grad = torch.zeros_like(weight)
+    params = {"rows": rows, "width": width}
+    given = _given(bench, rows, width, 8 * rows * width, True)
+    dropping = Dropping(DROPPED, False, SEED, 0)
+
+    def dropped(h: Tensor) -> Tensor:
+        return h * dropping.mask(h, 0, 0, "inner")
+
+    kernels: dict[str, Callable[[Tensor], Tensor]] = {
+        "relu": torch.relu,
+        "layer_norm": network.norms[0],
+        "dropout": dropped,
+    }
+    for name, kernel in kernels.items():
+        bench.time(name, params, forward(kernel, given))
+        bench.time(f"{name}_backward", params, backward(kernel, given))
+
+
+def activation(bench: Bench, rows: int, width: int) -> Call:
+    """The activation of one layer."""
+    return forward(torch.relu, _given(bench, rows, width, 8 * rows * width, True))
+
+
+def _loss(bench: Bench, rows: int, classes: int) -> None:
+    generator = stream(SEED, "loss", rows, classes)
+    count = max(1, int(TRAINING * rows))
+    nodes = torch.from_numpy(generator.permutation(rows)[:count].copy()).sort().values.to(bench.device)
+    labels = torch.from_numpy(generator.integers(classes, size=count)).to(bench.device)
+    targets = Targets(nodes, labels, count)
+    given = _given(bench, rows, classes, 8 * rows * classes, True)
+    params = {"rows": rows, "nodes": count, "classes": classes}
+    bench.time("loss", params, forward(targets.loss, given))
+    bench.time("loss_backward", params, backward(targets.loss, given))
+    bench.time("correct", params, forward(targets.correct, given))
+
+
+def _given(bench: Bench, rows: int, width: int, nbytes: int, needed: bool) -> list[Tensor]:
+    """Rows to be taken in turn; needed: their gradient is."""
+    first = made_rows(rows, width, bench.device, "given")
+    every = [first, *(first.clone() for _ in range(bench.sets(nbytes) - 1))]
+    return [each.requires_grad_(needed) for each in every]
+
+
+def forward(kernel: Callable[[Tensor], Tensor], given: list[Tensor]) -> Call:
+    """`kernel` of the rows `given`, in turn."""
+
+    def call(i: int) -> object:
+        return kernel(given[i % len(given)])
+
+    return call
+
+
+def backward(kernel: Callable[[Tensor], Tensor], given: list[Tensor]) -> Call:
+    """The backward pass of `kernel` alone."""
+    results = [kernel(each) for each in given]
+    gradients = [torch.ones_like(each) for each in results]
+    engine: Any = torch.autograd.backward
+
+    def call(i: int) -> None:
+        place = i % len(given)
+        # Without an old gradient the new one is taken over as it is: in training it goes to the node before.
+        given[place].grad = None
+        engine(results[place], gradients[place], retain_graph=True)
+
+    return call

@@ -1,0 +1,128 @@
+"""The parent of the micro-benchmarks: starts the members, collects what they measure, and says why one failed.
+
+As with training it computes nothing and imports no torch, each member leads its own process group, and all hold the
+read end of a pipe that closes when the parent ends, however it does.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import select
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Final
+
+from runtime.launch.failure_report import FAILURES, read_failures
+from runtime.launch.place import RENDEZVOUS
+from runtime.launch.verdict import Exit, first_cause
+from runtime.launch.watch import PARENT
+from runtime.microbench.kernels import Measurement
+from runtime.microbench.request import MicrobenchRequest
+
+RESULTS: Final = "GCNSIM_MEASUREMENTS"
+"""The number of the pipe's end into which member 0 writes a measurement a line."""
+
+MEMBER: Final = (sys.executable, "-m", "runtime.microbench.member")
+_POLL_S: Final = 0.1
+_LEAVE_S: Final = 10.0
+"""How long members may take to leave once member 0 is done."""
+
+_WORDS_S: Final = 1.0
+"""How long the others may take to say what they know once one of them failed."""
+
+
+class ProcessError(Exception):
+    """A member failed; the message says which one and why. code: 2 for a user's error, else 1."""
+
+    def __init__(self, line: str, code: int) -> None:
+        super().__init__(line)
+        self.code = code
+
+
+def measured(
+    asked: MicrobenchRequest, show: Callable[[Measurement], None] = lambda _: None, command: Sequence[str] = MEMBER
+) -> list[Measurement]:
+    """All measurements of `asked`, in the order taken; `show` is told of each as it comes.
+
+    Raises MemberError when a process fails. Whatever ends this, no member is alive after it.
+    """
+    found: list[Measurement] = []
+    with _members(asked, command) as (group, reader, folder):
+        for line in _lines(reader, group):
+            found.append(Measurement(**json.loads(line)))
+            show(found[-1])
+        start = time.monotonic()
+        while any(each.poll() is None for each in group):
+            if time.monotonic() - start > (_WORDS_S if any(each.poll() for each in group) else _LEAVE_S):
+                break
+            time.sleep(_POLL_S)
+        cause = first_cause(_exits(group), read_failures(folder))
+        if cause is not None:
+            raise ProcessError(cause.line, cause.code)
+    return found
+
+
+@contextlib.contextmanager
+def _members(
+    asked: MicrobenchRequest, command: Sequence[str]
+) -> Iterator[tuple[list[subprocess.Popen[bytes]], int, Path]]:
+    """The started members, the pipe of their measurements, and the folder of their last words; none outlives this."""
+    group: list[subprocess.Popen[bytes]] = []
+    watch, life = os.pipe()
+    reader, writer = os.pipe()
+    with tempfile.TemporaryDirectory(prefix="gcnsim-microbench-", ignore_cleanup_errors=True) as folder:
+        common = {RENDEZVOUS: str(Path(folder, "rendezvous")), FAILURES: folder, PARENT: str(watch)}
+        common |= {"WORLD_SIZE": str(asked.members), "LOCAL_WORLD_SIZE": str(asked.members), RESULTS: str(writer)}
+        try:
+            for rank in range(asked.members):
+                process = subprocess.Popen(
+                    [*command, asked.to_json()],
+                    env={**os.environ, **common, "RANK": str(rank), "LOCAL_RANK": str(rank)},
+                    stdin=subprocess.DEVNULL,
+                    stdout=subprocess.DEVNULL,
+                    pass_fds=(watch, writer) if rank == 0 else (watch,),
+                    process_group=0,
+                )
+                group.append(process)
+            os.close(writer)
+            writer = -1
+            yield group, reader, Path(folder)
+        finally:
+            for process in group:
+                with contextlib.suppress(ProcessLookupError, PermissionError):
+                    os.killpg(process.pid, signal.SIGKILL)
+                process.wait()
+            for end in (watch, life, reader, *([writer] if writer >= 0 else [])):
+                os.close(end)
+
+
+def _lines(reader: int, group: Sequence[subprocess.Popen[bytes]]) -> Iterator[str]:
+    """The lines that come, until member 0 closes its end or any member fails."""
+    rest = b""
+    while not any(process.poll() for process in group):
+        if not select.select([reader], [], [], _POLL_S)[0]:
+            continue
+        data = os.read(reader, 1 << 16)
+        if not data:
+            return
+        *lines, rest = (rest + data).split(b"\n")
+        yield from (line.decode() for line in lines)
+
+
+def _exits(group: Sequence[subprocess.Popen[bytes]]) -> list[Exit]:
+    """How the members ended; one that is still there when its time is over counts as told to end, and killed."""
+    exits = []
+    for rank, process in enumerate(group):
+        code = process.poll()
+        told = 0
+        if code is None:
+            code, told = -signal.SIGKILL, int(signal.SIGKILL)
+        exits.append(Exit(rank, code, time.time(), told))
+    return exits

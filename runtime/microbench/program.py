@@ -1,0 +1,84 @@
+"""What every process of the micro-benchmarks does, in one order: kernels alone, then at once, then transfers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import timedelta
+
+import torch.distributed as dist
+
+from runtime.exchange import Channel
+from runtime.launch import Place, connect
+from runtime.microbench import concurrent, copies, maps, network, overheads, rows, sampling, sharing, sums, training
+from runtime.microbench.bench import Bench
+from runtime.microbench.kernels import Measurement
+from runtime.microbench.request import MicrobenchRequest
+from runtime.options import Options
+from runtime.train.setup import device_of
+
+PATIENCE_S = 1800.0
+"""The other members wait for the first one's measurements; the parent ends them when it fails."""
+
+
+def run(asked: MicrobenchRequest, place: Place, tell: Callable[[Measurement], None]) -> None:
+    """Take all measurements with the other members; the first one tells of them.
+
+    Raises ScenarioError for CUDA where there is none.
+    """
+    options = Options(device=asked.device, threads=asked.threads)
+    bench = Bench(asked, device_of(options, training.ALONE), tell)
+    channels: dict[int, Channel] = {}
+    if place.world > 1:
+        connect(place, PATIENCE_S, "gloo")
+        counts = {*asked.workers, 2, place.world} if asked.network else {*asked.workers, place.world}
+        channels = {count: _channel(count, place) for count in sorted(counts) if count > 1}
+    if place.rank == 0:
+        _alone(bench)
+    if bench.device.type == "cpu":
+        _shared(bench, place, channels)
+    if asked.network:
+        _network(bench, place, channels)
+
+
+def _alone(bench: Bench) -> None:
+    """What one process measures by itself; the others wait without using a core."""
+    for part in (overheads, sums, maps, rows, sampling, training):
+        part.measure(bench)
+    if bench.device.type == "cuda":
+        copies.measure(bench)
+
+
+def _shared(bench: Bench, place: Place, channels: dict[int, Channel]) -> None:
+    ready = sharing.kernels(bench)
+    for count in bench.asked.workers:
+        _together(place, channels)
+        if place.rank < count:
+            sharing.measure(bench, ready, channels.get(count), count)
+
+
+def _network(bench: Bench, place: Place, channels: dict[int, Channel]) -> None:
+    traffic = _channel(2, place)
+    if place.rank < 2:
+        network.pairs(bench, channels[2], 1 - place.rank)
+        network.interrupts(bench, channels[2])
+    for count in bench.asked.workers:
+        _together(place, channels)
+        if place.rank < count and count > 1:
+            network.all_reduces(bench, channels[count], count)
+            network.all_to_alls(bench, channels[count], count)
+    _together(place, channels)
+    if place.rank < 2 and bench.device.type == "cpu":
+        concurrent.measure(bench, channels[2], traffic)
+    _together(place, channels)
+
+
+def _channel(count: int, place: Place) -> Channel:
+    """A channel among the first `count` members; all members open it."""
+    group = dist.new_group(list(range(count)), timeout=timedelta(seconds=PATIENCE_S), backend="gloo")
+    return Channel(f"of {count}", group, place.rank, PATIENCE_S)
+
+
+def _together(place: Place, channels: dict[int, Channel]) -> None:
+    """Wait for all members."""
+    if place.world > 1:
+        channels[place.world].barrier()

@@ -1,0 +1,52 @@
+"""The file of the micro-benchmarks (schema `gcnsim.measurements/1`), and what is said of it to people."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from gcnsim.sections import replacing
+from gcnsim.units import format_seconds
+from runtime.microbench.kernels import KERNELS, Measurement
+from runtime.microbench.request import MicrobenchRequest
+from runtime.record.machine import hardware, versions
+
+SCHEMA: Final = "gcnsim.measurements/1"
+
+
+def document(asked: MicrobenchRequest, measurements: Sequence[Measurement], seconds: float) -> dict[str, Any]:
+    """What was measured in `seconds`; the keys are those of `gcnsim/data/measurements.schema.json`."""
+    return {
+        "schema": SCHEMA,
+        "machine": hardware(asked.device == "cuda"),
+        "versions": versions(),
+        "options": asked.options(),
+        "seconds": seconds,
+        "measurements": [each.asdict() for each in measurements],
+    }
+
+
+def write(path: str | Path, results: Mapping[str, Any]) -> None:
+    """Write the document, a measurement a line. Raises FileError."""
+    head = {name: value for name, value in results.items() if name != "measurements"}
+    text = json.dumps(head, indent=1, allow_nan=False).rstrip("}\n")
+    lines = ",\n".join(f"  {json.dumps(each, allow_nan=False)}" for each in results["measurements"])
+    with replacing(path, text=True) as file:
+        file.write(f'{text},\n "measurements": [\n{lines}\n ]\n}}\n')
+
+
+def table(results: Mapping[str, Any], path: str) -> str:
+    """How many sizes of each kernel were measured, and the quickest and slowest; without a newline at its end."""
+    found: dict[str, list[float]] = {}
+    for each in results["measurements"]:
+        found.setdefault(each["kernel"], []).append(each["seconds"])
+    width = max(map(len, found), default=0)
+    rows = [
+        f"  {name:<{width}}  {len(times):>4}  {format_seconds(min(times)):>8} to {format_seconds(max(times)):>8}  "
+        f"{KERNELS[name]}"
+        for name, times in found.items()
+    ]
+    head = f"{len(results['measurements'])} measurements in {format_seconds(results['seconds'])}, written to {path}"
+    return "\n".join([head, *rows])

@@ -1,0 +1,89 @@
+"""What is to be measured, and how long it may take."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, Final, TypeVar
+
+from gcnsim.errors import ScenarioError, nearest
+from runtime.options import CHOICES
+
+T = TypeVar("T")
+
+LEVELS: Final = ("tiny", "quick", "full")
+MOST_THREADS: Final = 4096
+MOST_WORKERS: Final = 64
+"""Each is a process that imports torch."""
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """How thoroughly to measure.
+
+    level: which sizes. sample_s, samples: each kernel is repeated until it has at least both, in seconds and in number.
+    window_s: how long processes run at once to measure what they cost one another.
+    """
+
+    level: str
+    sample_s: float
+    samples: int
+    window_s: float
+
+    def of(self, tiny: T, quick: T, full: T) -> T:
+        """The one of three that belongs to this level."""
+        return (tiny, quick, full)[LEVELS.index(self.level)]
+
+
+TINY: Final = Budget("tiny", 0.002, 5, 0.02)
+"""For tests: the smallest sizes, too few repeats to mean anything."""
+
+QUICK: Final = Budget("quick", 0.05, 5, 0.25)
+FULL: Final = Budget("full", 0.2, 5, 0.8)
+
+
+@dataclass(frozen=True, slots=True)
+class MicrobenchRequest:
+    """One run of the micro-benchmarks; raises ScenarioError for what is not allowed.
+
+    threads: of each process. workers: numbers of processes to run at once, ascending. network: whether to measure
+    transfers between processes.
+    """
+
+    budget: Budget = FULL
+    device: str = "cpu"
+    threads: int = 1
+    workers: tuple[int, ...] = (1, 2, 3, 4, 6)
+    network: bool = True
+
+    def __post_init__(self) -> None:
+        """Refuse values that mean nothing."""
+        if self.device not in CHOICES["device"]:
+            raise ScenarioError(f"--device: unknown {self.device!r}; {nearest(self.device, CHOICES['device'])}")
+        if not 1 <= self.threads <= MOST_THREADS:
+            raise ScenarioError(f"--threads: {self.threads} is not allowed; allowed: 1 to {MOST_THREADS}")
+        for count in self.workers:
+            if not 1 <= count <= MOST_WORKERS:
+                raise ScenarioError(f"--workers: {count} is not allowed; allowed: 1 to {MOST_WORKERS}")
+        if not self.workers:
+            raise ScenarioError("--workers: an empty list; give numbers separated by commas, e.g. 1,2,4")
+
+    @property
+    def members(self) -> int:
+        """Processes to start: as many as ever run at once, two at least where transfers are measured."""
+        return max(*self.workers, 2 if self.network else 1)
+
+    def options(self) -> dict[str, Any]:
+        """What was asked, as plain JSON values."""
+        return {**asdict(self), "budget": self.budget.level, "workers": list(self.workers)}
+
+    def to_json(self) -> str:
+        """Everything, for a member."""
+        return json.dumps(asdict(self))
+
+
+def from_json(text: str) -> MicrobenchRequest:
+    """What `to_json` wrote."""
+    raw: Mapping[str, Any] = json.loads(text)
+    return MicrobenchRequest(**{**raw, "budget": Budget(**raw["budget"]), "workers": tuple(raw["workers"])})

@@ -1,0 +1,75 @@
+"""Kernels in several processes at once: what cores, caches and memory that they share cost each of them."""
+
+from __future__ import annotations
+
+import time
+
+import torch
+
+from runtime.exchange import Channel
+from runtime.microbench.bench import Bench, Call, no_collector
+from runtime.microbench.inputs import Shape, facts_of, matrix_of
+from runtime.microbench.maps import activation, learnt_map
+from runtime.microbench.sums import product
+from runtime.microbench.training import iterations
+
+Kernel = tuple[str, dict[str, float], Call]
+
+
+def kernels(bench: Bench) -> list[Kernel]:
+    """What runs in every process: name, params and call, made once. Its own data each."""
+    return [*_products(bench), *_maps(bench), _iteration(bench)]
+
+
+def measure(bench: Bench, ready: list[Kernel], channel: Channel | None, processes: int) -> None:
+    """`shared_*`: each kernel in all processes of `channel` for the same while (None: in this one alone).
+
+    seconds: of one call, the while over the calls done in it, the mean of the processes; low, high: over processes.
+    params as those of the kernel alone.
+    """
+    for name, params, call in ready:
+        call(0)
+        if channel is not None:
+            channel.barrier()
+        own = torch.tensor([_seconds_per_call(call, bench.budget.window_s)], dtype=torch.float64)
+        found = [float(each) for each in ([own] if channel is None else channel.gather(own))]
+        if channel is None or channel.rank == 0:
+            bench.found(f"shared_{name}", params, found, processes, sum(found) / len(found))
+
+
+def _seconds_per_call(call: Call, window_s: float) -> float:
+    """Of as many calls as fit into a while; the last one may end after it."""
+    count = 0
+    with no_collector():
+        start = time.perf_counter()
+        while (spent := time.perf_counter() - start) < window_s:
+            call(count)
+            count += 1
+    return spent / count
+
+
+def _products(bench: Bench) -> list[Kernel]:
+    """One that fits the caches of one core, and one that does not."""
+    found: list[Kernel] = []
+    sizes = bench.budget.of([(1_000, 100)], [(30_000, 2_000), (600_000, 40_000)], [(30_000, 2_000), (600_000, 40_000)])
+    for entries, nodes in sizes:
+        rows = Shape(entries, nodes, nodes, skewed=True, local=True).made()
+        matrix = matrix_of(rows, bench.device)
+        width = bench.budget.of(16, 64, 64)
+        found.append(("spmm", {**facts_of(rows), "width": width, "hot": 0}, product(bench, matrix, width)))
+    return found
+
+
+def _maps(bench: Bench) -> list[Kernel]:
+    rows, width = bench.budget.of((64, 16), (4_096, 128), (4_096, 128))
+    many = bench.budget.of(64, 32_768, 32_768)
+    shape: dict[str, float] = {"rows": rows, "d_in": width, "d_out": width, "bias": 1}
+    return [
+        ("gemm", shape, learnt_map(bench, rows, width, width)),
+        ("relu", dict[str, float](rows=many, width=width), activation(bench, many, width)),
+    ]
+
+
+def _iteration(bench: Bench) -> Kernel:
+    size = bench.budget.of((64, 400, 16, 16, 2), (4_000, 60_000, 128, 128, 2), (4_000, 60_000, 128, 128, 2))
+    return "iteration", *iterations(bench, *size)

@@ -1,0 +1,77 @@
+"""Sums over neighbours, forward and backward, by what the matrix is like and by the width of the rows."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+
+import torch
+
+from runtime.aggregate import Matrix
+from runtime.microbench.bench import Bench, Call
+from runtime.microbench.inputs import Shape, facts_of, made_rows, matrix_of
+
+MOST_WORK = 1 << 27
+"""Entries times width of one call, at most: about a fifth of a second on one core."""
+
+
+def measure(bench: Bench) -> None:
+    """`spmm` and `spmm_t`.
+
+    params: those of `facts_of`, of the matrix as it is multiplied forward; width. hot: 1 where every call has the same
+    rows, 0 where APART bytes lie between two uses.
+    """
+    widths = bench.budget.of((16,), (16, 64, 128), (16, 64, 128, 256, 512))
+    for shape in _shapes(bench):
+        rows = shape.made()
+        matrix, facts = matrix_of(rows, bench.device), facts_of(rows)
+        for width in widths:
+            if shape.entries * width > MOST_WORK:
+                continue
+            _both(bench, matrix, facts | {"width": width}, hot=False)
+            if width in (16, 128) and not shape.skewed and not shape.local:
+                _both(bench, matrix, facts | {"width": width}, hot=True)
+
+
+def _shapes(bench: Bench) -> Iterator[Shape]:
+    """Square ones as of inner columns, and wide or empty ones as of boundary columns."""
+    tiny = [(1_000, 100, 100)]
+    quick = [(10_000, 1_000, 1_000), (100_000, 10_000, 10_000), (10_000, 8_000, 2_000), (1_000_000, 50_000, 50_000)]
+    full = [
+        (10_000, 1_000, 1_000),
+        (10_000, 8_000, 2_000),
+        (100_000, 10_000, 10_000),
+        (100_000, 2_000, 2_000),
+        (100_000, 10_000, 40_000),
+        (300_000, 6_000, 6_000),
+        (1_000_000, 100_000, 100_000),
+        (1_000_000, 20_000, 20_000),
+    ]
+    kinds = itertools.product((False, True), repeat=2)
+    for (skewed, local), size in itertools.product(list(kinds), bench.budget.of(tiny, quick, full)):
+        yield Shape(*size, skewed=skewed, local=local)
+    for alike in bench.budget.of((), (), (False, True)):
+        yield Shape(4_000_000, 200_000, 200_000, skewed=alike, local=alike)
+
+
+def _both(bench: Bench, matrix: Matrix, params: dict[str, float], *, hot: bool) -> None:
+    bench.time("spmm", params | {"hot": int(hot)}, product(bench, matrix, int(params["width"]), hot=hot))
+    backward = product(bench, matrix, int(params["width"]), hot=hot, transposed=True)
+    bench.time("spmm_t", params | {"hot": int(hot)}, backward)
+
+
+def product(bench: Bench, matrix: Matrix, width: int, *, hot: bool = False, transposed: bool = False) -> Call:
+    """One product, over as many buffers in turn as keep rows out of the cache of one core."""
+    there, here = matrix.rows.width, matrix.rows.indptr.size - 1
+    if transposed:
+        there, here = here, there
+    count = 1 if hot else bench.sets(4 * width * (there + here))
+    first = made_rows(there, width, bench.device, "product")
+    given = [first, *(first.clone() for _ in range(count - 1))]
+    results = [torch.zeros(here, width, device=bench.device) for _ in given]
+    multiply = matrix.multiply_transposed if transposed else matrix.multiply
+
+    def call(i: int) -> None:
+        multiply(given[i % count], results[i % count])
+
+    return call

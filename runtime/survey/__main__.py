@@ -1,0 +1,10 @@
+"""The door of `python -m runtime.survey`."""
+
+from __future__ import annotations
+
+import sys
+
+from runtime.cli.survey import main
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,161 @@
+"""The folder of a survey: what is in it, what is done, and how it is handed back. Worker 0 alone uses it.
+
+A run is trained below `unfinished/` and moved into `runs/` as a whole, so whatever ends a survey leaves no half run
+there. `survey.json` says what was surveyed; a survey that goes on in the folder must be of the same rule and cluster.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from gcnsim.errors import FileError, ScenarioError
+from gcnsim.record import CLUSTER, Cluster, write_cluster
+from gcnsim.sections import replacing
+from runtime.record import read_run
+from runtime.survey.readme import readme
+from runtime.survey.request import GRAPHS, RUNS, STATE, UNFINISHED, SurveyRequest
+from runtime.survey.rule import PlannedRun
+
+SCHEMA: Final = "gcnsim.survey/1"
+MICROBENCH, RULE, README, SUMS = "profile.json", "rule.yaml", "README.md", "SHA256SUMS"
+
+
+class Folder:
+    """A survey's folder, new or of a survey to go on with.
+
+    took: seconds of each finished run, by name. cluster: None until measured, and on a single server.
+    """
+
+    def __init__(self, asked: SurveyRequest, surveyed: Mapping[str, Any]) -> None:
+        """Make it or read it. surveyed: servers, versions and all else that must stay the same, plain JSON values.
+
+        Raises FileError for a folder that cannot be used, ScenarioError for one of another rule or cluster.
+        """
+        self.path, self._asked, self._surveyed = asked.out, asked, dict(surveyed)
+        self.took: dict[str, float] = {}
+        self.cluster: Cluster | None = None
+        self._minutes = 0.0
+        try:
+            (self.path / RUNS).mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise FileError(f"--out: {self.path}: cannot be used as a folder: {error.strerror}") from None
+        if (self.path / STATE).is_file():
+            self._read()
+        with replacing(self.path / RULE) as file:
+            file.write(asked.rule.path.read_bytes())
+        self._write(finished=False)
+
+    @property
+    def has_microbench(self) -> bool:
+        """Whether the measurements are there."""
+        return (self.path / MICROBENCH).is_file()
+
+    def measured(self, cluster: Cluster | None) -> None:
+        """Keep what was measured between the servers; before the micro-benchmarks are written."""
+        self.cluster = cluster
+        self._write(finished=False)
+
+    def begin(self, run: PlannedRun) -> None:
+        """Make room for a run."""
+        (self.path / UNFINISHED / run.name).mkdir(parents=True, exist_ok=True)
+
+    def admit(self, run: PlannedRun, seconds: float) -> None:
+        """Take a finished run in, with the cluster it ran on beside it."""
+        folder = self.path / UNFINISHED / run.name
+        if self.cluster is not None:
+            write_cluster(folder / CLUSTER, self.cluster)
+        os.replace(folder, self.path / RUNS / run.name)
+        self.took[run.name] = seconds
+        self._write(finished=False)
+
+    def dropped(self) -> list[str]:
+        """Runs of the rule that are not there."""
+        return [run.name for run in self._asked.rule.planned() if run.name not in self.took]
+
+    def close(self, seconds: float) -> float:
+        """Write what the folder is handed back with; minutes that all surveys in it took. seconds: of this one."""
+        clear(self.path)
+        self._minutes += seconds / 60
+        self._write(finished=True)
+        text = readme(self._state(finished=True), sorted(self.took))
+        with replacing(self.path / README, text=True) as file:
+            file.write(text)
+        lines = [f"{_sha256(self.path / name)}  {name}\n" for name in self._files()]
+        with replacing(self.path / SUMS, text=True) as file:
+            file.writelines(lines)
+        return self._minutes
+
+    def _files(self) -> list[str]:
+        """Everything of the survey, below the folder; what others put there is not."""
+        own = [name for name in (README, STATE, RULE, MICROBENCH) if (self.path / name).is_file()]
+        below = [path for room in (GRAPHS, RUNS) for path in (self.path / room).rglob("*") if path.is_file()]
+        return sorted([*own, *(path.relative_to(self.path).as_posix() for path in below)])
+
+    def _state(self, finished: bool) -> dict[str, Any]:
+        return {
+            "schema": SCHEMA,
+            **self._surveyed,
+            "cluster": None if self.cluster is None else self.cluster.facts(),
+            "runs": self.took,
+            "dropped": self.dropped(),
+            "minutes": self._minutes,
+            "finished": finished,
+        }
+
+    def _write(self, finished: bool) -> None:
+        text = json.dumps(self._state(finished), indent=1, allow_nan=False)
+        with replacing(self.path / STATE, text=True) as file:
+            file.write(text + "\n")
+
+    def _read(self) -> None:
+        """Go on with an earlier survey."""
+        path = self.path / STATE
+        try:
+            raw = json.loads(path.read_text(encoding="utf-8"))
+        except (OSError, ValueError, RecursionError):
+            raw = None
+        if not isinstance(raw, dict) or raw.get("schema") != SCHEMA:
+            raise FileError(f"{path}: not a {SCHEMA} document; allowed: a new folder, or one that a survey wrote")
+        for name, value in self._surveyed.items():
+            if raw.get(name) != value:
+                raise ScenarioError(
+                    f"--out: {self.path}: {name} was {_brief(raw.get(name))}, is {_brief(value)}; "
+                    "allowed: the same, or a new folder"
+                )
+        found = raw.get("cluster")
+        if found is not None:
+            self.cluster = Cluster(**{name: found[name] for name in Cluster.__slots__})
+        self._minutes = float(raw.get("minutes", 0.0))
+        took = raw.get("runs", {})
+        for run in self._asked.rule.planned():
+            folder = self.path / RUNS / run.name
+            if folder.is_dir():
+                # A run may have been moved in just before the survey ended.
+                known = run.name in took
+                self.took[run.name] = took[run.name] if known else _lasted(folder)
+
+
+def clear(path: Path) -> None:
+    """Remove what an interrupted run left, on this server."""
+    shutil.rmtree(path / UNFINISHED, ignore_errors=True)
+
+
+def _lasted(folder: Path) -> float:
+    """Seconds of a run's iterations. Raises FileError."""
+    return sum(row.seconds for row in read_run(folder).iterations)
+
+
+def _sha256(path: Path) -> str:
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _brief(value: object) -> str:
+    text = json.dumps(value)
+    return text if len(text) <= 120 else f"{text[:117]}..."

@@ -1,0 +1,153 @@
+"""What every worker of a survey does: meet, measure, train one run after another. Worker 0 decides and writes."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from typing import Any, Final
+
+import torch
+
+from gcnsim.record import Cluster
+from runtime.emulation import Emulation
+from runtime.launch import Place, Watch, connect
+from runtime.microbench import Measurement, MicrobenchRequest, document, measured, write
+from runtime.survey.fitting import fitting
+from runtime.survey.folder import MICROBENCH, Folder, clear
+from runtime.survey.graphs import made_up, save
+from runtime.survey.request import GRAPHS, SurveyRequest
+from runtime.survey.rule import BUDGETS, GeneratedGraph
+from runtime.survey.servers import Servers, carried, cluster_of, meet, transfers
+from runtime.train.plan import naming
+from runtime.train.worker import DatasetCache, train
+
+MEETING_S: Final = 120.0
+"""How long workers wait for one another at the start."""
+
+MOST_AT_ONCE: Final = 64
+"""Processes that the micro-benchmarks may start."""
+
+
+def survey(asked: SurveyRequest, place: Place) -> int:
+    """Take part in the survey at `place`; the exit code. Raises GcnsimError and whatever a run raises."""
+    start = time.monotonic()
+    with Watch(place) as watch:
+        connect(place, MEETING_S, "gloo")
+        servers = meet(place, asked.device)
+        folder = Folder(asked, _surveyed(asked, servers)) if place.rank == 0 else None
+        _graphs(asked, servers)
+        _measure(asked, servers, folder)
+        _train(asked, servers, folder, watch, start + 60 * asked.minutes)
+        if place.local_rank == 0:
+            clear(asked.out)
+    if folder is not None:
+        _tell(asked, folder, folder.close(time.monotonic() - start))
+    return 0
+
+
+def _surveyed(asked: SurveyRequest, servers: Servers) -> dict[str, Any]:
+    """What must be the same when a survey goes on."""
+    emulation = Emulation.here()
+    return {
+        "rule": asked.rule.sha256,
+        "device": asked.device,
+        "workers": servers.place.world,
+        "servers": list(servers.facts),
+        "versions": servers.versions,
+        "bandwidth": asked.bandwidth,
+        "emulated": None if emulation is None else {"bandwidth": emulation.bandwidth, "limiter": emulation.limiter},
+    }
+
+
+def _graphs(asked: SurveyRequest, servers: Servers) -> None:
+    """Made-up graphs on every server, the same on all; they may share the folder, or not."""
+    if servers.place.local_rank == 0:
+        clear(asked.out)
+        (asked.out / GRAPHS).mkdir(parents=True, exist_ok=True)
+        for name, made in asked.rule.graphs.items():
+            path = asked.out / GRAPHS / f"{name}.npz"
+            if isinstance(made, GeneratedGraph) and not path.is_file():
+                save(path, made_up(name, made, asked.device))
+    servers.channel.barrier()
+
+
+def _measure(asked: SurveyRequest, servers: Servers, folder: Folder | None) -> None:
+    """The micro-benchmarks of the first server and of the network, unless they are there."""
+    if _told(servers, int(folder is not None and folder.has_microbench)):
+        return
+    start = time.perf_counter()
+    several = servers.count > 1
+    budget = BUDGETS[asked.rule.profile]
+    found: list[Measurement] = []
+    request = MicrobenchRequest(budget, asked.device, 1, _at_once(asked, servers), network=not several)
+    if folder is not None:
+        _say(f"micro-benchmarks ({budget.level}) of {'the first' if several else 'this'} server")
+        found = measured(request)
+    servers.channel.barrier()
+    cluster: Cluster | None = None
+    if several:
+        transfers(servers, budget, found.append)
+        rate = carried(servers, budget.window_s)
+        cluster = None if Emulation.here() else cluster_of(servers, rate, asked.bandwidth)
+    if folder is not None:
+        folder.measured(cluster)
+        whole = document(request, found, time.perf_counter() - start)
+        whole["options"]["network"] = True
+        write(folder.path / MICROBENCH, whole)
+
+
+def _at_once(asked: SurveyRequest, servers: Servers) -> tuple[int, ...]:
+    """Numbers of processes to measure at once: what cores share is fitted to as many as there are cores."""
+    cores = int(servers.facts[0]["cores"])
+    wanted = {1, 2, servers.each}
+    if asked.device == "cpu":
+        wanted |= {cores} if servers.count > 1 else {cores, 2 * cores}
+    return tuple(sorted({min(count, MOST_AT_ONCE) for count in wanted}))
+
+
+def _train(asked: SurveyRequest, servers: Servers, folder: Folder | None, watch: Watch, deadline: float) -> None:
+    """Train what fits, until nothing more does or a worker is asked to stop."""
+    shelf, runs = DatasetCache(), asked.rule.planned()
+    while True:
+        at = -1
+        if folder is not None and not watch.stop:
+            left = fitting(runs, folder.took, deadline - time.monotonic(), asked.rule.least_repeats)
+            if left:
+                folder.begin(left[0])
+                at = runs.index(left[0])
+                _say(f"{left[0].name}, {len(folder.took)} of {len(folder.took) + len(left)} runs done")
+        at = _told(servers, at)
+        if at < 0:
+            return
+        start = time.monotonic()
+        task = asked.task(runs[at])
+        with naming(task.name):
+            if train(task, servers.place, watch, shelf):
+                return
+        if folder is not None:
+            folder.admit(runs[at], time.monotonic() - start)
+
+
+def _told(servers: Servers, number: int) -> int:
+    """The number that worker 0 has, on all workers."""
+    told = torch.tensor([number])
+    servers.channel.broadcast(told)
+    return int(told)
+
+
+def _tell(asked: SurveyRequest, folder: Folder, minutes: float) -> None:
+    dropped = folder.dropped()
+    if asked.json:
+        final = {"out": str(folder.path), "runs": len(folder.took), "dropped": dropped, "minutes": minutes}
+        sys.stdout.write(json.dumps(final) + "\n")
+    else:
+        left = f"; left out: {', '.join(dropped)}" if dropped else ""
+        sys.stdout.write(f"{folder.path}: {len(folder.took)} runs in {minutes:.1f} minutes{left}\n")
+        sys.stdout.write(f"what to do with it: {folder.path / 'README.md'}\n")
+    sys.stdout.flush()
+
+
+def _say(line: str) -> None:
+    sys.stderr.write(f"runtime.survey: {line}\n")
+    sys.stderr.flush()

@@ -1,0 +1,198 @@
+"""The rule of a survey: which runs are trained, on which graphs, and which of them a calibration may see."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, NoReturn
+
+from gcnsim import units
+from gcnsim.documents import read_yaml
+from gcnsim.errors import FileError, UnitError, nearest
+from gcnsim.streams import stream
+from runtime.microbench import FULL, QUICK, TINY, Budget
+from runtime.options import CHOICES
+
+RULE: Final = Path(__file__).with_name("rule.yaml")
+"""The rule that ships with the runtime."""
+
+BUDGETS: Final[Mapping[str, Budget]] = {"tiny": TINY, "quick": QUICK, "full": FULL}
+"""Micro-benchmarks to take; tiny ones are for tests, no calibration can be fitted to them."""
+
+KEYS: Final = (
+    "draw", "profile", "repeats", "least_repeats", "iterations", "common", "graphs", "calibration", "held_out",
+    "methods",
+)  # fmt: skip
+_MADE: Final = ("nodes", "degree", "far", "features", "classes")
+_MOST: Final = 10**7
+
+
+@dataclass(frozen=True, slots=True)
+class GeneratedGraph:
+    """A graph to make up. nodes: by device; degree: mean stored entries a node; far: share of edges to anywhere."""
+
+    nodes: Mapping[str, int]
+    degree: int
+    far: float
+    features: int
+    classes: int
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedRun:
+    """One run. configuration: equal for repeats only, and its place in the rule; repeat: from 0; seen: by calibrations.
+
+    args: those of the run alone, after those that all runs have.
+    """
+
+    name: str
+    graph: str
+    args: tuple[str, ...]
+    configuration: int
+    repeat: int
+    seen: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """What a rule file says. graphs: made up, or arguments of runtime.train. sha256: of the file."""
+
+    path: Path
+    sha256: str
+    draw: int
+    profile: str
+    repeats: int
+    least_repeats: int
+    iterations: Mapping[str, int]
+    common: tuple[str, ...]
+    graphs: Mapping[str, GeneratedGraph | tuple[str, ...]]
+    calibration: tuple[tuple[str, tuple[str, ...]], ...]
+    held_out: tuple[tuple[str, tuple[str, ...]], ...]
+    methods: tuple[tuple[str, ...], ...]
+
+    def planned(self) -> tuple[PlannedRun, ...]:
+        """All runs in the order of training: those that calibrations see, then one round of all others after another.
+
+        A round holds each held-out configuration once, in an order of its own, so that a slow minute does not hit one
+        configuration.
+        """
+        runs = [
+            PlannedRun(f"calibration-{place}", graph, args, place, 0, True)
+            for place, (graph, args) in enumerate(self.calibration)
+        ]
+        each = [(place, graph, args, which) for place, (graph, args) in enumerate(self.held_out)
+                for which in range(len(self.methods))]  # fmt: skip
+        for repeat in range(self.repeats):
+            for at in stream(self.draw, "order", repeat).permutation(len(each)).tolist():
+                place, graph, args, which = each[at]
+                name = f"held-out-{place}-m{which}-r{repeat}"
+                words = (*args, *self.methods[which])
+                runs.append(PlannedRun(name, graph, words, len(self.calibration) + at, repeat, False))
+        return tuple(runs)
+
+
+def read_rule(path: str | Path) -> Rule:
+    """The rule in the file at `path`. Raises FileError, naming what is wrong."""
+    raw = read_yaml(path)
+    at = _At(str(path))
+    if not isinstance(raw, dict):
+        at.refuse(f"not a rule; allowed: a mapping with {', '.join(KEYS)}")
+    at.keys("", raw, KEYS)
+    if raw["profile"] not in BUDGETS:
+        at.refuse(f"profile: unknown {raw['profile']!r}; {nearest(str(raw['profile']), BUDGETS)}")
+    repeats = at.number("repeats", raw["repeats"], 1)
+    graphs = {str(name): _graph(at, f"graphs.{name}", each) for name, each in at.mapping("graphs", raw["graphs"])}
+    return Rule(
+        path=Path(path),
+        sha256=hashlib.sha256(Path(path).read_bytes()).hexdigest(),
+        draw=at.number("draw", raw["draw"], 0),
+        profile=raw["profile"],
+        repeats=repeats,
+        least_repeats=at.number("least_repeats", raw["least_repeats"], 1, repeats),
+        iterations=_by_device(at, "iterations", raw["iterations"], 6),
+        common=at.words("common", raw["common"]),
+        graphs=graphs,
+        calibration=_settings(at, "calibration", raw["calibration"], graphs),
+        held_out=_settings(at, "held_out", raw["held_out"], graphs),
+        methods=tuple(
+            at.words(f"methods[{place}]", each) for place, each in enumerate(at.some("methods", raw["methods"]))
+        ),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _At:
+    """A file whose values are checked; every complaint starts with its path."""
+
+    path: str
+
+    def refuse(self, words: str) -> NoReturn:
+        raise FileError(f"{self.path}: {words}")
+
+    def keys(self, place: str, given: Mapping[str, Any], wanted: Sequence[str]) -> None:
+        for name in given:
+            if name not in wanted:
+                self.refuse(f"{place}{name}: unknown key; {nearest(str(name), wanted)}")
+        for name in wanted:
+            if name not in given:
+                self.refuse(f"{place}{name}: is missing")
+
+    def number(self, place: str, value: Any, low: int, high: int = _MOST) -> int:
+        if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
+            self.refuse(f"{place}: {value!r} is not allowed; allowed: a whole number of {low} to {high}")
+        return value
+
+    def share(self, place: str, value: Any) -> float:
+        try:
+            return units.fraction(value)
+        except UnitError as error:
+            self.refuse(f"{place}: {error}")
+
+    def some(self, place: str, value: Any) -> list[Any]:
+        if not isinstance(value, list) or not value:
+            self.refuse(f"{place}: {value!r} is not allowed; allowed: a list of one or more")
+        return value
+
+    def mapping(self, place: str, value: Any) -> list[tuple[str, Any]]:
+        if not isinstance(value, dict) or not value:
+            self.refuse(f"{place}: {value!r} is not allowed; allowed: a mapping of one or more")
+        return list(value.items())
+
+    def words(self, place: str, value: Any) -> tuple[str, ...]:
+        plain = isinstance(value, list) and all(
+            isinstance(word, str | int | float) and not isinstance(word, bool) for word in value
+        )
+        if not plain:
+            self.refuse(f"{place}: {value!r} is not a list of strings; allowed: e.g. [--tau, 2]")
+        return tuple(str(word) for word in value)
+
+
+def _graph(at: _At, place: str, given: Any) -> GeneratedGraph | tuple[str, ...]:
+    fields = dict(at.mapping(place, given))
+    if "args" in fields:
+        at.keys(f"{place}.", fields, ("args",))
+        return at.words(f"{place}.args", fields["args"])
+    at.keys(f"{place}.", fields, _MADE)
+    numbers = {name: at.number(f"{place}.{name}", fields[name], 2) for name in ("degree", "features", "classes")}
+    nodes = _by_device(at, f"{place}.nodes", fields["nodes"], 100)
+    return GeneratedGraph(nodes=nodes, far=at.share(f"{place}.far", fields["far"]), **numbers)
+
+
+def _by_device(at: _At, place: str, given: Any, low: int) -> dict[str, int]:
+    fields = dict(at.mapping(place, given))
+    at.keys(f"{place}.", fields, CHOICES["device"])
+    return {name: at.number(f"{place}.{name}", value, low) for name, value in fields.items()}
+
+
+def _settings(at: _At, place: str, given: Any, graphs: Mapping[str, Any]) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    found = []
+    for number, each in enumerate(at.some(place, given)):
+        here = f"{place}[{number}]"
+        fields = dict(at.mapping(here, each))
+        at.keys(f"{here}.", fields, ("graph", "args"))
+        if fields["graph"] not in graphs:
+            at.refuse(f"{here}.graph: unknown {fields['graph']!r}; {nearest(str(fields['graph']), graphs)}")
+        found.append((str(fields["graph"]), at.words(f"{here}.args", fields["args"])))
+    return tuple(found)

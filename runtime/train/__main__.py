@@ -1,0 +1,10 @@
+"""The door of `python -m runtime.train`."""
+
+from __future__ import annotations
+
+import sys
+
+from runtime.cli.train import main
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

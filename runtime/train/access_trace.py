@@ -1,0 +1,78 @@
+"""The access trace of a run: what the graphs it trained really asked for, in the format that gcnsim replays."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import fields
+from pathlib import Path
+
+import numpy as np
+
+from gcnsim.ids import AnyArray, frozen
+from gcnsim.trace import AccessTrace, TraceOrigin, WorkerAccess, write_trace
+from runtime.exchange import SampledGraph
+from runtime.train.setup import WorkerState
+
+
+class TraceRecord:
+    """The accesses of one worker, graph by graph."""
+
+    def __init__(self, worker: WorkerState) -> None:
+        """Nothing recorded yet."""
+        self._worker = worker
+        self._bits: list[AnyArray] = []
+        self._edges: list[tuple[int, int]] = []
+
+    def add(self, drawn: SampledGraph) -> None:
+        """Record the graph that an iteration trained."""
+        needed = np.zeros(self._worker.share.part.boundary_nodes, np.bool_)
+        needed[drawn.needed] = True
+        self._bits.append(np.packbits(needed, bitorder="little"))
+        self._edges.append(drawn.edges)
+
+    def state(self) -> tuple[AnyArray, AnyArray]:
+        """What a checkpoint keeps: bits uint8[T, ceil(B / 8)] and edges int64[T, 2] of the graphs so far."""
+        width = -(-self._worker.share.part.boundary_nodes // 8)
+        bits = np.stack(self._bits) if self._bits else np.zeros((0, width), np.uint8)
+        return bits, np.array(self._edges, np.int64).reshape(-1, 2)
+
+    def restore(self, bits: AnyArray, edges: AnyArray) -> None:
+        """Go on after what `state` gave."""
+        self._bits = list(bits)
+        self._edges = [(int(inner), int(cross)) for inner, cross in edges]
+
+    def arrays(self) -> dict[str, AnyArray]:
+        """This worker's sections of the trace: see `WorkerAccess`; and its edges, nodes and entries."""
+        part = self._worker.share.part
+        bits, edges = self.state()
+        return {
+            "bits": bits,
+            "boundary_ptr": part.boundary_ptr,
+            "inclusion": self._worker.method.inclusion(),
+            "boundary_degree": part.boundary_degree.astype(np.uint32),
+            "edges": edges,
+            "sizes": np.array([part.inner_nodes, part.entries, self._worker.method.floored()], np.int64),
+        }
+
+    def write(self, path: str | Path, workers: list[dict[str, AnyArray]], norms: AnyArray | None) -> None:
+        """Write the trace of all workers. norms: s_j of every node that the last graphs were drawn with."""
+        method, partitioning = self._worker.method, self._worker.partitioning
+        sizes = np.stack([worker["sizes"] for worker in workers])
+        digest = None if norms is None else hashlib.sha256(np.ascontiguousarray(norms, "<f4").tobytes()).hexdigest()
+        origin = TraceOrigin(
+            graph_name=partitioning.graph_name,
+            graph_hash=partitioning.graph_hash,
+            partition_method=partitioning.method,
+            partition_seed=partitioning.seed,
+            sampler=method.sampler(),
+            epsilon=method.rate(),
+            seed=self._worker.options.seed,
+            norms_hash=digest,
+            floored=int(sizes[:, 2].sum()),
+        )
+        accesses = tuple(
+            WorkerAccess(**{field.name: frozen(worker[field.name]) for field in fields(WorkerAccess)})
+            for worker in workers
+        )
+        edges = np.stack([worker["edges"] for worker in workers], axis=1)
+        write_trace(path, AccessTrace(origin, accesses, frozen(edges), frozen(sizes[:, 0]), frozen(sizes[:, 1])))

@@ -1,0 +1,107 @@
+"""The command line of training: every option once, with its help; from arguments to `Options`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+import click
+
+from gcnsim.knobs import Knob
+from runtime.methods import METHODS, method_of, method_type
+from runtime.options import Options, flag
+
+SWITCHES: Final = frozenset({"bias", "preaggregate", "record", "json", "json_log", "quiet"})
+
+HELP: Final[Mapping[str, str]] = {
+    "method": f"One of {', '.join(METHODS)}.",
+    "dataset": "digits, or the name of a graph in the folder GCNSIM_DATA.",
+    "graph": "Graph file instead (.npz with features and labels; others need --random-features).",
+    "workers": "Local workers to start; torchrun's own count applies.",
+    "iterations": "Model updates in total, including those before --resume.",
+    "seed": "Seed of every random draw.",
+    "feature_dim": "Project features to this width by a fixed random matrix.",
+    "feature_norm": "none, row (divide by the row's sum) or standard (mean 0, deviation 1 over training nodes).",
+    "random_features": "Random features of this width instead of the file's.",
+    "random_classes": "Random labels of this many classes instead of the file's.",
+    "partition": "Partition file, or an assignment of owners as .npy.",
+    "partition_method": "metis, random or block.",
+    "objective": "METIS minimises vol (communication volume) or cut (edges cut).",
+    "partition_seed": "Seed of the partitioner.",
+    "model": "gcn, graphsage or gat.",
+    "layers": "Graph convolutions.",
+    "hidden": "Hidden width.",
+    "heads": "Attention heads (gat).",
+    "dropout": "Share of each layer's input values that is dropped.",
+    "norm": "After every layer but the last: none or layer (LayerNorm).",
+    "bias": "Whether the layers' maps have a bias.",
+    "sage_mean": "graphsage: mean over the neighbours, or with the node itself.",
+    "dropout_order": "exchange-first drops after rows arrived (PipeGCN), dropout-first before they leave (BNS-GCN).",
+    "preaggregate": "Sum layer 0's neighbours once: layer 0 never communicates.",
+    "optimizer": "adam or sgd.",
+    "lr": "Learning rate.",
+    "weight_decay": "Weight decay.",
+    "eval_every": "Evaluate on the full graph every so many iterations, and at the end; 0: only then.",
+    "init_weights": "Initial weights by parameter name (.npz).",
+    "save_init": "Write the initial weights (.npz).",
+    "device": "cpu or cuda.",
+    "backend": "Of rows and gradients: gloo, nccl (not run yet), or auto: gloo, on cuda through pinned host memory.",
+    "dtype": "float32 or float64.",
+    "aggregator": "Sparse products by plain torch or by dgl.",
+    "overlap": "tau 0: wait for rows first (none), or sum local rows during the transfer (central).",
+    "threads": "CPU threads of each worker.  [default: cores / local workers]",
+    "timeout": "Seconds after which a silent worker counts as lost.",
+    "out": "Run folder.  [default: that of --resume, else run]",
+    "record": "Whether to record spans and write the run folder.",
+    "warmup": "Iterations left out of the means.",
+    "save_trace": "Write the access trace of the run, for gcnsim.  [default: access.trace in the run folder]",
+    "loss_log": "Write iteration and global training loss as CSV.",
+    "checkpoint_every": "Save a checkpoint every so many iterations; 0: only when asked to stop.",
+    "resume": "Continue from the last checkpoint of this run folder.",
+    "json": "Print the final figures as one JSON object.",
+    "json_log": "One JSON object per iteration on standard error.",
+    "quiet": "Show no progress line.",
+}
+
+_KNOBS: Final[Mapping[str, Knob]] = {knob.name: knob for method in METHODS.values() for knob in method.knobs()}
+
+
+def with_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """`command` with an option for each field of `Options`, and one for each knob of any method."""
+    for name, knob in reversed(list(_KNOBS.items())):
+        names = [flag(name), *(["--p"] if name == "rate" else [])]
+        having = ", ".join(method for method, known in METHODS.items() if knob in known.knobs())
+        shown = f"{100 * float(str(knob.default)):g}%" if knob.kind == "size" else knob.default
+        text = f"{knob.help[0].upper()}{knob.help[1:]} ({having}).  [default: {shown}]"
+        kind: Any = {"int": int, "real": float}.get(knob.kind, str)
+        command = click.option(*names, name, type=kind, help=text)(command)
+    defaults = Options.__dataclass_fields__
+    for name in reversed(list(HELP)):
+        default = defaults[name].default
+        if name in SWITCHES:
+            off = f"/--no-{name.replace('_', '-')}" if default else ""
+            command = click.option(f"{flag(name)}{off}", name, is_flag=True, default=default, help=HELP[name])(command)
+            continue
+        kind = type(default) if default is not None else _TYPES.get(name, str)
+        command = click.option(flag(name), name, type=kind, default=default, show_default=True, help=HELP[name])(
+            command
+        )
+    return command
+
+
+_TYPES: Final[Mapping[str, type]] = {
+    "feature_dim": int,
+    "random_features": int,
+    "random_classes": int,
+    "threads": int,
+}
+
+
+def options_of(given: Mapping[str, Any]) -> Options:
+    """The options that arguments say. Raises ScenarioError for a value or a knob that is not allowed."""
+    method = method_type(given["method"])
+    fields = {name: given[name] for name in HELP}
+    asked = {name: given[name] for name in _KNOBS if given[name] is not None}
+    options = Options(**fields, knobs=method.settled(asked))
+    method_of(options.method, options.knobs).refuse(options)
+    return options

@@ -1,0 +1,183 @@
+"""Checkpoints: a folder per saved iteration, one safetensors file per worker, and a JSON file that makes it whole.
+
+`checkpoints/000100/` holds what is needed to go on after 100 iterations. `state.json` is written last, with the SHA-256
+of every worker's file, so a folder without it is an attempt that never counts, and an altered file is seen. No random
+state is saved: every draw comes from a named stream of its iteration. Weights and optimizer are in worker 0's file;
+every worker's holds its rows and gradients in flight.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors.torch import load, save
+from torch import Tensor
+from torch.nn import Parameter
+
+from gcnsim.errors import FileError
+from gcnsim.ids import Iteration, Rank
+from gcnsim.sections import replacing
+
+STATE = "state.json"
+WORKERS = "--workers"
+"""What an identity calls the number of workers."""
+KEPT = 2
+"""Whole checkpoints that stay; older ones are removed."""
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """What is needed to go on. done: iterations. identity: what the run must agree on. notes: results so far."""
+
+    done: Iteration
+    identity: Mapping[str, Any]
+    notes: Mapping[str, Any]
+    shared: dict[str, Tensor]
+    own: dict[str, Tensor]
+
+
+def write_part(folder: Path, done: Iteration, rank: Rank, tensors: dict[str, Tensor]) -> bytes:
+    """Write one worker's tensors of the checkpoint after `done` iterations; the file's SHA-256. Raises FileError."""
+    place = folder / f"{done:06d}"
+    try:
+        place.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise FileError(f"{place}: cannot be used as a folder: {error.strerror}") from None
+    content = save({name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()})
+    with replacing(place / _part(rank)) as file:
+        file.write(content)
+    return hashlib.sha256(content).digest()
+
+
+def complete(
+    folder: Path, done: Iteration, identity: Mapping[str, Any], notes: Mapping[str, Any], parts: Sequence[bytes]
+) -> None:
+    """Make the checkpoint count, all `parts` (their SHA-256, by rank) being written. Raises FileError.
+
+    It is the last one then: later ones, of a run that took another turn, go, and those before the last KEPT.
+    """
+    document = {"done": done, "identity": identity, "notes": notes, "parts": [digest.hex() for digest in parts]}
+    with replacing(folder / f"{done:06d}" / STATE, text=True) as file:
+        json.dump(document, file, indent=1, allow_nan=False)
+    whole = _whole(folder)
+    past = [place for place in whole if int(place.name) <= done]
+    for place in whole:
+        if place not in past[-KEPT:]:
+            _remove(place)
+
+
+def forget(folder: Path, done: Iteration) -> None:
+    """Remove the checkpoint after `done` iterations, if there is one."""
+    _remove(folder / f"{done:06d}")
+
+
+def set_aside(folder: Path) -> None:
+    """Move the checkpoints of an earlier run out of the way, to `<folder>.old`; one such generation stays.
+
+    Raises FileError.
+    """
+    if not folder.exists():
+        return
+    old = folder.with_name(f"{folder.name}.old")
+    shutil.rmtree(old, ignore_errors=True)
+    try:
+        os.replace(folder, old)
+    except OSError as error:
+        raise FileError(f"{folder}: cannot be moved to {old.name}: {error.strerror}") from None
+
+
+def latest(folder: Path) -> Path | None:
+    """The last whole checkpoint in `folder`; None without one."""
+    return next(reversed(_whole(folder)), None)
+
+
+def read_checkpoint(place: Path, rank: Rank, identity: Mapping[str, Any]) -> Checkpoint:
+    """The checkpoint in the folder `place` as worker `rank` needs it.
+
+    Raises FileError when it is damaged, or made by a run that differs in `identity`: another model, graph, partition.
+    """
+    state = _state(place / STATE)
+    made = state["identity"]
+    for name, value in identity.items():
+        if made.get(name) != value:
+            raise FileError(f"{place}: made with {name} {made.get(name)!r}, but this run has {value!r}")
+    parts = state["parts"]
+    shared = _tensors(place / _part(0), parts[0], "shared.")
+    return Checkpoint(state["done"], made, state["notes"], shared, _tensors(place / _part(rank), parts[rank], "own."))
+
+
+def _state(path: Path) -> dict[str, Any]:
+    """The JSON of a checkpoint, of the right shape."""
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise FileError(f"{path}: cannot be read: {error.strerror}") from None
+    except (ValueError, RecursionError) as error:
+        raise FileError(f"{path}: truncated or altered: {error}") from None
+    wanted = {"done": int, "identity": dict, "notes": dict, "parts": list}
+    wrong = [
+        name for name, kind in wanted.items() if not isinstance(found, dict) or not isinstance(found.get(name), kind)
+    ]
+    if wrong:
+        raise FileError(f"{path}: is not a checkpoint's state: {wrong[0]!r} is missing or of the wrong type")
+    if found["identity"].get(WORKERS) != len(found["parts"]):
+        raise FileError(f"{path}: is not a checkpoint's state: {len(found['parts'])} parts for the workers it names")
+    return dict(found)
+
+
+def optimizer_tensors(optimizer: torch.optim.Optimizer, names: Mapping[Parameter, str]) -> dict[str, Tensor]:
+    """What the optimizer remembers of each weight, by `optimizer.<weight>.<what>`."""
+    return {
+        f"optimizer.{name}.{key}": torch.as_tensor(value)
+        for weight, name in names.items()
+        for key, value in optimizer.state[weight].items()
+    }
+
+
+def restore_optimizer(
+    optimizer: torch.optim.Optimizer, names: Mapping[Parameter, str], found: dict[str, Tensor]
+) -> None:
+    """The reverse of `optimizer_tensors`."""
+    for weight, name in names.items():
+        prefix = f"optimizer.{name}."
+        for key, value in found.items():
+            if key.startswith(prefix):
+                what = key.removeprefix(prefix)
+                # Adam counts its steps on the host.
+                optimizer.state[weight][what] = (
+                    value.clone() if what == "step" else value.to(weight.device, weight.dtype)
+                )
+
+
+def _tensors(path: Path, digest: str, prefix: str) -> dict[str, Tensor]:
+    """The tensors whose names start with `prefix`, without it. digest: SHA-256 of the file, in hexadecimal."""
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise FileError(f"{path}: cannot be read: {error.strerror}") from None
+    if hashlib.sha256(content).hexdigest() != digest:
+        raise FileError(f"{path}: truncated or altered: its SHA-256 is not the one in {STATE}")
+    return {name.removeprefix(prefix): tensor for name, tensor in load(content).items() if name.startswith(prefix)}
+
+
+def _remove(place: Path) -> None:
+    (place / STATE).unlink(missing_ok=True)
+    shutil.rmtree(place, ignore_errors=True)
+
+
+def _whole(folder: Path) -> list[Path]:
+    """The whole checkpoints in `folder`, by their iterations."""
+    found = (state.parent for state in folder.glob(f"*/{STATE}"))
+    return sorted((place for place in found if place.name.isdecimal()), key=lambda place: int(place.name))
+
+
+def _part(rank: Rank) -> str:
+    return f"worker{rank}.safetensors"

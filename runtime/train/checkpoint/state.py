@@ -1,0 +1,180 @@
+"""A session's checkpoints: where to go on from, what is saved and restored, and that all replicas agree."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from gcnsim.errors import FileError, ScenarioError
+from gcnsim.ids import Iteration
+from runtime.options import Options
+from runtime.record import RunFolder
+from runtime.record.run_folder import ITERATIONS
+from runtime.train.checkpoint.files import (
+    Checkpoint,
+    complete,
+    forget,
+    latest,
+    optimizer_tensors,
+    read_checkpoint,
+    restore_optimizer,
+    write_part,
+)
+from runtime.train.evaluate import Scores
+from runtime.train.loop import DivergedError
+from runtime.train.preflight import writes_folder
+from runtime.train.run_state import RunState
+from runtime.train.setup import WorkerState
+
+CHECKPOINTS: Final = "checkpoints"
+_METHOD, _WEIGHT = "method.", "weight."
+
+
+def restarted() -> bool:
+    """Whether torchrun started the workers again after one of them failed."""
+    return int(os.environ.get("TORCHELASTIC_RESTART_COUNT", "0") or "0") > 0
+
+
+def starting_point(options: Options, out: Path) -> Path | None:
+    """The checkpoint to go on from: the last one of this very run after a restart, else that which was asked for.
+
+    Raises FileError when what was asked for holds none.
+    """
+    own = latest(out / CHECKPOINTS) if restarted() and writes_folder(options) else None
+    if own is not None or options.resume is None:
+        return own
+    asked = Path(options.resume)
+    place = asked if (asked / "state.json").is_file() else latest(asked / CHECKPOINTS) or latest(asked)
+    if place is None:
+        raise FileError(f"--resume: {asked} has no complete checkpoint; allowed: the folder of a run that saved one")
+    return place
+
+
+def resume(run: RunState, place: Path | None) -> None:
+    """Put `run` where the checkpoint in `place` was; None: at its beginning. All workers together.
+
+    Raises FileError for a checkpoint that is damaged, of another run, or not the same on all workers, and ScenarioError
+    when more iterations are done than are asked for.
+    """
+    worker = run.worker
+    found = None if place is None else read_checkpoint(place, worker.place.rank, worker.identity())
+    everywhere = [int(done[0]) for done in worker.by_rank(np.array([0 if found is None else found.done]))]
+    for rank, done in enumerate(everywhere):
+        if done != everywhere[0]:
+            raise FileError(
+                f"{run.out}: worker 0 finds a checkpoint after {everywhere[0]} iterations, worker {rank} after "
+                f"{done}; all workers must share the folder"
+            )
+    if found is None or place is None:
+        return
+    if found.done > run.options.iterations:
+        raise ScenarioError(
+            f"--iterations: {run.options.iterations}, but {found.done} are done in {place}; "
+            f"allowed: {found.done} or more"
+        )
+    _restore(run, place, found)
+
+
+def _restore(run: RunState, place: Path, found: Checkpoint) -> None:
+    worker = run.worker
+    with torch.no_grad():
+        for name, weight in worker.network.named_parameters():
+            weight.copy_(found.shared[f"{_WEIGHT}{name}"])
+    restore_optimizer(worker.trainer.optimizer, run.names, found.shared)
+    rows = {name.removeprefix(_METHOD): rows for name, rows in found.own.items() if name.startswith(_METHOD)}
+    worker.method.restore(found.done, rows)
+    run.begun = run.done = found.done
+    run.best, run.scores = Scores(*found.notes["best"]), Scores(*found.notes["scores"])
+    # What starting again and drawing again has sent is no part of the run.
+    run.sent_before = found.own["sent"].numpy() - run.sent()
+    run.drawn = int(found.own["drawn"][0]), int(found.own["drawn"][1])
+    if run.trace is not None:
+        kept = len(found.own["trace.edges"]) if "trace.edges" in found.own else 0
+        if kept == found.done or (kept and run.options.save_trace is None):
+            run.trace.restore(found.own["trace.bits"].numpy(), found.own["trace.edges"].numpy())
+        elif run.options.save_trace is not None:
+            raise FileError(f"{place}: saved without --save-trace: the graphs of its {found.done} iterations are gone")
+        else:
+            run.trace = None
+    home = place.parent.parent
+    if home.resolve() == run.out.resolve():
+        run.normed = list(found.notes["norms"])
+    if run.first and (home / ITERATIONS).is_file():
+        run.rows = list(RunFolder(home).earlier_iterations(found.done))
+
+
+def save(run: RunState) -> None:
+    """Write the checkpoint after the iterations done so far; all workers together.
+
+    Raises FileError when a file cannot be written, and what `same_replicas` and `refuse_bad_weights` do.
+    """
+    worker, done = run.worker, run.done
+    same_replicas(worker)
+    refuse_bad_weights(worker, done)
+    run.keep_norms()
+    folder = run.out / CHECKPOINTS
+    own = {f"{_METHOD}{name}": tensor for name, tensor in worker.method.state().items()}
+    own |= {"sent": torch.from_numpy(run.sent()), "drawn": torch.tensor(run.drawn)}
+    if run.trace is not None:
+        bits, edges = run.trace.state()
+        own |= {"trace.bits": torch.from_numpy(bits), "trace.edges": torch.from_numpy(edges)}
+    tensors = {f"own.{name}": tensor for name, tensor in own.items()}
+    if run.first:
+        tensors |= {f"shared.{name}": tensor for name, tensor in _shared(run).items()}
+    digest = np.frombuffer(write_part(folder, done, worker.place.rank, tensors), np.uint8)
+    parts = [part.tobytes() for part in worker.by_rank(digest)]
+    if run.first:
+        if run.folder is not None:
+            run.folder.write_iterations(run.rows)
+        notes = {"best": _listed(run.best), "scores": _listed(run.scores), "norms": run.normed}
+        complete(folder, done, worker.identity(), notes, parts)
+    run.saved.append(done)
+
+
+def last_good(run: RunState) -> str:
+    """After a loss that is no number: forget the checkpoint of the weights that gave it; where the last good one is."""
+    folder, saved = run.out / CHECKPOINTS, run.saved
+    if saved and saved[-1] == run.done:
+        saved.pop()
+        if run.first:
+            forget(folder, run.done)
+    if run.folder is not None:
+        run.folder.write_iterations(run.rows)
+    if saved:
+        return f"the last good checkpoint is {folder / f'{saved[-1]:06d}'}"
+    if run.start is not None and run.done > run.begun:
+        return f"the last good checkpoint is {run.start}"
+    return "no good checkpoint was saved"
+
+
+def refuse_bad_weights(worker: WorkerState, done: Iteration) -> None:
+    """Raise DivergedError when the step of the iteration before `done` left weights that are not finite numbers."""
+    for name, weight in worker.network.named_parameters():
+        if not bool(torch.isfinite(weight).all()):
+            raise DivergedError(f"iteration {done - 1}: its step left values in {name} that are not finite numbers")
+
+
+def same_replicas(worker: WorkerState) -> None:
+    """Compare the weights of all workers bit for bit; raises RuntimeError when they differ."""
+    digest = hashlib.sha256()
+    for weight in worker.network.parameters():
+        digest.update(weight.detach().cpu().numpy().tobytes())
+    mine = np.frombuffer(digest.digest(), np.uint8)
+    for rank, other in enumerate(worker.by_rank(mine)):
+        if not np.array_equal(mine, other):
+            raise RuntimeError(f"the weights of worker {rank} differ from those of worker {worker.place.rank}")
+
+
+def _shared(run: RunState) -> dict[str, Tensor]:
+    weights: dict[str, Tensor] = {f"{_WEIGHT}{name}": weight for weight, name in run.names.items()}
+    return weights | optimizer_tensors(run.worker.trainer.optimizer, run.names)
+
+
+def _listed(scores: Scores) -> list[float | None]:
+    return [scores.train, scores.val, scores.test]

@@ -1,0 +1,93 @@
+"""Evaluation on the full graph: exact boundary rows of the present weights, whatever the method trains with."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from gcnsim.ids import BoolArray
+from gcnsim.timeline import OpKind
+from runtime.data import Share
+from runtime.exchange import BoundaryView, Channel, Channels, Exchange, SampledGraph, Step, StepBoundaries, Stopwatch
+from runtime.methods.worker import completed
+from runtime.model import Network
+from runtime.record import Recorder
+
+SETS = ("train", "val", "test")
+
+
+@dataclass(frozen=True)
+class Scores:
+    """Accuracy (micro-F1 when a node may have several labels) on each set; None for a set without nodes."""
+
+    train: float | None
+    val: float | None
+    test: float | None
+
+
+class Evaluator:
+    """Forward passes over the whole graph, through an exchange of their own. Nothing of it is recorded."""
+
+    def __init__(
+        self,
+        share: Share,
+        whole: SampledGraph,
+        channels: Channels,
+        channel: Channel | None,
+        widths: tuple[int, ...],
+        labels: Tensor,
+    ) -> None:
+        """whole: this worker's graph with all entries. labels: of all inner nodes. channel: for the counts."""
+        self._whole, self._channel, self._labels = whole, channel, labels
+        self._recorder = Recorder(share.part.rank, enabled=False)
+        self._masks = [_mask(getattr(share, name), labels.device) for name in SETS]
+        self._exchange: Exchange | None = None
+        dtype, device = whole.inner.dtype, whole.inner.device
+        if channels.world > 1:
+            self._exchange = Exchange(
+                channels, self._recorder, widths, 0, dtype, device, name="evaluation.", threaded=False
+            )
+
+    def logits(self, network: Network, x: Tensor, fixed: Tensor | None = None) -> Tensor:
+        """Of every inner node, [I, classes]. fixed: layer 0's sum, where it is computed once."""
+        with torch.no_grad():
+            logits: Tensor = network(x, StepBoundaries(self._step(), fixed))
+        return logits
+
+    def first_sum(self, x: Tensor) -> Tensor:
+        """P [x; boundary features], [I, d_0]: layer 0's sum, for good."""
+        with torch.no_grad():
+            return StepBoundaries(self._step()).of(0).weighted_sum(x)[0]
+
+    def scores(self, network: Network, x: Tensor, fixed: Tensor | None = None) -> Scores:
+        """Accuracy on each set, over all workers."""
+        logits = self.logits(network, x, fixed)
+        counts = torch.stack([self._counts(logits[mask], self._labels[mask]) for mask in self._masks]).cpu()
+        if self._channel is not None:
+            self._channel.wait(self._channel.all_reduce(counts))
+        return Scores(*(_share(right, asked) for right, asked in counts.tolist()))
+
+    def _step(self) -> Step:
+        boundary = None if self._exchange is None else BoundaryView(self._exchange, self._whole, completed(self._whole))
+        watch = Stopwatch(self._recorder, 0, OpKind.UPDATE)
+        return Step(0, self._whole, boundary, self._recorder, watch, overlap=False)
+
+    @staticmethod
+    def _counts(logits: Tensor, labels: Tensor) -> Tensor:
+        """Right and asked; for several labels 2 TP and 2 TP + FP + FN, whose ratio is micro-F1. float64[2]."""
+        if labels.dim() == 2:
+            said, true = logits > 0, labels > 0
+            both = 2 * (said & true).sum()
+            return torch.stack([both, said.sum() + true.sum()]).double()
+        right = (logits.argmax(1) == labels).sum()
+        return torch.stack([right, torch.tensor(labels.shape[0], device=right.device)]).double()
+
+
+def _mask(mask: BoolArray, device: torch.device) -> Tensor:
+    return torch.from_numpy(mask.copy()).to(device)
+
+
+def _share(right: float, asked: float) -> float | None:
+    return right / asked if asked else None

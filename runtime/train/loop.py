@@ -1,0 +1,153 @@
+"""The training loop: `Trainer.iteration` is one model update, on one screen.
+
+What differs between methods is behind `MethodWorker`: which graph is trained, and how old others' rows are.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+import torch
+from torch import Tensor
+
+from gcnsim.errors import GcnsimError
+from gcnsim.ids import Iteration, Layer, Rank
+from gcnsim.timeline import Direction, OpKind
+from runtime.exchange import Channel, Dropping, SampledGraph, Step, StepBoundaries, Stopwatch
+from runtime.methods.worker import MethodWorker
+from runtime.model import Network
+from runtime.options import Options
+from runtime.record import Recorder
+from runtime.train.reduce import FlatGradients, GlobalSums, LocalSums
+
+
+class DivergedError(GcnsimError):
+    """The loss is no number any more: nothing after it means anything."""
+
+
+@dataclass(frozen=True)
+class Targets:
+    """What this worker's inner nodes should become.
+
+    nodes: int64[K] local ids of training nodes. labels: int64[K], or float[K, C] when several may hold.
+    total: training nodes of all workers.
+    """
+
+    nodes: Tensor
+    labels: Tensor
+    total: int
+
+    def loss(self, logits: Tensor) -> Tensor:
+        """Summed over this worker's training nodes, divided by the number of all workers': the global mean's share."""
+        chosen = logits[self.nodes]
+        if self.labels.dim() == 2:
+            return (
+                torch.nn.functional.binary_cross_entropy_with_logits(chosen, self.labels, reduction="sum") / self.total
+            )
+        return torch.nn.functional.cross_entropy(chosen, self.labels, reduction="sum") / self.total
+
+    def correct(self, logits: Tensor) -> Tensor:
+        """Training nodes whose labels are all right."""
+        return right(logits[self.nodes], self.labels).sum()
+
+
+def right(logits: Tensor, labels: Tensor) -> Tensor:
+    """Which rows are predicted right, bool[K]: the largest logit, or every logit's sign."""
+    if labels.dim() == 2:
+        return ((logits > 0) == (labels > 0)).all(1)
+    return logits.argmax(1) == labels
+
+
+class Trainer:
+    """One worker's replica: network, optimizer, method. x: features of its inner nodes, [I, d_0]."""
+
+    def __init__(
+        self,
+        options: Options,
+        network: Network,
+        method: MethodWorker,
+        x: Tensor,
+        targets: Targets,
+        channel: Channel | None,
+        control: Channel | None,
+        recorder: Recorder,
+        rank: Rank,
+    ) -> None:
+        """Attach the flat gradient buffer and the optimizer. channel: of the all-reduce; control: of small
+        things on the host; both None for a single worker."""
+        self.options, self.network, self.method = options, network, method
+        self.x, self.targets, self.recorder = x, targets, recorder
+        self.gradients = FlatGradients(network, channel, recorder)
+        self.optimizer = _optimizer(options, network)
+        self.fixed: Tensor | None = None
+        """Layer 0's sum over neighbours when it is computed once for all iterations."""
+        self.measured: Tensor | None = None
+        """Norms s_j of the inner nodes, float32[I], when the last iteration measured them."""
+        first = options.dropout_order == "dropout-first"
+        self._dropping = Dropping(options.dropout, first, options.seed, rank) if options.dropout else None
+        self._control = control
+
+    def iteration(self, t: Iteration, own: LocalSums) -> tuple[GlobalSums, SampledGraph]:
+        """Model update t: run-wide sums, and the graph trained.
+
+        own: bytes sent since the iteration before, and whether this worker was asked to stop.
+        Raises DivergedError when the global loss is not finite; the weights are then unchanged.
+        """
+        drawn, boundary = self.method.begin(t)
+        watch = Stopwatch(self.recorder, t, OpKind.ATTENTION if self.options.model == "gat" else OpKind.UPDATE)
+        step = Step(t, drawn, boundary, self.recorder, watch, self._dropping, self.options.overlap == "central")
+        seen = _Seen(watch)
+        logits = self.network(self.x, StepBoundaries(step, self.fixed), seen.layer)
+        self.measured = self.network.row_norms(seen.inputs) if self.method.measures(t) else None
+        if self.measured is not None:
+            self.method.measured(t, self.measured)
+        start = self.recorder.mark_compute()
+        loss = self.targets.loss(logits)
+        own = replace(own, hits=drawn.hits, asked=drawn.rows)
+        self.gradients.begin(t, loss, self.targets.correct(logits), own)
+        self.recorder.add(OpKind.LOSS, "compute", t, start, self.recorder.mark_compute(), direction=Direction.FORWARD)
+        watch.backward(loss)
+        sums = self.gradients.finish()
+        if not math.isfinite(sums.loss):
+            raise DivergedError(f"iteration {t}: the loss is {sums.loss}; {self._where(seen.outputs)}")
+        start = self.recorder.mark_compute()
+        self.optimizer.step()
+        self.recorder.add(OpKind.STEP, "compute", t, start, self.recorder.mark_compute())
+        return sums, drawn
+
+    def _where(self, outputs: list[Tensor]) -> str:
+        """Where rows first stopped being numbers, the same words on every worker."""
+        found = torch.tensor([len(outputs), 0])
+        for layer, rows in enumerate(outputs):
+            bad = (~torch.isfinite(rows)).any(1).nonzero()
+            if bad.numel():
+                found = torch.tensor([layer, int(bad[0])])
+                break
+        everywhere = [found] if self._control is None else self._control.gather(found)
+        rank = min(range(len(everywhere)), key=lambda n: int(everywhere[n][0]))
+        layer, node = everywhere[rank].tolist()
+        if layer == len(outputs):
+            return "every layer's output is finite"
+        return f"first in the output of layer {layer}, worker {rank}, inner node {node}"
+
+
+class _Seen:
+    """Every layer's input and output in one iteration."""
+
+    def __init__(self, watch: Stopwatch) -> None:
+        self._watch = watch
+        self.inputs: list[Tensor] = []
+        self.outputs: list[Tensor] = []
+
+    def layer(self, layer: Layer, given: Tensor, out: Tensor) -> Tensor:
+        """Note that `layer` made `out` of `given`."""
+        self.inputs.append(given.detach())
+        self.outputs.append(out.detach())
+        return self._watch.mapped(layer, out)
+
+
+def _optimizer(options: Options, network: Network) -> torch.optim.Optimizer:
+    if options.optimizer == "sgd":
+        return torch.optim.SGD(network.parameters(), lr=options.lr, weight_decay=options.weight_decay)
+    return torch.optim.Adam(network.parameters(), lr=options.lr, weight_decay=options.weight_decay)

@@ -1,0 +1,64 @@
+"""What can be refused before any worker starts, without torch: places to write to, and a crowd of workers."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Final
+
+from gcnsim.errors import FileError, ScenarioError
+from gcnsim.sections import probe, writable
+from runtime.options import Options, flag
+from runtime.record.run_folder import RUN, refuse_foreign
+
+_CROWD: Final = 8
+"""More workers than this are counted against the graph's nodes first: each costs a process that imports torch."""
+
+
+def out_folder(options: Options) -> Path:
+    """The run folder: the one asked for, else the one that `--resume` goes on from, else `run`."""
+    if options.out is None and options.resume is not None and (Path(options.resume) / RUN).is_file():
+        return Path(options.resume)
+    return Path(options.out if options.out is not None else "run")
+
+
+def writes_folder(options: Options) -> bool:
+    """Whether the run leaves anything in its run folder."""
+    return options.record or options.checkpoint_every > 0
+
+
+def check_outputs(options: Options) -> None:
+    """Raise FileError for a file or folder that the run could not write when it comes to it."""
+    for name in ("save_init", "loss_log", "save_trace"):
+        path = getattr(options, name)
+        if path is None or (name == "save_trace" and made_with_folder(options, Path(path))):
+            continue
+        try:
+            if writable(path):
+                probe(path)
+        except FileError as error:
+            raise FileError(f"{flag(name)}: {error}") from None
+    if writes_folder(options):
+        try:
+            refuse_foreign(out_folder(options))
+        except FileError as error:
+            raise FileError(f"--out: {error}") from None
+
+
+def made_with_folder(options: Options, path: Path) -> bool:
+    """Whether `path` lies in a run folder that is not there yet, and is made before the run begins."""
+    folder = Path(os.path.realpath(out_folder(options)))
+    return writes_folder(options) and not folder.exists() and Path(os.path.realpath(path)).parent == folder
+
+
+def check_worker_count(options: Options) -> None:
+    """Raise ScenarioError when many workers are more than the graph has nodes; few find out themselves."""
+    if options.workers <= _CROWD:
+        return
+    from runtime.data import load_dataset
+
+    nodes = load_dataset(options).graph.nodes
+    if options.workers > nodes:
+        raise ScenarioError(
+            f"--workers: {options.workers} is more than the graph's {nodes} nodes; allowed: 1 to {nodes}"
+        )

@@ -1,0 +1,113 @@
+"""Gradients and run-wide sums in one flat buffer, reduced layer by layer while the backward pass goes on.
+
+A parameter's gradient is a view of the buffer, so nothing is copied. A layer's piece starts its all-reduce when the
+last of its gradients has been accumulated: a hook that runs after accumulation, so it never sees a gradient half made.
+Every worker ends with the same bits, since each element is summed once and then handed to all.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from gcnsim.ids import Iteration
+from gcnsim.timeline import OpKind
+from runtime.exchange import Channel
+from runtime.model import Network
+from runtime.record import Recorder
+
+EXTRAS = ("loss", "correct", "stop", "bytes_high", "bytes_low", "hits", "asked")
+"""Run-wide sums that travel with the gradients of layer 0: loss, right training nodes, workers asked to stop, bytes
+sent in two parts (float32 counts exactly to 2^24), rows that the caches held and rows asked for."""
+
+_PART = 1 << 16
+
+
+@dataclass(frozen=True)
+class LocalSums:
+    """One worker's part of the extras. nbytes: sent since the iteration before."""
+
+    stop: bool = False
+    nbytes: int = 0
+    hits: int = 0
+    asked: int = 0
+
+
+@dataclass(frozen=True)
+class GlobalSums:
+    """The extras over all workers. stop: one at least was asked to."""
+
+    loss: float
+    correct: int
+    stop: bool
+    nbytes: int
+    hits: float
+    asked: float
+
+
+class FlatGradients:
+    """All gradients of a network and the extras, reduced over `channel` (None: a single worker)."""
+
+    def __init__(self, network: Network, channel: Channel | None, recorder: Recorder) -> None:
+        """Lay out layer L-1 first, layer 0 and the extras last: the order in which they are finished."""
+        self._channel, self._recorder = channel, recorder
+        groups = [network.parameters_of(layer) for layer in reversed(range(len(network.layers)))]
+        some = groups[0][0]
+        total = sum(weight.numel() for group in groups for weight in group) + len(EXTRAS)
+        self.flat = torch.zeros(total, dtype=some.dtype, device=some.device)
+        self._extras = self.flat[-len(EXTRAS) :]
+        self._pieces: list[Tensor] = []
+        self._left: list[int] = []
+        self._sizes = [len(group) for group in groups]
+        self._works: list[tuple[Any, Any]] = []
+        self._t: Iteration = 0
+        first = 0
+        for place, group in enumerate(groups):
+            last = first
+            for weight in group:
+                weight.grad = self.flat[last : last + weight.numel()].view_as(weight)
+                weight.register_post_accumulate_grad_hook(self._hook(place))  # type: ignore[no-untyped-call]
+                last += weight.numel()
+            self._pieces.append(self.flat[first : total if place == len(groups) - 1 else last])
+            first = last
+
+    def begin(self, t: Iteration, loss: Tensor, correct: Tensor, own: LocalSums) -> None:
+        """Zero the gradients of iteration t and enter this worker's extras; call it before the backward pass."""
+        self.flat.zero_()
+        self._extras[0], self._extras[1] = loss.detach(), correct
+        high, low = divmod(own.nbytes, _PART)
+        self._extras[2:] = torch.tensor([float(own.stop), high, low, own.hits, own.asked], dtype=torch.float64)
+        self._left = list(self._sizes)
+        self._works, self._t = [], t
+
+    def finish(self) -> GlobalSums:
+        """Wait for the sums over all workers; the extras."""
+        if self._channel is not None:
+            while len(self._works) < len(self._pieces):
+                self._start()
+            for work, start in self._works:
+                blocked = self._recorder.mark()
+                self._channel.wait(work)
+                end = self._recorder.mark()
+                self._recorder.add(OpKind.ALLREDUCE, "reduce", self._t, start, end)
+                self._recorder.add(OpKind.WAIT, "compute", self._t, blocked, end)
+        loss, correct, stop, high, low, hits, asked = self._extras.tolist()
+        return GlobalSums(loss, round(correct), stop > 0, round(high) * _PART + round(low), hits, asked)
+
+    def _hook(self, place: int) -> Any:
+        def accumulated(_: nn.Parameter) -> None:
+            self._left[place] -= 1
+            # In one order on every worker, also where one of them has no gradient for some weight.
+            while self._channel is not None and self._left[len(self._works) :][:1] == [0]:
+                self._start()
+
+        return accumulated
+
+    def _start(self) -> None:
+        """Start the all-reduce of the next piece."""
+        assert self._channel is not None
+        start = self._recorder.mark()
+        self._works.append((self._channel.all_reduce(self._pieces[len(self._works)]), start))

@@ -1,0 +1,181 @@
+"""A run from its first iteration to its last: iterations, evaluations, checkpoints, and what is told of them."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+from gcnsim.errors import FileError
+from gcnsim.ids import Iteration
+from gcnsim.sections import replacing
+from runtime.exchange import SampledGraph
+from runtime.launch import Watch
+from runtime.model import save_weights
+from runtime.record import IterationRow, LossLog, Progress, RunFolder, read_run
+from runtime.train.checkpoint.files import set_aside
+from runtime.train.checkpoint.state import (
+    CHECKPOINTS,
+    last_good,
+    refuse_bad_weights,
+    restarted,
+    resume,
+    same_replicas,
+    save,
+    starting_point,
+)
+from runtime.train.loop import DivergedError
+from runtime.train.memory_usage import MemoryUsage
+from runtime.train.preflight import writes_folder
+from runtime.train.reduce import GlobalSums, LocalSums
+from runtime.train.run_record import no_outcome, run_record
+from runtime.train.run_state import RunState
+from runtime.train.setup import WorkerState
+
+BEST = "best.npz"
+"""The weights with the best validation accuracy, in the run folder."""
+
+KEPT_GRAPHS = 1000
+"""Iterations whose graphs the record keeps unless a trace was asked for: a long run's would fill its memory."""
+
+
+class Session(RunState):
+    """One worker's run. Only worker 0 writes and talks; every worker saves its part of a checkpoint."""
+
+    def __init__(self, worker: WorkerState, watch: Watch) -> None:
+        """Go back to the checkpoint that the options or a restart ask for, and open what is written to."""
+        super().__init__(worker)
+        self._watch = watch
+        self._scored = False
+        self._sent_last = 0
+        self.start = starting_point(self.options, self.out)
+        resume(self, self.start)
+        self.memory = MemoryUsage(self.options, self.begun)
+        self.folder = self._opened()
+        logs = self.first and self.options.loss_log is not None
+        self._log = LossLog(str(self.options.loss_log), self.begun) if logs else None
+
+    def run(self) -> None:
+        """Train until the last iteration, or until a worker is asked to stop.
+
+        Raises DivergedError when the loss or a weight is no finite number any more.
+        """
+        options = self.options
+        progress = Progress(
+            options.iterations,
+            self.begun,
+            quiet=options.quiet or not self.first,
+            json_log=options.json_log and self.first,
+        )
+        self._watch.ready()
+        self._sent_last = sum(self.worker.method.bytes_sent().values()) if self.begun else 0
+        try:
+            while self.done < options.iterations and not self.stopped:
+                self._iterate(progress)
+            self.worker.method.drain()
+            same_replicas(self.worker)
+            refuse_bad_weights(self.worker, self.done)
+        except DivergedError as error:
+            raise DivergedError(f"{error}; {last_good(self)}") from None
+        finally:
+            progress.close()
+            if self._log is not None:
+                self._log.close()
+
+    def _iterate(self, progress: Progress) -> None:
+        """One iteration and all that follows it."""
+        t = self.done
+        start = time.perf_counter()
+        with self.memory.of(t, self.worker):
+            sums, drawn = self.worker.trainer.iteration(t, self._own())
+        seconds = time.perf_counter() - start
+        waited = self.worker.recorder.end_iteration()
+        self.stopped = sums.stop
+        self._took(t, drawn)
+        self.done = t + 1
+        self.memory.after(t, self.worker)
+        self._evaluate()
+        row = self._row(t, seconds, sums, waited)
+        self.rows.append(row)
+        if self._log is not None:
+            self._log.add(row.iteration, row.loss)
+        progress.show(row)
+        if self._due():
+            save(self)
+
+    def _opened(self) -> RunFolder | None:
+        """The run folder, where this worker writes one; what an earlier run saved there is set aside."""
+        if not (self.first and writes_folder(self.options)):
+            return None
+        if self.begun == self.options.iterations and _finished(self.out):
+            return None
+        folder = RunFolder(self.out)
+        home = self.out / CHECKPOINTS
+        if not restarted() and (self.start is None or home.resolve() not in self.start.resolve().parents):
+            set_aside(home)
+        # At once, so that what an interrupted run leaves is known to be a run.
+        folder.write_record(run_record(self, no_outcome(self.worker.place.world), None))
+        folder.write_iterations(self.rows)
+        if self.start is not None:
+            self._bring_best(self.start.parent.parent / BEST)
+        return folder
+
+    def _bring_best(self, earlier: Path) -> None:
+        """Copy the best weights of the run that this one goes on from, if it saved any elsewhere."""
+        if earlier.is_file() and earlier.resolve() != (self.out / BEST).resolve():
+            with replacing(self.out / BEST) as file:
+                file.write(earlier.read_bytes())
+
+    def _due(self) -> bool:
+        """Whether to save now: every so many iterations, and when asked to stop."""
+        every = self.options.checkpoint_every
+        return bool((every and self.done % every == 0) or (self.stopped and writes_folder(self.options)))
+
+    def _own(self) -> LocalSums:
+        """This worker's extras for the next iteration."""
+        total = sum(self.worker.method.bytes_sent().values())
+        sent, self._sent_last = total - self._sent_last, total
+        return LocalSums(self._watch.stop, sent)
+
+    def _took(self, t: Iteration, drawn: SampledGraph) -> None:
+        """Keep what the record needs of iteration t."""
+        self.drawn = self.drawn[0] + drawn.hits, self.drawn[1] + drawn.rows
+        if self.trace is not None and (self.options.save_trace is not None or t < KEPT_GRAPHS):
+            self.trace.add(drawn)
+        if self.worker.trainer.measured is not None and self.options.record:
+            self._norms[t] = self.worker.trainer.measured.cpu().numpy()
+
+    def _evaluate(self) -> None:
+        every = self.options.eval_every
+        last = self.done == self.options.iterations or self.stopped
+        self._scored = last or bool(every and self.done % every == 0)
+        if not self._scored:
+            return
+        start = time.perf_counter()
+        trainer = self.worker.trainer
+        self.scores = self.worker.evaluator.scores(self.worker.network, trainer.x, trainer.fixed)
+        # Without validation nodes nothing tells which weights are best: the last ones count.
+        if self.scores.val is None or self.best.val is None or self.scores.val > self.best.val:
+            self.best = self.scores
+            if self.folder is not None:
+                save_weights(self.out / BEST, self.worker.network)
+        self.evaluation_s += time.perf_counter() - start
+
+    def _row(self, t: Iteration, seconds: float, sums: GlobalSums, waited: float) -> IterationRow:
+        return IterationRow(
+            iteration=t,
+            seconds=seconds,
+            loss=sums.loss,
+            train_accuracy=sums.correct / self.worker.share.train_total,
+            val_accuracy=self.scores.val if self._scored else None,
+            bytes_sent=sums.nbytes,
+            hit_rate=sums.hits / sums.asked if self.cached and sums.asked else None,
+            wait_s=waited if self.options.record else None,
+        )
+
+
+def _finished(out: Path) -> bool:
+    """Whether `out` holds the record of a run that did all its iterations."""
+    try:
+        return read_run(out).record.finished
+    except FileError:
+        return False

@@ -1,0 +1,206 @@
+"""From options to one worker that is ready to train: data, partition, matrices, network, method."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from gcnsim.errors import ScenarioError
+from gcnsim.graph import Graph
+from gcnsim.ids import AnyArray, Float32Array, frozen
+from gcnsim.partition import Partitioning
+from runtime.aggregate import matrix_kind
+from runtime.data import Dataset, Share, load_dataset, partitioning_of, share_of
+from runtime.exchange import Channel, Channels, GraphBuilder, static_requests
+from runtime.launch import Place
+from runtime.methods import method_of
+from runtime.methods.worker import Context, MethodWorker
+from runtime.model import Network, initialise, load_weights, save_weights
+from runtime.options import Options, flag
+from runtime.record import Recorder
+from runtime.train.evaluate import Evaluator
+from runtime.train.loop import Targets, Trainer
+
+DTYPES = {"float32": torch.float32, "float64": torch.float64}
+
+
+@dataclass(frozen=True)
+class WorkerState:
+    """One worker before its first iteration. control: a channel for small things; None for a single worker."""
+
+    options: Options
+    place: Place
+    device: torch.device
+    graph: Graph
+    partitioning: Partitioning
+    share: Share
+    network: Network
+    method: MethodWorker
+    trainer: Trainer
+    evaluator: Evaluator
+    recorder: Recorder
+    channels: Channels
+    control: Channel | None
+    classes: int
+
+    def by_rank(self, array: AnyArray) -> list[AnyArray]:
+        """Every worker's array of the same type, shapes may differ in the first axis; all workers together."""
+        if self.control is None:
+            return [array]
+        flat = np.ascontiguousarray(array)
+        found = self.control.gather_arrays(flat.tobytes())
+        return [np.frombuffer(raw, flat.dtype).reshape((-1, *flat.shape[1:])) for raw in found]
+
+    def whole(self, inner: AnyArray) -> Float32Array:
+        """Values of every node, float32[N], from everyone's values of inner nodes; all workers together."""
+        found = np.empty(self.graph.nodes, np.float32)
+        values = self.by_rank(inner.astype(np.float32))
+        for nodes, own in zip(self.by_rank(self.share.part.inner), values, strict=True):
+            found[nodes] = own
+        return found
+
+    def identity(self) -> dict[str, Any]:
+        """What a checkpoint and the run that goes on from it must agree on, by the options that say it."""
+        options = self.options.asdict()
+        names = (
+            "method", "workers", "seed", "model", "layers", "hidden", "heads", "dropout", "dropout_order", "norm",
+            "bias", "sage_mean", "preaggregate", "optimizer", "dtype", "feature_norm",
+        )  # fmt: skip
+        return {
+            **{flag(name): options[name] for name in names},
+            **{flag(name): value for name, value in options["knobs"].items()},
+            "features": self.network.widths[0],
+            "classes": self.classes,
+            "graph": self.partitioning.graph_hash,
+            "partition": owner_hash(self.partitioning),
+        }
+
+
+def owner_hash(partitioning: Partitioning) -> str:
+    """SHA-256 of the owners: the identity of a partition."""
+    return hashlib.sha256(partitioning.owner.astype("<i4").tobytes()).hexdigest()
+
+
+def device_of(options: Options, place: Place) -> torch.device:
+    """This worker's device. Raises ScenarioError for CUDA without CUDA, or for fewer GPUs than local workers.
+
+    A launcher that shows each worker one GPU of its own (CUDA_VISIBLE_DEVICES) is taken at its word.
+    """
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    torch.set_num_threads(options.threads or max(1, cores // place.local_world))
+    if options.device == "cpu":
+        return torch.device("cpu")
+    if not torch.cuda.is_available():
+        raise ScenarioError("--device: cuda is not available here (no GPU, or torch without CUDA); allowed: cpu")
+    count = torch.cuda.device_count()
+    own = count == 1 and bool(os.environ.get("CUDA_VISIBLE_DEVICES"))
+    if place.local_world > count and not own:
+        raise ScenarioError(f"--device: {place.local_world} workers on this server, but it has {count} GPUs")
+    device = torch.device("cuda", 0 if own else place.local_rank)
+    torch.cuda.set_device(device)
+    return device
+
+
+def backend_of(options: Options) -> str:
+    """The backend of rows and gradients; auto is gloo, since NCCL warns of communicators used in no common order."""
+    return "gloo" if options.backend == "auto" else options.backend
+
+
+def prepare(options: Options, place: Place, device: torch.device, dataset: Dataset | None = None) -> WorkerState:
+    """Everything up to the first iteration; all ranks at the same time, the process group being joined.
+
+    dataset: that of `options` where it is loaded already.
+    """
+    channels = Channels(place.rank, place.world, options.timeout, backend_of(options))
+    control = channels.open("control") if place.world > 1 else None
+    dataset = load_dataset(options) if dataset is None else dataset
+    partitioning = _agreed(options, dataset, place, control)
+    share = share_of(dataset, partitioning, place.rank)
+    dtype = DTYPES[options.dtype]
+    recorder = Recorder(place.rank, enabled=options.record, cuda=device.type == "cuda")
+    network = Network(options, dataset.features.width, dataset.classes).to(device, dtype)
+    _first_weights(options, network, place)
+    builder = GraphBuilder(share.part, _weights_of(options), matrix_kind(options.aggregator), dtype, device)
+    whole = builder.whole().with_requests(static_requests(share.send_sets, device))
+    x = torch.from_numpy(share.features.copy()).to(device, dtype)
+    context = Context(options, share, channels, recorder, builder, whole, x, network.widths, dtype, device)
+    method = method_of(options.method, options.knobs).worker(context)
+    labels = torch.from_numpy(share.labels.copy()).to(device)
+    labels = labels.to(dtype) if dataset.multilabel else labels.long()
+    evaluator = Evaluator(share, whole, channels, control, network.widths, labels)
+    channel = channels.open("reduce", bulk=True) if place.world > 1 else None
+    trainer = Trainer(options, network, method, x, _targets(share, labels), channel, control, recorder, place.rank)
+    if options.preaggregate:
+        trainer.fixed = evaluator.first_sum(x)
+    method.start()
+    return WorkerState(
+        options=options,
+        place=place,
+        device=device,
+        graph=dataset.graph,
+        partitioning=partitioning,
+        share=share,
+        network=network,
+        method=method,
+        trainer=trainer,
+        evaluator=evaluator,
+        recorder=recorder,
+        channels=channels,
+        control=control,
+        classes=dataset.classes,
+    )
+
+
+def _agreed(options: Options, dataset: Dataset, place: Place, control: Channel | None) -> Partitioning:
+    """The partition that worker 0 made: METIS runs once, and all are sure to have the same."""
+    if control is None:
+        return partitioning_of(options, dataset)
+    if options.partition is not None:
+        return partitioning_of(options, dataset)
+    owner = torch.zeros(dataset.graph.nodes, dtype=torch.int32)
+    failed = torch.zeros(1, dtype=torch.int32)
+    made: Partitioning | None = None
+    error: Exception | None = None
+    if place.rank == 0:
+        try:
+            made = partitioning_of(options, dataset)
+            owner = torch.from_numpy(made.owner.copy())
+        except Exception as raised:
+            error, failed[0] = raised, 1
+    control.broadcast(failed)
+    if error is not None:
+        raise error
+    if int(failed):
+        return partitioning_of(options, dataset)
+    control.broadcast(owner)
+    if made is not None:
+        return made
+    label = f"metis-{options.objective}" if options.partition_method == "metis" else options.partition_method
+    graph = dataset.graph
+    found = frozen(np.asarray(owner.numpy()))
+    return Partitioning(found, place.world, label, options.partition_seed, graph.name, graph.content_hash())
+
+
+def _first_weights(options: Options, network: Network, place: Place) -> None:
+    initialise(network, options.seed)
+    if options.init_weights is not None:
+        load_weights(options.init_weights, network)
+    if options.save_init is not None and place.rank == 0:
+        save_weights(options.save_init, network)
+
+
+def _weights_of(options: Options) -> str:
+    if options.model == "graphsage":
+        return "mean" if options.sage_mean == "neighbours" else "mean-with-self"
+    return "symmetric"
+
+
+def _targets(share: Share, labels: Tensor) -> Targets:
+    nodes = torch.from_numpy(np.flatnonzero(share.train)).to(labels.device)
+    return Targets(nodes, labels[nodes], share.train_total)

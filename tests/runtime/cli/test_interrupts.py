@@ -1,0 +1,50 @@
+"""An interrupt at any moment of the start ends in one line."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+
+from tests.runtime.shell import ROOT
+
+HEAD = "import os, signal, runtime.cli.interrupts as i; i.leave_quietly('p'); "
+EARLY = HEAD + "os.kill(os.getpid(), signal.SIGINT); print('on')"
+LATE = HEAD + (
+    "i.interrupt_again()\ntry: os.kill(os.getpid(), signal.SIGINT)\nexcept KeyboardInterrupt: print('raised')"
+)
+
+
+def ran(code: str, ignored: bool = False) -> tuple[int, str, str]:
+    def ignore() -> None:
+        signal.signal(signal.SIGINT, signal.SIG_IGN if ignored else signal.SIG_DFL)
+
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, check=False, capture_output=True, text=True, preexec_fn=ignore
+    )
+    return done.returncode, done.stdout, done.stderr
+
+
+def test_an_early_interrupt_is_one_line() -> None:
+    assert ran(EARLY) == (130, "", "p: stopped by SIGINT\n")
+
+
+def test_a_later_one_is_raised_as_usual() -> None:
+    assert ran(LATE) == (0, "raised\n", "")
+
+
+def test_where_interrupts_are_ignored_they_stay_so() -> None:
+    assert ran(EARLY, ignored=True) == (0, "on\n", "")
+
+
+def test_an_interrupt_while_emulate_imports_is_one_line() -> None:
+    code = (
+        "import os, runpy, signal, sys\n"
+        "class Interrupting:\n"
+        "    def find_spec(self, name, path=None, target=None):\n"
+        "        if name == 'gcnsim.errors': os.kill(os.getpid(), signal.SIGINT)\n"
+        "sys.meta_path.insert(0, Interrupting())\n"
+        "sys.argv = ['emulate', '--help']\n"
+        "runpy.run_module('runtime.emulate', run_name='__main__', alter_sys=True)\n"
+    )
+    assert ran(code) == (130, "", "runtime.emulate: stopped by SIGINT\n")

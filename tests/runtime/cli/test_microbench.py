@@ -1,0 +1,168 @@
+"""`python -m runtime.profile` from end to end, at the smallest sizes."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import sys
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from runtime.cli.microbench import main
+from runtime.microbench import FULL, KERNELS, TINY, MicrobenchRequest, ProcessError, measured
+from runtime.microbench.kernels import CUDA_ONLY, NETWORK, WHERE_VISIBLE
+from runtime.microbench.request import from_json
+from tests.runtime.shell import ROOT, Shell, gone, until
+
+PROFILE = [sys.executable, "-m", "runtime.profile"]
+SCHEMA = json.loads(files("gcnsim").joinpath("data/measurements.schema.json").read_text(encoding="utf-8"))
+
+WRONG = {
+    "device": ("--device gpu", "--device: unknown 'gpu'; did you mean 'cpu'? known: cpu, cuda"),
+    "threads": ("--threads 0", "--threads: 0 is not allowed; allowed: 1 to 4096"),
+    "workers": ("--workers 0", "--workers: 0 is not allowed; allowed: 1 to 64"),
+    "list": ("--workers 1,two", "--workers: '1,two' is not a list of whole numbers; write e.g. 1,2,4"),
+    "folder": ("--out missing/profile.json", "--out: missing/profile.json: cannot be written: No such file"),
+    "a folder": ("--out .", "--out: .: is a directory"),
+    "option": ("--quik", "No such option"),
+}
+
+
+@pytest.fixture(scope="module")
+def profile(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """What a profile with transfers wrote."""
+    path = tmp_path_factory.mktemp("profile") / "profile.json"
+    old = signal.getsignal(signal.SIGTERM)
+    try:
+        assert main(["--out", str(path), "--workers", "2,1"], TINY) == 0
+    finally:
+        signal.signal(signal.SIGTERM, old)
+    found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    return found
+
+
+def test_the_file_keeps_its_schema(profile: dict[str, Any]) -> None:
+    Draft202012Validator.check_schema(SCHEMA)
+    Draft202012Validator(SCHEMA).validate(profile)
+    assert profile["options"]["workers"] == [1, 2]
+
+
+def test_every_kernel_is_measured(profile: dict[str, Any]) -> None:
+    found = {each["kernel"] for each in profile["measurements"]}
+    assert found | WHERE_VISIBLE == set(KERNELS) - CUDA_ONLY | WHERE_VISIBLE
+
+
+def test_every_measurement_is_of_its_own_size(profile: dict[str, Any]) -> None:
+    sizes = [(each["kernel"], each["processes"], *sorted(each["params"].items())) for each in profile["measurements"]]
+    assert len(set(sizes)) == len(sizes)
+
+
+def test_times_are_ordered_and_above_zero(profile: dict[str, Any]) -> None:
+    for each in profile["measurements"]:
+        assert 0 <= each["low"] <= each["high"]
+        if each["kernel"] not in WHERE_VISIBLE:
+            assert each["seconds"] > 0, each
+        if not each["kernel"].startswith("shared_") and not each["kernel"].endswith("_beside"):
+            assert each["low"] <= each["seconds"] <= each["high"], each
+
+
+def test_kernels_run_at_once_in_as_many_processes_as_asked(profile: dict[str, Any]) -> None:
+    shared = [each for each in profile["measurements"] if each["kernel"] == "shared_gemm"]
+    assert [(each["processes"], each["repeats"]) for each in shared] == [(1, 1), (2, 2)]
+
+
+def test_compute_is_measured_with_and_without_transfers(profile: dict[str, Any]) -> None:
+    rates = [each["params"] for each in profile["measurements"] if each["kernel"] == "gemm_beside"]
+    assert rates[0]["asked"] == rates[0]["rate"] == 0
+    assert "asked" not in rates[1]
+    assert rates[1]["rate"] > 0
+
+
+def test_without_network_no_transfer_is_measured(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    out = tmp_path / "profile.json"
+    assert main(["--out", str(out), "--workers", "1", "--no-network", "--json"], TINY) == 0
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    printed = json.loads(capsys.readouterr().out)
+    assert printed == json.loads(out.read_text(encoding="utf-8"))
+    assert not NETWORK & {each["kernel"] for each in printed["measurements"]}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_a_mistake_is_one_line_and_code_2(
+    name: str, capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    arguments, words = WRONG[name]
+    assert main(arguments.split(), TINY) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.startswith("runtime.profile: ")
+    assert words in captured.err
+    assert captured.err.count("\n") == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_cuda_without_cuda_is_refused(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    import torch
+
+    if torch.cuda.is_available():
+        pytest.skip("this machine has CUDA")
+    assert main(["--device", "cuda", "--no-network", "--workers", "1", "--out", str(tmp_path / "p.json")], TINY) == 2
+    assert "--device: cuda is not available here" in capsys.readouterr().err
+
+
+def test_a_member_that_fails_is_named() -> None:
+    code = "import os, sys; sys.exit(3 if os.environ['RANK'] == '1' else os.read(int(os.environ['GCNSIM_WATCH']), 1))"
+    with pytest.raises(ProcessError, match="worker 1: ended with exit code 3 and gave no reason") as caught:
+        measured(MicrobenchRequest(TINY, workers=(2,)), command=[sys.executable, "-c", code])
+    assert caught.value.code == 1
+
+
+def test_a_killed_member_ends_the_profile(tmp_path: Path) -> None:
+    shell = Shell(tmp_path, "--quick", "--workers", "1,2", command=PROFILE)
+    until(lambda: len(shell.workers()) == 2, "two members run")
+    others = shell.workers()
+    os.kill(shell.worker(1), signal.SIGKILL)
+    code, out, err = shell.end()
+    assert (code, out) == (1, "")
+    assert err.startswith("runtime.profile: worker 1 was killed by SIGKILL")
+    assert all(gone(pid) for pid in others)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(("signum", "expected"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGKILL, -9)])
+def test_no_member_outlives_the_profile(tmp_path: Path, signum: signal.Signals, expected: int) -> None:
+    shell = Shell(tmp_path, "--quick", "--workers", "1,2", command=PROFILE)
+    until(lambda: len(shell.workers()) == 2, "two members run")
+    members = shell.workers()
+    shell.process.send_signal(signum)
+    assert shell.end()[0] == expected
+    until(lambda: all(gone(pid) for pid in members), "no member is left")
+
+
+def test_help_has_an_example(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--help"]) == 0
+    assert "python -m runtime.profile --quick" in capsys.readouterr().out
+
+
+def test_docs_show_the_help_and_name_every_kernel(capsys: pytest.CaptureFixture[str]) -> None:
+    main(["--help"])
+    words = capsys.readouterr().out.split()
+    shown = (ROOT / "docs" / "cli.md").read_text(encoding="utf-8").split("Usage: runtime.profile", 1)[1].split("```")[0]
+    assert ["Usage:", "runtime.profile", *shown.split()] == words
+    text = (ROOT / "docs" / "calibration.md").read_text(encoding="utf-8")
+    told = {name for row in re.findall(r"^\| (`.+?`) \|", text, re.MULTILINE) for name in re.findall(r"`(\w+)`", row)}
+    assert set(KERNELS) <= told
+
+
+def test_what_was_asked_reaches_the_members() -> None:
+    asked = MicrobenchRequest(FULL, "cuda", 3, (1, 5), False)
+    assert from_json(asked.to_json()) == asked
+    assert asked.members == 5
+    assert MicrobenchRequest(workers=(1,)).members == 2

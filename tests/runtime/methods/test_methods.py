@@ -1,0 +1,190 @@
+"""Every asynchronous or sampled method equals its slow, plain reference; and the identities between methods."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from gcnsim.ids import AnyArray
+from gcnsim.partition import Part
+from tests.runtime.conftest import Case, MakeOptions, model_of, params_of
+from tests.runtime.crew import Crew
+from tests.runtime.jobs import Told, final_weights, trained
+from tests.runtime.reference.bns import bns
+from tests.runtime.reference.drawn import Rule
+from tests.runtime.reference.stale import Lag, stale
+from tests.runtime.reference.training import History, Training
+from tests.runtime.train.test_equality import close, same_run
+
+BOUND = 1e-6
+"""Relative, float64: probabilities are float32 in both, sums run in another order."""
+
+
+def equals_reference(told: list[Told], wanted: History, parts: tuple[Part, ...], bound: float = BOUND) -> None:
+    close(np.array(told[0].losses), np.array(wanted.losses), "losses", bound)
+    for t, weights in enumerate(told[0].weights):
+        for name, weight in wanted.weights[t].items():
+            close(weights[name], weight.numpy(), f"{name} before step {t}", bound)
+    for rank, part in enumerate(parts):
+        for t, layers in enumerate(told[rank].used):
+            for layer, (index, rows) in layers.items():
+                used = wanted.used[t][rank][layer]
+                order = np.argsort(index)
+                assert np.array_equal(index[order], np.asarray(used.index)), f"rows of rank {rank}, {t}, {layer}"
+                close(rows[order], used.rows.numpy(), f"rows of rank {rank}, iteration {t}, layer {layer}", bound)
+        assert part.rank == rank
+
+
+@pytest.mark.parametrize("variant", ["", "-g", "-f", "-gf"])
+@pytest.mark.parametrize("model", ["gcn", "graphsage", "gat"])
+def test_pipegcn(crew: Crew, case: Case, options: MakeOptions, variant: str, model: str) -> None:
+    knobs = {"gamma": 0.7} if variant else {}
+    asked = options(f"pipegcn{variant}", knobs, workers=3, model=model)
+    told = crew.run(3, trained, asked)
+    lag = Lag(1, variant.removeprefix("-"), 0.7)
+    parts = case.parts(3)
+    params = params_of(told[0].weights[0])
+    wanted = stale(parts, case.problem, model_of(asked, case), params, Training(10, asked.lr), lag)
+    equals_reference(told, wanted, parts)
+
+
+PSC: list[dict[str, Any]] = [
+    {"tau": 0, "epsilon": 0.4},
+    {"tau": 1, "epsilon": 0.4},
+    {"tau": 2, "epsilon": 0.4},
+    {"tau": 3, "epsilon": 0.4},
+    {"tau": 2, "epsilon": 0.4, "sampler": "uniform"},
+    {"tau": 1, "epsilon": 0.1, "estimator": "self-normalised"},
+    {"tau": 2, "epsilon": 1.0},
+    {"tau": 3, "epsilon": 1.0, "cold_start": "features"},
+    {"tau": 2, "epsilon": 0.3, "cold_start": "features", "refresh": 1},
+]
+
+
+@pytest.mark.parametrize("model", ["gcn", "graphsage"])
+@pytest.mark.parametrize("knobs", PSC, ids=str)
+def test_psc_gcn(crew: Crew, case: Case, options: MakeOptions, knobs: dict[str, Any], model: str) -> None:
+    knobs = {"refresh": 3} | knobs
+    asked = options("psc-gcn", knobs, workers=3, model=model, seed=4)
+    told = crew.run(3, trained, asked)
+    parts = case.parts(3)
+    lag = Lag(knobs["tau"], features_first=knobs.get("cold_start") == "features")
+    estimator = "inverse" if knobs.get("estimator") is None else "self-normalised"
+    rule = Rule(knobs["epsilon"], knobs.get("sampler", "vr"), knobs["refresh"], estimator)
+    params = params_of(told[0].weights[0])
+    wanted = stale(parts, case.problem, model_of(asked, case), params, Training(10, asked.lr), lag, rule, seed=4)
+    equals_reference(told, wanted, parts)
+
+
+@pytest.mark.parametrize("model", ["gcn", "graphsage", "gat"])
+@pytest.mark.parametrize("scale", ["rate", "ratio"])
+@pytest.mark.parametrize("rate", [0.0, 0.35, 1.0])
+def test_bns_gcn(crew: Crew, case: Case, options: MakeOptions, rate: float, scale: str, model: str) -> None:
+    asked = options("bns-gcn", {"rate": rate, "boundary_scale": scale}, workers=3, model=model, seed=9)
+    told = crew.run(3, trained, asked)
+    parts = case.parts(3)
+    kind = "rate" if scale == "rate" else "ratio"
+    params = params_of(told[0].weights[0])
+    training = Training(10, asked.lr)
+    wanted = bns(parts, case.problem, model_of(asked, case), params, training, p=rate, scale=kind, seed=9)
+    equals_reference(told, wanted, parts)
+    if not rate:
+        assert told[0].sent == {}
+
+
+def test_psc_gcn_at_tau_1_and_epsilon_1_is_pipegcn(crew: Crew, options: MakeOptions) -> None:
+    pipe = crew.run(3, trained, options("pipegcn", workers=3))
+    psc = crew.run(3, trained, options("psc-gcn", {"tau": 1, "epsilon": 1.0}, workers=3))
+    assert pipe[0].losses == psc[0].losses
+    assert all(np.array_equal(pipe[0].weights[-1][name], weight) for name, weight in psc[0].weights[-1].items())
+
+
+@pytest.mark.parametrize(
+    ("method", "knobs"), [("psc-gcn", {"tau": 0, "epsilon": 1.0}), ("bns-gcn", {"rate": 1.0})], ids=["psc", "bns"]
+)
+def test_the_limits_are_full_graph_training(
+    crew: Crew, case: Case, options: MakeOptions, method: str, knobs: dict[str, Any]
+) -> None:
+    full = crew.run(3, trained, options(workers=3))
+    same_run(crew.run(3, trained, options(method, knobs, workers=3)), full, case.graph.nodes)
+
+
+@pytest.mark.parametrize("tau", [2, 3])
+def test_rows_are_exactly_tau_iterations_old(crew: Crew, options: MakeOptions, tau: int) -> None:
+    told = crew.run(3, trained, options("psc-gcn", {"tau": tau, "epsilon": 1.0}, workers=3))
+    once = crew.run(3, trained, options("psc-gcn", {"tau": 1, "epsilon": 1.0}, workers=3))
+    nodes = sum(rank.inner.size for rank in told)
+    for rank in told:
+        for t, layers in enumerate(rank.used):
+            for layer, (index, rows) in layers.items():
+                if t < tau:
+                    assert not rows.any()
+                    continue
+                owners = np.empty((nodes, rows.shape[1]))
+                for other in told:
+                    owners[other.inner] = other.inputs[t - tau][layer]
+                assert np.array_equal(rows, owners[rank.boundary[index]]), f"iteration {t}, layer {layer}"
+    # The loss of iteration tau is the first that can differ: until then all rows were zeros, then tau 1 saw some.
+    assert told[0].losses[0] == once[0].losses[0]
+    assert abs(told[0].losses[-1] - once[0].losses[-1]) > 1e-6
+
+
+@pytest.mark.parametrize("policy", ["inclusion", "degree", "random"])
+@pytest.mark.parametrize("sampler", ["vr", "uniform"])
+@pytest.mark.parametrize("epsilon", [0.3, 1.0])
+def test_a_cache_changes_no_number_and_every_row_is_its_owners(
+    crew: Crew, options: MakeOptions, policy: str, sampler: str, epsilon: float
+) -> None:
+    knobs = {"tau": 2, "epsilon": epsilon, "sampler": sampler, "refresh": 2, "cache_policy": policy}
+    plain = crew.run(3, trained, options("psc-gcn", knobs, workers=3))
+    held = crew.run(3, trained, options("psc-gcn", knobs | {"cache": "40%"}, workers=3))
+    assert held[0].losses == plain[0].losses
+    assert all(np.array_equal(held[0].weights[-1][name], weight) for name, weight in plain[0].weights[-1].items())
+    features: dict[int, AnyArray] = {}
+    for rank in held:
+        features |= dict(zip(rank.inner.tolist(), rank.inputs[0][0], strict=True))
+        assert 0 < rank.asked[0] < rank.asked[1]
+    for rank in held:
+        for layers in rank.used[2:]:
+            index, rows = layers[0]
+            assert all(
+                np.array_equal(features[int(node)], row) for node, row in zip(rank.boundary[index], rows, strict=True)
+            )
+    assert sum(sum(n for (_, kind), n in rank.sent.items() if kind == "rows") for rank in held) < sum(
+        sum(n for (_, kind), n in rank.sent.items() if kind == "rows") for rank in plain
+    )
+
+
+REPLICAS = [("full-graph", {}), ("pipegcn-gf", {}), ("psc-gcn", {"tau": 2, "epsilon": 0.3}), ("bns-gcn", {})]
+
+
+@pytest.mark.parametrize(
+    ("method", "knobs"),
+    [
+        pytest.param(name, knobs, id=name, marks=[pytest.mark.slow] if name in ("pipegcn-gf", "bns-gcn") else [])
+        for name, knobs in REPLICAS
+    ],
+)
+def test_replicas_are_bitwise_equal_after_50_iterations_and_a_seed_gives_the_same_bits(
+    crew: Crew, options: MakeOptions, method: str, knobs: dict[str, Any]
+) -> None:
+    asked = options(method, knobs, workers=4, iterations=50, dtype="float32", dropout=0.2)
+    runs = [crew.run(4, final_weights, asked) for _ in range(3)]
+    assert len({weights for run in runs for weights in run}) == 1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("method", "knobs"), REPLICAS, ids=[name for name, _ in REPLICAS])
+def test_replicas_are_bitwise_equal_20_times(
+    crew: Crew, options: MakeOptions, method: str, knobs: dict[str, Any]
+) -> None:
+    asked = options(method, knobs, workers=4, iterations=50, dtype="float32")
+    for _ in range(20):
+        assert len(set(crew.run(4, final_weights, asked))) == 1
+
+
+def test_gat_is_refused_by_psc_gcn(crew: Crew, options: MakeOptions) -> None:
+    with pytest.raises(AssertionError, match="psc-gcn cannot train gat"):
+        crew.run(1, trained, options("psc-gcn", model="gat", workers=1))

@@ -1,0 +1,57 @@
+"""How a kernel is timed."""
+
+from __future__ import annotations
+
+import gc
+import time
+
+import pytest
+import torch
+
+from runtime.microbench import TINY, Budget, Measurement, MicrobenchRequest
+from runtime.microbench.bench import Bench, no_collector, samples
+
+
+def bench(told: list[Measurement]) -> Bench:
+    return Bench(MicrobenchRequest(TINY), torch.device("cpu"), told.append)
+
+
+def test_samples_are_as_many_and_as_long_as_asked() -> None:
+    found = samples(lambda _: time.sleep(0.002), Budget("tiny", 0.03, 5, 0.0))
+    assert sum(found) >= 0.03
+    assert all(0.002 <= each < 0.1 for each in found)
+    assert len(samples(lambda _: time.sleep(0.002), Budget("tiny", 0.0, 5, 0.0))) == 5
+
+
+def test_a_short_kernel_is_timed_over_several_calls() -> None:
+    calls: list[int] = []
+    found = samples(calls.append, Budget("tiny", 0.0, 5, 0.0))
+    assert len(calls) > 10 * len(found)
+    assert calls == list(range(len(calls)))
+    assert all(0 < each < 1e-4 for each in found)
+
+
+def test_the_collector_is_off_while_timing_and_on_again_after() -> None:
+    seen: list[bool] = []
+    samples(lambda _: seen.append(gc.isenabled()), TINY)
+    assert not any(seen)
+    assert gc.isenabled()
+    with no_collector():
+        assert not gc.isenabled()
+    assert gc.isenabled()
+
+
+def test_what_is_told_is_the_median_or_the_mean_given() -> None:
+    told: list[Measurement] = []
+    bench(told).found("relu", {"rows": 2}, [1.0, 2.0, 9.0], processes=3)
+    bench(told).found("relu", {"rows": 2}, [1.0, 2.0, 9.0], mean=4.0)
+    assert (told[0].seconds, told[0].repeats, told[0].processes) == (2.0, 3, 3)
+    assert told[1].seconds == 4.0
+    assert (told[0].low, told[0].high) == pytest.approx((1.2, 7.6))
+
+
+def test_buffers_are_taken_in_turn_while_they_fit_a_cache() -> None:
+    told: list[Measurement] = []
+    assert bench(told).sets(1 << 15) == 2
+    assert bench(told).sets(1 << 30) == 1
+    assert Bench(MicrobenchRequest(), torch.device("cpu"), told.append).sets(1 << 20) == 32

@@ -1,0 +1,143 @@
+"""Dropout in both orders, with every method and model: the same bits again, and gradients of the masks used."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+
+from gcnsim.timeline import OpKind
+from runtime.exchange import Dropping, Step, StepBoundaries, Stopwatch
+from runtime.model import Network, initialise
+from runtime.record import Recorder
+from tests.runtime.conftest import Case, MakeOptions
+from tests.runtime.crew import Crew
+from tests.runtime.exchange.dense import builder
+from tests.runtime.jobs import Told, trained
+from tests.runtime.reduce_jobs import probed
+from tests.runtime.train.test_equality import same_run
+
+RATE = 0.4
+ORDERS = ["exchange-first", "dropout-first"]
+MODELS = ["gcn", "graphsage", "gat"]
+METHODS: list[tuple[str, dict[str, Any]]] = [
+    ("full-graph", {}),
+    ("pipegcn", {}),
+    ("pipegcn-gf", {}),
+    ("psc-gcn", {"tau": 2, "epsilon": 0.5, "refresh": 2}),
+    ("psc-gcn", {"tau": 0, "epsilon": 0.5, "cache": "30%"}),
+    ("bns-gcn", {"rate": 0.4}),
+]
+EVERY = [
+    (method, knobs, model)
+    for method, knobs in METHODS
+    for model in MODELS
+    if (method, model) != ("psc-gcn", "gat")  # refused
+]
+
+
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize(("method", "knobs", "model"), EVERY, ids=str)
+def test_a_repeated_run_gives_the_same_bits(
+    crew: Crew, options: MakeOptions, method: str, knobs: dict[str, Any], model: str, order: str
+) -> None:
+    fields = {"workers": 2, "model": model, "dropout": RATE, "dropout_order": order, "iterations": 3}
+    asked = options(method, knobs, dtype="float32", norm="layer", **fields)
+    first, again = (crew.run(2, trained, asked) for _ in range(2))
+    assert first[0].losses == again[0].losses == first[1].losses
+    for name, weight in first[0].weights[-1].items():
+        assert np.array_equal(weight, again[0].weights[-1][name])
+        assert np.array_equal(weight, first[1].weights[-1][name])
+    assert all(np.isfinite(loss) for loss in first[0].losses)
+    assert len(set(first[0].losses)) == 3
+
+
+def sent_by_owners(told: list[Told], seed: int, t: int, layer: int, *, masked: bool) -> Tensor:
+    """Rows H^(t,layer) of all nodes; masked: as their owners drop them."""
+    width = told[0].inputs[t][layer].shape[1]
+    found = torch.full((sum(rank.inner.size for rank in told), width), torch.nan, dtype=torch.float64)
+    for n, rank in enumerate(told):
+        rows = torch.from_numpy(rank.inputs[t][layer])
+        mask = Dropping(RATE, True, seed, n).mask(rows, t, layer, "inner")
+        found[torch.from_numpy(rank.inner)] = rows * mask if masked else rows
+    return found
+
+
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize(("method", "tau"), [("full-graph", 0), ("pipegcn", 1), ("bns-gcn", 0)])
+def test_rows_received_have_the_owner_s_zeros_only_when_dropout_comes_first(
+    crew: Crew, options: MakeOptions, method: str, tau: int, model: str, order: str
+) -> None:
+    asked = options(method, workers=3, model=model, dropout=RATE, dropout_order=order, iterations=3, seed=11)
+    told = crew.run(3, trained, asked)
+    for t in range(tau, 3):
+        for layer in range(3):
+            owners = sent_by_owners(told, 11, t - tau, layer, masked=order == "dropout-first")
+            for rank in told:
+                index, rows = rank.used[t][layer]
+                assert np.array_equal(rows, owners[rank.boundary[index]].numpy()), f"iteration {t}, layer {layer}"
+            if order == "dropout-first":
+                assert float((owners == 0).double().mean()) > 0.5 * RATE
+
+
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize(
+    ("model", "overlap"), [("gcn", "central"), ("gcn", "none"), ("graphsage", "central"), ("gat", "central")]
+)
+def test_gradients_across_workers_are_those_of_the_masks_used(
+    crew: Crew, options: MakeOptions, model: str, overlap: str, order: str
+) -> None:
+    """Central differences of the global loss, masks held fixed."""
+    fields = {"model": model, "dropout": RATE, "dropout_order": order, "overlap": overlap, "optimizer": "sgd"}
+    heads = 2 if model == "gat" else 1
+    told = crew.run(3, probed, options(workers=3, lr=0.0, seed=2, heads=heads, **fields), 2)
+    for rank in told:
+        assert np.array_equal(rank.found, told[0].found)
+    scale = np.abs(told[0].found).max()
+    assert np.abs(told[0].found - told[0].numerical).max() < 1e-6 * scale
+    assert np.count_nonzero(np.abs(told[0].found) > 1e-3 * scale) > 6
+
+
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("model", MODELS)
+def test_numerical_gradients_of_one_worker(case: Case, options: MakeOptions, model: str, order: str) -> None:
+    asked = options(workers=1, model=model, layers=2)
+    part = case.parts(1)[0]
+    network = Network(asked, 7, 4).double()
+    initialise(network, 0)
+    drawn = builder(part, "mean" if model == "graphsage" else "symmetric").whole()
+    recorder = Recorder(0, enabled=False)
+    dropping = Dropping(RATE, order == "dropout-first", 5, 0)
+    chosen = torch.arange(0, 120, 40)
+
+    def logits(rows: Tensor) -> Tensor:
+        watch = Stopwatch(recorder, 3, OpKind.UPDATE)
+        x = case.problem.features.index_copy(0, chosen, rows)
+        found: Tensor = network(x, StepBoundaries(Step(3, drawn, None, recorder, watch, dropping)))
+        return found[:60].sum(0)
+
+    rows = case.problem.features[chosen].clone().requires_grad_()
+    assert torch.equal(logits(rows), logits(rows)), "masks are fixed"
+    assert torch.autograd.gradcheck(logits, (rows,))
+
+
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("model", MODELS)
+def test_hardly_any_dropout_is_none(crew: Crew, case: Case, options: MakeOptions, model: str, order: str) -> None:
+    """A rate of 10^-13 drops nothing in so few draws, yet goes every way that dropout goes."""
+    none = crew.run(3, trained, options(workers=3, model=model, dropout_order=order))
+    hardly = crew.run(3, trained, options(workers=3, model=model, dropout_order=order, dropout=1e-13))
+    same_run(hardly, none, case.graph.nodes)
+
+
+@pytest.mark.parametrize("model", ["gcn", "graphsage"])
+def test_a_layer_0_summed_once_is_dropped_too(crew: Crew, options: MakeOptions, model: str) -> None:
+    fields = {"model": model, "preaggregate": True, "iterations": 3}
+    plain = crew.run(2, trained, options(workers=2, **fields))
+    told = crew.run(2, trained, options(workers=2, dropout=RATE, **fields))
+    assert told[0].losses[0] != plain[0].losses[0]
+    assert told[0].losses == crew.run(2, trained, options(workers=2, dropout=RATE, **fields))[0].losses

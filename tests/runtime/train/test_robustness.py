@@ -1,0 +1,219 @@
+"""However a run ends, it says why, leaves no process behind, and goes on from what it saved: real processes."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from runtime.record import read_run
+from runtime.train.checkpoint.files import STATE, latest, read_checkpoint
+from tests.runtime.conftest import Case, MakeOptions
+from tests.runtime.crew import Crew
+from tests.runtime.session_jobs import ran
+from tests.runtime.shell import TORCHRUN, TRAIN, Shell, gone, lines, until
+
+pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="looks into /proc")
+
+SABOTAGE = [sys.executable, str(Path(__file__).parents[1] / "sabotage.py")]
+LONG = 100_000
+"""Iterations that nobody waits for."""
+
+Start = Callable[..., Shell]
+
+
+@pytest.fixture
+def start(case: Case, tmp_path: Path) -> Iterator[Start]:
+    """Start a run of two workers on the small graph, in `tmp_path`; nothing of it is left at the end."""
+    runs: list[Shell] = []
+
+    def begin(*arguments: str, iterations: int = LONG, command: list[str] | None = None) -> Shell:
+        usual = ["--graph", str(case.path), "--iterations", str(iterations), "--loss-log", "loss.csv", "--threads", "1"]
+        usual += [
+            "--partition-method",
+            "random",
+            "--hidden",
+            "6",
+            "--dropout",
+            "0.2",
+            "--eval-every",
+            "50",
+            "--no-record",
+        ]
+        run = Shell(tmp_path, *arguments, *usual, command=command)
+        runs.append(run)
+        return run
+
+    yield begin
+    for run in runs:
+        left = [*run.workers(), run.process.pid]
+        run.process.kill()
+        run.process.communicate()
+        until(lambda pids=left: all(gone(pid) for pid in pids), "all processes are gone")  # type: ignore[misc]
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Path:
+    """Where runs log their losses."""
+    return tmp_path / "loss.csv"
+
+
+def reached(log: Path, iterations: int) -> None:
+    """Return when the log has grown to `iterations`."""
+    until(lambda: lines(log) > iterations, f"{iterations} iterations are done")
+
+
+def test_a_killed_worker_ends_the_run_with_its_rank_and_signal(start: Start, log: Path) -> None:
+    run = start("--method", "psc-gcn", "--tau", "2")
+    reached(log, 10)
+    pids = run.workers()
+    assert len(pids) == 2
+    begin = time.monotonic()
+    os.kill(run.worker(1), signal.SIGKILL)
+    code, out, err = run.end()
+    assert time.monotonic() - begin < 30.0
+    assert (code, out) == (1, "")
+    assert err == "runtime.train: worker 1 was killed by SIGKILL (by hand, or by the system for want of memory)\n"
+    assert all(gone(pid) for pid in pids)
+
+
+THREADS = {
+    "rows": "runtime.exchange.exchange:Exchange._forward",
+    "gradients": "runtime.exchange.exchange:Exchange._backward",
+    "draws": "runtime.methods.psc_gcn.worker:draw_edges",
+    "refreshes": "runtime.methods.psc_gcn.worker:sampling_rule",
+}
+
+
+@pytest.mark.parametrize(
+    "where", [name if name == "refreshes" else pytest.param(name, marks=pytest.mark.slow) for name in THREADS]
+)
+def test_an_error_in_a_helper_thread_ends_the_run_with_its_reason(start: Start, where: str) -> None:
+    knobs = ["--method", "psc-gcn", "--tau", "2", "--epsilon", "0.5", "--refresh", "2"]
+    code, _, err = start(*knobs, command=[*SABOTAGE, THREADS[where]]).end()
+    assert code == 1
+    name = THREADS[where].rpartition(":")[2].rpartition(".")[2]
+    assert err == f"runtime.train: worker 1: ArithmeticError: {name} is broken\n"
+
+
+@pytest.mark.slow
+def test_a_worker_that_stands_still_is_found_by_the_timeout(start: Start, log: Path) -> None:
+    run = start("--timeout", "3")
+    reached(log, 10)
+    pids = run.workers()
+    begin = time.monotonic()
+    os.kill(run.worker(1), signal.SIGSTOP)
+    code, _, err = run.end()
+    assert time.monotonic() - begin < 30.0
+    assert code == 1
+    assert err.startswith(
+        "runtime.train: worker 1: hung: it did not end when told to and was killed, after this: worker 0: "
+    )
+    assert "no answer within 3 s" in err
+    assert err.count("\n") == 1
+    assert all(gone(pid) for pid in pids)
+
+
+PSC = {"tau": 2, "epsilon": 0.5, "refresh": 3}
+ASKED = ["--method", "psc-gcn", "--tau", "2", "--epsilon", "0.5", "--refresh", "3", "--checkpoint-every", "5"]
+DONE = 250
+
+
+@pytest.fixture
+def uninterrupted(crew: Crew, options: MakeOptions) -> Callable[[int], list[str]]:
+    """The loss log of a run that nobody interrupted, made by other processes."""
+
+    def log(done: int) -> list[str]:
+        asked = options("psc-gcn", PSC, workers=2, iterations=done, dropout=0.2, dtype="float32", layers=2, lr=0.01)
+        losses = crew.run(2, ran, asked)[0].losses
+        return ["iteration,loss", *(f"{t},{loss!r}" for t, loss in losses.items())]
+
+    return log
+
+
+def test_asked_to_stop_it_saves_and_goes_on_as_if_nothing_had_happened(
+    start: Start, log: Path, tmp_path: Path, uninterrupted: Callable[[int], list[str]]
+) -> None:
+    """By a scheduler's SIGTERM, then by Ctrl-C, then not at all; the stops are no multiples of the saving."""
+    first = start(*ASKED[:-2], "--checkpoint-every", "100000", iterations=DONE)
+    reached(log, 33)
+    first.process.send_signal(signal.SIGTERM)
+    code, out, err = first.end()
+    assert (code, err) == (143, "runtime.train: stopped by SIGTERM\n")
+    assert out.startswith("psc-gcn: ")
+    saved = latest(tmp_path / "run" / "checkpoints")
+    assert saved is not None
+    assert lines(log) == 1 + int(saved.name)
+    assert 33 <= int(saved.name) < DONE
+    assert not read_run(tmp_path / "run").record.finished
+
+    again = start(*ASKED, "--resume", "run", iterations=DONE)
+    until(lambda: lines(log) > int(saved.name) + 20, "more iterations are done")
+    again.process.send_signal(signal.SIGINT)
+    code, _, err = again.end()
+    assert (code, err) == (130, "runtime.train: stopped by SIGINT\n")
+    stopped = latest(tmp_path / "run" / "checkpoints")
+    assert stopped is not None
+    assert lines(log) == 1 + int(stopped.name) < 1 + DONE
+
+    code, out, err = start(*ASKED, "--resume", "run", iterations=DONE).end()
+    assert (code, err) == (0, "")
+    assert out.startswith(f"psc-gcn: {DONE} iterations on 2 workers in ")
+    assert log.read_text(encoding="utf-8").splitlines() == uninterrupted(DONE)
+    run = read_run(tmp_path / "run")
+    assert run.record.finished
+    assert [row.iteration for row in run.iterations] == list(range(DONE))
+
+
+def test_a_loss_that_is_no_number_stops_the_run_and_leaves_a_good_checkpoint(
+    start: Start, tmp_path: Path, log: Path
+) -> None:
+    run = start(
+        "--optimizer", "sgd", "--lr", "1e6", "--weight-decay", "1e4", "--checkpoint-every", "1", "--layers", "3"
+    )
+    code, out, err = run.end()
+    assert (code, out) == (2, "")
+    said = re.fullmatch(
+        r"runtime\.train: worker [01]: iteration (\d+): the loss is (nan|inf); first in the output of layer \d, worker "
+        r"[01], inner node \d+; the last good checkpoint is (.*)\n",
+        err,
+    )
+    assert said is not None, err
+    found = latest(tmp_path / "run" / "checkpoints")
+    assert found is not None
+    assert said[3] == str(found.relative_to(tmp_path))
+    assert int(found.name) == int(said[1]) - 1, "the weights of that iteration gave the loss, so those before it"
+    assert lines(log) == 1 + int(said[1])
+    state = json.loads((found / STATE).read_text(encoding="utf-8"))
+    assert read_checkpoint(found, 1, state["identity"]).done == int(found.name), "it can be read"
+
+
+@pytest.mark.slow
+def test_torchrun_starts_again_from_the_last_checkpoint(
+    start: Start, log: Path, tmp_path: Path, uninterrupted: Callable[[int], list[str]]
+) -> None:
+    command = [*TORCHRUN, "--max-restarts=1", *TRAIN[1:]]
+    run = start(*ASKED, command=command, iterations=DONE)
+    reached(log, 41)
+    os.kill(run.worker(1), signal.SIGKILL)
+    code, out, err = run.end()
+    assert code == 0, err
+    assert out.startswith(f"psc-gcn: {DONE} iterations on 2 workers in ")
+    assert log.read_text(encoding="utf-8").splitlines() == uninterrupted(DONE)
+    begun = [row.iteration for row in read_run(tmp_path / "run").iterations]
+    assert begun == list(range(DONE))
+
+
+@pytest.mark.slow
+def test_plain_torchrun(start: Start, log: Path, uninterrupted: Callable[[int], list[str]]) -> None:
+    code, out, err = start(*ASKED, command=[*TORCHRUN, *TRAIN[1:]], iterations=40).end()
+    assert code == 0, err
+    assert out.startswith("psc-gcn: 40 iterations on 2 workers in ")
+    assert log.read_text(encoding="utf-8").splitlines() == uninterrupted(40)

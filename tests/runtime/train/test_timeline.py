@@ -1,0 +1,216 @@
+"""Spans of recorded runs: which there are, that the main stream does one thing at a time, bytes, and overlap."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from functools import cache
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from gcnsim.graph import Graph
+from gcnsim.streams import stream
+from gcnsim.timeline import PHASE, PS_PER_S, Direction, Intervals, OpKind, Phase, Span
+from runtime.methods import method_type
+from runtime.options import Options
+from runtime.record.summary import summarise
+from tests.runtime.conftest import small_graph
+from tests.runtime.crew import Crew
+from tests.runtime.reduce_jobs import Recorded, recorded
+
+ITERATIONS, LAYERS, FLOAT = 6, 3, 4
+RUNS: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
+    "full": ("full-graph", {}, {}),
+    "full-none": ("full-graph", {}, {"overlap": "none"}),
+    "full-once": ("full-graph", {}, {"preaggregate": True}),
+    "full-gat": ("full-graph", {}, {"model": "gat"}),
+    "full-sage": ("full-graph", {}, {"model": "graphsage"}),
+    "pipegcn-gf": ("pipegcn-gf", {}, {}),
+    "pipegcn-gat": ("pipegcn", {}, {"model": "gat"}),
+    "psc-0": ("psc-gcn", {"tau": 0, "epsilon": 0.3, "refresh": 2}, {}),
+    "psc-2": ("psc-gcn", {"tau": 2, "epsilon": 0.3, "refresh": 2}, {}),
+    "psc-2-cache": ("psc-gcn", {"tau": 2, "epsilon": 0.3, "refresh": 2, "cache": "30%"}, {}),
+    "psc-2-whole": ("psc-gcn", {"tau": 2, "epsilon": 1.0, "cache": "30%"}, {}),
+    "bns": ("bns-gcn", {"rate": 0.3}, {}),
+}
+TAU = {"pipegcn-gf": 1, "pipegcn-gat": 1, "psc-2": 2, "psc-2-cache": 2, "psc-2-whole": 2}
+
+Run = Callable[[str], list[Recorded]]
+
+
+@pytest.fixture(scope="module")
+def graph(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """1,500 nodes with 9 neighbours in the mean: products and messages long enough to meet."""
+    made: Graph = small_graph(1500, 6000, 3)
+    path = tmp_path_factory.mktemp("timeline") / "graph.npz"
+    features = stream(3, "timeline").standard_normal((made.nodes, 48)).astype(np.float32)
+    np.savez(path, indptr=made.indptr, indices=made.indices, x=features)
+    return path
+
+
+@pytest.fixture(scope="module")
+def run(crew: Crew, graph: Path) -> Run:
+    """Both ranks of a run of `RUNS`."""
+
+    def make(name: str) -> list[Recorded]:
+        method, knobs, fields = RUNS[name]
+        options = Options(
+            method=method,
+            knobs=method_type(method).settled(knobs),
+            **{
+                "graph": str(graph),
+                "random_classes": 5,
+                "partition_method": "random",
+                "iterations": ITERATIONS,
+                "layers": LAYERS,
+                "hidden": 32,
+                **fields,
+            },
+        )
+        return crew.run(2, recorded, options)
+
+    return cache(make)
+
+
+def of(told: Recorded, *kinds: OpKind, main: bool = False) -> list[Span]:
+    return [span for span in told.timeline if span.kind in kinds and (not main or span.stream == "compute")]
+
+
+def where(spans: list[Span]) -> Counter[tuple[int, int, Direction]]:
+    return Counter((span.iteration, span.layer, span.direction) for span in spans)
+
+
+@pytest.mark.parametrize("name", list(RUNS))
+def test_every_layer_and_direction_has_its_spans(run: Run, name: str) -> None:
+    fields = RUNS[name][2]
+    gat, once = fields.get("model") == "gat", bool(fields.get("preaggregate"))
+    every = [(t, layer) for t in range(ITERATIONS) for layer in range(LAYERS)]
+    for told in run(name):
+        maps = of(told, OpKind.UPDATE, OpKind.ATTENTION)
+        assert {span.kind for span in maps} == {OpKind.ATTENTION if gat else OpKind.UPDATE}
+        both = (Direction.FORWARD, Direction.BACKWARD)
+        assert where(maps) == Counter((t, layer, way) for t, layer in every for way in both)
+        sums = of(told, OpKind.AGGREGATE)
+        # One product with the inner and one with the boundary columns; layer 0's gradient is nobody's.
+        wanted = Counter(
+            {
+                (t, layer, way): 2
+                for t, layer in every
+                for way in both
+                if not (layer == 0 and (way is Direction.BACKWARD or once)) and not gat
+            }
+        )
+        assert where(sums) == wanted
+        assert all(span.stream == "compute" for span in [*maps, *sums])
+        halves = where(of(told, OpKind.LOSS))
+        assert halves == Counter((t, -1, way) for t in range(ITERATIONS) for way in both)
+        assert where(of(told, OpKind.STEP)) == Counter((t, -1, Direction.NONE) for t in range(ITERATIONS))
+        assert where(of(told, OpKind.ALLREDUCE)) == Counter(
+            {(t, -1, Direction.NONE): LAYERS for t in range(ITERATIONS)}
+        )
+
+
+@pytest.mark.parametrize("name", list(RUNS))
+def test_the_main_stream_does_one_thing_at_a_time_and_within_the_iteration(run: Run, name: str) -> None:
+    for told in run(name):
+        main = sorted(
+            (round(span.start_s * PS_PER_S), round(span.end_s * PS_PER_S), span)
+            for span in told.timeline
+            if span.stream == "compute"
+        )
+        assert all(start <= end for start, end, _ in main)
+        for (_, end, before), (start, _, after) in pairwise(main):
+            assert start >= end, f"{after} begins before {before} ends"
+        for start, end, span in main:
+            assert told.begins[span.iteration] <= start <= end <= told.begins[span.iteration + 1], span
+
+
+@pytest.mark.parametrize("name", list(RUNS))
+def test_bytes_on_the_wire_are_rows_times_width_times_four(run: Run, name: str) -> None:
+    once = bool(RUNS[name][2].get("preaggregate"))
+    tau = TAU.get(name, 0)
+    ranks = run(name)
+    for me, told in enumerate(ranks):
+        peer = 1 - me
+        spans = of(told, OpKind.WIRE)
+        received = [span for span in spans if ".rx" in span.stream]
+        assert all(span.nbytes == 0.0 and span.peer == peer for span in received)
+        sent = {(span.iteration, span.layer, span.direction): span for span in spans if ".tx" in span.stream}
+        assert len(sent) + len(received) == len(spans)
+        for (t, layer, way), span in sent.items():
+            assert span.peer == peer
+            if way is Direction.FORWARD:
+                assert span.stream == f"f.tx{peer}"
+                # What leaves in t is read in t + tau; of the last tau graphs this test has no counts.
+                if t + tau < ITERATIONS:
+                    rows = (told.misses if layer == 0 else told.asked)[t + tau][peer]
+                    assert span.nbytes == rows * told.widths[layer] * FLOAT
+            else:
+                assert span.stream == f"b.tx{peer}"
+                assert span.nbytes == told.rows[t][peer] * told.widths[layer] * FLOAT
+        layers = range(1 if once else 0, LAYERS)
+        forward = {(t, layer, Direction.FORWARD) for t in range(ITERATIONS) for layer in layers}
+        backward = {(t, layer, Direction.BACKWARD) for t in range(ITERATIONS) for layer in range(1, LAYERS)}
+        assert set(sent) == forward | backward
+        assert where(received) == Counter(forward | backward)
+        assert told.asked == [ranks[peer].rows[t][::-1] for t in range(ITERATIONS)]
+
+
+def intervals(told: Recorded, wanted: Callable[[Span], bool]) -> Intervals:
+    chosen = np.array([wanted(span) for span in told.timeline])
+    return Intervals.of(told.timeline.start_ps[chosen], told.timeline.end_ps[chosen])
+
+
+@pytest.mark.parametrize("name", list(TAU))
+def test_stale_transfers_run_beneath_the_computation(run: Run, name: str) -> None:
+    for told in run(name):
+        compute = intervals(told, lambda span: PHASE[span.kind] is Phase.COMPUTE)
+        wires = intervals(told, lambda span: span.kind is OpKind.WIRE)
+        assert wires.both(compute).length > 0
+        # A row sent in t is not waited for in t: nothing of iteration t stands between a layer and the next.
+        assert all(span.iteration >= TAU[name] for span in of(told, OpKind.WAIT) if span.layer >= 0)
+
+
+def test_rows_of_the_same_iteration_can_be_waited_for(run: Run) -> None:
+    waits = [span for told in run("full") for span in of(told, OpKind.WAIT, main=True) if span.layer >= 0]
+    assert waits
+    assert all(span.start_s <= span.end_s for span in waits)
+
+
+@pytest.mark.parametrize("name", list(RUNS))
+def test_the_phases_of_the_main_stream_add_up_to_the_iteration(run: Run, name: str) -> None:
+    for told in run(name):
+        covered = np.zeros(ITERATIONS)
+        for span in told.timeline:
+            if span.stream == "compute":
+                covered[span.iteration] += span.end_s - span.start_s
+        share = covered / (np.diff(told.begins) / PS_PER_S)
+        assert (share <= 1.0).all()
+        # The best iteration: on a busy machine any may be interrupted between two spans.
+        assert share[1:].max() > 0.6, f"{share.round(2)} of the iterations"
+
+
+def test_without_overlap_no_transfer_is_hidden(run: Run) -> None:
+    for rank, told in enumerate(run("full-none")):
+        seconds = np.diff(told.begins) / PS_PER_S
+        shares = summarise(told.timeline, seconds, workers=2, warmup=1).workers[rank]
+        assert shares.transfer_s > 0
+        assert shares.wait_s > 0
+        assert shares.hidden_transfer_s < 0.1 * shares.transfer_s
+
+
+@pytest.mark.parametrize("name", ["psc-0", "psc-2", "psc-2-cache", "bns"])
+def test_sampling_has_spans_of_its_own(run: Run, name: str) -> None:
+    for told in run(name):
+        drawn = {span.iteration for span in of(told, OpKind.SAMPLE)}
+        asked = {span.iteration for span in of(told, OpKind.INDEX)}
+        assert drawn >= set(range(1, ITERATIONS))
+        assert asked >= set(range(1, ITERATIONS))
+        streams = {span.stream for span in of(told, OpKind.SAMPLE, OpKind.INDEX, OpKind.CACHE_REFRESH)}
+        # Its ids must be there before anything else of the iteration: the main stream does this itself.
+        assert streams == {"compute" if name == "bns" else "sampler"}
+        assert bool(of(told, OpKind.LOOKUP, OpKind.CACHE_REFRESH)) == (name == "psc-2-cache")
