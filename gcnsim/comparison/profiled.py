@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from gcnsim.comparison.sides import Side
-from gcnsim.errors import GcnsimError
+from gcnsim.errors import GcnsimError, plural
 from gcnsim.profile import gpu_of
 from gcnsim.record import HIDDEN, Names, ProfiledRun, interval_of_mean, read_profiled_run
 from gcnsim.record.trace_events import Progress
@@ -50,10 +50,8 @@ def side_of_profile(
 
 
 def _setting(run: ProfiledRun) -> str:
-    count = run.iterations.size
-    noun = "GPU" if any(run.devices) else "worker"
-    what = f"{run.workers} {noun}{'s' if run.workers > 1 else ''}, {count} iteration{'s' if count > 1 else ''}"
-    return f"{what}, measured by the PyTorch profiler"
+    workers = plural(run.workers, "GPU" if any(run.devices) else "worker")
+    return f"{workers}, {plural(run.iterations.size, 'iteration')}, measured by the PyTorch profiler"
 
 
 def _facts(run: ProfiledRun) -> Mapping[str, str]:

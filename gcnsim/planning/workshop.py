@@ -385,9 +385,9 @@ def canonical(scenario: Scenario) -> Scenario:
     return scenario
 
 
-def full_graph(scenario: Scenario) -> Scenario:
-    """Full-graph training on the scenario's machine, with its overlap."""
-    return replace(scenario, method=MethodSpec.of("full-graph", overlap=scenario.method.overlap))
+def full_graph(scenario: Scenario, overlap: str | None = None) -> Scenario:
+    """Full-graph training on the scenario's machine, with this overlap; with the scenario's own where None."""
+    return replace(scenario, method=MethodSpec.of("full-graph", overlap=overlap or scenario.method.overlap))
 
 
 def with_knobs(scenario: Scenario, tau: int, epsilon: float, cache: CacheSize) -> Scenario:

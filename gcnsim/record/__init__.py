@@ -5,8 +5,9 @@ What few commands need resolves on first use: traces of profilers, timelines.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
+from gcnsim.late import late
 from gcnsim.record.breakdown import EXPOSED, HIDDEN, OTHER, Busy, breakdown
 from gcnsim.record.calibration import (
     Calibration,
@@ -131,11 +132,4 @@ _LATE: Final = {
 }
 """The modules that are imported on first use, and the names that each has."""
 
-
-def __getattr__(name: str) -> Any:
-    for module, names in _LATE.items():
-        if name in names:
-            import importlib
-
-            return getattr(importlib.import_module(module), name)
-    raise AttributeError(f"module 'gcnsim.record' has no attribute {name!r}")
+__getattr__ = late(__name__, _LATE)

@@ -67,7 +67,7 @@ from gcnsim.study.run_trace import refuse_other_trace
 from gcnsim.study.steady import Steady, Window
 from gcnsim.study.stored import ProfileAccesses
 from gcnsim.study.straggler import EvenPartition, Straggler, evened, straggler_of
-from gcnsim.study.study import Result, limit_of, study, write_schedule
+from gcnsim.study.study import Result, study, write_schedule
 from gcnsim.study.surrogates import SurrogateAccesses, same_evidence
 from gcnsim.study.tables import AsPublished, TableAccesses, random_parts
 from gcnsim.study.utilization import utilization_of
@@ -136,7 +136,6 @@ __all__ = [
     "host_steps",
     "keeps_all",
     "least_gpus",
-    "limit_of",
     "link_units",
     "machine",
     "made_up",
