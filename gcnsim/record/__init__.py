@@ -8,7 +8,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from gcnsim.late import late
-from gcnsim.record.breakdown import EXPOSED, HIDDEN, OTHER, Busy, breakdown
 from gcnsim.record.calibration import (
     Calibration,
     Fitted,
@@ -27,7 +26,6 @@ from gcnsim.record.run_files import read_text
 from gcnsim.record.run_notes import first_repeat, link_notes, trace_notes, version_notes
 from gcnsim.record.runs import (
     COMPUTE,
-    PHASES,
     TIMELINE,
     TRACE,
     LearningCurve,
@@ -51,13 +49,8 @@ if TYPE_CHECKING:
 __all__ = [
     "CLUSTER",
     "COMPUTE",
-    "EXPOSED",
-    "HIDDEN",
-    "OTHER",
-    "PHASES",
     "TIMELINE",
     "TRACE",
-    "Busy",
     "Calibration",
     "Cluster",
     "Fitted",
@@ -73,7 +66,6 @@ __all__ = [
     "Shares",
     "Source",
     "beyond",
-    "breakdown",
     "content_hash",
     "evaluated_after",
     "first_repeat",

@@ -50,7 +50,7 @@ from gcnsim.study.partitions import (
     partition_variants,
     seeds_of,
 )
-from gcnsim.study.parts import COMMUNICATION, OTHER, Parts, made_up, worker_parts
+from gcnsim.study.parts import made_up, worker_parts
 from gcnsim.study.paths import refuse_idle
 from gcnsim.study.placement import Placed, Placement, placements
 from gcnsim.study.propagation import (
@@ -76,14 +76,12 @@ __all__ = [
     "BOUNDARY",
     "CACHE_HITS",
     "CALIBRATED",
-    "COMMUNICATION",
     "CORE",
     "DISPERSION",
     "DRAWS",
     "HOST_MEMORY",
     "LOAD",
     "NORMAL_90",
-    "OTHER",
     "PARTITION",
     "REMOTE",
     "TRAIN",
@@ -103,7 +101,6 @@ __all__ = [
     "Metrics",
     "Model",
     "PartitionVariant",
-    "Parts",
     "Placed",
     "Placement",
     "ProfileAccesses",
