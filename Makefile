@@ -47,7 +47,7 @@ validate: $(DEV) ## Measure, emulate, calibrate, predict and compare, 30 minutes
 	$(BIN)/python -m benchmarks.validate $(VALIDATE)
 
 docs: $(DEV) ## Write what the commands print today into README and docs/
-	$(BIN)/python tests/docs/examples.py
+	$(BIN)/python -m tests.docs.examples
 
 constraints: ## Resolve the newest versions of all core and dev dependencies into constraints.txt
 	rm -rf $(RESOLVE)

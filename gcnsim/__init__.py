@@ -21,19 +21,6 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-_PUBLIC = (
-    "Answer",
-    "Graph",
-    "Simulation",
-    "from_dgl",
-    "from_networkx",
-    "from_pyg",
-    "from_scipy",
-    "load_graph",
-    "simulate",
-    "what_if",
-)
-
 __all__ = [
     "Answer",
     "Graph",
@@ -50,11 +37,9 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name in _PUBLIC:
-        import importlib
+    from gcnsim.late import late
 
-        return getattr(importlib.import_module("gcnsim.api"), name)
-    raise AttributeError(f"module 'gcnsim' has no attribute {name!r}")
+    return late("gcnsim", {"gcnsim.api": __all__})(name)
 
 
 def __dir__() -> list[str]:

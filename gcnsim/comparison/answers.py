@@ -6,11 +6,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from gcnsim.breakdown import Parts, iteration_s
 from gcnsim.comparison.facts import facts_of_row
 from gcnsim.comparison.sides import WHOLE, Side, side_of_result, side_of_row
 from gcnsim.errors import FileError
 from gcnsim.record import mistakes, parse_json, read_text
-from gcnsim.study import COMMUNICATION, OTHER
 
 RESULT, ANSWER = "gcnsim.result/1", "gcnsim.what-if/1"
 ROUNDING = 1e-3
@@ -71,7 +71,7 @@ def _check_workers(document: dict[str, Any], file: Path) -> None:
     slowest = document.get("slowest", 0)
     if not 0 <= slowest < len(workers):
         raise FileError(f"{file}: slowest is {slowest}, it has {len(workers)} workers")
-    parts = sum(workers[slowest][name] for name in ("compute_s", *COMMUNICATION, *OTHER))
+    parts = iteration_s(Parts(**workers[slowest]))
     whole = document["result"]["iteration_s"]
     if abs(parts - whole) > ROUNDING * whole:
         raise FileError(

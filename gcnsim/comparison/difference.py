@@ -9,9 +9,9 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
+from gcnsim.breakdown import EXPOSED, OTHER
 from gcnsim.comparison.facts import differing
 from gcnsim.comparison.sides import WHOLE, Side, told
-from gcnsim.study import COMMUNICATION, OTHER
 from gcnsim.units import format_bytes, format_fraction, format_seconds
 
 SCHEMA: Final = "gcnsim.compare/1"
@@ -29,7 +29,9 @@ PARTS: Final[Mapping[str, str]] = {
     "optimizer_s": "optimizer",
     "rest_s": "all else",
 }
-WITHIN: Final = dict.fromkeys(COMMUNICATION, "exposed_comm_s") | dict.fromkeys(OTHER, "exposed_other_s")
+WITHIN: Final = {
+    f"{part}_s": whole for whole, parts in (("exposed_comm_s", EXPOSED), ("exposed_other_s", OTHER)) for part in parts
+}
 BENEATH: Final = ("hidden_comm_s", "sampling_s")
 
 RUN: Final = "run"

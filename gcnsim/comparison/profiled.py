@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
+from gcnsim.breakdown import exposed_s, other_s
 from gcnsim.comparison.sides import Side
-from gcnsim.errors import GcnsimError
+from gcnsim.errors import GcnsimError, plural
 from gcnsim.profile import gpu_of
-from gcnsim.record import HIDDEN, Names, ProfiledRun, interval_of_mean, read_profiled_run
+from gcnsim.record import Names, ProfiledRun, interval_of_mean, read_profiled_run
 from gcnsim.record.trace_events import Progress
-from gcnsim.study import COMMUNICATION, OTHER, Parts
 from gcnsim.timeline import PS_PER_S, Intervals, Phase
 
 
@@ -25,8 +25,7 @@ def side_of_profile(
     Raises FileError, naming the file and what is wrong.
     """
     run = read_profiled_run(path, names, progress)
-    workers = tuple(Parts(rank, **{f"{part}_s": s for part, s in own.items()}) for rank, own in enumerate(run.parts))
-    own = workers[run.slowest]
+    own = run.parts[run.slowest]
     low, high = interval_of_mean(run.iterations)
     return Side(
         label=label,
@@ -35,12 +34,12 @@ def side_of_profile(
         iteration_s=run.iteration_s,
         whole={
             "compute_s": own.compute_s,
-            "exposed_comm_s": sum(getattr(own, name) for name in COMMUNICATION),
-            "exposed_other_s": sum(getattr(own, name) for name in OTHER),
+            "exposed_comm_s": exposed_s(own),
+            "exposed_other_s": other_s(own),
         },
-        beneath={"hidden_comm_s": run.parts[run.slowest][HIDDEN], "sampling_s": _sampling_s(run)},
+        beneath={"hidden_comm_s": own.hidden_comm_s, "sampling_s": _sampling_s(run)},
         links={},
-        workers=workers,
+        workers=run.parts,
         slowest=run.slowest,
         low_s=low,
         high_s=high,
@@ -50,10 +49,8 @@ def side_of_profile(
 
 
 def _setting(run: ProfiledRun) -> str:
-    count = run.iterations.size
-    noun = "GPU" if any(run.devices) else "worker"
-    what = f"{run.workers} {noun}{'s' if run.workers > 1 else ''}, {count} iteration{'s' if count > 1 else ''}"
-    return f"{what}, measured by the PyTorch profiler"
+    workers = plural(run.workers, "GPU" if any(run.devices) else "worker")
+    return f"{workers}, {plural(run.iterations.size, 'iteration')}, measured by the PyTorch profiler"
 
 
 def _facts(run: ProfiledRun) -> Mapping[str, str]:

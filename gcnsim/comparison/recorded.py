@@ -9,22 +9,27 @@ when its sender offers it. Bytes are those of rows and gradients: the record's s
 
 from __future__ import annotations
 
-from itertools import count
 from pathlib import Path
 
 import numpy as np
 
+from gcnsim.breakdown import (
+    RECORDED,
+    RECORDED_SAMPLING_ITSELF,
+    Parts,
+    Spans,
+    breakdown,
+    exposed_s,
+    iteration_s,
+    other_s,
+)
 from gcnsim.comparison.facts import facts_of_run
 from gcnsim.comparison.sides import Link, Side
 from gcnsim.errors import FileError
-from gcnsim.ids import AnyArray, BoolArray, IntArray, Rank
+from gcnsim.ids import BoolArray, Rank, Seconds
 from gcnsim.profile import GENERIC_LINK, link
-from gcnsim.record import COMPUTE, TIMELINE, Busy, RecordedRun, breakdown, evaluated_after, read_recorded_run
-from gcnsim.study import COMMUNICATION, OTHER, Parts
-from gcnsim.timeline import KIND_CODE, PS_PER_S, Intervals, OpKind, Phase, Timeline
-
-BENEATH_LOOP = "bns-gcn"
-"""Draws on the thread that trains: what it waits for is never its sampler."""
+from gcnsim.record import COMPUTE, TIMELINE, RecordedRun, evaluated_after, read_recorded_run
+from gcnsim.timeline import PS_PER_S, Intervals, Phase, Timeline
 
 
 def side_of_run(path: str | Path, label: str) -> Side:
@@ -33,16 +38,15 @@ def side_of_run(path: str | Path, label: str) -> Side:
     told = _Told(run)
     workers = tuple(told.worker(rank) for rank in range(run.workers))
     own = workers[run.slowest]
-    lasts = sum(getattr(own, name) for name in ("compute_s", *COMMUNICATION, *OTHER))
     return Side(
         label=label,
         kind="run",
         setting=_setting(run),
-        iteration_s=lasts,
+        iteration_s=iteration_s(own),
         whole={
             "compute_s": own.compute_s,
-            "exposed_comm_s": sum(getattr(own, name) for name in COMMUNICATION),
-            "exposed_other_s": sum(getattr(own, name) for name in OTHER),
+            "exposed_comm_s": exposed_s(own),
+            "exposed_other_s": other_s(own),
         },
         beneath={"hidden_comm_s": own.hidden_comm_s, "sampling_s": told.sampling_s(run.slowest)},
         links=told.links(),
@@ -68,42 +72,22 @@ class _Told:
 
     def __init__(self, run: RecordedRun) -> None:
         self.run = run
-        self.spans: Timeline = run.timeline()
+        self.timeline: Timeline = run.timeline()
+        self.spans = Spans(self.timeline, COMPUTE)
         self.count = run.iterations.size
         """The measured iterations are the last of all."""
         self.evaluated = evaluated_after(run.path)
-        self.measured: BoolArray = self.spans.iteration > int(self.spans.iteration.max(initial=0)) - self.count
-        names = self.spans.streams
-        self.main: BoolArray = self._streams([name == COMPUTE for name in names])
-        ends = [name.rpartition(".")[2].startswith("tx") for name in names]
-        self.sent: BoolArray = self.kinds(OpKind.WIRE) & self._streams(ends)
-
-    def _streams(self, chosen: list[bool]) -> BoolArray:
-        mask: BoolArray = np.array(chosen, dtype=np.bool_)[self.spans.stream]
-        return mask
-
-    def kinds(self, *kinds: OpKind) -> BoolArray:
-        """Mask of the spans of these kinds."""
-        mask: BoolArray = np.isin(self.spans.kind, [KIND_CODE[kind] for kind in kinds])
-        return mask
-
-    def phase(self, phase: Phase) -> BoolArray:
-        """Mask of the spans of this phase."""
-        return self.spans.of_phase(phase)
-
-    def covers(self, mask: BoolArray) -> Intervals:
-        """When one of the spans in `mask` was under way, in any of the iterations."""
-        return Intervals.of(self.spans.start_ps[mask], self.spans.end_ps[mask])
+        self.measured: BoolArray = self.timeline.iteration > int(self.timeline.iteration.max(initial=0)) - self.count
 
     def sampling_s(self, rank: Rank) -> float:
         """Seconds per iteration in which a worker samples."""
-        sampling = self.covers((self.spans.worker == rank) & self.phase(Phase.SAMPLING))
-        return self._seconds(sampling.both(self.window(rank)))
+        sampling = self.spans.covers(self.spans.of(rank) & self.spans.phase(Phase.SAMPLING))
+        return self._seconds(sampling.both(self.window(rank)).length)
 
     def window(self, rank: Rank) -> Intervals:
         """The measured iterations of a worker, by its own steps, without what was evaluated between them."""
-        spans = self.spans
-        mine = np.flatnonzero(self.main & (spans.worker == rank))
+        spans = self.timeline
+        mine = np.flatnonzero(self.spans.main & self.spans.of(rank))
         last = int(spans.iteration.max(initial=0))
         starts, ends = [], []
         for t in range(last - self.count + 1, last + 1):
@@ -117,53 +101,20 @@ class _Told:
             ends.append(int(spans.end_ps[own].max()))
         return Intervals.of(np.array(starts, np.int64), np.array(ends, np.int64))
 
-    def _seconds(self, found: Intervals) -> float:
-        return found.length / (self.count * PS_PER_S)
+    def _seconds(self, length: int) -> Seconds:
+        return length / (self.count * PS_PER_S)
 
     def worker(self, rank: Rank) -> Parts:
         """One worker's iteration."""
-        mine = self.spans.worker == rank
-        sampling = self.covers(mine & self.phase(Phase.SAMPLING))
-        waits = self.covers(mine & self.main & self.phase(Phase.WAIT))
-        transfer = self.phase(Phase.TRANSFER)
-        busy = Busy(
-            compute=self.covers(mine & self.phase(Phase.COMPUTE)),
-            handling=self.covers(mine & self.kinds(OpKind.UNPACK, OpKind.SCATTER) & self.main),
-            optimizer=self.covers(mine & self.phase(Phase.OPTIMIZER)),
-            # What samples beneath the loop's own waits is waited for; on the thread that trains it is work.
-            exposed_sampling=sampling.minus(waits) if self.samples_itself else sampling.both(waits),
-            network=self.covers(self.sent & (mine | (self.spans.peer == rank))),
-            copies=self.covers(mine & transfer & ~self.kinds(OpKind.WIRE) & ~self.main),
-            reduce=self._reducing(rank),
-            waits=waits,
-        )
-        found = breakdown(self.window(rank), busy)
-        return Parts(rank, **{f"{part}_s": self._seconds(each) for part, each in found.items()})
-
-    @property
-    def samples_itself(self) -> bool:
-        """Whether the thread that trains also samples."""
-        return bool(self.run.options["method"] == BENEATH_LOOP)
-
-    def _reducing(self, rank: Rank) -> Intervals:
-        """When an all-reduce of this worker was under way with all of them there."""
-        chosen = np.flatnonzero(self.kinds(OpKind.ALLREDUCE))
-        # The k-th of an iteration is the same one on every worker.
-        place = _places(self.spans.worker[chosen], self.spans.iteration[chosen])
-        keys = list(zip(self.spans.iteration[chosen].tolist(), place.tolist(), strict=True))
-        last: dict[tuple[int, int], int] = {}
-        for key, start in zip(keys, self.spans.start_ps[chosen].tolist(), strict=True):
-            last[key] = max(last.get(key, start), start)
-        own = self.spans.worker[chosen] == rank
-        starts = np.array([last[key] for key in keys], dtype=np.int64)
-        return Intervals.of(starts[own], self.spans.end_ps[chosen][own])
+        reading = RECORDED_SAMPLING_ITSELF if self.run.samples_itself else RECORDED
+        return breakdown(self.spans, rank, self.window(rank), reading).parts(rank, self._seconds)
 
     def links(self) -> dict[str, Link]:
         """Bytes of rows and gradients through each server's card, or between the workers of a server."""
-        place, spans = self.run.place, self.spans
+        place, spans = self.run.place, self.timeline
         each = self.run.workers if place is None else int(place["workers_per_host"])
         carried: dict[str, float] = {}
-        counted = self.sent & self.measured
+        counted = self.spans.sent & self.measured
         rows = (spans.worker[counted], spans.peer[counted], spans.nbytes[counted])
         if not (spans.nbytes >= 0).all():
             raise FileError(f"{self.run.path / TIMELINE}: has a span of less than no bytes")
@@ -180,10 +131,3 @@ class _Told:
             for name, nbytes in sorted(carried.items())
             if nbytes
         }
-
-
-def _places(workers: AnyArray, iterations: AnyArray) -> IntArray:
-    """Per span, how many of its worker and iteration came before it."""
-    counters: dict[tuple[int, int], count[int]] = {}
-    keys = zip(workers.tolist(), iterations.tolist(), strict=True)
-    return np.array([next(counters.setdefault(key, count())) for key in keys], dtype=np.int64)

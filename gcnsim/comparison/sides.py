@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any, Final
 
+from gcnsim.breakdown import Parts
 from gcnsim.comparison.facts import facts_of
 from gcnsim.errors import plural
 from gcnsim.ids import Rank, Seconds
-from gcnsim.study import Parts
 
 WHOLE: Final = ("compute_s", "exposed_comm_s", "exposed_other_s")
 """The three parts that every source tells; of some it is known what is in the second and the third."""

@@ -194,7 +194,7 @@ class Fluid:
         arrived: Arrived,
     ) -> None:
         distinct = sorted(dict.fromkeys(flows), key=_flow_key)
-        group_of = _connected(len(capacity), [route for route, _ in distinct])
+        group_of = connected(len(capacity), [route for route, _ in distinct])
         links: dict[int, list[int]] = {}
         for link, owner in enumerate(group_of):
             links.setdefault(owner, []).append(link)
@@ -224,7 +224,7 @@ def _flow_key(flow: tuple[tuple[int, ...], float | None]) -> tuple[tuple[int, ..
     return route, float("inf") if cap is None else cap
 
 
-def _connected(links: int, routes: Sequence[tuple[int, ...]]) -> list[int]:
+def connected(links: int, routes: Sequence[tuple[int, ...]]) -> list[int]:
     """Per link, the smallest link id it is connected with through any route."""
     owner = list(range(links))
 

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from gcnsim.engine.fairness import Sharing
-from gcnsim.engine.fluid import _connected
+from gcnsim.engine.fluid import connected
 from gcnsim.engine.reference import Run
 from gcnsim.ids import FloatArray, IntArray
 from gcnsim.timeline import PS_PER_S
@@ -43,7 +43,7 @@ def link_rates(run: Run) -> Mapping[str, tuple[IntArray, FloatArray]]:
         for op in schedule.ops
         if op.route is not None and op.thread < 0 and all(schedule.link_kinds[link] != "cpu" for link in op.route)
     ]
-    group_of = _connected(len(schedule.capacity), [schedule.ops[op].route or () for op in moves])
+    group_of = connected(len(schedule.capacity), [schedule.ops[op].route or () for op in moves])
     found: dict[str, tuple[IntArray, FloatArray]] = {}
     for group in sorted(set(group_of)):
         links = [link for link, own in enumerate(group_of) if own == group]

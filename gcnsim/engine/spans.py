@@ -10,8 +10,11 @@ from gcnsim.schedule import COMPUTE_STREAM
 from gcnsim.timeline import KIND_CODE, Direction, OpKind, Timeline
 
 
-def timeline(run: Run) -> Timeline:
-    """All spans of `run`, ordered by (start, worker, stream, op); empty flows and zero-length ops are left out."""
+def timeline(run: Run, *, ordered: bool = True) -> Timeline:
+    """All spans of `run`, ordered by (start, worker, stream, op); empty flows and zero-length ops are left out.
+
+    ordered: False where the order does not matter, which saves the time for it.
+    """
     schedule = run.schedule
     ops = schedule.ops
     total, count = run.ends.shape
@@ -33,9 +36,11 @@ def timeline(run: Run) -> Timeline:
     spans = {name: np.concatenate([column, waits[name]]) for name, column in spans.items()}
     real = spans["end_ps"] > spans["start_ps"]
     spans = {name: column[real] for name, column in spans.items()}
-    order = np.lexsort((spans["end_ps"], spans["stream"], spans["worker"], spans["start_ps"]))
+    if ordered:
+        order = np.lexsort((spans["end_ps"], spans["stream"], spans["worker"], spans["start_ps"]))
+        spans = {name: column[order] for name, column in spans.items()}
     streams = tuple(stream.name for stream in schedule.streams)
-    return Timeline(**{name: frozen(column[order]) for name, column in spans.items()}, streams=streams)
+    return Timeline(**{name: frozen(column) for name, column in spans.items()}, streams=streams)
 
 
 def _waits(run: Run) -> dict[str, AnyArray]:

@@ -8,7 +8,7 @@ from typing import Any, Final, TypeAlias
 
 from gcnsim.planning.certainty import Difference
 from gcnsim.planning.grid import Grid, LeftOut
-from gcnsim.planning.payload import knobs_told, limit_of, machine_of, row_of, setting_of, setting_text
+from gcnsim.planning.payload import knobs_told, limit_told, machine_of, row_of, setting_of, setting_text
 from gcnsim.planning.recommend import Choice, Rule
 from gcnsim.planning.steps import NoEffect, Step
 from gcnsim.planning.verdict import confidence_text, verdict
@@ -93,9 +93,7 @@ class Answer:
 
     def _row(self, told: Told) -> dict[str, Any]:
         estimate, baseline = told
-        excluded = self.rule.excludes(estimate.scenario)
-        if excluded is None and estimate.result.fits is False:
-            excluded = "does not fit the GPUs' memory"
+        excluded = self._reason(estimate)
         recommended = estimate.scenario == self.chosen[0].scenario
         beside = None if recommended else Difference.of(estimate, self.chosen[0]).payload()
         return row_of(estimate, baseline, self.dataset) | {
@@ -104,6 +102,11 @@ class Answer:
             "recommended": recommended,
             "vs_recommended": beside,
         }
+
+    def _reason(self, estimate: Estimate) -> str | None:
+        """Why a row may not be recommended; None where it may."""
+        excluded = self.rule.excludes(estimate.scenario)
+        return "does not fit the GPUs' memory" if excluded is None and estimate.result.fits is False else excluded
 
     def _recommendation(self) -> dict[str, Any]:
         estimate = self.chosen[0]
@@ -121,7 +124,7 @@ class Answer:
                 "why": self.choice.why,
                 "verdict": verdict(self.chosen, several=bool(self.alternatives)),
                 "confidence": {"share": self.choice.share, "text": confidence_text(self.choice, self.rivals)},
-                "limited_by": limit_of(estimate.result),
+                "limited_by": limit_told(estimate.result),
                 "note": sampler_decides(estimate.result.metrics.limit, estimate.scenario),
                 "rule": {"methods": list(self.rule.methods), "min_rate": self.rule.min_rate, "text": self.rule.text},
                 "excluded": self._excluded(),
@@ -137,12 +140,12 @@ class Answer:
         """The rows that may not be recommended, each setting once, and why."""
         found = {}
         several = len({each.scenario.cluster for each, _ in self.rows}) > 1
-        for told in self.rows:
-            row = self._row(told)
-            if row["excluded_because"] is not None:
+        for estimate, _ in self.rows:
+            reason, on = self._reason(estimate), machine_of(estimate.scenario)
+            if reason is not None:
                 # What is not allowed is so on every machine; what does not fit may on another.
-                where = f" on {row['gpus']} x {row['device']}" if several and row["fits"] is False else ""
-                found[setting_text(told[0].scenario.method) + where] = row["excluded_because"]
+                where = f" on {on['gpus']} x {on['device']}" if several and estimate.result.fits is False else ""
+                found[setting_text(estimate.scenario.method) + where] = reason
         return [{"what": what, "why": why} for what, why in found.items()]
 
     def _step(self, step: Step) -> dict[str, Any]:

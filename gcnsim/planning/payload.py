@@ -50,7 +50,7 @@ def cost_per_1000(scenario: Scenario, seconds: float) -> float | None:
     return known[0].usd_per_gpu_hour * cluster.gpus * seconds * 1000.0 / 3600.0 if known else None
 
 
-def limit_of(result: Result) -> dict[str, Any]:
+def limit_told(result: Result) -> dict[str, Any]:
     """What limits an iteration, as plain data."""
     limit = result.metrics.limit
     return {"text": limit.text, "kind": limit.kind, "share": limit.share, "worker": limit.worker}
@@ -106,7 +106,7 @@ def row_of(estimate: Estimate, baseline_s: float | None, dataset: str) -> dict[s
             "setting": knobs_told(estimate.scenario.method),
             "memory_bytes": None if estimate.result.memory is None else most(estimate.result).total,
             "fits": estimate.result.fits,
-            "limited_by": limit_of(estimate.result),
+            "limited_by": limit_told(estimate.result),
             "usd_per_1000_iterations": cost_per_1000(estimate.scenario, metrics.iteration_s),
         }
     )

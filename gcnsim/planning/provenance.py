@@ -251,17 +251,14 @@ def _warnings(workshop: Workshop, scenario: Scenario, estimates: Sequence[Estima
         if cluster.gpus > cluster.gpus_per_server and cluster.gpus % cluster.gpus_per_server:
             last = cluster.gpus % cluster.gpus_per_server
             yield f"{plural(cluster.gpus, 'GPU')}, {cluster.gpus_per_server} per server: the last server holds {last}"
-    yield from filter(None, (statistics_warning(each.scenario) for each in estimates if _published(each.scenario)))
+    chosen = (each.scenario for each in estimates if each.scenario.partition.statistics == "published")
+    yield from filter(None, (statistics_warning(scenario) for scenario in chosen))
     yield from filter(None, (_swapping(workshop, each) for each in estimates))
     yield from filter(None, (too_large(workshop, each) for each in estimates))
     for result in workshop.unsettled():
         method = result.scenario.method
         knob = f"rate {method.rate:g}" if method.rate < 1.0 else f"tau {method.tau}"
         yield f"{method.name} ({knob}): still drifting after {result.run.iterations} iterations"
-
-
-def _published(scenario: Scenario) -> bool:
-    return scenario.partition.statistics == "published"
 
 
 def too_large(workshop: Workshop, each: Estimate) -> str | None:

@@ -110,8 +110,8 @@ def finalists(workshop: Workshop, scenario: Scenario, rule: Rule) -> list[Scenar
     settings = [each for each, seconds in known.items() if seconds < inf]
     if not settings:
         return []
-    held = [each for each in settings if workshop.holds(each)]
-    order = _by_promise(held, known) + _by_promise([each for each in settings if each not in held], known)
+    held = {each: workshop.holds(each) for each in settings}
+    order = [each for holds in (True, False) for each in _by_promise([s for s in settings if held[s] is holds], known)]
     kinds = [method_type(name) for name in rule.methods]
     chosen = [each for kind in kinds if kind.has("tau") for each in _best_by_tau(order, kind)]
     least = min(known[each] for each in settings)
@@ -184,13 +184,13 @@ def choose(pool: Sequence[Candidate], asked: Sequence[Scenario], rule: Rule) -> 
     """The mildest of `pool` (settings of one machine that may be recommended) that is about as fast as the fastest.
 
     asked: the question's own settings: none of them that is in the pool is faster than what is chosen, by more than
-    SAME. Epochs are
-    compared, in which every training node is trained once.
+    SAME. Epochs are compared, in which every training node is trained once.
     """
     held = [each for each in pool if each.result.fits is not False]
     possible = held or list(pool)
     fastest = min(possible, key=lambda each: each.epoch_s)
-    own = [each.epoch_s for each in possible if each.scenario in set(asked)]
+    named = set(asked)
+    own = [each.epoch_s for each in possible if each.scenario in named]
     limit = min(fastest.epoch_s * (1 + NEAR), min(own, default=inf) * (1 + SAME))
     near = [each for each in possible if each.epoch_s <= limit]
     chosen = min(near, key=lambda each: (mildness(each.scenario), each.epoch_s))

@@ -193,7 +193,7 @@ def _rows(
     """A row for every setting asked for, candidates and baselines simulated with them; and what fits no GPU."""
     others = [each for found in promising.values() for each in found]
     heard = counted(progress, f"simulating {plural(len(asked), 'setting')} and {plural(len(others), 'candidate')}")
-    baselines = [_full_graph(each, grid) for each in (*asked, *others)]
+    baselines = [full_graph(each, overlap_of(grid)) for each in (*asked, *others)]
     workshop.prepare([*baselines, *others], asked, heard)
     return _holding(workshop, [_told(workshop, each, grid) for each in asked], grid.optional)
 
@@ -207,13 +207,8 @@ def _refuse_recorded(base: Scenario) -> None:
         raise ScenarioError(f"workload.trace: {trace} answers for one rate only; use gcnsim simulate")
 
 
-def _full_graph(scenario: Scenario, grid: Grid) -> Scenario:
-    """Full-graph training on the scenario's machine, with the overlap asked for."""
-    return full_graph(scenario, overlap_of(grid))
-
-
 def _told(workshop: Workshop, scenario: Scenario, grid: Grid) -> Told:
-    return workshop.estimate(scenario), workshop.result(_full_graph(scenario, grid)).metrics.iteration_s
+    return workshop.estimate(scenario), workshop.result(full_graph(scenario, overlap_of(grid))).metrics.iteration_s
 
 
 def _promising(workshop: Workshop, scenario: Scenario, grid: Grid, rule: Rule) -> list[Scenario]:

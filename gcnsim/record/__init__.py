@@ -5,9 +5,9 @@ What few commands need resolves on first use: traces of profilers, timelines.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
-from gcnsim.record.breakdown import EXPOSED, HIDDEN, OTHER, Busy, breakdown
+from gcnsim.late import late
 from gcnsim.record.calibration import (
     Calibration,
     Fitted,
@@ -26,7 +26,6 @@ from gcnsim.record.run_files import read_text
 from gcnsim.record.run_notes import first_repeat, link_notes, trace_notes, version_notes
 from gcnsim.record.runs import (
     COMPUTE,
-    PHASES,
     TIMELINE,
     TRACE,
     LearningCurve,
@@ -50,13 +49,8 @@ if TYPE_CHECKING:
 __all__ = [
     "CLUSTER",
     "COMPUTE",
-    "EXPOSED",
-    "HIDDEN",
-    "OTHER",
-    "PHASES",
     "TIMELINE",
     "TRACE",
-    "Busy",
     "Calibration",
     "Cluster",
     "Fitted",
@@ -72,7 +66,6 @@ __all__ = [
     "Shares",
     "Source",
     "beyond",
-    "breakdown",
     "content_hash",
     "evaluated_after",
     "first_repeat",
@@ -131,11 +124,4 @@ _LATE: Final = {
 }
 """The modules that are imported on first use, and the names that each has."""
 
-
-def __getattr__(name: str) -> Any:
-    for module, names in _LATE.items():
-        if name in names:
-            import importlib
-
-            return getattr(importlib.import_module(module), name)
-    raise AttributeError(f"module 'gcnsim.record' has no attribute {name!r}")
+__getattr__ = late(__name__, _LATE)

@@ -23,8 +23,8 @@ class Measured:
 
     low_s, high_s: the 90 % interval of their mean (the mean itself of a single one); spread_s: their standard
     deviation; error_s: the standard error of their mean, `spread_s / sqrt(iterations)` (both 0 of a single one).
-    phases: of the slowest worker, by `gcnsim.record.PHASES`. kind: `run` (of runtime.train) or `trace` (of the PyTorch
-    profiler). notes: what a reader must know.
+    phases: of the slowest worker, by `gcnsim.breakdown.PHASES`. kind: `run` (of runtime.train) or `trace` (of the
+    PyTorch profiler). notes: what a reader must know.
     """
 
     path: Path

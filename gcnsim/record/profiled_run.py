@@ -14,15 +14,14 @@ from typing import Final
 
 import numpy as np
 
+from gcnsim.breakdown import PHASES, PROFILED, Parts, Spans, breakdown, exposed_s, other_s
 from gcnsim.errors import FileError
-from gcnsim.ids import AnyArray, BoolArray, FloatArray, IntArray, Rank, frozen
-from gcnsim.record.breakdown import EXPOSED, OTHER, Busy, breakdown
+from gcnsim.ids import AnyArray, FloatArray, IntArray, Rank, frozen
 from gcnsim.record.profiled_worker import WorkerTrace, workers_of
 from gcnsim.record.profiler_trace import read_trace_file
-from gcnsim.record.runs import PHASES
 from gcnsim.record.trace_events import EVENTS, GZIP, Progress
 from gcnsim.record.trace_names import Names, read_names
-from gcnsim.timeline import KIND_CODE, PS_PER_S, Intervals, OpKind, Phase, Timeline
+from gcnsim.timeline import KIND_CODE, PS_PER_S, Intervals, OpKind, Timeline
 
 SUFFIXES: Final = (".json", ".json.gz")
 EXPORTED: Final = (".pt.trace.json", ".pt.trace.json.gz")
@@ -46,16 +45,16 @@ UNEVEN: Final = 2.0
 class ProfiledRun:
     """A run. iterations: seconds of each measured one, of the slowest worker. steps: their numbers in the traces.
 
-    slowest: the worker with most compute and exposed sampling. parts: per worker, seconds per iteration by the names of
-    `gcnsim.record.breakdown`, with HIDDEN beside them. devices: per worker, its GPU; empty on a CPU. timeline: spans
-    within the measured iterations, their `iteration` a position in `steps`. notes: what a reader must know.
+    slowest: the worker with most compute and exposed sampling. parts: of every worker's mean iteration. devices: per
+    worker, its GPU; empty on a CPU. timeline: spans within the measured iterations, their `iteration` a position in
+    `steps`. notes: what a reader must know.
     """
 
     path: Path
     iterations: FloatArray
     steps: tuple[int, ...]
     slowest: Rank
-    parts: tuple[Mapping[str, float], ...]
+    parts: tuple[Parts, ...]
     devices: tuple[str, ...]
     timeline: Timeline
     notes: tuple[str, ...]
@@ -72,10 +71,9 @@ class ProfiledRun:
 
     @property
     def phases(self) -> dict[str, float]:
-        """Seconds per iteration of the slowest worker by PHASES; they add up to `iteration_s`."""
+        """Seconds per iteration of the slowest worker by `gcnsim.breakdown.PHASES`; they add up to `iteration_s`."""
         own = self.parts[self.slowest]
-        groups = (("compute",), EXPOSED, OTHER)
-        return {phase: sum(own[name] for name in group) for phase, group in zip(PHASES, groups, strict=True)}
+        return dict(zip(PHASES, (own.compute_s, exposed_s(own), other_s(own)), strict=True))
 
 
 def is_profiler_trace(path: str | Path) -> bool:
@@ -136,8 +134,8 @@ def _run(path: Path, workers: Sequence[WorkerTrace], told: Sequence[str]) -> Pro
         raise FileError(f"{path}: its iterations last more than {LONGEST_US / PS_PER_US:,.0f} s; allowed: less")
     timeline = _with_waits(_timeline(workers, steps), len(workers), len(steps))
     windows = [_windows(worker, steps) for worker in workers]
-    parts = tuple(_parts(timeline, rank, window) for rank, window in enumerate(windows))
-    slowest = int(np.argmax([each["compute"] + each["exposed_sampling"] for each in parts]))
+    parts = _parts(timeline, len(workers), windows)
+    slowest = int(np.argmax([each.compute_s + each.exposed_sampling_s for each in parts]))
     starts, ends = windows[slowest]
     iterations = (ends - starts) / PS_PER_S
     if not iterations.any():
@@ -268,30 +266,10 @@ def _with_waits(timeline: Timeline, workers: int, iterations: int) -> Timeline:
     return _ordered(columns, timeline.streams)
 
 
-def _parts(timeline: Timeline, rank: Rank, windows: tuple[IntArray, IntArray]) -> dict[str, float]:
-    """One worker's mean iteration in seconds by part."""
-    mine = timeline.worker == rank
-
-    def covers(mask: BoolArray) -> Intervals:
-        return Intervals.of(timeline.start_ps[mine & mask], timeline.end_ps[mine & mask])
-
-    def kinds(*wanted: OpKind) -> BoolArray:
-        mask: BoolArray = np.isin(timeline.kind, [KIND_CODE[kind] for kind in wanted])
-        return mask
-
-    taken_in = kinds(OpKind.UNPACK, OpKind.SCATTER)
-    network, reduce = covers(kinds(OpKind.WIRE)), covers(timeline.of_phase(Phase.REDUCE))
-    copies = covers(timeline.of_phase(Phase.TRANSFER) & ~kinds(OpKind.WIRE) & ~taken_in)
-    busy = Busy(
-        compute=covers(timeline.of_phase(Phase.COMPUTE)),
-        handling=covers(taken_in),
-        optimizer=covers(timeline.of_phase(Phase.OPTIMIZER)),
-        exposed_sampling=covers(timeline.of_phase(Phase.SAMPLING)),
-        network=network,
-        copies=copies,
-        reduce=reduce,
-        waits=network.union(copies).union(reduce).union(covers(timeline.of_phase(Phase.WAIT))),
+def _parts(timeline: Timeline, workers: int, windows: Sequence[tuple[IntArray, IntArray]]) -> tuple[Parts, ...]:
+    """The workers' mean iterations."""
+    spans, count = Spans(timeline, None), windows[0][0].size * PS_PER_S
+    return tuple(
+        breakdown(spans, rank, Intervals.of(*windows[rank]), PROFILED).parts(rank, lambda length: length / count)
+        for rank in range(workers)
     )
-    found = breakdown(Intervals.of(*windows), busy)
-    count = windows[0].size * PS_PER_S
-    return {part: instants.length / count for part, instants in found.items()}

@@ -14,6 +14,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from gcnsim.breakdown import phases_of_means
 from gcnsim.errors import FileError
 from gcnsim.ids import FloatArray, Rank
 from gcnsim.record.cluster import CLUSTER, Cluster, read_cluster
@@ -24,9 +25,6 @@ from gcnsim.record.strict_json import canonical
 from gcnsim.timeline import KIND_CODE, OpKind, Timeline
 
 TIMELINE, TRACE = "timeline.parquet", "access.trace"
-
-PHASES: Final = ("compute", "exposed_comm", "exposed_other")
-"""Parts of an iteration that predictions are judged by."""
 
 COMPUTE: Final = "compute"
 """The stream of a worker's kernels in recorded spans."""
@@ -94,13 +92,13 @@ class RecordedRun:
 
     @property
     def phases(self) -> dict[str, float]:
-        """Compute, exposed communication (waits not for sampling, handling of received rows), the rest; by PHASES."""
-        shares, whole = self.shares, self.iteration_s
-        # bns-gcn samples on the thread that trains: its exposed sampling is work there, no part of a wait.
-        sampler = 0.0 if self.options["method"] == "bns-gcn" else shares.exposed_sampling_s
-        comm = max(shares.wait_s - sampler, 0.0) + shares.unpack_s
-        other = max(whole - shares.compute_s - comm, 0.0)
-        return dict(zip(PHASES, (shares.compute_s, comm, other), strict=True))
+        """Seconds per iteration of the slowest worker by `gcnsim.breakdown.PHASES`; they add up to `iteration_s`."""
+        return phases_of_means(self.shares, self.iteration_s, samples_itself=self.samples_itself)
+
+    @property
+    def samples_itself(self) -> bool:
+        """Whether the thread that trains also samples: what it waits for is then never its sampler."""
+        return bool(self.options["method"] == "bns-gcn")
 
     @property
     def settings(self) -> dict[str, float]:

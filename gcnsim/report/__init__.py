@@ -5,7 +5,9 @@ Names resolve on first use: a table in a terminal needs no page, and no figure.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
+
+from gcnsim.late import late
 
 if TYPE_CHECKING:
     from gcnsim.record import RunFacts, write_run_trace, write_spans
@@ -140,11 +142,4 @@ _LATE: Final = {
 }
 """The modules that are imported on first use, and the names that each has."""
 
-
-def __getattr__(name: str) -> Any:
-    for module, names in _LATE.items():
-        if name in names:
-            import importlib
-
-            return getattr(importlib.import_module(module), name)
-    raise AttributeError(f"module 'gcnsim.report' has no attribute {name!r}")
+__getattr__ = late(__name__, _LATE)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+from gcnsim.cluster import LinkName
 from gcnsim.report.words import plain
 
 STAGES = {"gpu": "GPU", "sampler": "sampler", "copies": "copies", "reduce": "all-reduce", "waiting": "waits"}
@@ -14,10 +14,8 @@ STAGES = {"gpu": "GPU", "sampler": "sampler", "copies": "copies", "reduce": "all
 IDLE = STAGES["waiting"]
 """The heading of a share in which a worker does nothing: it has no colour in a map of what is busy."""
 
-_OF_WORKER = re.compile(r"(pcie|nvlink)([0-9]+)\.([a-z]+)")
-_OF_SERVER = re.compile(r"(nic|memory|cpu)([0-9]+)(?:\.([a-z]+))?")
-_NAMES = {"pcie": "PCIe", "nvlink": "NVLink", "nic": "NIC", "memory": "memory", "cpu": "CPU cores"}
 _WAYS = {"up": "to host", "down": "to GPU", "tx": "out", "rx": "in", None: ""}
+_OF_RACKS = {"up": "out", "down": "in"}
 
 
 class HeatRow(NamedTuple):
@@ -72,18 +70,19 @@ def _straggler(payload: Mapping[str, Any]) -> int | None:
 def _sorted(
     links: Sequence[Mapping[str, Any]],
 ) -> tuple[dict[int, dict[str, float]], dict[int, dict[str, float]], dict[str, float]]:
-    """Links by worker, by server, and the others by name, each with its heading and share."""
+    """Links by worker, by server, and the others in words, each with its heading and share."""
     workers: dict[int, dict[str, float]] = {}
     servers: dict[int, dict[str, float]] = {}
     others: dict[str, float] = {}
     for link in links:
-        own, shared = _OF_WORKER.fullmatch(link["name"]), _OF_SERVER.fullmatch(link["name"])
-        found = own or shared
+        found = LinkName.of(link["name"])
         if found is None:
             others[plain(link["name"])] = link["utilization"]
-            continue
-        head = f"{_NAMES[found[1]]} {_WAYS.get(found[3], found[3])}".strip()
-        (workers if own else servers).setdefault(int(found[2]), {})[head] = link["utilization"]
+        elif found.of_worker is None and found.of_server is None:
+            others[f"{found.text}, {_OF_RACKS.get(found.way or '', found.way)}"] = link["utilization"]
+        else:
+            head = f"{found.head} {_WAYS.get(found.way, found.way)}".strip()
+            (servers if found.of_worker is None else workers).setdefault(found.number, {})[head] = link["utilization"]
     return workers, servers, others
 
 

@@ -50,7 +50,7 @@ from gcnsim.study.partitions import (
     partition_variants,
     seeds_of,
 )
-from gcnsim.study.parts import COMMUNICATION, OTHER, Parts, made_up, worker_parts
+from gcnsim.study.parts import made_up, worker_parts
 from gcnsim.study.paths import refuse_idle
 from gcnsim.study.placement import Placed, Placement, placements
 from gcnsim.study.propagation import (
@@ -67,7 +67,7 @@ from gcnsim.study.run_trace import refuse_other_trace
 from gcnsim.study.steady import Steady, Window
 from gcnsim.study.stored import ProfileAccesses
 from gcnsim.study.straggler import EvenPartition, Straggler, evened, straggler_of
-from gcnsim.study.study import Result, limit_of, study, write_schedule
+from gcnsim.study.study import Result, study, write_schedule
 from gcnsim.study.surrogates import SurrogateAccesses, same_evidence
 from gcnsim.study.tables import AsPublished, TableAccesses, random_parts
 from gcnsim.study.utilization import utilization_of
@@ -76,14 +76,12 @@ __all__ = [
     "BOUNDARY",
     "CACHE_HITS",
     "CALIBRATED",
-    "COMMUNICATION",
     "CORE",
     "DISPERSION",
     "DRAWS",
     "HOST_MEMORY",
     "LOAD",
     "NORMAL_90",
-    "OTHER",
     "PARTITION",
     "REMOTE",
     "TRAIN",
@@ -103,7 +101,6 @@ __all__ = [
     "Metrics",
     "Model",
     "PartitionVariant",
-    "Parts",
     "Placed",
     "Placement",
     "ProfileAccesses",
@@ -135,7 +132,6 @@ __all__ = [
     "holds",
     "host_steps",
     "least_gpus",
-    "limit_of",
     "link_units",
     "machine",
     "made_up",

@@ -6,13 +6,13 @@ exposed part of the slowest worker's iteration is what to shorten.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 
+from gcnsim.cluster import LinkName
 from gcnsim.ids import BoolArray, FloatArray, Rank, Server
 from gcnsim.schedule import Bounds
 from gcnsim.study.measured import MeasuredRun, Split
@@ -46,26 +46,8 @@ SATURATED: Final = 0.95
 MOSTLY: Final = 0.5
 """Share of an exposed part above which the part is named after what takes it: all-reduce, latency."""
 
-NAMES: Final = {
-    "nic": "NIC of server {0}",
-    "pcie": "PCIe of worker {0}",
-    "pcie-switch": "PCIe switch {1} of server {0}",
-    "nvlink": "NVLink of worker {0}",
-    "memory": "host memory copies of server {0}",
-    "dram": "host memory of server {0}",
-    "staging": "host memory copies of worker {0}",
-    "rack": "uplink of rack {0}",
-    "cpu": "CPU cores of server {0}",
-}
-"""Links in words, by what their names (gcnsim/cluster/build.py) begin with."""
-
-OF_SERVERS: Final = ("nic", "pcie-switch", "memory", "dram", "cpu")
-OF_WORKERS: Final = ("pcie", "nvlink", "staging")
-
 STAGES: Final = {"compute": "GPU compute", "cpu": "sampler", "other": "optimizer and bookkeeping", "pause": "pause"}
 """What a worker does by itself, in words."""
-
-_LINK: Final = re.compile(r"([a-z-]+?)(\d+)(?:\.(\d+))?(?:\.[a-z]+)?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,15 +146,14 @@ class Limits:
 
     def _link(self, link: int, kind: str, share: float) -> Limit:
         name = self.window.schedule.link_names[link]
-        found = _LINK.fullmatch(name)
-        family = found[1] if found else ""
-        if not found or family not in NAMES:
+        found = LinkName.of(name)
+        if found is None:
             return self._named(name, kind, share, self.heaviest(link), None, name)
-        own, text = int(found[2]), NAMES[family].format(found[2], found[3])
-        if family == "cpu" and not self.on_cores:
+        text = found.text
+        if found.family == "cpu" and not self.on_cores:
             text += f" ({'drawing and loading' if self.loads else 'samplers'})"
-        worker = own if family in OF_WORKERS else self.heaviest(link)
-        return self._named(text, kind, share, worker, own if family in OF_SERVERS else None, name)
+        worker = self.heaviest(link) if found.of_worker is None else found.of_worker
+        return self._named(text, kind, share, worker, found.of_server, name)
 
     def _of_transfers(self, kind: str, near: BoolArray, carried: Intervals, rank: Rank) -> Limit:
         """Transfers that are waited for, over links of `kind`: named after the busiest of these."""

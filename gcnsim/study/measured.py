@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Final
 
 import numpy as np
 
-from gcnsim.engine import Run
+from gcnsim.breakdown import NEVER, SIMULATED, Breakdown, Spans, breakdown
+from gcnsim.engine import Run, timeline
 from gcnsim.ids import BoolArray, Rank
 from gcnsim.schedule import COMPUTE_STREAM, all_waits
 from gcnsim.timeline import PHASE, Intervals, Phase
@@ -19,19 +21,25 @@ PAUSE: Final = "pause"
 
 @dataclass(frozen=True, slots=True)
 class Split:
-    """One worker's window in picoseconds.
+    """One worker's window. parts: where each instant goes. exposed: its exposed communication, all together.
 
-    exposed: waits for transfers, peers and the all-reduce, and what the GPU does for transfers itself (handling).
-    other: the rest; paused: the part of it in which the worker itself was stopped.
+    paused: picoseconds in which the worker itself was stopped. sampling: in which its sampler is at work.
     """
 
-    compute: int
+    parts: Breakdown
     exposed: Intervals
-    handling: Intervals
-    other: int
     paused: int
-    transfers: Intervals
     sampling: int
+
+    @property
+    def compute(self) -> int:
+        """Picoseconds of computation."""
+        return self.parts.compute.length
+
+    @property
+    def other(self) -> int:
+        """Picoseconds of what is neither computation nor communication."""
+        return self.parts.other
 
 
 class MeasuredRun:
@@ -49,6 +57,7 @@ class MeasuredRun:
         streams = run.schedule.streams
         self.stopped = np.array([streams[op.stream].name.startswith(PAUSE) for op in run.schedule.ops], dtype=np.bool_)
         self.waits = all_waits(run.schedule)
+        self._splits: dict[Rank, Split] = {}
 
     def edges(self, rank: Rank) -> tuple[int, int]:
         """Start and end of the window as this worker sees it: its end of the iteration before, and its last end."""
@@ -64,21 +73,23 @@ class MeasuredRun:
         """When the worker's GPU computes."""
         return self.spans((self.worker == rank) & (self.phase == Phase.COMPUTE), rank)
 
-    def transfers(self, rank: Rank) -> Intervals:
-        """When one of the worker's transfers, sent or received, is in flight."""
-        return self.spans(((self.worker == rank) | (self.peer == rank)) & (self.phase == Phase.TRANSFER), rank)
+    @cached_property
+    def _spans(self) -> Spans:
+        return Spans(timeline(self.run, ordered=False), COMPUTE_STREAM)
 
     def split(self, rank: Rank) -> Split:
-        """The three parts of the worker's window, and what runs beneath them."""
-        on_gpu = np.zeros(len(self.schedule.ops), dtype=np.bool_)
-        on_gpu[list(self._gpu_queue(rank))] = True
-        computing, sampling = self.computing(rank), self.spans((self.worker == rank) & self.is_sampling, rank)
-        handling = self.spans(on_gpu & (self.phase == Phase.TRANSFER), rank)
-        paused = self.spans((self.worker == rank) & self.stopped, rank).minus(computing)
-        exposed = self._waits(rank, sampling).union(handling).minus(paused)
+        """The parts of the worker's window, and what runs beneath them."""
+        if rank not in self._splits:
+            self._splits[rank] = self._split(rank)
+        return self._splits[rank]
+
+    def _split(self, rank: Rank) -> Split:
         start, end = self.edges(rank)
-        other = (end - start) - computing.length - exposed.length
-        return Split(computing.length, exposed, handling, other, paused.length, self.transfers(rank), sampling.length)
+        window = Intervals.of(np.array([start], np.int64), np.array([end], np.int64))
+        sampling = self.spans((self.worker == rank) & self.is_sampling, rank)
+        paused = self.spans((self.worker == rank) & self.stopped, rank).minus(self.computing(rank))
+        parts = breakdown(self._spans, rank, window, SIMULATED, self._for_sampler(rank, sampling).union(paused))
+        return Split(parts, parts.exposed, paused.length, sampling.length)
 
     def _gpu_queue(self, rank: Rank) -> tuple[int, ...]:
         streams = self.schedule.streams
@@ -88,24 +99,20 @@ class MeasuredRun:
             if stream.worker == rank and stream.name == COMPUTE_STREAM
         )
 
-    def _waits(self, rank: Rank, sampling: Intervals) -> Intervals:
-        """Waits of the compute stream for a transfer, a peer or the all-reduce: not for this worker's own sampler."""
+    def _for_sampler(self, rank: Rank, sampling: Intervals) -> Intervals:
+        """Waits of the compute stream for this worker's own sampler, which are no communication."""
+        if not self.is_sampling.any():
+            return NEVER
         queue = list(self._gpu_queue(rank))
         starts, ends = self.run.starts[:, queue].ravel(), self.run.ends[:, queue].ravel()
         free = np.r_[0, ends[:-1]]
-        begin, end = self.edges(rank)
-        gaps = Intervals.of(free, starts).within(begin, end)
-        if not self.is_sampling.any():
-            return gaps
+        begin, _ = self.edges(rank)
         chains = [
             link
             for place in np.flatnonzero((starts > free) & (starts > begin))
             for link in self._sampled(int(place) // len(queue), queue[int(place) % len(queue)], int(free[place]))
         ]
-        if not chains:
-            return gaps
-        critical = Intervals.of(*np.array(chains, dtype=np.int64).T)
-        return gaps.minus(critical.both(sampling))
+        return Intervals.of(*np.array(chains, dtype=np.int64).T).both(sampling) if chains else NEVER
 
     def _sampled(self, iteration: int, op: int, since: int) -> Iterator[tuple[int, int]]:
         """When sampling was what an op waited for: sampling on the chain of ops that each ended as the next began."""

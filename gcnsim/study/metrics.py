@@ -1,10 +1,8 @@
 """What a run's spans say, per iteration, for the slowest worker (docs/glossary.md, "What the numbers mean").
 
-Every instant of a worker's iteration is exactly one of three: its GPU computes (compute); it does not, and what it
-waits for or handles is communication (exposed_comm); or it is neither (exposed_other: sampling, optimizer, pauses of
-its own, and the rest). A wait of the compute stream is followed back along the ops that each ended as the next began:
-where that chain samples and this worker's sampler is at work, the wait is for sampling; everywhere else it is for a
-transfer, a peer or the all-reduce, which is communication.
+Parts of an iteration are those of `gcnsim.breakdown`. A wait of the compute stream is followed back along the ops that
+each ended as the next began (`MeasuredRun`): where that chain samples and this worker's sampler is at work, the wait is
+for sampling; everywhere else it is for a transfer, a peer or the all-reduce, which is communication.
 """
 
 from __future__ import annotations
@@ -61,7 +59,6 @@ def measure(run: Run, first: int, limits: Bounds) -> Metrics:
     scale = 1.0 / (window.count * PS_PER_S)
     length = (end - start) * scale
     nic_bytes, nic_share = _nic(window, length)
-    hidden = split.transfers.minus(split.exposed).length
     busy = [busy / max(1, e - s) for busy, (s, e) in zip(computing, map(window.edges, ranks), strict=True)]
     return Metrics(
         worker=slowest,
@@ -69,7 +66,7 @@ def measure(run: Run, first: int, limits: Bounds) -> Metrics:
         compute_s=split.compute * scale,
         exposed_comm_s=split.exposed.length * scale,
         exposed_other_s=split.other * scale,
-        hidden_comm_s=hidden * scale,
+        hidden_comm_s=split.parts.hidden_comm.length * scale,
         sampling_s=split.sampling * scale,
         gpu_utilization=float(np.mean(busy)),
         nic_utilization=nic_share,

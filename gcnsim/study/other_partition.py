@@ -11,13 +11,12 @@ from typing import Any, Final
 
 import numpy as np
 
-from gcnsim.ids import AnyArray, FloatArray
+from gcnsim.ids import AnyArray, FloatArray, Seconds
 from gcnsim.partition import Scatter, partition_scatter
 from gcnsim.scenario import Scenario
 from gcnsim.schedule import estimate
 from gcnsim.study.accesses import Accesses
 from gcnsim.study.corners import Corner
-from gcnsim.study.estimated import estimated_counts
 from gcnsim.study.placement import Placed
 from gcnsim.study.straggler import evened
 from gcnsim.study.study import write_schedule
@@ -41,16 +40,17 @@ def scatter_of(scenario: Scenario, accesses: Accesses) -> Scatter | None:
     return partition_scatter(name, scenario.cluster.gpus)
 
 
-def partition_factors(scenario: Scenario, accesses: Accesses) -> tuple[float, float] | None:
-    """The estimated iteration time at either end of other partitions over that of the scenario's; None without any."""
+def partition_factors(
+    scenario: Scenario, accesses: Accesses, counts: AccessCounts, now_s: Seconds
+) -> tuple[float, float] | None:
+    """The estimated iteration time at either end of other partitions over `now_s`, that of the scenario's own, whose
+    counts are `counts`; None without any. The scenario has no faults.
+    """
     found = scatter_of(scenario, accesses)
     if found is None:
         return None
-    calm = replace(scenario, faults=())
-    counts = estimated_counts(calm, accesses)
-    now = estimate(write_schedule(calm, counts, accesses))
-    ends = [scattered(counts, found, end, calm.cluster.gpus_per_server) for end in (Corner.LOW, Corner.HIGH)]
-    low, high = (estimate(write_schedule(calm, each, accesses)) / now for each in ends)
+    ends = [scattered(counts, found, end, scenario.cluster.gpus_per_server) for end in (Corner.LOW, Corner.HIGH)]
+    low, high = (estimate(write_schedule(scenario, each, accesses)) / now_s for each in ends)
     return min(low, 1.0), max(high, 1.0)
 
 

@@ -66,17 +66,21 @@ def seeds_of(scenario: Scenario, count: int) -> list[Scenario]:
     spec = scenario.partition
     if not 1 <= count <= MOST_SEEDS:
         raise ScenarioError(f"--partition-seeds: {count} is not allowed; 1 to {MOST_SEEDS}")
-    why = (
-        "needs a graph of your own (--graph)" if scenario.workload.graph is None
-        else f"not with partition.file: {spec.file}" if spec.file is not None
-        else "not with partition.method: block, which has no seed" if spec.method == "block"
-        else ""
-    )  # fmt: skip
-    if why:
+    if why := _no_seed(scenario):
         raise ScenarioError(f"--partition-seeds: {count} is not allowed; {why}")
     first = 1 if spec.method == "metis" and spec.seed == 0 else spec.seed
     seeds = [spec.seed, *((first + step) % 2**31 for step in range(1, count))]
     return [replace(scenario, partition=replace(spec, seed=seed)) for seed in seeds]
+
+
+def _no_seed(scenario: Scenario) -> str:
+    """Why no seed decides how the scenario's graph is cut; empty where one does."""
+    spec = scenario.partition
+    if scenario.workload.graph is None:
+        return "needs a graph of your own (--graph)"
+    if spec.file is not None:
+        return f"not with partition.file: {spec.file}"
+    return "not with partition.method: block, which has no seed" if spec.method == "block" else ""
 
 
 def partition_seconds(entries: int, spec: PartitionSpec) -> Seconds:

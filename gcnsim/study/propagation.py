@@ -32,13 +32,11 @@ from gcnsim.trace import AccessCounts
 WORKLOAD: Final = "workload"
 """The name of what the workload leaves open, among the assumptions."""
 
-
 MOST_AMOUNTS: Final = 4_000_000
 """Amounts of ops in one schedule: 32 MB, of which an estimate makes some copies."""
 
 OPS_PER_PAIR: Final = 16
 """Ops for each pair of workers, at least, of four layers: decides only how many draws are estimated at a time."""
-
 
 BESIDE: Final = 3.0
 """How sharply the longer of two decides: between a sum (1) and a maximum; simulated corners lie between 2 and 4."""
@@ -93,7 +91,7 @@ def factors(scenario: Scenario, accesses: Accesses, seed: int) -> Factors:
     shared = {each.name: each.shared for each in found}
     if len(accesses.corners) > 1:
         by_end[WORKLOAD], shared[WORKLOAD] = _of_workload(scenario, accesses, at_values), WORKLOAD
-    others = partition_factors(scenario, accesses)
+    others = partition_factors(scenario, accesses, counts, at_values)
     if others is not None:
         by_end[PARTITION], shared[PARTITION] = others, PARTITION
     joint = np.ones(DRAWS)

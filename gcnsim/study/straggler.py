@@ -7,6 +7,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
+from gcnsim.cluster import LinkName
 from gcnsim.ids import BoolArray, FloatArray, IntArray, Rank
 from gcnsim.scenario import Scenario
 from gcnsim.study.accesses import Accesses
@@ -24,19 +25,6 @@ BOUNDARY: Final = "boundary nodes"
 SENT: Final = "rows sent"
 ENTRIES: Final = "edges"
 
-OTHERS: Final = {
-    "nic": "those of other servers",
-    "memory": "those of other servers",
-    "dram": "those of other servers",
-    "cpu": "those of other servers",
-    "rack": "those of other racks",
-    "pcie-switch": "other switches",
-    "pcie": "those of other workers",
-    "nvlink": "those of other workers",
-    "staging": "those of other workers",
-}
-"""The links that are like a link, in words, by what its name (gcnsim/cluster/build.py) begins with."""
-
 
 @dataclass(frozen=True, slots=True)
 class Straggler:
@@ -44,10 +32,9 @@ class Straggler:
 
     load: what it has more of: `boundary nodes` (whose rows it receives), `rows sent` per iteration and layer where it
     has no more of these, or `edges` (stored entries, which a GPU sums and a sampler draws); amount, mean: its own, and
-    of all workers. boundary_nodes,
-    boundary_nodes_mean: its boundary nodes, whatever the load is. busy: share of the iteration in which the limit is
-    busy; others_low, others_high: the same of the like links of other servers, racks, switches or workers, None where
-    there are none.
+    of all workers. boundary_nodes, boundary_nodes_mean: its boundary nodes, whatever the load is. busy: share of the
+    iteration in which the limit is busy; others_low, others_high: the same of the like links of other servers, racks,
+    switches or workers, None where there are none.
     """
 
     worker: Rank
@@ -132,21 +119,16 @@ def _others(result: Result, limit: Limit) -> list[float]:
     window = MeasuredRun(result.run, result.warm_up)
     if limit.link is not None:
         busy = link_loads(window) / result.metrics.iteration_s
-        names, like = window.schedule.link_names, _like(limit.link)
-        every = zip(names, busy.tolist(), strict=True)
-        return [share for name, share in every if name != limit.link and _like(name) == like]
+        own, every = LinkName.of(limit.link), zip(window.schedule.link_names, busy.tolist(), strict=True)
+        return [
+            share for name, share in every if own is not None and name != limit.link and own.like(LinkName.of(name))
+        ]
     if limit.word in (WORDS["compute"], WORDS["cpu"]):
         kind = window.phase == Phase.COMPUTE if limit.kind == "compute" else window.is_sampling
         others = [rank for rank in range(window.schedule.workers) if rank != limit.worker]
         lengths = [window.spans((window.worker == rank) & kind, rank).length for rank in others]
         return [length / PS_PER_S / window.count / result.metrics.iteration_s for length in lengths]
     return []
-
-
-def _like(link: str) -> tuple[str, str]:
-    """Kind and direction of a link by its name: those with the same are alike."""
-    name, _, direction = link.partition(".")
-    return name.rstrip("0123456789"), direction.lstrip("0123456789.")
 
 
 def _text(found: Straggler, limit: Limit) -> str:
@@ -158,7 +140,8 @@ def _text(found: Straggler, limit: Limit) -> str:
         return text
     low, high = round(100 * found.others_low), round(100 * found.others_high)
     others = f"{low} %" if low == high else f"{low} to {high} %"
-    those = "that of other workers" if limit.link is None else OTHERS.get(_like(limit.link)[0], "other links")
+    link = None if limit.link is None else LinkName.of(limit.link)
+    those = "that of other workers" if link is None else link.others
     return f"{text}; {limit.text} is busy {round(100 * found.busy)} % of the time, {those} {others}"
 
 

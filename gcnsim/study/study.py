@@ -23,7 +23,6 @@ from gcnsim.study.faults import passing, weakened
 from gcnsim.study.fitted import beside_cache, platform_of, rate_beside_copies, rebuild_s, streaming_share
 from gcnsim.study.framing import payload_shares
 from gcnsim.study.given import with_drawn
-from gcnsim.study.limit import Limit
 from gcnsim.study.machine import calibration_of, for_graph, machine
 from gcnsim.study.memory import capacities, fits, memory_of
 from gcnsim.study.metrics import Metrics, at_least, measure
@@ -62,11 +61,6 @@ class Result:
     def fits(self) -> bool | None:
         """Whether every worker's GPU holds its part; None where that is not known."""
         return fits(self.memory, capacities(self.scenario.cluster))
-
-
-def limit_of(result: Result) -> Limit:
-    """The worker, link or stage that limits the iteration, with its share of it."""
-    return result.metrics.limit
 
 
 def write_schedule(

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 import numpy as np
 
+from gcnsim.cluster import LinkName
 from gcnsim.ids import BoolArray, Rank
 from gcnsim.study.measured import MeasuredRun
 from gcnsim.study.metrics import link_units
 from gcnsim.study.study import Result
 from gcnsim.timeline import OpKind, Phase
-
-_OF_SERVER = re.compile(r"(?:nic|memory|cpu|pcie-switch)([0-9]+)")
-_OF_WORKER = re.compile(r"(?:pcie|nvlink)([0-9]+)")
 
 
 def utilization_of(result: Result) -> dict[str, list[dict[str, Any]]]:
@@ -65,8 +62,5 @@ def _busy(window: MeasuredRun, rank: Rank) -> dict[str, float]:
 
 def _server(name: str, per_server: int) -> int | None:
     """The server that a link belongs to, by its name."""
-    found = _OF_SERVER.match(name)
-    if found:
-        return int(found[1])
-    found = _OF_WORKER.match(name)
-    return int(found[1]) // per_server if found else None
+    found = LinkName.of(name)
+    return None if found is None else found.in_server(per_server)

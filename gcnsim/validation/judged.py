@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from gcnsim.breakdown import PHASES
 from gcnsim.errors import FileError, ScenarioError
 from gcnsim.knobs import KNOBS, TRAINING_KNOBS
 from gcnsim.processes import each
 from gcnsim.record import (
-    PHASES,
     Calibration,
     RecordedRun,
     beyond,

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from gcnsim import __version__
-from gcnsim.record import PHASES, content_hash, read_calibration
+from gcnsim.breakdown import PHASES
+from gcnsim.record import content_hash, read_calibration
 from gcnsim.validation.judged import Judged
 from gcnsim.validation.summary import summarise
 

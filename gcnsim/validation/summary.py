@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from gcnsim.record import PHASES
+from gcnsim.breakdown import PHASES
 from gcnsim.validation.judged import Judged
 
 

@@ -13,8 +13,9 @@ from typing import Any
 
 import numpy as np
 
+from gcnsim.breakdown import Spans
 from gcnsim.ids import AnyArray, BoolArray, FloatArray, IntArray, Iteration, Rank
-from gcnsim.timeline import KIND_CODE, PS_PER_S, Intervals, OpKind, Phase, Timeline
+from gcnsim.timeline import PS_PER_S, Intervals, OpKind, Phase, Timeline
 from runtime.record.recorder import MAIN_STREAM
 
 RECEIVING = "rx"
@@ -104,32 +105,31 @@ class _Window:
 
     def __init__(self, timeline: Timeline, measured: BoolArray) -> None:
         self.timeline = timeline
+        self.spans = Spans(timeline, MAIN_STREAM)
+        self.main = self.spans.main
         self.measured = measured
-        names = timeline.streams
-        self.main: BoolArray = np.isin(timeline.stream, [i for i, name in enumerate(names) if name == MAIN_STREAM])
         self.wire = self.kinds(OpKind.WIRE)
-        receiving = [i for i, name in enumerate(names) if name.rpartition(".")[2].startswith(RECEIVING)]
-        self.received: BoolArray = self.wire & np.isin(timeline.stream, receiving)
+        receiving = [name.rpartition(".")[2].startswith(RECEIVING) for name in timeline.streams]
+        self.received: BoolArray = self.wire & self.spans.streams(receiving)
         self.sent: BoolArray = self.wire & ~self.received
         self.landed = _landed(timeline, np.flatnonzero(self.sent), np.flatnonzero(self.received))
 
     def kinds(self, *kinds: OpKind) -> BoolArray:
         """Mask of the measured spans of these kinds."""
-        return self.measured & np.isin(self.timeline.kind, [KIND_CODE[kind] for kind in kinds])
+        return self.measured & self.spans.kinds(*kinds)
 
     def phase(self, phase: Phase) -> BoolArray:
         """Mask of the measured spans of this phase."""
-        return self.measured & self.timeline.of_phase(phase)
+        return self.measured & self.spans.phase(phase)
 
     def of(self, rank: Rank, mask: BoolArray) -> Intervals:
         """When one of the worker's spans in `mask` was under way."""
-        mine = mask & (self.timeline.worker == rank)
-        return Intervals.of(self.timeline.start_ps[mine], self.timeline.end_ps[mine])
+        return self.spans.covers(mask & self.spans.of(rank))
 
     def transfers(self, rank: Rank) -> Intervals:
         """When one of the worker's transfers, sent or received, was under way."""
         handled = self.of(rank, self.phase(Phase.TRANSFER) & ~self.wire)
-        near = self.sent & ((self.timeline.worker == rank) | (self.timeline.peer == rank))
+        near = self.sent & self.spans.near(rank)
         return handled.union(Intervals.of(self.timeline.start_ps[near], self.landed[near]))
 
 

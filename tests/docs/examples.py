@@ -9,7 +9,7 @@ Rules for writers:
 - `console shape` is for what is measured where it runs: words are compared, numbers and their units are not.
 - A `python` block runs in a process of its own; a `text` block right after it is what it prints.
 - The blocks of one document run in order, in one temporary folder with a copy of scenarios/.
-- Between `<!-- generated: NAME -->` and `<!-- end -->` stands a table that the code writes.
+- Between `<!-- generated: NAME -->` and `<!-- end -->` stands a table that the code writes (`generated.py`).
 Numbers are compared to 2 %, spaces not at all. `make docs` runs this file, which writes the present output.
 """
 
@@ -27,10 +27,8 @@ import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from gcnsim.graph.generate import Check, FitRow
+from tests.docs.generated import generated
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCUMENTS = (
@@ -45,7 +43,6 @@ TRAIN = ("python", "-m", "runtime.train")
 
 _NUMBER = re.compile(r"(?<![\w.])-?\d[\d,]*(?:\.\d+)?")
 _MEASURED = re.compile(r"(?<![\w.])-?\d[\d,]*(?:\.\d+)?(?:e[-+]\d+)?(?: (?:ns|us|ms|s|min|h|B|KiB|MiB|GiB|%)(?!\w))?")
-_GENERATED = re.compile(r"<!-- generated: (.+?) -->\n(.*?)<!-- end -->", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,204 +237,6 @@ def refilled(expected: Sequence[str], printed: Sequence[str]) -> list[str] | Non
             at = next((k for k in range(at + 1, len(printed)) if not printed[k]), len(printed))
         out += printed[start:at]
     return out
-
-
-def generated(text: str) -> str:
-    """The document with its generated tables written anew."""
-    return _GENERATED.sub(lambda found: f"<!-- generated: {found[1]} -->\n{TABLES[found[1]]()}\n<!-- end -->", text)
-
-
-def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A Markdown table; bars inside cells are escaped."""
-    cells = [[cell.replace("|", "\\|") for cell in row] for row in (head, *rows)]
-    lines = [f"| {' | '.join(row)} |" for row in cells]
-    return "\n".join([lines[0], "|---" * len(head) + "|", *lines[1:]])
-
-
-def _scenario_fields() -> str:
-    from gcnsim.scenario import describe_schema
-
-    rows = [
-        (f"`{path}`", f"`{unit}`" if unit else "", allowed, f"`{default}`", doc)
-        for path, unit, allowed, default, doc in describe_schema()
-    ]
-    return table(("field", "unit", "allowed", "default", "what it is"), rows)
-
-
-def _knobs() -> str:
-    from gcnsim.methods import STANDING, every_method
-
-    rows = []
-    for name, kind in every_method().items():
-        stands = {knob: getattr(kind(), knob) for knob in STANDING if not kind.has(knob)}
-        fixed = ", ".join(f"{knob} {0 if knob == 'cache' else format(value, 'g')}" for knob, value in stands.items())
-        rows.append((f"`{name}`", ", ".join(f"`{knob.name}`" for knob in kind.knobs()) or "none", fixed or "nothing"))
-    return table(("method", "knobs", "fixed"), rows)
-
-
-def _trained_knobs() -> str:
-    from gcnsim.knobs import Knob
-    from runtime.methods import METHODS
-
-    having: dict[Knob, list[str]] = {}
-    for name, method in METHODS.items():
-        for knob in method.knobs():
-            having.setdefault(knob, []).append(f"`{name}`")
-    rows = [
-        (
-            f"`--{knob.name.replace('_', '-')}`",
-            ", ".join(methods),
-            knob.allowed,
-            f"`{knob.default if knob.kind != 'size' else '0%'}`",
-            knob.help,
-        )
-        for knob, methods in having.items()
-    ]
-    return table(("option", "methods", "allowed", "default", "what it is"), rows)
-
-
-def _columns() -> str:
-    from gcnsim.report.columns import MEANINGS
-
-    rows = [(f"`{key}`", meaning.says) for key, meaning in MEANINGS.items()]
-    return table(("number", "meaning"), rows)
-
-
-def _surrogates() -> str:
-    from gcnsim.graph.generate import surrogate_facts, surrogates
-
-    rows = []
-    for facts in map(surrogate_facts, surrogates()):
-        size = (f"`{facts.name}`", f"{facts.model.nodes:,}", f"{2 * facts.model.edges:,}")
-        if not facts.rows:
-            rows.append((*size, "", "", "not fitted", "", "", "", "", "", ""))
-        for row in facts.rows:
-            blind = "" if row.left_out is None else f"{row.left_out:,.0f} ({row.left_out / row.published - 1.0:+.1%})"
-            counts = (str(row.parts), f"{row.inner:,.0f}", *_beside(row), blind)
-            spread = str(row.seeds) if row.spread is None else f"{row.seeds}, ± {row.spread:.1%}"
-            share = row.cross_fraction * facts.model.nodes / (row.surrogate * row.parts)
-            rows.append((*size, *counts, spread, f"{row.cross_fraction:.2f}", f"{share:.2f}", f"{row.scale:g}"))
-    head = ("dataset", "nodes", "entries", "parts", "inner", "boundary, published", "surrogate", "left out")
-    return table((*head, "seeds", "cross fraction", "cross edges / degree", "scale"), rows)
-
-
-def _checks() -> str:
-    from gcnsim.graph.generate import surrogate_facts, surrogates
-
-    rows = [
-        (f"`{facts.name}`", check.what, str(check.parts), check.partition, *_beside(check), f"{check.scale:g}")
-        for facts in map(surrogate_facts, surrogates())
-        for check in facts.checks
-    ]
-    return table(("dataset", "what", "parts", "by", "published", "surrogate", "scale"), rows)
-
-
-def _beside(found: FitRow | Check) -> tuple[str, str]:
-    return f"{found.published:,.0f}", f"{found.surrogate:,.0f} ({found.residual:+.1%})"
-
-
-def _cross_edges() -> str:
-    from gcnsim.graph.generate import outline, outlines, surrogate_facts, surrogates
-
-    found = {name: surrogate_facts(name).cross_edges for name in surrogates()}
-    found |= {name: outline(name).cross_edges for name in outlines()}
-    rows = [(f"`{name}`", f"{it.low:g}", f"{it.likely:g}", f"{it.high:g}", it.source) for name, it in found.items()]
-    return table(("dataset", "low", "likely", "high", "source"), rows)
-
-
-def _shares() -> str:
-    from gcnsim.graph.generate import surrogate_facts, surrogates
-    from gcnsim.trace import shipped_parts, shipped_profile
-
-    shipped = {name: shipped_parts(name) for name in surrogates() if shipped_parts(name)}
-    every = sorted({parts for known in shipped.values() for parts in known})
-    rows = []
-    for name, known in shipped.items():
-        facts = surrogate_facts(name)
-        low, high = facts.cross_edges.low, facts.cross_edges.high
-        cells = []
-        for parts in every:
-            shown = ""
-            if parts in known:
-                share = shipped_profile(name, parts).cross_edges_mean * facts.model.nodes / (2 * facts.model.edges)
-                text = f"{share:.3f}"
-                shown = f"**{text}**" if low <= float(text) <= high else text
-            cells.append(shown)
-        rows.append((f"`{name}`", f"{low:.3f} to {high:.3f}", *cells))
-    return table(("dataset", "range", *(f"{parts} parts" for parts in every)), rows)
-
-
-def _assumed() -> str:
-    from gcnsim.graph.generate import surrogate_facts, surrogates
-
-    return table(
-        ("surrogate", "assumed"), [(f"`{facts.name}`", facts.assumed) for facts in map(surrogate_facts, surrogates())]
-    )
-
-
-def _profiles() -> str:
-    from gcnsim.trace import shipped_parts
-    from gcnsim.workload import datasets
-
-    head = ("dataset", "parts", "boundary", "of the largest", "cross edges of a boundary node", "boundary", "largest")
-    rows = [
-        _profile(name, shipped_parts(name), place) for name in datasets() for place in range(len(shipped_parts(name)))
-    ]
-    return table((*head, "cross entries", "rows"), rows)
-
-
-def _profile(name: str, known: Sequence[int], place: int) -> tuple[str, ...]:
-    """A shipped profile, and what its neighbours say in its place."""
-    from gcnsim.caching import CacheSize
-    from gcnsim.trace import StoredProfile, expected_access, profile_without, shipped_profile
-
-    def figures(profile: StoredProfile) -> list[float]:
-        boundary = profile.boundary_nodes
-        drawn = expected_access(
-            profile, sampler="vr", epsilon=0.1, cache=CacheSize(), policy="inclusion", feature_width=1
-        )
-        return [boundary.mean(), boundary.max(), profile.boundary_entries.mean(), drawn.rows.sum()]
-
-    own = shipped_profile(name, known[place])
-    found = figures(own)
-    facts = (f"`{name}`", str(known[place]), f"{found[0]:,.0f}", f"{found[1]:,.0f}", f"{own.cross_edges_mean:.1f}")
-    blind = profile_without(name, known[place])
-    if blind is None:
-        return (*facts, "", "", "", "")
-    return (*facts, *(f"{guess / true - 1.0:+.1%}" for guess, true in zip(figures(blind), found, strict=True)))
-
-
-def _partition_spread() -> str:
-    from gcnsim.documents import read_yaml
-    from gcnsim.partition import partition_spread
-    from gcnsim.partition.spread import FIGURES, FILE
-
-    rows = []
-    for name, entry in read_yaml(FILE)["datasets"].items():
-        cut = f"{entry['seeds']} seeds, {100 * entry['scale']:g} % of the nodes"
-        for row in entry["rows"]:
-            low, high = partition_spread(name, row["parts"])
-            cells = (f"{100 * row[figure]:.1f} %" for figure in FIGURES)
-            rows.append((f"`{name}`", str(row["parts"]), cut, *cells, f"{low:.2f} to {high:.2f}"))
-        cells = (f"{100 * entry['neighbours'][figure]:.1f} %" for figure in FIGURES)
-        rows.append((f"`{name}`", "between", "neighbouring profiles", *cells, ""))
-    head = ("dataset", "parts", "measured", "mean boundary", "largest boundary", "cross entries", "largest entries")
-    return table((*head, "interval of the largest boundary"), rows)
-
-
-TABLES: dict[str, Callable[[], str]] = {
-    "scenario fields": _scenario_fields,
-    "knobs": _knobs,
-    "trained knobs": _trained_knobs,
-    "numbers": _columns,
-    "surrogates": _surrogates,
-    "surrogates' checks": _checks,
-    "surrogates' cross edges": _cross_edges,
-    "surrogates' shares": _shares,
-    "surrogates' assumptions": _assumed,
-    "profiles": _profiles,
-    "partition spread": _partition_spread,
-}
 
 
 def main(arguments: Sequence[str] = ()) -> None:

@@ -20,12 +20,11 @@ from tests.docs.examples import (
     alike_in_shape,
     blocks_of,
     examples_of,
-    generated,
     matches,
     ran,
     refilled,
-    table,
 )
+from tests.docs.generated import generated, table
 
 IDS = [str(path.relative_to(ROOT)) for path in DOCUMENTS]
 KNOWN = {

@@ -11,12 +11,13 @@ import numpy as np
 import pytest
 
 from gcnsim.api import compare, render_comparison, simulate, what_if, write_json, write_result
+from gcnsim.breakdown import Parts, exposed_s, iteration_s, other_s
 from gcnsim.comparison import Side, side_of_run
 from gcnsim.comparison.sides import side_of_row
 from gcnsim.errors import FileError
 from gcnsim.profile import GENERIC_LINK, link
 from gcnsim.record import write_spans
-from gcnsim.study import COMMUNICATION, OTHER, made_up, worker_parts
+from gcnsim.study import made_up, worker_parts
 from gcnsim.timeline import KIND_CODE, OpKind, Timeline
 from tests.gcnsim.validation.conftest import WriteRun
 
@@ -67,14 +68,14 @@ def test_the_parts_of_every_worker_add_up_and_agree_with_the_metrics() -> None:
     row, workers = simulation.payload["result"], simulation.payload["workers"]
     slowest = workers[simulation.payload["slowest"]]
     assert slowest["compute_s"] == pytest.approx(row["compute_s"], rel=1e-12)
-    assert sum(slowest[name] for name in COMMUNICATION) == pytest.approx(row["exposed_comm_s"], rel=1e-12)
-    assert sum(slowest[name] for name in OTHER) == pytest.approx(row["exposed_other_s"], abs=1e-15)
+    assert exposed_s(Parts(**slowest)) == pytest.approx(row["exposed_comm_s"], rel=1e-12)
+    assert other_s(Parts(**slowest)) == pytest.approx(row["exposed_other_s"], abs=1e-15)
     assert slowest["hidden_comm_s"] == pytest.approx(row["hidden_comm_s"], rel=1e-12)
     run, first = simulation.result.run, simulation.result.warm_up
     for worker in workers:
         closing = run.ends[:, run.schedule.ends[worker["worker"]]]
         lasted = (closing[-1] - closing[first - 1]) * 1e-12 / (run.iterations - first)
-        assert sum(worker[name] for name in ("compute_s", *COMMUNICATION, *OTHER)) == pytest.approx(lasted, rel=1e-12)
+        assert iteration_s(Parts(**worker)) == pytest.approx(lasted, rel=1e-12)
 
 
 def test_equal_questions_differ_in_nothing(capsys: pytest.CaptureFixture[str]) -> None:
@@ -246,7 +247,7 @@ def test_the_parts_of_a_recorded_iteration_are_its_own_workers(write_run: WriteR
     table = folder / "iterations.csv"
     table.write_text(table.read_text().replace(",0.1,", f",{0.1 - shorter!r},"))
     for each in side_of_run(folder, "run").workers:
-        assert sum(getattr(each, name) for name in ("compute_s", *COMMUNICATION, *OTHER)) == pytest.approx(0.1)
+        assert iteration_s(each) == pytest.approx(0.1)
         assert each.rest_s >= 0.0
 
 

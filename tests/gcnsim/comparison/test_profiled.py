@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from gcnsim.api import compare, render_comparison
+from gcnsim.breakdown import iteration_s
 from gcnsim.comparison import Side, side_of_profile
 from gcnsim.errors import ScenarioError
-from gcnsim.study import COMMUNICATION, OTHER
 from tests.gcnsim.record.made_traces import cuda_events, document, folder, write
 
 SCENARIO = {
@@ -31,7 +31,7 @@ def test_a_trace_is_a_side_in_the_same_parts(tmp_path: Path) -> None:
     assert side.facts == {"cluster.gpus": "2", "cluster.device": "t4"}
     assert side.beneath == pytest.approx({"hidden_comm_s": 0.005, "sampling_s": 0.005})
     for own in side.workers:
-        assert sum(getattr(own, name) for name in ("compute_s", *COMMUNICATION, *OTHER)) == pytest.approx(0.1)
+        assert iteration_s(own) == pytest.approx(0.1)
 
 
 def test_a_trace_beside_a_simulated_scenario(tmp_path: Path) -> None:

@@ -8,6 +8,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from gcnsim.breakdown import EXPOSED, HIDDEN, OTHER, Parts
+
 Event = dict[str, Any]
 
 MAIN, PID, MS = 4001, 4000, 1e3
@@ -85,6 +87,11 @@ CUDA_PARTS: dict[str, float] = {
     "hidden_comm": 0.005,
 }
 """Of rank 0, beside rank 1."""
+
+
+def by_part(parts: Parts) -> dict[str, float]:
+    """Seconds by the name of the part."""
+    return {name: getattr(parts, f"{name}_s") for name in ("compute", *EXPOSED, *OTHER, HIDDEN)}
 
 
 def document(events: Sequence[Event], rank: int | None = None, world: int = 2) -> dict[str, Any]:

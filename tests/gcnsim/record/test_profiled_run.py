@@ -8,22 +8,22 @@ from typing import Any
 
 import pytest
 
+from gcnsim.breakdown import iteration_s
 from gcnsim.errors import FileError
-from gcnsim.record import EXPOSED, OTHER, Names, is_profiler_trace, read_profiled_run, trace_events
+from gcnsim.record import Names, is_profiler_trace, read_profiled_run, trace_events
 from gcnsim.record.profiled_run import ProfiledRun
 from gcnsim.timeline import KIND_CODE, OpKind
-from tests.gcnsim.record.made_traces import CUDA_PARTS, Event, cuda_events, document, event, folder, write
+from tests.gcnsim.record.made_traces import CUDA_PARTS, Event, by_part, cuda_events, document, event, folder, write
 
 
 def adds_up(run: ProfiledRun) -> None:
     for own in run.parts:
-        whole = sum(own[name] for name in ("compute", *EXPOSED, *OTHER))
-        assert whole == pytest.approx(run.iteration_s, rel=1e-6)
+        assert iteration_s(own) == pytest.approx(run.iteration_s, rel=1e-6)
 
 
 def only(run: ProfiledRun) -> dict[str, float]:
     (own,) = run.parts
-    return {name: round(seconds, 9) for name, seconds in own.items() if seconds}
+    return {name: round(seconds, 9) for name, seconds in by_part(own).items() if seconds}
 
 
 def test_the_parts_of_gpus_in_a_folder_of_ranks(tmp_path: Path) -> None:
@@ -31,8 +31,10 @@ def test_the_parts_of_gpus_in_a_folder_of_ranks(tmp_path: Path) -> None:
     assert run.workers == 2
     assert run.iterations.tolist() == pytest.approx([0.1] * 4, rel=1e-9), "the first is left out"
     assert run.steps == (1, 2, 3, 4)
-    assert run.parts[0] == pytest.approx(CUDA_PARTS, abs=1e-9), "rank 0 is the file that says so, not the first"
-    assert run.parts[1] == pytest.approx(CUDA_PARTS | {"compute": 0.05, "waiting": 0.0}, abs=1e-9)
+    assert by_part(run.parts[0]) == pytest.approx(CUDA_PARTS, abs=1e-9), (
+        "rank 0 is the file that says so, not the first"
+    )
+    assert by_part(run.parts[1]) == pytest.approx(CUDA_PARTS | {"compute": 0.05, "waiting": 0.0}, abs=1e-9)
     assert run.slowest == 1, "the one that computes longest"
     assert run.devices == ("GPU 0 Tesla T4",) * 2
     assert run.phases == pytest.approx({"compute": 0.05, "exposed_comm": 0.025, "exposed_other": 0.025})
@@ -42,8 +44,8 @@ def test_the_parts_of_gpus_in_a_folder_of_ranks(tmp_path: Path) -> None:
 
 def test_a_rank_alone_cannot_tell_a_wait_from_its_all_reduce(tmp_path: Path) -> None:
     run = read_profiled_run(write(tmp_path / "t.json", document(cuda_events(0), 0)))
-    assert run.parts[0]["reduce"] == pytest.approx(0.015)
-    assert run.parts[0]["waiting"] == 0.0
+    assert run.parts[0].reduce_s == pytest.approx(0.015)
+    assert run.parts[0].waiting_s == 0.0
     assert [note for note in run.notes if "has traces of 1 of 2 ranks" in note]
 
 
@@ -65,7 +67,7 @@ def test_several_gpus_in_one_file_are_a_worker_each_and_a_stray_one_none(tmp_pat
     stray = event("kernel", "init", 10.0, 0.1, 7, 1, device=1, stream=7, correlation=-1)
     run = read_profiled_run(write(tmp_path / "t.json", document([*both, stray])))
     assert run.workers == 2
-    assert run.parts[0] == pytest.approx(CUDA_PARTS, abs=1e-9)
+    assert by_part(run.parts[0]) == pytest.approx(CUDA_PARTS, abs=1e-9)
     assert run.devices == ("GPU 0 Tesla T4", "GPU 3")
     assert [note for note in run.notes if "hardly anything ran on GPU 1, which is left out" in note]
 
@@ -75,7 +77,7 @@ def test_without_launches_the_iterations_are_the_cpus(tmp_path: Path) -> None:
     run = read_profiled_run(write(tmp_path / "t.json", document(events)))
     assert run.iterations.tolist() == pytest.approx([0.1] * 4)
     assert [note for note in run.notes if "launches on GPU 0 are not known" in note]
-    assert run.parts[0]["optimizer"] == 0.0, "what runs in the optimizer's range is known by its launch"
+    assert run.parts[0].optimizer_s == 0.0, "what runs in the optimizer's range is known by its launch"
     adds_up(run)
 
 
@@ -136,7 +138,7 @@ def test_old_names_of_categories_are_read(tmp_path: Path) -> None:
     events = [each | {"cat": old.get(each["cat"], each["cat"])} for each in named]
     run = read_profiled_run(write(tmp_path / "t.json", document(events)))
     told = CUDA_PARTS | {"reduce": 0.015, "waiting": 0.0, "exposed_sampling": 0.0, "rest": 0.02}
-    assert run.parts[0] == pytest.approx(told, abs=1e-9)
+    assert by_part(run.parts[0]) == pytest.approx(told, abs=1e-9)
 
 
 def test_without_steps_the_optimizer_marks_iterations(tmp_path: Path) -> None:
@@ -165,7 +167,7 @@ def test_own_names(tmp_path: Path) -> None:
 def test_own_names_of_kernels_come_first(tmp_path: Path) -> None:
     path = write(tmp_path / "t.json", document(cuda_events()))
     own = Names((("ampere_sgemm*", OpKind.SCATTER), ("*multi_tensor*", None), ("my_sampling", None)))
-    assert read_profiled_run(path, own).parts[0] == pytest.approx(
+    assert by_part(read_profiled_run(path, own).parts[0]) == pytest.approx(
         CUDA_PARTS
         | {"compute": 0.03, "handling": 0.01, "optimizer": 0.0, "exposed_sampling": 0.0, "rest": 0.025}
         | {"reduce": 0.015, "waiting": 0.0, "hidden_comm": 0.0},

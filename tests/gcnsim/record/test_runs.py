@@ -8,10 +8,11 @@ from typing import Any
 
 import pytest
 
+from gcnsim.breakdown import PHASES
 from gcnsim.caching import CacheSize
 from gcnsim.errors import FileError
 from gcnsim.knobs import KnobValue
-from gcnsim.record import PHASES, Shares, read_learning_curve, read_recorded_run
+from gcnsim.record import Shares, read_learning_curve, read_recorded_run
 from runtime.options import Options
 from tests.gcnsim.validation.conftest import EMULATED, WIDTHS, run_document, write_folder
 

@@ -12,7 +12,17 @@ def test_workers_and_servers_with_their_links_and_what_sets_the_pace(answered: d
     assert [row.marked for row in workers.rows] == [False, False, False, False, True, False]
     assert servers.heads == ("NIC out", "NIC in")
     assert servers.rows[2] == ("server 2", (0.997, 0.997), True)
-    assert links.rows == (("rack0.up", (0.4,), False),)
+    assert links.rows == (("uplink of rack 0, out", (0.4,), False),)
+
+
+def test_every_link_of_a_worker_or_server_stands_with_it_in_words(answered: dict[str, Any]) -> None:
+    names = ("dram1", "staging3", "pcie-switch0.1.up", "memory0", "nvlink0.rx")
+    answered["utilization"]["links"] = [{"name": name, "utilization": 0.25} for name in names]
+    workers, servers = heats_of(answered)
+    assert workers.heads[-2:] == ("NVLink in", "memory copies")
+    assert {row.name: row.shares[-2:] for row in workers.rows}["worker 3"] == (None, 0.25)
+    assert servers.heads == ("PCIe switch 1 to host", "memory", "host memory")
+    assert [row.name for row in servers.rows] == ["server 0", "server 1"]
 
 
 def test_nothing_where_the_answer_says_nothing(payload: dict[str, Any]) -> None:

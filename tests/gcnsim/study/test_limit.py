@@ -11,7 +11,7 @@ from gcnsim.cluster import Cluster, LinkSpec, Paths, build_cluster
 from gcnsim.engine import simulate
 from gcnsim.scenario import SCHEMA, from_mapping
 from gcnsim.schedule import Builder, Schedule, bounds
-from gcnsim.study import Limit, limit_of, measure, study
+from gcnsim.study import Limit, measure, study
 from gcnsim.timeline import OpKind
 from tests.cases import Case, method
 
@@ -110,7 +110,7 @@ def test_of_a_route_the_busiest_link_is_the_limit() -> None:
 def test_the_straggling_server_of_the_readme_is_named() -> None:
     cluster = {"gpus": 6, "bandwidth": "15Gbps"}
     asked = from_mapping({"schema": SCHEMA, "cluster": cluster, "run": {"iterations": 5}}, "test")
-    found = limit_of(study(asked))
+    found = study(asked).metrics.limit
     assert (found.text, found.kind, found.worker, found.server) == ("NIC of server 2", "nic", 4, 2)
     assert found.share > 0.98
 
@@ -119,4 +119,4 @@ def test_two_gpus_of_any_kind_wait_for_the_sampler_on_the_host() -> None:
     for device in ("t4", "a100-40"):
         cluster = {"gpus": 2, "device": device}
         asked = from_mapping({"schema": SCHEMA, "cluster": cluster, "run": {"iterations": 5}}, "test")
-        assert limit_of(study(asked)).text == "sampler of worker 0 (host CPU)"
+        assert study(asked).metrics.limit.text == "sampler of worker 0 (host CPU)"

@@ -182,7 +182,7 @@ def test_other_methods_multiply_the_factors_of_their_ends(name: str) -> None:
     asked = scenario(*FIRST_ORDER[name])
     now, ends = one_by_one(asked)
     accesses = open_accesses(asked)
-    others = partition_factors(asked, accesses)
+    others = partition_factors(asked, accesses, estimated_counts(asked, accesses), now)
     ends |= {PARTITION: others} if others is not None else {}
     found = factors(asked, accesses, SEED)
     assert found.nominal_s == pytest.approx(now, rel=1e-12)

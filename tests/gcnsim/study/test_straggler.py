@@ -18,8 +18,6 @@ from gcnsim.study import (
     straggler_of,
     study,
 )
-from gcnsim.study.limit import NAMES
-from gcnsim.study.straggler import OTHERS
 from gcnsim.trace import AccessCounts
 
 
@@ -66,10 +64,6 @@ def test_the_uplink_of_a_rack_is_compared_with_those_of_other_racks() -> None:
     assert found is not None
     assert "; uplink of rack 2 is busy " in found.text
     assert "% of the time, those of other racks " in found.text
-
-
-def test_every_kind_of_link_has_its_noun() -> None:
-    assert set(NAMES) == set(OTHERS)
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from gcnsim.record import PHASES
+from gcnsim.breakdown import PHASES
 from gcnsim.validation import Judged
 
 SETTING = "small, gcn 32-32-8, 2 x 1 at 200 Mbit/s"

@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
+from gcnsim.breakdown import PHASES
 from gcnsim.calibration.fit import ranges
 from gcnsim.errors import FileError, ScenarioError
-from gcnsim.record import PHASES, Source, read_recorded_run, write_calibration
+from gcnsim.record import Source, read_recorded_run, write_calibration
 from gcnsim.validation import judge
 from gcnsim.validation.judged import configuration_of, outside, setting_of
 from tests.gcnsim.calibration.made import calibration

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from gcnsim import __version__
-from gcnsim.record import PHASES, Source, content_hash, write_calibration
+from gcnsim.breakdown import PHASES
+from gcnsim.record import Source, content_hash, write_calibration
 from gcnsim.validation import payload, summarise
 from gcnsim.validation.report import COLUMNS
 from tests.gcnsim.calibration.made import MACHINE, calibration
