@@ -5,10 +5,11 @@
     python -m studies.mutants --whole         what survives is tried against every test of its room
 
 Nothing in the working tree changes: mutants stand in a temporary copy. A mutant is killed when a test fails, when
-nothing can be imported any more, or when a test takes much longer than it did. Only tests that run its line are run;
-all of its room where no test is seen to (worker processes, compiled code) and where it runs at import. What is computed
-once and kept belongs to the test that came first, so a mutant may survive that `--whole` kills. Results are written as
-they come; the same command goes on where it was interrupted, but for rooms whose sources or tests have changed.
+nothing can be imported any more, or when a test takes much longer than it did. Tests that run its line come first. All
+of its room are run where no test is seen to run it (worker processes, compiled code), where it runs at import, and,
+where the room takes at most a minute, before it survives: what is computed once and kept belongs to the test that came
+first, so in other rooms a mutant may survive that `--whole` kills. Results are written as they come; the same command
+goes on where it was interrupted, but for rooms whose sources or tests have changed.
 """
 
 from __future__ import annotations

@@ -22,6 +22,8 @@ PATIENCE_S = 20.0
 """Any test may take that long, however quick it was."""
 SLOWER = 6.0
 """How many times as long as it took a test may take before the mutant counts as killed."""
+QUICK_S = 60.0
+"""All tests of a room that takes no longer than that are run before a mutant survives."""
 MEMORY = 12 << 30
 """Bytes of a mutant's data: one that asks for more is killed by its MemoryError, not by the machine."""
 
@@ -70,7 +72,7 @@ class Copy:
         env = os.environ | {"GCNSIM_MUTATION": str(self.asked), "PYTHONPATH": str(self.folder)}
         env |= {"PYTHONDONTWRITEBYTECODE": "1"} if "order" in asked else {}
         command = [sys.executable, "-m", "pytest", "-p", "studies.mutation.plugin", "-p", "no:cacheprovider"]
-        command += ["-p", "no:randomly", "-p", "no:xdist", *more, *files]
+        command += ["-p", "no:randomly", *more, *files]
         process = subprocess.Popen(
             command,
             cwd=self.folder,
@@ -106,13 +108,13 @@ class Copy:
         return known
 
     def tried(self, mutation: Mutation, seen: dict[str, Any], *, whole: bool) -> Result:
-        """Run the tests that run the mutant's line, the quickest files first. whole: then all others of the room."""
+        """Run the tests that run the mutant's line, the quickest files first, then others: of quick rooms, or if `whole`."""
         start, room = time.perf_counter(), room_of(mutation.path)
         file = self.folder / mutation.path
         source, status = file.read_bytes(), file.stat()
         changed = mutation.applied(source)
         chosen, order = ordered(mutation, seen)
-        if chosen and not whole:
+        if chosen and not whole and sum(seen["seconds"].values()) > QUICK_S:
             order = order[: len(chosen)]
         self.told.unlink(missing_ok=True)
         limits = {test: PATIENCE_S + SLOWER * seen["seconds"][test] for test in order}
