@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tomllib
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -37,9 +38,9 @@ def names(tree: ast.AST) -> Iterator[tuple[str, int]]:
             yield node.module, node.lineno
 
 
-def trees() -> Iterator[tuple[Path, ast.Module]]:
-    for path in SOURCES:
-        yield path.relative_to(ROOT), ast.parse(path.read_text(encoding="utf-8"))
+@cache
+def trees() -> tuple[tuple[Path, ast.Module], ...]:
+    return tuple((path.relative_to(ROOT), ast.parse(path.read_text(encoding="utf-8"))) for path in SOURCES)
 
 
 def run(code: str, *arguments: str) -> str:

@@ -51,6 +51,6 @@ def test_auto_is_a_size_of_its_own() -> None:
     assert not CacheSize(auto=True).empty
     for given in ({"fraction": 0.1}, {"nbytes": 100.0}):
         with pytest.raises(ScenarioError, match="both auto and a size; give one"):
-            CacheSize(auto=True, **given)  # type: ignore[arg-type]
+            CacheSize(auto=True, **given)
     with pytest.raises(ScenarioError, match="auto is not allowed"):
         capacity(CacheSize(auto=True), 100, 10)
