@@ -26,6 +26,7 @@ from queue import Queue
 
 import click
 
+from studies.mutation.equivalent import proof
 from studies.mutation.kinds import Mutation
 from studies.mutation.report import report
 from studies.mutation.rooms import digest, places, room_of, sample
@@ -39,7 +40,7 @@ class Results:
     """Results by mutant, in a file; those that it holds count unless they are to be tried again."""
 
     def __init__(self, file: Path, *, survivors: bool, whole: bool) -> None:
-        self.file, self.found = file, dict[Mutation, Result]()
+        self.file, self.survivors, self.found = file, survivors, dict[Mutation, Result]()
         rows = json.loads(file.read_text(encoding="utf-8")) if file.is_file() else []
         for row in rows:
             result = Result(**row | {"mutation": Mutation(**row["mutation"])})
@@ -69,7 +70,7 @@ def test(drawn: Sequence[Mutation], results: Results, jobs: int, *, whole: bool)
 
         def one(room: str) -> None:
             copy = copies.get()
-            seen = copy.seen(room, results.file.parent / "mutants")
+            seen = copy.seen(room, results.file.parent / "mutants", anew=not results.survivors)
             for mutation in rooms[room]:
                 results.add(copy.tried(mutation, seen, whole=whole))
             copies.put(copy)
@@ -91,12 +92,17 @@ def main(
 ) -> None:
     """Make COUNT small mutations, run the tests of their rooms, and report how many are killed."""
     drawn = [each for each in sample(places(ROOT), count, seed) if not only or room_of(each.path) in only]
+    proved = {each: proof(ROOT, each) for each in drawn}
+    drawn = [each for each in drawn if proved[each] is None]
     file = file or ROOT / "out" / f"mutants-{seed}.json"
     file.parent.mkdir(parents=True, exist_ok=True)
     results = Results(file, survivors=survivors, whole=whole)
     test(drawn, results, jobs, whole=whole)
     found = [results.found[each] for each in drawn]
     click.echo(report(found))
+    for each, why in proved.items():
+        if why is not None:
+            click.echo(f"not counted: {each.path}:{each.line} {each.kind}: {why}")
     sys.exit(sum(each.killed for each in found) < LEAST * len(found))
 
 

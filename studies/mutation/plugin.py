@@ -2,7 +2,8 @@
 
 GCNSIM_MUTATION names a JSON file of one of two forms. {"seen": file, "sources": [...]}: every test's seconds and the
 lines of the sources that it or a fixture of it runs are written to that file. {"order": [...], "limit": {...},
-"told": file}: these tests run in this order, each as long as its limit allows; the first that fails is told.
+"known": [...], "told": file}: tests that are not known, then these in this order, each as long as its limit allows; the
+first that fails is told.
 """
 
 from __future__ import annotations
@@ -20,6 +21,8 @@ from typing import Any
 import pytest
 
 FIXTURE = "fixture "
+PATIENCE_S = 20.0
+"""Any test may take that long, however quick it was."""
 
 
 class Seen:
@@ -93,16 +96,18 @@ class Chosen:
 
     def __init__(self, asked: dict[str, Any]) -> None:
         self.place = {test: number for number, test in enumerate(asked["order"])}
+        self.known = set(asked["known"])
         self.limit: dict[str, float] = asked["limit"]
         self.told = Path(asked["told"])
 
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
-        items[:] = sorted((item for item in items if item.nodeid in self.place), key=lambda it: self.place[it.nodeid])
+        chosen = (item for item in items if item.nodeid in self.place or item.nodeid not in self.known)
+        items[:] = sorted(chosen, key=lambda item: self.place.get(item.nodeid, -1))
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, object, object]:
         signal.signal(signal.SIGALRM, _late)
-        signal.setitimer(signal.ITIMER_REAL, self.limit[item.nodeid])
+        signal.setitimer(signal.ITIMER_REAL, self.limit.get(item.nodeid, PATIENCE_S))
         result = yield
         signal.setitimer(signal.ITIMER_REAL, 0.0)
         return result

@@ -16,10 +16,9 @@ from pathlib import Path
 from typing import Any, Literal
 
 from studies.mutation.kinds import Mutation
+from studies.mutation.plugin import PATIENCE_S
 from studies.mutation.rooms import digest, room_of, room_tests, sources
 
-PATIENCE_S = 20.0
-"""Any test may take that long, however quick it was."""
 SLOWER = 6.0
 """How many times as long as it took a test may take before the mutant counts as killed."""
 QUICK_S = 60.0
@@ -89,13 +88,16 @@ class Copy:
         finally:
             _end(process)
 
-    def seen(self, room: str, store: Path) -> dict[str, Any]:
-        """Seconds of the room's tests, those that fail unchanged, which lines each runs; stored for the next time."""
+    def seen(self, room: str, store: Path, *, anew: bool = True) -> dict[str, Any]:
+        """Seconds of the room's tests, those that fail unchanged, which lines each runs; stored for the next time.
+
+        anew: look again where sources or tests have changed since.
+        """
         files, tests = sources(self.folder)[room], room_tests(self.folder, room)
         present = digest(self.folder, room)
         stored = store / f"{room.replace('/', '.')}.json"
         known: dict[str, Any] = json.loads(stored.read_text(encoding="utf-8")) if stored.is_file() else {}
-        if known.get("digest") != present:
+        if not known or (anew and known["digest"] != present):
             self.told.unlink(missing_ok=True)
             if tests:
                 self.pytest({"seen": str(self.told), "sources": files}, tests, None)
@@ -108,7 +110,7 @@ class Copy:
         return known
 
     def tried(self, mutation: Mutation, seen: dict[str, Any], *, whole: bool) -> Result:
-        """Run the tests that run the mutant's line, the quickest files first, then others: of quick rooms, or if `whole`."""
+        """Run the tests that run its line, the quickest files first, then others: of quick rooms, or if `whole`."""
         start, room = time.perf_counter(), room_of(mutation.path)
         file = self.folder / mutation.path
         source, status = file.read_bytes(), file.stat()
@@ -118,10 +120,12 @@ class Copy:
             order = order[: len(chosen)]
         self.told.unlink(missing_ok=True)
         limits = {test: PATIENCE_S + SLOWER * seen["seconds"][test] for test in order}
-        asked = {"order": order, "limit": limits, "told": str(self.told)}
+        asked = {"order": order, "known": [*seen["seconds"]], "limit": limits, "told": str(self.told)}
         try:
             file.write_bytes(changed)
             files = list(dict.fromkeys(test.split("::")[0] for test in order))
+            if digest(self.folder, room) != seen["digest"]:
+                files = room_tests(self.folder, room)  # some may be new
             most = PATIENCE_S + SLOWER * sum(seen["seconds"].values())
             code = self.pytest(asked, files, most, "-x") if order else 5
         finally:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from studies.mutation.equivalent import proof
 from studies.mutation.kinds import KINDS, mutations
 from studies.mutation.report import report
 from studies.mutation.rooms import LEAST, places, room_of, room_tests, sample, shares
@@ -163,6 +164,13 @@ def test_the_quickest_files_come_first_and_failing_tests_never() -> None:
     chosen, order = ordered(mutation, seen)
     assert chosen == {"a.py::slow", "b.py::quick"}
     assert order == ["b.py::quick", "a.py::slow", "b.py::other"]
+
+
+def test_what_was_proved_to_change_nothing_is_not_counted(tmp_path: Path) -> None:
+    source = b"class Thread:\n    def __init__(self):\n        self.had = 0.0\n        self.turn = 0.0\n"
+    (tmp_path / "room.py").write_bytes(source)
+    constants = [each for each in mutations("room.py", source) if each.kind == "constant"]
+    assert [proof(tmp_path, each) is None for each in constants] == [False, True]
 
 
 def test_rooms_are_folders() -> None:
