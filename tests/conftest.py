@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -28,6 +29,30 @@ TOLD = pytest.StashKey[list[str]]()
 def tell(pytestconfig: pytest.Config) -> Callable[[str], None]:
     """Adds a line to the end of the test report."""
     return pytestconfig.stash.setdefault(TOLD, []).append
+
+
+ALONE = ("tests/runtime/", "tests/test_emulated_faults.py", "tests/test_validation_loop.py")
+"""Tests of one group: they share ranks that take seconds to start, and measure what would be slower side by side."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """With `-n 2 --dist loadgroup` a file's tests stay together, and one process runs all that must not meet."""
+    for item in items:
+        file = item.nodeid.split("::")[0]
+        item.add_marker(pytest.mark.xdist_group("alone" if file.startswith(ALONE) else file))
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """A process of several hands what its tests have to tell to the one that reports."""
+    output = getattr(session.config, "workeroutput", None)
+    if output is not None:
+        output["told"] = session.config.stash.get(TOLD, [])
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    """Take over what the tests of a process had to tell."""
+    node.config.stash.setdefault(TOLD, []).extend(node.workeroutput.get("told", []))
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

@@ -10,12 +10,15 @@ import subprocess
 import sys
 import tomllib
 from collections.abc import Iterator, Sequence
+from functools import cache
 from pathlib import Path
 
 import pytest
 
+from gcnsim.methods import every_method
+
 ROOT = Path(__file__).resolve().parents[1]
-SOURCES = sorted(path for room in ("gcnsim", "runtime") for path in (ROOT / room).rglob("*.py"))
+SOURCES = sorted(path for room in ("gcnsim", "runtime", "studies") for path in (ROOT / room).rglob("*.py"))
 TESTS = sorted((ROOT / "tests").rglob("*.py"))
 FILE_WALL, FUNCTION_WALL = 400, 60
 
@@ -38,9 +41,14 @@ def names(tree: ast.AST) -> Iterator[tuple[str, int]]:
             yield node.module, node.lineno
 
 
+@cache
+def _parsed(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
 def trees(paths: Sequence[Path] = SOURCES) -> Iterator[tuple[Path, ast.Module]]:
     for path in paths:
-        yield path.relative_to(ROOT), ast.parse(path.read_text(encoding="utf-8"))
+        yield path.relative_to(ROOT), _parsed(path)
 
 
 def run(code: str, *arguments: str) -> str:
@@ -151,7 +159,8 @@ def test_every_file_of_the_package_is_installed() -> None:
     data = {path for path in files if path.suffix != ".py"}
     assert package / "py.typed" in data
     assert data - covered == set()
-    assert {path.parent for path in SOURCES if not (path.parent / "__init__.py").is_file()} == set()
+    packages = {path.parent for path in SOURCES if path.relative_to(ROOT).parts[0] != "studies"}
+    assert {folder for folder in packages if not (folder / "__init__.py").is_file()} == set()
 
 
 @pytest.mark.skipif(shutil.which("make") is None, reason="make is not installed")
@@ -160,3 +169,34 @@ def test_bare_make_lists_every_target() -> None:
     phony = re.search(r"^\.PHONY: (.*)$", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)
     assert phony is not None
     assert re.findall(r"^  make ([a-z-]+) +\S", listed, re.MULTILINE) == phony[1].split()
+
+
+METHOD_NAMES = frozenset(every_method()) - {"dgl", "graphsage"}
+"""Names that are nothing else: DGL is a library too, GraphSAGE a model."""
+
+BY_NAME = {
+    "gcnsim/methods/registry.py": "the registry",
+    "gcnsim/reproduction/systems.py": "what papers call systems, by their words",
+}
+"""Files outside a method's own that may list methods by name, and why."""
+
+
+def _strings(node: ast.AST) -> set[str]:
+    return {each.value for each in ast.walk(node) if isinstance(each, ast.Constant) and isinstance(each.value, str)}
+
+
+def test_no_code_outside_a_methods_file_tests_a_methods_name() -> None:
+    """Neither by comparing with it, nor by looking a name up in a table of several."""
+    found = []
+    for path, tree in trees():
+        own = path.parts[:2] in (("gcnsim", "methods"), ("runtime", "methods"))
+        if own or path.parts[0] == "studies" or str(path) in BY_NAME:
+            continue
+        for node in ast.walk(tree):
+            tests = [node] if isinstance(node, ast.Compare | ast.MatchValue) else []
+            tables = [node] if isinstance(node, ast.Dict | ast.Set | ast.Tuple | ast.List) else []
+            if any(_strings(each) & METHOD_NAMES for each in tests):
+                found.append(f"{path}:{node.lineno} compares with a method's name")
+            if any(len(_strings(each) & METHOD_NAMES) > 1 for each in tables):
+                found.append(f"{path}:{node.lineno} lists methods by name")
+    assert found == []

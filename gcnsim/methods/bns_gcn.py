@@ -49,7 +49,6 @@ class BnsGcn(BoundaryRows):
     about: ClassVar[str] = "a random share of the boundary nodes, every iteration, waited for"
     compared: ClassVar[bool] = True
     overlaps: ClassVar[bool] = True
-    samples_in_loop: ClassVar[bool] = True
     variants: ClassVar[tuple[Mapping[str, Any], ...]] = ({}, {"sample": "boundary-edges"}, {"sample": "edges"})
 
     rate: float = knob(RATE)

@@ -55,8 +55,7 @@ class Method:
     it exchanges boundary rows, so it cannot be answered for where no boundary is known. cut_at_random: its
     publications deal nodes to workers in their order. sends_blocks: it sends whole blocks of rows, whatever the
     boundary. exchanges_rows: it sends boundary rows from worker to worker. mini_batches: it updates the model once per
-    mini-batch, several times an epoch. draws_on_host: CPU threads of their own draw its graphs. samples_in_loop: the
-    thread that trains draws them.
+    mini-batch, several times an epoch. draws_on_host: CPU threads of their own draw its graphs.
 
     Raises ScenarioError for a knob out of range, or an overlap that it does not have.
     """
@@ -75,7 +74,6 @@ class Method:
     exchanges_rows: ClassVar[bool] = False
     mini_batches: ClassVar[bool] = False
     draws_on_host: ClassVar[bool] = False
-    samples_in_loop: ClassVar[bool] = False
 
     overlap: str = entry(
         Word("an overlap", lambda: (NO_OVERLAP, CENTRAL)), "what runs beneath synchronous transfers", NO_OVERLAP

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from gcnsim.methods import SubgraphBatches
 from gcnsim.planning.workshop import Estimate, Workshop
 from gcnsim.profile import QUANTITIES, Figure
 from gcnsim.scenario import Scenario
@@ -99,7 +100,7 @@ def workload_assumptions(
 
 def _of_batches(accesses: Accesses, estimates: Sequence[Estimate]) -> Iterator[dict[str, Any]]:
     """What stands in for what is not known of mini-batches."""
-    methods = dict.fromkeys(each.scenario.method.name for each in estimates if each.scenario.method.mini_batches)
+    methods = [each.scenario.method for each in estimates if each.scenario.method.mini_batches]
     if not methods:
         return
     if isinstance(accesses, GraphAccesses):
@@ -109,7 +110,7 @@ def _of_batches(accesses: Accesses, estimates: Sequence[Estimate]) -> Iterator[d
     if isinstance(accesses, PublishedAccesses | SurrogateAccesses):
         low, likely, high = (f"{spread:.3g}" for spread in sorted(degree_spreads(accesses.facts)))
         yield _row("degree_spread", likely, low, high, "standard deviation of log degrees, of mini-batches", True)
-        if "clustergcn" in methods:
+        if any(isinstance(each, SubgraphBatches) and each.nodes_of == "clusters" for each in methods):
             low, likely, high = (f"{100 * share:.3g} %" for share in WITHIN)
             yield _row("within_cluster", likely, low, high, "entries that stay in a cluster of ClusterGCN", True)
 

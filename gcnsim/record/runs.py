@@ -97,8 +97,10 @@ class RecordedRun:
 
     @property
     def samples_itself(self) -> bool:
-        """Whether the thread that trains also samples: what it waits for is then never its sampler."""
-        return bool(self.options["method"] == "bns-gcn")
+        """Whether the thread that trains also samples, as where boundary nodes are drawn at a rate: what it waits for
+        is then never its sampler.
+        """
+        return "rate" in self.options["knobs"]
 
     @property
     def settings(self) -> dict[str, float]:

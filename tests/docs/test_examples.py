@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
@@ -11,7 +12,9 @@ import click
 import pytest
 
 from gcnsim.cli import COMMANDS, root
+from gcnsim.errors import ScenarioError
 from runtime.train.tasks import command as train
+from runtime.train.tasks import tasks_of
 from tests.docs.examples import (
     DOCUMENTS,
     ROOT,
@@ -68,6 +71,21 @@ def _slow() -> list[Path]:
 def test_slow_examples_print_what_the_document_says(document: Path) -> None:
     found = [each.complaint for each in ran(document.read_text(encoding="utf-8"), slow=True) if each.example.slow]
     assert [complaint for complaint in found if complaint] == []
+
+
+def _trainings() -> list[str]:
+    """Slow examples that train: a worker imports torch for seconds, and what may be wrong is an option."""
+    examples = (each for path in _slow() for each in examples_of(path.read_text(encoding="utf-8")) if each.slow)
+    return [each.shown for each in examples if each.command[1:3] == ("-m", "runtime.train")]
+
+
+def test_slow_trainings_have_options_that_are_accepted() -> None:
+    asked = [shlex.split(shown)[3:] for shown in _trainings()]
+    assert len(asked) >= 4
+    assert all(len(tasks_of(arguments) or ()) == 1 for arguments in asked)
+    for wrong in (["--no-such-option"], ["--layers", "x"], ["--overlap", "some"]):
+        with pytest.raises((click.ClickException, ScenarioError)):
+            tasks_of([*asked[0], *wrong])
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=IDS)

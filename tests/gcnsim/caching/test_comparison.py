@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from gcnsim.caching import DEMAND, KINDS, RANKINGS, expanded
+from gcnsim.caching.comparison import _CERTAIN
 from gcnsim.errors import ScenarioError
 from gcnsim.streams import stream
 
@@ -38,3 +39,13 @@ def test_names_and_groups_stand_for_rules_each_once_in_one_order() -> None:
 def test_an_unknown_name_is_refused_with_the_nearest() -> None:
     with pytest.raises(ScenarioError, match=r"cache policy: unknown 'seive'; did you mean 'sieve'\? known: all, arc"):
         expanded(["seive"])
+
+
+def test_a_stored_chance_of_1_is_the_largest_number_below() -> None:
+    """float32 rounds 1 - (1 - epsilon)^m to 1 for many cross edges: the ratio is that of the number just below."""
+    below = np.nextafter(np.float32(1.0), np.float32(0.0))
+    assert float(below) == _CERTAIN
+    # 1,000 and 999 nodes of degree: ln(2^-24) / 1000 against one of a chance whose ratio lies between.
+    reads = -np.log1p(-float(below))
+    between = 1.0 - np.exp(-reads / 999.5)
+    assert ranking("degree-ratio", [1.0, between, 1.0], [1000, 1, 999]) == [2, 1, 0]

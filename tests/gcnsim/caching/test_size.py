@@ -44,3 +44,13 @@ def test_bad_bytes_are_refused(nbytes: float) -> None:
 def test_both_sizes_at_once_are_refused() -> None:
     with pytest.raises(ScenarioError, match="give one"):
         CacheSize(fraction=0.1, nbytes=100.0)
+
+
+def test_auto_is_a_size_of_its_own() -> None:
+    assert CacheSize(auto=True).describe() == "auto"
+    assert not CacheSize(auto=True).empty
+    for given in ({"fraction": 0.1}, {"nbytes": 100.0}):
+        with pytest.raises(ScenarioError, match="both auto and a size; give one"):
+            CacheSize(auto=True, **given)
+    with pytest.raises(ScenarioError, match="auto is not allowed"):
+        capacity(CacheSize(auto=True), 100, 10)

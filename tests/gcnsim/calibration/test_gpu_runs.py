@@ -16,7 +16,7 @@ from gcnsim.validation import judge
 from tests.gcnsim.calibration.made import World, write_measurements
 from tests.gcnsim.calibration.made import measurements as of_cores
 from tests.gcnsim.calibration.made_gpu import measurements, on_gpus
-from tests.gcnsim.validation.conftest import WriteRun, simulated, small_graph
+from tests.gcnsim.validation.conftest import WriteRun, runs_in, simulated, small_graph
 
 SLOW, FAST = Cluster(2, 1, 1.25e9, 1.15e9), Cluster(2, 1, 6.25e9, 5.75e9)
 FACTORS = {("device", "launch_s"): 1.6, ("copies", "efficiency"): 0.5}
@@ -24,15 +24,17 @@ WIDE = (512, 1024, 1024, 8)
 """Copies of so many values take time by their bytes, or runs would not tell how fast copies are."""
 
 
-@pytest.fixture
-def world(tmp_path: Path, write_run: WriteRun) -> World:
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> World:
     """Measurements of a server with T4s, and runs on two whose coefficients are FACTORS times as much."""
-    measured = write_measurements(tmp_path / "profile.json", measurements())
-    write_calibration(tmp_path / "truth.json", _altered(calibrate(measured)))
+    home = tmp_path_factory.mktemp("world")
+    write_run = runs_in(home)
+    measured = write_measurements(home / "profile.json", measurements())
+    write_calibration(home / "truth.json", _altered(calibrate(measured)))
 
     def trained(name: str, method: str, place: Cluster, widths: tuple[int, ...] = WIDE) -> Path:
         folder = write_run(name, method=method, device="cuda", emulation=None, widths=widths)
-        simulated(on_gpus(folder, place), tmp_path / "truth.json")
+        simulated(on_gpus(folder, place), home / "truth.json")
         return folder
 
     seen = [
@@ -43,8 +45,8 @@ def world(tmp_path: Path, write_run: WriteRun) -> World:
     ]
     unseen = [trained("e", "pipegcn", FAST), trained("f", "full-graph", FAST, (512, 512, 8))]
     found = calibrate(measured, seen)
-    write_calibration(tmp_path / "found.json", found)
-    return World(measured, seen, unseen, found, tmp_path / "found.json")
+    write_calibration(home / "found.json", found)
+    return World(measured, seen, unseen, found, home / "found.json")
 
 
 def _altered(record: Calibration) -> Calibration:

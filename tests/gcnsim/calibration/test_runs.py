@@ -15,17 +15,19 @@ from gcnsim.errors import FileError, ScenarioError
 from gcnsim.record import Calibration, Fitted, RecordedRun, read_recorded_run, write_calibration
 from gcnsim.validation import judge
 from tests.gcnsim.calibration.made import World, calibration, measurements, write_measurements
-from tests.gcnsim.validation.conftest import EMULATED, WIDTHS, WriteRun, simulated, small_graph
+from tests.gcnsim.validation.conftest import EMULATED, WIDTHS, WriteRun, runs_in, simulated, small_graph
 
 FACTORS = {"socket_bandwidth": 0.6, "busy_core_rate": 0.85}
 
 
-@pytest.fixture
-def world(tmp_path: Path, write_run: WriteRun) -> World:
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> World:
     """Measurements of a machine, and runs of one whose coefficients are FACTORS times as much."""
-    measured = write_measurements(tmp_path / "profile.json")
+    folder = tmp_path_factory.mktemp("world")
+    write_run = runs_in(folder)
+    measured = write_measurements(folder / "profile.json")
     truth = _altered(calibrate(measured))
-    write_calibration(tmp_path / "truth.json", truth)
+    write_calibration(folder / "truth.json", truth)
     slow = EMULATED | {"bandwidth": 1e7, "measured": 0.94e7}
     wide = (64, 64, 64, 8)
     seen = [
@@ -35,11 +37,11 @@ def world(tmp_path: Path, write_run: WriteRun) -> World:
         write_run("d", method="full-graph", widths=wide),
     ]
     unseen = [write_run("e", method="pipegcn"), write_run("f", method="full-graph", widths=wide, overlap="none")]
-    for folder in (*seen, *unseen):
-        simulated(folder, tmp_path / "truth.json")
+    for run in (*seen, *unseen):
+        simulated(run, folder / "truth.json")
     found = calibrate(measured, seen)
-    write_calibration(tmp_path / "found.json", found)
-    return World(measured, seen, unseen, found, tmp_path / "found.json")
+    write_calibration(folder / "found.json", found)
+    return World(measured, seen, unseen, found, folder / "found.json")
 
 
 def _altered(record: Calibration) -> Calibration:

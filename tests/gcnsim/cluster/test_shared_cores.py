@@ -31,3 +31,10 @@ def test_networks_and_memory_are_those_of_each_server() -> None:
     for pair in ((0, 1), (1, 2), (5, 0)):
         names = [[found.links[link].name for link in found.between(*pair)] for found in (shared, apart)]
         assert names[0] == names[1]
+
+
+def test_shared_cores_stand_where_those_of_the_first_server_would() -> None:
+    """Link ids order what is equally tight, so a machine must not change them for the network."""
+    assert [link.kind for link in cluster(shared=True).links[:5]] == ["nic", "nic", "memory", "cpu", "nic"]
+    first = [link.name for link in cluster(shared=False).links[:4]]
+    assert [link.name for link in cluster(shared=True).links[:3]] == first[:3]

@@ -13,6 +13,7 @@ import pytest
 from gcnsim.api import compare, render_comparison, simulate, what_if, write_json, write_result
 from gcnsim.breakdown import Parts, exposed_s, iteration_s, other_s
 from gcnsim.comparison import Side, side_of_run
+from gcnsim.comparison.difference import _largest
 from gcnsim.comparison.sides import side_of_row
 from gcnsim.errors import FileError
 from gcnsim.profile import GENERIC_LINK, link
@@ -372,3 +373,13 @@ def test_time_that_was_put_off_is_a_part_of_every_worker() -> None:
 def test_a_fault_is_told_as_it_is_asked_for() -> None:
     found = compare(FULL, FULL | {"faults": [{"kind": "slow-link", "link": "nic1", "factor": 5}]})
     assert found["differs"] == [{"field": "faults", "a": "unset", "b": "slow-link:link=nic1,factor=5"}]
+
+
+def test_the_parts_that_make_up_most_of_a_change_are_named_and_three_at_most() -> None:
+    def named(*differences: float) -> list[float]:
+        return [each["difference"] for each in _largest([{"difference": each} for each in differences])]
+
+    assert named(1.0, -9.0) == [-9.0], "nine tenths of all that changed"
+    assert named(2.0, 8.0) == [8.0], "four fifths are enough"
+    assert named(2.1, 7.9) == [7.9, 2.1]
+    assert named(1.0, 1.0, 1.0, 1.0, 1.0) == [1.0, 1.0, 1.0]

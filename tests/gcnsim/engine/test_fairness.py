@@ -3,13 +3,32 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from random import Random
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gcnsim.engine import max_min_rates
+from gcnsim.engine import fairness, max_min_rates
+from gcnsim.engine.fairness import Sharing
+from gcnsim.engine.filling import Filling
+
+Kind = Callable[[list[float], list[tuple[int, ...]], list[float | None]], Any]
+
+
+class _Filled:
+    """Compiled sharing, asked as the other is."""
+
+    def __init__(self, *network: Any) -> None:
+        self.filling = Filling(*network)
+
+    def rates(self, counts: tuple[int, ...]) -> list[float]:
+        self.filling.counts[:] = counts
+        self.filling.share()
+        return self.filling.rates.tolist()
+
 
 Case = tuple[list[float], list[tuple[int, ...]], list[int], list[float | None]]
 
@@ -130,3 +149,30 @@ def test_a_bundle_is_its_flows_one_by_one(case: Case) -> None:
     single = [bundle for bundle, count in enumerate(counts) for _ in range(count)]
     apart = max_min_rates(capacity, [routes[b] for b in single], [1] * len(single), [caps[b] for b in single])
     assert apart == pytest.approx([rates[b] for b in single], rel=1e-9)
+
+
+@pytest.mark.parametrize("kind", [Sharing, _Filled], ids=["small groups", "large groups"])
+def test_of_equally_tight_links_that_of_the_lowest_id_is_settled_first(kind: Kind) -> None:
+    # 0.3 to each flow of either link. The first is settled, and 0.9 - 0.3, a little above 0.6, is left of the second.
+    assert (0.9 - 0.3) / 2 == 0.30000000000000004 > 0.9 / 3 == 0.3
+    assert kind([0.3, 0.9], [(1,), (0, 1)], [None, None]).rates((2, 1)) == [0.30000000000000004, 0.3]
+    # 1.1 / 5 on both links: the first is settled with what crosses both, and the second has what that left.
+    rates = kind([1.1, 1.1], [(0,), (1,), (0, 1)], [None] * 3).rates((3, 3, 2))
+    assert rates == [0.22000000000000003, 0.22, 0.22000000000000003]
+
+
+@pytest.mark.parametrize("kind", [Sharing, _Filled], ids=["small groups", "large groups"])
+def test_a_cap_counts_for_each_flow_and_takes_no_part_of_others(kind: Kind) -> None:
+    # Two bundles of two and three flows, each flow at most 1 and 2: 14 - 2 - 6 is left to a single one.
+    shared = kind([14.0], [(0,), (0,), (0,)], [1.0, 2.0, None])
+    assert shared.rates((2, 3, 1)) == [1.0, 2.0, 6.0]
+    assert shared.rates((2, 0, 1)) == [1.0, 0.0, 12.0]
+
+
+def test_what_is_remembered_is_what_would_be_found_and_no_more_than_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fairness, "REMEMBERED", 2)
+    shared = Sharing([12.0], [(0,), (0,)], [None, None])
+    asked = [(1, 1), (1, 2), (2, 2), (1, 1), (3, 0)]
+    assert [shared.rates(counts) for counts in asked] == [[6.0] * 2, [4.0] * 2, [3.0] * 2, [6.0] * 2, [4.0, 0.0]]
+    assert shared.rates((3, 0)) is shared.rates((3, 0)), "found once"
+    assert len(shared._known) <= 2

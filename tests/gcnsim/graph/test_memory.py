@@ -100,3 +100,11 @@ def test_published_sizes_are_estimated_above_what_metis_took() -> None:
     with pytest.raises(GraphError, match=r"^products: partitioning needs about .* GiB of memory; allowed: 10\.0 GiB$"):
         check_partition_memory("products", 2_449_029, 123_718_280, 10 * 2**30)
     check_partition_memory("products", 2_449_029, 123_718_280, None)
+
+
+def test_partitioning_is_judged_by_the_nodes_and_entries_it_is_told() -> None:
+    needed = memory_of_sizes(1000, 50_000_000, partition=True)
+    assert needed - memory_of_sizes(0, 50_000_000, partition=True) < 1e6, "entries are what takes memory"
+    check_partition_memory("many", 1000, 50_000_000, needed)
+    with pytest.raises(GraphError, match="many: partitioning needs"):
+        check_partition_memory("many", 1000, 50_000_000, needed - 1)

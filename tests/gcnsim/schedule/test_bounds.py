@@ -7,8 +7,10 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
+from gcnsim.cluster import Cluster, Link, LinkSpec
 from gcnsim.engine import simulate
 from gcnsim.schedule import Bounds, Builder, Schedule, bounds, estimate
+from gcnsim.schedule.bounds import _turns
 from gcnsim.timeline import PS_PER_S, OpKind
 
 Builders = Callable[..., Builder]
@@ -88,3 +90,17 @@ def test_a_chain_from_one_worker_to_another_is_no_lower_bound(builder: Builders)
     seconds = float(run.ends[-1, end[0]] - run.ends[19, end[0]]) / 20 / PS_PER_S
     assert seconds == pytest.approx(1.5)  # (2 s there and 1 s back) over two iterations
     assert bounds(schedule).lower_s <= seconds
+
+
+def test_a_thread_waits_for_all_others_and_for_two_slices_of_each() -> None:
+    spec = LinkSpec(1.0, cores=1, slice_s=0.25)
+    b = Builder("test", Cluster((0,), (Link("cpu", "cpu", "a", "b", spec),)), 1)
+    for thread, stream, seconds in (("a", "x", 3.0), ("a", "y", 1.0), ("b", "z", 2.0)):
+        last = b.flow(OpKind.LOSS, 0, seconds, (0,), stream=stream, cap=1.0, thread=thread)
+    schedule = b.close([last])
+    turns = _turns(schedule, schedule.demand.mean(axis=0))
+    # Its own 4 s (2 s), and as much of the other with two slices of 0.25 s.
+    assert sorted(turns.values()) == [2.0 + 2.0 + 0.5, 4.0 + 4.0 + 0.5]
+    found = bounds(schedule)
+    assert found.lower_s == found.busiest_s == 6.0, "one core does all three"
+    assert found.lower_s <= simulate(schedule, 1).ends.max() / PS_PER_S <= found.upper_s

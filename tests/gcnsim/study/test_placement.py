@@ -49,13 +49,13 @@ def test_the_interval_holds_every_order_of_the_parts(method: str) -> None:
     assert ends == pytest.approx([min(every), max(every)], rel=1e-3)
 
 
-@pytest.mark.parametrize("order", [(2, 1, 0, 3), (3, 0, 1, 2)], ids=str)
-def test_of_blocks_the_best_and_the_worst_order_are_near_the_ends(order: tuple[int, ...]) -> None:
+def test_of_blocks_the_best_and_the_worst_order_are_near_the_ends() -> None:
     # The extremes of all 24, found by trying them; products of blocks differ pair by pair, not by a part's work alone.
     asked = scenario(method="cagnet-1d")
     found = Workshop(asked).estimate(asked)
-    extreme = study(asked, Ordered(open_accesses(asked), order)).metrics.iteration_s
-    assert found.low_s * 0.94 <= extreme <= found.high_s * 1.06
+    for order in ((2, 1, 0, 3), (3, 0, 1, 2)):
+        extreme = study(asked, Ordered(open_accesses(asked), order)).metrics.iteration_s
+        assert found.low_s * 0.94 <= extreme <= found.high_s * 1.06, order
 
 
 def test_the_interval_does_not_depend_on_which_server_is_named_first() -> None:

@@ -25,6 +25,7 @@ from gcnsim.trace import (
     write_profile,
 )
 from gcnsim.trace.cells import RATES, Cells, cells_per_worker
+from gcnsim.trace.profile_files import is_profile
 from gcnsim.trace.resizing import between, means_of, resized
 
 
@@ -279,3 +280,11 @@ def test_a_profile_answers_as_its_graph_does(real: Callable[[str], Any], sampler
         assert many <= 0.02, method
         assert few <= 3.0, method
         assert missed_rows(trace, method, 64).sum() > 0.0
+
+
+def test_only_a_profile_is_one(stored: StoredProfile, tmp_path: Path) -> None:
+    write_profile(tmp_path / "a.profile", stored)
+    (tmp_path / "b.profile").write_text("no profile")
+    assert is_profile(tmp_path / "a.profile") is True
+    assert is_profile(tmp_path / "b.profile") is False
+    assert is_profile(tmp_path / "missing.profile") is False

@@ -129,6 +129,11 @@ def write_folder(folder: Path, document: Mapping[str, Any], seconds: Sequence[fl
 @pytest.fixture
 def write_run(tmp_path: Path) -> WriteRun:
     """A finished run in a folder of its own, by name; the trace is beside its files."""
+    return runs_in(tmp_path)
+
+
+def runs_in(place: Path) -> WriteRun:
+    """Writes finished runs below `place`, as `write_run` does."""
 
     def write(
         name: str,
@@ -140,7 +145,7 @@ def write_run(tmp_path: Path) -> WriteRun:
         **options: Any,
     ) -> Path:
         asked = Options(**{"threads": 1, "layers": len(widths) - 1, "hidden": widths[1]} | options)
-        folder = tmp_path / name
+        folder = place / name
         document = run_document(asked, widths=widths, iterations=len(seconds), emulation=emulation, shares=shares)
         write_folder(folder, document, seconds)
         knobs = asked.knobs

@@ -1,0 +1,178 @@
+"""One mutant in a copy of the tree: which of its room's tests run, and whether one of them fails."""
+
+from __future__ import annotations
+
+import difflib
+import json
+import os
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from studies.mutation.kinds import Mutation
+from studies.mutation.plugin import PATIENCE_S
+from studies.mutation.rooms import digest, room_of, room_tests, sources
+
+SLOWER = 6.0
+"""How many times as long as it took a test may take before the mutant counts as killed."""
+QUICK_S = 60.0
+"""All tests of a room that takes no longer than that are run before a mutant survives."""
+MEMORY = 12 << 30
+"""Bytes of a mutant's data: one that asks for more is killed by its MemoryError, not by the machine."""
+
+Outcome = Literal["killed", "late", "broken", "survived", "untested"]
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What became of a mutant.
+
+    by: the test that failed; tests: how many run its line; seconds: of the trial; digest: of the room then.
+    """
+
+    mutation: Mutation
+    room: str
+    outcome: Outcome
+    by: str
+    tests: int
+    seconds: float
+    diff: str
+    digest: str
+
+    @property
+    def killed(self) -> bool:
+        """Whether the room's tests tell the mutant from the source."""
+        return self.outcome in ("killed", "late", "broken")
+
+
+class Copy:
+    """A copy of the tree at `root` in `folder`: every file that git knows or would add."""
+
+    def __init__(self, root: Path, folder: Path) -> None:
+        self.folder = folder / "tree"
+        listed = subprocess.run(
+            ["git", "ls-files", "-co", "--exclude-standard", "-z"], cwd=root, capture_output=True, text=True, check=True
+        )
+        for name in filter(None, listed.stdout.split("\0")):
+            if (root / name).is_file():
+                (self.folder / name).parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy2(root / name, self.folder / name)
+        self.asked, self.told = folder / "asked.json", folder / "told"
+
+    def pytest(self, asked: dict[str, Any], files: list[str], limit_s: float | None, *more: str) -> int | None:
+        """The exit code of pytest on `files` in the copy; None when it took longer than `limit_s`."""
+        self.asked.write_text(json.dumps(asked), encoding="utf-8")
+        env = os.environ | {"GCNSIM_MUTATION": str(self.asked), "PYTHONPATH": str(self.folder)}
+        env |= {"PYTHONDONTWRITEBYTECODE": "1"} if "order" in asked else {}
+        command = [sys.executable, "-m", "pytest", "-p", "studies.mutation.plugin", "-p", "no:cacheprovider"]
+        command += ["-p", "no:randomly", *more, *files]
+        process = subprocess.Popen(
+            command,
+            cwd=self.folder,
+            env=env,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+            preexec_fn=_bounded,
+        )
+        try:
+            return process.wait(limit_s)
+        except subprocess.TimeoutExpired:
+            return None
+        finally:
+            _end(process)
+
+    def seen(self, room: str, store: Path, *, anew: bool = True) -> dict[str, Any]:
+        """Seconds of the room's tests, those that fail unchanged, which lines each runs; stored for the next time.
+
+        anew: look again where sources or tests have changed since.
+        """
+        files, tests = sources(self.folder)[room], room_tests(self.folder, room)
+        present = digest(self.folder, room)
+        stored = store / f"{room.replace('/', '.')}.json"
+        known: dict[str, Any] = json.loads(stored.read_text(encoding="utf-8")) if stored.is_file() else {}
+        if not known or (anew and known["digest"] != present):
+            self.told.unlink(missing_ok=True)
+            if tests:
+                self.pytest({"seen": str(self.told), "sources": files}, tests, None)
+            known = {"seconds": {}, "failed": [], "lines": {}}
+            if self.told.exists():
+                known = json.loads(self.told.read_text(encoding="utf-8"))
+            known["digest"] = present
+            store.mkdir(parents=True, exist_ok=True)
+            stored.write_text(json.dumps(known), encoding="utf-8")
+        return known
+
+    def tried(self, mutation: Mutation, seen: dict[str, Any], *, whole: bool) -> Result:
+        """Run the tests that run its line, the quickest files first, then others: of quick rooms, or if `whole`."""
+        start, room = time.perf_counter(), room_of(mutation.path)
+        file = self.folder / mutation.path
+        source, status = file.read_bytes(), file.stat()
+        changed = mutation.applied(source)
+        chosen, order = ordered(mutation, seen)
+        if chosen and not whole and sum(seen["seconds"].values()) > QUICK_S:
+            order = order[: len(chosen)]
+        self.told.unlink(missing_ok=True)
+        limits = {test: PATIENCE_S + SLOWER * seen["seconds"][test] for test in order}
+        asked = {"order": order, "known": [*seen["seconds"]], "limit": limits, "told": str(self.told)}
+        try:
+            file.write_bytes(changed)
+            files = list(dict.fromkeys(test.split("::")[0] for test in order))
+            if digest(self.folder, room) != seen["digest"]:
+                files = room_tests(self.folder, room)  # some may be new
+            most = PATIENCE_S + SLOWER * sum(seen["seconds"].values())
+            code = self.pytest(asked, files, most, "-x") if order else 5
+        finally:
+            file.write_bytes(source)
+            os.utime(file, ns=(status.st_atime_ns, status.st_mtime_ns))
+        by = self.told.read_text(encoding="utf-8") if self.told.exists() else ""
+        outcome: Outcome = (
+            "late" if code is None else "survived" if code == 0 else "untested" if code == 5 else "killed"
+        )
+        if outcome == "killed" and not by:
+            outcome = "broken"
+        taken = time.perf_counter() - start
+        return Result(mutation, room, outcome, by, len(chosen), taken, _diff(mutation, source, changed), seen["digest"])
+
+
+def ordered(mutation: Mutation, seen: dict[str, Any]) -> tuple[set[str], list[str]]:
+    """Tests that run the mutant's line (all, where that is at import), and the order in which to run all."""
+    seconds: dict[str, float] = {test: took for test, took in seen["seconds"].items() if test not in seen["failed"]}
+    lines = seen["lines"].get(mutation.path, {})
+    chosen = {test for line in range(mutation.first, mutation.last + 1) for test in lines.get(str(line), [])}
+    chosen = chosen & set(seconds) if mutation.first else set(seconds)
+    whole: dict[str, float] = {}
+    for test in chosen or seconds:
+        whole[test.split("::")[0]] = whole.get(test.split("::")[0], 0.0) + seconds[test]
+
+    def key(test: str) -> tuple[bool, float, str, float]:
+        file = test.split("::")[0]
+        return test not in chosen, whole.get(file, 0.0), file, seconds[test]
+
+    return chosen, sorted(seconds, key=key)
+
+
+def _diff(mutation: Mutation, source: bytes, changed: bytes) -> str:
+    lines = difflib.unified_diff(
+        source.decode().splitlines(), changed.decode().splitlines(), mutation.path, mutation.path, lineterm="", n=0
+    )
+    return "\n".join(list(lines)[2:])
+
+
+def _bounded() -> None:
+    resource.setrlimit(resource.RLIMIT_DATA, (MEMORY, MEMORY))
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """End the tests with all that they started."""
+    try:
+        os.killpg(process.pid, signal.SIGKILL)
+    except ProcessLookupError:
+        return
+    process.wait()

@@ -1,0 +1,97 @@
+"""What a question is turned into before anything is simulated, and the two sides of a comparison."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import gcnsim
+from gcnsim.api import asking
+from gcnsim.api.comparison import compare
+from gcnsim.errors import FileError, ScenarioError
+from gcnsim.methods import compared, methods
+from gcnsim.planning.grid import Grid
+from gcnsim.scenario import SCHEMA, from_mapping
+
+MACHINES: dict[str, Any] = {"gpus": [6], "bandwidth": ["15Gbps"], "device": ["t4"]}
+BASE = {"schema": SCHEMA, "cluster": {"gpus": 6, "bandwidth": "15Gbps"}}
+
+
+def grid(*method: str, **knobs: list[Any]) -> Grid:
+    return asking._grid(from_mapping(BASE, "test"), list(method), MACHINES, knobs, {})
+
+
+def test_all_methods_may_leave_out_those_that_nobody_named_or_compares() -> None:
+    found = grid("all")
+    assert set(found.methods) == set(methods())
+    assert found.optional == set(methods()) - set(compared())
+    assert grid("all", "cagnet-1d").optional == found.optional - {"cagnet-1d"}
+    assert grid("cagnet-1d").optional == frozenset(), "who is named must have a row"
+
+
+def test_values_are_taken_once_and_in_their_order() -> None:
+    found = grid("psc-gcn", tau=[2, 0], epsilon=[0.5, 0.1], cache=["30%"])
+    assert (found.taus, found.epsilons) == ((2, 0), (0.5, 0.1))
+    assert [cache.fraction for cache in found.caches] == [0.3]
+    assert (found.gpus, found.devices, found.bandwidths) == ((6,), ("t4",), (15e9 / 8,))
+    assert asking._distinct([1, 2, 2, 3, 2], 7) == (7, 2, 3), "the first as the scenario has it"
+
+
+@pytest.mark.parametrize(
+    ("knobs", "said"),
+    [
+        ({"tau": [True]}, "method.tau: True is not a whole number"),
+        ({"tau": [1.5]}, "method.tau: 1.5 is not a whole number"),
+        ({"epsilon": ["x"]}, "method.epsilon: 'x' is not a number"),
+        ({"cache": [0.3]}, r"method.cache: 0.3 is not a share \(30%\) or bytes"),
+    ],
+)
+def test_values_of_another_kind_are_refused(knobs: dict[str, list[Any]], said: str) -> None:
+    with pytest.raises(ScenarioError, match=said):
+        grid("psc-gcn", **knobs)
+
+
+@pytest.mark.parametrize("least", [0, -0.1, 1.01, True, "x"])
+def test_a_least_rate_is_above_0_and_at_most_1(least: object) -> None:
+    with pytest.raises(ScenarioError, match="--min-rate"):
+        asking._rule(None, None, least)  # type: ignore[arg-type]
+    assert asking._rule(None, None, 1).min_rate == 1.0
+
+
+def test_who_may_be_recommended() -> None:
+    usual, named = asking._rule(None, None, None), asking._rule(["all", "pipegcn"], None, None)
+    assert (usual.methods, usual.named) == (compared(), False)
+    assert (named.methods, named.named) == (("pipegcn",), True)
+    assert set(asking._rule(["pipegcn"], "all", None).methods) == set(methods())
+
+
+@pytest.mark.parametrize(
+    ("question", "said"),
+    [
+        ({"target_accuracy": 1.01}, "--target-accuracy: 1.01"),
+        ({"target_accuracy": 0}, "--target-accuracy: 0"),
+        ({"target_iterations": {"psc-gcn": 0}}, "--target-iterations: psc-gcn=0"),
+        ({"target_iterations": {"psc-gcn": 5}}, "--target-iterations: only valid with --target-accuracy"),
+        ({"runs": ["a"]}, "--runs: only valid with --target-accuracy"),
+        ({"gpus": []}, "an empty list of values"),
+    ],
+)
+def test_what_a_question_cannot_ask(question: dict[str, Any], said: str) -> None:
+    with pytest.raises(ScenarioError, match=said):
+        gcnsim.what_if(**question)
+
+
+def test_names_are_of_a_profilers_trace(tmp_path: Path) -> None:
+    with pytest.raises(ScenarioError, match="--names: neither A nor B is a profiler's trace"):
+        compare(BASE, BASE, names=tmp_path / "names.yaml")
+    (tmp_path / "result.json").write_text("{}")
+    with pytest.raises(ScenarioError, match="--names: neither"):
+        compare(tmp_path, BASE, names=tmp_path / "names.yaml")
+
+
+@pytest.mark.parametrize(("source", "said"), [(" ", "is not a path"), ("no/such", "no/such: does not exist")])
+def test_sides_that_are_not_there_are_refused(source: str, said: str) -> None:
+    with pytest.raises(FileError, match=said):
+        compare(source, BASE)

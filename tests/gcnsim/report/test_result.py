@@ -1,0 +1,109 @@
+"""One simulated scenario as text, whole and in two lines."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gcnsim.report.result import render_result, render_short_result
+
+ROW = {
+    "method": "psc-gcn",
+    "tau": 2,
+    "epsilon": 0.1,
+    "rate": 1.0,
+    "cache_fraction": 0.3,
+    "iteration_s": 0.5,
+    "iteration_s_low": 0.4,
+    "iteration_s_high": 0.75,
+    "iterations_per_epoch": 1,
+    "epoch_s": 0.5,
+    "compute_s": 0.3,
+    "exposed_comm_s": 0.1996,
+    "exposed_other_s": 0.0004,
+    "hidden_comm_s": 0.0,
+    "sampling_s": 0.125,
+    "speedup_vs_full_graph": 2.5,
+    "limited_by": {"text": "NIC of server 1", "share": 0.98},
+    "bottleneck": "nic1.tx",
+    "gpu_utilization": 0.6,
+    "nic_utilization": 0.98,
+    "nic_bytes": 3 * 2**20,
+    "cache_hit_rate": 0.45,
+}
+MEMORY = {
+    "workers": [
+        {"features": 2**30, "cache": 0.0, "total": 2**30},
+        {"features": 2**31, "cache": 2**20, "total": 2**31 + 2**20},
+    ],
+    "tightest": 1,
+    "device_bytes": 16e9,
+    "fits": True,
+}
+
+
+def payload(row: dict[str, Any] | None = None, **changes: Any) -> dict[str, Any]:
+    return {
+        "scenario": {"name": "mine"},
+        "result": ROW | (row or {}),
+        "run": {"iterations": 12, "measured": 8, "settled": True},
+        "links": {"nic0.tx": {"bytes": 2**20, "utilization": 0.0004}, "pcie0": {"bytes": 0, "utilization": 0.0}},
+        "memory": MEMORY,
+        "provenance": {
+            "graph": {"text": "reddit", "kind": "surrogate"},
+            "calibration": "none: figures of data sheets",
+            "warnings": ["mind the gap"],
+        },
+    } | changes
+
+
+WHOLE = """\
+mine: psc-gcn, tau 2, epsilon 0.1, cache 30%  UNCALIBRATED
+  iteration  500 ms  (90 % interval 400 ms to 750 ms)
+      300 ms   60.0 %  compute
+      200 ms   39.9 %  exposed communication
+      400 us  < 0.1 %  exposed other
+         0 s      0 %  hidden communication (overlaps the above)
+      125 ms   25.0 %  sampling (may overlap)
+  speed-up over full-graph 2.50x, limited by NIC of server 1, 98 % of the iteration
+  GPU busy 60.0 %, busiest NIC 98.0 %, 3.00 MiB sent per iteration, cache hits 45.0 %
+  12 iterations simulated, the last 8 measured
+  memory of worker 1: 2.00 GiB of 14.9 GiB
+    features 2.00 GiB, cache 1.00 MiB
+
+Links per iteration
+  nic0.tx    1.00 MiB  busy < 0.1 %
+  pcie0           0 B  busy     0 %
+
+Provenance
+  graph: reddit (surrogate)
+  calibration: none: figures of data sheets
+  warning: mind the gap
+"""
+
+
+def test_the_whole_text() -> None:
+    assert render_result(payload()) == WHOLE
+
+
+def test_two_lines_say_what_it_is_and_what_limits_it() -> None:
+    lines = render_short_result(payload()).splitlines()
+    assert lines == [*WHOLE.splitlines()[:2], "  limited by NIC of server 1, 98 % of the iteration"]
+    unknown = render_short_result(payload({"limited_by": None})).splitlines()
+    assert unknown[-1] == "  limited by nic1.tx"
+
+
+def test_epochs_are_told_where_they_have_several_iterations() -> None:
+    assert "  epoch      10.0 s, 20 iterations" in render_result(payload({"iterations_per_epoch": 20, "epoch_s": 10.0}))
+
+
+def test_what_is_not_known_or_does_not_hold_is_said() -> None:
+    text = render_result(
+        payload({"speedup_vs_full_graph": None}, run={"iterations": 9, "measured": 1, "settled": False})
+    )
+    assert "speed-up over full-graph not known" in text
+    assert "9 iterations simulated, the last 1 measured; NOT steady: see warnings" in text
+    assert "memory of worker 1: 2.00 GiB of 14.9 GiB; DOES NOT FIT" in render_result(
+        payload(memory=MEMORY | {"fits": False})
+    )
+    assert "GiB of" not in render_result(payload(memory=MEMORY | {"device_bytes": None}))
+    assert "memory of worker" not in render_result(payload(memory=None))

@@ -1,0 +1,75 @@
+"""Many variants of one schedule in one pass: each is what the estimate says of it alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from gcnsim.schedule import Builder, Schedule, estimate
+from gcnsim.schedule.joint import Variants, estimates
+from gcnsim.timeline import OpKind
+
+Builders = Callable[..., Builder]
+
+
+def made(b: Builder) -> Schedule:
+    """Work, then three transfers side by side, two of them over both links and one capped, then work."""
+    first = b.compute(OpKind.UPDATE, 0, 1.0)
+    sent = [
+        b.flow(OpKind.WIRE, 0, 20.0, (0, 1), stream="x", after=[first]),
+        b.flow(OpKind.WIRE, 0, 12.0, (0, 1), stream="y", after=[first]),
+        b.flow(OpKind.D2H, 0, 9.0, (1,), stream="z", after=[first], cap=3.0),
+    ]
+    b.flow(OpKind.ALLREDUCE, 0, 0.0, (0,), stream="r", after=sent[:1])
+    return b.close([b.compute(OpKind.LOSS, 0, 2.0, after=sent)])
+
+
+def variant(schedule: Schedule, demand: float, capacity: tuple[float, float], latency: float) -> Schedule:
+    """The schedule with `demand` times as much of everything, other capacities, and another latency."""
+    ops = tuple(replace(op, latency_s=latency) if op.route else op for op in schedule.ops)
+    return replace(schedule, ops=ops, demand=schedule.demand * demand, capacity=capacity)
+
+
+ASKED = [(1.0, (10.0, 8.0), 0.0), (2.5, (10.0, 8.0), 0.25), (1.0, (3.0, 50.0), 0.5), (0.1, (0.7, 0.9), 1.0)]
+
+
+def test_each_variant_is_as_estimated_alone(builder: Builders) -> None:
+    schedule = made(builder(10.0, 8.0))
+    alone = [estimate(variant(schedule, *asked)) for asked in ASKED]
+    demands, capacities, latencies = zip(*ASKED, strict=True)
+    routes = {op.route for op in schedule.ops if op.route}
+    found = estimates(
+        schedule,
+        Variants(
+            demand=schedule.demand[0][:, None] * np.array(demands),
+            capacity=np.array(capacities).T,
+            latency_s={route: np.array(latencies) for route in routes},
+            queue={route: np.zeros(len(ASKED)) for route in routes},
+        ),
+    )
+    assert found == pytest.approx(alone, rel=1e-12)
+    assert len({round(each, 9) for each in alone}) == len(ASKED), "the variants differ"
+
+
+def test_one_by_hand_with_queues(builder: Builders) -> None:
+    # Two transfers share both links: 5 and 4 B/s each; the third of the same kind shares none of theirs.
+    b = builder(10.0, 8.0)
+    first = b.compute(OpKind.UPDATE, 0, 1.0)
+    sent = [
+        b.flow(OpKind.WIRE, 0, size, (0, 1), stream=name, after=[first]) for name, size in (("x", 20.0), ("y", 12.0))
+    ]
+    schedule = b.close([b.compute(OpKind.LOSS, 0, 2.0, after=sent)])
+    found = estimates(
+        schedule,
+        Variants(
+            demand=np.tile(schedule.demand[0][:, None], 2),
+            capacity=np.array([[10.0, 10.0], [8.0, 8.0]]),
+            latency_s={(0, 1): np.array([0.5, 0.5])},
+            queue={(0, 1): np.array([0.0, 4.0])},
+        ),
+    )
+    # 1 s, 0.5 s, 20 B at 4 B/s, 2 s; and a queue of 4 B of the other one on the slower link.
+    assert found.tolist() == pytest.approx([1 + 0.5 + 5 + 2, 1 + 0.5 + 0.5 + 5 + 2])
