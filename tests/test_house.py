@@ -193,10 +193,11 @@ def test_no_code_outside_a_methods_file_tests_a_methods_name() -> None:
         if own or path.parts[0] == "studies" or str(path) in BY_NAME:
             continue
         for node in ast.walk(tree):
-            tests = [node] if isinstance(node, ast.Compare | ast.MatchValue) else []
-            tables = [node] if isinstance(node, ast.Dict | ast.Set | ast.Tuple | ast.List) else []
-            if any(_strings(each) & METHOD_NAMES for each in tests):
+            if isinstance(node, ast.Compare) and _strings(node) & METHOD_NAMES:
                 found.append(f"{path}:{node.lineno} compares with a method's name")
-            if any(len(_strings(each) & METHOD_NAMES) > 1 for each in tables):
+            if isinstance(node, ast.MatchValue) and _strings(node) & METHOD_NAMES:
+                found.append(f"{path}:{node.lineno} matches a method's name")
+            tables = ast.Dict | ast.Set | ast.Tuple | ast.List
+            if isinstance(node, tables) and len(_strings(node) & METHOD_NAMES) > 1:
                 found.append(f"{path}:{node.lineno} lists methods by name")
     assert found == []

@@ -44,12 +44,12 @@ def hop(cluster: Cluster, source: Rank, target: Rank) -> tuple[int, ...]:
     return tuple(dict.fromkeys(cluster.to_host(source) + way + cluster.to_device(target)))
 
 
-def allreduce(builder: Builder, nbytes: Bytes, after: Sequence[Dependency]) -> list[int]:
+def allreduce(builder: Builder, nbytes: Work, after: Sequence[Dependency]) -> list[int]:
     """Add the all-reduce of the cluster, `ring_allreduce` or `tree_allreduce`; per worker, the op that ends it."""
     return (tree_allreduce if builder.cluster.allreduce == TREE else ring_allreduce)(builder, nbytes, after)
 
 
-def ring_allreduce(builder: Builder, nbytes: Bytes, after: Sequence[Dependency]) -> list[int]:
+def ring_allreduce(builder: Builder, nbytes: Work, after: Sequence[Dependency]) -> list[int]:
     """Add a ring all-reduce; return, per worker, the op that ends it (`after` itself for one worker).
 
     It is staged in host memory, unless every hop of the ring has a direct path between GPUs.

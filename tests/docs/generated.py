@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -195,7 +196,14 @@ def _partition_spread() -> str:
     return table((*head, "interval of the largest boundary"), rows)
 
 
+def _toy(name: str, language: str) -> str:
+    text = (Path(__file__).parents[1] / "toy" / name).read_text(encoding="utf-8").strip()
+    return f"`{name}`:\n\n```{language}\n{text}\n```"
+
+
 TABLES: dict[str, Callable[[], str]] = {
+    "toy method": lambda: _toy("local_gcn.py", "python"),
+    "toy package": lambda: _toy("pyproject.toml", "toml"),
     "scenario fields": _scenario_fields,
     "knobs": _knobs,
     "trained knobs": _trained_knobs,
