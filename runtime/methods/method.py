@@ -7,7 +7,7 @@ asks every method for its knobs before anything else starts.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import Field, dataclass, fields
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from gcnsim.caching import CacheSize
@@ -29,7 +29,7 @@ class Method:
     @classmethod
     def knobs(cls) -> tuple[Knob, ...]:
         """What can be set, in the order of the fields."""
-        return tuple(found for each in fields(cls) if (found := knob_of(each)) is not None)
+        return tuple(knob for field in fields(cls) if (knob := knob_of(field)) is not None)
 
     @classmethod
     def settled(cls, asked: Mapping[str, Any]) -> dict[str, KnobValue | CacheSize]:
@@ -37,12 +37,12 @@ class Method:
 
         Raises ScenarioError for a knob that the method lacks, and for a value out of range.
         """
-        have = {each.name: each for each in fields(cls) if knob_of(each) is not None}
+        have = {knob.name: knob for knob in cls.knobs()}
         for name in asked:
             if name not in have:
                 known = f"its knobs: {', '.join(flag(each) for each in have)}" if have else "it has no knobs"
                 raise ScenarioError(f"{flag(name)}: {cls.name} has no {name.replace('_', ' ')}; {known}")
-        return {name: _value(each, asked) for name, each in have.items()}
+        return {name: _value(knob, asked) for name, knob in have.items()}
 
     def refuse(self, options: Options) -> None:
         """Raise ScenarioError for options of the run that make no sense with these knobs."""
@@ -52,14 +52,12 @@ class Method:
         raise NotImplementedError
 
 
-def _value(each: Field[Any], asked: Mapping[str, Any]) -> Any:
+def _value(knob: Knob, asked: Mapping[str, Any]) -> Any:
     """Of one knob: as asked for and allowed, else its default."""
-    told = knob_of(each)
-    assert told is not None
-    if told.name not in asked:
-        return each.default
-    given = asked[told.name]
-    if told.kind == "size":
-        return parse_cache(given, flag(told.name))
-    check(told, given, flag(told.name))
+    if knob.name not in asked:
+        return knob.standard
+    given = asked[knob.name]
+    if knob.kind == "size":
+        return parse_cache(given, flag(knob.name))
+    check(knob, given, flag(knob.name))
     return given
