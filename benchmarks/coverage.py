@@ -16,7 +16,8 @@ from pathlib import Path
 
 from gcnsim.methods import create_method
 from gcnsim.scenario import CacheSize, Scenario, from_mapping
-from gcnsim.study import Corner, GraphAccesses, PublishedAccesses, study
+from gcnsim.sources import Corner, GraphSource, StatisticsSource
+from gcnsim.study import study
 from gcnsim.workload import BoundaryRow, DatasetFacts
 
 say = functools.partial(print, flush=True)
@@ -31,13 +32,13 @@ METHODS = (
 )
 
 
-def published(graph: GraphAccesses, scenario: Scenario) -> PublishedAccesses:
+def published(graph: GraphSource, scenario: Scenario) -> StatisticsSource:
     """The graph's partition as a publication would print it: means per partition."""
     _, parts = graph.partition(scenario)
     boundary = sum(part.boundary_nodes for part in parts) / len(parts)
     row = BoundaryRow(len(parts), graph.graph.nodes / len(parts), boundary)
     facts = graph.graph
-    return PublishedAccesses(
+    return StatisticsSource(
         DatasetFacts(
             facts.name,
             facts.nodes,
@@ -62,7 +63,7 @@ def main() -> None:
     ratios: list[float] = []
     for name in GRAPHS:
         path = Path(folder) / f"{name}.npz"
-        graph = GraphAccesses(str(path))
+        graph = GraphSource(str(path))
         for gpus, bandwidth in product((4, 6, 8), ("1Gbps", "10Gbps")):
             cluster = {"gpus": gpus, "bandwidth": bandwidth}
             workload = {"graph": str(path), "features": graph.graph.features or 128}

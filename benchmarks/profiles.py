@@ -22,9 +22,10 @@ from gcnsim.caching import CacheSize, cached_mask, capacity
 from gcnsim.ids import FloatArray
 from gcnsim.methods import Method, create_method
 from gcnsim.scenario import Scenario, from_mapping
+from gcnsim.sources import Corner, GraphSource, Source
+from gcnsim.sources.model import Declared
 from gcnsim.streams import stream
-from gcnsim.study import Corner, GraphAccesses, study
-from gcnsim.study.model import Declared
+from gcnsim.study import study
 from gcnsim.trace import AccessCounts, AccessTrace, StoredProfile, draw_access, expected_access, stored_profile
 
 GRAPHS = ("amazon_cs", "coauthor_phy", "tolokers", "acl_papers")
@@ -38,15 +39,23 @@ SEEDS = (0, 1, 2)
 GOALS = (0.02, 3.0, 0.02)
 
 
-class ProfileAccesses:
-    """Accesses of one stored profile, as those of its graph."""
+class OfProfile(Source):
+    """The accesses of one stored profile, in place of its graph's."""
 
     def __init__(self, profile: StoredProfile, declared: Declared) -> None:
         self.profile = profile
         self.declared = declared
         self.corners: tuple[Corner, ...] = (Corner.LIKELY,)
         self.most_gpus = profile.parts
-        self.graph_hash: str | None = None
+
+    @property
+    def name(self) -> str:
+        """What was cut."""
+        return self.profile.origin.name
+
+    def describe(self, scenario: Scenario) -> dict[str, str]:
+        """A profile."""
+        return {"kind": "profile", "text": self.name}
 
     def counts(self, scenario: Scenario, features: int, corner: Corner) -> AccessCounts:
         """Counts drawn from the profile."""
@@ -91,7 +100,7 @@ def main(names: list[str]) -> int:
     sys.stdout.write("|---|---|---|---|---|---|\n")
     missed = 0
     for name in names or GRAPHS:
-        graph = GraphAccesses(str(Path(folder) / f"{name}.npz"))
+        graph = GraphSource(str(Path(folder) / f"{name}.npz"))
         for parts in PARTS:
             for sampler in SAMPLERS:
                 found = compared(graph, parts, sampler)
@@ -102,14 +111,14 @@ def main(names: list[str]) -> int:
     return int(missed > 0)
 
 
-def compared(graph: GraphAccesses, parts: int, sampler: str, timed: bool = True) -> Errors:
+def compared(graph: GraphSource, parts: int, sampler: str, timed: bool = True) -> Errors:
     """The worst errors over rates, caches and policies; timed: predict the iteration too."""
     worst = Errors(0.0, 0.0, 0.0)
-    accesses: ProfileAccesses | None = None
+    accesses: OfProfile | None = None
     for scenario in scenarios(parts, sampler):
         if accesses is None:
             cut, split = graph.partition(scenario)
-            accesses = ProfileAccesses(stored_profile(split, cut), graph.declared)
+            accesses = OfProfile(stored_profile(split, cut), graph.declared)
         method = scenario.method
         many, few = rows_errors(graph.trace(scenario), accesses.profile, sampler, method)
         seconds = 0.0
@@ -119,7 +128,7 @@ def compared(graph: GraphAccesses, parts: int, sampler: str, timed: bool = True)
     return worst
 
 
-def iteration_s(scenario: Scenario, accesses: GraphAccesses | ProfileAccesses) -> float:
+def iteration_s(scenario: Scenario, accesses: GraphSource | OfProfile) -> float:
     """The predicted iteration, mean over `SEEDS`, or of one where nothing is drawn."""
     seeds = SEEDS if scenario.method.epsilon < 1.0 else SEEDS[:1]
     runs = [replace(scenario, run=replace(scenario.run, seed=seed)) for seed in seeds]

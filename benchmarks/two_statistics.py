@@ -16,18 +16,18 @@ import numpy as np
 
 from gcnsim.ids import AnyArray
 from gcnsim.scenario import SCHEMA, Scenario, from_mapping
-from gcnsim.study import Accesses, Corner, open_accesses, resolve_model, study
-from gcnsim.study.published import REMOTE
+from gcnsim.sources import Corner, Source, SourceView, open_source, resolve_model
+from gcnsim.sources.statistics import REMOTE
+from gcnsim.study import study
 from gcnsim.trace import AccessCounts
 
 
-class Counted:
+class Counted(SourceView):
     """The accesses of `source` with counts of one's own."""
 
-    def __init__(self, source: Accesses, counted: AccessCounts) -> None:
+    def __init__(self, source: Source, counted: AccessCounts) -> None:
+        super().__init__(source)
         self.counted = counted
-        self.declared, self.corners, self.most_gpus = source.declared, source.corners, source.most_gpus
-        self.graph_hash = source.graph_hash
 
     def counts(self, scenario: Scenario, features: int, corner: Corner) -> AccessCounts:
         """Those given."""
@@ -41,7 +41,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--gpus", type=int, default=6)
     asked = parser.parse_args(arguments)
     base, published = (scenario(asked.dataset, asked.gpus, name) for name in ("profile", "published"))
-    source = open_accesses(base)
+    source = open_source(base)
     ours, theirs = counted(base), counted(published)
     fewer = ours.rows * (theirs.rows.sum() / ours.rows.sum())
     within = kept_within(fewer, base.cluster.gpus_per_server, REMOTE.likely)
@@ -66,7 +66,7 @@ def scenario(dataset: str, gpus: int, statistics: str) -> Scenario:
 
 def counted(asked: Scenario) -> AccessCounts:
     """The likely counts of a scenario."""
-    accesses = open_accesses(asked)
+    accesses = open_source(asked)
     return accesses.counts(asked, resolve_model(asked.workload, accesses.declared).features, Corner.LIKELY)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from gcnsim.api.writing import made, write_json
 from gcnsim.engine import link_rates, timeline
-from gcnsim.planning import Workshop, counted, graph_name, links_of, memory_told, provenance, row_of, setting_text
+from gcnsim.planning import Workshop, counted, links_of, memory_told, provenance, row_of, setting_text
 from gcnsim.processes import cores
 from gcnsim.scenario import from_mapping, load_scenario, read_injected, to_mapping
 from gcnsim.study import Result, made_up, refuse_idle, refuse_undrawn, refuse_unused_figures, worker_parts
@@ -69,7 +69,7 @@ def simulate(
         "schema": "gcnsim.result/1",
         "scenario": to_mapping(asked),
         "provenance": provenance(workshop, asked, [estimate]),
-        "result": row_of(estimate, baseline, graph_name(workshop.accesses)),
+        "result": row_of(estimate, baseline, workshop.accesses.name),
         "links": links_of(result),
         "slowest": result.metrics.worker,
         "memory": memory_told(workshop, asked),

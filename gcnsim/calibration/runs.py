@@ -22,7 +22,8 @@ from gcnsim.processes import each
 from gcnsim.profile import device
 from gcnsim.record import TIMELINE, Calibration, Fitted, RecordedRun, Residual, write_calibration
 from gcnsim.scenario import Scenario
-from gcnsim.study import open_accesses, scenario_of, study
+from gcnsim.sources import open_source
+from gcnsim.study import scenario_of, study
 
 PRIOR: Final = 0.15
 """Relative error of an iteration that weighs like a coefficient off by a factor of e."""
@@ -212,5 +213,5 @@ def _errors(record: Calibration, runs: Sequence[RecordedRun], processes: int) ->
 
 
 def _predicted(scenario: Scenario) -> tuple[float, float, float]:
-    metrics = study(scenario, open_accesses(scenario)).metrics
+    metrics = study(scenario, open_source(scenario)).metrics
     return metrics.iteration_s, metrics.compute_s, metrics.exposed_comm_s

@@ -5,7 +5,7 @@ from gcnsim.planning.grid import OVERLAP
 from gcnsim.planning.measured import read_measurement
 from gcnsim.planning.patience import announced, expected_sweep_s
 from gcnsim.planning.payload import knobs_told, links_of, memory_told, row_of, setting_text
-from gcnsim.planning.provenance import graph_name, provenance
+from gcnsim.planning.provenance import provenance
 from gcnsim.planning.recommend import LEAST_RATE, Rule
 from gcnsim.planning.steps import Step, next_steps
 from gcnsim.planning.what_if import SCHEMA, Answer, Extras, Grid, Progress, scenarios, sweep_bandwidth, what_if
@@ -29,7 +29,6 @@ __all__ = [
     "announced",
     "counted",
     "expected_sweep_s",
-    "graph_name",
     "knobs_told",
     "links_of",
     "memory_told",

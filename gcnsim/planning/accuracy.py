@@ -20,7 +20,7 @@ from gcnsim.planning.workshop import Estimate
 from gcnsim.profile import prices
 from gcnsim.record import LearningCurve, read_learning_curve
 from gcnsim.scenario import Scenario
-from gcnsim.study import Model
+from gcnsim.sources import Model
 
 UNTOLD: Final[Mapping[str, Knob]] = {knob.name: knob for knob in (ESTIMATOR, BOUNDARY_SCALE, COLD_START)}
 """Knobs of training that no question has: a run that moved one answers no question."""

@@ -10,7 +10,7 @@ import numpy as np
 from gcnsim.planning.assumptions import figure_row
 from gcnsim.planning.workshop import INTERVAL, Candidate, Workshop
 from gcnsim.scenario import Scenario
-from gcnsim.study import DRAWS, PARTITION, assumptions_of, calibration_of, partition_note, platform_of
+from gcnsim.study import DRAWS, PARTITION, assumptions_of, calibration_of, platform_of
 
 LABELS = ("UNCALIBRATED", "FITTED TO PUBLISHED RUNS", "CALIBRATED")
 
@@ -86,5 +86,5 @@ def tornado(workshop: Workshop, chosen: Candidate) -> list[dict[str, Any]]:
 def _of_workload(workshop: Workshop, scenario: Scenario, name: str) -> dict[str, Any]:
     value, basis = "as published or fitted", "what is assumed of the graph's partitions, all together (--provenance)"
     if name == PARTITION:
-        value, basis = "of one seed", partition_note(scenario, workshop.accesses) or "of one partition"
+        value, basis = "of one seed", workshop.accesses.partition_note(scenario) or "of one partition"
     return {"name": name, "value": value, "low": "its low end", "high": "its high end", "basis": basis}

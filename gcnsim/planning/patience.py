@@ -13,7 +13,7 @@ from gcnsim.errors import plural
 from gcnsim.ids import Seconds
 from gcnsim.planning.workshop import Workshop, canonical
 from gcnsim.scenario import Scenario
-from gcnsim.study import GraphAccesses, partition_seconds
+from gcnsim.study import partition_seconds
 
 LONG_S: Final = 10.0
 """What takes longer is announced."""
@@ -54,10 +54,10 @@ def _simulated_s(scenario: Scenario) -> Seconds:
 
 def _recorded_s(workshop: Workshop, every: Sequence[Scenario]) -> Seconds:
     """Cutting a graph at hand, and drawing from it for every rate and cache."""
-    accesses = workshop.accesses
-    if not isinstance(accesses, GraphAccesses):
+    graph = workshop.accesses.graph
+    if graph is None:
         return 0.0
-    entries = accesses.graph.entries
+    entries = graph.entries
     cuts = {(each.cluster.gpus, each.partition): each for each in every}
     drawings = {(each.cluster.gpus, each.method.epsilon, each.method.rate) for each in every}
     drawn = sum(every[0].run.iterations for _, epsilon, rate in drawings if min(epsilon, rate) < 1.0)

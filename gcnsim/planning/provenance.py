@@ -6,43 +6,34 @@ import hashlib
 import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import Any
 
 from gcnsim import __version__
 from gcnsim.cost import RESERVED
 from gcnsim.errors import plural
-from gcnsim.graph import graph_warnings
 from gcnsim.methods.roc import Roc
-from gcnsim.partition import partition_warnings
 from gcnsim.planning.assumptions import machine_figures, workload_assumptions
 from gcnsim.planning.workshop import Estimate, Workshop
 from gcnsim.profile import Platform, is_file
 from gcnsim.record import Calibration, beyond, content_hash, settings
-from gcnsim.sampling import NODES
 from gcnsim.scenario import Fault, Jitter, Scenario, fault_words, figure_text, scenario_hash
-from gcnsim.study import (
+from gcnsim.sources import (
     Corner,
-    GraphAccesses,
     Model,
-    ProfileAccesses,
-    PublishedAccesses,
-    SurrogateAccesses,
-    TraceAccesses,
+    Source,
+    resolve_model,
+)
+from gcnsim.study import (
     calibration_of,
     capacities,
-    partition_note,
     platform_of,
     profiles,
-    resolve_model,
     statistics_warning,
     tightest,
     told_at_any,
 )
 from gcnsim.study.paths import devices_of
-from gcnsim.trace import StoredProfile, profile_at
 from gcnsim.units import format_bytes
-
-Accesses: TypeAlias = GraphAccesses | ProfileAccesses | PublishedAccesses | SurrogateAccesses | TraceAccesses
 
 NOT_CALIBRATED = (
     "none: device and network figures are datasheet values, assumptions, and CPU rates measured on one machine; "
@@ -60,7 +51,7 @@ def provenance(
     measured = machine_figures(scenario, "measured")
     record = calibration_of(scenario.cluster.calibration)
     told = {
-        "graph": _graph(workshop, scenario),
+        "graph": workshop.accesses.describe(scenario),
         "model": str(resolve_model(scenario.workload, workshop.accesses.declared)),
         "device": _device(scenario),
         "interval": _interval(assumptions, record, platform_of(scenario.cluster), scenario.faults),
@@ -127,87 +118,6 @@ def _interval(
     return f"90 % of joint draws{covered}, of the mean over {drawn} and of the precision of the simulation; {left}"
 
 
-def _graph(workshop: Workshop, scenario: Scenario) -> Mapping[str, Any]:
-    accesses = workshop.accesses
-    if isinstance(accesses, GraphAccesses):
-        graph = accesses.graph
-        cut, parts = accesses.partition(scenario)
-        boundary = sum(part.boundary_nodes for part in parts)
-        return {
-            "kind": "real",
-            "text": f"{graph.name}: {graph.nodes:,} nodes, {graph.entries:,} stored entries ({graph.cleaning}); "
-            f"{cut.method}, seed {cut.seed}: boundary/inner {boundary / graph.nodes:.3g} at {cut.parts} parts",
-            "hash": cut.graph_hash,
-        }
-    if isinstance(accesses, TraceAccesses):
-        origin, trace = accesses.trace.origin, accesses.trace
-        boundary = int(trace.boundary_nodes.sum())
-        knob = "rate" if origin.sampler == NODES else "epsilon"
-        return {
-            "kind": "recorded-trace",
-            "text": f"{accesses.path}: {trace.iterations} graphs of {origin.graph_name} drawn with {origin.sampler} at "
-            f"{knob} {origin.epsilon:g}; {origin.partition_method}, seed {origin.partition_seed}: boundary/inner "
-            f"{boundary / int(trace.inner_nodes.sum()):.3g} at {trace.parts} parts",
-            "hash": origin.graph_hash,
-        }
-    if isinstance(accesses, ProfileAccesses):
-        return _profile(accesses)
-    if isinstance(accesses, SurrogateAccesses) and accesses.profiled(scenario):
-        return _surrogate(accesses, scenario)
-    facts = accesses.facts
-    published = accesses.published if isinstance(accesses, SurrogateAccesses) else accesses
-    inner, outer, note = published.cut(scenario)
-    return {
-        "kind": "published-statistics",
-        "text": f"{facts.name}: {facts.nodes:,} nodes, {facts.entries:,} stored entries; {inner:,.0f} inner and "
-        f"{outer:,.0f} boundary nodes per worker, {note}",
-        "citations": dict(facts.citations),
-    }
-
-
-def _profile(accesses: ProfileAccesses) -> Mapping[str, Any]:
-    stored, origin = accesses.stored, accesses.stored.origin
-    of = origin.name if origin.source == "graph" else f"{origin.source} of {origin.name}"
-    return {
-        "kind": "profile",
-        "text": f"{accesses.path}: profile of {of}: {int(stored.inner_nodes.sum()):,} nodes, "
-        f"{int(stored.entries.sum()):,} stored entries; {origin.partition_method}, seed {origin.partition_seed}: "
-        f"boundary/inner {stored.boundary_nodes.sum() / stored.inner_nodes.sum():.3g} at {stored.parts} parts; norms 1",
-        "hash": origin.graph_hash,
-    }
-
-
-def _surrogate(accesses: SurrogateAccesses, scenario: Scenario) -> Mapping[str, Any]:
-    gpus = scenario.cluster.gpus
-    facts, profile = accesses.facts, accesses.profile(gpus)
-    origin, note = profile.origin, partition_note(scenario, accesses)
-    if origin.source == "outline":
-        return _outline(accesses, profile)
-    missed = ", ".join(f"{100 * error:+.0f} % at {parts}" for parts, error in (origin.residuals or {}).items())
-    return {
-        "kind": "surrogate-profile",
-        "text": f"{facts.name}: a surrogate of {facts.nodes:,} nodes, {facts.entries:,} stored entries; "
-        f"{profile.inner_nodes.mean():,.0f} inner and {profile.boundary_nodes.mean():,.0f} boundary nodes per worker, "
-        f"{accesses.note(gpus)}; its boundary against the published: {missed or 'nothing published'}"
-        + (f"; measured with {100 * origin.scale:g} % of the nodes" if origin.scale != 1.0 else "")
-        + ("" if note is None else f"; {note}"),
-        "citations": dict(facts.citations),
-    }
-
-
-def _outline(accesses: SurrogateAccesses, profile: StoredProfile) -> Mapping[str, Any]:
-    from gcnsim.graph.generate import outline
-
-    facts = accesses.facts
-    return {
-        "kind": "outline",
-        "text": f"{facts.name}: sizes of {facts.nodes:,} nodes, {facts.entries:,} stored entries; "
-        f"{profile.inner_nodes.mean():,.0f} inner and {profile.boundary_nodes.mean():,.0f} boundary nodes per worker, "
-        f"{accesses.note(profile.parts)}: {outline(facts.name).assumed}",
-        "citations": dict(facts.citations),
-    }
-
-
 def _device(scenario: Scenario) -> str:
     cluster = scenario.cluster
     gpu, _, _ = profiles(cluster)
@@ -228,20 +138,7 @@ def _warnings(workshop: Workshop, scenario: Scenario, estimates: Sequence[Estima
         width = model.features if name == "features" else model.shapes[-1].d_out
         yield f"the workload declares no {name}: {width} assumed (--set workload.{name}=N)"
     accesses = workshop.accesses
-    if isinstance(accesses, GraphAccesses):
-        yield from graph_warnings(accesses.graph)
-        cut = (each.scenario for each in estimates if not each.scenario.method.mini_batches)
-        for asked in {each.cluster.gpus: each for each in cut}.values():
-            for line in partition_warnings(accesses.partition(asked)[1]):
-                yield f"{plural(asked.cluster.gpus, 'GPU')}: {line}"
-    if isinstance(accesses, PublishedAccesses | SurrogateAccesses):
-        for asked in {each.scenario.cluster.gpus: each.scenario for each in estimates}.values():
-            gpus = asked.cluster.gpus
-            from_profile = isinstance(accesses, SurrogateAccesses) and accesses.profiled(asked)
-            published = accesses.published if isinstance(accesses, SurrogateAccesses) else accesses
-            note = profile_at(accesses.facts.name, gpus)[1] if from_profile else published.cut(asked)[2]
-            if "polated" in note or "assumption" in note:
-                yield f"{plural(gpus, 'GPU')}: boundary nodes {note}"
+    yield from accesses.warnings([each.scenario for each in estimates])
     record = calibration_of(scenario.cluster.calibration)
     if record is not None:
         for each in estimates:
@@ -301,7 +198,7 @@ def _swapping(workshop: Workshop, each: Estimate) -> str | None:
     )
 
 
-def _uncalibrated(scenario: Scenario, record: Calibration, model: Model, accesses: Accesses) -> Iterator[str]:
+def _uncalibrated(scenario: Scenario, record: Calibration, model: Model, accesses: Source) -> Iterator[str]:
     """The settings of a row beyond those that the calibration's runs had."""
     method, cluster = scenario.method, scenario.cluster
     place = {
@@ -318,16 +215,7 @@ def _uncalibrated(scenario: Scenario, record: Calibration, model: Model, accesse
         (model.features, *(shape.d_out for shape in model.shapes)),
         {name: value for name, value in values.items() if method.has(name)},
     )
-    for words in beyond(asked, record.ranges, graph_name(accesses)):
+    for words in beyond(asked, record.ranges, accesses.name):
         yield f"outside the calibrated range: {words}"
     for name in cluster.besides:
         yield f"outside the calibrated range: cluster.{name} (never calibrated)"
-
-
-def graph_name(accesses: Accesses) -> str:
-    """What the graph of a workload is called."""
-    if isinstance(accesses, GraphAccesses):
-        return accesses.graph.name
-    if isinstance(accesses, ProfileAccesses):
-        return accesses.stored.origin.name
-    return accesses.trace.origin.graph_name if isinstance(accesses, TraceAccesses) else accesses.facts.name

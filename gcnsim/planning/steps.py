@@ -23,14 +23,12 @@ from gcnsim.planning.workshop import INTERVAL, PRECISION, Heard, Workshop, canon
 from gcnsim.profile import device, devices, prices
 from gcnsim.scenario import ClusterSpec, Scenario
 from gcnsim.study import (
-    GraphAccesses,
     device_link,
     host_steps,
     partition_seconds,
     partition_setting,
     partition_variants,
     profiles,
-    same_evidence,
     why_cores_do_not_matter,
 )
 
@@ -137,7 +135,7 @@ def possible_moves(workshop: Workshop, scenario: Scenario, rule: Rule, idle: Col
         for move in (*_moves(scenario, rule), *_best_cut(workshop, scenario))
         if move.knob not in idle
         and workshop.allows(move.scenario)
-        and same_evidence(workshop.accesses, scenario, move.scenario)
+        and workshop.accesses.evidence(scenario) == workshop.accesses.evidence(move.scenario)
     ]
 
 
@@ -174,10 +172,10 @@ def _as_asked(method: Method, rule: Rule) -> list[Method]:
 def _best_cut(workshop: Workshop, scenario: Scenario) -> Iterator[Move]:
     """The setting of METIS with the best analytic estimate, where all of them are cut in a moment."""
     variants = partition_variants(scenario)
-    accesses = workshop.accesses
-    if not variants or not isinstance(accesses, GraphAccesses):
+    graph = workshop.accesses.graph
+    if not variants or graph is None:
         return
-    if sum(partition_seconds(accesses.graph.entries, each.scenario.partition) for each in variants) > PATIENCE_S:
+    if sum(partition_seconds(graph.entries, each.scenario.partition) for each in variants) > PATIENCE_S:
         return
     guesses = workshop.guesses([each.scenario for each in variants])
     best = variants[guesses.index(min(guesses))]

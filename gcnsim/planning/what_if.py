@@ -16,22 +16,13 @@ from gcnsim.planning.grid import Grid, LeftOut, machines, overlap_of, scenarios
 from gcnsim.planning.measured import Measurement, beside_measured
 from gcnsim.planning.patience import announced, expected_s
 from gcnsim.planning.payload import cost_per_1000, memory_told
-from gcnsim.planning.provenance import graph_name, provenance, too_large
+from gcnsim.planning.provenance import provenance, too_large
 from gcnsim.planning.recommend import SAME, Choice, Rule, candidates, choose, finalists
 from gcnsim.planning.steps import Step, next_steps
 from gcnsim.planning.workshop import Candidate, Estimate, Workshop, counted, full_graph
 from gcnsim.scenario import ClusterSpec, Scenario
-from gcnsim.study import (
-    Corner,
-    GraphAccesses,
-    SeedSpread,
-    refuse_undrawn,
-    refuse_unused_figures,
-    resolve_model,
-    seeds_of,
-    straggler_of,
-    utilization_of,
-)
+from gcnsim.sources import Corner, resolve_model
+from gcnsim.study import SeedSpread, refuse_undrawn, refuse_unused_figures, seeds_of, straggler_of, utilization_of
 from gcnsim.trace import is_profile
 
 __all__ = ["SCHEMA", "Answer", "Grid", "Progress", "scenarios", "sweep_bandwidth", "what_if"]
@@ -106,7 +97,7 @@ def what_if(
     estimates = [each for each, _ in rows]
     answer = Answer(
         base=first,
-        dataset=graph_name(workshop.accesses),
+        dataset=workshop.accesses.name,
         grid=grid,
         rule=rule,
         rows=tuple(rows),
@@ -166,7 +157,7 @@ def _more(
 def _opened(first: Scenario, processes: int, graph: Graph | None, notice: Progress) -> Workshop:
     """The workshop of the question's workload; what is odd about a graph is said before long work on it."""
     workshop = Workshop(first, processes, graph)
-    if isinstance(workshop.accesses, GraphAccesses):
+    if workshop.accesses.graph is not None:
         for line in graph_warnings(workshop.accesses.graph):
             notice(line)
     return workshop
@@ -307,7 +298,7 @@ def _reached(workshop: Workshop, first: Scenario, target: Target, rows: Sequence
     """Time and cost until the accuracy asked for, of every row."""
     accesses = workshop.accesses
     model = resolve_model(first.workload, accesses.declared)
-    subject = Subject(accesses.graph_hash if target.curves else None, graph_name(accesses), model)
+    subject = Subject(accesses.graph_hash if target.curves else None, accesses.name, model)
     return {
         "accuracy": target.accuracy,
         "runs": [curve.path.name for curve in target.curves],

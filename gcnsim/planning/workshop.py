@@ -17,9 +17,8 @@ from gcnsim.ids import FloatArray, Seconds
 from gcnsim.methods import BASELINE, create_method
 from gcnsim.processes import each, each_counted
 from gcnsim.scenario import Scenario
+from gcnsim.sources import Corner, Source, open_source, resolve_model
 from gcnsim.study import (
-    Accesses,
-    Corner,
     EvenPartition,
     Factors,
     Placed,
@@ -32,10 +31,8 @@ from gcnsim.study import (
     holds,
     least_gpus,
     normal_position,
-    open_accesses,
     placements,
     position,
-    resolve_model,
     study,
     write_schedule,
 )
@@ -104,7 +101,7 @@ class Workshop:
     """
 
     def __init__(self, scenario: Scenario, processes: int = 1, graph: Graph | None = None) -> None:
-        self.accesses = open_accesses(scenario, graph, processes)
+        self.accesses = open_source(scenario, graph, processes)
         self.processes = processes
         self.seed = scenario.run.seed
         """Of the joint draws of the assumptions: one set for all settings, so that they are compared like with like."""
@@ -194,9 +191,9 @@ class Workshop:
             return None, left_open
         return self._study(key), left_open
 
-    def _accesses(self, key: Key) -> Accesses:
+    def _accesses(self, key: Key) -> Source:
         _, placement, even = key
-        accesses: Accesses = EvenPartition(self.accesses) if even else self.accesses
+        accesses: Source = EvenPartition(self.accesses) if even else self.accesses
         return accesses if placement is Placement.NUMBERED else Placed(accesses, placement)
 
     def result(self, scenario: Scenario, placement: Placement = Placement.NUMBERED, *, even: bool = False) -> Result:

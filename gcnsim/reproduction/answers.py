@@ -14,17 +14,8 @@ from gcnsim.processes import each
 from gcnsim.reproduction.asking import Asked
 from gcnsim.reproduction.offline import loaded_bytes, partition_seconds
 from gcnsim.schedule import COMPUTE_STREAM, estimate
-from gcnsim.study import (
-    Accesses,
-    Corner,
-    Result,
-    TableAccesses,
-    plan_of,
-    random_parts,
-    resolve_model,
-    study,
-    write_schedule,
-)
+from gcnsim.sources import Corner, Source, TableSource, plan_of, random_parts, resolve_model
+from gcnsim.study import Result, study, write_schedule
 from gcnsim.timeline import PS_PER_S, Direction, OpKind
 from gcnsim.trace import AccessCounts, BatchCounts
 from gcnsim.workload import LayerShape, dataset
@@ -80,7 +71,7 @@ def answer(
     """Every distinct setting of `every`, at all ends of its assumptions; at the likely one alone without `spread`."""
     # A simulation of many workers takes as long as all others together: its ends lie where analysis puts them.
     distinct = list(dict.fromkeys(every))
-    sources: dict[object, Accesses] = {}
+    sources: dict[object, Source] = {}
     for one in distinct:
         sources.setdefault(_source(one), _opened(one))
     large = {one for one in distinct if one.scenario.cluster.gpus > MANY}
@@ -108,7 +99,7 @@ def answer(
     return {one: Ends(*(at(one, corner) for corner in Corner)) for one in distinct}
 
 
-def measured(one: Asked, accesses: Accesses, corner: Corner) -> Measured:
+def measured(one: Asked, accesses: Source, corner: Corner) -> Measured:
     """One run at one end of the assumptions."""
     result = study(one.scenario, accesses, corner)
     model = resolve_model(one.scenario.workload, accesses.declared)
@@ -153,7 +144,7 @@ def _batched(
     )
 
 
-def estimated_s(one: Asked, accesses: Accesses, corner: Corner) -> float:
+def estimated_s(one: Asked, accesses: Source, corner: Corner) -> float:
     """Seconds of an iteration at one end of the assumptions, unsimulated (`gcnsim.schedule.estimate`)."""
     model = resolve_model(one.scenario.workload, accesses.declared)
     return estimate(write_schedule(one.scenario, accesses.counts(one.scenario, model.features, corner), accesses))
@@ -164,10 +155,10 @@ def _source(one: Asked) -> object:
     return one.scenario.workload.dataset, one.scenario.cluster.gpus, one.boundary, one.parts
 
 
-def _opened(one: Asked) -> Accesses:
+def _opened(one: Asked) -> Source:
     facts, workers = dataset(one.scenario.workload.dataset or ""), one.scenario.cluster.gpus
     if one.boundary is None:
-        return TableAccesses(facts, workers, parts=one.parts)
+        return TableSource(facts, workers, parts=one.parts)
     return random_parts(facts, workers, one.boundary)
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from gcnsim.cost import VALUE
 from gcnsim.ids import Bytes, Seconds
 from gcnsim.sampling import Groups, counted, expected_neighbours
-from gcnsim.study import Corner, degree_law
+from gcnsim.sources import Corner, degree_law
 from gcnsim.trace import BatchCounts
 from gcnsim.workload import DatasetFacts
 

@@ -11,6 +11,7 @@ from gcnsim.sampling.neighbours import (
 )
 from gcnsim.sampling.nodes import NODES, checked_share, draw_nodes
 from gcnsim.sampling.reach import (
+    DEGREE_SPREAD,
     DegreeLaw,
     Expected,
     Groups,
@@ -34,6 +35,7 @@ from gcnsim.sampling.samplers import (
 from gcnsim.sampling.weights import edge_weights
 
 __all__ = [
+    "DEGREE_SPREAD",
     "NODES",
     "Batch",
     "DegreeLaw",

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import NormalDist
+from typing import Final
 
 import numpy as np
 
@@ -69,6 +70,10 @@ class Groups:
             return cls.one()
         back = crossing / (parts - 1)
         return cls(np.array([1 / parts, 1 - 1 / parts]), np.array([[1 - crossing, crossing], [back, 1 - back]]))
+
+
+DEGREE_SPREAD: Final = 1.2
+"""Standard deviation of the log of degrees where no surrogate says another."""
 
 
 def lognormal_law(nodes: float, mean: float, spread: float) -> DegreeLaw:

@@ -1,6 +1,5 @@
 """One run: scenario in, result out."""
 
-from gcnsim.study.accesses import Accesses, open_accesses
 from gcnsim.study.assumed import (
     DRAWS,
     NORMAL_90,
@@ -11,13 +10,9 @@ from gcnsim.study.assumed import (
     refuse_unused_figures,
     used_figures,
 )
-from gcnsim.study.batches import TRAIN, plan_of
-from gcnsim.study.corners import Corner
 from gcnsim.study.estimated import estimated_counts, estimated_s
-from gcnsim.study.expected_batches import WITHIN, degree_law, degree_spreads
 from gcnsim.study.faults import refuse_undrawn
 from gcnsim.study.fitted import platform_of
-from gcnsim.study.graphs import GraphAccesses
 from gcnsim.study.host_steps import (
     HostStep,
     cores_used,
@@ -33,12 +28,9 @@ from gcnsim.study.limit import Limit
 from gcnsim.study.machine import CALIBRATED, HOST_MEMORY, calibration_of, device_link, machine, profiles, with_fitted
 from gcnsim.study.memory import capacities, fits, memory_of, tightest
 from gcnsim.study.metrics import Metrics, link_units, measure
-from gcnsim.study.model import Declared, Model, resolve_model
 from gcnsim.study.other_partition import (
     PARTITION,
     partition_factors,
-    partition_note,
-    scatter_of,
     scattered,
     statistics_warning,
 )
@@ -60,67 +52,40 @@ from gcnsim.study.propagation import (
     factors,
     with_figures,
 )
-from gcnsim.study.published import BOUNDARY, CACHE_HITS, DISPERSION, LOAD, REMOTE, VR_ROWS, PublishedAccesses, Range
 from gcnsim.study.recorded import CORE, device_of, scenario_of
-from gcnsim.study.replays import TraceAccesses
 from gcnsim.study.run_trace import refuse_other_trace
 from gcnsim.study.steady import Steady, Window
-from gcnsim.study.stored import ProfileAccesses
 from gcnsim.study.straggler import EvenPartition, Straggler, evened, straggler_of
 from gcnsim.study.study import Result, study, write_schedule
-from gcnsim.study.surrogates import SurrogateAccesses, same_evidence
-from gcnsim.study.tables import AsPublished, TableAccesses, random_parts
 from gcnsim.study.utilization import utilization_of
 
 __all__ = [
-    "BOUNDARY",
-    "CACHE_HITS",
     "CALIBRATED",
     "CORE",
-    "DISPERSION",
     "DRAWS",
     "HOST_MEMORY",
-    "LOAD",
     "NORMAL_90",
     "PARTITION",
-    "REMOTE",
-    "TRAIN",
-    "VR_ROWS",
-    "WITHIN",
     "WORKLOAD",
-    "Accesses",
-    "AsPublished",
     "Assumption",
-    "Corner",
-    "Declared",
     "EvenPartition",
     "Factors",
-    "GraphAccesses",
     "HostStep",
     "Limit",
     "Metrics",
-    "Model",
     "PartitionVariant",
     "Placed",
     "Placement",
-    "ProfileAccesses",
-    "PublishedAccesses",
-    "Range",
     "Result",
     "SeedSpread",
     "Steady",
     "Straggler",
-    "SurrogateAccesses",
-    "TableAccesses",
-    "TraceAccesses",
     "Window",
     "assumptions_of",
     "best_lower_s",
     "calibration_of",
     "capacities",
     "cores_used",
-    "degree_law",
-    "degree_spreads",
     "device_link",
     "device_of",
     "estimated_counts",
@@ -140,26 +105,19 @@ __all__ = [
     "more_cores",
     "more_sampler_threads",
     "normal_position",
-    "open_accesses",
     "partition_factors",
-    "partition_note",
     "partition_seconds",
     "partition_setting",
     "partition_variants",
     "placements",
-    "plan_of",
     "platform_of",
     "position",
     "profiles",
-    "random_parts",
     "refuse_idle",
     "refuse_other_trace",
     "refuse_undrawn",
     "refuse_unused_figures",
-    "resolve_model",
-    "same_evidence",
     "sampler_decides",
-    "scatter_of",
     "scattered",
     "scenario_of",
     "seeds_of",

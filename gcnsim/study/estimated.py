@@ -8,9 +8,9 @@ from typing import Final
 from gcnsim.ids import Seconds
 from gcnsim.scenario import Scenario
 from gcnsim.schedule import estimate
-from gcnsim.study.accesses import Accesses
-from gcnsim.study.corners import Corner
-from gcnsim.study.model import resolve_model
+from gcnsim.sources import Source
+from gcnsim.sources.corners import Corner
+from gcnsim.sources.model import resolve_model
 from gcnsim.study.study import write_schedule
 from gcnsim.trace import AccessCounts
 
@@ -29,14 +29,14 @@ def mean_counts(counts: AccessCounts) -> AccessCounts:
     return replace(counts, **mean)
 
 
-def estimated_counts(scenario: Scenario, accesses: Accesses, corner: Corner = Corner.LIKELY) -> AccessCounts:
+def estimated_counts(scenario: Scenario, accesses: Source, corner: Corner = Corner.LIKELY) -> AccessCounts:
     """The mean of a few drawn graphs of the scenario."""
     few = replace(scenario, run=replace(scenario.run, iterations=min(scenario.run.iterations, FEW)), faults=())
     features = resolve_model(scenario.workload, accesses.declared).features
     return mean_counts(accesses.counts(few, features, corner))
 
 
-def estimated_s(scenario: Scenario, accesses: Accesses, corner: Corner = Corner.LIKELY) -> Seconds:
+def estimated_s(scenario: Scenario, accesses: Source, corner: Corner = Corner.LIKELY) -> Seconds:
     """The analytic estimate of the scenario without its faults, in seconds per iteration."""
     calm = replace(scenario, faults=())
     return estimate(write_schedule(calm, estimated_counts(scenario, accesses, corner), accesses))

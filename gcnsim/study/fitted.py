@@ -9,6 +9,7 @@ from typing import Final
 from gcnsim.cluster import LinkSpec
 from gcnsim.errors import ScenarioError
 from gcnsim.profile import DeviceProfile, Figure, Platform, platform
+from gcnsim.sampling import DEGREE_SPREAD
 from gcnsim.scenario import ClusterSpec, Scenario
 from gcnsim.trace import AccessCounts
 
@@ -17,9 +18,6 @@ TILE: Final = 128
 
 CACHE_RATE: Final = 3.0
 """Bandwidth of a GPU's second-level cache over that of its memory; 2 to 4 on the devices of the catalogue."""
-
-SPREAD: Final = 1.2
-"""Standard deviation of the log of degrees where no surrogate says another."""
 
 
 def platform_of(spec: ClusterSpec) -> Platform | None:
@@ -77,7 +75,7 @@ def degree_spread(dataset: str | None) -> float:
     """Standard deviation of the log of a dataset's degrees, by its surrogate."""
     from gcnsim.graph.generate import surrogate_facts, surrogates
 
-    return surrogate_facts(dataset).model.degree_spread if dataset in surrogates() else SPREAD
+    return surrogate_facts(dataset).model.degree_spread if dataset in surrogates() else DEGREE_SPREAD
 
 
 def staging_of(spec: ClusterSpec) -> LinkSpec | None:

@@ -10,12 +10,10 @@ from dataclasses import replace
 
 from gcnsim.errors import ScenarioError
 from gcnsim.scenario import MOST_GPUS, ClusterSpec, Scenario
-from gcnsim.study.accesses import Accesses
-from gcnsim.study.corners import Corner
+from gcnsim.sources import Source
+from gcnsim.sources.corners import Corner
+from gcnsim.sources.model import resolve_model
 from gcnsim.study.memory import capacities, fits, memory_of
-from gcnsim.study.model import resolve_model
-from gcnsim.study.published import PublishedAccesses
-from gcnsim.study.surrogates import SurrogateAccesses
 
 WALKED = 32
 """Numbers of GPUs that are asked one by one: profiles answer for them at once."""
@@ -24,7 +22,7 @@ DRAWN = 3
 """Graphs drawn to tell what a worker holds at most: whole partitions differ little between draws."""
 
 
-def holds(scenario: Scenario, accesses: Accesses) -> bool | None:
+def holds(scenario: Scenario, accesses: Source) -> bool | None:
     """Whether the scenario's GPUs hold it, by a few drawn graphs; None where there is no law, or no counts."""
     run = replace(scenario.run, iterations=min(scenario.run.iterations, DRAWN))
     model = resolve_model(scenario.workload, accesses.declared)
@@ -36,13 +34,12 @@ def holds(scenario: Scenario, accesses: Accesses) -> bool | None:
         return None
 
 
-def told_at_any(scenario: Scenario, accesses: Accesses) -> bool:
+def told_at_any(scenario: Scenario, accesses: Source) -> bool:
     """Whether counts are known at other numbers of parts, and parts are what makes memory smaller.
 
     Where the GPUs stand for more (`partition.parts`) fewer of them hold parts as large.
     """
-    known = isinstance(accesses, PublishedAccesses | SurrogateAccesses) and scenario.partition.parts is None
-    return known and not scenario.method.mini_batches
+    return accesses.any_parts and scenario.partition.parts is None and not scenario.method.mini_batches
 
 
 def _first(cluster: ClusterSpec, gpus: int) -> ClusterSpec:
@@ -57,7 +54,7 @@ def _first(cluster: ClusterSpec, gpus: int) -> ClusterSpec:
     )
 
 
-def least_gpus(scenario: Scenario, accesses: Accesses) -> int | None:
+def least_gpus(scenario: Scenario, accesses: Source) -> int | None:
     """The fewest GPUs of this kind that hold the scenario; None where that is not known, or not even the most do.
 
     Each number is asked up to WALKED, since memory falls with parts but for their unevenness; beyond, by halving.

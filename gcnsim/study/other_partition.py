@@ -12,61 +12,31 @@ from typing import Any, Final
 import numpy as np
 
 from gcnsim.ids import AnyArray, FloatArray, Seconds
-from gcnsim.partition import Scatter, partition_scatter
+from gcnsim.partition import Scatter
 from gcnsim.scenario import Scenario
 from gcnsim.schedule import estimate
-from gcnsim.study.accesses import Accesses
-from gcnsim.study.corners import Corner
-from gcnsim.study.placement import Placed
+from gcnsim.sources import Source
+from gcnsim.sources.corners import Corner
 from gcnsim.study.straggler import evened
 from gcnsim.study.study import write_schedule
-from gcnsim.study.surrogates import SurrogateAccesses
 from gcnsim.trace import AccessCounts, shipped_parts
 
 PARTITION: Final = "partition"
 """The name of what the seed of the partitioner leaves open, among the assumptions."""
 
 
-def scatter_of(scenario: Scenario, accesses: Accesses) -> Scatter | None:
-    """How much the partitions behind the scenario's counts scatter; None where they are the scenario's own to choose,
-    where their unevenness is assumed with a range, of mini-batches and of one worker.
-    """
-    accesses = accesses.source if isinstance(accesses, Placed) else accesses
-    if not isinstance(accesses, SurrogateAccesses) or scenario.cluster.gpus == 1 or scenario.method.mini_batches:
-        return None
-    name = accesses.facts.name
-    if not accesses.profiled(scenario) or not shipped_parts(name):
-        return None
-    return partition_scatter(name, scenario.cluster.gpus)
-
-
 def partition_factors(
-    scenario: Scenario, accesses: Accesses, counts: AccessCounts, now_s: Seconds
+    scenario: Scenario, accesses: Source, counts: AccessCounts, now_s: Seconds
 ) -> tuple[float, float] | None:
     """The estimated iteration time at either end of other partitions over `now_s`, that of the scenario's own, whose
     counts are `counts`; None without any. The scenario has no faults.
     """
-    found = scatter_of(scenario, accesses)
+    found = accesses.scatter(scenario)
     if found is None:
         return None
     ends = [scattered(counts, found, end, scenario.cluster.gpus_per_server) for end in (Corner.LOW, Corner.HIGH)]
     low, high = (estimate(write_schedule(scenario, each, accesses)) / now_s for each in ends)
     return min(low, 1.0), max(high, 1.0)
-
-
-def partition_note(scenario: Scenario, accesses: Accesses) -> str | None:
-    """From which partition the scenario's profile is, and how much another one differs; None where it has no such."""
-    found = scatter_of(scenario, accesses)
-    if found is None or not isinstance(accesses, SurrogateAccesses):
-        return None
-    origin = accesses.profile(scenario.cluster.gpus).origin
-    objective = {"metis-vol": "volume", "metis-cut": "edges cut"}.get(origin.partition_method, origin.partition_method)
-    scale = "" if origin.scale == 1.0 else f", of {100 * origin.scale:g} % of the nodes"
-    low, high = (100 * (factor - 1.0) for factor in found.factors("boundary_largest"))
-    return (
-        f"of one partition: METIS k-way, objective {objective}, seed {origin.partition_seed}{scale}; with other seeds "
-        f"the largest worker has {low:+.0f} to {high:+.0f} % boundary nodes ({found.source})"
-    )
 
 
 def statistics_warning(scenario: Scenario) -> str | None:

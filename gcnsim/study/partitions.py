@@ -60,7 +60,7 @@ def partition_variants(scenario: Scenario) -> list[PartitionVariant]:
 def seeds_of(scenario: Scenario, count: int) -> list[Scenario]:
     """The scenario under `count` seeds of the partitioner: its own, and those that follow.
 
-    The accesses of one graph (`gcnsim.study.GraphAccesses`) keep each of these partitions. METIS cuts alike with seeds
+    The accesses of one graph (`gcnsim.study.GraphSource`) keep each of these partitions. METIS cuts alike with seeds
     0 and 1, so of these two there is one. Raises ScenarioError where no seed decides how the graph is cut.
     """
     spec = scenario.partition

@@ -15,8 +15,8 @@ import numpy as np
 from gcnsim.ids import IntArray
 from gcnsim.profile import DeviceProfile
 from gcnsim.scenario import Scenario
-from gcnsim.study.accesses import Accesses
-from gcnsim.study.corners import Corner
+from gcnsim.sources import Source, SourceView
+from gcnsim.sources.corners import Corner
 from gcnsim.study.paths import devices_of
 from gcnsim.trace import AccessCounts
 
@@ -36,17 +36,12 @@ def placements(scenario: Scenario) -> tuple[Placement, ...]:
     return tuple(Placement) if unequal and not chosen else (Placement.NUMBERED,)
 
 
-class Placed:
+class Placed(SourceView):
     """The accesses of `source` with its parts in another order."""
 
-    def __init__(self, source: Accesses, placement: Placement) -> None:
-        self.source, self.placement = source, placement
-        self.declared, self.corners, self.most_gpus = source.declared, source.corners, source.most_gpus
-
-    @property
-    def graph_hash(self) -> str | None:
-        """Of the graph's content: parts change places, the graph does not."""
-        return self.source.graph_hash
+    def __init__(self, source: Source, placement: Placement) -> None:
+        super().__init__(source)
+        self.placement = placement
 
     def counts(self, scenario: Scenario, features: int, corner: Corner) -> AccessCounts:
         """Access counts of the scenario's method, worker by worker in the order asked for."""

@@ -19,12 +19,12 @@ from gcnsim.ids import FloatArray, IntArray, Seconds
 from gcnsim.profile import Figure, device
 from gcnsim.scenario import ClusterSpec, Scenario
 from gcnsim.schedule import Schedule, Variants, bounds, estimate, estimates
-from gcnsim.study.accesses import Accesses
+from gcnsim.sources import Source
+from gcnsim.sources.corners import Corner
 from gcnsim.study.assumed import DRAWS, Assumption, assumptions_of, normal_position, position, used_figures
-from gcnsim.study.corners import Corner
 from gcnsim.study.estimated import estimated_counts, estimated_s
 from gcnsim.study.machine import HOST_MEMORY, device_link, machine
-from gcnsim.study.other_partition import PARTITION, partition_factors, scatter_of, scattered
+from gcnsim.study.other_partition import PARTITION, partition_factors, scattered
 from gcnsim.study.paths import NVLINK, devices_of
 from gcnsim.study.study import write_schedule
 from gcnsim.trace import AccessCounts
@@ -78,7 +78,7 @@ class Factors:
         return self.alone.get(WORKLOAD)
 
 
-def factors(scenario: Scenario, accesses: Accesses, seed: int) -> Factors:
+def factors(scenario: Scenario, accesses: Source, seed: int) -> Factors:
     """What the assumptions leave open of the scenario's time, under the joint draws of `seed`."""
     scenario = replace(scenario, faults=())
     found = assumptions_of(scenario.cluster, batches=scenario.method.mini_batches)
@@ -105,7 +105,7 @@ def _place(name: str, shared: str, seed: int) -> FloatArray:
     return normal_position(shared, seed) if name == PARTITION else position(shared, seed)
 
 
-def _of_workload(scenario: Scenario, accesses: Accesses, likely_s: Seconds) -> tuple[float, float]:
+def _of_workload(scenario: Scenario, accesses: Source, likely_s: Seconds) -> tuple[float, float]:
     """The factors at both ends of what the workload leaves open, each estimated for itself."""
     low, high = (estimated_s(scenario, accesses, corner) / likely_s for corner in (Corner.LOW, Corner.HIGH))
     return low, high
@@ -124,7 +124,7 @@ def _same_parts(one: AccessCounts, other: AccessCounts) -> bool:
 
 
 def _ends(
-    scenario: Scenario, accesses: Accesses, counts: AccessCounts, each: Assumption, likely_s: Seconds
+    scenario: Scenario, accesses: Source, counts: AccessCounts, each: Assumption, likely_s: Seconds
 ) -> tuple[float, float]:
     found = []
     for place in (-1.0, 1.0):
@@ -140,7 +140,7 @@ def with_figures(scenario: Scenario, values: Mapping[str, float]) -> Scenario:
 
 
 def _at_every_draw(
-    scenario: Scenario, accesses: Accesses, counts: AccessCounts, found: Sequence[Assumption], seed: int
+    scenario: Scenario, accesses: Source, counts: AccessCounts, found: Sequence[Assumption], seed: int
 ) -> Factors:
     """All draws as the graphs of one schedule, behind them the stated values and both ends of each assumption.
 
@@ -164,14 +164,14 @@ def _at_every_draw(
     return Factors(joint, by_end, nominal_s)
 
 
-def _moved_counts(scenario: Scenario, accesses: Accesses, counts: AccessCounts) -> dict[str, tuple[Moved, Moved]]:
+def _moved_counts(scenario: Scenario, accesses: Source, counts: AccessCounts) -> dict[str, tuple[Moved, Moved]]:
     """By name of what the workload leaves open, how the counts at its low and its high end differ from `counts`."""
     moved = {}
     if len(accesses.corners) > 1:
         ends = [estimated_counts(scenario, accesses, corner) for corner in (Corner.LOW, Corner.HIGH)]
         if all(_same_parts(counts, end) for end in ends):
             moved[WORKLOAD] = _differences(counts, ends)
-    scatter = scatter_of(scenario, accesses)
+    scatter = accesses.scatter(scenario)
     if scatter is not None:
         per_server = scenario.cluster.gpus_per_server
         others = [scattered(counts, scatter, end, per_server) for end in (Corner.LOW, Corner.HIGH)]
@@ -186,7 +186,7 @@ def _differences(counts: AccessCounts, ends: Sequence[AccessCounts]) -> tuple[Mo
 
 def _estimated(
     scenario: Scenario,
-    accesses: Accesses,
+    accesses: Source,
     counts: AccessCounts,
     moved: Mapping[str, tuple[Moved, Moved]],
     found: Sequence[Assumption],
@@ -300,12 +300,12 @@ def higher_is_better(name: str) -> bool:
     return field.endswith("_per_s") or not (field.endswith("_s") or field in ("queue", "work_spread"))
 
 
-def best_lower_s(scenario: Scenario, accesses: Accesses, corner: Corner) -> Seconds:
+def best_lower_s(scenario: Scenario, accesses: Source, corner: Corner) -> Seconds:
     """The lower bound with every assumed figure, and the partition, at its most favourable end, at a corner of the
     workload."""
     calm = replace(scenario, faults=())
     counts = estimated_counts(calm, accesses, corner)
-    scatter = scatter_of(calm, accesses)
+    scatter = accesses.scatter(calm)
     if scatter is not None:
         counts = scattered(counts, scatter, Corner.LOW, calm.cluster.gpus_per_server)
     return bounds(write_schedule(favourable(calm), counts, accesses)).lower_s

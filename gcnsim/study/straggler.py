@@ -10,8 +10,8 @@ import numpy as np
 from gcnsim.cluster import LinkName
 from gcnsim.ids import BoolArray, FloatArray, IntArray, Rank
 from gcnsim.scenario import Scenario
-from gcnsim.study.accesses import Accesses
-from gcnsim.study.corners import Corner
+from gcnsim.sources import SourceView
+from gcnsim.sources.corners import Corner
 from gcnsim.study.limit import WORDS, Limit, link_loads
 from gcnsim.study.measured import MeasuredRun
 from gcnsim.study.study import Result
@@ -145,21 +145,12 @@ def _text(found: Straggler, limit: Limit) -> str:
     return f"{text}; {limit.text} is busy {round(100 * found.busy)} % of the time, {those} {others}"
 
 
-class EvenPartition:
+class EvenPartition(SourceView):
     """The accesses of `source` as a partition of the same totals would have them whose parts are all alike.
 
     What an ideal partition would give: no partitioner promises it. The rows that cross servers, and those that stay
     within one, are as many in all as they were.
     """
-
-    def __init__(self, source: Accesses) -> None:
-        self.source = source
-        self.declared, self.corners, self.most_gpus = source.declared, source.corners, source.most_gpus
-
-    @property
-    def graph_hash(self) -> str | None:
-        """Of the graph's content: it is cut otherwise, the graph is the same."""
-        return self.source.graph_hash
 
     def counts(self, scenario: Scenario, features: int, corner: Corner) -> AccessCounts:
         """Access counts of the scenario's method, alike for all workers."""

@@ -15,10 +15,11 @@ from gcnsim.methods import NO_OVERLAP, Facts, MiniBatch, named
 from gcnsim.profile import DeviceProfile
 from gcnsim.scenario import Scenario
 from gcnsim.schedule import Bounds, Schedule, bounds
-from gcnsim.study.accesses import Accesses, open_accesses
-from gcnsim.study.batches import refuse_unmodelled
+from gcnsim.sources import Source, open_source
+from gcnsim.sources.batches import refuse_unmodelled
+from gcnsim.sources.corners import Corner
+from gcnsim.sources.model import resolve_model
 from gcnsim.study.clock import bounds_within
-from gcnsim.study.corners import Corner
 from gcnsim.study.faults import passing, weakened
 from gcnsim.study.fitted import beside_cache, platform_of, rate_beside_copies, rebuild_s, streaming_share
 from gcnsim.study.framing import payload_shares
@@ -26,7 +27,6 @@ from gcnsim.study.given import with_drawn
 from gcnsim.study.machine import calibration_of, for_graph, machine
 from gcnsim.study.memory import capacities, fits, memory_of
 from gcnsim.study.metrics import Metrics, at_least, measure
-from gcnsim.study.model import resolve_model
 from gcnsim.study.paths import devices_of, refuse_unused
 from gcnsim.study.steady import Steady
 from gcnsim.study.struck import struck
@@ -64,7 +64,7 @@ class Result:
 
 
 def write_schedule(
-    scenario: Scenario, counts: AccessCounts, accesses: Accesses, drawn: Mapping[str, FloatArray] | None = None
+    scenario: Scenario, counts: AccessCounts, accesses: Source, drawn: Mapping[str, FloatArray] | None = None
 ) -> Schedule:
     """The schedule of the scenario's method on its machine, for these access counts.
 
@@ -105,7 +105,7 @@ def write_schedule(
     return chosen.schedule(facts)
 
 
-def _on_workload(device: DeviceProfile, scenario: Scenario, counts: AccessCounts, accesses: Accesses) -> DeviceProfile:
+def _on_workload(device: DeviceProfile, scenario: Scenario, counts: AccessCounts, accesses: Source) -> DeviceProfile:
     """The device on the scenario's graph, by its calibration and its platform."""
     record = calibration_of(scenario.cluster.calibration)
     if record is not None:
@@ -152,12 +152,12 @@ def _less(mean_s: float, spread_s: float) -> float:
     return mean_s / (1.0 + spread_s / mean_s)
 
 
-def study(scenario: Scenario, accesses: Accesses | None = None, corner: Corner = Corner.LIKELY) -> Result:
-    """Simulate one scenario until it is steady; accesses: of `open_accesses`, to share slow work between studies.
+def study(scenario: Scenario, accesses: Source | None = None, corner: Corner = Corner.LIKELY) -> Result:
+    """Simulate one scenario until it is steady; accesses: of `open_source`, to share slow work between studies.
 
     Raises GcnsimError for a scenario whose files or names cannot be used.
     """
-    accesses = accesses or open_accesses(scenario)
+    accesses = accesses or open_source(scenario)
     model = resolve_model(scenario.workload, accesses.declared)
     counts = accesses.counts(scenario, model.features, corner)
     chosen = scenario.method.cache

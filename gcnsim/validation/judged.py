@@ -23,7 +23,8 @@ from gcnsim.record import (
     version_notes,
 )
 from gcnsim.scenario import Scenario
-from gcnsim.study import open_accesses, refuse_other_trace, scenario_of, study
+from gcnsim.sources import open_source
+from gcnsim.study import refuse_other_trace, scenario_of, study
 
 SHOWN: Final = ("tau", "epsilon", "cache", "rate")
 USUAL: Final = {knob.name: knob.default for knob in (*KNOBS.values(), *TRAINING_KNOBS)}
@@ -146,7 +147,7 @@ def configuration_of(run: RecordedRun) -> str:
 
 
 def _predicted(scenario: Scenario) -> tuple[float, float, float, dict[str, float]]:
-    result = study(scenario, open_accesses(scenario))
+    result = study(scenario, open_source(scenario))
     metrics = result.metrics
     phases = (metrics.compute_s, metrics.exposed_comm_s, metrics.exposed_other_s)
     return metrics.iteration_s, result.low_s, result.high_s, dict(zip(PHASES, phases, strict=True))

@@ -21,7 +21,7 @@ from gcnsim.planning import Subject, Target
 from gcnsim.profile import prices
 from gcnsim.record import LearningCurve, read_learning_curve
 from gcnsim.scenario import SCHEMA, WorkloadSpec, from_mapping
-from gcnsim.study import Declared, resolve_model
+from gcnsim.sources import Declared, resolve_model
 from runtime.options import Options
 from tests.gcnsim.validation.conftest import WriteRun, small_graph
 

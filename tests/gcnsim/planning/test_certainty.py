@@ -9,7 +9,8 @@ from gcnsim.planning import Workshop
 from gcnsim.planning.certainty import Difference, certainty, label_of, tornado
 from gcnsim.planning.workshop import INTERVAL, Candidate
 from gcnsim.scenario import Scenario, from_mapping
-from gcnsim.study import DRAWS, Corner, assumptions_of
+from gcnsim.sources import Corner
+from gcnsim.study import DRAWS, assumptions_of
 
 
 def scenario(method: str = "psc-gcn", **cluster: object) -> Scenario:

@@ -17,7 +17,7 @@ from gcnsim.planning import LEAST_RATE, Rule, Workshop
 from gcnsim.planning.recommend import NEAR, candidates, choose, finalists, mildness, rate_of
 from gcnsim.planning.workshop import canonical
 from gcnsim.scenario import CacheSize, Scenario, from_mapping
-from gcnsim.study import Corner
+from gcnsim.sources import Corner
 from gcnsim.study.estimated import mean_counts
 
 

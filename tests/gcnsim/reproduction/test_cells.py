@@ -16,7 +16,7 @@ from gcnsim.reproduction.cells import vanilla_of
 from gcnsim.reproduction.quantities import predicted
 from gcnsim.reproduction.systems import System
 from gcnsim.scenario import load_scenario
-from gcnsim.study import Corner, TableAccesses
+from gcnsim.sources import Corner, TableSource
 from gcnsim.workload import dataset
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -144,10 +144,10 @@ def test_an_even_split_at_random_and_an_uneven_one_by_metis() -> None:
     facts, row = dataset("reddit-train"), setting("bns_gcn-reddit")
     assert row is not None
     ten = replace(row, cluster=replace(row.cluster, gpus=10, gpus_per_server=10), method=create_method("full-graph"))
-    counts = TableAccesses(facts, 10).counts(ten, 602, Corner.LIKELY)
+    counts = TableSource(facts, 10).counts(ten, 602, Corner.LIKELY)
     assert counts.boundary_nodes.max() / counts.boundary_nodes.mean() == pytest.approx(86_000 / 51_200, rel=0.02)
     assert counts.boundary_nodes.mean() == pytest.approx(51_200, rel=0.01)
-    alike = TableAccesses(facts, 10, at_random=True).counts(ten, 602, Corner.LIKELY)
+    alike = TableSource(facts, 10, at_random=True).counts(ten, 602, Corner.LIKELY)
     assert alike.boundary_nodes.max() == alike.boundary_nodes.min()
 
 
@@ -235,7 +235,7 @@ def test_more_workers_than_one_simulation_holds_are_stood_for_by_some() -> None:
     rows = [row for row in read_published() if (row.paper, row.table) == ("bns_gcn", "table6")]
     found = [one for row in rows if isinstance(one := asked(row, rows, {}), Asked)]
     assert {(one.scenario.cluster.gpus, one.parts) for one in found} == {(24, 192)}
-    some = TableAccesses(dataset("ogbn-papers100M"), 24, parts=192)
+    some = TableSource(dataset("ogbn-papers100M"), 24, parts=192)
     counts = some.counts(found[0].scenario, 128, Corner.LIKELY)
     assert counts.inner_nodes[0] == pytest.approx(111_059_956 / 192, rel=1e-5)
     server = np.arange(24) // 6

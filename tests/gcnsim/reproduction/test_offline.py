@@ -8,7 +8,7 @@ import pytest
 from gcnsim.reproduction import SHIPPED, read_published, reproduce
 from gcnsim.reproduction.cells import Cell
 from gcnsim.reproduction.offline import loaded_bytes, partition_seconds
-from gcnsim.study import Corner
+from gcnsim.sources import Corner
 from gcnsim.trace import BatchCounts
 from gcnsim.workload import dataset
 

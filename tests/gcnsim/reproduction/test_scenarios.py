@@ -15,7 +15,7 @@ from gcnsim.reproduction import Asked, setting
 from gcnsim.reproduction.answers import answer
 from gcnsim.reproduction.systems import System
 from gcnsim.scenario import load_scenario
-from gcnsim.study import Corner, TableAccesses, open_accesses
+from gcnsim.sources import Corner, TableSource, open_source
 from gcnsim.workload import dataset
 
 FOLDER = Path(__file__).parents[3] / "scenarios"
@@ -55,7 +55,7 @@ def test_where_one_door_asks_analysis_the_answers_overlap() -> None:
 @pytest.mark.parametrize(("name", "parts"), [("pipegcn-ogbn-papers100M", None), ("bns_gcn-ogbn-papers100M", 192)])
 def test_both_doors_take_the_same_parts_of_the_largest_graph(name: str, parts: int | None) -> None:
     row = load_scenario(FOLDER / f"{name}.yaml")
-    asked, table = open_accesses(row), TableAccesses(dataset("ogbn-papers100M"), row.cluster.gpus, parts=parts)
+    asked, table = open_source(row), TableSource(dataset("ogbn-papers100M"), row.cluster.gpus, parts=parts)
     for corner in Corner:
         mine, theirs = (each.counts(row, 128, corner) for each in (asked, table))
         assert np.array_equal(mine.rows, theirs.rows)

@@ -1,4 +1,4 @@
-"""Accesses of graphs, traces and datasets: what is counted, what is kept, what is refused."""
+"""Source of graphs, traces and datasets: what is counted, what is kept, what is refused."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from gcnsim.graph import load_graph
 from gcnsim.methods import Method, create_method
 from gcnsim.partition import partition_graph, write_partition
 from gcnsim.scenario import ClusterSpec, PartitionSpec, RunSpec, Scenario, WorkloadSpec
-from gcnsim.study import Corner, GraphAccesses, PublishedAccesses, TraceAccesses, open_accesses
-from gcnsim.study.published import LOAD, loads, ownership, placement, scaled
+from gcnsim.sources import Corner, GraphSource, StatisticsSource, TraceSource, open_source
+from gcnsim.sources.statistics import LOAD, loads, ownership, placement, scaled
 from gcnsim.trace import AccessCounts, write_trace
 from gcnsim.workload import dataset
 
@@ -43,7 +43,7 @@ def of_graph(path: Path, method: Method = FULL, gpus: int = 3) -> Scenario:
 
 
 def counts_of(asked: Scenario) -> AccessCounts:
-    return open_accesses(asked).counts(asked, 8, Corner.LIKELY)
+    return open_source(asked).counts(asked, 8, Corner.LIKELY)
 
 
 def test_every_edge_of_a_graph_is_one_graph_that_needs_the_whole_boundary(graph_file: Path) -> None:
@@ -79,7 +79,7 @@ def test_a_rate_of_nothing_and_of_everything(graph_file: Path, rate: float, shar
 
 def test_a_graph_is_cut_and_drawn_once(graph_file: Path) -> None:
     asked = of_graph(graph_file, DRAWN)
-    accesses = GraphAccesses(str(graph_file))
+    accesses = GraphSource(str(graph_file))
     first = accesses.counts(asked, 8, Corner.LIKELY)
     faster = replace(asked, cluster=replace(asked.cluster, bandwidth=1e10), method=DRAWN.moved(tau=9))
     assert accesses.counts(faster, 8, Corner.LIKELY) is first
@@ -99,37 +99,37 @@ def test_a_partition_file_is_used_and_must_fit(graph_file: Path, tmp_path: Path)
 
 def test_fewer_nodes_than_workers_are_refused(graph_file: Path) -> None:
     with pytest.raises(GraphError, match="has 60 nodes, fewer than the 61 workers"):
-        open_accesses(of_graph(graph_file, gpus=61))
+        open_source(of_graph(graph_file, gpus=61))
 
 
 @pytest.mark.parametrize("field", ["cross_fraction", "imbalance"])
 def test_an_assumption_about_a_counted_fact_is_refused(graph_file: Path, field: str) -> None:
     workload = WorkloadSpec(dataset=None, graph=str(graph_file), **{field: 1.0})  # type: ignore[arg-type]
     with pytest.raises(ScenarioError, match=rf"workload.{field}: cannot be set, it is counted on .*ring.txt"):
-        open_accesses(scenario(workload))
+        open_source(scenario(workload))
 
 
 def test_a_dataset_can_be_neither_cut_nor_weighted_by_norms() -> None:
     asked = scenario(WorkloadSpec())
     with pytest.raises(ScenarioError, match="partition: reddit is partitioned already"):
-        open_accesses(replace(asked, partition=PartitionSpec(method="random")))
+        open_source(replace(asked, partition=PartitionSpec(method="random")))
     with pytest.raises(ScenarioError, match=r"method.norms: run.gcnsim needs workload.graph"):
-        open_accesses(replace(asked, method=DRAWN.moved(norms="run.gcnsim")))
+        open_source(replace(asked, method=DRAWN.moved(norms="run.gcnsim")))
 
 
 @pytest.fixture
-def replayed(graph_file: Path, tmp_path: Path) -> tuple[TraceAccesses, Scenario, AccessCounts]:
+def replayed(graph_file: Path, tmp_path: Path) -> tuple[TraceSource, Scenario, AccessCounts]:
     """A trace drawn from the graph, a scenario that fits it, and the counts of the graph itself."""
     asked = of_graph(graph_file, DRAWN)
-    accesses = GraphAccesses(str(graph_file))
+    accesses = GraphSource(str(graph_file))
     path = tmp_path / "ring.trace"
     write_trace(path, accesses.trace(asked))
     fits = replace(asked, workload=WorkloadSpec(dataset=None, trace=str(path)), partition=PartitionSpec())
-    return TraceAccesses(str(path)), fits, accesses.counts(asked, 8, Corner.LIKELY)
+    return TraceSource(str(path)), fits, accesses.counts(asked, 8, Corner.LIKELY)
 
 
 def test_a_replayed_trace_gives_the_counts_of_its_graph(
-    replayed: tuple[TraceAccesses, Scenario, AccessCounts],
+    replayed: tuple[TraceSource, Scenario, AccessCounts],
 ) -> None:
     accesses, asked, drawn = replayed
     for _ in range(2):
@@ -140,7 +140,7 @@ def test_a_replayed_trace_gives_the_counts_of_its_graph(
         )
 
 
-def test_a_trace_knows_the_whole_boundary_too(replayed: tuple[TraceAccesses, Scenario, AccessCounts]) -> None:
+def test_a_trace_knows_the_whole_boundary_too(replayed: tuple[TraceSource, Scenario, AccessCounts]) -> None:
     accesses, asked, drawn = replayed
     found = accesses.counts(replace(asked, method=FULL), 8, Corner.LIKELY)
     assert found.rows.shape == (1, 3, 3)
@@ -148,7 +148,7 @@ def test_a_trace_knows_the_whole_boundary_too(replayed: tuple[TraceAccesses, Sce
     assert (found.inner_edges + found.boundary_edges)[0].tolist() == drawn.entries.tolist()
 
 
-def test_a_trace_answers_only_what_it_was_drawn_for(replayed: tuple[TraceAccesses, Scenario, AccessCounts]) -> None:
+def test_a_trace_answers_only_what_it_was_drawn_for(replayed: tuple[TraceSource, Scenario, AccessCounts]) -> None:
     accesses, asked, _ = replayed
     with pytest.raises(ScenarioError, match="has 3 workers, the cluster has 2 GPUs"):
         accesses.counts(replace(asked, cluster=ClusterSpec(gpus=2)), 8, Corner.LIKELY)
@@ -158,10 +158,10 @@ def test_a_trace_answers_only_what_it_was_drawn_for(replayed: tuple[TraceAccesse
 
 def test_a_trace_of_drawn_nodes_replays_and_knows_what_crosses(graph_file: Path, tmp_path: Path) -> None:
     asked, path = of_graph(graph_file, NODES), tmp_path / "nodes.trace"
-    accesses = GraphAccesses(str(graph_file))
+    accesses = GraphSource(str(graph_file))
     write_trace(path, accesses.trace(asked))
     fits = replace(asked, workload=WorkloadSpec(dataset=None, trace=str(path)), partition=PartitionSpec())
-    again = TraceAccesses(str(path))
+    again = TraceSource(str(path))
     found, drawn = again.counts(fits, 8, Corner.LIKELY), accesses.counts(asked, 8, Corner.LIKELY)
     assert found.rows.tolist() == drawn.rows.tolist()
     assert found.boundary_edges.tolist() == drawn.boundary_edges.tolist()
@@ -176,7 +176,7 @@ def test_a_trace_of_drawn_nodes_replays_and_knows_what_crosses(graph_file: Path,
         again.counts(replace(fits, method=DRAWN), 8, Corner.LIKELY)
 
 
-def test_a_random_cache_follows_the_seed(replayed: tuple[TraceAccesses, Scenario, AccessCounts]) -> None:
+def test_a_random_cache_follows_the_seed(replayed: tuple[TraceSource, Scenario, AccessCounts]) -> None:
     accesses, asked, _ = replayed
     method = DRAWN.moved(cache=CacheSize(fraction=0.5), cache_policy="random")
     one, two = (
@@ -188,7 +188,7 @@ def test_a_random_cache_follows_the_seed(replayed: tuple[TraceAccesses, Scenario
 
 def test_assumed_corners_are_in_order() -> None:
     asked = scenario(WorkloadSpec(), DRAWN, gpus=6)
-    accesses = PublishedAccesses(dataset("reddit"))
+    accesses = StatisticsSource(dataset("reddit"))
     found = {corner: accesses.counts(asked, 602, corner) for corner in accesses.corners}
     largest = [int(found[corner].entries.max()) for corner in Corner]
     rows = [float(found[corner].rows.sum(axis=2).mean(axis=0).max()) for corner in Corner]
@@ -199,7 +199,7 @@ def test_assumed_corners_are_in_order() -> None:
 
 def test_a_dataset_gives_the_rate_of_its_boundary_and_of_what_crosses() -> None:
     asked = scenario(WorkloadSpec(), NODES, gpus=6)
-    accesses = PublishedAccesses(dataset("reddit"))
+    accesses = StatisticsSource(dataset("reddit"))
     found = {corner: accesses.counts(asked, 602, corner) for corner in accesses.corners}
     for each in found.values():
         assert each.iterations == 1
@@ -222,7 +222,7 @@ def test_loads_have_the_mean_one_and_the_asked_maximum(imbalance: float, workers
 
 def test_an_imbalance_above_the_number_of_workers_is_refused() -> None:
     with pytest.raises(ScenarioError, match=r"workload.imbalance: 4 is not allowed; with 3 workers it is at most 2.7"):
-        PublishedAccesses(dataset("reddit")).imbalances(scenario(WorkloadSpec(imbalance=4.0)), LOAD)
+        StatisticsSource(dataset("reddit")).imbalances(scenario(WorkloadSpec(imbalance=4.0)), LOAD)
 
 
 @pytest.mark.parametrize("factor", [0.5, 0.95, 1.0, 1.28, 9.0])

@@ -14,7 +14,8 @@ from gcnsim.graph import Graph, induced
 from gcnsim.graph.generate import BlockModel, block_model
 from gcnsim.sampling import Groups, counted, expected_neighbours, law_of
 from gcnsim.scenario import Scenario, from_mapping
-from gcnsim.study import Corner, GraphAccesses, open_accesses, study
+from gcnsim.sources import Corner, GraphSource, open_source
+from gcnsim.study import study
 from gcnsim.trace import BatchCounts
 
 
@@ -32,7 +33,7 @@ def asked(method: dict[str, Any], gpus: int = 2, per_server: int | None = None, 
 
 
 def batches(graph: Graph, scenario: Scenario) -> BatchCounts:
-    found = GraphAccesses(graph).counts(scenario, 32, Corner.LIKELY).batches
+    found = GraphSource(graph).counts(scenario, 32, Corner.LIKELY).batches
     assert found is not None
     return found
 
@@ -114,7 +115,7 @@ def test_preprocessing_loads_the_rows_of_the_next_layer(graph: Graph) -> None:
 @pytest.mark.parametrize("dataset", ["reddit", "livejournal"])
 def test_expected_counts_of_a_dataset_rise_from_the_fast_to_the_slow_end(name: str, dataset: str) -> None:
     scenario = asked({"name": name}, gpus=4, workload={"dataset": dataset})
-    accesses = open_accesses(scenario)
+    accesses = open_source(scenario)
     rows, hits, entries = [], [], []
     for corner in Corner:
         found = accesses.counts(scenario, 600, corner).batches
@@ -167,7 +168,7 @@ def test_bad_input_is_refused_in_one_line(
     graph: Graph, method: dict[str, Any], sections: dict[str, Any], said: str
 ) -> None:
     with pytest.raises(GcnsimError) as caught:
-        study(asked(method, **sections), GraphAccesses(graph))
+        study(asked(method, **sections), GraphSource(graph))
     assert said in str(caught.value)
     assert "\n" not in str(caught.value)
 
@@ -175,11 +176,11 @@ def test_bad_input_is_refused_in_one_line(
 @pytest.mark.parametrize("name", ["dgl", "pagraph"])
 def test_systems_of_one_server_refuse_several(graph: Graph, name: str) -> None:
     with pytest.raises(ScenarioError, match=f"gives 2 servers; {name} keeps the graph in the memory of one"):
-        study(asked({"name": name}, gpus=2, per_server=1), GraphAccesses(graph))
+        study(asked({"name": name}, gpus=2, per_server=1), GraphSource(graph))
 
 
 def test_a_study_tells_the_epoch_and_what_the_gpu_holds(graph: Graph) -> None:
-    result = study(asked({"name": "pagraph", "batch": 300}), GraphAccesses(graph))
+    result = study(asked({"name": "pagraph", "batch": 300}), GraphSource(graph))
     assert result.per_epoch == 7
     assert result.cache_hit_rate == 1.0
     assert result.memory is not None
@@ -196,7 +197,7 @@ def test_a_study_tells_the_epoch_and_what_the_gpu_holds(graph: Graph) -> None:
 def test_pagraph_on_a_real_graph_hits_more_with_its_cache_by_degree(name: str) -> None:
     path = str(Path(os.environ["GCNSIM_DATA"]) / f"{name}.npz")
     scenario = asked({"name": "pagraph", "batch": 1000, "cache": "20%"}, workload={"graph": path})
-    found = GraphAccesses(path).counts(scenario, 100, Corner.LIKELY).batches
+    found = GraphSource(path).counts(scenario, 100, Corner.LIKELY).batches
     assert found is not None
     assert 0.25 < found.hit_rate < 0.9
 
@@ -218,9 +219,9 @@ def test_who_trains_is_what_the_graphs_file_says(graph: Graph, tmp_path: Path) -
         indices=graph.indices,
         **{name: mask.astype(np.uint8) for name, mask in masks.items()},
     )
-    accesses = GraphAccesses(str(path))
+    accesses = GraphSource(str(path))
     assert accesses.splits
-    assert not GraphAccesses(graph).splits
+    assert not GraphSource(graph).splits
     found = accesses.counts(asked({"name": "dgl", "batch": 1000}), 32, Corner.LIKELY).batches
     assert found is not None
     assert found.per_epoch == 1
@@ -237,16 +238,16 @@ def test_a_training_subgraph_is_that_of_the_nodes_that_train(graph: Graph, tmp_p
     np.savez(plain, **arrays)
     widths = {"features": 32, "classes": 8, "training_subgraph": True}
     scenario = asked({"name": "full-graph"}, workload={"dataset": None, "graph": str(path), **widths})
-    accesses = open_accesses(scenario)
+    accesses = open_source(scenario)
     counts = accesses.counts(scenario, 32, Corner.LIKELY)
     assert counts.inner_nodes.sum() == train.sum()
     assert int(counts.entries.sum()) == induced(graph, train, "train").entries
     small = asked({"name": "dgl", "batch": 3000}, workload={"dataset": None, "graph": str(path), **widths})
-    found = open_accesses(small).counts(small, 32, Corner.LIKELY).batches
+    found = open_source(small).counts(small, 32, Corner.LIKELY).batches
     assert found is not None
     assert found.levels[0, :, -1].sum() == train.sum(), "all of its nodes train"
     whole = asked({"name": "full-graph"}, workload={"dataset": None, "graph": str(plain), **widths})
     with pytest.raises(ScenarioError, match=r"workload.training_subgraph: true is not allowed; .* who trains"):
-        open_accesses(whole)
+        open_source(whole)
     with pytest.raises(ScenarioError, match=r"workload.training_subgraph: true needs workload.graph"):
         asked({"name": "full-graph"}, workload={"dataset": "reddit", "training_subgraph": True})

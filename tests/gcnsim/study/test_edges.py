@@ -10,7 +10,8 @@ import pytest
 from gcnsim.errors import ScenarioError
 from gcnsim.methods import create_method
 from gcnsim.scenario import Scenario, from_mapping
-from gcnsim.study import Corner, open_accesses, study
+from gcnsim.sources import Corner, open_source
+from gcnsim.study import study
 from gcnsim.trace import AccessCounts
 
 
@@ -26,7 +27,7 @@ def asked(sample: str, rate: float, **workload: object) -> Scenario:
 
 
 def counts(scenario: Scenario) -> AccessCounts:
-    return open_accesses(scenario).counts(scenario, 602, Corner.LIKELY)
+    return open_source(scenario).counts(scenario, 602, Corner.LIKELY)
 
 
 @pytest.mark.parametrize("extra", [{}, {"imbalance": 1.2}], ids=["surrogate", "statistics"])

@@ -7,7 +7,8 @@ import pytest
 from gcnsim.errors import ScenarioError
 from gcnsim.profile import platform
 from gcnsim.scenario import SCHEMA, Scenario, from_mapping
-from gcnsim.study import machine, open_accesses, study
+from gcnsim.sources import open_source
+from gcnsim.study import machine, study
 from gcnsim.study.fitted import held_share
 
 CLUSTER = {"gpus": 2, "gpus_per_server": 2, "device": "rtx-2080-ti", "platform": "rtx-2080-ti-server"}
@@ -19,7 +20,7 @@ def asked(cluster: dict[str, object], workload: dict[str, object], method: dict[
 
 def iteration_s(workload: dict[str, object], method: str = "full-graph") -> float:
     scenario = asked(dict(CLUSTER), {"dataset": "reddit-train", **workload}, {"name": method})
-    return study(scenario, open_accesses(scenario)).metrics.iteration_s
+    return study(scenario, open_source(scenario)).metrics.iteration_s
 
 
 def test_a_cache_of_all_columns_holds_all_and_of_equal_columns_its_share() -> None:
@@ -59,14 +60,14 @@ def test_layers_that_sum_no_neighbours_exchange_nothing() -> None:
 def test_drawn_edges_cannot_be_aggregated_before() -> None:
     scenario = asked(dict(CLUSTER), {"dataset": "reddit-train", "preaggregate": True}, {"name": "psc-gcn"})
     with pytest.raises(ScenarioError, match=r"preaggregate: true is not allowed with method.epsilon 0\.1"):
-        study(scenario, open_accesses(scenario))
+        study(scenario, open_source(scenario))
 
 
 def test_workers_on_cores_have_no_dense_layers() -> None:
     cluster = {"gpus": 2, "gpus_per_server": 2, "device": "cpu-core"}
     scenario = asked(cluster, {"dataset": "reddit-train", "dense_layers": 1}, {"name": "full-graph"})
     with pytest.raises(ScenarioError, match="dense_layers: 1 is modelled for GPUs only"):
-        study(scenario, open_accesses(scenario))
+        study(scenario, open_source(scenario))
 
 
 def test_not_all_layers_can_be_dense() -> None:

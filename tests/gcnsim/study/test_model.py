@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from gcnsim.scenario import WorkloadSpec
-from gcnsim.study import Declared, PublishedAccesses, resolve_model
+from gcnsim.sources import Declared, StatisticsSource, resolve_model
 from gcnsim.workload import dataset
 
 SPEC = WorkloadSpec()
-REDDIT = PublishedAccesses(dataset("reddit")).declared
+REDDIT = StatisticsSource(dataset("reddit")).declared
 
 
 def widths(spec: WorkloadSpec, declared: Declared) -> list[int]:

@@ -8,16 +8,11 @@ import pytest
 
 from gcnsim.partition import partition_scatter
 from gcnsim.scenario import SCHEMA, Scenario, from_mapping
+from gcnsim.sources import Corner, Source, open_source, resolve_model
 from gcnsim.study import (
-    Accesses,
-    Corner,
     estimated_counts,
     estimated_s,
-    open_accesses,
     partition_factors,
-    partition_note,
-    resolve_model,
-    scatter_of,
     scattered,
     statistics_warning,
 )
@@ -29,11 +24,11 @@ def scenario(method: str = "psc-gcn", dataset: str = "reddit", **more: Any) -> S
     return from_mapping(asked | more, "test")
 
 
-def counts_of(asked: Scenario, accesses: Accesses) -> AccessCounts:
+def counts_of(asked: Scenario, accesses: Source) -> AccessCounts:
     return accesses.counts(asked, resolve_model(asked.workload, accesses.declared).features, Corner.LIKELY)
 
 
-def factors_of(asked: Scenario, accesses: Accesses) -> tuple[float, float] | None:
+def factors_of(asked: Scenario, accesses: Source) -> tuple[float, float] | None:
     counts = estimated_counts(asked, accesses)
     return partition_factors(asked, accesses, counts, estimated_s(asked, accesses))
 
@@ -41,7 +36,7 @@ def factors_of(asked: Scenario, accesses: Accesses) -> tuple[float, float] | Non
 @pytest.mark.parametrize("dataset", ["reddit", "yelp", "ogbn-products"])
 def test_the_largest_worker_is_as_much_larger_as_the_scatter_says(dataset: str) -> None:
     asked = scenario(dataset=dataset)
-    counts = counts_of(asked, open_accesses(asked))
+    counts = counts_of(asked, open_source(asked))
     found = partition_scatter(dataset, 6)
     for end, side in ((Corner.LOW, 0), (Corner.HIGH, 1)):
         moved = scattered(counts, found, end, 2)
@@ -61,7 +56,7 @@ def test_the_largest_worker_is_as_much_larger_as_the_scatter_says(dataset: str) 
 @pytest.mark.parametrize("method", ["full-graph", "pipegcn", "bns-gcn", "psc-gcn"])
 def test_the_time_moves_both_ways_and_within_reason(method: str) -> None:
     asked = scenario(method)
-    found = factors_of(asked, open_accesses(asked))
+    found = factors_of(asked, open_source(asked))
     assert found is not None
     low, high = found
     assert 0.75 < low < 0.99
@@ -80,15 +75,15 @@ def test_the_time_moves_both_ways_and_within_reason(method: str) -> None:
     ids=["one worker", "mini-batches", "published", "own imbalance", "outline"],
 )
 def test_where_no_profile_of_one_partition_answers_nothing_is_added(asked: Scenario) -> None:
-    accesses = open_accesses(asked)
-    assert scatter_of(asked, accesses) is None
+    accesses = open_source(asked)
+    assert accesses.scatter(asked) is None
     assert factors_of(asked, accesses) is None
-    assert partition_note(asked, accesses) is None
+    assert accesses.partition_note(asked) is None
 
 
 def test_the_note_names_the_partition_and_its_scatter() -> None:
     asked = scenario(dataset="ogbn-products")
-    note = partition_note(asked, open_accesses(asked))
+    note = open_source(asked).partition_note(asked)
     assert note is not None
     assert note.startswith(
         "of one partition: METIS k-way, objective volume, seed 2, of 25 % of the nodes; with other seeds"
@@ -109,7 +104,7 @@ def test_both_statistics_say_why_they_differ() -> None:
 
 def test_the_published_interval_holds_the_profiles_answer() -> None:
     published, measured = scenario(partition={"statistics": "published"}), scenario()
-    accesses = open_accesses(published)
+    accesses = open_source(published)
     low, likely, high = (estimated_s(published, accesses, corner) for corner in Corner)
     assert low < likely < high
-    assert low < estimated_s(measured, open_accesses(measured)) < high
+    assert low < estimated_s(measured, open_source(measured)) < high

@@ -10,7 +10,8 @@ import pytest
 from gcnsim.errors import ScenarioError
 from gcnsim.methods import create_method
 from gcnsim.scenario import ClusterSpec, PartitionSpec, RunSpec, Scenario, WorkloadSpec
-from gcnsim.study import GraphAccesses, SeedSpread, partition_seconds, partition_variants, seeds_of, study
+from gcnsim.sources import GraphSource
+from gcnsim.study import SeedSpread, partition_seconds, partition_variants, seeds_of, study
 
 
 @pytest.fixture(scope="module")
@@ -36,7 +37,7 @@ def test_seeds_are_distinct_and_begin_with_the_scenarios_own(asked: Scenario) ->
 
 
 def test_partitions_of_one_graph_are_kept_by_seed_and_setting(asked: Scenario) -> None:
-    accesses = GraphAccesses(str(asked.workload.graph))
+    accesses = GraphSource(str(asked.workload.graph))
     scenarios = [*seeds_of(asked, 3), *(variant.scenario for variant in partition_variants(asked))]
     owners = [accesses.partition(each)[0].owner for each in scenarios]
     assert len({each.tobytes() for each in owners}) == len(scenarios)

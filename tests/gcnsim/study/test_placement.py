@@ -12,8 +12,8 @@ import pytest
 import gcnsim
 from gcnsim.planning import Workshop
 from gcnsim.scenario import SCHEMA, Scenario, from_mapping
-from gcnsim.study import PARTITION, Corner, Placed, Placement, factors, open_accesses, placements, study
-from gcnsim.study.accesses import Accesses
+from gcnsim.sources import Corner, Source, open_source
+from gcnsim.study import PARTITION, Placed, Placement, factors, placements, study
 from gcnsim.trace import AccessCounts
 
 
@@ -26,7 +26,7 @@ def scenario(devices: str | None = "t4,v100-16", method: str = "full-graph", **m
 class Ordered(Placed):
     """The accesses with their parts in an order written down."""
 
-    def __init__(self, source: Accesses, order: tuple[int, ...]) -> None:
+    def __init__(self, source: Source, order: tuple[int, ...]) -> None:
         super().__init__(source, Placement.NUMBERED)
         self.order = np.array(order)
 
@@ -37,7 +37,7 @@ class Ordered(Placed):
 @pytest.mark.parametrize("method", ["full-graph", "pipegcn"])
 def test_the_interval_holds_every_order_of_the_parts(method: str) -> None:
     asked = scenario(method=method)
-    accesses = open_accesses(asked)
+    accesses = open_source(asked)
     every = [study(asked, Ordered(accesses, order)).metrics.iteration_s for order in permutations(range(4))]
     found = Workshop(asked).estimate(asked)
     assert found.iteration_s == every[0], "as numbered"
@@ -54,7 +54,7 @@ def test_of_blocks_the_best_and_the_worst_order_are_near_the_ends() -> None:
     asked = scenario(method="cagnet-1d")
     found = Workshop(asked).estimate(asked)
     for order in ((2, 1, 0, 3), (3, 0, 1, 2)):
-        extreme = study(asked, Ordered(open_accesses(asked), order)).metrics.iteration_s
+        extreme = study(asked, Ordered(open_source(asked), order)).metrics.iteration_s
         assert found.low_s * 0.94 <= extreme <= found.high_s * 1.06, order
 
 
@@ -88,7 +88,7 @@ def test_an_answer_says_so() -> None:
 
 def test_parts_change_places_with_all_they_have() -> None:
     asked = scenario(method="psc-gcn")
-    counts = open_accesses(asked).counts(asked, 602, Corner.LIKELY)
+    counts = open_source(asked).counts(asked, 602, Corner.LIKELY)
     moved = counts.placed(np.array([2, 0, 3, 1]))
     assert (moved.rows[:, 0, 1] == counts.rows[:, 2, 0]).all()
     assert (moved.rows[:, 3, 2] == counts.rows[:, 1, 3]).all()
@@ -100,7 +100,7 @@ def test_parts_change_places_with_all_they_have() -> None:
 
 def test_other_partitions_are_open_in_every_order_of_the_parts() -> None:
     asked = scenario("t4,v100-16", workload={"dataset": "reddit"})
-    accesses = open_accesses(asked)
+    accesses = open_source(asked)
     plain = factors(asked, accesses, 0)
     assert PARTITION in plain.alone, "the workload shows nothing"
     for placement in placements(asked):

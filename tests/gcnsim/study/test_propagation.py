@@ -13,22 +13,21 @@ from gcnsim.ids import FloatArray
 from gcnsim.planning import Workshop
 from gcnsim.scenario import Scenario, from_mapping, read_injected
 from gcnsim.schedule import Schedule, estimate
+from gcnsim.sources import Corner, open_source
 from gcnsim.study import (
     DRAWS,
     PARTITION,
     WORKLOAD,
-    Corner,
     assumptions_of,
     estimated_counts,
     factors,
     normal_position,
-    open_accesses,
     position,
     study,
     with_figures,
     write_schedule,
 )
-from gcnsim.study.other_partition import partition_factors, scatter_of, scattered
+from gcnsim.study.other_partition import partition_factors, scattered
 from gcnsim.study.propagation import _ends, best_lower_s, favourable, higher_is_better
 from gcnsim.trace import AccessCounts
 
@@ -62,7 +61,7 @@ def place_of(name: str) -> FloatArray:
 
 def one_by_one(asked: Scenario) -> tuple[float, dict[str, tuple[float, float]]]:
     """The estimate at the stated values, and by assumption that at its two ends over it: a schedule for each."""
-    accesses = open_accesses(asked)
+    accesses = open_source(asked)
     counts = estimated_counts(asked, accesses)
     now = estimate(write_schedule(asked, counts, accesses))
     found = assumptions_of(asked.cluster, batches=asked.method.mini_batches)
@@ -71,7 +70,7 @@ def one_by_one(asked: Scenario) -> tuple[float, dict[str, tuple[float, float]]]:
         low, high = (estimated_counts(asked, accesses, corner) for corner in (Corner.LOW, Corner.HIGH))
         pair = [estimate(write_schedule(asked, each, accesses)) / now for each in (low, high)]
         ends[WORKLOAD] = (pair[0], pair[1])
-    scatter = scatter_of(asked, accesses)
+    scatter = accesses.scatter(asked)
     if scatter is not None:
         pair = [estimate(write_schedule(asked, each, accesses)) / now for each in repartitioned(asked, counts)]
         ends[PARTITION] = (pair[0], pair[1])
@@ -80,7 +79,7 @@ def one_by_one(asked: Scenario) -> tuple[float, dict[str, tuple[float, float]]]:
 
 def repartitioned(asked: Scenario, counts: AccessCounts) -> list[AccessCounts]:
     """Counts at both ends of other partitions: rows and edges; what a sampler looks at stays."""
-    scatter = scatter_of(asked, open_accesses(asked))
+    scatter = open_source(asked).scatter(asked)
     assert scatter is not None
     moved = [scattered(counts, scatter, end, asked.cluster.gpus_per_server) for end in (Corner.LOW, Corner.HIGH)]
     names = ("rows", "hits", "inner_edges", "boundary_edges")
@@ -100,7 +99,7 @@ PAIRS = [
 def test_all_draws_at_once_are_what_each_alone_is(method: str, machine: str) -> None:
     asked = scenario(METHODS[method], MACHINES[machine])
     now, ends = one_by_one(asked)
-    found = factors(asked, open_accesses(asked), SEED)
+    found = factors(asked, open_source(asked), SEED)
     # What a sampler of nodes looks at is the mean of all graphs of a schedule, those of other partitions among them.
     exactly = 1e-3 if method == "bns-gcn" else 1e-12
     assert found.nominal_s == pytest.approx(now, rel=exactly)
@@ -113,7 +112,7 @@ def test_ends_of_other_partitions_need_no_schedule_for_each_figure(monkeypatch: 
     # Between shipped profiles the boundary itself is open, so its ends are no graphs of one schedule.
     asked = scenario(METHODS["full-graph"], {"gpus": 7, "bandwidth": "10Gbps"})
     asked = replace(asked, workload=replace(asked.workload, dataset="yelp"))
-    accesses = open_accesses(asked)
+    accesses = open_source(asked)
     written: list[int] = []
 
     def counted(*arguments: Any) -> Schedule:
@@ -132,7 +131,7 @@ def test_ends_of_other_partitions_need_no_schedule_for_each_figure(monkeypatch: 
 
 def test_a_joint_draw_is_the_estimate_with_all_its_figures_and_counts() -> None:
     asked = scenario(METHODS["full-graph"], MACHINES["two servers"])
-    accesses = open_accesses(asked)
+    accesses = open_source(asked)
     found = factors(asked, accesses, SEED)
     counts = estimated_counts(asked, accesses)
     corners = [estimated_counts(asked, accesses, corner) for corner in (Corner.LOW, Corner.HIGH)]
@@ -162,7 +161,7 @@ def test_draws_know_nothing_of_one_another(tau: int) -> None:
     asked = scenario({"name": "psc-gcn", "tau": tau, "epsilon": 0.1, "cache": "0%"}, {"gpus": 2, "bandwidth": "1Gbps"})
     asked = replace(asked, cluster=replace(asked.cluster, gpus_per_server=1))
     now, ends = one_by_one(asked)
-    found = factors(asked, open_accesses(asked), SEED)
+    found = factors(asked, open_source(asked), SEED)
     assert found.nominal_s == pytest.approx(now, rel=1e-12)
     for name in (WORKLOAD, PARTITION):
         assert found.alone[name] == pytest.approx(ends[name], rel=1e-12)
@@ -181,7 +180,7 @@ FIRST_ORDER: dict[str, tuple[dict[str, object], dict[str, object]]] = {
 def test_other_methods_multiply_the_factors_of_their_ends(name: str) -> None:
     asked = scenario(*FIRST_ORDER[name])
     now, ends = one_by_one(asked)
-    accesses = open_accesses(asked)
+    accesses = open_source(asked)
     others = partition_factors(asked, accesses, estimated_counts(asked, accesses), now)
     ends |= {PARTITION: others} if others is not None else {}
     found = factors(asked, accesses, SEED)
@@ -201,7 +200,7 @@ def test_other_methods_multiply_the_factors_of_their_ends(name: str) -> None:
 def test_faults_leave_the_same_open() -> None:
     asked = scenario(METHODS["pipegcn"], MACHINES["two servers"])
     late = replace(asked, faults=read_injected(["slow-gpu:worker=0,factor=3"]))
-    calm, struck = (factors(each, open_accesses(each), SEED) for each in (asked, late))
+    calm, struck = (factors(each, open_source(each), SEED) for each in (asked, late))
     assert calm.joint.tobytes() == struck.joint.tobytes()
 
 
@@ -220,7 +219,7 @@ def test_no_joint_draw_is_below_the_bound_of_the_most_favourable_figures(method:
     # Of published statistics, which no other partition is beside.
     asked = scenario(METHODS[method], MACHINES["two servers"])
     asked = replace(asked, partition=replace(asked.partition, statistics="published"))
-    accesses = open_accesses(asked)
+    accesses = open_source(asked)
     found = factors(asked, accesses, SEED)
     low, high = found.workload or (1.0, 1.0)
     least = best_lower_s(asked, accesses, Corner.LOW if low <= high else Corner.HIGH)
@@ -231,7 +230,7 @@ def test_no_joint_draw_is_below_the_bound_of_the_most_favourable_figures(method:
 def test_the_most_favourable_end_is_the_faster_one() -> None:
     for machine in ("two servers", "a switch"):
         asked = scenario(METHODS["full-graph"], MACHINES[machine])
-        accesses = open_accesses(asked)
+        accesses = open_source(asked)
         alone = factors(asked, accesses, SEED).alone
         for each in assumptions_of(asked.cluster):
             low, high = alone[each.name]
@@ -241,7 +240,7 @@ def test_the_most_favourable_end_is_the_faster_one() -> None:
 
 def strongest(asked: Scenario, now_s: float, count: int = 2) -> list[tuple[str, tuple[float, float]]]:
     """The assumptions that move the estimate most, and what the workload leaves open, with their factors on `now_s`."""
-    found = factors(asked, open_accesses(asked), SEED)
+    found = factors(asked, open_source(asked), SEED)
     alone = {name: tuple(found.scaled(now_s, np.array(pair)) / now_s) for name, pair in found.alone.items()}
     order = sorted(alone, key=lambda name: -abs(np.log(alone[name][1] / alone[name][0])))
     names = [name for name in order if name not in (WORKLOAD, PARTITION)][:count]
@@ -250,7 +249,7 @@ def strongest(asked: Scenario, now_s: float, count: int = 2) -> list[tuple[str, 
 
 def simulated(asked: Scenario, name: str, now_s: float) -> tuple[float, float]:
     """The simulated time at both ends of an assumption over that at its value."""
-    accesses = open_accesses(asked)
+    accesses = open_source(asked)
     if name == WORKLOAD:
         ends = [study(asked, accesses, corner) for corner in (Corner.LOW, Corner.HIGH)]
     else:

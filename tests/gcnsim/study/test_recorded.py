@@ -15,7 +15,8 @@ from gcnsim.methods import create_method
 from gcnsim.methods.psc_gcn import PscGcn
 from gcnsim.record import Cluster, read_recorded_run
 from gcnsim.scenario import Scenario, from_mapping, to_mapping
-from gcnsim.study import open_accesses, scenario_of, study
+from gcnsim.sources import open_source
+from gcnsim.study import scenario_of, study
 from gcnsim.timeline import OpKind
 from runtime.options import Options
 from tests.gcnsim.calibration.made_gpu import on_gpus
@@ -152,7 +153,7 @@ def test_a_run_on_gpus_is_of_the_catalogues_device(write_run: WriteRun, threads:
 
 def test_a_run_on_gpus_can_be_studied(write_run: WriteRun) -> None:
     scenario = scenario_of(read_recorded_run(on_gpus(write_run("run", device="cuda", method="pipegcn"))))
-    kinds = {op.kind for op in study(scenario, open_accesses(scenario)).run.schedule.ops}
+    kinds = {op.kind for op in study(scenario, open_source(scenario)).run.schedule.ops}
     assert {OpKind.D2H, OpKind.WIRE, OpKind.H2D} <= kinds
 
 
@@ -180,7 +181,7 @@ def test_attention_on_cores_is_refused(asked: Callable[..., Scenario]) -> None:
 def test_the_scenario_can_be_studied_with_the_runs_own_trace(write_run: WriteRun, method: str) -> None:
     knobs = {**KNOBS, "tau": 1} if method == "psc-gcn" else {}
     scenario = scenario_of(read_recorded_run(write_run("run", method=method, knobs=knobs)))
-    found = study(scenario, open_accesses(scenario))
+    found = study(scenario, open_source(scenario))
     assert found.metrics.iteration_s > 0.0
     assert (found.cache_hit_rate > 0.0) == (method == "psc-gcn")
 
@@ -188,7 +189,7 @@ def test_the_scenario_can_be_studied_with_the_runs_own_trace(write_run: WriteRun
 def test_a_run_that_drew_nodes_is_studied_with_its_own_draws(write_run: WriteRun) -> None:
     run = read_recorded_run(write_run("run", method="bns-gcn", knobs={"rate": 0.2, "boundary_scale": "rate"}))
     scenario = scenario_of(run)
-    accesses = open_accesses(scenario)
+    accesses = open_source(scenario)
     found = study(scenario, accesses)
     full = study(replace(scenario, method=create_method("full-graph", overlap="central")), accesses)
     assert found.metrics.nic_bytes < full.metrics.nic_bytes

@@ -24,7 +24,8 @@ from gcnsim.scenario import (
     scenario_hash,
     to_mapping,
 )
-from gcnsim.study import Corner, GraphAccesses, ProfileAccesses, open_accesses, study
+from gcnsim.sources import Corner, GraphSource, ProfileSource, open_source
+from gcnsim.study import study
 from gcnsim.trace import stored_profile, write_profile
 
 PARTS = 3
@@ -62,9 +63,9 @@ def asked(workload: WorkloadSpec, method: Method, gpus: int = PARTS) -> Scenario
 def test_it_answers_as_the_graph_does(folder: Path, method: Method) -> None:
     graph = asked(WorkloadSpec(dataset=None, graph=str(folder / "g.npz")), method)
     stored = asked(WorkloadSpec(dataset=None, profile=str(folder / "g.profile")), method)
-    real, accesses = open_accesses(graph), open_accesses(stored)
-    assert isinstance(real, GraphAccesses)
-    assert isinstance(accesses, ProfileAccesses)
+    real, accesses = open_source(graph), open_source(stored)
+    assert isinstance(real, GraphSource)
+    assert isinstance(accesses, ProfileSource)
     assert accesses.graph_hash == real.graph_hash
     assert accesses.corners == (Corner.LIKELY,)
     one, other = real.counts(graph, 64, Corner.LIKELY), accesses.counts(stored, 64, Corner.LIKELY)
@@ -79,7 +80,7 @@ def test_it_answers_as_the_graph_does(folder: Path, method: Method) -> None:
 def test_what_a_surrogate_leaves_open_is_covered(folder: Path) -> None:
     path = str(folder / "yelp.profile")
     scenario = asked(WorkloadSpec(dataset=None, profile=path), create_method("psc-gcn", epsilon=0.1))
-    accesses = ProfileAccesses(path)
+    accesses = ProfileSource(path)
     rows = [accesses.counts(scenario, 64, corner).rows.sum() for corner in Corner]
     assert rows == sorted(rows)
     assert rows[0] < rows[-1]
@@ -88,16 +89,16 @@ def test_what_a_surrogate_leaves_open_is_covered(folder: Path) -> None:
 
 def test_other_numbers_of_gpus_and_other_questions_are_refused(folder: Path) -> None:
     workload = WorkloadSpec(dataset=None, profile=str(folder / "g.profile"))
-    accesses = ProfileAccesses(workload.profile or "")
+    accesses = ProfileSource(workload.profile or "")
     full, batches = create_method("full-graph"), create_method("dgl")
     with pytest.raises(ScenarioError, match=r"cluster\.gpus: 4 is not allowed; .*g\.profile is a profile of 3 parts"):
         accesses.counts(asked(workload, full, 4), 64, Corner.LIKELY)
     with pytest.raises(ScenarioError, match=r"method\.name: dgl trains mini-batches; .*g\.profile"):
         accesses.counts(asked(workload, batches), 64, Corner.LIKELY)
     with pytest.raises(ScenarioError, match=r"partition: .*g\.profile is partitioned already"):
-        open_accesses(replace(asked(workload, full), partition=PartitionSpec(seed=1)))
+        open_source(replace(asked(workload, full), partition=PartitionSpec(seed=1)))
     with pytest.raises(ScenarioError, match=r"workload\.imbalance: cannot be set, it is counted on .*g\.profile"):
-        open_accesses(asked(replace(workload, imbalance=1.5), full))
+        open_source(asked(replace(workload, imbalance=1.5), full))
     with pytest.raises(ScenarioError, match=r"both trace \(t\) and profile \(p\) are given"):
         WorkloadSpec(dataset=None, trace="t", profile="p")
 

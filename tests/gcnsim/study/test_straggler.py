@@ -8,16 +8,8 @@ import numpy as np
 import pytest
 
 from gcnsim.scenario import SCHEMA, Scenario, from_mapping
-from gcnsim.study import (
-    Accesses,
-    Corner,
-    EvenPartition,
-    evened,
-    open_accesses,
-    resolve_model,
-    straggler_of,
-    study,
-)
+from gcnsim.sources import Corner, Source, open_source, resolve_model
+from gcnsim.study import EvenPartition, evened, straggler_of, study
 from gcnsim.trace import AccessCounts
 
 
@@ -27,13 +19,13 @@ def scenario(method: str = "psc-gcn", dataset: str = "reddit", **cluster: Any) -
     return from_mapping(asked | {"workload": {"dataset": dataset}}, "test")
 
 
-def counts_of(asked: Scenario, accesses: Accesses) -> AccessCounts:
+def counts_of(asked: Scenario, accesses: Source) -> AccessCounts:
     return accesses.counts(asked, resolve_model(asked.workload, accesses.declared).features, Corner.LIKELY)
 
 
 def test_the_straggler_of_reddit_on_six_is_worker_four() -> None:
     asked = scenario()
-    accesses = open_accesses(asked)
+    accesses = open_source(asked)
     found = straggler_of(study(asked, accesses), counts_of(asked, accesses))
     assert found is not None
     assert (found.worker, found.load, found.amount) == (4, "boundary nodes", 149_552)
@@ -50,7 +42,7 @@ def test_the_straggler_of_reddit_on_six_is_worker_four() -> None:
 
 def test_where_gpus_limit_the_straggler_has_more_edges() -> None:
     asked = scenario("full-graph")
-    accesses = open_accesses(asked)
+    accesses = open_source(asked)
     found = straggler_of(study(asked, accesses), counts_of(asked, accesses))
     assert found is not None
     assert (found.worker, found.load) == (4, "edges")
@@ -59,7 +51,7 @@ def test_where_gpus_limit_the_straggler_has_more_edges() -> None:
 
 def test_the_uplink_of_a_rack_is_compared_with_those_of_other_racks() -> None:
     asked = scenario("pipegcn", servers_per_rack=1, oversubscription=8.0)
-    accesses = open_accesses(asked)
+    accesses = open_source(asked)
     found = straggler_of(study(asked, accesses), counts_of(asked, accesses))
     assert found is not None
     assert "; uplink of rack 2 is busy " in found.text
@@ -79,13 +71,13 @@ def test_nobody_straggles_alone_in_mini_batches_or_on_a_link_that_all_share(
     method: str, cluster: dict[str, Any]
 ) -> None:
     asked = scenario(method, **cluster)
-    accesses = open_accesses(asked)
+    accesses = open_source(asked)
     assert straggler_of(study(asked, accesses), counts_of(asked, accesses)) is None
 
 
 def test_an_all_reduce_has_no_straggler() -> None:
     asked = scenario("psc-gcn", "yelp", bandwidth="100Gbps", latency="50ms", device="h100")
-    accesses = open_accesses(asked)
+    accesses = open_source(asked)
     result = study(asked, accesses)
     assert result.metrics.limit.text == "all-reduce (NIC)"
     assert straggler_of(result, counts_of(asked, accesses)) is None
@@ -93,7 +85,7 @@ def test_an_all_reduce_has_no_straggler() -> None:
 
 def test_an_even_partition_has_no_straggler_and_is_faster() -> None:
     asked = scenario()
-    accesses = open_accesses(asked)
+    accesses = open_source(asked)
     even = EvenPartition(accesses)
     result, counts = study(asked, even), counts_of(asked, even)
     assert straggler_of(result, counts) is None
@@ -103,7 +95,7 @@ def test_an_even_partition_has_no_straggler_and_is_faster() -> None:
 @pytest.mark.parametrize("per_server", [1, 2, 4])
 def test_evening_keeps_every_total_and_every_law_of_counts(per_server: int) -> None:
     asked = scenario(gpus=6)
-    counts = counts_of(asked, open_accesses(asked))
+    counts = counts_of(asked, open_source(asked))
     even = evened(counts, per_server)
     for name in ("rows", "hits"):
         before, after = getattr(counts, name), getattr(even, name)
@@ -125,5 +117,5 @@ def test_evening_keeps_every_total_and_every_law_of_counts(per_server: int) -> N
 
 def test_mini_batches_are_returned_as_they_are() -> None:
     asked = scenario("distdgl", gpus=4)
-    counts = counts_of(asked, open_accesses(asked))
+    counts = counts_of(asked, open_source(asked))
     assert evened(counts) is counts

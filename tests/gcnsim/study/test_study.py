@@ -11,15 +11,16 @@ import pytest
 
 from gcnsim.methods import Method, create_method
 from gcnsim.scenario import ClusterSpec, PartitionSpec, RunSpec, Scenario, WorkloadSpec, from_mapping
-from gcnsim.study import Corner, Declared, study, write_schedule
+from gcnsim.sources import Corner, Declared, Source
+from gcnsim.study import study, write_schedule
 from gcnsim.timeline import OpKind
 from gcnsim.trace import AccessCounts
 from tests.cases import Case
 
 
 @dataclass
-class Made:
-    """Accesses that give the same counts to whoever asks, and remember who did."""
+class Made(Source):
+    """A source that gives the same counts to whoever asks, and remember who did."""
 
     everything: AccessCounts
     drawn: AccessCounts
@@ -27,7 +28,10 @@ class Made:
     declared: Declared = Declared(features=64, hidden=32, layers=2, classes=8)  # noqa: RUF009 - frozen
     corners: tuple[Corner, ...] = (Corner.LIKELY,)
     most_gpus: int = 1_000_000
-    graph_hash: str | None = None
+    name: str = "made"
+
+    def describe(self, scenario: Scenario) -> dict[str, str]:
+        return {"kind": "made"}
 
     def counts(self, scenario: Scenario, features: int, corner: Corner) -> AccessCounts:
         self.asked.append((scenario.method.name, features, corner))

@@ -8,7 +8,7 @@ import pytest
 
 from gcnsim.errors import ScenarioError
 from gcnsim.scenario import Scenario, from_mapping, scenario_hash, to_mapping
-from gcnsim.study import AsPublished, Corner, SurrogateAccesses, open_accesses
+from gcnsim.sources import Corner, PublishedTables, SurrogateSource, open_source
 from gcnsim.study.least import least_gpus
 
 PAPERS = "ogbn-papers100M"
@@ -33,18 +33,18 @@ def asked(
 
 def test_printed_counts_are_taken_and_the_largest_part_is_uneven_as_published() -> None:
     scenario = asked(statistics="published")
-    accesses = open_accesses(scenario)
-    assert isinstance(accesses, AsPublished)
+    accesses = open_source(scenario)
+    assert isinstance(accesses, PublishedTables)
     counts = accesses.counts(scenario, 100, Corner.LIKELY)
     assert counts.boundary_nodes.mean() == pytest.approx(245_300, rel=1e-3)
     assert counts.boundary_nodes.max() / counts.boundary_nodes.mean() == pytest.approx(6**0.2252, rel=0.01)
-    assert isinstance(open_accesses(asked()), SurrogateAccesses)
+    assert isinstance(open_source(asked()), SurrogateSource)
 
 
 @pytest.mark.parametrize("method", ["cagnet-1d", "sancus", "roc"])
 def test_methods_whose_tables_deal_nodes_at_random_get_parts_that_are_alike(method: str) -> None:
     scenario = asked("reddit", 4, method, statistics="published")
-    counts = open_accesses(scenario).counts(scenario, 602, Corner.LIKELY)
+    counts = open_source(scenario).counts(scenario, 602, Corner.LIKELY)
     assert counts.boundary_nodes.max() == counts.boundary_nodes.min()
     assert counts.boundary_nodes[0] == pytest.approx(232_965 * 3 / 4, rel=1e-3)
 
@@ -52,19 +52,19 @@ def test_methods_whose_tables_deal_nodes_at_random_get_parts_that_are_alike(meth
 @pytest.mark.parametrize(("dataset", "method"), [("livejournal", "pagraph"), ("reddit", "pagraph"), ("enwiki", "dgl")])
 def test_mini_batches_are_drawn_with_and_without_a_printed_boundary(dataset: str, method: str) -> None:
     scenario = asked(dataset, 2, method, statistics="published")
-    assert open_accesses(scenario).counts(scenario, 600, Corner.LIKELY).batches is not None
+    assert open_source(scenario).counts(scenario, 600, Corner.LIKELY).batches is not None
 
 
 def test_some_gpus_stand_for_more() -> None:
     scenario = asked(PAPERS, 24, statistics="published", parts=192)
-    accesses = open_accesses(scenario)
+    accesses = open_source(scenario)
     counts = accesses.counts(scenario, 128, Corner.LIKELY)
     assert counts.inner_nodes[0] == pytest.approx(111_059_956 / 192, rel=1e-5)
     assert least_gpus(scenario, accesses) is None, "fewer of them hold parts as large"
 
 
 def test_any_number_of_gpus_is_answered_by_the_same_accesses() -> None:
-    accesses = open_accesses(asked(PAPERS, 32, statistics="published"))
+    accesses = open_source(asked(PAPERS, 32, statistics="published"))
     for gpus in (1, 4, 32):
         scenario = asked(PAPERS, gpus, statistics="published")
         assert accesses.counts(scenario, 128, Corner.LIKELY).workers == gpus
@@ -93,7 +93,7 @@ def test_what_it_cannot_be_asked_with_is_refused(given: dict[str, Any], message:
 
 def drawn(given: dict[str, Any]) -> None:
     scenario = asked(**given)
-    open_accesses(scenario).counts(scenario, 100, Corner.LIKELY)
+    open_source(scenario).counts(scenario, 100, Corner.LIKELY)
 
 
 def test_it_is_written_only_where_it_was_chosen() -> None:

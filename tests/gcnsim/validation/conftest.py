@@ -15,7 +15,8 @@ from gcnsim import __version__
 from gcnsim.graph import Graph, build_csr
 from gcnsim.partition import Part, partition_graph, split
 from gcnsim.record import RecordedRun, Shares, read_recorded_run
-from gcnsim.study import open_accesses, scenario_of, study
+from gcnsim.sources import open_source
+from gcnsim.study import scenario_of, study
 from gcnsim.trace import record_nodes, record_trace, write_trace
 from runtime.options import Options
 from tests.gcnsim.calibration.made import MACHINE
@@ -161,7 +162,7 @@ def simulated(folder: Path, calibration: Path, factor: float = 1.0) -> RecordedR
     """The run in `folder` with the times that the simulator predicts for it, times `factor`, written there too."""
     run = read_recorded_run(folder)
     scenario = scenario_of(run, str(calibration))
-    metrics = study(scenario, open_accesses(scenario)).metrics
+    metrics = study(scenario, open_source(scenario)).metrics
     document = json.loads((folder / "run.json").read_text())
     for told in document["summary"]["workers"]:
         told["compute_s"] = metrics.compute_s * factor

@@ -11,7 +11,8 @@ import pytest
 
 from gcnsim.cost import Memory
 from gcnsim.record import read_recorded_run
-from gcnsim.study import Corner, memory_of, open_accesses, resolve_model, scenario_of
+from gcnsim.sources import Corner, open_source, resolve_model
+from gcnsim.study import memory_of, scenario_of
 from runtime.record import read_run
 from runtime.train.memory_usage import COMPONENTS
 from tests.runtime.conftest import MakeOptions
@@ -34,7 +35,7 @@ NAMES = [name for name, _ in METHODS]
 def predicted(folder: Path) -> tuple[Memory, ...]:
     """Of every worker of the recorded run."""
     scenario = scenario_of(read_recorded_run(folder))
-    accesses = open_accesses(scenario)
+    accesses = open_source(scenario)
     model = resolve_model(scenario.workload, accesses.declared)
     found = memory_of(scenario, accesses.counts(scenario, model.features, Corner.LIKELY), model.shapes)
     assert found is not None

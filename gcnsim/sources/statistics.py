@@ -1,21 +1,24 @@
-"""Accesses of a dataset known from publications: boundary nodes as printed, the rest as stated assumptions."""
+"""Source of a dataset known from publications: boundary nodes as printed, the rest as stated assumptions."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from gcnsim.errors import ScenarioError
+from gcnsim.errors import ScenarioError, plural
 from gcnsim.ids import FloatArray, IntArray
+from gcnsim.methods import SubgraphBatches
 from gcnsim.sampling import NODES
 from gcnsim.scenario import Scenario
-from gcnsim.study.batches import only_batches, plan_of
-from gcnsim.study.corners import Corner, drawing
-from gcnsim.study.edges import edge_counts
-from gcnsim.study.expected_batches import expected_batches
-from gcnsim.study.model import Declared, resolve_model
+from gcnsim.sources.batches import only_batches, plan_of
+from gcnsim.sources.corners import Corner, drawing
+from gcnsim.sources.edges import edge_counts
+from gcnsim.sources.expected_batches import WITHIN, degree_spreads, expected_batches
+from gcnsim.sources.model import Declared, resolve_model
+from gcnsim.sources.source import Source, assumption
 from gcnsim.trace import (
     AccessCounts,
     BoundaryProfile,
@@ -62,17 +65,90 @@ CACHE_HITS = Range(0.96, 0.9, 0.78)
 """Rows that a cache chosen by inclusion or degree answers, over those of one that knows every node's cross edges."""
 
 
-class PublishedAccesses:
+FOUR = "four real graphs at 4 to 8 METIS parts"
+"""Where the ranges were seen (docs/validation.md)."""
+
+
+def thin_note(gpus: int, note: str) -> Iterator[str]:
+    """A warning where boundary nodes are interpolated, extrapolated or assumed."""
+    if "polated" in note or "assumption" in note:
+        yield f"{plural(gpus, 'GPU')}: boundary nodes {note}"
+
+
+class StatisticsSource(Source):
     """A dataset known from publications: boundary nodes as printed, cross edges and imbalance as stated assumptions."""
 
     def __init__(self, facts: DatasetFacts) -> None:
         self.facts = facts
         self.most_gpus = facts.nodes if facts.boundary else 1
-        self.graph_hash: str | None = None
         self.declared = Declared(facts.model, facts.layers, facts.hidden, facts.features, facts.classes)
-        self.corners: tuple[Corner, ...] = tuple(Corner)
+        self.corners = tuple(Corner)
+        self.any_parts = True
         self._profiles: dict[object, BoundaryProfile] = {}
         self._counts: dict[object, AccessCounts] = {}
+
+    @property
+    def name(self) -> str:
+        """The dataset's name."""
+        return self.facts.name
+
+    def describe(self, scenario: Scenario) -> Mapping[str, Any]:
+        """The dataset's size and the mean part, with their citations."""
+        facts, (inner, outer, note) = self.facts, self.cut(scenario)
+        return {
+            "kind": "published-statistics",
+            "text": f"{facts.name}: {facts.nodes:,} nodes, {facts.entries:,} stored entries; {inner:,.0f} inner and "
+            f"{outer:,.0f} boundary nodes per worker, {note}",
+            "citations": dict(facts.citations),
+        }
+
+    def warnings(self, asked: Sequence[Scenario]) -> Iterator[str]:
+        """Where boundary nodes are interpolated, extrapolated or assumed."""
+        for one in {each.cluster.gpus: each for each in asked}.values():
+            yield from thin_note(one.cluster.gpus, self.cut(one)[2])
+
+    def assumptions(self, scenario: Scenario, asked: Sequence[Scenario]) -> Iterator[dict[str, Any]]:
+        """What stands in for what publications do not say of the partition."""
+        if scenario.cluster.gpus == 1:
+            return
+        crossing, parts = self.basis(scenario)
+        low, likely, high = (f"{100 * share:.3g} %" for share in self.cross_fractions(scenario))
+        yield assumption("cross_fraction", likely, low, high, crossing, True)
+        known = {
+            "load_imbalance": (self.imbalances(scenario, LOAD), f"stored entries {parts}"),
+            "boundary_imbalance": (self.imbalances(scenario, BOUNDARY), f"boundary nodes {parts}"),
+            "remote_ownership": (REMOTE, f"boundary rows owned on other servers, over equal ownership, {FOUR}"),
+        }
+        # Nodes that are drawn whatever their edges are ask nothing of the spread of edges.
+        methods = [each.method for each in asked if each.method.sampling().by_edge]
+        if methods:
+            known["dispersion"] = (DISPERSION, f"standard deviation of log cross edges per boundary node, {FOUR}")
+        if any(method.sampling().rule == "vr" for method in methods):
+            known["vr_rows"] = (VR_ROWS, f"rows the vr sampler needs, over the first-order rule used here, {FOUR}")
+        if any(not method.cache.empty for method in methods):
+            known["cache_hits"] = (CACHE_HITS, f"cache hits, over a cache that knows all cross edges, {FOUR}")
+        for name, (value, why) in known.items():
+            least, most = sorted((value.low, value.high))
+            yield assumption(name, f"{value.likely:.3g}", f"{least:.3g}", f"{most:.3g}", why, True)
+
+    def basis(self, scenario: Scenario) -> tuple[str, str]:
+        """On what the share of crossing entries rests, and the unevenness of the parts."""
+        workload = scenario.workload
+        return (
+            f"{FOUR}, scaled to boundary/inner" if workload.cross_fraction is None else "given",
+            f"of the largest part over the mean part, {FOUR}" if workload.imbalance is None else "given",
+        )
+
+    def batch_assumptions(self, asked: Sequence[Scenario]) -> Iterator[dict[str, Any]]:
+        """How widely degrees are spread, and what stays in a cluster."""
+        low, likely, high = (f"{spread:.3g}" for spread in sorted(degree_spreads(self.facts)))
+        basis = "standard deviation of log degrees, of mini-batches"
+        yield assumption("degree_spread", likely, low, high, basis, True)
+        methods = [each.method for each in asked]
+        if any(isinstance(each, SubgraphBatches) and each.nodes_of == "clusters" for each in methods):
+            low, likely, high = (f"{100 * share:.3g} %" for share in WITHIN)
+            basis = "entries that stay in a cluster of ClusterGCN"
+            yield assumption("within_cluster", likely, low, high, basis, True)
 
     def cross_fractions(self, scenario: Scenario) -> tuple[float, float, float]:
         """Share of entries that cross partitions: low, likely, high (all the scenario's own where it gives one)."""

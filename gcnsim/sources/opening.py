@@ -6,48 +6,23 @@ Everything slow is made once and kept: what-if asks the same partition for many 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Protocol
 
 from gcnsim.errors import GraphError, ScenarioError, plural
 from gcnsim.graph import Graph
 from gcnsim.scenario import PartitionSpec, Scenario
-from gcnsim.study.corners import Corner
-from gcnsim.study.graphs import GraphAccesses
-from gcnsim.study.model import Declared
-from gcnsim.study.published import PublishedAccesses
-from gcnsim.study.replays import TraceAccesses
-from gcnsim.study.stored import ProfileAccesses
-from gcnsim.study.surrogates import SurrogateAccesses
-from gcnsim.study.tables import AsPublished
-from gcnsim.trace import AccessCounts, profiled_parts
+from gcnsim.sources.graph import GraphSource
+from gcnsim.sources.profile import ProfileSource
+from gcnsim.sources.published_tables import PublishedTables
+from gcnsim.sources.source import Source
+from gcnsim.sources.statistics import StatisticsSource
+from gcnsim.sources.surrogate import SurrogateSource
+from gcnsim.sources.trace import TraceSource
+from gcnsim.trace import profiled_parts
 from gcnsim.workload import dataset
 
 
-class Accesses(Protocol):
-    """Counts for any method and machine of one workload.
-
-    declared: the model and widths its source declares. corners: the ends of its assumptions, one where it has none.
-    most_gpus: no more workers than that can be answered for: one node each, or what is known of the dataset.
-    """
-
-    declared: Declared
-    corners: tuple[Corner, ...]
-    most_gpus: int
-
-    @property
-    def graph_hash(self) -> str | None:
-        """Of the graph's content, where it is known."""
-        ...
-
-    def counts(self, scenario: Scenario, features: int, corner: Corner) -> AccessCounts:
-        """Access counts of the scenario's method; one all-ones graph when it keeps every edge."""
-        ...
-
-
-def open_accesses(
-    scenario: Scenario, graph: Graph | None = None, processes: int = 1
-) -> GraphAccesses | ProfileAccesses | PublishedAccesses | SurrogateAccesses | TraceAccesses:
-    """The accesses of the scenario's workload; graph: the graph it names, where it is already at hand;
+def open_source(scenario: Scenario, graph: Graph | None = None, processes: int = 1) -> Source:
+    """The source of the scenario's accesses; graph: the graph it names, where it is already at hand;
     processes: how many may record its traces.
 
     Raises FileError or GraphError for a graph that cannot be used, ScenarioError for an unknown dataset.
@@ -55,23 +30,21 @@ def open_accesses(
     workload = scenario.workload
     _refuse_idle_fields(scenario)
     if workload.graph is not None:
-        accesses = GraphAccesses(
-            graph or workload.graph, processes, training=workload.training_subgraph, ids=workload.ids
-        )
-        if accesses.graph.nodes < scenario.cluster.gpus:
+        source = GraphSource(graph or workload.graph, processes, training=workload.training_subgraph, ids=workload.ids)
+        if source.graph.nodes < scenario.cluster.gpus:
             raise GraphError(
-                f"{workload.graph}: has {plural(accesses.graph.nodes, 'node')}, fewer than the "
+                f"{workload.graph}: has {plural(source.graph.nodes, 'node')}, fewer than the "
                 f"{plural(scenario.cluster.gpus, 'worker')}"
             )
-        return accesses
+        return source
     if workload.trace is not None:
-        return TraceAccesses(workload.trace)
+        return TraceSource(workload.trace)
     if workload.profile is not None:
-        return ProfileAccesses(workload.profile)
+        return ProfileSource(workload.profile)
     facts = dataset(workload.dataset or "")
     if scenario.partition.statistics == "published":
-        return AsPublished(facts, scenario.partition.parts)
-    return SurrogateAccesses(facts) if profiled_parts(facts.name) else PublishedAccesses(facts)
+        return PublishedTables(facts, scenario.partition.parts)
+    return SurrogateSource(facts) if profiled_parts(facts.name) else StatisticsSource(facts)
 
 
 def _refuse_idle_fields(scenario: Scenario) -> None:

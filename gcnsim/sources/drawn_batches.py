@@ -14,9 +14,8 @@ from gcnsim.methods import NeighbourBatches, Plan, SubgraphBatches
 from gcnsim.partition import TrainingParts, metis_owners
 from gcnsim.sampling import Batch, layer_batch, neighbour_batch, subgraph_batch, walked_nodes
 from gcnsim.scenario import Scenario
+from gcnsim.sources.batches import CLUSTERS, batching, cached_rows, device_of
 from gcnsim.streams import stream
-from gcnsim.study.batches import CLUSTERS, batching, cached_rows
-from gcnsim.study.machine import profiles
 from gcnsim.trace import BatchCounts, Store, count_batches
 
 MOST_DRAWN: Final = 30
@@ -27,7 +26,7 @@ Draw = Callable[[int, int, np.random.Generator], Batch]
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class BatchGraph:
     """A graph with its training nodes, int64. owner: finds who owns each node, int32[N]. dealt: deals training nodes,
     in this order, to so many parts that hold so many hops. Both are slow, and asked for only where they are needed.
     """
@@ -46,7 +45,7 @@ def training_nodes(graph: Graph, mask: BoolArray | None, share: float, seed: int
     return np.sort(stream(seed, "training nodes").choice(graph.nodes, size=count, replace=False))
 
 
-def drawn_batches(source: Source, scenario: Scenario, plan: Plan) -> BatchCounts:
+def drawn_batches(source: BatchGraph, scenario: Scenario, plan: Plan) -> BatchCounts:
     """Counts of the scenario's mini-batches, in as many iterations as it records, at most MOST_DRAWN."""
     graph, method, workers = source.graph, batching(scenario), scenario.cluster.gpus
     pools, stores = _pools(source, scenario, plan)
@@ -69,7 +68,7 @@ def drawn_batches(source: Source, scenario: Scenario, plan: Plan) -> BatchCounts
     return count_batches(drawn, store, epoch)
 
 
-def _pools(source: Source, scenario: Scenario, plan: Plan) -> tuple[list[IntArray], tuple[BoolArray, ...]]:
+def _pools(source: BatchGraph, scenario: Scenario, plan: Plan) -> tuple[list[IntArray], tuple[BoolArray, ...]]:
     """Training nodes of every worker, and, for PaGraph, the nodes that its part holds."""
     trains, workers, seed = batching(scenario).trains, scenario.cluster.gpus, scenario.run.seed
     shuffled = stream(seed, "training order").permutation(source.training)
@@ -121,7 +120,7 @@ def _subgraphs(graph: Graph, scenario: Scenario, method: SubgraphBatches, layers
 
 def _cache(scenario: Scenario, plan: Plan, drawn: list[Batch], stored: int) -> int:
     largest = max(drawn, key=lambda batch: batch.levels[0].size)
-    memory = profiles(scenario.cluster)[0].memory.value
+    memory = device_of(scenario).memory.value
     levels = [level.size for level in largest.levels]
     return cached_rows(batching(scenario), memory, plan, levels, largest.entries, stored)
 

@@ -1,18 +1,22 @@
-"""Accesses of a stored boundary profile: one's own graph at one number of parts, without the graph."""
+"""Source of a stored boundary profile: one's own graph at one number of parts, without the graph."""
 
 from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 from gcnsim.errors import ScenarioError
 from gcnsim.sampling import NODES
 from gcnsim.scenario import Scenario
-from gcnsim.study.corners import Corner, drawing
-from gcnsim.study.edges import edge_counts
-from gcnsim.study.model import Declared
+from gcnsim.sources.corners import Corner, drawing
+from gcnsim.sources.edges import edge_counts
+from gcnsim.sources.model import Declared
+from gcnsim.sources.source import Source, assumption
 from gcnsim.trace import AccessCounts, StoredProfile, draw_access, node_counts, read_profile, with_cross_edges
 from gcnsim.workload import dataset, datasets
 
 
-class ProfileAccesses:
+class ProfileSource(Source):
     """A profile file (`gcnsim trace profile`): any rate of the samplers uniform and vr, with all norms 1.
 
     The widths are those of the dataset that a surrogate stands in for; a graph's are not in its profile.
@@ -23,13 +27,44 @@ class ProfileAccesses:
         self.stored: StoredProfile = read_profile(path)
         origin = self.stored.origin
         self.most_gpus = self.stored.parts
-        self.graph_hash: str | None = origin.graph_hash if origin.source == "graph" else None
+        self._hash = origin.graph_hash if origin.source == "graph" else None
         self.declared = Declared()
         if origin.source != "graph" and origin.name in datasets():
             facts = dataset(origin.name)
             self.declared = Declared(facts.model, facts.layers, facts.hidden, facts.features, facts.classes)
         self.corners: tuple[Corner, ...] = (Corner.LIKELY,) if origin.cross_range == (1.0, 1.0) else tuple(Corner)
         self._counts: dict[object, AccessCounts] = {}
+
+    @property
+    def graph_hash(self) -> str | None:
+        """Of the graph that was cut; None of a surrogate's profile."""
+        return self._hash
+
+    @property
+    def name(self) -> str:
+        """The name of what was cut."""
+        return self.stored.origin.name
+
+    def describe(self, scenario: Scenario) -> Mapping[str, Any]:
+        """What was cut, and how."""
+        stored, origin = self.stored, self.stored.origin
+        of = origin.name if origin.source == "graph" else f"{origin.source} of {origin.name}"
+        return {
+            "kind": "profile",
+            "text": f"{self.path}: profile of {of}: {int(stored.inner_nodes.sum()):,} nodes, "
+            f"{int(stored.entries.sum()):,} stored entries; {origin.partition_method}, seed {origin.partition_seed}: "
+            f"boundary/inner {stored.boundary_nodes.sum() / stored.inner_nodes.sum():.3g} at {stored.parts} parts; "
+            "norms 1",
+            "hash": origin.graph_hash,
+        }
+
+    def assumptions(self, scenario: Scenario, asked: Sequence[Scenario]) -> Iterator[dict[str, Any]]:
+        """The cross edges of a boundary node, where its origin leaves them open."""
+        if len(self.corners) > 1:
+            ends = [self.profile(corner).cross_edges_mean for corner in (Corner.LOW, Corner.LIKELY, Corner.HIGH)]
+            low, likely, high = (f"{mean:.3g}" for mean in ends)
+            basis = f"of a boundary node in {self.path}; its own range"
+            yield assumption("cross_edges", likely, low, high, basis, True)
 
     def profile(self, corner: Corner = Corner.LIKELY) -> StoredProfile:
         """The profile at one end of what its origin leaves open: the cross edges per boundary node."""

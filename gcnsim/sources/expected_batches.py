@@ -14,6 +14,7 @@ import numpy as np
 from gcnsim.ids import FloatArray, IntArray, frozen
 from gcnsim.methods import MiniBatch, NeighbourBatches, Plan, SubgraphBatches
 from gcnsim.sampling import (
+    DEGREE_SPREAD,
     DegreeLaw,
     Expected,
     Groups,
@@ -23,14 +24,12 @@ from gcnsim.sampling import (
     lognormal_law,
 )
 from gcnsim.scenario import Scenario
-from gcnsim.study.batches import batching, cached_rows
-from gcnsim.study.corners import Corner
-from gcnsim.study.fitted import SPREAD
-from gcnsim.study.machine import profiles
+from gcnsim.sources.batches import batching, cached_rows, device_of
+from gcnsim.sources.corners import Corner
 from gcnsim.trace import BatchCounts
 from gcnsim.workload import DatasetFacts
 
-SPREADS: Final = (1.5, SPREAD, 0.8)
+SPREADS: Final = (1.5, DEGREE_SPREAD, 0.8)
 """Standard deviation of the log of degrees where no surrogate says another: fast, likely and slow end."""
 
 AROUND: Final = (1.25, 1.0, 0.75)
@@ -76,7 +75,7 @@ def expected_batches(
     levels = [float(size.sum()) for size in sizes]
     held = _held(law, plan, training / workers) if method.one_server else None
     stored = law.nodes if held is None else float(counted(law, groups, held).sum())
-    memory = profiles(scenario.cluster)[0].memory.value
+    memory = device_of(scenario).memory.value
     rows = cached_rows(method, memory, plan, levels, found.entries, int(stored)) if held is not None else 0
     hits = 0.0 if held is None else _hits(law, held[0], found.chance[0][0], rows)
     epoch = method.epoch(facts.nodes, training, workers)

@@ -1,8 +1,10 @@
-"""Accesses of a recorded trace: the same drawn graphs on any machine, for the sampler and rate they were drawn with."""
+"""Source of a recorded trace: the same drawn graphs on any machine, for the sampler and rate they were drawn with."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -11,22 +13,45 @@ from gcnsim.ids import frozen
 from gcnsim.methods import FULL, Method
 from gcnsim.sampling import NODES
 from gcnsim.scenario import Scenario
-from gcnsim.study.corners import Corner, drawing
-from gcnsim.study.model import Declared
+from gcnsim.sources.corners import Corner, drawing
+from gcnsim.sources.model import Declared
+from gcnsim.sources.source import Source
 from gcnsim.trace import AccessCounts, AccessTrace, counts, read_trace
 
 
-class TraceAccesses:
+class TraceSource(Source):
     """A trace file. A method that keeps every edge is answered too: the trace knows each worker's whole boundary."""
 
     def __init__(self, path: str) -> None:
         self.path = path
         self.trace: AccessTrace = read_trace(path)
         self.most_gpus = int(self.trace.inner_nodes.sum())
-        self.graph_hash: str | None = self.trace.origin.graph_hash
         self.declared = Declared()
         self.corners: tuple[Corner, ...] = (Corner.LIKELY,)
         self._counts: dict[object, AccessCounts] = {}
+
+    @property
+    def graph_hash(self) -> str | None:
+        """Of the graph that was traced."""
+        return self.trace.origin.graph_hash
+
+    @property
+    def name(self) -> str:
+        """The name of the graph that was traced."""
+        return self.trace.origin.graph_name
+
+    def describe(self, scenario: Scenario) -> Mapping[str, Any]:
+        """What was traced, how it was drawn and cut."""
+        origin, trace = self.trace.origin, self.trace
+        boundary = int(trace.boundary_nodes.sum())
+        knob = "rate" if origin.sampler == NODES else "epsilon"
+        return {
+            "kind": "recorded-trace",
+            "text": f"{self.path}: {trace.iterations} graphs of {origin.graph_name} drawn with {origin.sampler} at "
+            f"{knob} {origin.epsilon:g}; {origin.partition_method}, seed {origin.partition_seed}: boundary/inner "
+            f"{boundary / int(trace.inner_nodes.sum()):.3g} at {trace.parts} parts",
+            "hash": origin.graph_hash,
+        }
 
     def counts(self, scenario: Scenario, features: int, corner: Corner) -> AccessCounts:
         """Counts of the trace with the scenario's cache filled once.

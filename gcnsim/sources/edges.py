@@ -14,12 +14,12 @@ import numpy as np
 
 from gcnsim.methods import BASELINE, create_method
 from gcnsim.scenario import Scenario
-from gcnsim.study.corners import Corner
+from gcnsim.sources.corners import Corner
 from gcnsim.trace import AccessCounts
 
 
 class Counting(Protocol):
-    """What counts the accesses of a scenario (`gcnsim.study.Accesses`)."""
+    """What counts the accesses of a scenario (`gcnsim.study.Source`)."""
 
     def counts(self, scenario: Scenario, features: int, corner: Corner) -> AccessCounts:
         """Access counts of the scenario's method."""

@@ -1,24 +1,36 @@
-"""Accesses of a real graph: partitioned and sampled as the runtime would, then replayed."""
+"""Source of a real graph: partitioned and sampled as the runtime would, then replayed."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
-from gcnsim.errors import ScenarioError
-from gcnsim.graph import IDS, Graph, induced, load_graph
+from gcnsim.errors import ScenarioError, plural
+from gcnsim.graph import IDS, Graph, graph_warnings, induced, load_graph
 from gcnsim.graph.nodes import read_nodes
 from gcnsim.ids import BoolArray, IntArray
-from gcnsim.partition import Part, Partitioning, TrainingParts, partition_graph, read_partition, split, training_parts
+from gcnsim.partition import (
+    Part,
+    Partitioning,
+    TrainingParts,
+    partition_graph,
+    partition_warnings,
+    read_partition,
+    split,
+    training_parts,
+)
 from gcnsim.record import read_norms
 from gcnsim.sampling import NODES
 from gcnsim.scenario import Scenario
-from gcnsim.study.batches import TRAIN, only_batches, plan_of
-from gcnsim.study.corners import Corner, drawing
-from gcnsim.study.drawn_batches import Source, drawn_batches, training_nodes
-from gcnsim.study.edges import edge_counts
-from gcnsim.study.model import Declared, resolve_model
+from gcnsim.sources.batches import TRAIN, only_batches, plan_of
+from gcnsim.sources.corners import Corner, drawing
+from gcnsim.sources.drawn_batches import BatchGraph, drawn_batches, training_nodes
+from gcnsim.sources.edges import edge_counts
+from gcnsim.sources.model import Declared, resolve_model
+from gcnsim.sources.source import Source, assumption
 from gcnsim.trace import (
     AccessCounts,
     AccessTrace,
@@ -30,7 +42,7 @@ from gcnsim.trace import (
 )
 
 
-class GraphAccesses:
+class GraphSource(Source):
     """A graph, or the file it is in; parts, prepared samplers, traces and counts are made once each."""
 
     def __init__(self, graph: str | Graph, processes: int = 1, *, training: bool = False, ids: str = IDS[0]) -> None:
@@ -42,7 +54,7 @@ class GraphAccesses:
         whole: Graph = load_graph(graph, ids) if isinstance(graph, str) else graph
         self._path = graph if isinstance(graph, str) else None
         self._whole = whole
-        self.graph = self._trained(whole) if training else whole
+        self._graph = self._trained(whole) if training else whole
         self.most_gpus = self.graph.nodes
         self.declared = Declared(features=self.graph.features, classes=self.graph.classes)
         self.corners: tuple[Corner, ...] = (Corner.LIKELY,)
@@ -51,6 +63,41 @@ class GraphAccesses:
         self._traces: dict[object, AccessTrace] = {}
         self._counts: dict[object, AccessCounts] = {}
         self._training_parts: dict[object, TrainingParts] = {}
+
+    @property
+    def graph(self) -> Graph:
+        """The graph that is cut: all of it, or its training nodes."""
+        return self._graph
+
+    @property
+    def name(self) -> str:
+        """The graph's name."""
+        return self.graph.name
+
+    def describe(self, scenario: Scenario) -> Mapping[str, Any]:
+        """The graph, how it was cleaned and cut, and how much of it is boundary."""
+        graph = self.graph
+        cut, parts = self.partition(scenario)
+        boundary = sum(part.boundary_nodes for part in parts)
+        return {
+            "kind": "real",
+            "text": f"{graph.name}: {graph.nodes:,} nodes, {graph.entries:,} stored entries ({graph.cleaning}); "
+            f"{cut.method}, seed {cut.seed}: boundary/inner {boundary / graph.nodes:.3g} at {cut.parts} parts",
+            "hash": cut.graph_hash,
+        }
+
+    def warnings(self, asked: Sequence[Scenario]) -> Iterator[str]:
+        """What is odd about the graph, and about its partitions."""
+        yield from graph_warnings(self.graph)
+        cut = (each for each in asked if not each.method.mini_batches)
+        for one in {each.cluster.gpus: each for each in cut}.values():
+            for line in partition_warnings(self.partition(one)[1]):
+                yield f"{plural(one.cluster.gpus, 'GPU')}: {line}"
+
+    def batch_assumptions(self, asked: Sequence[Scenario]) -> Iterator[dict[str, Any]]:
+        """Who trains, where neither the graph nor a scenario says."""
+        if not self.splits and all(each.workload.train_fraction is None for each in asked):
+            yield assumption("train_fraction", f"{TRAIN:.0%}", "50%", "80%", "share of the nodes that train", False)
 
     @cached_property
     def graph_hash(self) -> str | None:
@@ -133,7 +180,7 @@ class GraphAccesses:
             share = workload.train_fraction
             mask = None if share is not None else self._trains
             training = training_nodes(self.graph, mask, share or TRAIN, scenario.run.seed)
-            source = Source(self.graph, training, lambda: self.partition(scenario)[0].owner, self._dealt)
+            source = BatchGraph(self.graph, training, lambda: self.partition(scenario)[0].owner, self._dealt)
             batches = drawn_batches(source, scenario, plan)
             self._counts[key, scenario.run] = only_batches(batches, self.graph.nodes, self.graph.entries)
         return self._counts[key, scenario.run]

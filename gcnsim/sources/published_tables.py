@@ -10,14 +10,16 @@ A table's runs were on METIS partitions that nobody else has. What is printed of
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from math import log
-from typing import Final
+from typing import Any, Final
 
 from gcnsim.errors import ScenarioError
 from gcnsim.scenario import Scenario
-from gcnsim.study.corners import Corner
-from gcnsim.study.published import PublishedAccesses, Range
+from gcnsim.sources.corners import Corner
+from gcnsim.sources.statistics import Range, StatisticsSource
+from gcnsim.sources.surrogate import boundary_ratio
 from gcnsim.trace import AccessCounts, BoundaryProfile, profile_at, profiled_parts
 from gcnsim.workload import BoundaryRow, DatasetFacts, boundary_at
 
@@ -27,7 +29,7 @@ LARGEST: Final = Range(1.3, 86_000 / 51_200, 2.1)
 MOST_CROSSING: Final = 0.95
 
 
-class TableAccesses(PublishedAccesses):
+class TableSource(StatisticsSource):
     """A dataset cut as in a published table. at_random: its parts are alike, and only like ends fall together.
 
     parts: how many there are where `workers` stand for more than themselves.
@@ -78,7 +80,7 @@ class TableAccesses(PublishedAccesses):
         return low, likely, high
 
 
-class AsPublished(PublishedAccesses):
+class PublishedTables(StatisticsSource):
     """The accesses of a scenario that asks for its table's partitions (`partition.statistics: published`).
 
     Those of any number of workers; parts at random under the methods whose tables have them. parts: as many as the
@@ -89,9 +91,9 @@ class AsPublished(PublishedAccesses):
         super().__init__(facts)
         self.parts = parts
         self.most_gpus = facts.nodes
-        self._tables: dict[tuple[int, bool], TableAccesses] = {}
+        self._tables: dict[tuple[int, bool], TableSource] = {}
 
-    def table(self, scenario: Scenario) -> TableAccesses:
+    def table(self, scenario: Scenario) -> TableSource:
         """The partitions that the scenario's method is asked on. Raises ScenarioError where none are known."""
         gpus, at_random = scenario.cluster.gpus, scenario.method.cut_at_random
         if self.parts is not None and self.parts < gpus:
@@ -101,14 +103,29 @@ class AsPublished(PublishedAccesses):
             self._tables[key] = self._table(gpus, at_random)
         return self._tables[key]
 
-    def _table(self, gpus: int, at_random: bool) -> TableAccesses:
+    def _table(self, gpus: int, at_random: bool) -> TableSource:
         if not at_random:
-            return TableAccesses(self.facts, gpus, parts=self.parts)
+            return TableSource(self.facts, gpus, parts=self.parts)
         if self.parts is not None and self.parts > gpus:
             raise ScenarioError(
                 f"partition.parts: {self.parts} is not allowed with {gpus} GPUs; who sends to all cannot stand for some"
             )
         return random_parts(self.facts, gpus, self.facts.nodes * (1.0 - 1.0 / gpus))
+
+    def assumptions(self, scenario: Scenario, asked: Sequence[Scenario]) -> Iterator[dict[str, Any]]:
+        """What stands in for what the tables do not say."""
+        from gcnsim.graph.generate import outlines
+
+        if scenario.cluster.gpus > 1 and self.facts.name in outlines() and not self.facts.boundary:
+            yield boundary_ratio(self.facts.name, self.parts or scenario.cluster.gpus)
+        yield from StatisticsSource.assumptions(self, scenario, asked)
+
+    def basis(self, scenario: Scenario) -> tuple[str, str]:
+        """On what the share of crossing entries rests, and the unevenness of the parts."""
+        return (
+            "from the range of cross edges of a boundary node: docs/surrogates.md",
+            "of the largest part over the mean part, as Reddit's ten training parts (BNS-GCN, Table 1)",
+        )
 
     def cut(self, scenario: Scenario) -> tuple[float, float, str]:
         """Mean inner and boundary nodes of a part, and where they come from."""
@@ -145,10 +162,10 @@ class AsPublished(PublishedAccesses):
         return self.table(scenario).counts(scenario, features, corner)
 
 
-def random_parts(facts: DatasetFacts, workers: int, boundary: float) -> TableAccesses:
+def random_parts(facts: DatasetFacts, workers: int, boundary: float) -> TableSource:
     """Parts that are alike, with so many boundary nodes each: nodes dealt without looking at edges."""
     row = BoundaryRow(workers, facts.nodes / workers, boundary)
-    return TableAccesses(replace(facts, boundary=(row,)), workers, at_random=True)
+    return TableSource(replace(facts, boundary=(row,)), workers, at_random=True)
 
 
 def _row(facts: DatasetFacts, workers: int) -> BoundaryRow:

@@ -1,0 +1,220 @@
+"""Source of a dataset that has shipped profiles: drawn from its surrogate's partition, without any graph."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from gcnsim.errors import ScenarioError
+from gcnsim.partition import Scatter, partition_scatter
+from gcnsim.scenario import MOST_GPUS, Scenario
+from gcnsim.sources.corners import Corner, drawing
+from gcnsim.sources.edges import edge_counts
+from gcnsim.sources.profile import cross_end, drawn_counts
+from gcnsim.sources.source import Source, assumption
+from gcnsim.sources.statistics import FOUR, VR_ROWS, StatisticsSource, thin_note
+from gcnsim.trace import (
+    AccessCounts,
+    StoredProfile,
+    interpolation,
+    profile_at,
+    profile_end,
+    profiled_parts,
+    shipped_parts,
+)
+from gcnsim.workload import DatasetFacts
+
+
+class SurrogateSource(Source):
+    """A dataset by the profiles of its surrogate or outline; by its published statistics where those do not answer.
+
+    They do not at numbers of GPUs beyond the profiled ones, and where the scenario itself gives what a profile counts.
+    """
+
+    def __init__(self, facts: DatasetFacts) -> None:
+        self.facts = facts
+        self.published = StatisticsSource(facts)
+        self.most_gpus = self.published.most_gpus if facts.boundary else profiled_parts(facts.name)[-1]
+        self.declared = self.published.declared
+        self.corners = tuple(Corner)
+        self.any_parts = True
+        self._counts: dict[object, AccessCounts] = {}
+
+    @property
+    def name(self) -> str:
+        """The dataset's name."""
+        return self.facts.name
+
+    def describe(self, scenario: Scenario) -> Mapping[str, Any]:
+        """The surrogate or the outline behind the profile; the published statistics where there is none."""
+        if not self.profiled(scenario):
+            return self.published.describe(scenario)
+        gpus, facts = scenario.cluster.gpus, self.facts
+        profile, note = self.profile(gpus), self.partition_note(scenario)
+        origin = profile.origin
+        held = (
+            f"{profile.inner_nodes.mean():,.0f} inner and {profile.boundary_nodes.mean():,.0f} boundary nodes per "
+            f"worker, {self.note(gpus)}"
+        )
+        if origin.source == "outline":
+            return _described("outline", facts, "sizes", f"{held}: {_assumed(facts.name)}")
+        missed = ", ".join(f"{100 * error:+.0f} % at {parts}" for parts, error in (origin.residuals or {}).items())
+        text = f"{held}; its boundary against the published: {missed or 'nothing published'}"
+        text += f"; measured with {100 * origin.scale:g} % of the nodes" if origin.scale != 1.0 else ""
+        text += "" if note is None else f"; {note}"
+        return _described("surrogate-profile", facts, "a surrogate", text)
+
+    def warnings(self, asked: Sequence[Scenario]) -> Iterator[str]:
+        """Where boundary nodes are interpolated, extrapolated or assumed."""
+        for one in {each.cluster.gpus: each for each in asked}.values():
+            gpus = one.cluster.gpus
+            yield from thin_note(gpus, self.note(gpus) if self.profiled(one) else self.published.cut(one)[2])
+
+    def assumptions(self, scenario: Scenario, asked: Sequence[Scenario]) -> Iterator[dict[str, Any]]:
+        """What publications leave open of the profile; of the statistics where there is none."""
+        profiled = dict.fromkeys(each.cluster.gpus for each in asked if self.profiled(each))
+        for gpus in list(profiled)[:1]:
+            yield self._cross_edges(gpus)
+            yield from self._of_interpolation(gpus)
+            if self.profile(gpus).origin.source == "outline":
+                yield from _of_outline(self.profile(gpus))
+        if not (profiled and self.profiled(scenario)):
+            yield from self.published.assumptions(scenario, asked)
+
+    def batch_assumptions(self, asked: Sequence[Scenario]) -> Iterator[dict[str, Any]]:
+        """As the published statistics."""
+        return self.published.batch_assumptions(asked)
+
+    def evidence(self, scenario: Scenario) -> str:
+        """Profiles of partitions that were made, or else what was published, scaled to other numbers of parts."""
+        return "profiles" if self.profiled(scenario) else "statistics"
+
+    def scatter(self, scenario: Scenario) -> Scatter | None:
+        """How much partitions of the surrogate scatter over seeds."""
+        if scenario.cluster.gpus == 1 or scenario.method.mini_batches:
+            return None
+        if not self.profiled(scenario) or not shipped_parts(self.facts.name):
+            return None
+        return partition_scatter(self.facts.name, scenario.cluster.gpus)
+
+    def partition_note(self, scenario: Scenario) -> str | None:
+        """From which partition the scenario's profile is, and how much another one differs."""
+        found = self.scatter(scenario)
+        if found is None:
+            return None
+        origin = self.profile(scenario.cluster.gpus).origin
+        named = {"metis-vol": "volume", "metis-cut": "edges cut"}
+        objective = named.get(origin.partition_method, origin.partition_method)
+        scale = "" if origin.scale == 1.0 else f", of {100 * origin.scale:g} % of the nodes"
+        low, high = (100 * (factor - 1.0) for factor in found.factors("boundary_largest"))
+        return (
+            f"of one partition: METIS k-way, objective {objective}, seed {origin.partition_seed}{scale}; with other "
+            f"seeds the largest worker has {low:+.0f} to {high:+.0f} % boundary nodes ({found.source})"
+        )
+
+    def _cross_edges(self, gpus: int) -> dict[str, Any]:
+        """What publications leave open of a surrogate: it decides the rows needed at a rate below 1."""
+        low, likely, high = (
+            f"{self.profile(gpus, corner).cross_edges_mean:.3g}" for corner in (Corner.LOW, Corner.LIKELY, Corner.HIGH)
+        )
+        source = self.profile(gpus).origin.source
+        where = "surrogate" if source == "interpolated" else source
+        basis = f"of a boundary node in the {where}; its range: docs/surrogates.md"
+        return assumption("cross_edges", likely, low, high, basis, True)
+
+    def _of_interpolation(self, gpus: int) -> Iterator[dict[str, Any]]:
+        """What a profile between shipped ones may miss of the boundary."""
+        between = interpolation(self.facts.name, gpus)
+        if between is None or between.missed is None:
+            return
+        ends = [self.profile(gpus, corner).boundary_nodes for corner in (Corner.LOW, Corner.LIKELY, Corner.HIGH)]
+        basis = f"interpolated between profiles at {between.low} and {between.high} parts, leave-one-out error"
+        low, likely, high = (f"{nodes.mean():,.0f}" for nodes in ends)
+        yield assumption("boundary_nodes", likely, low, high, f"of the mean worker; {basis}", True)
+        low, likely, high = (f"{nodes.max():,}" for nodes in ends)
+        yield assumption("boundary_nodes_most", likely, low, high, f"of the largest worker; {basis}", True)
+
+    def profiled(self, scenario: Scenario) -> bool:
+        """Whether the scenario is answered from a profile."""
+        workload = scenario.workload
+        given = workload.cross_fraction is not None or workload.imbalance is not None
+        return not given and scenario.cluster.gpus in profiled_parts(self.facts.name)
+
+    def profile(self, gpus: int, corner: Corner = Corner.LIKELY, cross: Corner | None = None) -> StoredProfile:
+        """The profile at one end of what is open: cross edges per boundary node, and what interpolation misses.
+
+        cross: the end of the cross edges where that is another one than of the boundary nodes.
+        """
+        return profile_end(self.facts.name, gpus, corner.value, (corner if cross is None else cross).value)
+
+    def note(self, gpus: int) -> str:
+        """Where the profile at `gpus` comes from."""
+        return profile_at(self.facts.name, gpus)[1]
+
+    def counts(self, scenario: Scenario, features: int, corner: Corner) -> AccessCounts:
+        """Counts drawn from the profile at `corner`, or their means where it draws nodes."""
+        if scenario.method.mini_batches and self.profiled(scenario):
+            profile = self.profile(scenario.cluster.gpus, corner)
+            crossing = float(profile.boundary_entries.sum() / max(1, int(profile.entries.sum())))
+            return self.published.batched(scenario, corner, crossing)
+        if scenario.method.mini_batches:
+            return self.published.counts(scenario, features, corner)
+        if scenario.method.sampling().drops_edges:
+            return edge_counts(self, scenario, features, corner)
+        if not self.profiled(scenario):
+            self._refuse_unpublished(scenario)
+            return self.published.counts(scenario, features, corner)
+        key = (scenario.cluster.gpus, drawing(scenario.method), features, scenario.run, corner)
+        if key not in self._counts:
+            self._counts[key] = self._draw(scenario, features, corner)
+        return self._counts[key]
+
+    def _refuse_unpublished(self, scenario: Scenario) -> None:
+        """Raises ScenarioError where only published boundary counts could answer, and there are none."""
+        if self.facts.boundary:
+            return
+        gpus, workload, answered = scenario.cluster.gpus, scenario.workload, profiled_parts(self.facts.name)
+        why = f"no boundary of {self.facts.name} is published"
+        if gpus not in answered:
+            most = min(self.most_gpus, MOST_GPUS)
+            raise ScenarioError(f"cluster.gpus: {gpus} is not allowed; {answered[0]} to {most} are, {why}")
+        name, given = "imbalance", workload.imbalance
+        if workload.cross_fraction is not None:
+            name, given = "cross_fraction", workload.cross_fraction
+        raise ScenarioError(f"workload.{name}: {given:g} is not allowed; null is, {why}")
+
+    def _draw(self, scenario: Scenario, features: int, corner: Corner) -> AccessCounts:
+        profile = self.profile(scenario.cluster.gpus, corner, cross_end(scenario, corner))
+        return drawn_counts(profile, scenario, features)
+
+
+def _described(kind: str, facts: DatasetFacts, what: str, text: str) -> Mapping[str, Any]:
+    size = f"{facts.name}: {what} of {facts.nodes:,} nodes, {facts.entries:,} stored entries"
+    return {"kind": kind, "text": f"{size}; {text}", "citations": dict(facts.citations)}
+
+
+def _assumed(name: str) -> str:
+    from gcnsim.graph.generate import outline
+
+    return outline(name).assumed
+
+
+def _of_outline(profile: StoredProfile) -> Iterator[dict[str, Any]]:
+    """What is assumed besides where no partition was made: nothing published counts a boundary."""
+    yield boundary_ratio(profile.origin.name, profile.parts)
+    ratio = profile.boundary_nodes / profile.inner_nodes
+    least, most = f"{ratio.min():.3g}", f"{ratio.max():.3g}"
+    basis = "the same, least and most of the workers: as uneven as the parts of another graph"
+    yield assumption("boundary_ratios", f"{ratio.mean():.3g}", least, most, basis, False)
+    basis = f"rows the vr sampler needs, over the first-order rule used here, {FOUR}"
+    yield assumption("vr_rows", "1", f"{VR_ROWS.low:.3g}", f"{VR_ROWS.high:.3g}", basis, False)
+
+
+def boundary_ratio(name: str, parts: int) -> dict[str, Any]:
+    """The boundary of an outlined dataset over its inner nodes, assumed."""
+    from gcnsim.graph.generate import outline
+
+    boundary = outline(name).boundary
+    low, likely, high = (f"{boundary.ratio(parts, end):.3g}" for end in range(3))
+    basis = f"boundary over inner nodes of the mean worker: {boundary.source}"
+    return assumption("boundary_ratio", likely, low, high, basis, True)
