@@ -27,6 +27,8 @@ from gcnsim.study import Result
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from gcnsim.results import Row
+
 CURVES = 6
 """Most rows drawn against bandwidth, the recommended one besides: more lines than that cannot be told apart."""
 
@@ -46,10 +48,17 @@ class Answer:
     """The simulated run of the recommended setting."""
 
     @property
+    def rows(self) -> list[Row]:
+        """The rows that were asked for: seconds, bytes, shares."""
+        from gcnsim.report import rows_of
+
+        return rows_of(self.payload)
+
+    @property
     def results(self) -> list[dict[str, Any]]:
-        """One dict per row: seconds, bytes, shares."""
-        rows: list[dict[str, Any]] = self.payload["results"]
-        return rows
+        """The same as plain data, one dict per row."""
+        found: list[dict[str, Any]] = self.payload["results"]
+        return found
 
     @property
     def recommendation(self) -> dict[str, Any]:

@@ -69,7 +69,7 @@ def simulate(
         "schema": "gcnsim.result/1",
         "scenario": to_mapping(asked),
         "provenance": provenance(workshop, asked, [estimate]),
-        "result": row_of(estimate, baseline, workshop.accesses.name),
+        "result": row_of(estimate, baseline, workshop.accesses.name).payload(),
         "links": links_of(result),
         "slowest": result.metrics.worker,
         "memory": memory_told(workshop, asked),

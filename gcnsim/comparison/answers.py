@@ -11,6 +11,7 @@ from gcnsim.comparison.facts import facts_of_row
 from gcnsim.comparison.sides import WHOLE, Side, side_of_result, side_of_row
 from gcnsim.errors import FileError
 from gcnsim.record import mistakes, parse_json, read_text
+from gcnsim.results import Row
 
 RESULT, ANSWER = "gcnsim.result/1", "gcnsim.what-if/1"
 ROUNDING = 1e-3
@@ -36,8 +37,8 @@ def read_answer(path: str, label: str) -> Side:
     if wrong:
         raise FileError(f"{file}: {wrong}")
     rows = [document["result"]] if schema == RESULT else document["results"]
-    for row in rows:
-        _check_row(row, file)
+    for told in rows:
+        _check_row(told, file)
     if schema == RESULT:
         if number:
             raise FileError(f"{path}: {file} has one result; allowed: its name alone")
@@ -47,8 +48,9 @@ def read_answer(path: str, label: str) -> Side:
     grid = document["scenario"]["grid"]
     if len(grid) != len(rows):
         raise FileError(f"{file}: scenario.grid has {len(grid)} entries, results has {len(rows)}")
-    side = side_of_row(rows[place], grid[place], label)
-    return replace(side, facts=facts_of_row(document["scenario"], rows[place], grid[place]))
+    row = Row.read(rows[place])
+    side = side_of_row(row, grid[place], label)
+    return replace(side, facts=facts_of_row(document["scenario"], row, grid[place]))
 
 
 def _check_row(row: dict[str, Any], file: Path) -> None:

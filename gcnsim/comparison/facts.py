@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from gcnsim.record import RecordedRun
+from gcnsim.results import Row
 from gcnsim.study import device_of
 from gcnsim.units import BANDWIDTH
 
@@ -34,11 +35,12 @@ def _flat(mapping: Mapping[str, Any], path: str) -> Iterator[tuple[str, str]]:
             yield inside, _text(value)
 
 
-def facts_of_row(scenario: Mapping[str, Any], row: Mapping[str, Any], place: Mapping[str, Any]) -> dict[str, str]:
+def facts_of_row(scenario: Mapping[str, Any], row: Row, place: Mapping[str, Any]) -> dict[str, str]:
     """Those of a what-if's row: its machine and method in the place of the first one's."""
     shared = {name: value for name, value in facts_of(scenario).items() if not name.startswith("method.")}
     machine = {f"cluster.{name}": _text(place[name]) for name in ("gpus", "bandwidth", "device") if name in place}
-    return shared | machine | {"method.name": row["method"]} | {f"method.{name}": _text(row[name]) for name in OF_A_ROW}
+    knobs = {f"method.{name}": _text(getattr(row, name)) for name in OF_A_ROW}
+    return shared | machine | {"method.name": row.method} | knobs
 
 
 def facts_of_run(run: RecordedRun) -> dict[str, str]:

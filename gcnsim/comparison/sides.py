@@ -10,6 +10,7 @@ from gcnsim.breakdown import Parts
 from gcnsim.comparison.facts import facts_of
 from gcnsim.errors import plural
 from gcnsim.ids import Rank, Seconds
+from gcnsim.results import Row
 
 WHOLE: Final = ("compute_s", "exposed_comm_s", "exposed_other_s")
 """The three parts that every source tells; of some it is known what is in the second and the third."""
@@ -76,9 +77,9 @@ class Side:
 
 def side_of_result(payload: Mapping[str, Any], label: str, kind: str = "result") -> Side:
     """The side of one simulated scenario, `gcnsim.result/1`."""
-    row, workers = payload["result"], tuple(Parts(**each) for each in payload.get("workers", ()))
+    row, workers = Row.read(payload["result"]), tuple(Parts(**each) for each in payload.get("workers", ()))
     links = {
-        name: Link(link["bytes"], link["utilization"] * row["iteration_s"]) for name, link in payload["links"].items()
+        name: Link(link["bytes"], link["utilization"] * row.iteration_s) for name, link in payload["links"].items()
     }
     slowest = payload.get("slowest")
     side = side_of_row(row, payload["scenario"]["cluster"], label, kind, links)
@@ -89,41 +90,41 @@ def side_of_result(payload: Mapping[str, Any], label: str, kind: str = "result")
 
 
 def side_of_row(
-    row: Mapping[str, Any],
+    row: Row,
     cluster: Mapping[str, Any],
     label: str,
     kind: str = "what-if",
     links: Mapping[str, Link] | None = None,
 ) -> Side:
     """The side of one row of a what-if; cluster: `gpus` and `bandwidth` of its machine."""
-    whole = {name: float(row[name]) for name in WHOLE}
     # Rounding of a file's numbers stays in the part that is the rest by definition.
-    whole["exposed_other_s"] = row["iteration_s"] - whole["compute_s"] - whole["exposed_comm_s"]
+    rest = row.iteration_s - row.compute_s - row.exposed_comm_s
+    parts = (float(row.compute_s), float(row.exposed_comm_s), rest)
     return Side(
         label=label,
         kind=kind,
         setting=f"{knobs_of(row)} on {plural(cluster['gpus'], 'GPU')} at {cluster['bandwidth']}",
-        iteration_s=float(row["iteration_s"]),
-        whole=whole,
-        beneath={name: float(row[name]) for name in ("hidden_comm_s", "sampling_s")},
+        iteration_s=float(row.iteration_s),
+        whole=dict(zip(WHOLE, parts, strict=True)),
+        beneath={"hidden_comm_s": float(row.hidden_comm_s), "sampling_s": float(row.sampling_s)},
         links=links or {},
-        low_s=float(row["iteration_s_low"]),
-        high_s=float(row["iteration_s_high"]),
-        per_epoch=int(row["iterations_per_epoch"]),
+        low_s=float(row.iteration_s_low),
+        high_s=float(row.iteration_s_high),
+        per_epoch=int(row.iterations_per_epoch),
     )
 
 
-def knobs_of(row: Mapping[str, Any]) -> str:
+def knobs_of(row: Row) -> str:
     """Method and those of its knobs that say what it does, in words."""
-    said = [str(row["method"])]
-    if row["tau"]:
-        said.append(f"tau {row['tau']}")
-    if row["epsilon"] < 1:
-        said.append(f"epsilon {row['epsilon']:g}")
-    if row["rate"] < 1:
-        said.append(f"rate {row['rate']:g}")
-    if row["cache_fraction"]:
-        said.append(f"cache {100 * row['cache_fraction']:g}%")
+    said = [row.method]
+    if row.tau:
+        said.append(f"tau {row.tau}")
+    if row.epsilon < 1:
+        said.append(f"epsilon {row.epsilon:g}")
+    if row.rate < 1:
+        said.append(f"rate {row.rate:g}")
+    if row.cache_fraction:
+        said.append(f"cache {100 * row.cache_fraction:g}%")
     return ", ".join(said)
 
 

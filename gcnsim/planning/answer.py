@@ -3,20 +3,39 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final, TypeAlias
 
 from gcnsim.planning.certainty import Difference
 from gcnsim.planning.grid import Grid, LeftOut
-from gcnsim.planning.payload import knobs_told, limit_told, machine_of, row_of, setting_of, setting_text
+from gcnsim.planning.payload import machine_of, row_of, setting_text
 from gcnsim.planning.recommend import Choice, Rule
 from gcnsim.planning.steps import NoEffect, Step
 from gcnsim.planning.verdict import confidence_text, verdict
 from gcnsim.planning.workshop import Candidate, Estimate
+from gcnsim.results import Row
 from gcnsim.scenario import Scenario, to_mapping
 from gcnsim.study import sampler_decides
 
 SCHEMA: Final = "gcnsim.what-if/1"
+
+OF_THE_CHOSEN: Final = (
+    "gpus",
+    "bandwidth",
+    "device",
+    "method",
+    "tau",
+    "epsilon",
+    "rate",
+    "cache_fraction",
+    "dataset",
+    "iteration_s",
+    "iteration_s_low",
+    "iteration_s_high",
+    "setting",
+    "fits",
+)
+"""What of its row the recommendation says again."""
 
 Told: TypeAlias = tuple[Estimate, float | None]
 """A row with the full-graph iteration time of the same machine, None where it cannot be known."""
@@ -70,7 +89,7 @@ class Answer:
             "scenario": to_mapping(self.base)
             | {"asked": self.grid.mapping(), "grid": [machine_of(each.scenario) for each, _ in self.rows]},
             "provenance": self.origin,
-            "results": [self._row(each) for each in self.rows],
+            "results": [self._row(each).payload() for each in self.rows],
             "memory": list(self.memory),
             "recommendation": self._recommendation(),
             "next_steps": [self._step(step) for step in self.steps],
@@ -91,17 +110,21 @@ class Answer:
         same = (each.scenario for each, _ in self.rows)
         return next((place for place, each in enumerate(same) if each == self.chosen[0].scenario), None)
 
-    def _row(self, told: Told) -> dict[str, Any]:
+    def _row(self, told: Told) -> Row:
         estimate, baseline = told
         excluded = self._reason(estimate)
-        recommended = estimate.scenario == self.chosen[0].scenario
-        beside = None if recommended else Difference.of(estimate, self.chosen[0]).payload()
-        return row_of(estimate, baseline, self.dataset) | {
-            "may_be_recommended": excluded is None,
-            "excluded_because": excluded,
-            "recommended": recommended,
-            "vs_recommended": beside,
-        }
+        row = replace(
+            row_of(estimate, baseline, self.dataset), may_be_recommended=excluded is None, excluded_because=excluded
+        )
+        if estimate.scenario == self.chosen[0].scenario:
+            return replace(row, recommended=True)
+        beside = Difference.of(estimate, self.chosen[0])
+        return replace(
+            row,
+            vs_recommended_low=beside.low,
+            vs_recommended_high=beside.high,
+            distinguishable=beside.distinguishable,
+        )
 
     def _reason(self, estimate: Estimate) -> str | None:
         """Why a row may not be recommended; None where it may."""
@@ -109,32 +132,21 @@ class Answer:
         return "does not fit the GPUs' memory" if excluded is None and estimate.result.fits is False else excluded
 
     def _recommendation(self) -> dict[str, Any]:
-        estimate = self.chosen[0]
-        method = estimate.scenario.method
-        return (
-            machine_of(estimate.scenario)
-            | setting_of(estimate.scenario, estimate.result)
-            | {
-                "dataset": self.dataset,
-                "iteration_s": estimate.iteration_s,
-                "iteration_s_low": estimate.low_s,
-                "iteration_s_high": estimate.high_s,
-                "setting": knobs_told(method),
-                "fits": estimate.result.fits,
-                "why": self.choice.why,
-                "verdict": verdict(self.chosen, several=bool(self.alternatives)),
-                "confidence": {"share": self.choice.share, "text": confidence_text(self.choice, self.rivals)},
-                "limited_by": limit_told(estimate.result),
-                "note": sampler_decides(estimate.result.metrics.limit, estimate.scenario),
-                "rule": {"methods": list(self.rule.methods), "min_rate": self.rule.min_rate, "text": self.rule.text},
-                "excluded": self._excluded(),
-                "row": self._row(self.chosen),
-                "in_results": self.place,
-                "alternatives": [
-                    {"role": each.role, "why": each.why, "row": self._row(each.row)} for each in self.alternatives
-                ],
-            }
-        )
+        estimate, row = self.chosen[0], self._row(self.chosen).payload()
+        return {key: row[key] for key in OF_THE_CHOSEN} | {
+            "why": self.choice.why,
+            "verdict": verdict(self.chosen, several=bool(self.alternatives)),
+            "confidence": {"share": self.choice.share, "text": confidence_text(self.choice, self.rivals)},
+            "limited_by": row["limited_by"],
+            "note": sampler_decides(estimate.result.metrics.limit, estimate.scenario),
+            "rule": {"methods": list(self.rule.methods), "min_rate": self.rule.min_rate, "text": self.rule.text},
+            "excluded": self._excluded(),
+            "row": row,
+            "in_results": self.place,
+            "alternatives": [
+                {"role": each.role, "why": each.why, "row": self._row(each.row).payload()} for each in self.alternatives
+            ],
+        }
 
     def _excluded(self) -> list[dict[str, str]]:
         """The rows that may not be recommended, each setting once, and why."""

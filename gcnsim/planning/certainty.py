@@ -40,10 +40,6 @@ class Difference:
         """Whether one of them is faster in nearly every draw."""
         return self.low > 0 or self.high < 0
 
-    def payload(self) -> dict[str, Any]:
-        """As plain data."""
-        return {"low": self.low, "high": self.high, "distinguishable": self.distinguishable}
-
 
 def label_of(scenario: Scenario) -> str:
     """What the answer's figures are fitted to, in a word or a few."""

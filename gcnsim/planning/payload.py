@@ -10,6 +10,7 @@ from gcnsim.knobs import KNOBS
 from gcnsim.methods import NO_OVERLAP, Method
 from gcnsim.planning.workshop import Estimate, Workshop
 from gcnsim.profile import devices, prices
+from gcnsim.results import Row
 from gcnsim.scenario import Scenario, written_knobs
 from gcnsim.study import Result, capacities, link_units, tightest
 
@@ -50,24 +51,6 @@ def cost_per_1000(scenario: Scenario, seconds: float) -> float | None:
     return known[0].usd_per_gpu_hour * cluster.gpus * seconds * 1000.0 / 3600.0 if known else None
 
 
-def limit_told(result: Result) -> dict[str, Any]:
-    """What limits an iteration, as plain data."""
-    limit = result.metrics.limit
-    return {"text": limit.text, "kind": limit.kind, "share": limit.share, "worker": limit.worker}
-
-
-def setting_of(scenario: Scenario, result: Result) -> dict[str, Any]:
-    """Method and knobs of a scenario, and the cache that its result had."""
-    method = scenario.method
-    return {
-        "method": method.name,
-        "tau": method.tau,
-        "epsilon": method.epsilon,
-        "rate": method.rate,
-        "cache_fraction": result.cache_fraction,
-    }
-
-
 def knobs_told(method: Method) -> str:
     """The knobs that no column of its own shows, where they are not at the method's default: `batch 1000`."""
     values, told = method.values(), written_knobs(method)
@@ -76,39 +59,45 @@ def knobs_told(method: Method) -> str:
     return ", ".join([*moved, *([] if method.overlap == NO_OVERLAP else [f"overlap {method.overlap}"])])
 
 
-def row_of(estimate: Estimate, baseline_s: float | None, dataset: str) -> dict[str, Any]:
-    """One row of results. dataset: the name of its graph; baseline_s: the iteration time of full-graph training on the
-    same machine, None where it cannot be known.
+def row_of(estimate: Estimate, baseline_s: float | None, dataset: str) -> Row:
+    """One row of results, not judged beside others. dataset: the name of its graph; baseline_s: the iteration time of
+    full-graph training on the same machine, None where it cannot be known.
     """
-    metrics = estimate.result.metrics
-    epoch_s = metrics.iteration_s * estimate.result.per_epoch
-    return (
-        {"dataset": dataset}
-        | machine_of(estimate.scenario)
-        | setting_of(estimate.scenario, estimate.result)
-        | {
-            "iteration_s": metrics.iteration_s,
-            "iteration_s_low": estimate.low_s,
-            "iteration_s_high": estimate.high_s,
-            "compute_s": metrics.compute_s,
-            "exposed_comm_s": metrics.exposed_comm_s,
-            "exposed_other_s": metrics.exposed_other_s,
-            "hidden_comm_s": metrics.hidden_comm_s,
-            "sampling_s": metrics.sampling_s,
-            "gpu_utilization": metrics.gpu_utilization,
-            "nic_utilization": metrics.nic_utilization,
-            "cache_hit_rate": estimate.result.cache_hit_rate,
-            "nic_bytes": metrics.nic_bytes,
-            "speedup_vs_full_graph": None if baseline_s is None else baseline_s / epoch_s,
-            "bottleneck": metrics.bottleneck,
-            "iterations_per_epoch": estimate.result.per_epoch,
-            "epoch_s": epoch_s,
-            "setting": knobs_told(estimate.scenario.method),
-            "memory_bytes": None if estimate.result.memory is None else most(estimate.result).total,
-            "fits": estimate.result.fits,
-            "limited_by": limit_told(estimate.result),
-            "usd_per_1000_iterations": cost_per_1000(estimate.scenario, metrics.iteration_s),
-        }
+    scenario, result, metrics = estimate.scenario, estimate.result, estimate.result.metrics
+    method, limit = scenario.method, metrics.limit
+    epoch_s = metrics.iteration_s * result.per_epoch
+    return Row(
+        dataset=dataset,
+        **machine_of(scenario),
+        method=method.name,
+        tau=method.tau,
+        epsilon=method.epsilon,
+        rate=method.rate,
+        cache_fraction=result.cache_fraction,
+        iteration_s=metrics.iteration_s,
+        iteration_s_low=estimate.low_s,
+        iteration_s_high=estimate.high_s,
+        compute_s=metrics.compute_s,
+        exposed_comm_s=metrics.exposed_comm_s,
+        exposed_other_s=metrics.exposed_other_s,
+        hidden_comm_s=metrics.hidden_comm_s,
+        sampling_s=metrics.sampling_s,
+        gpu_utilization=metrics.gpu_utilization,
+        nic_utilization=metrics.nic_utilization,
+        cache_hit_rate=result.cache_hit_rate,
+        nic_bytes=metrics.nic_bytes,
+        speedup_vs_full_graph=None if baseline_s is None else baseline_s / epoch_s,
+        bottleneck=metrics.bottleneck,
+        iterations_per_epoch=result.per_epoch,
+        epoch_s=epoch_s,
+        setting=knobs_told(method),
+        memory_bytes=None if result.memory is None else most(result).total,
+        fits=result.fits,
+        limited_by=limit.text,
+        limited_by_kind=limit.kind,
+        limited_by_share=limit.share,
+        limited_by_worker=limit.worker,
+        usd_per_1000_iterations=cost_per_1000(scenario, metrics.iteration_s),
     )
 
 

@@ -37,19 +37,17 @@ if TYPE_CHECKING:
     from gcnsim.report.notebook import render_notebook
     from gcnsim.report.reproduction import left_out_lines, render_reproduction, write_reproduction
     from gcnsim.report.result import render_result, render_short_result
-    from gcnsim.report.rows import ROW_KEYS, Row, rows_of
+    from gcnsim.report.rows import rows_of
     from gcnsim.report.table import render_short, render_table
     from gcnsim.report.validation import render_validation, write_validation
 
 __all__ = [
-    "ROW_KEYS",
     "BandwidthCurve",
     "BandwidthInfo",
     "Bar",
     "Breakdown",
     "CacheCurveInfo",
     "PolicyLine",
-    "Row",
     "RunFacts",
     "Series",
     "bandwidth_figure",
@@ -126,11 +124,7 @@ _LATE: Final = {
         "render_result",
         "render_short_result",
     ),
-    "gcnsim.report.rows": (
-        "ROW_KEYS",
-        "Row",
-        "rows_of",
-    ),
+    "gcnsim.report.rows": ("rows_of",),
     "gcnsim.report.table": (
         "render_short",
         "render_table",

@@ -11,8 +11,9 @@ from typing import Any, NamedTuple
 from gcnsim.errors import GcnsimError, UnitError, plural
 from gcnsim.profile import device
 from gcnsim.report.columns import MACHINE
-from gcnsim.report.rows import Row, all_rows, labels_of, row_of, rows_of, shared_knobs, varies
+from gcnsim.report.rows import all_rows, labels_of, row_of, rows_of, shared_knobs, varies
 from gcnsim.report.words import knobs_of, number, plain
+from gcnsim.results import Row
 from gcnsim.scenario import ClusterSpec
 from gcnsim.units import bandwidth, format_seconds
 

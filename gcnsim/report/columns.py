@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from gcnsim.errors import ScenarioError, nearest
-from gcnsim.report.rows import Row, shared_knobs, varies
+from gcnsim.report.rows import shared_knobs, varies
 from gcnsim.report.words import plain
+from gcnsim.results import Row
 from gcnsim.units import NBYTES, SECONDS
 
 

@@ -12,7 +12,8 @@ from dataclasses import astuple
 from pathlib import Path
 from typing import Any
 
-from gcnsim.report.rows import ROW_KEYS, all_rows
+from gcnsim.report.rows import all_rows
+from gcnsim.results import KEYS
 from gcnsim.sections import replacing
 
 
@@ -24,11 +25,11 @@ def write_csv(path: str | Path, payload: Mapping[str, Any]) -> None:
     rows = all_rows(payload)
     with replacing(path, text=True) as file:
         writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(ROW_KEYS)
+        writer.writerow(KEYS)
         writer.writerows(astuple(row) for row in rows)
 
 
 def columns_of_rows(payload: Mapping[str, Any]) -> dict[str, list[Any]]:
     """The same rows column by column, for data frames."""
     rows = all_rows(payload)
-    return {key: [getattr(row, key) for row in rows] for key in ROW_KEYS}
+    return {key: [getattr(row, key) for row in rows] for key in KEYS}

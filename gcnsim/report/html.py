@@ -18,9 +18,10 @@ from gcnsim.report.figures import MOST_BARS, BandwidthCurve, bandwidth_info, bre
 from gcnsim.report.heat import heats_of
 from gcnsim.report.page_parts import bandwidth_legend, breakdown_legend, figure, heat_map, switch, table, tornado_bars
 from gcnsim.report.page_style import CSS
-from gcnsim.report.rows import Row, sorted_rows
+from gcnsim.report.rows import sorted_rows
 from gcnsim.report.table import wide_keys
 from gcnsim.report.tornado import tornado_of
+from gcnsim.results import Row
 from gcnsim.sections import replacing
 
 _POLICY = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:"

@@ -8,90 +8,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import MISSING, dataclass, fields, replace
+from dataclasses import replace
 from pathlib import PurePath
 from typing import Any
 
 from gcnsim.errors import plural
-from gcnsim.methods import has_knob, is_method
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    """One method with one setting of its knobs on one cluster; seconds, bytes and fractions in [0, 1].
-
-    limited_by: what sets the pace, limited_by_share: the share of the iteration that it is busy, limited_by_worker: the
-    worker it belongs to. vs_recommended_low, _high: 90 % of the paired difference to the recommended setting, as a
-    share of that one's time; distinguishable: whether that leaves out 0. What an answer does not say is None or empty.
-    """
-
-    dataset: str
-    device: str
-    gpus: int
-    bandwidth: str
-    method: str
-    tau: int
-    epsilon: float
-    rate: float
-    cache_fraction: float
-    iteration_s: float
-    iteration_s_low: float
-    iteration_s_high: float
-    compute_s: float
-    exposed_comm_s: float
-    exposed_other_s: float
-    hidden_comm_s: float
-    sampling_s: float
-    gpu_utilization: float
-    nic_utilization: float
-    cache_hit_rate: float
-    nic_bytes: float
-    speedup_vs_full_graph: float | None
-    bottleneck: str
-    iterations_per_epoch: int
-    epoch_s: float
-    setting: str
-    memory_bytes: float | None = None
-    fits: bool | None = None
-    limited_by: str = ""
-    limited_by_kind: str = ""
-    limited_by_share: float | None = None
-    limited_by_worker: int | None = None
-    usd_per_1000_iterations: float | None = None
-    may_be_recommended: bool | None = None
-    excluded_because: str | None = None
-    recommended: bool = False
-    vs_recommended_low: float | None = None
-    vs_recommended_high: float | None = None
-    distinguishable: bool | None = None
-
-    @property
-    def knobs(self) -> tuple[str, ...]:
-        """The knobs that its method has and that say anything, as words: `("tau 2", "eps 0.1")`."""
-        return tuple(self.knob_words().values())
-
-    def knob_words(self) -> dict[str, str]:
-        """Per knob that tells this row from another setting of its method, its name and value in words."""
-        # A cache of nothing is a knob that is not used; a tau of 0 or an epsilon of 1 is one that was set.
-        known = is_method(self.method)
-        told = {
-            "tau": (self.tau > 0 or known, f"tau {self.tau}"),
-            "epsilon": (self.epsilon < 1.0 or known, f"eps {self.epsilon:g}"),
-            "rate": (self.rate < 1.0 or known, f"rate {self.rate:g}"),
-            "cache": (self.cache_fraction > 0.0, f"cache {100 * self.cache_fraction:.4g}%"),
-        }
-        words = {name: text for name, (says, text) in told.items() if says and _has(self.method, name)}
-        return words | ({"setting": self.setting} if self.setting else {})
-
-
-ROW_KEYS: tuple[str, ...] = tuple(field.name for field in fields(Row))
-"""The keys of a row: the machine first, then the payload's result keys in their order, what was nested made flat."""
-
-_NESTED = ("limited_by", "vs_recommended")
-
-
-def _has(method: str, knob: str) -> bool:
-    return not is_method(method) or has_knob(method, knob)
+from gcnsim.results import Row
 
 
 def row_of(result: Mapping[str, Any], payload: Mapping[str, Any], place: Mapping[str, Any] | None = None) -> Row:
@@ -101,21 +23,7 @@ def row_of(result: Mapping[str, Any], payload: Mapping[str, Any], place: Mapping
     """
     scenario = payload["scenario"]
     around = {"dataset": dataset_of(scenario), "device": str(scenario.get("cluster", {}).get("device", ""))}
-    told = around | dict(place or {}) | {key: value for key, value in result.items() if key not in _NESTED}
-    limit, against = result.get("limited_by") or {}, result.get("vs_recommended") or {}
-    told |= {
-        "limited_by": limit.get("text") or result.get("bottleneck", ""),
-        "limited_by_kind": limit.get("kind", ""),
-        "limited_by_share": limit.get("share"),
-        "limited_by_worker": limit.get("worker"),
-        "vs_recommended_low": against.get("low"),
-        "vs_recommended_high": against.get("high"),
-        "distinguishable": against.get("distinguishable"),
-    }
-    missing = [field.name for field in fields(Row) if field.default is MISSING and field.name not in told]
-    if missing:
-        raise TypeError(f"a row lacks {', '.join(missing)}")
-    return Row(**{key: told[key] for key in ROW_KEYS if key in told})
+    return Row.read(around | dict(place or {}) | dict(result))
 
 
 def dataset_of(scenario: Mapping[str, Any]) -> str:

@@ -16,8 +16,9 @@ from gcnsim.errors import plural
 from gcnsim.report import answer, words
 from gcnsim.report.columns import MEANINGS, SHOWN, checked, columns_of
 from gcnsim.report.layout import Layout, cut, laid_out, lines_of, needed
-from gcnsim.report.rows import Row, sorted_rows
+from gcnsim.report.rows import sorted_rows
 from gcnsim.report.tornado import tornado_lines, tornado_of
+from gcnsim.results import Row
 
 if TYPE_CHECKING:
     from rich.console import Console

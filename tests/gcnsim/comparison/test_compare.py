@@ -60,7 +60,7 @@ def test_differences_of_the_parts_add_up_to_that_of_the_iterations() -> None:
 
 
 def test_a_row_of_one_gpu_says_so() -> None:
-    row = what_if(gpus=1, method="full-graph", iterations=1, processes=1).payload["results"][0]
+    row = what_if(gpus=1, method="full-graph", iterations=1, processes=1).rows[0]
     assert side_of_row(row, {"gpus": 1, "bandwidth": "15Gbps"}, "a").setting == "full-graph on 1 GPU at 15Gbps"
 
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from gcnsim.comparison.facts import differing, facts_of_row
+from gcnsim.results import Row
+from tests.gcnsim.results.made import TOLD
 
 
 def test_a_row_has_its_own_machine_not_that_of_the_first() -> None:
     scenario = {"cluster": {"gpus": 2, "bandwidth": "10Gbps", "device": "t4"}, "method": {"name": "full-graph"}}
-    row = {"method": "pipegcn", "tau": 1, "epsilon": 1.0, "rate": 1.0}
+    row = Row.read(TOLD)
     found = facts_of_row(scenario, row, {"gpus": 4, "bandwidth": "25Gbps", "device": "a100-40"})
     machine = [found[f"cluster.{name}"] for name in ("gpus", "bandwidth", "device")]
     assert machine == ["4", "25Gbps", "a100-40"]

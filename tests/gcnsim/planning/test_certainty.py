@@ -95,4 +95,3 @@ def test_differences_are_paired(shop: Workshop) -> None:
     assert (same.low, same.high, same.distinguishable) == (0.0, 0.0, False)
     full = Difference.of(shop.candidate(scenario("full-graph")), base)
     assert full.distinguishable
-    assert full.payload() == {"low": full.low, "high": full.high, "distinguishable": True}

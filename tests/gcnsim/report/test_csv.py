@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from gcnsim.errors import FileError
-from gcnsim.report import ROW_KEYS, write_csv
+from gcnsim.report import write_csv
+from gcnsim.results import KEYS
 
 
 def test_reads_back_every_number_exactly(payload: dict[str, Any], tmp_path: Path) -> None:
@@ -17,8 +18,8 @@ def test_reads_back_every_number_exactly(payload: dict[str, Any], tmp_path: Path
     with path.open(newline="", encoding="utf-8") as file:
         reader = csv.DictReader(file)
         rows = list(reader)
-    assert tuple(reader.fieldnames or ()) == ROW_KEYS
-    assert ROW_KEYS[:4] == ("dataset", "device", "gpus", "bandwidth")
+    assert tuple(reader.fieldnames or ()) == KEYS
+    assert KEYS[:4] == ("dataset", "device", "gpus", "bandwidth")
     for row, result in zip(rows, payload["results"], strict=True):
         assert (row["gpus"], row["bandwidth"]) == ("6", "15Gbps")
         for key, value in result.items():

@@ -5,7 +5,6 @@ from typing import Any
 import pytest
 
 from gcnsim.report.rows import (
-    ROW_KEYS,
     all_rows,
     dataset_of,
     labels_of,
@@ -14,6 +13,7 @@ from gcnsim.report.rows import (
     shared_knobs,
     sorted_rows,
 )
+from gcnsim.results import KEYS
 
 
 def test_rows_join_grid_and_results(payload: dict[str, Any]) -> None:
@@ -22,7 +22,7 @@ def test_rows_join_grid_and_results(payload: dict[str, Any]) -> None:
     assert [row.gpus for row in rows] == [6, 6, 8, 6]
     assert rows[2].bandwidth == "25Gbps"
     assert rows[1].compute_s == 0.431
-    assert ROW_KEYS[: 4 + len(payload["results"][0])] == (
+    assert KEYS[: 4 + len(payload["results"][0])] == (
         "dataset",
         "device",
         "gpus",

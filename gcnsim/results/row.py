@@ -1,0 +1,137 @@
+"""One row of an answer: a method with one setting of its knobs on one machine, and what an iteration of it takes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import MISSING, dataclass, fields
+from typing import Any, Final
+
+from gcnsim.methods import has_knob, is_method
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One method with one setting of its knobs on one cluster; seconds, bytes and fractions in [0, 1].
+
+    limited_by: what sets the pace, limited_by_share: the share of the iteration that it is busy, limited_by_worker: the
+    worker it belongs to. vs_recommended_low, _high: 90 % of the paired difference to the recommended setting, as a
+    share of that one's time; distinguishable: whether that leaves out 0. may_be_recommended: None of an answer that
+    recommends nothing. What an answer does not say is None or empty.
+    """
+
+    dataset: str
+    device: str
+    gpus: int
+    bandwidth: str
+    method: str
+    tau: int
+    epsilon: float
+    rate: float
+    cache_fraction: float
+    iteration_s: float
+    iteration_s_low: float
+    iteration_s_high: float
+    compute_s: float
+    exposed_comm_s: float
+    exposed_other_s: float
+    hidden_comm_s: float
+    sampling_s: float
+    gpu_utilization: float
+    nic_utilization: float
+    cache_hit_rate: float
+    nic_bytes: float
+    speedup_vs_full_graph: float | None
+    bottleneck: str
+    iterations_per_epoch: int
+    epoch_s: float
+    setting: str
+    memory_bytes: float | None = None
+    fits: bool | None = None
+    limited_by: str = ""
+    limited_by_kind: str = ""
+    limited_by_share: float | None = None
+    limited_by_worker: int | None = None
+    usd_per_1000_iterations: float | None = None
+    may_be_recommended: bool | None = None
+    excluded_because: str | None = None
+    recommended: bool = False
+    vs_recommended_low: float | None = None
+    vs_recommended_high: float | None = None
+    distinguishable: bool | None = None
+
+    @classmethod
+    def read(cls, told: Mapping[str, Any]) -> Row:
+        """The row that plain data tell, as `payload` writes them; keys that no row has are passed over.
+
+        Raises TypeError where they lack a key that every row has.
+        """
+        limit, against = told.get("limited_by") or {}, told.get("vs_recommended") or {}
+        flat = {key: value for key, value in told.items() if key not in _NESTED} | {
+            "limited_by": limit.get("text") or told.get("bottleneck", ""),
+            "limited_by_kind": limit.get("kind", ""),
+            "limited_by_share": limit.get("share"),
+            "limited_by_worker": limit.get("worker"),
+            "vs_recommended_low": against.get("low"),
+            "vs_recommended_high": against.get("high"),
+            "distinguishable": against.get("distinguishable"),
+        }
+        missing = [field.name for field in fields(cls) if field.default is MISSING and field.name not in flat]
+        if missing:
+            raise TypeError(f"a row lacks {', '.join(missing)}")
+        return cls(**{key: flat[key] for key in KEYS if key in flat})
+
+    def payload(self) -> dict[str, Any]:
+        """The row as plain data, as the JSON schemas have it."""
+        told = {key: getattr(self, key) for key in _PLAIN} | {
+            "limited_by": {
+                "text": self.limited_by,
+                "kind": self.limited_by_kind,
+                "share": self.limited_by_share,
+                "worker": self.limited_by_worker,
+            },
+            "usd_per_1000_iterations": self.usd_per_1000_iterations,
+        }
+        if self.may_be_recommended is None:
+            return told
+        against = {
+            "low": self.vs_recommended_low,
+            "high": self.vs_recommended_high,
+            "distinguishable": self.distinguishable,
+        }
+        return told | {
+            "may_be_recommended": self.may_be_recommended,
+            "excluded_because": self.excluded_because,
+            "recommended": self.recommended,
+            "vs_recommended": None if self.vs_recommended_low is None else against,
+        }
+
+    @property
+    def knobs(self) -> tuple[str, ...]:
+        """The knobs that its method has and that say anything, as words: `("tau 2", "eps 0.1")`."""
+        return tuple(self.knob_words().values())
+
+    def knob_words(self) -> dict[str, str]:
+        """Per knob that tells this row from another setting of its method, its name and value in words."""
+        # A cache of nothing is a knob that is not used; a tau of 0 or an epsilon of 1 is one that was set.
+        known = is_method(self.method)
+        told = {
+            "tau": (self.tau > 0 or known, f"tau {self.tau}"),
+            "epsilon": (self.epsilon < 1.0 or known, f"eps {self.epsilon:g}"),
+            "rate": (self.rate < 1.0 or known, f"rate {self.rate:g}"),
+            "cache": (self.cache_fraction > 0.0, f"cache {100 * self.cache_fraction:.4g}%"),
+        }
+        words = {name: text for name, (says, text) in told.items() if says and _has(self.method, name)}
+        return words | ({"setting": self.setting} if self.setting else {})
+
+
+KEYS: Final[tuple[str, ...]] = tuple(field.name for field in fields(Row))
+"""The fields of a row: the machine first, then the keys of plain data in their order, what was nested made flat."""
+
+_NESTED: Final = ("limited_by", "vs_recommended")
+_MACHINE: Final = ("dataset", "gpus", "bandwidth", "device")
+_PLAIN: Final = (*_MACHINE, *(key for key in KEYS[: KEYS.index("limited_by")] if key not in _MACHINE))
+"""Keys that plain data have as they are, up to what is nested, in their order."""
+
+
+def _has(method: str, knob: str) -> bool:
+    return not is_method(method) or has_knob(method, knob)

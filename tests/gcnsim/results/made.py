@@ -1,0 +1,46 @@
+"""A row of an answer, as plain data."""
+
+from __future__ import annotations
+
+from typing import Any
+
+TOLD: dict[str, Any] = {
+    "dataset": "reddit",
+    "gpus": 4,
+    "bandwidth": "25Gbps",
+    "device": "t4",
+    "method": "pipegcn",
+    "tau": 1,
+    "epsilon": 1.0,
+    "rate": 1.0,
+    "cache_fraction": 0.0,
+    "iteration_s": 1.0,
+    "iteration_s_low": 0.9,
+    "iteration_s_high": 1.2,
+    "compute_s": 0.6,
+    "exposed_comm_s": 0.3,
+    "exposed_other_s": 0.1,
+    "hidden_comm_s": 0.2,
+    "sampling_s": 0.0,
+    "gpu_utilization": 0.6,
+    "nic_utilization": 0.9,
+    "cache_hit_rate": 0.0,
+    "nic_bytes": 1.5e9,
+    "speedup_vs_full_graph": 1.3,
+    "bottleneck": "network (NIC)",
+    "iterations_per_epoch": 1,
+    "epoch_s": 1.0,
+    "setting": "",
+    "memory_bytes": 6.0e9,
+    "fits": True,
+    "limited_by": {"text": "NIC of server 1", "kind": "nic", "share": 0.9, "worker": 3},
+    "usd_per_1000_iterations": 0.8,
+}
+
+JUDGED: dict[str, Any] = TOLD | {
+    "may_be_recommended": False,
+    "excluded_because": "was not asked for",
+    "recommended": False,
+    "vs_recommended": {"low": 0.1, "high": 0.3, "distinguishable": True},
+}
+"""The same beside a recommended setting."""

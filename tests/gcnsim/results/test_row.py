@@ -1,0 +1,37 @@
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from gcnsim.results import KEYS, Row
+from tests.gcnsim.results.made import JUDGED, TOLD
+
+
+@pytest.mark.parametrize("told", [TOLD, JUDGED, JUDGED | {"recommended": True, "vs_recommended": None}])
+def test_a_row_writes_what_it_reads_in_the_same_order(told: dict[str, Any]) -> None:
+    assert json.dumps(Row.read(told).payload()) == json.dumps(told)
+
+
+def test_what_plain_data_nest_is_flat() -> None:
+    row = Row.read(JUDGED)
+    assert (row.limited_by, row.limited_by_kind, row.limited_by_share, row.limited_by_worker) == (
+        "NIC of server 1",
+        "nic",
+        0.9,
+        3,
+    )
+    assert (row.vs_recommended_low, row.vs_recommended_high, row.distinguishable) == (0.1, 0.3, True)
+
+
+def test_a_row_lacks_nothing_that_all_have_and_passes_over_what_none_has() -> None:
+    assert Row.read(TOLD | {"newer": 1}) == Row.read(TOLD)
+    without = {key: value for key, value in TOLD.items() if key not in ("compute_s", "tau")}
+    with pytest.raises(TypeError, match="a row lacks tau, compute_s"):
+        Row.read(without)
+
+
+def test_the_machine_comes_first_where_rows_are_flat() -> None:
+    assert KEYS[:4] == ("dataset", "device", "gpus", "bandwidth")
+    assert KEYS[-1] == "distinguishable"
