@@ -5,8 +5,8 @@
     python -m studies.mutants --whole         what survives is tried against every test of its room
 
 Nothing in the working tree changes: mutants stand in a temporary copy. A mutant is killed when a test fails, when
-nothing can be imported any more, or when a test takes much longer than it did. Tests named after its module come first,
-then those that run its line, looked up where a mutant of the room is left. All of its room are run where no test is seen
+nothing can be imported, or when a test takes much longer than it did. Tests named after its module come first,
+then those that run its line, looked up where a mutant of the room is left. All of the room run where no test is seen
 to run the line (worker processes, compiled code), where it runs at import, and, where the room takes at most a minute,
 before it survives: what is computed once and kept belongs to the test that came first, so in other rooms a mutant may
 survive that `--whole` kills. Results are written as they come; the same command goes on where it was interrupted, but
