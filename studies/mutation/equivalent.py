@@ -12,6 +12,10 @@ PROVED: Final[Mapping[tuple[str, str], str]] = {
     ("self.had = 0.0", "self.had = 1.0"): (
         "core time is compared among threads only, all begin with the same, and a picosecond more is far below DONE"
     ),
+    (
+        "place = _places(spans.worker[chosen], spans.iteration[chosen])",
+        "place = _places(spans.iteration[chosen], spans.worker[chosen])",
+    ): "pairs of worker and iteration are counted, and as many are equal either way round",
 }
 """The line as it is and as it would be: why both do the same."""
 
