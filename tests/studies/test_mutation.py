@@ -181,7 +181,7 @@ def test_rooms_are_folders() -> None:
     ]
 
 
-def test_modules_beside_the_rooms_have_the_tests_named_after_them_or_else_those_that_import_them(
+def test_modules_beside_the_rooms_have_tests_named_after_them_or_that_import_them(
     tmp_path: Path,
 ) -> None:
     files = {
