@@ -5,11 +5,12 @@
     python -m studies.mutants --whole         what survives is tried against every test of its room
 
 Nothing in the working tree changes: mutants stand in a temporary copy. A mutant is killed when a test fails, when
-nothing can be imported any more, or when a test takes much longer than it did. Tests that run its line come first. All
-of its room are run where no test is seen to run it (worker processes, compiled code), where it runs at import, and,
-where the room takes at most a minute, before it survives: what is computed once and kept belongs to the test that came
-first, so in other rooms a mutant may survive that `--whole` kills. Results are written as they come; the same command
-goes on where it was interrupted, but for rooms whose sources or tests have changed.
+nothing can be imported, or when a test takes much longer than it did. Tests named after its module come first,
+then those that run its line, looked up where a mutant of the room is left. All of the room run where no test is seen
+to run the line (worker processes, compiled code), where it runs at import, and, where the room takes at most a minute,
+before it survives: what is computed once and kept belongs to the test that came first, so in other rooms a mutant may
+survive that `--whole` kills. Results are written as they come; the same command goes on where it was interrupted, but
+for rooms whose sources or tests have changed.
 """
 
 from __future__ import annotations
@@ -70,8 +71,14 @@ def test(drawn: Sequence[Mutation], results: Results, jobs: int, *, whole: bool)
 
         def one(room: str) -> None:
             copy = copies.get()
-            seen = copy.seen(room, results.file.parent / "mutants", anew=not results.survivors)
+            left = []
             for mutation in rooms[room]:
+                if (found := copy.named(mutation)) is not None:
+                    results.add(found)
+                else:
+                    left.append(mutation)
+            seen = copy.seen(room, results.file.parent / "mutants", anew=not results.survivors) if left else {}
+            for mutation in left:
                 results.add(copy.tried(mutation, seen, whole=whole))
             copies.put(copy)
 

@@ -12,6 +12,14 @@ PROVED: Final[Mapping[tuple[str, str], str]] = {
     ("self.had = 0.0", "self.had = 1.0"): (
         "core time is compared among threads only, all begin with the same, and a picosecond more is far below DONE"
     ),
+    (
+        "keys = list(zip(spans.iteration[chosen].tolist(), place.tolist(), strict=True))",
+        "keys = list(zip(place.tolist(), spans.iteration[chosen].tolist(), strict=True))",
+    ): "the pairs are only looked up, and as many are equal either way round",
+    (
+        "return (side.links[name].seconds or 0.0) / side.iteration_s",
+        "return (side.links[name].seconds or 1.0) / side.iteration_s",
+    ): "asked only of links whose seconds are known and above 0 on both sides",
 }
 """The line as it is and as it would be: why both do the same."""
 

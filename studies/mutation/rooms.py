@@ -1,7 +1,8 @@
 """Rooms of the house, found by their folders: their sources, the tests that stand where they stand, and a sample.
 
 A room is a folder of gcnsim/ or runtime/ with all below it; its tests are the folder of that name below tests/. The
-modules beside those folders are one room, and so are the test files beside the folders of tests.
+modules beside those folders are one room: its tests are the files beside the folders of tests, those named after a
+module wherever they stand, and, for a module after which none is named, those that import from it.
 """
 
 from __future__ import annotations
@@ -37,7 +38,12 @@ def sources(root: Path) -> dict[str, list[str]]:
 def room_tests(root: Path, room: str) -> list[str]:
     """The test files of a room, relative to `root`."""
     folder = root / "tests" / room
-    found = folder.rglob("test_*.py") if "/" in room else folder.glob("test_*.py")
+    every = sorted(folder.rglob("test_*.py"))
+    found = set(every if "/" in room else folder.glob("test_*.py"))
+    for path in [] if "/" in room else sources(root).get(room, []):
+        named = [file for file in every if file.stem == f"test_{Path(path).stem}"]
+        module = path.removesuffix(".py").replace("/", ".")
+        found |= {*named} if named else {file for file in every if f"from {module} " in file.read_text("utf-8")}
     return sorted(file.relative_to(root).as_posix() for file in found)
 
 

@@ -11,6 +11,8 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -20,13 +22,17 @@ from studies.mutation.plugin import PATIENCE_S
 from studies.mutation.rooms import digest, room_of, room_tests, sources
 
 SLOWER = 6.0
-"""How many times as long as it took a test may take before the mutant counts as killed."""
+"""How many times as long as it took a test may compute before it fails."""
+MOST_S = 300.0
+"""Seconds for any set of tests, and SLOWER times as long as its tests may compute: enough on a busy machine."""
 QUICK_S = 60.0
 """All tests of a room that takes no longer than that are run before a mutant survives."""
 MEMORY = 12 << 30
 """Bytes of a mutant's data: one that asks for more is killed by its MemoryError, not by the machine."""
 
 Outcome = Literal["killed", "late", "broken", "survived", "untested"]
+OUTCOMES: Mapping[int | None, Outcome] = {None: "late", 0: "survived", 5: "untested"}
+"""By the exit code of pytest where no test has failed; with any other one nothing could be imported."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,36 +115,55 @@ class Copy:
             stored.write_text(json.dumps(known), encoding="utf-8")
         return known
 
+    def named(self, mutation: Mutation) -> Result | None:
+        """The result where the tests named after the module kill the mutant; nothing is known of them before."""
+        start, room = time.perf_counter(), room_of(mutation.path)
+        stem = Path(mutation.path).stem
+        files = [name for name in room_tests(self.folder, room) if Path(name).stem == f"test_{stem}"]
+        if not files:
+            return None
+        asked: dict[str, Any] = {"order": [], "known": [], "limit": {}, "told": str(self.told)}
+        self.told.unlink(missing_ok=True)
+        with self._changed(mutation) as diff:
+            code = self.pytest(asked, files, MOST_S, "-x")
+        by = self.told.read_text(encoding="utf-8") if self.told.exists() else ""
+        # A test that fails on the source too kills nothing.
+        if code in (0, 5, None) or not by or self.pytest(asked, [by], MOST_S) != 0:
+            return None
+        taken = time.perf_counter() - start
+        return Result(mutation, room, "killed", by, 0, taken, diff, digest(self.folder, room))
+
     def tried(self, mutation: Mutation, seen: dict[str, Any], *, whole: bool) -> Result:
         """Run the tests that run its line, the quickest files first, then others: of quick rooms, or if `whole`."""
         start, room = time.perf_counter(), room_of(mutation.path)
-        file = self.folder / mutation.path
-        source, status = file.read_bytes(), file.stat()
-        changed = mutation.applied(source)
         chosen, order = ordered(mutation, seen)
         if chosen and not whole and sum(seen["seconds"].values()) > QUICK_S:
             order = order[: len(chosen)]
         self.told.unlink(missing_ok=True)
         limits = {test: PATIENCE_S + SLOWER * seen["seconds"][test] for test in order}
         asked = {"order": order, "known": [*seen["seconds"]], "limit": limits, "told": str(self.told)}
+        files = list(dict.fromkeys(test.split("::")[0] for test in order))
+        if digest(self.folder, room) != seen["digest"]:
+            files = room_tests(self.folder, room)  # some may be new
+        with self._changed(mutation) as diff:
+            code = self.pytest(asked, files, MOST_S + SLOWER * sum(limits.values()), "-x") if files else 5
+        by = self.told.read_text(encoding="utf-8") if self.told.exists() else ""
+        outcome = "killed" if by else OUTCOMES.get(code, "broken")
+        taken = time.perf_counter() - start
+        return Result(mutation, room, outcome, by, len(chosen), taken, diff, seen["digest"])
+
+    @contextmanager
+    def _changed(self, mutation: Mutation) -> Iterator[str]:
+        """The mutant stands in the copy; its difference."""
+        file = self.folder / mutation.path
+        source, status = file.read_bytes(), file.stat()
+        changed = mutation.applied(source)
         try:
             file.write_bytes(changed)
-            files = list(dict.fromkeys(test.split("::")[0] for test in order))
-            if digest(self.folder, room) != seen["digest"]:
-                files = room_tests(self.folder, room)  # some may be new
-            most = PATIENCE_S + SLOWER * sum(seen["seconds"].values())
-            code = self.pytest(asked, files, most, "-x") if order else 5
+            yield _diff(mutation, source, changed)
         finally:
             file.write_bytes(source)
             os.utime(file, ns=(status.st_atime_ns, status.st_mtime_ns))
-        by = self.told.read_text(encoding="utf-8") if self.told.exists() else ""
-        outcome: Outcome = (
-            "late" if code is None else "survived" if code == 0 else "untested" if code == 5 else "killed"
-        )
-        if outcome == "killed" and not by:
-            outcome = "broken"
-        taken = time.perf_counter() - start
-        return Result(mutation, room, outcome, by, len(chosen), taken, _diff(mutation, source, changed), seen["digest"])
 
 
 def ordered(mutation: Mutation, seen: dict[str, Any]) -> tuple[set[str], list[str]]:

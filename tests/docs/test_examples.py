@@ -41,6 +41,7 @@ KNOWN = {
     "sh",
     "yaml",
     "json",
+    "toml",
 }
 
 

@@ -6,6 +6,7 @@ import pytest
 
 from gcnsim import knobs
 from gcnsim.errors import ScenarioError
+from gcnsim.methods import all_knobs
 
 
 def test_defaults_are_allowed() -> None:
@@ -43,3 +44,17 @@ def test_edges_of_the_ranges_are_allowed() -> None:
         knobs.check(knobs.KNOBS[name], value, name)
     for name, value in (("rate", 0.0), ("rate", 1)):
         knobs.check(knobs.KNOBS[name], value, name)
+
+
+def test_every_kind_of_knob_has_its_rule_in_a_scenario() -> None:
+    amounts = [each for each in all_knobs().values() if each.kind == "list"]
+    assert amounts
+    for each in amounts:
+        assert each.rule.read("25,10", "p") == (25, 10)
+        shares = "or shares (10%)" in each.rule.allowed
+        assert shares == (each.unit == "%")
+    for each in all_knobs().values():
+        assert each.rule.allowed
+        if each.kind in ("int", "real") and each.low is not None:
+            with pytest.raises(ScenarioError):
+                each.rule.check(each.low - 1, "p")

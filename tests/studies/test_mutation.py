@@ -179,3 +179,21 @@ def test_rooms_are_folders() -> None:
         "gcnsim",
         "runtime/data",
     ]
+
+
+def test_modules_beside_the_rooms_have_tests_named_after_them_or_that_import_them(
+    tmp_path: Path,
+) -> None:
+    files = {
+        "gcnsim/units.py": "",
+        "gcnsim/options.py": "",
+        "tests/gcnsim/test_house.py": "",
+        "tests/gcnsim/room/test_units.py": "",
+        "tests/gcnsim/room/test_other.py": "from gcnsim.options import A\nfrom gcnsim.units import B\n",
+        "tests/gcnsim/room/test_third.py": "from gcnsim.units import B\n",
+    }
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    found = [Path(name).name for name in room_tests(tmp_path, "gcnsim")]
+    assert sorted(found) == ["test_house.py", "test_other.py", "test_units.py"]

@@ -1,4 +1,4 @@
-"""Fields with several values: numbers per layer, names per server."""
+"""A field with a number for each layer of the model."""
 
 from __future__ import annotations
 
@@ -8,10 +8,8 @@ import pytest
 
 from gcnsim.errors import ScenarioError
 from gcnsim.fields.per_layer import Amounts
-from gcnsim.scenario.names import Words
 
 PLAIN, SHARED = Amounts(), Amounts(shares=True)
-NAMES = Words("device", lambda: ("t4", "h100"), own=lambda text: text.endswith(".yaml"))
 
 
 @pytest.mark.parametrize(
@@ -51,29 +49,3 @@ def test_values_made_by_hand_are_checked_too() -> None:
             SHARED.check(wrong, "p")
     with pytest.raises(ScenarioError, match="is not allowed"):
         PLAIN.check((0.5,), "p")
-
-
-def test_names_of_every_server() -> None:
-    assert NAMES.read("t4, h100", "p") == NAMES.read(["t4", "h100"], "p") == ("t4", "h100")
-    assert NAMES.read("mine.yaml,t4", "p") == ("mine.yaml", "t4")
-    assert NAMES.write(("t4", "h100")) == "t4,h100"
-    assert NAMES.allowed == "names separated by commas, the last for all further servers: h100, t4, or files (.yaml)"
-    assert Words("device", lambda: ("t4",)).allowed.endswith("servers: t4")
-
-
-@pytest.mark.parametrize(
-    ("raw", "said"),
-    [
-        ("t5", "p: unknown device 't5'; did you mean 't4'"),
-        ("t4,", "p: unknown device ''"),
-        ([3], "p: unknown device 3"),
-        ([], "p: nothing is named"),
-        (7, "p: 7 is not allowed; names separated by commas"),
-    ],
-)
-def test_what_names_nothing(raw: Any, said: str) -> None:
-    with pytest.raises(ScenarioError) as caught:
-        NAMES.read(raw, "p")
-    assert said in str(caught.value)
-    with pytest.raises(ScenarioError, match="is not allowed"):
-        NAMES.check("t4", "p")
