@@ -13,11 +13,11 @@ from pathlib import Path
 
 import numpy as np
 
+from gcnsim.boundary import expected_rows, profile_of
 from gcnsim.graph import load_graph
 from gcnsim.ids import AnyArray
 from gcnsim.partition import Part, partition_graph, split
 from gcnsim.sampling import inclusion, sampler
-from gcnsim.trace import expected_rows, profile_of
 
 GRAPHS = ("acl_papers", "tolokers", "amazon_cs", "coauthor_phy")
 PARTS = (4, 6, 8)

@@ -20,6 +20,7 @@ import numpy as np
 import yaml
 
 from benchmarks.measured_boundary import drawn
+from gcnsim.boundary import StoredProfile, profile_without, shipped_parts, shipped_profile
 from gcnsim.documents import read_yaml
 from gcnsim.graph import Graph
 from gcnsim.graph.generate import surrogate_facts
@@ -28,7 +29,6 @@ from gcnsim.partition import part_of, partition_graph
 from gcnsim.partition.spread import FIGURES, FILE
 from gcnsim.processes import cores, each
 from gcnsim.sections import replacing
-from gcnsim.trace import StoredProfile, profile_without, shipped_parts, shipped_profile
 
 PARTS = (2, 4, 8, 16)
 SCALES = {"yelp": 0.03, "ogbn-products": 0.015, "reddit": 0.03}

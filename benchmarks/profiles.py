@@ -18,6 +18,7 @@ from pathlib import Path
 
 import numpy as np
 
+from gcnsim.boundary import AccessCounts, StoredProfile, draw_access, expected_access, stored_profile
 from gcnsim.caching import CacheSize, cached_mask, capacity
 from gcnsim.ids import FloatArray
 from gcnsim.methods import Method, create_method
@@ -26,7 +27,7 @@ from gcnsim.sources import Corner, GraphSource, Source
 from gcnsim.sources.model import Declared
 from gcnsim.streams import stream
 from gcnsim.study import study
-from gcnsim.trace import AccessCounts, AccessTrace, StoredProfile, draw_access, expected_access, stored_profile
+from gcnsim.trace import AccessTrace
 
 GRAPHS = ("amazon_cs", "coauthor_phy", "tolokers", "acl_papers")
 PARTS = (2, 4, 8)

@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from gcnsim.boundary import AccessCounts
 from gcnsim.cluster import Cluster, Link, LinkSpec, build_cluster
 from gcnsim.ids import IntArray
 from gcnsim.profile import DeviceProfile, Figure, HostProfile
 from gcnsim.schedule import Builder, Op, Schedule
-from gcnsim.trace import AccessCounts
 from gcnsim.workload import layer_shapes
 from tests.cases import Case
 

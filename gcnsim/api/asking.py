@@ -10,6 +10,7 @@ from typing import Any, TypeAlias, TypeVar
 
 from gcnsim.api.answer import Answer
 from gcnsim.api.instances import instance
+from gcnsim.boundary import is_profile
 from gcnsim.errors import ScenarioError
 from gcnsim.graph import Graph, from_object
 from gcnsim.knobs import KNOBS, RATE
@@ -38,7 +39,6 @@ from gcnsim.scenario import (
     read_knob,
 )
 from gcnsim.study import Result, refuse_idle
-from gcnsim.trace import is_profile
 from gcnsim.units import bandwidth as parse_bandwidth
 
 T = TypeVar("T")

@@ -21,15 +21,7 @@ from gcnsim.processes import cores
 from gcnsim.record import read_norms
 from gcnsim.sampling import NODES, checked_rate
 from gcnsim.sampling import sampler as sampling_rule
-from gcnsim.trace import (
-    AccessTrace,
-    TraceOrigin,
-    WorkerSummary,
-    read_trace,
-    record_trace,
-    summarise,
-    write_trace,
-)
+from gcnsim.trace import AccessTrace, TraceOrigin, WorkerSummary, read_trace, record_trace, summarise, write_trace
 
 
 @click.group("trace")

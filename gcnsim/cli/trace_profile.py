@@ -9,6 +9,17 @@ from typing import Any
 
 import click
 
+from gcnsim.boundary import (
+    Interpolation,
+    ProfileOrigin,
+    StoredProfile,
+    enlarged,
+    interpolation,
+    profile_at,
+    read_profile,
+    stored_profile,
+    write_profile,
+)
 from gcnsim.cli.generate import Size
 from gcnsim.cli.ids import ids_option
 from gcnsim.cli.outputs import check_outputs
@@ -20,17 +31,6 @@ from gcnsim.graph.memory import check_memory, check_partition_memory
 from gcnsim.partition import Partitioning, partition_graph, partition_scatter, read_partition, split
 from gcnsim.processes import cores
 from gcnsim.sections import kind_of
-from gcnsim.trace import (
-    Interpolation,
-    ProfileOrigin,
-    StoredProfile,
-    enlarged,
-    interpolation,
-    profile_at,
-    read_profile,
-    stored_profile,
-    write_profile,
-)
 
 
 @click.command("profile")

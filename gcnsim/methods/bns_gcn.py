@@ -20,6 +20,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Final
 
+from gcnsim.boundary import AccessCounts
 from gcnsim.cost import Held
 from gcnsim.errors import ScenarioError
 from gcnsim.ids import Rank
@@ -31,7 +32,6 @@ from gcnsim.methods.method import RATE_STEPS, KnobStep, Method
 from gcnsim.methods.sampling import WHOLE_NODES, Sampling
 from gcnsim.sampling import NODES
 from gcnsim.schedule import Schedule
-from gcnsim.trace import AccessCounts
 
 SAMPLE: Final = choice(
     "sample",

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from gcnsim.boundary import AccessCounts
 from gcnsim.cluster import Cluster
 from gcnsim.ids import IntArray, Iteration, Rank
 from gcnsim.profile import DeviceProfile, HostProfile
-from gcnsim.trace import AccessCounts
 from gcnsim.workload import LayerShape
 
 

@@ -18,10 +18,10 @@ from gcnsim.knobs import Knob, knob_of
 from gcnsim.methods.sampling import Sampling
 
 if TYPE_CHECKING:
+    from gcnsim.boundary import AccessCounts
     from gcnsim.cost import Memory
     from gcnsim.methods.facts import Facts
     from gcnsim.schedule import Schedule
-    from gcnsim.trace import AccessCounts
     from gcnsim.workload import LayerShape
 
 NO_OVERLAP: Final = "none"

@@ -13,6 +13,7 @@ from itertools import product
 from math import inf
 from typing import ClassVar, Final, Self
 
+from gcnsim.boundary import AccessCounts
 from gcnsim.caching import CacheSize
 from gcnsim.cost import Held
 from gcnsim.ids import Rank
@@ -22,7 +23,6 @@ from gcnsim.methods.full_graph import FullGraph
 from gcnsim.methods.method import RATE_STEPS, KnobStep, Method
 from gcnsim.methods.pipegcn import PipeGcn
 from gcnsim.methods.sampling import Sampling
-from gcnsim.trace import AccessCounts
 
 TAUS: Final = (0, 1, 2, 3)
 CACHES: Final = (0.0, 0.1, 0.3)

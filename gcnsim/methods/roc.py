@@ -20,13 +20,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from gcnsim.boundary import AccessCounts
 from gcnsim.cost import Memory, swapped_host_bytes, swapped_memory
 from gcnsim.errors import ScenarioError
 from gcnsim.ids import Bytes
 from gcnsim.methods.facts import Facts
 from gcnsim.methods.method import Method
 from gcnsim.schedule import Schedule
-from gcnsim.trace import AccessCounts
 from gcnsim.workload import LayerShape
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from math import inf
 from typing import Any
 
+from gcnsim.boundary import is_profile
 from gcnsim.errors import ScenarioError, plural
 from gcnsim.graph import Graph, graph_warnings
 from gcnsim.planning.accuracy import Subject, Target, to_target
@@ -23,7 +24,6 @@ from gcnsim.planning.workshop import Candidate, Estimate, Workshop, counted, ful
 from gcnsim.scenario import ClusterSpec, Scenario
 from gcnsim.sources import Corner, resolve_model
 from gcnsim.study import SeedSpread, refuse_undrawn, refuse_unused_figures, seeds_of, straggler_of, utilization_of
-from gcnsim.trace import is_profile
 
 __all__ = ["SCHEMA", "Answer", "Grid", "Progress", "scenarios", "sweep_bandwidth", "what_if"]
 

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from gcnsim.boundary import AccessCounts, BatchCounts
 from gcnsim.cost import VALUE
 from gcnsim.processes import each
 from gcnsim.reproduction.asking import Asked
@@ -17,7 +18,6 @@ from gcnsim.schedule import COMPUTE_STREAM, estimate
 from gcnsim.sources import Corner, Source, TableSource, plan_of, random_parts, resolve_model
 from gcnsim.study import Result, study, write_schedule
 from gcnsim.timeline import PS_PER_S, Direction, OpKind
-from gcnsim.trace import AccessCounts, BatchCounts
 from gcnsim.workload import LayerShape, dataset
 
 MANY = 16

@@ -6,11 +6,11 @@ from typing import Final
 
 import numpy as np
 
+from gcnsim.boundary import BatchCounts
 from gcnsim.cost import VALUE
 from gcnsim.ids import Bytes, Seconds
 from gcnsim.sampling import Groups, counted, expected_neighbours
 from gcnsim.sources import Corner, degree_law
-from gcnsim.trace import BatchCounts
 from gcnsim.workload import DatasetFacts
 
 SEEN_PER_S: Final = 8.93e6

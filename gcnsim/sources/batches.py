@@ -7,6 +7,7 @@ from typing import Final
 
 import numpy as np
 
+from gcnsim.boundary import AccessCounts, BatchCounts
 from gcnsim.caching import capacity
 from gcnsim.cost import RESERVED, VALUE
 from gcnsim.errors import ScenarioError
@@ -14,7 +15,6 @@ from gcnsim.ids import Bytes, IntArray, frozen
 from gcnsim.methods import MiniBatch, Plan
 from gcnsim.profile import DeviceProfile
 from gcnsim.scenario import Scenario
-from gcnsim.trace import AccessCounts, BatchCounts
 from gcnsim.workload import LayerShape
 
 TRAIN: Final = 0.65

@@ -8,6 +8,7 @@ from typing import Final
 
 import numpy as np
 
+from gcnsim.boundary import BatchCounts, Store, count_batches
 from gcnsim.graph import Graph
 from gcnsim.ids import BoolArray, Int32Array, IntArray
 from gcnsim.methods import NeighbourBatches, Plan, SubgraphBatches
@@ -16,7 +17,6 @@ from gcnsim.sampling import Batch, layer_batch, neighbour_batch, subgraph_batch,
 from gcnsim.scenario import Scenario
 from gcnsim.sources.batches import CLUSTERS, batching, cached_rows, device_of
 from gcnsim.streams import stream
-from gcnsim.trace import BatchCounts, Store, count_batches
 
 MOST_DRAWN: Final = 30
 """Iterations that are drawn at most: counts of mini-batches hardly vary."""

@@ -12,10 +12,10 @@ from typing import Protocol
 
 import numpy as np
 
+from gcnsim.boundary import AccessCounts
 from gcnsim.methods import BASELINE, create_method
 from gcnsim.scenario import Scenario
 from gcnsim.sources.corners import Corner
-from gcnsim.trace import AccessCounts
 
 
 class Counting(Protocol):

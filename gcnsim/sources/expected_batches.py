@@ -11,6 +11,7 @@ from typing import Final
 
 import numpy as np
 
+from gcnsim.boundary import BatchCounts
 from gcnsim.ids import FloatArray, IntArray, frozen
 from gcnsim.methods import MiniBatch, NeighbourBatches, Plan, SubgraphBatches
 from gcnsim.sampling import (
@@ -26,7 +27,6 @@ from gcnsim.sampling import (
 from gcnsim.scenario import Scenario
 from gcnsim.sources.batches import batching, cached_rows, device_of
 from gcnsim.sources.corners import Corner
-from gcnsim.trace import BatchCounts
 from gcnsim.workload import DatasetFacts
 
 SPREADS: Final = (1.5, DEGREE_SPREAD, 0.8)

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from gcnsim.boundary import AccessCounts
 from gcnsim.errors import ScenarioError, plural
 from gcnsim.graph import IDS, Graph, graph_warnings, induced, load_graph
 from gcnsim.graph.nodes import read_nodes
@@ -31,15 +32,7 @@ from gcnsim.sources.drawn_batches import BatchGraph, drawn_batches, training_nod
 from gcnsim.sources.edges import edge_counts
 from gcnsim.sources.model import Declared, resolve_model
 from gcnsim.sources.source import Source, assumption
-from gcnsim.trace import (
-    AccessCounts,
-    AccessTrace,
-    PreparedSampling,
-    counts,
-    prepared_sampling,
-    record_nodes,
-    record_prepared,
-)
+from gcnsim.trace import AccessTrace, PreparedSampling, counts, prepared_sampling, record_nodes, record_prepared
 
 
 class GraphSource(Source):

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from gcnsim.boundary import profiled_parts
 from gcnsim.errors import GraphError, ScenarioError, plural
 from gcnsim.graph import Graph
 from gcnsim.scenario import PartitionSpec, Scenario
@@ -17,7 +18,6 @@ from gcnsim.sources.source import Source
 from gcnsim.sources.statistics import StatisticsSource
 from gcnsim.sources.surrogate import SurrogateSource
 from gcnsim.sources.trace import TraceSource
-from gcnsim.trace import profiled_parts
 from gcnsim.workload import dataset
 
 

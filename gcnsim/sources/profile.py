@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from gcnsim.boundary import AccessCounts, StoredProfile, draw_access, node_counts, read_profile, with_cross_edges
 from gcnsim.errors import ScenarioError
 from gcnsim.sampling import NODES
 from gcnsim.scenario import Scenario
@@ -12,7 +13,6 @@ from gcnsim.sources.corners import Corner, drawing
 from gcnsim.sources.edges import edge_counts
 from gcnsim.sources.model import Declared
 from gcnsim.sources.source import Source, assumption
-from gcnsim.trace import AccessCounts, StoredProfile, draw_access, node_counts, read_profile, with_cross_edges
 from gcnsim.workload import dataset, datasets
 
 

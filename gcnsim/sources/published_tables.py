@@ -15,12 +15,12 @@ from dataclasses import replace
 from math import log
 from typing import Any, Final
 
+from gcnsim.boundary import AccessCounts, BoundaryProfile, profile_at, profiled_parts
 from gcnsim.errors import ScenarioError
 from gcnsim.scenario import Scenario
 from gcnsim.sources.corners import Corner
 from gcnsim.sources.statistics import Range, StatisticsSource
 from gcnsim.sources.surrogate import boundary_ratio
-from gcnsim.trace import AccessCounts, BoundaryProfile, profile_at, profiled_parts
 from gcnsim.workload import BoundaryRow, DatasetFacts, boundary_at
 
 LARGEST: Final = Range(1.3, 86_000 / 51_200, 2.1)

@@ -10,12 +10,12 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from gcnsim.boundary import AccessCounts
 from gcnsim.graph import Graph
 from gcnsim.partition import Scatter
 from gcnsim.scenario import Scenario
 from gcnsim.sources.corners import Corner
 from gcnsim.sources.model import Declared
-from gcnsim.trace import AccessCounts
 
 
 class Source(ABC):

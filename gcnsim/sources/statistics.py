@@ -8,6 +8,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from gcnsim.boundary import (
+    AccessCounts,
+    BoundaryProfile,
+    draw_counts,
+    likely_cross_fraction,
+    node_counts,
+    published_profile,
+    towards_one,
+)
 from gcnsim.errors import ScenarioError, plural
 from gcnsim.ids import FloatArray, IntArray
 from gcnsim.methods import SubgraphBatches
@@ -19,15 +28,6 @@ from gcnsim.sources.edges import edge_counts
 from gcnsim.sources.expected_batches import WITHIN, degree_spreads, expected_batches
 from gcnsim.sources.model import Declared, resolve_model
 from gcnsim.sources.source import Source, assumption
-from gcnsim.trace import (
-    AccessCounts,
-    BoundaryProfile,
-    draw_counts,
-    likely_cross_fraction,
-    node_counts,
-    published_profile,
-    towards_one,
-)
 from gcnsim.workload import DatasetFacts, boundary_at
 
 MOST_OF_ALL = 0.9

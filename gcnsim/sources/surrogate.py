@@ -5,15 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from gcnsim.errors import ScenarioError
-from gcnsim.partition import Scatter, partition_scatter
-from gcnsim.scenario import MOST_GPUS, Scenario
-from gcnsim.sources.corners import Corner, drawing
-from gcnsim.sources.edges import edge_counts
-from gcnsim.sources.profile import cross_end, drawn_counts
-from gcnsim.sources.source import Source, assumption
-from gcnsim.sources.statistics import FOUR, VR_ROWS, StatisticsSource, thin_note
-from gcnsim.trace import (
+from gcnsim.boundary import (
     AccessCounts,
     StoredProfile,
     interpolation,
@@ -22,6 +14,14 @@ from gcnsim.trace import (
     profiled_parts,
     shipped_parts,
 )
+from gcnsim.errors import ScenarioError
+from gcnsim.partition import Scatter, partition_scatter
+from gcnsim.scenario import MOST_GPUS, Scenario
+from gcnsim.sources.corners import Corner, drawing
+from gcnsim.sources.edges import edge_counts
+from gcnsim.sources.profile import cross_end, drawn_counts
+from gcnsim.sources.source import Source, assumption
+from gcnsim.sources.statistics import FOUR, VR_ROWS, StatisticsSource, thin_note
 from gcnsim.workload import DatasetFacts
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from gcnsim.boundary import AccessCounts
 from gcnsim.errors import ScenarioError
 from gcnsim.ids import frozen
 from gcnsim.methods import FULL, Method
@@ -16,7 +17,7 @@ from gcnsim.scenario import Scenario
 from gcnsim.sources.corners import Corner, drawing
 from gcnsim.sources.model import Declared
 from gcnsim.sources.source import Source
-from gcnsim.trace import AccessCounts, AccessTrace, counts, read_trace
+from gcnsim.trace import AccessTrace, counts, read_trace
 
 
 class TraceSource(Source):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
+from gcnsim.boundary import AccessCounts
 from gcnsim.ids import Seconds
 from gcnsim.scenario import Scenario
 from gcnsim.schedule import estimate
@@ -12,7 +13,6 @@ from gcnsim.sources import Source
 from gcnsim.sources.corners import Corner
 from gcnsim.sources.model import resolve_model
 from gcnsim.study.study import write_schedule
-from gcnsim.trace import AccessCounts
 
 FEW: Final = 3
 """Graphs drawn for an estimate: counts of whole partitions differ little between draws."""

@@ -6,12 +6,12 @@ from dataclasses import replace
 from statistics import NormalDist
 from typing import Final
 
+from gcnsim.boundary import AccessCounts
 from gcnsim.cluster import LinkSpec
 from gcnsim.errors import ScenarioError
 from gcnsim.profile import DeviceProfile, Figure, Platform, platform
 from gcnsim.sampling import DEGREE_SPREAD
 from gcnsim.scenario import ClusterSpec, Scenario
-from gcnsim.trace import AccessCounts
 
 TILE: Final = 128
 """Bytes of a row that a sparse sum gathers at a time: a warp's lanes take one fp32 value each of a cache line."""

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from gcnsim.boundary import AccessCounts
 from gcnsim.cost import Memory
 from gcnsim.ids import Bytes, Rank
 from gcnsim.profile import device
 from gcnsim.scenario import ClusterSpec, Scenario
 from gcnsim.study.paths import devices_of
-from gcnsim.trace import AccessCounts
 from gcnsim.workload import LayerShape
 
 

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from gcnsim.boundary import AccessCounts, shipped_parts
 from gcnsim.ids import AnyArray, FloatArray, Seconds
 from gcnsim.partition import Scatter
 from gcnsim.scenario import Scenario
@@ -19,7 +20,6 @@ from gcnsim.sources import Source
 from gcnsim.sources.corners import Corner
 from gcnsim.study.straggler import evened
 from gcnsim.study.study import write_schedule
-from gcnsim.trace import AccessCounts, shipped_parts
 
 PARTITION: Final = "partition"
 """The name of what the seed of the partitioner leaves open, among the assumptions."""

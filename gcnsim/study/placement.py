@@ -12,13 +12,13 @@ from enum import Enum
 
 import numpy as np
 
+from gcnsim.boundary import AccessCounts
 from gcnsim.ids import IntArray
 from gcnsim.profile import DeviceProfile
 from gcnsim.scenario import Scenario
 from gcnsim.sources import Source, SourceView
 from gcnsim.sources.corners import Corner
 from gcnsim.study.paths import devices_of
-from gcnsim.trace import AccessCounts
 
 
 class Placement(Enum):

@@ -14,6 +14,7 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
+from gcnsim.boundary import AccessCounts
 from gcnsim.cluster import Link
 from gcnsim.ids import FloatArray, IntArray, Seconds
 from gcnsim.profile import Figure, device
@@ -27,7 +28,6 @@ from gcnsim.study.machine import HOST_MEMORY, device_link, machine
 from gcnsim.study.other_partition import PARTITION, partition_factors, scattered
 from gcnsim.study.paths import NVLINK, devices_of
 from gcnsim.study.study import write_schedule
-from gcnsim.trace import AccessCounts
 
 WORKLOAD: Final = "workload"
 """The name of what the workload leaves open, among the assumptions."""

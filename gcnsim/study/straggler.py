@@ -7,6 +7,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
+from gcnsim.boundary import AccessCounts
 from gcnsim.cluster import LinkName
 from gcnsim.ids import BoolArray, FloatArray, IntArray, Rank
 from gcnsim.scenario import Scenario
@@ -16,7 +17,6 @@ from gcnsim.study.limit import WORDS, Limit, link_loads
 from gcnsim.study.measured import MeasuredRun
 from gcnsim.study.study import Result
 from gcnsim.timeline import PS_PER_S, Phase
-from gcnsim.trace import AccessCounts
 
 NOTEWORTHY: Final = 1.05
 """Load of the heaviest worker over the mean from which on it is a straggler."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from gcnsim.boundary import AccessCounts
 from gcnsim.cost import Memory
 from gcnsim.engine import Run, simulate
 from gcnsim.errors import ScenarioError
@@ -30,7 +31,6 @@ from gcnsim.study.metrics import Metrics, at_least, measure
 from gcnsim.study.paths import devices_of, refuse_unused
 from gcnsim.study.steady import Steady
 from gcnsim.study.struck import struck
-from gcnsim.trace import AccessCounts
 from gcnsim.workload import LayerShape
 
 

@@ -6,11 +6,11 @@ import itertools
 
 import numpy as np
 
+from gcnsim.boundary.counts import AccessCounts
 from gcnsim.caching import CacheSize, cached_mask, capacity
 from gcnsim.ids import BoolArray, IntArray, frozen
 from gcnsim.streams import stream
 from gcnsim.trace.access import AccessTrace, WorkerAccess
-from gcnsim.trace.counts import AccessCounts
 
 _UNPACKED = 1 << 25
 """Unpacked bits held at a time."""

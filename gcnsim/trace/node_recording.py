@@ -6,13 +6,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from gcnsim.boundary.profile import cross_edges
 from gcnsim.errors import ScenarioError
 from gcnsim.ids import BoolArray, IntArray, frozen
 from gcnsim.partition import Part, Partitioning
 from gcnsim.sampling import NODES, checked_share, draw_nodes
 from gcnsim.streams import stream
 from gcnsim.trace.access import AccessTrace, TraceOrigin, WorkerAccess
-from gcnsim.trace.profile import cross_edges
 
 
 def record_nodes(

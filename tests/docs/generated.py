@@ -117,8 +117,8 @@ def _cross_edges() -> str:
 
 
 def _shares() -> str:
+    from gcnsim.boundary import shipped_parts, shipped_profile
     from gcnsim.graph.generate import surrogate_facts, surrogates
-    from gcnsim.trace import shipped_parts, shipped_profile
 
     shipped = {name: shipped_parts(name) for name in surrogates() if shipped_parts(name)}
     every = sorted({parts for known in shipped.values() for parts in known})
@@ -147,7 +147,7 @@ def _assumed() -> str:
 
 
 def _profiles() -> str:
-    from gcnsim.trace import shipped_parts
+    from gcnsim.boundary import shipped_parts
     from gcnsim.workload import datasets
 
     head = ("dataset", "parts", "boundary", "of the largest", "cross edges of a boundary node", "boundary", "largest")
@@ -159,8 +159,8 @@ def _profiles() -> str:
 
 def _profile(name: str, known: Sequence[int], place: int) -> tuple[str, ...]:
     """A shipped profile, and what its neighbours say in its place."""
+    from gcnsim.boundary import StoredProfile, expected_access, profile_without, shipped_profile
     from gcnsim.caching import CacheSize
-    from gcnsim.trace import StoredProfile, expected_access, profile_without, shipped_profile
 
     def figures(profile: StoredProfile) -> list[float]:
         boundary = profile.boundary_nodes

@@ -15,6 +15,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from gcnsim.boundary import BatchCounts
 from gcnsim.cost import (
     LayerCost,
     batch_layer_cost,
@@ -31,7 +32,6 @@ from gcnsim.methods.facts import Facts
 from gcnsim.methods.families.mini_batch import MiniBatch, Plan
 from gcnsim.schedule import Builder, Schedule, allreduce
 from gcnsim.timeline import Direction, OpKind
-from gcnsim.trace import BatchCounts
 
 ONE_THREAD = 1.0
 FORWARD, BACKWARD = Direction.FORWARD, Direction.BACKWARD

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
+from gcnsim.boundary import AccessCounts
 from gcnsim.cost import Block, Memory, block_memory
 from gcnsim.errors import ScenarioError
 from gcnsim.ids import FloatArray, IntArray, Rank
 from gcnsim.methods.method import Method
 from gcnsim.staleness import BlockRule
-from gcnsim.trace import AccessCounts
 from gcnsim.workload import LayerShape
 
 if TYPE_CHECKING:

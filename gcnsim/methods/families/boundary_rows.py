@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar, Final
 
+from gcnsim.boundary import AccessCounts
 from gcnsim.cost import Held, Memory, partition_memory
 from gcnsim.ids import Rank
 from gcnsim.methods.method import Method
 from gcnsim.timeline import Direction
-from gcnsim.trace import AccessCounts
 from gcnsim.workload import LayerShape
 
 if TYPE_CHECKING:

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, ClassVar, Final, Literal
 
 import numpy as np
 
+from gcnsim.boundary import AccessCounts
 from gcnsim.cost import Memory, batch_memory
 from gcnsim.errors import ScenarioError
 from gcnsim.fields import PerLayer
 from gcnsim.knobs import Knob, knob
 from gcnsim.methods.method import Method
-from gcnsim.trace import AccessCounts
 from gcnsim.workload import LayerShape
 
 if TYPE_CHECKING:

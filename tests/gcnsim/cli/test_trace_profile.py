@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from gcnsim.boundary import read_profile, shipped_parts, shipped_profile, write_profile
 from gcnsim.cli import main
 from gcnsim.partition import partition_spread
-from gcnsim.trace import read_profile, shipped_parts, shipped_profile, write_profile
 from gcnsim.workload import dataset
 
 

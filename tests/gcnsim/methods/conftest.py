@@ -8,12 +8,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from gcnsim.boundary import BatchCounts
 from gcnsim.cluster import LinkSpec, build_cluster
 from gcnsim.engine import simulate
 from gcnsim.profile import Figure
 from gcnsim.schedule import Schedule
 from gcnsim.timeline import PS_PER_S
-from gcnsim.trace import BatchCounts
 from tests.cases import Case
 
 MESSAGE_S = 2e-5

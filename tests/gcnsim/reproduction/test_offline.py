@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from gcnsim.boundary import BatchCounts
 from gcnsim.reproduction import SHIPPED, read_published, reproduce
 from gcnsim.reproduction.cells import Cell
 from gcnsim.reproduction.offline import loaded_bytes, partition_seconds
 from gcnsim.sources import Corner
-from gcnsim.trace import BatchCounts
 from gcnsim.workload import dataset
 
 

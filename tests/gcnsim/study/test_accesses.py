@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from gcnsim.boundary import AccessCounts
 from gcnsim.caching import CacheSize
 from gcnsim.errors import GraphError, ScenarioError
 from gcnsim.graph import load_graph
@@ -16,7 +17,7 @@ from gcnsim.partition import partition_graph, write_partition
 from gcnsim.scenario import ClusterSpec, PartitionSpec, RunSpec, Scenario, WorkloadSpec
 from gcnsim.sources import Corner, GraphSource, StatisticsSource, TraceSource, open_source
 from gcnsim.sources.statistics import LOAD, loads, ownership, placement, scaled
-from gcnsim.trace import AccessCounts, write_trace
+from gcnsim.trace import write_trace
 from gcnsim.workload import dataset
 
 FULL, DRAWN = create_method("full-graph"), create_method("psc-gcn", epsilon=0.3)

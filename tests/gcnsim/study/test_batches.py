@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from gcnsim.boundary import BatchCounts
 from gcnsim.errors import GcnsimError, ScenarioError
 from gcnsim.graph import Graph, induced
 from gcnsim.graph.generate import BlockModel, block_model
@@ -16,7 +17,6 @@ from gcnsim.sampling import Groups, counted, expected_neighbours, law_of
 from gcnsim.scenario import Scenario, from_mapping
 from gcnsim.sources import Corner, GraphSource, open_source
 from gcnsim.study import study
-from gcnsim.trace import BatchCounts
 
 
 @pytest.fixture(scope="module")

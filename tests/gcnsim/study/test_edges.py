@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from gcnsim.boundary import AccessCounts
 from gcnsim.errors import ScenarioError
 from gcnsim.methods import create_method
 from gcnsim.scenario import Scenario, from_mapping
 from gcnsim.sources import Corner, open_source
 from gcnsim.study import study
-from gcnsim.trace import AccessCounts
 
 
 def asked(sample: str, rate: float, **workload: object) -> Scenario:

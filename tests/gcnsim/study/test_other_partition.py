@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from gcnsim.boundary import AccessCounts
 from gcnsim.partition import partition_scatter
 from gcnsim.scenario import SCHEMA, Scenario, from_mapping
 from gcnsim.sources import Corner, Source, open_source, resolve_model
@@ -16,7 +17,6 @@ from gcnsim.study import (
     scattered,
     statistics_warning,
 )
-from gcnsim.trace import AccessCounts
 
 
 def scenario(method: str = "psc-gcn", dataset: str = "reddit", **more: Any) -> Scenario:

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 import gcnsim
+from gcnsim.boundary import AccessCounts
 from gcnsim.planning import Workshop
 from gcnsim.scenario import SCHEMA, Scenario, from_mapping
 from gcnsim.sources import Corner, Source, open_source
 from gcnsim.study import PARTITION, Placed, Placement, factors, placements, study
-from gcnsim.trace import AccessCounts
 
 
 def scenario(devices: str | None = "t4,v100-16", method: str = "full-graph", **more: Any) -> Scenario:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from gcnsim.boundary import AccessCounts
 from gcnsim.ids import FloatArray
 from gcnsim.planning import Workshop
 from gcnsim.scenario import Scenario, from_mapping, read_injected
@@ -29,7 +30,6 @@ from gcnsim.study import (
 )
 from gcnsim.study.other_partition import partition_factors, scattered
 from gcnsim.study.propagation import _ends, best_lower_s, favourable, higher_is_better
-from gcnsim.trace import AccessCounts
 
 SEED = 0
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from gcnsim.boundary import stored_profile, write_profile
 from gcnsim.errors import ScenarioError
 from gcnsim.graph import load_graph
 from gcnsim.graph.generate import BlockModel, block_model
@@ -26,7 +27,6 @@ from gcnsim.scenario import (
 )
 from gcnsim.sources import Corner, GraphSource, ProfileSource, open_source
 from gcnsim.study import study
-from gcnsim.trace import stored_profile, write_profile
 
 PARTS = 3
 

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from gcnsim.boundary import AccessCounts
 from gcnsim.scenario import SCHEMA, Scenario, from_mapping
 from gcnsim.sources import Corner, Source, open_source, resolve_model
 from gcnsim.study import EvenPartition, evened, straggler_of, study
-from gcnsim.trace import AccessCounts
 
 
 def scenario(method: str = "psc-gcn", dataset: str = "reddit", **cluster: Any) -> Scenario:

@@ -9,12 +9,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pytest
 
+from gcnsim.boundary import AccessCounts
 from gcnsim.methods import Method, create_method
 from gcnsim.scenario import ClusterSpec, PartitionSpec, RunSpec, Scenario, WorkloadSpec, from_mapping
 from gcnsim.sources import Corner, Declared, Source
 from gcnsim.study import study, write_schedule
 from gcnsim.timeline import OpKind
-from gcnsim.trace import AccessCounts
 from tests.cases import Case
 
 

@@ -7,13 +7,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from gcnsim.boundary import shipped_profile
 from gcnsim.caching import CacheSize
 from gcnsim.errors import ScenarioError
 from gcnsim.methods import Method, create_method
 from gcnsim.scenario import ClusterSpec, PartitionSpec, RunSpec, Scenario, WorkloadSpec
 from gcnsim.sources import Corner, SurrogateSource, open_source
 from gcnsim.study import study
-from gcnsim.trace import shipped_profile
 from gcnsim.workload import dataset
 
 DRAWN = create_method("psc-gcn", epsilon=0.1)

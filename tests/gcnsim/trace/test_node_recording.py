@@ -10,19 +10,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from gcnsim.boundary import AccessCounts, node_counts, profile_of
 from gcnsim.caching import CacheSize
 from gcnsim.errors import ScenarioError
-from gcnsim.trace import (
-    AccessCounts,
-    AccessTrace,
-    counts,
-    node_counts,
-    profile_of,
-    read_trace,
-    record_nodes,
-    record_trace,
-    write_trace,
-)
+from gcnsim.trace import AccessTrace, counts, read_trace, record_nodes, record_trace, write_trace
 
 
 def traced(case: Any, rate: float, iterations: int = 30, seed: int = 2) -> AccessTrace:

@@ -6,9 +6,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from gcnsim.boundary.bins import Cells
+from gcnsim.boundary.stored import StoredProfile
 from gcnsim.ids import FloatArray, IntArray, frozen
-from gcnsim.trace.cells import Cells
-from gcnsim.trace.stored_profile import StoredProfile
 
 MOST_CROSSING = 0.95
 """At most this share of a worker's entries crosses when their number is changed."""

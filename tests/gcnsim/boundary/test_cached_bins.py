@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 import pytest
 
+from gcnsim.boundary import StoredProfile, stored_profile
+from gcnsim.boundary.bins import Cells, inclusion_at
+from gcnsim.boundary.cached_bins import cached_in_cells
 from gcnsim.caching import cached_mask
 from gcnsim.errors import ScenarioError
 from gcnsim.ids import FloatArray, IntArray
 from gcnsim.sampling import edge_probabilities, inclusion
 from gcnsim.streams import stream
-from gcnsim.trace import StoredProfile, stored_profile
-from gcnsim.trace.cached_cells import cached_in_cells
-from gcnsim.trace.cells import Cells, inclusion_at
 
 
 def of_one(cells: Cells, nodes: list[list[int]], degree: list[int], size: int, chance: list[float]) -> FloatArray:

@@ -12,15 +12,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from gcnsim.boundary.bins import inclusion_at, kept_at, tilted
+from gcnsim.boundary.cached_bins import cached_in_cells
+from gcnsim.boundary.counts import AccessCounts
+from gcnsim.boundary.stored import StoredProfile
 from gcnsim.caching import CacheSize, capacity
 from gcnsim.errors import ScenarioError, nearest
 from gcnsim.ids import FloatArray, IntArray, frozen
 from gcnsim.sampling import checked_rate
 from gcnsim.streams import stream
-from gcnsim.trace.cached_cells import cached_in_cells
-from gcnsim.trace.cells import inclusion_at, kept_at, tilted
-from gcnsim.trace.counts import AccessCounts
-from gcnsim.trace.stored_profile import StoredProfile
 
 _FEW = 25.0
 """Rows on either side of a cache below which hits are drawn row by row."""

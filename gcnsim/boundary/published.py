@@ -23,9 +23,9 @@ import math
 
 import numpy as np
 
+from gcnsim.boundary.profile import BoundaryProfile
 from gcnsim.errors import ScenarioError
 from gcnsim.ids import FloatArray, IntArray, frozen
-from gcnsim.trace.profile import BoundaryProfile
 
 _SLOTS = 16
 """Turns of the owner with the least weight in a round of dealing: weights are kept to a sixteenth of the least."""

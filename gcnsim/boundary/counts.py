@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from gcnsim.boundary.batches import BatchCounts
 from gcnsim.ids import IntArray
-from gcnsim.trace.batches import BatchCounts
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,9 +10,9 @@ import math
 
 import numpy as np
 
+from gcnsim.boundary.bins import Cells
 from gcnsim.caching import cache_policy
 from gcnsim.ids import FloatArray, IntArray
-from gcnsim.trace.cells import Cells
 
 
 def cached_in_cells(cells: Cells, chance: FloatArray, policy: str, size: IntArray) -> FloatArray:

@@ -9,27 +9,27 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gcnsim.caching import CacheSize
-from gcnsim.errors import FileError, ScenarioError
-from gcnsim.graph.generate import surrogate_facts, surrogates
-from gcnsim.trace import (
+from gcnsim.boundary import (
     StoredProfile,
     expected_access,
     interpolation,
     left_out_error,
+    packaged,
     profile_at,
     profile_end,
     profile_without,
     profiled_parts,
     read_profile,
-    shipped,
     shipped_parts,
     shipped_profile,
     write_profile,
 )
-from gcnsim.trace.resizing import means_of
-from gcnsim.trace.shipped import FOLDER
-from gcnsim.trace.stored_profile import SAMPLERS
+from gcnsim.boundary.packaged import FOLDER
+from gcnsim.boundary.rescale import means_of
+from gcnsim.boundary.stored import SAMPLERS
+from gcnsim.caching import CacheSize
+from gcnsim.errors import FileError, ScenarioError
+from gcnsim.graph.generate import surrogate_facts, surrogates
 from gcnsim.workload import dataset
 
 DATASETS = ("ogbn-products", "reddit", "yelp")
@@ -56,7 +56,7 @@ def test_every_profile_of_a_dataset_tells_the_same_residuals(name: str) -> None:
 
 
 def test_a_profile_under_another_name_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shipped, "FOLDER", tmp_path)
+    monkeypatch.setattr(packaged, "FOLDER", tmp_path)
     shutil.copy(FOLDER / "reddit-6.profile", tmp_path / "yelp-4.profile")
     shutil.copy(FOLDER / "reddit-6.profile", tmp_path / "reddit-4.profile")
     for each in (shipped_parts, shipped_profile):

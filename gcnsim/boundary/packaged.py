@@ -7,12 +7,12 @@ from functools import cache
 from pathlib import Path
 from typing import Final
 
+from gcnsim.boundary.files import read_profile
+from gcnsim.boundary.rescale import Means, between, means_of, resized, with_cross_edges
+from gcnsim.boundary.sample_stored import expected_access
+from gcnsim.boundary.stored import StoredProfile
 from gcnsim.caching import CacheSize
 from gcnsim.errors import FileError, ScenarioError
-from gcnsim.trace.profile_drawing import expected_access
-from gcnsim.trace.profile_files import read_profile
-from gcnsim.trace.resizing import Means, between, means_of, resized, with_cross_edges
-from gcnsim.trace.stored_profile import StoredProfile
 
 FOLDER: Final = Path(__file__).resolve().parent.parent / "data" / "profiles"
 """Where they lie: DATASET-PARTS.profile."""
@@ -218,7 +218,7 @@ def _outlined_parts(dataset: str) -> tuple[int, ...]:
 
 
 def _outlined(dataset: str, parts: int, end: int = 1) -> StoredProfile:
+    from gcnsim.boundary.sizes_only import outlined
     from gcnsim.graph.generate import outline
-    from gcnsim.trace.outlined import outlined
 
     return outlined(outline(dataset), parts, end)

@@ -7,9 +7,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from gcnsim.boundary import AccessCounts
+from gcnsim.boundary.batches import Store, count_batches
 from gcnsim.sampling import Batch
-from gcnsim.trace import AccessCounts
-from gcnsim.trace.batches import Store, count_batches
 
 
 def ids(*nodes: int) -> np.ndarray:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
+from gcnsim.boundary.counts import AccessCounts
+from gcnsim.boundary.profile import BoundaryProfile, class_inclusion
+from gcnsim.boundary.stored import StoredProfile
 from gcnsim.caching import CacheSize, cache_policy, capacity
 from gcnsim.ids import FloatArray, IntArray, frozen
 from gcnsim.sampling import checked_rate, checked_share
 from gcnsim.sampling import sampler as sampling_rule
 from gcnsim.streams import stream
-from gcnsim.trace.counts import AccessCounts
-from gcnsim.trace.profile import BoundaryProfile, class_inclusion
-from gcnsim.trace.stored_profile import StoredProfile
 
 
 def draw_counts(

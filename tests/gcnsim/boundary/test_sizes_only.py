@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from gcnsim.boundary import draw_access, expected_access, profile_at, profile_end, profiled_parts, with_cross_edges
+from gcnsim.boundary.sizes_only import outlined
 from gcnsim.caching import CacheSize
 from gcnsim.errors import ScenarioError
 from gcnsim.graph.generate import outline
-from gcnsim.trace import draw_access, expected_access, profile_at, profile_end, profiled_parts, with_cross_edges
-from gcnsim.trace.outlined import outlined
 
 PAPERS = "ogbn-papers100M"
 

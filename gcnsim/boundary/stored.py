@@ -11,13 +11,13 @@ from typing import Any, Final
 
 import numpy as np
 
+from gcnsim.boundary.bins import RATES, Cells, cell_means, cell_of_nodes, cells_per_worker, tilt_of, typical_edges
+from gcnsim.boundary.profile import cross_edges
 from gcnsim.ids import FloatArray, IntArray, frozen
 from gcnsim.partition import Part, Partitioning
 from gcnsim.processes import each
 from gcnsim.sampling import inclusion
 from gcnsim.sampling import sampler as sampling_rule
-from gcnsim.trace.cells import RATES, Cells, cell_means, cell_of_nodes, cells_per_worker, tilt_of, typical_edges
-from gcnsim.trace.profile import cross_edges
 
 SAMPLERS: Final = ("uniform", "vr")
 """The samplers whose inclusion a stored profile holds; with all norms 1."""

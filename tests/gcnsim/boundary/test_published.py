@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from gcnsim.boundary import BoundaryProfile, expected_rows, likely_cross_fraction, profile_of, published_profile
 from gcnsim.errors import ScenarioError
-from gcnsim.trace import BoundaryProfile, expected_rows, likely_cross_fraction, profile_of, published_profile
 
 
 def reddit(cross_fraction: float = 0.5, dispersion: float = 1.4) -> BoundaryProfile:

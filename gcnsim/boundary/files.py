@@ -9,11 +9,11 @@ from typing import Any, Final
 
 import numpy as np
 
+from gcnsim.boundary.bins import RATES, Cells
+from gcnsim.boundary.stored import SAMPLERS, ProfileOrigin, StoredProfile
 from gcnsim.errors import FileError
 from gcnsim.ids import AnyArray, frozen
 from gcnsim.sections import Sections, kind_of, read_sections, write_sections
-from gcnsim.trace.cells import RATES, Cells
-from gcnsim.trace.stored_profile import SAMPLERS, ProfileOrigin, StoredProfile
 
 KIND: Final = "profile"
 VERSION: Final = 1

@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from gcnsim.boundary import class_inclusion, expected_rows, profile_of
 from gcnsim.sampling import edge_probabilities, inclusion
-from gcnsim.trace import class_inclusion, expected_rows, profile_of
 
 
 def test_profile_counts_every_boundary_node_and_cross_edge(small: Any) -> None:

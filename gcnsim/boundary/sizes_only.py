@@ -3,7 +3,7 @@
 What an `Outline` says is all that is known: the ratio of boundary to inner nodes, as uneven as in the parts of another
 graph, and the mean cross edges of a boundary node as a share of the mean degree. Everything else is as even as can be:
 equal parts, boundary nodes owned alike by all others, cross edges lognormal, every edge kept at the rate itself under
-`vr` too (`gcnsim.trace.published` says how far rows are from the rule's), degrees that rank as cross edges do.
+`vr` too (`gcnsim.boundary.published` says how far rows are from the rule's), degrees that rank as cross edges do.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from gcnsim.boundary.bins import RATES, Cells
+from gcnsim.boundary.published import classes_of, dealt, lognormal_shares
+from gcnsim.boundary.rescale import MOST_CROSSING
+from gcnsim.boundary.stored import SAMPLERS, ProfileOrigin, StoredProfile
 from gcnsim.ids import FloatArray, IntArray, frozen
-from gcnsim.trace.cells import RATES, Cells
-from gcnsim.trace.published import classes_of, dealt, lognormal_shares
-from gcnsim.trace.resizing import MOST_CROSSING
-from gcnsim.trace.stored_profile import SAMPLERS, ProfileOrigin, StoredProfile
 
 if TYPE_CHECKING:
     from gcnsim.graph.generate import Outline

@@ -6,19 +6,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from gcnsim.boundary import AccessCounts, BoundaryProfile, cached_nodes, draw_counts, expected_rows, profile_of
 from gcnsim.caching import CacheSize
 from gcnsim.errors import ScenarioError
 from gcnsim.sampling import VarianceReduction, inclusion
-from gcnsim.trace import (
-    AccessCounts,
-    BoundaryProfile,
-    cached_nodes,
-    counts,
-    draw_counts,
-    expected_rows,
-    profile_of,
-    record_trace,
-)
+from gcnsim.trace import counts, record_trace
 
 
 def drawn(profile: BoundaryProfile, **changes: Any) -> AccessCounts:

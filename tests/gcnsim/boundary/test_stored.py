@@ -8,10 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gcnsim.caching import CacheSize
-from gcnsim.errors import FileError, ScenarioError
-from gcnsim.sampling import edge_probabilities, inclusion
-from gcnsim.trace import (
+from gcnsim.boundary import (
     AccessCounts,
     StoredProfile,
     draw_access,
@@ -24,9 +21,12 @@ from gcnsim.trace import (
     with_cross_edges,
     write_profile,
 )
-from gcnsim.trace.cells import RATES, Cells, cells_per_worker
-from gcnsim.trace.profile_files import is_profile
-from gcnsim.trace.resizing import between, means_of, resized
+from gcnsim.boundary.bins import RATES, Cells, cells_per_worker
+from gcnsim.boundary.files import is_profile
+from gcnsim.boundary.rescale import between, means_of, resized
+from gcnsim.caching import CacheSize
+from gcnsim.errors import FileError, ScenarioError
+from gcnsim.sampling import edge_probabilities, inclusion
 
 
 @pytest.fixture(scope="module")

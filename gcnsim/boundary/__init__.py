@@ -1,0 +1,62 @@
+"""What workers exchange, as counts: of one run, or drawn from a boundary profile when there is no graph to sample."""
+
+from gcnsim.boundary.batches import BatchCounts, Store, count_batches
+from gcnsim.boundary.bins import towards_one
+from gcnsim.boundary.counts import AccessCounts
+from gcnsim.boundary.files import is_profile, read_profile, write_profile
+from gcnsim.boundary.packaged import (
+    Interpolation,
+    Misses,
+    interpolation,
+    left_out_error,
+    profile_at,
+    profile_end,
+    profile_without,
+    profiled_parts,
+    shipped_parts,
+    shipped_profile,
+)
+from gcnsim.boundary.profile import BoundaryProfile, class_inclusion, expected_rows, profile_of
+from gcnsim.boundary.published import likely_cross_fraction, published_profile
+from gcnsim.boundary.rescale import with_cross_edges
+from gcnsim.boundary.sample_counts import cached_nodes, draw_counts, node_counts
+from gcnsim.boundary.sample_stored import ExpectedAccess, draw_access, expected_access
+from gcnsim.boundary.stored import ProfileOrigin, StoredProfile, enlarged, stored_profile
+
+__all__ = [
+    "AccessCounts",
+    "BatchCounts",
+    "BoundaryProfile",
+    "ExpectedAccess",
+    "Interpolation",
+    "Misses",
+    "ProfileOrigin",
+    "Store",
+    "StoredProfile",
+    "cached_nodes",
+    "class_inclusion",
+    "count_batches",
+    "draw_access",
+    "draw_counts",
+    "enlarged",
+    "expected_access",
+    "expected_rows",
+    "interpolation",
+    "is_profile",
+    "left_out_error",
+    "likely_cross_fraction",
+    "node_counts",
+    "profile_at",
+    "profile_end",
+    "profile_of",
+    "profile_without",
+    "profiled_parts",
+    "published_profile",
+    "read_profile",
+    "shipped_parts",
+    "shipped_profile",
+    "stored_profile",
+    "towards_one",
+    "with_cross_edges",
+    "write_profile",
+]
