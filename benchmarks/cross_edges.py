@@ -24,9 +24,9 @@ from scipy.optimize import brentq
 from scipy.special import ndtr
 
 from benchmarks.fit_surrogates import write_all
-from gcnsim.documents import read_yaml
 from gcnsim.graph.generate import surrogate_facts
 from gcnsim.graph.generate.fitted import FILE
+from gcnsim.io.yaml_files import read_yaml
 
 SPREADS = {"low": 1.0, "likely": 1.3, "high": 1.6}
 DROP = 0.9

@@ -21,12 +21,12 @@ import yaml
 from scipy.optimize import least_squares
 
 from gcnsim.ids import FloatArray
+from gcnsim.io.atomic import atomic_write
 from gcnsim.profile import Figure, Platform, platform, platforms
 from gcnsim.profile.platforms import FOLDER
 from gcnsim.reproduction import SHIPPED, Asked, Cell, Row, asked, is_fitted, read_published, reproduce
 from gcnsim.reproduction.cells import TOLERANCE
 from gcnsim.reproduction.facts import MAY_BE_ZERO
-from gcnsim.sections import replacing
 
 LOW, HIGH = np.log([0.1, 0.02]), np.log([1.0, 50.0])
 """Bounds of the logarithms: a share of one, and GB/s."""
@@ -221,7 +221,7 @@ def write(path: Path, name: str, found: Found) -> None:
     different = len({(cell.paper, cell.table, cell.row) for cell in found.cells})
     error, unexplained = expected_error(found.errors, different), unexplained_seconds(found.cells)
     text = document(name, found.point, found.beside, error, unexplained)
-    with replacing(path, text=True) as file:
+    with atomic_write(path, text=True) as file:
         file.write("# Written by `python -m benchmarks.fit_published --write`; docs/reproduce.md says how.\n" + text)
 
 

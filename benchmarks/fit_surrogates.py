@@ -30,11 +30,11 @@ from scipy.optimize import minimize
 from benchmarks.expected_boundary import expected
 from benchmarks.measured_boundary import Measured, checked, drawn, measured
 from benchmarks.measuring import OUT
-from gcnsim.documents import read_yaml
 from gcnsim.graph.generate import BlockModel, Surrogate, surrogate_facts, surrogates
 from gcnsim.graph.generate.fitted import FILE
 from gcnsim.ids import FloatArray
-from gcnsim.sections import replacing
+from gcnsim.io.atomic import atomic_write
+from gcnsim.io.yaml_files import read_yaml
 
 FREE = {
     "bridges": (0.02, 0.98),
@@ -187,7 +187,7 @@ def write(name: str, result: dict[str, object]) -> None:
 
 def write_all(raw: Mapping[str, Any]) -> None:
     """Write the data file."""
-    with replacing(FILE, text=True) as stream:
+    with atomic_write(FILE, text=True) as stream:
         stream.write(HEADER + yaml.safe_dump(dict(raw), sort_keys=False, width=110))
 
 

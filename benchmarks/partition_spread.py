@@ -21,14 +21,14 @@ import yaml
 
 from benchmarks.measured_boundary import drawn
 from gcnsim.boundary import StoredProfile, profile_without, shipped_parts, shipped_profile
-from gcnsim.documents import read_yaml
 from gcnsim.graph import Graph
 from gcnsim.graph.generate import surrogate_facts
 from gcnsim.ids import FloatArray
+from gcnsim.io.atomic import atomic_write
+from gcnsim.io.yaml_files import read_yaml
 from gcnsim.partition import part_of, partition_graph
 from gcnsim.partition.spread import FIGURES, FILE
-from gcnsim.processes import cores, each
-from gcnsim.sections import replacing
+from gcnsim.processes import cores, parallel_map
 
 PARTS = (2, 4, 8, 16)
 SCALES = {"yelp": 0.03, "ogbn-products": 0.015, "reddit": 0.03}
@@ -64,7 +64,7 @@ def measured(name: str, scale: float, seeds: int) -> dict[str, Any]:
     graph = drawn(facts, facts.model, scale)
     objective = facts.partition.removeprefix("metis-")
     asked = [(parts, seed) for parts in PARTS for seed in range(1, seeds + 1)]
-    cut = each(lambda pair: looked(graph, objective, *pair), asked, cores())
+    cut = parallel_map(lambda pair: looked(graph, objective, *pair), asked, cores())
     spread = np.log(np.array(cut)).reshape(len(PARTS), seeds, len(FIGURES)).std(axis=1, ddof=1)
     rows = [{"parts": parts} | told(row) for parts, row in zip(PARTS, spread, strict=True)]
     return {
@@ -107,7 +107,7 @@ def write(name: str, found: dict[str, Any]) -> None:
     """Put the entry into the data file."""
     raw = read_yaml(FILE) if FILE.exists() else {"datasets": {}}
     raw["datasets"][name] = found
-    with replacing(FILE, text=True) as stream:
+    with atomic_write(FILE, text=True) as stream:
         stream.write(HEADER + yaml.safe_dump(raw, sort_keys=False, width=110))
 
 

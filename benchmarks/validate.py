@@ -25,7 +25,7 @@ import yaml
 
 from benchmarks.measuring import OUT
 from gcnsim import units
-from gcnsim.documents import read_yaml
+from gcnsim.io.yaml_files import read_yaml
 from gcnsim.streams import stream
 
 RULE = Path(__file__).with_name("validation_rule.yaml")

@@ -35,13 +35,13 @@ def cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def each(function: Callable[[T], R], items: Sequence[T], processes: int) -> list[R]:
+def parallel_map(function: Callable[[T], R], items: Sequence[T], processes: int) -> list[R]:
     """`function` of every item, in order, in up to `processes` processes; what one of them raises is raised here."""
     count = min(processes, len(items))
     return [function(item) for item in items] if _alone(count) else _forked(function, items, count, lambda: None)
 
 
-def each_counted(
+def parallel_map_counted(
     function: Callable[[T, Callable[[int], object]], R],
     items: Sequence[T],
     processes: int,

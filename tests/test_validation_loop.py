@@ -10,7 +10,7 @@ import pytest
 
 from benchmarks.validate import RULE, Planned, judged, main, planned
 from gcnsim import units
-from gcnsim.documents import read_yaml
+from gcnsim.io.yaml_files import read_yaml
 
 GOOD: dict[str, Any] = {
     "mape": 0.04,

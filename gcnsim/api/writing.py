@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from gcnsim.errors import FileError
-from gcnsim.sections import replacing
+from gcnsim.io.atomic import atomic_write
 
 
 def write_json(path: str | Path, found: Mapping[str, Any]) -> None:
     """Write plain data as JSON. Raises FileError."""
-    with replacing(Path(path), text=True) as file:
+    with atomic_write(Path(path), text=True) as file:
         file.write(json.dumps(dict(found), indent=2, allow_nan=False) + "\n")
 
 

@@ -1,4 +1,4 @@
-"""The profile file: version 1 of kind `profile`, a checksum per section (see `gcnsim.sections`)."""
+"""The profile file: version 1 of kind `profile`, a checksum per section (see `gcnsim.io.container`)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from gcnsim.boundary.bins import RATES, Cells
 from gcnsim.boundary.stored import SAMPLERS, ProfileOrigin, StoredProfile
 from gcnsim.errors import FileError
 from gcnsim.ids import AnyArray, frozen
-from gcnsim.sections import Sections, kind_of, read_sections, write_sections
+from gcnsim.io.container import Sections, kind_of, read_sections, write_sections
 
 KIND: Final = "profile"
 VERSION: Final = 1

@@ -15,7 +15,7 @@ from gcnsim.boundary.bins import RATES, Cells, cell_means, cell_of_nodes, cells_
 from gcnsim.boundary.profile import cross_edges
 from gcnsim.ids import FloatArray, IntArray, frozen
 from gcnsim.partition import Part, Partitioning
-from gcnsim.processes import each
+from gcnsim.processes import parallel_map
 from gcnsim.sampling import inclusion
 from gcnsim.sampling import sampler as sampling_rule
 
@@ -98,7 +98,7 @@ def stored_profile(
         on_part()
         return found, int(cross.sum())
 
-    every = each(described, parts, processes)
+    every = parallel_map(described, parts, processes)
     boundary = np.array([crossing for _, crossing in every], np.int64)
     return StoredProfile(
         origin=ProfileOrigin(

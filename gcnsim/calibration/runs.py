@@ -18,7 +18,7 @@ from typing import Final
 import numpy as np
 
 from gcnsim.ids import FloatArray
-from gcnsim.processes import each
+from gcnsim.processes import parallel_map
 from gcnsim.profile import device
 from gcnsim.record import TIMELINE, Calibration, Fitted, RecordedRun, Residual, write_calibration
 from gcnsim.scenario import Scenario
@@ -197,7 +197,7 @@ def _errors(record: Calibration, runs: Sequence[RecordedRun], processes: int) ->
         path = f"{folder}/calibration.json"
         write_calibration(path, record)
         scenarios = [scenario_of(run, path) for run in runs]
-        found = each(_predicted, scenarios, processes)
+        found = parallel_map(_predicted, scenarios, processes)
     rows = []
     for run, (iteration, compute, comm) in zip(runs, found, strict=True):
         whole, phases = run.iteration_s, run.phases

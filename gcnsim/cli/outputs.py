@@ -14,10 +14,10 @@ from typing import Final
 
 import click
 
-from gcnsim.documents import read_yaml
 from gcnsim.errors import FileError
+from gcnsim.io.atomic import probe, writable
+from gcnsim.io.yaml_files import read_yaml
 from gcnsim.profile import is_file
-from gcnsim.sections import probe, writable
 
 FILE_FIELDS: Final = (
     "cluster.calibration",

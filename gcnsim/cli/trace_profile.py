@@ -28,9 +28,9 @@ from gcnsim.errors import ScenarioError
 from gcnsim.graph import Graph, load_graph
 from gcnsim.graph.generate import block_model, surrogate_facts
 from gcnsim.graph.memory import check_memory, check_partition_memory
+from gcnsim.io.container import kind_of
 from gcnsim.partition import Partitioning, partition_graph, partition_scatter, read_partition, split
 from gcnsim.processes import cores
-from gcnsim.sections import kind_of
 
 
 @click.command("profile")

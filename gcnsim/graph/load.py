@@ -11,7 +11,7 @@ from gcnsim.graph.matrix_market import BANNER, read_matrix_market
 from gcnsim.graph.metis import read_metis
 from gcnsim.graph.npz import read_npz
 from gcnsim.graph.source import file_start, file_text
-from gcnsim.sections import MAGIC, kind_of
+from gcnsim.io.container import MAGIC, kind_of
 
 _EDGE_LISTS = (".txt", ".tsv", ".csv", ".edges")
 SUFFIXES = (".npz", ".mtx", ".graph", *_EDGE_LISTS)

@@ -11,7 +11,7 @@ import numpy as np
 
 from gcnsim.graph.csr import Graph
 from gcnsim.ids import AnyArray, IntArray
-from gcnsim.sections import replacing
+from gcnsim.io.atomic import atomic_write
 
 _ROWS = 2**16
 
@@ -26,7 +26,7 @@ def write_npz(path: str | Path, graph: Graph, arrays: Mapping[str, AnyArray] | N
     every: dict[str, AnyArray] = {"indptr": graph.indptr, "indices": graph.indices, **(arrays or {})}
     if graph.features is not None and "x" not in every and "x_shape" not in every:
         every["x_shape"] = np.array([graph.nodes, graph.features], np.int64)
-    with replacing(path) as stream, zipfile.ZipFile(stream, "w", allowZip64=True) as archive:
+    with atomic_write(path) as stream, zipfile.ZipFile(stream, "w", allowZip64=True) as archive:
         for key, array in every.items():
             # A ZipInfo of its own carries a fixed date, where a bare name would carry today's.
             with archive.open(zipfile.ZipInfo(f"{key}.npy"), "w", force_zip64=True) as file:
@@ -35,7 +35,7 @@ def write_npz(path: str | Path, graph: Graph, arrays: Mapping[str, AnyArray] | N
 
 def write_ids(path: str | Path, ids: Sequence[str] | IntArray) -> None:
     """Write what each node was called, a CSV line `node,id` each, to `path`, atomically. Raises FileError."""
-    with replacing(path, text=True) as stream:
+    with atomic_write(path, text=True) as stream:
         lines = csv.writer(stream, lineterminator="\n")
         lines.writerow(["node", "id"])
         lines.writerows(enumerate(ids.tolist() if isinstance(ids, np.ndarray) else ids))
@@ -52,7 +52,7 @@ def write_edges(path: str | Path, graph: Graph, *, separator: str = " ") -> None
 
     options = WriteOptions(include_header=False, delimiter=separator)
     last = np.array([graph.nodes - 1] * (not graph.degrees[-1]))
-    with replacing(path) as stream:
+    with atomic_write(path) as stream:
         for begin in range(0, graph.nodes, _ROWS):
             end = min(begin + _ROWS, graph.nodes)
             rows = np.repeat(np.arange(begin, end), np.diff(graph.indptr[begin : end + 1]))

@@ -9,8 +9,8 @@ import numpy as np
 from gcnsim.errors import FileError
 from gcnsim.graph import Graph
 from gcnsim.ids import Int32Array
+from gcnsim.io.container import read_sections, write_sections
 from gcnsim.partition.parts import Partitioning
-from gcnsim.sections import read_sections, write_sections
 
 KIND = "partition"
 VERSION = 1

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from gcnsim.documents import read_yaml
+from gcnsim.io.yaml_files import read_yaml
 
 FILE: Final = Path(__file__).resolve().parent.parent / "data" / "partition_spread.yaml"
 

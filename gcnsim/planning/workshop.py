@@ -15,7 +15,7 @@ from gcnsim.errors import ScenarioError
 from gcnsim.graph import Graph
 from gcnsim.ids import FloatArray, Seconds
 from gcnsim.methods import BASELINE, create_method
-from gcnsim.processes import each, each_counted
+from gcnsim.processes import parallel_map, parallel_map_counted
 from gcnsim.scenario import Scenario
 from gcnsim.sources import Corner, Source, open_source, resolve_model
 from gcnsim.study import (
@@ -173,7 +173,7 @@ class Workshop:
             add(1)
             return result, left_open, lower
 
-        found = each_counted(one, missing, self.processes, count)
+        found = parallel_map_counted(one, missing, self.processes, count)
         for key, (result, left_open, lower) in zip(missing, found, strict=True):
             if lower is not None:
                 self._lower[key[0]] = lower
@@ -308,7 +308,7 @@ class Workshop:
                 counts = estimated_counts(scenario, self.accesses)
                 if scenario is scenarios[-1]:
                     write_schedule(replace(scenario, faults=()), counts, self.accesses)
-        return each(self._guess, scenarios, self.processes)
+        return parallel_map(self._guess, scenarios, self.processes)
 
     def _guess(self, scenario: Scenario) -> Seconds:
         try:

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from gcnsim import units
-from gcnsim.documents import read_yaml
 from gcnsim.errors import FileError, ScenarioError, nearest
+from gcnsim.io.yaml_files import read_yaml
 from gcnsim.profile.own_device import file_stamp, is_file, own_device
 from gcnsim.profile.profiles import DeviceProfile, HostProfile, LinkProfile, Price
 from gcnsim.profile.tables import DEVICE, HOST, INSTANCE, LINK, Table, read_figure

@@ -6,8 +6,8 @@ import os
 from collections.abc import Mapping
 from typing import Any, Final
 
-from gcnsim.documents import read_yaml
 from gcnsim.errors import FileError, nearest
+from gcnsim.io.yaml_files import read_yaml
 from gcnsim.profile.figure import Figure
 from gcnsim.profile.profiles import DeviceProfile
 from gcnsim.profile.tables import DEVICE, SHARES, read_figure

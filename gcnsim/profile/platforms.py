@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from gcnsim import units
-from gcnsim.documents import read_yaml
 from gcnsim.errors import FileError, ScenarioError, nearest
+from gcnsim.io.yaml_files import read_yaml
 from gcnsim.profile.catalogue import DATA
 from gcnsim.profile.figure import Figure
 from gcnsim.profile.tables import read_figure

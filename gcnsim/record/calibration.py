@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from gcnsim.errors import FileError
+from gcnsim.io.atomic import atomic_write
 from gcnsim.record.calibration_shape import HALF_SIZE, PROFILES, RATE, wrong_with
 from gcnsim.record.strict_json import parse_json
-from gcnsim.sections import replacing
 
 SCHEMA: Final = "gcnsim.calibration/1"
 ONLY_GPUS: Final = "copies"
@@ -85,7 +85,7 @@ class Calibration:
 def write_calibration(path: str | Path, calibration: Calibration) -> None:
     """Write the record. Raises FileError."""
     text = json.dumps({"schema": SCHEMA, **asdict(calibration)}, indent=1, allow_nan=False, sort_keys=False)
-    with replacing(Path(path), text=True) as file:
+    with atomic_write(Path(path), text=True) as file:
         file.write(text + "\n")
 
 

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from gcnsim.ids import Int32Array
-from gcnsim.sections import replacing
+from gcnsim.io.atomic import atomic_write
 from gcnsim.timeline import KINDS, PHASE, Direction, Timeline
 
 _PS_PER_US = 1_000_000
@@ -28,7 +28,7 @@ def write_chrome_trace(path: str | Path, timeline: Timeline, title: str) -> None
     """
     lane = lanes_of(timeline)
     tracks = _tracks(timeline, lane)
-    with replacing(path, text=True) as file:
+    with atomic_write(path, text=True) as file:
         file.write('{"displayTimeUnit":"ms","otherData":' + as_json({"title": title}) + ',"traceEvents":[\n')
         separator = ""
         for event in _metadata(timeline, tracks):

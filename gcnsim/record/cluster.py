@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from gcnsim.errors import FileError
+from gcnsim.io.atomic import atomic_write
 from gcnsim.record.strict_json import parse_json
-from gcnsim.sections import replacing
 
 CLUSTER: Final = "cluster.json"
 SCHEMA: Final = "gcnsim.cluster/1"
@@ -41,7 +41,7 @@ class Cluster:
 
 def write_cluster(path: str | Path, cluster: Cluster) -> None:
     """Write the file. Raises FileError."""
-    with replacing(path, text=True) as file:
+    with atomic_write(path, text=True) as file:
         file.write(json.dumps({"schema": SCHEMA, **asdict(cluster)}, indent=1, allow_nan=False) + "\n")
 
 

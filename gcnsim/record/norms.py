@@ -12,7 +12,7 @@ import numpy as np
 from gcnsim.errors import FileError
 from gcnsim.graph import Graph
 from gcnsim.ids import Float32Array, frozen
-from gcnsim.sections import read_sections, write_sections
+from gcnsim.io.container import read_sections, write_sections
 
 KIND = "norms"
 VERSION = 1

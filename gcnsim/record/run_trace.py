@@ -18,8 +18,8 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from gcnsim.ids import FloatArray, IntArray, Iteration
+from gcnsim.io.atomic import atomic_write
 from gcnsim.record.chrome import as_json, lanes_of, meta, micros, span_args
-from gcnsim.sections import replacing
 from gcnsim.timeline import KIND_CODE, KINDS, PHASE, Direction, OpKind, Phase, Timeline
 
 COMPUTE, RECEIVE, REDUCE = "compute", "receive", "all-reduce"
@@ -69,7 +69,7 @@ def write_run_trace(path: str | Path, timeline: Timeline, title: str, facts: Run
     Raises FileError when the file cannot be written.
     """
     slices, arrows = _in_detail(timeline) if detail else _by_kind(timeline)
-    with replacing(path, text=True) as file:
+    with atomic_write(path, text=True) as file:
         file.write('{"displayTimeUnit":"ms","otherData":' + as_json({"title": title}) + ',"traceEvents":[\n')
         file.write(",\n".join(_events(timeline, facts, slices, arrows)))
         file.write("\n]}\n")

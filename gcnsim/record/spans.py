@@ -10,7 +10,7 @@ import numpy as np
 
 from gcnsim.errors import FileError, nearest
 from gcnsim.ids import AnyArray, frozen
-from gcnsim.sections import replacing
+from gcnsim.io.atomic import atomic_write
 from gcnsim.timeline import KINDS, Direction, Timeline
 
 _KINDS: Final = tuple(str(kind) for kind in KINDS)
@@ -54,7 +54,7 @@ def write_spans(path: str | Path, timeline: Timeline, about: dict[str, str]) -> 
             "nbytes": timeline.nbytes,
         }
     ).replace_schema_metadata(about)
-    with replacing(path) as file:
+    with atomic_write(path) as file:
         pq.write_table(table, file, write_page_checksum=True)
 
 

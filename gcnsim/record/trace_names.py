@@ -15,8 +15,8 @@ from re import Pattern
 from re import compile as compiled
 from typing import Any, Final
 
-from gcnsim.documents import read_yaml
 from gcnsim.errors import FileError, nearest
+from gcnsim.io.yaml_files import read_yaml
 from gcnsim.timeline import OpKind
 
 SCHEMA: Final = "gcnsim.trace-names/1"

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gcnsim.caching import KINDS
+from gcnsim.io.atomic import atomic_write
 from gcnsim.report.drawing import FONT
 from gcnsim.report.palette import GRID, INK
-from gcnsim.sections import replacing
 from gcnsim.trace import CacheCurve, CachePoint, CacheTally
 
 if TYPE_CHECKING:
@@ -158,7 +158,7 @@ def render_cache_curve(curve: CacheCurve, *, workers: bool = False) -> str:
 
 def write_cache_curve_csv(path: str | Path, curve: CacheCurve) -> None:
     """Write a line for each point and worker, all workers together first, beneath COLUMNS. Raises FileError."""
-    with replacing(path, text=True) as file:
+    with atomic_write(path, text=True) as file:
         writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
         writer.writeheader()
         for point in cache_curve_payload(curve)["points"]:
@@ -173,5 +173,5 @@ def write_cache_curve_html(path: str | Path, curve: CacheCurve) -> None:
     page = cache_curve_figure(cache_curve_info(curve)).to_html(
         include_plotlyjs=True, full_html=True, div_id="cache-curve"
     )
-    with replacing(path, text=True) as file:
+    with atomic_write(path, text=True) as file:
         file.write(page)

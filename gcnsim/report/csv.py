@@ -12,9 +12,9 @@ from dataclasses import astuple
 from pathlib import Path
 from typing import Any
 
+from gcnsim.io.atomic import atomic_write
 from gcnsim.report.rows import all_rows
 from gcnsim.results import KEYS
-from gcnsim.sections import replacing
 
 
 def write_csv(path: str | Path, payload: Mapping[str, Any]) -> None:
@@ -23,7 +23,7 @@ def write_csv(path: str | Path, payload: Mapping[str, Any]) -> None:
     Raises FileError when the file cannot be written.
     """
     rows = all_rows(payload)
-    with replacing(path, text=True) as file:
+    with atomic_write(path, text=True) as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(KEYS)
         writer.writerows(astuple(row) for row in rows)

@@ -11,6 +11,7 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
+from gcnsim.io.atomic import atomic_write
 from gcnsim.report import answer, words
 from gcnsim.report.columns import MEANINGS, Column, columns_of
 from gcnsim.report.drawing import bandwidth_figure, breakdown_figure
@@ -22,7 +23,6 @@ from gcnsim.report.rows import sorted_rows
 from gcnsim.report.table import wide_keys
 from gcnsim.report.tornado import tornado_of
 from gcnsim.results import Row
-from gcnsim.sections import replacing
 
 _POLICY = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:"
 
@@ -34,7 +34,7 @@ def write_html(path: str | Path, payload: Mapping[str, Any], curve: BandwidthCur
     """
     from plotly.offline import get_plotlyjs
 
-    with replacing(path, text=True) as file:
+    with atomic_write(path, text=True) as file:
         file.write(_head(payload))
         file.write(f"<script>{get_plotlyjs()}</script>\n")
         for part in _body(payload, curve):

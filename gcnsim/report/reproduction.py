@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from gcnsim.sections import replacing
+from gcnsim.io.atomic import atomic_write
 from gcnsim.units import format_bandwidth
 
 COLUMNS: Final = ("paper", "table", "row", "metric", "predicted", "low", "high", "published")
@@ -18,7 +18,7 @@ Payload = Mapping[str, Any]
 
 def write_reproduction(path: str | Path, payload: Payload) -> None:
     """Write the cells of `payload` to `path`, one line each beneath a heading. Raises FileError."""
-    with replacing(path, text=True) as file:
+    with atomic_write(path, text=True) as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(COLUMNS)
         writer.writerows(["" if cell[name] is None else cell[name] for name in COLUMNS] for cell in payload["cells"])

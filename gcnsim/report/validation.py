@@ -9,9 +9,9 @@ from math import floor, log10
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from gcnsim.io.atomic import atomic_write
 from gcnsim.report.palette import COMPUTE, EXPOSED, OTHER
 from gcnsim.report.words import plain
-from gcnsim.sections import replacing
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
@@ -124,7 +124,7 @@ def write_validation(folder: str | Path, payload: Payload) -> None:
     page = validation_figure(payload).to_html(include_plotlyjs=True, full_html=True, div_id="validation")
     texts = {"validation.md": validation_markdown(payload), "validation.csv": validation_csv(payload)}
     for name, text in {**texts, "validation.html": page}.items():
-        with replacing(target / name, text=True) as file:
+        with atomic_write(target / name, text=True) as file:
             file.write(text)
 
 

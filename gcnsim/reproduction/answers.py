@@ -11,7 +11,7 @@ import numpy as np
 
 from gcnsim.boundary import AccessCounts, BatchCounts
 from gcnsim.cost import VALUE
-from gcnsim.processes import each
+from gcnsim.processes import parallel_map
 from gcnsim.reproduction.asking import Asked
 from gcnsim.reproduction.offline import loaded_bytes, partition_seconds
 from gcnsim.schedule import COMPUTE_STREAM, estimate
@@ -86,9 +86,9 @@ def answer(
     def guess(pair: tuple[Asked, Corner]) -> float:
         return estimated_s(pair[0], sources[_source(pair[0])], pair[1])
 
-    found = dict(zip(pairs, each(run, pairs, processes), strict=True))
+    found = dict(zip(pairs, parallel_map(run, pairs, processes), strict=True))
     unsimulated = [(one, corner) for one in distinct if spread and one in large for corner in Corner]
-    guessed = dict(zip(unsimulated, each(guess, unsimulated, processes), strict=True))
+    guessed = dict(zip(unsimulated, parallel_map(guess, unsimulated, processes), strict=True))
 
     def at(one: Asked, corner: Corner) -> Measured:
         likely = found[one, Corner.LIKELY]

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from gcnsim.documents import read_yaml
 from gcnsim.errors import FileError, nearest
+from gcnsim.io.yaml_files import read_yaml
 
 SHIPPED: Final = Path(__file__).resolve().parent.parent / "data" / "published"
 """The facts that come with the package."""

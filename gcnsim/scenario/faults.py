@@ -9,9 +9,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any, Final, TypeAlias
 
-from gcnsim.documents import parse_yaml
 from gcnsim.errors import FileError, ScenarioError, nearest
 from gcnsim.fields import Measure, Number, Word, check_fields, entry, read_fields, rule_of, shown
+from gcnsim.io.yaml_files import parse_yaml
 from gcnsim.units import BANDWIDTH, FRACTION, SECONDS
 
 MOST_FAULTS: Final = 64

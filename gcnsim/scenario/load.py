@@ -14,9 +14,9 @@ from dataclasses import MISSING, fields
 from pathlib import Path
 from typing import Any, Final
 
-from gcnsim.documents import parse_yaml, read_yaml
 from gcnsim.errors import FileError, ScenarioError, nearest
 from gcnsim.fields import read_fields, rule_of, shown
+from gcnsim.io.yaml_files import parse_yaml, read_yaml
 from gcnsim.methods import Method
 from gcnsim.scenario.contradictions import refuse_contradictions
 from gcnsim.scenario.faults import Fault, read_faults, write_fault

@@ -10,6 +10,7 @@ import numpy as np
 from gcnsim.boundary import AccessCounts
 from gcnsim.cluster import LinkName
 from gcnsim.ids import BoolArray, FloatArray, IntArray, Rank
+from gcnsim.partition import Scatter
 from gcnsim.scenario import Scenario
 from gcnsim.sources import SourceView
 from gcnsim.sources.corners import Corner
@@ -155,6 +156,10 @@ class EvenPartition(SourceView):
     def counts(self, scenario: Scenario, features: int, corner: Corner) -> AccessCounts:
         """Access counts of the scenario's method, alike for all workers."""
         return evened(self.source.counts(scenario, features, corner), scenario.cluster.gpus_per_server)
+
+    def scatter(self, scenario: Scenario) -> Scatter | None:
+        """None: parts that are all alike do not scatter."""
+        return None
 
 
 def evened(counts: AccessCounts, per_server: int = 1) -> AccessCounts:

@@ -1,4 +1,4 @@
-"""The trace file: version 1 of kind `trace`, bits memory-mapped, a checksum per section (see `gcnsim.sections`)."""
+"""The trace file: version 1 of kind `trace`, bits memory-mapped, a checksum per section (see `gcnsim.io.container`)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from gcnsim.errors import FileError
 from gcnsim.ids import AnyArray
-from gcnsim.sections import Sections, read_sections, write_sections
+from gcnsim.io.container import Sections, read_sections, write_sections
 from gcnsim.trace.access import AccessTrace, TraceOrigin, WorkerAccess
 
 KIND = "trace"

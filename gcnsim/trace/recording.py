@@ -12,7 +12,7 @@ import numpy as np
 from gcnsim.errors import ScenarioError
 from gcnsim.ids import BoolArray, ByteArray, Float32Array, IntArray, frozen
 from gcnsim.partition import Part, Partitioning
-from gcnsim.processes import each_counted
+from gcnsim.processes import parallel_map_counted
 from gcnsim.sampling import (
     Full,
     Probabilities,
@@ -138,7 +138,7 @@ def _recorded(
     def work(part: Part, told: Callable[[int], object]) -> tuple[WorkerAccess, IntArray, int]:
         return _worker(part, pieces(part), settings, told)
 
-    drawn = each_counted(work, parts, processes, on_entries)
+    drawn = parallel_map_counted(work, parts, processes, on_entries)
     return AccessTrace(
         origin=_origin(settings, partitioning, sum(floored for _, _, floored in drawn)),
         workers=tuple(worker for worker, _, _ in drawn),

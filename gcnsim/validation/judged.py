@@ -10,7 +10,7 @@ from typing import Final
 from gcnsim.breakdown import PHASES
 from gcnsim.errors import FileError, ScenarioError
 from gcnsim.knobs import KNOBS, TRAINING_KNOBS
-from gcnsim.processes import each
+from gcnsim.processes import parallel_map
 from gcnsim.record import (
     Calibration,
     RecordedRun,
@@ -118,7 +118,7 @@ def judge(
     warnings += [note for run in runs for note in trace_notes(run)]
     unique = list(dict.fromkeys(asked))
     progress(f"predicting {len(unique)} configurations of {len(runs)} runs")
-    found = dict(zip(unique, each(_predicted, unique, processes), strict=True))
+    found = dict(zip(unique, parallel_map(_predicted, unique, processes), strict=True))
     judged = [_judged(run, found[scenario], record) for run, scenario in zip(runs, asked, strict=True)]
     return judged, list(dict.fromkeys(warnings))
 

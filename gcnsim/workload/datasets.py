@@ -8,8 +8,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
-from gcnsim.documents import read_yaml
 from gcnsim.errors import ScenarioError, nearest
+from gcnsim.io.yaml_files import read_yaml
 
 _FILE: Final = Path(__file__).resolve().parent.parent / "data" / "datasets.yaml"
 

@@ -14,7 +14,7 @@ from typing import Any, Final
 import click
 
 from gcnsim.errors import FileError, GcnsimError, ScenarioError
-from gcnsim.sections import probe, writable
+from gcnsim.io.atomic import probe, writable
 from runtime.microbench import (
     FULL,
     QUICK,

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from gcnsim.sections import replacing
+from gcnsim.io.atomic import atomic_write
 from runtime.emulation.parent_death import AGENT, end_with
 from runtime.launch.failure_report import describe
 
@@ -51,7 +51,7 @@ def main(argv: Sequence[str]) -> int:
 
 
 def _write(path: Path, report: dict[str, Any]) -> None:
-    with replacing(path, text=True) as file:
+    with atomic_write(path, text=True) as file:
         file.write(json.dumps(report))
 
 

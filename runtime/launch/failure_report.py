@@ -14,7 +14,7 @@ from typing import Final
 
 from gcnsim.errors import FileError, GcnsimError
 from gcnsim.ids import Rank
-from gcnsim.sections import replacing
+from gcnsim.io.atomic import atomic_write
 
 PROGRAM: Final = "runtime.train"
 FAILURES: Final = "GCNSIM_FAILURES"
@@ -101,7 +101,7 @@ def _elastic(failure: Failure) -> dict[str, object]:
 
 def _written(path: Path, text: str) -> bool:
     try:
-        with replacing(path, text=True) as file:
+        with atomic_write(path, text=True) as file:
             file.write(text)
     except FileError:
         return False

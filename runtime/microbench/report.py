@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from gcnsim.sections import replacing
+from gcnsim.io.atomic import atomic_write
 from gcnsim.units import format_seconds
 from runtime.microbench.kernels import KERNELS, Measurement
 from runtime.microbench.request import MicrobenchRequest
@@ -33,7 +33,7 @@ def write(path: str | Path, results: Mapping[str, Any]) -> None:
     head = {name: value for name, value in results.items() if name != "measurements"}
     text = json.dumps(head, indent=1, allow_nan=False).rstrip("}\n")
     lines = ",\n".join(f"  {json.dumps(each, allow_nan=False)}" for each in results["measurements"])
-    with replacing(path, text=True) as file:
+    with atomic_write(path, text=True) as file:
         file.write(f'{text},\n "measurements": [\n{lines}\n ]\n}}\n')
 
 

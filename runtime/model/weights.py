@@ -11,7 +11,7 @@ from torch import Tensor
 from gcnsim.errors import FileError
 from gcnsim.graph.arrays import opened
 from gcnsim.graph.source import file_start
-from gcnsim.sections import replacing
+from gcnsim.io.atomic import atomic_write
 from gcnsim.streams import stream
 from runtime.model.network import Network
 
@@ -42,7 +42,7 @@ def _bound(network: Network, name: str, weight: Tensor) -> float:
 def save_weights(path: str | Path, network: Network) -> None:
     """Write every weight under its name into an .npz archive, atomically; FileError when it cannot be written."""
     arrays = {name: weight.detach().cpu().numpy() for name, weight in network.named_parameters()}
-    with replacing(path) as file:
+    with atomic_write(path) as file:
         np.savez(file, allow_pickle=False, **arrays)
 
 

@@ -9,7 +9,7 @@ from typing import Final
 
 from gcnsim.errors import FileError
 from gcnsim.ids import Iteration
-from gcnsim.sections import replacing, writable
+from gcnsim.io.atomic import atomic_write, writable
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ _LOSSES: Final = ("iteration", "loss")
 
 def write_iterations(path: str | Path, rows: Iterable[IterationRow]) -> None:
     """Write `rows` as CSV, numbers exactly; what is None stays empty. Raises FileError when it cannot be written."""
-    with replacing(path, text=True) as file:
+    with atomic_write(path, text=True) as file:
         file.write(_line(COLUMNS))
         for row in rows:
             file.write(_line(getattr(row, name) for name in COLUMNS))
@@ -75,7 +75,7 @@ class LossLog:
     def __init__(self, path: str | Path, resume_from: Iteration = 0) -> None:
         self._path = path
         kept = self._kept(resume_from) if writable(path) and resume_from else []
-        with replacing(path, text=True) as file:
+        with atomic_write(path, text=True) as file:
             file.write(_line(_LOSSES))
             for row in kept:
                 file.write(_line(row))

@@ -16,9 +16,9 @@ from typing import Any, Final, NoReturn
 from gcnsim.errors import FileError
 from gcnsim.graph import Graph
 from gcnsim.ids import Float32Array, Iteration
+from gcnsim.io.atomic import atomic_write
 from gcnsim.record import read_norms, read_spans, write_norms, write_spans
 from gcnsim.record.schema import mistakes
-from gcnsim.sections import replacing
 from gcnsim.timeline import Timeline
 from runtime.record.rows import IterationRow, read_iterations, write_iterations
 
@@ -110,7 +110,7 @@ class RunFolder:
         wrong = _wrong(json.loads(text))
         if wrong:
             raise ValueError(f"{RUN}: {wrong}")
-        with replacing(self.path / RUN, text=True) as file:
+        with atomic_write(self.path / RUN, text=True) as file:
             file.write(text + "\n")
 
     def write_iterations(self, rows: Iterable[IterationRow]) -> None:

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from gcnsim.errors import FileError, ScenarioError
+from gcnsim.io.atomic import atomic_write
 from gcnsim.record import CLUSTER, Cluster, write_cluster
-from gcnsim.sections import replacing
 from runtime.record import read_run
 from runtime.survey.readme import readme
 from runtime.survey.request import GRAPHS, RUNS, STATE, UNFINISHED, SurveyRequest
@@ -47,7 +47,7 @@ class Folder:
             raise FileError(f"--out: {self.path}: cannot be used as a folder: {error.strerror}") from None
         if (self.path / STATE).is_file():
             self._read()
-        with replacing(self.path / RULE) as file:
+        with atomic_write(self.path / RULE) as file:
             file.write(asked.rule.path.read_bytes())
         self._write(finished=False)
 
@@ -84,10 +84,10 @@ class Folder:
         self._minutes += seconds / 60
         self._write(finished=True)
         text = readme(self._state(finished=True), sorted(self.took))
-        with replacing(self.path / README, text=True) as file:
+        with atomic_write(self.path / README, text=True) as file:
             file.write(text)
         lines = [f"{_sha256(self.path / name)}  {name}\n" for name in self._files()]
-        with replacing(self.path / SUMS, text=True) as file:
+        with atomic_write(self.path / SUMS, text=True) as file:
             file.writelines(lines)
         return self._minutes
 
@@ -110,7 +110,7 @@ class Folder:
 
     def _write(self, finished: bool) -> None:
         text = json.dumps(self._state(finished), indent=1, allow_nan=False)
-        with replacing(self.path / STATE, text=True) as file:
+        with atomic_write(self.path / STATE, text=True) as file:
             file.write(text + "\n")
 
     def _read(self) -> None:

@@ -8,7 +8,7 @@ from typing import Final
 import numpy as np
 
 from gcnsim.graph import Graph, build_csr
-from gcnsim.sections import replacing
+from gcnsim.io.atomic import atomic_write
 from gcnsim.streams import stream
 from runtime.survey.rule import GeneratedGraph
 
@@ -34,5 +34,5 @@ def save(path: Path, graph: Graph) -> None:
     """Write the graph as training reads it; nothing where it is already. Raises FileError."""
     if path.is_file():
         return
-    with replacing(path) as file:
+    with atomic_write(path) as file:
         np.savez(file, allow_pickle=False, indptr=graph.indptr, indices=graph.indices)

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any, Final, NoReturn
 
 from gcnsim import units
-from gcnsim.documents import read_yaml
 from gcnsim.errors import FileError, UnitError, nearest
+from gcnsim.io.yaml_files import read_yaml
 from gcnsim.streams import stream
 from runtime.microbench import FULL, QUICK, TINY, Budget
 from runtime.options import CHOICES

@@ -7,8 +7,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from gcnsim.documents import read_yaml
 from gcnsim.errors import FileError, GcnsimError
+from gcnsim.io.yaml_files import read_yaml
 from runtime.launch.failure_report import describe
 from runtime.options import Options
 

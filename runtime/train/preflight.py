@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from gcnsim.errors import FileError, ScenarioError
-from gcnsim.sections import probe, writable
+from gcnsim.io.atomic import probe, writable
 from runtime.options import Options, flag
 from runtime.record.run_folder import RUN, refuse_foreign
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from gcnsim.errors import FileError
 from gcnsim.ids import Iteration
-from gcnsim.sections import replacing
+from gcnsim.io.atomic import atomic_write
 from runtime.exchange import SampledGraph
 from runtime.launch import Watch
 from runtime.model import save_weights
@@ -122,7 +122,7 @@ class Session(RunState):
     def _bring_best(self, earlier: Path) -> None:
         """Copy the best weights of the run that this one goes on from, if it saved any elsewhere."""
         if earlier.is_file() and earlier.resolve() != (self.out / BEST).resolve():
-            with replacing(self.out / BEST) as file:
+            with atomic_write(self.out / BEST) as file:
                 file.write(earlier.read_bytes())
 
     def _due(self) -> bool:

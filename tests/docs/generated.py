@@ -179,7 +179,7 @@ def _profile(name: str, known: Sequence[int], place: int) -> tuple[str, ...]:
 
 
 def _partition_spread() -> str:
-    from gcnsim.documents import read_yaml
+    from gcnsim.io.yaml_files import read_yaml
     from gcnsim.partition import partition_spread
     from gcnsim.partition.spread import FIGURES, FILE
 

@@ -15,7 +15,7 @@ import numpy as np
 from gcnsim.errors import GraphError
 from gcnsim.graph.csr import Graph
 from gcnsim.ids import IntArray, frozen
-from gcnsim.processes import each
+from gcnsim.processes import parallel_map
 from gcnsim.streams import stream
 
 BLOCK = 1 << 20
@@ -45,7 +45,7 @@ def keys_of(first: IntArray, second: IntArray) -> IntArray:
 def blocks(count: int, drawn: Callable[[int, int], IntArray], processes: int) -> IntArray:
     """`drawn(start, stop)` of every block of `count` draws, joined."""
     starts = range(0, count, BLOCK)
-    found = each(lambda start: drawn(start, min(start + BLOCK, count)), starts, processes)
+    found = parallel_map(lambda start: drawn(start, min(start + BLOCK, count)), starts, processes)
     return np.concatenate(found) if found else np.empty(0, np.int64)
 
 

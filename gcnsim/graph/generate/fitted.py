@@ -12,11 +12,11 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
-from gcnsim.documents import read_yaml
 from gcnsim.errors import GraphError, nearest
 from gcnsim.graph.csr import Graph
 from gcnsim.graph.generate.communities import BlockModel, block_model
 from gcnsim.graph.generate.distinct import Say, silent
+from gcnsim.io.yaml_files import read_yaml
 
 FILE: Final = Path(__file__).resolve().parents[2] / "data" / "surrogates.yaml"
 """How each surrogate is drawn, and its fit."""

@@ -24,7 +24,7 @@ from torch.nn import Parameter
 
 from gcnsim.errors import FileError
 from gcnsim.ids import Iteration, Rank
-from gcnsim.sections import replacing
+from gcnsim.io.atomic import atomic_write
 
 STATE = "state.json"
 WORKERS = "--workers"
@@ -52,7 +52,7 @@ def write_part(folder: Path, done: Iteration, rank: Rank, tensors: dict[str, Ten
     except OSError as error:
         raise FileError(f"{place}: cannot be used as a folder: {error.strerror}") from None
     content = save({name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()})
-    with replacing(place / _part(rank)) as file:
+    with atomic_write(place / _part(rank)) as file:
         file.write(content)
     return hashlib.sha256(content).digest()
 
@@ -65,7 +65,7 @@ def complete(
     It is the last one then: later ones, of a run that took another turn, go, and those before the last KEPT.
     """
     document = {"done": done, "identity": identity, "notes": notes, "parts": [digest.hex() for digest in parts]}
-    with replacing(folder / f"{done:06d}" / STATE, text=True) as file:
+    with atomic_write(folder / f"{done:06d}" / STATE, text=True) as file:
         json.dump(document, file, indent=1, allow_nan=False)
     whole = _whole(folder)
     past = [place for place in whole if int(place.name) <= done]

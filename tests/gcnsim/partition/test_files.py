@@ -9,8 +9,8 @@ import pytest
 from gcnsim.errors import FileError
 from gcnsim.graph import Graph, build_csr
 from gcnsim.ids import AnyArray
+from gcnsim.io.container import write_sections
 from gcnsim.partition import partition_graph, read_partition, write_partition
-from gcnsim.sections import write_sections
 
 _META: dict[str, Any] = {"parts": 2, "method": "block", "seed": 0, "graph_name": "g", "graph_hash": "00"}
 

@@ -6,7 +6,7 @@ from math import exp, log
 
 import pytest
 
-from gcnsim.documents import read_yaml
+from gcnsim.io.yaml_files import read_yaml
 from gcnsim.partition import partition_scatter, partition_spread
 from gcnsim.partition.spread import FIGURES, FILE
 

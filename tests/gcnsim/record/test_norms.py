@@ -7,8 +7,8 @@ import pytest
 
 from gcnsim.errors import FileError
 from gcnsim.graph import Graph, build_csr
+from gcnsim.io.container import write_sections
 from gcnsim.record import read_norms, write_norms
-from gcnsim.sections import write_sections
 
 
 def ring(nodes: int) -> Graph:

@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gcnsim.caching.size import CacheSize
-from gcnsim.documents import parse_yaml
 from gcnsim.errors import FileError, GcnsimError, ScenarioError, UnitError
+from gcnsim.io.yaml_files import parse_yaml
 from gcnsim.knobs import KNOBS
 from gcnsim.methods import Method, all_knobs, create_method
 from gcnsim.profile import devices

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from gcnsim.errors import FileError
-from gcnsim.sections import read_sections, write_sections
+from gcnsim.io.container import read_sections, write_sections
 from gcnsim.trace import AccessTrace, WorkerAccess, read_trace, record_trace, write_trace
 
 

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from gcnsim.documents import LIMIT, parse_yaml, read_yaml
 from gcnsim.errors import FileError
+from gcnsim.io.yaml_files import LIMIT, parse_yaml, read_yaml
 
 
 def test_scalars_have_one_reading() -> None:

@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 
 from gcnsim.errors import FileError
 from gcnsim.ids import AnyArray
-from gcnsim.sections import ALIGN, MAGIC, kind_of, read_sections, replacing, write_sections
+from gcnsim.io.atomic import atomic_write
+from gcnsim.io.container import ALIGN, MAGIC, kind_of, read_sections, write_sections
 
 ARRAYS: dict[str, AnyArray] = {
     "bytes": np.arange(5, dtype=np.uint8),
@@ -117,7 +118,7 @@ def test_no_altered_bit_reaches_the_arrays(place: float, bit: int, tmp_path_fact
 
 def test_a_failed_write_leaves_the_old_file_and_no_other(path: Path) -> None:
     before = path.read_bytes()
-    with pytest.raises(TypeError), replacing(path) as file:
+    with pytest.raises(TypeError), atomic_write(path) as file:
         file.write("text where bytes belong")
     assert path.read_bytes() == before
     assert list(path.parent.iterdir()) == [path]
@@ -126,17 +127,17 @@ def test_a_failed_write_leaves_the_old_file_and_no_other(path: Path) -> None:
 def test_text_replaces_a_file(tmp_path: Path) -> None:
     target = tmp_path / "page.html"
     target.write_text("old")
-    with replacing(target, text=True) as file:
+    with atomic_write(target, text=True) as file:
         file.write("τ = 2")
     assert target.read_text(encoding="utf-8") == "τ = 2"
 
 
 def test_places_that_cannot_be_written(tmp_path: Path) -> None:
-    with pytest.raises(FileError, match="nowhere/x: cannot be written"), replacing(tmp_path / "nowhere" / "x"):
+    with pytest.raises(FileError, match="nowhere/x: cannot be written"), atomic_write(tmp_path / "nowhere" / "x"):
         pass
     folder = tmp_path / "folder"
     folder.mkdir()
-    with pytest.raises(FileError, match="folder: is a directory"), replacing(folder) as file:
+    with pytest.raises(FileError, match="folder: is a directory"), atomic_write(folder) as file:
         file.write(b"x")
     assert list(tmp_path.iterdir()) == [folder]
 
