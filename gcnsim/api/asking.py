@@ -13,6 +13,7 @@ from gcnsim.api.instances import instance
 from gcnsim.errors import ScenarioError
 from gcnsim.graph import Graph, from_object
 from gcnsim.knobs import KNOBS, RATE
+from gcnsim.machine import refuse_idle
 from gcnsim.methods import DEFAULT, all_knobs, compared, create_method, has_knob, method_type, methods
 from gcnsim.planning import (
     LEAST_RATE,
@@ -37,7 +38,7 @@ from gcnsim.scenario import (
     read_injected,
     read_knob,
 )
-from gcnsim.study import Result, refuse_idle
+from gcnsim.study import Result
 from gcnsim.trace import is_profile
 from gcnsim.units import bandwidth as parse_bandwidth
 

@@ -9,10 +9,11 @@ from typing import Any
 
 from gcnsim.api.writing import made, write_json
 from gcnsim.engine import link_rates, timeline
+from gcnsim.machine import refuse_idle
 from gcnsim.planning import Workshop, counted, graph_name, links_of, memory_told, provenance, row_of, setting_text
 from gcnsim.processes import cores
 from gcnsim.scenario import from_mapping, load_scenario, read_injected, to_mapping
-from gcnsim.study import Result, made_up, refuse_idle, refuse_undrawn, refuse_unused_figures, worker_parts
+from gcnsim.study import Result, made_up, refuse_undrawn, refuse_unused_figures, worker_parts
 
 WRITTEN = ("spans.parquet", "result.json")
 """The files that `write_result` writes."""

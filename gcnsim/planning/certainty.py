@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from gcnsim.machine import calibration_of, platform_of
 from gcnsim.planning.assumptions import figure_row
 from gcnsim.planning.workshop import INTERVAL, Candidate, Workshop
 from gcnsim.scenario import Scenario
-from gcnsim.study import DRAWS, PARTITION, assumptions_of, calibration_of, partition_note, platform_of
+from gcnsim.study import DRAWS, PARTITION, assumptions_of, partition_note
 
 LABELS = ("UNCALIBRATED", "FITTED TO PUBLISHED RUNS", "CALIBRATED")
 

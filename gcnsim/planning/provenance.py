@@ -12,6 +12,7 @@ from gcnsim import __version__
 from gcnsim.cost import RESERVED
 from gcnsim.errors import plural
 from gcnsim.graph import graph_warnings
+from gcnsim.machine import calibration_of, devices_of, platform_of, profiles
 from gcnsim.methods.roc import Roc
 from gcnsim.partition import partition_warnings
 from gcnsim.planning.assumptions import machine_figures, workload_assumptions
@@ -28,17 +29,13 @@ from gcnsim.study import (
     PublishedAccesses,
     SurrogateAccesses,
     TraceAccesses,
-    calibration_of,
     capacities,
     partition_note,
-    platform_of,
-    profiles,
     resolve_model,
     statistics_warning,
     tightest,
     told_at_any,
 )
-from gcnsim.study.paths import devices_of
 from gcnsim.trace import StoredProfile, profile_at
 from gcnsim.units import format_bytes
 

@@ -16,6 +16,7 @@ from typing import Final
 import numpy as np
 
 from gcnsim.errors import ScenarioError
+from gcnsim.machine import device_link, profiles
 from gcnsim.methods import Method, method_type
 from gcnsim.planning.payload import in_gbps
 from gcnsim.planning.recommend import Rule, rate_of
@@ -24,12 +25,10 @@ from gcnsim.profile import device, devices, prices
 from gcnsim.scenario import ClusterSpec, Scenario
 from gcnsim.study import (
     GraphAccesses,
-    device_link,
     host_steps,
     partition_seconds,
     partition_setting,
     partition_variants,
-    profiles,
     same_evidence,
     why_cores_do_not_matter,
 )

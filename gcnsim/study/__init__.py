@@ -16,7 +16,6 @@ from gcnsim.study.corners import Corner
 from gcnsim.study.estimated import estimated_counts, estimated_s
 from gcnsim.study.expected_batches import WITHIN, degree_law, degree_spreads
 from gcnsim.study.faults import refuse_undrawn
-from gcnsim.study.fitted import platform_of
 from gcnsim.study.graphs import GraphAccesses
 from gcnsim.study.host_steps import (
     HostStep,
@@ -30,7 +29,6 @@ from gcnsim.study.host_steps import (
 )
 from gcnsim.study.least import holds, least_gpus, told_at_any
 from gcnsim.study.limit import Limit
-from gcnsim.study.machine import CALIBRATED, HOST_MEMORY, calibration_of, device_link, machine, profiles, with_fitted
 from gcnsim.study.memory import capacities, fits, memory_of, tightest
 from gcnsim.study.metrics import Metrics, link_units, measure
 from gcnsim.study.model import Declared, Model, resolve_model
@@ -51,7 +49,6 @@ from gcnsim.study.partitions import (
     seeds_of,
 )
 from gcnsim.study.parts import made_up, worker_parts
-from gcnsim.study.paths import refuse_idle
 from gcnsim.study.placement import Placed, Placement, placements
 from gcnsim.study.propagation import (
     WORKLOAD,
@@ -75,11 +72,9 @@ from gcnsim.study.utilization import utilization_of
 __all__ = [
     "BOUNDARY",
     "CACHE_HITS",
-    "CALIBRATED",
     "CORE",
     "DISPERSION",
     "DRAWS",
-    "HOST_MEMORY",
     "LOAD",
     "NORMAL_90",
     "PARTITION",
@@ -116,12 +111,10 @@ __all__ = [
     "Window",
     "assumptions_of",
     "best_lower_s",
-    "calibration_of",
     "capacities",
     "cores_used",
     "degree_law",
     "degree_spreads",
-    "device_link",
     "device_of",
     "estimated_counts",
     "estimated_s",
@@ -133,7 +126,6 @@ __all__ = [
     "host_steps",
     "least_gpus",
     "link_units",
-    "machine",
     "made_up",
     "measure",
     "memory_of",
@@ -148,11 +140,8 @@ __all__ = [
     "partition_variants",
     "placements",
     "plan_of",
-    "platform_of",
     "position",
-    "profiles",
     "random_parts",
-    "refuse_idle",
     "refuse_other_trace",
     "refuse_undrawn",
     "refuse_unused_figures",
@@ -172,7 +161,6 @@ __all__ = [
     "utilization_of",
     "why_cores_do_not_matter",
     "with_figures",
-    "with_fitted",
     "worker_parts",
     "write_schedule",
 ]

@@ -19,12 +19,10 @@ import numpy as np
 
 from gcnsim.errors import ScenarioError
 from gcnsim.ids import FloatArray
+from gcnsim.machine import HOST_MEMORY, NVLINK, device_link, devices_of, profiles, with_given
 from gcnsim.profile import Figure, LinkProfile, figures_of, link
 from gcnsim.scenario import ClusterSpec
 from gcnsim.streams import stream
-from gcnsim.study.given import with_given
-from gcnsim.study.machine import HOST_MEMORY, device_link, profiles
-from gcnsim.study.paths import NVLINK, devices_of
 
 NORMAL_90: Final = NormalDist().inv_cdf(0.95)
 """Standard deviations of a normal distribution on either side of its mean that hold 90 % of it."""

@@ -11,9 +11,9 @@ from gcnsim.caching import capacity
 from gcnsim.cost import RESERVED, VALUE
 from gcnsim.errors import ScenarioError
 from gcnsim.ids import Bytes, IntArray, frozen
+from gcnsim.machine import profiles
 from gcnsim.methods import MiniBatch, Plan
 from gcnsim.scenario import Scenario
-from gcnsim.study.machine import profiles
 from gcnsim.trace import AccessCounts, BatchCounts
 from gcnsim.workload import LayerShape
 

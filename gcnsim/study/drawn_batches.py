@@ -10,13 +10,13 @@ import numpy as np
 
 from gcnsim.graph import Graph
 from gcnsim.ids import BoolArray, Int32Array, IntArray
+from gcnsim.machine import profiles
 from gcnsim.methods import NeighbourBatches, Plan, SubgraphBatches
 from gcnsim.partition import TrainingParts, metis_owners
 from gcnsim.sampling import Batch, layer_batch, neighbour_batch, subgraph_batch, walked_nodes
 from gcnsim.scenario import Scenario
 from gcnsim.streams import stream
 from gcnsim.study.batches import CLUSTERS, batching, cached_rows
-from gcnsim.study.machine import profiles
 from gcnsim.trace import BatchCounts, Store, count_batches
 
 MOST_DRAWN: Final = 30

@@ -12,6 +12,7 @@ from typing import Final
 import numpy as np
 
 from gcnsim.ids import FloatArray, IntArray, frozen
+from gcnsim.machine import SPREAD, profiles
 from gcnsim.methods import MiniBatch, NeighbourBatches, Plan, SubgraphBatches
 from gcnsim.sampling import (
     DegreeLaw,
@@ -25,8 +26,6 @@ from gcnsim.sampling import (
 from gcnsim.scenario import Scenario
 from gcnsim.study.batches import batching, cached_rows
 from gcnsim.study.corners import Corner
-from gcnsim.study.fitted import SPREAD
-from gcnsim.study.machine import profiles
 from gcnsim.trace import BatchCounts
 from gcnsim.workload import DatasetFacts
 

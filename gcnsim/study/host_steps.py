@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from gcnsim.machine import profiles
 from gcnsim.profile import device
 from gcnsim.scenario import Scenario
 from gcnsim.study.limit import Limit
-from gcnsim.study.machine import profiles
 from gcnsim.study.propagation import with_figures
 
 

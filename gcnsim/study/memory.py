@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from gcnsim.cost import Memory
 from gcnsim.ids import Bytes, Rank
+from gcnsim.machine import devices_of
 from gcnsim.profile import device
 from gcnsim.scenario import ClusterSpec, Scenario
-from gcnsim.study.paths import devices_of
 from gcnsim.trace import AccessCounts
 from gcnsim.workload import LayerShape
 

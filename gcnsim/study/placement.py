@@ -13,11 +13,11 @@ from enum import Enum
 import numpy as np
 
 from gcnsim.ids import IntArray
+from gcnsim.machine import devices_of
 from gcnsim.profile import DeviceProfile
 from gcnsim.scenario import Scenario
 from gcnsim.study.accesses import Accesses
 from gcnsim.study.corners import Corner
-from gcnsim.study.paths import devices_of
 from gcnsim.trace import AccessCounts
 
 

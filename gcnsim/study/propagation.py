@@ -16,6 +16,7 @@ import numpy as np
 
 from gcnsim.cluster import Link
 from gcnsim.ids import FloatArray, IntArray, Seconds
+from gcnsim.machine import HOST_MEMORY, NVLINK, device_link, devices_of, machine
 from gcnsim.profile import Figure, device
 from gcnsim.scenario import ClusterSpec, Scenario
 from gcnsim.schedule import Schedule, Variants, bounds, estimate, estimates
@@ -23,9 +24,7 @@ from gcnsim.study.accesses import Accesses
 from gcnsim.study.assumed import DRAWS, Assumption, assumptions_of, normal_position, position, used_figures
 from gcnsim.study.corners import Corner
 from gcnsim.study.estimated import estimated_counts, estimated_s
-from gcnsim.study.machine import HOST_MEMORY, device_link, machine
 from gcnsim.study.other_partition import PARTITION, partition_factors, scatter_of, scattered
-from gcnsim.study.paths import NVLINK, devices_of
 from gcnsim.study.study import write_schedule
 from gcnsim.trace import AccessCounts
 

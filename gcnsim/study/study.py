@@ -11,6 +11,20 @@ from gcnsim.cost import Memory
 from gcnsim.engine import Run, simulate
 from gcnsim.errors import ScenarioError
 from gcnsim.ids import FloatArray
+from gcnsim.machine import (
+    beside_cache,
+    calibration_of,
+    devices_of,
+    for_graph,
+    machine,
+    payload_shares,
+    platform_of,
+    rate_beside_copies,
+    rebuild_s,
+    refuse_unused,
+    streaming_share,
+    with_drawn,
+)
 from gcnsim.methods import NO_OVERLAP, Facts, MiniBatch, named
 from gcnsim.profile import DeviceProfile
 from gcnsim.scenario import Scenario
@@ -20,14 +34,9 @@ from gcnsim.study.batches import refuse_unmodelled
 from gcnsim.study.clock import bounds_within
 from gcnsim.study.corners import Corner
 from gcnsim.study.faults import passing, weakened
-from gcnsim.study.fitted import beside_cache, platform_of, rate_beside_copies, rebuild_s, streaming_share
-from gcnsim.study.framing import payload_shares
-from gcnsim.study.given import with_drawn
-from gcnsim.study.machine import calibration_of, for_graph, machine
 from gcnsim.study.memory import capacities, fits, memory_of
 from gcnsim.study.metrics import Metrics, at_least, measure
 from gcnsim.study.model import resolve_model
-from gcnsim.study.paths import devices_of, refuse_unused
 from gcnsim.study.steady import Steady
 from gcnsim.study.struck import struck
 from gcnsim.trace import AccessCounts

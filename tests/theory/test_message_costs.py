@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import pytest
 
+from gcnsim.machine import machine
 from gcnsim.profile import host
 from gcnsim.scenario import ClusterSpec
-from gcnsim.study import machine
 from tests.cases import Case, method
 
 MakeFacts = Callable[..., Case]

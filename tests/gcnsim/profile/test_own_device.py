@@ -11,10 +11,9 @@ import gcnsim
 from gcnsim import profile
 from gcnsim.cli import main
 from gcnsim.errors import FileError, GcnsimError, ScenarioError
+from gcnsim.machine import devices_of, machine
 from gcnsim.profile.catalogue import DATA
 from gcnsim.scenario import ClusterSpec
-from gcnsim.study.machine import machine
-from gcnsim.study.paths import devices_of
 
 T4 = (DATA / "devices" / "t4.yaml").read_text()
 Write = Callable[[str], str]

@@ -11,6 +11,7 @@ import pytest
 from gcnsim.api import simulate, what_if
 from gcnsim.engine import simulate as run
 from gcnsim.errors import GcnsimError, ScenarioError, UnitError
+from gcnsim.machine import device_link, machine, payload_shares
 from gcnsim.planning import links_of
 from gcnsim.scenario import (
     FAULTS,
@@ -27,8 +28,6 @@ from gcnsim.scenario import (
 )
 from gcnsim.schedule import COMPUTE_STREAM, Schedule
 from gcnsim.study.faults import afflicted, lasting, weakened
-from gcnsim.study.framing import payload_shares
-from gcnsim.study.machine import device_link, machine
 from gcnsim.timeline import PS_PER_S, OpKind
 from tests.cases import Case, method
 from tests.gcnsim.study.faulted import REDDIT, studied

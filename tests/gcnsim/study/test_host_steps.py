@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 
 from gcnsim.errors import ScenarioError
+from gcnsim.machine import machine
 from gcnsim.scenario import SCHEMA, Scenario, from_mapping, scenario_hash, to_mapping
 from gcnsim.study import (
     cores_used,
     gpu_sampler,
     host_steps,
-    machine,
     more_cores,
     more_sampler_threads,
     sampler_decides,

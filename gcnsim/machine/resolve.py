@@ -10,12 +10,12 @@ from typing import Any, TypeVar
 
 from gcnsim.cluster import Cluster, LinkSpec, Sockets, build_cluster
 from gcnsim.errors import ScenarioError
+from gcnsim.machine.links import devices_of, offered, paths_of
+from gcnsim.machine.platform import copies_of, staging_of
+from gcnsim.machine.replaced import with_given
 from gcnsim.profile import Curve, DeviceProfile, Figure, HostProfile, LinkProfile, device, file_stamp, host, link
 from gcnsim.record import Calibration, Fitted, read_calibration
 from gcnsim.scenario import ClusterSpec
-from gcnsim.study.fitted import copies_of, staging_of
-from gcnsim.study.given import with_given
-from gcnsim.study.paths import devices_of, offered, paths_of
 
 HOST_MEMORY = "host-memory"
 """The link that carries traffic between two workers of one server."""

@@ -9,11 +9,10 @@ import pytest
 
 import gcnsim
 from gcnsim.errors import GcnsimError
+from gcnsim.machine import machine, rate_beside_copies, refuse_idle
 from gcnsim.profile import device, host, link, platform
 from gcnsim.scenario import SCHEMA, Scenario, from_mapping, scenario_hash, to_mapping
-from gcnsim.study import Result, link_units, refuse_idle, study
-from gcnsim.study.fitted import rate_beside_copies
-from gcnsim.study.machine import machine
+from gcnsim.study import Result, link_units, study
 from gcnsim.timeline import OpKind
 
 

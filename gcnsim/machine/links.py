@@ -8,10 +8,10 @@ from typing import Final
 
 from gcnsim.cluster import RING, LinkSpec, Paths
 from gcnsim.errors import ScenarioError, plural
+from gcnsim.machine.replaced import with_given
 from gcnsim.methods import Method, named
 from gcnsim.profile import DeviceProfile, LinkProfile, device, link
 from gcnsim.scenario import ClusterSpec
-from gcnsim.study.given import with_given
 
 NVLINK: Final = "nvlink"
 """The link of the catalogue whose bandwidth `cluster.nvlink` sets."""

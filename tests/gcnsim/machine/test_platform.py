@@ -5,10 +5,11 @@ from __future__ import annotations
 import pytest
 
 from gcnsim.errors import ScenarioError
+from gcnsim.machine import machine
+from gcnsim.machine.platform import held_share
 from gcnsim.profile import platform
 from gcnsim.scenario import SCHEMA, Scenario, from_mapping
-from gcnsim.study import machine, open_accesses, study
-from gcnsim.study.fitted import held_share
+from gcnsim.study import open_accesses, study
 
 CLUSTER = {"gpus": 2, "gpus_per_server": 2, "device": "rtx-2080-ti", "platform": "rtx-2080-ti-server"}
 

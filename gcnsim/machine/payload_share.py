@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from gcnsim.cluster import Cluster, Link
+from gcnsim.machine.links import NVLINK, devices_of
+from gcnsim.machine.resolve import HOST_MEMORY, device_link, machine, profiles
 from gcnsim.profile import link
 from gcnsim.scenario import ClusterSpec
-from gcnsim.study.machine import HOST_MEMORY, device_link, machine, profiles
-from gcnsim.study.paths import NVLINK, devices_of
 
 
 def payload_shares(spec: ClusterSpec) -> dict[str, float]:

@@ -11,12 +11,12 @@ import pytest
 
 from gcnsim.cost import elementwise_seconds, gemm_seconds, rows_seconds, spmm_seconds
 from gcnsim.errors import FileError, ScenarioError
+from gcnsim.machine import calibration_of, device_link, for_graph, machine, profiles
 from gcnsim.methods import create_method
 from gcnsim.profile import device, figures_of, host, link
 from gcnsim.record import Calibration, write_calibration
 from gcnsim.scenario import ClusterSpec, PartitionSpec, RunSpec, Scenario, WorkloadSpec
-from gcnsim.study import calibration_of, device_link, machine, profiles, study
-from gcnsim.study.machine import for_graph
+from gcnsim.study import study
 from gcnsim.timeline import OpKind
 from tests.gcnsim.calibration.made import DEVICE, HOST, NETWORK, calibration, fitted
 from tests.gcnsim.calibration.made_gpu import COPIES

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from gcnsim.errors import ScenarioError
+from gcnsim.machine import machine
 from gcnsim.profile import host, link
 from gcnsim.scenario import ClusterSpec
-from gcnsim.study import machine
 
 SPEC = ClusterSpec(gpus=3, gpus_per_server=2, bandwidth=1e9)
 
