@@ -9,7 +9,7 @@ from typing import Any
 
 from gcnsim.api.writing import made, write_json
 from gcnsim.engine import link_rates, timeline
-from gcnsim.machine import refuse_idle
+from gcnsim.machine import refuse_idle, resolve_machine
 from gcnsim.planning import Workshop, counted, graph_name, links_of, memory_told, provenance, row_of, setting_text
 from gcnsim.processes import cores
 from gcnsim.scenario import from_mapping, load_scenario, read_injected, to_mapping
@@ -57,7 +57,7 @@ def simulate(
     refuse_idle([asked.cluster])
     asked = replace(asked, faults=(*asked.faults, *read_injected(inject)))
     refuse_undrawn([asked])
-    refuse_unused_figures([asked.cluster])
+    refuse_unused_figures([resolve_machine(asked.cluster)])
     workshop = Workshop(asked, cores())
     workshop.prepare([], [asked], counted(progress, f"simulating {asked.name}"))
     progress("full-graph training on the same machine")

@@ -1,47 +1,25 @@
-"""The machine of a question: its cluster as links with capacities and devices with figures."""
+"""The machine of a question: its links with capacities and its devices with figures, resolved once."""
 
-from gcnsim.machine.links import NVLINK, devices_of, refuse_idle, refuse_unused
+from gcnsim.machine.machine import Machine, resolve_machine
 from gcnsim.machine.payload_share import payload_shares
-from gcnsim.machine.platform import (
-    SPREAD,
-    beside_cache,
-    platform_of,
-    rate_beside_copies,
-    rebuild_s,
-    streaming_share,
-)
-from gcnsim.machine.replaced import with_drawn, with_given
-from gcnsim.machine.resolve import (
-    CALIBRATED,
-    HOST_MEMORY,
-    calibration_of,
-    device_link,
-    for_graph,
-    machine,
-    profiles,
-    with_fitted,
-)
+from gcnsim.machine.platform import SPREAD, beside_cache, streaming_share
+from gcnsim.machine.profiles import HOST_MEMORY, NVLINK, for_graph
+from gcnsim.machine.refusals import refuse_idle, refuse_unused
+from gcnsim.machine.replaced import CALIBRATED, with_drawn, with_fitted
 
 __all__ = [
     "CALIBRATED",
     "HOST_MEMORY",
     "NVLINK",
     "SPREAD",
+    "Machine",
     "beside_cache",
-    "calibration_of",
-    "device_link",
-    "devices_of",
     "for_graph",
-    "machine",
     "payload_shares",
-    "platform_of",
-    "profiles",
-    "rate_beside_copies",
-    "rebuild_s",
     "refuse_idle",
     "refuse_unused",
+    "resolve_machine",
     "streaming_share",
     "with_drawn",
     "with_fitted",
-    "with_given",
 ]

@@ -1,20 +1,15 @@
-"""What a scenario's cluster has besides its GPUs' own links and NICs, and which methods use it."""
+"""The links of a machine: GPU to host, host to host, and what its cluster has besides."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
-from gcnsim.cluster import RING, LinkSpec, Paths
-from gcnsim.errors import ScenarioError, plural
-from gcnsim.machine.replaced import with_given
-from gcnsim.methods import Method, named
-from gcnsim.profile import DeviceProfile, LinkProfile, device, link
-from gcnsim.scenario import ClusterSpec
-
-NVLINK: Final = "nvlink"
-"""The link of the catalogue whose bandwidth `cluster.nvlink` sets."""
+from gcnsim.cluster import Cluster, LinkSpec, Paths, Sockets, build_cluster
+from gcnsim.errors import ScenarioError
+from gcnsim.machine.platform import copies_within, staging_of
+from gcnsim.machine.profiles import Profiles
+from gcnsim.profile import LinkProfile, Platform
 
 GPUS_PER_SWITCH: Final = 2
 """GPUs that share the uplink of a PCIe switch where nobody says how many."""
@@ -31,10 +26,11 @@ def offered(profile: LinkProfile) -> LinkSpec:
     )
 
 
-def paths_of(spec: ClusterSpec) -> Paths:
-    """The paths of `spec`. Raises ScenarioError for workers on CPU cores, which have none of them."""
+def paths_of(figures: Profiles) -> Paths:
+    """The paths of a machine. Raises ScenarioError for workers on CPU cores, which have none of them."""
+    spec, on_cores = figures.spec, figures.kind == "cpu"
     found = Paths(
-        nvlink=None if spec.nvlink is None else _nvlink(spec, spec.nvlink),
+        nvlink=None if spec.nvlink is None else _nvlink(figures.nvlink, spec.nvlink),
         gpus_per_switch=(spec.gpus_per_switch or GPUS_PER_SWITCH) if spec.pcie_sharing == "switch" else 0,
         servers_per_rack=spec.servers_per_rack or 0,
         oversubscription=spec.oversubscription,
@@ -43,7 +39,7 @@ def paths_of(spec: ClusterSpec) -> Paths:
         gpudirect=spec.gpudirect,
         allreduce=spec.allreduce,
     )
-    if device(spec.device).kind == "cpu" and spec.payload != "fp32":
+    if on_cores and spec.payload != "fp32":
         raise ScenarioError(
             f"cluster.payload: {spec.payload} is modelled for GPUs only; cluster.device is {spec.device}"
         )
@@ -52,7 +48,7 @@ def paths_of(spec: ClusterSpec) -> Paths:
         "concurrent", "free", None, "cpu",
     }  # fmt: skip
     asked |= {spec.sampler_threads} - {1}
-    if device(spec.device).kind == "cpu" and (found != racks or asked):
+    if on_cores and (found != racks or asked):
         raise ScenarioError(
             f"cluster.device: {spec.device} has no nvlink, gpudirect, host_memory, pcie_sharing, transport, transfers, "
             "allreduce, sockets, rate_beside_copies, sampler_device or sampler_threads of its own: these are modelled "
@@ -63,62 +59,37 @@ def paths_of(spec: ClusterSpec) -> Paths:
             "cluster.sockets: cores is not allowed with transport: direct or gpudirect, whose messages pass no socket; "
             "allowed: free"
         )
-    return found
+    if spec.sockets == "free":
+        return found
+    return replace(found, sockets=Sockets(figures.host.socket_bandwidth.value, figures.host.message_s.value))
 
 
-def _nvlink(spec: ClusterSpec, bandwidth: float) -> LinkSpec:
-    profile = with_given(link(NVLINK), spec)
+def _nvlink(profile: LinkProfile, bandwidth: float) -> LinkSpec:
     return replace(offered(profile), capacity=bandwidth * profile.efficiency.value)
 
 
-def devices_of(spec: ClusterSpec) -> tuple[DeviceProfile, ...]:
-    """The device of each rank where `spec` names them by server; empty where all are cluster.device.
+def build_topology(figures: Profiles, paths: Paths, platform: Platform | None) -> Cluster:
+    """The links of a machine with their capacities, host side and copies no faster than its platform's.
 
-    The last one named is that of all further servers. Raises ScenarioError for a CPU core among GPUs.
+    A network message costs CPU time at both ends before and after it travels; with GPU workers that time is counted as
+    latency, with workers on CPU cores, or where the scenario says so (`cluster.sockets`), it is work for the cores.
     """
-    if spec.devices is None:
-        return ()
-    found = [with_given(device(name), spec) for name in spec.devices]
-    for each in found:
-        if each.kind != "gpu":
-            raise ScenarioError(
-                f"cluster.devices: {each.name} is not allowed; unequal servers are modelled for GPUs only"
-            )
-    return tuple(found[min(rank // spec.gpus_per_server, len(found) - 1)] for rank in range(spec.gpus))
-
-
-def refuse_idle(clusters: Sequence[ClusterSpec]) -> None:
-    """Raises ScenarioError for racks that hold all servers of every one of `clusters`: nothing passes their uplinks."""
-    largest = max(clusters, key=lambda each: each.servers)
-    held = largest.servers_per_rack
-    if held is not None and held >= largest.servers:
-        allowed = "null" if largest.servers == 1 else f"less than {largest.servers}, or null"
-        raise ScenarioError(
-            f"cluster.servers_per_rack: {held} is all of {plural(largest.servers, 'server')}, so nothing passes the "
-            f"rack's uplink; allowed: {allowed}"
-        )
-
-
-def refuse_unused(spec: ClusterSpec, method: Method) -> None:
-    """Raises ScenarioError for a path, a device or an order of transfers that the method's schedule does not have."""
-    asked = {
-        "devices": spec.devices is not None,
-        "transfers": spec.transfers != "concurrent",
-        "payload": spec.payload != "fp32",
-        "sockets": spec.sockets != "free",
-        "rate_beside_copies": spec.rate_beside_copies is not None,
-        "sampler_device": spec.sampler_device != "cpu",
-        "sampler_threads": spec.sampler_threads != 1,
-        "nvlink": spec.nvlink is not None,
-        "transport": spec.transport != "staged",
-        "gpudirect": spec.gpudirect,
-        "allreduce": spec.allreduce != RING,
-    }
-    for name, given in asked.items():
-        if given and name not in method.uses:
-            having = ", ".join(_using(name))
-            raise ScenarioError(f"cluster.{name}: not modelled with {method.name}; methods with it: {having}")
-
-
-def _using(option: str) -> list[str]:
-    return named(lambda kind: option in kind.uses)
+    spec, host, network = figures.spec, figures.host, figures.network
+    wire = network.latency_s.value if spec.latency is None else spec.latency
+    on_cores = figures.kind == "cpu"
+    message_s = 0.0 if on_cores or paths.sockets else host.message_s.value
+    return build_cluster(
+        gpus=spec.gpus,
+        gpus_per_server=spec.gpus_per_server,
+        pcie=[copies_within(offered(figures.copies_of(rank)), platform) for rank in range(spec.gpus)],
+        nic=LinkSpec(spec.bandwidth * network.efficiency.value, wire + 2 * message_s, message_s, network.queue.value),
+        memory=offered(figures.host_memory),
+        cores=LinkSpec(
+            host.cores.value * (host.busy_core_rate.value if on_cores else 1.0),
+            cores=round(host.cores.value) if on_cores else 0,
+            slice_s=host.slice_s.value,
+        ),
+        shared_cores=spec.shared_cores,
+        staging=staging_of(platform),
+        paths=paths,
+    )

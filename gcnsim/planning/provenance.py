@@ -12,7 +12,7 @@ from gcnsim import __version__
 from gcnsim.cost import RESERVED
 from gcnsim.errors import plural
 from gcnsim.graph import graph_warnings
-from gcnsim.machine import calibration_of, devices_of, platform_of, profiles
+from gcnsim.machine import resolve_machine
 from gcnsim.methods.roc import Roc
 from gcnsim.partition import partition_warnings
 from gcnsim.planning.assumptions import machine_figures, workload_assumptions
@@ -29,7 +29,6 @@ from gcnsim.study import (
     PublishedAccesses,
     SurrogateAccesses,
     TraceAccesses,
-    capacities,
     partition_note,
     resolve_model,
     statistics_warning,
@@ -55,12 +54,12 @@ def provenance(
     figures = machine_figures(scenario, "assumed", batches=batches)
     assumptions = [*workload_assumptions(workshop, scenario, estimates), *figures]
     measured = machine_figures(scenario, "measured")
-    record = calibration_of(scenario.cluster.calibration)
+    record = resolve_machine(scenario.cluster).calibration
     told = {
         "graph": _graph(workshop, scenario),
         "model": str(resolve_model(scenario.workload, workshop.accesses.declared)),
         "device": _device(scenario),
-        "interval": _interval(assumptions, record, platform_of(scenario.cluster), scenario.faults),
+        "interval": _interval(assumptions, record, resolve_machine(scenario.cluster).platform, scenario.faults),
         "assumptions": assumptions,
         "measured": [f"{item['name']} {item['value']}: {item['basis']}" for item in measured],
         "calibration": _fitted(scenario, record),
@@ -94,7 +93,7 @@ def _calibration(path: str, record: Calibration) -> str:
 
 def _fitted(scenario: Scenario, record: Calibration | None) -> str:
     """What figures were fitted to, in a sentence."""
-    published = platform_of(scenario.cluster)
+    published = resolve_machine(scenario.cluster).platform
     told = NOT_CALIBRATED if record is None else _calibration(scenario.cluster.calibration or "", record)
     if published is None:
         return told
@@ -207,9 +206,10 @@ def _outline(accesses: SurrogateAccesses, profile: StoredProfile) -> Mapping[str
 
 def _device(scenario: Scenario) -> str:
     cluster = scenario.cluster
-    gpu, _, _ = profiles(cluster)
+    machine = resolve_machine(cluster)
+    gpu = machine.device
     kinds = ", ".join(gpu.provenance())
-    unequal = devices_of(cluster)
+    unequal = machine.devices
     if unequal:
         held = ", ".join(f"{count} x {title}" for title, count in Counter(each.title for each in unequal).items())
     else:
@@ -239,7 +239,7 @@ def _warnings(workshop: Workshop, scenario: Scenario, estimates: Sequence[Estima
             note = profile_at(accesses.facts.name, gpus)[1] if from_profile else published.cut(asked)[2]
             if "polated" in note or "assumption" in note:
                 yield f"{plural(gpus, 'GPU')}: boundary nodes {note}"
-    record = calibration_of(scenario.cluster.calibration)
+    record = resolve_machine(scenario.cluster).calibration
     if record is not None:
         for each in estimates:
             yield from _uncalibrated(each.scenario, record, model, accesses)
@@ -263,7 +263,7 @@ def too_large(workshop: Workshop, each: Estimate) -> str | None:
     it fits, or nothing is known.
     """
     result = each.result
-    memory, room = result.memory, capacities(result.scenario.cluster)
+    memory, room = result.memory, result.machine.capacities
     if memory is None or room is None or result.fits:
         return None
     rank, gpus = tightest(memory, room), each.scenario.cluster.gpus

@@ -29,7 +29,7 @@ from gcnsim.study.host_steps import (
 )
 from gcnsim.study.least import holds, least_gpus, told_at_any
 from gcnsim.study.limit import Limit
-from gcnsim.study.memory import capacities, fits, memory_of, tightest
+from gcnsim.study.memory import fits, memory_of, tightest
 from gcnsim.study.metrics import Metrics, link_units, measure
 from gcnsim.study.model import Declared, Model, resolve_model
 from gcnsim.study.other_partition import (
@@ -111,7 +111,6 @@ __all__ = [
     "Window",
     "assumptions_of",
     "best_lower_s",
-    "capacities",
     "cores_used",
     "degree_law",
     "degree_spreads",

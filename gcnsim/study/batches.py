@@ -11,7 +11,7 @@ from gcnsim.caching import capacity
 from gcnsim.cost import RESERVED, VALUE
 from gcnsim.errors import ScenarioError
 from gcnsim.ids import Bytes, IntArray, frozen
-from gcnsim.machine import profiles
+from gcnsim.machine import resolve_machine
 from gcnsim.methods import MiniBatch, Plan
 from gcnsim.scenario import Scenario
 from gcnsim.trace import AccessCounts, BatchCounts
@@ -33,7 +33,7 @@ def batching(scenario: Scenario) -> MiniBatch:
 def refuse_unmodelled(scenario: Scenario, method: MiniBatch, shapes: Sequence[LayerShape]) -> None:
     """Raises ScenarioError for what no mini-batch schedule models."""
     cluster = scenario.cluster
-    if profiles(cluster)[0].kind == "cpu":
+    if resolve_machine(cluster).kind == "cpu":
         raise ScenarioError(f"cluster.device: {cluster.device} is not allowed; {method.name} is modelled for GPUs only")
     if method.one_server and cluster.servers > 1:
         raise ScenarioError(

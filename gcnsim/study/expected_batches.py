@@ -12,7 +12,7 @@ from typing import Final
 import numpy as np
 
 from gcnsim.ids import FloatArray, IntArray, frozen
-from gcnsim.machine import SPREAD, profiles
+from gcnsim.machine import SPREAD, resolve_machine
 from gcnsim.methods import MiniBatch, NeighbourBatches, Plan, SubgraphBatches
 from gcnsim.sampling import (
     DegreeLaw,
@@ -75,7 +75,7 @@ def expected_batches(
     levels = [float(size.sum()) for size in sizes]
     held = _held(law, plan, training / workers) if method.one_server else None
     stored = law.nodes if held is None else float(counted(law, groups, held).sum())
-    memory = profiles(scenario.cluster)[0].memory.value
+    memory = resolve_machine(scenario.cluster).device.memory.value
     rows = cached_rows(method, memory, plan, levels, found.entries, int(stored)) if held is not None else 0
     hits = 0.0 if held is None else _hits(law, held[0], found.chance[0][0], rows)
     epoch = method.epoch(facts.nodes, training, workers)

@@ -13,7 +13,7 @@ from enum import Enum
 import numpy as np
 
 from gcnsim.ids import IntArray
-from gcnsim.machine import devices_of
+from gcnsim.machine import resolve_machine
 from gcnsim.profile import DeviceProfile
 from gcnsim.scenario import Scenario
 from gcnsim.study.accesses import Accesses
@@ -32,7 +32,7 @@ class Placement(Enum):
 def placements(scenario: Scenario) -> tuple[Placement, ...]:
     """The orders that an interval covers: one where GPUs are equal, or where whoever asks numbered the parts."""
     chosen = scenario.partition.file is not None or scenario.workload.trace is not None
-    unequal = len({each.name for each in devices_of(scenario.cluster)}) > 1
+    unequal = len({each.name for each in resolve_machine(scenario.cluster).devices}) > 1
     return tuple(Placement) if unequal and not chosen else (Placement.NUMBERED,)
 
 
@@ -54,7 +54,7 @@ class Placed:
         if self.placement is Placement.NUMBERED:
             return found
         work = (found.inner_edges + found.boundary_edges).mean(axis=0) + found.inner_nodes
-        pace = np.array([_pace(each) for each in devices_of(scenario.cluster)])
+        pace = np.array([_pace(each) for each in resolve_machine(scenario.cluster).devices])
         heaviest = np.argsort(-work, kind="stable")
         ranks = np.argsort(-pace if self.placement is Placement.HEAVY_ON_FAST else pace, kind="stable")
         order: IntArray = np.empty(found.workers, dtype=np.int64)
