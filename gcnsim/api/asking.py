@@ -14,6 +14,7 @@ from gcnsim.boundary import is_profile
 from gcnsim.errors import ScenarioError
 from gcnsim.graph import Graph, from_object
 from gcnsim.knobs import KNOBS, RATE
+from gcnsim.machine import refuse_idle
 from gcnsim.methods import DEFAULT, all_knobs, compared, create_method, has_knob, method_type, methods
 from gcnsim.planning import (
     LEAST_RATE,
@@ -38,7 +39,7 @@ from gcnsim.scenario import (
     read_injected,
     read_knob,
 )
-from gcnsim.study import Result, refuse_idle
+from gcnsim.study import Result
 from gcnsim.units import bandwidth as parse_bandwidth
 
 T = TypeVar("T")

@@ -9,10 +9,11 @@ from typing import Any
 
 from gcnsim.api.writing import made, write_json
 from gcnsim.engine import link_rates, timeline
+from gcnsim.machine import refuse_idle, resolve_machine
 from gcnsim.planning import Workshop, counted, links_of, memory_told, provenance, row_of, setting_text
 from gcnsim.processes import cores
 from gcnsim.scenario import from_mapping, load_scenario, read_injected, to_mapping
-from gcnsim.study import Result, made_up, refuse_idle, refuse_undrawn, refuse_unused_figures, worker_parts
+from gcnsim.study import Result, made_up, refuse_undrawn, refuse_unused_figures, worker_parts
 
 WRITTEN = ("spans.parquet", "result.json")
 """The files that `write_result` writes."""
@@ -56,7 +57,7 @@ def simulate(
     refuse_idle([asked.cluster])
     asked = replace(asked, faults=(*asked.faults, *read_injected(inject)))
     refuse_undrawn([asked])
-    refuse_unused_figures([asked.cluster])
+    refuse_unused_figures([resolve_machine(asked.cluster)])
     workshop = Workshop(asked, cores())
     workshop.prepare([], [asked], counted(progress, f"simulating {asked.name}"))
     progress("full-graph training on the same machine")

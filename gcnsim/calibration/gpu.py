@@ -22,9 +22,9 @@ from gcnsim.calibration.hosts import drawing, messages
 from gcnsim.cost import elementwise_seconds, gemm_seconds, rows_seconds, spmm_seconds
 from gcnsim.cost.core import RELU_BACKWARD_PASSES, RELU_PASSES, map_bytes
 from gcnsim.cost.device import VALUE
+from gcnsim.machine import CALIBRATED, with_fitted
 from gcnsim.profile import Curve, DeviceProfile, device
 from gcnsim.record import Fitted, Measurement, Measurements, Residual
-from gcnsim.study import CALIBRATED, with_fitted
 
 LAUNCHES: Final = 3.0
 """Kernels that take fewer launches than this are not fitted to."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from gcnsim.machine import resolve_machine
 from gcnsim.planning.workshop import Estimate, Workshop
 from gcnsim.profile import QUANTITIES, Figure
 from gcnsim.scenario import Scenario
@@ -33,7 +34,7 @@ def machine_figures(scenario: Scenario, source: str, *, batches: bool = False) -
 
     batches: whether mini-batches are trained, which need figures of their own.
     """
-    for name, figure in used_figures(scenario.cluster, batches=batches).items():
+    for name, figure in used_figures(resolve_machine(scenario.cluster), batches=batches).items():
         if figure.source == source:
             yield assumption(name, *_written(name.rpartition(".")[2], figure), figure.reference, source == "assumed")
 

@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from gcnsim.machine import resolve_machine
 from gcnsim.planning.assumptions import figure_row
 from gcnsim.planning.workshop import INTERVAL, Candidate, Workshop
 from gcnsim.scenario import Scenario
-from gcnsim.study import DRAWS, PARTITION, assumptions_of, calibration_of, platform_of
+from gcnsim.study import DRAWS, PARTITION, assumptions_of
 
 LABELS = ("UNCALIBRATED", "FITTED TO PUBLISHED RUNS", "CALIBRATED")
 
@@ -43,9 +44,10 @@ class Difference:
 
 def label_of(scenario: Scenario) -> str:
     """What the answer's figures are fitted to, in a word or a few."""
-    if calibration_of(scenario.cluster.calibration) is not None:
+    machine = resolve_machine(scenario.cluster)
+    if machine.calibration is not None:
         return LABELS[2]
-    return LABELS[1] if platform_of(scenario.cluster) is not None else LABELS[0]
+    return LABELS[1] if machine.platform is not None else LABELS[0]
 
 
 def certainty(workshop: Workshop, chosen: Candidate) -> dict[str, Any]:
@@ -68,7 +70,8 @@ def tornado(workshop: Workshop, chosen: Candidate) -> list[dict[str, Any]]:
     scenario = chosen.scenario
     left_open = workshop.factors(scenario)
     alone = {name: left_open.scaled(chosen.iteration_s, np.array(ends)) for name, ends in left_open.alone.items()}
-    known = {each.name: each for each in assumptions_of(scenario.cluster, batches=scenario.method.mini_batches)}
+    machine = resolve_machine(scenario.cluster)
+    known = {each.name: each for each in assumptions_of(machine, batches=scenario.method.mini_batches)}
     spread = {name: float(np.log(ends[1] / ends[0]) ** 2) for name, ends in alone.items()}
     whole = sum(spread.values()) or 1.0
     rows = []

@@ -17,6 +17,7 @@ import numpy as np
 
 from gcnsim.errors import ScenarioError, UnitError
 from gcnsim.ids import FloatArray, Seconds
+from gcnsim.machine import resolve_machine
 from gcnsim.methods import is_method
 from gcnsim.planning.payload import setting_text
 from gcnsim.planning.workshop import INTERVAL, Candidate, Workshop
@@ -121,7 +122,8 @@ def _again(row: Candidate, weights: FloatArray) -> dict[str, float]:
 def _explanations(workshop: Workshop, row: Candidate, ratio: float) -> list[dict[str, Any]]:
     """What each assumption alone would have to be for the measured time, those least far from their values first."""
     scenario = row.scenario
-    known = {each.name: each for each in assumptions_of(scenario.cluster, batches=scenario.method.mini_batches)}
+    machine = resolve_machine(scenario.cluster)
+    known = {each.name: each for each in assumptions_of(machine, batches=scenario.method.mini_batches)}
     found = []
     left_open = workshop.factors(scenario)
     for name, ends in left_open.alone.items():

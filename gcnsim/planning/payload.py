@@ -12,7 +12,7 @@ from gcnsim.planning.workshop import Estimate, Workshop
 from gcnsim.profile import devices, prices
 from gcnsim.results import Row
 from gcnsim.scenario import Scenario, written_knobs
-from gcnsim.study import Result, capacities, link_units, tightest
+from gcnsim.study import Result, link_units, tightest
 
 
 def in_gbps(bandwidth: float) -> str:
@@ -104,7 +104,7 @@ def row_of(estimate: Estimate, baseline_s: float | None, dataset: str) -> Row:
 def most(result: Result) -> Memory:
     """What the worker holds that is nearest its GPU's limit. Of results with a law for it."""
     assert result.memory is not None
-    return result.memory[tightest(result.memory, capacities(result.scenario.cluster))]
+    return result.memory[tightest(result.memory, result.machine.capacities)]
 
 
 def memory_told(workshop: Workshop, scenario: Scenario) -> dict[str, Any] | None:
@@ -112,7 +112,7 @@ def memory_told(workshop: Workshop, scenario: Scenario) -> dict[str, Any] | None
     result = workshop.result(scenario)
     if result.memory is None:
         return None
-    room = capacities(result.scenario.cluster)
+    room = result.machine.capacities
     rank = tightest(result.memory, room)
     return {
         "device_bytes": None if room is None else room[rank],

@@ -11,6 +11,7 @@ from typing import Any
 from gcnsim import __version__
 from gcnsim.cost import RESERVED
 from gcnsim.errors import plural
+from gcnsim.machine import resolve_machine
 from gcnsim.methods.roc import Roc
 from gcnsim.planning.assumptions import machine_figures, workload_assumptions
 from gcnsim.planning.workshop import Estimate, Workshop
@@ -23,16 +24,7 @@ from gcnsim.sources import (
     Source,
     resolve_model,
 )
-from gcnsim.study import (
-    calibration_of,
-    capacities,
-    platform_of,
-    profiles,
-    statistics_warning,
-    tightest,
-    told_at_any,
-)
-from gcnsim.study.paths import devices_of
+from gcnsim.study import statistics_warning, tightest, told_at_any
 from gcnsim.units import format_bytes
 
 NOT_CALIBRATED = (
@@ -49,12 +41,12 @@ def provenance(
     figures = machine_figures(scenario, "assumed", batches=batches)
     assumptions = [*workload_assumptions(workshop, scenario, estimates), *figures]
     measured = machine_figures(scenario, "measured")
-    record = calibration_of(scenario.cluster.calibration)
+    record = resolve_machine(scenario.cluster).calibration
     told = {
         "graph": workshop.accesses.describe(scenario),
         "model": str(resolve_model(scenario.workload, workshop.accesses.declared)),
         "device": _device(scenario),
-        "interval": _interval(assumptions, record, platform_of(scenario.cluster), scenario.faults),
+        "interval": _interval(assumptions, record, resolve_machine(scenario.cluster).platform, scenario.faults),
         "assumptions": assumptions,
         "measured": [f"{item['name']} {item['value']}: {item['basis']}" for item in measured],
         "calibration": _fitted(scenario, record),
@@ -88,7 +80,7 @@ def _calibration(path: str, record: Calibration) -> str:
 
 def _fitted(scenario: Scenario, record: Calibration | None) -> str:
     """What figures were fitted to, in a sentence."""
-    published = platform_of(scenario.cluster)
+    published = resolve_machine(scenario.cluster).platform
     told = NOT_CALIBRATED if record is None else _calibration(scenario.cluster.calibration or "", record)
     if published is None:
         return told
@@ -120,9 +112,10 @@ def _interval(
 
 def _device(scenario: Scenario) -> str:
     cluster = scenario.cluster
-    gpu, _, _ = profiles(cluster)
+    machine = resolve_machine(cluster)
+    gpu = machine.device
     kinds = ", ".join(gpu.provenance())
-    unequal = devices_of(cluster)
+    unequal = machine.devices
     if unequal:
         held = ", ".join(f"{count} x {title}" for title, count in Counter(each.title for each in unequal).items())
     else:
@@ -139,7 +132,7 @@ def _warnings(workshop: Workshop, scenario: Scenario, estimates: Sequence[Estima
         yield f"the workload declares no {name}: {width} assumed (--set workload.{name}=N)"
     accesses = workshop.accesses
     yield from accesses.warnings([each.scenario for each in estimates])
-    record = calibration_of(scenario.cluster.calibration)
+    record = resolve_machine(scenario.cluster).calibration
     if record is not None:
         for each in estimates:
             yield from _uncalibrated(each.scenario, record, model, accesses)
@@ -163,7 +156,7 @@ def too_large(workshop: Workshop, each: Estimate) -> str | None:
     it fits, or nothing is known.
     """
     result = each.result
-    memory, room = result.memory, capacities(result.scenario.cluster)
+    memory, room = result.memory, result.machine.capacities
     if memory is None or room is None or result.fits:
         return None
     rank, gpus = tightest(memory, room), each.scenario.cluster.gpus

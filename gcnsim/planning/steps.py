@@ -16,6 +16,7 @@ from typing import Final
 import numpy as np
 
 from gcnsim.errors import ScenarioError
+from gcnsim.machine import resolve_machine
 from gcnsim.methods import Method, method_type
 from gcnsim.planning.payload import in_gbps
 from gcnsim.planning.recommend import Rule, rate_of
@@ -23,12 +24,10 @@ from gcnsim.planning.workshop import INTERVAL, PRECISION, Heard, Workshop, canon
 from gcnsim.profile import device, devices, prices
 from gcnsim.scenario import ClusterSpec, Scenario
 from gcnsim.study import (
-    device_link,
     host_steps,
     partition_seconds,
     partition_setting,
     partition_variants,
-    profiles,
     why_cores_do_not_matter,
 )
 
@@ -148,7 +147,7 @@ def _pointless(scenario: Scenario) -> Iterator[NoEffect]:
         yield NoEffect("partition", "one GPU: nothing is exchanged")
         yield NoEffect("tau", "one GPU: nothing is exchanged")
         yield NoEffect("cache", "one GPU: nothing is exchanged")
-    if scenario.method.sampling().whole and not scenario.method.mini_batches and device(cluster.device).kind == "gpu":
+    if scenario.method.sampling().whole and not scenario.method.mini_batches and resolve_machine(cluster).kind == "gpu":
         yield NoEffect("host cores", "nothing is sampled, so the GPUs wait for no CPU")
 
 
@@ -197,14 +196,14 @@ def _of_network(scenario: Scenario, cluster: ClusterSpec) -> Iterator[Move]:
 
 def _of_servers(scenario: Scenario, cluster: ClusterSpec) -> Iterator[Move]:
     """The next GPU, the next PCIe, and what draws the graphs on the host."""
-    gpu = profiles(cluster)[0]
+    machine = resolve_machine(cluster)
     fixed = cluster.calibration or cluster.platform or cluster.devices
-    if gpu.kind == "gpu" and not fixed:
+    if machine.kind == "gpu" and not fixed:
         after = _next_device(cluster.device)
         if after is not None:
             with suppress(ScenarioError):
                 yield Move("device", cluster.device, after, replace(scenario, cluster=replace(cluster, device=after)))
-        now = device_link(cluster).name
+        now = machine.copies.name
         faster = dict(pairwise(COPY_LINKS)).get(now)
         if faster is not None:
             yield Move("PCIe", now, faster, replace(scenario, cluster=replace(cluster, pcie=faster)))

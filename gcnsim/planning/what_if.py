@@ -10,6 +10,7 @@ from typing import Any
 from gcnsim.boundary import is_profile
 from gcnsim.errors import ScenarioError, plural
 from gcnsim.graph import Graph, graph_warnings
+from gcnsim.machine import resolve_machine
 from gcnsim.planning.accuracy import Subject, Target, to_target
 from gcnsim.planning.answer import SCHEMA, Alternative, Answer, Told
 from gcnsim.planning.certainty import certainty
@@ -168,7 +169,7 @@ def _settings(base: Scenario, grid: Grid, extras: Extras) -> list[Scenario]:
     _refuse_recorded(base)
     every = scenarios(base, grid)
     refuse_undrawn(every)
-    refuse_unused_figures([each.cluster for each in every])
+    refuse_unused_figures([resolve_machine(each.cluster) for each in every])
     if extras.partition_seeds:
         seeds_of(every[0], extras.partition_seeds)
     return every

@@ -12,8 +12,8 @@ from gcnsim.caching import capacity
 from gcnsim.cost import RESERVED, VALUE
 from gcnsim.errors import ScenarioError
 from gcnsim.ids import Bytes, IntArray, frozen
+from gcnsim.machine import resolve_machine
 from gcnsim.methods import MiniBatch, Plan
-from gcnsim.profile import DeviceProfile
 from gcnsim.scenario import Scenario
 from gcnsim.workload import LayerShape
 
@@ -22,13 +22,6 @@ TRAIN: Final = 0.65
 
 CLUSTERS: Final = 20
 """Clusters in a mini-batch of ClusterGCN (its setting for Reddit: 20 of 1500, 1.3 % of the nodes)."""
-
-
-def device_of(scenario: Scenario) -> DeviceProfile:
-    """The scenario's device, with the figures of its calibration."""
-    from gcnsim.study.machine import profiles
-
-    return profiles(scenario.cluster)[0]
 
 
 def batching(scenario: Scenario) -> MiniBatch:
@@ -40,7 +33,7 @@ def batching(scenario: Scenario) -> MiniBatch:
 def refuse_unmodelled(scenario: Scenario, method: MiniBatch, shapes: Sequence[LayerShape]) -> None:
     """Raises ScenarioError for what no mini-batch schedule models."""
     cluster = scenario.cluster
-    if device_of(scenario).kind == "cpu":
+    if resolve_machine(cluster).kind == "cpu":
         raise ScenarioError(f"cluster.device: {cluster.device} is not allowed; {method.name} is modelled for GPUs only")
     if method.one_server and cluster.servers > 1:
         raise ScenarioError(

@@ -11,11 +11,12 @@ import numpy as np
 from gcnsim.boundary import BatchCounts, Store, count_batches
 from gcnsim.graph import Graph
 from gcnsim.ids import BoolArray, Int32Array, IntArray
+from gcnsim.machine import resolve_machine
 from gcnsim.methods import NeighbourBatches, Plan, SubgraphBatches
 from gcnsim.partition import TrainingParts, metis_owners
 from gcnsim.sampling import Batch, layer_batch, neighbour_batch, subgraph_batch, walked_nodes
 from gcnsim.scenario import Scenario
-from gcnsim.sources.batches import CLUSTERS, batching, cached_rows, device_of
+from gcnsim.sources.batches import CLUSTERS, batching, cached_rows
 from gcnsim.streams import stream
 
 MOST_DRAWN: Final = 30
@@ -120,7 +121,7 @@ def _subgraphs(graph: Graph, scenario: Scenario, method: SubgraphBatches, layers
 
 def _cache(scenario: Scenario, plan: Plan, drawn: list[Batch], stored: int) -> int:
     largest = max(drawn, key=lambda batch: batch.levels[0].size)
-    memory = device_of(scenario).memory.value
+    memory = resolve_machine(scenario.cluster).device.memory.value
     levels = [level.size for level in largest.levels]
     return cached_rows(batching(scenario), memory, plan, levels, largest.entries, stored)
 

@@ -13,6 +13,7 @@ import numpy as np
 
 from gcnsim.boundary import BatchCounts
 from gcnsim.ids import FloatArray, IntArray, frozen
+from gcnsim.machine import resolve_machine
 from gcnsim.methods import MiniBatch, NeighbourBatches, Plan, SubgraphBatches
 from gcnsim.sampling import (
     DEGREE_SPREAD,
@@ -25,7 +26,7 @@ from gcnsim.sampling import (
     lognormal_law,
 )
 from gcnsim.scenario import Scenario
-from gcnsim.sources.batches import batching, cached_rows, device_of
+from gcnsim.sources.batches import batching, cached_rows
 from gcnsim.sources.corners import Corner
 from gcnsim.workload import DatasetFacts
 
@@ -75,7 +76,7 @@ def expected_batches(
     levels = [float(size.sum()) for size in sizes]
     held = _held(law, plan, training / workers) if method.one_server else None
     stored = law.nodes if held is None else float(counted(law, groups, held).sum())
-    memory = device_of(scenario).memory.value
+    memory = resolve_machine(scenario.cluster).device.memory.value
     rows = cached_rows(method, memory, plan, levels, found.entries, int(stored)) if held is not None else 0
     hits = 0.0 if held is None else _hits(law, held[0], found.chance[0][0], rows)
     epoch = method.epoch(facts.nodes, training, workers)

@@ -12,7 +12,6 @@ from gcnsim.study.assumed import (
 )
 from gcnsim.study.estimated import estimated_counts, estimated_s
 from gcnsim.study.faults import refuse_undrawn
-from gcnsim.study.fitted import platform_of
 from gcnsim.study.host_steps import (
     HostStep,
     cores_used,
@@ -25,8 +24,7 @@ from gcnsim.study.host_steps import (
 )
 from gcnsim.study.least import holds, least_gpus, told_at_any
 from gcnsim.study.limit import Limit
-from gcnsim.study.machine import CALIBRATED, HOST_MEMORY, calibration_of, device_link, machine, profiles, with_fitted
-from gcnsim.study.memory import capacities, fits, memory_of, tightest
+from gcnsim.study.memory import fits, memory_of, tightest
 from gcnsim.study.metrics import Metrics, link_units, measure
 from gcnsim.study.other_partition import (
     PARTITION,
@@ -43,7 +41,6 @@ from gcnsim.study.partitions import (
     seeds_of,
 )
 from gcnsim.study.parts import made_up, worker_parts
-from gcnsim.study.paths import refuse_idle
 from gcnsim.study.placement import Placed, Placement, placements
 from gcnsim.study.propagation import (
     WORKLOAD,
@@ -60,10 +57,8 @@ from gcnsim.study.study import Result, study, write_schedule
 from gcnsim.study.utilization import utilization_of
 
 __all__ = [
-    "CALIBRATED",
     "CORE",
     "DRAWS",
-    "HOST_MEMORY",
     "NORMAL_90",
     "PARTITION",
     "WORKLOAD",
@@ -83,10 +78,7 @@ __all__ = [
     "Window",
     "assumptions_of",
     "best_lower_s",
-    "calibration_of",
-    "capacities",
     "cores_used",
-    "device_link",
     "device_of",
     "estimated_counts",
     "estimated_s",
@@ -98,7 +90,6 @@ __all__ = [
     "host_steps",
     "least_gpus",
     "link_units",
-    "machine",
     "made_up",
     "measure",
     "memory_of",
@@ -110,10 +101,7 @@ __all__ = [
     "partition_setting",
     "partition_variants",
     "placements",
-    "platform_of",
     "position",
-    "profiles",
-    "refuse_idle",
     "refuse_other_trace",
     "refuse_undrawn",
     "refuse_unused_figures",
@@ -130,7 +118,6 @@ __all__ = [
     "utilization_of",
     "why_cores_do_not_matter",
     "with_figures",
-    "with_fitted",
     "worker_parts",
     "write_schedule",
 ]

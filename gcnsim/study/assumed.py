@@ -19,12 +19,9 @@ import numpy as np
 
 from gcnsim.errors import ScenarioError
 from gcnsim.ids import FloatArray
-from gcnsim.profile import Figure, LinkProfile, figures_of, link
-from gcnsim.scenario import ClusterSpec
+from gcnsim.machine import NVLINK, Machine
+from gcnsim.profile import Figure, LinkProfile, figures_of
 from gcnsim.streams import stream
-from gcnsim.study.given import with_given
-from gcnsim.study.machine import HOST_MEMORY, device_link, profiles
-from gcnsim.study.paths import NVLINK, devices_of
 
 NORMAL_90: Final = NormalDist().inv_cdf(0.95)
 """Standard deviations of a normal distribution on either side of its mean that hold 90 % of it."""
@@ -55,32 +52,26 @@ OF_BATCHES: Final = frozenset({"gather_bandwidth of a host", "build_entries_per_
 """Figures that mini-batches need."""
 
 
-def used_figures(cluster: ClusterSpec, *, batches: bool = False) -> dict[str, Figure]:
-    """The figures of the cluster's machine that a cost law reads, by `NAME.FIGURE`.
+def used_figures(machine: Machine, *, batches: bool = False) -> dict[str, Figure]:
+    """The figures of the machine that a cost law reads, by `NAME.FIGURE`.
 
     batches: whether mini-batches are trained, which need figures of their own.
     """
-    gpu, server, network = profiles(cluster)
-    copies = device_link(cluster)
-    found: dict[str, LinkProfile] = {
-        copies.name: copies,
-        HOST_MEMORY: with_given(link(HOST_MEMORY), cluster),
-        cluster.link: network,
-    }
-    replaced = {(cluster.link, "bandwidth")}
+    cluster, gpu, network = machine.spec, machine.device, machine.network
+    found: dict[str, LinkProfile] = {each.name: each for each in (machine.copies, machine.host_memory, network)}
+    replaced = {(network.name, "bandwidth")}
     if cluster.latency is not None:
-        replaced.add((cluster.link, "latency_s"))
+        replaced.add((network.name, "latency_s"))
     if cluster.nvlink is not None:
-        found[NVLINK] = with_given(link(NVLINK), cluster)
+        found[NVLINK] = machine.nvlink
         replaced.add((NVLINK, "bandwidth"))
-    unequal = {each.name: each for each in devices_of(cluster)}
-    if cluster.pcie is None:
-        found |= {each.link: with_given(link(each.link), cluster) for each in unequal.values()}
+    unequal = {each.name: each for each in machine.devices}
+    found |= {each.name: each for each in machine.own_copies}
     used = {}
-    for name, profile in {gpu.name: gpu, **unequal, **found, cluster.host: server}.items():
+    for name, profile in {gpu.name: gpu, **unequal, **found, machine.host.name: machine.host}.items():
         for field, figure in figures_of(profile).items():
-            where = f"{field} of a host" if name == cluster.host else field
-            on_cores = gpu.kind == "cpu" and where in ON_CORES
+            where = f"{field} of a host" if name == machine.host.name else field
+            on_cores = machine.kind == "cpu" and where in ON_CORES
             moved = cluster.sockets == "cores" and where == "socket_bandwidth of a host"
             needed = on_cores or moved or (batches and where in OF_BATCHES)
             idle = where in UNUSED or (where in ON_CORES | OF_BATCHES and not needed)
@@ -89,10 +80,10 @@ def used_figures(cluster: ClusterSpec, *, batches: bool = False) -> dict[str, Fi
     return used
 
 
-def refuse_unused_figures(clusters: Sequence[ClusterSpec]) -> None:
-    """Raises ScenarioError for a figure in `cluster.figures` that no cost law reads on any of `clusters`."""
-    used = dict.fromkeys(name for each in clusters for name in used_figures(each, batches=True))
-    for name, _ in dict.fromkeys(pair for each in clusters for pair in each.figures):
+def refuse_unused_figures(machines: Sequence[Machine]) -> None:
+    """Raises ScenarioError for a figure in `cluster.figures` that no cost law reads on any of `machines`."""
+    used = dict.fromkeys(name for each in machines for name in used_figures(each, batches=True))
+    for name, _ in dict.fromkeys(pair for each in machines for pair in each.spec.figures):
         if name not in used:
             raise ScenarioError(
                 f"cluster.figures: {name} would change nothing on this machine; figures it uses: {', '.join(used)}"
@@ -119,10 +110,10 @@ class Assumption:
         return np.asarray(value + far * (end - value))
 
 
-def assumptions_of(cluster: ClusterSpec, *, batches: bool = False) -> tuple[Assumption, ...]:
-    """The figures of the cluster's machine that are assumed with a range."""
-    used = used_figures(cluster, batches=batches)
-    shared = dict(_shared(cluster, used))
+def assumptions_of(machine: Machine, *, batches: bool = False) -> tuple[Assumption, ...]:
+    """The figures of the machine that are assumed with a range."""
+    used = used_figures(machine, batches=batches)
+    shared = dict(_shared(machine, used))
     return tuple(
         Assumption(name, figure, shared[name])
         for name, figure in used.items()
@@ -130,21 +121,21 @@ def assumptions_of(cluster: ClusterSpec, *, batches: bool = False) -> tuple[Assu
     )
 
 
-def _shared(cluster: ClusterSpec, used: Mapping[str, Figure]) -> Iterator[tuple[str, str]]:
+def _shared(machine: Machine, used: Mapping[str, Figure]) -> Iterator[tuple[str, str]]:
     """Per figure, the kind of thing it is of, and its own name."""
-    gpus = {cluster.device, *(cluster.devices or ())}
-    copies = {device_link(cluster).name, *(each.link for each in devices_of(cluster))}
+    gpus = {each.name for each in (machine.device, *machine.devices)}
+    copies = {machine.copies.name, *(each.link for each in machine.devices)}
     for name in used:
         profile, _, field = name.rpartition(".")
         kind = (
             "device"
             if profile in gpus
             else "host"
-            if profile == cluster.host
+            if profile == machine.host.name
             else "copies"
             if profile in copies
             else "network"
-            if profile == cluster.link
+            if profile == machine.network.name
             else profile
         )
         yield name, f"{kind}.{field}"

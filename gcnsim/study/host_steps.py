@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from gcnsim.profile import device
+from gcnsim.machine import resolve_machine
 from gcnsim.scenario import Scenario
 from gcnsim.study.limit import Limit
-from gcnsim.study.machine import profiles
 from gcnsim.study.propagation import with_figures
 
 
@@ -23,7 +22,7 @@ class HostStep:
 
 def host_steps(scenario: Scenario) -> list[HostStep]:
     """Twice the cores; and where a sampler draws on the host, four times its threads, and the GPU in its place."""
-    cores = profiles(scenario.cluster)[1].cores.value
+    cores = resolve_machine(scenario.cluster).host.cores.value
     steps = [HostStep("host cores", round(cores), round(2 * cores), more_cores(scenario))]
     if _draws_on_host(scenario):
         threads = scenario.cluster.sampler_threads
@@ -34,7 +33,7 @@ def host_steps(scenario: Scenario) -> list[HostStep]:
 
 def more_cores(scenario: Scenario, factor: float = 2.0) -> Scenario:
     """The scenario with `factor` times the cores in every server."""
-    host = profiles(scenario.cluster)[1]
+    host = resolve_machine(scenario.cluster).host
     return with_figures(scenario, {f"{host.name}.cores": factor * host.cores.value})
 
 
@@ -55,7 +54,7 @@ def cores_used(scenario: Scenario) -> tuple[int, int] | None:
         return None
     cluster = scenario.cluster
     workers = min(cluster.gpus, cluster.gpus_per_server)
-    return workers * cluster.sampler_threads, round(profiles(cluster)[1].cores.value)
+    return workers * cluster.sampler_threads, round(resolve_machine(cluster).host.cores.value)
 
 
 def why_cores_do_not_matter(scenario: Scenario) -> str | None:
@@ -80,5 +79,5 @@ def sampler_decides(limit: Limit, scenario: Scenario) -> str | None:
 def _draws_on_host(scenario: Scenario) -> bool:
     """Whether the scenario's graphs are drawn by threads of the host, of GPUs' workers."""
     method, cluster = scenario.method, scenario.cluster
-    on_gpus = device(cluster.device).kind == "gpu"
+    on_gpus = resolve_machine(cluster).kind == "gpu"
     return on_gpus and method.draws_on_host and not method.sampling().whole and cluster.sampler_device == "cpu"

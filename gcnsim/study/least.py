@@ -9,11 +9,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 from gcnsim.errors import ScenarioError
+from gcnsim.machine import resolve_machine
 from gcnsim.scenario import MOST_GPUS, ClusterSpec, Scenario
 from gcnsim.sources import Source
 from gcnsim.sources.corners import Corner
 from gcnsim.sources.model import resolve_model
-from gcnsim.study.memory import capacities, fits, memory_of
+from gcnsim.study.memory import fits, memory_of
 
 WALKED = 32
 """Numbers of GPUs that are asked one by one: profiles answer for them at once."""
@@ -29,7 +30,7 @@ def holds(scenario: Scenario, accesses: Source) -> bool | None:
     asked = replace(scenario, run=run, faults=())
     try:
         counts = accesses.counts(asked, model.features, Corner.LIKELY)
-        return fits(memory_of(asked, counts, model.shapes), capacities(scenario.cluster))
+        return fits(memory_of(asked, counts, model.shapes), resolve_machine(scenario.cluster).capacities)
     except ScenarioError:
         return None
 
@@ -59,7 +60,7 @@ def least_gpus(scenario: Scenario, accesses: Source) -> int | None:
 
     Each number is asked up to WALKED, since memory falls with parts but for their unevenness; beyond, by halving.
     """
-    if not told_at_any(scenario, accesses) or capacities(scenario.cluster) is None:
+    if not told_at_any(scenario, accesses) or resolve_machine(scenario.cluster).capacities is None:
         return None
     step = scenario.method.worker_multiple
     most = min(accesses.most_gpus, MOST_GPUS) // step

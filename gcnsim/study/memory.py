@@ -7,9 +7,7 @@ from collections.abc import Sequence
 from gcnsim.boundary import AccessCounts
 from gcnsim.cost import Memory
 from gcnsim.ids import Bytes, Rank
-from gcnsim.profile import device
-from gcnsim.scenario import ClusterSpec, Scenario
-from gcnsim.study.paths import devices_of
+from gcnsim.scenario import Scenario
 from gcnsim.workload import LayerShape
 
 
@@ -17,14 +15,6 @@ def memory_of(scenario: Scenario, counts: AccessCounts, shapes: tuple[LayerShape
     """Per worker what its GPU holds; None for methods without a law."""
     norm, payload = scenario.workload.norm == "layer", scenario.cluster.payload
     return scenario.method.memory(counts, shapes, norm=norm, payload=payload)
-
-
-def capacities(cluster: ClusterSpec) -> tuple[Bytes, ...] | None:
-    """Bytes of memory of each worker's GPU, by rank; None of workers on CPU cores, which share their host's."""
-    unequal, alike = devices_of(cluster), device(cluster.device)
-    if unequal:
-        return tuple(each.memory.value for each in unequal)
-    return None if alike.kind == "cpu" else (alike.memory.value,) * cluster.gpus
 
 
 def fits(memory: Sequence[Memory] | None, room: Sequence[Bytes] | None) -> bool | None:

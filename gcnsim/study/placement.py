@@ -14,11 +14,11 @@ import numpy as np
 
 from gcnsim.boundary import AccessCounts
 from gcnsim.ids import IntArray
+from gcnsim.machine import resolve_machine
 from gcnsim.profile import DeviceProfile
 from gcnsim.scenario import Scenario
 from gcnsim.sources import Source, SourceView
 from gcnsim.sources.corners import Corner
-from gcnsim.study.paths import devices_of
 
 
 class Placement(Enum):
@@ -32,7 +32,7 @@ class Placement(Enum):
 def placements(scenario: Scenario) -> tuple[Placement, ...]:
     """The orders that an interval covers: one where GPUs are equal, or where whoever asks numbered the parts."""
     chosen = scenario.partition.file is not None or scenario.workload.trace is not None
-    unequal = len({each.name for each in devices_of(scenario.cluster)}) > 1
+    unequal = len({each.name for each in resolve_machine(scenario.cluster).devices}) > 1
     return tuple(Placement) if unequal and not chosen else (Placement.NUMBERED,)
 
 
@@ -49,7 +49,7 @@ class Placed(SourceView):
         if self.placement is Placement.NUMBERED:
             return found
         work = (found.inner_edges + found.boundary_edges).mean(axis=0) + found.inner_nodes
-        pace = np.array([_pace(each) for each in devices_of(scenario.cluster)])
+        pace = np.array([_pace(each) for each in resolve_machine(scenario.cluster).devices])
         heaviest = np.argsort(-work, kind="stable")
         ranks = np.argsort(-pace if self.placement is Placement.HEAVY_ON_FAST else pace, kind="stable")
         order: IntArray = np.empty(found.workers, dtype=np.int64)

@@ -17,16 +17,15 @@ import numpy as np
 from gcnsim.boundary import AccessCounts
 from gcnsim.cluster import Link
 from gcnsim.ids import FloatArray, IntArray, Seconds
-from gcnsim.profile import Figure, device
-from gcnsim.scenario import ClusterSpec, Scenario
+from gcnsim.machine import Machine, resolve_machine
+from gcnsim.profile import Figure
+from gcnsim.scenario import Scenario
 from gcnsim.schedule import Schedule, Variants, bounds, estimate, estimates
 from gcnsim.sources import Source
 from gcnsim.sources.corners import Corner
 from gcnsim.study.assumed import DRAWS, Assumption, assumptions_of, normal_position, position, used_figures
 from gcnsim.study.estimated import estimated_counts, estimated_s
-from gcnsim.study.machine import HOST_MEMORY, device_link, machine
 from gcnsim.study.other_partition import PARTITION, partition_factors, scattered
-from gcnsim.study.paths import NVLINK, devices_of
 from gcnsim.study.study import write_schedule
 
 WORKLOAD: Final = "workload"
@@ -81,9 +80,10 @@ class Factors:
 def factors(scenario: Scenario, accesses: Source, seed: int) -> Factors:
     """What the assumptions leave open of the scenario's time, under the joint draws of `seed`."""
     scenario = replace(scenario, faults=())
-    found = assumptions_of(scenario.cluster, batches=scenario.method.mini_batches)
+    machine = resolve_machine(scenario.cluster)
+    found = assumptions_of(machine, batches=scenario.method.mini_batches)
     counts = estimated_counts(scenario, accesses)
-    exchanged = scenario.method.exchanges_rows and device(scenario.cluster.device).kind == "gpu"
+    exchanged = scenario.method.exchanges_rows and machine.kind == "gpu"
     if exchanged and scenario.cluster.sockets == "free":
         return _at_every_draw(scenario, accesses, counts, found, seed)
     at_values = estimate(write_schedule(scenario, counts, accesses))
@@ -204,7 +204,7 @@ def _estimated(
         values = {each.name: each.at(some[each.name]) for each in found}
         drawn = _counts_at(counts, moved, some, min(step, total - start))
         schedule = write_schedule(scenario, drawn, accesses, values)
-        every.append(estimates(schedule, _variants(scenario.cluster, schedule, values)))
+        every.append(estimates(schedule, _variants(resolve_machine(scenario.cluster), schedule, values)))
     return np.concatenate(every)
 
 
@@ -223,22 +223,22 @@ def _counts_at(
     return replace(counts, **drawn)
 
 
-def _variants(cluster: ClusterSpec, schedule: Schedule, values: Mapping[str, FloatArray]) -> Variants:
+def _variants(machine: Machine, schedule: Schedule, values: Mapping[str, FloatArray]) -> Variants:
     """The schedule's amounts with the capacities, latencies and queues of every draw."""
-    links, draws = machine(cluster)[0].links, schedule.demand.shape[0]
-    used = used_figures(cluster)
+    links, draws = machine.topology.links, schedule.demand.shape[0]
+    used = used_figures(machine)
     capacity, after, startup, queued = (
         np.repeat(np.array([getattr(link.spec, name) for link in links])[:, None], draws, axis=1)
         for name in ("capacity", "latency_s", "startup_s", "queue")
     )
     for index, link in enumerate(links):
-        name = _profile_of(cluster, link)
+        name = _profile_of(machine, link)
         if name is not None:
             capacity[index] *= _factor(values, used, name)
             queued[index] = values.get(f"{name}.queue", link.spec.queue)
             # The receiving side of a link has no delay: its sending side carries that of both.
             if link.spec.latency_s:
-                after[index], startup[index] = _delays(values, cluster, link, name)
+                after[index], startup[index] = _delays(values, machine, link, name)
     latency, queue = {}, {}
     for route in {op.route for op in schedule.ops if op.route}:
         way = list(route)
@@ -248,21 +248,20 @@ def _variants(cluster: ClusterSpec, schedule: Schedule, values: Mapping[str, Flo
     return Variants(np.ascontiguousarray(schedule.demand.T), capacity, latency, queue)
 
 
-def _profile_of(cluster: ClusterSpec, link: Link) -> str | None:
+def _profile_of(machine: Machine, link: Link) -> str | None:
     """The name in the catalogue of a link of the cluster; None for one whose figures are the scenario's own."""
-    if link.kind == "pcie" and cluster.pcie is None and devices_of(cluster):
+    if link.kind == "pcie" and machine.own_copies:
         # An uplink of a switch is as fast as the links below it, which are of one server.
         server = link.target if link.target.startswith("host") else link.source
         number = int(server.removeprefix("host")) if server.startswith("host") else 0
-        unequal = devices_of(cluster)
-        return unequal[min(number * cluster.gpus_per_server, len(unequal) - 1)].link
+        return machine.copies_of(min(number * machine.spec.gpus_per_server, machine.spec.gpus - 1)).name
     if link.kind == "pcie":
-        return device_link(cluster).name
+        return machine.copies.name
     if link.kind in ("nic", "rack"):
-        return cluster.link
+        return machine.network.name
     if link.kind == "nvlink":
-        return NVLINK
-    return HOST_MEMORY if link.kind == "memory" and link.source == link.target else None
+        return machine.nvlink.name
+    return machine.host_memory.name if link.kind == "memory" and link.source == link.target else None
 
 
 def _factor(values: Mapping[str, FloatArray], used: Mapping[str, Figure], name: str) -> FloatArray:
@@ -276,20 +275,20 @@ def _factor(values: Mapping[str, FloatArray], used: Mapping[str, Figure], name: 
 
 
 def _delays(
-    values: Mapping[str, FloatArray], cluster: ClusterSpec, link: Link, name: str
+    values: Mapping[str, FloatArray], machine: Machine, link: Link, name: str
 ) -> tuple[FloatArray | float, FloatArray | float]:
     """Latency of a link, and the start-up that is part of it, by draw."""
     own = values.get(f"{name}.latency_s")
     if link.kind != "nic":
         return (link.spec.latency_s, link.spec.startup_s) if own is None else (own, own)
-    message = values.get(f"{cluster.host}.message_s", link.spec.startup_s) if link.spec.startup_s else 0.0
+    message = values.get(f"{machine.host.name}.message_s", link.spec.startup_s) if link.spec.startup_s else 0.0
     wire = link.spec.latency_s - 2 * link.spec.startup_s if own is None else own
     return wire + 2 * message, message
 
 
 def favourable(scenario: Scenario) -> Scenario:
     """The scenario with every assumed figure at its most favourable end."""
-    found = assumptions_of(scenario.cluster, batches=scenario.method.mini_batches)
+    found = assumptions_of(resolve_machine(scenario.cluster), batches=scenario.method.mini_batches)
     ends = {each.name: each.at(np.array(1.0 if higher_is_better(each.name) else -1.0)) for each in found}
     return with_figures(scenario, {name: float(value) for name, value in ends.items()})
 

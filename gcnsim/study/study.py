@@ -12,6 +12,16 @@ from gcnsim.cost import Memory
 from gcnsim.engine import Run, simulate
 from gcnsim.errors import ScenarioError
 from gcnsim.ids import FloatArray
+from gcnsim.machine import (
+    Machine,
+    beside_cache,
+    for_graph,
+    payload_shares,
+    refuse_unused,
+    resolve_machine,
+    streaming_share,
+    with_drawn,
+)
 from gcnsim.methods import NO_OVERLAP, Facts, MiniBatch, named
 from gcnsim.profile import DeviceProfile
 from gcnsim.scenario import Scenario
@@ -22,13 +32,8 @@ from gcnsim.sources.corners import Corner
 from gcnsim.sources.model import resolve_model
 from gcnsim.study.clock import bounds_within
 from gcnsim.study.faults import passing, weakened
-from gcnsim.study.fitted import beside_cache, platform_of, rate_beside_copies, rebuild_s, streaming_share
-from gcnsim.study.framing import payload_shares
-from gcnsim.study.given import with_drawn
-from gcnsim.study.machine import calibration_of, for_graph, machine
-from gcnsim.study.memory import capacities, fits, memory_of
+from gcnsim.study.memory import fits, memory_of
 from gcnsim.study.metrics import Metrics, at_least, measure
-from gcnsim.study.paths import devices_of, refuse_unused
 from gcnsim.study.steady import Steady
 from gcnsim.study.struck import struck
 from gcnsim.workload import LayerShape
@@ -60,7 +65,12 @@ class Result:
     @property
     def fits(self) -> bool | None:
         """Whether every worker's GPU holds its part; None where that is not known."""
-        return fits(self.memory, capacities(self.scenario.cluster))
+        return fits(self.memory, self.machine.capacities)
+
+    @property
+    def machine(self) -> Machine:
+        """The machine of the scenario."""
+        return resolve_machine(self.scenario.cluster)
 
 
 def write_schedule(
@@ -71,12 +81,15 @@ def write_schedule(
     drawn: figures of devices and the host by `NAME.FIGURE`, each with a value for every one of the counts' graphs, in
     place of the catalogue's (`gcnsim.study.propagation`); these graphs do not follow one another.
     """
-    cluster, device, host = machine(scenario.cluster)
-    unequal = devices_of(scenario.cluster)
+    machine = resolve_machine(scenario.cluster)
+    topology, device, devices, host = machine.topology, machine.device, machine.devices, machine.host
     if drawn:
         device, host = with_drawn(device, drawn), with_drawn(host, drawn)
-        unequal = tuple(with_drawn(each, drawn) for each in unequal)
-    device = _on_workload(device, scenario, counts, accesses)
+        devices = tuple(with_drawn(each, drawn) for each in devices)
+    if machine.calibration is not None:
+        # A large graph takes a while to hash: only for a record, which knows graphs by their hash.
+        device = for_graph(device, machine.calibration, accesses.graph_hash)
+    device = beside_cache(device, machine.platform, scenario.workload.dataset, counts)
     chosen = scenario.method
     shapes = resolve_model(scenario.workload, accesses.declared).shapes
     _refuse_dense(scenario, shapes, device)
@@ -85,33 +98,24 @@ def write_schedule(
     if isinstance(chosen, MiniBatch):
         refuse_unmodelled(scenario, chosen, shapes)
     facts = Facts(
-        cluster=cluster,
+        cluster=topology,
         device=device,
         host=host,
         shapes=shapes,
         counts=counts,
         norm=scenario.workload.norm == "layer",
         seed=scenario.run.seed,
-        rate_beside_copies=rate_beside_copies(scenario.cluster),
+        rate_beside_copies=machine.rate_beside_copies,
         payload=scenario.cluster.payload,
-        devices=unequal,
+        devices=devices,
         serial=scenario.cluster.transfers == "serial",
-        rebuild_s=rebuild_s(scenario.cluster),
-        streaming=streaming_share(device, scenario),
+        rebuild_s=machine.rebuild_s,
+        streaming=streaming_share(device, machine.platform),
         sampler_threads=scenario.cluster.sampler_threads,
         samples_on_gpu=scenario.cluster.sampler_device == "gpu",
         unrelated=drawn is not None,
     )
     return chosen.schedule(facts)
-
-
-def _on_workload(device: DeviceProfile, scenario: Scenario, counts: AccessCounts, accesses: Source) -> DeviceProfile:
-    """The device on the scenario's graph, by its calibration and its platform."""
-    record = calibration_of(scenario.cluster.calibration)
-    if record is not None:
-        # A large graph takes a while to hash: only for a record, which knows graphs by their hash.
-        device = for_graph(device, record, accesses.graph_hash)
-    return beside_cache(device, scenario, counts)
 
 
 def _refuse_attention(scenario: Scenario, shapes: tuple[LayerShape, ...], device: DeviceProfile) -> None:
@@ -162,7 +166,8 @@ def study(scenario: Scenario, accesses: Source | None = None, corner: Corner = C
     counts = accesses.counts(scenario, model.features, corner)
     chosen = scenario.method.cache
     calm = write_schedule(scenario, counts, accesses)
-    shares = payload_shares(scenario.cluster) if scenario.faults else {}
+    machine = resolve_machine(scenario.cluster)
+    shares = payload_shares(machine) if scenario.faults else {}
     schedule = weakened(calm, scenario.faults, shares)
     judge = Steady(schedule, scenario.run.iterations)
     limits = bounds_within(scenario, calm, schedule, judge)
@@ -181,23 +186,18 @@ def study(scenario: Scenario, accesses: Source | None = None, corner: Corner = C
         limits = bounds(measured.of_graphs(graphs))
         measured = measured.of_graphs(np.flatnonzero(often))
     metrics = at_least(measure(run, window.first, limits), limits.lower_s)
-    record = calibration_of(scenario.cluster.calibration)
-    residual = 0.0 if record is None or record.error is None else record.error
-    published, unexplained = platform_of(scenario.cluster), 0.0
-    if published is not None:
-        residual, unexplained = float(np.hypot(residual, published.error.value)), published.unexplained_s.value
     # Of told faults the graphs vary as they do without them.
     drawn = np.hypot(judge.spread(window, schedule if passes else measured), noise_s / metrics.iteration_s)
-    spread = metrics.iteration_s * float(np.hypot(drawn, residual))
+    spread = metrics.iteration_s * float(np.hypot(drawn, machine.error))
     # No run of this work is faster than its bound; what other factors of the jitter or another machine than the
     # calibrated one would do, they would do to the bound too.
-    least = limits.lower_s * max(0.0, 1.0 - residual)
+    least = limits.lower_s * max(0.0, 1.0 - machine.error)
     return Result(
         scenario=scenario,
         metrics=metrics,
         bounds=limits,
         low_s=_less(metrics.iteration_s, spread) if noise_s else max(least, metrics.iteration_s - spread),
-        high_s=metrics.iteration_s * (1.0 + lag) + spread + unexplained,
+        high_s=metrics.iteration_s * (1.0 + lag) + spread + machine.unexplained_s,
         cache_hit_rate=counts.hit_rate,
         cache_fraction=counts.cache_fraction if chosen.fraction is None else chosen.fraction,
         settled=settled,

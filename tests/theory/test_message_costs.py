@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import pytest
 
+from gcnsim.machine import resolve_machine
 from gcnsim.profile import host
 from gcnsim.scenario import ClusterSpec
-from gcnsim.study import machine
 from tests.cases import Case, method
 
 MakeFacts = Callable[..., Case]
@@ -32,7 +32,9 @@ def seconds(
 ) -> float:
     """The iteration of a small network with so many rows of 16 values between each pair."""
     given = facts(workers=8, per_server=1, rows=rows, entries=1000, inner=50, widths=(16, 8, 4), **more)
-    return period(method(name)(replace(given, cluster=machine(where)[0], serial=where.transfers == "serial")))
+    return period(
+        method(name)(replace(given, cluster=resolve_machine(where).topology, serial=where.transfers == "serial"))
+    )
 
 
 def test_small_messages_of_many_pairs_do_not_fill_the_nic(facts: MakeFacts, period: Period) -> None:
@@ -66,11 +68,11 @@ def test_sockets_that_cost_cores_are_never_faster_than_free_ones(
 
 
 def test_a_network_message_holds_its_connection_for_its_call_and_the_link_for_its_bytes() -> None:
-    cluster = machine(spec(25.0))[0]
+    cluster = resolve_machine(spec(25.0)).topology
     way, message_s = cluster.between(0, 1), host("generic-16").message_s.value
     assert cluster.startup(way) == message_s
     assert cluster.latency(way) == pytest.approx(50e-6 + 2 * message_s)
-    cores = machine(spec(25.0, sockets="cores"))[0]
+    cores = resolve_machine(spec(25.0, sockets="cores")).topology
     assert (cores.startup(way), cores.latency(way)) == (0.0, 50e-6)
 
 

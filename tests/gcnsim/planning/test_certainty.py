@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from gcnsim.machine import resolve_machine
 from gcnsim.planning import Workshop
 from gcnsim.planning.certainty import Difference, certainty, label_of, tornado
 from gcnsim.planning.workshop import INTERVAL, Candidate
@@ -63,7 +64,7 @@ def test_both_ends_of_the_workload_are_among_the_draws(shop: Workshop) -> None:
 def test_the_tornado_tells_every_assumption_those_that_matter_most_first(shop: Workshop) -> None:
     chosen = shop.candidate(scenario())
     rows = tornado(shop, chosen)
-    names = {each.name for each in assumptions_of(chosen.scenario.cluster)}
+    names = {each.name for each in assumptions_of(resolve_machine(chosen.scenario.cluster))}
     assert {row["name"] for row in rows} == names | {"workload", "partition"}
     shares = [row["share"] for row in rows]
     assert shares == sorted(shares, reverse=True)

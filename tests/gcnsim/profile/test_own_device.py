@@ -11,10 +11,9 @@ import gcnsim
 from gcnsim import profile
 from gcnsim.cli import main
 from gcnsim.errors import FileError, GcnsimError, ScenarioError
+from gcnsim.machine import resolve_machine
 from gcnsim.profile.catalogue import DATA
 from gcnsim.scenario import ClusterSpec
-from gcnsim.study.machine import machine
-from gcnsim.study.paths import devices_of
 
 T4 = (DATA / "devices" / "t4.yaml").read_text()
 Write = Callable[[str], str]
@@ -45,21 +44,21 @@ def test_a_copy_of_a_device_is_that_device_by_another_name(write: Write) -> None
 
 def test_a_file_that_changes_is_read_again(write: Write) -> None:
     spec = ClusterSpec(gpus=4, device=write(T4))
-    before = machine(spec)[1].memory_bandwidth.value
+    before = resolve_machine(spec).device.memory_bandwidth.value
     write(T4.replace('"320GB/s"', '"640GB/s"'))
-    assert (before, machine(spec)[1].memory_bandwidth.value) == (320e9, 640e9)
+    assert (before, resolve_machine(spec).device.memory_bandwidth.value) == (320e9, 640e9)
 
 
 def test_servers_may_have_devices_of_files(write: Write) -> None:
     own = write(T4.replace('"320GB/s"', '"160GB/s"'))
-    found = devices_of(ClusterSpec(gpus=4, devices=(own, "t4")))
+    found = resolve_machine(ClusterSpec(gpus=4, devices=(own, "t4"))).devices
     assert [each.memory_bandwidth.value for each in found] == [160e9, 160e9, 320e9, 320e9]
 
 
 def test_its_figures_can_be_set_and_are_drawn_like_the_catalogues(write: Write) -> None:
     own = write(T4)
     spec = ClusterSpec(gpus=2, device=own, figures=((f"{own}.spmm_efficiency", 0.5),))
-    assert machine(spec)[1].spmm_efficiency.value == 0.5
+    assert resolve_machine(spec).device.spmm_efficiency.value == 0.5
     with pytest.raises(ScenarioError, match=r"my_gpu\.yaml has no figure 'spmm'; known: elementwise_eff"):
         ClusterSpec(device=own, figures=((f"{own}.spmm", 0.5),))
     with pytest.raises(FileError, match=r"none\.yaml: cannot be read"):

@@ -11,6 +11,7 @@ import pytest
 from gcnsim.api import simulate, what_if
 from gcnsim.engine import simulate as run
 from gcnsim.errors import GcnsimError, ScenarioError, UnitError
+from gcnsim.machine import payload_shares, resolve_machine
 from gcnsim.planning import links_of
 from gcnsim.scenario import (
     FAULTS,
@@ -27,8 +28,6 @@ from gcnsim.scenario import (
 )
 from gcnsim.schedule import COMPUTE_STREAM, Schedule
 from gcnsim.study.faults import afflicted, lasting, weakened
-from gcnsim.study.framing import payload_shares
-from gcnsim.study.machine import device_link, machine
 from gcnsim.timeline import PS_PER_S, OpKind
 from tests.cases import Case, method
 from tests.gcnsim.study.faulted import REDDIT, studied
@@ -165,12 +164,13 @@ def test_a_what_if_with_faults_answers_every_row() -> None:
 
 def test_payload_shares_are_those_of_the_catalogue() -> None:
     spec = from_mapping(REDDIT | {"cluster": {"gpus": 4, "nvlink": "300GB/s", "servers_per_rack": 1}}, "test").cluster
-    cluster, shares = machine(spec)[0], payload_shares(spec)
+    machine = resolve_machine(spec)
+    cluster, shares = machine.topology, payload_shares(machine)
     offered = {each.name: each.spec.capacity / shares.get(each.name, 1.0) for each in cluster.links}
     assert offered["nic0.tx"] == pytest.approx(spec.bandwidth)
     assert offered["rack1.up"] == pytest.approx(spec.bandwidth)
     assert offered["nvlink2.rx"] == pytest.approx(3e11)
-    assert offered["pcie3.down"] == pytest.approx(device_link(spec).bandwidth.value)
+    assert offered["pcie3.down"] == pytest.approx(machine.copies.bandwidth.value)
 
 
 def test_jitter_of_sampling_moves_no_more_bytes() -> None:

@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 
 from gcnsim.errors import ScenarioError
+from gcnsim.machine import resolve_machine
 from gcnsim.scenario import SCHEMA, Scenario, from_mapping, scenario_hash, to_mapping
 from gcnsim.study import (
     cores_used,
     gpu_sampler,
     host_steps,
-    machine,
     more_cores,
     more_sampler_threads,
     sampler_decides,
@@ -49,7 +49,7 @@ def test_where_samplers_outnumber_cores_more_of_them_help() -> None:
     asked = scenario(gpus=4, gpus_per_server=4, device="a100-40", figures="generic-16.cores=1")
     assert cores_used(asked) == (4, 1)
     assert why_cores_do_not_matter(asked) is None
-    assert machine(more_cores(asked).cluster)[2].cores.value == 2
+    assert resolve_machine(more_cores(asked).cluster).host.cores.value == 2
     assert iteration_s(more_cores(asked)) < 0.7 * iteration_s(asked)
 
 

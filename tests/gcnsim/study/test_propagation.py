@@ -11,6 +11,7 @@ import pytest
 
 from gcnsim.boundary import AccessCounts
 from gcnsim.ids import FloatArray
+from gcnsim.machine import resolve_machine
 from gcnsim.planning import Workshop
 from gcnsim.scenario import Scenario, from_mapping, read_injected
 from gcnsim.schedule import Schedule, estimate
@@ -64,7 +65,7 @@ def one_by_one(asked: Scenario) -> tuple[float, dict[str, tuple[float, float]]]:
     accesses = open_source(asked)
     counts = estimated_counts(asked, accesses)
     now = estimate(write_schedule(asked, counts, accesses))
-    found = assumptions_of(asked.cluster, batches=asked.method.mini_batches)
+    found = assumptions_of(resolve_machine(asked.cluster), batches=asked.method.mini_batches)
     ends = {each.name: _ends(asked, accesses, counts, each, now) for each in found}
     if len(accesses.corners) > 1:
         low, high = (estimated_counts(asked, accesses, corner) for corner in (Corner.LOW, Corner.HIGH))
@@ -124,7 +125,7 @@ def test_ends_of_other_partitions_need_no_schedule_for_each_figure(monkeypatch: 
     assert len(written) <= 3
     monkeypatch.undo()
     counts = estimated_counts(asked, accesses)
-    for each in assumptions_of(asked.cluster)[:4]:
+    for each in assumptions_of(resolve_machine(asked.cluster))[:4]:
         assert found.alone[each.name] == pytest.approx(_ends(asked, accesses, counts, each, found.nominal_s), rel=1e-12)
     assert found.alone[WORKLOAD][0] < 1.0 < found.alone[WORKLOAD][1]
 
@@ -136,7 +137,10 @@ def test_a_joint_draw_is_the_estimate_with_all_its_figures_and_counts() -> None:
     counts = estimated_counts(asked, accesses)
     corners = [estimated_counts(asked, accesses, corner) for corner in (Corner.LOW, Corner.HIGH)]
     for draw in (0, 100, DRAWS - 1):
-        at = {each.name: float(each.at(position(each.shared, SEED))[draw]) for each in assumptions_of(asked.cluster)}
+        at = {
+            each.name: float(each.at(position(each.shared, SEED))[draw])
+            for each in assumptions_of(resolve_machine(asked.cluster))
+        }
         drawn = at_place(counts, [(WORKLOAD, corners), (PARTITION, repartitioned(asked, counts))], draw)
         seconds = estimate(write_schedule(with_figures(asked, at), drawn, accesses))
         assert found.joint[draw] * found.nominal_s == pytest.approx(seconds, rel=1e-12)
@@ -188,7 +192,10 @@ def test_other_methods_multiply_the_factors_of_their_ends(name: str) -> None:
     assert found.alone.keys() == ends.keys()
     for each, pair in ends.items():
         assert found.alone[each] == pytest.approx(pair, rel=1e-12), each
-    shared = {each.name: each.shared for each in assumptions_of(asked.cluster, batches=asked.method.mini_batches)}
+    shared = {
+        each.name: each.shared
+        for each in assumptions_of(resolve_machine(asked.cluster), batches=asked.method.mini_batches)
+    }
     expected = 1.0
     for each, (low, high) in ends.items():
         place = float(place_of(shared.get(each, each))[7])
@@ -232,10 +239,10 @@ def test_the_most_favourable_end_is_the_faster_one() -> None:
         asked = scenario(METHODS["full-graph"], MACHINES[machine])
         accesses = open_source(asked)
         alone = factors(asked, accesses, SEED).alone
-        for each in assumptions_of(asked.cluster):
+        for each in assumptions_of(resolve_machine(asked.cluster)):
             low, high = alone[each.name]
             assert (high <= low) if higher_is_better(each.name) else (low <= high), each.name
-        assert len(favourable(asked).cluster.figures) == len(assumptions_of(asked.cluster))
+        assert len(favourable(asked).cluster.figures) == len(assumptions_of(resolve_machine(asked.cluster)))
 
 
 def strongest(asked: Scenario, now_s: float, count: int = 2) -> list[tuple[str, tuple[float, float]]]:
@@ -253,7 +260,7 @@ def simulated(asked: Scenario, name: str, now_s: float) -> tuple[float, float]:
     if name == WORKLOAD:
         ends = [study(asked, accesses, corner) for corner in (Corner.LOW, Corner.HIGH)]
     else:
-        each = next(one for one in assumptions_of(asked.cluster) if one.name == name)
+        each = next(one for one in assumptions_of(resolve_machine(asked.cluster)) if one.name == name)
         moved = [with_figures(asked, {name: float(each.at(np.array(place)))}) for place in (-1.0, 1.0)]
         ends = [study(one, accesses) for one in moved]
     return ends[0].metrics.iteration_s / now_s, ends[1].metrics.iteration_s / now_s

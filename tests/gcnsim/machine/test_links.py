@@ -9,11 +9,10 @@ import pytest
 
 import gcnsim
 from gcnsim.errors import GcnsimError
+from gcnsim.machine import refuse_idle, resolve_machine
 from gcnsim.profile import device, host, link, platform
 from gcnsim.scenario import SCHEMA, Scenario, from_mapping, scenario_hash, to_mapping
-from gcnsim.study import Result, link_units, refuse_idle, study
-from gcnsim.study.fitted import rate_beside_copies
-from gcnsim.study.machine import machine
+from gcnsim.study import Result, link_units, study
 from gcnsim.timeline import OpKind
 
 
@@ -125,8 +124,8 @@ def test_compute_beside_copies_is_slower_as_asked_and_only_where_it_is_beside() 
 def test_what_is_asked_goes_before_what_a_platform_says() -> None:
     fitted = scenario(platform="psc-gcn-t4").cluster
     asked = scenario(platform="psc-gcn-t4", rate_beside_copies="90%").cluster
-    assert rate_beside_copies(fitted) == platform("psc-gcn-t4").rate_beside_copies.value
-    assert rate_beside_copies(asked) == 0.9
+    assert resolve_machine(fitted).rate_beside_copies == platform("psc-gcn-t4").rate_beside_copies.value
+    assert resolve_machine(asked).rate_beside_copies == 0.9
 
 
 def test_nvlink_takes_the_rows_within_a_server_off_pcie() -> None:
@@ -139,7 +138,7 @@ def test_nvlink_takes_the_rows_within_a_server_off_pcie() -> None:
 
 
 def test_nvlink_offers_the_share_of_the_catalogue() -> None:
-    cluster, _, _ = machine(scenario(nvlink="300GB/s").cluster)
+    cluster = resolve_machine(scenario(nvlink="300GB/s").cluster).topology
     (send, _) = cluster.direct(0, 1) or ()
     assert cluster.links[send].spec.capacity == 300e9 * link("nvlink").efficiency.value
 
@@ -185,7 +184,7 @@ def test_the_last_device_named_is_that_of_all_further_servers() -> None:
 
 
 def test_gpus_of_unequal_servers_have_the_links_of_their_device() -> None:
-    cluster, _, _ = machine(scenario(devices="t4,a100-40").cluster)
+    cluster = resolve_machine(scenario(devices="t4,a100-40").cluster).topology
     found = [cluster.links[cluster.to_host(rank)[0]].spec.capacity for rank in (0, 3)]
     assert found == [link(device(name).link).bandwidth.value * 0.78 for name in ("t4", "a100-40")]
 

@@ -11,12 +11,13 @@ import pytest
 
 from gcnsim.cost import elementwise_seconds, gemm_seconds, rows_seconds, spmm_seconds
 from gcnsim.errors import FileError, ScenarioError
+from gcnsim.machine import for_graph, resolve_machine
+from gcnsim.machine.profiles import calibration_of
 from gcnsim.methods import create_method
 from gcnsim.profile import device, figures_of, host, link
 from gcnsim.record import Calibration, write_calibration
 from gcnsim.scenario import ClusterSpec, PartitionSpec, RunSpec, Scenario, WorkloadSpec
-from gcnsim.study import calibration_of, device_link, machine, profiles, study
-from gcnsim.study.machine import for_graph
+from gcnsim.study import study
 from gcnsim.timeline import OpKind
 from tests.gcnsim.calibration.made import DEVICE, HOST, NETWORK, calibration, fitted
 from tests.gcnsim.calibration.made_gpu import COPIES
@@ -37,7 +38,8 @@ def spec(path: Path, record: Calibration | None = None, **changes: object) -> Cl
 
 
 def test_fitted_figures_replace_those_of_the_catalogue(tmp_path: Path) -> None:
-    for profile, known in zip(profiles(spec(tmp_path)), (DEVICE, HOST, NETWORK), strict=True):
+    machine = resolve_machine(spec(tmp_path))
+    for profile, known in zip((machine.device, machine.host, machine.network), (DEVICE, HOST, NETWORK), strict=True):
         found = figures_of(profile)
         assert {name: found[name].value for name in known} == known
         assert {found[name].source for name in known} == {"fitted"}
@@ -45,21 +47,22 @@ def test_fitted_figures_replace_those_of_the_catalogue(tmp_path: Path) -> None:
 
 
 def test_figures_the_record_lacks_stay(tmp_path: Path) -> None:
-    chosen, server, network = profiles(spec(tmp_path))
-    assert chosen.memory == device("cpu-core").memory
-    assert server.memory_bandwidth == host("generic-16").memory_bandwidth
-    assert network.bandwidth == link("ethernet").bandwidth
-    assert "fitted" in chosen.provenance()
+    machine = resolve_machine(spec(tmp_path))
+    assert machine.device.memory == device("cpu-core").memory
+    assert machine.host.memory_bandwidth == host("generic-16").memory_bandwidth
+    assert machine.network.bandwidth == link("ethernet").bandwidth
+    assert "fitted" in machine.device.provenance()
 
 
 def test_the_curve_comes_along(tmp_path: Path) -> None:
-    curve = profiles(spec(tmp_path))[0].spmm_curve
+    curve = resolve_machine(spec(tmp_path)).device.spmm_curve
     assert curve is not None
     assert (curve.sizes, curve.values, curve.source) == ((1e4, 1e8), (0.5, 0.3), "fitted")
 
 
 def test_a_cluster_of_calibrated_cores(tmp_path: Path) -> None:
-    cluster, _, server = machine(spec(tmp_path, gpus=4, gpus_per_server=2, shared_cores=True))
+    machine = resolve_machine(spec(tmp_path, gpus=4, gpus_per_server=2, shared_cores=True))
+    cluster = machine.topology
     (cores,) = cluster.cores(3)
     assert cores == cluster.cores(0)[0]
     assert cluster.links[cores].spec.capacity == pytest.approx(HOST["cores"] * HOST["busy_core_rate"])
@@ -68,17 +71,17 @@ def test_a_cluster_of_calibrated_cores(tmp_path: Path) -> None:
     assert wire.capacity == pytest.approx(2.5e7 * NETWORK["efficiency"])
     # What a message costs the processors is work for the cores, not latency.
     assert wire.latency_s == NETWORK["latency_s"]
-    assert server.message_s.value == HOST["message_s"]
+    assert machine.host.message_s.value == HOST["message_s"]
 
 
 def test_a_latency_in_the_scenario_wins(tmp_path: Path) -> None:
-    cluster, _, _ = machine(spec(tmp_path, latency=0.25))
+    cluster = resolve_machine(spec(tmp_path, latency=0.25)).topology
     assert cluster.latency(cluster.between(0, 1)) == 0.25
 
 
 def test_another_device_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ScenarioError) as caught:
-        profiles(spec(tmp_path, device="t4"))
+        resolve_machine(spec(tmp_path, device="t4"))
     path = tmp_path / "c.json"
     assert str(caught.value) == f"cluster.calibration: {path} is of cpu-core, cluster.device is t4"
 
@@ -90,21 +93,22 @@ def on_t4(**changes: Any) -> Calibration:
 
 
 def test_a_gpus_record_has_its_link_too(tmp_path: Path) -> None:
-    cluster, chosen, server = machine(spec(tmp_path, on_t4(), device="t4"))
+    machine = resolve_machine(spec(tmp_path, on_t4(), device="t4"))
+    cluster = machine.topology
     for route in (cluster.to_host(0), cluster.to_device(1)):
         wire = cluster.links[route[0]].spec
         assert wire.capacity == pytest.approx(COPIES["bandwidth"] * COPIES["efficiency"])
         assert wire.latency_s == wire.startup_s == COPIES["latency_s"]
-    assert (chosen.memory_bandwidth.value, server.cores.value) == (GPU["memory_bandwidth"], 2.0)
+    assert (machine.device.memory_bandwidth.value, machine.host.cores.value) == (GPU["memory_bandwidth"], 2.0)
     with pytest.raises(ScenarioError, match=r"c\.json is of t4, cluster\.device is v100-16$"):
-        machine(spec(tmp_path, on_t4(), device="v100-16"))
+        resolve_machine(spec(tmp_path, on_t4(), device="v100-16"))
 
 
 def test_a_link_that_the_scenario_names_is_the_catalogues(tmp_path: Path) -> None:
     named = spec(tmp_path, on_t4(), device="t4", pcie="pcie4-x16")
-    assert device_link(named) == link("pcie4-x16")
-    assert device_link(replace(named, calibration=None, pcie=None)) == link(device("t4").link)
-    assert device_link(spec(tmp_path, calibration(device="t4"), device="t4")) == link(device("t4").link)
+    assert resolve_machine(named).copies == link("pcie4-x16")
+    assert resolve_machine(replace(named, calibration=None, pcie=None)).copies == link(device("t4").link)
+    assert resolve_machine(spec(tmp_path, calibration(device="t4"), device="t4")).copies == link(device("t4").link)
 
 
 def test_a_record_that_is_not_there_is_named(tmp_path: Path) -> None:
@@ -126,7 +130,7 @@ def test_a_graphs_factor_slows_its_sparse_products_only() -> None:
 
 
 def test_a_graphs_factor_moves_the_whole_curve(tmp_path: Path) -> None:
-    chosen = profiles(spec(tmp_path))[0]
+    chosen = resolve_machine(spec(tmp_path)).device
     slow = for_graph(chosen, calibration(), "feed")
     assert slow.spmm_curve is not None
     assert slow.spmm_curve.values == pytest.approx((0.4, 0.24))
@@ -177,4 +181,5 @@ def test_the_interval_widens_by_what_the_calibration_left_unexplained(tmp_path: 
 def test_a_record_without_figures_changes_nothing(tmp_path: Path) -> None:
     empty = calibration(figures={"device": {}, "host": {}, "network": {}}, curve=(), graphs={})
     calibrated = spec(tmp_path, empty)
-    assert profiles(calibrated) == profiles(replace(calibrated, calibration=None))
+    found, plain = resolve_machine(calibrated), resolve_machine(replace(calibrated, calibration=None))
+    assert (found.device, found.host, found.network) == (plain.device, plain.host, plain.network)

@@ -11,7 +11,7 @@ from gcnsim.cluster import LinkSpec
 from gcnsim.errors import ScenarioError
 from gcnsim.profile import DeviceProfile, Figure, Platform, platform
 from gcnsim.sampling import DEGREE_SPREAD
-from gcnsim.scenario import ClusterSpec, Scenario
+from gcnsim.scenario import ClusterSpec
 
 TILE: Final = 128
 """Bytes of a row that a sparse sum gathers at a time: a warp's lanes take one fp32 value each of a cache line."""
@@ -30,32 +30,25 @@ def platform_of(spec: ClusterSpec) -> Platform | None:
     return found
 
 
-def beside_cache(profile: DeviceProfile, scenario: Scenario, counts: AccessCounts) -> DeviceProfile:
+def beside_cache(
+    profile: DeviceProfile, found: Platform | None, dataset: str | None, counts: AccessCounts
+) -> DeviceProfile:
     """The device on one workload: its sparse sums read from memory only the rows that its cache does not hold.
 
     Every gathered byte crosses the cache, a share 1 - h of them the memory as well:
-    seconds = bytes / memory bandwidth * ((1 - h) / spmm_efficiency + 1 / CACHE_RATE). As it is where the scenario
-    names no platform.
+    seconds = bytes / memory bandwidth * ((1 - h) / spmm_efficiency + 1 / CACHE_RATE). As it is without a platform.
     """
-    found = platform_of(scenario.cluster)
     if found is None:
         return profile
     columns = float((counts.inner_nodes + counts.boundary_nodes).mean())
-    held = held_share(found.cache.value / TILE, columns, degree_spread(scenario.workload.dataset))
+    held = held_share(found.cache.value / TILE, columns, degree_spread(dataset))
     share = 1.0 / ((1.0 - held) / found.spmm_efficiency.value + 1.0 / CACHE_RATE)
     text = f"{found.spmm_efficiency.value:.3g} of DRAM bandwidth for the {1 - held:.0%} of rows the cache does not hold"
     return replace(profile, spmm_efficiency=Figure(share, "fitted", text, found.spmm_efficiency.date), spmm_curve=None)
 
 
-def rebuild_s(spec: ClusterSpec) -> float:
-    """Host seconds in which a framework makes a graph of what was drawn, beside the work itself; 0 where not known."""
-    found = platform_of(spec)
-    return 0.0 if found is None else found.rebuild_s.value
-
-
-def streaming_share(profile: DeviceProfile, scenario: Scenario) -> float:
+def streaming_share(profile: DeviceProfile, found: Platform | None) -> float:
     """Share of the memory bandwidth at which a device reads entries once, in order: as fitted, else of any stream."""
-    found = platform_of(scenario.cluster)
     return profile.elementwise_efficiency.value if found is None else found.spmm_efficiency.value
 
 
@@ -78,24 +71,14 @@ def degree_spread(dataset: str | None) -> float:
     return surrogate_facts(dataset).model.degree_spread if dataset in surrogates() else DEGREE_SPREAD
 
 
-def staging_of(spec: ClusterSpec) -> LinkSpec | None:
+def staging_of(found: Platform | None) -> LinkSpec | None:
     """What the host side of one worker moves; None where nothing was fitted."""
-    found = platform_of(spec)
     return None if found is None else LinkSpec(found.staging_bandwidth.value)
 
 
-def copies_of(spec: ClusterSpec, pcie: LinkSpec) -> LinkSpec:
+def copies_within(pcie: LinkSpec, found: Platform | None) -> LinkSpec:
     """The link between a GPU and its host: no faster, either way, than the host side takes bytes or gives them.
 
     Assumption: copies go through pageable memory, which the same threads of the host read and write.
     """
-    found = platform_of(spec)
     return pcie if found is None else replace(pcie, capacity=min(pcie.capacity, found.staging_bandwidth.value / 2))
-
-
-def rate_beside_copies(spec: ClusterSpec) -> float:
-    """Share of its rate at which a GPU computes while transfers are under way: as asked, else as fitted, else 1."""
-    if spec.rate_beside_copies is not None:
-        return spec.rate_beside_copies
-    found = platform_of(spec)
-    return 1.0 if found is None else found.rate_beside_copies.value

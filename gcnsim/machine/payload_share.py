@@ -3,29 +3,28 @@
 from __future__ import annotations
 
 from gcnsim.cluster import Cluster, Link
+from gcnsim.ids import Rank
+from gcnsim.machine.machine import Machine
+from gcnsim.machine.profiles import HOST_MEMORY, NVLINK
 from gcnsim.profile import link
-from gcnsim.scenario import ClusterSpec
-from gcnsim.study.machine import HOST_MEMORY, device_link, machine, profiles
-from gcnsim.study.paths import NVLINK, devices_of
 
 
-def payload_shares(spec: ClusterSpec) -> dict[str, float]:
+def payload_shares(machine: Machine) -> dict[str, float]:
     """By link, payload over the raw bandwidth that carries it; a link without framing is not named."""
-    cluster, _, _ = machine(spec)
-    network = profiles(spec)[2].efficiency.value
+    cluster = machine.topology
+    network = machine.network.efficiency.value
     shares = {"nic": network, "rack": network, "nvlink": link(NVLINK).efficiency.value}
     found = {each.name: shares[each.kind] for each in cluster.links if each.kind in shares}
-    own = () if spec.pcie is not None else devices_of(spec)
     for each in cluster.links:
         if each.kind == "pcie":
-            copies = link(own[_rank(cluster, each)].link) if own else device_link(spec)
+            copies = link(machine.device_of(_rank(cluster, each)).link) if machine.own_copies else machine.copies
             found[each.name] = copies.efficiency.value
         elif each.kind == "memory" and each.source == each.target:
             found[each.name] = link(HOST_MEMORY).efficiency.value
     return found
 
 
-def _rank(cluster: Cluster, copies: Link) -> int:
+def _rank(cluster: Cluster, copies: Link) -> Rank:
     """A GPU behind a PCIe link: its own, or the first of the server whose switch it is."""
     device = copies.target if copies.name.endswith(".down") else copies.source
     if device.startswith("gpu"):

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 import gcnsim
+from gcnsim.machine.replaced import GIVEN, with_drawn, with_given
 from gcnsim.methods import create_method
 from gcnsim.profile import device, host, link
 from gcnsim.scenario import ClusterSpec
 from gcnsim.study import study
-from gcnsim.study.given import GIVEN, with_drawn, with_given
 from tests.gcnsim.scenario.test_figures import scenario
 
 

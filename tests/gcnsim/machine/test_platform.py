@@ -5,11 +5,12 @@ from __future__ import annotations
 import pytest
 
 from gcnsim.errors import ScenarioError
+from gcnsim.machine import resolve_machine
+from gcnsim.machine.platform import held_share
 from gcnsim.profile import platform
 from gcnsim.scenario import SCHEMA, Scenario, from_mapping
 from gcnsim.sources import open_source
-from gcnsim.study import machine, study
-from gcnsim.study.fitted import held_share
+from gcnsim.study import study
 
 CLUSTER = {"gpus": 2, "gpus_per_server": 2, "device": "rtx-2080-ti", "platform": "rtx-2080-ti-server"}
 
@@ -32,22 +33,22 @@ def test_a_cache_of_all_columns_holds_all_and_of_equal_columns_its_share() -> No
 
 def test_everything_a_worker_moves_passes_its_host_side() -> None:
     scenario = asked(dict(CLUSTER), {"dataset": "reddit-train"}, {"name": "full-graph"})
-    cluster, _, _ = machine(scenario.cluster)
+    cluster = resolve_machine(scenario.cluster).topology
     route = [cluster.links[link].name for link in cluster.between(0, 1)]
     assert route == ["staging0", "memory0", "staging1"]
     staging = platform("rtx-2080-ti-server").staging_bandwidth.value
     (down,) = cluster.to_host(0)
     assert cluster.links[down].spec.capacity == pytest.approx(min(staging / 2, 15.754e9 * 0.78))
-    plain, _, _ = machine(
+    plain = resolve_machine(
         asked(CLUSTER | {"platform": None}, {"dataset": "reddit-train"}, {"name": "full-graph"}).cluster
-    )
+    ).topology
     assert plain.staging == ()
 
 
 def test_a_platform_of_another_device_is_refused() -> None:
     scenario = asked(CLUSTER | {"device": "t4"}, {"dataset": "reddit-train"}, {"name": "full-graph"})
     with pytest.raises(ScenarioError, match=r"rtx-2080-ti-server is of rtx-2080-ti, cluster\.device is t4"):
-        machine(scenario.cluster)
+        resolve_machine(scenario.cluster).topology  # noqa: B018
 
 
 def test_layers_that_sum_no_neighbours_exchange_nothing() -> None:

@@ -1,4 +1,4 @@
-"""Figures of the catalogue that a question (`cluster.figures`) or a joint draw of all assumptions replaces."""
+"""Figures of the catalogue that are replaced: by a calibration, a question (`cluster.figures`) or a draw."""
 
 from __future__ import annotations
 
@@ -10,12 +10,24 @@ import numpy as np
 
 from gcnsim.ids import FloatArray
 from gcnsim.profile import DeviceProfile, Figure, HostProfile, LinkProfile
+from gcnsim.record import Fitted
 from gcnsim.scenario import ClusterSpec
 
 GIVEN: Final = "cluster.figures of the question"
 """In place of a reference."""
 
+CALIBRATED: Final = "calibration record"
+"""In place of a date: the record names its inputs."""
+
 Profile = TypeVar("Profile", DeviceProfile, HostProfile, LinkProfile)
+
+
+def with_fitted(profile: Profile, fitted: Mapping[str, Fitted]) -> Profile:
+    """`profile` with the figures of a calibration in the place of its own."""
+    figures: dict[str, Any] = {
+        name: Figure(each.value, "fitted", each.reference, CALIBRATED) for name, each in fitted.items()
+    }
+    return replace(profile, **figures)
 
 
 def with_given(profile: Profile, spec: ClusterSpec) -> Profile:

@@ -1,0 +1,24 @@
+"""The machine of a question: its links with capacities and its devices with figures, resolved once."""
+
+from gcnsim.machine.machine import Machine, resolve_machine
+from gcnsim.machine.payload_share import payload_shares
+from gcnsim.machine.platform import beside_cache, streaming_share
+from gcnsim.machine.profiles import HOST_MEMORY, NVLINK, for_graph
+from gcnsim.machine.refusals import refuse_idle, refuse_unused
+from gcnsim.machine.replaced import CALIBRATED, with_drawn, with_fitted
+
+__all__ = [
+    "CALIBRATED",
+    "HOST_MEMORY",
+    "NVLINK",
+    "Machine",
+    "beside_cache",
+    "for_graph",
+    "payload_shares",
+    "refuse_idle",
+    "refuse_unused",
+    "resolve_machine",
+    "streaming_share",
+    "with_drawn",
+    "with_fitted",
+]

@@ -1,0 +1,81 @@
+"""The machine of a question, resolved once: everything below asks it, nobody reads the catalogue or a record again."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from functools import cached_property, lru_cache
+
+import numpy as np
+
+from gcnsim.cluster import Cluster
+from gcnsim.ids import Bytes, Seconds
+from gcnsim.machine.links import build_topology, paths_of
+from gcnsim.machine.platform import platform_of
+from gcnsim.machine.profiles import Profiles, Stamp, find_profiles, record_stamp
+from gcnsim.profile import Platform, file_stamp
+from gcnsim.scenario import ClusterSpec
+
+
+@dataclass(frozen=True)
+class Machine(Profiles):
+    """Its devices, host and links with their figures, and what follows from them.
+
+    What only a schedule needs, the topology and the platform's figures, is resolved when it is first asked for, and
+    refused then: a question is told first what else is wrong with it.
+    """
+
+    @cached_property
+    def platform(self) -> Platform | None:
+        """The platform whose published runs figures are fitted to. Raises ScenarioError for one of another device."""
+        return platform_of(self.spec)
+
+    @cached_property
+    def topology(self) -> Cluster:
+        """Its links with their capacities. Raises ScenarioError for paths that its workers do not have."""
+        paths = paths_of(self)
+        return build_topology(self, paths, self.platform)
+
+    @cached_property
+    def capacities(self) -> tuple[Bytes, ...] | None:
+        """Bytes of memory of each worker's GPU, by rank; None of workers on CPU cores, which share their host's."""
+        ranks = range(self.spec.gpus)
+        return None if self.kind == "cpu" else tuple(self.device_of(rank).memory.value for rank in ranks)
+
+    @property
+    def rate_beside_copies(self) -> float:
+        """Share of its rate at which a GPU computes while transfers are under way: as asked, else as fitted, else 1."""
+        if self.spec.rate_beside_copies is not None:
+            return self.spec.rate_beside_copies
+        return 1.0 if self.platform is None else self.platform.rate_beside_copies.value
+
+    @property
+    def rebuild_s(self) -> Seconds:
+        """Host time in which a framework makes a graph of what was drawn, beside the work itself; 0 where not known."""
+        return 0.0 if self.platform is None else self.platform.rebuild_s.value
+
+    @property
+    def error(self) -> float:
+        """Half the width of the 90 % interval that calibration and platform left unexplained, relative."""
+        record = self.calibration
+        residual = 0.0 if record is None or record.error is None else record.error
+        return residual if self.platform is None else float(np.hypot(residual, self.platform.error.value))
+
+    @property
+    def unexplained_s(self) -> Seconds:
+        """Time of an iteration that the platform's runs have and no figure gives."""
+        return 0.0 if self.platform is None else self.platform.unexplained_s.value
+
+
+def resolve_machine(spec: ClusterSpec) -> Machine:
+    """The machine that `spec` describes, resolved again only where a file that it names has changed.
+
+    Raises ScenarioError for a name the catalogue does not have, a calibration of another device or a CPU core among
+    GPUs, FileError for a file that cannot be used.
+    """
+    return _resolved(spec, (record_stamp(spec.calibration), *map(file_stamp, spec.devices or (spec.device,))))
+
+
+@lru_cache(maxsize=256)
+def _resolved(spec: ClusterSpec, stamps: tuple[Stamp, ...]) -> Machine:
+    found = find_profiles(spec)
+    return Machine(**{each.name: getattr(found, each.name) for each in fields(found)})

@@ -1,0 +1,145 @@
+"""The figures of a machine: of the catalogue, fitted by a calibration, or given by the question."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Final
+
+from gcnsim.errors import ScenarioError
+from gcnsim.ids import Rank
+from gcnsim.machine.replaced import CALIBRATED, with_fitted, with_given
+from gcnsim.profile import Curve, DeviceProfile, HostProfile, LinkProfile, device, host, link
+from gcnsim.record import Calibration, read_calibration
+from gcnsim.scenario import ClusterSpec
+
+HOST_MEMORY: Final = "host-memory"
+"""The link that carries traffic between two workers of one server."""
+
+NVLINK: Final = "nvlink"
+"""The link of the catalogue whose bandwidth `cluster.nvlink` sets."""
+
+Stamp = tuple[int, int]
+"""Of a file; another when the file changes."""
+
+
+@dataclass(frozen=True)
+class Profiles:
+    """What a question's machine consists of, each with the figures that hold for it.
+
+    spec: the question. device: of every worker, of the first server's where they differ. devices: by rank where servers
+    have devices of their own, else empty. network: the link between servers. copies: the link between the device and
+    its host. own_copies: the same by rank, where devices differ and the question names no link. host_memory: between
+    workers of a server. nvlink: between GPUs of a server, whether there is one or not. calibration: the record that
+    figures are of, where the question names one.
+    """
+
+    spec: ClusterSpec
+    device: DeviceProfile
+    devices: tuple[DeviceProfile, ...]
+    host: HostProfile
+    network: LinkProfile
+    copies: LinkProfile
+    own_copies: tuple[LinkProfile, ...]
+    host_memory: LinkProfile
+    nvlink: LinkProfile
+    calibration: Calibration | None
+
+    @property
+    def kind(self) -> str:
+        """What its workers are: `gpu` or `cpu`."""
+        return self.device.kind
+
+    def device_of(self, rank: Rank) -> DeviceProfile:
+        """The device of one worker."""
+        return self.devices[rank] if self.devices else self.device
+
+    def copies_of(self, rank: Rank) -> LinkProfile:
+        """The link between one worker's device and its host."""
+        return self.own_copies[rank] if self.own_copies else self.copies
+
+
+def find_profiles(spec: ClusterSpec) -> Profiles:
+    """The figures of the machine that `spec` describes.
+
+    Raises ScenarioError for a name the catalogue does not have, a calibration of another device or a CPU core among
+    GPUs, FileError for a file that cannot be used.
+    """
+    chosen, servers, network = device(spec.device), host(spec.host), link(spec.link)
+    copies = link(chosen.link)
+    record = calibration_of(spec.calibration)
+    if record is not None:
+        if record.device != spec.device:
+            raise ScenarioError(
+                f"cluster.calibration: {spec.calibration} is of {record.device}, cluster.device is {spec.device}"
+            )
+        chosen = _calibrated(chosen, record)
+        servers = with_fitted(servers, record.figures["host"])
+        network = with_fitted(network, record.figures["network"])
+        copies = with_fitted(copies, record.figures.get("copies", {}))
+    devices = _by_rank(spec)
+    return Profiles(
+        spec=spec,
+        device=with_given(chosen, spec),
+        devices=devices,
+        host=with_given(servers, spec),
+        network=with_given(network, spec),
+        copies=with_given(copies if spec.pcie is None else link(spec.pcie), spec),
+        own_copies=tuple(with_given(link(each.link), spec) for each in devices) if spec.pcie is None else (),
+        host_memory=with_given(link(HOST_MEMORY), spec),
+        nvlink=with_given(link(NVLINK), spec),
+        calibration=record,
+    )
+
+
+def _calibrated(chosen: DeviceProfile, record: Calibration) -> DeviceProfile:
+    chosen = with_fitted(chosen, record.figures["device"])
+    if not record.curve:
+        return chosen
+    sizes, shares = zip(*record.curve, strict=True)
+    return replace(chosen, spmm_curve=Curve(sizes, shares, "fitted", "micro-benchmarks", CALIBRATED))
+
+
+def _by_rank(spec: ClusterSpec) -> tuple[DeviceProfile, ...]:
+    """The device of each rank where `spec` names them by server; the last one named is that of all further servers."""
+    if spec.devices is None:
+        return ()
+    found = [with_given(device(name), spec) for name in spec.devices]
+    for each in found:
+        if each.kind != "gpu":
+            raise ScenarioError(
+                f"cluster.devices: {each.name} is not allowed; unequal servers are modelled for GPUs only"
+            )
+    return tuple(found[min(rank // spec.gpus_per_server, len(found) - 1)] for rank in range(spec.gpus))
+
+
+def calibration_of(path: str | None) -> Calibration | None:
+    """The calibration record that a scenario names, if it names one. Raises FileError."""
+    return None if path is None else _calibration(path, record_stamp(path))
+
+
+@lru_cache(maxsize=64)
+def _calibration(path: str, stamp: Stamp) -> Calibration:
+    return read_calibration(path)
+
+
+def record_stamp(path: str | None) -> Stamp:
+    """Changes when the record at `path` does; a missing one is found out when it is read."""
+    try:
+        found = os.stat(path or "")
+    except OSError:
+        return 0, 0
+    return found.st_mtime_ns, found.st_ino
+
+
+def for_graph(profile: DeviceProfile, record: Calibration | None, graph_hash: str | None) -> DeviceProfile:
+    """The device on one graph: how far its SpMM was from the law there, where runs on that graph were recorded."""
+    factor = 1.0 if record is None or graph_hash is None else record.graphs.get(graph_hash, 1.0)
+    if factor == 1.0:
+        return profile
+    slower = replace(profile.spmm_efficiency, value=profile.spmm_efficiency.value / factor)
+    curve = profile.spmm_curve
+    if curve is not None:
+        curve = replace(curve, values=tuple(value / factor for value in curve.values))
+    return replace(profile, spmm_efficiency=slower, spmm_curve=curve)
