@@ -21,8 +21,8 @@ from benchmarks.measuring import Figure, report
 from gcnsim.engine import simulate
 from gcnsim.scenario import SCHEMA, from_mapping
 from gcnsim.schedule import Schedule
+from gcnsim.simulation import study
 from gcnsim.streams import stream
-from gcnsim.study import study
 
 ITERATIONS = 100
 RUNS = 5

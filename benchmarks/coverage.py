@@ -16,8 +16,8 @@ from pathlib import Path
 
 from gcnsim.methods import create_method
 from gcnsim.scenario import CacheSize, Scenario, from_mapping
+from gcnsim.simulation import study
 from gcnsim.sources import Corner, GraphSource, StatisticsSource
-from gcnsim.study import study
 from gcnsim.workload import BoundaryRow, DatasetFacts
 
 say = functools.partial(print, flush=True)

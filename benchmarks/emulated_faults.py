@@ -22,9 +22,10 @@ from pathlib import Path
 from statistics import mean
 
 from benchmarks.measuring import OUT
+from gcnsim.evidence import scenario_of
 from gcnsim.record import read_recorded_run
 from gcnsim.scenario import Fault, Pause, Scenario, SlowLink
-from gcnsim.study import scenario_of, study
+from gcnsim.simulation import study
 from gcnsim.units import BANDWIDTH
 from runtime.emulation.network import Network, clean, refused, reshape
 

@@ -23,10 +23,10 @@ from gcnsim.caching import CacheSize, cached_mask, capacity
 from gcnsim.ids import FloatArray
 from gcnsim.methods import Method, create_method
 from gcnsim.scenario import Scenario, from_mapping
+from gcnsim.simulation import study
 from gcnsim.sources import Corner, GraphSource, Source
 from gcnsim.sources.model import Declared
 from gcnsim.streams import stream
-from gcnsim.study import study
 from gcnsim.trace import AccessTrace
 
 GRAPHS = ("amazon_cs", "coauthor_phy", "tolokers", "acl_papers")

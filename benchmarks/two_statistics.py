@@ -17,9 +17,9 @@ import numpy as np
 from gcnsim.boundary import AccessCounts
 from gcnsim.ids import AnyArray
 from gcnsim.scenario import SCHEMA, Scenario, from_mapping
+from gcnsim.simulation import study
 from gcnsim.sources import Corner, Source, SourceView, open_source, resolve_model
 from gcnsim.sources.statistics import REMOTE
-from gcnsim.study import study
 
 
 class Counted(SourceView):

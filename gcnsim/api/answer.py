@@ -22,7 +22,7 @@ from gcnsim.planning import (
     sweep_bandwidth,
 )
 from gcnsim.scenario import Scenario
-from gcnsim.study import Result
+from gcnsim.simulation import Result
 
 if TYPE_CHECKING:
     import pyarrow as pa

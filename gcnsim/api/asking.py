@@ -39,7 +39,7 @@ from gcnsim.scenario import (
     read_injected,
     read_knob,
 )
-from gcnsim.study import Result
+from gcnsim.simulation import Result
 from gcnsim.units import bandwidth as parse_bandwidth
 
 T = TypeVar("T")

@@ -13,7 +13,8 @@ from gcnsim.machine import refuse_idle, resolve_machine
 from gcnsim.planning import Workshop, counted, links_of, memory_told, provenance, row_of, setting_text
 from gcnsim.processes import cores
 from gcnsim.scenario import from_mapping, load_scenario, read_injected, to_mapping
-from gcnsim.study import Result, made_up, refuse_undrawn, refuse_unused_figures, worker_parts
+from gcnsim.simulation import Result, made_up, refuse_undrawn, worker_parts
+from gcnsim.uncertainty import refuse_unused_figures
 
 WRITTEN = ("spans.parquet", "result.json")
 """The files that `write_result` writes."""

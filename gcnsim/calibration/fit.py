@@ -13,6 +13,7 @@ from gcnsim.calibration.gpu import fit_gpu
 from gcnsim.calibration.laws import fit_laws
 from gcnsim.calibration.runs import refine
 from gcnsim.errors import ScenarioError
+from gcnsim.evidence import CORE, device_of, refuse_other_trace, scenario_of
 from gcnsim.profile import gpu_of
 from gcnsim.record import (
     Calibration,
@@ -28,7 +29,6 @@ from gcnsim.record import (
     version_notes,
     wrong_figure,
 )
-from gcnsim.study import CORE, device_of, refuse_other_trace, scenario_of
 
 Progress = Callable[[str], None]
 

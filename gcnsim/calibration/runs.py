@@ -17,13 +17,14 @@ from typing import Final
 
 import numpy as np
 
+from gcnsim.evidence import scenario_of
 from gcnsim.ids import FloatArray
 from gcnsim.processes import parallel_map
 from gcnsim.profile import device
 from gcnsim.record import TIMELINE, Calibration, Fitted, RecordedRun, Residual, write_calibration
 from gcnsim.scenario import Scenario
+from gcnsim.simulation import study
 from gcnsim.sources import open_source
-from gcnsim.study import scenario_of, study
 
 PRIOR: Final = 0.15
 """Relative error of an iteration that weighs like a coefficient off by a factor of e."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
+from gcnsim.evidence import device_of
 from gcnsim.record import RecordedRun
 from gcnsim.results import Row
-from gcnsim.study import device_of
 from gcnsim.units import BANDWIDTH
 
 ASIDE: Final = ("schema", "name", "asked", "grid", "run.iterations")

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, TypeAlias
 
+from gcnsim.alternatives import sampler_decides
 from gcnsim.planning.certainty import Difference
 from gcnsim.planning.grid import Grid, LeftOut
 from gcnsim.planning.payload import machine_of, row_of, setting_text
@@ -15,7 +16,6 @@ from gcnsim.planning.verdict import confidence_text, verdict
 from gcnsim.planning.workshop import Candidate, Estimate
 from gcnsim.results import Row
 from gcnsim.scenario import Scenario, to_mapping
-from gcnsim.study import sampler_decides
 
 SCHEMA: Final = "gcnsim.what-if/1"
 

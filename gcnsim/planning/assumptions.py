@@ -10,7 +10,7 @@ from gcnsim.planning.workshop import Estimate, Workshop
 from gcnsim.profile import QUANTITIES, Figure
 from gcnsim.scenario import Scenario
 from gcnsim.sources import assumption
-from gcnsim.study import Assumption, placements, used_figures
+from gcnsim.uncertainty import Assumption, placements, used_figures
 
 PLACEMENT = "placement of parts"
 

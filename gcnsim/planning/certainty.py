@@ -11,7 +11,7 @@ from gcnsim.machine import resolve_machine
 from gcnsim.planning.assumptions import figure_row
 from gcnsim.planning.workshop import INTERVAL, Candidate, Workshop
 from gcnsim.scenario import Scenario
-from gcnsim.study import DRAWS, PARTITION, assumptions_of
+from gcnsim.uncertainty import DRAWS, PARTITION, assumptions_of
 
 LABELS = ("UNCALIBRATED", "FITTED TO PUBLISHED RUNS", "CALIBRATED")
 

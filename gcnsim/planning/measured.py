@@ -22,7 +22,7 @@ from gcnsim.methods import is_method
 from gcnsim.planning.payload import setting_text
 from gcnsim.planning.workshop import INTERVAL, Candidate, Workshop
 from gcnsim.scenario import figure_text
-from gcnsim.study import Assumption, assumptions_of
+from gcnsim.uncertainty import Assumption, assumptions_of
 from gcnsim.units import SECONDS, format_seconds
 
 OPTION: Final = "--measured"

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+from gcnsim.alternatives import partition_seconds
 from gcnsim.errors import plural
 from gcnsim.ids import Seconds
 from gcnsim.planning.workshop import Workshop, canonical
 from gcnsim.scenario import Scenario
-from gcnsim.study import partition_seconds
 
 LONG_S: Final = 10.0
 """What takes longer is announced."""

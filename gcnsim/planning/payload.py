@@ -12,7 +12,7 @@ from gcnsim.planning.workshop import Estimate, Workshop
 from gcnsim.profile import devices, prices
 from gcnsim.results import Row
 from gcnsim.scenario import Scenario, written_knobs
-from gcnsim.study import Result, link_units, tightest
+from gcnsim.simulation import Result, link_units, tightest
 
 
 def in_gbps(bandwidth: float) -> str:

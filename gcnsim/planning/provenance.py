@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from gcnsim import __version__
+from gcnsim.alternatives import told_at_any
 from gcnsim.cost import RESERVED
 from gcnsim.errors import plural
 from gcnsim.machine import resolve_machine
@@ -18,13 +19,14 @@ from gcnsim.planning.workshop import Estimate, Workshop
 from gcnsim.profile import Platform, is_file
 from gcnsim.record import Calibration, beyond, content_hash, settings
 from gcnsim.scenario import Fault, Jitter, Scenario, fault_words, figure_text, scenario_hash
+from gcnsim.simulation import tightest
 from gcnsim.sources import (
     Corner,
     Model,
     Source,
     resolve_model,
 )
-from gcnsim.study import statistics_warning, tightest, told_at_any
+from gcnsim.uncertainty import statistics_warning
 from gcnsim.units import format_bytes
 
 NOT_CALIBRATED = (

@@ -15,6 +15,13 @@ from typing import Final
 
 import numpy as np
 
+from gcnsim.alternatives import (
+    host_steps,
+    partition_seconds,
+    partition_setting,
+    partition_variants,
+    why_cores_do_not_matter,
+)
 from gcnsim.errors import ScenarioError
 from gcnsim.machine import resolve_machine
 from gcnsim.methods import Method, method_type
@@ -23,13 +30,6 @@ from gcnsim.planning.recommend import Rule, rate_of
 from gcnsim.planning.workshop import INTERVAL, PRECISION, Heard, Workshop, canonical
 from gcnsim.profile import device, devices, prices
 from gcnsim.scenario import ClusterSpec, Scenario
-from gcnsim.study import (
-    host_steps,
-    partition_seconds,
-    partition_setting,
-    partition_variants,
-    why_cores_do_not_matter,
-)
 
 COPY_LINKS: Final = ("pcie3-x16", "pcie4-x16", "pcie5-x16")
 FASTER: Final = 1.2

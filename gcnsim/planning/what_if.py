@@ -7,7 +7,9 @@ from dataclasses import dataclass, replace
 from math import inf
 from typing import Any
 
+from gcnsim.alternatives import SeedSpread, seeds_of
 from gcnsim.boundary import is_profile
+from gcnsim.diagnosis import straggler_of, utilization_of
 from gcnsim.errors import ScenarioError, plural
 from gcnsim.graph import Graph, graph_warnings
 from gcnsim.machine import resolve_machine
@@ -23,8 +25,9 @@ from gcnsim.planning.recommend import SAME, Choice, Rule, candidates, choose, fi
 from gcnsim.planning.steps import Step, next_steps
 from gcnsim.planning.workshop import Candidate, Estimate, Workshop, counted, full_graph
 from gcnsim.scenario import ClusterSpec, Scenario
+from gcnsim.simulation import refuse_undrawn
 from gcnsim.sources import Corner, resolve_model
-from gcnsim.study import SeedSpread, refuse_undrawn, refuse_unused_figures, seeds_of, straggler_of, utilization_of
+from gcnsim.uncertainty import refuse_unused_figures
 
 __all__ = ["SCHEMA", "Answer", "Grid", "Progress", "scenarios", "sweep_bandwidth", "what_if"]
 

@@ -11,30 +11,27 @@ from typing import Final, TypeAlias
 
 import numpy as np
 
+from gcnsim.alternatives import holds, least_gpus
+from gcnsim.diagnosis import EvenPartition
 from gcnsim.errors import ScenarioError
 from gcnsim.graph import Graph
 from gcnsim.ids import FloatArray, Seconds
 from gcnsim.methods import BASELINE, create_method
 from gcnsim.processes import parallel_map, parallel_map_counted
 from gcnsim.scenario import Scenario
+from gcnsim.simulation import Result, study, write_schedule
 from gcnsim.sources import Corner, Source, open_source, resolve_model
-from gcnsim.study import (
-    EvenPartition,
+from gcnsim.uncertainty import (
     Factors,
     Placed,
     Placement,
-    Result,
     best_lower_s,
     estimated_counts,
     estimated_s,
     factors,
-    holds,
-    least_gpus,
     normal_position,
     placements,
     position,
-    study,
-    write_schedule,
 )
 
 Heard: TypeAlias = Callable[[int, int], object]
@@ -52,7 +49,7 @@ PRECISION: Final = 0.01
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A simulated result, and its time under every joint draw of the assumptions (`gcnsim.study.propagation`).
+    """A simulated result, and its time under every joint draw of the assumptions (`gcnsim.uncertainty.propagation`).
 
     scenario: the question as it was asked; the result's own may be its simpler equal (`canonical`). times: seconds per
     iteration, float64[draws]: of the assumed figures, of what the workload leaves open, of other drawn graphs, and

@@ -15,8 +15,8 @@ from gcnsim.processes import parallel_map
 from gcnsim.reproduction.asking import Asked
 from gcnsim.reproduction.offline import loaded_bytes, partition_seconds
 from gcnsim.schedule import COMPUTE_STREAM, estimate
+from gcnsim.simulation import Result, study, write_schedule
 from gcnsim.sources import Corner, Source, TableSource, plan_of, random_parts, resolve_model
-from gcnsim.study import Result, study, write_schedule
 from gcnsim.timeline import PS_PER_S, Direction, OpKind
 from gcnsim.workload import LayerShape, dataset
 

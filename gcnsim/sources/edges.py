@@ -19,7 +19,7 @@ from gcnsim.sources.corners import Corner
 
 
 class Counting(Protocol):
-    """What counts the accesses of a scenario (`gcnsim.study.Source`)."""
+    """What counts the accesses of a scenario (`gcnsim.sources.Source`)."""
 
     def counts(self, scenario: Scenario, features: int, corner: Corner) -> AccessCounts:
         """Access counts of the scenario's method."""

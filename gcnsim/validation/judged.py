@@ -9,6 +9,7 @@ from typing import Final
 
 from gcnsim.breakdown import PHASES
 from gcnsim.errors import FileError, ScenarioError
+from gcnsim.evidence import refuse_other_trace, scenario_of
 from gcnsim.knobs import KNOBS, TRAINING_KNOBS
 from gcnsim.processes import parallel_map
 from gcnsim.record import (
@@ -23,8 +24,8 @@ from gcnsim.record import (
     version_notes,
 )
 from gcnsim.scenario import Scenario
+from gcnsim.simulation import study
 from gcnsim.sources import open_source
-from gcnsim.study import refuse_other_trace, scenario_of, study
 
 SHOWN: Final = ("tau", "epsilon", "cache", "rate")
 USUAL: Final = {knob.name: knob.default for knob in (*KNOBS.values(), *TRAINING_KNOBS)}

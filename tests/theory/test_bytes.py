@@ -18,7 +18,7 @@ from gcnsim.cost import gradient_bytes
 from gcnsim.engine import Run, max_min_rates, simulate
 from gcnsim.ids import IntArray
 from gcnsim.schedule import Schedule
-from gcnsim.study import link_units
+from gcnsim.simulation import link_units
 from gcnsim.timeline import PS_PER_S, Direction, OpKind
 from tests.cases import Case, method
 

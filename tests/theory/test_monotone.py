@@ -9,7 +9,7 @@ import pytest
 
 from gcnsim.engine import simulate
 from gcnsim.schedule import Schedule
-from gcnsim.study import link_units
+from gcnsim.simulation import link_units
 from tests.cases import Case, method
 
 MakeFacts = Callable[..., Case]

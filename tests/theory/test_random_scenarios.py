@@ -24,7 +24,7 @@ from hypothesis import strategies as st
 from gcnsim.cluster import LinkSpec, Paths, build_cluster
 from gcnsim.engine import Run, simulate
 from gcnsim.schedule import Schedule, bounds
-from gcnsim.study import link_units
+from gcnsim.simulation import link_units
 from gcnsim.timeline import PS_PER_S, Direction, OpKind
 from tests.cases import Case, method
 

@@ -18,7 +18,7 @@ from gcnsim.comparison.sides import side_of_row
 from gcnsim.errors import FileError
 from gcnsim.profile import GENERIC_LINK, link
 from gcnsim.record import write_spans
-from gcnsim.study import made_up, worker_parts
+from gcnsim.simulation import made_up, worker_parts
 from gcnsim.timeline import KIND_CODE, OpKind, Timeline
 from tests.gcnsim.validation.conftest import WriteRun
 

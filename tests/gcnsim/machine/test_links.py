@@ -12,7 +12,7 @@ from gcnsim.errors import GcnsimError
 from gcnsim.machine import refuse_idle, resolve_machine
 from gcnsim.profile import device, host, link, platform
 from gcnsim.scenario import SCHEMA, Scenario, from_mapping, scenario_hash, to_mapping
-from gcnsim.study import Result, link_units, study
+from gcnsim.simulation import Result, link_units, study
 from gcnsim.timeline import OpKind
 
 

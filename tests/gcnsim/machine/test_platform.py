@@ -9,8 +9,8 @@ from gcnsim.machine import resolve_machine
 from gcnsim.machine.platform import held_share
 from gcnsim.profile import platform
 from gcnsim.scenario import SCHEMA, Scenario, from_mapping
+from gcnsim.simulation import study
 from gcnsim.sources import open_source
-from gcnsim.study import study
 
 CLUSTER = {"gpus": 2, "gpus_per_server": 2, "device": "rtx-2080-ti", "platform": "rtx-2080-ti-server"}
 

@@ -17,7 +17,7 @@ from gcnsim.methods import create_method
 from gcnsim.profile import device, figures_of, host, link
 from gcnsim.record import Calibration, write_calibration
 from gcnsim.scenario import ClusterSpec, PartitionSpec, RunSpec, Scenario, WorkloadSpec
-from gcnsim.study import study
+from gcnsim.simulation import study
 from gcnsim.timeline import OpKind
 from tests.gcnsim.calibration.made import DEVICE, HOST, NETWORK, calibration, fitted
 from tests.gcnsim.calibration.made_gpu import COPIES

@@ -11,7 +11,7 @@ from gcnsim.planning.certainty import Difference, certainty, label_of, tornado
 from gcnsim.planning.workshop import INTERVAL, Candidate
 from gcnsim.scenario import Scenario, from_mapping
 from gcnsim.sources import Corner
-from gcnsim.study import DRAWS, assumptions_of
+from gcnsim.uncertainty import DRAWS, assumptions_of
 
 
 def scenario(method: str = "psc-gcn", **cluster: object) -> Scenario:

@@ -18,7 +18,7 @@ from gcnsim.planning.recommend import NEAR, candidates, choose, finalists, mildn
 from gcnsim.planning.workshop import canonical
 from gcnsim.scenario import CacheSize, Scenario, from_mapping
 from gcnsim.sources import Corner
-from gcnsim.study.estimated import mean_counts
+from gcnsim.uncertainty.estimated import mean_counts
 
 
 def with_knobs(scenario: Scenario, tau: int, epsilon: float, cache: CacheSize) -> Scenario:

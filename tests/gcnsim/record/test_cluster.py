@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from gcnsim.errors import FileError
+from gcnsim.evidence import scenario_of
 from gcnsim.record import Cluster, read_cluster, read_recorded_run, write_cluster
-from gcnsim.study import scenario_of
 from gcnsim.validation.judged import setting_of
 from runtime.options import Options
 from tests.gcnsim.validation.conftest import EMULATED, run_document, write_folder

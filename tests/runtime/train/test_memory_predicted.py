@@ -10,9 +10,10 @@ from typing import Any
 import pytest
 
 from gcnsim.cost import Memory
+from gcnsim.evidence import scenario_of
 from gcnsim.record import read_recorded_run
+from gcnsim.simulation import memory_of
 from gcnsim.sources import Corner, open_source, resolve_model
-from gcnsim.study import memory_of, scenario_of
 from runtime.record import read_run
 from runtime.train.memory_usage import COMPONENTS
 from tests.runtime.conftest import MakeOptions

@@ -1,0 +1,41 @@
+"""What could be otherwise: the host side, the number of GPUs, the partition."""
+
+from gcnsim.alternatives.host_options import (
+    HostStep,
+    cores_used,
+    gpu_sampler,
+    host_steps,
+    more_cores,
+    more_sampler_threads,
+    sampler_decides,
+    why_cores_do_not_matter,
+)
+from gcnsim.alternatives.min_gpus import holds, least_gpus, told_at_any
+from gcnsim.alternatives.partition_variants import (
+    PartitionVariant,
+    SeedSpread,
+    partition_seconds,
+    partition_setting,
+    partition_variants,
+    seeds_of,
+)
+
+__all__ = [
+    "HostStep",
+    "PartitionVariant",
+    "SeedSpread",
+    "cores_used",
+    "gpu_sampler",
+    "holds",
+    "host_steps",
+    "least_gpus",
+    "more_cores",
+    "more_sampler_threads",
+    "partition_seconds",
+    "partition_setting",
+    "partition_variants",
+    "sampler_decides",
+    "seeds_of",
+    "told_at_any",
+    "why_cores_do_not_matter",
+]

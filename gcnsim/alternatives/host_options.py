@@ -1,0 +1,83 @@
+"""What the CPU side of servers could be otherwise: more cores, samplers of several threads, sampling on the GPU."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from gcnsim.machine import resolve_machine
+from gcnsim.scenario import Scenario
+from gcnsim.simulation.limit import Limit
+from gcnsim.uncertainty.propagation import with_figures
+
+
+@dataclass(frozen=True, slots=True)
+class HostStep:
+    """One change of what draws the graphs. knob: `host cores`, `sampler threads` or `sampler`; scenario: with it."""
+
+    knob: str
+    start: str | int
+    end: str | int
+    scenario: Scenario
+
+
+def host_steps(scenario: Scenario) -> list[HostStep]:
+    """Twice the cores; and where a sampler draws on the host, four times its threads, and the GPU in its place."""
+    cores = resolve_machine(scenario.cluster).host.cores.value
+    steps = [HostStep("host cores", round(cores), round(2 * cores), more_cores(scenario))]
+    if _draws_on_host(scenario):
+        threads = scenario.cluster.sampler_threads
+        steps.append(HostStep("sampler threads", threads, 4 * threads, more_sampler_threads(scenario)))
+        steps.append(HostStep("sampler", "CPU", "GPU", gpu_sampler(scenario)))
+    return steps
+
+
+def more_cores(scenario: Scenario, factor: float = 2.0) -> Scenario:
+    """The scenario with `factor` times the cores in every server."""
+    host = resolve_machine(scenario.cluster).host
+    return with_figures(scenario, {f"{host.name}.cores": factor * host.cores.value})
+
+
+def more_sampler_threads(scenario: Scenario, factor: int = 4) -> Scenario:
+    """The scenario with `factor` times the threads that share the drawing of one worker's graph, without loss."""
+    threads = factor * scenario.cluster.sampler_threads
+    return replace(scenario, cluster=replace(scenario.cluster, sampler_threads=threads))
+
+
+def gpu_sampler(scenario: Scenario) -> Scenario:
+    """The scenario with graphs drawn on the GPUs, at the rate of `gcnsim.cost.sampler_seconds`."""
+    return replace(scenario, cluster=replace(scenario.cluster, sampler_device="gpu", sampler_threads=1))
+
+
+def cores_used(scenario: Scenario) -> tuple[int, int] | None:
+    """The most cores that the samplers of a server use at once, and how many it has; None where none draws there."""
+    if not _draws_on_host(scenario):
+        return None
+    cluster = scenario.cluster
+    workers = min(cluster.gpus, cluster.gpus_per_server)
+    return workers * cluster.sampler_threads, round(resolve_machine(cluster).host.cores.value)
+
+
+def why_cores_do_not_matter(scenario: Scenario) -> str | None:
+    """Why more cores would bring nothing to a sampler; None where they would, or no sampler is on the host."""
+    used = cores_used(scenario)
+    if used is None or used[0] > used[1]:
+        return None
+    threads = scenario.cluster.sampler_threads
+    draw = "one thread each draws" if threads == 1 else f"{threads} threads each draw"
+    return f"the samplers of a server use {used[0]} of its {used[1]} cores: {draw} a worker's graph"
+
+
+def sampler_decides(limit: Limit, scenario: Scenario) -> str | None:
+    """That the host's sampler sets the pace, and what follows; None where something else does."""
+    if limit.kind != "cpu" or not _draws_on_host(scenario):
+        return None
+    text = "at the stated values the host's CPU sampler decides: a faster GPU, network or PCIe then changes nothing"
+    reason = why_cores_do_not_matter(scenario)
+    return text if reason is None else f"{text}; nor do more cores: {reason}"
+
+
+def _draws_on_host(scenario: Scenario) -> bool:
+    """Whether the scenario's graphs are drawn by threads of the host, of GPUs' workers."""
+    method, cluster = scenario.method, scenario.cluster
+    on_gpus = resolve_machine(cluster).kind == "gpu"
+    return on_gpus and method.draws_on_host and not method.sampling().whole and cluster.sampler_device == "cpu"

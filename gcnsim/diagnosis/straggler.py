@@ -1,0 +1,202 @@
+"""The worker that the others wait for, since its part of the graph is larger, and what an even partition would give."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from gcnsim.boundary import AccessCounts
+from gcnsim.cluster import LinkName
+from gcnsim.ids import BoolArray, FloatArray, IntArray, Rank
+from gcnsim.partition import Scatter
+from gcnsim.scenario import Scenario
+from gcnsim.simulation.limit import WORDS, Limit, link_loads
+from gcnsim.simulation.run import Result
+from gcnsim.simulation.window import MeasuredRun
+from gcnsim.sources import SourceView
+from gcnsim.sources.corners import Corner
+from gcnsim.timeline import PS_PER_S, Phase
+
+NOTEWORTHY: Final = 1.05
+"""Load of the heaviest worker over the mean from which on it is a straggler."""
+
+BOUNDARY: Final = "boundary nodes"
+SENT: Final = "rows sent"
+ENTRIES: Final = "edges"
+
+
+@dataclass(frozen=True, slots=True)
+class Straggler:
+    """The worker with the most load behind the limit.
+
+    load: what it has more of: `boundary nodes` (whose rows it receives), `rows sent` per iteration and layer where it
+    has no more of these, or `edges` (stored entries, which a GPU sums and a sampler draws); amount, mean: its own, and
+    of all workers. boundary_nodes, boundary_nodes_mean: its boundary nodes, whatever the load is. busy: share of the
+    iteration in which the limit is busy; others_low, others_high: the same of the like links of other servers, racks,
+    switches or workers, None where there are none.
+    """
+
+    worker: Rank
+    load: str
+    amount: int
+    mean: float
+    boundary_nodes: int
+    boundary_nodes_mean: float
+    busy: float
+    others_low: float | None
+    others_high: float | None
+    text: str
+
+    @property
+    def share_of_mean(self) -> float:
+        """Its load over the mean worker's."""
+        return self.amount / self.mean
+
+
+def straggler_of(result: Result, counts: AccessCounts) -> Straggler | None:
+    """The worker whose load makes `result`'s limit what it is; None where no worker has more to do than the others, and
+    where the limit is a link that all share or whose like are about as busy.
+
+    counts: those that the result was simulated with. Of mini-batches, whose workers have no parts, None.
+    """
+    limit = result.metrics.limit
+    stage = limit.kind in ("compute", "cpu", "peer")
+    if counts.batches is not None or counts.workers < 2 or not (stage or limit.link):
+        # An all-reduce and the latency of messages are alike for all, whatever their parts.
+        return None
+    heavy = [each for each in _loads(limit, counts) if each.share_of_mean(limit.worker) >= NOTEWORTHY]
+    others = _others(result, limit)
+    shared = limit.link is not None and (not others or limit.share < NOTEWORTHY * float(np.mean(others)))
+    if not heavy or shared:
+        return None
+    load = heavy[0]
+    worker = load.heaviest if limit.worker is None else limit.worker
+    boundary = counts.boundary_nodes
+    found = Straggler(
+        worker=worker,
+        load=load.name,
+        amount=round(float(load.amounts[worker])),
+        mean=float(load.amounts.mean()),
+        boundary_nodes=int(boundary[worker]),
+        boundary_nodes_mean=float(boundary.mean()),
+        busy=limit.share,
+        others_low=min(others, default=None),
+        others_high=max(others, default=None),
+        text="",
+    )
+    return replace(found, text=_text(found, limit))
+
+
+class _Load(NamedTuple):
+    """Something that workers have unequally much of, float64[P]."""
+
+    name: str
+    amounts: FloatArray
+
+    @property
+    def heaviest(self) -> Rank:
+        return int(self.amounts.argmax())
+
+    def share_of_mean(self, worker: Rank | None) -> float:
+        """That of a worker over the mean, None the heaviest; 0 where nobody has any."""
+        mean = float(self.amounts.mean())
+        return float(self.amounts[self.heaviest if worker is None else worker]) / mean if mean else 0.0
+
+
+def _loads(limit: Limit, counts: AccessCounts) -> list[_Load]:
+    """What a worker may have more of where this is the limit, the likeliest first."""
+    entries = _Load(ENTRIES, counts.entries.astype(np.float64))
+    boundary = _Load(BOUNDARY, counts.boundary_nodes.astype(np.float64))
+    sent = _Load(SENT, np.asarray(counts.rows.mean(axis=0).sum(axis=0), dtype=np.float64))
+    if limit.kind in ("compute", "cpu"):
+        return [entries]
+    return [boundary, entries] if limit.kind == "peer" else [boundary, sent]
+
+
+def _others(result: Result, limit: Limit) -> list[float]:
+    """Shares of the iteration in which the like links or stages of others are busy."""
+    window = MeasuredRun(result.run, result.warm_up)
+    if limit.link is not None:
+        busy = link_loads(window) / result.metrics.iteration_s
+        own, every = LinkName.of(limit.link), zip(window.schedule.link_names, busy.tolist(), strict=True)
+        return [
+            share for name, share in every if own is not None and name != limit.link and own.like(LinkName.of(name))
+        ]
+    if limit.word in (WORDS["compute"], WORDS["cpu"]):
+        kind = window.phase == Phase.COMPUTE if limit.kind == "compute" else window.is_sampling
+        others = [rank for rank in range(window.schedule.workers) if rank != limit.worker]
+        lengths = [window.spans((window.worker == rank) & kind, rank).length for rank in others]
+        return [length / PS_PER_S / window.count / result.metrics.iteration_s for length in lengths]
+    return []
+
+
+def _text(found: Straggler, limit: Limit) -> str:
+    text = (
+        f"worker {found.worker} has {found.amount:,} {found.load}, "
+        f"{found.share_of_mean:.2f} times the mean ({found.mean:,.0f})"
+    )
+    if found.others_low is None or found.others_high is None:
+        return text
+    low, high = round(100 * found.others_low), round(100 * found.others_high)
+    others = f"{low} %" if low == high else f"{low} to {high} %"
+    link = None if limit.link is None else LinkName.of(limit.link)
+    those = "that of other workers" if link is None else link.others
+    return f"{text}; {limit.text} is busy {round(100 * found.busy)} % of the time, {those} {others}"
+
+
+class EvenPartition(SourceView):
+    """The accesses of `source` as a partition of the same totals would have them whose parts are all alike.
+
+    What an ideal partition would give: no partitioner promises it. The rows that cross servers, and those that stay
+    within one, are as many in all as they were.
+    """
+
+    def counts(self, scenario: Scenario, features: int, corner: Corner) -> AccessCounts:
+        """Access counts of the scenario's method, alike for all workers."""
+        return evened(self.source.counts(scenario, features, corner), scenario.cluster.gpus_per_server)
+
+    def scatter(self, scenario: Scenario) -> Scatter | None:
+        """None: parts that are all alike do not scatter."""
+        return None
+
+
+def evened(counts: AccessCounts, per_server: int = 1) -> AccessCounts:
+    """The same totals, shared equally among the workers, up to rounding to whole nodes, rows and edges.
+
+    Rows between workers of one server (of `per_server`) and rows between servers keep their totals too: each kind is
+    shared equally among its pairs. Counts of mini-batches are returned as they are: these have no parts.
+    """
+    if counts.batches is not None or counts.workers < 2:
+        return counts
+    workers = counts.workers
+    server = np.arange(workers) // per_server
+    same = server[:, None] == server[None, :]
+    beside: BoolArray = same & ~np.eye(workers, dtype=np.bool_)
+    by_worker = ("inner_edges", "boundary_edges", "inner_nodes", "boundary_nodes", "entries", "cached_rows")
+    shared: dict[str, Any] = {name: _equal(getattr(counts, name), workers) for name in by_worker}
+    for name in ("rows", "hits"):
+        pairs: IntArray = np.zeros_like(getattr(counts, name))
+        for kind in (beside, ~same):
+            # By diagonals, so that what is left over after division goes to every worker in turn.
+            receiver, owner = _in_turn(kind)
+            if receiver.size:
+                held = getattr(counts, name)[:, receiver, owner]
+                pairs[:, receiver, owner] = _equal(held, receiver.size)
+        shared[name] = pairs
+    return replace(counts, **shared)
+
+
+def _in_turn(pairs: BoolArray) -> tuple[IntArray, IntArray]:
+    """The pairs that are true, each worker's first before any worker's second."""
+    receiver, owner = np.nonzero(pairs)
+    order = np.lexsort((receiver, (owner - receiver) % pairs.shape[0]))
+    return receiver[order], owner[order]
+
+
+def _equal(amounts: IntArray, places: int) -> IntArray:
+    """The sum over the last axis shared equally among `places`, what is left over one each to the first of them."""
+    whole, left = np.divmod(amounts.sum(axis=-1, keepdims=True), places)
+    shared: IntArray = whole + (np.arange(places) < left)
+    return shared

@@ -1,0 +1,27 @@
+"""One run: scenario in, result out."""
+
+from gcnsim.simulation.faults import refuse_undrawn
+from gcnsim.simulation.limit import Limit
+from gcnsim.simulation.memory import fits, memory_of, tightest
+from gcnsim.simulation.metrics import Metrics, link_units, measure
+from gcnsim.simulation.parts import made_up, worker_parts
+from gcnsim.simulation.run import Result, study, write_schedule
+from gcnsim.simulation.steady import Steady, Window
+
+__all__ = [
+    "Limit",
+    "Metrics",
+    "Result",
+    "Steady",
+    "Window",
+    "fits",
+    "link_units",
+    "made_up",
+    "measure",
+    "memory_of",
+    "refuse_undrawn",
+    "study",
+    "tightest",
+    "worker_parts",
+    "write_schedule",
+]

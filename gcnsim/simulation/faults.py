@@ -1,0 +1,155 @@
+"""Faults put into a schedule: what they change is work, capacities and when ops may start; the engine knows nothing.
+
+Some hold for the whole run: poor links, and GPUs that are slow from the first measured iteration to the last. They are
+what the run's machine is, so it is judged as any other. The others pass: pauses, jitter, GPUs that are slow for some
+iterations. These strike a run that has settled without them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Final
+
+import numpy as np
+
+from gcnsim.errors import ScenarioError, nearest
+from gcnsim.ids import BoolArray, FloatArray, Iteration, Rank
+from gcnsim.scenario import Background, Fault, Jitter, LossyLink, Pause, Scenario, SlowGpu, SlowLink
+from gcnsim.schedule import Schedule
+from gcnsim.simulation.pauses import paused
+from gcnsim.streams import stream
+from gcnsim.timeline import PHASE, OpKind, Phase
+from gcnsim.units import BANDWIDTH
+
+HANDLING: Final = frozenset({OpKind.PACK, OpKind.UNPACK, OpKind.SCATTER, OpKind.LOOKUP})
+"""What a worker's device does for messages and for rows that it holds."""
+
+KERNELS: Final = HANDLING | {kind for kind, phase in PHASE.items() if phase in (Phase.COMPUTE, Phase.OPTIMIZER)}
+"""What a worker's device computes, so what a slow one is slow at."""
+
+WORK: Final = {
+    "compute": KERNELS,
+    "sampling": frozenset(kind for kind, phase in PHASE.items() if phase is Phase.SAMPLING) - KERNELS,
+}
+"""The ops that jitter may fall on, by `Jitter.on`."""
+
+
+def lasting(fault: Fault) -> bool:
+    """Whether a fault holds for the whole run."""
+    if isinstance(fault, SlowGpu):
+        return fault.first == 0 and fault.last is None
+    return isinstance(fault, SlowLink | LossyLink | Background)
+
+
+def passing(faults: Iterable[Fault]) -> tuple[Fault, ...]:
+    """The faults that do not hold for the whole run."""
+    return tuple(fault for fault in faults if not lasting(fault))
+
+
+def refuse_undrawn(scenarios: Sequence[Scenario]) -> None:
+    """Raises ScenarioError for jitter of sampling where none of `scenarios`, alike but for methods, draws anything."""
+    if any(not each.method.sampling().whole or each.method.mini_batches for each in scenarios):
+        return
+    for fault in scenarios[0].faults:
+        if isinstance(fault, Jitter) and fault.on == "sampling":
+            names = ", ".join(dict.fromkeys(each.method.name for each in scenarios))
+            raise ScenarioError(f"{fault.path}.on: {names} does not sample; allowed: compute")
+
+
+def weakened(schedule: Schedule, faults: Sequence[Fault], shares: Mapping[str, float]) -> Schedule:
+    """`schedule` on the machine that those of `faults` leave which hold for the whole run.
+
+    shares: by link, payload over what its raw bandwidth carries; 1 where it is not named. Traffic of others is taken
+    off what slow and lossy links leave. Raises ScenarioError for a link that is not there or has nothing left.
+    """
+    lasts = [fault for fault in faults if lasting(fault)]
+    if not lasts:
+        return schedule
+    capacity, work = list(schedule.capacity), schedule.demand.copy()
+    for fault in sorted(lasts, key=lambda fault: isinstance(fault, Background)):
+        if isinstance(fault, SlowGpu):
+            work[:, _ops(schedule, "compute", fault.worker)] *= fault.factor
+        elif isinstance(fault, SlowLink | LossyLink | Background):
+            _lessen(capacity, schedule, fault, shares)
+    return replace(schedule, demand=work, capacity=tuple(capacity))
+
+
+def _lessen(
+    capacity: list[float], schedule: Schedule, fault: SlowLink | LossyLink | Background, shares: Mapping[str, float]
+) -> None:
+    """Leave a link, or both directions of it, what the fault leaves."""
+    for place in _links(schedule, fault):
+        name = schedule.link_names[place]
+        if isinstance(fault, SlowLink):
+            capacity[place] /= fault.factor
+        elif isinstance(fault, LossyLink):
+            capacity[place] *= 1.0 - fault.lost
+        elif fault.rate < (raw := capacity[place] / shares.get(name, 1.0)) * (1.0 - 1e-9):
+            # Others' frames take of the wire; payload gets its share of what is left.
+            capacity[place] *= 1.0 - fault.rate / raw
+        else:
+            raise ScenarioError(
+                f"{fault.path}.rate: {BANDWIDTH.exact(fault.rate)} of background leaves {name} nothing of its "
+                f"{BANDWIDTH.exact(round(raw))}; allowed: less than that"
+            )
+
+
+def _links(schedule: Schedule, fault: SlowLink | LossyLink | Background) -> list[int]:
+    """The links that a fault names. Raises ScenarioError where there is none, or where cores are no link of bytes."""
+    names = schedule.link_names
+    chosen = [place for place, name in enumerate(names) if fault.link in (name, name.rpartition(".")[0])]
+    if not chosen:
+        raise ScenarioError(f"{fault.path}.link: {fault.link}: no such link; {nearest(fault.link, names)}")
+    if not isinstance(fault, SlowLink) and any(schedule.link_kinds[place] == "cpu" for place in chosen):
+        raise ScenarioError(
+            f"{fault.path}.link: {fault.link} is cores, which carry no traffic; slow-link is allowed there"
+        )
+    return chosen
+
+
+def afflicted(
+    schedule: Schedule, faults: Sequence[Fault], begin: Iteration, measured: int, seed: int, shaken: int = 0
+) -> Schedule:
+    """`schedule` with those of `faults` that pass, its work told for every one of `begin` + `measured` iterations.
+
+    begin: iterations before the first measured one, which are free of them; but the last `shaken` of them have jitter.
+    """
+    rows = np.arange(begin + measured) % schedule.demand.shape[0]
+    work: FloatArray = schedule.demand[rows].copy()
+    for place, fault in enumerate(faults):
+        if isinstance(fault, SlowGpu) and not lasting(fault):
+            last = measured - 1 if fault.last is None else fault.last
+            slowed = slice(begin + fault.first, begin + last + 1)
+            work[slowed, _ops(schedule, "compute", fault.worker)] *= fault.factor
+        elif isinstance(fault, Jitter):
+            chosen = _ops(schedule, fault.on)
+            shape = (shaken + measured, int(chosen.sum()))
+            work[begin - shaken :, chosen] *= _factors(fault.cv, shape, seed, place)
+    found = replace(schedule, demand=work, periodic=False)
+    pauses = [fault for fault in faults if isinstance(fault, Pause)]
+    for pause in sorted(pauses, key=lambda pause: pause.iteration):
+        found = paused(found, pause, begin)
+    return found
+
+
+def _factors(cv: float, shape: tuple[int, int], seed: int, place: int) -> FloatArray:
+    """Log-normal factors of mean 1 and coefficient of variation `cv`."""
+    spread = float(np.sqrt(np.log1p(cv**2)))
+    factors: FloatArray = stream(seed, "jitter", place).lognormal(-(spread**2) / 2, spread, shape)
+    return factors
+
+
+def _ops(schedule: Schedule, on: str, worker: Rank | None = None) -> BoolArray:
+    """Which ops do this kind of work, of one worker or all: those that take time, but not as bytes on a link."""
+    busy = schedule.demand.max(axis=0) > 0
+    return np.array(
+        [
+            bool(busy[op.index])
+            and op.kind in WORK[on]
+            and worker in (None, op.worker)
+            and all(schedule.link_kinds[link] == "cpu" for link in op.route or ())
+            for op in schedule.ops
+        ],
+        dtype=np.bool_,
+    )

@@ -1,0 +1,208 @@
+"""One run, on one screen: scenario -> schedule -> engine -> result."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from gcnsim.boundary import AccessCounts
+from gcnsim.cost import Memory
+from gcnsim.engine import Run, simulate
+from gcnsim.errors import ScenarioError
+from gcnsim.ids import FloatArray
+from gcnsim.machine import (
+    Machine,
+    beside_cache,
+    for_graph,
+    payload_shares,
+    refuse_unused,
+    resolve_machine,
+    streaming_share,
+    with_drawn,
+)
+from gcnsim.methods import NO_OVERLAP, Facts, MiniBatch, named
+from gcnsim.profile import DeviceProfile
+from gcnsim.scenario import Scenario
+from gcnsim.schedule import Bounds, Schedule, bounds
+from gcnsim.simulation.faults import passing, weakened
+from gcnsim.simulation.memory import fits, memory_of
+from gcnsim.simulation.metrics import Metrics, at_least, measure
+from gcnsim.simulation.steady import Steady
+from gcnsim.simulation.time_limit import bounds_within
+from gcnsim.simulation.transient_faults import struck
+from gcnsim.sources import Source, open_source
+from gcnsim.sources.batches import refuse_unmodelled
+from gcnsim.sources.corners import Corner
+from gcnsim.sources.model import resolve_model
+from gcnsim.workload import LayerShape
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What one scenario gave. low, high: the 90 % interval of the mean iteration, from the spread of its iterations and
+    what its calibration left unexplained. The mean is at least the bound, and so is the low end but for that error.
+
+    settled: whether the run reached its steady state; if not, `high` reaches to what it was drifting towards. warm_up:
+    iterations before the measured ones. per_epoch: iterations in which every training node is trained once. memory:
+    what each worker's GPU holds; None of methods without a law for it.
+    """
+
+    scenario: Scenario
+    metrics: Metrics
+    bounds: Bounds
+    low_s: float
+    high_s: float
+    cache_hit_rate: float
+    cache_fraction: float
+    settled: bool
+    warm_up: int
+    run: Run
+    per_epoch: int = 1
+    memory: tuple[Memory, ...] | None = None
+
+    @property
+    def fits(self) -> bool | None:
+        """Whether every worker's GPU holds its part; None where that is not known."""
+        return fits(self.memory, self.machine.capacities)
+
+    @property
+    def machine(self) -> Machine:
+        """The machine of the scenario."""
+        return resolve_machine(self.scenario.cluster)
+
+
+def write_schedule(
+    scenario: Scenario, counts: AccessCounts, accesses: Source, drawn: Mapping[str, FloatArray] | None = None
+) -> Schedule:
+    """The schedule of the scenario's method on its machine, for these access counts.
+
+    drawn: figures of devices and the host by `NAME.FIGURE`, each with a value for every one of the counts' graphs, in
+    place of the catalogue's (`gcnsim.uncertainty.propagation`); these graphs do not follow one another.
+    """
+    machine = resolve_machine(scenario.cluster)
+    topology, device, devices, host = machine.topology, machine.device, machine.devices, machine.host
+    if drawn:
+        device, host = with_drawn(device, drawn), with_drawn(host, drawn)
+        devices = tuple(with_drawn(each, drawn) for each in devices)
+    if machine.calibration is not None:
+        # A large graph takes a while to hash: only for a record, which knows graphs by their hash.
+        device = for_graph(device, machine.calibration, accesses.graph_hash)
+    device = beside_cache(device, machine.platform, scenario.workload.dataset, counts)
+    chosen = scenario.method
+    shapes = resolve_model(scenario.workload, accesses.declared).shapes
+    _refuse_dense(scenario, shapes, device)
+    _refuse_attention(scenario, shapes, device)
+    refuse_unused(scenario.cluster, chosen)
+    if isinstance(chosen, MiniBatch):
+        refuse_unmodelled(scenario, chosen, shapes)
+    facts = Facts(
+        cluster=topology,
+        device=device,
+        host=host,
+        shapes=shapes,
+        counts=counts,
+        norm=scenario.workload.norm == "layer",
+        seed=scenario.run.seed,
+        rate_beside_copies=machine.rate_beside_copies,
+        payload=scenario.cluster.payload,
+        devices=devices,
+        serial=scenario.cluster.transfers == "serial",
+        rebuild_s=machine.rebuild_s,
+        streaming=streaming_share(device, machine.platform),
+        sampler_threads=scenario.cluster.sampler_threads,
+        samples_on_gpu=scenario.cluster.sampler_device == "gpu",
+        unrelated=drawn is not None,
+    )
+    return chosen.schedule(facts)
+
+
+def _refuse_attention(scenario: Scenario, shapes: tuple[LayerShape, ...], device: DeviceProfile) -> None:
+    """Raises ScenarioError for attention where no schedule has it."""
+    if not any(shape.heads for shape in shapes):
+        return
+    if device.kind == "cpu":
+        raise ScenarioError(f"workload.model: gat is modelled for GPUs only; cluster.device is {device.name}")
+    if not scenario.method.attends:
+        allowed = ", ".join(named(lambda kind: kind.attends))
+        raise ScenarioError(f"workload.model: gat is not modelled with {scenario.method.name}; allowed: {allowed}")
+    if scenario.method.overlap != NO_OVERLAP:
+        raise ScenarioError(
+            f"method.overlap: {scenario.method.overlap} is not allowed with gat; none is: a softmax needs every entry"
+        )
+
+
+def _refuse_dense(scenario: Scenario, shapes: tuple[LayerShape, ...], device: DeviceProfile) -> None:
+    """Raises ScenarioError for layers that sum no neighbours where no schedule has them."""
+    if all(shape.gathers for shape in shapes):
+        return
+    name = "dense_layers" if shapes[0].gathers else "preaggregate"
+    value = scenario.workload.dense_layers if shapes[0].gathers else "true"
+    if device.kind == "cpu":
+        raise ScenarioError(f"workload.{name}: {value} is modelled for GPUs only; cluster.device is {device.name}")
+    if not shapes[0].gathers and scenario.method.sampling().by_edge:
+        raise ScenarioError(
+            f"workload.preaggregate: true is not allowed with method.epsilon {scenario.method.epsilon:g}: "
+            "edges that are drawn anew cannot be summed before"
+        )
+
+
+def _less(mean_s: float, spread_s: float) -> float:
+    """The low end of an interval of drawn work: as many times shorter as the spread makes it longer.
+
+    Lognormal factors can make an iteration many times as long, but never shorter than no time at all.
+    """
+    return mean_s / (1.0 + spread_s / mean_s)
+
+
+def study(scenario: Scenario, accesses: Source | None = None, corner: Corner = Corner.LIKELY) -> Result:
+    """Simulate one scenario until it is steady; accesses: of `open_source`, to share slow work between studies.
+
+    Raises GcnsimError for a scenario whose files or names cannot be used.
+    """
+    accesses = accesses or open_source(scenario)
+    model = resolve_model(scenario.workload, accesses.declared)
+    counts = accesses.counts(scenario, model.features, corner)
+    chosen = scenario.method.cache
+    calm = write_schedule(scenario, counts, accesses)
+    machine = resolve_machine(scenario.cluster)
+    shares = payload_shares(machine) if scenario.faults else {}
+    schedule = weakened(calm, scenario.faults, shares)
+    judge = Steady(schedule, scenario.run.iterations)
+    limits = bounds_within(scenario, calm, schedule, judge)
+    run, noise_s = simulate(schedule, judge.most, judge.enough), 0.0
+    window = judge.window(run.ends)
+    settled, measured = window.settled, schedule
+    # A run that has not settled is still on its way to the pace of the op that falls behind.
+    lag = 0.0 if settled else max(window.behind, 0.0)
+    passes = passing(scenario.faults)
+    if passes:
+        run, window, noise_s = struck(schedule, judge, window, passes, scenario.run.seed)
+        measured = run.schedule
+    graphs = np.sort(np.arange(window.first, run.iterations) % measured.demand.shape[0])
+    often = np.bincount(graphs, minlength=measured.demand.shape[0])
+    if often.min() < often.max():
+        limits = bounds(measured.of_graphs(graphs))
+        measured = measured.of_graphs(np.flatnonzero(often))
+    metrics = at_least(measure(run, window.first, limits), limits.lower_s)
+    # Of told faults the graphs vary as they do without them.
+    drawn = np.hypot(judge.spread(window, schedule if passes else measured), noise_s / metrics.iteration_s)
+    spread = metrics.iteration_s * float(np.hypot(drawn, machine.error))
+    # No run of this work is faster than its bound; what other factors of the jitter or another machine than the
+    # calibrated one would do, they would do to the bound too.
+    least = limits.lower_s * max(0.0, 1.0 - machine.error)
+    return Result(
+        scenario=scenario,
+        metrics=metrics,
+        bounds=limits,
+        low_s=_less(metrics.iteration_s, spread) if noise_s else max(least, metrics.iteration_s - spread),
+        high_s=metrics.iteration_s * (1.0 + lag) + spread + machine.unexplained_s,
+        cache_hit_rate=counts.hit_rate,
+        cache_fraction=counts.cache_fraction if chosen.fraction is None else chosen.fraction,
+        settled=settled,
+        warm_up=window.first,
+        run=run,
+        per_epoch=1 if counts.batches is None else counts.batches.per_epoch,
+        memory=memory_of(scenario, counts, model.shapes),
+    )

@@ -1,0 +1,93 @@
+"""Runs that the engine's clock cannot tell, and what of the scenario makes them so long."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from gcnsim.errors import ScenarioError
+from gcnsim.scenario import ClusterSpec, Scenario, SlowGpu
+from gcnsim.schedule import Bounds, Schedule, bounds, resource_loads
+from gcnsim.simulation.steady import Steady
+from gcnsim.timeline import PS_PER_S
+from gcnsim.units import BANDWIDTH, SECONDS
+
+CLOCK_S: Final = 2.0**62 / PS_PER_S
+"""Simulated seconds that integer picoseconds can tell, with room to add two of them."""
+
+
+def bounds_within(scenario: Scenario, calm: Schedule, schedule: Schedule, judge: Steady) -> Bounds:
+    """The bounds of `schedule`, which does not outlast the clock; calm: the same without the scenario's faults.
+
+    Raises ScenarioError where it may, naming what is to blame.
+    """
+    limits = bounds(schedule)
+    longest = limits.upper_s
+    if longest * judge.most <= CLOCK_S:
+        return limits
+    ends = f"too long to simulate (the clock ends after {CLOCK_S:.0f} s"
+    if schedule is not calm and bounds(calm).upper_s * judge.most <= CLOCK_S:
+        raise ScenarioError(f"{_worst(scenario, schedule)} makes iterations {ends} of {judge.most} iterations)")
+    spare = int((CLOCK_S / longest - (judge.most - 2 * judge.settling)) / 2)
+    if judge.measured == judge.settling and spare >= judge.cycle:
+        raise ScenarioError(
+            f"run.iterations: {scenario.run.iterations} iterations of up to {longest:.3g} s are {ends}, settling "
+            f"included); allowed here: at most {spare // judge.cycle * judge.cycle}"
+        )
+    raise ScenarioError(f"{_slowest(scenario.cluster, calm)} makes iterations {ends} of {judge.most} iterations)")
+
+
+def refuse_struck(schedule: Schedule, path: str) -> None:
+    """Raises ScenarioError where all iterations of `schedule`, as the fault at `path` leaves it, outlast the clock."""
+    count = schedule.demand.shape[0]
+    if bounds(schedule).upper_s * count > CLOCK_S:
+        raise ScenarioError(
+            f"{path}: makes iterations too long to simulate (the clock ends after {CLOCK_S:.0f} s of {count} "
+            "iterations)"
+        )
+
+
+def _worst(scenario: Scenario, schedule: Schedule) -> str:
+    """The fault that costs most, by its field: of the busiest link, else of a slow GPU."""
+    name = _link(schedule)[0]
+    at_link = [each for each in scenario.faults if getattr(each, "link", None) in (name, name.rpartition(".")[0])]
+    slow = [each for each in scenario.faults if isinstance(each, SlowGpu)]
+    worst = (at_link or slow or list(scenario.faults))[0]
+    for field in ("factor", "lost", "rate"):
+        if hasattr(worst, field):
+            return f"{worst.path}.{field}: {getattr(worst, field):g}"
+    return worst.path
+
+
+def _link(schedule: Schedule) -> tuple[str, str, float]:
+    """The busiest link: its name, its kind and its seconds per iteration."""
+    loads = resource_loads(schedule)
+    seconds = loads.seconds.mean(axis=0).tolist()
+    links = list(zip(loads.resources, seconds, strict=True))[len(schedule.streams) :]
+    (name, kind), most = max(links, key=lambda each: each[1])
+    return name, kind, most
+
+
+def _slowest(spec: ClusterSpec, schedule: Schedule) -> str:
+    """The cluster's field, with its value, that iterations spend most time on."""
+    name, kind, carrying = _link(schedule)
+    waiting, computing = [0.0] * len(schedule.streams), [0.0] * len(schedule.streams)
+    for op, work in zip(schedule.ops, schedule.demand.mean(axis=0).tolist(), strict=True):
+        if work > 0:
+            waiting[op.stream] += op.latency_s
+            computing[op.stream] += work if op.route is None else 0.0
+    device = f"cluster.device: {spec.device}"
+    fields = {
+        "nic": f"cluster.bandwidth: {BANDWIDTH.exact(spec.bandwidth)}",
+        "rack": f"cluster.oversubscription: {spec.oversubscription:g}",
+        "nvlink": "cluster.nvlink" if spec.nvlink is None else f"cluster.nvlink: {BANDWIDTH.exact(spec.nvlink)}",
+        "pcie": device if spec.pcie is None else f"cluster.pcie: {spec.pcie}",
+    }
+    if name.startswith("dram") and spec.host_memory is not None:
+        fields["memory"] = f"cluster.host_memory: {BANDWIDTH.exact(spec.host_memory)}"
+    latency = "cluster.link" if spec.latency is None else f"cluster.latency: {SECONDS.exact(spec.latency)}"
+    told = [
+        (carrying, fields.get(kind, f"cluster.host: {spec.host}")),
+        (max(waiting), latency),
+        (max(computing), device),
+    ]
+    return max(told)[1]

@@ -1,0 +1,41 @@
+"""What the assumptions leave open of an iteration time."""
+
+from gcnsim.uncertainty.assumed import (
+    DRAWS,
+    NORMAL_90,
+    Assumption,
+    assumptions_of,
+    normal_position,
+    position,
+    refuse_unused_figures,
+    used_figures,
+)
+from gcnsim.uncertainty.estimated import estimated_counts, estimated_s
+from gcnsim.uncertainty.other_partition import PARTITION, partition_factors, scattered, statistics_warning
+from gcnsim.uncertainty.placement import Placed, Placement, placements
+from gcnsim.uncertainty.propagation import WORKLOAD, Factors, best_lower_s, factors, with_figures
+
+__all__ = [
+    "DRAWS",
+    "NORMAL_90",
+    "PARTITION",
+    "WORKLOAD",
+    "Assumption",
+    "Factors",
+    "Placed",
+    "Placement",
+    "assumptions_of",
+    "best_lower_s",
+    "estimated_counts",
+    "estimated_s",
+    "factors",
+    "normal_position",
+    "partition_factors",
+    "placements",
+    "position",
+    "refuse_unused_figures",
+    "scattered",
+    "statistics_warning",
+    "used_figures",
+    "with_figures",
+]

@@ -1,0 +1,123 @@
+"""Where the sampler on the host decides, and what would change that."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from gcnsim.alternatives import (
+    cores_used,
+    gpu_sampler,
+    host_steps,
+    more_cores,
+    more_sampler_threads,
+    sampler_decides,
+    why_cores_do_not_matter,
+)
+from gcnsim.errors import ScenarioError
+from gcnsim.machine import resolve_machine
+from gcnsim.scenario import SCHEMA, Scenario, from_mapping, scenario_hash, to_mapping
+from gcnsim.simulation import study
+
+
+def scenario(method: dict[str, Any] | None = None, **cluster: Any) -> Scenario:
+    machine = {"gpus": 2, "bandwidth": "15Gbps"} | cluster
+    asked = {"schema": SCHEMA, "cluster": machine, "method": method or {"name": "psc-gcn"}, "run": {"iterations": 4}}
+    return from_mapping(asked, "test")
+
+
+def iteration_s(asked: Scenario) -> float:
+    return study(asked).metrics.iteration_s
+
+
+def test_where_the_sampler_decides_more_threads_or_the_gpu_help_and_cores_do_not() -> None:
+    asked = scenario(device="a100-40")
+    now = study(asked)
+    text = sampler_decides(now.metrics.limit, asked)
+    assert text is not None
+    assert text.startswith("at the stated values the host's CPU sampler decides")
+    assert "use 2 of its 16 cores" in text
+    assert iteration_s(more_cores(asked)) == now.metrics.iteration_s
+    assert iteration_s(more_sampler_threads(asked)) < 0.3 * now.metrics.iteration_s
+    on_gpu = study(gpu_sampler(asked))
+    assert on_gpu.metrics.iteration_s < 0.3 * now.metrics.iteration_s
+    assert sampler_decides(on_gpu.metrics.limit, gpu_sampler(asked)) is None
+
+
+def test_where_samplers_outnumber_cores_more_of_them_help() -> None:
+    asked = scenario(gpus=4, gpus_per_server=4, device="a100-40", figures="generic-16.cores=1")
+    assert cores_used(asked) == (4, 1)
+    assert why_cores_do_not_matter(asked) is None
+    assert resolve_machine(more_cores(asked).cluster).host.cores.value == 2
+    assert iteration_s(more_cores(asked)) < 0.7 * iteration_s(asked)
+
+
+def test_sampling_on_the_gpu_takes_its_time_and_is_named() -> None:
+    # Recomputing the probabilities every iteration sorts every entry: nothing else takes as long.
+    asked = gpu_sampler(scenario({"name": "psc-gcn", "tau": 0, "epsilon": 0.01, "refresh": 1}, bandwidth="400Gbps"))
+    found = study(asked)
+    assert found.metrics.sampling_s > 0.4 * found.metrics.iteration_s
+    assert found.metrics.limit.text.startswith("sampling on the GPU of worker")
+    assert found.metrics.limit.kind == "compute"
+    assert sampler_decides(found.metrics.limit, asked) is None
+
+
+@pytest.mark.parametrize(
+    ("asked", "knobs"),
+    [
+        (scenario(), ["host cores", "sampler threads", "sampler"]),
+        (scenario({"name": "full-graph"}), ["host cores"]),
+        (scenario({"name": "psc-gcn", "epsilon": 1}), ["host cores"]),
+        (scenario(sampler_device="gpu"), ["host cores"]),
+        (scenario(device="cpu-core"), ["host cores"]),
+    ],
+    ids=str,
+)
+def test_only_steps_that_change_something_are_offered(asked: Scenario, knobs: list[str]) -> None:
+    steps = host_steps(asked)
+    assert [step.knob for step in steps] == knobs
+    assert all(step.scenario != asked for step in steps)
+    assert (steps[0].start, steps[0].end) == (16, 32)
+
+
+def test_a_scenario_with_the_usual_sampler_is_written_as_before() -> None:
+    plain = scenario()
+    assert not {"sampler_device", "sampler_threads"} & set(to_mapping(plain)["cluster"])
+    assert scenario_hash(scenario(sampler_device="cpu", sampler_threads=1)) == scenario_hash(plain)
+    chosen = scenario(sampler_threads=4)
+    assert to_mapping(chosen)["cluster"]["sampler_threads"] == 4
+    assert from_mapping(to_mapping(chosen), "again") == chosen
+
+
+@pytest.mark.parametrize(
+    ("asked", "message"),
+    [
+        ({"sampler_device": "tpu"}, "cluster.sampler_device: unknown device of samplers 'tpu'"),
+        (
+            {"sampler_device": "gpu", "sampler_threads": 4},
+            "cluster.sampler_threads: 4 needs cluster.sampler_device: cpu",
+        ),
+        ({"sampler_threads": 0}, "cluster.sampler_threads: 0 is not allowed"),
+        ({"sampler_device": "gpu", "device": "cpu-core"}, "sampler_device or sampler_threads of its own"),
+    ],
+)
+def test_samplers_that_cannot_be_are_refused(asked: dict[str, Any], message: str) -> None:
+    with pytest.raises(ScenarioError) as caught:
+        study(scenario(**asked))
+    assert message in str(caught.value)
+
+
+def test_a_method_without_this_sampler_refuses_it() -> None:
+    with pytest.raises(ScenarioError, match=r"cluster\.sampler_device: not modelled with distdgl"):
+        study(scenario({"name": "distdgl"}, sampler_device="gpu"))
+
+
+@pytest.mark.parametrize(
+    ("threads", "words"),
+    [(1, "use 2 of its 16 cores: one thread each draws"), (4, "use 8 of its 16 cores: 4 threads each draw")],
+)
+def test_the_threads_that_draw_are_counted(threads: int, words: str) -> None:
+    text = why_cores_do_not_matter(scenario(sampler_threads=threads))
+    assert text is not None
+    assert text.endswith(f"{words} a worker's graph")

@@ -1,0 +1,122 @@
+"""Who is behind the limit, and the same graph in even parts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from gcnsim.boundary import AccessCounts
+from gcnsim.diagnosis import EvenPartition, evened, straggler_of
+from gcnsim.scenario import SCHEMA, Scenario, from_mapping
+from gcnsim.simulation import study
+from gcnsim.sources import Corner, Source, open_source, resolve_model
+
+
+def scenario(method: str = "psc-gcn", dataset: str = "reddit", **cluster: Any) -> Scenario:
+    machine = {"gpus": 6, "bandwidth": "15Gbps"} | cluster
+    asked = {"schema": SCHEMA, "cluster": machine, "method": {"name": method}, "run": {"iterations": 5}}
+    return from_mapping(asked | {"workload": {"dataset": dataset}}, "test")
+
+
+def counts_of(asked: Scenario, accesses: Source) -> AccessCounts:
+    return accesses.counts(asked, resolve_model(asked.workload, accesses.declared).features, Corner.LIKELY)
+
+
+def test_the_straggler_of_reddit_on_six_is_worker_four() -> None:
+    asked = scenario()
+    accesses = open_source(asked)
+    found = straggler_of(study(asked, accesses), counts_of(asked, accesses))
+    assert found is not None
+    assert (found.worker, found.load, found.amount) == (4, "boundary nodes", 149_552)
+    assert found.mean == pytest.approx(91_725, abs=1)
+    assert found.share_of_mean == pytest.approx(1.63, abs=0.005)
+    assert found.busy > 0.98
+    assert found.others_low is not None
+    assert found.others_high is not None
+    assert 0.6 < found.others_low <= found.others_high < 0.72
+    assert found.text.startswith(
+        "worker 4 has 149,552 boundary nodes, 1.63 times the mean (91,725); NIC of server 2 is"
+    )
+
+
+def test_where_gpus_limit_the_straggler_has_more_edges() -> None:
+    asked = scenario("full-graph")
+    accesses = open_source(asked)
+    found = straggler_of(study(asked, accesses), counts_of(asked, accesses))
+    assert found is not None
+    assert (found.worker, found.load) == (4, "edges")
+    assert "that of other workers" in found.text
+
+
+def test_the_uplink_of_a_rack_is_compared_with_those_of_other_racks() -> None:
+    asked = scenario("pipegcn", servers_per_rack=1, oversubscription=8.0)
+    accesses = open_source(asked)
+    found = straggler_of(study(asked, accesses), counts_of(asked, accesses))
+    assert found is not None
+    assert "; uplink of rack 2 is busy " in found.text
+    assert "% of the time, those of other racks " in found.text
+
+
+@pytest.mark.parametrize(
+    ("method", "cluster"),
+    [
+        ("full-graph", {"gpus": 1}),
+        ("distdgl", {"gpus": 4}),
+        ("pipegcn", {"gpus": 4, "gpus_per_server": 4, "host_memory": "2GB/s"}),
+    ],
+    ids=str,
+)
+def test_nobody_straggles_alone_in_mini_batches_or_on_a_link_that_all_share(
+    method: str, cluster: dict[str, Any]
+) -> None:
+    asked = scenario(method, **cluster)
+    accesses = open_source(asked)
+    assert straggler_of(study(asked, accesses), counts_of(asked, accesses)) is None
+
+
+def test_an_all_reduce_has_no_straggler() -> None:
+    asked = scenario("psc-gcn", "yelp", bandwidth="100Gbps", latency="50ms", device="h100")
+    accesses = open_source(asked)
+    result = study(asked, accesses)
+    assert result.metrics.limit.text == "all-reduce (NIC)"
+    assert straggler_of(result, counts_of(asked, accesses)) is None
+
+
+def test_an_even_partition_has_no_straggler_and_is_faster() -> None:
+    asked = scenario()
+    accesses = open_source(asked)
+    even = EvenPartition(accesses)
+    result, counts = study(asked, even), counts_of(asked, even)
+    assert straggler_of(result, counts) is None
+    assert result.metrics.iteration_s < 0.85 * study(asked, accesses).metrics.iteration_s
+
+
+@pytest.mark.parametrize("per_server", [1, 2, 4])
+def test_evening_keeps_every_total_and_every_law_of_counts(per_server: int) -> None:
+    asked = scenario(gpus=6)
+    counts = counts_of(asked, open_source(asked))
+    even = evened(counts, per_server)
+    for name in ("rows", "hits"):
+        before, after = getattr(counts, name), getattr(even, name)
+        assert (after.sum(axis=(1, 2)) == before.sum(axis=(1, 2))).all()
+        assert not after[:, range(6), range(6)].any()
+        server = np.arange(6) // per_server
+        beside = (server[:, None] == server[None, :]) & ~np.eye(6, dtype=bool)
+        assert (after[:, beside].sum(axis=1) == before[:, beside].sum(axis=1)).all()
+    assert (even.hits <= even.rows).all()
+    for name in ("inner_edges", "boundary_edges", "inner_nodes", "boundary_nodes", "entries", "cached_rows"):
+        before, after = getattr(counts, name), getattr(even, name)
+        assert (after.sum(axis=-1) == before.sum(axis=-1)).all()
+        assert (np.ptp(after, axis=-1) <= 1).all()
+    if 6 % per_server == 0:
+        for axis in (1, 2):
+            assert (np.ptp(even.rows.sum(axis=axis), axis=1) <= 2).all()
+    assert counts.iterations == even.iterations
+
+
+def test_mini_batches_are_returned_as_they_are() -> None:
+    asked = scenario("distdgl", gpus=4)
+    counts = counts_of(asked, open_source(asked))
+    assert evened(counts) is counts

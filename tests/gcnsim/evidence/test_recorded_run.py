@@ -1,0 +1,198 @@
+"""The scenario of a recorded run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gcnsim.caching import CacheSize
+from gcnsim.errors import ScenarioError
+from gcnsim.evidence import scenario_of
+from gcnsim.methods import create_method
+from gcnsim.methods.psc_gcn import PscGcn
+from gcnsim.record import Cluster, read_recorded_run
+from gcnsim.scenario import Scenario, from_mapping, to_mapping
+from gcnsim.simulation import study
+from gcnsim.sources import open_source
+from gcnsim.timeline import OpKind
+from runtime.options import Options
+from tests.gcnsim.calibration.made_gpu import on_gpus
+from tests.gcnsim.validation.conftest import EMULATED, WriteRun, run_document, write_folder
+
+KNOBS = {
+    "tau": 3,
+    "epsilon": 0.3,
+    "sampler": "uniform",
+    "refresh": 7,
+    "cache": CacheSize(fraction=0.3),
+    "cache_policy": "degree",
+    "estimator": "unbiased",
+    "cold_start": "zeros",
+}
+
+
+@pytest.fixture
+def asked(tmp_path: Path) -> Callable[..., Scenario]:
+    """The scenario of a run with these options, without its trace."""
+
+    def make(calibration: str | None = None, emulation: Any = EMULATED, **options: Any) -> Scenario:
+        given = Options(**{"threads": 1, "hidden": 32} | options)
+        folder = write_folder(tmp_path / "run", run_document(given, emulation=emulation), [0.1] * 10)
+        return scenario_of(read_recorded_run(folder), calibration)
+
+    return make
+
+
+def test_knobs_arrive(asked: Callable[..., Scenario]) -> None:
+    method = asked(method="psc-gcn", knobs=KNOBS).method
+    assert isinstance(method, PscGcn)
+    assert (method.tau, method.epsilon, method.sampler) == (3, 0.3, "uniform")
+    assert (method.refresh, method.cache, method.cache_policy) == (7, CacheSize(fraction=0.3), "degree")
+    assert (method.overlap, method.norms) == ("none", None), "stale rows leave nothing to sum beneath transfers"
+
+
+@pytest.mark.parametrize("name", ["pipegcn", "pipegcn-g", "pipegcn-f", "pipegcn-gf"])
+def test_a_smoothed_run_is_asked_as_what_it_is(asked: Callable[..., Scenario], name: str) -> None:
+    method = asked(method=name, knobs={"gamma": 0.9, "cold_start": "zeros"}).method
+    assert (method.name, method.tau, method.epsilon) == (name, 1, 1.0)
+
+
+@pytest.mark.parametrize("scale", ["rate", "ratio"])
+def test_a_rate_arrives_and_its_scale_changes_no_schedule(asked: Callable[..., Scenario], scale: str) -> None:
+    method = asked(method="bns-gcn", knobs={"rate": 0.25, "boundary_scale": scale}).method
+    assert (method.name, method.tau, method.epsilon, method.rate) == ("bns-gcn", 0, 1.0, 0.25)
+    assert method.overlap == "central"
+
+
+def test_the_model_arrives(asked: Callable[..., Scenario]) -> None:
+    workload = asked(model="graphsage", norm="layer", seed=9, overlap="none")
+    assert (workload.workload.model, workload.workload.norm) == ("graphsage", "layer")
+    widths = workload.workload.features, workload.workload.hidden, workload.workload.classes
+    assert widths == (32, 32, 8)
+    assert workload.workload.layers == 2
+    assert workload.run.seed == 9
+    assert workload.method.overlap == "none"
+    assert asked().workload.norm == "none"
+
+
+def test_a_model_of_one_layer_has_no_hidden_width(tmp_path: Path) -> None:
+    document = run_document(Options(threads=1, layers=1), widths=(32, 8))
+    run = read_recorded_run(write_folder(tmp_path / "run", document, [0.1] * 10))
+    assert scenario_of(run).workload.layers == 1
+
+
+def test_the_emulated_cluster_arrives(asked: Callable[..., Scenario]) -> None:
+    emulation = EMULATED | {"hosts": 3, "workers_per_host": 2, "latency_s": 5e-4, "latency_by": "netem"}
+    cluster = asked("c.json", emulation, workers=6).cluster
+    assert (cluster.gpus, cluster.gpus_per_server, cluster.servers) == (6, 2, 3)
+    assert cluster.bandwidth == 2.5e7
+    assert cluster.latency == pytest.approx(5e-4)
+    assert (cluster.device, cluster.shared_cores, cluster.calibration) == ("cpu-core", True, "c.json")
+
+
+def test_an_emulation_without_latency_leaves_it_to_the_calibration(asked: Callable[..., Scenario]) -> None:
+    assert asked().cluster.latency is None
+
+
+def test_workers_of_one_machine_talk_through_its_memory(asked: Callable[..., Scenario]) -> None:
+    cluster = asked(emulation=None, workers=3).cluster
+    assert (cluster.gpus, cluster.gpus_per_server, cluster.servers) == (3, 3, 1)
+    assert not cluster.shared_cores
+
+
+def test_it_is_a_scenario_like_any_other(asked: Callable[..., Scenario], tmp_path: Path) -> None:
+    found = asked(method="psc-gcn", knobs=KNOBS)
+    assert found.name == "run"
+    assert found.workload.trace == str(tmp_path / "run" / "access.trace")
+    assert from_mapping(to_mapping(found), "again") == found
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"dropout": 0.5}, "trained with dropout 0.5, which the simulator does not model; allowed: 0.0"),
+        ({"dtype": "float64"}, "trained with dtype float64, which the simulator does not model; allowed: float32"),
+        (
+            {"threads": 2},
+            "trained with threads 2, which the simulator does not model; allowed: 1 (by default a worker has its share "
+            "of the cores; train with --threads 1)",
+        ),
+        ({"device": "cuda"}, "names no GPU; allowed: GPUs of one kind"),
+        ({"preaggregate": True}, "trained with preaggregate True, which the simulator does not model; allowed: False"),
+    ],
+)
+def test_what_is_not_modelled_is_refused_by_name(
+    asked: Callable[..., Scenario], tmp_path: Path, options: dict[str, Any], said: str
+) -> None:
+    with pytest.raises(ScenarioError) as caught:
+        asked(**options)
+    assert str(caught.value) == f"{tmp_path / 'run'}: {said}"
+
+
+def test_a_run_with_default_threads_is_what_it_was(asked: Callable[..., Scenario], tmp_path: Path) -> None:
+    assert asked(threads=None).cluster.gpus == 2, "two workers on two cores: one thread each, as one was asked for"
+    document = run_document(Options(threads=None, hidden=32)) | {"threads": 4}
+    folder = write_folder(tmp_path / "new", document, [0.1] * 10)
+    with pytest.raises(ScenarioError, match=r"new: trained with threads 4, which the simulator does not model"):
+        scenario_of(read_recorded_run(folder))
+
+
+@pytest.mark.parametrize("threads", [None, 1, 8])
+def test_a_run_on_gpus_is_of_the_catalogues_device(write_run: WriteRun, threads: int | None) -> None:
+    place = Cluster(2, 2, 1.25e9, 1.175e9)
+    options = {"workers": 4, "threads": threads, "device": "cuda", "emulation": None}
+    folder = on_gpus(write_run("run", **options), place, ("NVIDIA GeForce RTX 2080 Ti",) * 2)
+    scenario = scenario_of(read_recorded_run(folder), "c.json")
+    cluster = scenario.cluster
+    assert (cluster.device, cluster.gpus, cluster.gpus_per_server) == ("rtx-2080-ti", 4, 2)
+    assert (cluster.bandwidth, cluster.shared_cores, cluster.calibration) == (1.25e9, False, "c.json")
+
+
+def test_a_run_on_gpus_can_be_studied(write_run: WriteRun) -> None:
+    scenario = scenario_of(read_recorded_run(on_gpus(write_run("run", device="cuda", method="pipegcn"))))
+    kinds = {op.kind for op in study(scenario, open_source(scenario)).run.schedule.ops}
+    assert {OpKind.D2H, OpKind.WIRE, OpKind.H2D} <= kinds
+
+
+@pytest.mark.parametrize("gpus", [("Tesla T4", "Tesla P4"), ("Tesla P4", "Tesla P4")])
+def test_mixed_and_unknown_gpus_are_refused_in_one_line(write_run: WriteRun, gpus: tuple[str, ...]) -> None:
+    folder = on_gpus(write_run("run", device="cuda"), gpus=gpus)
+    with pytest.raises(ScenarioError) as caught:
+        scenario_of(read_recorded_run(folder))
+    said = (
+        "has GPUs of several kinds (Tesla P4, Tesla T4)"
+        if len(set(gpus)) > 1
+        else "the catalogue has no GPU 'Tesla P4'"
+    )
+    assert str(caught.value).startswith(f"{folder}: {said}; ")
+    assert "\n" not in str(caught.value)
+
+
+def test_attention_on_cores_is_refused(asked: Callable[..., Scenario]) -> None:
+    said = r"trained with model gat, which the simulator does not model; allowed: gcn, graphsage"
+    with pytest.raises(ScenarioError, match=said):
+        asked(model="gat", heads=4)
+
+
+@pytest.mark.parametrize("method", ["full-graph", "pipegcn", "psc-gcn"])
+def test_the_scenario_can_be_studied_with_the_runs_own_trace(write_run: WriteRun, method: str) -> None:
+    knobs = {**KNOBS, "tau": 1} if method == "psc-gcn" else {}
+    scenario = scenario_of(read_recorded_run(write_run("run", method=method, knobs=knobs)))
+    found = study(scenario, open_source(scenario))
+    assert found.metrics.iteration_s > 0.0
+    assert (found.cache_hit_rate > 0.0) == (method == "psc-gcn")
+
+
+def test_a_run_that_drew_nodes_is_studied_with_its_own_draws(write_run: WriteRun) -> None:
+    run = read_recorded_run(write_run("run", method="bns-gcn", knobs={"rate": 0.2, "boundary_scale": "rate"}))
+    scenario = scenario_of(run)
+    accesses = open_source(scenario)
+    found = study(scenario, accesses)
+    full = study(replace(scenario, method=create_method("full-graph", overlap="central")), accesses)
+    assert found.metrics.nic_bytes < full.metrics.nic_bytes
+    assert found.metrics.sampling_s > full.metrics.sampling_s == 0.0
+    assert run.settings["rate"] == 0.2

@@ -1,0 +1,258 @@
+"""Faults: what each does to a schedule, and what it costs synchronous and stale methods."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from gcnsim.api import simulate, what_if
+from gcnsim.engine import simulate as run
+from gcnsim.errors import GcnsimError, ScenarioError, UnitError
+from gcnsim.machine import payload_shares, resolve_machine
+from gcnsim.planning import links_of
+from gcnsim.scenario import (
+    FAULTS,
+    Fault,
+    Jitter,
+    Pause,
+    SlowGpu,
+    SlowLink,
+    fault_lines,
+    from_mapping,
+    read_injected,
+    scenario_hash,
+    to_mapping,
+)
+from gcnsim.schedule import COMPUTE_STREAM, Schedule
+from gcnsim.simulation.faults import afflicted, lasting, weakened
+from gcnsim.timeline import PS_PER_S, OpKind
+from tests.cases import Case, method
+from tests.gcnsim.simulation.faulted import REDDIT, studied
+
+NOTHING = "pause:seconds=1us"
+"""Costs nothing, in a run of the same length."""
+
+
+def seconds(name: str, *injected: str, **knobs: Any) -> float:
+    asked = REDDIT | {"method": {"name": name, **knobs}}
+    row = simulate(asked, inject=injected or (NOTHING,)).payload["result"]
+    return float(row["iteration_s"])
+
+
+@pytest.fixture
+def schedule(facts: Callable[..., Case]) -> Schedule:
+    return method("full-graph")(facts())
+
+
+BEGIN = 6
+"""Iterations before the first measured one."""
+
+
+def with_fault(schedule: Schedule, fault: Fault, measured: int = 6, seed: int = 0) -> Schedule:
+    return afflicted(weakened(schedule, [fault], {}), [fault], BEGIN, measured, seed)
+
+
+def test_a_slow_gpu_works_longer_in_its_iterations_alone(schedule: Schedule) -> None:
+    slow = with_fault(schedule, SlowGpu(worker=1, factor=3.0, first=2, last=3))
+    kernels = 0
+    for op in schedule.ops:
+        factor = slow.demand[:, op.index] / np.maximum(schedule.demand[0, op.index], 1e-30)
+        # The device packs and scatters rows too; bytes on links are not its work.
+        mine = op.worker == 1 and op.route is None and schedule.demand[0, op.index]
+        wanted = np.ones(BEGIN + 6)
+        if mine:
+            wanted[BEGIN + 2 : BEGIN + 4] = 3.0
+            kernels += op.kind in (OpKind.PACK, OpKind.SCATTER)
+        if schedule.demand[0, op.index]:
+            assert factor == pytest.approx(wanted)
+    assert kernels
+
+
+def test_a_gpu_that_is_slow_throughout_is_the_runs_own(schedule: Schedule) -> None:
+    fault = SlowGpu(worker=1, factor=3.0)
+    assert lasting(fault)
+    assert not lasting(SlowGpu(worker=1, factor=3.0, last=5))
+    slow = weakened(schedule, [fault], {})
+    for op in schedule.ops:
+        factor = 3.0 if op.worker == 1 and op.route is None else 1.0
+        assert slow.demand[:, op.index] == pytest.approx(schedule.demand[:, op.index] * factor)
+    assert (afflicted(slow, [fault], BEGIN, 6, 0).demand == slow.demand[0]).all(), "and not slowed twice"
+
+
+def test_a_slow_link_keeps_its_bytes_and_loses_bandwidth(schedule: Schedule) -> None:
+    slow = with_fault(schedule, SlowLink(link="nic0", factor=4.0))
+    for name, before, after in zip(schedule.link_names, schedule.capacity, slow.capacity, strict=True):
+        assert after == (before / 4 if name.startswith("nic0.") else before)
+    assert (slow.demand == schedule.demand[0]).all()
+
+
+def test_a_pause_stops_all_of_a_worker_and_no_other(schedule: Schedule) -> None:
+    paused = with_fault(schedule, Pause(worker=0, seconds=2.0, iteration=3))
+    found = run(paused, paused.demand.shape[0])
+    step = [op.index for op in schedule.ops if op.kind is OpKind.STEP]
+    ends = found.ends[:, step] / PS_PER_S
+    lasted = np.diff(ends, axis=0)
+    usual = lasted[BEGIN].max()
+    assert lasted[BEGIN + 2].min() == pytest.approx(usual + 2.0, rel=0.01), "a synchronous method waits it out"
+    assert lasted[BEGIN + 3] == pytest.approx(lasted[BEGIN], rel=0.01), "and goes on as before"
+    first = next(op for op in schedule.ops if op.worker == 0 and schedule.streams[op.stream].name == COMPUTE_STREAM)
+    assert found.starts[BEGIN + 3, first.index] - found.ends[BEGIN + 2, schedule.ends[0]] >= 2 * PS_PER_S
+
+
+def test_jitter_is_seeded_has_mean_one_and_the_asked_spread(schedule: Schedule) -> None:
+    one, again = (with_fault(schedule, Jitter(cv=0.2), 4000, seed=3).demand for _ in range(2))
+    other = with_fault(schedule, Jitter(cv=0.2), 4000, seed=4).demand
+    assert (one == again).all()
+    assert (one != other).any()
+    op = next(op for op in schedule.ops if op.kind is OpKind.AGGREGATE and schedule.demand[0, op.index])
+    factors = one[BEGIN:, op.index] / schedule.demand[0, op.index]
+    assert factors.mean() == pytest.approx(1.0, abs=0.02)
+    assert factors.std() == pytest.approx(0.2, rel=0.1)
+    assert (one[:BEGIN] == schedule.demand[0]).all(), "settling is free of it"
+
+
+def test_a_pause_costs_a_synchronous_method_all_of_it_and_a_stale_one_less() -> None:
+    pause, share = "pause:worker=0,seconds=600ms,iteration=4", 0.6 / 12
+    synchronous = seconds("full-graph", pause) - seconds("full-graph")
+    stale = seconds("psc-gcn", pause, tau=2) - seconds("psc-gcn", tau=2)
+    assert 0.7 * share < synchronous <= 1.001 * share
+    assert 0.0 <= stale < 0.8 * synchronous
+
+
+def test_poor_links_cost_alike_what_they_leave() -> None:
+    usual = seconds("psc-gcn", tau=2)
+    half = seconds("psc-gcn", "slow-link:link=nic1,factor=2", tau=2)
+    assert half > 1.2 * usual
+    lossy = seconds("psc-gcn", "lossy-link:link=nic1,lost=50%", tau=2)
+    assert lossy == pytest.approx(half, rel=1e-9), "half sent again is half the bandwidth"
+    beside = seconds("psc-gcn", "background:link=nic1,rate=7.5Gbps", tau=2)
+    assert beside == pytest.approx(half, rel=1e-9), "others' frames take half of the wire"
+
+
+def test_links_carry_no_more_bytes_for_being_slow() -> None:
+    asked = REDDIT | {"method": {"name": "pipegcn"}}
+    plain, slow = (simulate(asked, inject=[each]).payload["links"] for each in (NOTHING, "slow-link:link=nic0"))
+    assert slow["nic0.tx"]["bytes"] == plain["nic0.tx"]["bytes"]
+    assert slow["nic0.tx"]["utilization"] <= 1.0001
+
+
+def test_faults_in_a_scenario_and_on_the_command_line_are_one() -> None:
+    listed = [{"kind": "pause", "worker": 1, "seconds": "2s", "iteration": 4}, {"kind": "jitter", "cv": 0.1}]
+    scenario = from_mapping(REDDIT | {"faults": listed}, "test")
+    injected = read_injected(["pause:worker=1,seconds=2s,iteration=4", "jitter:cv=0.1"])
+    assert scenario.faults == injected
+    assert from_mapping(to_mapping(scenario), "again") == scenario
+    plain = from_mapping(REDDIT, "test")
+    assert "faults" not in to_mapping(plain)
+    assert scenario_hash(plain) != scenario_hash(scenario)
+
+
+@pytest.mark.parametrize("kind", FAULTS)
+def test_every_kind_has_defaults_that_can_be_run(kind: str) -> None:
+    assert simulate(REDDIT | {"run": {"iterations": 4}}, inject=[kind]).payload["provenance"]["faults"].startswith(kind)
+
+
+def test_a_what_if_with_faults_answers_every_row() -> None:
+    answer = what_if(gpus=2, method=["full-graph", "pipegcn"], iterations=5, inject=["slow-gpu:worker=1,factor=4"])
+    usual = what_if(gpus=2, method=["full-graph", "pipegcn"], iterations=5)
+    for row, before in zip(answer.results, usual.results, strict=True):
+        assert row["iteration_s"] > 1.3 * before["iteration_s"]
+
+
+def test_payload_shares_are_those_of_the_catalogue() -> None:
+    spec = from_mapping(REDDIT | {"cluster": {"gpus": 4, "nvlink": "300GB/s", "servers_per_rack": 1}}, "test").cluster
+    machine = resolve_machine(spec)
+    cluster, shares = machine.topology, payload_shares(machine)
+    offered = {each.name: each.spec.capacity / shares.get(each.name, 1.0) for each in cluster.links}
+    assert offered["nic0.tx"] == pytest.approx(spec.bandwidth)
+    assert offered["rack1.up"] == pytest.approx(spec.bandwidth)
+    assert offered["nvlink2.rx"] == pytest.approx(3e11)
+    assert offered["pcie3.down"] == pytest.approx(machine.copies.bandwidth.value)
+
+
+def test_jitter_of_sampling_moves_no_more_bytes() -> None:
+    asked = REDDIT | {"method": {"name": "psc-gcn"}}
+    calm, jittery = (studied(asked, each) for each in (NOTHING, "jitter:on=sampling,cv=3"))
+    for name, link in links_of(calm).items():
+        assert links_of(jittery)[name]["bytes"] == pytest.approx(link["bytes"], rel=1e-9)
+    work = jittery.run.schedule.demand
+    sampled = [op.index for op in jittery.run.schedule.ops if op.kind is OpKind.SAMPLE]
+    assert (work[-1, sampled] != work[0, sampled]).all()
+
+
+def test_a_paused_worker_is_paused_and_the_others_wait_for_it() -> None:
+    short = REDDIT | {"method": {"name": "full-graph"}, "run": {"iterations": 4}}
+    usual = simulate(short).payload
+    found = simulate(short, inject=["pause:worker=1,seconds=40s,iteration=2"]).payload
+    assert found["slowest"] == 1
+    assert found["result"]["bottleneck"] == "paused"
+    assert found["result"]["exposed_other_s"] == pytest.approx(10.0, rel=0.01)
+    assert found["workers"][1]["rest_s"] == pytest.approx(10.0, rel=0.01)
+    for rank in (0, 2, 3):
+        longer = found["workers"][rank]["waiting_s"] + found["workers"][rank]["reduce_s"]
+        assert longer - usual["workers"][rank]["waiting_s"] - usual["workers"][rank]["reduce_s"] > 9.0
+
+
+def test_workers_on_cores_have_cores_as_their_bottleneck() -> None:
+    on_cores = REDDIT | {"cluster": {"gpus": 2, "device": "cpu-core"}, "run": {"iterations": 1}}
+    asked = on_cores | {"method": {"name": "full-graph"}}
+    for inject in ((), ("pause:seconds=10s",), ("jitter:cv=1",)):
+        assert studied(asked, *inject).metrics.bottleneck == "CPU cores"
+
+
+def test_faults_of_a_scenario_are_named_by_their_place() -> None:
+    listed = [{"kind": "jitter"}, {"kind": "slow-link", "link": "nic9"}]
+    with pytest.raises(ScenarioError, match=r"^faults\[1\].link: nic9: no such link; did you mean"):
+        simulate(REDDIT | {"faults": listed})
+    with pytest.raises(ScenarioError, match=r"^faults\[0\].worker: 4: no such worker"):
+        simulate(REDDIT | {"faults": [{"kind": "pause", "worker": 4}]})
+
+
+def test_a_what_if_may_have_rows_that_sample_nothing() -> None:
+    jitter = ["jitter:on=sampling"]
+    answer = what_if(gpus=2, method=["full-graph", "psc-gcn"], epsilon=[0.1], iterations=3, inject=jitter)
+    assert len(answer.results) == 2
+    with pytest.raises(ScenarioError, match=r"full-graph does not sample; allowed: compute"):
+        what_if(gpus=2, method=["full-graph"], iterations=3, inject=jitter)
+
+
+def test_the_lines_of_help_can_be_injected_as_they_stand() -> None:
+    assert read_injected(fault_lines()) == tuple(kind() for kind in FAULTS.values())
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("pause:worker=4", r"pause.worker: 4: no such worker; allowed: 0 to 3 \(cluster.gpus is 4\)"),
+        ("pause:iteration=12", r"pause.iteration: 12 is outside the run; allowed: 0 to 11"),
+        ("pause:iteration=-1", r"iteration: -1 is not allowed"),
+        ("slow-gpu:first=5,last=3", r"slow-gpu.last: 3 is before first, 5"),
+        ("slow-link:link=nic9", r"nic9: no such link"),
+        ("background:link=nic0,rate=15Gbps", r"leaves nic0.tx nothing"),
+        ("slow-link:factor=0", r"factor: 0 is not allowed"),
+        ("lossy-link:lost=100%", r"lost: 100% is not allowed"),
+        ("fire", r"unknown fault 'fire'"),
+        ("pause:when=3", r"pause.when: unknown key"),
+        ("pause:seconds", r"write KIND:name=value"),
+        ("pause:seconds=2", r"--inject pause.seconds"),
+        (":", r"unknown fault ''"),
+        ("jitter:on=wires", r"unknown kind of work"),
+        ("slow-gpu:worker=0,worker=1", r"worker is given twice"),
+        ("slow-gpu:kind=pause,worker=0", r"kind is given twice; the kind stands before the colon"),
+        ("lossy-link:link=cpu0", r"cpu0 is cores, which carry no traffic"),
+        ("background:link=cpu0", r"cpu0 is cores, which carry no traffic"),
+        ("slow-link:link=3", r"slow-link.link: 3 is not a link, as results name it \([^)]*\), or both .* \(nic0\)$"),
+    ],
+)
+def test_bad_faults_are_refused_in_one_line(text: str, says: str) -> None:
+    with pytest.raises((ScenarioError, UnitError), match=says):
+        simulate(REDDIT, inject=[text])
+
+
+@pytest.mark.parametrize("faults", ["pause", [3], [{"worker": 1}], {"kind": "pause"}])
+def test_a_list_of_faults_is_checked(faults: object) -> None:
+    with pytest.raises(GcnsimError, match="faults"):
+        from_mapping(REDDIT | {"faults": faults}, "test")

@@ -1,0 +1,135 @@
+"""Runs with faults: settled with what lasts, struck by what passes, never faster than their links."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from gcnsim.engine import Run
+from gcnsim.engine import simulate as run
+from gcnsim.errors import ScenarioError
+from gcnsim.planning import links_of
+from gcnsim.scenario import Jitter, from_mapping, read_injected
+from gcnsim.schedule import Builder, Schedule
+from gcnsim.simulation import study
+from gcnsim.simulation.faults import afflicted
+from gcnsim.simulation.steady import Steady
+from gcnsim.simulation.transient_faults import struck
+from gcnsim.timeline import PS_PER_S, OpKind
+from tests.cases import Case, method
+from tests.gcnsim.simulation.faulted import REDDIT, studied
+
+
+@pytest.mark.parametrize("method", [{"name": "pipegcn"}, {"name": "psc-gcn", "tau": 8}])
+def test_a_slower_network_is_one_however_it_is_asked_for(method: dict[str, object]) -> None:
+    short = REDDIT | {"method": method, "run": {"iterations": 4}}
+    nics = ("nic0", "nic1")
+    less = studied(short | {"cluster": {"gpus": 4, "bandwidth": "2Gbps"}})
+    for found in (
+        studied(short, *(f"slow-link:link={nic},factor=7.5" for nic in nics)),
+        studied(short, *(f"background:link={nic},rate=13Gbps" for nic in nics)),
+    ):
+        assert (found.low_s, found.high_s) == pytest.approx((less.low_s, less.high_s), rel=1e-5)
+        assert found.metrics.iteration_s == pytest.approx(less.metrics.iteration_s, rel=1e-5)
+        assert found.metrics.bottleneck == less.metrics.bottleneck
+
+
+def test_no_run_with_faults_beats_its_links() -> None:
+    draw = np.random.default_rng(0)
+    methods = ({"name": "pipegcn"}, {"name": "psc-gcn", "tau": 8}, {"name": "bns-gcn", "rate": 0.1})
+    for _ in range(24):
+        kinds = [
+            f"slow-link:link={draw.choice(['nic1', 'pcie1', 'nic0.tx'])},factor={draw.choice([1.5, 5, 20])}",
+            f"lossy-link:link=nic{draw.integers(2)},lost=50%",
+            f"background:link=nic{draw.integers(2)},rate=300Mbps",
+            f"slow-gpu:worker={draw.integers(2)},factor=5",
+            f"slow-gpu:worker={draw.integers(2)},factor=5,first=1",
+            f"pause:worker={draw.integers(2)},seconds={draw.choice(['100ms', '3s'])},iteration=1",
+            f"jitter:cv={draw.choice([0.3, 2])}",
+        ]
+        chosen = [str(kinds[place]) for place in draw.choice(len(kinds), draw.integers(1, 4), replace=False)]
+        cluster = {"gpus": 2, "gpus_per_server": 1, "bandwidth": str(draw.choice(["1Gbps", "15Gbps"]))}
+        method, run = methods[draw.integers(3)], {"iterations": int(draw.choice([2, 4]))}
+        found = studied(REDDIT | {"cluster": cluster, "method": method, "run": run}, *chosen)
+        assert found.metrics.iteration_s >= found.bounds.lower_s * (1 - 1e-9), chosen
+        assert found.low_s <= found.metrics.iteration_s <= found.high_s, chosen
+        assert max(each["utilization"] for each in links_of(found).values()) <= 1 + 1e-6, chosen
+
+
+@pytest.mark.parametrize(("name", "cv"), [("full-graph", 0.3), ("full-graph", 2.0), ("pipegcn", 2.0)])
+def test_an_interval_under_jitter_holds_what_other_seeds_give(facts: Callable[..., Case], name: str, cv: float) -> None:
+    schedule = method(name)(facts())
+    judge = Steady(schedule, 8)
+    calm = judge.window(run(schedule, judge.most, judge.enough).ends)
+    means, widths = [], []
+    for seed in range(20):
+        found = struck(schedule, judge, calm, [Jitter(cv=cv)], seed)
+        closing = found.run.ends[:, list(schedule.ends)].max(axis=1)
+        means.append(float(closing[-1] - closing[found.window.first - 1]) / 8 / PS_PER_S)
+        widths.append(found.noise_s)
+    apart = np.abs(np.subtract.outer(means, means))
+    held = (apart <= np.array(widths)[:, None])[~np.eye(20, dtype=bool)]
+    assert held.mean() >= 0.85
+    assert np.mean(widths) < 8 * np.std(means), "and is no wider than it need be"
+    assert struck(schedule, Steady(schedule, 1), calm, [Jitter(cv=cv)], 0).noise_s > 0
+
+
+@pytest.mark.parametrize(
+    ("overrides", "inject", "says"),
+    [
+        (["cluster.bandwidth=1Mbps"], ["slow-link:factor=1000"], r"inject slow-link.factor: 1000 makes .* too long"),
+        (["run.iterations=1000000"], [], r"run.iterations: 1000000 iterations .* allowed here: at most [0-9]+$"),
+        (["cluster.nvlink=1kbps"], [], r"cluster.nvlink: 1kbps makes iterations too long"),
+        (["cluster.bandwidth=1kbps"], [], r"cluster.bandwidth: 1kbps makes iterations too long"),
+        (["run.iterations=200000"], ["pause"], r"run.iterations: 200000 .* --inject pause needs; allowed .* [0-9]+$"),
+    ],
+)
+def test_what_cannot_be_simulated_is_named(overrides: list[str], inject: list[str], says: str) -> None:
+    short = REDDIT | {"method": {"name": "full-graph"}, "run": {"iterations": 4}}
+    with pytest.raises(ScenarioError, match=says):
+        study(replace(from_mapping(short, "test", overrides), faults=read_injected(inject)))
+
+
+def test_a_fault_for_the_whole_run_settles_however_long_it_is() -> None:
+    asked = REDDIT | {"method": {"name": "full-graph"}, "run": {"iterations": 100_000}}
+    assert studied(asked, "slow-gpu").run.iterations < 100
+
+
+def sampled_ahead(b: Builder, tau: int) -> Schedule:
+    """1 s of compute on a graph drawn, in 0.95 s, up to `tau` iterations before."""
+    drawn = b.compute(OpKind.SAMPLE, 0, 0.95, stream="sampler")
+    read = b.compute(OpKind.SCATTER, 0, 0.0)
+    b.wait_for(read, (drawn, tau))
+    b.reuse(drawn, read)
+    return b.close([b.compute(OpKind.UPDATE, 0, 1.0)])
+
+
+def test_jitter_is_measured_once_it_has_used_up_what_stale_methods_have_ready(
+    builder: Callable[..., Builder],
+) -> None:
+    """From a calm pipeline, with six graphs ready, ten measured iterations are 4 % shorter than later ones."""
+    schedule, jitter = sampled_ahead(builder(1.0), 6), [Jitter(on="sampling", cv=1.0)]
+    judge = Steady(schedule, 10)
+    calm = judge.window(run(schedule, judge.most, judge.enough).ends)
+    found = [struck(schedule, judge, calm, jitter, seed) for seed in range(100)]
+    early = np.mean([pace(each.run, each.window.first) for each in found])
+    late = pace(run(afflicted(schedule, jitter, 5, 12_000, 99), 12_005), 100)
+    calmly = np.mean([pace(run(afflicted(schedule, jitter, 5, 10, seed), 15), 5) for seed in range(100)])
+    assert early == pytest.approx(late, rel=0.02)
+    assert calmly < 0.97 * late
+
+
+def test_synchronous_methods_have_nothing_ready(facts: Callable[..., Case]) -> None:
+    schedule = method("full-graph")(facts())
+    judge = Steady(schedule, 4)
+    calm = judge.window(run(schedule, judge.most, judge.enough).ends)
+    assert struck(schedule, judge, calm, [Jitter(cv=0.3)], 0).window.first == calm.first
+
+
+def pace(found: Run, first: int) -> float:
+    """Mean seconds of the iterations from `first` on."""
+    ends = found.ends[:, list(found.schedule.ends)].max(axis=1)
+    return float(ends[-1] - ends[first - 1]) / (found.iterations - first) / PS_PER_S
