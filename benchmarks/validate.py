@@ -126,12 +126,12 @@ def data(rule: Mapping[str, Any], *, quick: bool) -> Iterator[tuple[str, list[st
         if (folder / f"{name}.npz").is_file() and os.environ.get("GCNSIM_DATA"):
             yield name, ["--dataset", name, "--feature-dim", width]
         else:
-            path = made_up(name, 4_000 if quick else 14_000)
+            path = balanced_parts(name, 4_000 if quick else 14_000)
             sys.stderr.write(f"{name}: GCNSIM_DATA has no such graph; a made-up one stands for it\n")
             yield name, ["--graph", str(path), "--random-features", width, "--random-classes", "10"]
 
 
-def made_up(name: str, nodes: int) -> Path:
+def balanced_parts(name: str, nodes: int) -> Path:
     """A graph of hubs and neighbourhoods: most edges near, some far, degrees by a power law."""
     generator = stream(0, "made up", name)
     source = generator.integers(nodes, size=18 * nodes)

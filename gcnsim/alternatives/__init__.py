@@ -10,7 +10,7 @@ from gcnsim.alternatives.host_options import (
     sampler_decides,
     why_cores_do_not_matter,
 )
-from gcnsim.alternatives.min_gpus import holds, least_gpus, told_at_any
+from gcnsim.alternatives.min_gpus import holds, known_at_other_sizes, least_gpus
 from gcnsim.alternatives.partition_variants import (
     PartitionVariant,
     SeedSpread,
@@ -28,6 +28,7 @@ __all__ = [
     "gpu_sampler",
     "holds",
     "host_steps",
+    "known_at_other_sizes",
     "least_gpus",
     "more_cores",
     "more_sampler_threads",
@@ -36,6 +37,5 @@ __all__ = [
     "partition_variants",
     "sampler_decides",
     "seeds_of",
-    "told_at_any",
     "why_cores_do_not_matter",
 ]

@@ -16,7 +16,7 @@ from gcnsim.sources import Source
 from gcnsim.sources.corners import Corner
 from gcnsim.sources.model import resolve_model
 
-WALKED = 32
+LINEAR_SCAN = 32
 """Numbers of GPUs that are asked one by one: profiles answer for them at once."""
 
 DRAWN = 3
@@ -35,7 +35,7 @@ def holds(scenario: Scenario, accesses: Source) -> bool | None:
         return None
 
 
-def told_at_any(scenario: Scenario, accesses: Source) -> bool:
+def known_at_other_sizes(scenario: Scenario, accesses: Source) -> bool:
     """Whether counts are known at other numbers of parts, and parts are what makes memory smaller.
 
     Where the GPUs stand for more (`partition.parts`) fewer of them hold parts as large.
@@ -58,13 +58,13 @@ def _first(cluster: ClusterSpec, gpus: int) -> ClusterSpec:
 def least_gpus(scenario: Scenario, accesses: Source) -> int | None:
     """The fewest GPUs of this kind that hold the scenario; None where that is not known, or not even the most do.
 
-    Each number is asked up to WALKED, since memory falls with parts but for their unevenness; beyond, by halving.
+    Each number is asked up to LINEAR_SCAN, since memory falls with parts but for their unevenness; beyond, by halving.
     """
-    if not told_at_any(scenario, accesses) or resolve_machine(scenario.cluster).capacities is None:
+    if not known_at_other_sizes(scenario, accesses) or resolve_machine(scenario.cluster).capacities is None:
         return None
     step = scenario.method.worker_multiple
     most = min(accesses.most_gpus, MOST_GPUS) // step
-    walked = min(WALKED // step, most)
+    walked = min(LINEAR_SCAN // step, most)
 
     def enough(parts: int) -> bool:
         return bool(holds(replace(scenario, cluster=_first(scenario.cluster, parts * step), faults=()), accesses))

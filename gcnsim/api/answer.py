@@ -14,10 +14,10 @@ from gcnsim.methods import Method
 from gcnsim.planning import (
     Grid,
     Progress,
-    Workshop,
+    StudyCache,
     announced,
     expected_sweep_s,
-    knobs_told,
+    knob_text,
     scenarios,
     sweep_bandwidth,
 )
@@ -41,7 +41,7 @@ class Answer:
     """
 
     payload: Mapping[str, Any]
-    workshop: Workshop
+    studies: StudyCache
     grid: Grid
     base: Scenario
     recommended: Result
@@ -137,10 +137,10 @@ def bandwidth_curve(answer: Answer, progress: Progress = lambda _: None, notice:
     asked = [each for each in scenarios(answer.base, answer.grid) if each.cluster == best.cluster]
     rows = list(dict.fromkeys([best, *asked]))[: CURVES + 1]
     values = tuple(best.cluster.bandwidth * 2.0**power for power in range(-3, 4))
-    wait = announced(expected_sweep_s(answer.workshop, rows, len(values) - 1), rows, "the bandwidths of its figure")
+    wait = announced(expected_sweep_s(answer.studies, rows, len(values) - 1), rows, "the bandwidths of its figure")
     if wait is not None:
         notice(wait)
-    curves = sweep_bandwidth(answer.workshop, rows, values, progress)
+    curves = sweep_bandwidth(answer.studies, rows, values, progress)
     series = tuple(
         Series(
             _label(each.method),
@@ -155,7 +155,7 @@ def bandwidth_curve(answer: Answer, progress: Progress = lambda _: None, notice:
 
 
 def _label(method: Method) -> str:
-    told = knobs_told(method)
+    told = knob_text(method)
     if method.has("rate"):
         return f"{method.name} ({', '.join(filter(None, (f'rate {method.rate:g}', told)))})"
     if not method.has("tau"):

@@ -123,7 +123,7 @@ def _answered(given: SimpleNamespace) -> Answer:
     named = list(compared()) if given.method is None else _list(given.method)
     grid = _grid(base, named, machines, {name: _list(value) for name, value in knobs.items()}, chosen)
     times = [given.measured] if isinstance(given.measured, str) else given.measured
-    answer, workshop = _what_if(
+    answer, studies = _what_if(
         base,
         grid,
         given.progress,
@@ -134,7 +134,7 @@ def _answered(given: SimpleNamespace) -> Answer:
         Extras(tuple(read_measurement(each) for each in times), given.partition_seeds),
         given.notice,
     )
-    return Answer(answer.payload(), workshop, grid, answer.base, _as_asked(answer.choice.estimate))
+    return Answer(answer.payload(), studies, grid, answer.base, _as_asked(answer.choice.estimate))
 
 
 def _as_asked(chosen: Candidate) -> Result:

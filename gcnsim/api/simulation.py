@@ -10,10 +10,10 @@ from typing import Any
 from gcnsim.api.writing import made, write_json
 from gcnsim.engine import link_rates, timeline
 from gcnsim.machine import refuse_idle, resolve_machine
-from gcnsim.planning import Workshop, counted, links_of, memory_told, provenance, row_of, setting_text
+from gcnsim.planning import StudyCache, counted, links_of, memory_report, provenance, row_of, setting_text
 from gcnsim.processes import cores
 from gcnsim.scenario import from_mapping, load_scenario, read_injected, to_mapping
-from gcnsim.simulation import Result, made_up, refuse_undrawn, worker_parts
+from gcnsim.simulation import Result, balanced_parts, refuse_undrawn, worker_parts
 from gcnsim.uncertainty import refuse_unused_figures
 
 WRITTEN = ("spans.parquet", "result.json")
@@ -59,22 +59,22 @@ def simulate(
     asked = replace(asked, faults=(*asked.faults, *read_injected(inject)))
     refuse_undrawn([asked])
     refuse_unused_figures([resolve_machine(asked.cluster)])
-    workshop = Workshop(asked, cores())
-    workshop.prepare([], [asked], counted(progress, f"simulating {asked.name}"))
+    studies = StudyCache(asked, cores())
+    studies.prepare([], [asked], counted(progress, f"simulating {asked.name}"))
     progress("full-graph training on the same machine")
-    estimate = workshop.estimate(asked)
-    baseline = workshop.baseline(asked)
+    estimate = studies.estimate(asked)
+    baseline = studies.baseline(asked)
     result = estimate.result
     told = worker_parts(result.run, result.warm_up)
-    workers = made_up(told, result.metrics.worker, result.metrics.iteration_s)
+    workers = balanced_parts(told, result.metrics.worker, result.metrics.iteration_s)
     payload = {
         "schema": "gcnsim.result/1",
         "scenario": to_mapping(asked),
-        "provenance": provenance(workshop, asked, [estimate]),
-        "result": row_of(estimate, baseline, workshop.accesses.name).payload(),
+        "provenance": provenance(studies, asked, [estimate]),
+        "result": row_of(estimate, baseline, studies.accesses.name).payload(),
         "links": links_of(result),
         "slowest": result.metrics.worker,
-        "memory": memory_told(workshop, asked),
+        "memory": memory_report(studies, asked),
         "workers": [asdict(each) for each in workers],
         "run": {
             "iterations": result.run.iterations,

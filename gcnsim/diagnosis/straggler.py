@@ -14,7 +14,7 @@ from gcnsim.partition import Scatter
 from gcnsim.scenario import Scenario
 from gcnsim.simulation.limit import WORDS, Limit, link_loads
 from gcnsim.simulation.run import Result
-from gcnsim.simulation.window import MeasuredRun
+from gcnsim.simulation.window import MeasurementWindow
 from gcnsim.sources import SourceView
 from gcnsim.sources.corners import Corner
 from gcnsim.timeline import PS_PER_S, Phase
@@ -117,7 +117,7 @@ def _loads(limit: Limit, counts: AccessCounts) -> list[_Load]:
 
 def _others(result: Result, limit: Limit) -> list[float]:
     """Shares of the iteration in which the like links or stages of others are busy."""
-    window = MeasuredRun(result.run, result.warm_up)
+    window = MeasurementWindow(result.run, result.warm_up)
     if limit.link is not None:
         busy = link_loads(window) / result.metrics.iteration_s
         own, every = LinkName.of(limit.link), zip(window.schedule.link_names, busy.tolist(), strict=True)

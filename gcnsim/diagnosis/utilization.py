@@ -10,7 +10,7 @@ from gcnsim.cluster import LinkName
 from gcnsim.ids import BoolArray, Rank
 from gcnsim.simulation.metrics import link_units
 from gcnsim.simulation.run import Result
-from gcnsim.simulation.window import MeasuredRun
+from gcnsim.simulation.window import MeasurementWindow
 from gcnsim.timeline import OpKind, Phase
 
 
@@ -23,7 +23,7 @@ def utilization_of(result: Result) -> dict[str, list[dict[str, Any]]]:
     what was carried over what could have been; for a server's cores, core-seconds. Links that carry nothing are left
     out.
     """
-    window = MeasuredRun(result.run, result.warm_up)
+    window = MeasurementWindow(result.run, result.warm_up)
     per_server = result.scenario.cluster.gpus_per_server
     workers = [
         {"worker": rank, "server": rank // per_server} | _busy(window, rank) for rank in range(window.schedule.workers)
@@ -44,7 +44,7 @@ def utilization_of(result: Result) -> dict[str, list[dict[str, Any]]]:
     return {"workers": workers, "links": links}
 
 
-def _busy(window: MeasuredRun, rank: Rank) -> dict[str, float]:
+def _busy(window: MeasurementWindow, rank: Rank) -> dict[str, float]:
     """Shares of this worker's window."""
     start, end = window.edges(rank)
     kind = np.array([op.kind for op in window.schedule.ops])

@@ -214,9 +214,9 @@ class Fluid:
 
 def _large_group() -> type[FluidGroup]:
     """Found only where it is needed: it loads a compiler."""
-    from gcnsim.engine.large import LargeGroup
+    from gcnsim.engine.large import CompiledGroup
 
-    return LargeGroup
+    return CompiledGroup
 
 
 def _flow_key(flow: tuple[tuple[int, ...], float | None]) -> tuple[tuple[int, ...], float]:

@@ -14,7 +14,7 @@ from gcnsim.engine.filling import Filling
 from gcnsim.engine.fluid import Arrived, FluidGroup, Token
 
 
-class LargeGroup(FluidGroup):
+class CompiledGroup(FluidGroup):
     """The same events in the same order, to the same picosecond; only who does the sums differs."""
 
     __slots__ = ("_filling",)

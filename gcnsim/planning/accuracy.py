@@ -16,13 +16,13 @@ from gcnsim.errors import plural
 from gcnsim.ids import Iteration, Seconds
 from gcnsim.knobs import BOUNDARY_SCALE, COLD_START, ESTIMATOR, Knob
 from gcnsim.methods import Method
-from gcnsim.planning.workshop import Estimate
+from gcnsim.planning.study_cache import Estimate
 from gcnsim.profile import prices
 from gcnsim.record import LearningCurve, read_learning_curve
 from gcnsim.scenario import Scenario
 from gcnsim.sources import Model
 
-UNTOLD: Final[Mapping[str, Knob]] = {knob.name: knob for knob in (ESTIMATOR, BOUNDARY_SCALE, COLD_START)}
+UNQUERIED: Final[Mapping[str, Knob]] = {knob.name: knob for knob in (ESTIMATOR, BOUNDARY_SCALE, COLD_START)}
 """Knobs of training that no question has: a run that moved one answers no question."""
 
 DECIDING: Final = ("tau", "epsilon", "sampler", "refresh", "rate")
@@ -118,7 +118,7 @@ def _differences(curve: LearningCurve, scenario: Scenario, subject: Subject) -> 
     ran = _told(curve)
     yield from (_apart(name, ran[name], value) for name, value in asked.items() if ran[name] != value)
     knobs = _knobs(method)
-    usual = {name: knob.default for name, knob in UNTOLD.items()}
+    usual = {name: knob.default for name, knob in UNQUERIED.items()}
     for name, value in options["knobs"].items():
         expected = knobs.get(name, usual.get(name, value))
         if value != expected:

@@ -12,8 +12,8 @@ from gcnsim.planning.grid import Grid, LeftOut
 from gcnsim.planning.payload import machine_of, row_of, setting_text
 from gcnsim.planning.recommend import Choice, Rule
 from gcnsim.planning.steps import NoEffect, Step
+from gcnsim.planning.study_cache import Candidate, Estimate
 from gcnsim.planning.verdict import confidence_text, verdict
-from gcnsim.planning.workshop import Candidate, Estimate
 from gcnsim.results import Row
 from gcnsim.scenario import Scenario, to_mapping
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from gcnsim.machine import resolve_machine
-from gcnsim.planning.workshop import Estimate, Workshop
+from gcnsim.planning.study_cache import Estimate, StudyCache
 from gcnsim.profile import QUANTITIES, Figure
 from gcnsim.scenario import Scenario
 from gcnsim.sources import assumption
@@ -16,17 +16,17 @@ PLACEMENT = "placement of parts"
 
 
 def workload_assumptions(
-    workshop: Workshop, scenario: Scenario, estimates: Sequence[Estimate]
+    studies: StudyCache, scenario: Scenario, estimates: Sequence[Estimate]
 ) -> Iterator[dict[str, Any]]:
     """What stands in for what publications do not say of the workload of `estimates`, with its range."""
     asked = [each.scenario for each in estimates]
     if any(each.method.mini_batches for each in asked):
-        yield from workshop.accesses.batch_assumptions(asked)
+        yield from studies.accesses.batch_assumptions(asked)
     if any(len(placements(each)) > 1 for each in asked):
         basis = "which part of the graph each of the unequal GPUs gets; a partition.file of workload.graph would say"
         yield assumption(PLACEMENT, "as numbered", "most work on the fastest", "most work on the slowest", basis, True)
     if not all(each.method.mini_batches for each in asked):
-        yield from workshop.accesses.assumptions(scenario, asked)
+        yield from studies.accesses.assumptions(scenario, asked)
 
 
 def machine_figures(scenario: Scenario, source: str, *, batches: bool = False) -> Iterator[dict[str, Any]]:

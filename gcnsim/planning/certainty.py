@@ -9,7 +9,7 @@ import numpy as np
 
 from gcnsim.machine import resolve_machine
 from gcnsim.planning.assumptions import figure_row
-from gcnsim.planning.workshop import INTERVAL, Candidate, Workshop
+from gcnsim.planning.study_cache import INTERVAL, Candidate, StudyCache
 from gcnsim.scenario import Scenario
 from gcnsim.uncertainty import DRAWS, PARTITION, assumptions_of
 
@@ -50,7 +50,7 @@ def label_of(scenario: Scenario) -> str:
     return LABELS[1] if machine.platform is not None else LABELS[0]
 
 
-def certainty(workshop: Workshop, chosen: Candidate) -> dict[str, Any]:
+def certainty(studies: StudyCache, chosen: Candidate) -> dict[str, Any]:
     """The answer's certainty as plain data: the label, and every assumption with what it does to the time of `chosen`,
     those that matter most first.
     """
@@ -61,14 +61,14 @@ def certainty(workshop: Workshop, chosen: Candidate) -> dict[str, Any]:
         "label": label,
         "draws": DRAWS,
         "method": METHOD,
-        "assumptions": tornado(workshop, chosen),
+        "assumptions": tornado(studies, chosen),
     }
 
 
-def tornado(workshop: Workshop, chosen: Candidate) -> list[dict[str, Any]]:
+def tornado(studies: StudyCache, chosen: Candidate) -> list[dict[str, Any]]:
     """Per assumption: its range, the time at its two ends alone, its share of what they all leave open."""
     scenario = chosen.scenario
-    left_open = workshop.factors(scenario)
+    left_open = studies.factors(scenario)
     alone = {name: left_open.scaled(chosen.iteration_s, np.array(ends)) for name, ends in left_open.alone.items()}
     machine = resolve_machine(scenario.cluster)
     known = {each.name: each for each in assumptions_of(machine, batches=scenario.method.mini_batches)}
@@ -77,13 +77,13 @@ def tornado(workshop: Workshop, chosen: Candidate) -> list[dict[str, Any]]:
     rows = []
     for name in sorted(alone, key=lambda name: (-spread[name], name)):
         low, high = (float(end) for end in alone[name])
-        about = figure_row(known[name]) if name in known else _of_workload(workshop, scenario, name)
+        about = figure_row(known[name]) if name in known else _of_workload(studies, scenario, name)
         rows.append(about | {"iteration_s_low": low, "iteration_s_high": high, "share": spread[name] / whole})
     return rows
 
 
-def _of_workload(workshop: Workshop, scenario: Scenario, name: str) -> dict[str, Any]:
+def _of_workload(studies: StudyCache, scenario: Scenario, name: str) -> dict[str, Any]:
     value, basis = "as published or fitted", "what is assumed of the graph's partitions, all together (--provenance)"
     if name == PARTITION:
-        value, basis = "of one seed", workshop.accesses.partition_note(scenario) or "of one partition"
+        value, basis = "of one seed", studies.accesses.partition_note(scenario) or "of one partition"
     return {"name": name, "value": value, "low": "its low end", "high": "its high end", "basis": basis}

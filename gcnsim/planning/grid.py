@@ -7,7 +7,7 @@ from itertools import product
 from typing import Any
 
 from gcnsim.methods import NO_OVERLAP, Method, create_method, method_type
-from gcnsim.planning.payload import in_gbps, knobs_told, machine_of
+from gcnsim.planning.payload import in_gbps, knob_text, machine_of
 from gcnsim.scenario import CacheSize, ClusterSpec, Scenario
 
 OVERLAP = "overlap"
@@ -67,7 +67,7 @@ class LeftOut:
     def payload(self) -> dict[str, Any]:
         """As plain data."""
         method = self.scenario.method
-        told = {"method": method.name, "setting": knobs_told(method), "reason": self.reason}
+        told = {"method": method.name, "setting": knob_text(method), "reason": self.reason}
         return told | machine_of(self.scenario)
 
 

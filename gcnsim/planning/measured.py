@@ -20,7 +20,7 @@ from gcnsim.ids import FloatArray, Seconds
 from gcnsim.machine import resolve_machine
 from gcnsim.methods import is_method
 from gcnsim.planning.payload import setting_text
-from gcnsim.planning.workshop import INTERVAL, Candidate, Workshop
+from gcnsim.planning.study_cache import INTERVAL, Candidate, StudyCache
 from gcnsim.scenario import figure_text
 from gcnsim.uncertainty import Assumption, assumptions_of
 from gcnsim.units import SECONDS, format_seconds
@@ -68,10 +68,10 @@ def read_measurement(text: str) -> Measurement:
 
 
 def beside_measured(
-    workshop: Workshop, measured: Sequence[Measurement], rows: Sequence[Candidate]
+    studies: StudyCache, measured: Sequence[Measurement], rows: Sequence[Candidate]
 ) -> list[dict[str, Any]]:
     """Each measurement beside its row, as plain data. Raises ScenarioError where its row cannot be found."""
-    return [_beside(workshop, each, _row_of(each, rows), rows) for each in measured]
+    return [_beside(studies, each, _row_of(each, rows), rows) for each in measured]
 
 
 def _row_of(measured: Measurement, rows: Sequence[Candidate]) -> int:
@@ -85,13 +85,13 @@ def _row_of(measured: Measurement, rows: Sequence[Candidate]) -> int:
     raise ScenarioError(f"{OPTION}: {measured.text} could be any of {len(places)} rows; {hint}")
 
 
-def _beside(workshop: Workshop, measured: Measurement, place: int, rows: Sequence[Candidate]) -> dict[str, Any]:
+def _beside(studies: StudyCache, measured: Measurement, place: int, rows: Sequence[Candidate]) -> dict[str, Any]:
     row = rows[place]
     weights = _weights(row.times, measured)
     agree = float(weights.sum()) > 0 and float(weights.sum() ** 2 / (weights**2).sum()) >= FEW
     ratio = measured.seconds / row.iteration_s
     least, most = float(row.times.min()), float(row.times.max())
-    alone = _explanations(workshop, row, ratio)
+    alone = _explanations(studies, row, ratio)
     told: dict[str, Any] = {
         "row": place,
         "setting": setting_text(row.scenario.method),
@@ -119,13 +119,13 @@ def _again(row: Candidate, weights: FloatArray) -> dict[str, float]:
     return {"iteration_s": mean, "iteration_s_low": min(low, mean), "iteration_s_high": max(high, mean)}
 
 
-def _explanations(workshop: Workshop, row: Candidate, ratio: float) -> list[dict[str, Any]]:
+def _explanations(studies: StudyCache, row: Candidate, ratio: float) -> list[dict[str, Any]]:
     """What each assumption alone would have to be for the measured time, those least far from their values first."""
     scenario = row.scenario
     machine = resolve_machine(scenario.cluster)
     known = {each.name: each for each in assumptions_of(machine, batches=scenario.method.mini_batches)}
     found = []
-    left_open = workshop.factors(scenario)
+    left_open = studies.factors(scenario)
     for name, ends in left_open.alone.items():
         low, high = left_open.scaled(row.iteration_s, np.array(ends)) / row.iteration_s
         position = _position((float(low), float(high)), ratio)

@@ -12,7 +12,7 @@ from typing import Final
 from gcnsim.alternatives import partition_seconds
 from gcnsim.errors import plural
 from gcnsim.ids import Seconds
-from gcnsim.planning.workshop import Workshop, canonical
+from gcnsim.planning.study_cache import StudyCache, canonical
 from gcnsim.scenario import Scenario
 
 LONG_S: Final = 10.0
@@ -31,17 +31,17 @@ STEPS: Final = 6
 """Next steps that are simulated, about."""
 
 
-def expected_s(workshop: Workshop, asked: Sequence[Scenario], candidates: Sequence[Scenario]) -> Seconds:
+def expected_s(studies: StudyCache, asked: Sequence[Scenario], candidates: Sequence[Scenario]) -> Seconds:
     """About how long it takes to answer for `asked`, to try `candidates` and the next steps of one of them."""
     every = dict.fromkeys(canonical(each) for each in (*asked, *candidates))
     steps = STEPS * max((_simulated_s(each) for each in every), default=0.0)
-    cores = max(1, min(workshop.processes, len(every)))
-    return (sum(map(_simulated_s, every)) + steps) / cores + _recorded_s(workshop, list(every))
+    cores = max(1, min(studies.processes, len(every)))
+    return (sum(map(_simulated_s, every)) + steps) / cores + _recorded_s(studies, list(every))
 
 
-def expected_sweep_s(workshop: Workshop, settings: Sequence[Scenario], points: int) -> Seconds:
+def expected_sweep_s(studies: StudyCache, settings: Sequence[Scenario], points: int) -> Seconds:
     """About how long it takes to simulate each of `settings` at so many bandwidths besides its own."""
-    return points * sum(map(_simulated_s, settings)) / max(1, workshop.processes)
+    return points * sum(map(_simulated_s, settings)) / max(1, studies.processes)
 
 
 def _simulated_s(scenario: Scenario) -> Seconds:
@@ -52,9 +52,9 @@ def _simulated_s(scenario: Scenario) -> Seconds:
     return ops * (OP_S * iterations + WRITTEN_S)
 
 
-def _recorded_s(workshop: Workshop, every: Sequence[Scenario]) -> Seconds:
+def _recorded_s(studies: StudyCache, every: Sequence[Scenario]) -> Seconds:
     """Cutting a graph at hand, and drawing from it for every rate and cache."""
-    graph = workshop.accesses.graph
+    graph = studies.accesses.graph
     if graph is None:
         return 0.0
     entries = graph.entries

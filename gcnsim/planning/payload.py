@@ -8,7 +8,7 @@ from typing import Any
 from gcnsim.cost import RESERVED, Memory
 from gcnsim.knobs import KNOBS
 from gcnsim.methods import NO_OVERLAP, Method
-from gcnsim.planning.workshop import Estimate, Workshop
+from gcnsim.planning.study_cache import Estimate, StudyCache
 from gcnsim.profile import devices, prices
 from gcnsim.results import Row
 from gcnsim.scenario import Scenario, written_knobs
@@ -36,7 +36,7 @@ def setting_text(method: Method) -> str:
         knobs.append(f"rate {method.rate:g}")
     if method.has("cache") and not method.cache.empty:
         knobs.append("a cache of " + method.cache.describe().replace("%", " %"))
-    knobs += filter(None, [knobs_told(method)])
+    knobs += filter(None, [knob_text(method)])
     if not knobs:
         return method.name
     return f"{method.name} with {', '.join(knobs[:-1])}{' and ' if len(knobs) > 1 else ''}{knobs[-1]}"
@@ -51,7 +51,7 @@ def cost_per_1000(scenario: Scenario, seconds: float) -> float | None:
     return known[0].usd_per_gpu_hour * cluster.gpus * seconds * 1000.0 / 3600.0 if known else None
 
 
-def knobs_told(method: Method) -> str:
+def knob_text(method: Method) -> str:
     """The knobs that no column of its own shows, where they are not at the method's default: `batch 1000`."""
     values, told = method.values(), written_knobs(method)
     own = [knob for knob in method.knobs() if knob.name not in KNOBS and values[knob.name] != knob.standard]
@@ -90,7 +90,7 @@ def row_of(estimate: Estimate, baseline_s: float | None, dataset: str) -> Row:
         bottleneck=metrics.bottleneck,
         iterations_per_epoch=result.per_epoch,
         epoch_s=epoch_s,
-        setting=knobs_told(method),
+        setting=knob_text(method),
         memory_bytes=None if result.memory is None else most(result).total,
         fits=result.fits,
         limited_by=limit.text,
@@ -107,9 +107,9 @@ def most(result: Result) -> Memory:
     return result.memory[tightest(result.memory, result.machine.capacities)]
 
 
-def memory_told(workshop: Workshop, scenario: Scenario) -> dict[str, Any] | None:
+def memory_report(studies: StudyCache, scenario: Scenario) -> dict[str, Any] | None:
     """Every worker's memory by component, and what its device has; None where there is no law for it."""
-    result = workshop.result(scenario)
+    result = studies.result(scenario)
     if result.memory is None:
         return None
     room = result.machine.capacities
@@ -120,7 +120,7 @@ def memory_told(workshop: Workshop, scenario: Scenario) -> dict[str, Any] | None
         "tightest": rank,
         "reserved_bytes": RESERVED,
         "fits": result.fits,
-        "least_gpus": workshop.least_gpus(result.scenario),
+        "least_gpus": studies.least_gpus(result.scenario),
         "workers": [asdict(each) | {"total": each.total} for each in result.memory],
     }
 

@@ -9,13 +9,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from gcnsim import __version__
-from gcnsim.alternatives import told_at_any
+from gcnsim.alternatives import known_at_other_sizes
 from gcnsim.cost import RESERVED
 from gcnsim.errors import plural
 from gcnsim.machine import resolve_machine
 from gcnsim.methods.roc import Roc
 from gcnsim.planning.assumptions import machine_figures, workload_assumptions
-from gcnsim.planning.workshop import Estimate, Workshop
+from gcnsim.planning.study_cache import Estimate, StudyCache
 from gcnsim.profile import Platform, is_file
 from gcnsim.record import Calibration, beyond, content_hash, settings
 from gcnsim.scenario import Fault, Jitter, Scenario, fault_words, figure_text, scenario_hash
@@ -36,17 +36,17 @@ NOT_CALIBRATED = (
 
 
 def provenance(
-    workshop: Workshop, scenario: Scenario, estimates: Sequence[Estimate], asked: Mapping[str, Any] | None = None
+    studies: StudyCache, scenario: Scenario, estimates: Sequence[Estimate], asked: Mapping[str, Any] | None = None
 ) -> dict[str, Any]:
     """The provenance of rows that share `scenario`'s workload, as plain data. asked: the grid of values, if any."""
     batches = any(each.scenario.method.mini_batches for each in estimates)
     figures = machine_figures(scenario, "assumed", batches=batches)
-    assumptions = [*workload_assumptions(workshop, scenario, estimates), *figures]
+    assumptions = [*workload_assumptions(studies, scenario, estimates), *figures]
     measured = machine_figures(scenario, "measured")
     record = resolve_machine(scenario.cluster).calibration
     told = {
-        "graph": workshop.accesses.describe(scenario),
-        "model": str(resolve_model(scenario.workload, workshop.accesses.declared)),
+        "graph": studies.accesses.describe(scenario),
+        "model": str(resolve_model(scenario.workload, studies.accesses.declared)),
         "device": _device(scenario),
         "interval": _interval(assumptions, record, resolve_machine(scenario.cluster).platform, scenario.faults),
         "assumptions": assumptions,
@@ -57,7 +57,7 @@ def provenance(
         "seed": scenario.run.seed,
         "scenario_hash": scenario_hash(scenario),
         "bounds": [{"lower_s": each.lower_s, "upper_s": each.upper_s} for each in estimates],
-        "warnings": list(dict.fromkeys(_warnings(workshop, scenario, estimates))),
+        "warnings": list(dict.fromkeys(_warnings(studies, scenario, estimates))),
     }
     if scenario.cluster.figures:
         told["given_figures"] = ", ".join(
@@ -127,12 +127,12 @@ def _device(scenario: Scenario) -> str:
     return f"{held}, {plural(cluster.servers, 'server')} of {cluster.gpus_per_server}; figures: {kinds}{files}"
 
 
-def _warnings(workshop: Workshop, scenario: Scenario, estimates: Sequence[Estimate]) -> Iterator[str]:
-    model = resolve_model(scenario.workload, workshop.accesses.declared)
+def _warnings(studies: StudyCache, scenario: Scenario, estimates: Sequence[Estimate]) -> Iterator[str]:
+    model = resolve_model(scenario.workload, studies.accesses.declared)
     for name in model.assumed:
         width = model.features if name == "features" else model.shapes[-1].d_out
         yield f"the workload declares no {name}: {width} assumed (--set workload.{name}=N)"
-    accesses = workshop.accesses
+    accesses = studies.accesses
     yield from accesses.warnings([each.scenario for each in estimates])
     record = resolve_machine(scenario.cluster).calibration
     if record is not None:
@@ -145,15 +145,15 @@ def _warnings(workshop: Workshop, scenario: Scenario, estimates: Sequence[Estima
             yield f"{plural(cluster.gpus, 'GPU')}, {cluster.gpus_per_server} per server: the last server holds {last}"
     chosen = (each.scenario for each in estimates if each.scenario.partition.statistics == "published")
     yield from filter(None, (statistics_warning(scenario) for scenario in chosen))
-    yield from filter(None, (_swapping(workshop, each) for each in estimates))
-    yield from filter(None, (too_large(workshop, each) for each in estimates))
-    for result in workshop.unsettled():
+    yield from filter(None, (_swapping(studies, each) for each in estimates))
+    yield from filter(None, (too_large(studies, each) for each in estimates))
+    for result in studies.unsettled():
         method = result.scenario.method
         knob = f"rate {method.rate:g}" if method.rate < 1.0 else f"tau {method.tau}"
         yield f"{method.name} ({knob}): still drifting after {result.run.iterations} iterations"
 
 
-def too_large(workshop: Workshop, each: Estimate) -> str | None:
+def too_large(studies: StudyCache, each: Estimate) -> str | None:
     """A row one of whose workers needs more memory than its GPU has, with the number of GPUs that would do; None where
     it fits, or nothing is known.
     """
@@ -165,22 +165,22 @@ def too_large(workshop: Workshop, each: Estimate) -> str | None:
     of = format_bytes(room[rank]) + ("" if len(set(room)) == 1 else f" (worker {rank})")
     needs = f"{format_bytes(memory[rank].total)} and {format_bytes(RESERVED)} reserved, of {of}"
     asked = f"{each.scenario.method.name} on {plural(gpus, 'GPU')}"
-    return f"{asked} does not fit: {needs}; {_would_hold(workshop, each.scenario)}"
+    return f"{asked} does not fit: {needs}; {_would_hold(studies, each.scenario)}"
 
 
-def _would_hold(workshop: Workshop, scenario: Scenario) -> str:
+def _would_hold(studies: StudyCache, scenario: Scenario) -> str:
     if scenario.method.mini_batches:
         return "a smaller mini-batch would"
-    if not told_at_any(scenario, workshop.accesses):
+    if not known_at_other_sizes(scenario, studies.accesses):
         return "try more GPUs with a workload cut for them: this one is known for this number of parts alone"
-    least = workshop.least_gpus(scenario)
+    least = studies.least_gpus(scenario)
     held = "no number of GPUs that can be asked for" if least is None else plural(least, "GPU")
     return f"{held} would hold it"
 
 
-def _swapping(workshop: Workshop, each: Estimate) -> str | None:
+def _swapping(studies: StudyCache, each: Estimate) -> str | None:
     """Of a system that swaps its graph: what its iteration leaves out, and what the servers hold; None of others."""
-    accesses, scenario = workshop.accesses, each.scenario
+    accesses, scenario = studies.accesses, each.scenario
     method = scenario.method
     if not isinstance(method, Roc):
         return None

@@ -23,7 +23,7 @@ from gcnsim.errors import plural
 from gcnsim.ids import Seconds
 from gcnsim.methods import Method, compared, method_type
 from gcnsim.planning.payload import setting_text
-from gcnsim.planning.workshop import Candidate, Workshop, canonical
+from gcnsim.planning.study_cache import Candidate, StudyCache, canonical
 from gcnsim.scenario import Scenario
 
 NEAR: Final = 0.03
@@ -80,7 +80,7 @@ def rate_of(method: Method) -> float:
     return method.sampling().rate
 
 
-def mildness(scenario: Scenario) -> tuple[float, int, float, float]:
+def approximation_key(scenario: Scenario) -> tuple[float, int, float, float]:
     """What a setting gives up, for sorting: less sampling, less staleness, less cache memory first."""
     method = scenario.method
     return (-rate_of(method), method.tau, method.cache.fraction or 0.0, method.cache.nbytes or 0.0)
@@ -89,7 +89,7 @@ def mildness(scenario: Scenario) -> tuple[float, int, float, float]:
 def candidates(scenario: Scenario, rule: Rule) -> list[Scenario]:
     """The settings considered on the scenario's machine, the mildest first."""
     found = dict.fromkeys(each for name in rule.methods for each in _of_method(scenario, name, rule))
-    return sorted(found, key=mildness)
+    return sorted(found, key=approximation_key)
 
 
 def _of_method(scenario: Scenario, name: str, rule: Rule) -> Iterator[Scenario]:
@@ -101,16 +101,16 @@ def _of_method(scenario: Scenario, name: str, rule: Rule) -> Iterator[Scenario]:
         yield replace(scenario, method=simplest if simplest.name in rule.methods else method)
 
 
-def finalists(workshop: Workshop, scenario: Scenario, rule: Rule) -> list[Scenario]:
+def shortlist(studies: StudyCache, scenario: Scenario, rule: Rule) -> list[Scenario]:
     """The candidates that are worth simulating: of psc-gcn the best of three taus, of other methods the best one.
 
     The estimate does not see what a second iteration of slack brings, so tau above 1 takes the estimate of tau 1.
     """
-    known = _estimated(workshop, candidates(scenario, rule))
+    known = _estimated(studies, candidates(scenario, rule))
     settings = [each for each, seconds in known.items() if seconds < inf]
     if not settings:
         return []
-    held = {each: workshop.holds(each) for each in settings}
+    held = {each: studies.holds(each) for each in settings}
     order = [each for holds in (True, False) for each in _by_promise([s for s in settings if held[s] is holds], known)]
     kinds = [method_type(name) for name in rule.methods]
     chosen = [each for kind in kinds if kind.has("tau") for each in _best_by_tau(order, kind)]
@@ -131,7 +131,7 @@ def _best_by_tau(order: Sequence[Scenario], kind: type[Method]) -> list[Scenario
     return list(firsts.values())[:SIMULATED]
 
 
-def _estimated(workshop: Workshop, settings: Sequence[Scenario]) -> dict[Scenario, Seconds]:
+def _estimated(studies: StudyCache, settings: Sequence[Scenario]) -> dict[Scenario, Seconds]:
     """The estimates of those settings that may be among the best, in their order.
 
     A cache makes nothing slower: smaller caches are estimated only where the largest that fits is near the best.
@@ -140,18 +140,18 @@ def _estimated(workshop: Workshop, settings: Sequence[Scenario]) -> dict[Scenari
     alike: dict[tuple[str, int, float], list[Scenario]] = {}
     for each in sorted(settings, key=lambda each: -(each.method.cache.fraction or 0.0)):
         alike.setdefault((each.method.name, min(each.method.tau, 1), rate_of(each.method)), []).append(each)
-    largest = [next((each for each in group if workshop.holds(each)), group[0]) for group in alike.values()]
-    known = _guesses(workshop, [twins[each] for each in largest])
+    largest = [next((each for each in group if studies.holds(each)), group[0]) for group in alike.values()]
+    known = _guesses(studies, [twins[each] for each in largest])
     limit = min(known.values(), default=0.0) * (1 + NEAR)
     near = [group for group, first in zip(alike.values(), largest, strict=True) if known[twins[first]] <= limit]
     more = dict.fromkeys(twins[each] for group in near for each in group)
-    known |= _guesses(workshop, [each for each in more if each not in known])
+    known |= _guesses(studies, [each for each in more if each not in known])
     return {each: known[twins[each]] for each in settings if twins[each] in known}
 
 
-def _guesses(workshop: Workshop, settings: Sequence[Scenario]) -> dict[Scenario, Seconds]:
+def _guesses(studies: StudyCache, settings: Sequence[Scenario]) -> dict[Scenario, Seconds]:
     distinct = list(dict.fromkeys(settings))
-    return dict(zip(distinct, workshop.guesses(distinct), strict=True))
+    return dict(zip(distinct, studies.guesses(distinct), strict=True))
 
 
 def _at_tau(scenario: Scenario, tau: int) -> Scenario:
@@ -159,11 +159,11 @@ def _at_tau(scenario: Scenario, tau: int) -> Scenario:
 
 
 def _by_promise(settings: Sequence[Scenario], known: Mapping[Scenario, Seconds]) -> list[Scenario]:
-    """Those near the best estimate by mildness, then the rest by time."""
+    """Those near the best estimate by approximation_key, then the rest by time."""
     limit = min((known[each] for each in settings), default=0.0) * (1 + NEAR)
     near = [each for each in settings if known[each] <= limit]
     far = [each for each in settings if known[each] > limit]
-    return sorted(near, key=mildness) + sorted(far, key=lambda each: known[each])
+    return sorted(near, key=approximation_key) + sorted(far, key=lambda each: known[each])
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,7 +193,7 @@ def choose(pool: Sequence[Candidate], asked: Sequence[Scenario], rule: Rule) -> 
     own = [each.epoch_s for each in possible if each.scenario in named]
     limit = min(fastest.epoch_s * (1 + NEAR), min(own, default=inf) * (1 + SAME))
     near = [each for each in possible if each.epoch_s <= limit]
-    chosen = min(near, key=lambda each: (mildness(each.scenario), each.epoch_s))
+    chosen = min(near, key=lambda each: (approximation_key(each.scenario), each.epoch_s))
     least = fastest.epoch_times
     for each in possible:
         least = each.epoch_times.clip(max=least)

@@ -27,7 +27,7 @@ from gcnsim.machine import resolve_machine
 from gcnsim.methods import Method, method_type
 from gcnsim.planning.payload import in_gbps
 from gcnsim.planning.recommend import Rule, rate_of
-from gcnsim.planning.workshop import INTERVAL, PRECISION, Heard, Workshop, canonical
+from gcnsim.planning.study_cache import INTERVAL, PRECISION, OnProgress, StudyCache, canonical
 from gcnsim.profile import device, devices, prices
 from gcnsim.scenario import ClusterSpec, Scenario
 
@@ -89,30 +89,30 @@ class NoEffect:
 
 
 def next_steps(
-    workshop: Workshop, scenario: Scenario, rule: Rule, heard: Heard = lambda done, total: None
+    studies: StudyCache, scenario: Scenario, rule: Rule, on_progress: OnProgress = lambda done, total: None
 ) -> tuple[list[Step], list[NoEffect]]:
     """A step of each knob from `scenario`, the most useful first, those that do not fit last, and the knobs without
     effect; a step that nothing allows is left out, and one to parts that are known from another source.
     """
     idle = list(_pointless(scenario))
-    moves = possible_moves(workshop, scenario, rule, {each.knob for each in idle})
+    moves = possible_moves(studies, scenario, rule, {each.knob for each in idle})
     # The estimate does not see what another iteration of slack brings.
-    workshop.prepare([scenario, *(move.scenario for move in moves if move.knob == "tau")])
+    studies.prepare([scenario, *(move.scenario for move in moves if move.knob == "tau")])
     even = any(move.even for move in moves)
-    workshop.explore(scenario, [move.scenario for move in moves if not move.even], even, heard)
-    now, times = workshop.result(scenario), workshop.times(scenario)
+    studies.explore(scenario, [move.scenario for move in moves if not move.even], even, on_progress)
+    now, times = studies.result(scenario), studies.times(scenario)
     limit = now.metrics.limit
     steps = []
     for move in moves:
-        if workshop.refused(move.scenario):
+        if studies.refused(move.scenario):
             continue
-        if not workshop.matters(move.scenario, move.even):
+        if not studies.matters(move.scenario, move.even):
             why = (move.knob == "host cores" and why_cores_do_not_matter(scenario)) or f"the limit is {limit.text}"
             idle.append(NoEffect(move.knob, f"{move.start} -> {move.end} changes less than 1 %: {why}"))
             continue
-        result = workshop.result(move.scenario, even=move.even)
+        result = studies.result(move.scenario, even=move.even)
         seconds = result.metrics.iteration_s
-        saved = 1.0 - workshop.times(move.scenario, even=move.even) / times
+        saved = 1.0 - studies.times(move.scenario, even=move.even) / times
         gain = 1.0 - seconds / now.metrics.iteration_s
         low, high = (float(end) for end in np.quantile(saved, INTERVAL))
         low, high = min(low, gain), max(high, gain)
@@ -125,16 +125,16 @@ def next_steps(
     return sorted(steps, key=lambda step: (step.fits is False, -step.gain)), idle
 
 
-def possible_moves(workshop: Workshop, scenario: Scenario, rule: Rule, idle: Collection[str]) -> list[Move]:
+def possible_moves(studies: StudyCache, scenario: Scenario, rule: Rule, idle: Collection[str]) -> list[Move]:
     """The moves worth a look: those of knobs that are not `idle`, which the workload allows, to parts that are known
     from the same source. Times of profiled and of published parts differ by more than a GPU brings.
     """
     return [
         move
-        for move in (*_moves(scenario, rule), *_best_cut(workshop, scenario))
+        for move in (*_moves(scenario, rule), *_best_cut(studies, scenario))
         if move.knob not in idle
-        and workshop.allows(move.scenario)
-        and workshop.accesses.evidence(scenario) == workshop.accesses.evidence(move.scenario)
+        and studies.allows(move.scenario)
+        and studies.accesses.evidence(scenario) == studies.accesses.evidence(move.scenario)
     ]
 
 
@@ -168,15 +168,15 @@ def _as_asked(method: Method, rule: Rule) -> list[Method]:
     return [found for kind in dict.fromkeys(kinds) if (found := kind.general(method)) is not None]
 
 
-def _best_cut(workshop: Workshop, scenario: Scenario) -> Iterator[Move]:
+def _best_cut(studies: StudyCache, scenario: Scenario) -> Iterator[Move]:
     """The setting of METIS with the best analytic estimate, where all of them are cut in a moment."""
     variants = partition_variants(scenario)
-    graph = workshop.accesses.graph
+    graph = studies.accesses.graph
     if not variants or graph is None:
         return
     if sum(partition_seconds(graph.entries, each.scenario.partition) for each in variants) > PATIENCE_S:
         return
-    guesses = workshop.guesses([each.scenario for each in variants])
+    guesses = studies.guesses([each.scenario for each in variants])
     best = variants[guesses.index(min(guesses))]
     yield Move("METIS", partition_setting(scenario.partition), best.setting, best.scenario)
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from gcnsim.planning.payload import in_gbps, setting_text
 from gcnsim.planning.recommend import NEAR, Choice
-from gcnsim.planning.workshop import Candidate, Estimate
+from gcnsim.planning.study_cache import Candidate, Estimate
 from gcnsim.units import format_seconds
 
 

@@ -19,11 +19,11 @@ from gcnsim.planning.certainty import certainty
 from gcnsim.planning.grid import Grid, LeftOut, machines, overlap_of, scenarios
 from gcnsim.planning.measured import Measurement, beside_measured
 from gcnsim.planning.patience import announced, expected_s
-from gcnsim.planning.payload import cost_per_1000, memory_told
+from gcnsim.planning.payload import cost_per_1000, memory_report
 from gcnsim.planning.provenance import provenance, too_large
-from gcnsim.planning.recommend import SAME, Choice, Rule, candidates, choose, finalists
+from gcnsim.planning.recommend import SAME, Choice, Rule, candidates, choose, shortlist
 from gcnsim.planning.steps import Step, next_steps
-from gcnsim.planning.workshop import Candidate, Estimate, Workshop, counted, full_graph
+from gcnsim.planning.study_cache import Candidate, Estimate, StudyCache, counted, full_graph
 from gcnsim.scenario import ClusterSpec, Scenario
 from gcnsim.simulation import refuse_undrawn
 from gcnsim.sources import Corner, resolve_model
@@ -36,7 +36,7 @@ Progress = Callable[[str], None]
 
 
 def answerable(
-    workshop: Workshop, asked: Sequence[Scenario], optional: frozenset[str]
+    studies: StudyCache, asked: Sequence[Scenario], optional: frozenset[str]
 ) -> tuple[list[Scenario], list[LeftOut]]:
     """Those of `asked` that can be answered for, and the others with the reason. Raises GcnsimError for what was asked
     for by name.
@@ -45,7 +45,7 @@ def answerable(
     for scenario in asked:
         try:
             if scenario.method.name in optional:
-                workshop.check(scenario)
+                studies.check(scenario)
             kept.append(scenario)
         except ScenarioError as error:
             left.append(LeftOut(scenario, str(error)))
@@ -54,9 +54,9 @@ def answerable(
     return kept, left
 
 
-def _holding(workshop: Workshop, rows: Sequence[Told], optional: frozenset[str]) -> tuple[list[Told], list[LeftOut]]:
+def _holding(studies: StudyCache, rows: Sequence[Told], optional: frozenset[str]) -> tuple[list[Told], list[LeftOut]]:
     """The rows without those of optional methods that no GPU of theirs holds, and these with the reason."""
-    reasons = [too_large(workshop, each) if each.scenario.method.name in optional else None for each, _ in rows]
+    reasons = [too_large(studies, each) if each.scenario.method.name in optional else None for each, _ in rows]
     kept = [row for row, reason in zip(rows, reasons, strict=True) if reason is None]
     heavy = [LeftOut(row[0].scenario, reason) for row, reason in zip(rows, reasons, strict=True) if reason]
     return kept, heavy
@@ -72,55 +72,55 @@ def what_if(
     rule: Rule | None = None,
     extras: Extras | None = None,
     notice: Progress = lambda _: None,
-) -> tuple[Answer, Workshop]:
+) -> tuple[Answer, StudyCache]:
     """Answer the grid, recommend a setting on the best of its machines, and try the next step of each knob from there.
 
     target: an accuracy to be reached, whose time and cost are then told of every row. rule: what may be recommended.
     extras: what else is asked. notice: told once, before a long wait, about how long it will be.
 
-    Returns the answer and the workshop, with which the same question can be asked of other machines.
+    Returns the answer and the studies, with which the same question can be asked of other machines.
     """
     progress("reading the workload")
     rule, extras = rule or Rule(), extras or Extras()
     every = _settings(base, grid, extras)
     first = replace(base, cluster=every[0].cluster)
-    workshop = _opened(first, processes, graph, notice)
-    asked, left = answerable(workshop, every, grid.optional)
+    studies = _opened(first, processes, graph, notice)
+    asked, left = answerable(studies, every, grid.optional)
     clusters = list(dict.fromkeys(machines(base, grid)))
     typical = [each for cluster in clusters for each in _typical(replace(first, cluster=cluster), rule)]
     typical += seeds_of(first, extras.partition_seeds) if extras.partition_seeds else []
-    if (wait := announced(expected_s(workshop, asked, typical), asked)) is not None:
+    if (wait := announced(expected_s(studies, asked, typical), asked)) is not None:
         notice(wait)
     progress("ranking settings")
-    promising = {cluster: _promising(workshop, replace(first, cluster=cluster), grid, rule) for cluster in clusters}
-    rows, heavy = _rows(workshop, asked, promising, grid, progress)
-    choices = _choices(workshop, rows, promising, rule)
+    promising = {cluster: _promising(studies, replace(first, cluster=cluster), grid, rule) for cluster in clusters}
+    rows, heavy = _rows(studies, asked, promising, grid, progress)
+    choices = _choices(studies, rows, promising, rule)
     choice = min(choices.values(), key=lambda each: (each.estimate.result.fits is False, each.estimate.epoch_s))
     chosen = choice.estimate.scenario
-    steps, idle = next_steps(workshop, chosen, rule, counted(progress, "trying the next step of each knob"))
+    steps, idle = next_steps(studies, chosen, rule, counted(progress, "trying the next step of each knob"))
     estimates = [each for each, _ in rows]
     answer = Answer(
         base=first,
-        dataset=workshop.accesses.name,
+        dataset=studies.accesses.name,
         grid=grid,
         rule=rule,
         rows=tuple(rows),
         choice=choice,
-        chosen=_told(workshop, chosen, grid),
+        chosen=_told(studies, chosen, grid),
         steps=tuple(steps),
         idle=tuple(idle),
-        origin=provenance(workshop, first, estimates, grid.mapping()),
-        memory=tuple(memory_told(workshop, each.scenario) for each in estimates),
-        certainty=certainty(workshop, choice.estimate),
+        origin=provenance(studies, first, estimates, grid.mapping()),
+        memory=tuple(memory_report(studies, each.scenario) for each in estimates),
+        certainty=certainty(studies, choice.estimate),
         rivals=_rivals(choice, choices),
-        straggler=_straggler(workshop, chosen, steps),
-        utilization=utilization_of(workshop.result(chosen)),
-        alternatives=tuple(_alternatives(workshop, choice, choices, grid)),
-        target=None if target is None else _reached(workshop, first, target, estimates),
+        straggler=_straggler(studies, chosen, steps),
+        utilization=utilization_of(studies.result(chosen)),
+        alternatives=tuple(_alternatives(studies, choice, choices, grid)),
+        target=None if target is None else _reached(studies, first, target, estimates),
         left_out=(*left, *heavy),
-        more=_more(workshop, extras, estimates, chosen, progress),
+        more=_more(studies, extras, estimates, chosen, progress),
     )
-    return answer, workshop
+    return answer, studies
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,20 +133,20 @@ class Extras:
 
 
 def _more(
-    workshop: Workshop, extras: Extras, rows: Sequence[Estimate], chosen: Scenario, progress: Progress
+    studies: StudyCache, extras: Extras, rows: Sequence[Estimate], chosen: Scenario, progress: Progress
 ) -> dict[str, Any]:
     """What only some questions ask, as plain data by key."""
     more: dict[str, Any] = {}
     if chosen.faults:
-        faulted, calm = workshop.result(chosen), workshop.result(replace(chosen, faults=()))
+        faulted, calm = studies.result(chosen), studies.result(replace(chosen, faults=()))
         times = faulted.metrics.iteration_s / calm.metrics.iteration_s
         more["fault_free"] = {"iteration_s": calm.metrics.iteration_s, "times": times}
     if extras.measured:
-        more["measured"] = beside_measured(workshop, extras.measured, rows)
+        more["measured"] = beside_measured(studies, extras.measured, rows)
     if extras.partition_seeds:
         seeds = seeds_of(chosen, extras.partition_seeds)
-        workshop.prepare(seeds, heard=counted(progress, f"simulating {plural(len(seeds), 'partition')}"))
-        found = SeedSpread.of(seeds, [workshop.result(each).metrics.iteration_s for each in seeds])
+        studies.prepare(seeds, on_progress=counted(progress, f"simulating {plural(len(seeds), 'partition')}"))
+        found = SeedSpread.of(seeds, [studies.result(each).metrics.iteration_s for each in seeds])
         more["partition_seeds"] = {
             "seeds": list(found.seeds),
             "iteration_s": list(found.seconds),
@@ -158,13 +158,13 @@ def _more(
     return more
 
 
-def _opened(first: Scenario, processes: int, graph: Graph | None, notice: Progress) -> Workshop:
-    """The workshop of the question's workload; what is odd about a graph is said before long work on it."""
-    workshop = Workshop(first, processes, graph)
-    if workshop.accesses.graph is not None:
-        for line in graph_warnings(workshop.accesses.graph):
+def _opened(first: Scenario, processes: int, graph: Graph | None, notice: Progress) -> StudyCache:
+    """The studies of the question's workload; what is odd about a graph is said before long work on it."""
+    studies = StudyCache(first, processes, graph)
+    if studies.accesses.graph is not None:
+        for line in graph_warnings(studies.accesses.graph):
             notice(line)
-    return workshop
+    return studies
 
 
 def _settings(base: Scenario, grid: Grid, extras: Extras) -> list[Scenario]:
@@ -179,7 +179,7 @@ def _settings(base: Scenario, grid: Grid, extras: Extras) -> list[Scenario]:
 
 
 def _rows(
-    workshop: Workshop,
+    studies: StudyCache,
     asked: Sequence[Scenario],
     promising: Mapping[ClusterSpec, Sequence[Scenario]],
     grid: Grid,
@@ -187,10 +187,12 @@ def _rows(
 ) -> tuple[list[Told], list[LeftOut]]:
     """A row for every setting asked for, candidates and baselines simulated with them; and what fits no GPU."""
     others = [each for found in promising.values() for each in found]
-    heard = counted(progress, f"simulating {plural(len(asked), 'setting')} and {plural(len(others), 'candidate')}")
+    on_progress = counted(
+        progress, f"simulating {plural(len(asked), 'setting')} and {plural(len(others), 'candidate')}"
+    )
     baselines = [full_graph(each, overlap_of(grid)) for each in (*asked, *others)]
-    workshop.prepare([*baselines, *others], asked, heard)
-    return _holding(workshop, [_told(workshop, each, grid) for each in asked], grid.optional)
+    studies.prepare([*baselines, *others], asked, on_progress)
+    return _holding(studies, [_told(studies, each, grid) for each in asked], grid.optional)
 
 
 def _refuse_recorded(base: Scenario) -> None:
@@ -202,15 +204,15 @@ def _refuse_recorded(base: Scenario) -> None:
         raise ScenarioError(f"workload.trace: {trace} answers for one rate only; use gcnsim simulate")
 
 
-def _told(workshop: Workshop, scenario: Scenario, grid: Grid) -> Told:
-    return workshop.estimate(scenario), workshop.result(full_graph(scenario, overlap_of(grid))).metrics.iteration_s
+def _told(studies: StudyCache, scenario: Scenario, grid: Grid) -> Told:
+    return studies.estimate(scenario), studies.result(full_graph(scenario, overlap_of(grid))).metrics.iteration_s
 
 
-def _promising(workshop: Workshop, scenario: Scenario, grid: Grid, rule: Rule) -> list[Scenario]:
+def _promising(studies: StudyCache, scenario: Scenario, grid: Grid, rule: Rule) -> list[Scenario]:
     """The candidates on the scenario's machine that are worth simulating."""
     # Of stale settings none has an overlap, but candidates without staleness have what was asked for.
     awaiting = scenario.method.at_tau(0)
-    return finalists(workshop, replace(scenario, method=awaiting.overlapping(overlap_of(grid))), rule)
+    return shortlist(studies, replace(scenario, method=awaiting.overlapping(overlap_of(grid))), rule)
 
 
 def _typical(scenario: Scenario, rule: Rule) -> list[Scenario]:
@@ -219,7 +221,7 @@ def _typical(scenario: Scenario, rule: Rule) -> list[Scenario]:
 
 
 def _choices(
-    workshop: Workshop,
+    studies: StudyCache,
     rows: Sequence[Told],
     promising: Mapping[ClusterSpec, Sequence[Scenario]],
     rule: Rule,
@@ -231,7 +233,7 @@ def _choices(
         allowed = [each for each in own if rule.excludes(each) is None]
         pool = dict.fromkeys([*allowed, *promising[cluster]])
         if pool:
-            found[cluster] = choose([workshop.candidate(each) for each in pool], own, rule)
+            found[cluster] = choose([studies.candidate(each) for each in pool], own, rule)
     if not found:
         raise ScenarioError(f"--allow: no setting of {', '.join(rule.methods)} can be answered for")
     return found
@@ -244,21 +246,21 @@ def _rivals(best: Choice, choices: Mapping[ClusterSpec, Choice]) -> tuple[Candid
 
 
 def _alternatives(
-    workshop: Workshop, best: Choice, choices: Mapping[ClusterSpec, Choice], grid: Grid
+    studies: StudyCache, best: Choice, choices: Mapping[ClusterSpec, Choice], grid: Grid
 ) -> list[Alternative]:
     """Where several machines were asked for: the fewest GPUs within the interval of the fastest, and the cheapest."""
     if len(choices) < 2:
         return []
     fits = [each for each in choices.values() if each.estimate.result.fits is not False] or [best]
     fastest = best.estimate
-    high = workshop.estimate(fastest.scenario).high_s * fastest.result.per_epoch
+    high = studies.estimate(fastest.scenario).high_s * fastest.result.per_epoch
     near = [each for each in fits if each.estimate.epoch_s <= high]
     gpus = min(each.estimate.scenario.cluster.gpus for each in near)
     few = [each for each in near if each.estimate.scenario.cluster.gpus == gpus]
     quick = min(each.estimate.epoch_s for each in few) * (1 + SAME)
     fewest = min((each for each in few if each.estimate.epoch_s <= quick), key=_price)
     why = f"{plural(gpus, 'GPU')}, the fewest within the interval of the fastest"
-    found = [Alternative("fewest GPUs", _told(workshop, fewest.estimate.scenario, grid), why)]
+    found = [Alternative("fewest GPUs", _told(studies, fewest.estimate.scenario, grid), why)]
     priced = [each for each in fits if _price(each)[0] < inf]
     if priced:
         cheapest = min(priced, key=_price)
@@ -266,7 +268,7 @@ def _alternatives(
         why = f"{cost}, the least of {plural(len(priced), 'machine')}"
         if len(grid.bandwidths) > 1:
             why += "; a faster network is not priced"
-        found.append(Alternative("cheapest", _told(workshop, cheapest.estimate.scenario, grid), why))
+        found.append(Alternative("cheapest", _told(studies, cheapest.estimate.scenario, grid), why))
     return found
 
 
@@ -280,11 +282,11 @@ def _unit(estimate: Candidate) -> str:
     return "iterations" if estimate.result.per_epoch == 1 else "epochs"
 
 
-def _straggler(workshop: Workshop, scenario: Scenario, steps: Sequence[Step]) -> dict[str, Any] | None:
+def _straggler(studies: StudyCache, scenario: Scenario, steps: Sequence[Step]) -> dict[str, Any] | None:
     """The worker whose part makes the limit what it is, as plain data; None where none stands out."""
-    result = workshop.result(scenario)
-    features = resolve_model(scenario.workload, workshop.accesses.declared).features
-    counts = workshop.accesses.counts(result.scenario, features, Corner.LIKELY)
+    result = studies.result(scenario)
+    features = resolve_model(scenario.workload, studies.accesses.declared).features
+    counts = studies.accesses.counts(result.scenario, features, Corner.LIKELY)
     found = straggler_of(result, counts)
     if found is None:
         return None
@@ -298,9 +300,9 @@ def _straggler(workshop: Workshop, scenario: Scenario, steps: Sequence[Step]) ->
     }
 
 
-def _reached(workshop: Workshop, first: Scenario, target: Target, rows: Sequence[Estimate]) -> dict[str, Any]:
+def _reached(studies: StudyCache, first: Scenario, target: Target, rows: Sequence[Estimate]) -> dict[str, Any]:
     """Time and cost until the accuracy asked for, of every row."""
-    accesses = workshop.accesses
+    accesses = studies.accesses
     model = resolve_model(first.workload, accesses.declared)
     subject = Subject(accesses.graph_hash if target.curves else None, accesses.name, model)
     return {
@@ -311,13 +313,13 @@ def _reached(workshop: Workshop, first: Scenario, target: Target, rows: Sequence
 
 
 def sweep_bandwidth(
-    workshop: Workshop, rows: Sequence[Scenario], bandwidths: Sequence[float], progress: Progress = lambda _: None
+    studies: StudyCache, rows: Sequence[Scenario], bandwidths: Sequence[float], progress: Progress = lambda _: None
 ) -> list[list[Estimate]]:
     """Per scenario, its estimates at each bandwidth (bytes/s), for the figure of time against bandwidth."""
     curves = []
     for each in rows:
         progress(f"{each.method.name} against bandwidth")
         moved = [replace(each, cluster=replace(each.cluster, bandwidth=value)) for value in bandwidths]
-        workshop.prepare([], moved)
-        curves.append([workshop.estimate(scenario) for scenario in moved])
+        studies.prepare([], moved)
+        curves.append([studies.estimate(scenario) for scenario in moved])
     return curves

@@ -4,7 +4,7 @@ from gcnsim.simulation.faults import refuse_undrawn
 from gcnsim.simulation.limit import Limit
 from gcnsim.simulation.memory import fits, memory_of, tightest
 from gcnsim.simulation.metrics import Metrics, link_units, measure
-from gcnsim.simulation.parts import made_up, worker_parts
+from gcnsim.simulation.parts import balanced_parts, worker_parts
 from gcnsim.simulation.run import Result, study, write_schedule
 from gcnsim.simulation.steady import Steady, Window
 
@@ -14,9 +14,9 @@ __all__ = [
     "Result",
     "Steady",
     "Window",
+    "balanced_parts",
     "fits",
     "link_units",
-    "made_up",
     "measure",
     "memory_of",
     "refuse_undrawn",

@@ -57,7 +57,7 @@ def refuse_undrawn(scenarios: Sequence[Scenario]) -> None:
             raise ScenarioError(f"{fault.path}.on: {names} does not sample; allowed: compute")
 
 
-def weakened(schedule: Schedule, faults: Sequence[Fault], shares: Mapping[str, float]) -> Schedule:
+def apply_static_faults(schedule: Schedule, faults: Sequence[Fault], shares: Mapping[str, float]) -> Schedule:
     """`schedule` on the machine that those of `faults` leave which hold for the whole run.
 
     shares: by link, payload over what its raw bandwidth carries; 1 where it is not named. Traffic of others is taken
@@ -108,7 +108,7 @@ def _links(schedule: Schedule, fault: SlowLink | LossyLink | Background) -> list
     return chosen
 
 
-def afflicted(
+def apply_transient_faults(
     schedule: Schedule, faults: Sequence[Fault], begin: Iteration, measured: int, seed: int, shaken: int = 0
 ) -> Schedule:
     """`schedule` with those of `faults` that pass, its work told for every one of `begin` + `measured` iterations.

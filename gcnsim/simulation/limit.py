@@ -15,7 +15,7 @@ import numpy as np
 from gcnsim.cluster import LinkName
 from gcnsim.ids import BoolArray, FloatArray, Rank, Server
 from gcnsim.schedule import Bounds
-from gcnsim.simulation.window import MeasuredRun, Split
+from gcnsim.simulation.window import MeasurementWindow, Split
 from gcnsim.timeline import PS_PER_S, Intervals, OpKind, Phase
 
 WORDS: Final = {
@@ -72,7 +72,7 @@ class Limit:
 class Limits:
     """Finds the limit of a measured run whose schedule has the bounds `limits`."""
 
-    def __init__(self, window: MeasuredRun, limits: Bounds, iteration_s: float) -> None:
+    def __init__(self, window: MeasurementWindow, limits: Bounds, iteration_s: float) -> None:
         self.window = window
         self.limits = limits
         self.iteration_s = iteration_s
@@ -254,7 +254,7 @@ class Limits:
 WORDS_SHORT: Final = {"nic": "NIC", "pcie": "PCIe", "nvlink": "NVLink", "rack": "uplinks of racks", "memory": "host"}
 
 
-def link_loads(window: MeasuredRun) -> FloatArray:
+def link_loads(window: MeasurementWindow) -> FloatArray:
     """Seconds per iteration in which each link is busy at its capacity, float64[links]."""
     schedule, moved = window.schedule, _moved(window)
     units = np.zeros(len(schedule.link_names))
@@ -264,7 +264,7 @@ def link_loads(window: MeasuredRun) -> FloatArray:
     return np.asarray(units / np.array(schedule.capacity), dtype=np.float64)
 
 
-def _moved(window: MeasuredRun) -> FloatArray:
+def _moved(window: MeasurementWindow) -> FloatArray:
     """What each op takes of its links per measured iteration, float64[ops]."""
     rows = np.arange(window.first, window.run.iterations) % window.schedule.demand.shape[0]
     return np.asarray(window.schedule.demand[rows].mean(axis=0), dtype=np.float64)

@@ -1,8 +1,8 @@
 """What a run's spans say, per iteration, for the slowest worker (docs/glossary.md, "What the numbers mean").
 
 Parts of an iteration are those of `gcnsim.breakdown`. A wait of the compute stream is followed back along the ops that
-each ended as the next began (`MeasuredRun`): where that chain samples and this worker's sampler is at work, the wait is
-for sampling; everywhere else it is for a transfer, a peer or the all-reduce, which is communication.
+each ended as the next began (`MeasurementWindow`): where that chain samples and this worker's sampler is at work, the
+wait is for sampling; everywhere else it is for a transfer, a peer or the all-reduce, which is communication.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from gcnsim.engine import Run
 from gcnsim.ids import IntArray, Rank
 from gcnsim.schedule import Bounds
 from gcnsim.simulation.limit import Limit, Limits
-from gcnsim.simulation.window import MeasuredRun
+from gcnsim.simulation.window import MeasurementWindow
 from gcnsim.timeline import PS_PER_S
 
 
@@ -47,7 +47,7 @@ class Metrics:
 
 def measure(run: Run, first: int, limits: Bounds) -> Metrics:
     """The metrics of the iterations from `first` (at least 1) to the end of `run`; limits: the schedule's bounds."""
-    window = MeasuredRun(run, first)
+    window = MeasurementWindow(run, first)
     ranks = range(run.schedule.workers)
     computing = [window.computing(rank).length for rank in ranks]
     # All workers end together (all-reduce); the slowest is the one the others wait for: it waits least itself. Training
@@ -97,7 +97,7 @@ def at_least(metrics: Metrics, iteration_s: float) -> Metrics:
     )
 
 
-def _demand(window: MeasuredRun) -> IntArray:
+def _demand(window: MeasurementWindow) -> IntArray:
     """Which rows of the demand the measured iterations used."""
     rows: IntArray = np.arange(window.first, window.run.iterations) % window.schedule.demand.shape[0]
     return rows
@@ -105,7 +105,7 @@ def _demand(window: MeasuredRun) -> IntArray:
 
 def link_units(run: Run, first: int) -> dict[str, float]:
     """Mean units per iteration (bytes; core-seconds for a CPU) carried by each link, by name."""
-    window = MeasuredRun(run, first)
+    window = MeasurementWindow(run, first)
     moved = window.schedule.demand[_demand(window)].mean(axis=0)
     units = dict.fromkeys(window.schedule.link_names, 0.0)
     for op in window.schedule.ops:
@@ -114,7 +114,7 @@ def link_units(run: Run, first: int) -> dict[str, float]:
     return units
 
 
-def _nic(window: MeasuredRun, iteration_s: float) -> tuple[float, float]:
+def _nic(window: MeasurementWindow, iteration_s: float) -> tuple[float, float]:
     """Bytes sent per iteration by the busiest NIC, and the utilization of the busiest NIC direction."""
     schedule = window.schedule
     units = link_units(window.run, window.first)

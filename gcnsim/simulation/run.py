@@ -26,11 +26,11 @@ from gcnsim.methods import NO_OVERLAP, Facts, MiniBatch, named
 from gcnsim.profile import DeviceProfile
 from gcnsim.scenario import Scenario
 from gcnsim.schedule import Bounds, Schedule, bounds
-from gcnsim.simulation.faults import passing, weakened
+from gcnsim.simulation.faults import apply_static_faults, passing
 from gcnsim.simulation.memory import fits, memory_of
 from gcnsim.simulation.metrics import Metrics, at_least, measure
 from gcnsim.simulation.steady import Steady
-from gcnsim.simulation.time_limit import bounds_within
+from gcnsim.simulation.time_limit import checked_bounds
 from gcnsim.simulation.transient_faults import struck
 from gcnsim.sources import Source, open_source
 from gcnsim.sources.batches import refuse_unmodelled
@@ -168,9 +168,9 @@ def study(scenario: Scenario, accesses: Source | None = None, corner: Corner = C
     calm = write_schedule(scenario, counts, accesses)
     machine = resolve_machine(scenario.cluster)
     shares = payload_shares(machine) if scenario.faults else {}
-    schedule = weakened(calm, scenario.faults, shares)
+    schedule = apply_static_faults(calm, scenario.faults, shares)
     judge = Steady(schedule, scenario.run.iterations)
-    limits = bounds_within(scenario, calm, schedule, judge)
+    limits = checked_bounds(scenario, calm, schedule, judge)
     run, noise_s = simulate(schedule, judge.most, judge.enough), 0.0
     window = judge.window(run.ends)
     settled, measured = window.settled, schedule

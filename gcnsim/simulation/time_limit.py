@@ -15,7 +15,7 @@ CLOCK_S: Final = 2.0**62 / PS_PER_S
 """Simulated seconds that integer picoseconds can tell, with room to add two of them."""
 
 
-def bounds_within(scenario: Scenario, calm: Schedule, schedule: Schedule, judge: Steady) -> Bounds:
+def checked_bounds(scenario: Scenario, calm: Schedule, schedule: Schedule, judge: Steady) -> Bounds:
     """The bounds of `schedule`, which does not outlast the clock; calm: the same without the scenario's faults.
 
     Raises ScenarioError where it may, naming what is to blame.
@@ -36,7 +36,7 @@ def bounds_within(scenario: Scenario, calm: Schedule, schedule: Schedule, judge:
     raise ScenarioError(f"{_slowest(scenario.cluster, calm)} makes iterations {ends} of {judge.most} iterations)")
 
 
-def refuse_struck(schedule: Schedule, path: str) -> None:
+def refuse_too_long(schedule: Schedule, path: str) -> None:
     """Raises ScenarioError where all iterations of `schedule`, as the fault at `path` leaves it, outlast the clock."""
     count = schedule.demand.shape[0]
     if bounds(schedule).upper_s * count > CLOCK_S:

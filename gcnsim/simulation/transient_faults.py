@@ -12,9 +12,9 @@ from gcnsim.errors import ScenarioError
 from gcnsim.ids import FloatArray, Iteration
 from gcnsim.scenario import Fault, Jitter
 from gcnsim.schedule import Schedule
-from gcnsim.simulation.faults import afflicted
+from gcnsim.simulation.faults import apply_transient_faults
 from gcnsim.simulation.steady import Steady, Window, quantile_90
-from gcnsim.simulation.time_limit import refuse_struck
+from gcnsim.simulation.time_limit import refuse_too_long
 from gcnsim.timeline import PS_PER_S
 
 MOST_STEPS: Final = 1_000_000
@@ -33,7 +33,7 @@ OTHER_DRAWS: Final = 2**31
 """Added to a seed, it is none that a scenario may have."""
 
 
-class Struck(NamedTuple):
+class PerturbedRun(NamedTuple):
     """The run, its measured iterations, and how far the drawn factors may have moved their mean, in seconds."""
 
     run: Run
@@ -41,7 +41,7 @@ class Struck(NamedTuple):
     noise_s: float
 
 
-def struck(schedule: Schedule, judge: Steady, calm: Window, faults: Sequence[Fault], seed: int) -> Struck:
+def struck(schedule: Schedule, judge: Steady, calm: Window, faults: Sequence[Fault], seed: int) -> PerturbedRun:
     """Simulate `schedule` as `faults` strike it once it has settled, as it did before `calm.first` without them.
 
     Every measured iteration is simulated, so that their mean tells what the faults cost over so many. Jitter has been
@@ -53,12 +53,12 @@ def struck(schedule: Schedule, judge: Steady, calm: Window, faults: Sequence[Fau
     shaken = _shaken(schedule, faults)
     begin, measured = calm.first + shaken, judge.measured
     _refuse_many(schedule, begin, measured, faults[0].path)
-    hit = afflicted(schedule, faults, begin, measured, seed, shaken)
-    refuse_struck(hit, faults[0].path)
+    hit = apply_transient_faults(schedule, faults, begin, measured, seed, shaken)
+    refuse_too_long(hit, faults[0].path)
     run = simulate(hit, begin + measured)
     behind, ahead = judge.moved(run.ends, begin - 1)
     window = Window(begin, max(calm.behind, behind), max(calm.ahead, ahead))
-    return Struck(run, window, _noise_s(schedule, run, begin, faults, seed))
+    return PerturbedRun(run, window, _noise_s(schedule, run, begin, faults, seed))
 
 
 def _shaken(schedule: Schedule, faults: Sequence[Fault]) -> Iteration:
@@ -94,7 +94,7 @@ def _noise_s(schedule: Schedule, run: Run, begin: Iteration, faults: Sequence[Fa
     measured = run.iterations - begin
     count = max(measured, TELLING)
     shaken = _shaken(schedule, faults)
-    other = simulate(afflicted(schedule, drawn, begin, count, seed + OTHER_DRAWS, shaken), begin + count)
+    other = simulate(apply_transient_faults(schedule, drawn, begin, count, seed + OTHER_DRAWS, shaken), begin + count)
     spread = float(_lasted(other, begin).std(ddof=1))
     if measured > 1 and len(drawn) == len(faults):
         spread = max(spread, float(_lasted(run, begin).std(ddof=1)))

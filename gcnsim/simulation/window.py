@@ -42,7 +42,7 @@ class Split:
         return self.parts.other
 
 
-class MeasuredRun:
+class MeasurementWindow:
     """The measured iterations [first, T) of a run."""
 
     def __init__(self, run: Run, first: int) -> None:

@@ -18,7 +18,7 @@ from gcnsim.comparison.sides import side_of_row
 from gcnsim.errors import FileError
 from gcnsim.profile import GENERIC_LINK, link
 from gcnsim.record import write_spans
-from gcnsim.simulation import made_up, worker_parts
+from gcnsim.simulation import balanced_parts, worker_parts
 from gcnsim.timeline import KIND_CODE, OpKind, Timeline
 from tests.gcnsim.validation.conftest import WriteRun
 
@@ -363,8 +363,8 @@ def test_time_that_was_put_off_is_a_part_of_every_worker() -> None:
     run = simulate(PSC).result
     told = worker_parts(run.run, run.warm_up)
     whole = run.metrics.iteration_s
-    assert made_up(told, run.metrics.worker, whole) == told
-    owing = made_up(told, run.metrics.worker, whole + 0.5)
+    assert balanced_parts(told, run.metrics.worker, whole) == told
+    owing = balanced_parts(told, run.metrics.worker, whole + 0.5)
     for one, other in zip(told, owing, strict=True):
         assert other.network_s == pytest.approx(one.network_s + 0.5)
         assert replace(other, network_s=one.network_s) == one

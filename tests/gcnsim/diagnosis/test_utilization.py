@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from gcnsim.diagnosis import utilization_of
-from gcnsim.planning import Workshop
+from gcnsim.planning import StudyCache
 from gcnsim.scenario import from_mapping
 from gcnsim.simulation import Result
 
@@ -19,7 +19,7 @@ def simulated(**cluster: Any) -> Result:
     asked = {"workload": {"dataset": "reddit"}, "run": {"iterations": 4}, "method": {"name": "full-graph"}}
     machine = {"cluster": {"bandwidth": "5Gbps"} | cluster}
     scenario = from_mapping({"schema": "gcnsim.scenario/1", **asked, **machine}, "test")
-    return Workshop(scenario, 1).result(scenario)
+    return StudyCache(scenario, 1).result(scenario)
 
 
 def test_workers_are_as_busy_as_the_metrics_say(result: Result) -> None:

@@ -19,7 +19,7 @@ from gcnsim.engine.calls import Call
 from gcnsim.engine.fairness import Sharing
 from gcnsim.engine.filling import Filling
 from gcnsim.engine.fluid import FluidGroup
-from gcnsim.engine.large import LargeGroup
+from gcnsim.engine.large import CompiledGroup
 from tests.cases import Case, method
 
 MakeFacts = Callable[..., Case]
@@ -97,7 +97,7 @@ def test_flows_arrive_at_the_same_picosecond_in_the_same_order(network: Network,
         st.sampled_from([1.0, 1.0, 2.0, 0.001]) | st.floats(1e-3, 10.0),
     )
     joins = data.draw(st.lists(join, min_size=1, max_size=25))
-    found = arrivals(LargeGroup, network, joins)
+    found = arrivals(CompiledGroup, network, joins)
     assert found == arrivals(FluidGroup, network, joins)
     assert len(found) == len(joins)
 
@@ -119,7 +119,7 @@ def test_a_run_has_the_same_bytes_whoever_shares_its_links(
 def test_queues_are_those_of_a_small_group() -> None:
     network: Network = ([10.0, 5.0], [(0,), (0, 1), (1,)], [None, None, 2.0])
     waits = []
-    for kind in (FluidGroup, LargeGroup):
+    for kind in (FluidGroup, CompiledGroup):
         env = Environment(initial_time=0)
         group = kind(env, *network, lambda _: None)
         for bundle, units in ((0, 30.0), (1, 20.0), (2, 1.0)):

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from gcnsim.machine import resolve_machine
-from gcnsim.planning import Workshop
+from gcnsim.planning import StudyCache
 from gcnsim.planning.certainty import Difference, certainty, label_of, tornado
-from gcnsim.planning.workshop import INTERVAL, Candidate
+from gcnsim.planning.study_cache import INTERVAL, Candidate
 from gcnsim.scenario import Scenario, from_mapping
 from gcnsim.sources import Corner
 from gcnsim.uncertainty import DRAWS, assumptions_of
@@ -25,8 +25,8 @@ def scenario(method: str = "psc-gcn", **cluster: object) -> Scenario:
 
 
 @pytest.fixture(scope="module")
-def shop() -> Workshop:
-    return Workshop(scenario())
+def shop() -> StudyCache:
+    return StudyCache(scenario())
 
 
 def test_labels_say_what_the_figures_are_fitted_to() -> None:
@@ -34,13 +34,13 @@ def test_labels_say_what_the_figures_are_fitted_to() -> None:
     assert label_of(scenario(platform="psc-gcn-t4")) == "FITTED TO PUBLISHED RUNS"
 
 
-def test_an_answer_without_a_record_is_not_calibrated(shop: Workshop) -> None:
+def test_an_answer_without_a_record_is_not_calibrated(shop: StudyCache) -> None:
     told = certainty(shop, shop.candidate(scenario()))
     assert (told["calibrated"], told["label"], told["draws"]) == (False, "UNCALIBRATED", DRAWS)
 
 
 @pytest.mark.parametrize("method", ["full-graph", "pipegcn", "bns-gcn", "psc-gcn"])
-def test_the_interval_is_that_of_the_draws_and_holds_the_stated_values(shop: Workshop, method: str) -> None:
+def test_the_interval_is_that_of_the_draws_and_holds_the_stated_values(shop: StudyCache, method: str) -> None:
     asked = scenario(method)
     found = shop.estimate(asked)
     low, high = np.quantile(shop.times(asked), INTERVAL)
@@ -53,7 +53,7 @@ def test_the_interval_is_that_of_the_draws_and_holds_the_stated_values(shop: Wor
     assert found.high_s > 1.05 * found.low_s, "datasheet figures leave more open than that"
 
 
-def test_both_ends_of_the_workload_are_among_the_draws(shop: Workshop) -> None:
+def test_both_ends_of_the_workload_are_among_the_draws(shop: StudyCache) -> None:
     asked = scenario()
     times = shop.times(asked)
     for corner in (Corner.LOW, Corner.HIGH):
@@ -61,7 +61,7 @@ def test_both_ends_of_the_workload_are_among_the_draws(shop: Workshop) -> None:
         assert times.min() <= factor * shop.result(asked).metrics.iteration_s <= times.max()
 
 
-def test_the_tornado_tells_every_assumption_those_that_matter_most_first(shop: Workshop) -> None:
+def test_the_tornado_tells_every_assumption_those_that_matter_most_first(shop: StudyCache) -> None:
     chosen = shop.candidate(scenario())
     rows = tornado(shop, chosen)
     names = {each.name for each in assumptions_of(resolve_machine(chosen.scenario.cluster))}
@@ -79,12 +79,12 @@ def test_the_tornado_tells_every_assumption_those_that_matter_most_first(shop: W
     assert (spmm["value"], spmm["low"], spmm["high"]) == ("60%", "40%", "80%")
 
 
-def candidate(shop: Workshop, times: np.ndarray) -> Candidate:
+def candidate(shop: StudyCache, times: np.ndarray) -> Candidate:
     base = scenario()
     return Candidate(base, shop.result(base), times)
 
 
-def test_differences_are_paired(shop: Workshop) -> None:
+def test_differences_are_paired(shop: StudyCache) -> None:
     base = shop.candidate(scenario())
     # Always 10 % longer, though each alone is anywhere within a factor of three.
     spread = base.iteration_s * np.geomspace(0.6, 1.8, DRAWS)

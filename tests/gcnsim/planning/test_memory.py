@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from gcnsim.api import simulate, what_if
-from gcnsim.planning import Workshop
+from gcnsim.planning import StudyCache
 from gcnsim.report import render_table
 from gcnsim.scenario import Scenario, from_mapping
 
@@ -81,7 +81,7 @@ def test_where_nothing_fits_the_answer_says_so() -> None:
 def test_the_least_gpus_hold_it_and_one_less_do_not(dataset: str, workload: dict[str, int], asked: int) -> None:
     mapping = {"schema": "gcnsim.scenario/1", "workload": {"dataset": dataset, **workload}}
     base = from_mapping(mapping | {"method": {"name": "full-graph"}}, "test")
-    shop = Workshop(base)
+    shop = StudyCache(base)
 
     def at(gpus: int) -> Scenario:
         return replace(base, cluster=replace(base.cluster, gpus=gpus))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gcnsim.methods import create_method
-from gcnsim.planning import Workshop, provenance
+from gcnsim.planning import StudyCache, provenance
 from gcnsim.scenario import ClusterSpec, PartitionSpec, RunSpec, Scenario, WorkloadSpec
 
 
@@ -19,10 +19,10 @@ def test_papers_at_32_gpus() -> None:
         create_method("full-graph"),
         RunSpec(iterations=5),
     )
-    workshop = Workshop(scenario)
-    estimate = workshop.estimate(scenario)
+    studies = StudyCache(scenario)
+    estimate = studies.estimate(scenario)
     assert 0.0 < estimate.low_s <= estimate.iteration_s <= estimate.high_s
-    told = provenance(workshop, scenario, [estimate])
+    told = provenance(studies, scenario, [estimate])
     assert told["graph"]["kind"] == "outline"
     assert "as uneven as Reddit's ten training parts" in told["graph"]["text"]
     assumed = {item["name"]: item for item in told["assumptions"]}

@@ -13,9 +13,9 @@ import gcnsim
 from gcnsim.errors import ScenarioError
 from gcnsim.methods import compared, create_method
 from gcnsim.methods.psc_gcn import PscGcn
-from gcnsim.planning import LEAST_RATE, Rule, Workshop
-from gcnsim.planning.recommend import NEAR, candidates, choose, finalists, mildness, rate_of
-from gcnsim.planning.workshop import canonical
+from gcnsim.planning import LEAST_RATE, Rule, StudyCache
+from gcnsim.planning.recommend import NEAR, approximation_key, candidates, choose, rate_of, shortlist
+from gcnsim.planning.study_cache import canonical
 from gcnsim.scenario import CacheSize, Scenario, from_mapping
 from gcnsim.sources import Corner
 from gcnsim.uncertainty.estimated import mean_counts
@@ -106,7 +106,7 @@ def test_candidates_are_distinct_allowed_and_the_mildest_come_first() -> None:
     # 48 settings of psc-gcn, of which the two without sampling go by simpler names; bns-gcn at 0.5, 0.2 and 0.1.
     assert len(found) == len(set(found)) == 51
     assert found[0].method.name == "full-graph"
-    assert [mildness(each) for each in found] == sorted(mildness(each) for each in found)
+    assert [approximation_key(each) for each in found] == sorted(approximation_key(each) for each in found)
     assert all(rule.excludes(each) is None for each in found)
 
 
@@ -121,31 +121,31 @@ def test_candidates_are_of_the_allowed_methods_alone(methods: tuple[str, ...]) -
 
 def test_finalists_are_the_best_of_three_taus_and_of_other_methods() -> None:
     base = scenario()
-    shop = Workshop(base)
-    found = finalists(shop, base, Rule())
+    shop = StudyCache(base)
+    found = shortlist(shop, base, Rule())
     assert len(found) <= 3 + len(compared())
     psc = [each.method.tau for each in found if each.method.name == "psc-gcn"]
     assert len(psc) == len(set(psc))
-    named = finalists(shop, base, Rule(("full-graph",), named=True))
+    named = shortlist(shop, base, Rule(("full-graph",), named=True))
     assert [each.method.name for each in named] == ["full-graph"]
 
 
 def test_what_a_method_does_not_allow_is_no_candidate() -> None:
     # Sums over neighbours that are made beforehand cannot be of edges drawn anew.
     base = replace(scenario(), workload=replace(scenario().workload, preaggregate=True))
-    found = finalists(Workshop(base), base, Rule(("full-graph", "psc-gcn"), named=True))
+    found = shortlist(StudyCache(base), base, Rule(("full-graph", "psc-gcn"), named=True))
     assert {each.method.epsilon for each in found} == {1.0}
-    assert finalists(Workshop(base), base, Rule(("dgl",), named=True)) == [], "four GPUs are in two servers"
+    assert shortlist(StudyCache(base), base, Rule(("dgl",), named=True)) == [], "four GPUs are in two servers"
 
 
 def test_of_equally_fast_settings_the_mildest_is_chosen_unless_an_asked_one_is_faster() -> None:
     base = scenario()
-    shop = Workshop(base)
-    pool = [shop.candidate(each) for each in finalists(shop, base, Rule())]
+    shop = StudyCache(base)
+    pool = [shop.candidate(each) for each in shortlist(shop, base, Rule())]
     fastest = min(pool, key=lambda each: each.epoch_s)
     chosen = choose(pool, [], Rule())
     near = [each for each in pool if each.epoch_s <= (1 + NEAR) * fastest.epoch_s]
-    assert mildness(chosen.estimate.scenario) == min(mildness(each.scenario) for each in near)
+    assert approximation_key(chosen.estimate.scenario) == min(approximation_key(each.scenario) for each in near)
     assert choose(pool, [fastest.scenario], Rule()).estimate.epoch_s == fastest.epoch_s
     assert choose([fastest], [], Rule()).share == 1.0
 
@@ -157,9 +157,9 @@ def test_what_fits_is_considered_before_what_does_not() -> None:
         "workload": {"dataset": "reddit", "hidden": 1024},
     }
     base = from_mapping(mapping, "test")
-    shop = Workshop(base)
+    shop = StudyCache(base)
     assert {shop.holds(each) for each in candidates(base, Rule())} == {False, True}
-    assert shop.holds(finalists(shop, base, Rule())[0])
+    assert shop.holds(shortlist(shop, base, Rule())[0])
 
 
 @pytest.mark.parametrize("name", QUESTIONS)
@@ -278,8 +278,8 @@ def test_one_machine_has_no_alternatives(usual: Mapping[str, Any]) -> None:
 
 def test_the_share_of_draws_is_a_recount_of_them() -> None:
     base = scenario()
-    shop = Workshop(base)
-    pool = [shop.candidate(each) for each in finalists(shop, base, Rule())]
+    shop = StudyCache(base)
+    pool = [shop.candidate(each) for each in shortlist(shop, base, Rule())]
     chosen = choose(pool, [], Rule())
     mine = chosen.estimate.epoch_times.tolist()
     wins = 0
@@ -291,7 +291,7 @@ def test_the_share_of_draws_is_a_recount_of_them() -> None:
 
 def test_mean_counts_keep_totals() -> None:
     base = scenario()
-    shop = Workshop(base)
+    shop = StudyCache(base)
     counts = shop.accesses.counts(base, 602, Corner.LIKELY)
     mean = mean_counts(counts)
     assert mean.iterations == 1

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gcnsim.planning import Rule, Workshop, next_steps
+from gcnsim.planning import Rule, StudyCache, next_steps
 from gcnsim.planning.steps import Move, NoEffect, Step, _moves, _pointless, possible_moves
-from gcnsim.planning.workshop import INTERVAL, PRECISION
+from gcnsim.planning.study_cache import INTERVAL, PRECISION
 from gcnsim.scenario import Scenario, from_mapping
 
 PSC = {"name": "psc-gcn", "tau": 1, "epsilon": 0.1, "cache": "10%"}
@@ -26,9 +26,9 @@ def scenario(method: Mapping[str, Any], **cluster: object) -> Scenario:
     return from_mapping(mapping, "test")
 
 
-def stepped(base: Scenario, *methods: str) -> tuple[Workshop, dict[str, Step], dict[str, str]]:
-    """The workshop, the steps by knob, and why knobs have no effect."""
-    shop = Workshop(base)
+def stepped(base: Scenario, *methods: str) -> tuple[StudyCache, dict[str, Step], dict[str, str]]:
+    """The studies, the steps by knob, and why knobs have no effect."""
+    shop = StudyCache(base)
     steps, idle = next_steps(shop, base, Rule(methods, named=True) if methods else Rule())
     assert not {step.knob for step in steps} & {each.knob for each in idle}, "a knob has an effect or has none"
     order = [(step.fits is False, -step.gain) for step in steps]
@@ -127,7 +127,7 @@ def test_a_step_that_the_method_does_not_allow_is_left_out() -> None:
 
 def unchanged(base: Scenario, rule: Rule) -> dict[str, float]:
     """Of the steps that were left unsimulated, by what share a simulation does change the time."""
-    shop = Workshop(base)
+    shop = StudyCache(base)
     _, idle = next_steps(shop, base, rule)
     now = shop.result(base).metrics.iteration_s
     found = {}
@@ -169,7 +169,7 @@ def test_nor_those_of_the_default_question() -> None:
 
 def test_no_step_leads_to_parts_that_are_known_from_elsewhere() -> None:
     last, before = (scenario(PSC, gpus=gpus, gpus_per_server=8) for gpus in (32, 24))
-    shop = Workshop(last)
+    shop = StudyCache(last)
     knobs = {move.knob for move in possible_moves(shop, last, Rule(), {"tau"})}
     assert "gpus" not in knobs, "there is no profile of 40 parts"
     assert "tau" not in knobs

@@ -27,7 +27,7 @@ from gcnsim.scenario import (
     to_mapping,
 )
 from gcnsim.schedule import COMPUTE_STREAM, Schedule
-from gcnsim.simulation.faults import afflicted, lasting, weakened
+from gcnsim.simulation.faults import apply_static_faults, apply_transient_faults, lasting
 from gcnsim.timeline import PS_PER_S, OpKind
 from tests.cases import Case, method
 from tests.gcnsim.simulation.faulted import REDDIT, studied
@@ -52,7 +52,7 @@ BEGIN = 6
 
 
 def with_fault(schedule: Schedule, fault: Fault, measured: int = 6, seed: int = 0) -> Schedule:
-    return afflicted(weakened(schedule, [fault], {}), [fault], BEGIN, measured, seed)
+    return apply_transient_faults(apply_static_faults(schedule, [fault], {}), [fault], BEGIN, measured, seed)
 
 
 def test_a_slow_gpu_works_longer_in_its_iterations_alone(schedule: Schedule) -> None:
@@ -75,11 +75,11 @@ def test_a_gpu_that_is_slow_throughout_is_the_runs_own(schedule: Schedule) -> No
     fault = SlowGpu(worker=1, factor=3.0)
     assert lasting(fault)
     assert not lasting(SlowGpu(worker=1, factor=3.0, last=5))
-    slow = weakened(schedule, [fault], {})
+    slow = apply_static_faults(schedule, [fault], {})
     for op in schedule.ops:
         factor = 3.0 if op.worker == 1 and op.route is None else 1.0
         assert slow.demand[:, op.index] == pytest.approx(schedule.demand[:, op.index] * factor)
-    assert (afflicted(slow, [fault], BEGIN, 6, 0).demand == slow.demand[0]).all(), "and not slowed twice"
+    assert (apply_transient_faults(slow, [fault], BEGIN, 6, 0).demand == slow.demand[0]).all(), "and not slowed twice"
 
 
 def test_a_slow_link_keeps_its_bytes_and_loses_bandwidth(schedule: Schedule) -> None:

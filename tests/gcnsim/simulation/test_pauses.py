@@ -10,7 +10,7 @@ import pytest
 from gcnsim.engine import Run, simulate
 from gcnsim.scenario import Pause
 from gcnsim.schedule import Schedule
-from gcnsim.simulation.faults import afflicted
+from gcnsim.simulation.faults import apply_transient_faults
 from gcnsim.simulation.pauses import HELD
 from gcnsim.simulation.steady import Steady
 from gcnsim.timeline import PS_PER_S, OpKind
@@ -25,7 +25,7 @@ def stopped(schedule: Schedule, worker: int, seconds: float, measured: int = 12)
     """The run with a pause, and its first measured iteration."""
     judge = Steady(schedule, 4)
     begin = judge.window(simulate(schedule, judge.most, judge.enough).ends).first
-    paused = afflicted(schedule, [Pause(worker=worker, seconds=seconds, iteration=AT)], begin, measured, 0)
+    paused = apply_transient_faults(schedule, [Pause(worker=worker, seconds=seconds, iteration=AT)], begin, measured, 0)
     return simulate(paused, begin + measured), begin
 
 

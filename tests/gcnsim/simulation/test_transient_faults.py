@@ -15,7 +15,7 @@ from gcnsim.planning import links_of
 from gcnsim.scenario import Jitter, from_mapping, read_injected
 from gcnsim.schedule import Builder, Schedule
 from gcnsim.simulation import study
-from gcnsim.simulation.faults import afflicted
+from gcnsim.simulation.faults import apply_transient_faults
 from gcnsim.simulation.steady import Steady
 from gcnsim.simulation.transient_faults import struck
 from gcnsim.timeline import PS_PER_S, OpKind
@@ -116,8 +116,8 @@ def test_jitter_is_measured_once_it_has_used_up_what_stale_methods_have_ready(
     calm = judge.window(run(schedule, judge.most, judge.enough).ends)
     found = [struck(schedule, judge, calm, jitter, seed) for seed in range(100)]
     early = np.mean([pace(each.run, each.window.first) for each in found])
-    late = pace(run(afflicted(schedule, jitter, 5, 12_000, 99), 12_005), 100)
-    calmly = np.mean([pace(run(afflicted(schedule, jitter, 5, 10, seed), 15), 5) for seed in range(100)])
+    late = pace(run(apply_transient_faults(schedule, jitter, 5, 12_000, 99), 12_005), 100)
+    calmly = np.mean([pace(run(apply_transient_faults(schedule, jitter, 5, 10, seed), 15), 5) for seed in range(100)])
     assert early == pytest.approx(late, rel=0.02)
     assert calmly < 0.97 * late
 

@@ -11,7 +11,7 @@ import pytest
 
 import gcnsim
 from gcnsim.boundary import AccessCounts
-from gcnsim.planning import Workshop
+from gcnsim.planning import StudyCache
 from gcnsim.scenario import SCHEMA, Scenario, from_mapping
 from gcnsim.simulation import study
 from gcnsim.sources import Corner, Source, open_source
@@ -40,7 +40,7 @@ def test_the_interval_holds_every_order_of_the_parts(method: str) -> None:
     asked = scenario(method=method)
     accesses = open_source(asked)
     every = [study(asked, Ordered(accesses, order)).metrics.iteration_s for order in permutations(range(4))]
-    found = Workshop(asked).estimate(asked)
+    found = StudyCache(asked).estimate(asked)
     assert found.iteration_s == every[0], "as numbered"
     # Within what a pipeline's window may still drift.
     assert found.low_s <= min(every) * 1.001
@@ -53,14 +53,14 @@ def test_the_interval_holds_every_order_of_the_parts(method: str) -> None:
 def test_of_blocks_the_best_and_the_worst_order_are_near_the_ends() -> None:
     # The extremes of all 24, found by trying them; products of blocks differ pair by pair, not by a part's work alone.
     asked = scenario(method="cagnet-1d")
-    found = Workshop(asked).estimate(asked)
+    found = StudyCache(asked).estimate(asked)
     for order in ((2, 1, 0, 3), (3, 0, 1, 2)):
         extreme = study(asked, Ordered(open_source(asked), order)).metrics.iteration_s
         assert found.low_s * 0.94 <= extreme <= found.high_s * 1.06, order
 
 
 def test_the_interval_does_not_depend_on_which_server_is_named_first() -> None:
-    either = [Workshop(asked).estimate(asked) for asked in map(scenario, ("t4,v100-16", "v100-16,t4"))]
+    either = [StudyCache(asked).estimate(asked) for asked in map(scenario, ("t4,v100-16", "v100-16,t4"))]
     assert either[0].low_s == pytest.approx(either[1].low_s, rel=1e-2)
     assert either[0].high_s == pytest.approx(either[1].high_s, rel=1e-2)
     assert either[0].low_s <= either[1].iteration_s <= either[0].high_s

@@ -12,7 +12,7 @@ import pytest
 from gcnsim.boundary import AccessCounts
 from gcnsim.ids import FloatArray
 from gcnsim.machine import resolve_machine
-from gcnsim.planning import Workshop
+from gcnsim.planning import StudyCache
 from gcnsim.scenario import Scenario, from_mapping, read_injected
 from gcnsim.schedule import Schedule, estimate
 from gcnsim.simulation import study, write_schedule
@@ -214,7 +214,7 @@ def test_the_draws_do_not_depend_on_the_number_of_processes() -> None:
     asked = [scenario(METHODS[name], MACHINES["two servers"]) for name in ("full-graph", "pipegcn")]
     times = []
     for processes in (1, 2):
-        shop = Workshop(asked[0], processes)
+        shop = StudyCache(asked[0], processes)
         shop.prepare([], asked)
         times.append([shop.times(each).tobytes() for each in asked])
     assert times[0] == times[1]

@@ -34,7 +34,7 @@ from gcnsim.uncertainty import (
     position,
 )
 
-Heard: TypeAlias = Callable[[int, int], object]
+OnProgress: TypeAlias = Callable[[int, int], object]
 """Told how many simulations are done, and of how many."""
 
 Key: TypeAlias = tuple[Scenario, Placement, bool]
@@ -90,7 +90,7 @@ class Estimate(Candidate):
     upper_s: float
 
 
-class Workshop:
+class StudyCache:
     """Answers studies of scenarios that share one workload; the same scenario is never simulated twice.
 
     processes: how many to use for independent studies; the results do not depend on it. graph: the scenario's graph,
@@ -110,19 +110,26 @@ class Workshop:
         self._refused: set[Scenario] = set()
 
     def prepare(
-        self, likely: Sequence[Scenario], whole: Sequence[Scenario] = (), heard: Heard = lambda done, total: None
+        self,
+        likely: Sequence[Scenario],
+        whole: Sequence[Scenario] = (),
+        on_progress: OnProgress = lambda done, total: None,
     ) -> None:
         """Study `likely`, and `whole` with all orders of the parts, side by side; asking later is then free.
 
-        heard: is told of every few simulations that are done.
+        on_progress: is told of every few simulations that are done.
         """
         ends = [(asked, Placement.NUMBERED) for asked in likely]
         ends += [(asked, end) for asked in whole for end in placements(asked)]
         bounded = frozenset(map(canonical, whole))
-        self._simulate([(asked, placement, False) for asked, placement in ends], None, heard, bounded)
+        self._simulate([(asked, placement, False) for asked, placement in ends], None, on_progress, bounded)
 
     def explore(
-        self, base: Scenario, moved: Sequence[Scenario], even: bool = False, heard: Heard = lambda done, total: None
+        self,
+        base: Scenario,
+        moved: Sequence[Scenario],
+        even: bool = False,
+        on_progress: OnProgress = lambda done, total: None,
     ) -> None:
         """Study those of `moved` whose estimate is not within PRECISION of that of `base` in nearly every draw.
 
@@ -130,7 +137,7 @@ class Workshop:
         method or the machine does not allow.
         """
         keys = [(each, Placement.NUMBERED, False) for each in moved]
-        self._simulate([*keys, *([(base, Placement.NUMBERED, True)] if even else [])], self.factors(base), heard)
+        self._simulate([*keys, *([(base, Placement.NUMBERED, True)] if even else [])], self.factors(base), on_progress)
 
     def matters(self, scenario: Scenario, even: bool = False) -> bool:
         """Whether `scenario` has been studied."""
@@ -141,7 +148,11 @@ class Workshop:
         return canonical(scenario) in self._refused
 
     def _simulate(
-        self, wanted: Sequence[Key], base: Factors | None, heard: Heard, bounded: frozenset[Scenario] = frozenset()
+        self,
+        wanted: Sequence[Key],
+        base: Factors | None,
+        on_progress: OnProgress,
+        bounded: frozenset[Scenario] = frozenset(),
     ) -> None:
         keys = dict.fromkeys((canonical(asked), placement, even) for asked, placement, even in wanted)
         missing = [key for key in keys if key not in self._results]
@@ -154,7 +165,7 @@ class Workshop:
             nonlocal done
             done += more
             if more:
-                heard(done, len(missing))
+                on_progress(done, len(missing))
 
         def one(key: Key, add: Callable[[int], object]) -> tuple[Result | None, Factors | None, Seconds | None]:
             result: Result | None
@@ -351,7 +362,7 @@ def _alike(one: Factors, other: Factors) -> bool:
     return bool(max(apart, abs(one.nominal_s / other.nominal_s - 1.0)) < PRECISION)
 
 
-def counted(progress: Callable[[str], object], told: str) -> Heard:
+def counted(progress: Callable[[str], object], told: str) -> OnProgress:
     """Says what is done next, and then how many of its simulations are done."""
     progress(told)
     return lambda done, total: progress(f"{told}: {done} of {total} runs done")
