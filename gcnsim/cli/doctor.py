@@ -47,7 +47,6 @@ EXTRAS: Final[Mapping[str, tuple[str, Mapping[str, str]]]] = {
         {"dgl": "dgl", "packaging": "packaging"},
     ),
     "caches": ("LRU, ARC, Belady and other demand caches in gcnsim trace cache-curve", {"libcachesim": "libcachesim"}),
-    "dashboard": ("interactive pages (nothing uses them yet)", {"dash": "dash"}),
     "dev": (
         "tests, types and lint: make check",
         {
