@@ -171,6 +171,30 @@ def test_bare_make_lists_every_target() -> None:
     assert re.findall(r"^  make ([a-z-]+) +\S", listed, re.MULTILINE) == phony[1].split()
 
 
+RESOLVED = {
+    "gcnsim.profile": {"device", "host", "link", "platform", "read_platform"},
+    "gcnsim.record": {"read_calibration"},
+}
+"""What of the catalogue and of records a machine is resolved from, by module."""
+
+NEXT_DEVICE = Path("gcnsim", "planning", "steps.py")
+"""Looks for the next faster device, which is no machine's yet."""
+
+
+def test_who_predicts_asks_the_machine_and_not_the_catalogue() -> None:
+    rooms = {"sources", "simulation", "diagnosis", "uncertainty", "alternatives", "planning", "api"}
+    found = {
+        f"{path}: {node.module}.{alias.name}"
+        for path, tree in trees()
+        if path.parts[0] == "gcnsim" and path.parts[1] in rooms and path != NEXT_DEVICE
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+        if alias.name in RESOLVED.get(node.module or "", ())
+    }
+    assert found == set()
+
+
 METHOD_NAMES = frozenset(every_method()) - {"dgl", "graphsage"}
 """Names that are nothing else: DGL is a library too, GraphSAGE a model."""
 

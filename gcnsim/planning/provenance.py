@@ -12,7 +12,7 @@ from gcnsim import __version__
 from gcnsim.alternatives import known_at_other_sizes
 from gcnsim.cost import RESERVED
 from gcnsim.errors import plural
-from gcnsim.machine import resolve_machine
+from gcnsim.machine import Machine, resolve_machine
 from gcnsim.methods.roc import Roc
 from gcnsim.planning.assumptions import machine_figures, workload_assumptions
 from gcnsim.planning.study_cache import Estimate, StudyCache
@@ -43,15 +43,15 @@ def provenance(
     figures = machine_figures(scenario, "assumed", batches=batches)
     assumptions = [*workload_assumptions(studies, scenario, estimates), *figures]
     measured = machine_figures(scenario, "measured")
-    record = resolve_machine(scenario.cluster).calibration
+    machine = resolve_machine(scenario.cluster)
     told = {
         "graph": studies.accesses.describe(scenario),
         "model": str(resolve_model(scenario.workload, studies.accesses.declared)),
-        "device": _device(scenario),
-        "interval": _interval(assumptions, record, resolve_machine(scenario.cluster).platform, scenario.faults),
+        "device": _device(machine),
+        "interval": _interval(assumptions, machine.calibration, machine.platform, scenario.faults),
         "assumptions": assumptions,
         "measured": [f"{item['name']} {item['value']}: {item['basis']}" for item in measured],
-        "calibration": _fitted(scenario, record),
+        "calibration": _fitted(machine),
         "engine": "reference",
         "version": __version__,
         "seed": scenario.run.seed,
@@ -80,13 +80,13 @@ def _calibration(path: str, record: Calibration) -> str:
     )
 
 
-def _fitted(scenario: Scenario, record: Calibration | None) -> str:
+def _fitted(machine: Machine) -> str:
     """What figures were fitted to, in a sentence."""
-    published = resolve_machine(scenario.cluster).platform
-    told = NOT_CALIBRATED if record is None else _calibration(scenario.cluster.calibration or "", record)
+    record, published = machine.calibration, machine.platform
+    told = NOT_CALIBRATED if record is None else _calibration(machine.spec.calibration or "", record)
     if published is None:
         return told
-    fitted = f"{scenario.cluster.platform}: two figures fitted to published runs, {published.title}"
+    fitted = f"{machine.spec.platform}: two figures fitted to published runs, {published.title}"
     return fitted if record is None else f"{told}; {fitted}"
 
 
@@ -112,16 +112,11 @@ def _interval(
     return f"90 % of joint draws{covered}, of the mean over {drawn} and of the precision of the simulation; {left}"
 
 
-def _device(scenario: Scenario) -> str:
-    cluster = scenario.cluster
-    machine = resolve_machine(cluster)
-    gpu = machine.device
-    kinds = ", ".join(gpu.provenance())
-    unequal = machine.devices
-    if unequal:
-        held = ", ".join(f"{count} x {title}" for title, count in Counter(each.title for each in unequal).items())
-    else:
-        held = f"{cluster.gpus} x {gpu.title}"
+def _device(machine: Machine) -> str:
+    cluster = machine.spec
+    kinds = ", ".join(machine.device.provenance())
+    titles = Counter(machine.device_of(rank).title for rank in range(cluster.gpus))
+    held = ", ".join(f"{count} x {title}" for title, count in titles.items())
     own = [name for name in dict.fromkeys(cluster.devices or (cluster.device,)) if is_file(name)]
     files = "".join(f"; {name} (SHA-256 {content_hash(name)[:12]})" for name in own)
     return f"{held}, {plural(cluster.servers, 'server')} of {cluster.gpus_per_server}; figures: {kinds}{files}"
