@@ -81,6 +81,8 @@ def command(ctx: click.Context, as_json: bool) -> None:
 
 def examine() -> dict[str, Any]:
     """The state of this installation, as plain data."""
+    from gcnsim.methods import broken_methods
+
     minimum = _minimum_versions()
     core = {name: _core(name, module, minimum.get(name)) for name, module in CORE.items()}
     python_ok = sys.version_info >= (3, 11)
@@ -94,6 +96,7 @@ def examine() -> dict[str, Any]:
             name: {"path": next(filter(None, map(shutil.which, names)), None), "for": purpose}
             for name, (names, purpose) in TOOLS.items()
         },
+        "methods": dict(broken_methods()),
         "data": _data(),
         "healthy": python_ok and all(entry["problem"] is None for entry in core.values()),
     }
@@ -118,6 +121,8 @@ def render(report: Mapping[str, Any]) -> str:
     lines.append("tools:")
     for name, tool in report["tools"].items():
         lines.append(f"  {name:<14} {tool['path'] or 'not found'}; {tool['for']}")
+    if report["methods"]:
+        lines += ["methods of other packages that cannot be used:", *(f"  {why}" for why in report["methods"].values())]
     lines.append(f"GCNSIM_DATA: {report['data']['state']}")
     lines.append("all core dependencies work" if report["healthy"] else "a core dependency is broken: see above")
     return "\n".join(lines)

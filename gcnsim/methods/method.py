@@ -130,7 +130,7 @@ class Method:
 
     def schedule(self, facts: Facts) -> Schedule:
         """The iteration of all workers side by side. Raises ScenarioError for a machine or a model it does not have."""
-        raise NotImplementedError
+        raise NotImplementedError(f"{type(self).__name__} has no schedule")
 
     def memory(
         self, counts: AccessCounts, shapes: tuple[LayerShape, ...], *, norm: bool, payload: str

@@ -1,13 +1,14 @@
 """The registry: a line a method, and methods that other packages install.
 
 A package offers a method through the entry point group `gcnsim.methods`: `my-method = my_package:MyMethod`, a subclass
-of `gcnsim.methods.Method` (docs/new_method.md). Built-in names win; packages are looked at only for a name that is not
-built in, or for the list of all.
+of `gcnsim.methods.Method` (docs/new_method.md). Built-in names win. One that cannot be used is refused when it is asked
+for by name, and named by `gcnsim doctor`; all others answer.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import fields
 from functools import cache
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
@@ -16,7 +17,7 @@ from typing import Any, Final
 
 from gcnsim.caching import CacheSize
 from gcnsim.errors import ScenarioError, nearest
-from gcnsim.knobs import KNOBS, Knob
+from gcnsim.knobs import KNOBS, Knob, knob_of
 from gcnsim.methods.method import STANDING, Method
 
 GROUP: Final = "gcnsim.methods"
@@ -62,24 +63,41 @@ def built_in() -> Mapping[str, type[Method]]:
 
 @cache
 def every_method() -> Mapping[str, type[Method]]:
-    """All methods by name: those of this package, then those of others, in the order of their names."""
-    others = [each for each in entry_points(group=GROUP) if each.name not in _BUILT_IN]
-    loaded = {each.name: _load(each) for each in sorted(others, key=lambda each: each.name)}
-    return MappingProxyType({**built_in(), **loaded})
+    """All methods by name: those of this package, then those of others that can be loaded, by name."""
+    others = {name: found for name, found in _offered().items() if not isinstance(found, str)}
+    return MappingProxyType({**built_in(), **others})
 
 
-def _load(entry: EntryPoint) -> type[Method]:
-    """The method of another package. Raises ScenarioError for what is none, naming the entry point."""
-    where = f"method {entry.name!r} of {entry.value} (entry point group {GROUP})"
+def broken_methods() -> Mapping[str, str]:
+    """Methods of other packages that cannot be used, by name, and why: they stand in nobody's way until asked for."""
+    return {name: found for name, found in _offered().items() if isinstance(found, str)}
+
+
+@cache
+def _offered() -> Mapping[str, type[Method] | str]:
+    """What other packages offer by name: a method, or why it is none."""
+    found: dict[str, type[Method] | str] = {}
+    for each in sorted(entry_points(group=GROUP), key=lambda each: each.name):
+        if each.name not in _BUILT_IN:
+            loaded = _load(each)
+            where = f"method {each.name!r} of {each.value} (entry point group {GROUP})"
+            found[each.name] = f"{where}: {loaded}" if isinstance(loaded, str) else loaded
+    return found
+
+
+def _load(entry: EntryPoint) -> type[Method] | str:
+    """The method of another package, or why it is none."""
     try:
         kind = entry.load()
+        if not (isinstance(kind, type) and issubclass(kind, Method)):
+            return "is not a subclass of gcnsim.methods.Method"
+        if getattr(kind, "name", None) != entry.name:
+            return f"its name is {getattr(kind, 'name', None)!r}; both must be the same"
+        kind()
+        wrong = [each.name for each in fields(kind) if (knob := knob_of(each)) is not None and knob.name != each.name]
     except Exception as error:
-        raise ScenarioError(f"{where}: cannot be loaded: {type(error).__name__}: {error}") from error
-    if not (isinstance(kind, type) and issubclass(kind, Method)):
-        raise ScenarioError(f"{where}: is not a subclass of gcnsim.methods.Method")
-    if getattr(kind, "name", None) != entry.name:
-        raise ScenarioError(f"{where}: its name is {getattr(kind, 'name', None)!r}; both must be the same")
-    return kind
+        return f"cannot be used: {type(error).__name__}: {error}"
+    return f"its field {wrong[0]} is a knob of another name" if wrong else kind
 
 
 def methods() -> tuple[str, ...]:
@@ -95,6 +113,8 @@ def compared() -> tuple[str, ...]:
 def method_type(name: str, path: str = "method.name") -> type[Method]:
     """The method called `name`. Raises ScenarioError, starting with `path`, for an unknown one."""
     found = built_in().get(name) or every_method().get(name)
+    if found is None and name in broken_methods():
+        raise ScenarioError(f"{path}: {broken_methods()[name]}")
     if found is None:
         raise ScenarioError(f"{path}: unknown method {name!r}; {nearest(name, every_method())}")
     return found
@@ -145,8 +165,8 @@ def all_knobs() -> Mapping[str, Knob]:
 
 def _methods_with(knob: str, asked: type[Method]) -> str:
     """Which methods have `knob`, and which knobs the method has that was asked for."""
-    own = ", ".join(each.name for each in asked.knobs()) or "none"
-    return f"methods with it: {', '.join(named(lambda kind: kind.has(knob)))}; knobs of {asked.name}: {own}"
+    own, having = ", ".join(each.name for each in asked.knobs()) or "none", named(lambda kind: kind.has(knob))
+    return f"{'methods with it: ' + ', '.join(having) if having else 'no method has it'}; knobs of {asked.name}: {own}"
 
 
 def _shown(value: Any) -> str:

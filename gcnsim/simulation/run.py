@@ -10,7 +10,7 @@ import numpy as np
 from gcnsim.boundary import AccessCounts
 from gcnsim.cost import Memory
 from gcnsim.engine import Run, simulate
-from gcnsim.errors import ScenarioError
+from gcnsim.errors import GcnsimError, ScenarioError
 from gcnsim.ids import FloatArray
 from gcnsim.machine import (
     Machine,
@@ -22,7 +22,7 @@ from gcnsim.machine import (
     streaming_share,
     with_drawn,
 )
-from gcnsim.methods import NO_OVERLAP, Facts, MiniBatch, named
+from gcnsim.methods import NO_OVERLAP, Facts, Method, MiniBatch, named
 from gcnsim.profile import DeviceProfile
 from gcnsim.scenario import Scenario
 from gcnsim.schedule import Bounds, Schedule, bounds
@@ -115,7 +115,23 @@ def write_schedule(
         samples_on_gpu=scenario.cluster.sampler_device == "gpu",
         unrelated=drawn is not None,
     )
-    return chosen.schedule(facts)
+    return _written(chosen, facts)
+
+
+def _written(method: Method, facts: Facts) -> Schedule:
+    """The method's schedule. Raises ScenarioError, naming the class, where that of another package fails."""
+    if type(method).__module__.startswith("gcnsim."):
+        return method.schedule(facts)
+    where = f"method {method.name!r} of {type(method).__module__}:{type(method).__name__}: its schedule"
+    try:
+        found: object = method.schedule(facts)
+    except GcnsimError:
+        raise
+    except Exception as error:
+        raise ScenarioError(f"{where} failed: {type(error).__name__}: {error}") from error
+    if not isinstance(found, Schedule):
+        raise ScenarioError(f"{where} is {type(found).__name__}, not what Builder.close gives")
+    return found
 
 
 def _refuse_attention(scenario: Scenario, shapes: tuple[LayerShape, ...], device: DeviceProfile) -> None:

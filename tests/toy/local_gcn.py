@@ -28,8 +28,11 @@ class LocalGcn(Method):
     uses: ClassVar[frozenset[str]] = frozenset({"allreduce"})
 
     local_steps: int = knob(
-        Knob("local_steps", "iterations", "int", 1, 100, False, 4, (), "iterations between sums of gradients")
-    )
+        Knob(
+            name="local_steps", unit="iterations", kind="int", low=1, high=100, low_open=False, default=4, choices=(),
+            help="iterations between sums of gradients",
+        )
+    )  # fmt: skip
 
     def schedule(self, facts: Facts) -> Schedule:
         """Forward, loss, backward, sum, step; a cycle of `local_steps` iterations."""

@@ -3,15 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from importlib.metadata import EntryPoint
 from typing import ClassVar
 
 import pytest
 
 from gcnsim.errors import ScenarioError
-from gcnsim.knobs import knob_of
-from gcnsim.methods import Method, compared, create_method, every_method, has_knob, method_type, methods, registry
+from gcnsim.knobs import Knob, knob, knob_of
+from gcnsim.methods import (
+    Method,
+    broken_methods,
+    compared,
+    create_method,
+    every_method,
+    has_knob,
+    method_type,
+    methods,
+    registry,
+)
 from tests.cases import Case, method
 
 
@@ -59,6 +69,25 @@ class Mislabelled(Other):
     """Its name is not its entry point's."""
 
 
+OFTEN = Knob("every", "", "int", 1, 9, False, 2, (), "of a test")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Misnamed(Method):
+    """A field and its knob have two names."""
+
+    name: ClassVar[str] = "wrong"
+    often: int = knob(OFTEN)
+
+
+@dataclass(frozen=True, kw_only=True)
+class OutOfRange(Method):
+    """A default that its own range refuses."""
+
+    name: ClassVar[str] = "wrong"
+    every: int = knob(replace(OFTEN, default=20))
+
+
 @pytest.fixture
 def offered(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., None]]:
     """Makes entry points of other packages, by name and object of this module."""
@@ -67,10 +96,16 @@ def offered(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., None]]:
         found = [EntryPoint(name, f"{__name__}:{place}", registry.GROUP) for name, place in places.items()]
         monkeypatch.setattr(EntryPoint, "load", lambda self: globals()[self.attr])
         monkeypatch.setattr(registry, "entry_points", lambda group: found)
-        registry.every_method.cache_clear()
+        forget()
 
     yield offer
-    registry.every_method.cache_clear()
+    forget()
+
+
+def forget() -> None:
+    """The registry looks at installed packages again."""
+    for known in (registry.every_method, registry._offered, registry.all_knobs):
+        known.cache_clear()
 
 
 def test_another_package_adds_a_method(offered: Callable[..., None]) -> None:
@@ -80,10 +115,26 @@ def test_another_package_adds_a_method(offered: Callable[..., None]) -> None:
 
 
 def test_what_is_no_method_is_refused_with_its_entry_point(offered: Callable[..., None]) -> None:
-    for place, why in (("Mislabelled", "its name is 'other'"), ("fields", "is not a subclass"), ("absent", "KeyError")):
+    for place, why in (
+        ("Mislabelled", "its name is 'other'"),
+        ("fields", "is not a subclass"),
+        ("absent", "KeyError"),
+        ("Misnamed", "its field often is a knob of another name"),
+        ("OutOfRange", "20 is not allowed"),
+    ):
         offered(wrong=place)
         with pytest.raises(ScenarioError, match=f"method 'wrong' of .*{place} .*{why}"):
             method_type("wrong")
+
+
+def test_a_broken_package_stands_in_nobodys_way(offered: Callable[..., None]) -> None:
+    offered(wrong="absent", other="Other")
+    assert "wrong" not in methods()
+    assert create_method("pipegcn").tau == 1
+    assert create_method("other") == Other()
+    assert list(broken_methods()) == ["wrong"]
+    with pytest.raises(ScenarioError, match="unknown method 'pipgcn'"):
+        method_type("pipgcn")
 
 
 def test_a_built_in_name_stays_what_it_is(offered: Callable[..., None]) -> None:
