@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import re
 from collections import Counter
 from functools import cache
@@ -75,3 +76,34 @@ def test_links_that_lead_nowhere_are_found(tmp_path: Path) -> None:
     assert broken(page, good) == []
     bad = "[a](no.md) [b](other.md#no-heading) [c](#gone) ![d](no.png)\n\n[e]: no-such.md\n"
     assert broken(page, bad) == ["no.md", "other.md#no-heading", "#gone", "no.png", "no-such.md"]
+
+
+_NAME = re.compile(r"`((?:gcnsim|runtime)(?:\.\w+)+)(?![\w/*-])")
+"""A Python name in a document; what a slash or a hyphen follows is the name of a schema."""
+
+
+def resolves(name: str) -> bool:
+    """Whether a dotted name is a module, or an attribute of one."""
+    parts = name.split(".")
+    for count in range(len(parts), 0, -1):
+        try:
+            found: object = importlib.import_module(".".join(parts[:count]))
+        except ModuleNotFoundError:
+            continue
+        for part in parts[count:]:
+            found = getattr(found, part, None)
+        return found is not None
+    return False
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_names_in_code_exist(document: Path) -> None:
+    names = {
+        name for name in _NAME.findall(document.read_text(encoding="utf-8")) if not name.endswith((".yaml", ".profile"))
+    }
+    assert [name for name in sorted(names) if not resolves(name)] == []
+
+
+def test_a_name_that_is_not_there_does_not_resolve() -> None:
+    assert resolves("gcnsim.boundary.profile_at")
+    assert not resolves("gcnsim.trace.profile_at")
