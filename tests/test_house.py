@@ -11,6 +11,7 @@ import sys
 import tomllib
 from collections.abc import Iterator, Sequence
 from functools import cache
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -225,3 +226,27 @@ def test_no_code_outside_a_methods_file_tests_a_methods_name() -> None:
             if isinstance(node, tables) and len(_strings(node) & METHOD_NAMES) > 1:
                 found.append(f"{path}:{node.lineno} lists methods by name")
     assert found == []
+
+
+def _imported_at_once(body: list[ast.stmt]) -> Iterator[str]:
+    """What a file imports when it is imported: `a.b` and `a.b.c` for `from a.b import c`, functions left out."""
+    for node in body:
+        if isinstance(node, ast.ImportFrom) and node.module:
+            yield from (node.module, *(f"{node.module}.{alias.name}" for alias in node.names))
+        elif isinstance(node, ast.If) and ast.unparse(node.test) != "TYPE_CHECKING":
+            yield from _imported_at_once(node.body)
+
+
+def test_no_circle_between_files_when_they_are_imported() -> None:
+    files = {
+        ".".join(path.with_suffix("").parts).removesuffix(".__init__"): tree
+        for path, tree in trees()
+        if path.parts[0] == "gcnsim"
+    }
+    graph = {}
+    for name, tree in files.items():
+        found = set(_imported_at_once(tree.body)) & set(files) - {name}
+        # A package only names what its files hold: where one of these is imported, it is no step of its own.
+        graph[name] = {each for each in found if not any(other.startswith(f"{each}.") for other in found)}
+    assert len(graph) > 300
+    TopologicalSorter(graph).prepare()
