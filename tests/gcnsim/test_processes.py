@@ -54,7 +54,7 @@ def test_a_handler_of_the_parent_does_not_keep_its_processes_from_ending() -> No
     """A pool that is done ends processes that may just have begun, with the parent's handlers still in place."""
     code = (
         "import signal\n"
-        "from gcnsim.processes import each\n"
+        "from gcnsim.processes import parallel_map\n"
         "def ended(*_): raise KeyboardInterrupt\n"
         "signal.signal(signal.SIGTERM, ended)\n"
         "for _ in range(60): assert parallel_map(abs, [-1, 2], 2) == [1, 2]\n"
