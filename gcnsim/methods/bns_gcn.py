@@ -47,7 +47,6 @@ class BnsGcn(BoundaryRows):
 
     name: ClassVar[str] = "bns-gcn"
     about: ClassVar[str] = "a random share of the boundary nodes, every iteration, waited for"
-    compared: ClassVar[bool] = True
     overlaps: ClassVar[bool] = True
     variants: ClassVar[tuple[Mapping[str, Any], ...]] = ({}, {"sample": "boundary-edges"}, {"sample": "edges"})
 

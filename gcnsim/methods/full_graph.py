@@ -21,5 +21,4 @@ class FullGraph(BoundaryRows):
     name: ClassVar[str] = "full-graph"
     about: ClassVar[str] = "every boundary row, every iteration, waited for"
     baseline: ClassVar[bool] = True
-    compared: ClassVar[bool] = True
     overlaps: ClassVar[bool] = True

@@ -48,9 +48,8 @@ class KnobStep:
 class Method:
     """A published system and where its knobs stand.
 
-    name: as users write it. about: one line of what it does. baseline: it is what others are compared with. compared:
-    a question that names no method asks it. variants: settings of its knobs that a comparison of all methods shows.
-    uses: options of the cluster that its schedule models besides the plain machine. attends: whether it models
+    name: as users write it. about: one line of what it does. baseline: it is what others are compared with. variants:
+    settings of its knobs that a comparison of all methods shows. uses: options of the cluster that its schedule models besides the plain machine. attends: whether it models
     attention (GAT). overlaps: whether it can sum rows that are here beneath transfers it waits for. needs_boundary:
     it exchanges boundary rows, so it cannot be answered for where no boundary is known. cut_at_random: its
     publications deal nodes to workers in their order. sends_blocks: it sends whole blocks of rows, whatever the
@@ -63,7 +62,6 @@ class Method:
     name: ClassVar[str]
     about: ClassVar[str]
     baseline: ClassVar[bool] = False
-    compared: ClassVar[bool] = False
     variants: ClassVar[tuple[Mapping[str, Any], ...]] = ({},)
     uses: ClassVar[frozenset[str]] = frozenset()
     attends: ClassVar[bool] = False

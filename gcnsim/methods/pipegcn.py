@@ -18,7 +18,6 @@ class PipeGcn(BoundaryRows):
 
     name: ClassVar[str] = "pipegcn"
     about: ClassVar[str] = "every boundary row, one iteration old, sent while computing"
-    compared: ClassVar[bool] = True
 
     @property
     def tau(self) -> int:

@@ -20,5 +20,4 @@ class PipeGcnF(PipeGcn):
 
     name: ClassVar[str] = "pipegcn-f"
     about: ClassVar[str] = "pipegcn with a moving average of boundary rows"
-    compared: ClassVar[bool] = False
     smooths: ClassVar[tuple[Direction, ...]] = (Direction.FORWARD,)

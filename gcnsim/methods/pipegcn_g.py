@@ -20,5 +20,4 @@ class PipeGcnG(PipeGcn):
 
     name: ClassVar[str] = "pipegcn-g"
     about: ClassVar[str] = "pipegcn with a moving average of boundary gradients"
-    compared: ClassVar[bool] = False
     smooths: ClassVar[tuple[Direction, ...]] = (Direction.BACKWARD,)

@@ -20,5 +20,4 @@ class PipeGcnGf(PipeGcn):
 
     name: ClassVar[str] = "pipegcn-gf"
     about: ClassVar[str] = "pipegcn with moving averages of both"
-    compared: ClassVar[bool] = False
     smooths: ClassVar[tuple[Direction, ...]] = (Direction.FORWARD, Direction.BACKWARD)

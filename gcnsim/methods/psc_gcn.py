@@ -35,7 +35,6 @@ class PscGcn(BoundaryRows):
 
     name: ClassVar[str] = "psc-gcn"
     about: ClassVar[str] = "sampled boundary rows, tau iterations old, inputs cached on the GPU"
-    compared: ClassVar[bool] = True
     overlaps: ClassVar[bool] = True
     draws_on_host: ClassVar[bool] = True
 

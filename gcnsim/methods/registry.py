@@ -50,15 +50,21 @@ DEFAULT: Final = "psc-gcn"
 BASELINE: Final = "full-graph"
 """What others are compared with."""
 
+COMPARED: Final = (BASELINE, "pipegcn", "bns-gcn", DEFAULT)
+"""The methods that a question is asked of when it names none."""
+
 
 @cache
 def built_in() -> Mapping[str, type[Method]]:
     """The methods of this package by name, the synchronous baseline first."""
-    found = {}
-    for name, place in _BUILT_IN.items():
-        module, _, kind = place.partition(":")
-        found[name] = getattr(import_module(f"gcnsim.methods.{module}"), kind)
-    return MappingProxyType(found)
+    return MappingProxyType({name: _imported(name) for name in _BUILT_IN})
+
+
+def _imported(name: str) -> type[Method]:
+    """One of them; its file is read only when it is asked for, which a cold start notices."""
+    module, _, kind = _BUILT_IN[name].partition(":")
+    found: type[Method] = getattr(import_module(f"gcnsim.methods.{module}"), kind)
+    return found
 
 
 @cache
@@ -107,12 +113,14 @@ def methods() -> tuple[str, ...]:
 
 def compared() -> tuple[str, ...]:
     """Names of the methods that a question is asked of when it names none."""
-    return tuple(name for name, kind in built_in().items() if kind.compared)
+    return COMPARED
 
 
 def method_type(name: str, path: str = "method.name") -> type[Method]:
     """The method called `name`. Raises ScenarioError, starting with `path`, for an unknown one."""
-    found = built_in().get(name) or every_method().get(name)
+    if name in _BUILT_IN:
+        return _imported(name)
+    found = every_method().get(name)
     if found is None and name in broken_methods():
         raise ScenarioError(f"{path}: {broken_methods()[name]}")
     if found is None:
@@ -145,7 +153,7 @@ def has_knob(name: str, knob: str) -> bool:
 
 def is_method(name: str) -> bool:
     """Whether there is a method of this name."""
-    return name in built_in() or name in every_method()
+    return name in _BUILT_IN or name in every_method()
 
 
 def named(which: Callable[[type[Method]], bool]) -> list[str]:

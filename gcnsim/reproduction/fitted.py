@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from gcnsim.methods import BASELINE
+from gcnsim.methods import BASELINE, compared
 from gcnsim.reproduction.asking import Asked
 from gcnsim.reproduction.facts import Row
 
@@ -20,5 +20,9 @@ def is_fitted(row: Row, one: Asked) -> bool:
     scenario = one.scenario
     if row.use != "calibrate" or scenario.cluster.gpus > MOST_WORKERS:
         return False
-    plain = scenario.method.compared and not scenario.method.sampling().drops_edges and scenario.workload.model != "gat"
+    plain = (
+        scenario.method.name in compared()
+        and not scenario.method.sampling().drops_edges
+        and scenario.workload.model != "gat"
+    )
     return plain or one.system.base != BASELINE
