@@ -15,10 +15,9 @@ from gcnsim.errors import ScenarioError
 from gcnsim.graph import Graph, from_object
 from gcnsim.knobs import KNOBS, RATE
 from gcnsim.machine import refuse_idle
-from gcnsim.methods import DEFAULT, all_knobs, compared, create_method, has_knob, method_type, methods
+from gcnsim.methods import COMPARED, DEFAULT, OVERLAP, all_knobs, create_method, has_knob, method_type, methods
 from gcnsim.planning import (
     LEAST_RATE,
-    OVERLAP,
     Candidate,
     Extras,
     Grid,
@@ -120,7 +119,7 @@ def _answered(given: SimpleNamespace) -> Answer:
     faults = read_injected(given.inject)
     base = own.filled(replace(_base(_sections(given, graph, machines), others), faults=faults))
     knobs = _given({name: getattr(given, name) for name in ("tau", "epsilon", "cache", "rate")})
-    named = list(compared()) if given.method is None else _list(given.method)
+    named = list(COMPARED) if given.method is None else _list(given.method)
     grid = _grid(base, named, machines, {name: _list(value) for name, value in knobs.items()}, chosen)
     times = [given.measured] if isinstance(given.measured, str) else given.measured
     answer, studies = _what_if(
@@ -169,7 +168,7 @@ def _rule(named: Sequence[str] | None, allow: Any, min_rate: float | None) -> Ru
         asked = [name for each in _list(allow) for name in (methods() if each == "all" else [each])]
         for name in asked:
             method_type(name, "--allow")
-    return Rule(tuple(dict.fromkeys(asked)) or compared(), bool(asked), float(least))
+    return Rule(tuple(dict.fromkeys(asked)) or COMPARED, bool(asked), float(least))
 
 
 def _refuse_idle(base: Scenario, grid: Grid, own: Mapping[str, Any]) -> None:
@@ -253,7 +252,7 @@ def _grid(
         rates=tuple(knobs.get("rate", [base.method.rate if has_knob(base.method.name, "rate") else RATE.default])),
         own=tuple({name: (value,) for name, value in own.items()}.items())
         + ((("cache", tuple(parse_cache(each, "method.cache") for each in caches)),) if caches else ()),
-        optional=frozenset(names) - set(method) - set(compared()) if "all" in method else frozenset(),
+        optional=frozenset(names) - set(method) - set(COMPARED) if "all" in method else frozenset(),
     )
     _refuse_idle(base, grid, own)
     return grid

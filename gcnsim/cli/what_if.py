@@ -16,7 +16,7 @@ from gcnsim.cli.outputs import check_outputs, device_files, overridden, show_and
 from gcnsim.cli.progress import progress
 from gcnsim.errors import ScenarioError, UnitError
 from gcnsim.graph import IDS
-from gcnsim.methods import compared
+from gcnsim.methods import COMPARED
 from gcnsim.units import fraction
 
 if TYPE_CHECKING:
@@ -139,7 +139,7 @@ def named(name: str, text: str) -> Decorator:
 @named("host", "Server of the catalogue, e.g. g4dn.12xlarge: its CPU, and GPUs and NIC where not given.")
 @click.option("--calibration", type=click.Path(), help="Calibration record of the device (gcnsim calibrate).")
 @option("bandwidth", _text, "a bandwidth", "NIC of a server, per direction (list).  [default: the host's, else 15Gbps]")
-@option("method", _text, "a method", f"all, or methods of the catalogue (list).  [default: {','.join(compared())}]")
+@option("method", _text, "a method", f"all, or methods of the catalogue (list).  [default: {','.join(COMPARED)}]")
 @option("allow", _text, "a method", "May be recommended (list).  [default: the methods named, else those compared]")
 @click.option("--min-rate", type=float, help="Least sampling rate that may be recommended.  [default: 0.1]")
 @option("tau", _whole, "a whole number of iterations", "Staleness in iterations (list).  [default: 2]")

@@ -72,7 +72,8 @@ def resolve_machine(spec: ClusterSpec) -> Machine:
     Raises ScenarioError for a name the catalogue does not have, a calibration of another device or a CPU core among
     GPUs, FileError for a file that cannot be used.
     """
-    return _resolved(spec, (record_stamp(spec.calibration), *map(file_stamp, spec.devices or (spec.device,))))
+    files = (*(spec.devices or (spec.device,)), *filter(None, [spec.platform]))
+    return _resolved(spec, (record_stamp(spec.calibration), *map(file_stamp, files)))
 
 
 @lru_cache(maxsize=256)

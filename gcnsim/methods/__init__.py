@@ -2,13 +2,13 @@
 
 from gcnsim.methods.facts import Facts
 from gcnsim.methods.families.mini_batch import MiniBatch, NeighbourBatches, Plan, SubgraphBatches
-from gcnsim.methods.method import CENTRAL, NO_OVERLAP, STANDING, KnobStep, Method
+from gcnsim.methods.method import CENTRAL, NO_OVERLAP, OVERLAP, STANDING, KnobStep, Method
 from gcnsim.methods.registry import (
     BASELINE,
+    COMPARED,
     DEFAULT,
     all_knobs,
     broken_methods,
-    compared,
     create_method,
     every_method,
     has_knob,
@@ -22,9 +22,11 @@ from gcnsim.methods.sampling import FULL, Sampling
 __all__ = [
     "BASELINE",
     "CENTRAL",
+    "COMPARED",
     "DEFAULT",
     "FULL",
     "NO_OVERLAP",
+    "OVERLAP",
     "STANDING",
     "Facts",
     "KnobStep",
@@ -36,7 +38,6 @@ __all__ = [
     "SubgraphBatches",
     "all_knobs",
     "broken_methods",
-    "compared",
     "create_method",
     "every_method",
     "has_knob",

@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from gcnsim.schedule import Schedule
     from gcnsim.workload import LayerShape
 
+OVERLAP: Final = "overlap"
+"""The field of every method that is no knob of its own."""
+
 NO_OVERLAP: Final = "none"
 CENTRAL: Final = "central"
 

@@ -18,7 +18,7 @@ from typing import Any, Final
 from gcnsim.caching import CacheSize
 from gcnsim.errors import ScenarioError, nearest
 from gcnsim.knobs import KNOBS, Knob, knob_of
-from gcnsim.methods.method import STANDING, Method
+from gcnsim.methods.method import OVERLAP, STANDING, Method
 
 GROUP: Final = "gcnsim.methods"
 
@@ -111,11 +111,6 @@ def methods() -> tuple[str, ...]:
     return tuple(every_method())
 
 
-def compared() -> tuple[str, ...]:
-    """Names of the methods that a question is asked of when it names none."""
-    return COMPARED
-
-
 def method_type(name: str, path: str = "method.name") -> type[Method]:
     """The method called `name`. Raises ScenarioError, starting with `path`, for an unknown one."""
     if name in _BUILT_IN:
@@ -135,7 +130,7 @@ def create_method(name: str, **given: Any) -> Method:
     ScenarioError for an unknown method, a knob it lacks, or a bad value.
     """
     kind = method_type(name)
-    lacking = {knob: value for knob, value in given.items() if knob != "overlap" and not kind.has(knob)}
+    lacking = {knob: value for knob, value in given.items() if knob != OVERLAP and not kind.has(knob)}
     for knob, value in lacking.items():
         if knob not in STANDING:
             raise ScenarioError(f"method.{knob}: {name} has no {knob}; {_methods_with(knob, kind)}")

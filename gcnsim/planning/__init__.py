@@ -1,7 +1,6 @@
 """Planning: many studies answer one question."""
 
 from gcnsim.planning.accuracy import Subject, Target, to_target
-from gcnsim.planning.grid import OVERLAP
 from gcnsim.planning.measured import read_measurement
 from gcnsim.planning.patience import announced, expected_sweep_s
 from gcnsim.planning.payload import knob_text, links_of, memory_report, row_of, setting_text
@@ -13,7 +12,6 @@ from gcnsim.planning.what_if import SCHEMA, Answer, Extras, Grid, Progress, scen
 
 __all__ = [
     "LEAST_RATE",
-    "OVERLAP",
     "SCHEMA",
     "Answer",
     "Candidate",

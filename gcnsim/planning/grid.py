@@ -6,12 +6,9 @@ from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any
 
-from gcnsim.methods import NO_OVERLAP, Method, create_method, method_type
+from gcnsim.methods import NO_OVERLAP, OVERLAP, Method, create_method, method_type
 from gcnsim.planning.payload import in_gbps, knob_text, machine_of
 from gcnsim.scenario import CacheSize, ClusterSpec, Scenario
-
-OVERLAP = "overlap"
-"""The one of a grid's own values that is no method's knob."""
 
 
 @dataclass(frozen=True, slots=True)

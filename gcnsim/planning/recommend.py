@@ -15,13 +15,13 @@ above those at 1 on its three, at every number of partitions.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from math import inf
 from typing import Final
 
 from gcnsim.errors import plural
 from gcnsim.ids import Seconds
-from gcnsim.methods import Method, compared, method_type
+from gcnsim.methods import COMPARED, Method, method_type
 from gcnsim.planning.payload import setting_text
 from gcnsim.planning.study_cache import Candidate, StudyCache, canonical
 from gcnsim.scenario import Scenario
@@ -51,7 +51,7 @@ class Rule:
     (epsilon of edges, rate of nodes).
     """
 
-    methods: tuple[str, ...] = field(default_factory=compared)
+    methods: tuple[str, ...] = COMPARED
     named: bool = False
     min_rate: float = LEAST_RATE
 

@@ -15,6 +15,7 @@ from gcnsim.errors import FileError, ScenarioError, nearest
 from gcnsim.io.yaml_files import read_yaml
 from gcnsim.profile.catalogue import DATA
 from gcnsim.profile.figure import Figure
+from gcnsim.profile.own_device import file_stamp
 from gcnsim.profile.tables import read_figure
 
 FOLDER: Final = DATA / "platforms"
@@ -60,12 +61,17 @@ def platforms() -> tuple[str, ...]:
     return tuple(sorted(path.stem for path in FOLDER.glob("*.yaml")))
 
 
-@cache
 def platform(name: str) -> Platform:
     """The platform `name` that comes with the package, or the one in the file `name`, which ends in .yaml.
 
     Raises ScenarioError with the nearest name when there is none, FileError for a file that cannot be used.
+    A file is read again when it has changed.
     """
+    return _platform(name, file_stamp(name))
+
+
+@cache
+def _platform(name: str, stamp: tuple[int, int]) -> Platform:
     if name in platforms():
         return read_platform(FOLDER / f"{name}.yaml")
     if name.endswith(".yaml"):

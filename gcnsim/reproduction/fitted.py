@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from gcnsim.methods import BASELINE, compared
+from gcnsim.methods import BASELINE, COMPARED
 from gcnsim.reproduction.asking import Asked
 from gcnsim.reproduction.facts import Row
 
@@ -21,7 +21,7 @@ def is_fitted(row: Row, one: Asked) -> bool:
     if row.use != "calibrate" or scenario.cluster.gpus > MOST_WORKERS:
         return False
     plain = (
-        scenario.method.name in compared()
+        scenario.method.name in COMPARED
         and not scenario.method.sampling().drops_edges
         and scenario.workload.model != "gat"
     )

@@ -10,10 +10,7 @@ from gcnsim.errors import ScenarioError, nearest
 from gcnsim.fields import Rule, Word, rule_of
 from gcnsim.knobs import Knob, knob_of
 from gcnsim.methods import DEFAULT, STANDING, Method, all_knobs, create_method, every_method, method_type, methods
-from gcnsim.methods.method import NO_OVERLAP
-
-OVERLAP: Final = "overlap"
-"""The field of every method that is no knob of its own."""
+from gcnsim.methods.method import NO_OVERLAP, OVERLAP
 
 FIRST: Final = (*STANDING[:3], "cache_policy")
 """Knobs that a scenario writes first."""

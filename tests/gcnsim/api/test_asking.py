@@ -11,7 +11,7 @@ import gcnsim
 from gcnsim.api import asking
 from gcnsim.api.comparison import compare
 from gcnsim.errors import FileError, ScenarioError
-from gcnsim.methods import compared, methods
+from gcnsim.methods import COMPARED, methods
 from gcnsim.planning.grid import Grid
 from gcnsim.scenario import SCHEMA, from_mapping
 
@@ -26,7 +26,7 @@ def grid(*method: str, **knobs: list[Any]) -> Grid:
 def test_all_methods_may_leave_out_those_that_nobody_named_or_compares() -> None:
     found = grid("all")
     assert set(found.methods) == set(methods())
-    assert found.optional == set(methods()) - set(compared())
+    assert found.optional == set(methods()) - set(COMPARED)
     assert grid("all", "cagnet-1d").optional == found.optional - {"cagnet-1d"}
     assert grid("cagnet-1d").optional == frozenset(), "who is named must have a row"
 
@@ -62,7 +62,7 @@ def test_a_least_rate_is_above_0_and_at_most_1(least: object) -> None:
 
 def test_who_may_be_recommended() -> None:
     usual, named = asking._rule(None, None, None), asking._rule(["all", "pipegcn"], None, None)
-    assert (usual.methods, usual.named) == (compared(), False)
+    assert (usual.methods, usual.named) == (COMPARED, False)
     assert (named.methods, named.named) == (("pipegcn",), True)
     assert set(asking._rule(["pipegcn"], "all", None).methods) == set(methods())
 

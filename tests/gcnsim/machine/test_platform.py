@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
+
 import pytest
 
 from gcnsim.errors import ScenarioError
 from gcnsim.machine import resolve_machine
 from gcnsim.machine.platform import held_share
 from gcnsim.profile import platform
+from gcnsim.profile.platforms import FOLDER
 from gcnsim.scenario import SCHEMA, Scenario, from_mapping
 from gcnsim.simulation import study
 from gcnsim.sources import open_source
@@ -43,6 +47,20 @@ def test_everything_a_worker_moves_passes_its_host_side() -> None:
         asked(CLUSTER | {"platform": None}, {"dataset": "reddit-train"}, {"name": "full-graph"}).cluster
     ).topology
     assert plain.staging == ()
+
+
+def test_a_platform_file_that_changes_is_read_again(tmp_path: Path) -> None:
+    path = tmp_path / "own.yaml"
+    text = (FOLDER / "rtx-2080-ti-server.yaml").read_text(encoding="utf-8")
+    path.write_text(text, encoding="utf-8")
+    spec = asked({**CLUSTER, "platform": str(path)}, {"dataset": "reddit-train"}, {"name": "full-graph"}).cluster
+    before = resolve_machine(spec).platform
+    assert resolve_machine(spec).platform is before
+    path.write_text(f"# looked at again\n{text}", encoding="utf-8")
+    os.utime(path, ns=(1, 1))
+    after = resolve_machine(spec).platform
+    assert after == before
+    assert after is not before
 
 
 def test_a_platform_of_another_device_is_refused() -> None:

@@ -11,7 +11,7 @@ from jsonschema import Draft202012Validator
 
 import gcnsim
 from gcnsim.errors import ScenarioError
-from gcnsim.methods import compared, create_method, every_method, method_type, methods
+from gcnsim.methods import COMPARED, create_method, every_method, method_type, methods
 
 
 def asked(**question: Any) -> Any:
@@ -52,7 +52,7 @@ def test_those_left_out_say_why(answer: Any) -> None:
     reasons = {one["method"]: one["reason"] for one in answer.payload["left_out"]}
     assert "pagraph keeps the graph in the memory of one" in reasons["pagraph"]
     assert "dgl" in reasons
-    assert not set(reasons) & set(compared())
+    assert not set(reasons) & set(COMPARED)
 
 
 def test_the_payload_is_of_the_shipped_schema(answer: Any) -> None:
@@ -74,7 +74,7 @@ def test_the_table_shows_epochs_and_knobs(answer: Any) -> None:
 
 
 def test_what_was_not_asked_for_by_name_is_shown_for_comparison_only(answer: Any) -> None:
-    assert answer.recommendation["method"] in compared()
+    assert answer.recommendation["method"] in COMPARED
     told = {each["what"]: each["why"] for each in answer.recommendation["excluded"]}
     assert told["distdgl"] == "distdgl is shown for comparison only (--allow distdgl allows it)"
 
@@ -123,7 +123,7 @@ def test_what_no_gpu_holds_is_left_out_of_a_comparison_of_all() -> None:
     reasons = {one["method"]: one["reason"] for one in answer.payload["left_out"]}
     assert "does not fit" in reasons["distdgl"]
     assert "a smaller mini-batch would" in reasons["distdgl"]
-    assert all(row["fits"] is not False for row in answer.results if row["method"] not in compared())
+    assert all(row["fits"] is not False for row in answer.results if row["method"] not in COMPARED)
 
 
 def test_a_dataset_known_by_sizes_alone_has_no_speed_up() -> None:

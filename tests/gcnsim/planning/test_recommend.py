@@ -11,7 +11,7 @@ import pytest
 
 import gcnsim
 from gcnsim.errors import ScenarioError
-from gcnsim.methods import compared, create_method
+from gcnsim.methods import COMPARED, create_method
 from gcnsim.methods.psc_gcn import PscGcn
 from gcnsim.planning import LEAST_RATE, Rule, StudyCache
 from gcnsim.planning.recommend import NEAR, approximation_key, candidates, choose, rate_of, shortlist
@@ -123,7 +123,7 @@ def test_finalists_are_the_best_of_three_taus_and_of_other_methods() -> None:
     base = scenario()
     shop = StudyCache(base)
     found = shortlist(shop, base, Rule())
-    assert len(found) <= 3 + len(compared())
+    assert len(found) <= 3 + len(COMPARED)
     psc = [each.method.tau for each in found if each.method.name == "psc-gcn"]
     assert len(psc) == len(set(psc))
     named = shortlist(shop, base, Rule(("full-graph",), named=True))
@@ -210,7 +210,7 @@ def test_what_was_excluded_is_told_with_the_option_that_allows_it() -> None:
 
 
 def test_only_methods_asked_for_are_recommended_when_methods_are_named(usual: Mapping[str, Any]) -> None:
-    assert usual["recommendation"]["rule"]["methods"] == list(compared())
+    assert usual["recommendation"]["rule"]["methods"] == list(COMPARED)
     assert usual["recommendation"]["method"] == "psc-gcn"
     assert asked(method="pipegcn")["recommendation"]["method"] == "pipegcn"
     # A method that may be recommended need not be one of the rows.
