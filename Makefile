@@ -44,7 +44,7 @@ bench: $(DEV) ## Measure speed and memory; tables here, JSON in out/
 	    $(BIN)/python -m benchmarks.bench_$$name || missed=1; done; exit $$missed
 
 validate: $(DEV) ## Measure, emulate, calibrate, predict and compare, 30 minutes (VALIDATE=--quick: 4); needs root, ip and tc
-	$(BIN)/python -m benchmarks.validate $(VALIDATE)
+	$(BIN)/python -m studies.validate $(VALIDATE)
 
 docs: $(DEV) ## Write what the commands print today into README and docs/
 	$(BIN)/python -m tests.docs.examples

@@ -15,8 +15,8 @@ import pytest
 
 from gcnsim.boundary import AccessCounts
 from gcnsim.cluster import Cluster, Link, LinkSpec, build_cluster
+from gcnsim.hardware import DeviceProfile, Figure, HostProfile
 from gcnsim.ids import IntArray
-from gcnsim.profile import DeviceProfile, Figure, HostProfile
 from gcnsim.schedule import Builder, Op, Schedule
 from gcnsim.workload import layer_shapes
 from tests.cases import Case

@@ -173,8 +173,8 @@ def test_bare_make_lists_every_target() -> None:
 
 
 RESOLVED = {
-    "gcnsim.profile": {"device", "host", "link", "platform", "read_platform"},
-    "gcnsim.record": {"read_calibration"},
+    "gcnsim.hardware": {"device", "host", "link", "platform", "read_platform"},
+    "gcnsim.calibration_record.record": {"read_calibration"},
 }
 """What of the catalogue and of records a machine is resolved from, by module."""
 

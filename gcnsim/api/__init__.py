@@ -19,8 +19,8 @@ from gcnsim.api.evidence import (
 )
 from gcnsim.api.simulation import Simulation, simulate, write_result, write_timeline
 from gcnsim.api.writing import write_json
+from gcnsim.calibration_record.record import write_calibration
 from gcnsim.graph import Graph, from_dgl, from_networkx, from_pyg, from_scipy, load_graph
-from gcnsim.record import write_calibration
 
 __all__ = [
     "Answer",

@@ -48,7 +48,7 @@ def render_comparison(found: Mapping[str, Any]) -> str:
 
 
 def _is_trace(source: Source) -> bool:
-    from gcnsim.record import is_profiler_trace
+    from gcnsim.torch_profiler.profiled_run import is_profiler_trace
 
     if isinstance(source, Mapping) or any((Path(source) / name).is_file() for name in (RESULT, RUN)):
         return False

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from gcnsim.api.writing import made
+from gcnsim.calibration_record.record import Calibration, write_calibration
 from gcnsim.planning import Progress
 from gcnsim.processes import cores
-from gcnsim.record import Calibration, write_calibration
 
 
 def calibrate(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Final
 
-from gcnsim import profile
+from gcnsim import hardware
 from gcnsim.scenario import ClusterSpec, Scenario
 
 BANDWIDTH_ELSE: Final = "15Gbps"
@@ -30,7 +30,7 @@ def instance(host: str | None) -> Instance:
     """What the host has of its own; without one, what is usual. Raises ScenarioError for an unknown name."""
     if host is None:
         return Instance()
-    found = profile.host(host)
+    found = hardware.host(host)
     return Instance(
         device=found.device or Instance().device,
         bandwidth=BANDWIDTH_ELSE if found.nic is None else f"{found.nic.value * 8 / 1e9:g}Gbps",

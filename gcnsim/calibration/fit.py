@@ -12,23 +12,14 @@ from gcnsim.calibration.fitting import Laws
 from gcnsim.calibration.gpu import fit_gpu
 from gcnsim.calibration.laws import fit_laws
 from gcnsim.calibration.runs import refine
+from gcnsim.calibration_record.measurements import Measurements, read_measurements
+from gcnsim.calibration_record.record import Calibration, Fitted, Source
+from gcnsim.calibration_record.shape import wrong_figure
 from gcnsim.errors import ScenarioError
 from gcnsim.evidence import CORE, device_of, refuse_other_trace, scenario_of
-from gcnsim.profile import gpu_of
-from gcnsim.record import (
-    Calibration,
-    Fitted,
-    Measurements,
-    RecordedRun,
-    Source,
-    first_repeat,
-    link_notes,
-    read_measurements,
-    read_recorded_run,
-    trace_notes,
-    version_notes,
-    wrong_figure,
-)
+from gcnsim.hardware import gpu_of
+from gcnsim.runs.notes import first_repeat, link_notes, trace_notes, version_notes
+from gcnsim.runs.recorded_run import RecordedRun, read_recorded_run
 
 Progress = Callable[[str], None]
 

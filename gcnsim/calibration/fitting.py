@@ -9,9 +9,10 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from gcnsim.calibration_record.measurements import Measurement, Measurements
+from gcnsim.calibration_record.record import Fitted, Residual
 from gcnsim.errors import ScenarioError
 from gcnsim.ids import FloatArray
-from gcnsim.record import Fitted, Measurement, Measurements, Residual
 
 Values: TypeAlias = Sequence[float] | NDArray[Any]
 

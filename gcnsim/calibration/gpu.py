@@ -19,12 +19,13 @@ import numpy as np
 
 from gcnsim.calibration.fitting import Laws, coefficients, curve_of, mean, residual, single
 from gcnsim.calibration.hosts import drawing, messages
+from gcnsim.calibration_record.measurements import Measurement, Measurements
+from gcnsim.calibration_record.record import Fitted, Residual
 from gcnsim.cost import elementwise_seconds, gemm_seconds, rows_seconds, spmm_seconds
 from gcnsim.cost.core import RELU_BACKWARD_PASSES, RELU_PASSES, map_bytes
 from gcnsim.cost.device import VALUE
+from gcnsim.hardware import Curve, DeviceProfile, device
 from gcnsim.machine import CALIBRATED, with_fitted
-from gcnsim.profile import Curve, DeviceProfile, device
-from gcnsim.record import Fitted, Measurement, Measurements, Residual
 
 LAUNCHES: Final = 3.0
 """Kernels that take fewer launches than this are not fitted to."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from gcnsim.calibration.fitting import Laws, coefficients, every, mean, residual, single
-from gcnsim.record import Fitted, Measurements
+from gcnsim.calibration_record.measurements import Measurements
+from gcnsim.calibration_record.record import Fitted
 
 
 def drawing(laws: Laws, measured: Measurements) -> None:

@@ -11,10 +11,11 @@ import numpy as np
 
 from gcnsim.calibration.fitting import Laws, coefficients, curve_of, mean, residual, single
 from gcnsim.calibration.hosts import drawing, messages
+from gcnsim.calibration_record.measurements import Measurement, Measurements
+from gcnsim.calibration_record.record import Fitted
 from gcnsim.cost.core import RELU_BACKWARD_PASSES, RELU_PASSES, RESULT_PASSES, map_bytes
 from gcnsim.cost.device import INDEX, VALUE
 from gcnsim.errors import ScenarioError
-from gcnsim.record import Fitted, Measurement, Measurements
 
 LARGE_ROWS = 200
 """Kernels on fewer rows say more of their launch than of their rate."""

@@ -17,11 +17,12 @@ from typing import Final
 
 import numpy as np
 
+from gcnsim.calibration_record.record import Calibration, Fitted, Residual, write_calibration
 from gcnsim.evidence import scenario_of
+from gcnsim.hardware import device
 from gcnsim.ids import FloatArray
 from gcnsim.processes import parallel_map
-from gcnsim.profile import device
-from gcnsim.record import TIMELINE, Calibration, Fitted, RecordedRun, Residual, write_calibration
+from gcnsim.runs.recorded_run import TIMELINE, RecordedRun
 from gcnsim.scenario import Scenario
 from gcnsim.simulation import study
 from gcnsim.sources import open_source

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import click
 
-from gcnsim import knobs, profile, workload
+from gcnsim import hardware, knobs, workload
 from gcnsim.cli.completing import complete_any, complete_kind
 from gcnsim.errors import ScenarioError, nearest
 from gcnsim.methods import STANDING, every_method, method_type, methods
@@ -54,7 +54,7 @@ def show_command(name: str, as_json: bool) -> None:
     Example: gcnsim catalog show pcie3-x16
     """
     kind = next((kind for kind, names in _names().items() if name in names), None)
-    if kind is None and profile.is_file(name):
+    if kind is None and hardware.is_file(name):
         kind = "devices"
     if kind is None:
         every = [known for names in _names().values() for known in names]
@@ -69,9 +69,9 @@ def show_command(name: str, as_json: bool) -> None:
 
 def _names() -> Mapping[str, Sequence[str]]:
     return {
-        "devices": profile.devices(),
-        "links": profile.links(),
-        "hosts": profile.hosts(),
+        "devices": hardware.devices(),
+        "links": hardware.links(),
+        "hosts": hardware.hosts(),
         "datasets": workload.datasets(),
         "methods": methods(),
     }
@@ -88,14 +88,14 @@ def _list_datasets() -> list[dict[str, Any]]:
 
 
 def _list_prices() -> list[dict[str, Any]]:
-    rows = [asdict(price) for price in profile.prices()]
+    rows = [asdict(price) for price in hardware.prices()]
     return [row | {"usd_per_gpu_hour": round(row["usd_per_gpu_hour"], 4)} for row in rows]
 
 
 _LISTS: Final[Mapping[str, Callable[[], list[dict[str, Any]]]]] = {
-    "devices": lambda: _titles(profile.devices(), profile.device),
-    "links": lambda: _titles(profile.links(), profile.link),
-    "hosts": lambda: _titles(profile.hosts(), profile.host),
+    "devices": lambda: _titles(hardware.devices(), hardware.device),
+    "links": lambda: _titles(hardware.links(), hardware.link),
+    "hosts": lambda: _titles(hardware.hosts(), hardware.host),
     "datasets": _list_datasets,
     "methods": lambda: [{"name": name, "title": kind.about} for name, kind in every_method().items()],
     "prices": _list_prices,
@@ -103,13 +103,13 @@ _LISTS: Final[Mapping[str, Callable[[], list[dict[str, Any]]]]] = {
 
 
 def _show_profile(item: Any) -> tuple[dict[str, Any], list[list[str]]]:
-    figures = profile.figures_of(item)
+    figures = hardware.figures_of(item)
     facts = {"name": item.name, "title": item.title, "figures": {key: asdict(value) for key, value in figures.items()}}
     rows = [[key, *_figure_cells(key, value)] for key, value in figures.items()]
     return facts, rows
 
 
-def _figure_cells(key: str, figure: profile.Figure) -> list[str]:
+def _figure_cells(key: str, figure: hardware.Figure) -> list[str]:
     text = _written(key, figure.value)
     if figure.low is not None and figure.high is not None:
         text += f" ({_written(key, figure.low)} to {_written(key, figure.high)})"
@@ -117,12 +117,12 @@ def _figure_cells(key: str, figure: profile.Figure) -> list[str]:
 
 
 def _written(key: str, value: float) -> str:
-    quantity = profile.QUANTITIES[key]
+    quantity = hardware.QUANTITIES[key]
     return f"{value:g}" if quantity is None else quantity.exact(value)
 
 
 def _show_device(name: str) -> tuple[dict[str, Any], list[list[str]]]:
-    device, prices = profile.device(name), profile.prices(name)
+    device, prices = hardware.device(name), hardware.prices(name)
     facts, rows = _show_profile(device)
     facts |= {"link": device.link, "prices": [asdict(price) for price in prices]}
     rows.append(["link", device.link, "", "", "to the host"])
@@ -135,7 +135,7 @@ def _show_device(name: str) -> tuple[dict[str, Any], list[list[str]]]:
 
 
 def _show_host(name: str) -> tuple[dict[str, Any], list[list[str]]]:
-    host = profile.host(name)
+    host = hardware.host(name)
     facts, rows = _show_profile(host)
     if host.device is not None:
         rows.insert(0, ["device", host.device, "", "", "its GPUs"])
@@ -184,7 +184,7 @@ def _default(knob: knobs.Knob) -> str:
 
 _SHOWS: Final[Mapping[str, Callable[[str], tuple[dict[str, Any], list[list[str]]]]]] = {
     "devices": _show_device,
-    "links": lambda name: _show_profile(profile.link(name)),
+    "links": lambda name: _show_profile(hardware.link(name)),
     "hosts": _show_host,
     "datasets": _show_dataset,
     "methods": _show_method,

@@ -14,16 +14,16 @@ from click.shell_completion import CompletionItem
 
 def devices() -> Iterable[str]:
     """Devices of the catalogue."""
-    from gcnsim import profile
+    from gcnsim import hardware
 
-    return profile.devices()
+    return hardware.devices()
 
 
 def hosts() -> Iterable[str]:
     """Hosts of the catalogue."""
-    from gcnsim import profile
+    from gcnsim import hardware
 
-    return profile.hosts()
+    return hardware.hosts()
 
 
 def datasets() -> Iterable[str]:
@@ -92,7 +92,7 @@ def complete_kind(ctx: click.Context, param: click.Parameter, incomplete: str) -
 
 def complete_any(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem[str]]:
     """Every name of the catalogue."""
-    from gcnsim import profile
+    from gcnsim import hardware
 
-    found = [*devices(), *hosts(), *profile.links(), *datasets(), *methods()]
+    found = [*devices(), *hosts(), *hardware.links(), *datasets(), *methods()]
     return [CompletionItem(name) for name in found if name.startswith(incomplete) and name != "all"]

@@ -17,9 +17,9 @@ from gcnsim.cli.progress import progress
 from gcnsim.cli.tables import print_columns
 from gcnsim.errors import FileError
 from gcnsim.graph import Graph, graph_warnings, load_graph
+from gcnsim.graph.formats.nodes import MASKS, NodeArrays, named_arrays, read_nodes
+from gcnsim.graph.formats.write import write_edges, write_npz
 from gcnsim.graph.memory import check_memory
-from gcnsim.graph.nodes import MASKS, NodeArrays, named_arrays, read_nodes
-from gcnsim.graph.write import write_edges, write_npz
 from gcnsim.units import format_bytes
 
 _SEPARATORS = {".txt": " ", ".edges": " ", ".tsv": "\t", ".csv": ","}

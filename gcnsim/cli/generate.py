@@ -14,6 +14,7 @@ from gcnsim.cli.outputs import check_outputs
 from gcnsim.cli.progress import progress
 from gcnsim.errors import FileError, GraphError, ScenarioError, UnitError, nearest
 from gcnsim.graph import Graph
+from gcnsim.graph.formats.write import write_npz
 from gcnsim.graph.generate import (
     BlockModel,
     RMat,
@@ -26,7 +27,6 @@ from gcnsim.graph.generate import (
     surrogate_facts,
     surrogates,
 )
-from gcnsim.graph.write import write_npz
 from gcnsim.processes import cores
 from gcnsim.units import format_bytes, nbytes
 

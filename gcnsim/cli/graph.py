@@ -20,9 +20,9 @@ from gcnsim.cli.progress import progress
 from gcnsim.cli.tables import print_columns, print_table
 from gcnsim.graph import Graph, graph_warnings, load_graph
 from gcnsim.graph.describe import components, degree_bins, degree_percentiles, homophily
-from gcnsim.graph.layouts import DglFacts, DglFolder
+from gcnsim.graph.formats.layouts import DglFacts, DglFolder
+from gcnsim.graph.formats.nodes import MASKS, NodeArrays, check_features, read_nodes
 from gcnsim.graph.memory import check_memory
-from gcnsim.graph.nodes import MASKS, NodeArrays, check_features, read_nodes
 
 
 @click.group("graph")

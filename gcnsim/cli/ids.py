@@ -9,7 +9,7 @@ import click
 
 from gcnsim.errors import ScenarioError
 from gcnsim.graph import IDS, Graph
-from gcnsim.graph.write import write_ids
+from gcnsim.graph.formats.write import write_ids
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 

@@ -15,9 +15,9 @@ from typing import Final
 import click
 
 from gcnsim.errors import FileError
+from gcnsim.hardware import is_file
 from gcnsim.io.atomic import probe, writable
 from gcnsim.io.yaml_files import read_yaml
-from gcnsim.profile import is_file
 
 FILE_FIELDS: Final = (
     "cluster.calibration",

@@ -18,9 +18,9 @@ from gcnsim.graph import Graph, load_graph
 from gcnsim.graph.memory import check_memory
 from gcnsim.partition import Partitioning, partition_graph, read_partition, split
 from gcnsim.processes import cores
-from gcnsim.record import read_norms
 from gcnsim.sampling import NODES, checked_rate
 from gcnsim.sampling import sampler as sampling_rule
+from gcnsim.sampling.norms import read_norms
 from gcnsim.trace import AccessTrace, TraceOrigin, WorkerSummary, read_trace, record_trace, summarise, write_trace
 
 

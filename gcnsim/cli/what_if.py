@@ -82,7 +82,7 @@ class Shown:
     def __init__(self, wide: bool, columns: list[str] | None, provenance: bool, assumptions: bool) -> None:
         """Raises ScenarioError for a column that there is not: before anything is simulated."""
         if columns is not None:
-            from gcnsim.report.columns import checked
+            from gcnsim.report.answer.columns import checked
 
             checked(columns)
         self.options: dict[str, Any] = {

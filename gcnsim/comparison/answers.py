@@ -10,8 +10,10 @@ from gcnsim.breakdown import Parts, iteration_s
 from gcnsim.comparison.facts import facts_of_row
 from gcnsim.comparison.sides import WHOLE, Side, side_of_result, side_of_row
 from gcnsim.errors import FileError
-from gcnsim.record import mistakes, parse_json, read_text
+from gcnsim.io.schema import mistakes
+from gcnsim.io.strict_json import parse_json
 from gcnsim.results import Row
+from gcnsim.runs.files import read_text
 
 RESULT, ANSWER = "gcnsim.result/1", "gcnsim.what-if/1"
 ROUNDING = 1e-3

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from gcnsim.evidence import device_of
-from gcnsim.record import RecordedRun
 from gcnsim.results import Row
+from gcnsim.runs.recorded_run import RecordedRun
 from gcnsim.units import BANDWIDTH
 
 ASIDE: Final = ("schema", "name", "asked", "grid", "run.iterations")

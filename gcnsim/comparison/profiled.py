@@ -11,10 +11,12 @@ from pathlib import Path
 from gcnsim.breakdown import exposed_s, other_s
 from gcnsim.comparison.sides import Side
 from gcnsim.errors import GcnsimError, plural
-from gcnsim.profile import gpu_of
-from gcnsim.record import Names, ProfiledRun, interval_of_mean, read_profiled_run
-from gcnsim.record.trace_events import Progress
+from gcnsim.hardware import gpu_of
+from gcnsim.runs.measured import interval_of_mean
 from gcnsim.timeline import PS_PER_S, Intervals, Phase
+from gcnsim.torch_profiler.names import Names
+from gcnsim.torch_profiler.profiled_run import ProfiledRun, read_profiled_run
+from gcnsim.torch_profiler.trace_events import Progress
 
 
 def side_of_profile(

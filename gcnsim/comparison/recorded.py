@@ -26,9 +26,9 @@ from gcnsim.breakdown import (
 from gcnsim.comparison.facts import facts_of_run
 from gcnsim.comparison.sides import Link, Side
 from gcnsim.errors import FileError
+from gcnsim.hardware import GENERIC_LINK, link
 from gcnsim.ids import BoolArray, Rank, Seconds
-from gcnsim.profile import GENERIC_LINK, link
-from gcnsim.record import COMPUTE, TIMELINE, RecordedRun, evaluated_after, read_recorded_run
+from gcnsim.runs.recorded_run import COMPUTE, TIMELINE, RecordedRun, evaluated_after, read_recorded_run
 from gcnsim.timeline import PS_PER_S, Intervals, Phase, Timeline
 
 

@@ -12,8 +12,8 @@ import numpy as np
 
 from gcnsim.cost.device import INDEX, VALUE, elementwise_seconds, gemm_seconds, spmm_seconds
 from gcnsim.cost.layers import ACTIVATION_PASSES, NORM_PASSES, LayerCost
+from gcnsim.hardware import DeviceProfile
 from gcnsim.ids import FloatArray, IntArray
-from gcnsim.profile import DeviceProfile
 from gcnsim.workload import LayerShape
 
 SCORE_PASSES = 3

@@ -9,8 +9,8 @@ import numpy as np
 from gcnsim.cost.device import VALUE, elementwise_seconds, gemm_seconds, spmm_seconds
 from gcnsim.cost.layers import ACTIVATION_PASSES, LOSS_PASSES, NORM_PASSES, LayerCost, parameters
 from gcnsim.cost.memory import ENTRY, ID, MOMENTS, Memory
+from gcnsim.hardware import DeviceProfile
 from gcnsim.ids import FloatArray, IntArray
-from gcnsim.profile import DeviceProfile
 from gcnsim.workload import LayerShape
 
 KEPT = 3

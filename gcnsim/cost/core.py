@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from gcnsim.cost.device import INDEX, VALUE, Size, elementwise_seconds
+from gcnsim.hardware import DeviceProfile, HostProfile
 from gcnsim.ids import FloatArray, IntArray
-from gcnsim.profile import DeviceProfile, HostProfile
 from gcnsim.workload import LayerShape
 
 RELU_PASSES = 2

@@ -13,8 +13,8 @@ from dataclasses import dataclass, fields, replace
 import numpy as np
 
 from gcnsim.cost.device import VALUE, elementwise_seconds, gemm_seconds, spmm_seconds
+from gcnsim.hardware import DeviceProfile
 from gcnsim.ids import Bytes, FloatArray, IntArray
-from gcnsim.profile import DeviceProfile
 from gcnsim.workload import LayerShape
 
 ACTIVATION_PASSES = 4

@@ -13,8 +13,8 @@ from typing import Final
 import numpy as np
 
 from gcnsim.cost.device import INDEX, VALUE, Size, rows_seconds
+from gcnsim.hardware import DeviceProfile
 from gcnsim.ids import FloatArray
-from gcnsim.profile import DeviceProfile
 from gcnsim.workload import PAYLOADS
 
 BITS: Final[Mapping[str, int]] = PAYLOADS

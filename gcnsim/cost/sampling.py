@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from gcnsim.cost.device import INDEX, VALUE, Size, elementwise_seconds
+from gcnsim.hardware import DeviceProfile, HostProfile
 from gcnsim.ids import FloatArray, IntArray
-from gcnsim.profile import DeviceProfile, HostProfile
 
 SORT_PASSES = 64
 """A radix sort of 8-byte keys and values: eight passes, of a byte each, read and write both."""

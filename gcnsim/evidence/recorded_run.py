@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any, Final
 
 from gcnsim.errors import GcnsimError, ScenarioError
+from gcnsim.hardware import gpu_of
 from gcnsim.methods import create_method, is_method, method_type
-from gcnsim.profile import gpu_of
-from gcnsim.record import RecordedRun
+from gcnsim.runs.recorded_run import RecordedRun
 from gcnsim.scenario import SCHEMA, Scenario, from_mapping
 from gcnsim.units import BANDWIDTH, SECONDS
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gcnsim.errors import FileError, ScenarioError
-from gcnsim.record import TRACE, RecordedRun
+from gcnsim.runs.recorded_run import TRACE, RecordedRun
 from gcnsim.sampling import NODES
 from gcnsim.scenario import Scenario
 from gcnsim.trace import AccessTrace, read_trace

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from gcnsim.graph.arrays import read_arrays, read_npy
 from gcnsim.graph.build import build_csr, from_csr
 from gcnsim.graph.checks import graph_warnings
 from gcnsim.graph.csr import Cleaning, Graph
-from gcnsim.graph.edges import IDS
+from gcnsim.graph.formats.arrays import read_arrays, read_npy
+from gcnsim.graph.formats.edges import IDS
 from gcnsim.graph.induced import induced
 from gcnsim.graph.load import SUFFIXES, load_graph
 from gcnsim.graph.networks import from_networkx

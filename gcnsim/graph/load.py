@@ -6,11 +6,11 @@ from pathlib import Path
 
 from gcnsim.errors import FileError, GraphError, nearest
 from gcnsim.graph.csr import Graph
-from gcnsim.graph.edges import IDS, NUMBERS, read_edges
-from gcnsim.graph.matrix_market import BANNER, read_matrix_market
-from gcnsim.graph.metis import read_metis
-from gcnsim.graph.npz import read_npz
-from gcnsim.graph.source import file_start, file_text
+from gcnsim.graph.formats.edges import IDS, NUMBERS, read_edges
+from gcnsim.graph.formats.matrix_market import BANNER, read_matrix_market
+from gcnsim.graph.formats.metis import read_metis
+from gcnsim.graph.formats.npz import read_npz
+from gcnsim.graph.formats.source import file_start, file_text
 from gcnsim.io.container import MAGIC, kind_of
 
 _EDGE_LISTS = (".txt", ".tsv", ".csv", ".edges")
@@ -23,8 +23,8 @@ def load_graph(path: str | Path, ids: str = NUMBERS) -> Graph:
 
     `.npz` (NumPy or SciPy), edge lists `.txt .tsv .csv .edges` (a header line in `.csv` and `.tsv`), Matrix Market
     `.mtx`, METIS `.graph`; text may be gzip. A folder holds a data set as it
-    was published (`gcnsim.graph.layouts`). What was changed to make it clean is in `graph.cleaning`.
-    ids: how the ids of an edge list become node numbers (`gcnsim.graph.edges`): `numbers`, `compact` or `names`; what
+    was published (`gcnsim.graph.formats.layouts`). What was changed to make it clean is in `graph.cleaning`.
+    ids: how the ids of an edge list become node numbers (`graph.formats.edges`): `numbers`, `compact` or `names`; what
     the nodes were called is then in `graph.original_ids`. Other formats number their nodes themselves.
     Raises FileError or GraphError, the path first, for anything that is not a usable graph.
     """
@@ -34,7 +34,7 @@ def load_graph(path: str | Path, ids: str = NUMBERS) -> Graph:
     if ids != NUMBERS and not is_edge_list(source):
         raise FileError(f"{source}: ids: {ids} is for edge lists ({', '.join(_EDGE_LISTS)}); allowed: {NUMBERS}")
     if source.is_dir():
-        from gcnsim.graph.layouts import layout_of  # of use to folders alone
+        from gcnsim.graph.formats.layouts import layout_of  # of use to folders alone
 
         return layout_of(source).graph(_folder_name(source))
     start = file_start(source, len(BANNER))

@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 from gcnsim.errors import GraphError
-from gcnsim.graph.arrays import opened
-from gcnsim.graph.layouts import layout_of
-from gcnsim.graph.npz import stored_size
-from gcnsim.graph.size import Size, text_size
-from gcnsim.graph.source import file_start
+from gcnsim.graph.formats.arrays import opened
+from gcnsim.graph.formats.layouts import layout_of
+from gcnsim.graph.formats.npz import stored_size
+from gcnsim.graph.formats.size import Size, text_size
+from gcnsim.graph.formats.source import file_start
 from gcnsim.units import format_bytes
 
 ENTRY_BYTES, NODE_BYTES, FIXED_BYTES = 50, 100, 150_000_000

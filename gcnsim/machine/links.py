@@ -7,9 +7,9 @@ from typing import Final
 
 from gcnsim.cluster import Cluster, LinkSpec, Paths, Sockets, build_cluster
 from gcnsim.errors import ScenarioError
+from gcnsim.hardware import LinkProfile, Platform
 from gcnsim.machine.platform import copies_within, staging_of
 from gcnsim.machine.profiles import Profiles
-from gcnsim.profile import LinkProfile, Platform
 
 GPUS_PER_SWITCH: Final = 2
 """GPUs that share the uplink of a PCIe switch where nobody says how many."""

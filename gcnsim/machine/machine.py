@@ -8,11 +8,11 @@ from functools import cached_property, lru_cache
 import numpy as np
 
 from gcnsim.cluster import Cluster
+from gcnsim.hardware import Platform, file_stamp
 from gcnsim.ids import Bytes, Seconds
 from gcnsim.machine.links import build_topology, paths_of
 from gcnsim.machine.platform import platform_of
 from gcnsim.machine.profiles import Profiles, Stamp, find_profiles, record_stamp
-from gcnsim.profile import Platform, file_stamp
 from gcnsim.scenario import ClusterSpec
 
 

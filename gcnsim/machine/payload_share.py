@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from gcnsim.cluster import Cluster, Link
+from gcnsim.hardware import link
 from gcnsim.ids import Rank
 from gcnsim.machine.machine import Machine
 from gcnsim.machine.profiles import HOST_MEMORY, NVLINK
-from gcnsim.profile import link
 
 
 def payload_shares(machine: Machine) -> dict[str, float]:

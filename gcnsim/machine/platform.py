@@ -1,4 +1,4 @@
-"""What the published runs of a platform add to its catalogue figures (`gcnsim.profile.platforms`)."""
+"""What the published runs of a platform add to its catalogue figures (`gcnsim.hardware.platforms`)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Final
 from gcnsim.boundary import AccessCounts
 from gcnsim.cluster import LinkSpec
 from gcnsim.errors import ScenarioError
-from gcnsim.profile import DeviceProfile, Figure, Platform, platform
+from gcnsim.hardware import DeviceProfile, Figure, Platform, platform
 from gcnsim.sampling import DEGREE_SPREAD
 from gcnsim.scenario import ClusterSpec
 

@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Final
 
+from gcnsim.calibration_record.record import Calibration, read_calibration
 from gcnsim.errors import ScenarioError
+from gcnsim.hardware import Curve, DeviceProfile, HostProfile, LinkProfile, device, host, link
 from gcnsim.ids import Rank
 from gcnsim.machine.replaced import CALIBRATED, with_fitted, with_given
-from gcnsim.profile import Curve, DeviceProfile, HostProfile, LinkProfile, device, host, link
-from gcnsim.record import Calibration, read_calibration
 from gcnsim.scenario import ClusterSpec
 
 HOST_MEMORY: Final = "host-memory"

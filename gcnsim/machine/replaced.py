@@ -8,9 +8,9 @@ from typing import Any, Final, TypeVar
 
 import numpy as np
 
+from gcnsim.calibration_record.record import Fitted
+from gcnsim.hardware import DeviceProfile, Figure, HostProfile, LinkProfile
 from gcnsim.ids import FloatArray
-from gcnsim.profile import DeviceProfile, Figure, HostProfile, LinkProfile
-from gcnsim.record import Fitted
 from gcnsim.scenario import ClusterSpec
 
 GIVEN: Final = "cluster.figures of the question"

@@ -8,8 +8,8 @@ import numpy as np
 
 from gcnsim.boundary import AccessCounts
 from gcnsim.cluster import Cluster
+from gcnsim.hardware import DeviceProfile, HostProfile
 from gcnsim.ids import IntArray, Iteration, Rank
-from gcnsim.profile import DeviceProfile, HostProfile
 from gcnsim.workload import LayerShape
 
 

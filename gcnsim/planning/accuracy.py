@@ -13,12 +13,12 @@ from pathlib import Path
 from typing import Any, Final
 
 from gcnsim.errors import plural
+from gcnsim.hardware import prices
 from gcnsim.ids import Iteration, Seconds
 from gcnsim.knobs import BOUNDARY_SCALE, COLD_START, ESTIMATOR, Knob
 from gcnsim.methods import Method
 from gcnsim.planning.study_cache import Estimate
-from gcnsim.profile import prices
-from gcnsim.record import LearningCurve, read_learning_curve
+from gcnsim.runs.recorded_run import LearningCurve, read_learning_curve
 from gcnsim.scenario import Scenario
 from gcnsim.sources import Model
 

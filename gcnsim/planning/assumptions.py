@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from gcnsim.hardware import QUANTITIES, Figure
 from gcnsim.machine import resolve_machine
 from gcnsim.planning.study_cache import Estimate, StudyCache
-from gcnsim.profile import QUANTITIES, Figure
 from gcnsim.scenario import Scenario
 from gcnsim.sources import assumption
 from gcnsim.uncertainty import Assumption, placements, used_figures

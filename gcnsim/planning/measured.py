@@ -54,7 +54,7 @@ def read_measurement(text: str) -> Measurement:
         method, value = "", text
     name, value = method.strip() or None, value.strip()
     if os.path.exists(value):
-        from gcnsim.record import read_measured
+        from gcnsim.runs.measured import read_measured
 
         found = read_measured(value)
         return Measurement(text, name, found.iteration_s, found.error_s / found.iteration_s)

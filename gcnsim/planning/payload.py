@@ -6,10 +6,10 @@ from dataclasses import asdict
 from typing import Any
 
 from gcnsim.cost import RESERVED, Memory
+from gcnsim.hardware import devices, prices
 from gcnsim.knobs import KNOBS
 from gcnsim.methods import NO_OVERLAP, Method
 from gcnsim.planning.study_cache import Estimate, StudyCache
-from gcnsim.profile import devices, prices
 from gcnsim.results import Row
 from gcnsim.scenario import Scenario, written_knobs
 from gcnsim.simulation import Result, link_units, tightest

@@ -10,14 +10,15 @@ from typing import Any
 
 from gcnsim import __version__
 from gcnsim.alternatives import known_at_other_sizes
+from gcnsim.calibration_record.coverage import beyond, settings
+from gcnsim.calibration_record.record import Calibration, content_hash
 from gcnsim.cost import RESERVED
 from gcnsim.errors import plural
+from gcnsim.hardware import Platform, is_file
 from gcnsim.machine import Machine, resolve_machine
 from gcnsim.methods.roc import Roc
 from gcnsim.planning.assumptions import machine_figures, workload_assumptions
 from gcnsim.planning.study_cache import Estimate, StudyCache
-from gcnsim.profile import Platform, is_file
-from gcnsim.record import Calibration, beyond, content_hash, settings
 from gcnsim.scenario import Fault, Jitter, Scenario, fault_words, figure_text, scenario_hash
 from gcnsim.simulation import tightest
 from gcnsim.sources import (

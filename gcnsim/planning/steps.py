@@ -23,12 +23,12 @@ from gcnsim.alternatives import (
     why_cores_do_not_matter,
 )
 from gcnsim.errors import ScenarioError
+from gcnsim.hardware import device, devices, prices
 from gcnsim.machine import resolve_machine
 from gcnsim.methods import Method, method_type
 from gcnsim.planning.payload import in_gbps
 from gcnsim.planning.recommend import Rule, rate_of
 from gcnsim.planning.study_cache import INTERVAL, PRECISION, OnProgress, StudyCache, canonical
-from gcnsim.profile import device, devices, prices
 from gcnsim.scenario import ClusterSpec, Scenario
 
 COPY_LINKS: Final = ("pcie3-x16", "pcie4-x16", "pcie5-x16")

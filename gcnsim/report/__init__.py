@@ -10,7 +10,10 @@ from typing import TYPE_CHECKING, Final
 from gcnsim.late import late
 
 if TYPE_CHECKING:
-    from gcnsim.record import RunFacts, write_run_trace, write_spans
+    from gcnsim.report.answer.csv import columns_of_rows, write_csv
+    from gcnsim.report.answer.notebook import render_notebook
+    from gcnsim.report.answer.rows import rows_of
+    from gcnsim.report.answer.table import render_short, render_table
     from gcnsim.report.cache_curve import (
         CacheCurveInfo,
         PolicyLine,
@@ -22,9 +25,7 @@ if TYPE_CHECKING:
         write_cache_curve_html,
     )
     from gcnsim.report.calibration import render_calibration
-    from gcnsim.report.csv import columns_of_rows, write_csv
-    from gcnsim.report.drawing import bandwidth_figure, breakdown_figure
-    from gcnsim.report.figures import (
+    from gcnsim.report.page.figures import (
         BandwidthCurve,
         BandwidthInfo,
         Bar,
@@ -33,13 +34,13 @@ if TYPE_CHECKING:
         bandwidth_info,
         breakdown_info,
     )
-    from gcnsim.report.html import write_html
-    from gcnsim.report.notebook import render_notebook
+    from gcnsim.report.page.html import write_html
+    from gcnsim.report.page.plots import bandwidth_figure, breakdown_figure
     from gcnsim.report.reproduction import left_out_lines, render_reproduction, write_reproduction
     from gcnsim.report.result import render_result, render_short_result
-    from gcnsim.report.rows import rows_of
-    from gcnsim.report.table import render_short, render_table
     from gcnsim.report.validation import render_validation, write_validation
+    from gcnsim.timeline.parquet import write_spans
+    from gcnsim.timeline.run_perfetto import RunFacts, write_run_trace
 
 __all__ = [
     "BandwidthCurve",
@@ -80,10 +81,10 @@ __all__ = [
 ]
 
 _LATE: Final = {
-    "gcnsim.record": (
+    "gcnsim.timeline.parquet": ("write_spans",),
+    "gcnsim.timeline.run_perfetto": (
         "RunFacts",
         "write_run_trace",
-        "write_spans",
     ),
     "gcnsim.report.cache_curve": (
         "CacheCurveInfo",
@@ -96,15 +97,15 @@ _LATE: Final = {
         "write_cache_curve_html",
     ),
     "gcnsim.report.calibration": ("render_calibration",),
-    "gcnsim.report.csv": (
+    "gcnsim.report.answer.csv": (
         "columns_of_rows",
         "write_csv",
     ),
-    "gcnsim.report.drawing": (
+    "gcnsim.report.page.plots": (
         "bandwidth_figure",
         "breakdown_figure",
     ),
-    "gcnsim.report.figures": (
+    "gcnsim.report.page.figures": (
         "BandwidthCurve",
         "BandwidthInfo",
         "Bar",
@@ -113,8 +114,8 @@ _LATE: Final = {
         "bandwidth_info",
         "breakdown_info",
     ),
-    "gcnsim.report.html": ("write_html",),
-    "gcnsim.report.notebook": ("render_notebook",),
+    "gcnsim.report.page.html": ("write_html",),
+    "gcnsim.report.answer.notebook": ("render_notebook",),
     "gcnsim.report.reproduction": (
         "left_out_lines",
         "render_reproduction",
@@ -124,8 +125,8 @@ _LATE: Final = {
         "render_result",
         "render_short_result",
     ),
-    "gcnsim.report.rows": ("rows_of",),
-    "gcnsim.report.table": (
+    "gcnsim.report.answer.rows": ("rows_of",),
+    "gcnsim.report.answer.table": (
         "render_short",
         "render_table",
     ),

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gcnsim.caching import KINDS
 from gcnsim.io.atomic import atomic_write
-from gcnsim.report.drawing import FONT
+from gcnsim.report.page.plots import FONT
 from gcnsim.report.palette import GRID, INK
 from gcnsim.trace import CacheCurve, CachePoint, CacheTally
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from gcnsim.profile import QUANTITIES
-from gcnsim.record import Calibration
+from gcnsim.calibration_record.record import Calibration
+from gcnsim.hardware import QUANTITIES
 
 
 def render_calibration(record: Calibration, path: str) -> str:

@@ -7,7 +7,7 @@ from textwrap import wrap
 from typing import Any
 
 from gcnsim.comparison import PARTS
-from gcnsim.report.words import plain
+from gcnsim.report.answer.provenance import plain
 from gcnsim.units import format_bytes, format_fraction, format_seconds
 
 WIDTH = 100

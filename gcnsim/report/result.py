@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from gcnsim.report import words
-from gcnsim.report.answer import label_of, limit_text
+from gcnsim.report.answer import provenance
+from gcnsim.report.answer.sentences import label_of, limit_text
 from gcnsim.units import format_bytes, format_fraction, format_seconds
 
 _TIMES = {
@@ -34,7 +34,7 @@ def _memory(payload: Mapping[str, Any]) -> list[str]:
 def render_short_result(payload: Mapping[str, Any]) -> str:
     """The payload of `gcnsim.result/1` in two lines: what was simulated, its iteration time and what limits it."""
     row = payload["result"]
-    label, limit = label_of(payload), limit_text(row.get("limited_by")) or words.plain(row["bottleneck"])
+    label, limit = label_of(payload), limit_text(row.get("limited_by")) or provenance.plain(row["bottleneck"])
     lines = _first(payload)
     lines[0] += f"  {label}".rstrip()
     return "\n".join([*lines, f"  limited by {limit}"])
@@ -45,7 +45,7 @@ def _first(payload: Mapping[str, Any]) -> list[str]:
     row = payload["result"]
     interval = [format_seconds(row[key]) for key in ("iteration_s_low", "iteration_s_high")]
     return [
-        words.plain(f"{payload['scenario']['name']}: {row['method']}, {words.knobs_of(row)}"),
+        provenance.plain(f"{payload['scenario']['name']}: {row['method']}, {provenance.knobs_of(row)}"),
         f"  iteration  {format_seconds(row['iteration_s'])}  (90 % interval {' to '.join(interval)})",
     ]
 
@@ -78,8 +78,8 @@ def render_result(payload: Mapping[str, Any]) -> str:
         f"  {name:<{width}}  {format_bytes(link['bytes']):>10}  busy {_share(link['utilization']):>7}"
         for name, link in payload["links"].items()
     ]
-    lines += ["", "Provenance"] + [f"  {name}: {said}" for name, said in words.provenance_of(payload)]
-    lines += [f"  warning: {text}" for text in words.warnings_of(payload)]
+    lines += ["", "Provenance"] + [f"  {name}: {said}" for name, said in provenance.provenance_of(payload)]
+    lines += [f"  warning: {text}" for text in provenance.warnings_of(payload)]
     return "\n".join(lines) + "\n"
 
 

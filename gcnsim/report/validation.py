@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gcnsim.io.atomic import atomic_write
+from gcnsim.report.answer.provenance import plain
 from gcnsim.report.palette import COMPUTE, EXPOSED, OTHER
-from gcnsim.report.words import plain
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from gcnsim.profile import platform, platforms
+from gcnsim.hardware import platform, platforms
 from gcnsim.reproduction.cells import TOLERANCE, Cell, error_of
 
 SCHEMA: Final = "gcnsim.reproduction/1"

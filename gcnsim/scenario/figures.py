@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from gcnsim.errors import ScenarioError, UnitError, nearest
 from gcnsim.fields import shown
-from gcnsim.profile import QUANTITIES, device, devices, figure_names, hosts, is_file, links
+from gcnsim.hardware import QUANTITIES, device, devices, figure_names, hosts, is_file, links
 from gcnsim.units import FRACTION
 
 Figures = tuple[tuple[str, float], ...]

@@ -12,8 +12,8 @@ from gcnsim.cluster import ALLREDUCES, RING
 from gcnsim.errors import ScenarioError, plural
 from gcnsim.fields import Measure, Number, Truth, Word, check_fields, entry
 from gcnsim.graph import IDS
+from gcnsim.hardware import GENERIC_LINK, device, devices, hosts, is_file, links
 from gcnsim.methods import Method
-from gcnsim.profile import GENERIC_LINK, device, devices, hosts, is_file, links
 from gcnsim.scenario.faults import Fault, check_faults
 from gcnsim.scenario.figures import CatalogueFigures, Figures
 from gcnsim.scenario.names import Words

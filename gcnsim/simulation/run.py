@@ -11,6 +11,7 @@ from gcnsim.boundary import AccessCounts
 from gcnsim.cost import Memory
 from gcnsim.engine import Run, simulate
 from gcnsim.errors import GcnsimError, ScenarioError
+from gcnsim.hardware import DeviceProfile
 from gcnsim.ids import FloatArray
 from gcnsim.machine import (
     Machine,
@@ -23,7 +24,6 @@ from gcnsim.machine import (
     with_drawn,
 )
 from gcnsim.methods import NO_OVERLAP, Facts, Method, MiniBatch, named
-from gcnsim.profile import DeviceProfile
 from gcnsim.scenario import Scenario
 from gcnsim.schedule import Bounds, Schedule, bounds
 from gcnsim.simulation.faults import apply_static_faults, passing

@@ -11,7 +11,7 @@ import numpy as np
 from gcnsim.boundary import AccessCounts
 from gcnsim.errors import ScenarioError, plural
 from gcnsim.graph import IDS, Graph, graph_warnings, induced, load_graph
-from gcnsim.graph.nodes import read_nodes
+from gcnsim.graph.formats.nodes import read_nodes
 from gcnsim.ids import BoolArray, IntArray
 from gcnsim.partition import (
     Part,
@@ -23,8 +23,8 @@ from gcnsim.partition import (
     split,
     training_parts,
 )
-from gcnsim.record import read_norms
 from gcnsim.sampling import NODES
+from gcnsim.sampling.norms import read_norms
 from gcnsim.scenario import Scenario
 from gcnsim.sources.batches import TRAIN, only_batches, plan_of
 from gcnsim.sources.corners import Corner, drawing

@@ -18,9 +18,9 @@ from typing import Final
 import numpy as np
 
 from gcnsim.errors import ScenarioError
+from gcnsim.hardware import Figure, LinkProfile, figures_of
 from gcnsim.ids import FloatArray
 from gcnsim.machine import NVLINK, Machine
-from gcnsim.profile import Figure, LinkProfile, figures_of
 from gcnsim.streams import stream
 
 NORMAL_90: Final = NormalDist().inv_cdf(0.95)

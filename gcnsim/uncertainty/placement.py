@@ -13,9 +13,9 @@ from enum import Enum
 import numpy as np
 
 from gcnsim.boundary import AccessCounts
+from gcnsim.hardware import DeviceProfile
 from gcnsim.ids import IntArray
 from gcnsim.machine import resolve_machine
-from gcnsim.profile import DeviceProfile
 from gcnsim.scenario import Scenario
 from gcnsim.sources import Source, SourceView
 from gcnsim.sources.corners import Corner

@@ -16,9 +16,9 @@ import numpy as np
 
 from gcnsim.boundary import AccessCounts
 from gcnsim.cluster import Link
+from gcnsim.hardware import Figure
 from gcnsim.ids import FloatArray, IntArray, Seconds
 from gcnsim.machine import Machine, resolve_machine
-from gcnsim.profile import Figure
 from gcnsim.scenario import Scenario
 from gcnsim.schedule import Schedule, Variants, bounds, estimate, estimates
 from gcnsim.simulation.run import write_schedule

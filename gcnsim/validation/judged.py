@@ -8,21 +8,14 @@ from pathlib import Path
 from typing import Final
 
 from gcnsim.breakdown import PHASES
+from gcnsim.calibration_record.coverage import beyond
+from gcnsim.calibration_record.record import Calibration, read_calibration
 from gcnsim.errors import FileError, ScenarioError
 from gcnsim.evidence import refuse_other_trace, scenario_of
 from gcnsim.knobs import KNOBS, TRAINING_KNOBS
 from gcnsim.processes import parallel_map
-from gcnsim.record import (
-    Calibration,
-    RecordedRun,
-    beyond,
-    first_repeat,
-    link_notes,
-    read_calibration,
-    read_recorded_run,
-    trace_notes,
-    version_notes,
-)
+from gcnsim.runs.notes import first_repeat, link_notes, trace_notes, version_notes
+from gcnsim.runs.recorded_run import RecordedRun, read_recorded_run
 from gcnsim.scenario import Scenario
 from gcnsim.simulation import study
 from gcnsim.sources import open_source

@@ -9,7 +9,7 @@ from typing import Any
 
 from gcnsim import __version__
 from gcnsim.breakdown import PHASES
-from gcnsim.record import content_hash, read_calibration
+from gcnsim.calibration_record.record import content_hash, read_calibration
 from gcnsim.validation.judged import Judged
 from gcnsim.validation.summary import summarise
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from gcnsim.graph.nodes import MASKS, read_nodes
+from gcnsim.graph.formats.nodes import MASKS, read_nodes
 from gcnsim.ids import AnyArray, BoolArray
 from runtime.data.features import InMemory
 

@@ -9,8 +9,8 @@ import torch
 from torch import Tensor
 
 from gcnsim.errors import FileError
-from gcnsim.graph.arrays import opened
-from gcnsim.graph.source import file_start
+from gcnsim.graph.formats.arrays import opened
+from gcnsim.graph.formats.source import file_start
 from gcnsim.io.atomic import atomic_write
 from gcnsim.streams import stream
 from runtime.model.network import Network

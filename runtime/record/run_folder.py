@@ -17,9 +17,10 @@ from gcnsim.errors import FileError
 from gcnsim.graph import Graph
 from gcnsim.ids import Float32Array, Iteration
 from gcnsim.io.atomic import atomic_write
-from gcnsim.record import read_norms, read_spans, write_norms, write_spans
-from gcnsim.record.schema import mistakes
+from gcnsim.io.schema import mistakes
+from gcnsim.sampling.norms import read_norms, write_norms
 from gcnsim.timeline import Timeline
+from gcnsim.timeline.parquet import read_spans, write_spans
 from runtime.record.rows import IterationRow, read_iterations, write_iterations
 
 SCHEMA: Final = "gcnsim.run/1"

@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from gcnsim.errors import FileError, ScenarioError
 from gcnsim.io.atomic import atomic_write
-from gcnsim.record import CLUSTER, Cluster, write_cluster
+from gcnsim.runs.cluster import CLUSTER, Cluster, write_cluster
 from runtime.record import read_run
 from runtime.survey.readme import readme
 from runtime.survey.request import GRAPHS, RUNS, STATE, UNFINISHED, SurveyRequest

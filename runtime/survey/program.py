@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import torch
 
-from gcnsim.record import Cluster
+from gcnsim.runs.cluster import Cluster
 from runtime.emulation import Emulation
 from runtime.launch import Place, Watch, connect
 from runtime.microbench import Measurement, MicrobenchRequest, document, measured, write

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from gcnsim.ids import AnyArray
-from gcnsim.record import TRACE
+from gcnsim.runs.recorded_run import TRACE
 from gcnsim.timeline import Timeline
 from runtime.record import IterationRow, RunFolder, Summary, from_arrays, merge, peak_memory, summarise, to_arrays
 from runtime.train.access_trace import TraceRecord

@@ -36,6 +36,7 @@ DOCUMENTS = (
     *sorted((ROOT / "docs").glob("*.md")),
     ROOT / "scenarios" / "README.md",
     ROOT / "benchmarks" / "README.md",
+    ROOT / "studies" / "README.md",
 )
 TOLERANCE = 0.02
 GAP = "..."

@@ -68,7 +68,7 @@ def _trained_knobs() -> str:
 
 
 def _columns() -> str:
-    from gcnsim.report.columns import MEANINGS
+    from gcnsim.report.answer.columns import MEANINGS
 
     rows = [(f"`{key}`", meaning.says) for key, meaning in MEANINGS.items()]
     return table(("number", "meaning"), rows)

@@ -103,7 +103,7 @@ def test_every_block_says_what_it_is(document: Path) -> None:
 @pytest.mark.parametrize("document", DOCUMENTS, ids=IDS)
 def test_files_named_in_backticks_exist(document: Path) -> None:
     named = re.findall(
-        r"`((?:gcnsim|tests|docs|scenarios|benchmarks|runtime)/[\w./-]+)`", document.read_text(encoding="utf-8")
+        r"`((?:gcnsim|tests|docs|scenarios|benchmarks|studies|runtime)/[\w./-]+)`", document.read_text(encoding="utf-8")
     )
     assert [name for name in named if not (ROOT / name).exists()] == []
 

@@ -12,7 +12,7 @@ import pytest
 
 from tests.docs.examples import DOCUMENTS, ROOT
 
-FOLDERS = ("docs", "scenarios", "benchmarks", "gcnsim", "runtime", "tests")
+FOLDERS = ("docs", "scenarios", "benchmarks", "studies", "gcnsim", "runtime", "tests")
 FILES = sorted({*ROOT.glob("*.md"), *(path for name in FOLDERS for path in (ROOT / name).rglob("*.md"))})
 
 _FENCED = re.compile(r"^```.*?^```", re.DOTALL | re.MULTILINE)

@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import pytest
 
+from gcnsim.hardware import host
 from gcnsim.machine import resolve_machine
-from gcnsim.profile import host
 from gcnsim.scenario import ClusterSpec
 from tests.cases import Case, method
 

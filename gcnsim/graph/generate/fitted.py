@@ -1,6 +1,6 @@
 """Surrogates: drawn graphs that stand in for published datasets, fitted to what was printed about them.
 
-data/surrogates.yaml holds each one's model, seed and fit (docs/surrogates.md); `python -m benchmarks.fit_surrogates`
+data/surrogates.yaml holds each one's model, seed and fit (docs/surrogates.md); `python -m studies.fit_surrogates`
 makes it.
 """
 

@@ -14,12 +14,12 @@ from pathlib import Path
 import numpy as np
 
 from gcnsim.errors import FileError, GraphError
-from gcnsim.graph.arrays import read_npy
 from gcnsim.graph.build import MOST_NODES
 from gcnsim.graph.csr import Cleaning, Graph
+from gcnsim.graph.formats.arrays import read_npy
+from gcnsim.graph.formats.source import file_text
 from gcnsim.graph.generate.distinct import Say, graph_of, keys_of, silent
 from gcnsim.graph.generate.limits import check_size
-from gcnsim.graph.source import file_text
 from gcnsim.ids import AnyArray, IntArray
 from gcnsim.streams import stream
 

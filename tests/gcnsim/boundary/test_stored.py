@@ -267,8 +267,8 @@ def test_cells_are_fewer_where_pairs_are_many() -> None:
 
 @pytest.mark.parametrize("sampler", ["uniform", "vr"])
 def test_a_profile_answers_as_its_graph_does(real: Callable[[str], Any], sampler: str) -> None:
-    from benchmarks.profiles import missed_rows, rows_errors, scenarios
     from gcnsim.trace import prepared_sampling, record_prepared
+    from studies.profiles import missed_rows, rows_errors, scenarios
 
     case = real("amazon_cs")
     profile = stored_profile(case.parts, case.owners)

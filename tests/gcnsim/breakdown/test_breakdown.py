@@ -28,7 +28,7 @@ from gcnsim.breakdown import (
     phases_of_means,
 )
 from gcnsim.breakdown.reading import TRANSFERS
-from gcnsim.record.runs import Shares
+from gcnsim.runs.recorded_run import Shares
 from gcnsim.timeline import KIND_CODE, Intervals, OpKind, Timeline
 
 WHOLE = ("compute", *EXPOSED, *OTHER)

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from gcnsim import __version__
+from gcnsim.calibration_record.record import Calibration, Fitted, Residual, Source
 from gcnsim.cost import elementwise_seconds, rows_seconds
 from gcnsim.cost.core import RELU_BACKWARD_PASSES, RELU_PASSES, map_seconds, sum_seconds
-from gcnsim.profile import Curve, DeviceProfile, Figure, device
-from gcnsim.record import Calibration, Fitted, Residual, Source
+from gcnsim.hardware import Curve, DeviceProfile, Figure, device
 
 MACHINE: Mapping[str, Any] = {"cpu": "Xeon", "cores": 2, "memory_bytes": 2**34, "gpus": []}
 VERSIONS: Mapping[str, str] = {"gcnsim": __version__, "python": "3.11.7", "torch": "2.13.0", "numpy": "2.4.6"}

@@ -10,9 +10,10 @@ import pytest
 
 from gcnsim.calibration import calibrate, fit_gpu
 from gcnsim.calibration.fitting import Laws
+from gcnsim.calibration_record.measurements import read_measurements
+from gcnsim.calibration_record.record import read_calibration, write_calibration
 from gcnsim.errors import ScenarioError
-from gcnsim.profile import Curve, device
-from gcnsim.record import read_calibration, read_measurements, write_calibration
+from gcnsim.hardware import Curve, device
 from tests.gcnsim.calibration.made import HOST, NETWORK, write_measurements
 from tests.gcnsim.calibration.made_gpu import (
     COPIES,

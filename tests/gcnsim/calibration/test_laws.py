@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from gcnsim.calibration import fit_laws
+from gcnsim.calibration_record.measurements import read_measurements
 from gcnsim.errors import ScenarioError
-from gcnsim.profile import Curve
-from gcnsim.record import read_measurements
+from gcnsim.hardware import Curve
 from tests.gcnsim.calibration.made import DEVICE, HOST, NETWORK, measurements, write_measurements
 
 REQUIRED = (

@@ -11,8 +11,9 @@ import pytest
 from gcnsim.calibration import calibrate
 from gcnsim.calibration.fit import ranges
 from gcnsim.calibration.runs import COEFFICIENTS, Coefficient, freedom_over, moved, spread_of_repeats
+from gcnsim.calibration_record.record import Calibration, Fitted, write_calibration
 from gcnsim.errors import FileError, ScenarioError
-from gcnsim.record import Calibration, Fitted, RecordedRun, read_recorded_run, write_calibration
+from gcnsim.runs.recorded_run import RecordedRun, read_recorded_run
 from gcnsim.validation import judge
 from tests.gcnsim.calibration.made import World, calibration, measurements, write_measurements
 from tests.gcnsim.validation.conftest import EMULATED, WIDTHS, WriteRun, runs_in, simulated, small_graph

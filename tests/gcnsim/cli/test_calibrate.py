@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from gcnsim.calibration_record.record import read_calibration, write_calibration
 from gcnsim.cli import main
-from gcnsim.record import read_calibration, write_calibration
 from tests.gcnsim.calibration import made_gpu as gpu
 from tests.gcnsim.calibration.made import calibration, measurements, write_measurements
 from tests.gcnsim.validation.conftest import EMULATED, WriteRun, simulated

@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from gcnsim import profile, workload
+from gcnsim import hardware, workload
 from gcnsim.cli import main
 from gcnsim.methods import methods
 
-NAMES = [*profile.devices(), *profile.links(), *profile.hosts(), *workload.datasets(), *methods()]
+NAMES = [*hardware.devices(), *hardware.links(), *hardware.hosts(), *workload.datasets(), *methods()]
 
 
 def output(capsys: pytest.CaptureFixture[str], *argv: str) -> str:

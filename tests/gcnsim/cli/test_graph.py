@@ -12,10 +12,10 @@ from click.testing import CliRunner
 from gcnsim.cli.graph import group
 from gcnsim.errors import FileError, GcnsimError, GraphError
 from gcnsim.graph import build_csr, load_graph
-from gcnsim.graph.nodes import NodeArrays, read_nodes
+from gcnsim.graph.formats.nodes import NodeArrays, read_nodes
 from gcnsim.ids import AnyArray
 from gcnsim.partition import read_partition
-from tests.gcnsim.graph.layouts.published import (
+from tests.gcnsim.graph.formats.layouts.published import (
     write_dgl,
     write_ogb_arrays,
     write_ogb_text,

@@ -9,7 +9,7 @@ import pytest
 from gcnsim.cli import main
 from gcnsim.graph import Graph, load_graph
 from gcnsim.partition import partition_graph, write_partition
-from gcnsim.record import write_norms
+from gcnsim.sampling.norms import write_norms
 from gcnsim.trace import read_trace
 
 

@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
+from gcnsim.calibration_record.record import Source, write_calibration
 from gcnsim.cli import main
-from gcnsim.record import Source, read_recorded_run, write_calibration
+from gcnsim.runs.recorded_run import read_recorded_run
 from tests.gcnsim.calibration.made import MACHINE, calibration
 from tests.gcnsim.validation.conftest import WriteRun, simulated
 

@@ -16,10 +16,10 @@ from gcnsim.comparison import Side, side_of_run
 from gcnsim.comparison.difference import _largest
 from gcnsim.comparison.sides import side_of_row
 from gcnsim.errors import FileError
-from gcnsim.profile import GENERIC_LINK, link
-from gcnsim.record import write_spans
+from gcnsim.hardware import GENERIC_LINK, link
 from gcnsim.simulation import balanced_parts, worker_parts
 from gcnsim.timeline import KIND_CODE, OpKind, Timeline
+from gcnsim.timeline.parquet import write_spans
 from tests.gcnsim.validation.conftest import WriteRun
 
 REDDIT: dict[str, Any] = {

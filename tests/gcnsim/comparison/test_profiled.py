@@ -11,7 +11,7 @@ from gcnsim.api import compare, render_comparison
 from gcnsim.breakdown import iteration_s
 from gcnsim.comparison import Side, side_of_profile
 from gcnsim.errors import ScenarioError
-from tests.gcnsim.record.made_traces import cuda_events, document, folder, write
+from tests.gcnsim.torch_profiler.made_traces import cuda_events, document, folder, write
 
 SCENARIO = {
     "schema": "gcnsim.scenario/1",

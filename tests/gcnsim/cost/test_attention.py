@@ -8,7 +8,7 @@ import pytest
 from gcnsim.cost import attention_cost, layer_cost
 from gcnsim.cost.attention import dots_seconds
 from gcnsim.errors import ScenarioError
-from gcnsim.profile import DeviceProfile
+from gcnsim.hardware import DeviceProfile
 from gcnsim.workload import LayerShape, layer_shapes
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from gcnsim.cost import batch_layer_cost, batch_loss_seconds, batch_memory
-from gcnsim.profile import DeviceProfile
+from gcnsim.hardware import DeviceProfile
 from gcnsim.workload import LayerShape, layer_shapes
 
 LAUNCH = 1e-5

@@ -19,7 +19,7 @@ from gcnsim.cost import (
     spmm_seconds,
 )
 from gcnsim.cost.core import map_seconds, sum_seconds
-from gcnsim.profile import Curve, DeviceProfile, HostProfile
+from gcnsim.hardware import Curve, DeviceProfile, HostProfile
 from gcnsim.workload import layer_shapes
 
 LAUNCH = 1e-5

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from gcnsim.cost import elementwise_seconds, gemm_seconds, rows_seconds, spmm_seconds
+from gcnsim.hardware import DeviceProfile
 from gcnsim.ids import FloatArray
-from gcnsim.profile import DeviceProfile
 
 LAUNCH = 1e-5
 

@@ -17,7 +17,7 @@ from gcnsim.cost import (
     spmm_seconds,
     step_seconds,
 )
-from gcnsim.profile import Curve, DeviceProfile
+from gcnsim.hardware import Curve, DeviceProfile
 from gcnsim.workload import LayerShape, layer_shapes
 
 ENTRIES, BOUNDARY = np.array([5000, 8000]), np.array([300, 400])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gcnsim.cost import pack_seconds, payload_bytes, payload_width, rows_seconds, unpack_seconds
-from gcnsim.profile import DeviceProfile
+from gcnsim.hardware import DeviceProfile
 from gcnsim.workload import PAYLOADS
 
 

@@ -14,7 +14,7 @@ from gcnsim.cost import (
     id_bytes,
     row_bytes,
 )
-from gcnsim.profile import DeviceProfile, HostProfile
+from gcnsim.hardware import DeviceProfile, HostProfile
 
 
 def test_every_entry_is_drawn_every_iteration(server: HostProfile) -> None:

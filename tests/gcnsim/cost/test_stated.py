@@ -23,7 +23,7 @@ from gcnsim.cost.core import map_bytes, result_seconds, sum_seconds
 from gcnsim.cost.device import columns_seconds, gemm_seconds, spmm_seconds
 from gcnsim.cost.layers import average_seconds
 from gcnsim.cost.sampling import edges_seconds, sampler_seconds
-from gcnsim.profile import Curve, DeviceProfile
+from gcnsim.hardware import Curve, DeviceProfile
 from gcnsim.workload import layer_shapes
 
 LAUNCH = 1e-5

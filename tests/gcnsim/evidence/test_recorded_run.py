@@ -14,7 +14,8 @@ from gcnsim.errors import ScenarioError
 from gcnsim.evidence import scenario_of
 from gcnsim.methods import create_method
 from gcnsim.methods.psc_gcn import PscGcn
-from gcnsim.record import Cluster, read_recorded_run
+from gcnsim.runs.cluster import Cluster
+from gcnsim.runs.recorded_run import read_recorded_run
 from gcnsim.scenario import Scenario, from_mapping, to_mapping
 from gcnsim.simulation import study
 from gcnsim.sources import open_source

@@ -11,7 +11,7 @@ import pytest
 
 from gcnsim.errors import ScenarioError
 from gcnsim.evidence import refuse_other_trace, scenario_of
-from gcnsim.record import read_recorded_run
+from gcnsim.runs.recorded_run import read_recorded_run
 from gcnsim.trace import AccessTrace, read_trace, write_trace
 from tests.gcnsim.validation.conftest import WriteRun, save_trace
 

@@ -10,10 +10,10 @@ import pytest
 
 from gcnsim.errors import GraphError
 from gcnsim.graph import build_csr
+from gcnsim.graph.formats.write import write_edges, write_npz
 from gcnsim.graph.generate import RMat, rmat
 from gcnsim.graph.memory import check_memory, check_partition_memory, memory_of_sizes, memory_to_load
-from gcnsim.graph.write import write_edges, write_npz
-from tests.gcnsim.graph.layouts.published import write_ogb_arrays, write_ogb_text, write_reddit, write_saint
+from tests.gcnsim.graph.formats.layouts.published import write_ogb_arrays, write_ogb_text, write_reddit, write_saint
 
 
 @pytest.mark.parametrize("writer", [write_reddit, write_ogb_text, write_ogb_arrays, write_saint])

@@ -9,8 +9,8 @@ import pytest
 
 import gcnsim
 from gcnsim.errors import GcnsimError
+from gcnsim.hardware import device, host, link, platform
 from gcnsim.machine import refuse_idle, resolve_machine
-from gcnsim.profile import device, host, link, platform
 from gcnsim.scenario import SCHEMA, Scenario, from_mapping, scenario_hash, to_mapping
 from gcnsim.simulation import Result, link_units, study
 from gcnsim.timeline import OpKind

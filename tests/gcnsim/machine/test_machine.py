@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from gcnsim.errors import ScenarioError
+from gcnsim.hardware import device, host, link, platform
 from gcnsim.machine import resolve_machine
-from gcnsim.profile import device, host, link, platform
 from gcnsim.scenario import ClusterSpec
 
 SPEC = ClusterSpec(gpus=3, gpus_per_server=2, bandwidth=1e9)

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from gcnsim.errors import ScenarioError
+from gcnsim.hardware import platform
+from gcnsim.hardware.platforms import FOLDER
 from gcnsim.machine import resolve_machine
 from gcnsim.machine.platform import held_share
-from gcnsim.profile import platform
-from gcnsim.profile.platforms import FOLDER
 from gcnsim.scenario import SCHEMA, Scenario, from_mapping
 from gcnsim.simulation import study
 from gcnsim.sources import open_source

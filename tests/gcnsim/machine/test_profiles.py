@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+from gcnsim.calibration_record.record import Calibration, write_calibration
 from gcnsim.cost import elementwise_seconds, gemm_seconds, rows_seconds, spmm_seconds
 from gcnsim.errors import FileError, ScenarioError
+from gcnsim.hardware import device, figures_of, host, link
 from gcnsim.machine import for_graph, resolve_machine
 from gcnsim.machine.profiles import calibration_of
 from gcnsim.methods import create_method
-from gcnsim.profile import device, figures_of, host, link
-from gcnsim.record import Calibration, write_calibration
 from gcnsim.scenario import ClusterSpec, PartitionSpec, RunSpec, Scenario, WorkloadSpec
 from gcnsim.simulation import study
 from gcnsim.timeline import OpKind

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import gcnsim
+from gcnsim.hardware import device, host, link
 from gcnsim.machine.replaced import GIVEN, with_drawn, with_given
 from gcnsim.methods import create_method
-from gcnsim.profile import device, host, link
 from gcnsim.scenario import ClusterSpec
 from gcnsim.simulation import study
 from tests.gcnsim.scenario.test_figures import scenario

@@ -11,7 +11,7 @@ import pytest
 from gcnsim.boundary import BatchCounts
 from gcnsim.cluster import LinkSpec, build_cluster
 from gcnsim.engine import simulate
-from gcnsim.profile import Figure
+from gcnsim.hardware import Figure
 from gcnsim.schedule import Schedule
 from gcnsim.timeline import PS_PER_S
 from tests.cases import Case

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from gcnsim.engine import simulate
+from gcnsim.hardware import Figure
 from gcnsim.methods import named
-from gcnsim.profile import Figure
 from gcnsim.schedule import Op, Schedule
 from gcnsim.timeline import PS_PER_S, OpKind
 from tests.cases import Case, method

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from gcnsim.cost import rows_seconds
+from gcnsim.hardware import DeviceProfile
 from gcnsim.methods.families.boundary_rows import BoundaryRows
 from gcnsim.methods.families.gpu_workers import GpuWriter
-from gcnsim.profile import DeviceProfile
 from gcnsim.schedule import Op, Schedule
 from gcnsim.timeline import Direction, OpKind
 from gcnsim.workload import layer_shapes

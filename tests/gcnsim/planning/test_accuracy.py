@@ -17,9 +17,9 @@ from jsonschema import validate
 import gcnsim
 from gcnsim.cli.what_if import command
 from gcnsim.errors import FileError, ScenarioError
+from gcnsim.hardware import prices
 from gcnsim.planning import Subject, Target
-from gcnsim.profile import prices
-from gcnsim.record import LearningCurve, read_learning_curve
+from gcnsim.runs.recorded_run import LearningCurve, read_learning_curve
 from gcnsim.scenario import SCHEMA, WorkloadSpec, from_mapping
 from gcnsim.sources import Declared, resolve_model
 from runtime.options import Options

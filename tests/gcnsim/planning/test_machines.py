@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import gcnsim
-from gcnsim import profile
+from gcnsim import hardware
 
 MOVED = ["workload.hidden=1024"]
 """A width with which one GPU of 11 GB does not hold Reddit, and two hold it in part."""
@@ -48,7 +48,7 @@ def test_the_fastest_is_of_the_settings_that_fit() -> None:
 
 
 def test_an_answer_does_not_depend_on_how_a_file_is_called(tmp_path: Path) -> None:
-    source = (profile.catalogue.DATA / "devices" / "t4.yaml").read_text(encoding="utf-8")
+    source = (hardware.catalogue.DATA / "devices" / "t4.yaml").read_text(encoding="utf-8")
     answers: list[dict[str, Any]] = []
     for name in ("one.yaml", "another.yaml"):
         path = tmp_path / name

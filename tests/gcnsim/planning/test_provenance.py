@@ -11,7 +11,8 @@ import pytest
 
 import gcnsim
 from gcnsim.calibration.fit import ranges
-from gcnsim.record import read_recorded_run, write_calibration
+from gcnsim.calibration_record.record import write_calibration
+from gcnsim.runs.recorded_run import read_recorded_run
 from tests.gcnsim.calibration.made import calibration
 from tests.gcnsim.validation.conftest import EMULATED, WriteRun, small_graph
 

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from gcnsim.report.page_style import CSS
+from gcnsim.report.page.style import CSS
 from gcnsim.report.palette import GRID, INK, MEANINGS, MUTED, SETTINGS, shade
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gcnsim.profile import platform, platforms
+from gcnsim.hardware import platform, platforms
 from gcnsim.reproduction import Cell, read_published, reproduce
 from gcnsim.reproduction.cells import TOLERANCE
 

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 
 from gcnsim.caching.size import CacheSize
 from gcnsim.errors import FileError, GcnsimError, ScenarioError, UnitError
+from gcnsim.hardware import devices
 from gcnsim.io.yaml_files import parse_yaml
 from gcnsim.knobs import KNOBS
 from gcnsim.methods import Method, all_knobs, create_method
-from gcnsim.profile import devices
 from gcnsim.scenario import (
     SCHEMA,
     ClusterSpec,

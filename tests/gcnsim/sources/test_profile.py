@@ -11,8 +11,8 @@ import pytest
 from gcnsim.boundary import stored_profile, write_profile
 from gcnsim.errors import ScenarioError
 from gcnsim.graph import load_graph
+from gcnsim.graph.formats.write import write_npz
 from gcnsim.graph.generate import BlockModel, block_model
-from gcnsim.graph.write import write_npz
 from gcnsim.methods import Method, create_method
 from gcnsim.partition import partition_graph, split
 from gcnsim.scenario import (

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from gcnsim.errors import ScenarioError
+from gcnsim.hardware import Figure
 from gcnsim.machine import resolve_machine
-from gcnsim.profile import Figure
 from gcnsim.scenario import ClusterSpec
 from gcnsim.uncertainty import DRAWS, Assumption, assumptions_of, normal_position, position, refuse_unused_figures
 

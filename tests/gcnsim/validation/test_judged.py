@@ -10,8 +10,9 @@ import pytest
 
 from gcnsim.breakdown import PHASES
 from gcnsim.calibration.fit import ranges
+from gcnsim.calibration_record.record import Source, write_calibration
 from gcnsim.errors import FileError, ScenarioError
-from gcnsim.record import Source, read_recorded_run, write_calibration
+from gcnsim.runs.recorded_run import read_recorded_run
 from gcnsim.validation import judge
 from gcnsim.validation.judged import configuration_of, outside, setting_of
 from tests.gcnsim.calibration.made import calibration

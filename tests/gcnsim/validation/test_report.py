@@ -9,7 +9,7 @@ import pytest
 
 from gcnsim import __version__
 from gcnsim.breakdown import PHASES
-from gcnsim.record import Source, content_hash, write_calibration
+from gcnsim.calibration_record.record import Source, content_hash, write_calibration
 from gcnsim.validation import payload, summarise
 from gcnsim.validation.report import COLUMNS
 from tests.gcnsim.calibration.made import MACHINE, calibration

@@ -10,7 +10,7 @@ from gcnsim.errors import FileError, GcnsimError, ScenarioError
 from gcnsim.graph import load_graph
 from runtime.data import Dataset, load_dataset
 from runtime.options import Options
-from tests.gcnsim.graph.layouts.published import (
+from tests.gcnsim.graph.formats.layouts.published import (
     FEATURES,
     SPLIT,
     write_ogb_arrays,

@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
-from gcnsim.record.schema import mistakes, shipped_schema
+from gcnsim.io.schema import mistakes, shipped_schema
 from runtime.record import RunRecord
 
 SINCE = ("tensors", "threads")

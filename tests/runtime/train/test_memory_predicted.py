@@ -11,7 +11,7 @@ import pytest
 
 from gcnsim.cost import Memory
 from gcnsim.evidence import scenario_of
-from gcnsim.record import read_recorded_run
+from gcnsim.runs.recorded_run import read_recorded_run
 from gcnsim.simulation import memory_of
 from gcnsim.sources import Corner, open_source, resolve_model
 from runtime.record import read_run

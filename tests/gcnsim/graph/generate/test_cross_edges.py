@@ -1,11 +1,11 @@
-"""benchmarks/cross_edges.py: what published volumes of edge sampling say of cross edges."""
+"""studies/cross_edges.py: what published volumes of edge sampling say of cross edges."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
-from benchmarks.cross_edges import CLASSES, TABLE_9, lognormal, ratio, shares
+from studies.cross_edges import CLASSES, TABLE_9, lognormal, ratio, shares
 
 
 @pytest.mark.parametrize(("mean", "spread"), [(3.0, 1.0), (30.0, 1.6)])

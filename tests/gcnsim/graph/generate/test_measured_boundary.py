@@ -1,12 +1,12 @@
-"""benchmarks/measured_boundary.py: boundary nodes of random parts, from degrees alone."""
+"""studies/measured_boundary.py: boundary nodes of random parts, from degrees alone."""
 
 from __future__ import annotations
 
 import pytest
 
-from benchmarks.measured_boundary import random_boundary
 from gcnsim.graph.generate import RMat, rmat
 from gcnsim.partition import part_of, partition_graph
+from studies.measured_boundary import random_boundary
 
 
 def test_random_parts_have_the_boundary_that_degrees_say() -> None:

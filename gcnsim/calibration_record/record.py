@@ -1,0 +1,147 @@
+"""Calibration records: what was fitted on one machine, from which inputs, with what error (docs/calibration.md).
+
+A JSON file. Figures replace those of the catalogue in every prediction that names the record; residuals and spread say
+how far such a prediction may be off; ranges say within which settings that was seen.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields, replace
+from pathlib import Path
+from typing import Any, Final
+
+from gcnsim.calibration_record.shape import HALF_SIZE, PROFILES, RATE, wrong_with
+from gcnsim.errors import FileError
+from gcnsim.io.atomic import atomic_write
+from gcnsim.io.strict_json import parse_json
+
+SCHEMA: Final = "gcnsim.calibration/1"
+ONLY_GPUS: Final = "copies"
+"""The part that records of workers on cores lack."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fitted:
+    """One fitted figure in SI units. reference: what it was fitted to. error: typical relative residual, if known."""
+
+    value: float
+    reference: str
+    error: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Residual:
+    """How well one law fits its points: mean absolute, 90th percentile and signed mean relative error."""
+
+    term: str
+    points: int
+    mape: float
+    p90: float
+    bias: float
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """An input of the fit. kind: `measurements` or `run`; name: of the file or folder; sha256: of its content."""
+
+    kind: str
+    name: str
+    sha256: str
+
+
+@dataclass(frozen=True, slots=True)
+class Calibration:
+    """A fit.
+
+    figures: by part (device, host, network; of a GPU also copies, its link to the host) and field of the profile.
+    curve: SpMM efficiency by gathered bytes, as (bytes, share) pairs. graphs: by graph hash, SpMM seconds over those of
+    the law. error: relative 90 % half-width of a predicted iteration, from the runs it was fitted to (None: no runs).
+    spread: relative standard deviation of repeated runs (None: no repeats); part of `error`. ranges: lowest and highest
+    value of each setting among the inputs. seconds: that the micro-benchmarks took.
+    """
+
+    device: str
+    machine: Mapping[str, Any]
+    versions: Mapping[str, str]
+    inputs: tuple[Source, ...]
+    figures: Mapping[str, Mapping[str, Fitted]]
+    curve: tuple[tuple[float, float], ...]
+    graphs: Mapping[str, float]
+    residuals: tuple[Residual, ...]
+    error: float | None
+    spread: float | None
+    ranges: Mapping[str, tuple[float, float]]
+    seconds: float
+
+    def used(self, sha256: str) -> bool:
+        """Whether an input had this hash."""
+        return any(source.sha256 == sha256 for source in self.inputs)
+
+
+def write_calibration(path: str | Path, calibration: Calibration) -> None:
+    """Write the record. Raises FileError."""
+    text = json.dumps({"schema": SCHEMA, **asdict(calibration)}, indent=1, allow_nan=False, sort_keys=False)
+    with atomic_write(Path(path), text=True) as file:
+        file.write(text + "\n")
+
+
+def read_calibration(path: str | Path) -> Calibration:
+    """The record in the file at `path`. Raises FileError, naming the file and what is wrong with it."""
+    try:
+        raw = parse_json(Path(path).read_text(encoding="utf-8"), path)
+    except OSError as error:
+        raise FileError(f"{path}: cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise FileError(f"{path}: not a JSON document") from None
+    if not isinstance(raw, dict) or raw.get("schema") != SCHEMA:
+        raise FileError(f"{path}: not a calibration record ({SCHEMA}); gcnsim calibrate writes one")
+    names = {field.name for field in fields(Calibration)}
+    missing = sorted(names - set(raw))
+    if missing:
+        raise FileError(f"{path}: {missing[0]} is missing")
+    wrong = next(wrong_with(raw), None)
+    if wrong:
+        raise FileError(f"{path}: {wrong}")
+    return _built({name: raw[name] for name in names})
+
+
+def _built(raw: dict[str, Any]) -> Calibration:
+    figures = {
+        part: _in_seconds({name: Fitted(**given) for name, given in raw["figures"].get(part, {}).items()})
+        for part in PROFILES
+        if part != ONLY_GPUS or part in raw["figures"]
+    }
+    return Calibration(
+        **raw
+        | {
+            "figures": figures,
+            "curve": tuple((float(size), float(share)) for size, share in raw["curve"]),
+            "inputs": tuple(Source(**each) for each in raw["inputs"]),
+            "residuals": tuple(Residual(**each) for each in raw["residuals"]),
+            "graphs": {name: float(value) for name, value in raw["graphs"].items()},
+            "ranges": {name: (float(low), float(high)) for name, (low, high) in raw["ranges"].items()},
+        }
+    )
+
+
+def _in_seconds(figures: dict[str, Fitted]) -> dict[str, Fitted]:
+    """A link's figures with what an older record has as its half-size, in bytes, in its latency instead."""
+    size = figures.pop(HALF_SIZE, None)
+    if size is not None and size.value > 0:
+        rate = math.prod(figures[name].value for name in RATE)
+        latency = figures["latency_s"]
+        figures["latency_s"] = replace(latency, value=latency.value + size.value / rate)
+    return figures
+
+
+def content_hash(path: str | Path) -> str:
+    """SHA-256 (hex) of a file. Raises FileError."""
+    try:
+        with open(path, "rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        raise FileError(f"{path}: cannot be read: {error.strerror}") from None

@@ -1,0 +1,175 @@
+"""Named arrays in NumPy archives, and single `.npy` files, read without trust in their bytes.
+
+Every array is checked against its own header, those of an archive also against the zip's checksums. No object array is
+ever opened, since that would run a pickle.
+"""
+
+from __future__ import annotations
+
+import lzma
+import math
+import struct
+import tokenize
+import zipfile
+import zlib
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from io import BytesIO
+from pathlib import Path
+from typing import IO, TypeAlias
+
+import numpy as np
+
+from gcnsim.errors import FileError
+from gcnsim.graph.formats.source import file_start
+from gcnsim.ids import AnyArray
+
+_DAMAGE = (
+    zipfile.BadZipFile,
+    zlib.error,
+    lzma.LZMAError,
+    struct.error,
+    tokenize.TokenError,
+    OSError,
+    EOFError,
+    SyntaxError,
+    ValueError,
+    TypeError,
+    LookupError,
+    ArithmeticError,
+    RuntimeError,
+    MemoryError,
+)
+"""What zipfile and the .npy header parser raise on bytes that are not what they claim to be."""
+
+_CHUNK = 2**24
+"""Bytes looked at at a time: a multiple of every number's size."""
+
+_Header: TypeAlias = tuple[tuple[int, ...], bool, np.dtype[np.generic]]
+
+
+def read_arrays(path: str | Path, names: Sequence[str]) -> dict[str, AnyArray]:
+    """Those of the named arrays that the archive at `path` holds, read-only; the others stay unread.
+
+    Raises FileError, the path first, when it cannot be read, is damaged, or one of them is an object array.
+    """
+    source = Path(path)
+    file_start(source)
+    with opened(source) as archive:
+        return {name: archive.array(name) for name in names if name in archive}
+
+
+def npy_shape(path: Path) -> tuple[int, ...]:
+    """The shape in the header of the `.npy` file at `path`. Raises FileError as `read_npy` does."""
+    file_start(path)
+    with _damage_named(path), open(path, "rb") as file:
+        return _header(str(path), file)[0]
+
+
+def read_npy(path: str | Path) -> AnyArray:
+    """The array in the `.npy` file at `path`, read-only.
+
+    Raises FileError, the path first, when it cannot be read, is damaged or an object array.
+    """
+    source = Path(path)
+    file_start(source)
+    with _damage_named(source):
+        return _parsed(str(source), source.read_bytes())
+
+
+@dataclass(frozen=True, slots=True)
+class Archive:
+    """An open .npz; its methods read one array each, checked against the zip's checksum."""
+
+    path: Path
+    zip: zipfile.ZipFile
+
+    def __contains__(self, key: str) -> bool:
+        return f"{key}.npy" in self.zip.namelist()
+
+    def shape(self, key: str) -> tuple[int, ...]:
+        """The shape in the array's header; the data stays unread."""
+        self._need(key)
+        with self.zip.open(f"{key}.npy") as file:
+            return _header(self._where(key), file)[0]
+
+    def nbytes(self, key: str) -> int:
+        """Bytes of the array, from the zip's directory; 0 when it is not there."""
+        return self.zip.getinfo(f"{key}.npy").file_size if key in self else 0
+
+    def array(self, key: str) -> AnyArray:
+        """The whole array, read-only."""
+        self._need(key)
+        return _parsed(self._where(key), self.zip.read(f"{key}.npy"))
+
+    def check_finite(self, key: str) -> None:
+        """Read the array by chunks, without holding it. Raises FileError unless it is finite numbers in float32."""
+        self._need(key)
+        where = self._where(key)
+        with self.zip.open(f"{key}.npy") as file:
+            shape, _, dtype = _header(where, file)
+            if dtype.kind not in "fiub":
+                raise FileError(f"{where} is {dtype}{list(shape)}; numbers are needed")
+            left = math.prod(shape) * dtype.itemsize
+            while left and (chunk := file.read(min(left, _CHUNK))):
+                left -= len(chunk)
+                values = np.frombuffer(chunk, dtype, len(chunk) // dtype.itemsize)
+                with np.errstate(over="ignore"):  # found as not finite
+                    if not np.isfinite(values.astype(np.float32, copy=False)).all():
+                        raise FileError(f"{where} holds values that are not finite in float32; finite ones are needed")
+            if left or file.read(1):
+                raise FileError(f"{where}: truncated or altered: its bytes are not {dtype}{list(shape)}")
+
+    def integers(self, key: str) -> AnyArray:
+        """The array, refused unless it is a row of integers."""
+        array = self.array(key)
+        if array.dtype.kind not in "iu" or array.ndim != 1:
+            raise FileError(
+                f"{self._where(key)} is {array.dtype}{list(array.shape)}; a 1-D array of integers is needed"
+            )
+        return array
+
+    def _need(self, key: str) -> None:
+        if key not in self:
+            found = ", ".join(sorted(item.removesuffix(".npy") for item in self.zip.namelist())) or "nothing"
+            raise FileError(f"{self.path}: key {key!r} is missing (found: {found})")
+
+    def _where(self, key: str) -> str:
+        return f"{self.path}: {key!r}"
+
+
+@contextmanager
+def opened(path: Path) -> Iterator[Archive]:
+    """The archive at `path`; damage found while it is open is a FileError."""
+    with _damage_named(path), zipfile.ZipFile(path) as archive:
+        yield Archive(path, archive)
+
+
+@contextmanager
+def _damage_named(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except _DAMAGE as error:
+        why = " ".join(str(error).split()) or type(error).__name__
+        raise FileError(f"{path}: truncated or altered: {why}") from None
+
+
+def _parsed(where: str, raw: bytes) -> AnyArray:
+    file = BytesIO(raw)
+    shape, fortran, dtype = _header(where, file)
+    begin = file.tell()
+    if math.prod(shape) * dtype.itemsize != len(raw) - begin:
+        raise FileError(f"{where}: truncated or altered: {len(raw) - begin} bytes are not {dtype}{list(shape)}")
+    return np.ndarray(shape, dtype, raw, begin, order="F" if fortran else "C")
+
+
+def _header(where: str, file: IO[bytes]) -> _Header:
+    version = np.lib.format.read_magic(file)
+    if version not in ((1, 0), (2, 0)):
+        raise FileError(f"{where}: unsupported .npy version {version}; supported: 1.0, 2.0")
+    read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+    shape, fortran, dtype = read(file)
+    if dtype.hasobject:
+        raise FileError(f"{where} is an object array (a pickle), which is never opened")
+    return shape, fortran, dtype

@@ -1,0 +1,146 @@
+"""A graph partitioned by DGL: `NAME.json` and, for each part, `graph.dgl`, `node_feats.dgl`, `edge_feats.dgl`.
+
+The JSON says how many nodes and edges each part owns. Which edges cross is in the `.dgl` files alone, an undocumented
+binary of DGL's own, so the graph itself is not read. Format: `dgl.distributed.partition_graph`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from gcnsim.errors import FileError
+from gcnsim.graph.csr import Graph
+from gcnsim.graph.formats.size import Size
+from gcnsim.graph.formats.source import file_text
+from gcnsim.ids import AnyArray
+
+_MOST_BYTES = 2**24
+"""Of a JSON that is looked at: DGL's are a few kB."""
+
+
+@dataclass(frozen=True, slots=True)
+class DglFacts:
+    """What the JSON says. inner_nodes, inner_edges: owned by each part; None where a file beside it says it."""
+
+    name: str
+    method: str
+    parts: int
+    halo_hops: int
+    nodes: int
+    edges: int
+    inner_nodes: tuple[int, ...] | None
+    inner_edges: tuple[int, ...] | None
+    missing: tuple[str, ...]
+    """Files that the JSON names and that are not there."""
+
+
+@dataclass(frozen=True, slots=True)
+class DglFolder:
+    """config: the JSON; said: what it holds."""
+
+    config: Path
+    said: dict[str, Any]
+
+    @classmethod
+    def found(cls, folder: Path) -> DglFolder | None:
+        """The layout in `folder`; None when it is another."""
+        for path in sorted(folder.glob("*.json")):
+            if path.stat().st_size > _MOST_BYTES:
+                continue
+            try:
+                said = json.loads(file_text(path))
+            except (ValueError, RecursionError) as error:
+                if (folder / "part0").is_dir():
+                    why = " ".join(str(error).split())
+                    raise FileError(f"{path}: truncated or altered: {why}") from None
+                continue
+            if isinstance(said, dict) and "num_parts" in said and "part-0" in said:
+                return cls(path, said)
+        return None
+
+    def facts(self) -> DglFacts:
+        """The JSON, checked. Raises FileError naming the key that is missing or wrong."""
+        parts = self._count("num_parts")
+        if parts > len(self.said):
+            raise FileError(f"{self.config}: num_parts is {parts}, but not all of part-0 to part-{parts - 1} are there")
+        nodes, edges = self._count("num_nodes"), self._count("num_edges")
+        return DglFacts(
+            name=self._text("graph_name"),
+            method=self._text("part_method"),
+            parts=parts,
+            halo_hops=self._count("halo_hops", least=0),
+            nodes=nodes,
+            edges=edges,
+            inner_nodes=self._owned("node_map", parts, nodes),
+            inner_edges=self._owned("edge_map", parts, edges),
+            missing=self._missing(parts),
+        )
+
+    def graph(self, name: str) -> Graph:
+        """Never a graph. Raises FileError saying what is needed."""
+        raise FileError(
+            f"{self.config}: the edges are in part*/graph.dgl, a binary that only DGL reads; "
+            "convert it with DGL as docs/files.md shows (gcnsim graph info prints what the JSON says)"
+        )
+
+    def arrays(self, nodes: int, wanted: Collection[str]) -> dict[str, AnyArray]:
+        """As `graph`."""
+        self.graph(self.config.stem)
+        return {}
+
+    def size(self, *, features: bool) -> Size:
+        """As `graph`."""
+        self.graph(self.config.stem)
+        return Size(0, 0, 0)
+
+    def _count(self, key: str, least: int = 1) -> int:
+        value = self.said.get(key)
+        if type(value) is not int or value < least:
+            raise FileError(f"{self.config}: {key} is {value!r}; a whole number of at least {least} is needed")
+        return value
+
+    def _text(self, key: str) -> str:
+        value = self.said.get(key)
+        if type(value) is not str or not value.isprintable():
+            raise FileError(f"{self.config}: {key} is {value!r}; a name is needed")
+        return value
+
+    def _owned(self, key: str, parts: int, total: int) -> tuple[int, ...] | None:
+        """Sizes of each part's ranges over all types of `key`; None when it is the name of a file."""
+        given = self.said.get(key)
+        if isinstance(given, str):
+            return None
+        owned, wrong = [0] * parts, FileError(f"{self.config}: {key} does not give {parts} parts ranges of {total} ids")
+        spans: list[tuple[int, int]] = []
+        ranges = list(given.values()) if isinstance(given, dict) else [None]
+        for each in ranges:
+            if not isinstance(each, list) or len(each) != parts:
+                raise wrong
+            for part, span in enumerate(each):
+                if not isinstance(span, list) or [type(end) for end in span] != [int, int] or span[0] > span[1]:
+                    raise wrong
+                owned[part] += span[1] - span[0]
+                spans.append((span[0], span[1]))
+        if sum(owned) != total:
+            raise wrong
+        end = 0
+        for first, beyond in sorted(spans):
+            if first < beyond and first != end:
+                raise FileError(f"{self.config}: {key}: range [{first}, {beyond}] begins at {first}; {end} is needed")
+            end = max(end, beyond)
+        return tuple(owned)
+
+    def _missing(self, parts: int) -> tuple[str, ...]:
+        names = []
+        for part in range(parts):
+            files = self.said.get(f"part-{part}")
+            if not isinstance(files, dict) or not isinstance(files.get("part_graph"), str):
+                raise FileError(f"{self.config}: part-{part} does not name its part_graph")
+            name = files["part_graph"]
+            if not (self.config.parent / name).is_file():
+                names.append(name)
+        return tuple(names)

@@ -1,0 +1,73 @@
+"""What every layout of a published data set can do, and the small steps they share."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from pathlib import Path
+from typing import Protocol
+
+import numpy as np
+
+from gcnsim.errors import FileError
+from gcnsim.graph.csr import Graph
+from gcnsim.graph.formats.size import Size
+from gcnsim.ids import AnyArray, BoolArray, frozen
+
+
+class Layout(Protocol):
+    """The files of one data set, as whoever publishes it lays them out."""
+
+    def graph(self, name: str) -> Graph:
+        """The graph, with the widths of features and labels. Raises FileError, GraphError as `load_graph`."""
+
+    def arrays(self, nodes: int, wanted: Collection[str]) -> dict[str, AnyArray]:
+        """Those of the `wanted` arrays, named as in `gcnsim.graph.formats.nodes`, that the files hold.
+
+        Raises FileError.
+        """
+
+    def size(self, *, features: bool) -> Size:
+        """What `graph` reads and, with `features`, `arrays` too; from headers where there are any."""
+
+
+def home_of(folder: Path, *names: str) -> Path | None:
+    """The folder, or its `raw/`, that holds all the files `names`."""
+    for home in (folder, folder / "raw"):
+        if all((home / name).is_file() for name in names):
+            return home
+    return None
+
+
+def mask_of(where: str, ids: AnyArray, nodes: int) -> BoolArray:
+    """bool[nodes], True at `ids`. Raises FileError for ids that are no node."""
+    if ids.size and (ids.dtype.kind not in "iu" or ids.min() < 0 or ids.max() >= nodes):
+        raise FileError(f"{where}: node ids run from {ids.min()} to {ids.max()}; 0 to {nodes - 1} are allowed")
+    mask = np.zeros(nodes, dtype=np.bool_)
+    mask[ids.astype(np.int64)] = True
+    return frozen(mask)
+
+
+def masks_of(named: Iterable[tuple[str, AnyArray]], nodes: int) -> dict[str, AnyArray]:
+    """The three masks from the ids of train, val and test, each with the name of where they stand."""
+    names = ("train_mask", "val_mask", "test_mask")
+    return {name: mask_of(where, ids, nodes) for name, (where, ids) in zip(names, named, strict=True)}
+
+
+def check_rows(where: str, what: str, shape: tuple[int, ...], nodes: int) -> None:
+    """Raises FileError unless `shape` has a row for each node."""
+    if not shape or shape[0] != nodes:
+        raise FileError(f"{where}: {what} have shape {list(shape)}; {nodes} rows, one for each node, are needed")
+
+
+def check_classes(where: str, labels: AnyArray) -> None:
+    """Raises FileError for a class below 0, which these files have no use for."""
+    if labels.size and labels.min() < 0:
+        raise FileError(f"{where}: a class of {labels.min()}; whole numbers from 0 are allowed")
+
+
+def class_count(labels: AnyArray) -> int | None:
+    """Classes of labels [N] or [N, C]: C, or the largest label and one; None when no label is known."""
+    if labels.ndim == 2:
+        return int(labels.shape[1])
+    known = int(labels.max(initial=-1)) + 1
+    return known if known > 0 else None

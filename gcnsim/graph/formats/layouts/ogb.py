@@ -1,0 +1,161 @@
+"""Node property data of the Open Graph Benchmark: `raw/` as text or archives, `split/NAME/` as text.
+
+Text: `edge.csv.gz` (source, target), `num-node-list.csv.gz` (one number), `node-feat.csv.gz` [N, F],
+`node-label.csv.gz` [N, tasks]; archives: `data.npz` (`edge_index` [2, E], `num_nodes_list`, `node_feat`),
+`node-label.npz` (`node_label`). `split/NAME/{train,valid,test}.csv.gz` hold node ids. One task is a class a node (no
+number: unknown), more are 0 or 1 each. Hu et al., "Open Graph Benchmark" (2020); format: ogb/io/README.md of the
+project. Its processed `.pt` files are pickles and stay unread.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from gcnsim.errors import FileError
+from gcnsim.graph.build import build_csr
+from gcnsim.graph.csr import Graph
+from gcnsim.graph.formats.arrays import opened
+from gcnsim.graph.formats.layouts.layout import check_rows, class_count, home_of, masks_of
+from gcnsim.graph.formats.layouts.numbers import columns_of, read_column, read_numbers
+from gcnsim.graph.formats.size import Size, text_size
+from gcnsim.ids import AnyArray
+
+_PARTS = ("train", "valid", "test")
+
+
+@dataclass(frozen=True, slots=True)
+class OgbFolder:
+    """raw: the folder of the files; archived: whether they are `data.npz` and `node-label.npz`."""
+
+    raw: Path
+    archived: bool
+
+    @classmethod
+    def found(cls, folder: Path) -> OgbFolder | None:
+        """The layout in `folder` or its `raw/`; None when it is another."""
+        home = home_of(folder, "edge.csv.gz", "num-node-list.csv.gz")
+        if home is not None:
+            return cls(home, False)
+        home = home_of(folder, "data.npz")
+        return None if home is None else cls(home, True)
+
+    def graph(self, name: str) -> Graph:
+        """One graph of one kind of node."""
+        nodes = self._nodes()
+        if self.archived:
+            with opened(self.raw / "data.npz") as archive:
+                edges, where = archive.array("edge_index"), self.raw / "data.npz"
+            sides, edges = edges.shape[0] if edges.ndim == 2 else 0, edges.T
+        else:
+            where = self.raw / "edge.csv.gz"
+            edges = read_numbers(where, np.int64)
+            sides = edges.shape[1] if edges.size else 2
+        if sides != 2:
+            raise FileError(f"{where}: edges have {sides} ends; 2 are needed")
+        shape, labels = self._feature_shape(), self._labels(nodes)
+        if shape is not None:
+            check_rows(str(self.raw), "features", shape, nodes)
+        return build_csr(
+            edges[:, 0] if edges.size else np.empty(0, np.int64),
+            edges[:, 1] if edges.size else np.empty(0, np.int64),
+            nodes,
+            name,
+            features=None if shape is None else shape[-1],
+            classes=None if labels is None else class_count(labels),
+            where=str(where),
+        )
+
+    def arrays(self, nodes: int, wanted: Collection[str]) -> dict[str, AnyArray]:
+        """Features and labels as far as they are there; masks of the only split."""
+        found: dict[str, AnyArray] = {}
+        if "x" in wanted and self._feature_shape() is not None:
+            found["x"] = self._features()
+            check_rows(str(self.raw), "features", found["x"].shape, nodes)
+        labels = self._labels(nodes) if "labels" in wanted else None
+        if labels is not None:
+            found["labels"] = labels
+        split = self._split()
+        if split is not None:
+            files = [_either(split, part) for part in _PARTS]
+            found |= masks_of([(str(file), read_column(file, np.int64)) for file in files], nodes)
+        return found
+
+    def size(self, *, features: bool) -> Size:
+        """From the headers of the archives; of text by counting."""
+        nodes = self._nodes()
+        if self.archived:
+            with opened(self.raw / "data.npz") as archive:
+                wide = archive.nbytes("node_feat") if features else 0
+                return Size(nodes, 2 * archive.shape("edge_index")[-1], wide + 8 * nodes)
+        file = self.raw / "node-feat.csv.gz"
+        width = columns_of(file) if features and file.is_file() else 0
+        lines, text = text_size(self.raw / "edge.csv.gz")
+        return Size(nodes, 2 * lines, text + 4 * nodes * width + 8 * nodes)
+
+    def _nodes(self) -> int:
+        if self.archived:
+            where = self.raw / "data.npz"
+            with opened(where) as archive:
+                counts = archive.array("num_nodes_list").ravel()
+        else:
+            where = self.raw / "num-node-list.csv.gz"
+            counts = read_column(where, np.int64)
+        if counts.size != 1 or counts.dtype.kind not in "iu":
+            raise FileError(f"{where}: {counts.size} graphs; 1 is allowed")
+        return int(counts[0])
+
+    def _feature_shape(self) -> tuple[int, ...] | None:
+        """None without features; of text the rows are counted, since a table of another length is another's."""
+        if self.archived:
+            with opened(self.raw / "data.npz") as archive:
+                return archive.shape("node_feat") if "node_feat" in archive else None
+        file = self.raw / "node-feat.csv.gz"
+        return (text_size(file)[0], columns_of(file)) if file.is_file() else None
+
+    def _features(self) -> AnyArray:
+        if not self.archived:
+            return read_numbers(self.raw / "node-feat.csv.gz", np.float32)
+        with opened(self.raw / "data.npz") as archive:
+            return archive.array("node_feat")
+
+    def _labels(self, nodes: int) -> AnyArray | None:
+        file = self.raw / ("node-label.npz" if self.archived else "node-label.csv.gz")
+        if not file.is_file():
+            return None
+        if self.archived:
+            with opened(file) as archive:
+                labels = archive.array("node_label")
+        else:
+            labels = read_numbers(file, np.float64)
+        check_rows(str(file), "labels", labels.shape, nodes)
+        return _one_task(str(file), labels) if labels.ndim == 1 or labels.shape[1] == 1 else labels
+
+    def _split(self) -> Path | None:
+        """The folder of the split; None when there is none."""
+        root = (self.raw.parent if self.raw.name == "raw" else self.raw) / "split"
+        splits = sorted(item for item in root.iterdir() if item.is_dir()) if root.is_dir() else []
+        if len(splits) > 1:
+            raise FileError(f"{root}: {len(splits)} splits ({', '.join(item.name for item in splits)}); 1 is allowed")
+        return splits[0] if splits else None
+
+
+def _either(split: Path, part: str) -> Path:
+    zipped, plain = split / f"{part}.csv.gz", split / f"{part}.csv"
+    return plain if plain.is_file() and not zipped.is_file() else zipped
+
+
+def _one_task(where: str, labels: AnyArray) -> AnyArray:
+    """int64[N], -1 where there is no number."""
+    given = labels.ravel()
+    if given.dtype.kind not in "fiu":
+        raise FileError(f"{where}: labels are {given.dtype}; numbers are needed")
+    known = ~np.isnan(given)
+    with np.errstate(invalid="ignore"):  # the remainder of inf, found as no class
+        wrong = known & ~((given >= 0) & (given < 2**31) & (given % 1 == 0))
+    if wrong.any():
+        raise FileError(f"{where}: class labels must be whole numbers from 0, or nan, not {given[wrong][0]}")
+    return np.where(known, given, -1).astype(np.int64)

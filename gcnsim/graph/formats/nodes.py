@@ -1,0 +1,179 @@
+"""What a graph file says about its nodes beside the edges: features, labels, and who trains, validates and tests.
+
+Whatever the format, a source hands over arrays under these names, and all are checked alike here: `x` [N, F] or the
+compressed rows `x_data`, `x_indices`, `x_indptr`, `x_shape`; `labels` integers[N] (negative: unknown) or [N, C] in 0..1
+for several classes per node; `train_mask`, `val_mask`, `test_mask` [N] of 0 and 1.
+"""
+
+from __future__ import annotations
+
+import zipfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from gcnsim.errors import FileError, plural
+from gcnsim.graph.formats.arrays import opened, read_arrays
+from gcnsim.graph.formats.layouts import layout_of
+from gcnsim.graph.formats.npz import MOST_WIDTH
+from gcnsim.ids import AnyArray, BoolArray, frozen
+
+MASKS = ("train_mask", "val_mask", "test_mask")
+SPARSE = ("x_data", "x_indices", "x_indptr", "x_shape")
+_MOST_CLASSES = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class NodeArrays:
+    """Checked arrays of the N nodes; None where the source says nothing.
+
+    features: float32[N, F], or a canonical scipy csr_array of float32. labels: int64[N], -1 unknown; or float32[N, C]
+    in 0..1. masks: train, val, test, bool[N], disjoint.
+    """
+
+    features: Any | None = None
+    labels: AnyArray | None = None
+    masks: tuple[BoolArray, BoolArray, BoolArray] | None = None
+
+
+def read_nodes(path: str | Path, nodes: int, *, features: bool = True, labels: bool = True) -> NodeArrays:
+    """What the source at `path` holds for its graph of `nodes` nodes; nothing when it is a format without such.
+
+    features, labels: False leaves them unread. Raises FileError for damage and for arrays of other shapes, types or
+    values than the module's docstring says.
+    """
+    wanted = [*MASKS, *(("x", *SPARSE) if features else ()), *(("labels",) if labels else ())]
+    where, source = str(path), Path(path)
+    if source.is_dir():
+        found = layout_of(source).arrays(nodes, wanted)
+    elif zipfile.is_zipfile(source):
+        found = read_arrays(source, wanted)
+    else:
+        return NodeArrays()
+    return NodeArrays(
+        _features(where, found, nodes),
+        _labels(where, found["labels"], nodes) if "labels" in found else None,
+        _masks(where, found, nodes),
+    )
+
+
+def check_features(path: str | Path) -> None:
+    """Look through the features of the archive at `path` without holding them; nothing where it is another format.
+
+    Raises FileError for damage and values that are not finite.
+    """
+    if Path(path).is_dir() or not zipfile.is_zipfile(path):
+        return
+    with opened(Path(path)) as archive:
+        for name in ("x", "x_data"):
+            if name in archive:
+                archive.check_finite(name)
+
+
+def named_arrays(held: NodeArrays) -> dict[str, AnyArray]:
+    """`held` under the names of the module's docstring, masks as bytes: what `read_nodes` reads back the same."""
+    arrays: dict[str, AnyArray] = {}
+    if isinstance(held.features, np.ndarray):
+        arrays["x"] = held.features
+    elif held.features is not None:
+        matrix = held.features
+        parts = (matrix.data, matrix.indices, matrix.indptr, np.array(matrix.shape, np.int64))
+        arrays.update(zip(SPARSE, parts, strict=True))
+    if held.labels is not None:
+        arrays["labels"] = held.labels
+    if held.masks is not None:
+        arrays.update({name: mask.astype(np.uint8) for name, mask in zip(MASKS, held.masks, strict=True)})
+    return arrays
+
+
+def _features(path: str, found: Mapping[str, AnyArray], nodes: int) -> Any | None:
+    if any(name in found for name in SPARSE[:3]):
+        matrix = _sparse(path, found, nodes)
+        values = matrix.data
+    elif "x" in found:
+        matrix = values = _float32(path, "x", found["x"])
+    else:
+        return None
+    if matrix.ndim != 2 or matrix.shape[0] != nodes or matrix.shape[1] < 1:
+        raise FileError(f"{path}: features have shape {list(matrix.shape)}; [{nodes}, 1 or more] is needed")
+    if not np.isfinite(values).all():
+        raise FileError(f"{path}: the features hold values that are not finite in float32")
+    return matrix
+
+
+def _float32(path: str, name: str, array: AnyArray) -> AnyArray:
+    if array.dtype.kind not in "fiub":
+        raise FileError(f"{path}: {name!r} is {array.dtype}{list(array.shape)}; numbers are needed")
+    with np.errstate(over="ignore"):  # found again as values that are not finite
+        return frozen(array.astype(np.float32, copy=False))
+
+
+def _sparse(path: str, found: Mapping[str, AnyArray], nodes: int) -> Any:
+    """The scipy csr_array with sorted columns and no duplicates, after checking what scipy takes on trust."""
+    from scipy.sparse import csr_array
+
+    missing = [name for name in SPARSE if name not in found]
+    if missing:
+        raise FileError(f"{path}: sparse features need {', '.join(SPARSE)}; missing: {', '.join(missing)}")
+    data = _float32(path, "x_data", found["x_data"])
+    indices, indptr, shape = (_whole(path, name, found[name]) for name in SPARSE[1:])
+    if shape.size != 2 or shape[0] != nodes or not 0 < shape[1] <= MOST_WIDTH:
+        raise FileError(f"{path}: 'x_shape' is {shape.tolist()}; [{nodes}, 1 or more] is needed")
+    if indptr.size != nodes + 1 or indptr[0] != 0 or indptr[-1] != indices.size or (indptr[1:] < indptr[:-1]).any():
+        raise FileError(f"{path}: 'x_indptr' must rise from 0 to {indices.size} in {nodes + 1} values")
+    if indices.size and not (indices.min() >= 0 and indices.max() < shape[1]):
+        raise FileError(
+            f"{path}: 'x_indices' run from {indices.min()} to {indices.max()}; {shape[1]} columns are there"
+        )
+    if data.shape != indices.shape:
+        raise FileError(f"{path}: 'x_data' has shape {list(data.shape)}; {list(indices.shape)} is needed")
+    rows = (data, indices.astype(np.int32, copy=False), indptr.astype(np.int64, copy=False))
+    matrix = csr_array(rows, shape=(nodes, int(shape[1])))
+    if not matrix.has_canonical_format:
+        matrix = matrix.copy()
+        matrix.sum_duplicates()
+    return matrix
+
+
+def _whole(path: str, name: str, array: AnyArray) -> AnyArray:
+    if array.dtype.kind not in "iu" or array.ndim != 1:
+        raise FileError(f"{path}: {name!r} is {array.dtype}{list(array.shape)}; a 1-D array of integers is needed")
+    return array
+
+
+def _labels(path: str, labels: AnyArray, nodes: int) -> AnyArray | None:
+    """As in `NodeArrays`; None when not a single one is known."""
+    if labels.ndim == 2 and labels.shape[0] == nodes and labels.shape[1] > 0:
+        several = _float32(path, "labels", labels)
+        if not ((several >= 0) & (several <= 1)).all():
+            raise FileError(f"{path}: 'labels' of several classes per node must be 0 to 1")
+        return several
+    if labels.shape != (nodes,):
+        raise FileError(f"{path}: labels have shape {list(labels.shape)}; [{nodes}] or [{nodes}, classes] is needed")
+    known = _whole(path, "labels", labels)
+    if known.max() >= _MOST_CLASSES:
+        raise FileError(f"{path}: 'labels' run up to {known.max()}; at most {_MOST_CLASSES} classes are allowed")
+    return frozen(np.maximum(known.astype(np.int64), -1)) if known.max() >= 0 else None
+
+
+def _masks(path: str, found: Mapping[str, AnyArray], nodes: int) -> tuple[BoolArray, BoolArray, BoolArray] | None:
+    there = [name for name in MASKS if name in found]
+    if not there:
+        return None
+    if len(there) < len(MASKS):
+        raise FileError(f"{path}: only {', '.join(there)}; all of {', '.join(MASKS)} are needed, or none")
+    for name in MASKS:
+        mask = found[name]
+        if mask.shape != (nodes,) or mask.dtype.kind not in "iub" or mask.min() < 0 or mask.max() > 1:
+            raise FileError(
+                f"{path}: {name!r} is {mask.dtype}{list(mask.shape)}; [{nodes}] of zeros and ones is needed"
+            )
+    train, val, test = (frozen(found[name].astype(np.bool_)) for name in MASKS)
+    for first, second, here in ((0, 1, train & val), (0, 2, train & test), (1, 2, val & test)):
+        if here.any():
+            shared = plural(int(np.count_nonzero(here)), "node")
+            raise FileError(f"{path}: {MASKS[first]} and {MASKS[second]} have {shared} in common; allowed: none")
+    return train, val, test

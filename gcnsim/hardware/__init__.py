@@ -1,0 +1,51 @@
+"""Device, link and host profiles, each number with its origin, and the catalogue that ships with the package."""
+
+from __future__ import annotations
+
+from gcnsim.hardware.catalogue import (
+    GENERIC_LINK,
+    device,
+    devices,
+    figure_names,
+    host,
+    hosts,
+    link,
+    links,
+    prices,
+)
+from gcnsim.hardware.figure import SOURCES, Curve, Figure, figures_of, origins
+from gcnsim.hardware.naming import gpu_named, gpu_of
+from gcnsim.hardware.own_device import file_stamp, is_file
+from gcnsim.hardware.platforms import Platform, platform, platforms, read_platform
+from gcnsim.hardware.profiles import DeviceProfile, HostProfile, LinkProfile, Price
+from gcnsim.hardware.tables import QUANTITIES
+
+__all__ = [
+    "GENERIC_LINK",
+    "QUANTITIES",
+    "SOURCES",
+    "Curve",
+    "DeviceProfile",
+    "Figure",
+    "HostProfile",
+    "LinkProfile",
+    "Platform",
+    "Price",
+    "device",
+    "devices",
+    "figure_names",
+    "figures_of",
+    "file_stamp",
+    "gpu_named",
+    "gpu_of",
+    "host",
+    "hosts",
+    "is_file",
+    "link",
+    "links",
+    "origins",
+    "platform",
+    "platforms",
+    "prices",
+    "read_platform",
+]

@@ -1,0 +1,142 @@
+"""The catalogue that ships with the package: one YAML file per device, link and host, read when it is first asked for.
+
+A device's efficiencies and launch cost, and a host's rates, default to those of its kind in `assumed.yaml`, with their
+ranges, until somebody measures or fits them; a file that gives one overrides it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache, lru_cache
+from pathlib import Path
+from typing import Any, Final
+
+from gcnsim import units
+from gcnsim.errors import FileError, ScenarioError, nearest
+from gcnsim.hardware.own_device import file_stamp, is_file, own_device
+from gcnsim.hardware.profiles import DeviceProfile, HostProfile, LinkProfile, Price
+from gcnsim.hardware.tables import DEVICE, HOST, INSTANCE, LINK, Table, read_figure
+from gcnsim.io.yaml_files import read_yaml
+
+DATA: Final = Path(__file__).resolve().parent.parent / "data"
+GENERIC_LINK: Final = "ethernet"
+"""The link whose bandwidth a scenario sets."""
+
+
+def devices() -> tuple[str, ...]:
+    """Names of the devices in the catalogue, sorted."""
+    return _names("devices")
+
+
+def links() -> tuple[str, ...]:
+    """Names of the links in the catalogue, sorted."""
+    return _names("links")
+
+
+def hosts() -> tuple[str, ...]:
+    """Names of the hosts in the catalogue, sorted."""
+    return _names("hosts")
+
+
+def figure_names(kind: str) -> tuple[str, ...]:
+    """Names of the figures of a `device`, `link` or `host`."""
+    return tuple({"device": DEVICE, "link": LINK, "host": HOST}[kind])
+
+
+def device(name: str) -> DeviceProfile:
+    """The device `name` of the catalogue, or the one in the file `name`, which ends in .yaml or .yml.
+
+    Raises ScenarioError with the nearest name when there is none, FileError for a file that cannot be used.
+    """
+    return _own(name, file_stamp(name)) if is_file(name) else _device(name)
+
+
+@lru_cache(maxsize=64)
+def _own(path: str, stamp: tuple[int, int]) -> DeviceProfile:
+    return own_device(path, _assumed(), links())
+
+
+@cache
+def _device(name: str) -> DeviceProfile:
+    raw = _document("device", name)
+    raw = {**_assumed().get(raw["kind"], {}), **raw}
+    figures = _figures(raw, DEVICE, name)
+    return DeviceProfile(name=name, title=raw["title"], kind=raw["kind"], link=raw["link"], **figures)
+
+
+@cache
+def link(name: str) -> LinkProfile:
+    """The link `name`. Raises ScenarioError with the nearest name when the catalogue has none."""
+    raw = _document("link", name)
+    return LinkProfile(name=name, title=raw["title"], **_figures(raw, LINK, name))
+
+
+@cache
+def host(name: str) -> HostProfile:
+    """The host `name`. Raises ScenarioError with the nearest name when the catalogue has none."""
+    raw = {**_assumed()["host"], **_document("host", name)}
+    has = {field: quantity for field, quantity in INSTANCE.items() if field in raw}
+    figures = {**_figures(raw, HOST, name), **_figures(raw, has, name)}
+    return HostProfile(name=name, title=raw["title"], device=raw.get("device"), **figures)
+
+
+def prices(device_name: str | None = None) -> tuple[Price, ...]:
+    """On-demand prices of `device_name` (of all devices when None), cheapest first; none where nobody rents it out, and
+    of a device in a file.
+
+    Raises ScenarioError with the nearest name when the catalogue has no such device.
+    """
+    if device_name is not None and is_file(device_name):
+        return ()
+    if device_name is not None and device_name not in devices():
+        raise ScenarioError(_unknown("device", device_name))
+    return tuple(price for price in _prices() if device_name in (None, price.device))
+
+
+def _figures(raw: Mapping[str, Any], table: Table, name: str) -> dict[str, Any]:
+    """The figures of `table` in `raw`; one written as null is None (a device without that rate)."""
+    found = {}
+    for field, quantity in table.items():
+        if field not in raw:
+            raise FileError(f"catalogue, {name}: {field} is missing")
+        value = raw[field]
+        found[field] = None if value is None else read_figure(value, quantity, f"catalogue, {name}.{field}")
+    return found
+
+
+def _names(folder: str) -> tuple[str, ...]:
+    return tuple(sorted(path.stem for path in (DATA / folder).glob("*.yaml")))
+
+
+def _unknown(kind: str, name: str) -> str:
+    return f"unknown {kind} {name!r}; {nearest(name, _names(f'{kind}s'))}"
+
+
+def _document(kind: str, name: str) -> dict[str, Any]:
+    if name not in _names(f"{kind}s"):
+        raise ScenarioError(_unknown(kind, name))
+    raw: dict[str, Any] = read_yaml(DATA / f"{kind}s" / f"{name}.yaml")
+    return raw
+
+
+@cache
+def _assumed() -> Mapping[str, Mapping[str, Any]]:
+    raw: dict[str, Mapping[str, Any]] = read_yaml(DATA / "assumed.yaml")
+    return raw
+
+
+@cache
+def _prices() -> tuple[Price, ...]:
+    rows = [
+        Price(
+            device=row["device"],
+            usd_per_gpu_hour=units.money(row["price"]) / row["gpus"],
+            instance=row["instance"],
+            gpus=row["gpus"],
+            region=row["region"],
+            source=row["source"],
+            date=row["date"],
+        )
+        for row in read_yaml(DATA / "prices.yaml")
+    ]
+    return tuple(sorted(rows, key=lambda price: (price.device, price.usd_per_gpu_hour, price.instance)))

@@ -1,0 +1,58 @@
+"""Which device of the catalogue a GPU is, by the name that its driver gives.
+
+A name says the maker, the model, sometimes the board and the memory: `Tesla V100-SXM2-16GB`, `NVIDIA H100 80GB HBM3`.
+Maker and kind of memory are left out; what remains must be the catalogue's name, and the size of the memory the
+device's, where either says it. Whatever else a name says makes it another GPU: `RTX 3090 Ti`, `H100 PCIe`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Final
+
+from gcnsim.errors import ScenarioError
+from gcnsim.hardware.catalogue import device, devices
+
+_UNSAID: Final = re.compile(r"nvidia|amd|tesla|geforce|radeon|instinct|sxm\d?|hbm\d?e?")
+_MEMORY: Final = re.compile(r"(\d+)\s*gb\b")
+
+
+def gpu_named(name: str) -> str | None:
+    """The name in the catalogue of the GPU that its driver calls `name`; None: the catalogue has none such.
+
+    >>> gpu_named("Tesla T4"), gpu_named("NVIDIA GeForce RTX 2080 Ti"), gpu_named("NVIDIA GeForce RTX 2080 SUPER")
+    ('t4', 'rtx-2080-ti', None)
+    """
+    words = {word for word in _words(name) if not _UNSAID.fullmatch(word)}
+    return next((known for known in _gpus() if _is(known, words)), None)
+
+
+def gpu_of(names: Sequence[str], where: str) -> str:
+    """The device of the catalogue that all GPUs of a machine are. names: as their driver gives them.
+
+    Raises ScenarioError that starts with `where`: no GPU, GPUs of several kinds, or one the catalogue does not have.
+    """
+    kinds = sorted(set(names))
+    if len(kinds) != 1:
+        said = f"has GPUs of several kinds ({', '.join(kinds)})" if kinds else "names no GPU"
+        raise ScenarioError(f"{where}: {said}; allowed: GPUs of one kind")
+    found = gpu_named(kinds[0])
+    if found is None:
+        raise ScenarioError(f"{where}: the catalogue has no GPU {kinds[0]!r}; known: {', '.join(_gpus())}")
+    return found
+
+
+def _gpus() -> list[str]:
+    return [name for name in devices() if device(name).kind == "gpu"]
+
+
+def _is(known: str, words: set[str]) -> bool:
+    memory = round(device(known).memory.value / 1e9)
+    own = {f"{memory}gb" if word == str(memory) else word for word in known.split("-")}
+    return own <= words <= own | {f"{memory}gb"}
+
+
+def _words(name: str) -> list[str]:
+    joined = _MEMORY.sub(r" \1gb ", name.lower())
+    return [word for word in re.split(r"[^a-z0-9]+", joined) if word]

@@ -1,0 +1,95 @@
+"""Figures fitted to the published runs of one platform: what its datasheets do not say.
+
+Two numbers a platform, each with the physics it stands for, from rows that may be fitted (`use: calibrate`) alone.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any, Final
+
+from gcnsim import units
+from gcnsim.errors import FileError, ScenarioError, nearest
+from gcnsim.hardware.catalogue import DATA
+from gcnsim.hardware.figure import Figure
+from gcnsim.hardware.own_device import file_stamp
+from gcnsim.hardware.tables import read_figure
+from gcnsim.io.yaml_files import read_yaml
+
+FOLDER: Final = DATA / "platforms"
+_FIGURES: Final = {
+    "spmm_efficiency": units.FRACTION,
+    "cache": units.NBYTES,
+    "staging_bandwidth": units.BANDWIDTH,
+    "rate_beside_copies": units.FRACTION,
+    "error": units.FRACTION,
+}
+_OPTIONAL: Final = {"rebuild_s": units.SECONDS, "unexplained_s": units.SECONDS}
+_NOTHING: Final = Figure(0.0, "assumed", "not told apart", "2026-11", 0.0, 0.0)
+_SHARES: Final = ("spmm_efficiency", "rate_beside_copies")
+
+
+@dataclass(frozen=True, slots=True)
+class Platform:
+    """One published platform. device: the only one its figures hold for.
+
+    spmm_efficiency: share of the memory bandwidth at which sparse sums read rows that the device's cache does not hold.
+    cache: bytes of that (second-level) cache. staging_bandwidth: bytes/s that the host side of one worker moves between
+    its buffers and its peers', sent and received together. rate_beside_copies: share of its rate at which the GPU
+    computes while transfers are under way. rebuild_s: of the host's time in an iteration whose graph is drawn anew,
+    what a framework takes to make a graph of it, whatever its size. unexplained_s: seconds of an iteration that fitted
+    rows print and no figure gives, added to the upper end of an interval. error: half the width of the 90 % interval to
+    expect, relative; assumed where there are no more rows than figures.
+    """
+
+    name: str
+    title: str
+    device: str
+    spmm_efficiency: Figure
+    cache: Figure
+    staging_bandwidth: Figure
+    rate_beside_copies: Figure
+    error: Figure
+    rebuild_s: Figure = _NOTHING
+    unexplained_s: Figure = _NOTHING
+
+
+def platforms() -> tuple[str, ...]:
+    """Names of the platforms with fitted figures, sorted."""
+    return tuple(sorted(path.stem for path in FOLDER.glob("*.yaml")))
+
+
+def platform(name: str) -> Platform:
+    """The platform `name` that comes with the package, or the one in the file `name`, which ends in .yaml.
+
+    Raises ScenarioError with the nearest name when there is none, FileError for a file that cannot be used.
+    A file is read again when it has changed.
+    """
+    return _platform(name, file_stamp(name))
+
+
+@cache
+def _platform(name: str, stamp: tuple[int, int]) -> Platform:
+    if name in platforms():
+        return read_platform(FOLDER / f"{name}.yaml")
+    if name.endswith(".yaml"):
+        return read_platform(name)
+    raise ScenarioError(f"unknown platform {name!r}; {nearest(name, platforms())}")
+
+
+def read_platform(path: str | Path) -> Platform:
+    """The platform in the file at `path`. Raises FileError."""
+    raw: Any = read_yaml(path)
+    wanted = {"title", "device", *_FIGURES}
+    if not isinstance(raw, dict) or raw.keys() - _OPTIONAL.keys() != wanted:
+        raise FileError(
+            f"{path}: a platform has the keys {', '.join(sorted(wanted))}, and may have {', '.join(_OPTIONAL)}"
+        )
+    given = _FIGURES | {key: quantity for key, quantity in _OPTIONAL.items() if key in raw}
+    figures = {key: read_figure(raw[key], quantity, f"{path}, {key}") for key, quantity in given.items()}
+    for key in _SHARES:
+        if not 0.0 < figures[key].value <= 1.0:
+            raise FileError(f"{path}, {key}: {raw[key]['value']} is not allowed; above 0% and at most 100%")
+    return Platform(name=Path(path).stem, title=str(raw["title"]), device=str(raw["device"]), **figures)

@@ -1,0 +1,120 @@
+"""What the cost laws know of a device, a link and a host: figures, no formulas."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from gcnsim.hardware.figure import Curve, Figure, origins
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceProfile:
+    """One GPU (or one CPU core that trains).
+
+    memory: bytes. memory_bandwidth: bytes/s. flops_fp32, flops_fp16: peak flop/s (fp16 dense, on matrix units where the
+    device has them; None when it has no fp16 rate worth using). spmm, gemm, gather and elementwise efficiency: share of
+    the memory bandwidth (of the fp32 peak for gemm) that the kernel reaches; for SpMM every gathered row counts as read
+    from DRAM. launch_s: seconds a kernel costs before its first byte. link: name of the link to the host. spmm_curve:
+    where calibrated, the SpMM efficiency by the bytes of the dense matrix that rows are gathered from.
+    """
+
+    name: str
+    title: str
+    kind: str
+    """`gpu` or `cpu`."""
+    memory: Figure
+    memory_bandwidth: Figure
+    flops_fp32: Figure
+    flops_fp16: Figure | None
+    spmm_efficiency: Figure
+    gemm_efficiency: Figure
+    gather_efficiency: Figure
+    elementwise_efficiency: Figure
+    launch_s: Figure
+    link: str
+    spmm_curve: Curve | None = None
+
+    def provenance(self) -> tuple[str, ...]:
+        """Kinds of origin among its figures, the weakest first."""
+        return origins(self)
+
+
+@dataclass(frozen=True, slots=True)
+class LinkProfile:
+    """One kind of link, full duplex.
+
+    bandwidth: raw bytes/s per direction. efficiency: share of it that payload reaches in long transfers. latency_s:
+    seconds that a message takes before its first byte arrives, whatever its size; while they pass, others may use the
+    link. At latency_s x reachable bandwidth bytes, Hockney's half-size, half of that bandwidth is reached. queue: bytes
+    that each transfer under way has waiting in the link's queue, ahead of a message that starts.
+    """
+
+    name: str
+    title: str
+    bandwidth: Figure
+    efficiency: Figure
+    latency_s: Figure
+    queue: Figure
+
+    def provenance(self) -> tuple[str, ...]:
+        """Kinds of origin among its figures, the weakest first."""
+        return origins(self)
+
+
+@dataclass(frozen=True, slots=True)
+class HostProfile:
+    """One server's CPU side.
+
+    cores: number of cores (vCPU). memory_bandwidth: bytes/s of the whole server. sample_edges_per_s: edges that one
+    sampling thread draws per second. sort_edges_per_s: edges whose sampling probabilities one thread recomputes per
+    second. build_entries_per_s: kept entries that one thread turns into a sparse matrix and its transpose per second.
+    message_s: CPU seconds per message sent or received. socket_bandwidth: bytes that one core moves through a socket
+    per second, at either end. busy_core_rate: what a core does when all are busy, as a share of what one does alone.
+    slice_s: seconds that a thread keeps a core while another waits for it. reduce_step_s: CPU seconds of one step
+    around the ring of an all-reduce, per worker. draw_s: CPU seconds of drawing a graph, however small.
+    loss_values_per_s: logits per second of the loss, its gradient and the count of right answers, on a core.
+    gather_bandwidth: bytes of feature rows that one core picks out of host memory per second.
+    iteration_s: seconds of an iteration of a worker on a core outside its kernels. work_spread: how much the time of
+    equal work on a core varies, the standard deviation of its logarithm.
+
+    Of an instance type, or a server of a known make: gpus: how many it has. nic: raw bytes/s of its network, per
+    direction, all its cards together. device: the name of its GPU.
+    """
+
+    name: str
+    title: str
+    cores: Figure
+    memory_bandwidth: Figure
+    sample_edges_per_s: Figure
+    sort_edges_per_s: Figure
+    build_entries_per_s: Figure
+    message_s: Figure
+    socket_bandwidth: Figure
+    busy_core_rate: Figure
+    slice_s: Figure
+    reduce_step_s: Figure
+    draw_s: Figure
+    loss_values_per_s: Figure
+    gather_bandwidth: Figure
+    iteration_s: Figure
+    work_spread: Figure
+    gpus: Figure | None = None
+    nic: Figure | None = None
+    device: str | None = None
+
+    def provenance(self) -> tuple[str, ...]:
+        """Kinds of origin among its figures, the weakest first."""
+        return origins(self)
+
+
+@dataclass(frozen=True, slots=True)
+class Price:
+    """What one GPU costs per hour on demand: the price of `instance` divided by its `gpus`."""
+
+    device: str
+    usd_per_gpu_hour: float
+    instance: str
+    gpus: int
+    region: str
+    source: str
+    date: str

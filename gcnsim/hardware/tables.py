@@ -1,0 +1,81 @@
+"""Which figures a device, a link and a host have, the quantity each is, and how one is read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final, TypeAlias
+
+from gcnsim import units
+from gcnsim.errors import FileError, GcnsimError, nearest
+from gcnsim.hardware.figure import SOURCES, Figure
+
+Table: TypeAlias = Mapping[str, units.Quantity | None]
+DEVICE: Final[Table] = {
+    "memory": units.NBYTES,
+    "memory_bandwidth": units.BANDWIDTH,
+    "flops_fp32": units.FLOPS,
+    "flops_fp16": units.FLOPS,
+    "spmm_efficiency": units.FRACTION,
+    "gemm_efficiency": units.FRACTION,
+    "gather_efficiency": units.FRACTION,
+    "elementwise_efficiency": units.FRACTION,
+    "launch_s": units.SECONDS,
+}
+LINK: Final[Table] = {
+    "bandwidth": units.BANDWIDTH,
+    "efficiency": units.FRACTION,
+    "latency_s": units.SECONDS,
+    "queue": units.NBYTES,
+}
+HOST: Final[Table] = {
+    "cores": None,
+    "memory_bandwidth": units.BANDWIDTH,
+    "sample_edges_per_s": units.RATE,
+    "sort_edges_per_s": units.RATE,
+    "build_entries_per_s": units.RATE,
+    "message_s": units.SECONDS,
+    "socket_bandwidth": units.BANDWIDTH,
+    "busy_core_rate": units.FRACTION,
+    "slice_s": units.SECONDS,
+    "reduce_step_s": units.SECONDS,
+    "draw_s": units.SECONDS,
+    "loss_values_per_s": units.RATE,
+    "gather_bandwidth": units.BANDWIDTH,
+    "iteration_s": units.SECONDS,
+    "work_spread": units.FRACTION,
+}
+INSTANCE: Final[Table] = {"gpus": None, "nic": units.BANDWIDTH}
+"""Figures of hosts that are an instance type, or a server of a known make."""
+QUANTITIES: Final[Table] = {**DEVICE, **LINK, **HOST, **INSTANCE}
+"""The quantity each figure of a profile is (None: a plain number)."""
+
+SHARES: Final = tuple(name for name, quantity in DEVICE.items() if quantity is units.FRACTION)
+"""Figures of a device that are shares of one."""
+
+
+def read_figure(raw: object, quantity: units.Quantity | None, path: str) -> Figure:
+    """The figure written as `{value, source, reference, date, low, high}`. Raises FileError that starts with `path`."""
+    if not isinstance(raw, dict) or not {"value", "source", "reference", "date"} <= set(raw):
+        raise FileError(f"{path}: a figure is {{value, source, reference, date}} and, if assumed, low and high")
+    unknown = sorted(set(raw) - {"value", "source", "reference", "date", "low", "high"})
+    if unknown:
+        raise FileError(f"{path}: unknown key {unknown[0]!r}; {nearest(unknown[0], Figure.__slots__)}")
+    source = str(raw["source"])
+    if source not in SOURCES:
+        raise FileError(f"{path}: unknown source {source!r}; {nearest(source, SOURCES)}")
+    low, value, high = (_number(raw[key], quantity, path) if key in raw else None for key in ("low", "value", "high"))
+    assert value is not None
+    if source == "assumed" and (low is None or high is None or not low <= value <= high):
+        raise FileError(f"{path}: an assumed figure needs low and high around its value")
+    return Figure(value, source, str(raw["reference"]), str(raw["date"]), low, high)
+
+
+def _number(raw: object, quantity: units.Quantity | None, path: str) -> float:
+    if quantity is None:
+        if isinstance(raw, bool) or not isinstance(raw, int | float):
+            raise FileError(f"{path}: {raw!r} is not a number")
+        return float(raw)
+    try:
+        return quantity.parse(raw)
+    except GcnsimError as error:
+        raise FileError(f"{path}: {error}") from None

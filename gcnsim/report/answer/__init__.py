@@ -1,0 +1,1 @@
+"""A what-if answer in a terminal, a notebook and a CSV file."""

@@ -1,0 +1,303 @@
+"""The columns of the result table: what each is called, what it means, and its cells as text.
+
+One column has one unit, written in its heading, so that its numbers can be compared by eye. Terminal table and page
+show the same columns, named as the keys of JSON, CSV and data frames are; `time`, `shares` and `knobs` join several.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from gcnsim.errors import ScenarioError, nearest
+from gcnsim.report.answer.provenance import plain
+from gcnsim.report.answer.rows import shared_knobs, varies
+from gcnsim.results import Row
+from gcnsim.units import NBYTES, SECONDS
+
+
+class Meaning(NamedTuple):
+    """A column's heading (lines split by a newline, `{unit}` filled in) and its definition in a sentence.
+
+    brief: the heading where there is little room.
+    """
+
+    head: str
+    says: str
+    brief: str = ""
+
+
+MEANINGS: dict[str, Meaning] = {
+    "dataset": Meaning("dataset", "The data set, or the file of the graph."),
+    "gpus": Meaning("GPUs", "Number of GPUs, one partition of the graph each."),
+    "device": Meaning("device", "The GPU, by its name in the catalogue."),
+    "bandwidth": Meaning("band-\nwidth", "Bandwidth of each server's network card."),
+    "method": Meaning("method", "The training method that is simulated."),
+    "knobs": Meaning("knobs", "The knobs of the method that say which setting this is; what all rows share is above."),
+    "tau": Meaning("tau", "Staleness: the age, in iterations, of the boundary values an iteration reads; 0 waits."),
+    "epsilon": Meaning("eps", "Sampling rate: the requested share of the boundary edges that an iteration keeps."),
+    "rate": Meaning("rate", "Share of the boundary nodes that an iteration draws and sends (p of BNS-GCN)."),
+    "cache_fraction": Meaning("cache", "Share of a worker's boundary nodes whose input features its GPU keeps."),
+    "setting": Meaning("other\nknobs", "Knobs that have no column of their own, where they are not at their default."),
+    "time": Meaning(
+        "{unit} per iter.\n(range)",
+        "Time of one iteration on the slowest worker, mean over the measured iterations, and its 90 % interval.",
+    ),
+    "iteration_s": Meaning(
+        "{unit} per\niteration",
+        "Time of one iteration on the slowest worker, mean over the measured iterations. "
+        "It is the sum of compute, exposed communication and other.",
+    ),
+    "interval": Meaning("low-high\n{unit}", "The 90 % interval of the iteration time; provenance says what it covers."),
+    "iterations_per_epoch": Meaning(
+        "iter.\nan epoch",
+        "Iterations in which every training node is trained once: 1 where an iteration trains them all.",
+    ),
+    "epoch_s": Meaning("{unit} per\nepoch", "Time of so many iterations."),
+    "speedup_vs_full_graph": Meaning(
+        "speed-\nup",
+        "Full-graph iteration time over this epoch's, on the same cluster; - where there is none.",
+        "speed\nup",
+    ),
+    "shares": Meaning(
+        "compute|\nexposed %",
+        "Per cent of the iteration in which the slowest worker's GPU computes, and in which it waits for communication "
+        "that nothing hides; the rest is sampling, optimizer and other.",
+        "comp|\nexp %",
+    ),
+    "limited_by": Meaning("limited by", "The worker, link or stage that sets the pace: what to speed up first."),
+    "memory_bytes": Meaning(
+        "{unit}\nper GPU",
+        "Peak memory of the worker that is nearest its GPU's limit; ! where that lacks it.",
+        "{unit}/\nGPU",
+    ),
+    "usd_per_1000_iterations": Meaning(
+        "$ per\n1k iter.",
+        "Price of 1,000 iterations on the cheapest rented machines of the catalogue, in US dollars.",
+        "$ per\n1k it",
+    ),
+    "vs_recommended": Meaning(
+        "against\nrecommended",
+        "How much longer (+) or shorter (-) than the recommended setting, 90 % of the paired difference; `=` where "
+        "the two cannot be told apart.",
+    ),
+    "compute_s": Meaning("compute\n{unit}", "Time the GPU spends on aggregation, layer updates and loss, both ways."),
+    "exposed_comm_s": Meaning(
+        "exposed\ncomm {unit}",
+        "Communication that nothing hides: the iteration waits for it. Overlap removes this part.",
+    ),
+    "hidden_comm_s": Meaning(
+        "hidden\ncomm {unit}", "Communication that runs at the same time as other work. It costs bandwidth but no time."
+    ),
+    "exposed_other_s": Meaning("other\n{unit}", "Sampling, optimizer and all else that is neither of the two."),
+    "sampling_s": Meaning(
+        "sample\n{unit}", "Time spent on drawing the sample and looking up the cache, hidden or not."
+    ),
+    "cache_hit_rate": Meaning(
+        "cache\nhits", "Share of the boundary rows needed at the input layer that the cache holds."
+    ),
+    "gpu_utilization": Meaning("GPU\nbusy", "Busy compute time over iteration time, mean over the GPUs."),
+    "nic_utilization": Meaning("NIC\nbusy", "Used share of the busiest direction of the busiest network card."),
+    "nic_bytes": Meaning("NIC\n{unit}", "Bytes sent per iteration by the busiest server's network card."),
+}
+
+MACHINE = ("dataset", "gpus", "device", "bandwidth")
+"""The columns of the machine: shown where rows differ in them, else in the title."""
+
+LEAD = (*MACHINE, "method", "knobs", "tau", "epsilon", "rate", "cache_fraction", "setting")
+"""The columns that say which row this is; the rest say how it fares."""
+
+SHOWN = (
+    *MACHINE,
+    "method",
+    "knobs",
+    "time",
+    "epoch_s",
+    "speedup_vs_full_graph",
+    "shares",
+    "limited_by",
+    "memory_bytes",
+    "usd_per_1000_iterations",
+)
+"""The columns of the usual table, where there is something to say in them."""
+
+TEXT = ("dataset", "device", "bandwidth", "method", "knobs", "setting", "limited_by")
+"""Columns of words, aligned to the left."""
+
+TIME_UNITS: tuple[tuple[str, float], ...] = tuple((unit, float(SECONDS.units[unit])) for unit in SECONDS.shown)
+BYTE_UNITS: tuple[tuple[str, float], ...] = tuple((unit, float(NBYTES.units[unit])) for unit in NBYTES.shown)
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One column as text: its key, heading with unit, and a cell per row."""
+
+    key: str
+    head: str
+    cells: tuple[str, ...]
+
+    @property
+    def width(self) -> int:
+        """Characters of its longest line."""
+        return max(len(line) for text in (self.head, *self.cells) for line in text.split("\n"))
+
+
+class Scale(NamedTuple):
+    """A unit, how much of the base unit it is, and the decimals that its numbers are written with."""
+
+    unit: str
+    size: float
+    decimals: int
+
+    def text(self, value: float) -> str:
+        """`value` (base unit) in this unit; a bare 0 for an exact zero, so that it differs from a rounded one."""
+        return f"{value / self.size:.{self.decimals}f}" if value else "0"
+
+
+WIDE = 1000
+"""Byte counts from here on take the next larger unit where that says nearly as much."""
+
+
+def scale_of(values: Sequence[float], units: Sequence[tuple[str, float]]) -> Scale:
+    """The scale in which the smallest positive value has three digits, four if all are within a factor of two.
+
+    `units` go from the largest to the smallest.
+
+    >>> scale_of([0.4, 0.7], TIME_UNITS).text(0.41234)
+    '412.3'
+    >>> scale_of([0.4, 1.5], TIME_UNITS).text(0.41234)
+    '412'
+    """
+    positive = [value for value in values if value > 0]
+    if not positive:
+        return Scale(*units[-1], 0)
+    low, high = min(positive), max(positive)
+    place = next((place for place, (_, size) in enumerate(units) if low >= size), len(units) - 1)
+    digits = 3 if high / low < 2 else 2
+    if units is BYTE_UNITS and place and high / units[place][1] >= WIDE and high >= units[place - 1][1] * 0.9:
+        # 1010.7 MiB is read better, and in less room, as 0.987 GiB.
+        unit, size = units[place - 1]
+        return Scale(unit, size, digits)
+    unit, size = units[place]
+    return Scale(unit, size, min(6, max(0, digits - math.floor(math.log10(low / size)))))
+
+
+def share_text(value: float) -> str:
+    """A fraction as per cent, with a decimal below 10 %.
+
+    >>> share_text(0.125), share_text(0.04), share_text(0.0)
+    ('12%', '4.0%', '0%')
+    """
+    percent = 100 * value
+    return f"{percent:.1f}%" if 0 < percent < 9.95 else f"{percent:.0f}%"
+
+
+def checked(names: Sequence[str]) -> tuple[str, ...]:
+    """`names` as columns asked for, none twice. Raises ScenarioError for one that is no column, with the nearest."""
+    asked = tuple(dict.fromkeys(name.strip() for name in names))
+    for name in asked:
+        if name not in MEANINGS:
+            raise ScenarioError(f"--columns: unknown column {name!r}; {nearest(name, MEANINGS)}")
+    return asked
+
+
+def columns_of(
+    rows: Sequence[Row], keys: Sequence[str] | None = None, *, gap: str = "  ", brief: bool = False
+) -> list[Column]:
+    """The columns of `rows`: those of `keys`, else those of the usual table that have something to say.
+
+    gap: between the knobs of a row. brief: the shorter headings.
+    """
+    times = [row.iteration_s for row in rows]
+    # In the usual table a range stands beside each time: a fourth digit would say more than is known.
+    time = scale_of([*times, 2.0 * max(times)] if keys is None else times, TIME_UNITS)
+    scales = {
+        "nic_bytes": scale_of([row.nic_bytes for row in rows], BYTE_UNITS),
+        "memory_bytes": _two_digits([row.memory_bytes or 0.0 for row in rows]),
+    }
+    names = [key for key in SHOWN if key not in _silent(rows)] if keys is None else keys
+    units = dict.fromkeys(MEANINGS, time.unit) | {key: scale.unit for key, scale in scales.items()}
+    shared = set() if keys else set(shared_knobs(rows))
+    return [
+        Column(key, _head(key, brief).format(unit=units[key]), _column(rows, key, time, scales, gap, shared))
+        for key in names
+    ]
+
+
+def _head(key: str, brief: bool) -> str:
+    return (MEANINGS[key].brief if brief else "") or MEANINGS[key].head
+
+
+def _two_digits(values: Sequence[float]) -> Scale:
+    """A scale of bytes with a decimal: what a GPU holds is not known to more."""
+    scale = scale_of(values, BYTE_UNITS)
+    return scale._replace(decimals=min(scale.decimals, 1))
+
+
+def _silent(rows: Sequence[Row]) -> set[str]:
+    """The usual columns that say nothing about `rows`, or the same of all."""
+    silent = {key for key in MACHINE if not varies(rows, key)}
+    shared = set(shared_knobs(rows))
+    if all(not set(row.knob_words()) - shared for row in rows):
+        silent.add("knobs")
+    if all(row.iterations_per_epoch == 1 for row in rows):
+        silent.add("epoch_s")
+    for key in ("memory_bytes", "usd_per_1000_iterations", "speedup_vs_full_graph"):
+        if all(getattr(row, key) is None for row in rows):
+            silent.add(key)
+    return silent
+
+
+def _column(
+    rows: Sequence[Row], key: str, time: Scale, scales: Mapping[str, Scale], gap: str, shared: set[str]
+) -> tuple[str, ...]:
+    if key == "knobs":
+        return tuple(
+            plain(gap.join(text for name, text in row.knob_words().items() if name not in shared)) for row in rows
+        )
+    if key == "time":
+        means = [time.text(row.iteration_s) for row in rows]
+        spans = [f"({time.text(row.iteration_s_low)}-{time.text(row.iteration_s_high)})" for row in rows]
+        widths = max(map(len, means)), max(map(len, spans))
+        return tuple(f"{mean:>{widths[0]}} {span:<{widths[1]}}" for mean, span in zip(means, spans, strict=True))
+    return tuple(_cell(row, key, time, scales) for row in rows)
+
+
+def _cell(row: Row, key: str, time: Scale, scales: Mapping[str, Scale]) -> str:
+    if key == "interval":
+        return f"{time.text(row.iteration_s_low)}-{time.text(row.iteration_s_high)}"
+    if key == "shares":
+        parts = (row.compute_s, row.exposed_comm_s)
+        return "|".join(f"{100 * part / row.iteration_s:2.0f}" for part in parts)
+    if key == "vs_recommended":
+        return _against(row)
+    value = getattr(row, key)
+    if value is None:
+        return "-"
+    if key.endswith("_s"):
+        return time.text(value)
+    if key == "memory_bytes":
+        return scales[key].text(value) + ("!" if row.fits is False else "")
+    if key in scales:
+        return scales[key].text(value)
+    if key == "speedup_vs_full_graph":
+        return f"{value:.2f}x" if value < 9.995 else f"{value:.1f}x"
+    if key == "usd_per_1000_iterations":
+        return f"{value:.2f}" if value >= 0.0995 else f"{value:.2g}"
+    if key == "cache_fraction":
+        return f"{100 * value:.4g}%"
+    if key in ("cache_hit_rate", "gpu_utilization", "nic_utilization"):
+        return share_text(value)
+    return f"{value:g}" if isinstance(value, float) else plain(value)
+
+
+def _against(row: Row) -> str:
+    if row.recommended or row.vs_recommended_low is None or row.vs_recommended_high is None:
+        return "-"
+    if not row.distinguishable:
+        return "="
+    ends = (100 * row.vs_recommended_low, 100 * row.vs_recommended_high)
+    low, high = (f"{end:+.1f}" if abs(end) < 9.95 else f"{end:+.0f}" for end in ends)
+    return f"{low} to {high}%"

@@ -1,0 +1,122 @@
+"""Which columns a terminal has room for: a row is one line at every width, so the least important columns go first."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+from gcnsim.report.answer.columns import LEAD, TEXT, Column
+
+ALWAYS = (*LEAD, "time", "epoch_s")
+"""The columns that name the row, and the times that it is sorted by."""
+
+IMPORTANCE = ("memory_bytes", "speedup_vs_full_graph", "limited_by", "usd_per_1000_iterations", "shares")
+"""What is kept beside these, the most important first."""
+
+MARKS = ("* ", "  ")
+"""Before the recommended row, and before the others."""
+
+CROPPED = 8
+"""Characters that a crowded column of words keeps at least."""
+
+USUAL = {"limited_by": 26, "knobs": 24}
+"""Characters of the longest usual text of these columns: a rare longer one is cut before a whole column goes."""
+
+
+class Layout(NamedTuple):
+    """The columns that fit, the blanks between them, and the keys of those that do not."""
+
+    columns: list[Column]
+    gap: int
+    left_out: tuple[str, ...]
+
+
+def laid_out(make: Callable[[str, bool], list[Column]], width: int) -> Layout:
+    """The most important of the columns that `make(gap between knobs, brief headings)` gives, in order, in `width`.
+
+    Rare long words are cut to `..` first. Where not even a row's name and time fit, the range goes, then all words are
+    cut.
+    """
+    for gap, between, brief in ((2, "  ", False), (1, "  ", True), (1, " ", True)):
+        columns = make(between, brief)
+        if needed(columns, gap) <= width:
+            return Layout(columns, gap, ())
+    for key, most in USUAL.items():
+        columns = [_shortened(column, most) if column.key == key else column for column in columns]
+        if needed(columns, 1) <= width:
+            return Layout(columns, 1, ())
+    kept = _kept(columns, width)
+    if needed(kept, 1) > width:
+        columns = [_without_range(column) if column.key == "time" else column for column in columns]
+        kept = _kept(columns, width)
+    left_out = tuple(column.key for column in columns if column not in kept)
+    return Layout(_cropped(kept, width), 1, left_out)
+
+
+def _kept(columns: Sequence[Column], width: int) -> list[Column]:
+    """Those that are always there, and of the others the most important that fit beside them."""
+    kept = [column for column in columns if column.key in ALWAYS]
+    for key in IMPORTANCE:
+        more = [column for column in columns if column in kept or column.key == key]
+        if needed(more, 1) <= width:
+            kept = more
+    return kept
+
+
+def needed(columns: Sequence[Column], gap: int) -> int:
+    """Characters of a line."""
+    return len(MARKS[0]) + sum(column.width for column in columns) + gap * (len(columns) - 1)
+
+
+def _without_range(column: Column) -> Column:
+    """Times alone."""
+    head = column.head.split("\n")[0].replace(" per iter.", "")
+    return Column(column.key, head, tuple(cell.split("(")[0].rstrip() for cell in column.cells))
+
+
+def _cropped(columns: list[Column], width: int) -> list[Column]:
+    """The longest columns of words cut until a line fits, or until nothing more can be cut."""
+    while needed(columns, 1) > width:
+        long = max((each for each in columns if each.key in TEXT), key=lambda each: each.width, default=None)
+        if long is None or long.width <= CROPPED:
+            return columns
+        short = _shortened(long, max(CROPPED, long.width - (needed(columns, 1) - width)))
+        columns = [short if each is long else each for each in columns]
+    return columns
+
+
+def _shortened(column: Column, most: int) -> Column:
+    """`column` of at most `most` characters."""
+    head = "\n".join(cut(line, most) for line in column.head.split("\n"))
+    return replace(column, head=head, cells=tuple(cut(cell, most) for cell in column.cells))
+
+
+def cut(text: str, most: int) -> str:
+    """`text` of at most `most` characters, `..` at its end where it is cut.
+
+    >>> cut("NIC of server 2", 10)
+    'NIC of s..'
+    """
+    return text if len(text) <= most else text[: most - 2] + ".."
+
+
+def lines_of(columns: Sequence[Column], marked: Sequence[bool], gap: int) -> tuple[list[str], list[str]]:
+    """The lines of the heading and a line per row, words to the left and numbers to the right."""
+    heads = [column.head.split("\n") for column in columns]
+    depth = max(map(len, heads))
+    padded = [[""] * (depth - len(head)) + head for head in heads]
+    top = [_line(MARKS[1], [head[k] for head in padded], columns, gap) for k in range(depth)]
+    rows = [
+        _line(MARKS[0] if mark else MARKS[1], [column.cells[k] for column in columns], columns, gap)
+        for k, mark in enumerate(marked)
+    ]
+    return top, rows
+
+
+def _line(mark: str, texts: Sequence[str], columns: Sequence[Column], gap: int) -> str:
+    cells = (
+        f"{text:<{column.width}}" if column.key in TEXT else f"{text:>{column.width}}"
+        for text, column in zip(texts, columns, strict=True)
+    )
+    return (mark + (" " * gap).join(cells)).rstrip()

@@ -1,0 +1,208 @@
+"""The answer in a terminal: one table, one line a row, then the verdict, the next steps and where it comes from.
+
+Legible without colour at every width: a row is never wrapped. Where the columns do not fit, the least important are
+left out and named beneath; `wide` prints them all, `columns` those asked for, whatever the width.
+"""
+
+from __future__ import annotations
+
+import io
+import shutil
+import sys
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from gcnsim.errors import plural
+from gcnsim.report.answer import provenance, sentences
+from gcnsim.report.answer.columns import MEANINGS, SHOWN, checked, columns_of
+from gcnsim.report.answer.layout import Layout, cut, laid_out, lines_of, needed
+from gcnsim.report.answer.rows import sorted_rows
+from gcnsim.report.page.tornado import tornado_lines, tornado_of
+from gcnsim.results import Row
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+DEFAULT_WIDTH = 100
+"""Columns of a pipe that does not say how wide it is."""
+
+_JOINED = ("interval", "iteration_s", "setting", "tau", "epsilon", "rate", "cache_fraction")
+WIDE = (*SHOWN, *(key for key in MEANINGS if key not in (*SHOWN, *_JOINED)))
+"""All columns, but those whose values others hold besides."""
+
+
+def render_table(
+    payload: Mapping[str, Any],
+    width: int | None = None,
+    *,
+    color: bool | None = None,
+    wide: bool = False,
+    columns: Sequence[str] | None = None,
+    provenance: bool = False,
+    assumptions: bool = False,
+) -> str:
+    """The whole answer as text for a terminal `width` columns wide.
+
+    width None: that of the terminal, DEFAULT_WIDTH in a pipe. color None: only when stdout is a terminal. wide: all
+    columns; columns: these, by their names in `MEANINGS`. provenance: all that the numbers rest on, not three lines.
+    assumptions: what each assumption does to the time. Raises ScenarioError for a column that there is not.
+    """
+    keys = None if columns is None else checked(columns)
+    console = _console(width, sys.stdout.isatty() if color is None else color)
+    with console.capture() as capture:
+        _print_results(console, payload, wide_keys(payload) if wide and keys is None else keys)
+        _print_answer(console, payload)
+        if assumptions:
+            _print_whole(console, "What the assumptions do", tornado_lines(tornado_of(payload), console.width))
+        _print_provenance(console, payload, provenance)
+    return "\n".join(line.rstrip() for line in capture.get().splitlines()) + "\n"
+
+
+def render_short(payload: Mapping[str, Any], width: int = DEFAULT_WIDTH, most: int = 8) -> str:
+    """The answer in a few lines: its table, the `most` fastest rows of it, and the verdict."""
+    rows = sorted_rows(payload)
+    layout, kept = table_layout(rows, width), fastest(rows, most)
+    head, lines = lines_of(layout.columns, [row.recommended for row in rows], layout.gap)
+    body = [line for line, row in zip(lines, rows, strict=True) if row in kept]
+    left = [f"  ({plural(len(rows) - len(body), 'more row')})"] * (len(rows) > len(body))
+    return "\n".join([_title(payload, width), *head, *body, *left, sentences.verdict_of(payload)])
+
+
+def fastest(rows: Sequence[Row], most: int) -> list[Row]:
+    """The first `most` of `rows`, the recommended one always among them."""
+    best = [row for row in rows if row.recommended]
+    return [*best, *[row for row in rows if not row.recommended][: most - len(best)]]
+
+
+def table_layout(rows: Sequence[Row], width: int) -> Layout:
+    """The usual columns of `rows` that fit `width`."""
+    return laid_out(lambda gap, brief: columns_of(rows, gap=gap, brief=brief), width)
+
+
+def wide_keys(payload: Mapping[str, Any]) -> list[str]:
+    """The columns of a wide table in which any row has something to say."""
+    rows = sorted_rows(payload)
+    empty = {key for key in WIDE if all(getattr(row, key, "said") in (None, "") for row in rows)}
+    if all(row.vs_recommended_low is None for row in rows):
+        empty.add("vs_recommended")
+    if all(row.iterations_per_epoch == 1 for row in rows):
+        empty |= {"iterations_per_epoch", "epoch_s"}
+    return [key for key in WIDE if key not in empty]
+
+
+def _console(width: int | None, lit: bool) -> Console:
+    from rich.console import Console
+
+    return Console(
+        file=io.StringIO(),
+        width=width or shutil.get_terminal_size((DEFAULT_WIDTH, 24)).columns,
+        force_terminal=lit,
+        color_system="standard" if lit else None,
+        markup=False,
+        highlight=False,
+        emoji=False,
+        legacy_windows=False,
+    )
+
+
+def _title(payload: Mapping[str, Any], width: int) -> str:
+    """What was asked, at the left, and how certain the answer is, at the right end of `width`."""
+    label = sentences.label_of(payload)
+    left = cut(sentences.title_of(payload), max(20, width - len(label) - 2))
+    return f"{left}{' ' * max(2, width - len(left) - len(label))}{label}".rstrip()
+
+
+def _print_results(console: Console, payload: Mapping[str, Any], keys: Sequence[str] | None) -> None:
+    rows = sorted_rows(payload)
+    layout = Layout(columns_of(rows, keys), 2, ()) if keys is not None else table_layout(rows, console.width)
+    head, lines = lines_of(layout.columns, [row.recommended for row in rows], layout.gap)
+    length = max(needed(layout.columns, layout.gap), *map(len, head))
+    _print_line(console, _title(payload, min(console.width, max(length, 60))), "bold")
+    for line in head:
+        _print_line(console, line, "dim")
+    for line, row in zip(lines, rows, strict=True):
+        _print_line(console, line, "bold green" if row.recommended else "")
+    if layout.left_out:
+        _print_line(console, cut(f"  (no room for {', '.join(layout.left_out)}; see --wide)", console.width), "dim")
+    console.print()
+
+
+def _print_line(console: Console, line: str, style: str) -> None:
+    """One line, whole: what is longer than the terminal was asked for."""
+    from rich.text import Text
+
+    console.print(Text(line, style=style), crop=False, no_wrap=True, overflow="ignore", soft_wrap=True)
+
+
+def _print_answer(console: Console, payload: Mapping[str, Any]) -> None:
+    _print_lines(console, "Recommendation", [sentences.verdict_of(payload)], end=False)
+    _print_pairs(console, "", sentences.reasons_of(payload))
+    _print_pairs(console, "Other machines", sentences.alternatives_of(payload))
+    steps = sentences.steps_of(payload)
+    said = [(f"{step.knob} {step.before} -> {step.after}", f"{step.iteration}, {step.change}") for step in steps]
+    _print_pairs(console, "Measured beside predicted", sentences.measured_of(payload))
+    _print_pairs(console, "Next steps", said)
+    _print_pairs(console, "No effect", sentences.no_effect_of(payload))
+    _print_lines(console, "Other partitions", sentences.partitions_of(payload))
+    _print_pairs(console, provenance.target_title_of(payload), provenance.target_of(payload))
+
+
+def _print_provenance(console: Console, payload: Mapping[str, Any], whole: bool) -> None:
+    _print_lines(console, "Warnings", provenance.warnings_of(payload))
+    if not whole:
+        sources = sentences.sources_of(payload)
+        room = console.width - max(len(source.name) for source in sources) - 4
+        said = [(source.name, sentences.clauses_within(source.clauses, room)) for source in sources]
+        _print_pairs(console, "Provenance (more: --provenance, --assumptions)", said)
+        return
+    _print_pairs(console, "Analytic bounds of the long-run mean", provenance.bounds_of(payload))
+    _print_pairs(console, "Provenance", provenance.provenance_of(payload))
+    assumed = provenance.assumptions_of(payload)
+    said = [(item.name, f"{item.value} ({item.range}): {item.basis}") for item in assumed if item.covered]
+    _print_pairs(console, "Assumptions in the interval", said)
+    others = [(item.name, f"{item.value} ({item.range}): {item.basis}") for item in assumed if not item.covered]
+    _print_pairs(console, "Assumed besides, not in the interval", others)
+    _print_lines(console, "Measured figures", provenance.measured_of(payload))
+
+
+def _print_pairs(console: Console, title: str, pairs: Sequence[tuple[str, str]]) -> None:
+    """A titled list of (name, text), the text wrapped beside its name; nothing when there are none."""
+    from rich.table import Table
+    from rich.text import Text
+
+    grid = Table.grid(padding=(0, 2, 0, 0))
+    grid.add_column(max_width=console.width * 2 // 5, overflow="fold")
+    grid.add_column(overflow="fold")
+    for name, text in pairs:
+        grid.add_row(Text(name), Text(text))
+    _print_block(console, title, grid, pairs)
+
+
+def _print_lines(console: Console, title: str, lines: Sequence[str], end: bool = True) -> None:
+    """A titled list of wrapped lines; nothing when there are none."""
+    from rich.text import Text
+
+    _print_block(console, title, Text("\n".join(lines), overflow="fold"), lines, end)
+
+
+def _print_whole(console: Console, title: str, lines: Sequence[str]) -> None:
+    """A titled list of lines that are never wrapped; nothing when there are none."""
+    if lines:
+        _print_line(console, title, "bold")
+        for line in lines:
+            _print_line(console, f"  {line}", "")
+        console.print()
+
+
+def _print_block(console: Console, title: str, body: Table | Text, holds: Sequence[object], end: bool = True) -> None:
+    from rich.padding import Padding
+    from rich.text import Text
+
+    if holds:
+        if title:
+            console.print(Text(title, style="bold"))
+        console.print(Padding(body, (0, 0, 0, 2)))
+        if end:
+            console.print()

@@ -1,0 +1,1 @@
+"""A what-if answer as one offline page, and the figures on it."""

@@ -1,0 +1,107 @@
+"""What each assumption does to the recommended setting's time, from the low to the high end of its range."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from textwrap import wrap
+from typing import Any, NamedTuple
+
+from gcnsim.report.answer.layout import cut
+from gcnsim.report.answer.provenance import number, plain
+from gcnsim.units import format_seconds
+
+ROOMY = 90
+"""Characters of a line that has room for every column."""
+
+NARROWEST = 10
+"""Characters of a bar where there is little room."""
+
+
+class Swing(NamedTuple):
+    """One assumption: its value and range in words, and the time (seconds) at either end of it."""
+
+    name: str
+    value: str
+    range: str
+    low_s: float
+    high_s: float
+    share: float | None
+
+    @property
+    def reach(self) -> float:
+        """How far apart its two times are, seconds."""
+        return abs(self.high_s - self.low_s)
+
+
+class Tornado(NamedTuple):
+    """The assumptions that change the time, that which matters most first, and the time itself (seconds)."""
+
+    center_s: float
+    swings: tuple[Swing, ...]
+    still: tuple[str, ...]
+    """Names of those that change nothing."""
+
+
+def tornado_of(payload: Mapping[str, Any]) -> Tornado:
+    """The payload's assumptions by what they do to the recommended setting."""
+    center = payload["recommendation"]["iteration_s"]
+    swings = [
+        Swing(
+            plain(each["name"]),
+            number(each["value"]),
+            f"{number(each['low'])} to {number(each['high'])}",
+            each["iteration_s_low"],
+            each["iteration_s_high"],
+            each.get("share"),
+        )
+        for each in (payload.get("certainty") or {}).get("assumptions") or []
+        if each.get("iteration_s_low") is not None and each.get("iteration_s_high") is not None
+    ]
+    # What moves the time by less than 0.1 % is written by name alone.
+    moved = [each for each in swings if each.reach >= 1e-3 * center]
+    still = tuple(each.name for each in swings if each not in moved)
+    return Tornado(center, tuple(sorted(moved, key=lambda each: -each.reach)), still)
+
+
+def tornado_lines(tornado: Tornado, width: int) -> list[str]:
+    """A line per assumption that matters: its range, the time at both ends, and a bar; `|` is the answer's own time.
+
+    Where the payload tells them, the shares of the variance that each accounts for stand last.
+    """
+    if not tornado.swings:
+        return ["no assumption changes the time by 0.1 % or more"] * bool(tornado.still)
+    times = [time for each in tornado.swings for time in (each.low_s, each.high_s)]
+    ends = min(*times, tornado.center_s), max(*times, tornado.center_s)
+    columns = [_texts("assumption", [each.name for each in tornado.swings], max(12, width // 4))]
+    if width >= ROOMY:
+        values = [f"{each.value} ({each.range})" for each in tornado.swings]
+        columns.append(_texts("value (range)", values, width // 3))
+    spans = [f"{format_seconds(each.low_s)} .. {format_seconds(each.high_s)}" for each in tornado.swings]
+    after = [_texts("at low .. high end", spans, max(map(len, spans)))]
+    if width >= ROOMY and all(each.share is not None for each in tornado.swings):
+        shares = [f"{100 * (each.share or 0.0):.0f}%" for each in tornado.swings]
+        after.append(_texts("variance", shares, len("variance")))
+    room = max(NARROWEST, width - sum(len(each[0]) + 2 for each in (*columns, *after)) - 2)
+    bars = ["time".ljust(room), *(_bar(each, tornado.center_s, ends, room) for each in tornado.swings)]
+    lines = ["  ".join(cells).rstrip() for cells in zip(*columns, bars, *after, strict=True)]
+    still = f"less than 0.1 % each: {', '.join(tornado.still)}"
+    return lines + (wrap(still, width - 2) if tornado.still else [])
+
+
+def _texts(head: str, cells: Sequence[str], most: int) -> list[str]:
+    """A column of at most `most` characters under its heading, all its lines equally long."""
+    texts = [cut(text, most) for text in (head, *cells)]
+    longest = max(map(len, texts))
+    return [text.ljust(longest) for text in texts]
+
+
+def _bar(swing: Swing, center: float, ends: tuple[float, float], room: int) -> str:
+    """The reach of one assumption on the scale of all."""
+    wide = (ends[1] - ends[0]) or 1.0
+    place = {
+        time: min(room - 1, round((time - ends[0]) / wide * (room - 1))) for time in (swing.low_s, swing.high_s, center)
+    }
+    first, last = sorted((place[swing.low_s], place[swing.high_s]))
+    bar = ["#" if first <= k <= last else " " for k in range(room)]
+    bar[place[center]] = "|"
+    return "".join(bar)

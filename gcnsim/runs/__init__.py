@@ -1,0 +1,1 @@
+"""Run folders: what a training run leaves of itself, and what its iterations say in a few numbers."""

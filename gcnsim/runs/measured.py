@@ -1,0 +1,78 @@
+"""What a measured run says of its iterations in a few numbers, whoever recorded it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from gcnsim.ids import FloatArray
+from gcnsim.runs.files import RUN
+from gcnsim.runs.recorded_run import read_recorded_run
+from gcnsim.torch_profiler.names import Names
+from gcnsim.torch_profiler.profiled_run import is_profiler_trace, read_profiled_run
+from gcnsim.torch_profiler.trace_events import Progress
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """Seconds per iteration of `iterations` measured ones.
+
+    low_s, high_s: the 90 % interval of their mean (the mean itself of a single one); spread_s: their standard
+    deviation; error_s: the standard error of their mean, `spread_s / sqrt(iterations)` (both 0 of a single one).
+    phases: of the slowest worker, by `gcnsim.breakdown.PHASES`. kind: `run` (of runtime.train) or `trace` (of the
+    PyTorch profiler). notes: what a reader must know.
+    """
+
+    path: Path
+    kind: str
+    workers: int
+    iterations: int
+    iteration_s: float
+    low_s: float
+    high_s: float
+    spread_s: float
+    error_s: float
+    phases: Mapping[str, float]
+    notes: tuple[str, ...] = ()
+
+
+def read_measured(
+    path: str | Path, names: str | Path | Names | None = None, progress: Progress = lambda _: None
+) -> Measured:
+    """The iterations of a run folder, or of a trace or folder of traces that the PyTorch profiler exported.
+
+    names: as for `read_profiled_run`. Raises FileError, naming the file and what is wrong.
+    """
+    place = Path(path)
+    if not (place / RUN).is_file() and (place.is_file() or is_profiler_trace(place)):
+        profiled = read_profiled_run(place, names, progress)
+        return _measured(place, "trace", profiled.workers, profiled.iterations, profiled.phases, profiled.notes)
+    run = read_recorded_run(place)
+    return _measured(place, "run", run.workers, run.iterations, run.phases, ())
+
+
+def _measured(
+    path: Path, kind: str, workers: int, times: FloatArray, phases: Mapping[str, float], notes: tuple[str, ...]
+) -> Measured:
+    low, high = interval_of_mean(times)
+    spread = float(times.std(ddof=1)) if times.size > 1 else 0.0
+    error = spread / math.sqrt(times.size)
+    return Measured(path, kind, workers, times.size, float(times.mean()), low, high, spread, error, phases, notes)
+
+
+def interval_of_mean(times: FloatArray) -> tuple[float, float]:
+    """The 90 % interval of the mean of independent `times`, by Student's t; the mean twice for a single one.
+
+    No mean of times is below 0, so the interval begins there at the earliest.
+    """
+    from scipy.special import stdtrit
+
+    mean, count = float(times.mean()), times.size
+    if count < 2:
+        return mean, mean
+    half = float(stdtrit(count - 1, 0.95) * times.std(ddof=1) / np.sqrt(count))
+    return max(mean - half, 0.0), mean + half

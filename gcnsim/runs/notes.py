@@ -1,0 +1,40 @@
+"""What a reader must know of recorded runs before trusting what is made of them, a line each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
+
+from gcnsim.runs.recorded_run import TRACE, RecordedRun
+
+TIMED_BY: Final = ("gcnsim", "torch")
+"""Programs whose versions change how long an iteration takes."""
+
+
+def version_notes(run: RecordedRun, versions: Mapping[str, str], done: str) -> Iterator[str]:
+    """Versions that differ from those that something was done with, `calibrated` or `measured`."""
+    for name in TIMED_BY:
+        if run.versions.get(name) != versions.get(name):
+            yield f"{run.path}: {name} {run.versions.get(name)}, {done} with {versions.get(name)}"
+
+
+def link_notes(run: RecordedRun) -> Iterator[str]:
+    """Links that were no links: a limiter in the exchange slows what a worker sends, and no other flow shares it."""
+    if run.emulation is not None and run.emulation["limiter"] == "exchange":
+        yield f"{run.path}: its links were paced in the exchange (limiter exchange), which the simulator does not model"
+
+
+def trace_notes(run: RecordedRun) -> Iterator[str]:
+    """A trace that is not beside the run."""
+    if run.trace != run.path / TRACE:
+        yield f"{run.path}: has no {TRACE} beside it; read from where it was saved, {run.trace}"
+
+
+def first_repeat(runs: Sequence[RecordedRun]) -> tuple[RecordedRun, RecordedRun] | None:
+    """The first run that is there twice, and its repeat; None where all differ."""
+    seen: dict[str, RecordedRun] = {}
+    for run in runs:
+        if run.sha256 in seen:
+            return seen[run.sha256], run
+        seen[run.sha256] = run
+    return None

@@ -1,0 +1,244 @@
+"""Run folders as the simulator reads them: what was trained, on what, and how long its iterations took.
+
+The training runtime writes them (docs/files.md); nothing here needs it, so a folder recorded on a cluster can be judged
+on a laptop.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from gcnsim.breakdown import phases_of_means
+from gcnsim.calibration_record.coverage import settings
+from gcnsim.errors import FileError
+from gcnsim.ids import FloatArray, Rank
+from gcnsim.io.strict_json import canonical
+from gcnsim.runs.cluster import CLUSTER, Cluster, read_cluster
+from gcnsim.runs.files import ITERATIONS, RUN, read_facts, read_iterations, read_rows
+from gcnsim.timeline import KIND_CODE, OpKind, Timeline
+from gcnsim.timeline.parquet import read_spans
+
+TIMELINE, TRACE = "timeline.parquet", "access.trace"
+
+COMPUTE: Final = "compute"
+"""The stream of a worker's kernels in recorded spans."""
+
+FEWEST_TIMES: Final = 5
+"""Iterations from which a spread can be told."""
+
+SETTLED: Final = 5
+"""Iterations at the start that are never measured: memory is first touched, pipelines fill."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shares:
+    """Seconds per iteration of the slowest worker, by what it did, as its run.json has them."""
+
+    compute_s: float
+    wait_s: float
+    sampling_s: float
+    exposed_sampling_s: float
+    optimizer_s: float
+    transfer_s: float
+    pack_s: float
+    unpack_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedRun:
+    """A finished run. iterations: seconds of each measured iteration. emulation: of the cluster, None on a real one.
+
+    cluster: the real one, where it is known to be of several servers.
+    sha256: of what identifies the run's results, its run.json and its iterations, however the files are laid out.
+    inner, boundary: nodes of each worker. threads: CPU threads that a worker computed with.
+    """
+
+    path: Path
+    workers: int
+    options: Mapping[str, Any]
+    widths: tuple[int, ...]
+    graph: Mapping[str, str]
+    partition: Mapping[str, str]
+    inner: tuple[int, ...]
+    boundary: tuple[int, ...]
+    versions: Mapping[str, str]
+    hardware: Mapping[str, Any]
+    emulation: Mapping[str, Any] | None
+    iterations: FloatArray
+    slowest: Rank
+    shares: Shares
+    sha256: str
+    threads: int = 1
+    cluster: Cluster | None = None
+
+    @property
+    def place(self) -> Mapping[str, Any] | None:
+        """The cluster, emulated or real: `hosts`, `workers_per_host`, `bandwidth`, `latency_s` and more.
+
+        None: all workers on one machine.
+        """
+        return self.emulation if self.emulation is not None or self.cluster is None else self.cluster.facts()
+
+    @property
+    def iteration_s(self) -> float:
+        """Mean seconds of a measured iteration."""
+        return float(self.iterations.mean())
+
+    @property
+    def phases(self) -> dict[str, float]:
+        """Seconds per iteration of the slowest worker by `gcnsim.breakdown.PHASES`; they add up to `iteration_s`."""
+        return phases_of_means(self.shares, self.iteration_s, samples_itself=self.samples_itself)
+
+    @property
+    def samples_itself(self) -> bool:
+        """Whether the thread that trains also samples, as where boundary nodes are drawn at a rate: what it waits for
+        is then never its sampler.
+        """
+        return "rate" in self.options["knobs"]
+
+    @property
+    def settings(self) -> dict[str, float]:
+        """What a calibration keeps a range of, by `gcnsim.calibration_record.coverage`."""
+        place = self.place or {"hosts": 1, "workers_per_host": self.workers}
+        names = {"method": self.options["method"], "model": self.options["model"], "graph": self.graph["hash"]}
+        return settings(names, place, self.widths, self.options["knobs"])
+
+    @property
+    def trace(self) -> Path:
+        """The access trace beside it; where none is, the place it was asked to be saved at."""
+        asked = self.options.get("save_trace")
+        inside = self.path / TRACE
+        return inside if inside.is_file() or not asked else Path(str(asked))
+
+    def work_spread(self) -> float:
+        """Standard deviation of the logarithm of the time of one kernel over the measured iterations, median of all."""
+        spans = self.timeline()
+        compute = np.array([name == COMPUTE for name in spans.streams])[spans.stream]
+        waits = spans.kind == KIND_CODE[OpKind.WAIT]
+        lasted = (spans.end_ps - spans.start_ps).astype(np.float64)
+        chosen = np.flatnonzero(compute & ~waits & (spans.iteration >= SETTLED) & (lasted > 0))
+        keys = np.stack([spans.worker, spans.kind, spans.layer, spans.direction], axis=1)[chosen]
+        _, group = np.unique(keys, axis=0, return_inverse=True)
+        groups = [np.log(lasted[chosen[group == each]]) for each in range(int(group.max()) + 1)] if chosen.size else []
+        found = [float(values.std()) for values in groups if values.size >= FEWEST_TIMES]
+        return float(np.median(found)) if found else 0.0
+
+    def timeline(self) -> Timeline:
+        """All workers' spans. Raises FileError."""
+        return read_spans(self.path / TIMELINE)
+
+
+def read_recorded_run(path: str | Path) -> RecordedRun:
+    """The run in the folder `path`.
+
+    Raises FileError, naming the file and what is wrong: no run, an interrupted one, one without a record of its spans.
+    """
+    folder = Path(path)
+    raw = read_facts(folder)
+    if not raw["finished"]:
+        raise FileError(f"{folder / RUN}: the run was interrupted after {raw['iterations']} iterations; train it again")
+    if raw["summary"] is None:
+        raise FileError(f"{folder / RUN}: has no summary: the run was not recorded (--no-record)")
+    summary, seconds = raw["summary"], read_iterations(folder, raw)
+    slowest = int(summary["slowest"])
+    worker = summary["workers"][slowest]
+    cluster = read_cluster(folder / CLUSTER) if (folder / CLUSTER).is_file() else None
+    if cluster is not None and cluster.workers != raw["workers"]:
+        raise FileError(f"{folder / CLUSTER}: of {cluster.workers} workers, the run had {raw['workers']}")
+    return RecordedRun(
+        path=folder,
+        workers=int(raw["workers"]),
+        options=raw["options"],
+        widths=_whole(raw["widths"]),
+        graph=raw["graph"],
+        partition=raw["partition"],
+        inner=_whole(raw["inner"]),
+        boundary=_whole(raw["boundary"]),
+        versions=raw["versions"],
+        hardware=raw["hardware"],
+        emulation=raw.get("emulation"),
+        iterations=seconds[min(max(SETTLED, int(summary["warmup"])), seconds.size - 1) :],
+        slowest=slowest,
+        shares=Shares(**{name: worker[name] for name in Shares.__slots__}),
+        sha256=hashlib.sha256(canonical([raw, seconds.tolist()]).encode()).hexdigest(),
+        threads=_threads(raw, cluster),
+        cluster=cluster,
+    )
+
+
+def _threads(raw: Mapping[str, Any], cluster: Cluster | None) -> int:
+    """What the record says; of an older one what was asked for, else what runtime.train takes by default.
+
+    That is a worker's share of the cores of its machine, where all workers are on one, or on the servers of `cluster`.
+    """
+    told = raw.get("threads") or raw["options"].get("threads")
+    beside = raw["workers"] if cluster is None else cluster.workers_per_host
+    return int(told) if isinstance(told, int) else max(1, raw["hardware"]["cores"] // beside)
+
+
+def evaluated_after(folder: Path) -> frozenset[int]:
+    """The iterations of the run in `folder` after which it was evaluated. Raises FileError, naming the file."""
+    try:
+        return frozenset(int(row["iteration"]) for row in read_rows(folder) if row.get("val_accuracy"))
+    except (KeyError, TypeError, ValueError):
+        raise FileError(f"{folder / ITERATIONS}: has a row without its iteration") from None
+
+
+@dataclass(frozen=True, slots=True)
+class LearningCurve:
+    """How accurate a run was.
+
+    points: (iterations done, share of the validation nodes that are right), where it was evaluated. options: every one
+    of the training; widths: of the rows before the first and after each layer.
+    """
+
+    path: Path
+    options: Mapping[str, Any]
+    workers: int
+    widths: tuple[int, ...]
+    graph: Mapping[str, str]
+    points: tuple[tuple[int, float], ...]
+
+    @property
+    def best(self) -> float:
+        """The highest accuracy seen."""
+        return max(share for _, share in self.points)
+
+    def first(self, accuracy: float) -> int | None:
+        """Iterations done when `accuracy` was first seen; None if it never was."""
+        return next((done for done, share in self.points if share >= accuracy), None)
+
+
+def read_learning_curve(path: str | Path) -> LearningCurve:
+    """The curve of the run in the folder `path`, finished or not. Raises FileError, naming the file."""
+    folder = Path(path)
+    raw = read_facts(folder)
+    points = []
+    for row in read_rows(folder):
+        try:
+            if row["val_accuracy"]:
+                points.append((int(row["iteration"]) + 1, _share(row["val_accuracy"])))
+        except (KeyError, TypeError, ValueError):
+            raise FileError(f"{folder / ITERATIONS}: has a row without iteration and accuracy") from None
+    if not points:
+        raise FileError(f"{folder / ITERATIONS}: accuracy was never evaluated; train with --eval-every above 0")
+    return LearningCurve(folder, raw["options"], raw["workers"], tuple(raw["widths"]), raw["graph"], tuple(points))
+
+
+def _whole(counts: Sequence[float]) -> tuple[int, ...]:
+    """`counts` as JSON has them, where 3.0 is a whole number."""
+    return tuple(int(count) for count in counts)
+
+
+def _share(text: str) -> float:
+    """The share of one that `text` is. Raises ValueError."""
+    share = float(text)
+    if not 0.0 <= share <= 1.0:
+        raise ValueError
+    return share

@@ -1,0 +1,261 @@
+"""A run as a trace file for Perfetto: its iterations, what each worker does, its messages as arrows, its links' rates.
+
+Events of the "Trace Event Format" (`timeline.perfetto`): a process `iterations` with a slice for each, warm-up ones
+marked; a process per worker with a track per kind of work; an arrow (`ph` s and f) from where a message leaves to where
+it arrives; a process `links` with a counter (`ph` C) per link, in bytes per second.
+
+Several messages under way at once would overlap on their track: it is cut where one begins or ends, and a slice says
+how many there are. In detail every stream has a track of its own instead, as many as it takes for no overlap.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from gcnsim.ids import FloatArray, IntArray, Iteration
+from gcnsim.io.atomic import atomic_write
+from gcnsim.timeline import KIND_CODE, KINDS, PHASE, Direction, OpKind, Phase, Timeline
+from gcnsim.timeline.perfetto import as_json, lanes_of, meta, micros, span_args
+
+COMPUTE, RECEIVE, REDUCE = "compute", "receive", "all-reduce"
+TRACKS: Final = (COMPUTE, "sampling", "pack", "copy to host", "send", RECEIVE, "copy to device", REDUCE, "pause")
+"""The kinds of work that have a track, in the order in which they are shown."""
+
+MAIN: Final = ("gpu", "compute")
+"""Streams that compute, simulated and measured."""
+
+ARRIVES: Final = 2_000
+"""Picoseconds before its end at which an arrow meets a slice: viewers cut times to nanoseconds."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunFacts:
+    """What a run's spans do not say. ends: int64[T] picoseconds, when the last worker ended each iteration. measured:
+    the first measured one. rates: per link, instants (picoseconds) and the bytes per second from each on.
+    """
+
+    ends: IntArray
+    measured: Iteration
+    rates: Mapping[str, tuple[IntArray, FloatArray]]
+
+
+class Slice(NamedTuple):
+    """A span, or several at once, on a worker's track. spans: their places. received: as receivers see them."""
+
+    worker: int
+    track: str
+    start_ps: int
+    end_ps: int
+    spans: tuple[int, ...]
+    received: bool
+
+
+class Arrow(NamedTuple):
+    """A message from (worker, track) at its start to (worker, track) at its end."""
+
+    span: int
+    sender: tuple[int, str]
+    receiver: tuple[int, str]
+
+
+def write_run_trace(path: str | Path, timeline: Timeline, title: str, facts: RunFacts, *, detail: bool = False) -> None:
+    """Write a run to `path` as Chrome trace JSON; detail: a track per stream in place of one per kind of work.
+
+    Raises FileError when the file cannot be written.
+    """
+    slices, arrows = _in_detail(timeline) if detail else _by_kind(timeline)
+    with atomic_write(path, text=True) as file:
+        file.write('{"displayTimeUnit":"ms","otherData":' + as_json({"title": title}) + ',"traceEvents":[\n')
+        file.write(",\n".join(_events(timeline, facts, slices, arrows)))
+        file.write("\n]}\n")
+
+
+def _events(timeline: Timeline, facts: RunFacts, slices: list[Slice], arrows: list[Arrow]) -> Iterator[str]:
+    workers = sorted({each.worker for each in slices})
+    iterations = (workers[-1] if workers else 0) + 1
+    place = _places({(each.worker, each.track) for each in slices})
+    yield from _processes(iterations, "iterations", 0)
+    yield _named("thread_name", iterations, 1, {"name": "iterations"})
+    for worker in workers:
+        yield from _processes(worker, f"worker {worker}", worker + 1)
+    for (worker, track), number in place.items():
+        yield _named("thread_name", worker, number, {"name": track})
+        yield _named("thread_sort_index", worker, number, {"sort_index": number})
+    yield from _processes(iterations + 1, "links", iterations + 1)
+    yield from _iterations(facts, iterations)
+    for each in slices:
+        yield _slice(timeline, each, place[each.worker, each.track])
+    for number, arrow in enumerate(arrows):
+        yield from _arrow(timeline, arrow, number, place)
+    for name, (instants, rates) in facts.rates.items():
+        for at, rate in zip(instants.tolist(), rates.tolist(), strict=True):
+            args = as_json({"bytes/s": float(f"{rate:.9g}")})
+            yield f'{{"ph":"C","name":"{name}","pid":{iterations + 1},"ts":{micros(at)},"args":{args}}}'
+
+
+def _places(tracks: set[tuple[int, str]]) -> dict[tuple[int, str], int]:
+    """The number of each (worker, track): 1.. within a worker, those that compute first, then by kind or by name."""
+    shown = {track: place for place, track in enumerate(TRACKS)} | dict.fromkeys(MAIN, 0)
+    ordered = sorted(tracks, key=lambda own: (own[0], shown.get(own[1], len(TRACKS)), own[1]))
+    first: dict[int, int] = {}
+    return {own: place - first.setdefault(own[0], place) + 1 for place, own in enumerate(ordered)}
+
+
+def _named(name: str, pid: int, tid: int, args: dict[str, Any]) -> str:
+    return as_json(meta(name, pid, tid, args))
+
+
+def _processes(pid: int, name: str, place: int) -> Iterator[str]:
+    yield _named("process_name", pid, 0, {"name": name})
+    yield _named("process_sort_index", pid, 0, {"sort_index": place})
+
+
+def _iterations(facts: RunFacts, pid: int) -> Iterator[str]:
+    """A slice per iteration, from the end of the one before to its own, and where measuring begins."""
+    start = 0
+    for iteration, end in enumerate(facts.ends.tolist()):
+        warming = iteration < facts.measured
+        event: dict[str, Any] = {"ph": "X", "name": f"iteration {iteration}", "cat": "measured", "pid": pid, "tid": 1}
+        if warming:
+            event |= {"name": f"warm-up {iteration}", "cat": "warm-up", "cname": "grey"}
+        args = {"iteration": iteration, "measured": not warming}
+        yield _timed(event, start, end - start, args)
+        if iteration + 1 == facts.measured:
+            text = '{"ph":"i","name":"measured from here","cat":"measured","s":"g"'
+            yield f'{text},"pid":{pid},"tid":1,"ts":{micros(end)}}}'
+        start = end
+
+
+def _timed(event: dict[str, Any], start_ps: int, length_ps: int, args: dict[str, Any]) -> str:
+    """A complete event, its times written to the picosecond."""
+    times = f',"ts":{micros(start_ps)},"dur":{micros(length_ps)},"args":'
+    return as_json(event)[:-1] + times + as_json(args) + "}"
+
+
+def _slice(timeline: Timeline, found: Slice, track: int) -> str:
+    kinds = [KINDS[int(timeline.kind[span])] for span in found.spans]
+    names = [RECEIVE if found.received else str(kind) for kind in kinds]
+    counted = [f"{name} x{names.count(name)}" if names.count(name) > 1 else name for name in dict.fromkeys(names)]
+    event = {"ph": "X", "name": " + ".join(counted), "cat": str(PHASE[kinds[0]]), "pid": found.worker, "tid": track}
+    args = span_args(timeline, found.spans[0]) if len(found.spans) == 1 else _several(timeline, found)
+    if found.received and len(found.spans) == 1:
+        args["peer"] = int(timeline.worker[found.spans[0]])
+    return _timed(event, found.start_ps, found.end_ps - found.start_ps, args)
+
+
+def _several(timeline: Timeline, found: Slice) -> dict[str, Any]:
+    """What several spans at once have: their iterations, layers, peers and bytes in all."""
+    spans = list(found.spans)
+    peers = timeline.worker[spans] if found.received else timeline.peer[spans]
+    directions = {Direction(value).name.lower() for value in timeline.direction[spans].tolist() if value}
+    args: dict[str, Any] = {"iterations": sorted(set(timeline.iteration[spans].tolist()))}
+    args["layers"] = sorted({layer for layer in timeline.layer[spans].tolist() if layer >= 0})
+    args["directions"] = sorted(directions)
+    args["peers"] = sorted({peer for peer in peers.tolist() if peer >= 0})
+    args["bytes"] = float(timeline.nbytes[spans].sum())
+    return {name: value for name, value in args.items() if value}
+
+
+def _arrow(timeline: Timeline, arrow: Arrow, number: int, place: Mapping[tuple[int, str], int]) -> Iterator[str]:
+    start, end = int(timeline.start_ps[arrow.span]), int(timeline.end_ps[arrow.span])
+    name = "all-reduce" if timeline.kind[arrow.span] == KIND_CODE[OpKind.ALLREDUCE] else "message"
+    ends = ((arrow.sender, "s", start, ""), (arrow.receiver, "f", max(start, end - ARRIVES), ',"bp":"e"'))
+    for own, phase, at, more in ends:
+        yield (
+            f'{{"ph":"{phase}","name":"{name}","cat":"message","id":{number},"pid":{own[0]},"tid":{place[own]},'
+            f'"ts":{micros(at)}{more}}}'
+        )
+
+
+def _messages(timeline: Timeline) -> IntArray:
+    """Spans that are messages to a peer: rows, gradients, ids and pieces of all-reduces."""
+    kinds = [KIND_CODE[kind] for kind in (OpKind.WIRE, OpKind.INDEX, OpKind.ALLREDUCE)]
+    away = (timeline.peer >= 0) & (timeline.peer != timeline.worker)
+    return np.flatnonzero(away & np.isin(timeline.kind, kinds) & (timeline.nbytes > 0))
+
+
+def _track(timeline: Timeline, span: int, *, message: bool) -> str | None:
+    """The kind of work that a span is; None for one that only holds another up."""
+    stream, kind = timeline.streams[int(timeline.stream[span])], KINDS[int(timeline.kind[span])]
+    if stream in MAIN:
+        return COMPUTE
+    if kind is OpKind.WAIT:
+        return "pause" if stream.startswith("pause") else None
+    if kind is OpKind.ALLREDUCE:
+        return REDUCE
+    if message:
+        return "send"
+    copies = {OpKind.D2H: "copy to host", OpKind.H2D: "copy to device", OpKind.INDEX: "copy to device"}
+    if kind in copies:
+        return copies[kind]
+    if PHASE[kind] is Phase.SAMPLING:
+        return "sampling"
+    return COMPUTE if PHASE[kind] in (Phase.COMPUTE, Phase.OPTIMIZER) else "pack"
+
+
+def _by_kind(timeline: Timeline) -> tuple[list[Slice], list[Arrow]]:
+    """Slices on a track per worker and kind of work, and arrows between them."""
+    messages = set(_messages(timeline).tolist())
+    held: dict[tuple[int, str, bool], list[int]] = {}
+    arrows = []
+    for span in range(len(timeline)):
+        worker, track = int(timeline.worker[span]), _track(timeline, span, message=span in messages)
+        if track is None:
+            continue
+        held.setdefault((worker, track, False), []).append(span)
+        if span in messages:
+            peer = int(timeline.peer[span])
+            held.setdefault((peer, RECEIVE, True), []).append(span)
+            arrows.append(Arrow(span, (worker, track), (peer, RECEIVE)))
+    slices = [
+        each
+        for (worker, track, received), spans in held.items()
+        for each in _cut(timeline, worker, track, spans, received=received)
+    ]
+    return slices, arrows
+
+
+def _cut(timeline: Timeline, worker: int, track: str, spans: list[int], *, received: bool) -> Iterator[Slice]:
+    """The spans of a track, in order, cut where another begins or ends: no two slices overlap."""
+    changes = sorted(
+        [(int(timeline.start_ps[span]), 1, span) for span in spans]
+        + [(int(timeline.end_ps[span]), 0, span) for span in spans]
+    )
+    under_way: dict[int, None] = {}
+    since = 0
+    for at, begins, span in changes:
+        if under_way and at > since:
+            yield Slice(worker, track, since, at, tuple(under_way), received)
+        since = at
+        if begins:
+            under_way[span] = None
+        else:
+            under_way.pop(span, None)
+
+
+def _in_detail(timeline: Timeline) -> tuple[list[Slice], list[Arrow]]:
+    """A slice per span on tracks per stream, one per message where it is received, and arrows between the two."""
+    lanes = lanes_of(timeline).tolist()
+    slices, arrows = [], []
+    messages = set(_messages(timeline).tolist())
+    busy: dict[tuple[int, str], list[int]] = {}
+    for span in range(len(timeline)):
+        stream, worker = timeline.streams[int(timeline.stream[span])], int(timeline.worker[span])
+        track = stream + (f" ({lanes[span] + 1})" if lanes[span] else "")
+        start, end = int(timeline.start_ps[span]), int(timeline.end_ps[span])
+        slices.append(Slice(worker, track, start, end, (span,), received=False))
+        if span in messages:
+            peer, lane = int(timeline.peer[span]), stream.partition(".")[0]
+            seen = f"{lane}.rx{worker}"
+            ends = busy.setdefault((peer, seen), [])
+            level = next((level for level, until in enumerate(ends) if until <= start), len(ends))
+            ends[level : level + 1] = [end]
+            seen += f" ({level + 1})" if level else ""
+            slices.append(Slice(peer, seen, start, end, (span,), received=True))
+            arrows.append(Arrow(span, (worker, track), (peer, seen)))
+    return slices, arrows

@@ -1,0 +1,275 @@
+"""Runs that the PyTorch profiler recorded: the trace files of all their workers, as iterations, spans and parts.
+
+Nothing of ours need have trained them. A folder holds a file per rank, or a file holds the GPUs of one process. Clocks
+of files are not compared: a worker's time begins with its first measured iteration. Of an all-reduce that all workers
+carried out, what took one longer than the quickest of them was waiting for a peer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+
+from gcnsim.breakdown import PHASES, PROFILED, Parts, Spans, breakdown, exposed_s, other_s
+from gcnsim.errors import FileError
+from gcnsim.ids import AnyArray, FloatArray, IntArray, Rank, frozen
+from gcnsim.timeline import KIND_CODE, PS_PER_S, Intervals, OpKind, Timeline
+from gcnsim.torch_profiler.names import Names, read_names
+from gcnsim.torch_profiler.profiled_worker import WorkerTrace, workers_of
+from gcnsim.torch_profiler.trace_events import EVENTS, GZIP, Progress
+from gcnsim.torch_profiler.trace_file import read_trace_file
+
+SUFFIXES: Final = (".json", ".json.gz")
+EXPORTED: Final = (".pt.trace.json", ".pt.trace.json.gz")
+"""As `torch.profiler.tensorboard_trace_handler` names files."""
+
+SNIFFED: Final = 1 << 20
+"""Bytes in which a trace says that it is one."""
+
+PS_PER_US: Final = 1e6
+LONGEST_US: Final = 1e12
+"""A recording lasts less: eleven days, whose picoseconds an int64 holds."""
+
+FEWEST: Final = 3
+"""Iterations of which the first is left out: it pays for what the profiler sets up."""
+
+UNEVEN: Final = 2.0
+"""An iteration of more than so many medians is told."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProfiledRun:
+    """A run. iterations: seconds of each measured one, of the slowest worker. steps: their numbers in the traces.
+
+    slowest: the worker with most compute and exposed sampling. parts: of every worker's mean iteration. devices: per
+    worker, its GPU; empty on a CPU. timeline: spans within the measured iterations, their `iteration` a position in
+    `steps`. notes: what a reader must know.
+    """
+
+    path: Path
+    iterations: FloatArray
+    steps: tuple[int, ...]
+    slowest: Rank
+    parts: tuple[Parts, ...]
+    devices: tuple[str, ...]
+    timeline: Timeline
+    notes: tuple[str, ...]
+
+    @property
+    def workers(self) -> int:
+        """How many there are."""
+        return len(self.parts)
+
+    @property
+    def iteration_s(self) -> float:
+        """Mean seconds of a measured iteration."""
+        return float(self.iterations.mean())
+
+    @property
+    def phases(self) -> dict[str, float]:
+        """Seconds per iteration of the slowest worker by `gcnsim.breakdown.PHASES`; they add up to `iteration_s`."""
+        own = self.parts[self.slowest]
+        return dict(zip(PHASES, (own.compute_s, exposed_s(own), other_s(own)), strict=True))
+
+
+def is_profiler_trace(path: str | Path) -> bool:
+    """Whether the file or folder at `path` looks like what `torch.profiler` exports."""
+    place = Path(path)
+    if place.is_dir():
+        return bool(trace_files(place))
+    if not place.name.lower().endswith(SUFFIXES) or not place.is_file():
+        return False
+    try:
+        with open(place, "rb") as file:
+            start = file.read(SNIFFED)
+    except OSError:
+        return False
+    listed = start.lstrip()[:1] == b"[" and b'"ph"' in start
+    return start[:2] == GZIP or listed or f'"{EVENTS}"'.encode() in start
+
+
+def trace_files(folder: Path) -> list[Path]:
+    """Files of a folder that may be traces, by name: those of the profiler's own naming, else all JSON."""
+    try:
+        files = sorted(path for path in folder.iterdir() if path.is_file() and path.name.lower().endswith(SUFFIXES))
+    except OSError as error:
+        raise FileError(f"{folder}: cannot be read: {error.strerror}") from None
+    return [path for path in files if path.name.endswith(EXPORTED)] or files
+
+
+def read_profiled_run(
+    path: str | Path, names: str | Path | Names | None = None, progress: Progress = lambda _: None
+) -> ProfiledRun:
+    """The run in a trace of the PyTorch profiler, or in a folder of them, one per rank.
+
+    names: patterns that say what names mean, or the YAML file that has them. Raises FileError, naming the file and what
+    is wrong: no trace, no iterations, two files of one rank, no iteration that all have.
+    """
+    given = names if isinstance(names, Names) else Names() if names is None else read_names(names)
+    place = Path(path)
+    files = trace_files(place) if place.is_dir() else [place]
+    if not files:
+        raise FileError(f"{path}: has no trace (*.json, *.json.gz); allowed: a folder with a file for each rank")
+    ranked: dict[int, tuple[Path, list[WorkerTrace]]] = {}
+    world = 0
+    for number, file in enumerate(files):
+        read = read_trace_file(file, progress)
+        rank = number if read.rank is None else read.rank
+        if rank in ranked:
+            raise FileError(f"{file}: of rank {rank}, as {ranked[rank][0].name}; allowed: one file for each rank")
+        ranked[rank] = (file, workers_of(read, given))
+        world = max(world, read.world or 0)
+    workers = [worker for rank in sorted(ranked) for worker in ranked[rank][1]]
+    notes = [f"{path}: has traces of {len(ranked)} of {world} ranks: waits for the others are not told apart"]
+    return _run(place, workers, notes if len(ranked) < world else [])
+
+
+def _run(path: Path, workers: Sequence[WorkerTrace], told: Sequence[str]) -> ProfiledRun:
+    steps, notes = _measured(path, workers)
+    if any(worker.windows[steps[-1]][1] - worker.windows[steps[0]][0] > LONGEST_US for worker in workers):
+        raise FileError(f"{path}: its iterations last more than {LONGEST_US / PS_PER_US:,.0f} s; allowed: less")
+    timeline = _with_waits(_timeline(workers, steps), len(workers), len(steps))
+    windows = [_windows(worker, steps) for worker in workers]
+    parts = _parts(timeline, len(workers), windows)
+    slowest = int(np.argmax([each.compute_s + each.exposed_sampling_s for each in parts]))
+    starts, ends = windows[slowest]
+    iterations = (ends - starts) / PS_PER_S
+    if not iterations.any():
+        raise FileError(f"{path}: its iterations last 0 s; allowed: more")
+    median, longest = float(np.median(iterations)), int(np.argmax(iterations))
+    if iterations[longest] > UNEVEN * median:
+        notes.append(
+            f"{path}: iteration {steps[longest]} took {1e3 * iterations[longest]:.3g} ms, the median is "
+            f"{1e3 * median:.3g} ms: the mean is not that of iterations alike"
+        )
+    return ProfiledRun(
+        path=path,
+        iterations=frozen(iterations),
+        steps=steps,
+        slowest=slowest,
+        parts=parts,
+        devices=tuple(worker.device for worker in workers),
+        timeline=timeline,
+        notes=tuple(dict.fromkeys([*(note for worker in workers for note in worker.notes), *told, *notes])),
+    )
+
+
+def _measured(path: Path, workers: Sequence[WorkerTrace]) -> tuple[tuple[int, ...], list[str]]:
+    """Numbers of the iterations that all workers have, without the first; and notes."""
+    common = set(workers[0].windows).intersection(*(worker.windows for worker in workers))
+    every = set(workers[0].windows).union(*(worker.windows for worker in workers))
+    if not common:
+        raise FileError(f"{path}: no iteration is in the traces of all {len(workers)} workers")
+    steps = sorted(common)
+    notes = []
+    if len(every) > len(common):
+        notes.append(f"{path}: {len(every) - len(common)} of {len(every)} iterations are not in every worker's trace")
+    if len(steps) >= FEWEST:
+        notes.append(f"{path}: iteration {steps[0]}, the first recorded, is left out")
+        steps = steps[1:]
+    return tuple(steps), notes
+
+
+def _windows(worker: WorkerTrace, steps: Sequence[int]) -> tuple[IntArray, IntArray]:
+    """Starts and ends of the measured iterations, picoseconds from the first start."""
+    origin = worker.windows[steps[0]][0]
+    times = _picoseconds(np.array([worker.windows[step] for step in steps]), origin)
+    return times[:, 0], times[:, 1]
+
+
+def _picoseconds(times_us: FloatArray, origin_us: float) -> IntArray:
+    """Times since the origin; what is further away than a recording lasts is put at that distance."""
+    since = np.clip(times_us - origin_us, -LONGEST_US, LONGEST_US)
+    found: IntArray = np.rint(since * PS_PER_US).astype(np.int64)
+    return found
+
+
+def _timeline(workers: Sequence[WorkerTrace], steps: Sequence[int]) -> Timeline:
+    """Spans within the measured iterations, cut at their edges."""
+    names = tuple(sorted({name for worker in workers for name in worker.streams}))
+    columns: list[dict[str, AnyArray]] = []
+    for rank, worker in enumerate(workers):
+        spans, origin = worker.spans, worker.windows[steps[0]][0]
+        starts, ends = _windows(worker, steps)
+        begin, end = _picoseconds(spans.start_us, origin), _picoseconds(spans.end_us, origin)
+        kept = (end > 0) & (begin < ends[-1])
+        begin, end = np.maximum(begin[kept], 0), np.minimum(end[kept], ends[-1])
+        streams = np.array([names.index(name) for name in worker.streams], np.int32)
+        columns.append(
+            {
+                "kind": spans.kind[kept],
+                "worker": np.full(begin.size, rank, np.int32),
+                "stream": streams[spans.stream[kept]] if streams.size else np.zeros(0, np.int32),
+                "iteration": np.maximum(np.searchsorted(starts, begin, side="right") - 1, 0).astype(np.int32),
+                "start_ps": begin,
+                "end_ps": end,
+                "nbytes": spans.nbytes[kept],
+            }
+        )
+    joined = {name: np.concatenate([each[name] for each in columns]) for name in columns[0]}
+    return _ordered(joined, names)
+
+
+def _ordered(columns: Mapping[str, AnyArray], names: tuple[str, ...]) -> Timeline:
+    """A timeline of columns in any order; layer, direction and peer are not known."""
+    order = np.lexsort((columns["kind"], columns["stream"], columns["worker"], columns["start_ps"]))
+    count = order.size
+    return Timeline(
+        **{name: frozen(column[order]) for name, column in columns.items()},
+        layer=frozen(np.full(count, -1, np.int32)),
+        direction=frozen(np.zeros(count, np.uint8)),
+        peer=frozen(np.full(count, -1, np.int32)),
+        streams=names,
+    )
+
+
+def _with_waits(timeline: Timeline, workers: int, iterations: int) -> Timeline:
+    """`timeline` with the start of an all-reduce as a wait, by how much longer it took than on the quickest worker.
+
+    The k-th of an iteration is the same one on every worker; where they have unlike numbers of them, nothing is known.
+    """
+    if workers < 2:
+        return timeline
+    code = KIND_CODE[OpKind.ALLREDUCE]
+    chosen = np.flatnonzero(timeline.kind == code)
+    lasted = timeline.end_ps - timeline.start_ps
+    starts, kinds = timeline.start_ps.copy(), timeline.kind.copy()
+    waits: list[tuple[int, int]] = []
+    for iteration in range(iterations):
+        here = chosen[timeline.iteration[chosen] == iteration]
+        mine = [here[timeline.worker[here] == rank] for rank in range(workers)]
+        if len({each.size for each in mine}) > 1:
+            continue
+        for same in np.stack(mine, axis=1).tolist():
+            least = int(lasted[same].min())
+            for at in same:
+                if lasted[at] > least:
+                    waits.append((at, int(timeline.end_ps[at]) - least))
+                    starts[at] = timeline.end_ps[at] - least
+    added = np.array([at for at, _ in waits], np.int64)
+    until = np.array([end for _, end in waits], np.int64)
+    names = ("worker", "stream", "iteration")
+    columns: dict[str, AnyArray] = {
+        name: np.r_[getattr(timeline, name), getattr(timeline, name)[added]] for name in names
+    }
+    wait = np.full(added.size, KIND_CODE[OpKind.WAIT], np.uint8)
+    columns |= {
+        "kind": np.r_[kinds, wait],
+        "start_ps": np.r_[starts, timeline.start_ps[added]],
+        "end_ps": np.r_[timeline.end_ps, until],
+        "nbytes": np.r_[timeline.nbytes, np.zeros(added.size)],
+    }
+    return _ordered(columns, timeline.streams)
+
+
+def _parts(timeline: Timeline, workers: int, windows: Sequence[tuple[IntArray, IntArray]]) -> tuple[Parts, ...]:
+    """The workers' mean iterations."""
+    spans, count = Spans(timeline, None), windows[0][0].size * PS_PER_S
+    return tuple(
+        breakdown(spans, rank, Intervals.of(*windows[rank]), PROFILED).parts(rank, lambda length: length / count)
+        for rank in range(workers)
+    )

@@ -1,0 +1,240 @@
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gcnsim.calibration_record.record import Source, content_hash, read_calibration, write_calibration
+from gcnsim.errors import FileError
+from tests.gcnsim.calibration.made import calibration, fitted
+
+
+def document(path: Path) -> dict[str, Any]:
+    write_calibration(path, calibration())
+    raw: dict[str, Any] = json.loads(path.read_text())
+    return raw
+
+
+def said(path: Path) -> str:
+    with pytest.raises(FileError) as caught:
+        read_calibration(path)
+    assert "\n" not in str(caught.value)
+    assert str(caught.value).startswith(f"{path}: ")
+    return str(caught.value).removeprefix(f"{path}: ")
+
+
+def changed(path: Path, raw: dict[str, Any]) -> str:
+    path.write_text(json.dumps(raw))
+    return said(path)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {},
+        {"error": 0.04, "spread": 0.01},
+        {"curve": (), "graphs": {}, "ranges": {}, "residuals": ()},
+        {"figures": {"device": {}, "host": {}, "network": {}}},
+        {"device": "t4", "figures": {"device": {}, "host": {}, "network": {}, "copies": fitted({"bandwidth": 1e10})}},
+    ],
+)
+def test_what_was_written_is_read(tmp_path: Path, changes: dict[str, Any]) -> None:
+    record = calibration(**changes)
+    write_calibration(tmp_path / "c.json", record)
+    assert read_calibration(tmp_path / "c.json") == record
+    assert json.loads((tmp_path / "c.json").read_text())["schema"] == "gcnsim.calibration/1"
+    assert [path.name for path in tmp_path.iterdir()] == ["c.json"]
+
+
+def older(path: Path, part: str, size: float, **figures: float) -> dict[str, Any]:
+    """A record as it was written before: with bytes that a message occupied its link for besides its own."""
+    raw = document(path)
+    raw["figures"][part] = {
+        name: {"value": value, "reference": "made up", "error": None}
+        for name, value in {**figures, "half_size": size}.items()
+    }
+    return raw
+
+
+def test_an_older_records_half_size_is_read_as_seconds(tmp_path: Path) -> None:
+    path = tmp_path / "c.json"
+    raw = older(path, "copies", 1e5, bandwidth=1e10, efficiency=0.5, latency_s=1e-5)
+    path.write_text(json.dumps(raw))
+    copies = read_calibration(path).figures["copies"]
+    assert set(copies) == {"bandwidth", "efficiency", "latency_s"}
+    assert copies["latency_s"].value == pytest.approx(1e-5 + 1e5 / 5e9)
+    path.write_text(json.dumps(older(path, "network", 0.0, latency_s=2e-4)))
+    assert {name: each.value for name, each in read_calibration(path).figures["network"].items()} == {"latency_s": 2e-4}
+
+
+def test_an_older_records_half_size_that_is_no_seconds_is_refused(tmp_path: Path) -> None:
+    told = (
+        "figures.network.half_size: no longer a figure, and without bandwidth, efficiency and latency_s it cannot be "
+        "read as seconds; write the record again with gcnsim calibrate"
+    )
+    path = tmp_path / "c.json"
+    assert changed(path, older(path, "network", 4096.0, latency_s=2e-4)) == told
+    told = "figures.network.half_size: -1.0 is not allowed; a number of at least 0"
+    assert changed(path, older(path, "network", -1.0, latency_s=2e-4)) == told
+    raw = document(path)
+    raw["figures"]["host"]["half_size"] = {"value": 0.0, "reference": "made up", "error": None}
+    assert changed(path, raw) == "figures.host.half_size: unknown figure"
+
+
+def test_a_record_knows_its_inputs() -> None:
+    record = calibration(inputs=(Source("run", "a", "12" * 32),))
+    assert record.used("12" * 32)
+    assert not record.used("34" * 32)
+
+
+def test_another_schema_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "c.json"
+    raw = document(path)
+    told = "not a calibration record (gcnsim.calibration/1); gcnsim calibrate writes one"
+    assert changed(path, raw | {"schema": "gcnsim.calibration/2"}) == told
+    del raw["schema"]
+    assert changed(path, raw) == told
+    path.write_text("[]")
+    assert said(path) == told
+
+
+@pytest.mark.parametrize("key", ["figures", "curve", "inputs", "machine", "seconds", "ranges", "graphs"])
+def test_a_missing_key_is_named(tmp_path: Path, key: str) -> None:
+    raw = document(tmp_path / "c.json")
+    del raw[key]
+    assert changed(tmp_path / "c.json", raw) == f"{key} is missing"
+
+
+def test_a_figure_is_a_number_of_at_least_zero(tmp_path: Path) -> None:
+    raw = document(tmp_path / "c.json")
+    raw["figures"]["host"]["message_s"]["value"] = -1.0
+    text = changed(tmp_path / "c.json", raw)
+    assert text == "figures.host.message_s: -1.0 is not allowed; a number of at least 0"
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        (float("nan"), "nan"),
+        (float("inf"), "inf"),
+        (1e308, "1e+308"),
+        (10**399, "a whole number of 400 digits"),
+    ],
+)
+def test_numbers_that_no_machine_has_are_refused_by_place(tmp_path: Path, value: float, shown: str) -> None:
+    raw = document(tmp_path / "c.json")
+    raw["figures"]["host"]["message_s"]["value"] = value
+    text = changed(tmp_path / "c.json", raw)
+    assert text == f"figures.host.message_s.value is {shown}; allowed: finite numbers up to 1e+30"
+
+
+@pytest.mark.parametrize(
+    ("part", "name", "value", "told"),
+    [
+        ("network", "efficiency", 1.5, "1.5 is not allowed; a number of at most 1"),
+        ("host", "busy_core_rate", 1.01, "1.01 is not allowed; a number of at most 1"),
+        ("host", "cores", 0.5, "0.5 is not allowed; a number of at least 1"),
+        ("host", "name", 1.0, "unknown figure"),
+        ("device", "spmm_curve", 1.0, "unknown figure"),
+        ("device", "memory_bandwidth", 1e-300, "1e-300 is not allowed; a number of at least 1e-12"),
+        ("device", "launch_s", True, "True is not allowed; a number of at least 0"),
+    ],
+)
+def test_figures_keep_the_range_of_what_they_are(tmp_path: Path, part: str, name: str, value: float, told: str) -> None:
+    raw = document(tmp_path / "c.json")
+    raw["figures"][part][name] = {"value": value, "reference": "made up", "error": None}
+    assert changed(tmp_path / "c.json", raw) == f"figures.{part}.{name}: {told}"
+
+
+@pytest.mark.parametrize(
+    "curve",
+    [[[1e6, 0.5], [1e4, 0.4]], [[1e4, 0.5], [1e4, 0.4]], [[1e4, 0.5], [1e6, 0.0]], [[1e4, -0.5]], [[0, 0.5]]],
+)
+def test_a_curve_ascends_and_its_shares_are_above_zero(tmp_path: Path, curve: list[list[float]]) -> None:
+    raw = document(tmp_path / "c.json")
+    text = changed(tmp_path / "c.json", raw | {"curve": curve})
+    assert text == "curve: sizes must ascend, and sizes and shares be above 0"
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"graphs": {"feed": 0}}, "graphs.feed: 0 is not allowed; a number above 0"),
+        ({"error": "x"}, "error: 'x' is not allowed; a number of at least 0"),
+        ({"error": -0.1}, "error: -0.1 is not allowed; a number of at least 0"),
+        ({"seconds": None}, "seconds: None is not allowed; a number of at least 0"),
+        ({"machine": []}, "machine: not an object"),
+        ({"device": 5}, "device: not text"),
+        ({"versions": {"torch": 2}}, "versions.torch: not text"),
+        ({"figures": {"gpu": {}}}, "figures.gpu: unknown part; allowed: device, host, network, copies"),
+        ({"figures": {"host": []}}, "figures.host: not an object"),
+        ({"inputs": {}}, "inputs: not a list"),
+        ({"inputs": [{"kind": "run"}]}, "inputs[0]: not an object with kind, name and sha256, each text"),
+        ({"ranges": {"tau": ["a", "b"]}}, "ranges.tau: not a pair of numbers"),
+        ({"graphs": []}, "graphs: not an object"),
+        ({"ranges": {"tau": [2, 1]}}, "ranges.tau: 2 is above 1"),
+    ],
+)
+def test_what_would_mean_nothing_later_is_refused_at_once(tmp_path: Path, change: dict[str, object], said: str) -> None:
+    raw = document(tmp_path / "c.json")
+    assert changed(tmp_path / "c.json", raw | change) == said
+
+
+def test_figures_are_those_of_a_profile_and_rates_are_above_zero(tmp_path: Path) -> None:
+    raw = document(tmp_path / "c.json")
+    raw["figures"]["device"]["memory_bandwidth"]["value"] = 0
+    text = changed(tmp_path / "c.json", raw)
+    assert text == "figures.device.memory_bandwidth: 0 is not allowed; a number above 0"
+    raw["figures"]["copies"] = {"bandwidth": {"value": 0, "reference": "made up"}}
+    raw["figures"]["device"] = {}
+    assert changed(tmp_path / "c.json", raw) == "figures.copies.bandwidth: 0 is not allowed; a number above 0"
+    del raw["figures"]["copies"]
+    raw["figures"]["device"] = {"speed": {"value": 1.0, "reference": "made up"}}
+    assert changed(tmp_path / "c.json", raw) == "figures.device.speed: unknown figure"
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"figures": []},
+        {"figures": {"device": {"launch_s": {"value": "quick", "reference": "r", "error": None}}}},
+        {"figures": {"device": {"launch_s": {"value": 1.0}}}},
+        {"curve": [[1e4]]},
+        {"curve": 5},
+        {"inputs": [{"kind": "run"}]},
+        {"residuals": ["spmm"]},
+        {"graphs": {"feed": "slow"}},
+        {"ranges": {"workers": [1]}},
+    ],
+)
+def test_what_is_of_another_shape_is_refused_in_one_line(tmp_path: Path, change: dict[str, Any]) -> None:
+    assert changed(tmp_path / "c.json", document(tmp_path / "c.json") | change)
+
+
+def test_what_is_no_json_and_what_is_not_there(tmp_path: Path) -> None:
+    path = tmp_path / "c.json"
+    write_calibration(path, calibration())
+    path.write_text(path.read_text()[:-20])
+    assert said(path) == "not a JSON document"
+    path.write_bytes(b"\xff\xfe\x00")
+    assert said(path) == "not a JSON document"
+    path.write_text("[" * 100_000)
+    assert said(path) == "not a JSON document"
+    assert said(tmp_path / "none.json") == "cannot be read: No such file or directory"
+    assert said(tmp_path).startswith("cannot be read: ")
+
+
+def test_a_folder_that_is_not_there_is_the_users_error(tmp_path: Path) -> None:
+    with pytest.raises(FileError, match="cannot be written"):
+        write_calibration(tmp_path / "none" / "c.json", calibration())
+
+
+def test_a_hash_is_that_of_the_content(tmp_path: Path) -> None:
+    path = tmp_path / "a"
+    path.write_bytes(b"abc")
+    assert content_hash(path) == hashlib.sha256(b"abc").hexdigest()
+    with pytest.raises(FileError, match="none: cannot be read"):
+        content_hash(tmp_path / "none")

@@ -1,0 +1,120 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from gcnsim import hardware, units
+from gcnsim.errors import FileError, ScenarioError
+from gcnsim.hardware import tables
+
+SHARES = ("spmm_efficiency", "gemm_efficiency", "gather_efficiency", "elementwise_efficiency", "efficiency")
+
+
+def every() -> list[Any]:
+    pairs: list[tuple[tuple[str, ...], Callable[[str], Any]]] = [
+        (hardware.devices(), hardware.device),
+        (hardware.links(), hardware.link),
+        (hardware.hosts(), hardware.host),
+    ]
+    return [load(name) for names, load in pairs for name in names]
+
+
+@pytest.mark.parametrize("item", every(), ids=lambda item: item.name)
+def test_every_figure_has_an_origin_and_a_possible_value(item: Any) -> None:
+    for name, figure in hardware.figures_of(item).items():
+        assert figure.value > 0 or name == "queue", name
+        assert figure.source in hardware.SOURCES
+        assert figure.reference
+        assert figure.date[:2] == "20"
+        assert (figure.low is not None) == (figure.source == "assumed")
+        if name in SHARES:
+            assert (figure.high or figure.value) <= 1
+    assert item.title
+    assert item.provenance()[0] == hardware.SOURCES[min(hardware.SOURCES.index(s) for s in item.provenance())]
+
+
+def test_the_devices_of_the_published_systems_are_there() -> None:
+    wanted = "t4 rtx-2080-ti gtx-1080-ti v100-16 v100-32 a100-40 a100-80 h100 h200 mi60 a10g l4 l40s rtx-3090 rtx-4090"
+    assert {*wanted.split(), "cpu-core"} == set(hardware.devices())
+    for name in hardware.devices():
+        assert hardware.device(name).link in hardware.links()
+
+
+def test_known_figures() -> None:
+    t4 = hardware.device("t4")
+    assert (t4.memory.value, t4.memory_bandwidth.value, t4.flops_fp32.value) == (16e9, 320e9, 8.1e12)
+    assert t4.link == "pcie3-x16"
+    assert hardware.device("gtx-1080-ti").flops_fp16 is None
+    assert hardware.device("cpu-core").kind == "cpu"
+    assert "measured" in hardware.device("cpu-core").provenance()
+    pcie = hardware.link("pcie3-x16").bandwidth.value
+    assert pcie == pytest.approx(8e9 * 16 * 128 / 130 / 8, rel=1e-3)
+    assert hardware.link("ethernet-10g").efficiency.value == pytest.approx(1448 / 1538, abs=1e-5)
+    assert hardware.link(hardware.GENERIC_LINK).bandwidth.value == units.bandwidth("15Gbps")
+
+
+def test_hosts_are_instance_types_with_gpus_cores_and_a_nic() -> None:
+    found = hardware.host("g4dn.12xlarge")
+    assert found.gpus is not None
+    assert found.nic is not None
+    assert (found.device, found.gpus.value, found.cores.value) == ("t4", 4, 48)
+    assert found.nic.value == units.bandwidth("50Gbps")
+    assert found.sample_edges_per_s.source == "assumed"
+    generic = hardware.host("generic-16")
+    assert (generic.device, generic.gpus, generic.nic) == (None, None, None)
+    assert found.sample_edges_per_s.value == generic.sample_edges_per_s.value
+    for name in set(hardware.hosts()) - {"generic-16"}:
+        each = hardware.host(name)
+        assert each.device in hardware.devices()
+        assert each.gpus is not None
+        assert each.cores.value >= 4 * each.gpus.value
+
+
+def test_every_price_of_several_gpus_is_of_a_known_host() -> None:
+    for price in hardware.prices():
+        if price.gpus > 1:
+            host = hardware.host(price.instance)
+            assert (host.device, host.gpus and host.gpus.value) == (price.device, price.gpus)
+
+
+def test_prices_are_per_gpu_and_absent_where_nobody_rents() -> None:
+    (price,) = hardware.prices("v100-32")
+    assert price.gpus == 8
+    assert price.usd_per_gpu_hour == pytest.approx(31.212 / 8)
+    assert hardware.prices("rtx-4090") == ()
+    assert {price.device for price in hardware.prices()} <= set(hardware.devices())
+    with pytest.raises(ScenarioError, match="did you mean 't4'"):
+        hardware.prices("t5")
+
+
+@pytest.mark.parametrize("load", [hardware.device, hardware.link, hardware.host])
+def test_unknown_names_are_refused_with_the_nearest(load: Callable[[str], object]) -> None:
+    with pytest.raises(ScenarioError, match=r"unknown (device|link|host) '../t4'; .*known: "):
+        load("../t4")
+
+
+def test_profiles_are_read_once() -> None:
+    assert hardware.device("t4") is hardware.device("t4")
+
+
+@pytest.mark.parametrize(
+    ("raw", "said"),
+    [
+        ("320GB/s", "a figure is"),
+        ({"value": "1GB/s", "source": "datasheet"}, "a figure is"),
+        ({"value": "1GB/s", "source": "rumour", "reference": "r", "date": "2026"}, "unknown source 'rumour'"),
+        ({"value": "1", "source": "datasheet", "reference": "r", "date": "2026"}, "needs its unit"),
+        ({"value": "1GB/s", "source": "assumed", "reference": "r", "date": "2026"}, "low and high"),
+        (
+            {"value": "1GB/s", "source": "datasheet", "reference": "r", "date": "2026", "lo": 1},
+            "unknown key 'lo'",
+        ),
+    ],
+)
+def test_a_figure_without_its_origin_is_refused(raw: object, said: str) -> None:
+    with pytest.raises(FileError) as caught:
+        tables.read_figure(raw, units.BANDWIDTH, "t4.memory_bandwidth")
+    assert str(caught.value).startswith("t4.memory_bandwidth: ")
+    assert said in str(caught.value)

@@ -1,0 +1,43 @@
+"""Fitted platforms: what ships is within its bounds, and a bad file is said in one line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from gcnsim.errors import FileError, ScenarioError
+from gcnsim.hardware import devices, platform, platforms
+from gcnsim.hardware.platforms import FOLDER
+
+
+def test_every_platform_is_of_a_device_of_the_catalogue_and_within_its_bounds() -> None:
+    assert {platform(name).device for name in platforms()} <= set(devices())
+    for found in map(platform, platforms()):
+        assert 0.0 < found.spmm_efficiency.value <= 1.0
+        assert 0.0 < found.rate_beside_copies.value <= 1.0
+        assert found.staging_bandwidth.value > 0.0
+        assert 1e6 < found.cache.value < 1e8
+        assert 0.0 <= found.error.value < 1.0
+        assert found.spmm_efficiency.source == found.staging_bandwidth.source == "fitted"
+
+
+def test_an_unknown_platform_names_the_nearest() -> None:
+    with pytest.raises(ScenarioError, match="did you mean 'psc-gcn-t4'"):
+        platform("psc-gcn-t5")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("device: t4", "gpu: t4", "a platform has the keys"),
+        ("100%", "120%", "above 0% and at most 100%"),
+        ("100%", "fast", "rate_beside_copies"),
+    ],
+)
+def test_a_bad_file_is_refused(tmp_path: Path, old: str, new: str, said: str) -> None:
+    text = (FOLDER / "psc-gcn-t4.yaml").read_text(encoding="utf-8")
+    assert old in text
+    (tmp_path / "own.yaml").write_text(text.replace(old, new), encoding="utf-8")
+    with pytest.raises(FileError, match=said):
+        platform(str(tmp_path / "own.yaml"))

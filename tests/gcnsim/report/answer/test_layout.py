@@ -1,0 +1,53 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from gcnsim.report.answer.columns import columns_of
+from gcnsim.report.answer.layout import cut, laid_out, lines_of, needed
+from gcnsim.report.answer.rows import sorted_rows
+
+
+def _layout(payload: dict[str, Any], width: int) -> Any:
+    rows = sorted_rows(payload)
+    return laid_out(lambda gap, brief: columns_of(rows, gap=gap, brief=brief), width)
+
+
+@pytest.mark.parametrize("width", range(36, 130, 3))
+def test_what_is_laid_out_fits(answered: dict[str, Any], width: int) -> None:
+    layout = _layout(answered, width)
+    assert needed(layout.columns, layout.gap) <= width
+    head, lines = lines_of(layout.columns, [False] * 5, layout.gap)
+    assert max(map(len, (*head, *lines))) <= width
+    keys = [column.key for column in layout.columns]
+    assert keys[:3] == ["method", "knobs", "time"]
+    assert set(keys) & set(layout.left_out) == set()
+
+
+def test_the_least_important_go_first(answered: dict[str, Any]) -> None:
+    left = [set(_layout(answered, width).left_out) for width in (120, 90, 75, 50)]
+    assert left[0] == set()
+    assert "shares" in left[1]
+    assert "memory_bytes" not in left[2]
+    assert left[3] >= {"shares", "limited_by", "usd_per_1000_iterations", "speedup_vs_full_graph"}
+
+
+def test_a_rare_long_text_is_cut_before_a_column_goes(answered: dict[str, Any]) -> None:
+    answered["results"][0]["limited_by"]["text"] = "drawing and loading of worker 0 (host CPU)"
+    answered["results"][1] |= {"setting": "sample boundary-edges, threshold 0.02"}
+    layout = _layout(answered, 105)
+    assert layout.left_out == ()
+    cells = {column.key: column.cells for column in layout.columns}
+    assert "drawing and loading of w.." in cells["limited_by"]
+    assert "sample boundary-edges,.." in cells["knobs"][3]
+
+
+def test_the_time_that_rows_are_sorted_by_is_always_there(answered: dict[str, Any]) -> None:
+    answered["results"][0] |= {"iterations_per_epoch": 5, "epoch_s": 9.0}
+    assert "epoch_s" in {column.key for column in _layout(answered, 60).columns}
+
+
+def test_a_cut_says_that_it_is_one() -> None:
+    assert cut("NIC of server 2", 15) == "NIC of server 2"
+    assert cut("NIC of server 12", 15) == "NIC of server.."

@@ -1,0 +1,150 @@
+"""The trace file of a run: iterations, tracks by kind of work, arrows from send to receive, and rates of links."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable
+from itertools import groupby, pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from gcnsim.engine import Run, link_rates, simulate, timeline
+from gcnsim.timeline.run_perfetto import RunFacts, write_run_trace
+from tests.cases import Case, method
+
+Event = dict[str, Any]
+MEASURED = 3
+
+
+@pytest.fixture(scope="module")
+def run(facts: Callable[..., Case]) -> Run:
+    given = facts(tau=2, sampled=True, iterations=3, spread=0.2, hits=0.2, nic=2e8)
+    return simulate(method("psc-gcn")(given), 6)
+
+
+def written(run: Run, path: Path, *, detail: bool = False) -> list[Event]:
+    ends = run.ends[:, list(run.schedule.ends)].max(axis=1)
+    write_run_trace(path, timeline(run), "a run", RunFacts(ends, MEASURED, link_rates(run)), detail=detail)
+    events: list[Event] = json.loads(path.read_text(encoding="utf-8"))["traceEvents"]
+    return events
+
+
+def processes(events: list[Event]) -> dict[str, int]:
+    return {event["args"]["name"]: event["pid"] for event in events if event["name"] == "process_name"}
+
+
+def tracks(events: list[Event], pid: int) -> dict[str, int]:
+    return {e["args"]["name"]: e["tid"] for e in events if e["name"] == "thread_name" and e["pid"] == pid}
+
+
+@pytest.mark.parametrize("detail", [False, True])
+def test_every_event_has_what_its_kind_needs(run: Run, tmp_path: Path, detail: bool) -> None:
+    events = written(run, tmp_path / "t", detail=detail)
+    needs = {
+        "M": {"name", "pid", "tid", "args"},
+        "X": {"name", "cat", "pid", "tid", "ts", "dur", "args"},
+        "s": {"name", "cat", "id", "pid", "tid", "ts"},
+        "f": {"name", "cat", "id", "pid", "tid", "ts", "bp"},
+        "C": {"name", "pid", "ts", "args"},
+        "i": {"name", "pid", "tid", "ts", "s"},
+    }
+    assert {event["ph"] for event in events} == needs.keys()
+    assert all(needs[event["ph"]] <= event.keys() for event in events)
+    named = {(e["pid"], e["tid"]) for e in events if e["name"] == "thread_name"}
+    assert {(e["pid"], e["tid"]) for e in events if e["ph"] in "Xsf"} <= named
+    places = [(e["pid"], e["args"]["sort_index"]) for e in events if e["name"] == "process_sort_index"]
+    assert len(dict(places)) == len({place for _, place in places}) == 6
+
+
+@pytest.mark.parametrize("detail", [False, True])
+def test_no_two_slices_of_a_track_overlap(run: Run, tmp_path: Path, detail: bool) -> None:
+    slices = [event for event in written(run, tmp_path / "t", detail=detail) if event["ph"] == "X"]
+    slices.sort(key=lambda event: (event["pid"], event["tid"], event["ts"]))
+    for _, group in groupby(slices, key=lambda event: (event["pid"], event["tid"])):
+        mine = list(group)
+        assert all(a["ts"] + a["dur"] <= b["ts"] + 1e-5 for a, b in pairwise(mine))
+
+
+def test_iterations_follow_one_another_and_those_of_the_warm_up_say_so(run: Run, tmp_path: Path) -> None:
+    events = written(run, tmp_path / "t")
+    pid = processes(events)["iterations"]
+    found = [event for event in events if event["pid"] == pid and event["ph"] == "X"]
+    assert [e["name"] for e in found] == [*(f"warm-up {t}" for t in range(3)), *(f"iteration {t}" for t in range(3, 6))]
+    assert [event["cat"] for event in found] == ["warm-up"] * 3 + ["measured"] * 3
+    ends = np.cumsum([event["dur"] for event in found])
+    assert ends == pytest.approx(run.ends[:, list(run.schedule.ends)].max(axis=1) / 1e6)
+    (begin,) = [event for event in events if event["ph"] == "i"]
+    assert begin["ts"] == pytest.approx(found[3]["ts"])
+
+
+def test_a_worker_has_a_track_for_each_kind_of_work(run: Run, tmp_path: Path) -> None:
+    events = written(run, tmp_path / "t")
+    kinds = ["compute", "sampling", "pack", "copy to host", "send", "receive", "copy to device", "all-reduce"]
+    for rank in range(4):
+        assert list(tracks(events, processes(events)[f"worker {rank}"])) == kinds
+
+
+def test_an_arrow_leads_from_where_a_message_leaves_to_where_it_arrives(run: Run, tmp_path: Path) -> None:
+    for detail in (False, True):
+        events = written(run, tmp_path / "t", detail=detail)
+        sent, got = ({e["id"]: e for e in events if e["ph"] == phase} for phase in "sf")
+        spans = timeline(run)
+        assert (
+            len(sent) == len(got) == int(((spans.peer >= 0) & (spans.peer != spans.worker) & (spans.nbytes > 0)).sum())
+        )
+        names = {(e["pid"], e["tid"]): e["args"]["name"] for e in events if e["name"] == "thread_name"}
+        slices: dict[tuple[int, int], list[Event]] = {}
+        for event in events:
+            if event["ph"] == "X":
+                slices.setdefault((event["pid"], event["tid"]), []).append(event)
+        for arrow in sent:
+            begin, end = sent[arrow], got[arrow]
+            assert begin["pid"] != end["pid"]
+            assert begin["ts"] <= end["ts"]
+            for at in (begin, end):
+                mine = slices[at["pid"], at["tid"]]
+                assert any(each["ts"] <= at["ts"] <= each["ts"] + each["dur"] for each in mine)
+        kinds = Counter((names[sent[a]["pid"], sent[a]["tid"]], names[got[a]["pid"], got[a]["tid"]]) for a in sent)
+        assert detail or kinds.keys() == {("send", "receive"), ("all-reduce", "receive")}
+
+
+def test_links_carry_the_bytes_of_their_messages_and_no_more_than_they_can(run: Run, tmp_path: Path) -> None:
+    schedule, rates = run.schedule, link_rates(run)
+    moved = schedule.demand[np.arange(run.iterations) % schedule.demand.shape[0]].sum(axis=0)
+    for link, name in enumerate(schedule.link_names):
+        nbytes = sum(moved[op.index] for op in schedule.ops if link in (op.route or ()))
+        if schedule.link_kinds[link] == "cpu" or not nbytes:
+            assert name not in rates
+            continue
+        instants, rate = rates[name]
+        assert (np.diff(instants) > 0).all()
+        assert rate[-1] == 0.0
+        assert rate.max() <= schedule.capacity[link] * (1 + 1e-6)
+        assert float((rate[:-1] * np.diff(instants)).sum()) / 1e12 == pytest.approx(nbytes, rel=1e-6)
+    events = written(run, tmp_path / "t")
+    counted = Counter(event["name"] for event in events if event["ph"] == "C")
+    assert counted == {name: len(instants) for name, (instants, _) in rates.items()}
+    assert all(event["args"].keys() == {"bytes/s"} for event in events if event["ph"] == "C")
+
+
+def test_several_messages_at_once_are_one_slice_that_counts_them(run: Run, tmp_path: Path) -> None:
+    events = written(run, tmp_path / "t")
+    several = [e for e in events if e["ph"] == "X" and e["name"].startswith("wire x")]
+    assert several
+    for event in several[:50]:
+        assert len(event["args"]["peers"]) >= 1
+        assert event["args"]["bytes"] > 0
+
+
+def test_the_same_run_gives_the_same_bytes(run: Run, tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        written(run, tmp_path / name, detail=True)
+    assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
+    events = written(run, tmp_path / "c", detail=True)
+    first, *others = tracks(events, 0)
+    assert first == "gpu"
+    assert others == sorted(others)

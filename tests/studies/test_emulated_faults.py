@@ -1,0 +1,50 @@
+"""The benchmark of faults on an emulated cluster: a tiny one runs from end to end, and an interrupt leaves nothing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from studies.emulated_faults import Asked, Row, main, table, trained
+from tests.runtime.emulation.places import namespaces, needs_namespaces
+
+TINY = Asked(("--dataset", "digits", "--layers", "2", "--hidden", "16"), "20Mbps", 50, 0.3)
+
+
+@pytest.mark.slow
+@needs_namespaces
+def test_two_faults_are_measured_and_predicted(capsys: pytest.CaptureFixture[str]) -> None:
+    before = namespaces()
+    assert main(["--quick"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    added = [float(line.split("mean ")[1].split()[0]) for line in lines if "pause" in line]
+    assert len(added) == 2
+    assert all(0.1 < seconds < 0.6 for seconds in added), "of a pause of 0.3 s"
+    slower = [float(line.split("(")[1].split()[0]) for line in lines if "half the link" in line]
+    assert all(1.3 < times < 3.0 for times in slower)
+    assert namespaces() == before
+
+
+@pytest.mark.slow
+@needs_namespaces
+def test_an_interrupt_leaves_no_namespace(tmp_path: Path) -> None:
+    before, made = namespaces(), []
+
+    def interrupt(pid: int, iteration: int) -> None:
+        made.append(namespaces(pid))
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        trained(TINY, ("--method", "full-graph"), tmp_path / "run", interrupt)
+    assert made[0]
+    assert namespaces() == before
+
+
+def test_the_table_is_that_of_the_documentation() -> None:
+    text = table([Row("full-graph", (0.2, 0.25), ((0.9, 1.1), 1.0), (0.4, 0.5))], 1.0)
+    assert text.splitlines()[2:] == [
+        "| full-graph, iteration before | 200 ms | 250 ms |",
+        "| full-graph, added by a pause of 1 s | 0.90 to 1.10 s, mean 1.00 s | 1.00 s |",
+        "| full-graph, iteration with half the link | 400 ms (2.00 times) | 500 ms (2.00 times) |",
+    ]

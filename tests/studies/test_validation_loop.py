@@ -1,0 +1,103 @@
+"""The rule of `make validate`: what is held out is held out, and drawn by its number alone."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from gcnsim import units
+from gcnsim.io.yaml_files import read_yaml
+from studies.validate import RULE, Planned, judged, main, planned
+
+GOOD: dict[str, Any] = {
+    "mape": 0.04,
+    "p90_ape": 0.1,
+    "bias": -0.01,
+    "phases": {name: {"bias": 0.0, "p90": 0.1} for name in ("compute", "exposed_comm", "exposed_other")},
+    "kendall": 0.95,
+    "regret": {"mean": 0.0, "max": 0.01},
+    "coverage": 0.9,
+}
+
+
+def rule(**changes: Any) -> dict[str, Any]:
+    found: dict[str, Any] = read_yaml(RULE)
+    return found | changes
+
+
+def place(run: Planned) -> tuple[object, ...]:
+    return run.graph, run.hosts, run.workers_per_host, run.bandwidth
+
+
+def test_six_runs_are_seen_and_no_held_out_setting_has_one() -> None:
+    runs = planned(rule())
+    seen, held_out = [run for run in runs if run.calibration], [run for run in runs if not run.calibration]
+    assert len(seen) <= 6
+    assert {place(run) for run in seen}.isdisjoint({place(run) for run in held_out})
+    assert len({run.name for run in runs}) == len(runs)
+
+
+def test_forty_configurations_are_held_out_and_repeated() -> None:
+    held_out = [run for run in planned(rule()) if not run.calibration]
+    counts = Counter((place(run), run.args) for run in held_out)
+    assert len(counts) >= 40
+    assert set(counts.values()) == {3}
+    assert {run.graph for run in held_out} == {"amazon_cs", "acl_papers"}
+    assert {(run.hosts, run.workers_per_host) for run in held_out} >= {(2, 1), (2, 2), (3, 2)}
+
+
+def test_a_draw_decides_the_bandwidths_and_repeats_itself() -> None:
+    first, again, other = planned(rule(draw=7)), planned(rule(draw=7)), planned(rule(draw=8))
+    assert first == again
+    assert [place(run) for run in first] != [place(run) for run in other]
+    for run in (*first, *other):
+        if not run.calibration:
+            assert units.bandwidth("200Mbps") <= units.bandwidth(run.bandwidth) <= units.bandwidth("2Gbps")
+
+
+def test_repeats_take_turns_in_another_order() -> None:
+    runs = [run for run in planned(rule()) if not run.calibration and run.graph == "amazon_cs" and run.hosts == 3]
+    rounds = [[run.args for run in runs if run.name.endswith(f"-r{repeat}")] for repeat in range(3)]
+    assert [set(one) for one in rounds] == [set(rounds[0])] * 3
+    assert rounds[0] != rounds[1] or rounds[1] != rounds[2]
+
+
+def test_the_quick_loop_is_small() -> None:
+    runs = planned(rule(), quick=True)
+    assert 3 <= len(runs) <= 6
+    assert 0 < sum(run.calibration for run in runs) < len(runs)
+
+
+def test_the_quick_loop_is_no_validation_to_keep(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("sys.argv", ["studies.validate", "--quick", "--keep"])
+    with pytest.raises(SystemExit) as caught:
+        main()
+    assert caught.value.code == 2
+    assert capsys.readouterr().err.endswith(
+        "error: --keep: not with --quick, whose few runs are no validation; allowed: one of the two\n"
+    )
+
+
+def test_every_bound_can_be_missed() -> None:
+    assert all(kept for _, kept in judged(GOOD, quick=False))
+    worse: list[dict[str, Any]] = [{"mape": 0.06}, {"p90_ape": 0.2}, {"bias": 0.03}, {"bias": -0.03}]
+    worse += [{"kendall": 0.8}, {"kendall": None}, {"regret": {"mean": 0.1, "max": 0.1}}, {"regret": None}]
+    worse += [{"coverage": 0.5}, {"coverage": 1.0}]
+    worse += [{"phases": GOOD["phases"] | {"compute": {"bias": 0.0, "p90": 0.2}}}]
+    for change in worse:
+        assert [kept for _, kept in judged(GOOD | change, quick=False)].count(False) == 1, change
+    assert not all(kept for _, kept in judged(GOOD | {"mape": 0.6}, quick=True))
+
+
+def test_a_run_is_named_after_what_it_is() -> None:
+    first = next(run for run in planned(rule()) if not run.calibration)
+    assert (
+        first.name
+        == f"{first.graph}-{first.hosts}x{first.workers_per_host}-m{rule()['methods'].index(list(first.args))}-r0"
+    )
+    assert replace(first, bandwidth="1Gbps").cluster == (first.hosts, first.workers_per_host, "1Gbps")
