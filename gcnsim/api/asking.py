@@ -171,11 +171,11 @@ def _rule(named: Sequence[str] | None, allow: Any, min_rate: float | None) -> Ru
     return Rule(tuple(dict.fromkeys(asked)) or COMPARED, bool(asked), float(least))
 
 
-def _refuse_idle(base: Scenario, grid: Grid, own: Mapping[str, Any]) -> None:
+def _refuse_idle(base: Scenario, grid: Grid, own: Mapping[str, tuple[Any, ...]]) -> None:
     """Raises ScenarioError for what would change no row."""
     rows = [each.method for each in scenarios(base, grid)]
-    if OVERLAP in own and all(each.overlap != own[OVERLAP] for each in rows):
-        replace(rows[0], overlap=own[OVERLAP])  # what no row has is refused
+    if OVERLAP in own and all(each.overlap != own[OVERLAP][0] for each in rows):
+        replace(rows[0], overlap=own[OVERLAP][0])  # what no row has is refused
     refuse_idle([replace(base.cluster, gpus=each) for each in grid.gpus])
 
 
@@ -213,15 +213,15 @@ def _target(accuracy: float | None, runs: Sequence[str | Path], given: Mapping[s
     return Target.of(accuracy, runs, given)
 
 
-def _own_knobs(overrides: Sequence[str]) -> tuple[dict[str, Any], list[str]]:
-    """Overrides of knobs that not every method asked for may have, and the other overrides."""
+def _own_knobs(overrides: Sequence[str]) -> tuple[dict[str, tuple[Any, ...]], list[str]]:
+    """Overrides of knobs that not every method asked for may have, with their values, and the other overrides."""
     own, others = {}, []
     own_names = {OVERLAP, *(all_knobs().keys() - KNOBS.keys())} if overrides else set()
     for text in overrides:
         path = text.partition("=")[0].strip()
         if path.startswith("method.") and path.removeprefix("method.") in own_names:
-            name, value = read_knob(text)
-            own[name] = value
+            name, values = read_knob(text)
+            own[name] = values
         else:
             others.append(text)
     return own, others
@@ -237,9 +237,9 @@ def _grid(
         if not any(has_knob(name, knob) for name in names):
             given = {knob: parse_cache(values[0], "method.cache") if knob == "cache" else values[0]}
             create_method(names[0], **given)
-    for knob, value in own.items():
+    for knob, values in own.items():
         if knob != OVERLAP and not any(has_knob(name, knob) for name in names):
-            create_method(names[0], **{knob: value})
+            create_method(names[0], **{knob: values[0]})
     caches = knobs.get("cache", [])
     grid = Grid(
         methods=tuple(create_method(name).name for name in names),
@@ -250,7 +250,7 @@ def _grid(
         epsilons=tuple(knobs.get("epsilon", [base.method.epsilon])),
         caches=tuple(parse_cache(each, "method.cache") for each in caches) or (base.method.cache,),
         rates=tuple(knobs.get("rate", [base.method.rate if has_knob(base.method.name, "rate") else RATE.default])),
-        own=tuple({name: (value,) for name, value in own.items()}.items())
+        own=tuple(own.items())
         + ((("cache", tuple(parse_cache(each, "method.cache") for each in caches)),) if caches else ()),
         optional=frozenset(names) - set(method) - set(COMPARED) if "all" in method else frozenset(),
     )

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any, Final
 
 import click
 
-from gcnsim import hardware, knobs, workload
+from gcnsim import hardware, knobs, units, workload
 from gcnsim.cli.completing import complete_any, complete_kind
 from gcnsim.errors import ScenarioError, nearest
 from gcnsim.methods import STANDING, every_method, method_type, methods
@@ -118,6 +118,8 @@ def _figure_cells(key: str, figure: hardware.Figure) -> list[str]:
 
 def _written(key: str, value: float) -> str:
     quantity = hardware.QUANTITIES[key]
+    if key.endswith("_bandwidth"):  # of memory, which is sold in bytes; networks are in bits
+        quantity = replace(units.BANDWIDTH, written=("GB/s", "MB/s", "GiB/s", "B/s"))
     return f"{value:g}" if quantity is None else quantity.exact(value)
 
 

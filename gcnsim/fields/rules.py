@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import MISSING, Field, dataclass, field, fields
+from pathlib import Path
 from typing import Any, Final, Protocol
 
 from gcnsim.caching import CacheSize
@@ -139,7 +140,9 @@ class Word:
             return
         if self.names is not None and value not in self.names():
             noun = self.noun.split(" ", 1)[-1]
-            raise ScenarioError(f"{path}: unknown {noun} {shown(value)}; {nearest(str(value), self.names())}")
+            file = Path(f"{value}.yaml")
+            known = f"the file {file} is given as {file}" if self.own and file.is_file() else None
+            raise ScenarioError(f"{path}: unknown {noun} {shown(value)}; {known or nearest(str(value), self.names())}")
 
     def write(self, value: Any) -> object:
         return value

@@ -17,7 +17,7 @@ from typing import Any, Final
 from gcnsim.errors import FileError, ScenarioError, nearest
 from gcnsim.fields import read_fields, rule_of, shown
 from gcnsim.io.yaml_files import parse_yaml, read_yaml
-from gcnsim.methods import Method
+from gcnsim.methods import Method, all_knobs
 from gcnsim.scenario.contradictions import refuse_contradictions
 from gcnsim.scenario.faults import Fault, read_faults, write_fault
 from gcnsim.scenario.method_section import describe_method, read_method, read_value, section_keys, write_method
@@ -115,12 +115,17 @@ def _write_spec(spec: Any) -> dict[str, object]:
     }
 
 
-def read_knob(text: str) -> tuple[str, Any]:
-    """The knob and value that `method.KNOB=VALUE` gives. Raises ScenarioError for an unknown knob or a bad value."""
+def read_knob(text: str) -> tuple[str, tuple[Any, ...]]:
+    """The knob that `method.KNOB=VALUE` names, and its value; of a number or a choice several, between commas.
+
+    Raises ScenarioError for an unknown knob or a bad value.
+    """
     raw: dict[str, Any] = {}
     _override(raw, text)
     ((name, written),) = raw[METHOD].items()
-    return name, read_value(name, written)
+    several = isinstance(written, str) and name in all_knobs() and all_knobs()[name].kind in ("int", "real", "choice")
+    values = [parse_yaml(each, f"--set method.{name}") for each in written.split(",")] if several else [written]
+    return name, tuple(dict.fromkeys(read_value(name, each) for each in values))
 
 
 def scenario_hash(scenario: Scenario) -> str:

@@ -25,12 +25,13 @@ def read_method(raw: Mapping[str, object]) -> Method:
     return create_method(name, **values)
 
 
-def read_value(key: str, text: object, name: str = DEFAULT) -> Any:
+def read_value(key: str, text: object, name: str | None = None) -> Any:
     """The value of a knob as a scenario writes it, by the rule of method `name`, else of the first that has it."""
     path = f"method.{key}"
-    own = _fields(method_type(name))
+    own = _fields(method_type(name or DEFAULT))
     if key not in own and key not in all_knobs():
-        raise ScenarioError(f"{path}: unknown key; {nearest(str(key), section_keys())}")
+        known = section_keys() if name is None else ["name", *own]
+        raise ScenarioError(f"{path}: unknown key; {nearest(str(key), known)}")
     rule, optional = own.get(key) or _of_knob(all_knobs()[key])
     return None if text is None and optional else rule.read(text, path)
 

@@ -12,7 +12,7 @@ from gcnsim.api import asking
 from gcnsim.api.comparison import compare
 from gcnsim.errors import FileError, ScenarioError
 from gcnsim.methods import COMPARED, methods
-from gcnsim.planning.grid import Grid
+from gcnsim.planning.grid import Grid, scenarios
 from gcnsim.scenario import SCHEMA, from_mapping
 
 MACHINES: dict[str, Any] = {"gpus": [6], "bandwidth": ["15Gbps"], "device": ["t4"]}
@@ -37,6 +37,19 @@ def test_values_are_taken_once_and_in_their_order() -> None:
     assert [cache.fraction for cache in found.caches] == [0.3]
     assert (found.gpus, found.devices, found.bandwidths) == ((6,), ("t4",), (15e9 / 8,))
     assert asking._distinct([1, 2, 2, 3, 2], 7) == (7, 2, 3), "the first as the scenario has it"
+
+
+def test_a_knob_that_few_methods_have_takes_several_values_too() -> None:
+    own, others = asking._own_knobs(["method.batch=500,1000,500", "method.subgraph=5%,10%", "run.seed=3"])
+    assert own == {"batch": (500, 1000), "subgraph": (0.05, 0.1)}
+    assert others == ["run.seed=3"]
+    assert asking._own_knobs(["method.layer_sizes=400,200"])[0] == {"layer_sizes": ((400, 200),)}, (
+        "one list, not two values"
+    )
+    with pytest.raises(ScenarioError, match=r"method\.batch: 'x' is not a whole number"):
+        asking._own_knobs(["method.batch=500,x"])
+    found = asking._grid(from_mapping(BASE, "test"), ["graphsage"], MACHINES, {}, {"batch": (500, 1000)})
+    assert [row.method.values()["batch"] for row in scenarios(from_mapping(BASE, "test"), found)] == [500, 1000]
 
 
 @pytest.mark.parametrize(

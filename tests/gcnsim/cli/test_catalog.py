@@ -63,6 +63,7 @@ def test_show_gives_figure_source_date_and_range(capsys: pytest.CaptureFixture[s
     figure = data(capsys, "show", "t4")["figures"]["memory_bandwidth"]
     assert (figure["value"], figure["source"]) == (320e9, "datasheet")
     assert "none known" in output(capsys, "show", "rtx-4090")
+    assert "1024GB/s" in output(capsys, "show", "mi60"), "memory in bytes, also where bits are shorter"
 
 
 def test_show_cites_dataset_facts(capsys: pytest.CaptureFixture[str]) -> None:

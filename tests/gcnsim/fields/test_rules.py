@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from gcnsim import units
@@ -72,6 +74,15 @@ def test_words_name_the_nearest() -> None:
         rule.read("h10", "p")
     with pytest.raises(ScenarioError, match="p: nothing is not a file name"):
         Word("a file name").read(None, "p")
+
+
+def test_a_file_named_without_its_suffix_is_pointed_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "h10.yaml").touch()
+    with pytest.raises(ScenarioError, match=r"unknown device 'h10'; the file h10\.yaml is given as h10\.yaml"):
+        Word("a device", lambda: ("t4", "h100"), own=lambda name: name.endswith(".yaml")).read("h10", "p")
+    with pytest.raises(ScenarioError, match="did you mean 'h100'"):
+        Word("a dataset", lambda: ("t4", "h100")).read("h10", "p")
 
 
 def test_shown_is_short_and_never_walks_into_a_structure() -> None:

@@ -103,6 +103,12 @@ def test_what_is_not_a_scenario_is_refused(mapping: object) -> None:
         from_mapping(mapping, "f.yaml")
 
 
+def test_a_misspelt_knob_names_those_of_its_method() -> None:
+    with pytest.raises(ScenarioError, match=r"method.epsilom: unknown key; did you mean 'epsilon'\?") as caught:
+        read("method: {name: psc-gcn, epsilom: 0.1}")
+    assert "batch" not in str(caught.value), "a knob of other methods"
+
+
 def test_overrides_go_over_the_file() -> None:
     scenario = read("cluster: {gpus: 6}", "cluster.gpus=8", "cluster.latency=20us", "method.cache=2GiB", "name=n")
     assert scenario.cluster.gpus == 8
