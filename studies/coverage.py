@@ -17,7 +17,7 @@ from pathlib import Path
 from gcnsim.methods import create_method
 from gcnsim.scenario import CacheSize, Scenario, from_mapping
 from gcnsim.simulation import study
-from gcnsim.sources import Corner, GraphSource, StatisticsSource
+from gcnsim.sources import GraphSource, RangeEnd, StatisticsSource
 from gcnsim.workload import BoundaryRow, DatasetFacts
 
 say = functools.partial(print, flush=True)
@@ -72,7 +72,7 @@ def main() -> None:
             for method in METHODS:
                 scenario = replace(base, method=method)
                 real = study(scenario, graph).metrics.iteration_s
-                low, likely, high = (study(scenario, stand_in, corner) for corner in Corner)
+                low, likely, high = (study(scenario, stand_in, corner) for corner in RangeEnd)
                 inside = min(low.low_s, likely.low_s) <= real <= max(high.high_s, likely.high_s)
                 held.append(inside)
                 ratios.append(likely.metrics.iteration_s / real)

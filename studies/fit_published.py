@@ -24,9 +24,9 @@ from gcnsim.hardware import Figure, Platform, platform, platforms
 from gcnsim.hardware.platforms import FOLDER
 from gcnsim.ids import FloatArray
 from gcnsim.io.atomic import atomic_write
-from gcnsim.reproduction import SHIPPED, Asked, Cell, Row, asked, is_fitted, read_published, reproduce
-from gcnsim.reproduction.cells import TOLERANCE
+from gcnsim.reproduction import SHIPPED, Cell, Row, RowScenario, asked, is_fitted, read_published, reproduce
 from gcnsim.reproduction.facts import MAY_BE_ZERO
+from gcnsim.reproduction.table_cells import TOLERANCE
 
 LOW, HIGH = np.log([0.1, 0.02]), np.log([1.0, 50.0])
 """Bounds of the logarithms: a share of one, and GB/s."""
@@ -139,7 +139,7 @@ class _Trial:
         if row.use != "calibrate":
             return False
         found = asked(row, self.rows, {})
-        return isinstance(found, Asked) and is_fitted(row, found) and found.scenario.cluster.platform == self.name
+        return isinstance(found, RowScenario) and is_fitted(row, found) and found.scenario.cluster.platform == self.name
 
 
 def errors(cells: Sequence[Cell]) -> FloatArray:

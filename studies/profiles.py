@@ -24,7 +24,7 @@ from gcnsim.ids import FloatArray
 from gcnsim.methods import Method, create_method
 from gcnsim.scenario import Scenario, from_mapping
 from gcnsim.simulation import study
-from gcnsim.sources import Corner, GraphSource, Source
+from gcnsim.sources import GraphSource, RangeEnd, Source
 from gcnsim.sources.model import Declared
 from gcnsim.streams import stream
 from gcnsim.trace import AccessTrace
@@ -46,7 +46,7 @@ class OfProfile(Source):
     def __init__(self, profile: StoredProfile, declared: Declared) -> None:
         self.profile = profile
         self.declared = declared
-        self.corners: tuple[Corner, ...] = (Corner.LIKELY,)
+        self.corners: tuple[RangeEnd, ...] = (RangeEnd.LIKELY,)
         self.most_gpus = profile.parts
 
     @property
@@ -58,7 +58,7 @@ class OfProfile(Source):
         """A profile."""
         return {"kind": "profile", "text": self.name}
 
-    def counts(self, scenario: Scenario, features: int, corner: Corner) -> AccessCounts:
+    def counts(self, scenario: Scenario, features: int, corner: RangeEnd) -> AccessCounts:
         """Counts drawn from the profile."""
         method = scenario.method
         sampler, rate = method.sampling().drawn_by

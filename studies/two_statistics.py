@@ -18,7 +18,7 @@ from gcnsim.boundary import AccessCounts
 from gcnsim.ids import AnyArray
 from gcnsim.scenario import SCHEMA, Scenario, from_mapping
 from gcnsim.simulation import study
-from gcnsim.sources import Corner, Source, SourceView, open_source, resolve_model
+from gcnsim.sources import RangeEnd, Source, SourceView, open_source, resolve_model
 from gcnsim.sources.statistics import REMOTE
 
 
@@ -29,7 +29,7 @@ class Counted(SourceView):
         super().__init__(source)
         self.counted = counted
 
-    def counts(self, scenario: Scenario, features: int, corner: Corner) -> AccessCounts:
+    def counts(self, scenario: Scenario, features: int, corner: RangeEnd) -> AccessCounts:
         """Those given."""
         return self.counted
 
@@ -67,7 +67,7 @@ def scenario(dataset: str, gpus: int, statistics: str) -> Scenario:
 def counted(asked: Scenario) -> AccessCounts:
     """The likely counts of a scenario."""
     accesses = open_source(asked)
-    return accesses.counts(asked, resolve_model(asked.workload, accesses.declared).features, Corner.LIKELY)
+    return accesses.counts(asked, resolve_model(asked.workload, accesses.declared).features, RangeEnd.LIKELY)
 
 
 def kept_within(rows: AnyArray, per_server: int, remote: float) -> AnyArray:

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import settings
 
 from gcnsim.boundary import AccessCounts
 from gcnsim.cluster import Cluster, Link, LinkSpec, build_cluster
@@ -20,6 +21,9 @@ from gcnsim.ids import IntArray
 from gcnsim.schedule import Builder, Op, Schedule
 from gcnsim.workload import layer_shapes
 from tests.cases import Case
+
+settings.register_profile("untimed", deadline=None)
+settings.load_profile("untimed")  # what is fast is measured in benchmarks/: a busy machine fails no test
 
 TOLD = pytest.StashKey[list[str]]()
 """What tests have to tell besides that they passed."""
@@ -31,7 +35,7 @@ def tell(pytestconfig: pytest.Config) -> Callable[[str], None]:
     return pytestconfig.stash.setdefault(TOLD, []).append
 
 
-ALONE = ("tests/runtime/", "tests/test_emulated_faults.py", "tests/test_validation_loop.py")
+ALONE = ("tests/runtime/", "tests/studies/test_emulated_faults.py", "tests/studies/test_validation_loop.py")
 """Tests of one group: they share ranks that take seconds to start, and measure what would be slower side by side."""
 
 

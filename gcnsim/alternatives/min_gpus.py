@@ -13,8 +13,8 @@ from gcnsim.machine import resolve_machine
 from gcnsim.scenario import MOST_GPUS, ClusterSpec, Scenario
 from gcnsim.simulation.memory import fits, memory_of
 from gcnsim.sources import Source
-from gcnsim.sources.corners import Corner
 from gcnsim.sources.model import resolve_model
+from gcnsim.sources.range_end import RangeEnd
 
 LINEAR_SCAN = 32
 """Numbers of GPUs that are asked one by one: profiles answer for them at once."""
@@ -29,7 +29,7 @@ def holds(scenario: Scenario, accesses: Source) -> bool | None:
     model = resolve_model(scenario.workload, accesses.declared)
     asked = replace(scenario, run=run, faults=())
     try:
-        counts = accesses.counts(asked, model.features, Corner.LIKELY)
+        counts = accesses.counts(asked, model.features, RangeEnd.LIKELY)
         return fits(memory_of(asked, counts, model.shapes), resolve_machine(scenario.cluster).capacities)
     except ScenarioError:
         return None

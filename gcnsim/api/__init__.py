@@ -7,7 +7,6 @@
 """
 
 from gcnsim.api.answer import Answer, bandwidth_curve
-from gcnsim.api.asking import what_if
 from gcnsim.api.comparison import compare, render_comparison
 from gcnsim.api.evidence import (
     calibrate,
@@ -17,6 +16,7 @@ from gcnsim.api.evidence import (
     validate,
     write_validation,
 )
+from gcnsim.api.question import what_if
 from gcnsim.api.simulation import Simulation, simulate, write_result, write_timeline
 from gcnsim.api.writing import write_json
 from gcnsim.calibration_record.record import write_calibration

@@ -11,7 +11,7 @@ from gcnsim.errors import FileError, ScenarioError
 from gcnsim.planning import Progress
 
 if TYPE_CHECKING:
-    from gcnsim.comparison import Side
+    from gcnsim.comparison import IterationReport
 
 Source: TypeAlias = str | Path | Mapping[str, Any]
 """A scenario (YAML, or its content as a mapping), a result or a row of a what-if (JSON), the folder of a result or of a
@@ -55,8 +55,8 @@ def _is_trace(source: Source) -> bool:
     return is_profiler_trace(source)
 
 
-def _side(source: Source, names: str | Path | None, progress: Progress) -> Side:
-    from gcnsim.comparison import read_answer, side_of_profile, side_of_result, side_of_run
+def _side(source: Source, names: str | Path | None, progress: Progress) -> IterationReport:
+    from gcnsim.comparison import read_answer, report_of_profile, report_of_result, report_of_run
 
     if not isinstance(source, Mapping):
         if not str(source).strip():
@@ -65,13 +65,13 @@ def _side(source: Source, names: str | Path | None, progress: Progress) -> Side:
         if (path / RESULT).is_file():
             return read_answer(str(path / RESULT), str(source))
         if _is_trace(source):
-            return side_of_profile(path, str(source), names, progress)
+            return report_of_profile(path, str(source), names, progress)
         if path.is_dir():
-            return side_of_run(path, str(source))
+            return report_of_run(path, str(source))
         if not path.exists() and not Path(str(source).rpartition("#")[0]).is_file():
             raise FileError(f"{source}: does not exist; allowed: {KINDS}")
         if path.suffix not in SCENARIOS:
             return read_answer(str(source), str(source))
     label = "scenario" if isinstance(source, Mapping) else str(source)
     progress(f"simulating {label}")
-    return side_of_result(simulate(source).payload, label, "scenario")
+    return report_of_result(simulate(source).payload, label, "scenario")

@@ -9,7 +9,7 @@ from typing import Any
 
 from gcnsim.api.writing import made, write_json
 from gcnsim.engine import link_rates, timeline
-from gcnsim.machine import refuse_idle, resolve_machine
+from gcnsim.machine import refuse_no_effect, resolve_machine
 from gcnsim.planning import StudyCache, counted, links_of, memory_report, provenance, row_of, setting_text
 from gcnsim.processes import cores
 from gcnsim.scenario import from_mapping, load_scenario, read_injected, to_mapping
@@ -55,7 +55,7 @@ def simulate(
         asked = from_mapping(dict(scenario), "scenario", overrides)
     else:
         asked = load_scenario(scenario, overrides)
-    refuse_idle([asked.cluster])
+    refuse_no_effect([asked.cluster])
     asked = replace(asked, faults=(*asked.faults, *read_injected(inject)))
     refuse_undrawn([asked])
     refuse_unused_figures([resolve_machine(asked.cluster)])

@@ -39,7 +39,7 @@ _MOST: Final = 1.0 - 1e-12
 
 
 @dataclass(frozen=True, slots=True)
-class Cells:
+class Bins:
     """The cells of all workers under one sampler.
 
     nodes: int64[P, P, K]: boundary nodes of n owned by m in cell k of n. cross_edges: float64[P, K], mean over a cell.
@@ -132,7 +132,7 @@ def interpolated(epsilon: float, values: FloatArray, change: Callable[[FloatArra
     return mixed
 
 
-def inclusion_at(cells: Cells, epsilon: float) -> FloatArray:
+def inclusion_at(cells: Bins, epsilon: float) -> FloatArray:
     """The chance that a node of cell k of n is needed at rate `epsilon`, float64[P, K]: the mean over its owners."""
     if epsilon == 1.0:
         return np.ones(cells.degree.shape)
@@ -140,7 +140,7 @@ def inclusion_at(cells: Cells, epsilon: float) -> FloatArray:
     return np.asarray(-np.expm1(edges * np.log1p(-epsilon)))
 
 
-def tilted(cells: Cells, inclusion: FloatArray, epsilon: float) -> FloatArray:
+def tilted(cells: Bins, inclusion: FloatArray, epsilon: float) -> FloatArray:
     """The chances of `inclusion_at` for every owner, float64[P, P, K]."""
     if epsilon == 1.0:
         return np.ones(cells.nodes.shape)
@@ -164,7 +164,7 @@ def _log(value: FloatArray) -> FloatArray:
     return logarithm
 
 
-def kept_at(cells: Cells, epsilon: float) -> tuple[FloatArray, FloatArray]:
+def kept_at(cells: Bins, epsilon: float) -> tuple[FloatArray, FloatArray]:
     """Shares of every worker's inner and cross entries that a graph keeps at rate `epsilon`, float64[P] each."""
     if epsilon == 1.0:
         return np.ones(len(cells.nodes)), np.ones(len(cells.nodes))

@@ -10,12 +10,12 @@ import math
 
 import numpy as np
 
-from gcnsim.boundary.bins import Cells
+from gcnsim.boundary.bins import Bins
 from gcnsim.caching import cache_policy
 from gcnsim.ids import FloatArray, IntArray
 
 
-def cached_in_cells(cells: Cells, chance: FloatArray, policy: str, size: IntArray) -> FloatArray:
+def cached_in_cells(cells: Bins, chance: FloatArray, policy: str, size: IntArray) -> FloatArray:
     """Cached nodes by worker, owner and cell, float64[P, P, K], of caches of `size` rows, int64[P].
 
     chance: inclusion of every cell, float64[P, K]. Raises ScenarioError for an unknown policy.

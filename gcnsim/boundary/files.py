@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from gcnsim.boundary.bins import RATES, Cells
+from gcnsim.boundary.bins import RATES, Bins
 from gcnsim.boundary.stored import SAMPLERS, ProfileOrigin, StoredProfile
 from gcnsim.errors import FileError
 from gcnsim.ids import AnyArray, frozen
@@ -39,7 +39,7 @@ def write_profile(path: str | Path, profile: StoredProfile) -> str:
     """Write `profile` to `path` atomically; return its content hash. Raises FileError when it cannot be written."""
     arrays: dict[str, AnyArray] = {name: getattr(profile, name) for name in _SIZES}
     for sampler, cells in profile.cells.items():
-        for field in fields(Cells):
+        for field in fields(Bins):
             array = getattr(cells, field.name)
             arrays[f"{sampler}.{field.name}"] = array.astype(_stored(field.name))
     meta = {"origin": asdict(profile.origin), "parts": profile.parts, "rates": list(RATES)}
@@ -79,7 +79,7 @@ def _stored(name: str) -> str:
     return "<u4" if name == "nodes" else "<f4"
 
 
-def _cells(path: str | Path, stored: Sections, sampler: str, parts: int) -> Cells:
+def _cells(path: str | Path, stored: Sections, sampler: str, parts: int) -> Bins:
     nodes = stored.arrays.get(f"{sampler}.nodes")
     cells = nodes.shape[2] if nodes is not None and nodes.ndim == 3 else 0
     rates = len(RATES)
@@ -91,11 +91,11 @@ def _cells(path: str | Path, stored: Sections, sampler: str, parts: int) -> Cell
         "boundary_kept": (parts, rates),
     }
     found = {}
-    for field in fields(Cells):
+    for field in fields(Bins):
         shape = shapes.get(field.name, (parts, cells))
         array = _section(path, stored, f"{sampler}.{field.name}", _stored(field.name), shape)
         found[field.name] = frozen(array.astype(np.int64 if field.name == "nodes" else np.float64))
-    return Cells(**found)
+    return Bins(**found)
 
 
 def _section(path: str | Path, stored: Sections, name: str, dtype: str, shape: tuple[int, ...]) -> AnyArray:

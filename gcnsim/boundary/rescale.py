@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from gcnsim.boundary.bins import Cells
+from gcnsim.boundary.bins import Bins
 from gcnsim.boundary.stored import StoredProfile
 from gcnsim.ids import FloatArray, IntArray, frozen
 
@@ -162,7 +162,7 @@ def _crossing(nodes: IntArray, cross_edges: FloatArray) -> FloatArray:
     return np.asarray((nodes.sum(axis=1) * cross_edges).sum(axis=1))
 
 
-def _denser(cells: Cells, factors: FloatArray) -> Cells:
+def _denser(cells: Bins, factors: FloatArray) -> Bins:
     """The cells with a factor per worker, float64[P], on cross edges, which stay at least one each."""
     factor = factors[:, None]
     effective = np.maximum(cells.effective * factor[:, :, None], np.minimum(cells.effective, 1.0))
@@ -177,7 +177,7 @@ def _to_sum(values: FloatArray, total: int) -> IntArray:
     return sizes
 
 
-def _placed(cells: Cells, place: IntArray, pairs: IntArray, crossing: FloatArray) -> Cells:
+def _placed(cells: Bins, place: IntArray, pairs: IntArray, crossing: FloatArray) -> Bins:
     """The cells of the workers at `place`, with `pairs` boundary nodes, and as many cross edges as `crossing` asks."""
     chosen = {
         name: frozen(getattr(cells, name)[place])
@@ -185,7 +185,7 @@ def _placed(cells: Cells, place: IntArray, pairs: IntArray, crossing: FloatArray
     }
     tilt = np.array(cells.tilt[np.ix_(place, place)])
     tilt[place[:, None] == place[None, :]] = 1.0
-    placed = Cells(nodes=frozen(_whole_cells(cells.nodes, place, pairs)), tilt=frozen(tilt), **chosen)
+    placed = Bins(nodes=frozen(_whole_cells(cells.nodes, place, pairs)), tilt=frozen(tilt), **chosen)
     factors = np.ones(place.size)
     for _ in range(_ROUNDS):
         now = _crossing(placed.nodes, _denser(placed, factors).cross_edges)

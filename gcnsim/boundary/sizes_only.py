@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from gcnsim.boundary.bins import RATES, Cells
+from gcnsim.boundary.bins import RATES, Bins
 from gcnsim.boundary.published import classes_of, dealt, lognormal_shares
 from gcnsim.boundary.rescale import MOST_CROSSING
 from gcnsim.boundary.stored import SAMPLERS, ProfileOrigin, StoredProfile
@@ -68,7 +68,7 @@ def _pairs(classes: IntArray, mean: float, boundary: IntArray) -> IntArray:
     return nodes
 
 
-def _cells(classes: IntArray, nodes: IntArray) -> Cells:
+def _cells(classes: IntArray, nodes: IntArray) -> Bins:
     """A cell per class; a node of m cross edges is needed with the chance 1 - (1 - rate)^m."""
     parts, count = len(nodes), classes.size
 
@@ -76,7 +76,7 @@ def _cells(classes: IntArray, nodes: IntArray) -> Cells:
         return frozen(np.broadcast_to(values, (parts, *values.shape)).copy())
 
     edges, rates = classes.astype(np.float64), np.array(RATES)
-    return Cells(
+    return Bins(
         nodes=frozen(nodes),
         cross_edges=of_all(edges),
         degree=of_all(np.log1p(edges)),

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from gcnsim.boundary.bins import RATES, Cells, cell_means, cell_of_nodes, cells_per_worker, tilt_of, typical_edges
+from gcnsim.boundary.bins import RATES, Bins, cell_means, cell_of_nodes, cells_per_worker, tilt_of, typical_edges
 from gcnsim.boundary.profile import cross_edges
 from gcnsim.ids import FloatArray, IntArray, frozen
 from gcnsim.partition import Part, Partitioning
@@ -53,7 +53,7 @@ class StoredProfile:
     inner_nodes: IntArray
     inner_entries: IntArray
     boundary_entries: IntArray
-    cells: Mapping[str, Cells]
+    cells: Mapping[str, Bins]
 
     @property
     def parts(self) -> int:
@@ -92,7 +92,7 @@ def stored_profile(
 ) -> StoredProfile:
     """The profile of real parts. Prepares one part's samplers at a time; on_part: called after each (one process)."""
 
-    def described(part: Part) -> tuple[list[Cells], int]:
+    def described(part: Part) -> tuple[list[Bins], int]:
         cross = cross_edges(part)
         found = [_cells(part, cross, name) for name in SAMPLERS]
         on_part()
@@ -130,7 +130,7 @@ def enlarged(profile: StoredProfile, scale: float) -> StoredProfile:
     return replace(profile, cells=cells, origin=replace(profile.origin, scale=scale), **sizes)
 
 
-def _cells(part: Part, cross: IntArray, name: str) -> Cells:
+def _cells(part: Part, cross: IntArray, name: str) -> Bins:
     """The cells of one worker, without the axis of workers."""
     rule = sampling_rule(name)(part, None)
     chance, kept = [], []
@@ -145,7 +145,7 @@ def _cells(part: Part, cross: IntArray, name: str) -> Cells:
     return _gathered(part, cross, np.stack(chance), np.array(kept))
 
 
-def _gathered(part: Part, cross: IntArray, chance: FloatArray, kept: FloatArray) -> Cells:
+def _gathered(part: Part, cross: IntArray, chance: FloatArray, kept: FloatArray) -> Bins:
     count = cells_per_worker(part.parts)
     cell = cell_of_nodes(chance, part.boundary_degree, count)
     owner = np.repeat(np.arange(part.parts), np.diff(part.boundary_ptr))
@@ -155,7 +155,7 @@ def _gathered(part: Part, cross: IntArray, chance: FloatArray, kept: FloatArray)
     degree = np.log1p(part.boundary_degree)
     centre = cell_means(degree, cell, count)
     rows = [np.bincount(owner, weights=row, minlength=part.parts).astype(np.float64) for row in chance]
-    return Cells(
+    return Bins(
         nodes=nodes.astype(np.int64),
         cross_edges=cell_means(cross, cell, count),
         degree=centre,
@@ -167,6 +167,6 @@ def _gathered(part: Part, cross: IntArray, chance: FloatArray, kept: FloatArray)
     )
 
 
-def _joined(workers: Sequence[Cells]) -> Cells:
+def _joined(workers: Sequence[Bins]) -> Bins:
     """One set of cells with the axis of workers in front."""
-    return Cells(*(frozen(np.stack([getattr(one, field.name) for one in workers])) for field in fields(Cells)))
+    return Bins(*(frozen(np.stack([getattr(one, field.name) for one in workers])) for field in fields(Bins)))

@@ -67,7 +67,9 @@ def breakdown(
     network = spans.covers(near & (spans.sent if reading.sent_only else wires))
     copies = spans.covers(copied & (near if reading.peers_copies else own))
     reduce = _reducing(spans, own, near, reading)
-    waits = spans.covers(own & spans.phase(Phase.WAIT) & (spans.main | reading.transfers_wait)).minus(no_communication)
+    waits = spans.covers(own & spans.phase(Phase.WAIT) & (spans.main | reading.transfers_wait)).difference(
+        no_communication
+    )
     if reading.transfers_wait:
         waits = waits.union(network).union(copies).union(reduce)
     sampling = spans.covers(own & spans.phase(Phase.SAMPLING))
@@ -78,16 +80,16 @@ def breakdown(
         "handling": spans.covers(handled),
         "optimizer": spans.covers(own & spans.phase(Phase.OPTIMIZER)),
         "exposed_sampling": _exposed(sampling, waits, reading.sampling),
-        "network": network.both(waits),
-        "copies": copies.both(waits),
-        "reduce": reduce.both(waits),
+        "network": network.intersection(waits),
+        "copies": copies.intersection(waits),
+        "reduce": reduce.intersection(waits),
         "waiting": waits,
     }
     for part, instants in asked.items():
-        found[part], left = left.both(instants), left.minus(instants)
-    hidden = network.union(copies).both(window)
+        found[part], left = left.intersection(instants), left.difference(instants)
+    hidden = network.union(copies).intersection(window)
     for part in EXPOSED:
-        hidden = hidden.minus(found[part])
+        hidden = hidden.difference(found[part])
     return Breakdown(**found, rest=left, hidden_comm=hidden)
 
 
@@ -95,7 +97,7 @@ def _exposed(sampling: Intervals, waits: Intervals, rule: Sampling) -> Intervals
     """The sampling that is a part of the iteration."""
     if rule is Sampling.ALWAYS:
         return sampling
-    return sampling.both(waits) if rule is Sampling.WAITED_FOR else sampling.minus(waits)
+    return sampling.intersection(waits) if rule is Sampling.WAITED_FOR else sampling.difference(waits)
 
 
 def _reducing(spans: Spans, own: BoolArray, near: BoolArray, reading: Reading) -> Intervals:

@@ -2,8 +2,17 @@
 
 from gcnsim.comparison.answers import read_answer
 from gcnsim.comparison.difference import PARTS, SCHEMA, compare
-from gcnsim.comparison.profiled import side_of_profile
-from gcnsim.comparison.recorded import side_of_run
-from gcnsim.comparison.sides import Side, side_of_result
+from gcnsim.comparison.iteration_report import IterationReport, report_of_result
+from gcnsim.comparison.profiled import report_of_profile
+from gcnsim.comparison.recorded import report_of_run
 
-__all__ = ["PARTS", "SCHEMA", "Side", "compare", "read_answer", "side_of_profile", "side_of_result", "side_of_run"]
+__all__ = [
+    "PARTS",
+    "SCHEMA",
+    "IterationReport",
+    "compare",
+    "read_answer",
+    "report_of_profile",
+    "report_of_result",
+    "report_of_run",
+]

@@ -8,7 +8,7 @@ from typing import Any
 
 from gcnsim.breakdown import Parts, iteration_s
 from gcnsim.comparison.facts import facts_of_row
-from gcnsim.comparison.sides import WHOLE, Side, side_of_result, side_of_row
+from gcnsim.comparison.iteration_report import WHOLE, IterationReport, report_of_result, report_of_row
 from gcnsim.errors import FileError
 from gcnsim.io.schema import mistakes
 from gcnsim.io.strict_json import parse_json
@@ -23,7 +23,7 @@ ROW = "#"
 """Stands between a what-if's file and the number of a row, the first being 1."""
 
 
-def read_answer(path: str, label: str) -> Side:
+def read_answer(path: str, label: str) -> IterationReport:
     """The side in the JSON file at `path`: of `gcnsim simulate`, or a row (`FILE#2`) of `gcnsim what-if`.
 
     Raises FileError, naming the file and what is wrong with it.
@@ -45,13 +45,13 @@ def read_answer(path: str, label: str) -> Side:
         if number:
             raise FileError(f"{path}: {file} has one result; allowed: its name alone")
         _check_workers(document, file)
-        return side_of_result(document, label)
+        return report_of_result(document, label)
     place = _row(number, len(rows), file)
     grid = document["scenario"]["grid"]
     if len(grid) != len(rows):
         raise FileError(f"{file}: scenario.grid has {len(grid)} entries, results has {len(rows)}")
     row = Row.read(rows[place])
-    side = side_of_row(row, grid[place], label)
+    side = report_of_row(row, grid[place], label)
     return replace(side, facts=facts_of_row(document["scenario"], row, grid[place]))
 
 

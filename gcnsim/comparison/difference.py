@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from gcnsim.breakdown import EXPOSED, OTHER
 from gcnsim.comparison.facts import differing
-from gcnsim.comparison.sides import WHOLE, Side, told
+from gcnsim.comparison.iteration_report import WHOLE, IterationReport, told
 from gcnsim.units import format_bytes, format_fraction, format_seconds
 
 SCHEMA: Final = "gcnsim.compare/1"
@@ -47,7 +47,7 @@ SAME: Final = 0.005
 """Iterations that differ by less than 0.5 % are called equal: what a simulation of a few iterations can tell."""
 
 
-def compare(a: Side, b: Side) -> dict[str, Any]:
+def compare(a: IterationReport, b: IterationReport) -> dict[str, Any]:
     """Both sides as plain data, in the shape of `gcnsim.compare/1`. Differences are B less A.
 
     Seconds and bytes are those of an iteration; of an epoch where the sides have unlike numbers of iterations in one.
@@ -85,11 +85,11 @@ def _summed(detailed: bool) -> tuple[str, ...]:
     return WHOLE[1:] if detailed else ()
 
 
-def _seconds(side: Side, name: str) -> float:
+def _seconds(side: IterationReport, name: str) -> float:
     return side.whole[name] if name in WHOLE else float(getattr(side.parts, name))
 
 
-def _about(side: Side) -> dict[str, Any]:
+def _about(side: IterationReport) -> dict[str, Any]:
     return {
         "label": side.label,
         "kind": side.kind,
@@ -110,7 +110,7 @@ def _part(name: str, a: float, b: float, difference: float) -> dict[str, Any]:
     return {"part": name, "within": WITHIN.get(name)} | _pair(a, b) | {"share": share}
 
 
-def _link(name: str, a: Side, b: Side) -> dict[str, Any]:
+def _link(name: str, a: IterationReport, b: IterationReport) -> dict[str, Any]:
     found: dict[str, Any] = {"link": name}
     for key, side in (("a", a), ("b", b)):
         link = side.links.get(name)
@@ -128,7 +128,7 @@ def _natural(name: str) -> list[tuple[int, str]]:
     return [(int(piece) if piece.isdigit() else -1, piece) for piece in re.split(r"(\d+)", name)]
 
 
-def _said(a: Side, b: Side, leaves: Sequence[Mapping[str, Any]], epochs: bool) -> Iterator[str]:
+def _said(a: IterationReport, b: IterationReport, leaves: Sequence[Mapping[str, Any]], epochs: bool) -> Iterator[str]:
     """One or two sentences: how much, of what, and the link that changed most."""
     times = f"{format_seconds(b.iteration_s)} instead of {format_seconds(a.iteration_s)}"
     difference = b.iteration_s - a.iteration_s
@@ -161,10 +161,10 @@ def _named(part: Mapping[str, Any]) -> str:
     return f"{PARTS[part['part']]} {format_seconds(abs(part['difference']))} {more}{of_all}"
 
 
-def _busiest(a: Side, b: Side) -> Iterator[str]:
+def _busiest(a: IterationReport, b: IterationReport) -> Iterator[str]:
     """The link that is busiest on either side, of those that both have."""
 
-    def busy(side: Side, name: str) -> float:
+    def busy(side: IterationReport, name: str) -> float:
         return (side.links[name].seconds or 0.0) / side.iteration_s
 
     both = [name for name in a.links if name in b.links and a.links[name].seconds and b.links[name].seconds]
@@ -177,7 +177,7 @@ def _busiest(a: Side, b: Side) -> Iterator[str]:
         )
 
 
-def _unlike(a: Side, b: Side, differs: Sequence[Mapping[str, str]]) -> Iterator[str]:
+def _unlike(a: IterationReport, b: IterationReport, differs: Sequence[Mapping[str, str]]) -> Iterator[str]:
     """What makes the two more than two ways to do one thing."""
     if a.per_epoch != b.per_epoch:
         yield (
@@ -190,7 +190,7 @@ def _unlike(a: Side, b: Side, differs: Sequence[Mapping[str, str]]) -> Iterator[
             yield f"the {noun} are not the same: what differs is theirs too, not the method's alone"
 
 
-def _notes(a: Side, b: Side) -> Iterator[str]:
+def _notes(a: IterationReport, b: IterationReport) -> Iterator[str]:
     """What a reader must know before trusting the comparison."""
     for key, side in (("A", a), ("B", b)):
         if side.parts is None:

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from gcnsim.breakdown import exposed_s, other_s
-from gcnsim.comparison.sides import Side
+from gcnsim.comparison.iteration_report import IterationReport
 from gcnsim.errors import GcnsimError, plural
 from gcnsim.hardware import gpu_of
 from gcnsim.runs.measured import interval_of_mean
@@ -19,9 +19,9 @@ from gcnsim.torch_profiler.profiled_run import ProfiledRun, read_profiled_run
 from gcnsim.torch_profiler.trace_events import Progress
 
 
-def side_of_profile(
+def report_of_profile(
     path: str | Path, label: str, names: str | Path | Names | None = None, progress: Progress = lambda _: None
-) -> Side:
+) -> IterationReport:
     """The side of the trace, or the folder of traces, at `path`; names: what the names in them mean (a YAML file).
 
     Raises FileError, naming the file and what is wrong.
@@ -29,7 +29,7 @@ def side_of_profile(
     run = read_profiled_run(path, names, progress)
     own = run.parts[run.slowest]
     low, high = interval_of_mean(run.iterations)
-    return Side(
+    return IterationReport(
         label=label,
         kind="trace",
         setting=_setting(run),

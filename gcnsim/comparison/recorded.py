@@ -24,7 +24,7 @@ from gcnsim.breakdown import (
     other_s,
 )
 from gcnsim.comparison.facts import facts_of_run
-from gcnsim.comparison.sides import Link, Side
+from gcnsim.comparison.iteration_report import IterationReport, Link
 from gcnsim.errors import FileError
 from gcnsim.hardware import GENERIC_LINK, link
 from gcnsim.ids import BoolArray, Rank, Seconds
@@ -32,13 +32,13 @@ from gcnsim.runs.recorded_run import COMPUTE, TIMELINE, RecordedRun, evaluated_a
 from gcnsim.timeline import PS_PER_S, Intervals, Phase, Timeline
 
 
-def side_of_run(path: str | Path, label: str) -> Side:
+def report_of_run(path: str | Path, label: str) -> IterationReport:
     """The side of the run in the folder `path`. Raises FileError, naming the file and what is wrong."""
     run = read_recorded_run(path)
     told = _Told(run)
     workers = tuple(told.worker(rank) for rank in range(run.workers))
     own = workers[run.slowest]
-    return Side(
+    return IterationReport(
         label=label,
         kind="run",
         setting=_setting(run),
@@ -82,7 +82,7 @@ class _Told:
     def sampling_s(self, rank: Rank) -> float:
         """Seconds per iteration in which a worker samples."""
         sampling = self.spans.covers(self.spans.of(rank) & self.spans.phase(Phase.SAMPLING))
-        return self._seconds(sampling.both(self.window(rank)).length)
+        return self._seconds(sampling.intersection(self.window(rank)).length)
 
     def window(self, rank: Rank) -> Intervals:
         """The measured iterations of a worker, by its own steps, without what was evaluated between them."""

@@ -26,8 +26,8 @@ from gcnsim.cost.layers import (
 )
 from gcnsim.cost.memory import (
     RESERVED,
-    Held,
     Memory,
+    MemoryCounts,
     partition_memory,
 )
 from gcnsim.cost.payload import pack_seconds, payload_bytes, payload_width, unpack_seconds
@@ -48,10 +48,10 @@ __all__ = [
     "VALUE",
     "Block",
     "CoreCost",
-    "Held",
     "Kept",
     "LayerCost",
     "Memory",
+    "MemoryCounts",
     "adding_seconds",
     "attention_cost",
     "average_seconds",

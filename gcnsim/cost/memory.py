@@ -70,7 +70,7 @@ class Memory:
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class MemoryCounts:
     """What one worker keeps, as counts.
 
     inner: its nodes. entries: stored entries of its rows, self-loops included, crossing ones of them. boundary: nodes
@@ -93,7 +93,7 @@ class Held:
 
 def partition_memory(
     shapes: Sequence[LayerShape],
-    held: Held,
+    held: MemoryCounts,
     *,
     norm: bool,
     averages: Sequence[Direction] = (),
@@ -121,7 +121,7 @@ def partition_memory(
     )
 
 
-def _adjacency(held: Held) -> Bytes:
+def _adjacency(held: MemoryCounts) -> Bytes:
     """The whole graph's two blocks, and those of each drawn graph in use with the ids that others ask for."""
 
     def block(entries: int, rows: int, columns: int) -> int:
@@ -140,20 +140,20 @@ def _widths(shapes: Sequence[LayerShape]) -> tuple[int, int]:
     return sum(s.d_in for s in shapes if s.gathers), sum(s.d_in for s in shapes[1:] if s.gathers)
 
 
-def _buffers(shapes: Sequence[LayerShape], held: Held, payload: str) -> Bytes:
+def _buffers(shapes: Sequence[LayerShape], held: MemoryCounts, payload: str) -> Bytes:
     """A buffer for what leaves and one for what comes, per direction, layer and slot, of rows as they travel."""
     exchanging = [*(s for s in shapes if s.gathers), *(s for s in shapes[1:] if s.gathers)]
     row = sum(payload_width(shape.d_in, payload) for shape in exchanging)
     return SLACK * max(held.tau, 1) * (held.rows + held.asked) * row
 
 
-def _unpacked(shapes: Sequence[LayerShape], held: Held, payload: str) -> Bytes:
+def _unpacked(shapes: Sequence[LayerShape], held: MemoryCounts, payload: str) -> Bytes:
     """One layer's rows or gradients in fp32, after they came or before they leave; none where they travel as such."""
     widest = max((shape.d_in for shape in shapes if shape.gathers), default=0)
     return 0 if payload == "fp32" else VALUE * held.rows * widest
 
 
-def _averages(shapes: Sequence[LayerShape], held: Held, directions: Sequence[Direction]) -> Bytes:
+def _averages(shapes: Sequence[LayerShape], held: MemoryCounts, directions: Sequence[Direction]) -> Bytes:
     """One value for each that a worker receives: the rows it needs, the gradients of the rows that it gives."""
     forward, backward = _widths(shapes)
     values = {Direction.FORWARD: held.rows * forward, Direction.BACKWARD: held.asked * backward}

@@ -16,7 +16,7 @@ from gcnsim.simulation.limit import WORDS, Limit, link_loads
 from gcnsim.simulation.run import Result
 from gcnsim.simulation.window import MeasurementWindow
 from gcnsim.sources import SourceView
-from gcnsim.sources.corners import Corner
+from gcnsim.sources.range_end import RangeEnd
 from gcnsim.timeline import PS_PER_S, Phase
 
 NOTEWORTHY: Final = 1.05
@@ -153,7 +153,7 @@ class EvenPartition(SourceView):
     within one, are as many in all as they were.
     """
 
-    def counts(self, scenario: Scenario, features: int, corner: Corner) -> AccessCounts:
+    def counts(self, scenario: Scenario, features: int, corner: RangeEnd) -> AccessCounts:
         """Access counts of the scenario's method, alike for all workers."""
         return evened(self.source.counts(scenario, features, corner), scenario.cluster.gpus_per_server)
 

@@ -2,9 +2,9 @@
 
 from gcnsim.machine.machine import Machine, resolve_machine
 from gcnsim.machine.payload_share import payload_shares
-from gcnsim.machine.platform import beside_cache, streaming_share
+from gcnsim.machine.platform import streaming_share, with_l2_cache
 from gcnsim.machine.profiles import HOST_MEMORY, NVLINK, for_graph
-from gcnsim.machine.refusals import refuse_idle, refuse_unused
+from gcnsim.machine.refusals import refuse_no_effect, refuse_unused
 from gcnsim.machine.replaced import CALIBRATED, with_drawn, with_fitted
 
 __all__ = [
@@ -12,13 +12,13 @@ __all__ = [
     "HOST_MEMORY",
     "NVLINK",
     "Machine",
-    "beside_cache",
     "for_graph",
     "payload_shares",
-    "refuse_idle",
+    "refuse_no_effect",
     "refuse_unused",
     "resolve_machine",
     "streaming_share",
     "with_drawn",
     "with_fitted",
+    "with_l2_cache",
 ]

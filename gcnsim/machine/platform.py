@@ -30,7 +30,7 @@ def platform_of(spec: ClusterSpec) -> Platform | None:
     return found
 
 
-def beside_cache(
+def with_l2_cache(
     profile: DeviceProfile, found: Platform | None, dataset: str | None, counts: AccessCounts
 ) -> DeviceProfile:
     """The device on one workload: its sparse sums read from memory only the rows that its cache does not hold.
@@ -41,7 +41,7 @@ def beside_cache(
     if found is None:
         return profile
     columns = float((counts.inner_nodes + counts.boundary_nodes).mean())
-    held = held_share(found.cache.value / TILE, columns, degree_spread(dataset))
+    held = cached_share(found.cache.value / TILE, columns, degree_spread(dataset))
     share = 1.0 / ((1.0 - held) / found.spmm_efficiency.value + 1.0 / CACHE_RATE)
     text = f"{found.spmm_efficiency.value:.3g} of DRAM bandwidth for the {1 - held:.0%} of rows the cache does not hold"
     return replace(profile, spmm_efficiency=Figure(share, "fitted", text, found.spmm_efficiency.date), spmm_curve=None)
@@ -52,7 +52,7 @@ def streaming_share(profile: DeviceProfile, found: Platform | None) -> float:
     return profile.elementwise_efficiency.value if found is None else found.spmm_efficiency.value
 
 
-def held_share(rows: float, columns: float, spread: float) -> float:
+def cached_share(rows: float, columns: float, spread: float) -> float:
     """Share of gathered rows that a cache of `rows` rows holds: those of the columns of highest degree.
 
     Degrees are lognormal with the spread `spread` of their log: a share c of the columns, the highest, has the share

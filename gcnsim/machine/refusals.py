@@ -10,7 +10,7 @@ from gcnsim.methods import Method, named
 from gcnsim.scenario import ClusterSpec
 
 
-def refuse_idle(clusters: Sequence[ClusterSpec]) -> None:
+def refuse_no_effect(clusters: Sequence[ClusterSpec]) -> None:
     """Raises ScenarioError for racks that hold all servers of every one of `clusters`: nothing passes their uplinks."""
     largest = max(clusters, key=lambda each: each.servers)
     held = largest.servers_per_rack

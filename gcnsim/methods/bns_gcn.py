@@ -21,7 +21,7 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Final
 
 from gcnsim.boundary import AccessCounts
-from gcnsim.cost import Held
+from gcnsim.cost import MemoryCounts
 from gcnsim.errors import ScenarioError
 from gcnsim.ids import Rank
 from gcnsim.knobs import RATE, choice, knob
@@ -74,7 +74,7 @@ class BnsGcn(BoundaryRows):
             )
         return NodesOnCpu(self, facts).write()
 
-    def held(self, counts: AccessCounts, rank: Rank) -> Held:
+    def held(self, counts: AccessCounts, rank: Rank) -> MemoryCounts:
         """All inner entries, and of the crossing ones those drawn besides."""
         if self.rate == 1.0:
             return self.held_at_most(counts, rank)

@@ -15,7 +15,7 @@ from typing import ClassVar, Final, Self
 
 from gcnsim.boundary import AccessCounts
 from gcnsim.caching import CacheSize
-from gcnsim.cost import Held
+from gcnsim.cost import MemoryCounts
 from gcnsim.ids import Rank
 from gcnsim.knobs import CACHE, CACHE_POLICY, EPSILON, NORMS, REFRESH, SAMPLER, TAU, knob
 from gcnsim.methods.families.boundary_rows import BoundaryRows
@@ -57,7 +57,7 @@ class PscGcn(BoundaryRows):
             return Sampling()
         return Sampling(self.sampler, self.epsilon, norms=self.norms)
 
-    def held(self, counts: AccessCounts, rank: Rank) -> Held:
+    def held(self, counts: AccessCounts, rank: Rank) -> MemoryCounts:
         """Graphs of 2 tau + 1 iterations; without sampling one, with a crossing block of its own for the cache."""
         held = self.held_at_most(counts, rank)
         if self.epsilon == 1.0:

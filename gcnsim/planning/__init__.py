@@ -1,6 +1,5 @@
 """Planning: many studies answer one question."""
 
-from gcnsim.planning.accuracy import Subject, Target, to_target
 from gcnsim.planning.measured import read_measurement
 from gcnsim.planning.patience import announced, expected_sweep_s
 from gcnsim.planning.payload import knob_text, links_of, memory_report, row_of, setting_text
@@ -8,6 +7,7 @@ from gcnsim.planning.provenance import provenance
 from gcnsim.planning.recommend import LEAST_RATE, Rule
 from gcnsim.planning.steps import Step, next_steps
 from gcnsim.planning.study_cache import Candidate, Estimate, StudyCache, counted
+from gcnsim.planning.time_to_accuracy import Subject, Target, to_target
 from gcnsim.planning.what_if import SCHEMA, Answer, Extras, Grid, Progress, scenarios, sweep_bandwidth, what_if
 
 __all__ = [

@@ -22,8 +22,8 @@ from gcnsim.planning.study_cache import Estimate, StudyCache
 from gcnsim.scenario import Fault, Jitter, Scenario, fault_words, figure_text, scenario_hash
 from gcnsim.simulation import tightest
 from gcnsim.sources import (
-    Corner,
     Model,
+    RangeEnd,
     Source,
     resolve_model,
 )
@@ -181,7 +181,7 @@ def _swapping(studies: StudyCache, each: Estimate) -> str | None:
     if not isinstance(method, Roc):
         return None
     model = resolve_model(scenario.workload, accesses.declared)
-    counts = accesses.counts(scenario, model.features, Corner.LIKELY)
+    counts = accesses.counts(scenario, model.features, RangeEnd.LIKELY)
     held = method.host_bytes(counts, model.shapes, scenario.cluster.gpus_per_server)
     return (
         f"{method.name} on {plural(scenario.cluster.gpus, 'GPU')}: no all-reduce, of which its publications print no "

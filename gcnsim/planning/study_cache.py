@@ -20,7 +20,7 @@ from gcnsim.methods import BASELINE, create_method
 from gcnsim.processes import parallel_map, parallel_map_counted
 from gcnsim.scenario import Scenario
 from gcnsim.simulation import Result, study, write_schedule
-from gcnsim.sources import Corner, Source, open_source, resolve_model
+from gcnsim.sources import RangeEnd, Source, open_source, resolve_model
 from gcnsim.uncertainty import (
     Factors,
     Placed,
@@ -271,7 +271,7 @@ class StudyCache:
 
     def _best_lower(self, scenario: Scenario, left_open: Factors) -> Seconds:
         ends = left_open.workload or (1.0, 1.0)
-        corner = Corner.LIKELY if min(ends) >= 1.0 else Corner.LOW if ends[0] < ends[1] else Corner.HIGH
+        corner = RangeEnd.LIKELY if min(ends) >= 1.0 else RangeEnd.LOW if ends[0] < ends[1] else RangeEnd.HIGH
         orders = [self._accesses((scenario, order, False)) for order in placements(scenario)]
         return min(best_lower_s(scenario, each, corner) for each in orders)
 
@@ -335,7 +335,7 @@ class StudyCache:
 
     def _read_one(self, scenario: Scenario, *, write: bool) -> None:
         features = resolve_model(scenario.workload, self.accesses.declared).features
-        counts = self.accesses.counts(scenario, features, Corner.LIKELY)
+        counts = self.accesses.counts(scenario, features, RangeEnd.LIKELY)
         ends = [estimated_counts(scenario, self.accesses, corner) for corner in self.accesses.corners]
         if write:
             write_schedule(scenario, ends[0] if len(ends) > 1 else counts, self.accesses)

@@ -13,7 +13,6 @@ from gcnsim.diagnosis import straggler_of, utilization_of
 from gcnsim.errors import ScenarioError, plural
 from gcnsim.graph import Graph, graph_warnings
 from gcnsim.machine import resolve_machine
-from gcnsim.planning.accuracy import Subject, Target, to_target
 from gcnsim.planning.answer import SCHEMA, Alternative, Answer, Told
 from gcnsim.planning.certainty import certainty
 from gcnsim.planning.grid import Grid, LeftOut, machines, overlap_of, scenarios
@@ -24,9 +23,10 @@ from gcnsim.planning.provenance import provenance, too_large
 from gcnsim.planning.recommend import SAME, Choice, Rule, candidates, choose, shortlist
 from gcnsim.planning.steps import Step, next_steps
 from gcnsim.planning.study_cache import Candidate, Estimate, StudyCache, counted, full_graph
+from gcnsim.planning.time_to_accuracy import Subject, Target, to_target
 from gcnsim.scenario import ClusterSpec, Scenario
 from gcnsim.simulation import refuse_undrawn
-from gcnsim.sources import Corner, resolve_model
+from gcnsim.sources import RangeEnd, resolve_model
 from gcnsim.uncertainty import refuse_unused_figures
 
 __all__ = ["SCHEMA", "Answer", "Grid", "Progress", "scenarios", "sweep_bandwidth", "what_if"]
@@ -286,7 +286,7 @@ def _straggler(studies: StudyCache, scenario: Scenario, steps: Sequence[Step]) -
     """The worker whose part makes the limit what it is, as plain data; None where none stands out."""
     result = studies.result(scenario)
     features = resolve_model(scenario.workload, studies.accesses.declared).features
-    counts = studies.accesses.counts(result.scenario, features, Corner.LIKELY)
+    counts = studies.accesses.counts(result.scenario, features, RangeEnd.LIKELY)
     found = straggler_of(result, counts)
     if found is None:
         return None

@@ -1,16 +1,16 @@
 """Published tables beside predictions: every row that may be fitted or is to be predicted blind."""
 
-from gcnsim.reproduction.asking import Asked, asked, setting, settings
-from gcnsim.reproduction.cells import Cell, error_of, reproduce
 from gcnsim.reproduction.facts import SHIPPED, Row, of_papers, read_published
 from gcnsim.reproduction.fitted import is_fitted
+from gcnsim.reproduction.row_scenario import RowScenario, asked, setting, settings
 from gcnsim.reproduction.summary import payload
+from gcnsim.reproduction.table_cells import Cell, error_of, reproduce
 
 __all__ = [
     "SHIPPED",
-    "Asked",
     "Cell",
     "Row",
+    "RowScenario",
     "asked",
     "error_of",
     "is_fitted",

@@ -12,11 +12,11 @@ import numpy as np
 from gcnsim.boundary import AccessCounts, BatchCounts
 from gcnsim.cost import VALUE
 from gcnsim.processes import parallel_map
-from gcnsim.reproduction.asking import Asked
 from gcnsim.reproduction.offline import loaded_bytes, partition_seconds
+from gcnsim.reproduction.row_scenario import RowScenario
 from gcnsim.schedule import COMPUTE_STREAM, estimate
 from gcnsim.simulation import Result, study, write_schedule
-from gcnsim.sources import Corner, Source, TableSource, plan_of, random_parts, resolve_model
+from gcnsim.sources import RangeEnd, Source, TableSource, plan_of, random_parts, resolve_model
 from gcnsim.timeline import PS_PER_S, Direction, OpKind
 from gcnsim.workload import LayerShape, dataset
 
@@ -66,8 +66,8 @@ class Ends(NamedTuple):
 
 
 def answer(
-    every: Sequence[Asked], processes: int = 1, progress: Progress = lambda _: None, *, spread: bool = True
-) -> dict[Asked, Ends]:
+    every: Sequence[RowScenario], processes: int = 1, progress: Progress = lambda _: None, *, spread: bool = True
+) -> dict[RowScenario, Ends]:
     """Every distinct setting of `every`, at all ends of its assumptions; at the likely one alone without `spread`."""
     # A simulation of many workers takes as long as all others together: its ends lie where analysis puts them.
     distinct = list(dict.fromkeys(every))
@@ -75,31 +75,33 @@ def answer(
     for one in distinct:
         sources.setdefault(_source(one), _opened(one))
     large = {one for one in distinct if one.scenario.cluster.gpus > MANY}
-    ends = {one: sources[_source(one)].corners if spread and one not in large else (Corner.LIKELY,) for one in distinct}
+    ends = {
+        one: sources[_source(one)].corners if spread and one not in large else (RangeEnd.LIKELY,) for one in distinct
+    }
     pairs = [(one, corner) for one in distinct for corner in ends[one]]
     pairs.sort(key=lambda pair: -_effort(pair[0]))
     progress(f"simulating {len(distinct)} published settings")
 
-    def run(pair: tuple[Asked, Corner]) -> Measured:
+    def run(pair: tuple[RowScenario, RangeEnd]) -> Measured:
         return measured(pair[0], sources[_source(pair[0])], pair[1])
 
-    def guess(pair: tuple[Asked, Corner]) -> float:
+    def guess(pair: tuple[RowScenario, RangeEnd]) -> float:
         return estimated_s(pair[0], sources[_source(pair[0])], pair[1])
 
     found = dict(zip(pairs, parallel_map(run, pairs, processes), strict=True))
-    unsimulated = [(one, corner) for one in distinct if spread and one in large for corner in Corner]
+    unsimulated = [(one, corner) for one in distinct if spread and one in large for corner in RangeEnd]
     guessed = dict(zip(unsimulated, parallel_map(guess, unsimulated, processes), strict=True))
 
-    def at(one: Asked, corner: Corner) -> Measured:
-        likely = found[one, Corner.LIKELY]
+    def at(one: RowScenario, corner: RangeEnd) -> Measured:
+        likely = found[one, RangeEnd.LIKELY]
         if (one, corner) in guessed:
-            return _longer(likely, guessed[one, corner] / guessed[one, Corner.LIKELY])
+            return _longer(likely, guessed[one, corner] / guessed[one, RangeEnd.LIKELY])
         return found.get((one, corner), likely)
 
-    return {one: Ends(*(at(one, corner) for corner in Corner)) for one in distinct}
+    return {one: Ends(*(at(one, corner) for corner in RangeEnd)) for one in distinct}
 
 
-def measured(one: Asked, accesses: Source, corner: Corner) -> Measured:
+def measured(one: RowScenario, accesses: Source, corner: RangeEnd) -> Measured:
     """One run at one end of the assumptions."""
     result = study(one.scenario, accesses, corner)
     model = resolve_model(one.scenario.workload, accesses.declared)
@@ -132,7 +134,7 @@ def _longer(likely: Measured, by: float) -> Measured:
 
 
 def _batched(
-    one: Asked, told: Measured, batches: BatchCounts, shapes: tuple[LayerShape, ...], corner: Corner
+    one: RowScenario, told: Measured, batches: BatchCounts, shapes: tuple[LayerShape, ...], corner: RangeEnd
 ) -> Measured:
     """What tables of mini-batch systems print besides."""
     facts, plan = dataset(one.scenario.workload.dataset or ""), plan_of(one.scenario, shapes)
@@ -144,25 +146,25 @@ def _batched(
     )
 
 
-def estimated_s(one: Asked, accesses: Source, corner: Corner) -> float:
+def estimated_s(one: RowScenario, accesses: Source, corner: RangeEnd) -> float:
     """Seconds of an iteration at one end of the assumptions, unsimulated (`gcnsim.schedule.estimate`)."""
     model = resolve_model(one.scenario.workload, accesses.declared)
     return estimate(write_schedule(one.scenario, accesses.counts(one.scenario, model.features, corner), accesses))
 
 
-def _source(one: Asked) -> object:
+def _source(one: RowScenario) -> object:
     """What decides the accesses of a setting."""
     return one.scenario.workload.dataset, one.scenario.cluster.gpus, one.boundary, one.parts
 
 
-def _opened(one: Asked) -> Source:
+def _opened(one: RowScenario) -> Source:
     facts, workers = dataset(one.scenario.workload.dataset or ""), one.scenario.cluster.gpus
     if one.boundary is None:
         return TableSource(facts, workers, parts=one.parts)
     return random_parts(facts, workers, one.boundary)
 
 
-def _effort(one: Asked) -> int:
+def _effort(one: RowScenario) -> int:
     """How long a study takes, in no unit: ops grow with pairs of workers, iterations with sampling and staleness."""
     method = one.scenario.method
     return one.scenario.cluster.gpus**2 * (2 + method.tau) * (1 if method.epsilon == 1.0 else 4)

@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import Final
 
 from gcnsim.methods import BASELINE, COMPARED
-from gcnsim.reproduction.asking import Asked
 from gcnsim.reproduction.facts import Row
+from gcnsim.reproduction.row_scenario import RowScenario
 
 MOST_WORKERS: Final = 24
 """Larger settings take as long to simulate as all others together: they are judged, not fitted."""
 
 
-def is_fitted(row: Row, one: Asked) -> bool:
+def is_fitted(row: Row, one: RowScenario) -> bool:
     """Whether a figure follows from this row, of its platform or of its system's partitioner.
 
     Other systems, samplings and models that a paper compares with are judged by the figures of its own.

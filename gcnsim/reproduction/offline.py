@@ -10,7 +10,7 @@ from gcnsim.boundary import BatchCounts
 from gcnsim.cost import VALUE
 from gcnsim.ids import Bytes, Seconds
 from gcnsim.sampling import Groups, counted, expected_neighbours
-from gcnsim.sources import Corner, degree_law
+from gcnsim.sources import RangeEnd, degree_law
 from gcnsim.workload import DatasetFacts
 
 SEEN_PER_S: Final = 8.93e6
@@ -24,7 +24,7 @@ def loaded_bytes(batches: BatchCounts, width: int) -> Bytes:
     return float(missed.mean()) * batches.per_epoch * VALUE * width
 
 
-def partition_seconds(facts: DatasetFacts, hops: int, corner: Corner) -> Seconds:
+def partition_seconds(facts: DatasetFacts, hops: int, corner: RangeEnd) -> Seconds:
     """Seconds to deal out the training nodes: every one's neighbourhood of `hops` hops is looked at once."""
     law = degree_law(facts, corner)
     alone = expected_neighbours(law, np.array([1.0 / law.nodes]), (1.0,) * hops)

@@ -8,7 +8,7 @@ from typing import Any, Final
 import numpy as np
 
 from gcnsim.hardware import platform, platforms
-from gcnsim.reproduction.cells import TOLERANCE, Cell, error_of
+from gcnsim.reproduction.table_cells import TOLERANCE, Cell, error_of
 
 SCHEMA: Final = "gcnsim.reproduction/1"
 NULLS: Final = ("vanilla", "pipelined", "scaled", "overlap")

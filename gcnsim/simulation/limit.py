@@ -163,7 +163,10 @@ class Limits:
         link = max(links, key=lambda link: self.busy[link])
         told, takes = self._link(link, kind, float(self.busy[link])), self._share(carried.length, rank)
         for text, part in (
-            ("all-reduce", carried.both(self.window.spans(near & (self.window.phase == Phase.REDUCE), rank)).length),
+            (
+                "all-reduce",
+                carried.intersection(self.window.spans(near & (self.window.phase == Phase.REDUCE), rank)).length,
+            ),
             ("latency of messages", round(carried.length * self._latency_share(near, kind))),
         ):
             if part > MOSTLY * carried.length:
@@ -172,7 +175,7 @@ class Limits:
 
     def _carried(self, split: Split, rank: Rank) -> Intervals:
         """Exposed waits of a worker while one of its own transfers or reductions is under way."""
-        return split.exposed.both(self.window.spans(self._near(rank), rank))
+        return split.exposed.intersection(self.window.spans(self._near(rank), rank))
 
     def _near(self, rank: Rank) -> BoolArray:
         window = self.window

@@ -15,13 +15,13 @@ from gcnsim.hardware import DeviceProfile
 from gcnsim.ids import FloatArray
 from gcnsim.machine import (
     Machine,
-    beside_cache,
     for_graph,
     payload_shares,
     refuse_unused,
     resolve_machine,
     streaming_share,
     with_drawn,
+    with_l2_cache,
 )
 from gcnsim.methods import NO_OVERLAP, Facts, Method, MiniBatch, named
 from gcnsim.scenario import Scenario
@@ -34,8 +34,8 @@ from gcnsim.simulation.time_limit import checked_bounds
 from gcnsim.simulation.transient_faults import struck
 from gcnsim.sources import Source, open_source
 from gcnsim.sources.batches import refuse_unmodelled
-from gcnsim.sources.corners import Corner
 from gcnsim.sources.model import resolve_model
+from gcnsim.sources.range_end import RangeEnd
 from gcnsim.workload import LayerShape
 
 
@@ -89,7 +89,7 @@ def write_schedule(
     if machine.calibration is not None:
         # A large graph takes a while to hash: only for a record, which knows graphs by their hash.
         device = for_graph(device, machine.calibration, accesses.graph_hash)
-    device = beside_cache(device, machine.platform, scenario.workload.dataset, counts)
+    device = with_l2_cache(device, machine.platform, scenario.workload.dataset, counts)
     chosen = scenario.method
     shapes = resolve_model(scenario.workload, accesses.declared).shapes
     _refuse_dense(scenario, shapes, device)
@@ -172,7 +172,7 @@ def _less(mean_s: float, spread_s: float) -> float:
     return mean_s / (1.0 + spread_s / mean_s)
 
 
-def study(scenario: Scenario, accesses: Source | None = None, corner: Corner = Corner.LIKELY) -> Result:
+def study(scenario: Scenario, accesses: Source | None = None, corner: RangeEnd = RangeEnd.LIKELY) -> Result:
     """Simulate one scenario until it is steady; accesses: of `open_source`, to share slow work between studies.
 
     Raises GcnsimError for a scenario whose files or names cannot be used.

@@ -87,7 +87,7 @@ class MeasurementWindow:
         start, end = self.edges(rank)
         window = Intervals.of(np.array([start], np.int64), np.array([end], np.int64))
         sampling = self.spans((self.worker == rank) & self.is_sampling, rank)
-        paused = self.spans((self.worker == rank) & self.stopped, rank).minus(self.computing(rank))
+        paused = self.spans((self.worker == rank) & self.stopped, rank).difference(self.computing(rank))
         parts = breakdown(self._spans, rank, window, SIMULATED, self._for_sampler(rank, sampling).union(paused))
         return Split(parts, parts.exposed, paused.length, sampling.length)
 
@@ -112,7 +112,7 @@ class MeasurementWindow:
             for place in np.flatnonzero((starts > free) & (starts > begin))
             for link in self._sampled(int(place) // len(queue), queue[int(place) % len(queue)], int(free[place]))
         ]
-        return Intervals.of(*np.array(chains, dtype=np.int64).T).both(sampling) if chains else NEVER
+        return Intervals.of(*np.array(chains, dtype=np.int64).T).intersection(sampling) if chains else NEVER
 
     def _sampled(self, iteration: int, op: int, since: int) -> Iterator[tuple[int, int]]:
         """When sampling was what an op waited for: sampling on the chain of ops that each ended as the next began."""

@@ -1,13 +1,13 @@
 """Where a run's accesses come from, one file each: every source describes itself and what it assumes."""
 
 from gcnsim.sources.batches import TRAIN, plan_of
-from gcnsim.sources.corners import Corner
 from gcnsim.sources.expected_batches import WITHIN, degree_law, degree_spreads
 from gcnsim.sources.graph import GraphSource
 from gcnsim.sources.model import Declared, Model, resolve_model
 from gcnsim.sources.opening import open_source
 from gcnsim.sources.profile import ProfileSource
 from gcnsim.sources.published_tables import PublishedTables, TableSource, random_parts
+from gcnsim.sources.range_end import RangeEnd
 from gcnsim.sources.source import Source, SourceView, assumption
 from gcnsim.sources.statistics import BOUNDARY, CACHE_HITS, DISPERSION, LOAD, REMOTE, VR_ROWS, Range, StatisticsSource
 from gcnsim.sources.surrogate import SurrogateSource
@@ -22,13 +22,13 @@ __all__ = [
     "TRAIN",
     "VR_ROWS",
     "WITHIN",
-    "Corner",
     "Declared",
     "GraphSource",
     "Model",
     "ProfileSource",
     "PublishedTables",
     "Range",
+    "RangeEnd",
     "Source",
     "SourceView",
     "StatisticsSource",

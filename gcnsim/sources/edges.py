@@ -15,18 +15,18 @@ import numpy as np
 from gcnsim.boundary import AccessCounts
 from gcnsim.methods import BASELINE, create_method
 from gcnsim.scenario import Scenario
-from gcnsim.sources.corners import Corner
+from gcnsim.sources.range_end import RangeEnd
 
 
 class Counting(Protocol):
     """What counts the accesses of a scenario (`gcnsim.sources.Source`)."""
 
-    def counts(self, scenario: Scenario, features: int, corner: Corner) -> AccessCounts:
+    def counts(self, scenario: Scenario, features: int, corner: RangeEnd) -> AccessCounts:
         """Access counts of the scenario's method."""
         ...
 
 
-def edge_counts(source: Counting, scenario: Scenario, features: int, corner: Corner) -> AccessCounts:
+def edge_counts(source: Counting, scenario: Scenario, features: int, corner: RangeEnd) -> AccessCounts:
     """Counts of `source` where edges are dropped at the scenario's rate, each for itself."""
     sampling = scenario.method.sampling()
     whole = source.counts(replace(scenario, method=create_method(BASELINE)), features, corner)

@@ -27,7 +27,7 @@ from gcnsim.sampling import (
 )
 from gcnsim.scenario import Scenario
 from gcnsim.sources.batches import batching, cached_rows
-from gcnsim.sources.corners import Corner
+from gcnsim.sources.range_end import RangeEnd
 from gcnsim.workload import DatasetFacts
 
 SPREADS: Final = (1.5, DEGREE_SPREAD, 0.8)
@@ -53,13 +53,13 @@ def degree_spreads(facts: DatasetFacts) -> tuple[float, float, float]:
     return spread * AROUND[0], spread * AROUND[1], spread * AROUND[2]
 
 
-def degree_law(facts: DatasetFacts, corner: Corner) -> DegreeLaw:
+def degree_law(facts: DatasetFacts, corner: RangeEnd) -> DegreeLaw:
     """The law at one end of what is assumed."""
     return lognormal_law(float(facts.nodes), facts.entries / facts.nodes, degree_spreads(facts)[corner.value])
 
 
 def expected_batches(
-    facts: DatasetFacts, scenario: Scenario, plan: Plan, corner: Corner, crossing: float
+    facts: DatasetFacts, scenario: Scenario, plan: Plan, corner: RangeEnd, crossing: float
 ) -> BatchCounts:
     """Expected counts of the scenario's mini-batches, one iteration that stands for all.
 
@@ -83,7 +83,9 @@ def expected_batches(
     return _counts(scenario, levels, found, sizes[0], own, hits, rows, round(stored), epoch)
 
 
-def _drawn(method: MiniBatch, law: DegreeLaw, groups: Groups, plan: Plan, training: float, corner: Corner) -> Expected:
+def _drawn(
+    method: MiniBatch, law: DegreeLaw, groups: Groups, plan: Plan, training: float, corner: RangeEnd
+) -> Expected:
     """What one mini-batch of a worker with `training` training nodes is expected to hold."""
     if isinstance(method, SubgraphBatches):
         if method.nodes_of == "walks":
@@ -117,7 +119,7 @@ def _walks(law: DegreeLaw, subgraph: float, plan: Plan) -> Expected:
     return _subgraph(law, plan, chance, 2.0 * WALK * roots)
 
 
-def _clusters(law: DegreeLaw, subgraph: float, plan: Plan, corner: Corner) -> Expected:
+def _clusters(law: DegreeLaw, subgraph: float, plan: Plan, corner: RangeEnd) -> Expected:
     """A sub-graph of a few clusters: a share of every class of nodes."""
     chance = np.full(law.degree.size, subgraph)
     inside = float(law.nodes * (law.share * chance * law.degree).sum())

@@ -27,10 +27,10 @@ from gcnsim.sampling import NODES
 from gcnsim.sampling.norms import read_norms
 from gcnsim.scenario import Scenario
 from gcnsim.sources.batches import TRAIN, only_batches, plan_of
-from gcnsim.sources.corners import Corner, drawing
 from gcnsim.sources.drawn_batches import BatchGraph, drawn_batches, training_nodes
 from gcnsim.sources.edges import edge_counts
 from gcnsim.sources.model import Declared, resolve_model
+from gcnsim.sources.range_end import RangeEnd, drawing
 from gcnsim.sources.source import Source, assumption
 from gcnsim.trace import AccessTrace, PreparedSampling, counts, prepared_sampling, record_nodes, record_prepared
 
@@ -50,7 +50,7 @@ class GraphSource(Source):
         self._graph = self._trained(whole) if training else whole
         self.most_gpus = self.graph.nodes
         self.declared = Declared(features=self.graph.features, classes=self.graph.classes)
-        self.corners: tuple[Corner, ...] = (Corner.LIKELY,)
+        self.corners: tuple[RangeEnd, ...] = (RangeEnd.LIKELY,)
         self._parts: dict[object, tuple[Partitioning, tuple[Part, ...]]] = {}
         self._prepared: dict[object, PreparedSampling] = {}
         self._traces: dict[object, AccessTrace] = {}
@@ -152,7 +152,7 @@ class GraphSource(Source):
             self._prepared[rule] = prepared_sampling(name, parts, norms)
         return self._prepared[rule]
 
-    def counts(self, scenario: Scenario, features: int, corner: Corner) -> AccessCounts:
+    def counts(self, scenario: Scenario, features: int, corner: RangeEnd) -> AccessCounts:
         """Counts of the recorded trace with the scenario's cache filled once."""
         if scenario.method.mini_batches:
             return self._batched(scenario)

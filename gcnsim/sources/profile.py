@@ -9,9 +9,9 @@ from gcnsim.boundary import AccessCounts, StoredProfile, draw_access, node_count
 from gcnsim.errors import ScenarioError
 from gcnsim.sampling import NODES
 from gcnsim.scenario import Scenario
-from gcnsim.sources.corners import Corner, drawing
 from gcnsim.sources.edges import edge_counts
 from gcnsim.sources.model import Declared
+from gcnsim.sources.range_end import RangeEnd, drawing
 from gcnsim.sources.source import Source, assumption
 from gcnsim.workload import dataset, datasets
 
@@ -32,7 +32,7 @@ class ProfileSource(Source):
         if origin.source != "graph" and origin.name in datasets():
             facts = dataset(origin.name)
             self.declared = Declared(facts.model, facts.layers, facts.hidden, facts.features, facts.classes)
-        self.corners: tuple[Corner, ...] = (Corner.LIKELY,) if origin.cross_range == (1.0, 1.0) else tuple(Corner)
+        self.corners: tuple[RangeEnd, ...] = (RangeEnd.LIKELY,) if origin.cross_range == (1.0, 1.0) else tuple(RangeEnd)
         self._counts: dict[object, AccessCounts] = {}
 
     @property
@@ -61,17 +61,17 @@ class ProfileSource(Source):
     def assumptions(self, scenario: Scenario, asked: Sequence[Scenario]) -> Iterator[dict[str, Any]]:
         """The cross edges of a boundary node, where its origin leaves them open."""
         if len(self.corners) > 1:
-            ends = [self.profile(corner).cross_edges_mean for corner in (Corner.LOW, Corner.LIKELY, Corner.HIGH)]
+            ends = [self.profile(corner).cross_edges_mean for corner in (RangeEnd.LOW, RangeEnd.LIKELY, RangeEnd.HIGH)]
             low, likely, high = (f"{mean:.3g}" for mean in ends)
             basis = f"of a boundary node in {self.path}; its own range"
             yield assumption("cross_edges", likely, low, high, basis, True)
 
-    def profile(self, corner: Corner = Corner.LIKELY) -> StoredProfile:
+    def profile(self, corner: RangeEnd = RangeEnd.LIKELY) -> StoredProfile:
         """The profile at one end of what its origin leaves open: the cross edges per boundary node."""
         low, high = self.stored.origin.cross_range
         return with_cross_edges(self.stored, (low, 1.0, high)[corner.value])
 
-    def counts(self, scenario: Scenario, features: int, corner: Corner) -> AccessCounts:
+    def counts(self, scenario: Scenario, features: int, corner: RangeEnd) -> AccessCounts:
         """Counts drawn from the profile at `corner`, or their means where it draws nodes.
 
         Raises ScenarioError for another number of GPUs than it has parts, and for mini-batches.
@@ -93,10 +93,12 @@ class ProfileSource(Source):
         return self._counts[key]
 
 
-def cross_end(scenario: Scenario, corner: Corner) -> Corner:
+def cross_end(scenario: Scenario, corner: RangeEnd) -> RangeEnd:
     """The end of the cross edges per boundary node that belongs to the `corner` of the iteration time."""
     # Where only entries that cross are dropped, the fewer cross the slower.
-    turned = {Corner.LOW: Corner.HIGH, Corner.HIGH: Corner.LOW} if scenario.method.sampling().rule == NODES else {}
+    turned = (
+        {RangeEnd.LOW: RangeEnd.HIGH, RangeEnd.HIGH: RangeEnd.LOW} if scenario.method.sampling().rule == NODES else {}
+    )
     return turned.get(corner, corner)
 
 

@@ -18,7 +18,7 @@ from typing import Any, Final
 from gcnsim.boundary import AccessCounts, BoundaryProfile, profile_at, profiled_parts
 from gcnsim.errors import ScenarioError
 from gcnsim.scenario import Scenario
-from gcnsim.sources.corners import Corner
+from gcnsim.sources.range_end import RangeEnd
 from gcnsim.sources.statistics import Range, StatisticsSource
 from gcnsim.sources.surrogate import boundary_ratio
 from gcnsim.workload import BoundaryRow, DatasetFacts, boundary_at
@@ -42,13 +42,13 @@ class TableSource(StatisticsSource):
         self.at_random = at_random
         self.parts = parts or workers
 
-    def remote(self, scenario: Scenario, corner: Corner) -> float:
+    def remote(self, scenario: Scenario, corner: RangeEnd) -> float:
         """Where workers stand for more: as much comes from other servers as among all of them."""
         cluster = scenario.cluster
         away = [1.0 - (cluster.gpus_per_server - 1) / max(1, count - 1) for count in (self.parts, cluster.gpus)]
         return super().remote(scenario, corner) * (away[0] / away[1] if self.parts > cluster.gpus else 1.0)
 
-    def boundary_by(self, corner: Corner) -> float:
+    def boundary_by(self, corner: RangeEnd) -> float:
         """Of a dataset that is outlined, the boundary at this end over the likely one."""
         from gcnsim.graph.generate import outline, outlines
 
@@ -151,11 +151,11 @@ class PublishedTables(StatisticsSource):
         """The largest part over the mean part: low, likely, high."""
         return self.table(scenario).imbalances(scenario, assumed)
 
-    def profile(self, scenario: Scenario, corner: Corner) -> BoundaryProfile:
+    def profile(self, scenario: Scenario, corner: RangeEnd) -> BoundaryProfile:
         """The boundary profile at one corner of the assumptions."""
         return self.table(scenario).profile(scenario, corner)
 
-    def counts(self, scenario: Scenario, features: int, corner: Corner) -> AccessCounts:
+    def counts(self, scenario: Scenario, features: int, corner: RangeEnd) -> AccessCounts:
         """Counts drawn from the profile at `corner`, or their means where it draws nodes."""
         if self._untold(scenario):
             return super().counts(scenario, features, corner)

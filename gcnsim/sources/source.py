@@ -14,8 +14,8 @@ from gcnsim.boundary import AccessCounts
 from gcnsim.graph import Graph
 from gcnsim.partition import Scatter
 from gcnsim.scenario import Scenario
-from gcnsim.sources.corners import Corner
 from gcnsim.sources.model import Declared
+from gcnsim.sources.range_end import RangeEnd
 
 
 class Source(ABC):
@@ -27,7 +27,7 @@ class Source(ABC):
     """
 
     declared: Declared
-    corners: tuple[Corner, ...]
+    corners: tuple[RangeEnd, ...]
     most_gpus: int
     any_parts: bool = False
 
@@ -47,7 +47,7 @@ class Source(ABC):
         """What its graph is called."""
 
     @abstractmethod
-    def counts(self, scenario: Scenario, features: int, corner: Corner) -> AccessCounts:
+    def counts(self, scenario: Scenario, features: int, corner: RangeEnd) -> AccessCounts:
         """Access counts of the scenario's method; one all-ones graph when it keeps every edge."""
 
     @abstractmethod

@@ -23,10 +23,10 @@ from gcnsim.methods import SubgraphBatches
 from gcnsim.sampling import NODES
 from gcnsim.scenario import Scenario
 from gcnsim.sources.batches import only_batches, plan_of
-from gcnsim.sources.corners import Corner, drawing
 from gcnsim.sources.edges import edge_counts
 from gcnsim.sources.expected_batches import WITHIN, degree_spreads, expected_batches
 from gcnsim.sources.model import Declared, resolve_model
+from gcnsim.sources.range_end import RangeEnd, drawing
 from gcnsim.sources.source import Source, assumption
 from gcnsim.workload import DatasetFacts, boundary_at
 
@@ -82,7 +82,7 @@ class StatisticsSource(Source):
         self.facts = facts
         self.most_gpus = facts.nodes if facts.boundary else 1
         self.declared = Declared(facts.model, facts.layers, facts.hidden, facts.features, facts.classes)
-        self.corners = tuple(Corner)
+        self.corners = tuple(RangeEnd)
         self.any_parts = True
         self._profiles: dict[object, BoundaryProfile] = {}
         self._counts: dict[object, AccessCounts] = {}
@@ -187,7 +187,7 @@ class StatisticsSource(Source):
             )
         return Range(*(min(value, most) for value in (assumed if given is None else (given, given, given))))
 
-    def profile(self, scenario: Scenario, corner: Corner) -> BoundaryProfile:
+    def profile(self, scenario: Scenario, corner: RangeEnd) -> BoundaryProfile:
         """The boundary profile at one corner of the assumptions."""
         cluster, workload = scenario.cluster, scenario.workload
         key = (cluster.gpus, cluster.gpus_per_server, self._cross(scenario, corner), workload.imbalance, corner)
@@ -195,7 +195,7 @@ class StatisticsSource(Source):
             self._profiles[key] = self._profile(scenario, corner)
         return self._profiles[key]
 
-    def _profile(self, scenario: Scenario, corner: Corner) -> BoundaryProfile:
+    def _profile(self, scenario: Scenario, corner: RangeEnd) -> BoundaryProfile:
         gpus, end = scenario.cluster.gpus, corner.value
         inner, boundary, _ = self.cut(scenario)
         place = placement(gpus, corner)
@@ -215,21 +215,21 @@ class StatisticsSource(Source):
             ownership(gpus, scenario.cluster.gpus_per_server, self.remote(scenario, corner)),
         )
 
-    def boundary_by(self, corner: Corner) -> float:
+    def boundary_by(self, corner: RangeEnd) -> float:
         """Mean boundary nodes at this end of what is open of them, over the likely ones: 1 where they are printed."""
         return 1.0
 
-    def remote(self, scenario: Scenario, corner: Corner) -> float:
+    def remote(self, scenario: Scenario, corner: RangeEnd) -> float:
         """Boundary rows owned on other servers, over what equal ownership would give."""
         return REMOTE[corner.value]
 
-    def _cross(self, scenario: Scenario, corner: Corner) -> float:
+    def _cross(self, scenario: Scenario, corner: RangeEnd) -> float:
         """The cross fraction at one corner. Where only entries that cross are dropped, the fewer cross the slower."""
         low, likely, high = self.cross_fractions(scenario)
         ends = (high, likely, low) if scenario.method.sampling().rule == NODES else (low, likely, high)
         return ends[corner.value]
 
-    def counts(self, scenario: Scenario, features: int, corner: Corner) -> AccessCounts:
+    def counts(self, scenario: Scenario, features: int, corner: RangeEnd) -> AccessCounts:
         """Counts drawn from the profile at `corner`, or their means where it draws nodes."""
         if scenario.method.mini_batches:
             return self.batched(scenario, corner, self._crossing(scenario, corner))
@@ -243,20 +243,20 @@ class StatisticsSource(Source):
             self._counts[key] = self._draw(scenario, features, corner)
         return self._counts[key]
 
-    def batched(self, scenario: Scenario, corner: Corner, crossing: float) -> AccessCounts:
+    def batched(self, scenario: Scenario, corner: RangeEnd, crossing: float) -> AccessCounts:
         """Expected counts of mini-batches; crossing: share of the entries that lead to other parts."""
         plan = plan_of(scenario, resolve_model(scenario.workload, self.declared).shapes)
         batches = expected_batches(self.facts, scenario, plan, corner, crossing)
         return only_batches(batches, self.facts.nodes, self.facts.entries)
 
-    def _crossing(self, scenario: Scenario, corner: Corner) -> float:
+    def _crossing(self, scenario: Scenario, corner: RangeEnd) -> float:
         """Of METIS parts where their boundary is known, else of parts at random."""
         gpus = scenario.cluster.gpus
         if gpus == 1 or not self.facts.boundary:
             return 1.0 - 1.0 / gpus
         return self.cross_fractions(scenario)[corner.value]
 
-    def _draw(self, scenario: Scenario, features: int, corner: Corner) -> AccessCounts:
+    def _draw(self, scenario: Scenario, features: int, corner: RangeEnd) -> AccessCounts:
         method, run = scenario.method, scenario.run
         profile = self.profile(scenario, corner)
         sampling = method.sampling()
@@ -292,15 +292,15 @@ def scaled(counts: AccessCounts, rows_by: float, hits_by: float) -> AccessCounts
     return replace(counts, rows=rows, hits=np.rint(rows * rate).astype(np.int64), boundary_edges=edges)
 
 
-def placement(workers: int, corner: Corner) -> IntArray:
+def placement(workers: int, corner: RangeEnd) -> IntArray:
     """Which of the loads, lightest first, each worker has: servers hold neighbouring workers.
 
     Low: the heaviest beside the lightest. Likely: every other load first, then the rest. High: the heaviest together.
     """
     order = np.arange(workers)
-    if corner is Corner.HIGH:
+    if corner is RangeEnd.HIGH:
         return order
-    if corner is Corner.LIKELY:
+    if corner is RangeEnd.LIKELY:
         return np.concatenate([order[::2], order[1::2]])
     return np.array([order[step // 2] if step % 2 == 0 else order[-1 - step // 2] for step in range(workers)], np.int64)
 

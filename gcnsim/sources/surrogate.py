@@ -17,9 +17,9 @@ from gcnsim.boundary import (
 from gcnsim.errors import ScenarioError
 from gcnsim.partition import Scatter, partition_scatter
 from gcnsim.scenario import MOST_GPUS, Scenario
-from gcnsim.sources.corners import Corner, drawing
 from gcnsim.sources.edges import edge_counts
 from gcnsim.sources.profile import cross_end, drawn_counts
+from gcnsim.sources.range_end import RangeEnd, drawing
 from gcnsim.sources.source import Source, assumption
 from gcnsim.sources.statistics import FOUR, VR_ROWS, StatisticsSource, thin_note
 from gcnsim.workload import DatasetFacts
@@ -36,7 +36,7 @@ class SurrogateSource(Source):
         self.published = StatisticsSource(facts)
         self.most_gpus = self.published.most_gpus if facts.boundary else profiled_parts(facts.name)[-1]
         self.declared = self.published.declared
-        self.corners = tuple(Corner)
+        self.corners = tuple(RangeEnd)
         self.any_parts = True
         self._counts: dict[object, AccessCounts] = {}
 
@@ -115,7 +115,8 @@ class SurrogateSource(Source):
     def _cross_edges(self, gpus: int) -> dict[str, Any]:
         """What publications leave open of a surrogate: it decides the rows needed at a rate below 1."""
         low, likely, high = (
-            f"{self.profile(gpus, corner).cross_edges_mean:.3g}" for corner in (Corner.LOW, Corner.LIKELY, Corner.HIGH)
+            f"{self.profile(gpus, corner).cross_edges_mean:.3g}"
+            for corner in (RangeEnd.LOW, RangeEnd.LIKELY, RangeEnd.HIGH)
         )
         source = self.profile(gpus).origin.source
         where = "surrogate" if source == "interpolated" else source
@@ -127,7 +128,7 @@ class SurrogateSource(Source):
         between = interpolation(self.facts.name, gpus)
         if between is None or between.missed is None:
             return
-        ends = [self.profile(gpus, corner).boundary_nodes for corner in (Corner.LOW, Corner.LIKELY, Corner.HIGH)]
+        ends = [self.profile(gpus, corner).boundary_nodes for corner in (RangeEnd.LOW, RangeEnd.LIKELY, RangeEnd.HIGH)]
         basis = f"interpolated between profiles at {between.low} and {between.high} parts, leave-one-out error"
         low, likely, high = (f"{nodes.mean():,.0f}" for nodes in ends)
         yield assumption("boundary_nodes", likely, low, high, f"of the mean worker; {basis}", True)
@@ -140,7 +141,7 @@ class SurrogateSource(Source):
         given = workload.cross_fraction is not None or workload.imbalance is not None
         return not given and scenario.cluster.gpus in profiled_parts(self.facts.name)
 
-    def profile(self, gpus: int, corner: Corner = Corner.LIKELY, cross: Corner | None = None) -> StoredProfile:
+    def profile(self, gpus: int, corner: RangeEnd = RangeEnd.LIKELY, cross: RangeEnd | None = None) -> StoredProfile:
         """The profile at one end of what is open: cross edges per boundary node, and what interpolation misses.
 
         cross: the end of the cross edges where that is another one than of the boundary nodes.
@@ -151,7 +152,7 @@ class SurrogateSource(Source):
         """Where the profile at `gpus` comes from."""
         return profile_at(self.facts.name, gpus)[1]
 
-    def counts(self, scenario: Scenario, features: int, corner: Corner) -> AccessCounts:
+    def counts(self, scenario: Scenario, features: int, corner: RangeEnd) -> AccessCounts:
         """Counts drawn from the profile at `corner`, or their means where it draws nodes."""
         if scenario.method.mini_batches and self.profiled(scenario):
             profile = self.profile(scenario.cluster.gpus, corner)
@@ -183,7 +184,7 @@ class SurrogateSource(Source):
             name, given = "cross_fraction", workload.cross_fraction
         raise ScenarioError(f"workload.{name}: {given:g} is not allowed; null is, {why}")
 
-    def _draw(self, scenario: Scenario, features: int, corner: Corner) -> AccessCounts:
+    def _draw(self, scenario: Scenario, features: int, corner: RangeEnd) -> AccessCounts:
         profile = self.profile(scenario.cluster.gpus, corner, cross_end(scenario, corner))
         return drawn_counts(profile, scenario, features)
 

@@ -14,8 +14,8 @@ from gcnsim.ids import frozen
 from gcnsim.methods import FULL, Method
 from gcnsim.sampling import NODES
 from gcnsim.scenario import Scenario
-from gcnsim.sources.corners import Corner, drawing
 from gcnsim.sources.model import Declared
+from gcnsim.sources.range_end import RangeEnd, drawing
 from gcnsim.sources.source import Source
 from gcnsim.trace import AccessTrace, counts, read_trace
 
@@ -28,7 +28,7 @@ class TraceSource(Source):
         self.trace: AccessTrace = read_trace(path)
         self.most_gpus = int(self.trace.inner_nodes.sum())
         self.declared = Declared()
-        self.corners: tuple[Corner, ...] = (Corner.LIKELY,)
+        self.corners: tuple[RangeEnd, ...] = (RangeEnd.LIKELY,)
         self._counts: dict[object, AccessCounts] = {}
 
     @property
@@ -54,7 +54,7 @@ class TraceSource(Source):
             "hash": origin.graph_hash,
         }
 
-    def counts(self, scenario: Scenario, features: int, corner: Corner) -> AccessCounts:
+    def counts(self, scenario: Scenario, features: int, corner: RangeEnd) -> AccessCounts:
         """Counts of the trace with the scenario's cache filled once.
 
         Raises ScenarioError when the scenario has other workers, another sampler or another rate than the trace.

@@ -13,7 +13,7 @@ from gcnsim.ids import BoolArray, IntArray
 class Intervals:
     """Disjoint half-open intervals [start, end), ascending; build them with `of`, which merges overlaps.
 
-    >>> Intervals.of(np.array([0, 5]), np.array([3, 9])).minus(Intervals.of(np.array([2]), np.array([6]))).length
+    >>> Intervals.of(np.array([0, 5]), np.array([3, 9])).difference(Intervals.of(np.array([2]), np.array([6]))).length
     5
     """
 
@@ -47,7 +47,7 @@ class Intervals:
         """Instants in either."""
         return Intervals.of(np.r_[self.starts, other.starts], np.r_[self.ends, other.ends])
 
-    def minus(self, other: Intervals) -> Intervals:
+    def difference(self, other: Intervals) -> Intervals:
         """Instants in this and not in the other."""
         # Sweep over all edges: inside self and outside other between two neighbouring edges or nowhere between them.
         edges = np.sort(np.r_[self.starts, self.ends, other.starts, other.ends])
@@ -57,9 +57,9 @@ class Intervals:
         kept = self._covers(left) & ~other._covers(left)
         return Intervals.of(left[kept], edges[1:][kept])
 
-    def both(self, other: Intervals) -> Intervals:
+    def intersection(self, other: Intervals) -> Intervals:
         """Instants in this and in the other."""
-        return self.minus(self.minus(other))
+        return self.difference(self.difference(other))
 
     def _covers(self, instants: IntArray) -> BoolArray:
         if not self.starts.size:

@@ -11,8 +11,8 @@ from gcnsim.scenario import Scenario
 from gcnsim.schedule import estimate
 from gcnsim.simulation.run import write_schedule
 from gcnsim.sources import Source
-from gcnsim.sources.corners import Corner
 from gcnsim.sources.model import resolve_model
+from gcnsim.sources.range_end import RangeEnd
 
 FEW: Final = 3
 """Graphs drawn for an estimate: counts of whole partitions differ little between draws."""
@@ -29,14 +29,14 @@ def mean_counts(counts: AccessCounts) -> AccessCounts:
     return replace(counts, **mean)
 
 
-def estimated_counts(scenario: Scenario, accesses: Source, corner: Corner = Corner.LIKELY) -> AccessCounts:
+def estimated_counts(scenario: Scenario, accesses: Source, corner: RangeEnd = RangeEnd.LIKELY) -> AccessCounts:
     """The mean of a few drawn graphs of the scenario."""
     few = replace(scenario, run=replace(scenario.run, iterations=min(scenario.run.iterations, FEW)), faults=())
     features = resolve_model(scenario.workload, accesses.declared).features
     return mean_counts(accesses.counts(few, features, corner))
 
 
-def estimated_s(scenario: Scenario, accesses: Source, corner: Corner = Corner.LIKELY) -> Seconds:
+def estimated_s(scenario: Scenario, accesses: Source, corner: RangeEnd = RangeEnd.LIKELY) -> Seconds:
     """The analytic estimate of the scenario without its faults, in seconds per iteration."""
     calm = replace(scenario, faults=())
     return estimate(write_schedule(calm, estimated_counts(scenario, accesses, corner), accesses))

@@ -19,7 +19,7 @@ from gcnsim.scenario import Scenario
 from gcnsim.schedule import estimate
 from gcnsim.simulation.run import write_schedule
 from gcnsim.sources import Source
-from gcnsim.sources.corners import Corner
+from gcnsim.sources.range_end import RangeEnd
 
 PARTITION: Final = "partition"
 """The name of what the seed of the partitioner leaves open, among the assumptions."""
@@ -34,7 +34,7 @@ def partition_factors(
     found = accesses.scatter(scenario)
     if found is None:
         return None
-    ends = [scattered(counts, found, end, scenario.cluster.gpus_per_server) for end in (Corner.LOW, Corner.HIGH)]
+    ends = [scattered(counts, found, end, scenario.cluster.gpus_per_server) for end in (RangeEnd.LOW, RangeEnd.HIGH)]
     low, high = (estimate(write_schedule(scenario, each, accesses)) / now_s for each in ends)
     return min(low, 1.0), max(high, 1.0)
 
@@ -58,11 +58,11 @@ def statistics_warning(scenario: Scenario) -> str | None:
     )
 
 
-def scattered(counts: AccessCounts, scatter: Scatter, end: Corner, per_server: int = 1) -> AccessCounts:
+def scattered(counts: AccessCounts, scatter: Scatter, end: RangeEnd, per_server: int = 1) -> AccessCounts:
     """The counts as another partition would have them at `end` of the scatter; those of `LIKELY` are `counts`."""
-    if end is Corner.LIKELY or counts.batches is not None:
+    if end is RangeEnd.LIKELY or counts.batches is not None:
         return counts
-    side = 0 if end is Corner.LOW else 1
+    side = 0 if end is RangeEnd.LOW else 1
     mean, most, heaviest = (
         scatter.factors(name)[side] for name in ("boundary_mean", "boundary_largest", "entries_largest")
     )

@@ -18,7 +18,7 @@ from gcnsim.ids import IntArray
 from gcnsim.machine import resolve_machine
 from gcnsim.scenario import Scenario
 from gcnsim.sources import Source, SourceView
-from gcnsim.sources.corners import Corner
+from gcnsim.sources.range_end import RangeEnd
 
 
 class Placement(Enum):
@@ -43,7 +43,7 @@ class Placed(SourceView):
         super().__init__(source)
         self.placement = placement
 
-    def counts(self, scenario: Scenario, features: int, corner: Corner) -> AccessCounts:
+    def counts(self, scenario: Scenario, features: int, corner: RangeEnd) -> AccessCounts:
         """Access counts of the scenario's method, worker by worker in the order asked for."""
         found = self.source.counts(scenario, features, corner)
         if self.placement is Placement.NUMBERED:

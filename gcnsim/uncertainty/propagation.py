@@ -2,7 +2,7 @@
 
 The estimate of a draw over the estimate at the stated values is a factor on the simulated time. Methods that exchange
 boundary rows on GPUs are estimated at every draw; of the others, each assumption's two ends are, and their factors
-multiply (first order in the logarithms). What the workload leaves open (`Corner`) is one assumption more, its ends
+multiply (first order in the logarithms). What the workload leaves open (`RangeEnd`) is one assumption more, its ends
 estimated from the counts of both corners.
 """
 
@@ -23,7 +23,7 @@ from gcnsim.scenario import Scenario
 from gcnsim.schedule import Schedule, Variants, bounds, estimate, estimates
 from gcnsim.simulation.run import write_schedule
 from gcnsim.sources import Source
-from gcnsim.sources.corners import Corner
+from gcnsim.sources.range_end import RangeEnd
 from gcnsim.uncertainty.assumed import DRAWS, Assumption, assumptions_of, normal_position, position, used_figures
 from gcnsim.uncertainty.estimated import estimated_counts, estimated_s
 from gcnsim.uncertainty.other_partition import PARTITION, partition_factors, scattered
@@ -107,7 +107,7 @@ def _place(name: str, shared: str, seed: int) -> FloatArray:
 
 def _of_workload(scenario: Scenario, accesses: Source, likely_s: Seconds) -> tuple[float, float]:
     """The factors at both ends of what the workload leaves open, each estimated for itself."""
-    low, high = (estimated_s(scenario, accesses, corner) / likely_s for corner in (Corner.LOW, Corner.HIGH))
+    low, high = (estimated_s(scenario, accesses, corner) / likely_s for corner in (RangeEnd.LOW, RangeEnd.HIGH))
     return low, high
 
 
@@ -168,13 +168,13 @@ def _moved_counts(scenario: Scenario, accesses: Source, counts: AccessCounts) ->
     """By name of what the workload leaves open, how the counts at its low and its high end differ from `counts`."""
     moved = {}
     if len(accesses.corners) > 1:
-        ends = [estimated_counts(scenario, accesses, corner) for corner in (Corner.LOW, Corner.HIGH)]
+        ends = [estimated_counts(scenario, accesses, corner) for corner in (RangeEnd.LOW, RangeEnd.HIGH)]
         if all(_same_parts(counts, end) for end in ends):
             moved[WORKLOAD] = _differences(counts, ends)
     scatter = accesses.scatter(scenario)
     if scatter is not None:
         per_server = scenario.cluster.gpus_per_server
-        others = [scattered(counts, scatter, end, per_server) for end in (Corner.LOW, Corner.HIGH)]
+        others = [scattered(counts, scatter, end, per_server) for end in (RangeEnd.LOW, RangeEnd.HIGH)]
         moved[PARTITION] = _differences(counts, others)
     return moved
 
@@ -299,12 +299,12 @@ def higher_is_better(name: str) -> bool:
     return field.endswith("_per_s") or not (field.endswith("_s") or field in ("queue", "work_spread"))
 
 
-def best_lower_s(scenario: Scenario, accesses: Source, corner: Corner) -> Seconds:
+def best_lower_s(scenario: Scenario, accesses: Source, corner: RangeEnd) -> Seconds:
     """The lower bound with every assumed figure, and the partition, at its most favourable end, at a corner of the
     workload."""
     calm = replace(scenario, faults=())
     counts = estimated_counts(calm, accesses, corner)
     scatter = accesses.scatter(calm)
     if scatter is not None:
-        counts = scattered(counts, scatter, Corner.LOW, calm.cluster.gpus_per_server)
+        counts = scattered(counts, scatter, RangeEnd.LOW, calm.cluster.gpus_per_server)
     return bounds(write_schedule(favourable(calm), counts, accesses)).lower_s

@@ -10,7 +10,7 @@ from typing import Any
 from gcnsim import __version__
 from gcnsim.breakdown import PHASES
 from gcnsim.calibration_record.record import content_hash, read_calibration
-from gcnsim.validation.judged import Judged
+from gcnsim.validation.run_check import RunCheck
 from gcnsim.validation.summary import summarise
 
 SCHEMA = "gcnsim.validation/1"
@@ -21,7 +21,7 @@ COLUMNS = (
 )  # fmt: skip
 
 
-def payload(judged: Sequence[Judged], calibration: str | Path | None, warnings: Sequence[str]) -> dict[str, Any]:
+def payload(judged: Sequence[RunCheck], calibration: str | Path | None, warnings: Sequence[str]) -> dict[str, Any]:
     """The figures over all runs, and a row for each run."""
     return {
         "schema": SCHEMA,
@@ -46,7 +46,7 @@ def about(calibration: str | Path) -> dict[str, Any]:
     }
 
 
-def row_of(judged: Judged) -> dict[str, Any]:
+def row_of(judged: RunCheck) -> dict[str, Any]:
     """One run as a flat row; keys are COLUMNS."""
     values = [judged.run, judged.setting, judged.configuration, judged.measured_s, judged.predicted_s, judged.low_s]
     values += [judged.high_s, judged.error, judged.covered]

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from gcnsim.breakdown import PHASES
-from gcnsim.validation.judged import Judged
+from gcnsim.validation.run_check import RunCheck
 
 
-def summarise(judged: Sequence[Judged]) -> dict[str, Any]:
+def summarise(judged: Sequence[RunCheck]) -> dict[str, Any]:
     """Errors over runs: mean, median, 90th percentile and largest absolute relative error, signed mean (bias).
 
     phases: mean signed and 90th percentile absolute error of each, as shares of the iteration. kendall: rank agreement
@@ -39,9 +39,9 @@ def summarise(judged: Sequence[Judged]) -> dict[str, Any]:
     }
 
 
-def by_configuration(judged: Sequence[Judged]) -> dict[str, dict[str, tuple[float, float]]]:
+def by_configuration(judged: Sequence[RunCheck]) -> dict[str, dict[str, tuple[float, float]]]:
     """Per setting and configuration, mean measured and predicted seconds of its repeats."""
-    groups: dict[str, dict[str, list[Judged]]] = defaultdict(lambda: defaultdict(list))
+    groups: dict[str, dict[str, list[RunCheck]]] = defaultdict(lambda: defaultdict(list))
     for each in judged:
         groups[each.setting][each.configuration].append(each)
     return {
@@ -56,7 +56,7 @@ def by_configuration(judged: Sequence[Judged]) -> dict[str, dict[str, tuple[floa
     }
 
 
-def kendall(judged: Sequence[Judged]) -> float | None:
+def kendall(judged: Sequence[RunCheck]) -> float | None:
     """(concordant - discordant) / pairs, over pairs of configurations of one setting."""
     signs = [
         np.sign(a[0] - b[0]) * np.sign(a[1] - b[1])
@@ -66,7 +66,7 @@ def kendall(judged: Sequence[Judged]) -> float | None:
     return float(np.mean(signs)) if signs else None
 
 
-def regret(judged: Sequence[Judged]) -> dict[str, float] | None:
+def regret(judged: Sequence[RunCheck]) -> dict[str, float] | None:
     """Measured time of the predicted best over the measured best, minus one."""
     lost = []
     for found in by_configuration(judged).values():
@@ -76,7 +76,7 @@ def regret(judged: Sequence[Judged]) -> dict[str, float] | None:
     return {"mean": float(np.mean(lost)), "max": float(np.max(lost))} if lost else None
 
 
-def spread(judged: Sequence[Judged]) -> dict[str, float] | None:
+def spread(judged: Sequence[RunCheck]) -> dict[str, float] | None:
     """Relative distance of repeated runs from their configuration's mean."""
     groups: dict[tuple[str, str], list[float]] = defaultdict(list)
     for each in judged:
@@ -85,6 +85,6 @@ def spread(judged: Sequence[Judged]) -> dict[str, float] | None:
     return {"mean": float(np.mean(far)), "p90": float(np.percentile(far, 90))} if far else None
 
 
-def _phase(judged: Sequence[Judged], phase: str) -> dict[str, float]:
+def _phase(judged: Sequence[RunCheck], phase: str) -> dict[str, float]:
     errors = np.array([each.phase_error(phase) for each in judged])
     return {"bias": float(errors.mean()), "p90": float(np.percentile(np.abs(errors), 90))}

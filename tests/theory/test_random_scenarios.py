@@ -29,7 +29,7 @@ from gcnsim.timeline import PS_PER_S, Direction, OpKind
 from tests.cases import Case, method
 
 MakeFacts = Callable[..., Case]
-Asked = dict[str, Any]
+RowScenario = dict[str, Any]
 
 MEASURED = 200
 GRAPHS = 10
@@ -69,10 +69,10 @@ def paths(draw: st.DrawFn) -> Paths:
 
 
 @st.composite
-def scenarios(draw: st.DrawFn, names: tuple[str, ...] = METHODS, most: int = 5) -> Asked:
+def scenarios(draw: st.DrawFn, names: tuple[str, ...] = METHODS, most: int = 5) -> RowScenario:
     name = draw(st.sampled_from(names))
     sampled = name in ("bns-gcn", "psc-gcn")
-    asked: Asked = {
+    asked: RowScenario = {
         "workers": draw(st.integers(2, most)),
         "per_server": draw(st.integers(1, 3)),
         "nic": draw(powers(7.3, 10.0)),
@@ -95,7 +95,7 @@ def scenarios(draw: st.DrawFn, names: tuple[str, ...] = METHODS, most: int = 5) 
 
 
 @st.composite
-def besides(draw: st.DrawFn, names: tuple[str, ...], most: int = 5) -> Asked:
+def besides(draw: st.DrawFn, names: tuple[str, ...], most: int = 5) -> RowScenario:
     """A scenario, and half of the time what its cluster has besides; faster: how many times every other server is."""
     asked = draw(scenarios(names, most))
     if draw(st.booleans()):
@@ -107,7 +107,7 @@ def besides(draw: st.DrawFn, names: tuple[str, ...], most: int = 5) -> Asked:
     return asked
 
 
-def written(facts: MakeFacts, asked: Asked, **changed: Any) -> Schedule:
+def written(facts: MakeFacts, asked: RowScenario, **changed: Any) -> Schedule:
     """The schedule of what is asked, with some of it changed."""
     given = asked | changed
     name, paths, serial, faster = (given.pop(key, None) for key in ("name", "paths", "serial", "faster"))
@@ -141,7 +141,7 @@ def pace(schedule: Schedule) -> float:
     return float(closing[-1] - closing[first - 1]) / MEASURED / PS_PER_S
 
 
-Check = Callable[[MakeFacts, Asked, float], tuple[Schedule, Schedule]]
+Check = Callable[[MakeFacts, RowScenario, float], tuple[Schedule, Schedule]]
 
 
 def faster(field: str) -> Check:
@@ -149,12 +149,12 @@ def faster(field: str) -> Check:
     return lambda facts, asked, factor: (written(facts, asked), written(facts, asked, **{field: asked[field] * factor}))
 
 
-def staler(facts: MakeFacts, asked: Asked, _: float) -> tuple[Schedule, Schedule]:
+def staler(facts: MakeFacts, asked: RowScenario, _: float) -> tuple[Schedule, Schedule]:
     """One more iteration of staleness is never slower."""
     return written(facts, asked), written(facts, asked, tau=asked["tau"] + 1)
 
 
-def pipelined(facts: MakeFacts, asked: Asked, _: float) -> tuple[Schedule, Schedule]:
+def pipelined(facts: MakeFacts, asked: RowScenario, _: float) -> tuple[Schedule, Schedule]:
     """Computing beside the transfers of the iteration before is never slower than waiting for one's own."""
     return written(facts, asked), written(facts, asked, name="pipegcn", tau=1)
 
@@ -187,7 +187,7 @@ class Largest:
         self.name, self.law = name, LAWS[name]
         self.met, self.excess, self.where = [0, 0], [0.0, 0.0], ["none", "none"]
 
-    def compare(self, facts: MakeFacts, asked: Asked, factor: float = 1.0) -> float:
+    def compare(self, facts: MakeFacts, asked: RowScenario, factor: float = 1.0) -> float:
         """Refuse what should be no slower, when it is; how much slower it is."""
         before, after = self.law.check(facts, asked, factor)
         limits = bounds(before), bounds(after)
@@ -225,7 +225,7 @@ FACTORS = st.sampled_from([1.01, 1.1, 2.0, 10.0])
 def test_laws(facts: MakeFacts, largest: Callable[[str], Largest], law: str) -> None:
     @settings(few, max_examples=10)
     @given(besides(LAWS[law].methods, most=3), FACTORS)
-    def each(asked: Asked, factor: float) -> None:
+    def each(asked: RowScenario, factor: float) -> None:
         largest(law).compare(facts, asked, factor)
 
     each()
@@ -237,7 +237,7 @@ def test_laws_in_many_scenarios(facts: MakeFacts, largest: Callable[[str], Large
     @seed(20261121)
     @many
     @given(besides(LAWS[law].methods), FACTORS)
-    def each(asked: Asked, factor: float) -> None:
+    def each(asked: RowScenario, factor: float) -> None:
         largest(law).compare(facts, asked, factor)
 
     each()
@@ -245,7 +245,7 @@ def test_laws_in_many_scenarios(facts: MakeFacts, largest: Callable[[str], Large
 
 def test_near_saturation_a_larger_tau_may_be_slower(facts: MakeFacts, largest: Callable[[str], Largest]) -> None:
     """With tau 3 the busiest link hardly rests, with tau 4 it does: the same messages meet otherwise."""
-    asked: Asked = {"name": "psc-gcn", "workers": 5, "per_server": 2, "nic": 55315169.6, "nic_latency": 0.0}
+    asked: RowScenario = {"name": "psc-gcn", "workers": 5, "per_server": 2, "nic": 55315169.6, "nic_latency": 0.0}
     asked |= {"layers": 2, "cores": 1.0, "slope": 0.5, "sampled": True, "tau": 3, "iterations": GRAPHS, "spread": 0.8}
     before = written(facts, asked)
     assert pace(before) == pytest.approx(bounds(before).busiest_s, rel=0.011)
@@ -255,7 +255,7 @@ def test_near_saturation_a_larger_tau_may_be_slower(facts: MakeFacts, largest: C
 
 def test_an_all_reduce_beside_more_under_way_may_be_slower(facts: MakeFacts, largest: Callable[[str], Largest]) -> None:
     """From tau 2 on nothing else is waited for, whatever tau; but it shares links with what is then under way."""
-    asked: Asked = {"name": "psc-gcn", "workers": 5, "per_server": 1, "nic": 62342816.3, "nic_latency": 0.0}
+    asked: RowScenario = {"name": "psc-gcn", "workers": 5, "per_server": 1, "nic": 62342816.3, "nic_latency": 0.0}
     asked |= {"layers": 2, "cores": 1.0, "slope": 0.5, "pcie": 4.6e9, "hits": 0.5, "tau": 1, "sampled": True}
     assert largest(TAU).compare(facts, asked) == pytest.approx(0.021, abs=0.003)
     later = written(facts, asked, tau=2)
@@ -268,7 +268,7 @@ def test_an_all_reduce_beside_more_under_way_may_be_slower(facts: MakeFacts, lar
 
 @settings(few, max_examples=25)
 @given(asked=scenarios(("psc-gcn",)), hits=st.tuples(st.floats(0, 1), st.floats(0, 1)).map(sorted))
-def test_a_larger_cache_never_sends_more(facts: MakeFacts, asked: Asked, hits: list[float]) -> None:
+def test_a_larger_cache_never_sends_more(facts: MakeFacts, asked: RowScenario, hits: list[float]) -> None:
     sent = []
     for share in hits:
         run = simulate(written(facts, asked, hits=share), GRAPHS + 2)
@@ -279,7 +279,7 @@ def test_a_larger_cache_never_sends_more(facts: MakeFacts, asked: Asked, hits: l
 
 @settings(few, max_examples=25)
 @given(scenarios())
-def test_one_worker_communicates_nothing(facts: MakeFacts, asked: Asked) -> None:
+def test_one_worker_communicates_nothing(facts: MakeFacts, asked: RowScenario) -> None:
     schedule = written(facts, asked, workers=1)
     run = simulate(schedule, 4)
     kinds = {op.kind for op in schedule.ops}
@@ -290,7 +290,7 @@ def test_one_worker_communicates_nothing(facts: MakeFacts, asked: Asked) -> None
 
 @settings(few, max_examples=25)
 @given(scenarios())
-def test_every_byte_is_sent_received_and_copied_once(facts: MakeFacts, asked: Asked) -> None:
+def test_every_byte_is_sent_received_and_copied_once(facts: MakeFacts, asked: RowScenario) -> None:
     schedule = written(facts, asked)
     run = simulate(schedule, GRAPHS + 2)
     units = link_units(run, 2)
@@ -309,7 +309,7 @@ def _moved(schedule: Schedule, kind: OpKind) -> float:
 
 @settings(few, max_examples=25)
 @given(scenarios(), st.randoms(use_true_random=False))
-def test_no_link_and_no_stream_does_more_than_it_can(facts: MakeFacts, asked: Asked, random: Any) -> None:
+def test_no_link_and_no_stream_does_more_than_it_can(facts: MakeFacts, asked: RowScenario, random: Any) -> None:
     schedule = written(facts, asked)
     run = simulate(schedule, GRAPHS + 2)
     for queue in schedule.order:
@@ -324,7 +324,7 @@ def test_no_link_and_no_stream_does_more_than_it_can(facts: MakeFacts, asked: As
 @settings(few, max_examples=25)
 @given(scenarios(), paths(), st.booleans(), st.randoms(use_true_random=False))
 def test_other_paths_carry_the_same_rows_within_their_capacity(
-    facts: MakeFacts, asked: Asked, besides: Paths, serial: bool, random: Any
+    facts: MakeFacts, asked: RowScenario, besides: Paths, serial: bool, random: Any
 ) -> None:
     given = {name: value for name, value in asked.items() if name != "name"}
     plain = facts(**given)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar, Final
 
 from gcnsim.boundary import AccessCounts
-from gcnsim.cost import Held, Memory, partition_memory
+from gcnsim.cost import Memory, MemoryCounts, partition_memory
 from gcnsim.ids import Rank
 from gcnsim.methods.method import Method
 from gcnsim.timeline import Direction
@@ -80,11 +80,11 @@ class BoundaryRows(Method):
         held = [self.held(counts, rank) for rank in range(counts.workers)]
         return tuple(partition_memory(shapes, each, norm=norm, averages=self.smooths, payload=payload) for each in held)
 
-    def held(self, counts: AccessCounts, rank: Rank) -> Held:
+    def held(self, counts: AccessCounts, rank: Rank) -> MemoryCounts:
         """What a worker's memory is counted from: the whole graph, as nothing is drawn."""
         return self.held_at_most(counts, rank)
 
-    def held_at_most(self, counts: AccessCounts, rank: Rank, *, inner_whole: bool = False) -> Held:
+    def held_at_most(self, counts: AccessCounts, rank: Rank, *, inner_whole: bool = False) -> MemoryCounts:
         """The same with the most entries and rows that any of the graphs has.
 
         inner_whole: all inner entries are kept, and only crossing ones are drawn; else what is drawn keeps the whole's
@@ -95,7 +95,7 @@ class BoundaryRows(Method):
         inside, cross = counts.inner_edges[:, rank], counts.boundary_edges[:, rank]
         kept = int((inside + cross).max())
         crossing = entries - int(inside.max()) if inner_whole or not kept else round(entries * int(cross.max()) / kept)
-        return Held(
+        return MemoryCounts(
             inner=loops,
             entries=entries + loops,
             crossing=max(crossing, int(cross.max())),
@@ -107,6 +107,6 @@ class BoundaryRows(Method):
         )
 
 
-def with_drawn_crossing(held: Held, counts: AccessCounts, rank: Rank) -> Held:
+def with_drawn_crossing(held: MemoryCounts, counts: AccessCounts, rank: Rank) -> MemoryCounts:
     """The same with the crossing entries of one drawn graph besides."""
     return replace(held, graphs=1, kept_crossing=int(counts.boundary_edges[:, rank].max()))

@@ -101,7 +101,7 @@ def test_a_sparse_matrix_is_a_graph(monkeypatch: pytest.MonkeyPatch) -> None:
         assert (graph.name, graph.nodes, graph.entries) == ("scipy", 3, 4)
         raise AskedError
 
-    monkeypatch.setattr("gcnsim.api.asking._what_if", asked)
+    monkeypatch.setattr("gcnsim.api.question._what_if", asked)
     with pytest.raises(AskedError):
         gcnsim.what_if(graph=sp.csr_array(np.array([[0, 1, 0], [1, 0, 1], [0, 0, 0]])), gpus=2)
     with pytest.raises(GraphError, match="'int' is not a graph"):

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from gcnsim.boundary import StoredProfile, stored_profile
-from gcnsim.boundary.bins import Cells, inclusion_at
+from gcnsim.boundary.bins import Bins, inclusion_at
 from gcnsim.boundary.cached_bins import cached_in_cells
 from gcnsim.caching import cached_mask
 from gcnsim.errors import ScenarioError
@@ -18,7 +18,7 @@ from gcnsim.sampling import edge_probabilities, inclusion
 from gcnsim.streams import stream
 
 
-def of_one(cells: Cells, nodes: list[list[int]], degree: list[int], size: int, chance: list[float]) -> FloatArray:
+def of_one(cells: Bins, nodes: list[list[int]], degree: list[int], size: int, chance: list[float]) -> FloatArray:
     """Cached nodes of worker 0 by owner and cell, where every cell has one degree."""
     count, parts = len(degree), len(nodes)
     held = np.zeros((1, parts, count), np.int64)

@@ -21,7 +21,7 @@ from gcnsim.boundary import (
     with_cross_edges,
     write_profile,
 )
-from gcnsim.boundary.bins import RATES, Cells, cells_per_worker
+from gcnsim.boundary.bins import RATES, Bins, cells_per_worker
 from gcnsim.boundary.files import is_profile
 from gcnsim.boundary.rescale import between, means_of, resized
 from gcnsim.caching import CacheSize
@@ -147,7 +147,7 @@ def test_a_profile_comes_back_as_it_was(stored: StoredProfile, tmp_path: Path) -
     assert back.origin == stored.origin
     assert np.array_equal(back.pairs, stored.pairs)
     for name, cells in stored.cells.items():
-        for field in fields(Cells):
+        for field in fields(Bins):
             assert getattr(back.cells[name], field.name) == pytest.approx(getattr(cells, field.name), rel=1e-6)
     assert write_profile(tmp_path / "b", back) == first
     assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()

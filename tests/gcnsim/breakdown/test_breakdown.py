@@ -177,8 +177,8 @@ def test_parts_make_up_the_window_and_hidden_communication_is_beneath_others(
     assert sum(getattr(found, name).length for name in WHOLE) == window.length
     assert found.exposed.length == sum(getattr(found, name).length for name in EXPOSED)
     assert found.compute.length + found.exposed.length + found.other == window.length
-    assert found.hidden_comm.both(found.exposed).length == 0
-    assert found.hidden_comm.minus(window).length == 0
+    assert found.hidden_comm.intersection(found.exposed).length == 0
+    assert found.hidden_comm.difference(window).length == 0
 
 
 @pytest.mark.parametrize(

@@ -12,9 +12,9 @@ import pytest
 
 from gcnsim.api import compare, render_comparison, simulate, what_if, write_json, write_result
 from gcnsim.breakdown import Parts, exposed_s, iteration_s, other_s
-from gcnsim.comparison import Side, side_of_run
+from gcnsim.comparison import IterationReport, report_of_run
 from gcnsim.comparison.difference import _largest
-from gcnsim.comparison.sides import side_of_row
+from gcnsim.comparison.iteration_report import report_of_row
 from gcnsim.errors import FileError
 from gcnsim.hardware import GENERIC_LINK, link
 from gcnsim.simulation import balanced_parts, worker_parts
@@ -61,7 +61,7 @@ def test_differences_of_the_parts_add_up_to_that_of_the_iterations() -> None:
 
 def test_a_row_of_one_gpu_says_so() -> None:
     row = what_if(gpus=1, method="full-graph", iterations=1, processes=1).rows[0]
-    assert side_of_row(row, {"gpus": 1, "bandwidth": "15Gbps"}, "a").setting == "full-graph on 1 GPU at 15Gbps"
+    assert report_of_row(row, {"gpus": 1, "bandwidth": "15Gbps"}, "a").setting == "full-graph on 1 GPU at 15Gbps"
 
 
 def test_the_parts_of_every_worker_add_up_and_agree_with_the_metrics() -> None:
@@ -205,7 +205,7 @@ def recorded(write_run: WriteRun, name: str, **options: Any) -> Path:
 
 
 def test_a_recorded_run_in_parts(write_run: WriteRun) -> None:
-    side: Side = side_of_run(recorded(write_run, "run"), "run")
+    side: IterationReport = report_of_run(recorded(write_run, "run"), "run")
     one = side.workers[1]
     assert side.iteration_s == pytest.approx(0.1)
     assert one.compute_s == pytest.approx(0.02)
@@ -222,7 +222,7 @@ def test_a_recorded_run_in_parts(write_run: WriteRun) -> None:
 
 
 def test_measured_and_predicted_links_need_the_same_seconds_for_the_same_bytes(write_run: WriteRun) -> None:
-    measured = side_of_run(recorded(write_run, "run"), "run").links["nic0.tx"]
+    measured = report_of_run(recorded(write_run, "run"), "run").links["nic0.tx"]
     cluster = {"gpus": 2, "gpus_per_server": 1, "bandwidth": "200Mbps"}
     found = compare(FULL | {"cluster": cluster}, PSC)
     predicted = next(each["a"] for each in found["links"] if each["link"] == "nic0.tx")
@@ -247,7 +247,7 @@ def test_the_parts_of_a_recorded_iteration_are_its_own_workers(write_run: WriteR
     # Worker 0's iterations are those of iterations.csv: without what the others wait for between them.
     table = folder / "iterations.csv"
     table.write_text(table.read_text().replace(",0.1,", f",{0.1 - shorter!r},"))
-    for each in side_of_run(folder, "run").workers:
+    for each in report_of_run(folder, "run").workers:
         assert iteration_s(each) == pytest.approx(0.1)
         assert each.rest_s >= 0.0
 
@@ -258,7 +258,7 @@ def test_an_evaluation_between_two_iterations_belongs_to_neither(write_run: Writ
     head, *rows = table.read_text().splitlines()
     rows[6] = rows[6].replace(",,,1000", ",,0.9,1000")
     table.write_text("\n".join([head, *rows, ""]))
-    (one,) = (each for each in side_of_run(folder, "run").workers if each.worker == 1)
+    (one,) = (each for each in report_of_run(folder, "run").workers if each.worker == 1)
     assert one.rest_s == pytest.approx(0.002 * 4 / 5), "iteration 7 starts with its own first span"
     assert one.compute_s == pytest.approx(0.02)
 

@@ -9,7 +9,7 @@ import pytest
 
 from gcnsim.api import compare, render_comparison
 from gcnsim.breakdown import iteration_s
-from gcnsim.comparison import Side, side_of_profile
+from gcnsim.comparison import IterationReport, report_of_profile
 from gcnsim.errors import ScenarioError
 from tests.gcnsim.torch_profiler.made_traces import cuda_events, document, folder, write
 
@@ -23,7 +23,7 @@ SCENARIO = {
 
 
 def test_a_trace_is_a_side_in_the_same_parts(tmp_path: Path) -> None:
-    side: Side = side_of_profile(folder(tmp_path / "traces"), "mine")
+    side: IterationReport = report_of_profile(folder(tmp_path / "traces"), "mine")
     assert (side.kind, side.slowest, side.links) == ("trace", 1, {})
     assert side.setting == "2 GPUs, 4 iterations, measured by the PyTorch profiler"
     assert side.iteration_s == pytest.approx(0.1)
@@ -54,11 +54,11 @@ def test_a_trace_beside_a_simulated_scenario(tmp_path: Path) -> None:
 def test_an_unknown_gpu_is_told_as_the_driver_calls_it(tmp_path: Path) -> None:
     made = document(cuda_events())
     made["deviceProperties"] = [{"id": 0, "name": "Radiant 9"}]
-    side = side_of_profile(write(tmp_path / "t.json", made), "mine")
+    side = report_of_profile(write(tmp_path / "t.json", made), "mine")
     assert side.facts == {"cluster.gpus": "1", "cluster.device": "Radiant 9"}
     assert side.setting.startswith("1 GPU, 4 iterations, ")
     made["deviceProperties"] = None
-    assert side_of_profile(write(tmp_path / "t.json", made), "mine").facts == {"cluster.gpus": "1"}
+    assert report_of_profile(write(tmp_path / "t.json", made), "mine").facts == {"cluster.gpus": "1"}
 
 
 def test_names_count_for_traces_alone(tmp_path: Path) -> None:

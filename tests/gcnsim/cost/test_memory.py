@@ -6,12 +6,12 @@ from dataclasses import fields, replace
 
 import pytest
 
-from gcnsim.cost import RESERVED, Held, Memory, partition_memory
+from gcnsim.cost import RESERVED, Memory, MemoryCounts, partition_memory
 from gcnsim.timeline import Direction
 from gcnsim.workload import layer_shapes
 
 SHAPES = layer_shapes("gcn", 100, 20, 2, 5)
-HELD = Held(inner=1000, entries=5000, crossing=800, boundary=300, rows=300, asked=200)
+HELD = MemoryCounts(inner=1000, entries=5000, crossing=800, boundary=300, rows=300, asked=200)
 
 
 def test_components_by_hand() -> None:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from gcnsim.cost import (
-    Held,
+    MemoryCounts,
     attention,
     core,
     device,
@@ -96,7 +96,7 @@ def test_a_gpu_that_draws_edges_looks_at_all_and_sorts_what_it_keeps(gpu: Device
 
 def test_a_worker_with_drawn_graphs_by_hand() -> None:
     shapes = layer_shapes("gcn", 100, 20, 2, 5)
-    held = Held(inner=1000, entries=5000, crossing=800, boundary=300, rows=70, asked=60, cached=30)
+    held = MemoryCounts(inner=1000, entries=5000, crossing=800, boundary=300, rows=70, asked=60, cached=30)
     drawn = replace(held, kept=1400, kept_crossing=80, graphs=5, tau=2)
     whole = 4200 * 24 + 4 * 2002 + 800 * 24 + 4 * 1302
     block = 80 * 24 + 4 * (1000 + 70 + 2) + 8 * 60
@@ -111,7 +111,7 @@ def test_a_worker_with_drawn_graphs_by_hand() -> None:
 
 def test_the_workspace_is_of_the_widest_layer_behind_the_first_and_of_the_logits() -> None:
     shapes = layer_shapes("gcn", 100, 20, 3, 5)
-    held = Held(inner=1000, entries=5000, crossing=800, boundary=300, rows=70, asked=60)
+    held = MemoryCounts(inner=1000, entries=5000, crossing=800, boundary=300, rows=70, asked=60)
     assert partition_memory(shapes, held, norm=False).workspace == 4 * 1000 * (2 * 20 + 3 * 5)
     assert partition_memory(shapes[:1], held, norm=False).workspace == 4 * 1000 * (2 * 100 + 3 * 20)
 

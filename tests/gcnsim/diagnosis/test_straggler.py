@@ -11,7 +11,7 @@ from gcnsim.boundary import AccessCounts
 from gcnsim.diagnosis import EvenPartition, evened, straggler_of
 from gcnsim.scenario import SCHEMA, Scenario, from_mapping
 from gcnsim.simulation import study
-from gcnsim.sources import Corner, Source, open_source, resolve_model
+from gcnsim.sources import RangeEnd, Source, open_source, resolve_model
 
 
 def scenario(method: str = "psc-gcn", dataset: str = "reddit", **cluster: Any) -> Scenario:
@@ -21,7 +21,7 @@ def scenario(method: str = "psc-gcn", dataset: str = "reddit", **cluster: Any) -
 
 
 def counts_of(asked: Scenario, accesses: Source) -> AccessCounts:
-    return accesses.counts(asked, resolve_model(asked.workload, accesses.declared).features, Corner.LIKELY)
+    return accesses.counts(asked, resolve_model(asked.workload, accesses.declared).features, RangeEnd.LIKELY)
 
 
 def test_the_straggler_of_reddit_on_six_is_worker_four() -> None:

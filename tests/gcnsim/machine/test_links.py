@@ -10,7 +10,7 @@ import pytest
 import gcnsim
 from gcnsim.errors import GcnsimError
 from gcnsim.hardware import device, host, link, platform
-from gcnsim.machine import refuse_idle, resolve_machine
+from gcnsim.machine import refuse_no_effect, resolve_machine
 from gcnsim.scenario import SCHEMA, Scenario, from_mapping, scenario_hash, to_mapping
 from gcnsim.simulation import Result, link_units, study
 from gcnsim.timeline import OpKind
@@ -247,7 +247,7 @@ def test_racks_that_hold_every_server_are_refused_where_no_machine_asked_for_has
     with pytest.raises(GcnsimError, match=r"servers_per_rack: \d+ is all of 2 servers"):
         gcnsim.what_if(gpus=[2, 4], method="full-graph", iterations=2, overrides=given, processes=1)
     with nullcontext() if racks == 2 else pytest.raises(GcnsimError):
-        refuse_idle([scenario(gpus=gpus, servers_per_rack=racks).cluster for gpus in (4, 8)])
+        refuse_no_effect([scenario(gpus=gpus, servers_per_rack=racks).cluster for gpus in (4, 8)])
 
 
 def test_unequal_servers_can_be_named_by_an_option() -> None:

@@ -11,7 +11,7 @@ from gcnsim.errors import ScenarioError
 from gcnsim.hardware import platform
 from gcnsim.hardware.platforms import FOLDER
 from gcnsim.machine import resolve_machine
-from gcnsim.machine.platform import held_share
+from gcnsim.machine.platform import cached_share
 from gcnsim.scenario import SCHEMA, Scenario, from_mapping
 from gcnsim.simulation import study
 from gcnsim.sources import open_source
@@ -29,10 +29,10 @@ def iteration_s(workload: dict[str, object], method: str = "full-graph") -> floa
 
 
 def test_a_cache_of_all_columns_holds_all_and_of_equal_columns_its_share() -> None:
-    assert held_share(100.0, 100.0, 1.2) == 1.0
-    assert held_share(25.0, 100.0, 0.0) == pytest.approx(0.25)
-    assert held_share(25.0, 100.0, 1.0) > 0.5
-    assert held_share(1.0, 1e9, 1.0) < 1e-5
+    assert cached_share(100.0, 100.0, 1.2) == 1.0
+    assert cached_share(25.0, 100.0, 0.0) == pytest.approx(0.25)
+    assert cached_share(25.0, 100.0, 1.0) > 0.5
+    assert cached_share(1.0, 1e9, 1.0) < 1e-5
 
 
 def test_everything_a_worker_moves_passes_its_host_side() -> None:

@@ -10,7 +10,7 @@ from gcnsim.planning import StudyCache
 from gcnsim.planning.certainty import Difference, certainty, label_of, tornado
 from gcnsim.planning.study_cache import INTERVAL, Candidate
 from gcnsim.scenario import Scenario, from_mapping
-from gcnsim.sources import Corner
+from gcnsim.sources import RangeEnd
 from gcnsim.uncertainty import DRAWS, assumptions_of
 
 
@@ -56,8 +56,8 @@ def test_the_interval_is_that_of_the_draws_and_holds_the_stated_values(shop: Stu
 def test_both_ends_of_the_workload_are_among_the_draws(shop: StudyCache) -> None:
     asked = scenario()
     times = shop.times(asked)
-    for corner in (Corner.LOW, Corner.HIGH):
-        factor = shop.factors(asked).alone["workload"][0 if corner is Corner.LOW else 1]
+    for corner in (RangeEnd.LOW, RangeEnd.HIGH):
+        factor = shop.factors(asked).alone["workload"][0 if corner is RangeEnd.LOW else 1]
         assert times.min() <= factor * shop.result(asked).metrics.iteration_s <= times.max()
 
 

@@ -17,7 +17,7 @@ from gcnsim.planning import LEAST_RATE, Rule, StudyCache
 from gcnsim.planning.recommend import NEAR, approximation_key, candidates, choose, rate_of, shortlist
 from gcnsim.planning.study_cache import canonical
 from gcnsim.scenario import CacheSize, Scenario, from_mapping
-from gcnsim.sources import Corner
+from gcnsim.sources import RangeEnd
 from gcnsim.uncertainty.estimated import mean_counts
 
 
@@ -292,7 +292,7 @@ def test_the_share_of_draws_is_a_recount_of_them() -> None:
 def test_mean_counts_keep_totals() -> None:
     base = scenario()
     shop = StudyCache(base)
-    counts = shop.accesses.counts(base, 602, Corner.LIKELY)
+    counts = shop.accesses.counts(base, 602, RangeEnd.LIKELY)
     mean = mean_counts(counts)
     assert mean.iterations == 1
     assert int(mean.rows.sum()) == pytest.approx(float(counts.rows.mean(axis=0).sum()), rel=1e-4)

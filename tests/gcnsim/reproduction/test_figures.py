@@ -9,7 +9,7 @@ import pytest
 
 from gcnsim.hardware import platform, platforms
 from gcnsim.reproduction import Cell, read_published, reproduce
-from gcnsim.reproduction.cells import TOLERANCE
+from gcnsim.reproduction.table_cells import TOLERANCE
 
 MEDIAN = 0.08
 

@@ -7,9 +7,9 @@ import pytest
 
 from gcnsim.boundary import BatchCounts
 from gcnsim.reproduction import SHIPPED, read_published, reproduce
-from gcnsim.reproduction.cells import Cell
 from gcnsim.reproduction.offline import loaded_bytes, partition_seconds
-from gcnsim.sources import Corner
+from gcnsim.reproduction.table_cells import Cell
+from gcnsim.sources import RangeEnd
 from gcnsim.workload import dataset
 
 
@@ -56,7 +56,7 @@ def test_loaded_bytes_are_misses_of_an_epoch() -> None:
 
 def test_partitioning_takes_longer_the_more_hops_and_the_wider_the_degrees() -> None:
     facts = dataset("livejournal")
-    one, two = (partition_seconds(facts, hops, Corner.LIKELY) for hops in (1, 2))
+    one, two = (partition_seconds(facts, hops, RangeEnd.LIKELY) for hops in (1, 2))
     assert one < two / 10
-    wide, _, narrow = (partition_seconds(facts, 2, corner) for corner in Corner)
+    wide, _, narrow = (partition_seconds(facts, 2, corner) for corner in RangeEnd)
     assert narrow < two < wide

@@ -11,11 +11,11 @@ import pytest
 from gcnsim.api import simulate
 from gcnsim.graph.generate import outline
 from gcnsim.methods import create_method
-from gcnsim.reproduction import Asked, setting
+from gcnsim.reproduction import RowScenario, setting
 from gcnsim.reproduction.answers import answer
 from gcnsim.reproduction.systems import System
 from gcnsim.scenario import load_scenario
-from gcnsim.sources import Corner, TableSource, open_source
+from gcnsim.sources import RangeEnd, TableSource, open_source
 from gcnsim.workload import dataset
 
 FOLDER = Path(__file__).parents[3] / "scenarios"
@@ -56,7 +56,7 @@ def test_where_one_door_asks_analysis_the_answers_overlap() -> None:
 def test_both_doors_take_the_same_parts_of_the_largest_graph(name: str, parts: int | None) -> None:
     row = load_scenario(FOLDER / f"{name}.yaml")
     asked, table = open_source(row), TableSource(dataset("ogbn-papers100M"), row.cluster.gpus, parts=parts)
-    for corner in Corner:
+    for corner in RangeEnd:
         mine, theirs = (each.counts(row, 128, corner) for each in (asked, table))
         assert np.array_equal(mine.rows, theirs.rows)
         assert np.array_equal(mine.boundary_nodes, theirs.boundary_nodes)
@@ -70,11 +70,11 @@ def _shipped(name: str) -> str:
     return found.method.name
 
 
-def _asked(name: str, method: str, parts: int | None) -> Asked:
+def _asked(name: str, method: str, parts: int | None) -> RowScenario:
     row = setting(name)
     assert row is not None
     own = row.method if row.method.name == method else create_method(method)
     at_random = method in ("sancus", "roc")
     workers, nodes = row.cluster.gpus, 232_965
     boundary = nodes * (1.0 - 1.0 / workers) if at_random else None
-    return Asked(replace(row, method=own), System(method, at_random=at_random), boundary=boundary, parts=parts)
+    return RowScenario(replace(row, method=own), System(method, at_random=at_random), boundary=boundary, parts=parts)

@@ -13,7 +13,7 @@ from gcnsim.boundary import AccessCounts
 from gcnsim.methods import Method, create_method
 from gcnsim.scenario import ClusterSpec, PartitionSpec, RunSpec, Scenario, WorkloadSpec, from_mapping
 from gcnsim.simulation import study, write_schedule
-from gcnsim.sources import Corner, Declared, Source
+from gcnsim.sources import Declared, RangeEnd, Source
 from gcnsim.timeline import OpKind
 from tests.cases import Case
 
@@ -24,16 +24,16 @@ class Made(Source):
 
     everything: AccessCounts
     drawn: AccessCounts
-    asked: list[tuple[str, int, Corner]]
+    asked: list[tuple[str, int, RangeEnd]]
     declared: Declared = Declared(features=64, hidden=32, layers=2, classes=8)  # noqa: RUF009 - frozen
-    corners: tuple[Corner, ...] = (Corner.LIKELY,)
+    corners: tuple[RangeEnd, ...] = (RangeEnd.LIKELY,)
     most_gpus: int = 1_000_000
     name: str = "made"
 
     def describe(self, scenario: Scenario) -> dict[str, str]:
         return {"kind": "made"}
 
-    def counts(self, scenario: Scenario, features: int, corner: Corner) -> AccessCounts:
+    def counts(self, scenario: Scenario, features: int, corner: RangeEnd) -> AccessCounts:
         self.asked.append((scenario.method.name, features, corner))
         return self.everything if scenario.method.epsilon == 1.0 else self.drawn
 
@@ -66,7 +66,7 @@ def test_a_result_holds_together(made: Made, method: Method) -> None:
     assert found.metrics.iteration_s <= found.bounds.upper_s * 1.01
     assert found.warm_up >= 1 + found.run.schedule.depth
     assert found.run.iterations > found.warm_up
-    assert made.asked == [(method.name, 64, Corner.LIKELY)]
+    assert made.asked == [(method.name, 64, RangeEnd.LIKELY)]
 
 
 def test_hit_rate_is_that_of_the_counts(made: Made) -> None:

@@ -16,7 +16,7 @@ from gcnsim.graph.generate import BlockModel, block_model
 from gcnsim.sampling import Groups, counted, expected_neighbours, law_of
 from gcnsim.scenario import Scenario, from_mapping
 from gcnsim.simulation import study
-from gcnsim.sources import Corner, GraphSource, open_source
+from gcnsim.sources import GraphSource, RangeEnd, open_source
 
 
 @pytest.fixture(scope="module")
@@ -33,7 +33,7 @@ def asked(method: dict[str, Any], gpus: int = 2, per_server: int | None = None, 
 
 
 def batches(graph: Graph, scenario: Scenario) -> BatchCounts:
-    found = GraphSource(graph).counts(scenario, 32, Corner.LIKELY).batches
+    found = GraphSource(graph).counts(scenario, 32, RangeEnd.LIKELY).batches
     assert found is not None
     return found
 
@@ -117,7 +117,7 @@ def test_expected_counts_of_a_dataset_rise_from_the_fast_to_the_slow_end(name: s
     scenario = asked({"name": name}, gpus=4, workload={"dataset": dataset})
     accesses = open_source(scenario)
     rows, hits, entries = [], [], []
-    for corner in Corner:
+    for corner in RangeEnd:
         found = accesses.counts(scenario, 600, corner).batches
         assert found is not None
         assert (np.diff(found.levels, axis=2) <= 0).all()
@@ -197,7 +197,7 @@ def test_a_study_tells_the_epoch_and_what_the_gpu_holds(graph: Graph) -> None:
 def test_pagraph_on_a_real_graph_hits_more_with_its_cache_by_degree(name: str) -> None:
     path = str(Path(os.environ["GCNSIM_DATA"]) / f"{name}.npz")
     scenario = asked({"name": "pagraph", "batch": 1000, "cache": "20%"}, workload={"graph": path})
-    found = GraphSource(path).counts(scenario, 100, Corner.LIKELY).batches
+    found = GraphSource(path).counts(scenario, 100, RangeEnd.LIKELY).batches
     assert found is not None
     assert 0.25 < found.hit_rate < 0.9
 
@@ -222,7 +222,7 @@ def test_who_trains_is_what_the_graphs_file_says(graph: Graph, tmp_path: Path) -
     accesses = GraphSource(str(path))
     assert accesses.splits
     assert not GraphSource(graph).splits
-    found = accesses.counts(asked({"name": "dgl", "batch": 1000}), 32, Corner.LIKELY).batches
+    found = accesses.counts(asked({"name": "dgl", "batch": 1000}), 32, RangeEnd.LIKELY).batches
     assert found is not None
     assert found.per_epoch == 1
     assert found.levels[0, :, -1].sum() == train.sum()
@@ -239,11 +239,11 @@ def test_a_training_subgraph_is_that_of_the_nodes_that_train(graph: Graph, tmp_p
     widths = {"features": 32, "classes": 8, "training_subgraph": True}
     scenario = asked({"name": "full-graph"}, workload={"dataset": None, "graph": str(path), **widths})
     accesses = open_source(scenario)
-    counts = accesses.counts(scenario, 32, Corner.LIKELY)
+    counts = accesses.counts(scenario, 32, RangeEnd.LIKELY)
     assert counts.inner_nodes.sum() == train.sum()
     assert int(counts.entries.sum()) == induced(graph, train, "train").entries
     small = asked({"name": "dgl", "batch": 3000}, workload={"dataset": None, "graph": str(path), **widths})
-    found = open_source(small).counts(small, 32, Corner.LIKELY).batches
+    found = open_source(small).counts(small, 32, RangeEnd.LIKELY).batches
     assert found is not None
     assert found.levels[0, :, -1].sum() == train.sum(), "all of its nodes train"
     whole = asked({"name": "full-graph"}, workload={"dataset": None, "graph": str(plain), **widths})

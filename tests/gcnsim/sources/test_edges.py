@@ -12,7 +12,7 @@ from gcnsim.errors import ScenarioError
 from gcnsim.methods import create_method
 from gcnsim.scenario import Scenario, from_mapping
 from gcnsim.simulation import study
-from gcnsim.sources import Corner, open_source
+from gcnsim.sources import RangeEnd, open_source
 
 
 def asked(sample: str, rate: float, **workload: object) -> Scenario:
@@ -27,7 +27,7 @@ def asked(sample: str, rate: float, **workload: object) -> Scenario:
 
 
 def counts(scenario: Scenario) -> AccessCounts:
-    return open_source(scenario).counts(scenario, 602, Corner.LIKELY)
+    return open_source(scenario).counts(scenario, 602, RangeEnd.LIKELY)
 
 
 @pytest.mark.parametrize("extra", [{}, {"imbalance": 1.2}], ids=["surrogate", "statistics"])

@@ -15,7 +15,7 @@ from gcnsim.graph import load_graph
 from gcnsim.methods import Method, create_method
 from gcnsim.partition import partition_graph, write_partition
 from gcnsim.scenario import ClusterSpec, PartitionSpec, RunSpec, Scenario, WorkloadSpec
-from gcnsim.sources import Corner, GraphSource, StatisticsSource, TraceSource, open_source
+from gcnsim.sources import GraphSource, RangeEnd, StatisticsSource, TraceSource, open_source
 from gcnsim.sources.statistics import LOAD, loads, ownership, placement, scaled
 from gcnsim.trace import write_trace
 from gcnsim.workload import dataset
@@ -44,7 +44,7 @@ def of_graph(path: Path, method: Method = FULL, gpus: int = 3) -> Scenario:
 
 
 def counts_of(asked: Scenario) -> AccessCounts:
-    return open_source(asked).counts(asked, 8, Corner.LIKELY)
+    return open_source(asked).counts(asked, 8, RangeEnd.LIKELY)
 
 
 def test_every_edge_of_a_graph_is_one_graph_that_needs_the_whole_boundary(graph_file: Path) -> None:
@@ -81,12 +81,12 @@ def test_a_rate_of_nothing_and_of_everything(graph_file: Path, rate: float, shar
 def test_a_graph_is_cut_and_drawn_once(graph_file: Path) -> None:
     asked = of_graph(graph_file, DRAWN)
     accesses = GraphSource(str(graph_file))
-    first = accesses.counts(asked, 8, Corner.LIKELY)
+    first = accesses.counts(asked, 8, RangeEnd.LIKELY)
     faster = replace(asked, cluster=replace(asked.cluster, bandwidth=1e10), method=DRAWN.moved(tau=9))
-    assert accesses.counts(faster, 8, Corner.LIKELY) is first
+    assert accesses.counts(faster, 8, RangeEnd.LIKELY) is first
     assert accesses.partition(asked) is accesses.partition(faster)
     other = replace(asked, run=RunSpec(iterations=5, seed=1))
-    assert (accesses.counts(other, 8, Corner.LIKELY).rows != first.rows).any()
+    assert (accesses.counts(other, 8, RangeEnd.LIKELY).rows != first.rows).any()
 
 
 def test_a_partition_file_is_used_and_must_fit(graph_file: Path, tmp_path: Path) -> None:
@@ -126,7 +126,7 @@ def replayed(graph_file: Path, tmp_path: Path) -> tuple[TraceSource, Scenario, A
     path = tmp_path / "ring.trace"
     write_trace(path, accesses.trace(asked))
     fits = replace(asked, workload=WorkloadSpec(dataset=None, trace=str(path)), partition=PartitionSpec())
-    return TraceSource(str(path)), fits, accesses.counts(asked, 8, Corner.LIKELY)
+    return TraceSource(str(path)), fits, accesses.counts(asked, 8, RangeEnd.LIKELY)
 
 
 def test_a_replayed_trace_gives_the_counts_of_its_graph(
@@ -134,7 +134,7 @@ def test_a_replayed_trace_gives_the_counts_of_its_graph(
 ) -> None:
     accesses, asked, drawn = replayed
     for _ in range(2):
-        found = accesses.counts(asked, 8, Corner.LIKELY)
+        found = accesses.counts(asked, 8, RangeEnd.LIKELY)
         np.testing.assert_array_equal(found.rows, drawn.rows)
         np.testing.assert_array_equal(
             found.inner_edges + found.boundary_edges, drawn.inner_edges + drawn.boundary_edges
@@ -143,7 +143,7 @@ def test_a_replayed_trace_gives_the_counts_of_its_graph(
 
 def test_a_trace_knows_the_whole_boundary_too(replayed: tuple[TraceSource, Scenario, AccessCounts]) -> None:
     accesses, asked, drawn = replayed
-    found = accesses.counts(replace(asked, method=FULL), 8, Corner.LIKELY)
+    found = accesses.counts(replace(asked, method=FULL), 8, RangeEnd.LIKELY)
     assert found.rows.shape == (1, 3, 3)
     assert found.rows[0].sum(axis=1).tolist() == drawn.boundary_nodes.tolist()
     assert (found.inner_edges + found.boundary_edges)[0].tolist() == drawn.entries.tolist()
@@ -152,9 +152,9 @@ def test_a_trace_knows_the_whole_boundary_too(replayed: tuple[TraceSource, Scena
 def test_a_trace_answers_only_what_it_was_drawn_for(replayed: tuple[TraceSource, Scenario, AccessCounts]) -> None:
     accesses, asked, _ = replayed
     with pytest.raises(ScenarioError, match="has 3 workers, the cluster has 2 GPUs"):
-        accesses.counts(replace(asked, cluster=ClusterSpec(gpus=2)), 8, Corner.LIKELY)
+        accesses.counts(replace(asked, cluster=ClusterSpec(gpus=2)), 8, RangeEnd.LIKELY)
     with pytest.raises(ScenarioError, match=r"was drawn with vr at epsilon 0.3, the method asks for vr at 0.2"):
-        accesses.counts(replace(asked, method=DRAWN.moved(epsilon=0.2)), 8, Corner.LIKELY)
+        accesses.counts(replace(asked, method=DRAWN.moved(epsilon=0.2)), 8, RangeEnd.LIKELY)
 
 
 def test_a_trace_of_drawn_nodes_replays_and_knows_what_crosses(graph_file: Path, tmp_path: Path) -> None:
@@ -163,25 +163,25 @@ def test_a_trace_of_drawn_nodes_replays_and_knows_what_crosses(graph_file: Path,
     write_trace(path, accesses.trace(asked))
     fits = replace(asked, workload=WorkloadSpec(dataset=None, trace=str(path)), partition=PartitionSpec())
     again = TraceSource(str(path))
-    found, drawn = again.counts(fits, 8, Corner.LIKELY), accesses.counts(asked, 8, Corner.LIKELY)
+    found, drawn = again.counts(fits, 8, RangeEnd.LIKELY), accesses.counts(asked, 8, RangeEnd.LIKELY)
     assert found.rows.tolist() == drawn.rows.tolist()
     assert found.boundary_edges.tolist() == drawn.boundary_edges.tolist()
     for method in (FULL, NODES.moved(rate=1.0)):
-        full = accesses.counts(replace(asked, method=method), 8, Corner.LIKELY)
-        told = again.counts(replace(fits, method=method), 8, Corner.LIKELY)
+        full = accesses.counts(replace(asked, method=method), 8, RangeEnd.LIKELY)
+        told = again.counts(replace(fits, method=method), 8, RangeEnd.LIKELY)
         assert told.rows.tolist() == full.rows.tolist()
         assert told.boundary_edges.tolist() == full.boundary_edges.tolist()
     with pytest.raises(ScenarioError, match=r"was drawn with bns at rate 0.3, the method asks for bns at 0.1"):
-        again.counts(replace(fits, method=create_method("bns-gcn")), 8, Corner.LIKELY)
+        again.counts(replace(fits, method=create_method("bns-gcn")), 8, RangeEnd.LIKELY)
     with pytest.raises(ScenarioError, match=r"was drawn with bns at rate 0.3, the method asks for vr at 0.3"):
-        again.counts(replace(fits, method=DRAWN), 8, Corner.LIKELY)
+        again.counts(replace(fits, method=DRAWN), 8, RangeEnd.LIKELY)
 
 
 def test_a_random_cache_follows_the_seed(replayed: tuple[TraceSource, Scenario, AccessCounts]) -> None:
     accesses, asked, _ = replayed
     method = DRAWN.moved(cache=CacheSize(fraction=0.5), cache_policy="random")
     one, two = (
-        accesses.counts(replace(asked, method=method, run=RunSpec(iterations=5, seed=seed)), 8, Corner.LIKELY)
+        accesses.counts(replace(asked, method=method, run=RunSpec(iterations=5, seed=seed)), 8, RangeEnd.LIKELY)
         for seed in (0, 1)
     )
     assert (one.hits != two.hits).any()
@@ -191,11 +191,11 @@ def test_assumed_corners_are_in_order() -> None:
     asked = scenario(WorkloadSpec(), DRAWN, gpus=6)
     accesses = StatisticsSource(dataset("reddit"))
     found = {corner: accesses.counts(asked, 602, corner) for corner in accesses.corners}
-    largest = [int(found[corner].entries.max()) for corner in Corner]
-    rows = [float(found[corner].rows.sum(axis=2).mean(axis=0).max()) for corner in Corner]
+    largest = [int(found[corner].entries.max()) for corner in RangeEnd]
+    rows = [float(found[corner].rows.sum(axis=2).mean(axis=0).max()) for corner in RangeEnd]
     assert largest == sorted(largest)
     assert rows == sorted(rows)
-    assert accesses.counts(asked, 602, Corner.LOW) is found[Corner.LOW]
+    assert accesses.counts(asked, 602, RangeEnd.LOW) is found[RangeEnd.LOW]
 
 
 def test_a_dataset_gives_the_rate_of_its_boundary_and_of_what_crosses() -> None:
@@ -207,7 +207,7 @@ def test_a_dataset_gives_the_rate_of_its_boundary_and_of_what_crosses() -> None:
         assert each.rows.sum(axis=2)[0] == pytest.approx(0.3 * each.boundary_nodes, rel=1e-3)
         crossing = each.entries - each.inner_edges[0]
         assert each.boundary_edges[0] == pytest.approx(0.3 * crossing, rel=1e-6)
-    kept = [int((found[corner].inner_edges + found[corner].boundary_edges).max()) for corner in Corner]
+    kept = [int((found[corner].inner_edges + found[corner].boundary_edges).max()) for corner in RangeEnd]
     assert kept == sorted(kept), "the fewer entries cross, the fewer are dropped"
 
 
@@ -249,15 +249,15 @@ def test_scaled_hits_lower_the_hit_rate_and_edges_stay_above_rows() -> None:
 
 
 @pytest.mark.parametrize("workers", [1, 2, 5, 6, 8])
-@pytest.mark.parametrize("corner", Corner)
-def test_placement_gives_every_worker_one_load(workers: int, corner: Corner) -> None:
+@pytest.mark.parametrize("corner", RangeEnd)
+def test_placement_gives_every_worker_one_load(workers: int, corner: RangeEnd) -> None:
     assert sorted(placement(workers, corner).tolist()) == list(range(workers))
 
 
 def test_the_heaviest_stand_apart_at_the_low_end_and_together_at_the_high_end() -> None:
-    assert placement(6, Corner.LOW).tolist() == [0, 5, 1, 4, 2, 3]
-    assert placement(6, Corner.LIKELY).tolist() == [0, 2, 4, 1, 3, 5]
-    assert placement(6, Corner.HIGH).tolist() == list(range(6))
+    assert placement(6, RangeEnd.LOW).tolist() == [0, 5, 1, 4, 2, 3]
+    assert placement(6, RangeEnd.LIKELY).tolist() == [0, 2, 4, 1, 3, 5]
+    assert placement(6, RangeEnd.HIGH).tolist() == list(range(6))
 
 
 @pytest.mark.parametrize(("workers", "per_server"), [(6, 2), (5, 2), (4, 4), (3, 1), (1, 1)])

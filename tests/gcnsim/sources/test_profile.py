@@ -26,7 +26,7 @@ from gcnsim.scenario import (
     to_mapping,
 )
 from gcnsim.simulation import study
-from gcnsim.sources import Corner, GraphSource, ProfileSource, open_source
+from gcnsim.sources import GraphSource, ProfileSource, RangeEnd, open_source
 
 PARTS = 3
 
@@ -67,8 +67,8 @@ def test_it_answers_as_the_graph_does(folder: Path, method: Method) -> None:
     assert isinstance(real, GraphSource)
     assert isinstance(accesses, ProfileSource)
     assert accesses.graph_hash == real.graph_hash
-    assert accesses.corners == (Corner.LIKELY,)
-    one, other = real.counts(graph, 64, Corner.LIKELY), accesses.counts(stored, 64, Corner.LIKELY)
+    assert accesses.corners == (RangeEnd.LIKELY,)
+    one, other = real.counts(graph, 64, RangeEnd.LIKELY), accesses.counts(stored, 64, RangeEnd.LIKELY)
     assert other.boundary_nodes.tolist() == one.boundary_nodes.tolist()
     assert other.entries.tolist() == one.entries.tolist()
     assert np.mean(other.rows.sum(axis=(1, 2))) == pytest.approx(np.mean(one.rows.sum(axis=(1, 2))), rel=0.03)
@@ -81,7 +81,7 @@ def test_what_a_surrogate_leaves_open_is_covered(folder: Path) -> None:
     path = str(folder / "yelp.profile")
     scenario = asked(WorkloadSpec(dataset=None, profile=path), create_method("psc-gcn", epsilon=0.1))
     accesses = ProfileSource(path)
-    rows = [accesses.counts(scenario, 64, corner).rows.sum() for corner in Corner]
+    rows = [accesses.counts(scenario, 64, corner).rows.sum() for corner in RangeEnd]
     assert rows == sorted(rows)
     assert rows[0] < rows[-1]
     assert (accesses.graph_hash, accesses.declared.features, accesses.declared.classes) == (None, 300, 100)
@@ -92,9 +92,9 @@ def test_other_numbers_of_gpus_and_other_questions_are_refused(folder: Path) -> 
     accesses = ProfileSource(workload.profile or "")
     full, batches = create_method("full-graph"), create_method("dgl")
     with pytest.raises(ScenarioError, match=r"cluster\.gpus: 4 is not allowed; .*g\.profile is a profile of 3 parts"):
-        accesses.counts(asked(workload, full, 4), 64, Corner.LIKELY)
+        accesses.counts(asked(workload, full, 4), 64, RangeEnd.LIKELY)
     with pytest.raises(ScenarioError, match=r"method\.name: dgl trains mini-batches; .*g\.profile"):
-        accesses.counts(asked(workload, batches), 64, Corner.LIKELY)
+        accesses.counts(asked(workload, batches), 64, RangeEnd.LIKELY)
     with pytest.raises(ScenarioError, match=r"partition: .*g\.profile is partitioned already"):
         open_source(replace(asked(workload, full), partition=PartitionSpec(seed=1)))
     with pytest.raises(ScenarioError, match=r"workload\.imbalance: cannot be set, it is counted on .*g\.profile"):

@@ -12,7 +12,7 @@ from gcnsim.errors import ScenarioError
 from gcnsim.methods import create_method
 from gcnsim.scenario import Scenario, from_mapping
 from gcnsim.simulation import study
-from gcnsim.sources import Corner, StatisticsSource
+from gcnsim.sources import RangeEnd, StatisticsSource
 from gcnsim.workload import dataset
 
 
@@ -28,14 +28,14 @@ def asked(name: str, method: str, per_server: int = 2) -> Scenario:
 
 def test_servers_decide_who_owns_rows() -> None:
     accesses = StatisticsSource(dataset("reddit"))
-    one, two = (accesses.counts(asked("reddit", "full-graph", size), 602, Corner.LIKELY) for size in (4, 2))
+    one, two = (accesses.counts(asked("reddit", "full-graph", size), 602, RangeEnd.LIKELY) for size in (4, 2))
     assert one.rows.sum() == pytest.approx(two.rows.sum(), rel=1e-4)
     assert not np.allclose(one.rows, two.rows, rtol=0.05)
 
 
 @pytest.mark.parametrize("method", ["cagnet-1d", "cagnet-1.5d", "sancus"])
 def test_whole_blocks_need_no_published_boundary(method: str) -> None:
-    counts = StatisticsSource(dataset("reddit-saint")).counts(asked("reddit-saint", method), 602, Corner.LIKELY)
+    counts = StatisticsSource(dataset("reddit-saint")).counts(asked("reddit-saint", method), 602, RangeEnd.LIKELY)
     assert counts.boundary_edges.sum() / counts.entries.sum() == pytest.approx(0.75, rel=0.01)
     assert np.ptp(counts.entries) == 0
     assert study(asked("reddit-saint", method)).metrics.iteration_s > 0
@@ -44,14 +44,14 @@ def test_whole_blocks_need_no_published_boundary(method: str) -> None:
 def test_other_methods_do() -> None:
     scenario = asked("reddit-saint", "sancus")
     accesses = StatisticsSource(dataset("reddit-saint"))
-    accesses.counts(scenario, 602, Corner.LIKELY)
+    accesses.counts(scenario, 602, RangeEnd.LIKELY)
     with pytest.raises(ScenarioError, match="no boundary of reddit-saint is published"):
-        accesses.counts(replace(scenario, method=create_method("full-graph")), 602, Corner.LIKELY)
+        accesses.counts(replace(scenario, method=create_method("full-graph")), 602, RangeEnd.LIKELY)
 
 
-@pytest.mark.parametrize("corner", Corner)
+@pytest.mark.parametrize("corner", RangeEnd)
 @pytest.mark.parametrize("sampler", ["uniform", "vr"])
-def test_a_rate_towards_one_asks_for_every_row(sampler: str, corner: Corner) -> None:
+def test_a_rate_towards_one_asks_for_every_row(sampler: str, corner: RangeEnd) -> None:
     whole, nearly = (
         StatisticsSource(dataset("reddit")).counts(sampled(sampler, rate), 602, corner) for rate in (1.0, 0.999999)
     )

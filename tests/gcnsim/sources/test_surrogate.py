@@ -13,7 +13,7 @@ from gcnsim.errors import ScenarioError
 from gcnsim.methods import Method, create_method
 from gcnsim.scenario import ClusterSpec, PartitionSpec, RunSpec, Scenario, WorkloadSpec
 from gcnsim.simulation import study
-from gcnsim.sources import Corner, SurrogateSource, open_source
+from gcnsim.sources import RangeEnd, SurrogateSource, open_source
 from gcnsim.workload import dataset
 
 DRAWN = create_method("psc-gcn", epsilon=0.1)
@@ -35,15 +35,15 @@ def accesses() -> SurrogateSource:
 
 
 def test_sizes_are_those_of_the_profile(accesses: SurrogateSource) -> None:
-    found, profile = accesses.counts(asked(), 300, Corner.LIKELY), shipped_profile("yelp", 6)
+    found, profile = accesses.counts(asked(), 300, RangeEnd.LIKELY), shipped_profile("yelp", 6)
     assert np.array_equal(found.boundary_nodes, profile.boundary_nodes)
     assert np.array_equal(found.entries, profile.entries)
     assert (found.rows.sum(axis=2) < found.boundary_nodes).all()
-    assert accesses.counts(asked(), 300, Corner.LIKELY) is found
+    assert accesses.counts(asked(), 300, RangeEnd.LIKELY) is found
 
 
 def test_corners_are_in_order_of_rows(accesses: SurrogateSource) -> None:
-    rows = [accesses.counts(asked(), 300, corner).rows.sum() for corner in Corner]
+    rows = [accesses.counts(asked(), 300, corner).rows.sum() for corner in RangeEnd]
     assert rows == sorted(rows)
 
 
@@ -59,7 +59,7 @@ def test_a_rate_towards_one_takes_the_time_of_the_whole_graph(name: str, sampler
 
 def test_drawn_nodes_are_slowest_where_the_fewest_entries_cross(accesses: SurrogateSource) -> None:
     method = create_method("bns-gcn", rate=0.3)
-    found = [accesses.counts(asked(method=method), 300, corner) for corner in Corner]
+    found = [accesses.counts(asked(method=method), 300, corner) for corner in RangeEnd]
     kept = [int((each.inner_edges + each.boundary_edges).sum()) for each in found]
     assert kept == sorted(kept)
     assert all(np.array_equal(each.rows, found[0].rows) for each in found)
@@ -69,11 +69,11 @@ def test_between_shipped_parts_drawn_nodes_are_slowest_where_most_are_at_the_bou
     accesses: SurrogateSource,
 ) -> None:
     method = create_method("bns-gcn", rate=0.3)
-    found = [accesses.counts(asked(7, method), 300, corner) for corner in Corner]
+    found = [accesses.counts(asked(7, method), 300, corner) for corner in RangeEnd]
     most = [int(each.rows.sum(axis=2).max()) for each in found]
     assert most == sorted(most)
     assert len(set(most)) == 3
-    rows = [accesses.counts(asked(7), 300, corner).rows.sum() for corner in Corner]
+    rows = [accesses.counts(asked(7), 300, corner).rows.sum() for corner in RangeEnd]
     assert rows == sorted(rows)
 
 
@@ -81,7 +81,7 @@ def test_the_slowest_worker_between_shipped_parts_is_as_slow_as_beside_them() ->
     method = DRAWN.moved(sampler="uniform", tau=0)
     found = open_source(asked(5, method, "reddit-train"))
     most = [
-        found.counts(asked(gpus, method, "reddit-train"), 602, Corner.LIKELY).rows.sum(axis=2).max()
+        found.counts(asked(gpus, method, "reddit-train"), 602, RangeEnd.LIKELY).rows.sum(axis=2).max()
         for gpus in (4, 5, 6)
     ]
     assert most == sorted(most)
@@ -89,7 +89,7 @@ def test_the_slowest_worker_between_shipped_parts_is_as_slow_as_beside_them() ->
 
 def test_a_cache_answers_some_rows(accesses: SurrogateSource) -> None:
     method = DRAWN.moved(cache=CacheSize(fraction=0.3))
-    found = accesses.counts(asked(method=method), 300, Corner.LIKELY)
+    found = accesses.counts(asked(method=method), 300, RangeEnd.LIKELY)
     assert 0.3 < found.hit_rate < 1.0
 
 
@@ -102,8 +102,8 @@ def test_beyond_the_shipped_parts_and_for_given_figures_published_statistics_ans
     assert accesses.profiled(asked())
     for scenario in (far, given, single):
         assert not accesses.profiled(scenario)
-    found = accesses.counts(given, 300, Corner.LIKELY)
-    assert np.array_equal(found.entries, accesses.published.counts(given, 300, Corner.LIKELY).entries)
+    found = accesses.counts(given, 300, RangeEnd.LIKELY)
+    assert np.array_equal(found.entries, accesses.published.counts(given, 300, RangeEnd.LIKELY).entries)
     assert dataset("yelp").entries == pytest.approx(found.entries.sum(), rel=1e-3)
 
 
@@ -113,7 +113,7 @@ def test_two_to_ten_gpus_are_answered_from_profiles(name: str) -> None:
     assert isinstance(found, SurrogateSource)
     for gpus in range(2, 11):
         assert found.profiled(asked(gpus, name=name))
-        counts = found.counts(asked(gpus, name=name), 100, Corner.LIKELY)
+        counts = found.counts(asked(gpus, name=name), 100, RangeEnd.LIKELY)
         assert counts.workers == gpus
         assert 0 < counts.rows.sum(axis=2).max() < counts.boundary_nodes.max()
         assert counts.entries.sum() == pytest.approx(dataset(name).entries, rel=1e-3)
@@ -123,7 +123,7 @@ def test_a_graph_too_large_to_draw_is_answered_from_its_outline() -> None:
     found = open_source(asked(32, name=PAPERS))
     assert isinstance(found, SurrogateSource)
     rows = []
-    for corner in Corner:
+    for corner in RangeEnd:
         counts = found.counts(asked(32, name=PAPERS), 128, corner)
         assert counts.entries.sum() == dataset(PAPERS).entries
         rows.append(int(counts.rows.sum()))
@@ -136,12 +136,12 @@ def test_what_only_a_published_boundary_could_answer_is_refused() -> None:
     with pytest.raises(
         ScenarioError, match=f"cluster.gpus: 6 is not allowed; 32 to 128 are, no boundary of {PAPERS} is"
     ):
-        found.counts(asked(6, name=PAPERS), 128, Corner.LIKELY)
+        found.counts(asked(6, name=PAPERS), 128, RangeEnd.LIKELY)
     given = replace(asked(32), workload=WorkloadSpec(dataset=PAPERS, cross_fraction=0.2))
     with pytest.raises(
         ScenarioError, match=f"workload.cross_fraction: 0.2 is not allowed; null is, no boundary of {PAPERS}"
     ):
-        found.counts(given, 128, Corner.LIKELY)
+        found.counts(given, 128, RangeEnd.LIKELY)
 
 
 def test_parts_beyond_the_profiles_are_known_from_elsewhere(accesses: SurrogateSource) -> None:

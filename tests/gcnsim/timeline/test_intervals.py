@@ -34,10 +34,10 @@ def test_union_difference_and_intersection(a: Pairs, b: Pairs) -> None:
     one, two, first, second = intervals(a), intervals(b), instants(a), instants(b)
     assert covered(one) == first
     assert covered(one.union(two)) == first | second
-    assert covered(one.minus(two)) == first - second
-    assert covered(one.both(two)) == first & second
+    assert covered(one.difference(two)) == first - second
+    assert covered(one.intersection(two)) == first & second
     assert one.length == len(first)
-    assert one.minus(two).length + one.both(two).length == one.length
+    assert one.difference(two).length + one.intersection(two).length == one.length
 
 
 @settings(deadline=None, max_examples=100)
@@ -55,7 +55,7 @@ def test_touching_intervals_are_one() -> None:
 def test_empty_and_reversed_intervals_vanish() -> None:
     assert intervals([(4, 4), (9, 2)]).length == 0
     assert intervals([]).union(intervals([(1, 2)])).length == 1
-    assert intervals([]).minus(intervals([(1, 2)])).length == 0
+    assert intervals([]).difference(intervals([(1, 2)])).length == 0
 
 
 def test_picoseconds_of_days_stay_exact() -> None:

@@ -9,7 +9,7 @@ import pytest
 from gcnsim.boundary import AccessCounts
 from gcnsim.partition import partition_scatter
 from gcnsim.scenario import SCHEMA, Scenario, from_mapping
-from gcnsim.sources import Corner, Source, open_source, resolve_model
+from gcnsim.sources import RangeEnd, Source, open_source, resolve_model
 from gcnsim.uncertainty import estimated_counts, estimated_s, partition_factors, scattered, statistics_warning
 
 
@@ -19,7 +19,7 @@ def scenario(method: str = "psc-gcn", dataset: str = "reddit", **more: Any) -> S
 
 
 def counts_of(asked: Scenario, accesses: Source) -> AccessCounts:
-    return accesses.counts(asked, resolve_model(asked.workload, accesses.declared).features, Corner.LIKELY)
+    return accesses.counts(asked, resolve_model(asked.workload, accesses.declared).features, RangeEnd.LIKELY)
 
 
 def factors_of(asked: Scenario, accesses: Source) -> tuple[float, float] | None:
@@ -32,7 +32,7 @@ def test_the_largest_worker_is_as_much_larger_as_the_scatter_says(dataset: str) 
     asked = scenario(dataset=dataset)
     counts = counts_of(asked, open_source(asked))
     found = partition_scatter(dataset, 6)
-    for end, side in ((Corner.LOW, 0), (Corner.HIGH, 1)):
+    for end, side in ((RangeEnd.LOW, 0), (RangeEnd.HIGH, 1)):
         moved = scattered(counts, found, end, 2)
         for name, figure in (("boundary_nodes", "boundary_largest"), ("entries", "entries_largest")):
             wanted = getattr(counts, name).max() * found.factors(figure)[side]
@@ -44,7 +44,7 @@ def test_the_largest_worker_is_as_much_larger_as_the_scatter_says(dataset: str) 
         assert (moved.hits <= moved.rows).all()
         assert not moved.rows[:, range(6), range(6)].any()
         assert min(moved.rows.min(), moved.inner_edges.min()) >= 0
-    assert scattered(counts, found, Corner.LIKELY) is counts
+    assert scattered(counts, found, RangeEnd.LIKELY) is counts
 
 
 @pytest.mark.parametrize("method", ["full-graph", "pipegcn", "bns-gcn", "psc-gcn"])
@@ -99,6 +99,6 @@ def test_both_statistics_say_why_they_differ() -> None:
 def test_the_published_interval_holds_the_profiles_answer() -> None:
     published, measured = scenario(partition={"statistics": "published"}), scenario()
     accesses = open_source(published)
-    low, likely, high = (estimated_s(published, accesses, corner) for corner in Corner)
+    low, likely, high = (estimated_s(published, accesses, corner) for corner in RangeEnd)
     assert low < likely < high
     assert low < estimated_s(measured, open_source(measured)) < high

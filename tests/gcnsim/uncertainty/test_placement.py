@@ -14,7 +14,7 @@ from gcnsim.boundary import AccessCounts
 from gcnsim.planning import StudyCache
 from gcnsim.scenario import SCHEMA, Scenario, from_mapping
 from gcnsim.simulation import study
-from gcnsim.sources import Corner, Source, open_source
+from gcnsim.sources import RangeEnd, Source, open_source
 from gcnsim.uncertainty import PARTITION, Placed, Placement, factors, placements
 
 
@@ -31,7 +31,7 @@ class Ordered(Placed):
         super().__init__(source, Placement.NUMBERED)
         self.order = np.array(order)
 
-    def counts(self, scenario: Scenario, features: int, corner: Corner) -> AccessCounts:
+    def counts(self, scenario: Scenario, features: int, corner: RangeEnd) -> AccessCounts:
         return self.source.counts(scenario, features, corner).placed(self.order)
 
 
@@ -89,7 +89,7 @@ def test_an_answer_says_so() -> None:
 
 def test_parts_change_places_with_all_they_have() -> None:
     asked = scenario(method="psc-gcn")
-    counts = open_source(asked).counts(asked, 602, Corner.LIKELY)
+    counts = open_source(asked).counts(asked, 602, RangeEnd.LIKELY)
     moved = counts.placed(np.array([2, 0, 3, 1]))
     assert (moved.rows[:, 0, 1] == counts.rows[:, 2, 0]).all()
     assert (moved.rows[:, 3, 2] == counts.rows[:, 1, 3]).all()

@@ -16,7 +16,7 @@ from gcnsim.planning import StudyCache
 from gcnsim.scenario import Scenario, from_mapping, read_injected
 from gcnsim.schedule import Schedule, estimate
 from gcnsim.simulation import study, write_schedule
-from gcnsim.sources import Corner, open_source
+from gcnsim.sources import RangeEnd, open_source
 from gcnsim.uncertainty import (
     DRAWS,
     PARTITION,
@@ -67,7 +67,7 @@ def one_by_one(asked: Scenario) -> tuple[float, dict[str, tuple[float, float]]]:
     found = assumptions_of(resolve_machine(asked.cluster), batches=asked.method.mini_batches)
     ends = {each.name: _ends(asked, accesses, counts, each, now) for each in found}
     if len(accesses.corners) > 1:
-        low, high = (estimated_counts(asked, accesses, corner) for corner in (Corner.LOW, Corner.HIGH))
+        low, high = (estimated_counts(asked, accesses, corner) for corner in (RangeEnd.LOW, RangeEnd.HIGH))
         pair = [estimate(write_schedule(asked, each, accesses)) / now for each in (low, high)]
         ends[WORKLOAD] = (pair[0], pair[1])
     scatter = accesses.scatter(asked)
@@ -81,7 +81,7 @@ def repartitioned(asked: Scenario, counts: AccessCounts) -> list[AccessCounts]:
     """Counts at both ends of other partitions: rows and edges; what a sampler looks at stays."""
     scatter = open_source(asked).scatter(asked)
     assert scatter is not None
-    moved = [scattered(counts, scatter, end, asked.cluster.gpus_per_server) for end in (Corner.LOW, Corner.HIGH)]
+    moved = [scattered(counts, scatter, end, asked.cluster.gpus_per_server) for end in (RangeEnd.LOW, RangeEnd.HIGH)]
     names = ("rows", "hits", "inner_edges", "boundary_edges")
     return [replace(counts, **{name: getattr(each, name) for name in names}) for each in moved]
 
@@ -134,7 +134,7 @@ def test_a_joint_draw_is_the_estimate_with_all_its_figures_and_counts() -> None:
     accesses = open_source(asked)
     found = factors(asked, accesses, SEED)
     counts = estimated_counts(asked, accesses)
-    corners = [estimated_counts(asked, accesses, corner) for corner in (Corner.LOW, Corner.HIGH)]
+    corners = [estimated_counts(asked, accesses, corner) for corner in (RangeEnd.LOW, RangeEnd.HIGH)]
     for draw in (0, 100, DRAWS - 1):
         at = {
             each.name: float(each.at(position(each.shared, SEED))[draw])
@@ -228,7 +228,7 @@ def test_no_joint_draw_is_below_the_bound_of_the_most_favourable_figures(method:
     accesses = open_source(asked)
     found = factors(asked, accesses, SEED)
     low, high = found.workload or (1.0, 1.0)
-    least = best_lower_s(asked, accesses, Corner.LOW if low <= high else Corner.HIGH)
+    least = best_lower_s(asked, accesses, RangeEnd.LOW if low <= high else RangeEnd.HIGH)
     assert PARTITION not in found.alone
     assert least <= found.nominal_s * found.joint.min()
 
@@ -257,7 +257,7 @@ def simulated(asked: Scenario, name: str, now_s: float) -> tuple[float, float]:
     """The simulated time at both ends of an assumption over that at its value."""
     accesses = open_source(asked)
     if name == WORKLOAD:
-        ends = [study(asked, accesses, corner) for corner in (Corner.LOW, Corner.HIGH)]
+        ends = [study(asked, accesses, corner) for corner in (RangeEnd.LOW, RangeEnd.HIGH)]
     else:
         each = next(one for one in assumptions_of(resolve_machine(asked.cluster)) if one.name == name)
         moved = [with_figures(asked, {name: float(each.at(np.array(place)))}) for place in (-1.0, 1.0)]

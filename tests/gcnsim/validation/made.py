@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from gcnsim.breakdown import PHASES
-from gcnsim.validation import Judged
+from gcnsim.validation import RunCheck
 
 SETTING = "small, gcn 32-32-8, 2 x 1 at 200 Mbit/s"
 
 
-def judged(run: str, configuration: str, measured: float, predicted: float, **changes: Any) -> Judged:
+def judged(run: str, configuration: str, measured: float, predicted: float, **changes: Any) -> RunCheck:
     """One run; a tenth either way is its interval, and half of it is compute."""
     given: dict[str, Any] = {
         "run": run,
@@ -24,10 +24,10 @@ def judged(run: str, configuration: str, measured: float, predicted: float, **ch
         "predicted": dict(zip(PHASES, (0.5 * predicted, 0.5 * predicted, 0.0), strict=True)),
         "outside": (),
     }
-    return Judged(**given | changes)
+    return RunCheck(**given | changes)
 
 
-def four() -> list[Judged]:
+def four() -> list[RunCheck]:
     """Configuration a twice, b predicted to be the quickest, c the slowest."""
     return [
         judged("a1", "a", 1.0, 1.1),

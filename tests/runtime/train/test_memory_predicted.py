@@ -13,7 +13,7 @@ from gcnsim.cost import Memory
 from gcnsim.evidence import scenario_of
 from gcnsim.runs.recorded_run import read_recorded_run
 from gcnsim.simulation import memory_of
-from gcnsim.sources import Corner, open_source, resolve_model
+from gcnsim.sources import RangeEnd, open_source, resolve_model
 from runtime.record import read_run
 from runtime.train.memory_usage import COMPONENTS
 from tests.runtime.conftest import MakeOptions
@@ -38,7 +38,7 @@ def predicted(folder: Path) -> tuple[Memory, ...]:
     scenario = scenario_of(read_recorded_run(folder))
     accesses = open_source(scenario)
     model = resolve_model(scenario.workload, accesses.declared)
-    found = memory_of(scenario, accesses.counts(scenario, model.features, Corner.LIKELY), model.shapes)
+    found = memory_of(scenario, accesses.counts(scenario, model.features, RangeEnd.LIKELY), model.shapes)
     assert found is not None
     return found
 

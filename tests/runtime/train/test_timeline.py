@@ -170,7 +170,7 @@ def test_stale_transfers_run_beneath_the_computation(run: Run, name: str) -> Non
     for told in run(name):
         compute = intervals(told, lambda span: PHASE[span.kind] is Phase.COMPUTE)
         wires = intervals(told, lambda span: span.kind is OpKind.WIRE)
-        assert wires.both(compute).length > 0
+        assert wires.intersection(compute).length > 0
         # A row sent in t is not waited for in t: nothing of iteration t stands between a layer and the next.
         assert all(span.iteration >= TAU[name] for span in of(told, OpKind.WAIT) if span.layer >= 0)
 

@@ -25,7 +25,7 @@ class Link:
 
 
 @dataclass(frozen=True, slots=True)
-class Side:
+class IterationReport:
     """One iteration. kind: `scenario`, `result`, `what-if`, or measured: `run`, `trace` (of a profiler).
 
     whole: seconds by the names of WHOLE, of the slowest worker; they add up to iteration_s. beneath: seconds that run
@@ -54,7 +54,7 @@ class Side:
         """The slowest worker's iteration in detail, where it is known."""
         return self.workers[self.slowest] if self.workers and self.slowest is not None else None
 
-    def epoch(self) -> Side:
+    def epoch(self) -> IterationReport:
         """The same side with the seconds and bytes of an epoch."""
         times = self.per_epoch
         seconds = [item.name for item in fields(Parts) if item.name != "worker"]
@@ -75,32 +75,32 @@ class Side:
         )
 
 
-def side_of_result(payload: Mapping[str, Any], label: str, kind: str = "result") -> Side:
+def report_of_result(payload: Mapping[str, Any], label: str, kind: str = "result") -> IterationReport:
     """The side of one simulated scenario, `gcnsim.result/1`."""
     row, workers = Row.read(payload["result"]), tuple(Parts(**each) for each in payload.get("workers", ()))
     links = {
         name: Link(link["bytes"], link["utilization"] * row.iteration_s) for name, link in payload["links"].items()
     }
     slowest = payload.get("slowest")
-    side = side_of_row(row, payload["scenario"]["cluster"], label, kind, links)
+    side = report_of_row(row, payload["scenario"]["cluster"], label, kind, links)
     side = replace(side, facts=facts_of(payload["scenario"]))
     if not workers or slowest is None:
         return side
     return replace(side, workers=workers, slowest=slowest)
 
 
-def side_of_row(
+def report_of_row(
     row: Row,
     cluster: Mapping[str, Any],
     label: str,
     kind: str = "what-if",
     links: Mapping[str, Link] | None = None,
-) -> Side:
+) -> IterationReport:
     """The side of one row of a what-if; cluster: `gpus` and `bandwidth` of its machine."""
     # Rounding of a file's numbers stays in the part that is the rest by definition.
     rest = row.iteration_s - row.compute_s - row.exposed_comm_s
     parts = (float(row.compute_s), float(row.exposed_comm_s), rest)
-    return Side(
+    return IterationReport(
         label=label,
         kind=kind,
         setting=f"{knobs_of(row)} on {plural(cluster['gpus'], 'GPU')} at {cluster['bandwidth']}",

@@ -31,7 +31,7 @@ LIKE_ALL: Final = 24
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class RowScenario:
     """What to simulate for a row. boundary: mean boundary nodes per partition, where its partitions are not METIS'.
 
     parts: of which the scenario's workers are some, where there are more than one simulation holds.
@@ -42,13 +42,13 @@ class Asked:
     boundary: float | None = None
     parts: int | None = None
 
-    def by(self, method: Method) -> Asked:
+    def by(self, method: Method) -> RowScenario:
         """The same setting under another method."""
         system = System(method.name, base=self.system.base)
         return replace(self, scenario=replace(self.scenario, method=method), system=system)
 
 
-def asked(row: Row, rows: Sequence[Row], platforms: Mapping[str, str]) -> Asked | str:
+def asked(row: Row, rows: Sequence[Row], platforms: Mapping[str, str]) -> RowScenario | str:
     """What to simulate for `row`, or why nothing is. rows: of all facts, which may say more about its setting.
 
     platforms: files to take fitted figures from, by the name of the platform; the shipped ones for all others.
@@ -74,12 +74,12 @@ def asked(row: Row, rows: Sequence[Row], platforms: Mapping[str, str]) -> Asked 
         )
         scenario = replace(base, cluster=cluster, method=method_of(row, system))
         if system.at_random:
-            return Asked(scenario, system, dataset(base.workload.dataset or "").nodes * (1.0 - 1.0 / workers))
+            return RowScenario(scenario, system, dataset(base.workload.dataset or "").nodes * (1.0 - 1.0 / workers))
         if row.fields.get("partitioner", "metis") == "metis":
-            return Asked(scenario, system, parts=parts)
+            return RowScenario(scenario, system, parts=parts)
     except ScenarioError as error:
         raise FileError(f"{row.place}: {error}") from None
-    return Asked(scenario, system, boundary_of(row, rows) / workers)
+    return RowScenario(scenario, system, boundary_of(row, rows) / workers)
 
 
 @cache

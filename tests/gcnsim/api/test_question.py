@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import gcnsim
-from gcnsim.api import asking
+from gcnsim.api import question
 from gcnsim.api.comparison import compare
 from gcnsim.errors import FileError, ScenarioError
 from gcnsim.methods import COMPARED, methods
@@ -20,7 +20,7 @@ BASE = {"schema": SCHEMA, "cluster": {"gpus": 6, "bandwidth": "15Gbps"}}
 
 
 def grid(*method: str, **knobs: list[Any]) -> Grid:
-    return asking._grid(from_mapping(BASE, "test"), list(method), MACHINES, knobs, {})
+    return question._grid(from_mapping(BASE, "test"), list(method), MACHINES, knobs, {})
 
 
 def test_all_methods_may_leave_out_those_that_nobody_named_or_compares() -> None:
@@ -36,19 +36,19 @@ def test_values_are_taken_once_and_in_their_order() -> None:
     assert (found.taus, found.epsilons) == ((2, 0), (0.5, 0.1))
     assert [cache.fraction for cache in found.caches] == [0.3]
     assert (found.gpus, found.devices, found.bandwidths) == ((6,), ("t4",), (15e9 / 8,))
-    assert asking._distinct([1, 2, 2, 3, 2], 7) == (7, 2, 3), "the first as the scenario has it"
+    assert question._distinct([1, 2, 2, 3, 2], 7) == (7, 2, 3), "the first as the scenario has it"
 
 
 def test_a_knob_that_few_methods_have_takes_several_values_too() -> None:
-    own, others = asking._own_knobs(["method.batch=500,1000,500", "method.subgraph=5%,10%", "run.seed=3"])
+    own, others = question._own_knobs(["method.batch=500,1000,500", "method.subgraph=5%,10%", "run.seed=3"])
     assert own == {"batch": (500, 1000), "subgraph": (0.05, 0.1)}
     assert others == ["run.seed=3"]
-    assert asking._own_knobs(["method.layer_sizes=400,200"])[0] == {"layer_sizes": ((400, 200),)}, (
+    assert question._own_knobs(["method.layer_sizes=400,200"])[0] == {"layer_sizes": ((400, 200),)}, (
         "one list, not two values"
     )
     with pytest.raises(ScenarioError, match=r"method\.batch: 'x' is not a whole number"):
-        asking._own_knobs(["method.batch=500,x"])
-    found = asking._grid(from_mapping(BASE, "test"), ["graphsage"], MACHINES, {}, {"batch": (500, 1000)})
+        question._own_knobs(["method.batch=500,x"])
+    found = question._grid(from_mapping(BASE, "test"), ["graphsage"], MACHINES, {}, {"batch": (500, 1000)})
     assert [row.method.values()["batch"] for row in scenarios(from_mapping(BASE, "test"), found)] == [500, 1000]
 
 
@@ -69,15 +69,15 @@ def test_values_of_another_kind_are_refused(knobs: dict[str, list[Any]], said: s
 @pytest.mark.parametrize("least", [0, -0.1, 1.01, True, "x"])
 def test_a_least_rate_is_above_0_and_at_most_1(least: object) -> None:
     with pytest.raises(ScenarioError, match="--min-rate"):
-        asking._rule(None, None, least)  # type: ignore[arg-type]
-    assert asking._rule(None, None, 1).min_rate == 1.0
+        question._rule(None, None, least)  # type: ignore[arg-type]
+    assert question._rule(None, None, 1).min_rate == 1.0
 
 
 def test_who_may_be_recommended() -> None:
-    usual, named = asking._rule(None, None, None), asking._rule(["all", "pipegcn"], None, None)
+    usual, named = question._rule(None, None, None), question._rule(["all", "pipegcn"], None, None)
     assert (usual.methods, usual.named) == (COMPARED, False)
     assert (named.methods, named.named) == (("pipegcn",), True)
-    assert set(asking._rule(["pipegcn"], "all", None).methods) == set(methods())
+    assert set(question._rule(["pipegcn"], "all", None).methods) == set(methods())
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from enum import Enum
 from gcnsim.methods import Method
 
 
-class Corner(Enum):
+class RangeEnd(Enum):
     """Which end of the stated assumptions a run takes; where nothing is assumed there is only the likely one."""
 
     LOW = 0

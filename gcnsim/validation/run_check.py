@@ -51,7 +51,7 @@ Progress = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class RunCheck:
     """One run. Seconds per iteration; phases: of the slowest worker, measured and predicted, by the names of PHASES.
 
     setting: graph and cluster, within which configurations compete; configuration: the method and its knobs.
@@ -91,7 +91,7 @@ def judge(
     strict: bool = False,
     progress: Progress = lambda _: None,
     processes: int = 1,
-) -> tuple[list[Judged], list[str]]:
+) -> tuple[list[RunCheck], list[str]]:
     """Every run in `folders` with its prediction, in that order; and warnings.
 
     Raises FileError for a folder without a finished, recorded run, and for a run that the calibration used; with
@@ -149,9 +149,9 @@ def _predicted(scenario: Scenario) -> tuple[float, float, float, dict[str, float
 
 def _judged(
     run: RecordedRun, found: tuple[float, float, float, dict[str, float]], record: Calibration | None
-) -> Judged:
+) -> RunCheck:
     predicted, low, high, phases = found
-    return Judged(
+    return RunCheck(
         run=run.path.name,
         setting=setting_of(run),
         configuration=configuration_of(run),

@@ -15,9 +15,9 @@ from typing import Final
 
 from gcnsim.methods import create_method
 from gcnsim.reproduction.answers import Ends
-from gcnsim.reproduction.asking import Asked
 from gcnsim.reproduction.facts import Row
 from gcnsim.reproduction.quantities import QUANTITIES
+from gcnsim.reproduction.row_scenario import RowScenario
 
 TIMED: Final = (
     "per_iteration_s", "epoch_s", "epoch_time_s", "total_s", "epochs_per_s", "throughput_x", "speedup_x", "total_x",
@@ -41,7 +41,7 @@ def printed_seconds(row: Row) -> float | None:
     return None if rate is None else 1.0 / rate
 
 
-def visible_speedup(chosen: Sequence[tuple[Row, Asked]], platform: str | None) -> float | None:
+def visible_speedup(chosen: Sequence[tuple[Row, RowScenario]], platform: str | None) -> float | None:
     """The mean of the pipelined speed-ups that rows on `platform` print, or that follow from the times they print."""
     found = []
     here = [(row, one) for row, one in chosen if row.use == "calibrate" and one.scenario.cluster.platform == platform]
@@ -52,13 +52,13 @@ def visible_speedup(chosen: Sequence[tuple[Row, Asked]], platform: str | None) -
     return sum(found) / len(found) if found else None
 
 
-def _from_times(row: Row, one: Asked, others: Sequence[tuple[Row, Asked]]) -> list[float]:
+def _from_times(row: Row, one: RowScenario, others: Sequence[tuple[Row, RowScenario]]) -> list[float]:
     own = printed_seconds(row)
     vanilla = printed_vanilla(one, others)
     return [vanilla / own] if own and vanilla else []
 
 
-def printed_vanilla(one: Asked, rows: Sequence[tuple[Row, Asked]]) -> float | None:
+def printed_vanilla(one: RowScenario, rows: Sequence[tuple[Row, RowScenario]]) -> float | None:
     """The printed vanilla iteration of the same setting, if a row gives it."""
     for row, other in rows:
         same = replace(other.scenario, method=one.scenario.method) == one.scenario and other.boundary == one.boundary
@@ -69,13 +69,13 @@ def printed_vanilla(one: Asked, rows: Sequence[tuple[Row, Asked]]) -> float | No
     return None
 
 
-def is_vanilla(one: Asked) -> bool:
+def is_vanilla(one: RowScenario) -> bool:
     """Whether a setting is what ratios compare with: plain full-graph training, under whatever name, mostly."""
     return one.scenario.method.canonical().name == one.system.base
 
 
 def null_values(
-    metric: str, one: Asked, vanilla: Ends, printed: float | None, speedup: float | None
+    metric: str, one: RowScenario, vanilla: Ends, printed: float | None, speedup: float | None
 ) -> Mapping[str, float]:
     """What each null model says of a metric; empty for vanilla rows, and metrics that time alone does not give."""
     if metric not in TIMED or is_vanilla(one):

@@ -14,7 +14,7 @@ from gcnsim.calibration_record.record import Source, write_calibration
 from gcnsim.errors import FileError, ScenarioError
 from gcnsim.runs.recorded_run import read_recorded_run
 from gcnsim.validation import judge
-from gcnsim.validation.judged import configuration_of, outside, setting_of
+from gcnsim.validation.run_check import configuration_of, outside, setting_of
 from tests.gcnsim.calibration.made import calibration
 from tests.gcnsim.validation.conftest import EMULATED, WriteRun, simulated
 from tests.gcnsim.validation.made import judged

@@ -14,7 +14,7 @@ from gcnsim.boundary import is_profile
 from gcnsim.errors import ScenarioError
 from gcnsim.graph import Graph, from_object
 from gcnsim.knobs import KNOBS, RATE
-from gcnsim.machine import refuse_idle
+from gcnsim.machine import refuse_no_effect
 from gcnsim.methods import COMPARED, DEFAULT, OVERLAP, all_knobs, create_method, has_knob, method_type, methods
 from gcnsim.planning import (
     LEAST_RATE,
@@ -176,7 +176,7 @@ def _refuse_idle(base: Scenario, grid: Grid, own: Mapping[str, tuple[Any, ...]])
     rows = [each.method for each in scenarios(base, grid)]
     if OVERLAP in own and all(each.overlap != own[OVERLAP][0] for each in rows):
         replace(rows[0], overlap=own[OVERLAP][0])  # what no row has is refused
-    refuse_idle([replace(base.cluster, gpus=each) for each in grid.gpus])
+    refuse_no_effect([replace(base.cluster, gpus=each) for each in grid.gpus])
 
 
 def _base(sections: Mapping[str, Mapping[str, Any]], overrides: Sequence[str]) -> Scenario:

@@ -11,12 +11,12 @@ import pytest
 from gcnsim.methods import Method, create_method
 from gcnsim.reproduction import Cell, asked, error_of, read_published, reproduce
 from gcnsim.reproduction.answers import Ends, Measured, answer
-from gcnsim.reproduction.asking import Asked, setting, settings
-from gcnsim.reproduction.cells import vanilla_of
 from gcnsim.reproduction.quantities import predicted
+from gcnsim.reproduction.row_scenario import RowScenario, setting, settings
 from gcnsim.reproduction.systems import System
+from gcnsim.reproduction.table_cells import vanilla_of
 from gcnsim.scenario import load_scenario
-from gcnsim.sources import Corner, TableSource
+from gcnsim.sources import RangeEnd, TableSource
 from gcnsim.workload import dataset
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -144,10 +144,10 @@ def test_an_even_split_at_random_and_an_uneven_one_by_metis() -> None:
     facts, row = dataset("reddit-train"), setting("bns_gcn-reddit")
     assert row is not None
     ten = replace(row, cluster=replace(row.cluster, gpus=10, gpus_per_server=10), method=create_method("full-graph"))
-    counts = TableSource(facts, 10).counts(ten, 602, Corner.LIKELY)
+    counts = TableSource(facts, 10).counts(ten, 602, RangeEnd.LIKELY)
     assert counts.boundary_nodes.max() / counts.boundary_nodes.mean() == pytest.approx(86_000 / 51_200, rel=0.02)
     assert counts.boundary_nodes.mean() == pytest.approx(51_200, rel=0.01)
-    alike = TableSource(facts, 10, at_random=True).counts(ten, 602, Corner.LIKELY)
+    alike = TableSource(facts, 10, at_random=True).counts(ten, 602, RangeEnd.LIKELY)
     assert alike.boundary_nodes.max() == alike.boundary_nodes.min()
 
 
@@ -156,7 +156,7 @@ def test_no_boundary_node_at_rate_0_and_all_at_rate_1() -> None:
     assert row is not None
 
     def at(method: Method) -> float:
-        one = Asked(replace(row, method=method), System(method.name))
+        one = RowScenario(replace(row, method=method), System(method.name))
         return answer([one], spread=False)[one].likely.forward_bytes
 
     assert at(create_method("bns-gcn", rate=0.0)) == 0.0
@@ -181,13 +181,13 @@ tables:
 """
 
 
-def asked_of(tmp_path: Path, paper: str, row: str, metric: str = "total_s") -> Asked:
+def asked_of(tmp_path: Path, paper: str, row: str, metric: str = "total_s") -> RowScenario:
     text = BLOCKS.replace("PAPER", paper).replace("ROW", row).replace("METRIC", metric)
     text = text.replace(", dataset, gpus" if paper == "sancus" else "config, ", "")
     (tmp_path / f"{paper}.yaml").write_text(text, encoding="utf-8")
     (found,) = read_published(tmp_path)
     one = asked(found, [found], {})
-    assert isinstance(one, Asked)
+    assert isinstance(one, RowScenario)
     return one
 
 
@@ -233,10 +233,10 @@ def test_skipping_broadcasts_cuts_communication_and_nothing_else() -> None:
 
 def test_more_workers_than_one_simulation_holds_are_stood_for_by_some() -> None:
     rows = [row for row in read_published() if (row.paper, row.table) == ("bns_gcn", "table6")]
-    found = [one for row in rows if isinstance(one := asked(row, rows, {}), Asked)]
+    found = [one for row in rows if isinstance(one := asked(row, rows, {}), RowScenario)]
     assert {(one.scenario.cluster.gpus, one.parts) for one in found} == {(24, 192)}
     some = TableSource(dataset("ogbn-papers100M"), 24, parts=192)
-    counts = some.counts(found[0].scenario, 128, Corner.LIKELY)
+    counts = some.counts(found[0].scenario, 128, RangeEnd.LIKELY)
     assert counts.inner_nodes[0] == pytest.approx(111_059_956 / 192, rel=1e-5)
     server = np.arange(24) // 6
     away = counts.rows[0] * (server[:, None] != server)

@@ -9,11 +9,11 @@ from typing import Final
 from gcnsim.errors import FileError, nearest
 from gcnsim.methods import create_method
 from gcnsim.reproduction.answers import Ends, Progress, answer
-from gcnsim.reproduction.asking import Asked, asked
+from gcnsim.reproduction.baselines import is_vanilla, null_values, printed_seconds, printed_vanilla, visible_speedup
 from gcnsim.reproduction.facts import PREDICTED, Row
 from gcnsim.reproduction.fitted import is_fitted
-from gcnsim.reproduction.nulls import is_vanilla, null_values, printed_seconds, printed_vanilla, visible_speedup
 from gcnsim.reproduction.quantities import GIVEN_BASE, QUANTITIES, predicted
+from gcnsim.reproduction.row_scenario import RowScenario, asked
 
 SHORT_S: Final = 0.05
 """Seconds below which a published time is judged by its absolute error."""
@@ -79,41 +79,43 @@ def reproduce(
     chosen = [row for row in rows if wanted(row)]
     _check(chosen)
     found = [(row, asked(row, rows, platforms or {})) for row in chosen]
-    settings = [(row, one) for row, one in found if isinstance(one, Asked)]
+    settings = [(row, one) for row, one in found if isinstance(one, RowScenario)]
     runs = answer([each for row, one in settings for each in _needed(row, one)], processes, progress, spread=spread)
     table = _Table(rows, settings, runs)
     return [cell for row, one in found for cell in table.cells(row, one)]
 
 
-def vanilla_of(one: Asked) -> Asked:
+def vanilla_of(one: RowScenario) -> RowScenario:
     """The same setting under the method that ratios compare with: synchronous training on the full graph, mostly."""
     return one.by(create_method(one.system.base))
 
 
-def _needed(row: Row, one: Asked) -> tuple[Asked, ...]:
+def _needed(row: Row, one: RowScenario) -> tuple[RowScenario, ...]:
     return (one, vanilla_of(one))
 
 
 def _check(rows: Sequence[Row]) -> None:
     for row in rows:
         for metric in row.metrics:
-            if metric not in QUANTITIES and isinstance(asked(row, rows, {}), Asked):
+            if metric not in QUANTITIES and isinstance(asked(row, rows, {}), RowScenario):
                 raise FileError(f"{row.place}: unknown metric {metric!r}; {nearest(metric, QUANTITIES)}")
 
 
 class _Table:
     """All rows with their runs."""
 
-    def __init__(self, rows: Sequence[Row], settings: Sequence[tuple[Row, Asked]], runs: Mapping[Asked, Ends]) -> None:
+    def __init__(
+        self, rows: Sequence[Row], settings: Sequence[tuple[Row, RowScenario]], runs: Mapping[RowScenario, Ends]
+    ) -> None:
         self.rows = rows
         self.settings = settings
         self.runs = runs
 
-    def cells(self, row: Row, one: Asked | str) -> list[Cell]:
+    def cells(self, row: Row, one: RowScenario | str) -> list[Cell]:
         """One cell for each of the row's metrics."""
         return [self._cell(row, one, metric) for metric in row.metrics]
 
-    def _cell(self, row: Row, one: Asked | str, metric: str) -> Cell:
+    def _cell(self, row: Row, one: RowScenario | str, metric: str) -> Cell:
         empty = Cell(
             paper=row.paper,
             table=row.table,
@@ -127,7 +129,7 @@ class _Table:
             reason=one if isinstance(one, str) else "",
             judged=False,
             nulls={},
-            fitted=isinstance(one, Asked) and is_fitted(row, one),
+            fitted=isinstance(one, RowScenario) and is_fitted(row, one),
         )
         if isinstance(one, str):
             return empty
@@ -146,7 +148,7 @@ class _Table:
         judged = empty.published is not None and not by_definition
         return replace(empty, predicted=likely, low=low, high=high, judged=judged, nulls=guesses)
 
-    def _base(self, row: Row, one: Asked, metric: str) -> Ends | str | None:
+    def _base(self, row: Row, one: RowScenario, metric: str) -> Ends | str | None:
         """What a ratio compares with: the vanilla run, or a system whose printed seconds stand for it."""
         if not QUANTITIES[metric].ratio:
             return None
