@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
@@ -27,6 +28,18 @@ PROVED: Final[Mapping[tuple[str, str], str]] = {
 def proof(root: Path, mutation: Mutation) -> str | None:
     """Why a mutant changes nothing; None where nobody has proved it."""
     source = (root / mutation.path).read_bytes()
+    if mutation.kind == "dropped" and _last_none(source, mutation.line):
+        return "a function returns None at its end without being told to"
     lines = (text.decode().splitlines()[mutation.line - 1].strip() for text in (source, mutation.applied(source)))
     before, after = lines
     return PROVED.get((before, after))
+
+
+def _last_none(source: bytes, line: int) -> bool:
+    """Whether `return None` in `line` is the last statement of its function."""
+    last = (
+        node.body[-1]
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+    )
+    return any(each.lineno == line and ast.unparse(each) in ("return", "return None") for each in last)

@@ -89,7 +89,7 @@ def spoilt(place: Place, options: Options, at: int, value: float) -> str:
                 next(session.worker.network.parameters()).view(-1)[0] = value
         done[0] += 1
 
-    session.worker.trainer.optimizer.step = spoiling  # type: ignore[method-assign, assignment]
+    session.worker.trainer.optimizer.step = spoiling  # type: ignore[method-assign]
     try:
         session.run()
     except DivergedError as error:
