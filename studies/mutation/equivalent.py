@@ -21,6 +21,9 @@ PROVED: Final[Mapping[tuple[str, str], str]] = {
         "return (side.links[name].seconds or 0.0) / side.iteration_s",
         "return (side.links[name].seconds or 1.0) / side.iteration_s",
     ): "asked only of links whose seconds are known and above 0 on both sides",
+    ("if exit.code < 0 or exit.code in ENDED_BY_TERM:", "if exit.code <= 0 or exit.code in ENDED_BY_TERM:"): (
+        "only unwilling exits are judged, and one with code 0 is always willing"
+    ),
 }
 """The line as it is and as it would be: why both do the same."""
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from gcnsim.hardware import link
 from gcnsim.machine import payload_shares, resolve_machine
 from gcnsim.machine.profiles import HOST_MEMORY
-from gcnsim.hardware import link
 from gcnsim.scenario import SCHEMA, from_mapping
 
 
