@@ -21,6 +21,10 @@ PROVED: Final[Mapping[tuple[str, str], str]] = {
         "return (side.links[name].seconds or 0.0) / side.iteration_s",
         "return (side.links[name].seconds or 1.0) / side.iteration_s",
     ): "asked only of links whose seconds are known and above 0 on both sides",
+    (
+        "reach = np.where(spread < 0, seconds / max(result.low_s, 1e-300), result.high_s / seconds)",
+        "reach = np.where(spread <= 0, seconds / max(result.low_s, 1e-300), result.high_s / seconds)",
+    ): "either side is raised to the power `spread`, and to the power 0 both are 1",
     ("if exit.code < 0 or exit.code in ENDED_BY_TERM:", "if exit.code <= 0 or exit.code in ENDED_BY_TERM:"): (
         "only unwilling exits are judged, and one with code 0 is always willing"
     ),

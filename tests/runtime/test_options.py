@@ -33,15 +33,19 @@ RANGES: dict[str, tuple[float, float]] = {
 }
 
 
+def made(**fields: Any) -> Options:
+    return Options(**fields)
+
+
 @pytest.mark.parametrize("name", sorted(RANGES))
 def test_a_number_lies_in_its_range_ends_included(name: str) -> None:
     low, high = RANGES[name]
     for value in (low, high):
-        assert getattr(Options(**{name: value}), name) == value
+        assert getattr(made(**{name: value}), name) == value
     said = f"--{name.replace('_', '-')}: .* is not allowed; allowed: {low} to {high}$"
     for value in (math.nextafter(low, -math.inf), math.nextafter(high, math.inf), math.inf, math.nan):
         with pytest.raises(ScenarioError, match=said):
-            Options(**{name: value})
+            made(**{name: value})
 
 
 def test_every_number_of_a_run_has_a_range() -> None:
@@ -53,9 +57,9 @@ def test_every_number_of_a_run_has_a_range() -> None:
 def test_a_choice_is_one_of_its_words(name: str) -> None:
     more: dict[str, Any] = {"device": "cuda"} if name == "backend" else {}
     for word in CHOICES[name]:
-        assert getattr(Options(**more | {name: word}), name) == word
+        assert getattr(made(**more | {name: word}), name) == word
     with pytest.raises(ScenarioError, match=f"^{flag(name)}: unknown 'neither'; "):
-        Options(**{name: "neither"})
+        made(**{name: "neither"})
 
 
 def test_a_first_run_needs_no_option() -> None:
