@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from gcnsim.planning.patience import DRAWN_S, _recorded_s, announced, partition_seconds
+from gcnsim.alternatives import partition_seconds
+from gcnsim.planning.patience import DRAWN_S, _recorded_s, announced
 from gcnsim.scenario import SCHEMA, Scenario, from_mapping
 
 ENTRIES = 10_000_000
