@@ -11,6 +11,7 @@ from collections.abc import Iterable
 
 import torch
 from torch import Tensor
+from torch.autograd.profiler import record_function
 from torch.nn import Parameter
 from torch.optim.adam import adam
 from torch.optim.sgd import sgd
@@ -27,9 +28,10 @@ class Optimizer:
 
     @torch.no_grad()
     def step(self) -> None:
-        """Change every weight that has a gradient."""
+        """Change every weight that has a gradient, under the name by which profiles of training know it."""
         weights = [weight for weight in self._parameters if weight.grad is not None]
-        self._change(weights, [weight.grad for weight in weights if weight.grad is not None])
+        with record_function(f"Optimizer.step#{type(self).__name__}.step"):
+            self._change(weights, [weight.grad for weight in weights if weight.grad is not None])
 
     def _change(self, weights: list[Tensor], gradients: list[Tensor]) -> None:
         raise NotImplementedError

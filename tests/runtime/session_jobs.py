@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import torch
 
@@ -46,6 +47,14 @@ def ran_keeping(place: Place, options: Options, graphs: int) -> Ran:
         return ran(place, options)
     finally:
         runtime.train.session.KEPT_GRAPHS = usual
+
+
+def graphs_held(place: Place, options: Options) -> list[int]:
+    """The iterations whose graphs a sampled session holds at its beginning."""
+    session = opened(place, options)
+    method: Any = session.worker.method
+    method.close()
+    return sorted(method._graphs)
 
 
 def refused(place: Place, options: Options) -> str:

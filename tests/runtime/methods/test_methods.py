@@ -18,7 +18,7 @@ from tests.runtime.reference.bns import bns
 from tests.runtime.reference.drawn import Rule
 from tests.runtime.reference.stale import Lag, stale
 from tests.runtime.reference.training import History, Training
-from tests.runtime.session_jobs import ran
+from tests.runtime.session_jobs import graphs_held, ran
 from tests.runtime.train.test_equality import close, same_run
 
 BOUND = 1e-6
@@ -201,5 +201,7 @@ def test_graphs_drawn_ahead_are_drawn_again_from_a_checkpoint(crew: Crew, option
     saved = str(tmp_path / "run" / "checkpoints" / "000004")
     again = crew.run(2, ran, replace(asked, out=str(tmp_path / "again"), resume=saved))
     assert again[0].begun == 4
+    held = crew.run(2, graphs_held, replace(asked, out=str(tmp_path / "held"), resume=saved))
+    assert held == [[2, 3, 4, 5]] * 2, "none of those that a run draws at its beginning"
     assert [run.drawn for run in again] == [run.drawn for run in whole]
     assert {run.weights for run in again} == {run.weights for run in whole}
