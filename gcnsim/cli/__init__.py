@@ -10,9 +10,7 @@ import errno
 import gc
 import importlib
 import os
-import signal
 import sys
-import threading
 import traceback
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -22,6 +20,7 @@ import click
 from click.shell_completion import CompletionItem, shell_complete
 
 from gcnsim import __version__
+from gcnsim.ending import answered, request
 from gcnsim.errors import GcnsimError, nearest
 
 COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
@@ -110,9 +109,7 @@ def _run(arguments: list[str]) -> int:
         return _say(str(error), 2)
     except click.ClickException as error:
         return _usage(error)
-    except Terminated:
-        return _say("terminated", 143)
-    except (click.Abort, KeyboardInterrupt):
+    except click.Abort:
         return _say("interrupted", 130)
     except OSError as error:
         if error.errno == errno.EPIPE:
@@ -120,38 +117,24 @@ def _run(arguments: list[str]) -> int:
         if error.errno == errno.ENOSPC:
             return _say(f"{error.strerror}", 2)
         return _internal(error)
-    except Exception as error:
-        return _internal(error)
+    except BaseException as error:
+        asked = request(error)
+        if asked is not None:
+            return _say("interrupted", 130) if isinstance(asked, KeyboardInterrupt) else _say("terminated", 143)
+        if isinstance(error, Exception):
+            return _internal(error)
+        raise
     return 0
 
 
 @contextmanager
 def _prepared() -> Iterator[None]:
-    """A block in which SIGTERM is answered in one line like Ctrl-C, and streams closed before we began take nothing.
-
-    Where somebody ignores SIGTERM, or it is not the main thread that runs us, that stays as it is.
-    """
+    """A block in which requests to end are answered, and streams closed before we began take nothing."""
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:
             setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115 - open until the process ends
-    ours = threading.current_thread() is threading.main_thread() and signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
-    if ours:
-        signal.signal(signal.SIGTERM, _terminated)
-    try:
+    with answered():
         yield
-    finally:
-        if ours:
-            signal.signal(signal.SIGTERM, signal.SIG_DFL)
-
-
-def _terminated(*_: object) -> None:
-    # Whoever asks twice does not want to wait for the first request to be done with.
-    signal.signal(signal.SIGTERM, signal.SIG_DFL)
-    raise Terminated
-
-
-class Terminated(BaseException):
-    """SIGTERM: whoever started us wants us to end."""
 
 
 def _usage(error: click.ClickException) -> int:

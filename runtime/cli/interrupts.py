@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import os
 import signal
-import sys
 from types import FrameType
 
 
@@ -11,8 +11,9 @@ def leave_quietly(program: str) -> None:
     """From now on, SIGINT ends `program` in one line with exit code 130; where it is ignored it stays so."""
 
     def leave(signum: int, frame: FrameType | None) -> None:
-        sys.stderr.write(f"{program}: stopped by SIGINT\n")
-        raise SystemExit(128 + signum)
+        # Nothing is begun that would have to be ended, and what is raised in a callback of an import is dropped.
+        os.write(2, f"{program}: stopped by SIGINT\n".encode())
+        os._exit(128 + signum)
 
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, leave)

@@ -19,6 +19,7 @@ from runtime.methods.worker import MethodWorker
 from runtime.model import Network
 from runtime.options import Options
 from runtime.record import Recorder
+from runtime.train.optimizers import Adam, Optimizer, Sgd
 from runtime.train.reduce import FlatGradients, GlobalSums, LocalSums
 
 
@@ -147,7 +148,6 @@ class _Seen:
         return self._watch.mapped(layer, out)
 
 
-def _optimizer(options: Options, network: Network) -> torch.optim.Optimizer:
-    if options.optimizer == "sgd":
-        return torch.optim.SGD(network.parameters(), lr=options.lr, weight_decay=options.weight_decay)
-    return torch.optim.Adam(network.parameters(), lr=options.lr, weight_decay=options.weight_decay)
+def _optimizer(options: Options, network: Network) -> Optimizer:
+    kind = Sgd if options.optimizer == "sgd" else Adam
+    return kind(network.parameters(), lr=options.lr, weight_decay=options.weight_decay)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import torch
 
@@ -48,6 +49,14 @@ def ran_keeping(place: Place, options: Options, graphs: int) -> Ran:
         runtime.train.session.KEPT_GRAPHS = usual
 
 
+def graphs_held(place: Place, options: Options) -> list[int]:
+    """The iterations whose graphs a sampled session holds at its beginning."""
+    session = opened(place, options)
+    method: Any = session.worker.method
+    method.close()
+    return sorted(method._graphs)
+
+
 def refused(place: Place, options: Options) -> str:
     """The message with which a session is refused or ended."""
     try:
@@ -89,7 +98,7 @@ def spoilt(place: Place, options: Options, at: int, value: float) -> str:
                 next(session.worker.network.parameters()).view(-1)[0] = value
         done[0] += 1
 
-    session.worker.trainer.optimizer.step = spoiling  # type: ignore[method-assign, assignment]
+    session.worker.trainer.optimizer.step = spoiling  # type: ignore[method-assign]
     try:
         session.run()
     except DivergedError as error:

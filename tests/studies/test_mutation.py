@@ -173,6 +173,13 @@ def test_what_was_proved_to_change_nothing_is_not_counted(tmp_path: Path) -> Non
     assert [proof(tmp_path, each) is None for each in constants] == [False, True]
 
 
+def test_a_function_returns_none_at_its_end_anyway(tmp_path: Path) -> None:
+    source = b"def f(x):\n    if x:\n        return None\n    x.go()\n    return None\n\ndef g():\n    return 1\n"
+    (tmp_path / "room.py").write_bytes(source)
+    dropped = [each for each in mutations("room.py", source) if each.kind == "dropped"]
+    assert {each.line: proof(tmp_path, each) is not None for each in dropped} == {3: False, 4: False, 5: True, 8: False}
+
+
 def test_rooms_are_folders() -> None:
     assert [room_of(path) for path in ("gcnsim/cost/a.py", "gcnsim/a.py", "runtime/data/b/c.py")] == [
         "gcnsim/cost",

@@ -25,6 +25,7 @@ from torch.nn import Parameter
 from gcnsim.errors import FileError
 from gcnsim.ids import Iteration, Rank
 from gcnsim.io.atomic import atomic_write
+from runtime.train.optimizers import Optimizer
 
 STATE = "state.json"
 WORKERS = "--workers"
@@ -133,7 +134,7 @@ def _state(path: Path) -> dict[str, Any]:
     return dict(found)
 
 
-def optimizer_tensors(optimizer: torch.optim.Optimizer, names: Mapping[Parameter, str]) -> dict[str, Tensor]:
+def optimizer_tensors(optimizer: Optimizer, names: Mapping[Parameter, str]) -> dict[str, Tensor]:
     """What the optimizer remembers of each weight, by `optimizer.<weight>.<what>`."""
     return {
         f"optimizer.{name}.{key}": torch.as_tensor(value)
@@ -142,9 +143,7 @@ def optimizer_tensors(optimizer: torch.optim.Optimizer, names: Mapping[Parameter
     }
 
 
-def restore_optimizer(
-    optimizer: torch.optim.Optimizer, names: Mapping[Parameter, str], found: dict[str, Tensor]
-) -> None:
+def restore_optimizer(optimizer: Optimizer, names: Mapping[Parameter, str], found: dict[str, Tensor]) -> None:
     """The reverse of `optimizer_tensors`."""
     for weight, name in names.items():
         prefix = f"optimizer.{name}."

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import click
@@ -104,9 +105,40 @@ def test_debug_shows_the_traceback(monkeypatch: pytest.MonkeyPatch, capsys: pyte
 
 
 LONG = "what-if --method psc-gcn --tau 0,1,2,3,4,5,6,7,8 --epsilon 0.1,0.2,0.3,0.4,0.5 --iterations 300"
+ASKED = [(signal.SIGTERM, 143, "terminated"), (signal.SIGINT, 130, "interrupted")]
+ASKING = """
+import functools, os, signal, sys
+from gcnsim.cli import main
+
+class Dropped:
+    def __del__(self):
+        os.kill(os.getpid(), {number})
+        functools.partial(int)
+
+class Wrapped:
+    def __set_name__(self, owner, name):
+        os.kill(os.getpid(), {number})
+
+class Asking:
+    def find_spec(self, name, path=None, target=None):
+        if name == "gcnsim.cli.doctor":
+            {how}
+
+sys.meta_path.insert(0, Asking())
+sys.exit(main(["doctor"]))
+"""
 
 
-@pytest.mark.parametrize(("number", "code", "said"), [(signal.SIGTERM, 143, "terminated"), (2, 130, "interrupted")])
+@pytest.fixture
+def usual_signals() -> Iterator[None]:
+    """What started the tests may ignore Ctrl-C (a shell does, of what it starts with `&`): a program would as well."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.parametrize(("number", "code", "said"), ASKED)
+@pytest.mark.usefixtures("usual_signals")
 def test_asked_to_end_it_says_so_in_one_line(number: int, code: int, said: str, tmp_path: Path) -> None:
     """In the middle of its work, with processes of its own; no half-written file is left."""
     command = [sys.executable, "-m", "gcnsim", *LONG.split(), "--csv", "rows.csv"]
@@ -123,6 +155,31 @@ def test_asked_to_end_it_says_so_in_one_line(number: int, code: int, said: str, 
 def _imported(pid: int) -> bool:
     """Whether the process has come as far as importing the simulation (its compiled parts are mapped)."""
     return b"numpy" in Path(f"/proc/{pid}/maps").read_bytes()
+
+
+@pytest.mark.parametrize(("number", "code", "said"), ASKED)
+@pytest.mark.parametrize(
+    "how",
+    [
+        pytest.param("Dropped()", id="in a destructor"),
+        pytest.param("type('Made', (), {'wrapped': Wrapped()})", id="as a class is made"),
+        pytest.param("exec('import os; os.kill(os.getpid(), NUMBER); 1')", id="in text that is executed"),
+    ],
+)
+@pytest.mark.usefixtures("usual_signals")
+def test_no_request_to_end_is_lost_in_an_import(how: str, number: int, code: int, said: str, tmp_path: Path) -> None:
+    """Python drops what a destructor raises, wraps it as it makes a class, and notes it in text that it executes."""
+    (tmp_path / "asking.py").write_text(ASKING.format(how=how.replace("NUMBER", str(int(number))), number=int(number)))
+    path = os.pathsep.join([str(tmp_path), str(Path(cli.__file__).parents[2])])
+    run = subprocess.run(
+        [sys.executable, "-m", "asking"],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+        env=os.environ | {"PYTHONPATH": path},
+    )
+    assert (run.returncode, run.stdout, run.stderr) == (code, "", f"gcnsim: {said}\n")
 
 
 def test_sigterm_is_ours_only_while_a_command_runs(capsys: pytest.CaptureFixture[str]) -> None:

@@ -116,6 +116,17 @@ def test_evening_keeps_every_total_and_every_law_of_counts(per_server: int) -> N
     assert counts.iterations == even.iterations
 
 
+def test_two_workers_are_evened_and_one_has_nobody_to_share_with() -> None:
+    for gpus, same in ((2, False), (1, True)):
+        asked = scenario("full-graph", gpus=gpus)
+        counts = counts_of(asked, open_source(asked))
+        even = evened(counts)
+        assert (even is counts) == same
+        assert int(np.ptp(even.boundary_nodes)) <= 1
+        assert int(np.ptp(even.inner_nodes)) <= 1
+    assert counts.boundary_nodes.sum() == 0
+
+
 def test_mini_batches_are_returned_as_they_are() -> None:
     asked = scenario("distdgl", gpus=4)
     counts = counts_of(asked, open_source(asked))

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -7,7 +8,7 @@ import pytest
 from gcnsim import units
 from gcnsim.caching.size import CacheSize
 from gcnsim.errors import ScenarioError, UnitError
-from gcnsim.fields import Measure, Number, Truth, Word, shown
+from gcnsim.fields import Measure, Number, Truth, Word, check_fields, entry, shown
 from gcnsim.scenario import from_mapping, parse_cache
 
 
@@ -91,3 +92,21 @@ def test_shown_is_short_and_never_walks_into_a_structure() -> None:
     assert shown(loop) == "a list"
     assert shown({}) == "a mapping"
     assert len(shown("x" * 1000)) < 80
+
+
+@dataclass
+class Spec:
+    """Of which a file can set all but `made`."""
+
+    share: float = entry(Number(whole=False, low=0, high=1), "a share", 0.5)
+    limit: int | None = entry(Number(whole=True, low=1), "a limit; none", None, optional=True)
+    made: int = -7
+
+
+def test_every_field_with_a_rule_is_held_to_it() -> None:
+    check_fields(Spec(), "part")
+    check_fields(Spec(share=1.0, limit=1, made=-8), "part")
+    with pytest.raises(ScenarioError, match=r"^part\.share: 2 is not allowed"):
+        check_fields(Spec(share=2.0), "part")
+    with pytest.raises(ScenarioError, match=r"^part\.limit: 0 is not allowed"):
+        check_fields(Spec(limit=0), "part")

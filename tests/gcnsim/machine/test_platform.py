@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from gcnsim.errors import ScenarioError
-from gcnsim.hardware import platform
+from gcnsim.hardware import DeviceProfile, platform
 from gcnsim.hardware.platforms import FOLDER
 from gcnsim.machine import resolve_machine
-from gcnsim.machine.platform import cached_share
+from gcnsim.machine.platform import cached_share, with_l2_cache
+from gcnsim.sampling import DEGREE_SPREAD
 from gcnsim.scenario import SCHEMA, Scenario, from_mapping
 from gcnsim.simulation import study
 from gcnsim.sources import open_source
+from tests.cases import Case
 
 CLUSTER = {"gpus": 2, "gpus_per_server": 2, "device": "rtx-2080-ti", "platform": "rtx-2080-ti-server"}
 
@@ -33,6 +37,19 @@ def test_a_cache_of_all_columns_holds_all_and_of_equal_columns_its_share() -> No
     assert cached_share(25.0, 100.0, 0.0) == pytest.approx(0.25)
     assert cached_share(25.0, 100.0, 1.0) > 0.5
     assert cached_share(1.0, 1e9, 1.0) < 1e-5
+
+
+def test_a_sparse_sum_reads_from_memory_the_rows_that_the_cache_does_not_hold(
+    facts: Callable[..., Case], gpu: DeviceProfile
+) -> None:
+    counts, found = facts(inner=100_000).counts, platform("rtx-2080-ti-server")
+    columns = float(np.mean(counts.inner_nodes) + np.mean(counts.boundary_nodes))
+    held = cached_share(found.cache.value / 128, columns, DEGREE_SPREAD)
+    assert 0.0 < held < 1.0
+    share = 1.0 / ((1.0 - held) / found.spmm_efficiency.value + 1.0 / 3.0)
+    made = with_l2_cache(gpu, found, None, counts)
+    assert made.spmm_efficiency.value == pytest.approx(share)
+    assert with_l2_cache(gpu, None, None, counts) is gpu
 
 
 def test_everything_a_worker_moves_passes_its_host_side() -> None:

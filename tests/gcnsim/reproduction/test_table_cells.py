@@ -10,12 +10,14 @@ import pytest
 
 from gcnsim.methods import Method, create_method
 from gcnsim.reproduction import Cell, asked, error_of, read_published, reproduce
-from gcnsim.reproduction.answers import Ends, Measured, answer
+from gcnsim.reproduction.answers import Ends, Measured, _reduce_seconds, answer
 from gcnsim.reproduction.quantities import predicted
 from gcnsim.reproduction.row_scenario import RowScenario, setting, settings
+from gcnsim.reproduction.summary import as_row
 from gcnsim.reproduction.systems import System
 from gcnsim.reproduction.table_cells import vanilla_of
-from gcnsim.scenario import load_scenario
+from gcnsim.scenario import SCHEMA, from_mapping, load_scenario
+from gcnsim.simulation import study
 from gcnsim.sources import RangeEnd, TableSource
 from gcnsim.workload import dataset
 
@@ -86,6 +88,30 @@ def test_a_part_is_as_uncertain_as_its_whole_in_seconds() -> None:
     assert predicted("total_s", ends, None) == pytest.approx((1.0, 0.8, 1.3))
     base = replace(run, communication_s=0.9)
     assert predicted("communication_x", ends, Ends(base, base, base)) == pytest.approx((0.6 / 0.9, 0.4 / 0.9, 1.0))
+
+
+def test_what_falls_as_the_iteration_takes_longer_has_its_ends_the_other_way_round() -> None:
+    run = Measured(1.0, 0.8, 1.25, 0.35, 0.6, 0.05, 0.0, forward_bytes=0.0, memory=1.0)
+    ends = Ends(run, run, run)
+    assert predicted("epochs_per_s", ends, None) == pytest.approx((1.0, 0.8, 1.25))
+    slower = replace(run, iteration_s=2.0, low_s=1.0, high_s=2.0)
+    assert predicted("epochs_per_s", Ends(slower, slower, slower), None) == pytest.approx((0.5, 0.5, 1.0))
+
+
+def test_a_worker_alone_reduces_with_nobody() -> None:
+    alone = study(from_mapping({"schema": SCHEMA, "cluster": {"gpus": 1}, "run": {"iterations": 2}}, "test"))
+    assert _reduce_seconds(alone) == 0.0
+
+
+def test_a_cell_as_plain_data_holds_all_that_is_told(cells: list[Cell]) -> None:
+    told = [as_row(cell) for cell in cells]
+    assert [(row["paper"], row["table"], row["metric"]) for row in told] == [
+        ("pipegcn", "table4", cell.metric) for cell in cells
+    ]
+    for row, cell in zip(told, cells, strict=True):
+        assert row["nulls"] == dict(cell.nulls)
+        assert (row["predicted"], row["error"], row["fitted"]) == (cell.predicted, cell.error, cell.fitted)
+        assert "judged" not in row
 
 
 def test_what_is_counted_is_uncertain_too() -> None:

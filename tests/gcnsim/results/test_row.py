@@ -35,3 +35,13 @@ def test_a_row_lacks_nothing_that_all_have_and_passes_over_what_none_has() -> No
 def test_the_machine_comes_first_where_rows_are_flat() -> None:
     assert KEYS[:4] == ("dataset", "device", "gpus", "bandwidth")
     assert KEYS[-1] == "distinguishable"
+
+
+def test_the_knobs_of_a_row_are_those_its_method_has_and_what_they_say() -> None:
+    assert Row.read(TOLD | {"method": "pipegcn"}).knobs == ()
+    drawn = Row.read(TOLD | {"method": "psc-gcn", "tau": 2, "epsilon": 0.1, "cache_fraction": 0.3, "setting": "mine"})
+    assert drawn.knobs == ("tau 2", "eps 0.1", "cache 30%", "mine")
+    assert Row.read(TOLD | {"method": "psc-gcn", "tau": 0}).knobs == ("tau 0", "eps 1")
+    assert Row.read(TOLD | {"method": "bns-gcn", "rate": 0.5}).knobs == ("rate 0.5",)
+    # Of a method that is not installed here: what differs from a plain run.
+    assert Row.read(TOLD | {"method": "unheard-of", "tau": 0, "rate": 0.5}).knobs == ("rate 0.5",)

@@ -11,7 +11,6 @@ import pytest
 from gcnsim.api import simulate, what_if
 from gcnsim.engine import simulate as run
 from gcnsim.errors import GcnsimError, ScenarioError, UnitError
-from gcnsim.machine import payload_shares, resolve_machine
 from gcnsim.planning import links_of
 from gcnsim.scenario import (
     FAULTS,
@@ -160,17 +159,6 @@ def test_a_what_if_with_faults_answers_every_row() -> None:
     usual = what_if(gpus=2, method=["full-graph", "pipegcn"], iterations=5)
     for row, before in zip(answer.results, usual.results, strict=True):
         assert row["iteration_s"] > 1.3 * before["iteration_s"]
-
-
-def test_payload_shares_are_those_of_the_catalogue() -> None:
-    spec = from_mapping(REDDIT | {"cluster": {"gpus": 4, "nvlink": "300GB/s", "servers_per_rack": 1}}, "test").cluster
-    machine = resolve_machine(spec)
-    cluster, shares = machine.topology, payload_shares(machine)
-    offered = {each.name: each.spec.capacity / shares.get(each.name, 1.0) for each in cluster.links}
-    assert offered["nic0.tx"] == pytest.approx(spec.bandwidth)
-    assert offered["rack1.up"] == pytest.approx(spec.bandwidth)
-    assert offered["nvlink2.rx"] == pytest.approx(3e11)
-    assert offered["pcie3.down"] == pytest.approx(machine.copies.bandwidth.value)
 
 
 def test_jitter_of_sampling_moves_no_more_bytes() -> None:

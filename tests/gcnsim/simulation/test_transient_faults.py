@@ -59,6 +59,12 @@ def test_no_run_with_faults_beats_its_links() -> None:
         assert max(each["utilization"] for each in links_of(found).values()) <= 1 + 1e-6, chosen
 
 
+def test_drawn_work_is_at_most_as_many_times_shorter_as_it_may_be_longer() -> None:
+    found = studied(REDDIT | {"method": {"name": "full-graph"}, "run": {"iterations": 4}}, "jitter:cv=0.3")
+    mean = found.metrics.iteration_s
+    assert 1.0 < mean / found.low_s <= found.high_s / mean * (1 + 1e-9)
+
+
 @pytest.mark.parametrize(("name", "cv"), [("full-graph", 0.3), ("full-graph", 2.0), ("pipegcn", 2.0)])
 def test_an_interval_under_jitter_holds_what_other_seeds_give(facts: Callable[..., Case], name: str, cv: float) -> None:
     schedule = method(name)(facts())

@@ -147,3 +147,11 @@ def test_what_only_a_published_boundary_could_answer_is_refused() -> None:
 def test_parts_beyond_the_profiles_are_known_from_elsewhere(accesses: SurrogateSource) -> None:
     found = [accesses.evidence(asked(gpus)) for gpus in (24, 32, 40, 64)]
     assert found == ["profiles", "profiles", "statistics", "statistics"]
+
+
+@pytest.mark.parametrize(("name", "outlined"), [("yelp", False), (PAPERS, True)])
+def test_only_an_outline_leaves_the_boundary_itself_open(name: str, outlined: bool) -> None:
+    scenario = asked(32 if outlined else 6, name=name)
+    told = [each["name"] for each in open_source(scenario).assumptions(scenario, [scenario])]
+    assert len(set(told)) == len(told)
+    assert ({"boundary_ratio", "boundary_ratios"} <= set(told)) == outlined

@@ -14,6 +14,7 @@ from gcnsim.hardware import Figure
 from gcnsim.machine import resolve_machine
 from gcnsim.scenario import ClusterSpec
 from gcnsim.uncertainty import DRAWS, Assumption, assumptions_of, normal_position, position, refuse_unused_figures
+from gcnsim.uncertainty.assumed import used_figures
 
 
 def assumption(value: float, low: float, high: float) -> Assumption:
@@ -77,6 +78,16 @@ def test_what_a_question_gives_is_no_assumption() -> None:
     assert "t4.spmm_efficiency" in {each.name for each in assumptions_of(resolve_machine(ClusterSpec()))}
     given = ClusterSpec(figures=(("t4.spmm_efficiency", 0.5),))
     assert "t4.spmm_efficiency" not in {each.name for each in assumptions_of(resolve_machine(given))}
+
+
+def test_a_link_that_is_given_is_no_figure_of_the_catalogue() -> None:
+    plain, given = (resolve_machine(ClusterSpec(latency=latency)) for latency in (None, 2e-5))
+    latency, bandwidth = (f"{plain.network.name}.{figure}" for figure in ("latency_s", "bandwidth"))
+    assert latency in used_figures(plain)
+    assert latency not in used_figures(given)
+    assert bandwidth not in used_figures(plain)
+    with pytest.raises(ScenarioError, match=f"{latency} would change nothing"):
+        refuse_unused_figures([replace(given, spec=replace(given.spec, figures=((latency, 1e-5),)))])
 
 
 def test_figures_that_no_law_reads_are_not_among_them() -> None:

@@ -29,6 +29,11 @@ def test_an_early_interrupt_is_one_line() -> None:
     assert ran(EARLY) == (130, "", "p: stopped by SIGINT\n")
 
 
+def test_an_early_interrupt_is_not_lost_where_exceptions_are_dropped() -> None:
+    inside = "type('Gone', (), {'__del__': lambda self: (os.kill(os.getpid(), signal.SIGINT), int())})(); print('on')"
+    assert ran(HEAD + inside) == (130, "", "p: stopped by SIGINT\n")
+
+
 def test_a_later_one_is_raised_as_usual() -> None:
     assert ran(LATE) == (0, "raised\n", "")
 

@@ -14,9 +14,9 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from runtime.cli.microbench import main
+from runtime.cli.microbench import _Line, main
 from runtime.microbench import FULL, KERNELS, TINY, MicrobenchRequest, ProcessError, measured
-from runtime.microbench.kernels import CUDA_ONLY, NETWORK, WHERE_VISIBLE
+from runtime.microbench.kernels import CUDA_ONLY, NETWORK, WHERE_VISIBLE, Measurement
 from runtime.microbench.request import from_json
 from tests.runtime.shell import ROOT, Shell, gone, until
 
@@ -91,6 +91,21 @@ def test_without_network_no_transfer_is_measured(capsys: pytest.CaptureFixture[s
     printed = json.loads(capsys.readouterr().out)
     assert printed == json.loads(out.read_text(encoding="utf-8"))
     assert not NETWORK & {each["kernel"] for each in printed["measurements"]}
+
+
+@pytest.mark.parametrize("live", [True, False])
+def test_a_terminal_shows_how_many_kernels_are_measured(
+    live: bool, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: live)
+    line = _Line()
+    line.clear()  # nothing was written yet
+    for kernel, processes in (("gemm", 1), ("spmm", 2)):
+        line.show(Measurement(kernel, {}, 1, processes, 1.0, 1.0, 1.0, 1))
+    line.clear()
+    wipe = "\r\x1b[2K"
+    shown = ["1 measurements, gemm, processes: 1 ...", "2 measurements, spmm, processes: 2 ...", ""]
+    assert capsys.readouterr().err == ("".join(wipe + text for text in shown) if live else "")
 
 
 @pytest.mark.parametrize("name", WRONG)

@@ -43,6 +43,12 @@ def profiled(path: Path) -> Folder:
     return folder
 
 
+def test_what_a_survey_does_unasked() -> None:
+    given = {each.name: each.default for each in command.params if isinstance(each, click.Option)}
+    wanted = {"out": "survey", "minutes": 30.0, "device": "cpu", "workers": 2}
+    assert {name: given[name] for name in wanted} == wanted
+
+
 def test_a_survey_goes_on_with_the_runs_that_are_left(tmp_path: Path) -> None:
     profiled(tmp_path / "s")
     half = tmp_path / "s" / "unfinished" / "calibration-0"

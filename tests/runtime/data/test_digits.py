@@ -4,6 +4,7 @@ import sys
 
 import numpy as np
 import pytest
+from sklearn.datasets import load_digits
 
 from gcnsim.errors import GcnsimError
 from gcnsim.graph import Cleaning
@@ -46,8 +47,19 @@ def test_neighbours_mostly_show_the_same_digit() -> None:
     assert float(np.mean(labels[rows] == labels[graph.indices])) > 0.9
 
 
+def test_images_are_those_that_scikit_learn_reads(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Wherever its file lies: without one at the place we look at, the library itself reads it."""
+    _, features, labels = read_digits()
+    images, expected = load_digits(return_X_y=True)
+    assert np.array_equal(features, (images / 16.0).astype(np.float32))
+    assert np.array_equal(labels, expected)
+    monkeypatch.setattr("pathlib.Path.is_file", lambda _: False)
+    monkeypatch.setattr("sklearn.datasets.load_digits", lambda return_X_y: (images[::-1], expected[::-1]))  # noqa: N803
+    assert np.array_equal(read_digits()[2], expected[::-1])
+
+
 def test_without_scikit_learn_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "sklearn.datasets", None)
+    monkeypatch.setitem(sys.modules, "sklearn", None)
     with pytest.raises(GcnsimError) as caught:
         read_digits()
     assert str(caught.value) == "--dataset: digits needs scikit-learn; pip install 'gcnsim[runtime]'"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,6 +18,7 @@ from tests.runtime.reference.bns import bns
 from tests.runtime.reference.drawn import Rule
 from tests.runtime.reference.stale import Lag, stale
 from tests.runtime.reference.training import History, Training
+from tests.runtime.session_jobs import graphs_held, ran
 from tests.runtime.train.test_equality import close, same_run
 
 BOUND = 1e-6
@@ -188,3 +191,17 @@ def test_replicas_are_bitwise_equal_20_times(
 def test_gat_is_refused_by_psc_gcn(crew: Crew, options: MakeOptions) -> None:
     with pytest.raises(AssertionError, match="psc-gcn cannot train gat"):
         crew.run(1, trained, options("psc-gcn", model="gat", workers=1))
+
+
+def test_graphs_drawn_ahead_are_drawn_again_from_a_checkpoint(crew: Crew, options: MakeOptions, tmp_path: Path) -> None:
+    """Of tau iterations on either side of it, by the norms that were known when each was first drawn."""
+    knobs = {"tau": 2, "epsilon": 0.3, "refresh": 3}
+    asked = options("psc-gcn", knobs, iterations=8, record=True, checkpoint_every=4, out=str(tmp_path / "run"))
+    whole = crew.run(2, ran, asked)
+    saved = str(tmp_path / "run" / "checkpoints" / "000004")
+    again = crew.run(2, ran, replace(asked, out=str(tmp_path / "again"), resume=saved))
+    assert again[0].begun == 4
+    held = crew.run(2, graphs_held, replace(asked, out=str(tmp_path / "held"), resume=saved))
+    assert held == [[2, 3, 4, 5]] * 2, "none of those that a run draws at its beginning"
+    assert [run.drawn for run in again] == [run.drawn for run in whole]
+    assert {run.weights for run in again} == {run.weights for run in whole}

@@ -1,0 +1,38 @@
+"""Payload over raw bandwidth, link by link, as the catalogue states it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from gcnsim.hardware import link
+from gcnsim.machine import payload_shares, resolve_machine
+from gcnsim.machine.profiles import HOST_MEMORY
+from gcnsim.scenario import SCHEMA, from_mapping
+
+
+def shares_of(**cluster: Any) -> dict[str, float]:
+    asked = {"schema": SCHEMA, "cluster": {"gpus": 4, "servers_per_rack": 1} | cluster}
+    return payload_shares(resolve_machine(from_mapping(asked, "test").cluster))
+
+
+def test_every_kind_of_link_has_its_own_share() -> None:
+    shares = shares_of(nvlink="300GB/s", host_memory="40GB/s")
+    assert shares["nic0.tx"] == shares["rack1.up"]
+    assert shares["memory0"] == link(HOST_MEMORY).efficiency.value
+    # What a server's memory carries in all is stated as it is, and no frames are around it.
+    assert [name for name in shares if name.startswith(("dram", "cpu"))] == []
+    assert all(0.0 < share <= 1.0 for share in shares.values())
+
+
+def test_capacities_are_what_is_offered_times_the_share() -> None:
+    asked = {"schema": SCHEMA, "cluster": {"gpus": 4, "nvlink": "300GB/s", "servers_per_rack": 1}}
+    spec = from_mapping(asked, "test").cluster
+    machine = resolve_machine(spec)
+    shares = payload_shares(machine)
+    offered = {each.name: each.spec.capacity / shares.get(each.name, 1.0) for each in machine.topology.links}
+    assert offered["nic0.tx"] == pytest.approx(spec.bandwidth)
+    assert offered["rack1.up"] == pytest.approx(spec.bandwidth)
+    assert offered["nvlink2.rx"] == pytest.approx(3e11)
+    assert offered["pcie3.down"] == pytest.approx(machine.copies.bandwidth.value)

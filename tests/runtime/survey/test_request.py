@@ -1,0 +1,43 @@
+"""What may be asked of a survey, and what it does unasked."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gcnsim.errors import ScenarioError
+from runtime.survey import RULE, SurveyRequest, read_rule
+
+
+def asked(**fields: Any) -> SurveyRequest:
+    return SurveyRequest(Path("survey"), read_rule(RULE), **fields)
+
+
+def test_unasked_it_begins_runs_for_half_an_hour_on_two_workers() -> None:
+    usual = asked()
+    assert (usual.device, usual.workers, usual.minutes, usual.bandwidth, usual.json) == ("cpu", 2, 30.0, None, False)
+
+
+@pytest.mark.parametrize(
+    ("fields", "said"),
+    [
+        ({"device": "gpu"}, "--device: unknown 'gpu'; did you mean 'cpu'?"),
+        *(({"workers": count}, f"--workers: {count} is not allowed; allowed: 2 to 4096") for count in (1, 4097)),
+        *(
+            ({"minutes": wrong}, f"--minutes: {wrong} is not allowed; allowed: above 0, at most 10000")
+            for wrong in (0, 10_001, -1, math.inf, math.nan)
+        ),
+    ],
+)
+def test_what_means_nothing_is_refused(fields: dict[str, Any], said: str) -> None:
+    with pytest.raises(ScenarioError) as caught:
+        asked(**fields)
+    assert said in str(caught.value)
+
+
+def test_the_ends_are_allowed() -> None:
+    assert [asked(workers=count).workers for count in (2, 4096)] == [2, 4096]
+    assert [asked(minutes=most).minutes for most in (0.1, 10_000)] == [0.1, 10_000]
