@@ -79,7 +79,7 @@ def published_profile(
             weights = np.ones(others.size) if owners is None else owners[rank, others]
             shares = lognormal_shares(classes, float(mean[rank]), dispersion)
             nodes[rank, others] = dealt(np.cumsum(shares), int(boundary_nodes[rank]), weights)
-    boundary = np.sum(nodes * classes, axis=(1, 2))
+    boundary = nodes.sum(axis=1) @ classes
     return BoundaryProfile(
         cross_edges=frozen(classes),
         nodes=frozen(nodes),
@@ -132,11 +132,11 @@ def dealt(cumulative: FloatArray, nodes: int, weights: FloatArray) -> IntArray:
     ends = np.rint(cumulative * nodes).astype(np.int64)
     ends[-1] = nodes
     slots = np.maximum(1, np.rint(weights / weights.min() * (1 if np.ptp(weights) == 0 else _SLOTS))).astype(np.int64)
-    turns = np.concatenate([(np.arange(count) + 0.5) / count for count in slots])
-    order = np.repeat(np.arange(slots.size), slots)[np.argsort(turns, kind="stable")]
-    dealt = np.concatenate(
-        [np.zeros((1, slots.size), np.int64), np.cumsum(order[:, None] == np.arange(slots.size), axis=0)]
-    )
+    owner = np.repeat(np.arange(slots.size), slots)
+    turn = (np.arange(owner.size) - np.repeat(np.cumsum(slots) - slots, slots) + 0.5) / slots[owner]
+    order = owner[np.argsort(turn, kind="stable")]
     rounds, rest = np.divmod(ends, order.size)
-    held: IntArray = rounds * slots[:, None] + dealt[rest].T
+    held: IntArray = rounds * slots[:, None]
+    for at, first in enumerate(rest.tolist()):
+        held[:, at] += np.bincount(order[:first], minlength=slots.size)
     return np.diff(held, axis=1, prepend=0)

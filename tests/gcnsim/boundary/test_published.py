@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from gcnsim.boundary import BoundaryProfile, expected_rows, likely_cross_fraction, profile_of, published_profile
+from gcnsim.boundary.published import dealt
 from gcnsim.errors import ScenarioError
 
 
@@ -32,6 +33,17 @@ def test_owners_share_the_boundary_equally_and_none_owns_its_own() -> None:
     owned = reddit().nodes.sum(axis=2)
     assert not np.diagonal(owned).any()
     assert owned[~np.eye(6, dtype=bool)].min() == owned.max() == 89_400 // 5
+
+
+@pytest.mark.parametrize("weights", [[1.0, 1.0, 1.0, 1.0], [1.0, 2.5, 1.0, 7.0], [0.3, 0.3, 0.9, 0.31]])
+def test_nodes_are_dealt_in_turns_of_which_an_owner_has_as_many_as_it_weighs(weights: list[float]) -> None:
+    found = dealt(np.array([0.2, 0.27, 0.9, 1.0]), 1003, np.array(weights))
+    slots = [max(1, round(each / min(weights) * (1 if len(set(weights)) == 1 else 16))) for each in weights]
+    turns = sorted(((i + 0.5) / count, owner, i) for owner, count in enumerate(slots) for i in range(count))
+    owners = [turns[node % len(turns)][1] for node in range(1003)]
+    ends = [round(0.2 * 1003), round(0.27 * 1003), round(0.9 * 1003), 1003]
+    for k, (first, last) in enumerate(zip([0, *ends], ends, strict=False)):
+        assert found[:, k].tolist() == [owners[first:last].count(owner) for owner in range(4)]
 
 
 def test_dispersion_is_the_spread_of_the_logarithms() -> None:
