@@ -1,7 +1,8 @@
 """YAML documents of ours: safe, small, and with one meaning.
 
 Of YAML's plain scalars only null, true/false, decimal integers and floats are typed (the JSON core, so that `1:30`,
-`on` and dates stay text); a key given twice is refused instead of silently overwritten. No objects, no code.
+`on` and dates stay text); a key given twice is refused instead of silently overwritten. No objects, no code, no tags
+(`!!int`), and no aliases (`*name`), by which a few lines stand for a million values.
 """
 
 from __future__ import annotations
@@ -25,6 +26,9 @@ LIMIT = 1 << 20
 DEPTH = 16
 """Levels of nesting, more than any document of ours has."""
 
+DIGITS = 30
+"""Of a whole number; with more it is no count or size of anything."""
+
 
 class _Loader(_Base):
     yaml_implicit_resolvers: dict[str, list[tuple[str, re.Pattern[str]]]] = {}  # noqa: RUF012 - PyYAML's own table
@@ -45,6 +49,14 @@ def _mapping(loader: _Loader, node: yaml.MappingNode) -> dict[Any, Any]:
     return loader.construct_mapping(node)
 
 
+def _whole(loader: _Loader, node: yaml.ScalarNode) -> int:
+    digits = len(node.value.lstrip("+-"))
+    if digits > DIGITS:
+        problem = f"a whole number of {digits} digits; allowed: at most {DIGITS}"
+        raise yaml.MarkedYAMLError(problem=problem, problem_mark=node.start_mark)
+    return int(node.value)
+
+
 for _tag, _pattern, _first in (
     ("null", r"~|null|", ["~", "n", ""]),
     ("bool", r"true|false", ["t", "f"]),
@@ -54,6 +66,7 @@ for _tag, _pattern, _first in (
 ):
     _Loader.add_implicit_resolver(f"tag:yaml.org,2002:{_tag}", re.compile(f"^(?:{_pattern})$"), _first)
 _Loader.add_constructor("tag:yaml.org,2002:map", _mapping)
+_Loader.add_constructor("tag:yaml.org,2002:int", _whole)
 
 
 def parse_yaml(text: str, source: str) -> Any:
@@ -62,7 +75,7 @@ def parse_yaml(text: str, source: str) -> Any:
     Raises FileError naming `source` (and the line) when it is not one YAML document, or gives a key twice.
     """
     try:
-        _refuse_depth(text)
+        _refuse_events(text)
         return yaml.load(text, Loader=_Loader)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
@@ -72,8 +85,11 @@ def parse_yaml(text: str, source: str) -> Any:
         raise FileError(f"{source}: not a valid YAML document: {' '.join(str(error).split())}") from None
 
 
-def _refuse_depth(text: str) -> None:
-    """The loader recurses in C, where too deep a document ends the process; reading events does not recurse."""
+def _refuse_events(text: str) -> None:
+    """Refuse nesting (the loader recurses in C, where too deep a document ends the process), aliases and tags.
+
+    Reading events does not recurse, and expands nothing.
+    """
     depth = 0
     for event in yaml.parse(text, Loader=_Loader):
         if isinstance(event, yaml.CollectionStartEvent):
@@ -82,6 +98,13 @@ def _refuse_depth(text: str) -> None:
             depth -= 1
         if depth > DEPTH:
             raise yaml.YAMLError(f"nested more than {DEPTH} levels deep")
+        problem = None
+        if isinstance(event, yaml.AliasEvent):
+            problem = f"an alias (*{event.anchor[:40]}); write out what it stands for"
+        elif isinstance(event, yaml.ScalarEvent | yaml.CollectionStartEvent) and event.tag is not None:
+            problem = f"a tag ({event.tag[:40]!r}); write the value alone"
+        if problem is not None:
+            raise yaml.MarkedYAMLError(problem=problem, problem_mark=event.start_mark)
 
 
 def read_yaml(path: str | Path) -> Any:

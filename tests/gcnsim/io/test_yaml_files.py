@@ -7,6 +7,9 @@ import pytest
 from gcnsim.errors import FileError
 from gcnsim.io.yaml_files import LIMIT, parse_yaml, read_yaml
 
+BOMB = "\n".join(f"a{i}: &a{i} [{', '.join(9 * [f'*a{i - 1}'] if i else 9 * ['x'])}]" for i in range(9))
+"""435 bytes that stand for 9 ** 9 values."""
+
 
 def test_scalars_have_one_reading() -> None:
     text = "{a: 1, b: 1e-3, c: .5, d: on, e: 1:30, f: 2026-11-20, g: ~, h: true, i: 010, j: '1', k: 1_000}"
@@ -37,8 +40,16 @@ def test_nested_mappings_and_lists() -> None:
         ("a: [1", "t:"),
         ("a: 1\n---\nb: 2", "document"),
         ("? [1]\n: 2", "a key must be a plain word"),
-        ("a: &x [*x]", "recursive"),
-        ("!!python/object/apply:os.system [ls]", "tag"),
+        ("a: &x [*x]", "t:1: not a valid YAML document: an alias (*x); write out what it stands for"),
+        (BOMB, "t:2: not a valid YAML document: an alias (*a0)"),
+        ("!!python/object/apply:os.system [ls]", "a tag ('tag:yaml.org,2002:python/object/apply:os')"),
+        ('a: 1\nb: !!int ""', "t:2: not a valid YAML document: a tag ('tag:yaml.org,2002:int'); write the value alone"),
+        ("a: !!bool x", "a tag"),
+        ("a: !!timestamp x", "a tag"),
+        ("a: !!map [1]", "a tag"),
+        ("a: ! x", "a tag"),
+        ("a: 1\nb: 1" + 400 * "0", "t:2: not a valid YAML document: a whole number of 401 digits; allowed: at most 30"),
+        ("a: -" + 5000 * "1", "a whole number of 5000 digits"),
         ("[" * 50_000, "nested more than 16 levels deep"),
         ("- " * 50_000, "nested more than 16 levels deep"),
         ("a: \x00", "not a valid YAML document"),
