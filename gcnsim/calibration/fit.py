@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +16,10 @@ from gcnsim.calibration.laws import fit_laws
 from gcnsim.calibration.runs import refine
 from gcnsim.calibration_record.measurements import Measurements, read_measurements
 from gcnsim.calibration_record.record import Calibration, Fitted, Source
-from gcnsim.calibration_record.shape import wrong_figure
 from gcnsim.errors import ScenarioError
 from gcnsim.evidence import CORE, device_of, refuse_other_trace, scenario_of
 from gcnsim.hardware import gpu_of
+from gcnsim.io.json_files import mistake, parse_json
 from gcnsim.runs.notes import first_repeat, link_notes, trace_notes, version_notes
 from gcnsim.runs.recorded_run import RecordedRun, read_recorded_run
 
@@ -92,10 +94,9 @@ def _laws(measured: Measurements, device: str) -> Laws:
             f"{measured.path}: cannot be fitted ({error}); take a profile with --quick or more"
         ) from None
     parts = {"device": laws.device, "host": laws.host, "network": laws.network, "copies": laws.copies}
-    for part, figures in parts.items():
-        for name, figure in figures.items():
-            if wrong := next(wrong_figure(part, name, figure.value), None):
-                raise ScenarioError(f"{measured.path}: cannot be fitted ({wrong}); take a profile with --quick or more")
+    told = {part: {name: asdict(figure) for name, figure in figures.items()} for part, figures in parts.items()}
+    if wrong := mistake(parse_json(json.dumps(told), measured.path), "calibration", "figures"):
+        raise ScenarioError(f"{measured.path}: cannot be fitted ({wrong}); take a profile with --quick or more")
     return laws
 
 

@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from itertools import chain
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from gcnsim.calibration_record.record import content_hash
-from gcnsim.errors import FileError
-from gcnsim.io.schema import mistakes
-from gcnsim.io.strict_json import parse_json
-
-LONGEST_S: Final = 3600.0
-"""No call of a kernel lasts longer: a whole profile takes minutes."""
+from gcnsim.io.json_files import read_json
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,13 +48,7 @@ class Measurements:
 def read_measurements(path: str | Path) -> Measurements:
     """The measurements in the file at `path`. Raises FileError, naming the file and what is wrong with it."""
     digest = content_hash(path)
-    try:
-        raw = parse_json(Path(path).read_text(encoding="utf-8"), path)
-    except UnicodeDecodeError:
-        raise FileError(f"{path}: not a JSON document") from None
-    wrong = next(chain(mistakes(raw, "measurements"), _absurd(raw)), None)
-    if wrong:
-        raise FileError(f"{path}: {wrong}; python -m runtime.profile writes such a file")
+    raw = read_json(path, "measurements", "; python -m runtime.profile writes such a file")
     names = Measurement.__slots__
     return Measurements(
         path=Path(path),
@@ -71,11 +59,3 @@ def read_measurements(path: str | Path) -> Measurements:
         found=tuple(Measurement(**{name: each[name] for name in names}) for each in raw["measurements"]),
         sha256=digest,
     )
-
-
-def _absurd(raw: Mapping[str, Any]) -> Iterator[str]:
-    """Times that no kernel takes."""
-    for index, each in enumerate(raw["measurements"]):
-        for name in ("seconds", "low", "high"):
-            if each[name] > LONGEST_S:
-                yield f"measurements[{index}].{name} is {each[name]:g}, wanted {LONGEST_S:g} or less"

@@ -9,19 +9,28 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any, Final
 
-from gcnsim.calibration_record.shape import HALF_SIZE, PROFILES, RATE, wrong_with
 from gcnsim.errors import FileError
 from gcnsim.io.atomic import atomic_write
-from gcnsim.io.strict_json import parse_json
+from gcnsim.io.json_files import read_json
 
 SCHEMA: Final = "gcnsim.calibration/1"
 ONLY_GPUS: Final = "copies"
 """The part that records of workers on cores lack."""
+
+PARTS: Final = ("device", "host", "network", ONLY_GPUS)
+LINKS: Final = ("network", ONLY_GPUS)
+"""Parts that are links."""
+
+HALF_SIZE: Final = "half_size"
+"""A figure of links of older records: bytes that a message occupied the link for besides its own."""
+
+RATE: Final = ("bandwidth", "efficiency")
+"""Whose product is the rate of a link."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,28 +100,35 @@ def write_calibration(path: str | Path, calibration: Calibration) -> None:
 
 def read_calibration(path: str | Path) -> Calibration:
     """The record in the file at `path`. Raises FileError, naming the file and what is wrong with it."""
-    try:
-        raw = parse_json(Path(path).read_text(encoding="utf-8"), path)
-    except OSError as error:
-        raise FileError(f"{path}: cannot be read: {error.strerror}") from None
-    except UnicodeDecodeError:
-        raise FileError(f"{path}: not a JSON document") from None
-    if not isinstance(raw, dict) or raw.get("schema") != SCHEMA:
-        raise FileError(f"{path}: not a calibration record ({SCHEMA}); gcnsim calibrate writes one")
-    names = {field.name for field in fields(Calibration)}
-    missing = sorted(names - set(raw))
-    if missing:
-        raise FileError(f"{path}: {missing[0]} is missing")
-    wrong = next(wrong_with(raw), None)
+    raw = read_json(path, "calibration", "; gcnsim calibrate writes such a file")
+    wrong = next(_contradictions(raw), None)
     if wrong:
         raise FileError(f"{path}: {wrong}")
-    return _built({name: raw[name] for name in names})
+    return _built({field.name: raw[field.name] for field in fields(Calibration)})
+
+
+def _contradictions(raw: Mapping[str, Any]) -> Iterator[str]:
+    """What is wrong between the values of a record that keeps the schema."""
+    for part in LINKS:
+        given = raw["figures"].get(part, {})
+        size = given.get(HALF_SIZE)
+        if size is not None and size["value"] > 0 and not {*RATE, "latency_s"} <= given.keys():
+            yield (
+                f"figures.{part}.{HALF_SIZE}: no longer a figure, and without {', '.join(RATE)} and latency_s it "
+                "cannot be read as seconds; write the record again with gcnsim calibrate"
+            )
+    sizes = [size for size, _ in raw["curve"]]
+    if sizes != sorted(set(sizes)):
+        yield "curve: sizes must ascend"
+    for name, (low, high) in raw["ranges"].items():
+        if low > high:
+            yield f"ranges.{name}: {low} is above {high}"
 
 
 def _built(raw: dict[str, Any]) -> Calibration:
     figures = {
         part: _in_seconds({name: Fitted(**given) for name, given in raw["figures"].get(part, {}).items()})
-        for part in PROFILES
+        for part in PARTS
         if part != ONLY_GPUS or part in raw["figures"]
     }
     return Calibration(

@@ -10,10 +10,8 @@ from gcnsim.breakdown import Parts, iteration_s
 from gcnsim.comparison.facts import facts_of_row
 from gcnsim.comparison.iteration_report import WHOLE, IterationReport, report_of_result, report_of_row
 from gcnsim.errors import FileError
-from gcnsim.io.schema import mistakes
-from gcnsim.io.strict_json import parse_json
+from gcnsim.io.json_files import mistake, parse_json, read_text
 from gcnsim.results import Row
-from gcnsim.runs.files import read_text
 
 RESULT, ANSWER = "gcnsim.result/1", "gcnsim.what-if/1"
 ROUNDING = 1e-3
@@ -35,7 +33,7 @@ def read_answer(path: str, label: str) -> IterationReport:
     schema = document.get("schema") if isinstance(document, dict) else None
     if schema not in (RESULT, ANSWER):
         raise FileError(f"{file}: schema: {schema!r} is not known; allowed: {RESULT} or {ANSWER}, by --json or --out")
-    wrong = next(mistakes(document, "result" if schema == RESULT else "what-if"), None)
+    wrong = mistake(document, "result" if schema == RESULT else "what-if")
     if wrong:
         raise FileError(f"{file}: {wrong}")
     rows = [document["result"]] if schema == RESULT else document["results"]

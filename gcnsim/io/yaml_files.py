@@ -98,13 +98,13 @@ def _refuse_events(text: str) -> None:
             depth -= 1
         if depth > DEPTH:
             raise yaml.YAMLError(f"nested more than {DEPTH} levels deep")
-        problem = None
+        tag = getattr(event, "tag", None)
+        problem = None if tag is None else f"a tag ({tag[:40]!r}); write the value alone"
         if isinstance(event, yaml.AliasEvent):
-            problem = f"an alias (*{event.anchor[:40]}); write out what it stands for"
-        elif isinstance(event, yaml.ScalarEvent | yaml.CollectionStartEvent) and event.tag is not None:
-            problem = f"a tag ({event.tag[:40]!r}); write the value alone"
+            problem = f"an alias (*{str(event.anchor)[:40]}); write out what it stands for"
         if problem is not None:
-            raise yaml.MarkedYAMLError(problem=problem, problem_mark=event.start_mark)
+            mark: Any = event.start_mark
+            raise yaml.MarkedYAMLError(problem=problem, problem_mark=mark)
 
 
 def read_yaml(path: str | Path) -> Any:

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import json
-import math
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from gcnsim.errors import FileError
 from gcnsim.io.atomic import atomic_write
-from gcnsim.io.strict_json import parse_json
+from gcnsim.io.json_files import read_json
 
 CLUSTER: Final = "cluster.json"
 SCHEMA: Final = "gcnsim.cluster/1"
@@ -47,26 +45,6 @@ def write_cluster(path: str | Path, cluster: Cluster) -> None:
 
 def read_cluster(path: str | Path) -> Cluster:
     """The cluster in the file at `path`. Raises FileError, naming the file and what is wrong with it."""
-    try:
-        raw = parse_json(Path(path).read_text(encoding="utf-8"), path)
-    except OSError as error:
-        raise FileError(f"{path}: cannot be read: {error.strerror}") from None
-    except UnicodeDecodeError:
-        raise FileError(f"{path}: not a JSON document") from None
-    if not isinstance(raw, dict) or raw.get("schema") != SCHEMA:
-        raise FileError(f"{path}: not a {SCHEMA} document")
-    names = [field.name for field in fields(Cluster)]
-    for name in names:
-        value, whole = raw.get(name), name in names[:2]
-        if not _is_count(value) if whole else not _is_size(value):
-            kind = "a whole number" if whole else "a number"
-            raise FileError(f"{path}: {name} is {value!r}; allowed: {kind} above 0")
-    return Cluster(**{name: raw[name] for name in names})
-
-
-def _is_count(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and value > 0
-
-
-def _is_size(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value) and value > 0
+    raw = read_json(path, "cluster")
+    counts = {name: int(raw[name]) for name in ("hosts", "workers_per_host")}
+    return Cluster(**counts, bandwidth=raw["bandwidth"], measured=raw["measured"])

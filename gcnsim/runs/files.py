@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Iterator, Mapping
-from itertools import chain
 from pathlib import Path
 from typing import Any, Final
 
@@ -12,10 +11,11 @@ import numpy as np
 
 from gcnsim.errors import FileError
 from gcnsim.ids import FloatArray
-from gcnsim.io.schema import mistakes
-from gcnsim.io.strict_json import parse_json
+from gcnsim.io.json_files import read_json, read_text
 
 RUN, ITERATIONS = "run.json", "iterations.csv"
+
+HINT: Final = "; python -m runtime.train writes such a file"
 
 LONGEST_S: Final = 1e7
 """No iteration lasts longer: four months."""
@@ -23,11 +23,10 @@ LONGEST_S: Final = 1e7
 
 def read_facts(folder: Path) -> dict[str, Any]:
     """What run.json in `folder` says, by its schema and without contradictions. Raises FileError, naming the file."""
-    path = folder / RUN
-    raw: dict[str, Any] = parse_json(read_text(path), path)
-    wrong = next(chain(mistakes(raw), _contradictions(raw)), None)
+    raw = read_json(folder / RUN, "run", HINT)
+    wrong = next(_contradictions(raw), None)
     if wrong:
-        raise FileError(f"{path}: {wrong}")
+        raise FileError(f"{folder / RUN}: {wrong}")
     return raw
 
 
@@ -35,7 +34,7 @@ def read_rows(folder: Path) -> list[dict[str, str]]:
     """The rows of iterations.csv in `folder`, by column. Raises FileError, naming the file."""
     path = folder / ITERATIONS
     try:
-        return list(csv.DictReader(read_text(path).splitlines()))
+        return list(csv.DictReader(read_text(path, HINT).splitlines()))
     except csv.Error as error:
         raise FileError(f"{path}: not a CSV file: {error}") from None
 
@@ -62,16 +61,6 @@ def read_iterations(folder: Path, raw: Mapping[str, Any]) -> FloatArray:
         found = f"has {len(rows)} iterations, {numbers[0]} to {numbers[-1]}"
         raise FileError(f"{path}: {found}; allowed: the {whole} of {RUN}, in a row")
     return np.array([lasted for _, lasted in rows])
-
-
-def read_text(path: Path) -> str:
-    """The text of a run's file. Raises FileError."""
-    try:
-        return path.read_text(encoding="utf-8")
-    except OSError as error:
-        raise FileError(f"{path}: cannot be read: {error.strerror}; a folder that runtime.train wrote has it") from None
-    except UnicodeDecodeError as error:
-        raise FileError(f"{path}: not UTF-8 text (byte {error.start})") from None
 
 
 def _contradictions(raw: Mapping[str, Any]) -> Iterator[str]:

@@ -18,7 +18,7 @@ from gcnsim.breakdown import phases_of_means
 from gcnsim.calibration_record.coverage import settings
 from gcnsim.errors import FileError
 from gcnsim.ids import FloatArray, Rank
-from gcnsim.io.strict_json import canonical
+from gcnsim.io.json_files import canonical
 from gcnsim.runs.cluster import CLUSTER, Cluster, read_cluster
 from gcnsim.runs.files import ITERATIONS, RUN, read_facts, read_iterations, read_rows
 from gcnsim.timeline import KIND_CODE, OpKind, Timeline

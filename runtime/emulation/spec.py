@@ -5,24 +5,20 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from typing import Any, Final
 
-from gcnsim.errors import ScenarioError
+from gcnsim.errors import FileError, ScenarioError
 from gcnsim.ids import Rank
+from gcnsim.io.json_files import mistake, parse_json
 
 NAME: Final = "GCNSIM_EMULATION"
 """The environment variable that holds the facts as a JSON object."""
 
 LIMITERS: Final = ("netns", "userns", "exchange")
-LATENCIES: Final = ("none", "netem", "exchange")
-_CHOICES: Final[Mapping[str, tuple[str, ...]]] = {"limiter": LIMITERS, "latency_by": LATENCIES}
 
 PAYLOAD_SHARE: Final = 1448 / 1538
 """Of a full Ethernet frame with preamble and gap (1538 bytes, MTU 1500), what TCP with timestamps carries."""
-
-_COUNTS: Final = ("hosts", "workers_per_host", "cores")
-_KINDS: Final[Mapping[str, tuple[type, ...]]] = {"int": (int,), "float": (int, float), "str": (str,)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,22 +61,10 @@ class Emulation:
         if text is None:
             return None
         try:
-            found = json.loads(text)
-        except ValueError:
+            found = parse_json(text, NAME)
+        except FileError:
             found = None
-        known = {field.name: str(field.type) for field in fields(cls)}
-        if not isinstance(found, dict) or found.keys() != known.keys():
-            raise ScenarioError(f"{NAME}: {text[:80]!r} is not what runtime.emulate sets")
-        for name, kind in known.items():
-            fits = _is(found[name], kind) and (found[name] or name not in _COUNTS)
-            if not fits or found[name] not in _CHOICES.get(name, (found[name],)):
-                raise ScenarioError(f"{NAME}: {name} is {found[name]!r}, which runtime.emulate never sets")
+        wrong = mistake(found, "run", "emulation") or (None if found else "nothing is emulated")
+        if wrong:
+            raise ScenarioError(f"{NAME}: {wrong}; runtime.emulate sets it")
         return cls(**found)
-
-
-def _is(value: object, kind: str) -> bool:
-    """Whether `value` is of the type that an annotation names, and no negative number."""
-    if value is None or isinstance(value, bool):
-        return value is None and kind.endswith("None")
-    fits = isinstance(value, _KINDS[kind.split()[0]])
-    return fits and not (isinstance(value, int | float) and value < 0)

@@ -11,13 +11,13 @@ import os
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
-from typing import Any, Final, NoReturn
+from typing import Any, Final
 
 from gcnsim.errors import FileError
 from gcnsim.graph import Graph
 from gcnsim.ids import Float32Array, Iteration
 from gcnsim.io.atomic import atomic_write
-from gcnsim.io.schema import mistakes
+from gcnsim.io.json_files import mistake, parse_json, read_json, read_text
 from gcnsim.sampling.norms import read_norms, write_norms
 from gcnsim.timeline import Timeline
 from gcnsim.timeline.parquet import read_spans, write_spans
@@ -108,7 +108,8 @@ class RunFolder:
         """Write `run.json`. Raises FileError when it cannot be written, ValueError for facts that break its schema."""
         document = {"schema": SCHEMA, **asdict(record)}
         text = json.dumps(document, indent=1, allow_nan=False)
-        wrong = _wrong(json.loads(text))
+        plain = json.loads(text)
+        wrong = mistake(plain, "run") or _uneven(plain)
         if wrong:
             raise ValueError(f"{RUN}: {wrong}")
         with atomic_write(self.path / RUN, text=True) as file:
@@ -154,8 +155,8 @@ def refuse_foreign(path: Path) -> None:
 def read_run(path: str | Path) -> Run:
     """The run in the folder `path`. Raises FileError, naming the file and what is wrong with it."""
     folder = Path(path)
-    document = _document(folder / RUN)
-    wrong = _wrong(document)
+    document = read_json(folder / RUN, "run")
+    wrong = _uneven(document)
     if wrong:
         raise FileError(f"{folder / RUN}: {wrong}")
     facts: dict[str, Any] = {field.name: document.get(field.name) for field in fields(RunRecord)}
@@ -167,39 +168,17 @@ def read_run(path: str | Path) -> Run:
     return Run(folder, record, rows)
 
 
-def _document(path: Path) -> dict[str, Any]:
-    try:
-        text = path.read_text(encoding="utf-8")
-    except OSError as error:
-        raise FileError(f"{path}: cannot be read: {error.strerror}") from None
-    except UnicodeDecodeError as error:
-        raise FileError(f"{path}: not UTF-8 text (byte {error.start})") from None
-    try:
-        document = json.loads(text, parse_constant=_refuse)
-    except (ValueError, RecursionError) as error:
-        raise FileError(f"{path}: not a JSON document: {' '.join(str(error).split())}") from None
-    if not isinstance(document, dict):
-        raise FileError(f"{path}: not a JSON object")
-    return document
-
-
-def _refuse(text: str) -> NoReturn:
-    raise ValueError(f"{text} is no JSON number")
-
-
 def _is_run(path: Path) -> bool:
     """Whether `path` is the `run.json` of any version of ours."""
     try:
-        return str(_document(path).get("schema")).startswith("gcnsim.run/")
+        found = parse_json(read_text(path), path)
     except FileError:
         return False
+    return isinstance(found, dict) and str(found.get("schema")).startswith("gcnsim.run/")
 
 
-def _wrong(document: dict[str, Any]) -> str | None:
-    """The first thing that is wrong with a `run.json`: against its schema, or between its fields."""
-    wrong = next(mistakes(document), None)
-    if wrong:
-        return wrong
+def _uneven(document: dict[str, Any]) -> str | None:
+    """The first list of a `run.json` that has not one entry for each worker."""
     workers = document["workers"]
     lists = {name: document[name] for name in ("inner", "boundary", "peak_memory")}
     for kind, table in document["bytes"].items():

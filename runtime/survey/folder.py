@@ -16,6 +16,7 @@ from typing import Any, Final
 
 from gcnsim.errors import FileError, ScenarioError
 from gcnsim.io.atomic import atomic_write
+from gcnsim.io.json_files import read_json
 from gcnsim.runs.cluster import CLUSTER, Cluster, write_cluster
 from runtime.record import read_run
 from runtime.survey.readme import readme
@@ -116,23 +117,17 @@ class Folder:
     def _read(self) -> None:
         """Go on with an earlier survey."""
         path = self.path / STATE
-        try:
-            raw = json.loads(path.read_text(encoding="utf-8"))
-        except (OSError, ValueError, RecursionError):
-            raw = None
-        if not isinstance(raw, dict) or raw.get("schema") != SCHEMA:
-            raise FileError(f"{path}: not a {SCHEMA} document; allowed: a new folder, or one that a survey wrote")
+        raw = read_json(path, "survey", "; allowed: a new folder, or one that a survey wrote")
         for name, value in self._surveyed.items():
             if raw.get(name) != value:
                 raise ScenarioError(
                     f"--out: {self.path}: {name} was {_brief(raw.get(name))}, is {_brief(value)}; "
                     "allowed: the same, or a new folder"
                 )
-        found = raw.get("cluster")
-        if found is not None:
+        if (found := raw["cluster"]) is not None:
             self.cluster = Cluster(**{name: found[name] for name in Cluster.__slots__})
-        self._minutes = float(raw.get("minutes", 0.0))
-        took = raw.get("runs", {})
+        self._minutes = raw["minutes"]
+        took = raw["runs"]
         for run in self._asked.rule.planned():
             folder = self.path / RUNS / run.name
             if folder.is_dir():

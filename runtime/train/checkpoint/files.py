@@ -1,9 +1,9 @@
 """Checkpoints: a folder per saved iteration, one safetensors file per worker, and a JSON file that makes it whole.
 
 `checkpoints/000100/` holds what is needed to go on after 100 iterations. `state.json` is written last, with the SHA-256
-of every worker's file, so a folder without it is an attempt that never counts, and an altered file is seen. No random
-state is saved: every draw comes from a named stream of its iteration. Weights and optimizer are in worker 0's file;
-every worker's holds its rows and gradients in flight.
+of every worker's file and of itself, so a folder without it is an attempt that never counts, and an altered file is
+seen. No random state is saved: every draw comes from a named stream of its iteration. Weights and optimizer are in
+worker 0's file; every worker's holds its rows and gradients in flight.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from safetensors import SafetensorError
 from safetensors.torch import load, save
 from torch import Tensor
 from torch.nn import Parameter
@@ -25,6 +26,7 @@ from torch.nn import Parameter
 from gcnsim.errors import FileError
 from gcnsim.ids import Iteration, Rank
 from gcnsim.io.atomic import atomic_write
+from gcnsim.io.json_files import canonical, read_json
 from runtime.train.optimizers import Optimizer
 
 STATE = "state.json"
@@ -66,6 +68,7 @@ def complete(
     It is the last one then: later ones, of a run that took another turn, go, and those before the last KEPT.
     """
     document = {"done": done, "identity": identity, "notes": notes, "parts": [digest.hex() for digest in parts]}
+    document["sha256"] = _digest(document)
     with atomic_write(folder / f"{done:06d}" / STATE, text=True) as file:
         json.dump(document, file, indent=1, allow_nan=False)
     whole = _whole(folder)
@@ -117,21 +120,18 @@ def read_checkpoint(place: Path, rank: Rank, identity: Mapping[str, Any]) -> Che
 
 def _state(path: Path) -> dict[str, Any]:
     """The JSON of a checkpoint, of the right shape."""
-    try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise FileError(f"{path}: cannot be read: {error.strerror}") from None
-    except (ValueError, RecursionError) as error:
-        raise FileError(f"{path}: truncated or altered: {error}") from None
-    wanted = {"done": int, "identity": dict, "notes": dict, "parts": list}
-    wrong = [
-        name for name, kind in wanted.items() if not isinstance(found, dict) or not isinstance(found.get(name), kind)
-    ]
-    if wrong:
-        raise FileError(f"{path}: is not a checkpoint's state: {wrong[0]!r} is missing or of the wrong type")
-    if found["identity"].get(WORKERS) != len(found["parts"]):
-        raise FileError(f"{path}: is not a checkpoint's state: {len(found['parts'])} parts for the workers it names")
-    return dict(found)
+    found = read_json(path, "checkpoint", "; not the state of a checkpoint, or one of an older version")
+    if found["sha256"] != _digest({name: value for name, value in found.items() if name != "sha256"}):
+        raise FileError(f"{path}: altered: its sha256 is not that of its content")
+    workers, parts = found["identity"][WORKERS], len(found["parts"])
+    if workers != parts:
+        raise FileError(f"{path}: parts has {parts} items, identity.{WORKERS} is {workers}")
+    return found
+
+
+def _digest(document: Mapping[str, Any]) -> str:
+    """SHA-256 of what a state says, however it is laid out."""
+    return hashlib.sha256(canonical(document).encode()).hexdigest()
 
 
 def optimizer_tensors(optimizer: Optimizer, names: Mapping[Parameter, str]) -> dict[str, Tensor]:
@@ -164,7 +164,11 @@ def _tensors(path: Path, digest: str, prefix: str) -> dict[str, Tensor]:
         raise FileError(f"{path}: cannot be read: {error.strerror}") from None
     if hashlib.sha256(content).hexdigest() != digest:
         raise FileError(f"{path}: truncated or altered: its SHA-256 is not the one in {STATE}")
-    return {name.removeprefix(prefix): tensor for name, tensor in load(content).items() if name.startswith(prefix)}
+    try:
+        found = load(content)
+    except SafetensorError as error:
+        raise FileError(f"{path}: not a file of tensors: {' '.join(str(error).split())[:200]}") from None
+    return {name.removeprefix(prefix): tensor for name, tensor in found.items() if name.startswith(prefix)}
 
 
 def _remove(place: Path) -> None:

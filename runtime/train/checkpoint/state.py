@@ -78,14 +78,22 @@ def resume(run: RunState, place: Path | None) -> None:
             f"--iterations: {run.options.iterations}, but {found.done} are done in {place}; "
             f"allowed: {found.done} or more"
         )
-    _restore(run, place, found)
+    try:
+        _restore(run, place, found)
+    except (LookupError, TypeError, ValueError, RuntimeError) as error:
+        what = " ".join(str(error).split())[:200]
+        raise FileError(f"{place}: its tensors are not those of this run: {type(error).__name__}: {what}") from error
 
 
 def _restore(run: RunState, place: Path, found: Checkpoint) -> None:
     worker = run.worker
     with torch.no_grad():
         for name, weight in worker.network.named_parameters():
-            weight.copy_(found.shared[f"{_WEIGHT}{name}"])
+            saved = found.shared[f"{_WEIGHT}{name}"]
+            if saved.shape != weight.shape or not bool(saved.isfinite().all()):
+                allowed = f"finite numbers of shape {list(weight.shape)}"
+                raise FileError(f"{place}: {name} is not finite, or of shape {list(saved.shape)}; allowed: {allowed}")
+            weight.copy_(saved)
     restore_optimizer(worker.trainer.optimizer, run.names, found.shared)
     rows = {name.removeprefix(_METHOD): rows for name, rows in found.own.items() if name.startswith(_METHOD)}
     worker.method.restore(found.done, rows)

@@ -10,7 +10,7 @@ from jsonschema import Draft202012Validator
 
 from gcnsim.calibration_record.measurements import read_measurements
 from gcnsim.errors import FileError
-from gcnsim.io.schema import mistakes, shipped_schema
+from gcnsim.io.json_files import mistake, shipped_schema
 from tests.gcnsim.calibration.made import MACHINE, measurements, write_measurements
 
 
@@ -44,7 +44,7 @@ def test_the_schema_is_one_and_the_document_keeps_it() -> None:
     schema = dict(shipped_schema("measurements"))
     Draft202012Validator.check_schema(schema)
     assert Draft202012Validator(schema).is_valid(measurements())
-    assert list(mistakes(measurements(), "measurements")) == []
+    assert mistake(measurements(), "measurements") is None
 
 
 @pytest.mark.parametrize(
@@ -78,7 +78,7 @@ def test_a_missing_key_a_missing_file_and_what_is_no_json(tmp_path: Path) -> Non
     [
         (float("nan"), "measurements[0].seconds is nan; allowed: finite numbers up to 1e+30"),
         (1e308, "measurements[0].seconds is 1e+308; allowed: finite numbers up to 1e+30"),
-        (1e9, "measurements[0].seconds is 1e+09, wanted 3600 or less"),
+        (1e9, "measurements[0].seconds is 1000000000.0, wanted 3600 or less"),
     ],
 )
 def test_times_that_no_kernel_takes(tmp_path: Path, seconds: float, message: str) -> None:

@@ -31,14 +31,14 @@ def test_workers_are_numbered_host_by_host() -> None:
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"limiter": "magic"}, "limiter is 'magic'"),
-        ({"latency_by": "hope"}, "latency_by is 'hope'"),
-        ({"bandwidth": "500Mbps"}, "bandwidth is '500Mbps'"),
+        ({"limiter": "magic"}, 'limiter is "magic"'),
+        ({"latency_by": "hope"}, 'latency_by is "hope", wanted "none" or "netem" or "exchange"'),
+        ({"bandwidth": "500Mbps"}, 'bandwidth is "500Mbps", wanted number'),
         ({"hosts": 0}, "hosts is 0"),
-        ({"cores": True}, "cores is True"),
+        ({"cores": True}, "cores is true"),
         ({"measured": -1.0}, "measured is -1.0"),
-        ({"congestion": None}, "congestion is None"),
-        ({"more": 1}, "is not what runtime.emulate sets"),
+        ({"congestion": None}, "congestion is null"),
+        ({"more": 1}, "emulation.more is unknown; runtime.emulate sets it"),
     ],
 )
 def test_nonsense_is_refused(change: dict[str, Any], words: str) -> None:

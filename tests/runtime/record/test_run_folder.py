@@ -119,8 +119,8 @@ def test_a_damaged_record_is_refused_with_the_place(folder: Path, change: Change
     ("content", "said"),
     [
         (b"", "not a JSON document"),
-        (b"[1]", "not a JSON object"),
-        (b'{"seed": NaN}', "not a JSON document: NaN is no JSON number"),
+        (b"[1]", r"the document is \[1\], wanted object"),
+        (b'{"seed": NaN}', "seed is nan; allowed: finite numbers up to"),
         (b"\xff", "not UTF-8 text"),
         (b"[" * 100_000, "not a JSON document"),
         (b"{}", "has no schema"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import shutil
 from collections.abc import Callable
@@ -11,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from safetensors.torch import load_file
 
 from gcnsim.errors import FileError
 from gcnsim.streams import stream
@@ -219,32 +221,97 @@ def test_a_damaged_checkpoint_is_refused_in_one_line(
         path.write_bytes(content if harm == "bit" else content[: len(content) // 2])
     with pytest.raises(FileError) as caught:
         read_checkpoint(place, 1, identity)
-    said = "cannot be read: No such file" if harm == "gone" else "truncated or altered: "
-    assert str(caught.value).startswith(f"{path}: {said}")
+    said = "truncated or altered: " if name != STATE else "not a JSON document" if harm == "cut" else "not UTF-8 text"
+    assert str(caught.value).startswith(f"{path}: {'cannot be read: No such file' if harm == 'gone' else said}")
     assert "\n" not in str(caught.value)
 
 
+Change = Callable[[dict[str, Any]], object]
+
+
 @pytest.mark.parametrize(
-    "text",
+    ("change", "said"),
     [
-        "[]",
-        "{}",
-        '{"done": "4"}',
-        '{"done": 4, "identity": [], "notes": {}, "parts": []}',
-        '{"done": 4, "identity": {"--workers": 2}, "notes": {}, "parts": ["00"]}',
-        "[" * 100_000,
+        (lambda state: state.update(done=6), "altered: its sha256 is not that of its content"),
+        (lambda state: state["notes"].update(best=[0.99, 0.99, 0.99]), "altered: its sha256"),
+        (lambda state: state["notes"].update(best=[7.5, 0.9, 0.9]), "notes.best[0] is 7.5, wanted 1 or less; "),
+        (lambda state: state["notes"].pop("best"), "has no notes.best; "),
+        (lambda state: state.pop("sha256"), "has no sha256; not the state of a checkpoint, or one of an older version"),
+        (lambda state: state.update(done="4"), 'done is "4", wanted integer; '),
+        (lambda state: state.update(identity=[]), "identity is [], wanted object; "),
+        (lambda state: state["parts"].__setitem__(0, "00"), 'parts[0] is "00", wanted text like ^[0-9a-f]{64}$; '),
     ],
-    ids=range(6),
 )
-def test_a_state_of_the_wrong_shape_is_refused(tmp_path: Path, text: str) -> None:
+def test_an_altered_state_is_refused(made: tuple[Options, Path], tmp_path: Path, change: Change, said: str) -> None:
+    place = Path(shutil.copytree(made[1] / "checkpoints" / "000004", tmp_path / "000004"))
+    state = json.loads((place / STATE).read_text())
+    change(state)
+    (place / STATE).write_text(json.dumps(state))
+    with pytest.raises(FileError) as caught:
+        read_checkpoint(place, 1, {})
+    assert str(caught.value).startswith(f"{place / STATE}: {said}")
+
+
+def test_a_state_that_is_laid_out_otherwise_is_the_same(made: tuple[Options, Path], tmp_path: Path) -> None:
+    place = Path(shutil.copytree(made[1] / "checkpoints" / "000004", tmp_path / "000004"))
+    state = json.loads((place / STATE).read_text())
+    (place / STATE).write_text(json.dumps(dict(reversed(state.items()))))
+    assert read_checkpoint(place, 1, {}).done == 4
+
+
+@pytest.mark.parametrize("text", ["[]", "{}", "[" * 100_000], ids=range(3))
+def test_what_is_no_state_is_refused(tmp_path: Path, text: str) -> None:
     (tmp_path / STATE).write_text(text)
-    with pytest.raises(FileError, match=r"state\.json: (is not a checkpoint's state|truncated or altered): [^\n]*$"):
+    with pytest.raises(FileError, match=r"state\.json: [^\n]*$"):
         read_checkpoint(tmp_path, 0, {})
+
+
+def _signed(folder: Path, change: Callable[[dict[str, torch.Tensor]], object]) -> None:
+    """Change worker 0's tensors of the checkpoint in `folder`, and make it whole again with their hash."""
+    state = json.loads((folder / STATE).read_text())
+    tensors = load_file(folder / "worker0.safetensors")
+    change(tensors)
+    digests = [write_part(folder.parent, state["done"], 0, tensors), *map(bytes.fromhex, state["parts"][1:])]
+    complete(folder.parent, state["done"], state["identity"], state["notes"], digests)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda tensors: tensors.pop("own.sent"), "its tensors are not those of this run: KeyError: 'sent'"),
+        (lambda tensors: tensors.update({_weight(tensors): torch.zeros(1)}), "or of shape [1]; allowed: finite"),
+        (lambda tensors: tensors[_weight(tensors)].fill_(torch.nan), "is not finite, or of shape"),
+    ],
+)
+def test_tensors_of_another_run_are_refused(
+    crew: Crew, going: Going, tmp_path: Path, change: Callable[[dict[str, torch.Tensor]], object], said: str
+) -> None:
+    crew.run(1, ran, going(workers=1, iterations=4, checkpoint_every=4))
+    _signed(tmp_path / "run" / "checkpoints" / "000004", change)
+    (told,) = crew.run(1, refused, going(workers=1, resume=str(tmp_path / "run"), checkpoint_every=0))
+    assert told.startswith(f"{tmp_path / 'run' / 'checkpoints' / '000004'}: ")
+    assert said in told
+    assert "\n" not in told
+
+
+def test_a_part_that_is_no_file_of_tensors_is_refused(made: tuple[Options, Path], tmp_path: Path) -> None:
+    place = Path(shutil.copytree(made[1] / "checkpoints" / "000004", tmp_path / "000004"))
+    state = json.loads((place / STATE).read_text())
+    content = (place / "worker1.safetensors").read_bytes()[:100]
+    (place / "worker1.safetensors").write_bytes(content)
+    digests = [bytes.fromhex(state["parts"][0]), hashlib.sha256(content).digest()]
+    complete(tmp_path, 4, state["identity"], state["notes"], digests)
+    with pytest.raises(FileError, match=r"worker1\.safetensors: not a file of tensors: [^\n]*$"):
+        read_checkpoint(place, 1, {})
+
+
+def _weight(tensors: dict[str, torch.Tensor]) -> str:
+    return next(name for name in sorted(tensors) if name.startswith("shared.weight."))
 
 
 def _written(folder: Path, done: int) -> None:
     digest = write_part(folder, done, 0, {"own.x": torch.zeros(1)})
-    complete(folder, done, {WORKERS: 1}, {}, [digest])
+    complete(folder, done, {WORKERS: 1}, {"best": [None] * 3, "scores": [None] * 3, "norms": []}, [digest])
 
 
 def test_an_unfinished_checkpoint_never_counts(made: tuple[Options, Path], tmp_path: Path) -> None:
