@@ -11,13 +11,9 @@ from dataclasses import Field, dataclass, field
 from types import MappingProxyType
 from typing import Any, Final, Literal, TypeAlias
 
-from gcnsim.caching import CacheSize
-from gcnsim.errors import ScenarioError, nearest
+from gcnsim.caching import CACHE_SIZES, STATIC_CACHE_SIZES, Cache, CacheSize
 from gcnsim.fields import (
-    CACHE_SIZES,
-    STATIC_CACHE_SIZES,
     Amounts,
-    Cache,
     Measure,
     Number,
     Rule,
@@ -174,43 +170,3 @@ KNOBS: Final[Mapping[str, Knob]] = MappingProxyType(
 )
 TRAINING_KNOBS: Final = (GAMMA, ESTIMATOR, BOUNDARY_SCALE, COLD_START)
 """Knobs of training that change no time: no scenario has them, recorded runs do."""
-
-
-def check(knob: Knob, value: object, path: str) -> None:
-    """Refuse a `value` that `knob` does not allow: ScenarioError with `path`, the value and the range.
-
-    A size is checked as its share of the boundary (None when it was given in bytes).
-    """
-    if knob.kind == "list":
-        good = value is None or isinstance(value, tuple)
-    elif knob.kind == "file":
-        good = value is None or isinstance(value, str)
-    elif knob.kind == "choice":
-        if isinstance(value, str) and value not in knob.choices:
-            raise ScenarioError(f"{path}: unknown {knob.name} {value!r}; {nearest(value, knob.choices)}")
-        good = isinstance(value, str)
-    elif knob.kind == "size" and (value is None or value == "auto"):
-        good = True
-    else:
-        good = _is_number(knob, value) and _in_range(knob, value)
-    if not good:
-        shown = f"{value:.6g}" if isinstance(value, float) and knob.unit != "%" else _percent(knob, value)
-        raise ScenarioError(f"{path}: {shown} is not allowed; {knob.name} is {knob.allowed}")
-
-
-def _is_number(knob: Knob, value: object) -> bool:
-    if isinstance(value, bool):
-        return False
-    return isinstance(value, int) or (knob.kind != "int" and isinstance(value, float))
-
-
-def _in_range(knob: Knob, value: object) -> bool:
-    assert isinstance(value, int | float)
-    if knob.low is not None and not (value > knob.low if knob.low_open else value >= knob.low):
-        return False
-    return value < float("inf") and (knob.high is None or value <= knob.high)
-
-
-def _percent(knob: Knob, value: object) -> str:
-    number = isinstance(value, int | float) and not isinstance(value, bool)
-    return f"{100 * float(str(value)):g}%" if number and knob.unit == "%" else repr(value)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from types import MappingProxyType
@@ -10,6 +9,7 @@ from typing import Any, Final
 
 from gcnsim.caching import CacheSize
 from gcnsim.errors import ScenarioError, nearest
+from gcnsim.fields import Number
 from gcnsim.knobs import KnobValue
 
 CHOICES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
@@ -30,28 +30,29 @@ CHOICES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
     }
 )
 
-_RANGES: Final[Mapping[str, tuple[float, float]]] = MappingProxyType(
+RULES: Final[Mapping[str, Number]] = MappingProxyType(
     {
-        "workers": (1, 4096),
-        "iterations": (1, 10**9),
-        "seed": (0, 2**31 - 1),
-        "layers": (1, 1000),
-        "hidden": (1, 1_000_000),
-        "heads": (1, 1024),
-        "dropout": (0, 0.999),
-        "lr": (0, 1_000_000),
-        "weight_decay": (0, 1_000_000),
-        "feature_dim": (1, 1_000_000),
-        "random_features": (1, 1_000_000),
-        "random_classes": (2, 1_000_000),
-        "threads": (1, 4096),
-        "eval_every": (0, 10**9),
-        "checkpoint_every": (0, 10**9),
-        "timeout": (1, 86_400),
-        "partition_seed": (0, 2**31 - 1),
-        "warmup": (0, 10**9),
+        "workers": Number(True, 1, 4096),
+        "iterations": Number(True, 1, 10**9),
+        "seed": Number(True, 0, 2**31 - 1),
+        "layers": Number(True, 1, 1000),
+        "hidden": Number(True, 1, 1_000_000),
+        "heads": Number(True, 1, 1024),
+        "dropout": Number(False, 0, 0.999),
+        "lr": Number(False, 0, 1_000_000),
+        "weight_decay": Number(False, 0, 1_000_000),
+        "feature_dim": Number(True, 1, 1_000_000),
+        "random_features": Number(True, 1, 1_000_000),
+        "random_classes": Number(True, 2, 1_000_000),
+        "threads": Number(True, 1, 4096),
+        "eval_every": Number(True, 0, 10**9),
+        "checkpoint_every": Number(True, 0, 10**9),
+        "timeout": Number(False, 1, 86_400),
+        "partition_seed": Number(True, 0, 2**31 - 1),
+        "warmup": Number(True, 0, 10**9),
     }
 )
+"""What options that are numbers may be; of training, micro-benchmarks, emulation and surveys."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,10 +122,9 @@ class Options:
             value = getattr(self, name)
             if value not in choices:
                 raise ScenarioError(f"{flag(name)}: unknown {value!r}; {nearest(str(value), choices)}")
-        for name, (low, high) in _RANGES.items():
-            value = getattr(self, name)
-            if value is not None and not (low <= value <= high and math.isfinite(value)):
-                raise ScenarioError(f"{flag(name)}: {value} is not allowed; allowed: {low} to {high}")
+        for name, rule in RULES.items():
+            if getattr(self, name) is not None:
+                rule.check(getattr(self, name), flag(name))
         if self.backend == "nccl" and self.device != "cuda":
             raise ScenarioError(f"--backend: nccl needs --device cuda, it is {self.device}; allowed: auto, gloo")
         if self.model == "gat" and self.hidden % self.heads:

@@ -12,6 +12,8 @@ import numpy as np
 from gcnsim.boundary.bins import RATES, Bins
 from gcnsim.boundary.stored import SAMPLERS, ProfileOrigin, StoredProfile
 from gcnsim.errors import FileError
+from gcnsim.fields import Number
+from gcnsim.fields.columns import AMOUNT, COUNT, POSITIVE, SHARE, check_values
 from gcnsim.ids import AnyArray, frozen
 from gcnsim.io.container import Sections, kind_of, read_sections, write_sections
 
@@ -57,7 +59,8 @@ def read_profile(path: str | Path) -> StoredProfile:
         raise FileError(f"{path}: parts is {parts!r}; allowed: 1 or more")
     if stored.meta.get("rates") != list(RATES):
         raise FileError(f"{path}: rates are {stored.meta.get('rates')!r}, this gcnsim reads {list(RATES)}")
-    sizes = {name: _section(path, stored, name, "<i8", (parts,)) for name in _SIZES}
+    sizes = {name: _section(path, stored, name, "<i8", (parts,), COUNT) for name in _SIZES}
+    check_values(sizes["inner_nodes"], POSITIVE, f"{path}: section 'inner_nodes'")
     profile = StoredProfile(
         origin=_origin(path, stored.meta.get("origin")),
         cells={sampler: _cells(path, stored, sampler, parts) for sampler in SAMPLERS},
@@ -93,19 +96,21 @@ def _cells(path: str | Path, stored: Sections, sampler: str, parts: int) -> Bins
     found = {}
     for field in fields(Bins):
         shape = shapes.get(field.name, (parts, cells))
-        array = _section(path, stored, f"{sampler}.{field.name}", _stored(field.name), shape)
+        rule = SHARE if field.name.endswith("_kept") else AMOUNT
+        array = _section(path, stored, f"{sampler}.{field.name}", _stored(field.name), shape, rule)
         found[field.name] = frozen(array.astype(np.int64 if field.name == "nodes" else np.float64))
     return Bins(**found)
 
 
-def _section(path: str | Path, stored: Sections, name: str, dtype: str, shape: tuple[int, ...]) -> AnyArray:
+def _section(
+    path: str | Path, stored: Sections, name: str, dtype: str, shape: tuple[int, ...], rule: Number = AMOUNT
+) -> AnyArray:
     array = stored.arrays.get(name)
     if array is None:
         raise FileError(f"{path}: section {name!r} is missing")
     if array.dtype != np.dtype(dtype) or array.shape != shape:
         raise FileError(f"{path}: section {name!r} is {array.dtype} {array.shape}, wanted {dtype} {shape}")
-    if not bool(np.all(np.isfinite(array) & (array >= 0))):
-        raise FileError(f"{path}: section {name!r} has values that are negative or not finite")
+    check_values(array, rule, f"{path}: section {name!r}")
     return array
 
 
@@ -117,8 +122,6 @@ def _check(path: str | Path, profile: StoredProfile) -> None:
             raise FileError(f"{path}: section '{sampler}.nodes' has other boundary nodes than '{SAMPLERS[0]}.nodes'")
         if pairs.diagonal().any():
             raise FileError(f"{path}: section '{sampler}.nodes' has boundary nodes that a worker itself owns")
-        if (cells.inner_kept > 1.0).any() or (cells.boundary_kept > 1.0).any():
-            raise FileError(f"{path}: sections '{sampler}.inner_kept' and 'boundary_kept' are shares; allowed: 0 to 1")
     if (profile.boundary_nodes > profile.boundary_entries).any():
         raise FileError(f"{path}: section 'boundary_entries' has fewer cross edges than there are boundary nodes")
 

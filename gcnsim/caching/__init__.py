@@ -11,17 +11,21 @@ from gcnsim.caching.policies import (
     cached_mask,
     expected_hit_rate,
 )
+from gcnsim.caching.rule import CACHE_SIZES, STATIC_CACHE_SIZES, Cache, parse_cache
 from gcnsim.caching.size import CacheSize, capacity
 
 __all__ = [
+    "CACHE_SIZES",
     "DEMAND",
     "KINDS",
     "RANKINGS",
     "REFRESHED",
+    "STATIC_CACHE_SIZES",
     "AtRandom",
     "ByDegree",
     "ByDegreeRatio",
     "ByInclusion",
+    "Cache",
     "CachePolicy",
     "CacheSize",
     "RequestStream",
@@ -31,5 +35,6 @@ __all__ = [
     "expanded",
     "expected_hit_rate",
     "need_library",
+    "parse_cache",
     "request_stream",
 ]

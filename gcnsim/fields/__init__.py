@@ -1,10 +1,7 @@
-"""What a field may hold: the rules of scenario fields and of methods' knobs."""
+"""What a field may hold: the rules of scenarios' fields, methods' knobs, options and columns of files."""
 
 from gcnsim.fields.per_layer import Amounts, PerLayer
 from gcnsim.fields.rules import (
-    CACHE_SIZES,
-    STATIC_CACHE_SIZES,
-    Cache,
     Measure,
     Number,
     Rule,
@@ -12,17 +9,13 @@ from gcnsim.fields.rules import (
     Word,
     check_fields,
     entry,
-    parse_cache,
     read_fields,
     rule_of,
     shown,
 )
 
 __all__ = [
-    "CACHE_SIZES",
-    "STATIC_CACHE_SIZES",
     "Amounts",
-    "Cache",
     "Measure",
     "Number",
     "PerLayer",
@@ -31,7 +24,6 @@ __all__ = [
     "Word",
     "check_fields",
     "entry",
-    "parse_cache",
     "read_fields",
     "rule_of",
     "shown",

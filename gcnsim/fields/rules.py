@@ -1,4 +1,4 @@
-"""What a field of a scenario, or a knob of a method, may hold: one rule reads, checks, writes and describes it.
+"""What a field of a scenario, a knob, an option or a column may hold: one rule reads, checks, writes and describes it.
 
 A rule is declared beside its field, so the loader, the writer, the checks of hand-made specs and the table in the
 documentation cannot drift apart.
@@ -9,17 +9,17 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import MISSING, Field, dataclass, field, fields
+from numbers import Integral, Real
 from pathlib import Path
 from typing import Any, Final, Protocol
 
-from gcnsim.caching import CacheSize
 from gcnsim.errors import ScenarioError, UnitError, nearest
-from gcnsim.units import FRACTION, NBYTES, Quantity
+from gcnsim.units import Quantity
 
 _KEY: Final = "gcnsim"
 
-CACHE_SIZES: Final = "0% to 100% of the boundary nodes, or bytes with a unit (2GiB)"
-STATIC_CACHE_SIZES: Final = "auto, 0% to 100% of the rows of its part, or bytes with a unit (2GiB)"
+LONG: Final = 10**300
+"""A whole number beyond it may have no text as a float."""
 
 
 class Rule(Protocol):
@@ -61,16 +61,26 @@ class Number:
         return f"{noun} {low} {self.low:.12g}{high}"
 
     def read(self, raw: object, path: str) -> int | float:
-        if isinstance(raw, bool) or not isinstance(raw, int if self.whole else int | float):
-            raise ScenarioError(f"{path}: {shown(raw)} is not {self.allowed}")
-        value = int(raw) if self.whole else float(raw)
-        self.check(value, path)
-        return value
+        self.check(raw, path)
+        number: Any = raw
+        return int(number) if self.whole else float(number)
+
+    def wrong(self, value: object) -> str | None:
+        """What is wrong with `value`, and what is allowed; None where it is allowed."""
+        if isinstance(value, bool) or not isinstance(value, Integral if self.whole else Real):
+            return f"{shown(value)} is not {self.allowed}"
+        number: Any = value
+        # Comparison is exact for whole numbers of any length.
+        above = number > self.low if self.low_open else number >= self.low
+        if above and number <= self.high and number < math.inf:
+            return None
+        long = isinstance(value, Integral) and not -LONG < number < LONG
+        text = "a number of more than 300 digits" if long else f"{number:.12g}"
+        return f"{text} is not allowed; {self.allowed}"
 
     def check(self, value: Any, path: str) -> None:
-        above = value > self.low if self.low_open else value >= self.low
-        if not (above and value <= self.high and math.isfinite(value)):
-            raise ScenarioError(f"{path}: {value:g} is not allowed; {self.allowed}")
+        if wrong := self.wrong(value):
+            raise ScenarioError(f"{path}: {wrong}")
 
     def write(self, value: Any) -> object:
         return value
@@ -165,56 +175,6 @@ class Truth:
 
     def write(self, value: Any) -> object:
         return value
-
-
-@dataclass(frozen=True, slots=True)
-class Cache:
-    """A cache size: `30%` of the boundary nodes, or bytes (`2GiB`); with `auto` also what the GPU's memory leaves."""
-
-    auto: bool = False
-    unit: str = "%"
-
-    @property
-    def allowed(self) -> str:
-        return STATIC_CACHE_SIZES if self.auto else CACHE_SIZES
-
-    def read(self, raw: object, path: str) -> CacheSize:
-        value = parse_cache(raw, path, self.allowed)
-        self.check(value, path)
-        return value
-
-    def check(self, value: Any, path: str) -> None:
-        if not isinstance(value, CacheSize):
-            raise ScenarioError(f"{path}: {shown(value)} is not a cache size; {self.allowed}")
-        if value.auto and not self.auto:
-            raise ScenarioError(f"{path}: auto is not allowed; {self.allowed}")
-
-    def write(self, value: Any) -> object:
-        return value.describe()
-
-
-def parse_cache(raw: object, path: str = "cache", allowed: str = CACHE_SIZES) -> CacheSize:
-    """The cache size written as `30%`, `2GiB` or `auto`; nothing of a size is no cache. allowed: what is, in words.
-
-    Raises UnitError or ScenarioError, starting with `path`.
-    """
-    text = raw.rstrip() if isinstance(raw, str) else ""
-    if text == "auto":
-        return CacheSize(auto=True)
-    quantity = FRACTION if text.endswith("%") else NBYTES if text.endswith("B") else None
-    if quantity is None:
-        raise UnitError(f"{path}: {shown(raw)}: a cache size needs its unit; write e.g. 30% (of the boundary) or 2GiB")
-    try:
-        value = quantity.parse(raw)
-    except UnitError as error:
-        raise UnitError(f"{path}: {error}") from None
-    if value == 0:
-        return CacheSize.none()
-    if quantity is NBYTES:
-        return CacheSize(nbytes=value)
-    if value > 1:
-        raise ScenarioError(f"{path}: {shown(raw)} is not allowed; {allowed}")
-    return CacheSize(fraction=value)
 
 
 def shown(value: object) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from gcnsim.errors import FileError, nearest
+from gcnsim.fields import shown
 from gcnsim.hardware.figure import Figure
 from gcnsim.hardware.profiles import DeviceProfile
 from gcnsim.hardware.tables import DEVICE, SHARES, read_figure
@@ -51,10 +52,10 @@ def own_device(path: str, assumed: Mapping[str, Mapping[str, Any]], links: tuple
         raise FileError(f"{path}, {unknown[0]}: unknown key; {nearest(unknown[0], known)}")
     title = raw.get("title")
     if title is not None and not (isinstance(title, str) and title.isprintable() and title):
-        raise FileError(f"{path}, title: {title!r} is not a title (one line of text)")
+        raise FileError(f"{path}, title: {shown(title)} is not a title (one line of text)")
     for key, allowed in (("kind", KINDS), ("link", links)):
         if key in raw and raw[key] not in allowed:
-            raise FileError(f"{path}, {key}: {raw[key]!r} is not allowed; {nearest(str(raw[key]), allowed)}")
+            raise FileError(f"{path}, {key}: {shown(raw[key])} is not allowed; {nearest(str(raw[key]), allowed)}")
     needed = _NEEDED if raw.get("kind") != "cpu" else (*_NEEDED, *(key for key in DEVICE if key != "flops_fp16"))
     missing = [key for key in dict.fromkeys(needed) if raw.get(key) is None]
     if missing:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Final, TypeAlias
 
 from gcnsim import units
 from gcnsim.errors import FileError, GcnsimError, nearest
+from gcnsim.fields import Measure, Number, shown
 from gcnsim.hardware.figure import SOURCES, Figure
 
 Table: TypeAlias = Mapping[str, units.Quantity | None]
@@ -59,10 +61,10 @@ def read_figure(raw: object, quantity: units.Quantity | None, path: str) -> Figu
         raise FileError(f"{path}: a figure is {{value, source, reference, date}} and, if assumed, low and high")
     unknown = sorted(set(raw) - {"value", "source", "reference", "date", "low", "high"})
     if unknown:
-        raise FileError(f"{path}: unknown key {unknown[0]!r}; {nearest(unknown[0], Figure.__slots__)}")
+        raise FileError(f"{path}: unknown key {shown(unknown[0])}; {nearest(unknown[0], Figure.__slots__)}")
     source = str(raw["source"])
     if source not in SOURCES:
-        raise FileError(f"{path}: unknown source {source!r}; {nearest(source, SOURCES)}")
+        raise FileError(f"{path}: unknown source {shown(raw['source'])}; {nearest(source, SOURCES)}")
     low, value, high = (_number(raw[key], quantity, path) if key in raw else None for key in ("low", "value", "high"))
     assert value is not None
     if source == "assumed" and (low is None or high is None or not low <= value <= high):
@@ -71,11 +73,7 @@ def read_figure(raw: object, quantity: units.Quantity | None, path: str) -> Figu
 
 
 def _number(raw: object, quantity: units.Quantity | None, path: str) -> float:
-    if quantity is None:
-        if isinstance(raw, bool) or not isinstance(raw, int | float):
-            raise FileError(f"{path}: {raw!r} is not a number")
-        return float(raw)
     try:
-        return quantity.parse(raw)
+        return Number(False, 0).read(raw, path) if quantity is None else Measure(quantity, 0, math.inf).read(raw, path)
     except GcnsimError as error:
-        raise FileError(f"{path}: {error}") from None
+        raise FileError(str(error)) from None

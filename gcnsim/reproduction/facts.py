@@ -8,13 +8,13 @@ values of `predict` rows are not given; other fields of a row say more about its
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 from gcnsim.errors import FileError, nearest
+from gcnsim.fields import Number, shown
 from gcnsim.io.yaml_files import read_yaml
 
 SHIPPED: Final = Path(__file__).resolve().parent.parent / "data" / "published"
@@ -86,7 +86,7 @@ def _rows(path: Path) -> Iterator[Row]:
         raise FileError(f"{path}: is no file of published facts; it has the keys paper and tables")
     paper = raw["paper"].get("id")
     if not isinstance(paper, str) or not paper:
-        raise FileError(f"{path}: paper, id: {paper!r} is not allowed; the name of a paper, a text")
+        raise FileError(f"{path}: paper, id: {shown(paper)} is not allowed; the name of a paper, a text")
     if not raw["tables"]:
         raise FileError(f"{path}: tables: is empty; at least one table")
     seen: set[tuple[str, str]] = set()
@@ -94,9 +94,9 @@ def _rows(path: Path) -> Iterator[Row]:
         if not isinstance(table, dict) or not {"id", "key", "rows"} <= table.keys():
             raise FileError(f"{path}: a table has the keys id, key and rows")
         if not isinstance(table["rows"], list) or not table["rows"]:
-            raise FileError(f"{path}: {table['id']}, rows: is {table['rows']!r}; a list of rows")
+            raise FileError(f"{path}: {table['id']}, rows: is {shown(table['rows'])}; a list of rows")
         if not isinstance(table["key"], list) or not all(isinstance(name, str) for name in table["key"]):
-            raise FileError(f"{path}: {table['id']}, key: is {table['key']!r}; a list of fields")
+            raise FileError(f"{path}: {table['id']}, key: is {shown(table['key'])}; a list of fields")
         for number, one in enumerate(table["rows"], start=1):
             row = _row(path, paper, table, number, one)
             if row.use in PREDICTED:
@@ -112,7 +112,7 @@ def _row(path: Path, paper: str, table: Mapping[str, Any], number: int, raw: Any
         raise FileError(f"{place}: is not a row; it has the fields of its key and a use")
     use = raw.get("use")
     if use not in USES:
-        raise FileError(f"{place}: unknown use {use!r}; allowed: {', '.join(USES)}")
+        raise FileError(f"{place}: unknown use {shown(use)}; allowed: {', '.join(USES)}")
     lacking = [name for name in table["key"] if raw.get(name) is None and name not in OPTIONAL]
     if use in PREDICTED and lacking:
         raise FileError(f"{place}: has no {lacking[0]}; the key of {table['id']} is {', '.join(table['key'])}")
@@ -137,7 +137,5 @@ def _row(path: Path, paper: str, table: Mapping[str, Any], number: int, raw: Any
 
 def _check(place: str, metric: str, value: Any) -> None:
     """Refuse a published value that nothing can be compared with. A part of an iteration may take no time."""
-    number = isinstance(value, int | float) and not isinstance(value, bool)
-    if not number or not math.isfinite(value) or value < 0 or (value == 0 and metric not in MAY_BE_ZERO):
-        least = "at least 0" if metric in MAY_BE_ZERO else "above 0"
-        raise FileError(f"{place}: {metric}: {value!r} is not allowed; a number {least}, as the row is to calibrate")
+    if wrong := Number(False, 0, low_open=metric not in MAY_BE_ZERO).wrong(value):
+        raise FileError(f"{place}: {metric}: {wrong}, as the row is to calibrate")

@@ -10,6 +10,8 @@ from typing import Any, Final
 import numpy as np
 
 from gcnsim.errors import FileError
+from gcnsim.fields import Number
+from gcnsim.fields.columns import COUNT, FINITE, SHARE
 from gcnsim.ids import FloatArray
 from gcnsim.io.json_files import read_json, read_text
 
@@ -19,6 +21,18 @@ HINT: Final = "; python -m runtime.train writes such a file"
 
 LONGEST_S: Final = 1e7
 """No iteration lasts longer: four months."""
+
+COLUMN_RULES: Final[Mapping[str, Number]] = {
+    "iteration": COUNT,
+    "seconds": Number(False, 0, LONGEST_S, low_open=True),
+    "loss": FINITE,
+    "train_accuracy": SHARE,
+    "val_accuracy": SHARE,
+    "bytes_sent": Number(True, 0, 2**63),
+    "hit_rate": SHARE,
+    "wait_s": Number(False, 0, LONGEST_S),
+}
+"""What the columns of iterations.csv may hold."""
 
 
 def read_facts(folder: Path) -> dict[str, Any]:
@@ -53,8 +67,8 @@ def read_iterations(folder: Path, raw: Mapping[str, Any]) -> FloatArray:
     if not rows:
         raise FileError(f"{path}: has no iterations")
     for number, lasted in rows:
-        if not 0 < lasted <= LONGEST_S:
-            raise FileError(f"{path}: iteration {number} took {lasted:g} seconds; allowed: above 0, to {LONGEST_S:g}")
+        if wrong := COLUMN_RULES["seconds"].wrong(lasted):
+            raise FileError(f"{path}: seconds of iteration {number}: {wrong}")
     numbers, whole = [number for number, _ in rows], raw["iterations"]
     first = numbers[0] if raw["options"].get("resume") else 0
     if first < 0 or numbers != list(range(first, first + len(rows))) or numbers[-1] != whole - 1:

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from gcnsim.errors import FileError
+from gcnsim.fields.columns import AMOUNT, wrong_values
 from gcnsim.graph import Graph
 from gcnsim.ids import Float32Array, frozen
 from gcnsim.io.container import read_sections, write_sections
@@ -52,7 +53,7 @@ def read_norms(path: str | Path, graph: Graph) -> Float32Array:
 
 def _wrong(values: Float32Array) -> str | None:
     """What is wrong with the norms, naming the first bad node; None when all are finite and not negative."""
-    bad = np.flatnonzero(~(np.isfinite(values) & (values >= 0)))
+    bad = np.flatnonzero(wrong_values(values, AMOUNT))
     if not bad.size:
         return None
-    return f"norm of node {bad[0]} is {values[bad[0]]}; allowed: finite, 0 or more ({bad.size:,} such values)"
+    return f"norm of node {bad[0]} is {values[bad[0]]}; allowed: {AMOUNT.allowed} ({bad.size:,} such values)"

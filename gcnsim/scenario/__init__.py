@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from gcnsim.caching import CacheSize
-from gcnsim.fields import parse_cache
+from gcnsim.caching import CacheSize, parse_cache
 from gcnsim.scenario.faults import (
     FAULTS,
     Background,

@@ -16,6 +16,7 @@ from re import compile as compiled
 from typing import Any, Final
 
 from gcnsim.errors import FileError, nearest
+from gcnsim.fields import shown
 from gcnsim.io.yaml_files import read_yaml
 from gcnsim.timeline import OpKind
 
@@ -118,26 +119,26 @@ def read_names(path: str | Path) -> Names:
     raw = read_yaml(path)
     if not isinstance(raw, dict) or raw.get("schema") != SCHEMA:
         found = raw.get("schema") if isinstance(raw, dict) else None
-        raise FileError(f"{path}: schema: {found!r} is not known; allowed: {SCHEMA}")
+        raise FileError(f"{path}: schema: {shown(found)} is not known; allowed: {SCHEMA}")
     for key in raw:
         if key not in ("schema", "iteration", "names"):
             raise FileError(f"{path}: {key}: is not known; {nearest(str(key), ('schema', 'iteration', 'names'))}")
     iteration = raw.get("iteration")
     if iteration is not None and not (isinstance(iteration, str) and iteration):
-        raise FileError(f"{path}: iteration: {iteration!r} is no pattern; allowed: text such as 'train_step'")
+        raise FileError(f"{path}: iteration: {shown(iteration)} is no pattern; allowed: text such as 'train_step'")
     return Names(tuple(_patterns(path, raw.get("names") or {})), iteration)
 
 
 def _patterns(path: str | Path, names: Any) -> list[tuple[str, OpKind | None]]:
     kinds: Mapping[str, OpKind | None] = {str(kind): kind for kind in OpKind} | {IGNORE: None}
     if not isinstance(names, dict):
-        raise FileError(f"{path}: names: {names!r} is no mapping; allowed: kinds, each with a list of patterns")
+        raise FileError(f"{path}: names: {shown(names)} is no mapping; allowed: kinds, each with a list of patterns")
     found: list[tuple[str, OpKind | None]] = []
     for kind, given in names.items():
         if kind not in kinds:
             raise FileError(f"{path}: names.{kind}: is no kind of operation; {nearest(str(kind), kinds)}")
         patterns = [given] if isinstance(given, str) else given
         if not isinstance(patterns, list) or not all(isinstance(each, str) and each for each in patterns):
-            raise FileError(f"{path}: names.{kind}: {given!r} is no list of patterns; allowed: text such as 'sample*'")
+            raise FileError(f"{path}: names.{kind}: not a list of patterns; allowed: text such as 'sample*'")
         found += [(pattern, kinds[kind]) for pattern in patterns]
     return found

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from gcnsim.errors import FileError
-from gcnsim.ids import AnyArray
+from gcnsim.fields.columns import COUNT, POSITIVE, SHARE, check_values
+from gcnsim.ids import AnyArray, IntArray
 from gcnsim.io.container import Sections, read_sections, write_sections
 from gcnsim.trace.access import AccessTrace, TraceOrigin, WorkerAccess
 
@@ -53,24 +54,28 @@ def read_trace(path: str | Path) -> AccessTrace:
         raise FileError(f"{path}: section 'edges' has shape {edges.shape}, wanted (1 or more, {parts}, 2)")
     inner = _section(path, stored, "inner_nodes", "<i8", 1, (parts,))
     entries = _section(path, stored, "entries", "<i8", 1, (parts,))
-    if (edges < 0).any() or (edges.sum(axis=2) > entries).any():
+    check_values(inner, POSITIVE, f"{path}: section 'inner_nodes'")
+    check_values(entries, COUNT, f"{path}: section 'entries'")
+    check_values(edges, COUNT, f"{path}: section 'edges'")
+    if (edges.sum(axis=2) > entries).any():
         raise FileError(f"{path}: section 'edges' keeps more edges than 'entries' has")
-    workers = tuple(_worker(path, stored, rank, parts, edges.shape[0]) for rank in range(parts))
+    workers = tuple(_worker(path, stored, rank, inner, edges.shape[0]) for rank in range(parts))
     return AccessTrace(_origin(path, stored.meta.get("origin")), workers, edges, inner, entries)
 
 
-def _worker(path: str | Path, stored: Sections, rank: int, parts: int, iterations: int) -> WorkerAccess:
-    name = f"worker{rank}"
+def _worker(path: str | Path, stored: Sections, rank: int, inner: IntArray, iterations: int) -> WorkerAccess:
+    name, parts = f"worker{rank}", inner.size
     ptr = _section(path, stored, f"{name}.boundary_ptr", "<i8", 1, (parts + 1,))
     if ptr[0] != 0 or (np.diff(ptr) < 0).any() or ptr[rank] != ptr[rank + 1]:
         raise FileError(f"{path}: section '{name}.boundary_ptr' does not ascend from 0 with no rows of {rank} itself")
+    if (np.diff(ptr) > inner).any():
+        raise FileError(f"{path}: section '{name}.boundary_ptr' has more rows of a worker than 'inner_nodes' it has")
     boundary = int(ptr[-1])
     bits = _section(path, stored, f"{name}.bits", "|u1", 2, (iterations, -(-boundary // 8)))
     if boundary % 8 and (bits[:, -1] >> (boundary % 8)).any():
         raise FileError(f"{path}: section '{name}.bits' names boundary nodes beyond the last, {boundary - 1}")
     chance = _section(path, stored, f"{name}.inclusion", "<f4", 1, (boundary,))
-    if not bool(np.all((chance >= 0) & (chance <= 1))):
-        raise FileError(f"{path}: section '{name}.inclusion' has values outside [0, 1]")
+    check_values(chance, SHARE, f"{path}: section '{name}.inclusion'")
     degree = _section(path, stored, f"{name}.boundary_degree", "<u4", 1, (boundary,))
     return WorkerAccess(bits, ptr, chance, degree)
 
@@ -94,6 +99,6 @@ def _origin(path: str | Path, stored: Any) -> TraceOrigin:
     for name, types in _ORIGIN_TYPES.items():
         if type(stored[name]) not in types:
             raise FileError(f"{path}: origin.{name} is {stored[name]!r}, wanted {types[0].__name__}")
-    if not 0.0 <= stored["epsilon"] <= 1.0:
-        raise FileError(f"{path}: origin.epsilon is {stored['epsilon']!r}; allowed: 0 to 1")
+    if wrong := SHARE.wrong(stored["epsilon"]):
+        raise FileError(f"{path}: origin.epsilon: {wrong}")
     return TraceOrigin(**stored)

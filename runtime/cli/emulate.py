@@ -10,11 +10,12 @@ import signal
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Final
 
 import click
 
-from gcnsim.errors import GcnsimError, ScenarioError, UnitError
+from gcnsim.errors import GcnsimError, ScenarioError
+from gcnsim.fields import Measure, Number
 from gcnsim.units import BANDWIDTH, SECONDS
 from runtime.emulation import Emulation
 from runtime.emulation.cluster import EmulationRequest, clean_folders, emulate
@@ -22,10 +23,13 @@ from runtime.emulation.network import clean
 from runtime.emulation.privileges import enter, inside, limiter_of
 from runtime.emulation.spec import LIMITERS, PAYLOAD_SHARE
 from runtime.launch import place
+from runtime.options import RULES
 from runtime.train.tasks import error_text, refuse, tasks_of
 
 _SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 110}
-_LEAST, _MOST_HOSTS = 625_000.0, 200
+_HOSTS: Final = Number(True, 1, 200)
+_BANDWIDTH: Final = Measure(BANDWIDTH, 625_000.0, 1.25e12)
+_LATENCY: Final = Measure(SECONDS, 0.0, 1.0)
 
 
 @click.command("runtime.emulate", context_settings=_SETTINGS)
@@ -93,15 +97,10 @@ def _asked(given: dict[str, Any]) -> tuple[EmulationRequest, list[str]]:
     """The cluster and the arguments of training, both checked. Raises GcnsimError or a ClickException."""
     if place() is not None:
         raise ScenarioError("RANK: is set: emulation starts its workers itself; run it outside of torchrun")
-    for name, most in (("hosts", _MOST_HOSTS), ("workers_per_host", 4096)):
-        if not 1 <= given[name] <= most:
-            raise ScenarioError(f"--{name.replace('_', '-')}: {given[name]} is not allowed; allowed: 1 to {most}")
-    bandwidth = _quantity("--bandwidth", BANDWIDTH.parse, given["bandwidth"])
-    if bandwidth < _LEAST:
-        raise ScenarioError(f"--bandwidth: {given['bandwidth']} is not allowed; allowed: 5Mbps or more")
-    latency = _quantity("--latency", SECONDS.parse, given["latency"])
-    if latency > 1.0:
-        raise ScenarioError(f"--latency: {given['latency']} is not allowed; allowed: 0us to 1s")
+    _HOSTS.check(given["hosts"], "--hosts")
+    RULES["workers"].check(given["workers_per_host"], "--workers-per-host")
+    bandwidth = _BANDWIDTH.read(given["bandwidth"], "--bandwidth")
+    latency = _LATENCY.read(given["latency"], "--latency")
     asked = EmulationRequest(given["hosts"], given["workers_per_host"], bandwidth, given["bandwidth"], latency, "")
     training = [*given["training"], *(["--plan", given["plan"]] if given["plan"] else [])]
     training += ["--json"] if given["as_json"] else []
@@ -117,14 +116,6 @@ def _asked(given: dict[str, Any]) -> tuple[EmulationRequest, list[str]]:
             raise ScenarioError(f"--workers: {typed} is not allowed; the hosts have {asked.workers}; leave it out")
     refuse([replace(task, options=replace(task.options, workers=asked.workers)) for task in tasks])
     return asked, training
-
-
-def _quantity(flag: str, parse: Any, text: str) -> float:
-    try:
-        value: float = parse(text)
-        return value
-    except UnitError as error:
-        raise UnitError(f"{flag}: {error}") from None
 
 
 def _tell(facts: Emulation, as_json: bool) -> None:

@@ -10,10 +10,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from gcnsim.caching import CacheSize
+from gcnsim.caching import CacheSize, parse_cache
 from gcnsim.errors import ScenarioError
-from gcnsim.fields import parse_cache
-from gcnsim.knobs import Knob, KnobValue, check, knob_of
+from gcnsim.knobs import Knob, KnobValue, knob_of
 from runtime.options import Options, flag
 
 if TYPE_CHECKING:
@@ -59,5 +58,5 @@ def _value(knob: Knob, asked: Mapping[str, Any]) -> Any:
     given = asked[knob.name]
     if knob.kind == "size":
         return parse_cache(given, flag(knob.name))
-    check(knob, given, flag(knob.name))
+    knob.rule.check(given, flag(knob.name))
     return given

@@ -8,13 +8,13 @@ from dataclasses import asdict, dataclass
 from typing import Any, Final, TypeVar
 
 from gcnsim.errors import ScenarioError, nearest
-from runtime.options import CHOICES
+from gcnsim.fields import Number
+from runtime.options import CHOICES, RULES
 
 T = TypeVar("T")
 
 LEVELS: Final = ("tiny", "quick", "full")
-MOST_THREADS: Final = 4096
-MOST_WORKERS: Final = 64
+AT_ONCE: Final = Number(True, 1, 64)
 """Each is a process that imports torch."""
 
 
@@ -61,11 +61,9 @@ class MicrobenchRequest:
         """Refuse values that mean nothing."""
         if self.device not in CHOICES["device"]:
             raise ScenarioError(f"--device: unknown {self.device!r}; {nearest(self.device, CHOICES['device'])}")
-        if not 1 <= self.threads <= MOST_THREADS:
-            raise ScenarioError(f"--threads: {self.threads} is not allowed; allowed: 1 to {MOST_THREADS}")
+        RULES["threads"].check(self.threads, "--threads")
         for count in self.workers:
-            if not 1 <= count <= MOST_WORKERS:
-                raise ScenarioError(f"--workers: {count} is not allowed; allowed: 1 to {MOST_WORKERS}")
+            AT_ONCE.check(count, "--workers")
         if not self.workers:
             raise ScenarioError("--workers: an empty list; give numbers separated by commas, e.g. 1,2,4")
 

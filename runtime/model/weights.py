@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from gcnsim.errors import FileError
+from gcnsim.fields.columns import FINITE, check_values
 from gcnsim.graph.formats.arrays import opened
 from gcnsim.graph.formats.source import file_start
 from gcnsim.io.atomic import atomic_write
@@ -66,4 +67,5 @@ def load_weights(path: str | Path, network: Network) -> None:
             array = arrays[name]
             if array.shape != tuple(weight.shape) or array.dtype.kind not in "fiu":
                 raise FileError(f"{path}: {name} is {array.dtype}{list(array.shape)}; {list(weight.shape)} is needed")
+            check_values(array, FINITE, f"{path}: {name}")
             weight.copy_(torch.from_numpy(array.copy()))

@@ -10,6 +10,7 @@ from typing import Final
 from gcnsim.errors import FileError
 from gcnsim.ids import Iteration
 from gcnsim.io.atomic import atomic_write, writable
+from gcnsim.runs.files import COLUMN_RULES
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +59,9 @@ def read_iterations(path: str | Path) -> tuple[IterationRow, ...]:
             whole = {name: int(texts[COLUMNS.index(name)]) for name in ("iteration", "bytes_sent")}
         except ValueError:
             raise FileError(f"{path}:{number}: {','.join(texts)!r} is not a row of {','.join(COLUMNS)}") from None
+        for name, value in (values | whole).items():
+            if value is not None and (wrong := COLUMN_RULES[name].wrong(value)):
+                raise FileError(f"{path}:{number}: {name}: {wrong}")
         row = IterationRow(**(values | whole))  # type: ignore[arg-type]
         if rows and row.iteration != rows[-1].iteration + 1:
             raise FileError(f"{path}:{number}: iteration {row.iteration} follows {rows[-1].iteration}")

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
 from gcnsim.errors import FileError, ScenarioError, nearest
+from gcnsim.fields import Number
 from runtime.options import CHOICES
 from runtime.survey.rule import GeneratedGraph, PlannedRun, Rule
 from runtime.train.plan import Task, naming
@@ -15,6 +15,8 @@ from runtime.train.tasks import tasks_of
 
 GRAPHS, RUNS, UNFINISHED, STATE = "graphs", "runs", "unfinished", "survey.json"
 TRACE: Final = "access.trace"
+WORKERS: Final = Number(True, 2, 4096)
+MINUTES: Final = Number(False, 0, 10_000, low_open=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,10 +39,8 @@ class SurveyRequest:
         """Refuse values that mean nothing."""
         if self.device not in CHOICES["device"]:
             raise ScenarioError(f"--device: unknown {self.device!r}; {nearest(self.device, CHOICES['device'])}")
-        if not 2 <= self.workers <= 4096:
-            raise ScenarioError(f"--workers: {self.workers} is not allowed; allowed: 2 to 4096")
-        if not (math.isfinite(self.minutes) and 0 < self.minutes <= 10_000):
-            raise ScenarioError(f"--minutes: {self.minutes} is not allowed; allowed: above 0, at most 10000")
+        WORKERS.check(self.workers, "--workers")
+        MINUTES.check(self.minutes, "--minutes")
 
     def refuse(self) -> None:
         """Raise GcnsimError for what can be seen to fail before anything starts: device, folder, each run's options."""

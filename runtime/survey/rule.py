@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, NoReturn
 
-from gcnsim import units
-from gcnsim.errors import FileError, UnitError, nearest
+from gcnsim.errors import FileError, GcnsimError, nearest
+from gcnsim.fields import Measure, Number, shown
 from gcnsim.io.yaml_files import read_yaml
 from gcnsim.streams import stream
+from gcnsim.units import FRACTION
 from runtime.microbench import FULL, QUICK, TINY, Budget
 from runtime.options import CHOICES
 
@@ -101,7 +102,7 @@ def read_rule(path: str | Path) -> Rule:
         at.refuse(f"not a rule; allowed: a mapping with {', '.join(KEYS)}")
     at.keys("", raw, KEYS)
     if raw["profile"] not in BUDGETS:
-        at.refuse(f"profile: unknown {raw['profile']!r}; {nearest(str(raw['profile']), BUDGETS)}")
+        at.refuse(f"profile: unknown {shown(raw['profile'])}; {nearest(str(raw['profile']), BUDGETS)}")
     repeats = at.number("repeats", raw["repeats"], 1)
     graphs = {str(name): _graph(at, f"graphs.{name}", each) for name, each in at.mapping("graphs", raw["graphs"])}
     return Rule(
@@ -140,24 +141,24 @@ class _At:
                 self.refuse(f"{place}{name}: is missing")
 
     def number(self, place: str, value: Any, low: int, high: int = _MOST) -> int:
-        if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
-            self.refuse(f"{place}: {value!r} is not allowed; allowed: a whole number of {low} to {high}")
-        return value
+        if wrong := Number(True, low, high).wrong(value):
+            self.refuse(f"{place}: {wrong}")
+        return int(value)
 
     def share(self, place: str, value: Any) -> float:
         try:
-            return units.fraction(value)
-        except UnitError as error:
-            self.refuse(f"{place}: {error}")
+            return Measure(FRACTION, 0.0, 1.0).read(value, place)
+        except GcnsimError as error:
+            self.refuse(str(error))
 
     def some(self, place: str, value: Any) -> list[Any]:
         if not isinstance(value, list) or not value:
-            self.refuse(f"{place}: {value!r} is not allowed; allowed: a list of one or more")
+            self.refuse(f"{place}: {shown(value)} is not allowed; allowed: a list of one or more")
         return value
 
     def mapping(self, place: str, value: Any) -> list[tuple[str, Any]]:
         if not isinstance(value, dict) or not value:
-            self.refuse(f"{place}: {value!r} is not allowed; allowed: a mapping of one or more")
+            self.refuse(f"{place}: {shown(value)} is not allowed; allowed: a mapping of one or more")
         return list(value.items())
 
     def words(self, place: str, value: Any) -> tuple[str, ...]:
@@ -165,7 +166,7 @@ class _At:
             isinstance(word, str | int | float) and not isinstance(word, bool) for word in value
         )
         if not plain:
-            self.refuse(f"{place}: {value!r} is not a list of strings; allowed: e.g. [--tau, 2]")
+            self.refuse(f"{place}: not a list of strings; allowed: e.g. [--tau, 2]")
         return tuple(str(word) for word in value)
 
 
@@ -193,6 +194,6 @@ def _settings(at: _At, place: str, given: Any, graphs: Mapping[str, Any]) -> tup
         fields = dict(at.mapping(here, each))
         at.keys(f"{here}.", fields, ("graph", "args"))
         if fields["graph"] not in graphs:
-            at.refuse(f"{here}.graph: unknown {fields['graph']!r}; {nearest(str(fields['graph']), graphs)}")
+            at.refuse(f"{here}.graph: unknown {shown(fields['graph'])}; {nearest(str(fields['graph']), graphs)}")
         found.append((str(fields["graph"]), at.words(f"{here}.args", fields["args"])))
     return tuple(found)

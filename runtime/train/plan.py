@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from gcnsim.errors import FileError, GcnsimError
+from gcnsim.fields import shown
 from gcnsim.io.yaml_files import read_yaml
 from runtime.launch.failure_report import describe
 from runtime.options import Options
@@ -57,7 +58,7 @@ def _entry(place: str, given: Any) -> Entry:
         raise FileError(f"{place}: {keys}; allowed: out, args")
     out, words = given["out"], given.get("args", [])
     if not isinstance(out, str) or not out:
-        raise FileError(f"{place}: out is {out!r}; allowed: a folder's path")
+        raise FileError(f"{place}: out is {shown(out)}; allowed: a folder's path")
     if not isinstance(words, list) or not all(_word(word) for word in words):
         raise FileError(f"{place} ({out}): args is not a list of strings; allowed: e.g. [--tau, 2]")
     return Entry(f"{place} ({out})", out, tuple(str(word) for word in words))

@@ -175,7 +175,14 @@ def test_a_profile_that_contradicts_itself_is_refused(stored: StoredProfile, tmp
     wrong = {
         "other boundary nodes": replace(stored, cells={**stored.cells, "vr": replace(vr, nodes=more)}),
         "fewer cross edges": replace(stored, boundary_entries=fewer),
-        "shares": replace(stored, cells={**stored.cells, "vr": replace(vr, inner_kept=vr.inner_kept + 2.0)}),
+        r"inner_kept'\[0\]\[\d+\] is .*; allowed: a number of at least 0 and at most 1": replace(
+            stored, cells={**stored.cells, "vr": replace(vr, inner_kept=vr.inner_kept + 2.0)}
+        ),
+        r"'inner_nodes'\[0\] is 0; allowed: a whole number of at least 1": replace(
+            stored, inner_nodes=np.zeros_like(stored.inner_nodes)
+        ),
+        r"'inner_entries'\[0\] is -1; allowed": replace(stored, inner_entries=np.full_like(stored.inner_entries, -1)),
+        r"'vr.nodes' has|'boundary_entries'\[0\] is 4.6": replace(stored, boundary_entries=fewer + 2**62),
         "cross_range": replace(stored, origin=replace(stored.origin, cross_range=(2.0, 3.0))),
     }
     for complaint, profile in wrong.items():

@@ -52,9 +52,9 @@ def test_a_row_to_be_predicted_has_no_published_value(tmp_path: Path) -> None:
         (f"{{{KEY}, use: calibrate, total_s: .inf, metrics: [total_s]}}", "total_s: inf is not allowed"),
         (f"{{{KEY}, use: calibrate, total_s: 0, metrics: [total_s]}}", "total_s: 0 is not allowed"),
         (f"{{{KEY}, use: calibrate, reduce_s: -1, metrics: [reduce_s]}}", "reduce_s: -1 is not allowed; .* at least 0"),
-        (f"{{{KEY}, use: calibrate, total_s: true, metrics: [total_s]}}", "total_s: True is not allowed"),
-        (f"{{{KEY}, use: calibrate, total_s: 1 s, metrics: [total_s]}}", "total_s: '1 s' is not allowed"),
-        (f"{{{KEY}, use: calibrate, metrics: [total_s]}}", "total_s: None is not allowed"),
+        (f"{{{KEY}, use: calibrate, total_s: true, metrics: [total_s]}}", "total_s: True is not a number above 0"),
+        (f"{{{KEY}, use: calibrate, total_s: 1 s, metrics: [total_s]}}", "total_s: '1 s' is not a number above 0"),
+        (f"{{{KEY}, use: calibrate, metrics: [total_s]}}", "total_s: nothing is not a number above 0"),
         (f"{{{KEY}, use: predict, metrics: [total_s, total_s]}}", "metrics: total_s, total_s; each once"),
         ("[reddit, gcn]", "is not a row"),
     ],
@@ -101,9 +101,9 @@ def test_a_folder_without_facts_is_refused(tmp_path: Path) -> None:
     [
         ("paper: {id: pipegcn}\ntables: []\n", "tables: is empty"),
         ("paper: {id: 3}\ntables: []\n", "paper, id: 3 is not allowed"),
-        ("paper: {id: pipegcn}\ntables: [{id: t, key: [a], rows: }]\n", "t, rows: is None; a list of rows"),
+        ("paper: {id: pipegcn}\ntables: [{id: t, key: [a], rows: }]\n", "t, rows: is nothing; a list of rows"),
         ("paper: {id: pipegcn}\ntables: [{id: t, key: 3, rows: [{use: input}]}]\n", "t, key: is 3; a list of fields"),
-        ("paper: {id: pipegcn}\ntables: [{id: t, key: null, rows: [{}]}]\n", "t, key: is None"),
+        ("paper: {id: pipegcn}\ntables: [{id: t, key: null, rows: [{}]}]\n", "t, key: is nothing"),
     ],
 )
 def test_a_table_that_cannot_be_is_refused(tmp_path: Path, text: str, said: str) -> None:

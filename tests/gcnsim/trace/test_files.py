@@ -82,8 +82,17 @@ def contradictions() -> list[tuple[str, Any, str]]:
         ("entries", lambda a: a[:-1], "'entries' is"),
         ("worker1.bits", lambda a: a[:-1], "'worker1.bits' is"),
         ("worker1.bits", lambda a: a | 128, "beyond the last"),
-        ("worker1.inclusion", lambda a: a + 1, "outside \\[0, 1\\]"),
+        (
+            "worker1.inclusion",
+            lambda a: a + 1,
+            "inclusion'\\[0\\] is .*; allowed: a number of at least 0",
+        ),
         ("worker2.boundary_ptr", lambda a: a[::-1], "does not ascend"),
+        ("inner_nodes", lambda a: -a, r"section 'inner_nodes'\[0\] is -.*; allowed: a whole number of at least 1"),
+        ("inner_nodes", lambda a: a * 0, "is 0; allowed"),
+        ("inner_nodes", lambda a: a * 0 + 1, "boundary_ptr' has more rows of a worker than 'inner_nodes' it has"),
+        ("inner_nodes", lambda a: a + 2**62, "at most 1e\\+15"),
+        ("entries", lambda a: a + 2**62, "section 'entries'"),
         ("worker3.boundary_degree", lambda a: a[1:], "'worker3.boundary_degree' is"),
     ]
 

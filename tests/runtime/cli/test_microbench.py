@@ -25,8 +25,8 @@ SCHEMA = json.loads(files("gcnsim").joinpath("data/measurements.schema.json").re
 
 WRONG = {
     "device": ("--device gpu", "--device: unknown 'gpu'; did you mean 'cpu'? known: cpu, cuda"),
-    "threads": ("--threads 0", "--threads: 0 is not allowed; allowed: 1 to 4096"),
-    "workers": ("--workers 0", "--workers: 0 is not allowed; allowed: 1 to 64"),
+    "threads": ("--threads 0", "--threads: 0 is not allowed; a whole number of at least 1 and at most 4096"),
+    "workers": ("--workers 0", "--workers: 0 is not allowed; a whole number of at least 1 and at most 64"),
     "list": ("--workers 1,two", "--workers: '1,two' is not a list of whole numbers; write e.g. 1,2,4"),
     "folder": ("--out missing/profile.json", "--out: missing/profile.json: cannot be written: No such file"),
     "a folder": ("--out .", "--out: .: is a directory"),

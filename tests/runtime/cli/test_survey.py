@@ -120,8 +120,8 @@ def test_what_a_survey_gives_back_is_calibrated_and_validated_by_the_commands_it
 WRONG = {
     "option": ("--ot s", "No such option"),
     "device": ("--device gpu", "--device: unknown 'gpu'; did you mean 'cpu'?"),
-    "workers": ("--workers 1", "--workers: 1 is not allowed; allowed: 2 to 4096"),
-    "minutes": ("--minutes -3", "--minutes: -3.0 is not allowed"),
+    "workers": ("--workers 1", "--workers: 1 is not allowed; a whole number of at least 2 and at most 4096"),
+    "minutes": ("--minutes -3", "--minutes: -3 is not allowed"),
     "bandwidth": ("--bandwidth 10", "--bandwidth: '10': a bare number"),
     "rule": ("--rule missing.yaml", "missing.yaml: cannot be read: No such file"),
     "folder": ("--out .", "--out: .: holds files but no survey; allowed: a new or empty folder, or that of one"),

@@ -11,7 +11,7 @@ import pytest
 
 from gcnsim.caching import CacheSize
 from gcnsim.errors import ScenarioError
-from gcnsim.knobs import EPSILON, check
+from gcnsim.knobs import EPSILON
 from runtime.methods import METHODS, method_of, method_type
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -49,7 +49,7 @@ def test_a_method_is_frozen_and_stands_at_its_defaults(name: str) -> None:
         if knob.kind == "size":
             assert value == CacheSize.none()
         else:
-            check(knob, value, knob.name)
+            knob.rule.check(value, knob.name)
 
 
 def test_a_value_out_of_range_and_an_unknown_knob_are_refused() -> None:

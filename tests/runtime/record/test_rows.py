@@ -3,6 +3,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -24,11 +25,28 @@ def test_rows_come_back_as_they_were(tmp_path: Path) -> None:
     assert lines[1] == "4,0.1,0.30000000000000004,,,12345678901234,,"
 
 
-def test_no_rows_and_a_loss_that_is_no_number(tmp_path: Path) -> None:
+def test_no_rows(tmp_path: Path) -> None:
     write_iterations(tmp_path / "i.csv", ())
     assert read_iterations(tmp_path / "i.csv") == ()
-    write_iterations(tmp_path / "i.csv", [replace(ROWS[0], loss=math.nan)])
-    assert math.isnan(read_iterations(tmp_path / "i.csv")[0].loss)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"loss": math.nan}, "loss: nan is not allowed; a number of at least -1e+30 and at most 1e+30"),
+        ({"loss": math.inf}, "loss: inf is not allowed"),
+        ({"seconds": -1.0}, "seconds: -1 is not allowed; a number above 0"),
+        ({"bytes_sent": -3}, "bytes_sent: -3 is not allowed; a whole number of at least 0"),
+        ({"val_accuracy": 7.5}, "val_accuracy: 7.5 is not allowed; a number of at least 0 and at most 1"),
+        ({"hit_rate": math.nan}, "hit_rate: nan is not allowed"),
+        ({"iteration": 10**400}, "iteration: a number of more than 300 digits is not allowed"),
+    ],
+)
+def test_numbers_that_no_iteration_has_are_refused(tmp_path: Path, change: dict[str, Any], said: str) -> None:
+    write_iterations(tmp_path / "i.csv", [replace(ROWS[0], **change)])
+    with pytest.raises(FileError) as caught:
+        read_iterations(tmp_path / "i.csv")
+    assert str(caught.value).startswith(f"{tmp_path / 'i.csv'}:2: {said}")
 
 
 @pytest.mark.parametrize(

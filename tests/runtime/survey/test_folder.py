@@ -131,8 +131,8 @@ def test_a_folder_of_something_else_is_refused(tmp_path: Path) -> None:
     ("given", "words"),
     [
         ({"device": "gpu"}, "--device: unknown 'gpu'; "),
-        ({"workers": 1}, "--workers: 1 is not allowed; allowed: 2 to 4096"),
-        ({"minutes": 0.0}, "--minutes: 0.0 is not allowed; allowed: above 0, at most 10000"),
+        ({"workers": 1}, "--workers: 1 is not allowed; a whole number of at least 2 and at most 4096"),
+        ({"minutes": 0.0}, "--minutes: 0 is not allowed; a number above 0 and at most 10000"),
         ({"minutes": float("nan")}, "--minutes: nan is not allowed"),
     ],
 )

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from gcnsim.api import simulate
-from gcnsim.fields import parse_cache
+from gcnsim.caching import parse_cache
 from gcnsim.trace import AccessTrace, counts, read_trace, record_trace, write_trace
 from gcnsim.validation import judge
 from runtime.options import Options
