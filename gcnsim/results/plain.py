@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass
 from functools import cache
-from types import UnionType
+from types import NoneType, UnionType
 from typing import Any, Final, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from gcnsim.units import bandwidth, format_gbps
@@ -82,13 +82,10 @@ def _value(hint: Any, told: Any) -> Any:
     if told is None:
         return None
     if get_origin(hint) in (Union, UnionType):
-        return next((_value(each, told) for each in inside if _holds_results(each)), told)
+        others = [each for each in inside if each is not NoneType]
+        return _value(others[0], told) if len(others) == 1 else told
     if get_origin(hint) is tuple:
         return tuple(_value(inside[0], each) for each in told)
     if inside and isinstance(told, Mapping):
         return {key: _value(inside[1], each) for key, each in told.items()}
     return from_plain(hint, told) if is_dataclass(hint) and isinstance(hint, type) else told
-
-
-def _holds_results(hint: Any) -> bool:
-    return is_dataclass(hint) or any(map(_holds_results, get_args(hint)))
