@@ -253,6 +253,11 @@ def format_bandwidth(value: float) -> str:
     return BANDWIDTH.shown_as(value)
 
 
+def format_gbps(value: float) -> str:
+    """`value` bytes per second as networks are sold, whatever unit it was given in: `15Gbps`."""
+    return f"{value * 8 / 1e9:.12g}Gbps"
+
+
 def format_fraction(value: float) -> str:
     """`value` (a share of one) for people: `30.0 %`, of small ones two decimals, `0.01 %`."""
     percent = abs(100 * value)

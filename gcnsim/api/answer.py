@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,17 +16,15 @@ from gcnsim.planning import (
     StudyCache,
     announced,
     expected_sweep_s,
-    knob_text,
     scenarios,
     sweep_bandwidth,
 )
-from gcnsim.scenario import Scenario
+from gcnsim.results import Row, WhatIf
+from gcnsim.scenario import Scenario, knob_text
 from gcnsim.simulation import Result
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-    from gcnsim.results import Row
 
 CURVES = 6
 """Most rows drawn against bandwidth, the recommended one besides: more lines than that cannot be told apart."""
@@ -35,12 +32,12 @@ CURVES = 6
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Answer:
-    """What a what-if found. payload: plain data in the shape of the JSON schema `gcnsim.what-if/1`.
+    """What a what-if found. told: what JSON, tables and pages say of it.
 
     `repr` is the table and the verdict, `str` all that the command line prints; a notebook shows the former.
     """
 
-    payload: Mapping[str, Any]
+    told: WhatIf
     studies: StudyCache
     grid: Grid
     base: Scenario
@@ -48,41 +45,42 @@ class Answer:
     """The simulated run of the recommended setting."""
 
     @property
+    def payload(self) -> dict[str, Any]:
+        """Plain data in the shape of the JSON schema `gcnsim.what-if/1`."""
+        return self.told.payload()
+
+    @property
     def rows(self) -> list[Row]:
         """The rows that were asked for: seconds, bytes, shares."""
-        from gcnsim.report import rows_of
-
-        return rows_of(self.payload)
+        return list(self.told.results)
 
     @property
     def results(self) -> list[dict[str, Any]]:
         """The same as plain data, one dict per row."""
-        found: list[dict[str, Any]] = self.payload["results"]
-        return found
+        return [row.payload() for row in self.told.results]
 
     @property
     def recommendation(self) -> dict[str, Any]:
         """The recommended method and knobs, with its iteration time and why."""
-        chosen: dict[str, Any] = self.payload["recommendation"]
-        return chosen
+        return self.told.recommendation.payload()
 
     def __repr__(self) -> str:
         """The table and the verdict in a few lines."""
         from gcnsim.report import render_short
 
-        return render_short(self.payload)
+        return render_short(self.told)
 
     def __str__(self) -> str:
         """The text that the command line prints."""
         from gcnsim.report import render_table
 
-        return render_table(self.payload)
+        return render_table(self.told)
 
     def _repr_html_(self) -> str:
         """The table and the verdict as a notebook shows them."""
         from gcnsim.report import render_notebook
 
-        return render_notebook(self.payload)
+        return render_notebook(self.told)
 
     def to_frame(self) -> Any:
         """The rows as a pandas DataFrame, with the columns of `to_csv`. Raises ScenarioError without pandas."""
@@ -92,7 +90,7 @@ class Answer:
             pandas = importlib.import_module("pandas")
         except ModuleNotFoundError as error:
             raise ScenarioError("to_frame: needs pandas (pip install pandas); to_arrow() does without") from error
-        return pandas.DataFrame(columns_of_rows(self.payload))
+        return pandas.DataFrame(columns_of_rows(self.told))
 
     def to_arrow(self) -> pa.Table:
         """The rows as an Arrow table, with the columns of `to_csv`."""
@@ -100,13 +98,13 @@ class Answer:
 
         from gcnsim.report import columns_of_rows
 
-        return pyarrow.table(columns_of_rows(self.payload))
+        return pyarrow.table(columns_of_rows(self.told))
 
     def to_csv(self, path: str | Path) -> None:
         """Write the rows to a CSV file. Raises FileError."""
         from gcnsim.report import write_csv
 
-        write_csv(path, self.payload)
+        write_csv(path, self.told)
 
     def to_html(self, path: str | Path, progress: Progress = lambda _: None, notice: Progress = lambda _: None) -> None:
         """Write the answer as one offline page; iteration times at other bandwidths are simulated for it.
@@ -115,7 +113,7 @@ class Answer:
         """
         from gcnsim.report import write_html
 
-        write_html(path, self.payload, bandwidth_curve(self, progress, notice))
+        write_html(path, self.told, bandwidth_curve(self, progress, notice))
 
     def to_timeline(self, path: str | Path, *, detail: bool = False) -> None:
         """Write the recommended setting's run for Perfetto or chrome://tracing; detail: a track for every stream.

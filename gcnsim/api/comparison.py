@@ -74,4 +74,4 @@ def _side(source: Source, names: str | Path | None, progress: Progress) -> Itera
             return read_answer(str(source), str(source))
     label = "scenario" if isinstance(source, Mapping) else str(source)
     progress(f"simulating {label}")
-    return report_of_result(simulate(source).payload, label, "scenario")
+    return report_of_result(simulate(source).told, label, "scenario")

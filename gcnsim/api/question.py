@@ -133,7 +133,7 @@ def _answered(given: SimpleNamespace) -> Answer:
         Extras(tuple(read_measurement(each) for each in times), given.partition_seeds),
         given.notice,
     )
-    return Answer(answer.payload(), studies, grid, answer.base, _as_asked(answer.choice.estimate))
+    return Answer(answer.told(), studies, grid, answer.base, _as_asked(answer.choice.estimate))
 
 
 def _as_asked(chosen: Candidate) -> Result:

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from gcnsim.api.writing import made, write_json
 from gcnsim.engine import link_rates, timeline
 from gcnsim.machine import refuse_no_effect, resolve_machine
-from gcnsim.planning import StudyCache, counted, links_of, memory_report, provenance, row_of, setting_text
+from gcnsim.planning import StudyCache, counted, links_of, memory_report, provenance, row_of
 from gcnsim.processes import cores
-from gcnsim.scenario import from_mapping, load_scenario, read_injected, to_mapping
+from gcnsim.results import RunLength, SimulationReport
+from gcnsim.scenario import from_mapping, load_scenario, read_injected, setting_text, to_mapping
 from gcnsim.simulation import Result, balanced_parts, refuse_undrawn, worker_parts
 from gcnsim.uncertainty import refuse_unused_figures
 
@@ -22,22 +23,27 @@ WRITTEN = ("spans.parquet", "result.json")
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Simulation:
-    """One simulated scenario. payload: plain data in the shape of the JSON schema `gcnsim.result/1`."""
+    """One simulated scenario. told: what JSON and text say of it; result: the run."""
 
-    payload: Mapping[str, Any]
+    told: SimulationReport
     result: Result
+
+    @property
+    def payload(self) -> dict[str, Any]:
+        """Plain data in the shape of the JSON schema `gcnsim.result/1`."""
+        return self.told.payload()
 
     def __repr__(self) -> str:
         """What was simulated, its iteration time and what limits it."""
         from gcnsim.report import render_short_result
 
-        return render_short_result(self.payload)
+        return render_short_result(self.told)
 
     def __str__(self) -> str:
         """The text that the command line prints."""
         from gcnsim.report import render_result
 
-        return render_result(self.payload)
+        return render_result(self.told)
 
 
 def simulate(
@@ -67,22 +73,18 @@ def simulate(
     result = estimate.result
     told = worker_parts(result.run, result.warm_up)
     workers = balanced_parts(told, result.metrics.worker, result.metrics.iteration_s)
-    payload = {
-        "schema": "gcnsim.result/1",
-        "scenario": to_mapping(asked),
-        "provenance": provenance(studies, asked, [estimate]),
-        "result": row_of(estimate, baseline, studies.accesses.name).payload(),
-        "links": links_of(result),
-        "slowest": result.metrics.worker,
-        "memory": memory_report(studies, asked),
-        "workers": [asdict(each) for each in workers],
-        "run": {
-            "iterations": result.run.iterations,
-            "measured": result.run.iterations - result.warm_up,
-            "settled": result.settled,
-        },
-    }
-    return Simulation(payload, result)
+    iterations = result.run.iterations
+    report = SimulationReport(
+        scenario=to_mapping(asked),
+        provenance=provenance(studies, asked, [estimate]),
+        result=row_of(estimate, baseline, studies.accesses.name),
+        links=links_of(result),
+        slowest=result.metrics.worker,
+        memory=memory_report(studies, asked),
+        workers=tuple(workers),
+        run=RunLength(iterations, iterations - result.warm_up, result.settled),
+    )
+    return Simulation(report, result)
 
 
 def write_timeline(result: Result, path: str | Path, *, detail: bool = False) -> None:
@@ -103,8 +105,9 @@ def write_result(simulation: Simulation, folder: str | Path) -> None:
     from gcnsim.report import write_spans
 
     target = made(folder)
-    told = simulation.payload["provenance"]
-    about = {key: str(told[key]) for key in ("version", "seed", "scenario_hash", "engine")}
+    about = {
+        key: str(getattr(simulation.told.provenance, key)) for key in ("version", "seed", "scenario_hash", "engine")
+    }
     spans, result = WRITTEN
     write_spans(target / spans, timeline(simulation.result.run), about)
     write_json(target / result, simulation.payload)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -21,6 +21,7 @@ from gcnsim.units import fraction
 
 if TYPE_CHECKING:
     from gcnsim import api
+    from gcnsim.results import LeftOutRow, WhatIf
 
 
 class Values(click.ParamType[list[Any]]):
@@ -92,11 +93,11 @@ class Shown:
             "assumptions": assumptions,
         }
 
-    def text(self, payload: Mapping[str, Any]) -> str:
+    def text(self, answer: WhatIf) -> str:
         """The answer for a terminal."""
         from gcnsim.report import render_table
 
-        return render_table(payload, **self.options)
+        return render_table(answer, **self.options)
 
 
 Decorator = Callable[[Callable[..., None]], Callable[..., None]]
@@ -222,8 +223,8 @@ def command(
     with progress() as say:
         needed = dict(question.pop("target_iterations"))
         answer = api.what_if(**question, target_iterations=needed, progress=say, notice=_notice)
-    text = json.dumps(answer.payload, indent=2, allow_nan=False) if as_json else shown.text(answer.payload)
-    notes = [_left_out(each) for each in answer.payload.get("left_out", ())]
+    text = json.dumps(answer.payload, indent=2, allow_nan=False) if as_json else shown.text(answer.told)
+    notes = [_left_out(each) for each in answer.told.left_out or ()]
     with progress() as say:
         show_and_write(text, *_writes(answer, csv, html, timeline, timeline_detail, say), notes=notes)
 
@@ -249,6 +250,6 @@ def _notice(text: str) -> None:
     click.echo(f"note: {text}", err=True)
 
 
-def _left_out(each: dict[str, Any]) -> str:
-    setting = f" ({each['setting']})" if each["setting"] else ""
-    return f"{each['method']}{setting} left out: {each['reason']}"
+def _left_out(each: LeftOutRow) -> str:
+    setting = f" ({each.setting})" if each.setting else ""
+    return f"{each.method}{setting} left out: {each.reason}"

@@ -11,7 +11,7 @@ from gcnsim.comparison.facts import facts_of_row
 from gcnsim.comparison.iteration_report import WHOLE, IterationReport, report_of_result, report_of_row
 from gcnsim.errors import FileError
 from gcnsim.io.json_files import mistake, parse_json, read_text
-from gcnsim.results import Row
+from gcnsim.results import Row, SimulationReport, from_plain
 
 RESULT, ANSWER = "gcnsim.result/1", "gcnsim.what-if/1"
 ROUNDING = 1e-3
@@ -43,14 +43,10 @@ def read_answer(path: str, label: str) -> IterationReport:
         if number:
             raise FileError(f"{path}: {file} has one result; allowed: its name alone")
         _check_workers(document, file)
-        return report_of_result(document, label)
+        return report_of_result(from_plain(SimulationReport, document), label)
     place = _row(number, len(rows), file)
-    grid = document["scenario"]["grid"]
-    if len(grid) != len(rows):
-        raise FileError(f"{file}: scenario.grid has {len(grid)} entries, results has {len(rows)}")
     row = Row.read(rows[place])
-    side = report_of_row(row, grid[place], label)
-    return replace(side, facts=facts_of_row(document["scenario"], row, grid[place]))
+    return replace(report_of_row(row, label), facts=facts_of_row(document["scenario"], row))
 
 
 def _check_row(row: dict[str, Any], file: Path) -> None:

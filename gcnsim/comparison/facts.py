@@ -8,7 +8,7 @@ from typing import Any, Final
 from gcnsim.evidence import device_of
 from gcnsim.results import Row
 from gcnsim.runs.recorded_run import RecordedRun
-from gcnsim.units import BANDWIDTH
+from gcnsim.units import BANDWIDTH, format_gbps
 
 ASIDE: Final = ("schema", "name", "asked", "grid", "run.iterations")
 """What of a scenario makes no other machine, work or method of it."""
@@ -35,10 +35,11 @@ def _flat(mapping: Mapping[str, Any], path: str) -> Iterator[tuple[str, str]]:
             yield inside, _text(value)
 
 
-def facts_of_row(scenario: Mapping[str, Any], row: Row, place: Mapping[str, Any]) -> dict[str, str]:
+def facts_of_row(scenario: Mapping[str, Any], row: Row) -> dict[str, str]:
     """Those of a what-if's row: its machine and method in the place of the first one's."""
     shared = {name: value for name, value in facts_of(scenario).items() if not name.startswith("method.")}
-    machine = {f"cluster.{name}": _text(place[name]) for name in ("gpus", "bandwidth", "device") if name in place}
+    place = {"gpus": row.gpus, "bandwidth": format_gbps(row.bandwidth_bytes_per_s), "device": row.device}
+    machine = {f"cluster.{name}": _text(value) for name, value in place.items()}
     knobs = {f"method.{name}": _text(getattr(row, name)) for name in OF_A_ROW}
     return shared | machine | {"method.name": row.method} | knobs
 

@@ -10,7 +10,8 @@ from gcnsim.breakdown import Parts
 from gcnsim.comparison.facts import facts_of
 from gcnsim.errors import plural
 from gcnsim.ids import Rank, Seconds
-from gcnsim.results import Row
+from gcnsim.results import Row, SimulationReport
+from gcnsim.units import format_gbps
 
 WHOLE: Final = ("compute_s", "exposed_comm_s", "exposed_other_s")
 """The three parts that every source tells; of some it is known what is in the second and the third."""
@@ -75,35 +76,30 @@ class IterationReport:
         )
 
 
-def report_of_result(payload: Mapping[str, Any], label: str, kind: str = "result") -> IterationReport:
-    """The side of one simulated scenario, `gcnsim.result/1`."""
-    row, workers = Row.read(payload["result"]), tuple(Parts(**each) for each in payload.get("workers", ()))
-    links = {
-        name: Link(link["bytes"], link["utilization"] * row.iteration_s) for name, link in payload["links"].items()
-    }
-    slowest = payload.get("slowest")
-    side = report_of_row(row, payload["scenario"]["cluster"], label, kind, links)
-    side = replace(side, facts=facts_of(payload["scenario"]))
-    if not workers or slowest is None:
+def report_of_result(report: SimulationReport, label: str, kind: str = "result") -> IterationReport:
+    """The side of one simulated scenario."""
+    seconds = report.result.iteration_s
+    links = {name: Link(each.bytes, each.utilization * seconds) for name, each in report.links.items()}
+    side = replace(report_of_row(report.result, label, kind, links), facts=facts_of(report.scenario))
+    if not report.workers or report.slowest is None:
         return side
-    return replace(side, workers=workers, slowest=slowest)
+    return replace(side, workers=report.workers, slowest=report.slowest)
 
 
 def report_of_row(
     row: Row,
-    cluster: Mapping[str, Any],
     label: str,
     kind: str = "what-if",
     links: Mapping[str, Link] | None = None,
 ) -> IterationReport:
-    """The side of one row of a what-if; cluster: `gpus` and `bandwidth` of its machine."""
+    """The side of one row of a what-if."""
     # Rounding of a file's numbers stays in the part that is the rest by definition.
     rest = row.iteration_s - row.compute_s - row.exposed_comm_s
     parts = (float(row.compute_s), float(row.exposed_comm_s), rest)
     return IterationReport(
         label=label,
         kind=kind,
-        setting=f"{knobs_of(row)} on {plural(cluster['gpus'], 'GPU')} at {cluster['bandwidth']}",
+        setting=f"{knobs_of(row)} on {plural(row.gpus, 'GPU')} at {format_gbps(row.bandwidth_bytes_per_s)}",
         iteration_s=float(row.iteration_s),
         whole=dict(zip(WHOLE, parts, strict=True)),
         beneath={"hidden_comm_s": float(row.hidden_comm_s), "sampling_s": float(row.sampling_s)},

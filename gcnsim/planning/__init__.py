@@ -2,17 +2,16 @@
 
 from gcnsim.planning.measured import read_measurement
 from gcnsim.planning.patience import announced, expected_sweep_s
-from gcnsim.planning.payload import knob_text, links_of, memory_report, row_of, setting_text
 from gcnsim.planning.provenance import provenance
 from gcnsim.planning.recommend import LEAST_RATE, Rule
-from gcnsim.planning.steps import Step, next_steps
+from gcnsim.planning.rows import links_of, memory_report, row_of
+from gcnsim.planning.steps import next_steps
 from gcnsim.planning.study_cache import Candidate, Estimate, StudyCache, counted
 from gcnsim.planning.time_to_accuracy import Subject, Target, to_target
-from gcnsim.planning.what_if import SCHEMA, Answer, Extras, Grid, Progress, scenarios, sweep_bandwidth, what_if
+from gcnsim.planning.what_if import Answer, Extras, Grid, Progress, scenarios, sweep_bandwidth, what_if
 
 __all__ = [
     "LEAST_RATE",
-    "SCHEMA",
     "Answer",
     "Candidate",
     "Estimate",
@@ -20,14 +19,12 @@ __all__ = [
     "Grid",
     "Progress",
     "Rule",
-    "Step",
     "StudyCache",
     "Subject",
     "Target",
     "announced",
     "counted",
     "expected_sweep_s",
-    "knob_text",
     "links_of",
     "memory_report",
     "next_steps",
@@ -35,7 +32,6 @@ __all__ = [
     "read_measurement",
     "row_of",
     "scenarios",
-    "setting_text",
     "sweep_bandwidth",
     "to_target",
     "what_if",

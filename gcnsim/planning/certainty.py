@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from gcnsim.machine import resolve_machine
-from gcnsim.planning.assumptions import figure_row
+from gcnsim.planning.assumptions import figure_words
 from gcnsim.planning.study_cache import INTERVAL, Candidate, StudyCache
+from gcnsim.results import AssumptionEffect, Certainty
 from gcnsim.scenario import Scenario
 from gcnsim.uncertainty import DRAWS, PARTITION, assumptions_of
 
@@ -50,22 +50,15 @@ def label_of(scenario: Scenario) -> str:
     return LABELS[1] if machine.platform is not None else LABELS[0]
 
 
-def certainty(studies: StudyCache, chosen: Candidate) -> dict[str, Any]:
-    """The answer's certainty as plain data: the label, and every assumption with what it does to the time of `chosen`,
+def certainty(studies: StudyCache, chosen: Candidate) -> Certainty:
+    """The answer's certainty: the label, and every assumption with what it does to the time of `chosen`,
     those that matter most first.
     """
-    scenario = chosen.scenario
-    label = label_of(scenario)
-    return {
-        "calibrated": label == LABELS[2],
-        "label": label,
-        "draws": DRAWS,
-        "method": METHOD,
-        "assumptions": tornado(studies, chosen),
-    }
+    label = label_of(chosen.scenario)
+    return Certainty(label == LABELS[2], label, DRAWS, METHOD, tuple(tornado(studies, chosen)))
 
 
-def tornado(studies: StudyCache, chosen: Candidate) -> list[dict[str, Any]]:
+def tornado(studies: StudyCache, chosen: Candidate) -> list[AssumptionEffect]:
     """Per assumption: its range, the time at its two ends alone, its share of what they all leave open."""
     scenario = chosen.scenario
     left_open = studies.factors(scenario)
@@ -77,13 +70,14 @@ def tornado(studies: StudyCache, chosen: Candidate) -> list[dict[str, Any]]:
     rows = []
     for name in sorted(alone, key=lambda name: (-spread[name], name)):
         low, high = (float(end) for end in alone[name])
-        about = figure_row(known[name]) if name in known else _of_workload(studies, scenario, name)
-        rows.append(about | {"iteration_s_low": low, "iteration_s_high": high, "share": spread[name] / whole})
+        about = figure_words(known[name]) if name in known else _of_workload(studies, scenario, name)
+        rows.append(AssumptionEffect(name, *about, low, high, spread[name] / whole))
     return rows
 
 
-def _of_workload(studies: StudyCache, scenario: Scenario, name: str) -> dict[str, Any]:
+def _of_workload(studies: StudyCache, scenario: Scenario, name: str) -> tuple[str, str, str, str]:
+    """Value, low and high end, and basis of what the workload leaves open."""
     value, basis = "as published or fitted", "what is assumed of the graph's partitions, all together (--provenance)"
     if name == PARTITION:
         value, basis = "of one seed", studies.accesses.partition_note(scenario) or "of one partition"
-    return {"name": name, "value": value, "low": "its low end", "high": "its high end", "basis": basis}
+    return value, "its low end", "its high end", basis

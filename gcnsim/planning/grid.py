@@ -7,8 +7,10 @@ from itertools import product
 from typing import Any
 
 from gcnsim.methods import NO_OVERLAP, OVERLAP, Method, create_method, method_type
-from gcnsim.planning.payload import in_gbps, knob_text, machine_of
-from gcnsim.scenario import CacheSize, ClusterSpec, Scenario
+from gcnsim.planning.rows import device_of
+from gcnsim.results import LeftOutRow
+from gcnsim.scenario import CacheSize, ClusterSpec, Scenario, knob_text
+from gcnsim.units import format_gbps
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +38,7 @@ class Grid:
         told: dict[str, list[Any]] = {
             "methods": list(self.methods),
             "gpus": list(self.gpus),
-            "bandwidths": [in_gbps(value) for value in self.bandwidths],
+            "bandwidths": [format_gbps(value) for value in self.bandwidths],
             "taus": list(self.taus),
             "epsilons": list(self.epsilons),
             "caches": [cache.describe() for cache in self.caches],
@@ -61,11 +63,11 @@ class LeftOut:
     scenario: Scenario
     reason: str
 
-    def payload(self) -> dict[str, Any]:
-        """As plain data."""
-        method = self.scenario.method
-        told = {"method": method.name, "setting": knob_text(method), "reason": self.reason}
-        return told | machine_of(self.scenario)
+    def told(self) -> LeftOutRow:
+        """As a result."""
+        method, cluster = self.scenario.method, self.scenario.cluster
+        machine = (cluster.gpus, cluster.bandwidth, device_of(cluster))
+        return LeftOutRow(method.name, knob_text(method), self.reason, *machine)
 
 
 def scenarios(base: Scenario, grid: Grid) -> list[Scenario]:

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Final
+from dataclasses import dataclass, replace
+from typing import Final
 
 import numpy as np
 
@@ -19,9 +19,9 @@ from gcnsim.errors import ScenarioError, UnitError
 from gcnsim.ids import FloatArray, Seconds
 from gcnsim.machine import resolve_machine
 from gcnsim.methods import is_method
-from gcnsim.planning.payload import setting_text
 from gcnsim.planning.study_cache import INTERVAL, Candidate, StudyCache
-from gcnsim.scenario import figure_text
+from gcnsim.results import Explanation, MeasuredReport, TimeAgain
+from gcnsim.scenario import figure_text, setting_text
 from gcnsim.uncertainty import Assumption, assumptions_of
 from gcnsim.units import SECONDS, format_seconds
 
@@ -69,8 +69,8 @@ def read_measurement(text: str) -> Measurement:
 
 def beside_measured(
     studies: StudyCache, measured: Sequence[Measurement], rows: Sequence[Candidate]
-) -> list[dict[str, Any]]:
-    """Each measurement beside its row, as plain data. Raises ScenarioError where its row cannot be found."""
+) -> list[MeasuredReport]:
+    """Each measurement beside its row. Raises ScenarioError where its row cannot be found."""
     return [_beside(studies, each, _row_of(each, rows), rows) for each in measured]
 
 
@@ -85,24 +85,24 @@ def _row_of(measured: Measurement, rows: Sequence[Candidate]) -> int:
     raise ScenarioError(f"{OPTION}: {measured.text} could be any of {len(places)} rows; {hint}")
 
 
-def _beside(studies: StudyCache, measured: Measurement, place: int, rows: Sequence[Candidate]) -> dict[str, Any]:
+def _beside(studies: StudyCache, measured: Measurement, place: int, rows: Sequence[Candidate]) -> MeasuredReport:
     row = rows[place]
     weights = _weights(row.times, measured)
     agree = float(weights.sum()) > 0 and float(weights.sum() ** 2 / (weights**2).sum()) >= FEW
     ratio = measured.seconds / row.iteration_s
     least, most = float(row.times.min()), float(row.times.max())
-    alone = _explanations(studies, row, ratio)
-    told: dict[str, Any] = {
-        "row": place,
-        "setting": setting_text(row.scenario.method),
-        "measured_s": measured.seconds,
-        "predicted_s": row.iteration_s,
-        "ratio": ratio,
-        "consistent": agree,
-        "explanations": alone,
-        "rows": [_again(each, weights) for each in rows] if agree else None,
-    }
-    return told | {"text": _text(told, least, most)}
+    told = MeasuredReport(
+        row=place,
+        setting=setting_text(row.scenario.method),
+        measured_s=measured.seconds,
+        predicted_s=row.iteration_s,
+        ratio=ratio,
+        consistent=agree,
+        explanations=_explanations(studies, row, ratio),
+        rows=tuple(_again(each, weights) for each in rows) if agree else None,
+        text="",
+    )
+    return replace(told, text=_text(told, least, most))
 
 
 def _weights(times: FloatArray, measured: Measurement) -> FloatArray:
@@ -110,16 +110,16 @@ def _weights(times: FloatArray, measured: Measurement) -> FloatArray:
     return np.asarray(np.where(np.abs(apart) < 5.0, np.exp(-0.5 * apart**2), 0.0))
 
 
-def _again(row: Candidate, weights: FloatArray) -> dict[str, float]:
+def _again(row: Candidate, weights: FloatArray) -> TimeAgain:
     """A row's time under the weights: the weighted mean and 90 % interval."""
     order = np.argsort(row.times)
     share = np.cumsum(weights[order]) / weights.sum()
     low, high = (float(row.times[order][min(np.searchsorted(share, end), share.size - 1)]) for end in INTERVAL)
     mean = float((row.times * weights).sum() / weights.sum())
-    return {"iteration_s": mean, "iteration_s_low": min(low, mean), "iteration_s_high": max(high, mean)}
+    return TimeAgain(mean, min(low, mean), max(high, mean))
 
 
-def _explanations(studies: StudyCache, row: Candidate, ratio: float) -> list[dict[str, Any]]:
+def _explanations(studies: StudyCache, row: Candidate, ratio: float) -> tuple[Explanation, ...]:
     """What each assumption alone would have to be for the measured time, those least far from their values first."""
     scenario = row.scenario
     machine = resolve_machine(scenario.cluster)
@@ -131,7 +131,7 @@ def _explanations(studies: StudyCache, row: Candidate, ratio: float) -> list[dic
         position = _position((float(low), float(high)), ratio)
         if position is not None:
             found.append((abs(position), name, _would_be(name, known, position)))
-    return [each for _, _, each in sorted(found, key=lambda item: item[:2])]
+    return tuple(each for _, _, each in sorted(found, key=lambda item: item[:2]))
 
 
 def _position(ends: tuple[float, float], ratio: float) -> float | None:
@@ -144,27 +144,27 @@ def _position(ends: tuple[float, float], ratio: float) -> float | None:
     return None
 
 
-def _would_be(name: str, known: Mapping[str, Assumption], position: float) -> dict[str, Any]:
+def _would_be(name: str, known: Mapping[str, Assumption], position: float) -> Explanation:
     if name not in known:
         side = "low" if position < 0 else "high"
-        return {"name": name, "value": f"{100 * abs(position):.0f} % of the way to its {side} end"}
+        return Explanation(name, f"{100 * abs(position):.0f} % of the way to its {side} end")
     each = known[name]
     value = float(f"{float(each.at(np.array(position))):.3g}")
-    return {"name": name, "value": figure_text(name, value)}
+    return Explanation(name, figure_text(name, value))
 
 
-def _text(told: Mapping[str, Any], least: Seconds, most: Seconds) -> str:
-    measured, predicted = format_seconds(told["measured_s"]), format_seconds(told["predicted_s"])
-    head = f"{told['setting']}: measured {measured}, predicted {predicted}"
+def _text(told: MeasuredReport, least: Seconds, most: Seconds) -> str:
+    measured, predicted = format_seconds(told.measured_s), format_seconds(told.predicted_s)
+    head = f"{told.setting}: measured {measured}, predicted {predicted}"
     reach = f"{format_seconds(least)} to {format_seconds(most)}"
-    if not told["consistent"] and least <= told["measured_s"] <= most:
+    if not told.consistent and least <= told.measured_s <= most:
         return f"{head}; hardly any draw of the assumptions gives that (they reach from {reach})"
-    if not told["consistent"]:
+    if not told.consistent:
         return (
             f"{head}; the assumptions allow {reach}: something decides "
             "that is not modelled, or not as the scenario says"
         )
-    if not told["explanations"]:
+    if not told.explanations:
         return f"{head}; several assumptions together explain it, none alone"
-    ways = " or ".join(f"{each['name']} {each['value']}" for each in told["explanations"][:2])
+    ways = " or ".join(f"{each.name} {each.value}" for each in told.explanations[:2])
     return f"{head}; one assumption alone would explain it: {ways}"

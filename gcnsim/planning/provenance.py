@@ -19,6 +19,7 @@ from gcnsim.machine import Machine, resolve_machine
 from gcnsim.methods.roc import Roc
 from gcnsim.planning.assumptions import machine_figures, workload_assumptions
 from gcnsim.planning.study_cache import Estimate, StudyCache
+from gcnsim.results import Assumed, Bounds, Provenance
 from gcnsim.scenario import Fault, Jitter, Scenario, fault_words, figure_text, scenario_hash
 from gcnsim.simulation import tightest
 from gcnsim.sources import (
@@ -38,38 +39,35 @@ NOT_CALIBRATED = (
 
 def provenance(
     studies: StudyCache, scenario: Scenario, estimates: Sequence[Estimate], asked: Mapping[str, Any] | None = None
-) -> dict[str, Any]:
-    """The provenance of rows that share `scenario`'s workload, as plain data. asked: the grid of values, if any."""
+) -> Provenance:
+    """The provenance of rows that share `scenario`'s workload. asked: the grid of values, if any."""
     batches = any(each.scenario.method.mini_batches for each in estimates)
     figures = machine_figures(scenario, "assumed", batches=batches)
-    assumptions = [*workload_assumptions(studies, scenario, estimates), *figures]
+    assumptions = (*workload_assumptions(studies, scenario, estimates), *figures)
     measured = machine_figures(scenario, "measured")
     machine = resolve_machine(scenario.cluster)
-    told = {
-        "graph": studies.accesses.describe(scenario),
-        "model": str(resolve_model(scenario.workload, studies.accesses.declared)),
-        "device": _device(machine),
-        "interval": _interval(assumptions, machine.calibration, machine.platform, scenario.faults),
-        "assumptions": assumptions,
-        "measured": [f"{item['name']} {item['value']}: {item['basis']}" for item in measured],
-        "calibration": _fitted(machine),
-        "engine": "reference",
-        "version": __version__,
-        "seed": scenario.run.seed,
-        "scenario_hash": scenario_hash(scenario),
-        "bounds": [{"lower_s": each.lower_s, "upper_s": each.upper_s} for each in estimates],
-        "warnings": list(dict.fromkeys(_warnings(studies, scenario, estimates))),
-    }
-    if scenario.cluster.figures:
-        told["given_figures"] = ", ".join(
-            f"{name} {figure_text(name, value)}" for name, value in scenario.cluster.figures
-        )
-    if scenario.faults:
-        told["faults"] = "; ".join(fault_words(each) for each in scenario.faults)
+    digest, question = scenario_hash(scenario), None
     if asked is not None:
-        question = json.dumps([told["scenario_hash"], asked], sort_keys=True)
-        told["question_hash"] = hashlib.sha256(question.encode()).hexdigest()
-    return told
+        question = hashlib.sha256(json.dumps([digest, asked], sort_keys=True).encode()).hexdigest()
+    given = (f"{name} {figure_text(name, value)}" for name, value in scenario.cluster.figures)
+    return Provenance(
+        graph=studies.accesses.describe(scenario),
+        model=str(resolve_model(scenario.workload, studies.accesses.declared)),
+        device=_device(machine),
+        interval=_interval(assumptions, machine.calibration, machine.platform, scenario.faults),
+        assumptions=assumptions,
+        measured=tuple(f"{item.name} {item.value}: {item.basis}" for item in measured),
+        calibration=_fitted(machine),
+        engine="reference",
+        version=__version__,
+        seed=scenario.run.seed,
+        scenario_hash=digest,
+        bounds=tuple(Bounds(each.lower_s, each.upper_s) for each in estimates),
+        warnings=tuple(dict.fromkeys(_warnings(studies, scenario, estimates))),
+        given_figures=", ".join(given) or None,
+        faults="; ".join(map(fault_words, scenario.faults)) or None,
+        question_hash=question,
+    )
 
 
 def _calibration(path: str, record: Calibration) -> str:
@@ -92,13 +90,13 @@ def _fitted(machine: Machine) -> str:
 
 
 def _interval(
-    assumptions: Sequence[Mapping[str, Any]],
+    assumptions: Sequence[Assumed],
     record: Calibration | None,
     published: Platform | None,
     faults: Sequence[Fault] = (),
 ) -> str:
     """What the intervals cover, in a sentence."""
-    covered = ", of the assumptions marked so" if any(item["in_interval"] for item in assumptions) else ""
+    covered = ", of the assumptions marked so" if any(item.in_interval for item in assumptions) else ""
     left = "nothing is fitted to a training run, so what those ranges leave out is not covered"
     if published is not None:
         why = "which the fit to published runs left open"

@@ -22,9 +22,8 @@ from typing import Final
 from gcnsim.errors import plural
 from gcnsim.ids import Seconds
 from gcnsim.methods import COMPARED, Method, method_type
-from gcnsim.planning.payload import setting_text
 from gcnsim.planning.study_cache import Candidate, StudyCache, canonical
-from gcnsim.scenario import Scenario
+from gcnsim.scenario import Scenario, setting_text
 
 NEAR: Final = 0.03
 """Settings within 3 % of the fastest count as equally fast."""

@@ -26,10 +26,11 @@ from gcnsim.errors import ScenarioError
 from gcnsim.hardware import device, devices, prices
 from gcnsim.machine import resolve_machine
 from gcnsim.methods import Method, method_type
-from gcnsim.planning.payload import in_gbps
 from gcnsim.planning.recommend import Rule, rate_of
 from gcnsim.planning.study_cache import INTERVAL, PRECISION, OnProgress, StudyCache, canonical
+from gcnsim.results import NoEffect, Step
 from gcnsim.scenario import ClusterSpec, Scenario
+from gcnsim.units import format_gbps
 
 COPY_LINKS: Final = ("pcie3-x16", "pcie4-x16", "pcie5-x16")
 FASTER: Final = 1.2
@@ -53,39 +54,6 @@ class Move:
     end: int | float | str
     scenario: Scenario
     even: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Step:
-    """What a move brings.
-
-    gain: share of the iteration time it saves (negative: it costs); gain_low, gain_high: its 90 % interval over joint
-    draws of the assumptions. fits: whether the GPUs hold it then; None where that is not known. below_min_rate:
-    whether it samples less than may be recommended.
-    """
-
-    knob: str
-    start: int | float | str
-    end: int | float | str
-    iteration_s: float
-    gain: float
-    gain_low: float
-    gain_high: float
-    fits: bool | None
-    below_min_rate: bool = False
-
-    @property
-    def distinguishable(self) -> bool:
-        """Whether its interval leaves out that nothing changes."""
-        return self.gain_low > 0 or self.gain_high < 0
-
-
-@dataclass(frozen=True, slots=True)
-class NoEffect:
-    """A knob that changes nothing where the setting stands, and why."""
-
-    knob: str
-    why: str
 
 
 def next_steps(
@@ -185,9 +153,8 @@ def _of_network(scenario: Scenario, cluster: ClusterSpec) -> Iterator[Move]:
     """Twice the bandwidth, one server more: where the cluster's own ranges allow it."""
     with suppress(ScenarioError):
         faster = replace(cluster, bandwidth=2 * cluster.bandwidth)
-        yield Move(
-            "bandwidth", in_gbps(cluster.bandwidth), in_gbps(faster.bandwidth), replace(scenario, cluster=faster)
-        )
+        ends = format_gbps(cluster.bandwidth), format_gbps(faster.bandwidth)
+        yield Move("bandwidth", *ends, replace(scenario, cluster=faster))
     with suppress(ScenarioError):
         more = replace(cluster, gpus=cluster.gpus + cluster.gpus_per_server)
         if scenario.partition.file is None and cluster.devices is None and scenario.workload.trace is None:

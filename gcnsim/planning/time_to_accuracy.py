@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from gcnsim.errors import plural
 from gcnsim.hardware import prices
@@ -18,6 +18,7 @@ from gcnsim.ids import Iteration, Seconds
 from gcnsim.knobs import BOUNDARY_SCALE, COLD_START, ESTIMATOR, Knob
 from gcnsim.methods import Method
 from gcnsim.planning.study_cache import Estimate
+from gcnsim.results import TargetRow
 from gcnsim.runs.recorded_run import LearningCurve, read_learning_curve
 from gcnsim.scenario import Scenario
 from gcnsim.sources import Model
@@ -174,7 +175,7 @@ def _knobs(method: Method) -> dict[str, object]:
     return {name: value for name, value in method.values().items() if name in DECIDING}
 
 
-def to_target(target: Target, estimate: Estimate, subject: Subject) -> dict[str, Any]:
+def to_target(target: Target, estimate: Estimate, subject: Subject) -> TargetRow:
     """One row: iterations, seconds with their interval, and the cost on rented devices; None where it is not known."""
     scenario = estimate.scenario
     count, source = target.reached(scenario, subject)
@@ -185,19 +186,19 @@ def to_target(target: Target, estimate: Estimate, subject: Subject) -> dict[str,
     if seconds is not None and cheapest:
         usd = seconds / 3600.0 * cheapest[0].usd_per_gpu_hour * scenario.cluster.gpus
     method = scenario.method
-    return {
-        "method": method.name,
-        "tau": method.tau,
-        "epsilon": method.epsilon,
-        "rate": method.rate,
-        "gpus": scenario.cluster.gpus,
-        "iterations": count,
-        "seconds": seconds,
-        "seconds_low": _times(count, estimate.low_s),
-        "seconds_high": _times(count, estimate.high_s),
-        "usd": usd,
-        "source": source,
-    }
+    return TargetRow(
+        method=method.name,
+        tau=method.tau,
+        epsilon=method.epsilon,
+        rate=method.rate,
+        gpus=scenario.cluster.gpus,
+        iterations=count,
+        seconds=seconds,
+        seconds_low=_times(count, estimate.low_s),
+        seconds_high=_times(count, estimate.high_s),
+        usd=usd,
+        source=source,
+    )
 
 
 def _times(count: Iteration | None, seconds: Seconds) -> Seconds | None:

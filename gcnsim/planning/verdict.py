@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from gcnsim.planning.payload import in_gbps, setting_text
 from gcnsim.planning.recommend import NEAR, Choice
 from gcnsim.planning.study_cache import Candidate, Estimate
-from gcnsim.units import format_seconds
+from gcnsim.scenario import setting_text
+from gcnsim.units import format_gbps, format_seconds
 
 
 def verdict(chosen: tuple[Estimate, float | None], *, several: bool) -> str:
@@ -17,7 +17,7 @@ def verdict(chosen: tuple[Estimate, float | None], *, several: bool) -> str:
     estimate, baseline = chosen
     scenario = estimate.scenario
     cluster = scenario.cluster
-    where = f" on {cluster.gpus} x {cluster.device} at {in_gbps(cluster.bandwidth)}" if several else ""
+    where = f" on {cluster.gpus} x {cluster.device} at {format_gbps(cluster.bandwidth)}" if several else ""
     low, high = format_seconds(estimate.low_s), format_seconds(estimate.high_s)
     text = (
         f"Use {setting_text(scenario.method)}{where}: {format_seconds(estimate.iteration_s)} per iteration "

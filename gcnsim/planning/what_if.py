@@ -13,23 +13,24 @@ from gcnsim.diagnosis import straggler_of, utilization_of
 from gcnsim.errors import ScenarioError, plural
 from gcnsim.graph import Graph, graph_warnings
 from gcnsim.machine import resolve_machine
-from gcnsim.planning.answer import SCHEMA, Alternative, Answer, Told
+from gcnsim.planning.answer import Answer, OtherMachine, Told
 from gcnsim.planning.certainty import certainty
 from gcnsim.planning.grid import Grid, LeftOut, machines, overlap_of, scenarios
 from gcnsim.planning.measured import Measurement, beside_measured
 from gcnsim.planning.patience import announced, expected_s
-from gcnsim.planning.payload import cost_per_1000, memory_report
 from gcnsim.planning.provenance import provenance, too_large
 from gcnsim.planning.recommend import SAME, Choice, Rule, candidates, choose, shortlist
-from gcnsim.planning.steps import Step, next_steps
+from gcnsim.planning.rows import cost_per_1000, memory_report
+from gcnsim.planning.steps import next_steps
 from gcnsim.planning.study_cache import Candidate, Estimate, StudyCache, counted, full_graph
 from gcnsim.planning.time_to_accuracy import Subject, Target, to_target
+from gcnsim.results import FaultFree, PartitionSeeds, Step, StragglerReport, TargetReport
 from gcnsim.scenario import ClusterSpec, Scenario
 from gcnsim.simulation import refuse_undrawn
 from gcnsim.sources import RangeEnd, resolve_model
 from gcnsim.uncertainty import refuse_unused_figures
 
-__all__ = ["SCHEMA", "Answer", "Grid", "Progress", "scenarios", "sweep_bandwidth", "what_if"]
+__all__ = ["Answer", "Grid", "Progress", "scenarios", "sweep_bandwidth", "what_if"]
 
 Progress = Callable[[str], None]
 """Told what is being done, before it is done."""
@@ -135,26 +136,20 @@ class Extras:
 def _more(
     studies: StudyCache, extras: Extras, rows: Sequence[Estimate], chosen: Scenario, progress: Progress
 ) -> dict[str, Any]:
-    """What only some questions ask, as plain data by key."""
+    """What only some questions ask, by fields of `WhatIf`."""
     more: dict[str, Any] = {}
     if chosen.faults:
         faulted, calm = studies.result(chosen), studies.result(replace(chosen, faults=()))
         times = faulted.metrics.iteration_s / calm.metrics.iteration_s
-        more["fault_free"] = {"iteration_s": calm.metrics.iteration_s, "times": times}
+        more["fault_free"] = FaultFree(calm.metrics.iteration_s, times)
     if extras.measured:
-        more["measured"] = beside_measured(studies, extras.measured, rows)
+        more["measured"] = tuple(beside_measured(studies, extras.measured, rows))
     if extras.partition_seeds:
         seeds = seeds_of(chosen, extras.partition_seeds)
         studies.prepare(seeds, on_progress=counted(progress, f"simulating {plural(len(seeds), 'partition')}"))
         found = SeedSpread.of(seeds, [studies.result(each).metrics.iteration_s for each in seeds])
-        more["partition_seeds"] = {
-            "seeds": list(found.seeds),
-            "iteration_s": list(found.seconds),
-            "mean_s": found.mean_s,
-            "low_s": found.low_s,
-            "high_s": found.high_s,
-            "best": found.best,
-        }
+        spread = (found.mean_s, found.low_s, found.high_s)
+        more["partition_seeds"] = PartitionSeeds(found.seeds, found.seconds, *spread, found.best)
     return more
 
 
@@ -247,7 +242,7 @@ def _rivals(best: Choice, choices: Mapping[ClusterSpec, Choice]) -> tuple[Candid
 
 def _alternatives(
     studies: StudyCache, best: Choice, choices: Mapping[ClusterSpec, Choice], grid: Grid
-) -> list[Alternative]:
+) -> list[OtherMachine]:
     """Where several machines were asked for: the fewest GPUs within the interval of the fastest, and the cheapest."""
     if len(choices) < 2:
         return []
@@ -260,7 +255,7 @@ def _alternatives(
     quick = min(each.estimate.epoch_s for each in few) * (1 + SAME)
     fewest = min((each for each in few if each.estimate.epoch_s <= quick), key=_price)
     why = f"{plural(gpus, 'GPU')}, the fewest within the interval of the fastest"
-    found = [Alternative("fewest GPUs", _told(studies, fewest.estimate.scenario, grid), why)]
+    found = [OtherMachine("fewest GPUs", _told(studies, fewest.estimate.scenario, grid), why)]
     priced = [each for each in fits if _price(each)[0] < inf]
     if priced:
         cheapest = min(priced, key=_price)
@@ -268,7 +263,7 @@ def _alternatives(
         why = f"{cost}, the least of {plural(len(priced), 'machine')}"
         if len(grid.bandwidths) > 1:
             why += "; a faster network is not priced"
-        found.append(Alternative("cheapest", _told(studies, cheapest.estimate.scenario, grid), why))
+        found.append(OtherMachine("cheapest", _told(studies, cheapest.estimate.scenario, grid), why))
     return found
 
 
@@ -282,34 +277,31 @@ def _unit(estimate: Candidate) -> str:
     return "iterations" if estimate.result.per_epoch == 1 else "epochs"
 
 
-def _straggler(studies: StudyCache, scenario: Scenario, steps: Sequence[Step]) -> dict[str, Any] | None:
-    """The worker whose part makes the limit what it is, as plain data; None where none stands out."""
+def _straggler(studies: StudyCache, scenario: Scenario, steps: Sequence[Step]) -> StragglerReport | None:
+    """The worker whose part makes the limit what it is; None where none stands out."""
     result = studies.result(scenario)
     features = resolve_model(scenario.workload, studies.accesses.declared).features
     counts = studies.accesses.counts(result.scenario, features, RangeEnd.LIKELY)
     found = straggler_of(result, counts)
     if found is None:
         return None
-    return {
-        "worker": found.worker,
-        "boundary_nodes": found.boundary_nodes,
-        "boundary_nodes_mean": found.boundary_nodes_mean,
-        "share_of_mean": found.share_of_mean,
-        "even_s": next((step.iteration_s for step in steps if step.knob == "partition"), None),
-        "text": found.text,
-    }
+    return StragglerReport(
+        worker=found.worker,
+        boundary_nodes=found.boundary_nodes,
+        boundary_nodes_mean=found.boundary_nodes_mean,
+        share_of_mean=found.share_of_mean,
+        even_s=next((step.iteration_s for step in steps if step.knob == "partition"), None),
+        text=found.text,
+    )
 
 
-def _reached(studies: StudyCache, first: Scenario, target: Target, rows: Sequence[Estimate]) -> dict[str, Any]:
+def _reached(studies: StudyCache, first: Scenario, target: Target, rows: Sequence[Estimate]) -> TargetReport:
     """Time and cost until the accuracy asked for, of every row."""
     accesses = studies.accesses
     model = resolve_model(first.workload, accesses.declared)
     subject = Subject(accesses.graph_hash if target.curves else None, accesses.name, model)
-    return {
-        "accuracy": target.accuracy,
-        "runs": [curve.path.name for curve in target.curves],
-        "rows": [to_target(target, each, subject) for each in rows],
-    }
+    runs = tuple(curve.path.name for curve in target.curves)
+    return TargetReport(target.accuracy, runs, tuple(to_target(target, each, subject) for each in rows))
 
 
 def sweep_bandwidth(

@@ -12,7 +12,6 @@ from gcnsim.late import late
 if TYPE_CHECKING:
     from gcnsim.report.answer.csv import columns_of_rows, write_csv
     from gcnsim.report.answer.notebook import render_notebook
-    from gcnsim.report.answer.rows import rows_of
     from gcnsim.report.answer.table import render_short, render_table
     from gcnsim.report.cache_curve import (
         CacheCurveInfo,
@@ -69,7 +68,6 @@ __all__ = [
     "render_short_result",
     "render_table",
     "render_validation",
-    "rows_of",
     "write_cache_curve_csv",
     "write_cache_curve_html",
     "write_csv",
@@ -125,7 +123,6 @@ _LATE: Final = {
         "render_result",
         "render_short_result",
     ),
-    "gcnsim.report.answer.rows": ("rows_of",),
     "gcnsim.report.answer.table": (
         "render_short",
         "render_table",

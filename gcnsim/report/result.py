@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from dataclasses import asdict
 
 from gcnsim.report.answer import provenance
 from gcnsim.report.answer.sentences import label_of, limit_text
+from gcnsim.results import SimulationReport
 from gcnsim.units import format_bytes, format_fraction, format_seconds
 
 _TIMES = {
@@ -18,68 +18,61 @@ _TIMES = {
 }
 
 
-def _memory(payload: Mapping[str, Any]) -> list[str]:
+def _memory(report: SimulationReport) -> list[str]:
     """What the worker nearest its GPU's limit holds, by component; nothing where there is no law for it."""
-    memory = payload.get("memory")
-    if not memory:
+    memory = report.memory
+    if memory is None:
         return []
-    workers = memory["workers"]
-    rank = memory["tightest"]
-    parts = [f"{name} {format_bytes(size)}" for name, size in workers[rank].items() if size and name != "total"]
-    of = "" if memory["device_bytes"] is None else f" of {format_bytes(memory['device_bytes'])}"
-    fits = "; DOES NOT FIT" if memory["fits"] is False else ""
-    return [f"  memory of worker {rank}: {format_bytes(workers[rank]['total'])}{of}{fits}", f"    {', '.join(parts)}"]
+    held = memory.workers[memory.tightest]
+    parts = [f"{name} {format_bytes(size)}" for name, size in asdict(held).items() if size]
+    of = "" if memory.device_bytes is None else f" of {format_bytes(memory.device_bytes)}"
+    fits = "; DOES NOT FIT" if memory.fits is False else ""
+    return [f"  memory of worker {memory.tightest}: {format_bytes(held.total)}{of}{fits}", f"    {', '.join(parts)}"]
 
 
-def render_short_result(payload: Mapping[str, Any]) -> str:
-    """The payload of `gcnsim.result/1` in two lines: what was simulated, its iteration time and what limits it."""
-    row = payload["result"]
-    label, limit = label_of(payload), limit_text(row.get("limited_by")) or provenance.plain(row["bottleneck"])
-    lines = _first(payload)
-    lines[0] += f"  {label}".rstrip()
-    return "\n".join([*lines, f"  limited by {limit}"])
+def render_short_result(report: SimulationReport) -> str:
+    """A simulated scenario in two lines: what was simulated, its iteration time and what limits it."""
+    return "\n".join([*_first(report), f"  limited by {limit_text(report.result)}"])
 
 
-def _first(payload: Mapping[str, Any]) -> list[str]:
+def _first(report: SimulationReport) -> list[str]:
     """What was simulated, and how long an iteration takes."""
-    row = payload["result"]
-    interval = [format_seconds(row[key]) for key in ("iteration_s_low", "iteration_s_high")]
+    row = report.result
+    interval = [format_seconds(each) for each in (row.iteration_s_low, row.iteration_s_high)]
+    title = provenance.plain(f"{report.scenario['name']}: {row.method}, {provenance.knobs_of(row)}")
     return [
-        provenance.plain(f"{payload['scenario']['name']}: {row['method']}, {provenance.knobs_of(row)}"),
-        f"  iteration  {format_seconds(row['iteration_s'])}  (90 % interval {' to '.join(interval)})",
+        f"{title}  {label_of(report)}".rstrip(),
+        f"  iteration  {format_seconds(row.iteration_s)}  (90 % interval {' to '.join(interval)})",
     ]
 
 
-def render_result(payload: Mapping[str, Any]) -> str:
-    """The payload of `gcnsim.result/1` as text."""
-    row, run = payload["result"], payload["run"]
-    label = label_of(payload)
-    lines = _first(payload)
-    lines[0] += f"  {label}".rstrip()
-    if row["iterations_per_epoch"] > 1:
-        lines.append(f"  epoch      {format_seconds(row['epoch_s'])}, {row['iterations_per_epoch']} iterations")
+def render_result(report: SimulationReport) -> str:
+    """A simulated scenario as text."""
+    row, run = report.result, report.run
+    lines = _first(report)
+    if row.iterations_per_epoch > 1:
+        lines.append(f"  epoch      {format_seconds(row.epoch_s)}, {row.iterations_per_epoch} iterations")
     lines += [
-        f"  {format_seconds(row[key]):>10}  {_share(row[key] / row['iteration_s']):>7}  {name}"
+        f"  {format_seconds(getattr(row, key)):>10}  {_share(getattr(row, key) / row.iteration_s):>7}  {name}"
         for key, name in _TIMES.items()
     ]
     lines += [
-        f"  speed-up over full-graph {_times(row['speedup_vs_full_graph'])}, limited by "
-        f"{limit_text(row.get('limited_by')) or row['bottleneck']}",
-        f"  GPU busy {format_fraction(row['gpu_utilization'])}, busiest NIC {format_fraction(row['nic_utilization'])}, "
-        f"{format_bytes(row['nic_bytes'])} sent per iteration, cache hits {format_fraction(row['cache_hit_rate'])}",
-        f"  {run['iterations']} iterations simulated, the last {run['measured']} measured"
-        + ("" if run["settled"] else "; NOT steady: see warnings"),
-        *_memory(payload),
+        f"  speed-up over full-graph {_times(row.speedup_vs_full_graph)}, limited by {limit_text(row)}",
+        f"  GPU busy {format_fraction(row.gpu_utilization)}, busiest NIC {format_fraction(row.nic_utilization)}, "
+        f"{format_bytes(row.nic_bytes)} sent per iteration, cache hits {format_fraction(row.cache_hit_rate)}",
+        f"  {run.iterations} iterations simulated, the last {run.measured} measured"
+        + ("" if run.settled else "; NOT steady: see warnings"),
+        *_memory(report),
         "",
         "Links per iteration",
     ]
-    width = max((len(name) for name in payload["links"]), default=0)
+    width = max((len(name) for name in report.links), default=0)
     lines += [
-        f"  {name:<{width}}  {format_bytes(link['bytes']):>10}  busy {_share(link['utilization']):>7}"
-        for name, link in payload["links"].items()
+        f"  {name:<{width}}  {format_bytes(link.bytes):>10}  busy {_share(link.utilization):>7}"
+        for name, link in report.links.items()
     ]
-    lines += ["", "Provenance"] + [f"  {name}: {said}" for name, said in provenance.provenance_of(payload)]
-    lines += [f"  warning: {text}" for text in provenance.warnings_of(payload)]
+    lines += ["", "Provenance"] + [f"  {name}: {said}" for name, said in provenance.provenance_of(report)]
+    lines += [f"  warning: {text}" for text in provenance.warnings_of(report)]
     return "\n".join(lines) + "\n"
 
 

@@ -7,12 +7,14 @@ from dataclasses import MISSING, dataclass, fields
 from typing import Any, Final
 
 from gcnsim.methods import has_knob, is_method
+from gcnsim.units import bandwidth, format_gbps
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
     """One method with one setting of its knobs on one cluster; seconds, bytes and fractions in [0, 1].
 
+    bandwidth_bytes_per_s: of each server's network card, which plain data have as `bandwidth`, `15Gbps`.
     limited_by: what sets the pace, limited_by_share: the share of the iteration that it is busy, limited_by_worker: the
     worker it belongs to. vs_recommended_low, _high: 90 % of the paired difference to the recommended setting, as a
     share of that one's time; distinguishable: whether that leaves out 0. may_be_recommended: None of an answer that
@@ -22,7 +24,7 @@ class Row:
     dataset: str
     device: str
     gpus: int
-    bandwidth: str
+    bandwidth_bytes_per_s: float
     method: str
     tau: int
     epsilon: float
@@ -75,6 +77,8 @@ class Row:
             "vs_recommended_high": against.get("high"),
             "distinguishable": against.get("distinguishable"),
         }
+        if "bandwidth" in told:
+            flat["bandwidth_bytes_per_s"] = bandwidth(flat.pop("bandwidth"))
         missing = [field.name for field in fields(cls) if field.default is MISSING and field.name not in flat]
         if missing:
             raise TypeError(f"a row lacks {', '.join(missing)}")
@@ -82,7 +86,9 @@ class Row:
 
     def payload(self) -> dict[str, Any]:
         """The row as plain data, as the JSON schemas have it."""
-        told = {key: getattr(self, key) for key in _PLAIN} | {
+        machine = {"dataset": self.dataset, "gpus": self.gpus, "bandwidth": format_gbps(self.bandwidth_bytes_per_s)}
+        told = machine | {key: getattr(self, key) for key in _PLAIN}
+        told |= {
             "limited_by": {
                 "text": self.limited_by,
                 "kind": self.limited_by_kind,
@@ -128,9 +134,8 @@ KEYS: Final[tuple[str, ...]] = tuple(field.name for field in fields(Row))
 """The fields of a row: the machine first, then the keys of plain data in their order, what was nested made flat."""
 
 _NESTED: Final = ("limited_by", "vs_recommended")
-_MACHINE: Final = ("dataset", "gpus", "bandwidth", "device")
-_PLAIN: Final = (*_MACHINE, *(key for key in KEYS[: KEYS.index("limited_by")] if key not in _MACHINE))
-"""Keys that plain data have as they are, up to what is nested, in their order."""
+_PLAIN: Final = ("device", *KEYS[KEYS.index("method") : KEYS.index("limited_by")])
+"""Keys that plain data have as they are after dataset, GPUs and bandwidth, up to what is nested, in their order."""
 
 
 def _has(method: str, knob: str) -> bool:

@@ -35,6 +35,7 @@ from gcnsim.scenario.specs import (
     Scenario,
     WorkloadSpec,
 )
+from gcnsim.scenario.words import knob_text, setting_text
 
 __all__ = [
     "FAULTS",
@@ -59,11 +60,13 @@ __all__ = [
     "fault_words",
     "figure_text",
     "from_mapping",
+    "knob_text",
     "load_scenario",
     "parse_cache",
     "read_injected",
     "read_knob",
     "scenario_hash",
+    "setting_text",
     "to_mapping",
     "written_knobs",
 ]

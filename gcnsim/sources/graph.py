@@ -23,6 +23,7 @@ from gcnsim.partition import (
     split,
     training_parts,
 )
+from gcnsim.results import Assumed
 from gcnsim.sampling import NODES
 from gcnsim.sampling.norms import read_norms
 from gcnsim.scenario import Scenario
@@ -31,7 +32,7 @@ from gcnsim.sources.drawn_batches import BatchGraph, drawn_batches, training_nod
 from gcnsim.sources.edges import edge_counts
 from gcnsim.sources.model import Declared, resolve_model
 from gcnsim.sources.range_end import RangeEnd, drawing
-from gcnsim.sources.source import Source, assumption
+from gcnsim.sources.source import Source
 from gcnsim.trace import AccessTrace, PreparedSampling, counts, prepared_sampling, record_nodes, record_prepared
 
 
@@ -87,10 +88,10 @@ class GraphSource(Source):
             for line in partition_warnings(self.partition(one)[1]):
                 yield f"{plural(one.cluster.gpus, 'GPU')}: {line}"
 
-    def batch_assumptions(self, asked: Sequence[Scenario]) -> Iterator[dict[str, Any]]:
+    def batch_assumptions(self, asked: Sequence[Scenario]) -> Iterator[Assumed]:
         """Who trains, where neither the graph nor a scenario says."""
         if not self.splits and all(each.workload.train_fraction is None for each in asked):
-            yield assumption("train_fraction", f"{TRAIN:.0%}", "50%", "80%", "share of the nodes that train", False)
+            yield Assumed("train_fraction", f"{TRAIN:.0%}", "50%", "80%", "share of the nodes that train", False)
 
     @cached_property
     def graph_hash(self) -> str | None:

@@ -7,12 +7,13 @@ from typing import Any
 
 from gcnsim.boundary import AccessCounts, StoredProfile, draw_access, node_counts, read_profile, with_cross_edges
 from gcnsim.errors import ScenarioError
+from gcnsim.results import Assumed
 from gcnsim.sampling import NODES
 from gcnsim.scenario import Scenario
 from gcnsim.sources.edges import edge_counts
 from gcnsim.sources.model import Declared
 from gcnsim.sources.range_end import RangeEnd, drawing
-from gcnsim.sources.source import Source, assumption
+from gcnsim.sources.source import Source
 from gcnsim.workload import dataset, datasets
 
 
@@ -58,13 +59,13 @@ class ProfileSource(Source):
             "hash": origin.graph_hash,
         }
 
-    def assumptions(self, scenario: Scenario, asked: Sequence[Scenario]) -> Iterator[dict[str, Any]]:
+    def assumptions(self, scenario: Scenario, asked: Sequence[Scenario]) -> Iterator[Assumed]:
         """The cross edges of a boundary node, where its origin leaves them open."""
         if len(self.corners) > 1:
             ends = [self.profile(corner).cross_edges_mean for corner in (RangeEnd.LOW, RangeEnd.LIKELY, RangeEnd.HIGH)]
             low, likely, high = (f"{mean:.3g}" for mean in ends)
             basis = f"of a boundary node in {self.path}; its own range"
-            yield assumption("cross_edges", likely, low, high, basis, True)
+            yield Assumed("cross_edges", likely, low, high, basis, True)
 
     def profile(self, corner: RangeEnd = RangeEnd.LIKELY) -> StoredProfile:
         """The profile at one end of what its origin leaves open: the cross edges per boundary node."""

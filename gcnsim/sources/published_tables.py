@@ -13,10 +13,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from math import log
-from typing import Any, Final
+from typing import Final
 
 from gcnsim.boundary import AccessCounts, BoundaryProfile, profile_at, profiled_parts
 from gcnsim.errors import ScenarioError
+from gcnsim.results import Assumed
 from gcnsim.scenario import Scenario
 from gcnsim.sources.range_end import RangeEnd
 from gcnsim.sources.statistics import Range, StatisticsSource
@@ -112,7 +113,7 @@ class PublishedTables(StatisticsSource):
             )
         return random_parts(self.facts, gpus, self.facts.nodes * (1.0 - 1.0 / gpus))
 
-    def assumptions(self, scenario: Scenario, asked: Sequence[Scenario]) -> Iterator[dict[str, Any]]:
+    def assumptions(self, scenario: Scenario, asked: Sequence[Scenario]) -> Iterator[Assumed]:
         """What stands in for what the tables do not say."""
         from gcnsim.graph.generate import outlines
 

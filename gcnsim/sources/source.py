@@ -13,6 +13,7 @@ from typing import Any
 from gcnsim.boundary import AccessCounts
 from gcnsim.graph import Graph
 from gcnsim.partition import Scatter
+from gcnsim.results import Assumed
 from gcnsim.scenario import Scenario
 from gcnsim.sources.model import Declared
 from gcnsim.sources.range_end import RangeEnd
@@ -58,11 +59,11 @@ class Source(ABC):
         """What is odd about it, or thin, for these scenarios."""
         yield from ()
 
-    def assumptions(self, scenario: Scenario, asked: Sequence[Scenario]) -> Iterator[dict[str, Any]]:
-        """What stands in for what is not known of the partition, as `assumption` rows; asked: all scenarios."""
+    def assumptions(self, scenario: Scenario, asked: Sequence[Scenario]) -> Iterator[Assumed]:
+        """What stands in for what is not known of the partition, with its range; asked: all scenarios."""
         yield from ()
 
-    def batch_assumptions(self, asked: Sequence[Scenario]) -> Iterator[dict[str, Any]]:
+    def batch_assumptions(self, asked: Sequence[Scenario]) -> Iterator[Assumed]:
         """The same of mini-batches; asked: scenarios some of which train them."""
         yield from ()
 
@@ -106,8 +107,3 @@ class SourceView(Source):
     def scatter(self, scenario: Scenario) -> Scatter | None:
         """As its source's."""
         return self.source.scatter(scenario)
-
-
-def assumption(name: str, value: str, low: str, high: str, basis: str, covered: bool) -> dict[str, Any]:
-    """One row of what is assumed: its value, the ends of its range, on what it rests, whether intervals cover it."""
-    return {"name": name, "value": value, "low": low, "high": high, "basis": basis, "in_interval": covered}

@@ -20,6 +20,7 @@ from gcnsim.boundary import (
 from gcnsim.errors import ScenarioError, plural
 from gcnsim.ids import FloatArray, IntArray
 from gcnsim.methods import SubgraphBatches
+from gcnsim.results import Assumed
 from gcnsim.sampling import NODES
 from gcnsim.scenario import Scenario
 from gcnsim.sources.batches import only_batches, plan_of
@@ -27,7 +28,7 @@ from gcnsim.sources.edges import edge_counts
 from gcnsim.sources.expected_batches import WITHIN, degree_spreads, expected_batches
 from gcnsim.sources.model import Declared, resolve_model
 from gcnsim.sources.range_end import RangeEnd, drawing
-from gcnsim.sources.source import Source, assumption
+from gcnsim.sources.source import Source
 from gcnsim.workload import DatasetFacts, boundary_at
 
 MOST_OF_ALL = 0.9
@@ -107,13 +108,13 @@ class StatisticsSource(Source):
         for one in {each.cluster.gpus: each for each in asked}.values():
             yield from thin_note(one.cluster.gpus, self.cut(one)[2])
 
-    def assumptions(self, scenario: Scenario, asked: Sequence[Scenario]) -> Iterator[dict[str, Any]]:
+    def assumptions(self, scenario: Scenario, asked: Sequence[Scenario]) -> Iterator[Assumed]:
         """What stands in for what publications do not say of the partition."""
         if scenario.cluster.gpus == 1:
             return
         crossing, parts = self.basis(scenario)
         low, likely, high = (f"{100 * share:.3g} %" for share in self.cross_fractions(scenario))
-        yield assumption("cross_fraction", likely, low, high, crossing, True)
+        yield Assumed("cross_fraction", likely, low, high, crossing, True)
         known = {
             "load_imbalance": (self.imbalances(scenario, LOAD), f"stored entries {parts}"),
             "boundary_imbalance": (self.imbalances(scenario, BOUNDARY), f"boundary nodes {parts}"),
@@ -129,7 +130,7 @@ class StatisticsSource(Source):
             known["cache_hits"] = (CACHE_HITS, f"cache hits, over a cache that knows all cross edges, {FOUR}")
         for name, (value, why) in known.items():
             least, most = sorted((value.low, value.high))
-            yield assumption(name, f"{value.likely:.3g}", f"{least:.3g}", f"{most:.3g}", why, True)
+            yield Assumed(name, f"{value.likely:.3g}", f"{least:.3g}", f"{most:.3g}", why, True)
 
     def basis(self, scenario: Scenario) -> tuple[str, str]:
         """On what the share of crossing entries rests, and the unevenness of the parts."""
@@ -139,16 +140,16 @@ class StatisticsSource(Source):
             f"of the largest part over the mean part, {FOUR}" if workload.imbalance is None else "given",
         )
 
-    def batch_assumptions(self, asked: Sequence[Scenario]) -> Iterator[dict[str, Any]]:
+    def batch_assumptions(self, asked: Sequence[Scenario]) -> Iterator[Assumed]:
         """How widely degrees are spread, and what stays in a cluster."""
         low, likely, high = (f"{spread:.3g}" for spread in sorted(degree_spreads(self.facts)))
         basis = "standard deviation of log degrees, of mini-batches"
-        yield assumption("degree_spread", likely, low, high, basis, True)
+        yield Assumed("degree_spread", likely, low, high, basis, True)
         methods = [each.method for each in asked]
         if any(isinstance(each, SubgraphBatches) and each.nodes_of == "clusters" for each in methods):
             low, likely, high = (f"{100 * share:.3g} %" for share in WITHIN)
             basis = "entries that stay in a cluster of ClusterGCN"
-            yield assumption("within_cluster", likely, low, high, basis, True)
+            yield Assumed("within_cluster", likely, low, high, basis, True)
 
     def cross_fractions(self, scenario: Scenario) -> tuple[float, float, float]:
         """Share of entries that cross partitions: low, likely, high (all the scenario's own where it gives one)."""

@@ -16,11 +16,12 @@ from gcnsim.boundary import (
 )
 from gcnsim.errors import ScenarioError
 from gcnsim.partition import Scatter, partition_scatter
+from gcnsim.results import Assumed
 from gcnsim.scenario import MOST_GPUS, Scenario
 from gcnsim.sources.edges import edge_counts
 from gcnsim.sources.profile import cross_end, drawn_counts
 from gcnsim.sources.range_end import RangeEnd, drawing
-from gcnsim.sources.source import Source, assumption
+from gcnsim.sources.source import Source
 from gcnsim.sources.statistics import FOUR, VR_ROWS, StatisticsSource, thin_note
 from gcnsim.workload import DatasetFacts
 
@@ -70,7 +71,7 @@ class SurrogateSource(Source):
             gpus = one.cluster.gpus
             yield from thin_note(gpus, self.note(gpus) if self.profiled(one) else self.published.cut(one)[2])
 
-    def assumptions(self, scenario: Scenario, asked: Sequence[Scenario]) -> Iterator[dict[str, Any]]:
+    def assumptions(self, scenario: Scenario, asked: Sequence[Scenario]) -> Iterator[Assumed]:
         """What publications leave open of the profile; of the statistics where there is none."""
         profiled = dict.fromkeys(each.cluster.gpus for each in asked if self.profiled(each))
         for gpus in list(profiled)[:1]:
@@ -81,7 +82,7 @@ class SurrogateSource(Source):
         if not (profiled and self.profiled(scenario)):
             yield from self.published.assumptions(scenario, asked)
 
-    def batch_assumptions(self, asked: Sequence[Scenario]) -> Iterator[dict[str, Any]]:
+    def batch_assumptions(self, asked: Sequence[Scenario]) -> Iterator[Assumed]:
         """As the published statistics."""
         return self.published.batch_assumptions(asked)
 
@@ -112,7 +113,7 @@ class SurrogateSource(Source):
             f"seeds the largest worker has {low:+.0f} to {high:+.0f} % boundary nodes ({found.source})"
         )
 
-    def _cross_edges(self, gpus: int) -> dict[str, Any]:
+    def _cross_edges(self, gpus: int) -> Assumed:
         """What publications leave open of a surrogate: it decides the rows needed at a rate below 1."""
         low, likely, high = (
             f"{self.profile(gpus, corner).cross_edges_mean:.3g}"
@@ -121,9 +122,9 @@ class SurrogateSource(Source):
         source = self.profile(gpus).origin.source
         where = "surrogate" if source == "interpolated" else source
         basis = f"of a boundary node in the {where}; its range: docs/surrogates.md"
-        return assumption("cross_edges", likely, low, high, basis, True)
+        return Assumed("cross_edges", likely, low, high, basis, True)
 
-    def _of_interpolation(self, gpus: int) -> Iterator[dict[str, Any]]:
+    def _of_interpolation(self, gpus: int) -> Iterator[Assumed]:
         """What a profile between shipped ones may miss of the boundary."""
         between = interpolation(self.facts.name, gpus)
         if between is None or between.missed is None:
@@ -131,9 +132,9 @@ class SurrogateSource(Source):
         ends = [self.profile(gpus, corner).boundary_nodes for corner in (RangeEnd.LOW, RangeEnd.LIKELY, RangeEnd.HIGH)]
         basis = f"interpolated between profiles at {between.low} and {between.high} parts, leave-one-out error"
         low, likely, high = (f"{nodes.mean():,.0f}" for nodes in ends)
-        yield assumption("boundary_nodes", likely, low, high, f"of the mean worker; {basis}", True)
+        yield Assumed("boundary_nodes", likely, low, high, f"of the mean worker; {basis}", True)
         low, likely, high = (f"{nodes.max():,}" for nodes in ends)
-        yield assumption("boundary_nodes_most", likely, low, high, f"of the largest worker; {basis}", True)
+        yield Assumed("boundary_nodes_most", likely, low, high, f"of the largest worker; {basis}", True)
 
     def profiled(self, scenario: Scenario) -> bool:
         """Whether the scenario is answered from a profile."""
@@ -200,22 +201,22 @@ def _assumed(name: str) -> str:
     return outline(name).assumed
 
 
-def _of_outline(profile: StoredProfile) -> Iterator[dict[str, Any]]:
+def _of_outline(profile: StoredProfile) -> Iterator[Assumed]:
     """What is assumed besides where no partition was made: nothing published counts a boundary."""
     yield boundary_ratio(profile.origin.name, profile.parts)
     ratio = profile.boundary_nodes / profile.inner_nodes
     least, most = f"{ratio.min():.3g}", f"{ratio.max():.3g}"
     basis = "the same, least and most of the workers: as uneven as the parts of another graph"
-    yield assumption("boundary_ratios", f"{ratio.mean():.3g}", least, most, basis, False)
+    yield Assumed("boundary_ratios", f"{ratio.mean():.3g}", least, most, basis, False)
     basis = f"rows the vr sampler needs, over the first-order rule used here, {FOUR}"
-    yield assumption("vr_rows", "1", f"{VR_ROWS.low:.3g}", f"{VR_ROWS.high:.3g}", basis, False)
+    yield Assumed("vr_rows", "1", f"{VR_ROWS.low:.3g}", f"{VR_ROWS.high:.3g}", basis, False)
 
 
-def boundary_ratio(name: str, parts: int) -> dict[str, Any]:
+def boundary_ratio(name: str, parts: int) -> Assumed:
     """The boundary of an outlined dataset over its inner nodes, assumed."""
     from gcnsim.graph.generate import outline
 
     boundary = outline(name).boundary
     low, likely, high = (f"{boundary.ratio(parts, end):.3g}" for end in range(3))
     basis = f"boundary over inner nodes of the mean worker: {boundary.source}"
-    return assumption("boundary_ratio", likely, low, high, basis, True)
+    return Assumed("boundary_ratio", likely, low, high, basis, True)

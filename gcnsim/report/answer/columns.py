@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from gcnsim.errors import ScenarioError, nearest
 from gcnsim.report.answer.provenance import plain
-from gcnsim.report.answer.rows import shared_knobs, varies
+from gcnsim.report.answer.rows import shared_knobs, value_of, varies
 from gcnsim.results import Row
 from gcnsim.units import NBYTES, SECONDS
 
@@ -273,7 +273,7 @@ def _cell(row: Row, key: str, time: Scale, scales: Mapping[str, Scale]) -> str:
         return "|".join(f"{100 * part / row.iteration_s:2.0f}" for part in parts)
     if key == "vs_recommended":
         return _against(row)
-    value = getattr(row, key)
+    value = value_of(row, key)
     if value is None:
         return "-"
     if key.endswith("_s"):

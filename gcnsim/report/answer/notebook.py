@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from html import escape
-from typing import Any
 
 from gcnsim.errors import plural
 from gcnsim.report.answer import sentences
 from gcnsim.report.answer.columns import TEXT, columns_of
-from gcnsim.report.answer.rows import sorted_rows
 from gcnsim.report.answer.table import fastest
 from gcnsim.report.palette import INK, MUTED, RECOMMENDED
+from gcnsim.results import WhatIf
 
 _CELL = "padding: 2px 10px 2px 0; white-space: nowrap; text-align: "
 
 
-def render_notebook(payload: Mapping[str, Any], most: int = 12) -> str:
+def render_notebook(answer: WhatIf, most: int = 12) -> str:
     """An HTML fragment: title, verdict, and the `most` fastest rows; styles are inline, all text is escaped."""
-    rows = sorted_rows(payload)
+    rows = answer.fastest_first
     kept = fastest(rows, most)
     columns = columns_of(rows)
     sides = ["left" if column.key in TEXT else "right" for column in columns]
@@ -38,12 +36,12 @@ def render_notebook(payload: Mapping[str, Any], most: int = 12) -> str:
         lines.append(f"<tr{style}>{cells}</tr>")
     more = len(rows) - len(lines)
     left = f'<p style="color: {MUTED}">{plural(more, "more row")}: str(answer)</p>' if more else ""
-    label = sentences.label_of(payload)
+    label = sentences.label_of(answer)
     badge = (
         f' <strong style="background: {INK}; color: #fff; padding: 1px 8px">{escape(label)}</strong>' if label else ""
     )
     return (
-        f'<div><p style="color: {MUTED}">{escape(sentences.title_of(payload))}{badge}</p>'
-        f"<p><strong>{escape(sentences.verdict_of(payload))}</strong></p>"
+        f'<div><p style="color: {MUTED}">{escape(sentences.title_of(answer))}{badge}</p>'
+        f"<p><strong>{escape(sentences.verdict_of(answer))}</strong></p>"
         f"<table><thead><tr>{heads}</tr></thead><tbody>{''.join(lines)}</tbody></table>{left}</div>"
     )

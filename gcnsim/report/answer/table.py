@@ -9,16 +9,15 @@ from __future__ import annotations
 import io
 import shutil
 import sys
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from gcnsim.errors import plural
 from gcnsim.report.answer import provenance, sentences
 from gcnsim.report.answer.columns import MEANINGS, SHOWN, checked, columns_of
 from gcnsim.report.answer.layout import Layout, cut, laid_out, lines_of, needed
-from gcnsim.report.answer.rows import sorted_rows
 from gcnsim.report.page.tornado import tornado_lines, tornado_of
-from gcnsim.results import Row
+from gcnsim.results import Row, WhatIf
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -34,7 +33,7 @@ WIDE = (*SHOWN, *(key for key in MEANINGS if key not in (*SHOWN, *_JOINED)))
 
 
 def render_table(
-    payload: Mapping[str, Any],
+    answer: WhatIf,
     width: int | None = None,
     *,
     color: bool | None = None,
@@ -52,22 +51,22 @@ def render_table(
     keys = None if columns is None else checked(columns)
     console = _console(width, sys.stdout.isatty() if color is None else color)
     with console.capture() as capture:
-        _print_results(console, payload, wide_keys(payload) if wide and keys is None else keys)
-        _print_answer(console, payload)
+        _print_results(console, answer, wide_keys(answer) if wide and keys is None else keys)
+        _print_answer(console, answer)
         if assumptions:
-            _print_whole(console, "What the assumptions do", tornado_lines(tornado_of(payload), console.width))
-        _print_provenance(console, payload, provenance)
+            _print_whole(console, "What the assumptions do", tornado_lines(tornado_of(answer), console.width))
+        _print_provenance(console, answer, provenance)
     return "\n".join(line.rstrip() for line in capture.get().splitlines()) + "\n"
 
 
-def render_short(payload: Mapping[str, Any], width: int = DEFAULT_WIDTH, most: int = 8) -> str:
+def render_short(answer: WhatIf, width: int = DEFAULT_WIDTH, most: int = 8) -> str:
     """The answer in a few lines: its table, the `most` fastest rows of it, and the verdict."""
-    rows = sorted_rows(payload)
+    rows = answer.fastest_first
     layout, kept = table_layout(rows, width), fastest(rows, most)
     head, lines = lines_of(layout.columns, [row.recommended for row in rows], layout.gap)
     body = [line for line, row in zip(lines, rows, strict=True) if row in kept]
     left = [f"  ({plural(len(rows) - len(body), 'more row')})"] * (len(rows) > len(body))
-    return "\n".join([_title(payload, width), *head, *body, *left, sentences.verdict_of(payload)])
+    return "\n".join([_title(answer, width), *head, *body, *left, sentences.verdict_of(answer)])
 
 
 def fastest(rows: Sequence[Row], most: int) -> list[Row]:
@@ -81,9 +80,9 @@ def table_layout(rows: Sequence[Row], width: int) -> Layout:
     return laid_out(lambda gap, brief: columns_of(rows, gap=gap, brief=brief), width)
 
 
-def wide_keys(payload: Mapping[str, Any]) -> list[str]:
+def wide_keys(answer: WhatIf) -> list[str]:
     """The columns of a wide table in which any row has something to say."""
-    rows = sorted_rows(payload)
+    rows = answer.fastest_first
     empty = {key for key in WIDE if all(getattr(row, key, "said") in (None, "") for row in rows)}
     if all(row.vs_recommended_low is None for row in rows):
         empty.add("vs_recommended")
@@ -107,19 +106,19 @@ def _console(width: int | None, lit: bool) -> Console:
     )
 
 
-def _title(payload: Mapping[str, Any], width: int) -> str:
+def _title(answer: WhatIf, width: int) -> str:
     """What was asked, at the left, and how certain the answer is, at the right end of `width`."""
-    label = sentences.label_of(payload)
-    left = cut(sentences.title_of(payload), max(20, width - len(label) - 2))
+    label = sentences.label_of(answer)
+    left = cut(sentences.title_of(answer), max(20, width - len(label) - 2))
     return f"{left}{' ' * max(2, width - len(left) - len(label))}{label}".rstrip()
 
 
-def _print_results(console: Console, payload: Mapping[str, Any], keys: Sequence[str] | None) -> None:
-    rows = sorted_rows(payload)
+def _print_results(console: Console, answer: WhatIf, keys: Sequence[str] | None) -> None:
+    rows = answer.fastest_first
     layout = Layout(columns_of(rows, keys), 2, ()) if keys is not None else table_layout(rows, console.width)
     head, lines = lines_of(layout.columns, [row.recommended for row in rows], layout.gap)
     length = max(needed(layout.columns, layout.gap), *map(len, head))
-    _print_line(console, _title(payload, min(console.width, max(length, 60))), "bold")
+    _print_line(console, _title(answer, min(console.width, max(length, 60))), "bold")
     for line in head:
         _print_line(console, line, "dim")
     for line, row in zip(lines, rows, strict=True):
@@ -136,35 +135,35 @@ def _print_line(console: Console, line: str, style: str) -> None:
     console.print(Text(line, style=style), crop=False, no_wrap=True, overflow="ignore", soft_wrap=True)
 
 
-def _print_answer(console: Console, payload: Mapping[str, Any]) -> None:
-    _print_lines(console, "Recommendation", [sentences.verdict_of(payload)], end=False)
-    _print_pairs(console, "", sentences.reasons_of(payload))
-    _print_pairs(console, "Other machines", sentences.alternatives_of(payload))
-    steps = sentences.steps_of(payload)
+def _print_answer(console: Console, answer: WhatIf) -> None:
+    _print_lines(console, "Recommendation", [sentences.verdict_of(answer)], end=False)
+    _print_pairs(console, "", sentences.reasons_of(answer))
+    _print_pairs(console, "Other machines", sentences.alternatives_of(answer))
+    steps = sentences.steps_of(answer)
     said = [(f"{step.knob} {step.before} -> {step.after}", f"{step.iteration}, {step.change}") for step in steps]
-    _print_pairs(console, "Measured beside predicted", sentences.measured_of(payload))
+    _print_pairs(console, "Measured beside predicted", sentences.measured_of(answer))
     _print_pairs(console, "Next steps", said)
-    _print_pairs(console, "No effect", sentences.no_effect_of(payload))
-    _print_lines(console, "Other partitions", sentences.partitions_of(payload))
-    _print_pairs(console, provenance.target_title_of(payload), provenance.target_of(payload))
+    _print_pairs(console, "No effect", sentences.no_effect_of(answer))
+    _print_lines(console, "Other partitions", sentences.partitions_of(answer))
+    _print_pairs(console, provenance.target_title_of(answer), provenance.target_of(answer))
 
 
-def _print_provenance(console: Console, payload: Mapping[str, Any], whole: bool) -> None:
-    _print_lines(console, "Warnings", provenance.warnings_of(payload))
+def _print_provenance(console: Console, answer: WhatIf, whole: bool) -> None:
+    _print_lines(console, "Warnings", provenance.warnings_of(answer))
     if not whole:
-        sources = sentences.sources_of(payload)
+        sources = sentences.sources_of(answer)
         room = console.width - max(len(source.name) for source in sources) - 4
         said = [(source.name, sentences.clauses_within(source.clauses, room)) for source in sources]
         _print_pairs(console, "Provenance (more: --provenance, --assumptions)", said)
         return
-    _print_pairs(console, "Analytic bounds of the long-run mean", provenance.bounds_of(payload))
-    _print_pairs(console, "Provenance", provenance.provenance_of(payload))
-    assumed = provenance.assumptions_of(payload)
+    _print_pairs(console, "Analytic bounds of the long-run mean", provenance.bounds_of(answer))
+    _print_pairs(console, "Provenance", provenance.provenance_of(answer))
+    assumed = provenance.assumptions_of(answer)
     said = [(item.name, f"{item.value} ({item.range}): {item.basis}") for item in assumed if item.covered]
     _print_pairs(console, "Assumptions in the interval", said)
     others = [(item.name, f"{item.value} ({item.range}): {item.basis}") for item in assumed if not item.covered]
     _print_pairs(console, "Assumed besides, not in the interval", others)
-    _print_lines(console, "Measured figures", provenance.measured_of(payload))
+    _print_lines(console, "Measured figures", provenance.measured_of(answer))
 
 
 def _print_pairs(console: Console, title: str, pairs: Sequence[tuple[str, str]]) -> None:

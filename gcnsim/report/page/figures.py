@@ -1,15 +1,14 @@
-"""What two figures of a what-if answer show, as plain data: `..._info(payload)` here, its drawing in `drawing`."""
+"""What two figures of a what-if answer show, as plain data: `..._info(answer)` here, its drawing in `drawing`."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from gcnsim.report.answer.columns import TIME_UNITS
 from gcnsim.report.answer.provenance import plain
-from gcnsim.report.answer.rows import labels_of, sorted_rows
-from gcnsim.units import bandwidth
+from gcnsim.report.answer.rows import labels_of
+from gcnsim.results import WhatIf
 
 _BITS_PER_BYTE = 8
 _LOG_FROM = 6.0
@@ -79,9 +78,9 @@ class BandwidthInfo(NamedTuple):
     y_ticks: Ticks
 
 
-def breakdown_info(payload: Mapping[str, Any], most: int | None = None) -> Breakdown:
-    """The breakdown of the rows of `payload`, the fastest first; most: so many of them, the recommended among them."""
-    rows = sorted_rows(payload)
+def breakdown_info(answer: WhatIf, most: int | None = None) -> Breakdown:
+    """The breakdown of the rows of `answer`, the fastest first; most: so many of them, the recommended among them."""
+    rows = answer.fastest_first
     labels = labels_of(rows)
     bars = [
         Bar(
@@ -105,9 +104,9 @@ def breakdown_info(payload: Mapping[str, Any], most: int | None = None) -> Break
     return Breakdown(tuple(bars), *_unit(max(bar.iteration_s for bar in bars)))
 
 
-def bandwidth_info(curve: BandwidthCurve, payload: Mapping[str, Any]) -> BandwidthInfo:
-    """The figure of `curve` with the bandwidths of `payload`'s grid marked."""
-    asked = sorted({bandwidth(place["bandwidth"]) for place in payload["scenario"]["grid"]})
+def bandwidth_info(curve: BandwidthCurve, answer: WhatIf) -> BandwidthInfo:
+    """The figure of `curve` with the bandwidths that were asked for marked."""
+    asked = sorted({row.bandwidth_bytes_per_s for row in answer.results})
     times = [value for series in curve.series for value in (*series.low, *series.high)]
     unit, unit_s = _unit(max(times))
     low, high = min(times), max(times)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from gcnsim.cluster import LinkName
 from gcnsim.report.answer.provenance import plain
+from gcnsim.results import LinkUse, WhatIf
 
 STAGES = {"gpu": "GPU", "sampler": "sampler", "copies": "copies", "reduce": "all-reduce", "waiting": "waits"}
 """Shares of a worker, and their headings."""
@@ -39,50 +40,46 @@ class Heat(NamedTuple):
     rows: tuple[HeatRow, ...]
 
 
-def heats_of(payload: Mapping[str, Any]) -> list[Heat]:
+def heats_of(answer: WhatIf) -> list[Heat]:
     """Workers with their own links, servers with theirs, and links between servers; those that there are."""
-    told = payload.get("utilization")
-    if not told:
+    told = answer.utilization
+    if told is None:
         return []
-    workers, servers, others = _sorted(told["links"])
-    slow = _straggler(payload)
-    stages = [stage for stage in STAGES if any(stage in each for each in told["workers"])]
+    workers, servers, others = _sorted(told.links)
+    slow = _straggler(answer)
     held: dict[int, dict[str, float]] = {
-        each["worker"]: {STAGES[stage]: each[stage] for stage in stages if stage in each} for each in told["workers"]
+        each.worker: {head: getattr(each, stage) for stage, head in STAGES.items()} for each in told.workers
     }
     for rank, links in workers.items():
         held.setdefault(rank, {}).update(links)
     first = _heat("worker", {f"worker {rank}": shares for rank, shares in sorted(held.items())}, f"worker {slow}")
-    home = next((each["server"] for each in told["workers"] if each["worker"] == slow), None)
+    home = next((each.server for each in told.workers if each.worker == slow), None)
     second = _heat("server", {f"server {place}": shares for place, shares in sorted(servers.items())}, f"server {home}")
     third = _heat("link", {name: {"busy": share} for name, share in others.items()}, "")
     return [heat for heat in (first, second, third) if heat.rows]
 
 
-def _straggler(payload: Mapping[str, Any]) -> int | None:
+def _straggler(answer: WhatIf) -> int | None:
     """The worker that the others wait for, or whose link or stage sets the pace."""
-    named = (payload.get("straggler") or {}).get("worker")
-    limit = payload["recommendation"].get("limited_by") or {}
-    found: int | None = limit.get("worker") if named is None else named
-    return found
+    return answer.recommendation.row.limited_by_worker if answer.straggler is None else answer.straggler.worker
 
 
 def _sorted(
-    links: Sequence[Mapping[str, Any]],
+    links: Sequence[LinkUse],
 ) -> tuple[dict[int, dict[str, float]], dict[int, dict[str, float]], dict[str, float]]:
     """Links by worker, by server, and the others in words, each with its heading and share."""
     workers: dict[int, dict[str, float]] = {}
     servers: dict[int, dict[str, float]] = {}
     others: dict[str, float] = {}
     for link in links:
-        found = LinkName.of(link["name"])
+        found = LinkName.of(link.name)
         if found is None:
-            others[plain(link["name"])] = link["utilization"]
+            others[plain(link.name)] = link.utilization
         elif found.of_worker is None and found.of_server is None:
-            others[f"{found.text}, {_OF_RACKS.get(found.way or '', found.way)}"] = link["utilization"]
+            others[f"{found.text}, {_OF_RACKS.get(found.way or '', found.way)}"] = link.utilization
         else:
             head = f"{found.head} {_WAYS.get(found.way, found.way)}".strip()
-            (servers if found.of_worker is None else workers).setdefault(found.number, {})[head] = link["utilization"]
+            (servers if found.of_worker is None else workers).setdefault(found.number, {})[head] = link.utilization
     return workers, servers, others
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from textwrap import wrap
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from gcnsim.report.answer.layout import cut
-from gcnsim.report.answer.provenance import number, plain
+from gcnsim.report.answer.provenance import plain, range_of
+from gcnsim.results import WhatIf
 from gcnsim.units import format_seconds
 
 ROOMY = 90
@@ -25,7 +26,7 @@ class Swing(NamedTuple):
     range: str
     low_s: float
     high_s: float
-    share: float | None
+    share: float
 
     @property
     def reach(self) -> float:
@@ -42,20 +43,19 @@ class Tornado(NamedTuple):
     """Names of those that change nothing."""
 
 
-def tornado_of(payload: Mapping[str, Any]) -> Tornado:
-    """The payload's assumptions by what they do to the recommended setting."""
-    center = payload["recommendation"]["iteration_s"]
+def tornado_of(answer: WhatIf) -> Tornado:
+    """The answer's assumptions by what they do to the recommended setting."""
+    center = answer.recommendation.row.iteration_s
     swings = [
         Swing(
-            plain(each["name"]),
-            number(each["value"]),
-            f"{number(each['low'])} to {number(each['high'])}",
-            each["iteration_s_low"],
-            each["iteration_s_high"],
-            each.get("share"),
+            plain(each.name),
+            plain(each.value),
+            range_of(each),
+            each.iteration_s_low,
+            each.iteration_s_high,
+            each.share,
         )
-        for each in (payload.get("certainty") or {}).get("assumptions") or []
-        if each.get("iteration_s_low") is not None and each.get("iteration_s_high") is not None
+        for each in answer.certainty.assumptions
     ]
     # What moves the time by less than 0.1 % is written by name alone.
     moved = [each for each in swings if each.reach >= 1e-3 * center]
@@ -66,7 +66,7 @@ def tornado_of(payload: Mapping[str, Any]) -> Tornado:
 def tornado_lines(tornado: Tornado, width: int) -> list[str]:
     """A line per assumption that matters: its range, the time at both ends, and a bar; `|` is the answer's own time.
 
-    Where the payload tells them, the shares of the variance that each accounts for stand last.
+    Where there is room, the shares of the variance that each accounts for stand last.
     """
     if not tornado.swings:
         return ["no assumption changes the time by 0.1 % or more"] * bool(tornado.still)
@@ -78,8 +78,8 @@ def tornado_lines(tornado: Tornado, width: int) -> list[str]:
         columns.append(_texts("value (range)", values, width // 3))
     spans = [f"{format_seconds(each.low_s)} .. {format_seconds(each.high_s)}" for each in tornado.swings]
     after = [_texts("at low .. high end", spans, max(map(len, spans)))]
-    if width >= ROOMY and all(each.share is not None for each in tornado.swings):
-        shares = [f"{100 * (each.share or 0.0):.0f}%" for each in tornado.swings]
+    if width >= ROOMY:
+        shares = [f"{100 * each.share:.0f}%" for each in tornado.swings]
         after.append(_texts("variance", shares, len("variance")))
     room = max(NARROWEST, width - sum(len(each[0]) + 2 for each in (*columns, *after)) - 2)
     bars = ["time".ljust(room), *(_bar(each, tornado.center_s, ends, room) for each in tornado.swings)]

@@ -36,7 +36,7 @@ def test_labels_say_what_the_figures_are_fitted_to() -> None:
 
 def test_an_answer_without_a_record_is_not_calibrated(shop: StudyCache) -> None:
     told = certainty(shop, shop.candidate(scenario()))
-    assert (told["calibrated"], told["label"], told["draws"]) == (False, "UNCALIBRATED", DRAWS)
+    assert (told.calibrated, told.label, told.draws) == (False, "UNCALIBRATED", DRAWS)
 
 
 @pytest.mark.parametrize("method", ["full-graph", "pipegcn", "bns-gcn", "psc-gcn"])
@@ -65,18 +65,18 @@ def test_the_tornado_tells_every_assumption_those_that_matter_most_first(shop: S
     chosen = shop.candidate(scenario())
     rows = tornado(shop, chosen)
     names = {each.name for each in assumptions_of(resolve_machine(chosen.scenario.cluster))}
-    assert {row["name"] for row in rows} == names | {"workload", "partition"}
-    shares = [row["share"] for row in rows]
+    assert {row.name for row in rows} == names | {"workload", "partition"}
+    shares = [row.share for row in rows]
     assert shares == sorted(shares, reverse=True)
     assert sum(shares) == pytest.approx(1.0)
     alone = shop.factors(chosen.scenario).alone
     for row in rows:
-        low, high = alone[row["name"]]
-        assert row["iteration_s_low"] == pytest.approx(low * chosen.iteration_s)
-        assert row["iteration_s_high"] == pytest.approx(high * chosen.iteration_s)
-        assert row["basis"]
-    spmm = next(row for row in rows if row["name"] == "t4.spmm_efficiency")
-    assert (spmm["value"], spmm["low"], spmm["high"]) == ("60%", "40%", "80%")
+        low, high = alone[row.name]
+        assert row.iteration_s_low == pytest.approx(low * chosen.iteration_s)
+        assert row.iteration_s_high == pytest.approx(high * chosen.iteration_s)
+        assert row.basis
+    spmm = next(row for row in rows if row.name == "t4.spmm_efficiency")
+    assert (spmm.value, spmm.low, spmm.high) == ("60%", "40%", "80%")
 
 
 def candidate(shop: StudyCache, times: np.ndarray) -> Candidate:

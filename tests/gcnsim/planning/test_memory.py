@@ -13,6 +13,7 @@ from gcnsim.api import simulate, what_if
 from gcnsim.planning import StudyCache
 from gcnsim.report import render_table
 from gcnsim.scenario import Scenario, from_mapping
+from tests.gcnsim.results.made import answer_of
 
 SCENARIOS = Path(__file__).resolve().parents[3] / "scenarios"
 
@@ -53,7 +54,7 @@ def test_a_row_that_does_not_fit_is_marked_and_not_recommended() -> None:
     said = [text for text in payload["provenance"]["warnings"] if "does not fit" in text]
     assert len(said) == 1
     assert said[0].startswith("psc-gcn on 2 GPUs does not fit: ")
-    assert "!" in render_table(payload, 160)
+    assert "!" in render_table(answer_of(payload), 160)
 
 
 def test_one_gpu_is_one_gpu_in_words() -> None:
@@ -71,7 +72,7 @@ def test_where_nothing_fits_the_answer_says_so() -> None:
     held = [step["fits"] for step in steps]
     assert [(step["knob"], step["to"]) for step in steps if step["fits"]] == [("gpus", 4)]
     assert held == sorted(held, reverse=True), "what does not fit comes last"
-    assert "does not fit" in render_table(payload, 160)
+    assert "does not fit" in render_table(answer_of(payload), 160)
 
 
 @pytest.mark.parametrize(

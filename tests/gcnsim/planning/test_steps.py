@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 from gcnsim.planning import Rule, StudyCache, next_steps
-from gcnsim.planning.steps import Move, NoEffect, Step, _moves, _pointless, possible_moves
+from gcnsim.planning.steps import Move, _moves, _pointless, possible_moves
 from gcnsim.planning.study_cache import INTERVAL, PRECISION
+from gcnsim.results import NoEffect, Step
 from gcnsim.scenario import Scenario, from_mapping
 
 PSC = {"name": "psc-gcn", "tau": 1, "epsilon": 0.1, "cache": "10%"}

@@ -44,7 +44,54 @@ def _result(key: tuple[str, int, float, float], full: float) -> dict[str, Any]:
         "setting": "",
         "memory_bytes": 6.1e9,
         "fits": True,
+        "limited_by": {"text": limit, "kind": "nic" if "NIC" in limit else "compute", "share": None, "worker": None},
+        "usd_per_1000_iterations": None,
+        "may_be_recommended": True,
+        "excluded_because": None,
+        "recommended": key[3] == 0.25,
+        "vs_recommended": None,
+    } | MACHINE
+
+
+def _provenance() -> dict[str, Any]:
+    return {
+        "graph": {
+            "kind": "published-statistics",
+            "text": "reddit: 232,965 nodes; boundary nodes of 6 partitions from the published table",
+        },
+        "model": "gcn",
+        "device": "t4: datasheet peaks, efficiencies assumed",
+        "interval": "90 % interval over the drawn samples and the assumed ranges; no calibration residuals yet",
+        "assumptions": [
+            {
+                "name": "cross_edges_per_boundary_node",
+                "value": "4",
+                "low": "2",
+                "high": "9.5",
+                "basis": "the published table does not say; range of four real graphs partitioned the same way",
+                "in_interval": True,
+            },
+            {
+                "name": "overlap slowdown",
+                "value": "1.05",
+                "low": "1",
+                "high": "12%",
+                "basis": "not measured yet",
+                "in_interval": False,
+            },
+        ],
+        "measured": [],
+        "calibration": "none: predictions rest on datasheet numbers",
+        "engine": "reference",
+        "version": "0.1.0",
+        "seed": 0,
+        "scenario_hash": "8c5f0f1a77b0c4f2",
+        "bounds": [],
+        "warnings": ["the last server holds 1 of 3 GPUs"],
     }
+
+
+MACHINE: dict[str, Any] = {"dataset": "reddit", "device": "t4", "gpus": 6, "bandwidth": "15Gbps"}
 
 
 @pytest.fixture
@@ -55,55 +102,47 @@ def payload() -> dict[str, Any]:
         "scenario": {
             "cluster": {"device": "t4"},
             "workload": {"dataset": "reddit"},
-            "grid": [{"gpus": 6, "bandwidth": "15Gbps"} for _ in _TIMES],
+            "grid": [{"gpus": 6, "bandwidth": "15Gbps", "device": "t4"} for _ in _TIMES],
         },
-        "provenance": {
-            "graph": {
-                "kind": "published-statistics",
-                "text": "reddit: 232,965 nodes; boundary nodes of 6 partitions from the published table",
-            },
-            "device": "t4: datasheet peaks, efficiencies assumed",
-            "interval": "90 % interval over the drawn samples and the assumed ranges; no calibration residuals yet",
-            "assumptions": [
-                {
-                    "name": "cross_edges_per_boundary_node",
-                    "value": 4.0,
-                    "low": 2.0,
-                    "high": 9.5,
-                    "basis": "the published table does not say; range of four real graphs partitioned the same way",
-                    "in_interval": True,
-                },
-                {
-                    "name": "overlap slowdown",
-                    "value": 1.05,
-                    "low": 1,
-                    "high": "12%",
-                    "basis": "not measured yet",
-                    "in_interval": False,
-                },
-            ],
-            "calibration": "none: predictions rest on datasheet numbers",
-            "engine": "reference",
-            "version": "0.1.0",
-            "seed": 0,
-            "scenario_hash": "8c5f0f1a77b0c4f2",
-            "warnings": ["the last server holds 1 of 3 GPUs"],
-        },
+        "provenance": _provenance(),
         "results": [_result(key, full) for key in _TIMES],
         "recommendation": {
-            "method": "psc-gcn",
-            "tau": 2,
-            "epsilon": 0.1,
-            "rate": 1.0,
-            "cache_fraction": 0.25,
-            "iteration_s": 0.4182,
             "why": "fastest of 3 simulated candidates (24 ranked by the analytic bound); communication is fully hidden",
+            "verdict": "Use psc-gcn with tau 2, epsilon 0.1 and a cache of 25 %: 418 ms an iteration.",
+            "confidence": {"share": 0.94, "text": "fastest in 94 % of what the assumptions allow"},
+            "note": None,
+            "rule": {"methods": ["psc-gcn"], "min_rate": 0.1, "text": "methods asked for, rates of at least 0.1"},
+            "excluded": [],
+            "row": _result(list(_TIMES)[3], full),
+            "in_results": 3,
+            "alternatives": [],
         },
         "next_steps": [
-            {"knob": "bandwidth", "from": "15Gbps", "to": "30Gbps", "iteration_s": 0.4181, "gain": 0.0001},
-            {"knob": "epsilon", "from": 0.1, "to": 0.05, "iteration_s": 0.3712, "gain": 0.1124},
-            {"knob": "tau", "from": 2, "to": 1, "iteration_s": 0.4495, "gain": -0.0748},
+            _step("bandwidth", "15Gbps", "30Gbps", 0.4181, (0.0001, -0.01, 0.02)),
+            _step("epsilon", 0.1, 0.05, 0.3712, (0.1124, 0.08, 0.16)),
+            _step("tau", 2, 1, 0.4495, (-0.0748, -0.1, -0.05)),
         ],
+        "no_effect": [],
+        "straggler": None,
+        "certainty": {
+            "calibrated": False,
+            "label": "UNCALIBRATED",
+            "draws": 256,
+            "method": "joint draws",
+            "assumptions": [],
+        },
+    }
+
+
+def _step(knob: str, start: object, end: object, seconds: float, gain: tuple[float, float, float]) -> dict[str, Any]:
+    mean, low, high = gain
+    return {"knob": knob, "from": start, "to": end, "iteration_s": seconds} | {
+        "gain": mean,
+        "gain_low": low,
+        "gain_high": high,
+        "distinguishable": low * high > 0,
+        "fits": True,
+        "below_min_rate": False,
     }
 
 
@@ -119,9 +158,11 @@ def _limit(row: dict[str, Any]) -> dict[str, Any]:
 
 def _recommend(payload: dict[str, Any], best: dict[str, Any]) -> None:
     """`best`, which is no row of the results, is the recommended setting."""
-    machine = {"dataset": "reddit", "device": "t4", "gpus": 6, "bandwidth": "15Gbps"}
-    payload["recommendation"] |= machine | {
+    payload["recommendation"] |= MACHINE | {
+        "method": "psc-gcn",
         "tau": 1,
+        "epsilon": 0.1,
+        "rate": 1.0,
         "cache_fraction": 0.3,
         "iteration_s": 0.25,
         "iteration_s_low": 0.21,
@@ -162,8 +203,9 @@ def _say_more(payload: dict[str, Any]) -> None:
             for name, (low, high) in ends.items()
         ],
     }
+    stages = {"sampler": 0.3, "copies": 0.2, "reduce": 0.1, "waiting": 0.5}
     payload["utilization"] = {
-        "workers": [{"worker": k, "server": k // 2, "gpu": 0.1 * k, "sampler": 0.3, "waiting": 0.5} for k in range(6)],
+        "workers": [{"worker": k, "server": k // 2, "gpu": 0.1 * k} | stages for k in range(6)],
         "links": [
             {"name": f"nic{k}.{way}", "kind": "nic", "server": k, "utilization": 0.997 if k == 2 else 0.66}
             for k in range(3)
@@ -180,14 +222,8 @@ def answered(payload: dict[str, Any]) -> dict[str, Any]:
     for row in payload["results"]:
         ratio = row["iteration_s"] / 0.25 - 1.0
         row |= {
-            "dataset": "reddit",
-            "device": "t4",
-            "gpus": 6,
-            "bandwidth": "15Gbps",
             "limited_by": _limit(row),
             "usd_per_1000_iterations": 0.877 * row["iteration_s"],
-            "may_be_recommended": True,
-            "excluded_because": None,
             "recommended": False,
             "vs_recommended": {"low": ratio - 0.1, "high": ratio + 0.1, "distinguishable": True},
         }
@@ -195,17 +231,7 @@ def answered(payload: dict[str, Any]) -> dict[str, Any]:
     best = payload["results"][3] | parts | {"iteration_s": 0.25, "iteration_s_low": 0.21, "iteration_s_high": 0.31}
     best |= {"tau": 1, "epoch_s": 0.25, "cache_fraction": 0.3, "speedup_vs_full_graph": 8.2, "vs_recommended": None}
     best |= {"recommended": True, "usd_per_1000_iterations": 0.0219}
-    for place in payload["scenario"]["grid"]:
-        place["device"] = "t4"
     _recommend(payload, best)
-    for step, low, high in zip(payload["next_steps"], (-0.01, 0.08, -0.1), (0.02, 0.16, -0.05), strict=True):
-        step |= {
-            "gain_low": low,
-            "gain_high": high,
-            "distinguishable": low * high > 0,
-            "below_min_rate": False,
-            "fits": True,
-        }
     payload["no_effect"] = [{"knob": "rate", "why": "psc-gcn draws edges, not nodes"}]
     _say_more(payload)
     return payload

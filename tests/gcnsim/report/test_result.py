@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict, replace
 from typing import Any
 
+from gcnsim.cost import Memory
 from gcnsim.report.result import render_result, render_short_result
+from gcnsim.results import SimulationReport, from_plain
+from tests.gcnsim.results.made import TOLD
 
-ROW = {
+ROW = TOLD | {
     "method": "psc-gcn",
     "tau": 2,
     "epsilon": 0.1,
@@ -23,26 +27,30 @@ ROW = {
     "hidden_comm_s": 0.0,
     "sampling_s": 0.125,
     "speedup_vs_full_graph": 2.5,
-    "limited_by": {"text": "NIC of server 1", "share": 0.98},
+    "limited_by": {"text": "NIC of server 1", "kind": "nic", "share": 0.98, "worker": 3},
     "bottleneck": "nic1.tx",
     "gpu_utilization": 0.6,
     "nic_utilization": 0.98,
     "nic_bytes": 3 * 2**20,
     "cache_hit_rate": 0.45,
 }
+NOTHING = Memory(0, 0, 0, 0, 0, 0, 0, 0, 0)
 MEMORY = {
     "workers": [
-        {"features": 2**30, "cache": 0.0, "total": 2**30},
-        {"features": 2**31, "cache": 2**20, "total": 2**31 + 2**20},
+        asdict(replace(NOTHING, features=2**30)),
+        asdict(replace(NOTHING, features=2**31, cache=2**20)),
     ],
     "tightest": 1,
     "device_bytes": 16e9,
+    "devices_bytes": [16e9, 16e9],
+    "reserved_bytes": 1e9,
+    "least_gpus": None,
     "fits": True,
 }
 
 
-def payload(row: dict[str, Any] | None = None, **changes: Any) -> dict[str, Any]:
-    return {
+def payload(row: dict[str, Any] | None = None, **changes: Any) -> SimulationReport:
+    told = {
         "scenario": {"name": "mine"},
         "result": ROW | (row or {}),
         "run": {"iterations": 12, "measured": 8, "settled": True},
@@ -50,10 +58,21 @@ def payload(row: dict[str, Any] | None = None, **changes: Any) -> dict[str, Any]
         "memory": MEMORY,
         "provenance": {
             "graph": {"text": "reddit", "kind": "surrogate"},
+            "model": "GCN of 2 layers",
+            "device": "2 x NVIDIA T4",
+            "interval": "90 % of joint draws",
+            "assumptions": [],
+            "measured": [],
             "calibration": "none: figures of data sheets",
+            "engine": "reference",
+            "version": "0.1.0",
+            "seed": 0,
+            "scenario_hash": "8c5f",
+            "bounds": [],
             "warnings": ["mind the gap"],
         },
-    } | changes
+    }
+    return from_plain(SimulationReport, told | changes)
 
 
 WHOLE = """\
@@ -76,7 +95,14 @@ Links per iteration
 
 Provenance
   graph: reddit (surrogate)
+  model: GCN of 2 layers
+  device: 2 x NVIDIA T4
+  interval: 90 % of joint draws
   calibration: none: figures of data sheets
+  engine: reference
+  version: 0.1.0
+  seed: 0
+  scenario hash: 8c5f
   warning: mind the gap
 """
 

@@ -1,8 +1,10 @@
-"""A row of an answer, as plain data."""
+"""A row of an answer as plain data, and answers out of these."""
 
 from __future__ import annotations
 
 from typing import Any
+
+from gcnsim.results import WhatIf, from_plain
 
 TOLD: dict[str, Any] = {
     "dataset": "reddit",
@@ -44,3 +46,8 @@ JUDGED: dict[str, Any] = TOLD | {
     "vs_recommended": {"low": 0.1, "high": 0.3, "distinguishable": True},
 }
 """The same beside a recommended setting."""
+
+
+def answer_of(payload: dict[str, Any]) -> WhatIf:
+    """The answer that plain data tell."""
+    return from_plain(WhatIf, payload)

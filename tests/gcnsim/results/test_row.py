@@ -32,8 +32,13 @@ def test_a_row_lacks_nothing_that_all_have_and_passes_over_what_none_has() -> No
         Row.read(without)
 
 
+def test_a_bandwidth_is_a_number_that_plain_data_have_as_networks_are_sold() -> None:
+    assert Row.read(TOLD).bandwidth_bytes_per_s == 25e9 / 8
+    assert Row.read(TOLD | {"bandwidth": "1GB/s"}).payload()["bandwidth"] == "8Gbps"
+
+
 def test_the_machine_comes_first_where_rows_are_flat() -> None:
-    assert KEYS[:4] == ("dataset", "device", "gpus", "bandwidth")
+    assert KEYS[:4] == ("dataset", "device", "gpus", "bandwidth_bytes_per_s")
     assert KEYS[-1] == "distinguishable"
 
 

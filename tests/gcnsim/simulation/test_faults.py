@@ -165,7 +165,7 @@ def test_jitter_of_sampling_moves_no_more_bytes() -> None:
     asked = REDDIT | {"method": {"name": "psc-gcn"}}
     calm, jittery = (studied(asked, each) for each in (NOTHING, "jitter:on=sampling,cv=3"))
     for name, link in links_of(calm).items():
-        assert links_of(jittery)[name]["bytes"] == pytest.approx(link["bytes"], rel=1e-9)
+        assert links_of(jittery)[name].bytes == pytest.approx(link.bytes, rel=1e-9)
     work = jittery.run.schedule.demand
     sampled = [op.index for op in jittery.run.schedule.ops if op.kind is OpKind.SAMPLE]
     assert (work[-1, sampled] != work[0, sampled]).all()

@@ -56,7 +56,7 @@ def test_no_run_with_faults_beats_its_links() -> None:
         found = studied(REDDIT | {"cluster": cluster, "method": method, "run": run}, *chosen)
         assert found.metrics.iteration_s >= found.bounds.lower_s * (1 - 1e-9), chosen
         assert found.low_s <= found.metrics.iteration_s <= found.high_s, chosen
-        assert max(each["utilization"] for each in links_of(found).values()) <= 1 + 1e-6, chosen
+        assert max(each.utilization for each in links_of(found).values()) <= 1 + 1e-6, chosen
 
 
 def test_drawn_work_is_at_most_as_many_times_shorter_as_it_may_be_longer() -> None:

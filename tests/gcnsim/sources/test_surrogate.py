@@ -152,6 +152,6 @@ def test_parts_beyond_the_profiles_are_known_from_elsewhere(accesses: SurrogateS
 @pytest.mark.parametrize(("name", "outlined"), [("yelp", False), (PAPERS, True)])
 def test_only_an_outline_leaves_the_boundary_itself_open(name: str, outlined: bool) -> None:
     scenario = asked(32 if outlined else 6, name=name)
-    told = [each["name"] for each in open_source(scenario).assumptions(scenario, [scenario])]
+    told = [each.name for each in open_source(scenario).assumptions(scenario, [scenario])]
     assert len(set(told)) == len(told)
     assert ({"boundary_ratio", "boundary_ratios"} <= set(told)) == outlined

@@ -6,11 +6,11 @@ import pytest
 
 from gcnsim.errors import ScenarioError
 from gcnsim.report.answer.columns import BYTE_UNITS, TIME_UNITS, checked, columns_of, scale_of, share_text
-from gcnsim.report.answer.rows import rows_of
+from tests.gcnsim.results.made import answer_of
 
 
 def _cells(payload: dict[str, Any], *keys: str) -> dict[str, tuple[str, ...]]:
-    return {column.key: column.cells for column in columns_of(rows_of(payload), keys or None)}
+    return {column.key: column.cells for column in columns_of(answer_of(payload).results, keys or None)}
 
 
 @pytest.mark.parametrize(
@@ -86,7 +86,7 @@ def test_columns_asked_for_are_checked() -> None:
 
 def test_gpus_and_bandwidth_show_only_where_they_vary(payload: dict[str, Any]) -> None:
     assert not {"gpus", "bandwidth"} & set(_cells(payload))
-    payload["scenario"]["grid"][0]["bandwidth"] = "1Gbps"
+    payload["results"][0]["bandwidth"] = "1Gbps"
     cells = _cells(payload)
     assert "gpus" not in cells
     assert cells["bandwidth"] == ("1Gbps", "15Gbps", "15Gbps", "15Gbps")

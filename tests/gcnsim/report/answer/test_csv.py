@@ -8,28 +8,29 @@ import pytest
 
 from gcnsim.errors import FileError
 from gcnsim.report import write_csv
-from gcnsim.results import KEYS
+from gcnsim.report.answer.csv import COLUMNS
+from tests.gcnsim.results.made import answer_of
 
 
 def test_reads_back_every_number_exactly(payload: dict[str, Any], tmp_path: Path) -> None:
     path = tmp_path / "rows.csv"
     payload["results"][0]["bottleneck"] = 'NIC, "tx"'
-    write_csv(path, payload)
+    write_csv(path, answer_of(payload))
     with path.open(newline="", encoding="utf-8") as file:
         reader = csv.DictReader(file)
         rows = list(reader)
-    assert tuple(reader.fieldnames or ()) == KEYS
-    assert KEYS[:4] == ("dataset", "device", "gpus", "bandwidth")
+    assert tuple(reader.fieldnames or ()) == COLUMNS
+    assert COLUMNS[:4] == ("dataset", "device", "gpus", "bandwidth")
     for row, result in zip(rows, payload["results"], strict=True):
         assert (row["gpus"], row["bandwidth"]) == ("6", "15Gbps")
-        for key, value in result.items():
-            assert type(value)(row[key]) == value
+        for key in ("iteration_s", "nic_bytes", "bottleneck", "epoch_s", "memory_bytes"):
+            assert type(result[key])(row[key]) == result[key]
 
 
 def test_carries_the_machine_the_limit_and_the_recommended_row(answered: dict[str, Any], tmp_path: Path) -> None:
     path = tmp_path / "rows.csv"
     answered["results"][0]["usd_per_1000_iterations"] = None
-    write_csv(path, answered)
+    write_csv(path, answer_of(answered))
     with path.open(newline="", encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
     assert [row["recommended"] for row in rows] == ["False"] * 4 + ["True"]
@@ -40,4 +41,4 @@ def test_carries_the_machine_the_limit_and_the_recommended_row(answered: dict[st
 
 def test_a_folder_that_is_not_there_is_the_users_error(payload: dict[str, Any], tmp_path: Path) -> None:
     with pytest.raises(FileError, match="cannot be written"):
-        write_csv(tmp_path / "none" / "rows.csv", payload)
+        write_csv(tmp_path / "none" / "rows.csv", answer_of(payload))

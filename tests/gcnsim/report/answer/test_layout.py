@@ -6,11 +6,11 @@ import pytest
 
 from gcnsim.report.answer.columns import columns_of
 from gcnsim.report.answer.layout import cut, laid_out, lines_of, needed
-from gcnsim.report.answer.rows import sorted_rows
+from tests.gcnsim.results.made import answer_of
 
 
 def _layout(payload: dict[str, Any], width: int) -> Any:
-    rows = sorted_rows(payload)
+    rows = answer_of(payload).fastest_first
     return laid_out(lambda gap, brief: columns_of(rows, gap=gap, brief=brief), width)
 
 

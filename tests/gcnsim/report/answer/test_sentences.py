@@ -1,57 +1,46 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from gcnsim.report import render_table
 from gcnsim.report.answer import sentences
 from gcnsim.scenario import ClusterSpec
-
-
-def test_recommendation_names_every_knob_where_no_sentence_is_given(payload: dict[str, Any]) -> None:
-    assert sentences.verdict_of(payload) == "Use psc-gcn, tau 2, epsilon 0.1, cache 25%: 418 ms per iteration"
-    assert sentences.reasons_of(payload) == [("why", payload["recommendation"]["why"])]
+from tests.gcnsim.results.made import answer_of
 
 
 def test_steps_say_what_the_change_brings(payload: dict[str, Any]) -> None:
-    steps = sentences.steps_of(payload)
-    assert [step.change for step in steps] == ["about the same", "11 % shorter", "7.5 % longer"]
-    assert steps[1][:4] == ("epsilon", "0.1", "0.05", "371 ms")
-    payload["next_steps"][0]["fits"] = False
-    assert sentences.steps_of(payload)[0].change == "about the same, does not fit"
-
-
-def test_a_difference_whose_interval_holds_zero_is_not_told_apart(answered: dict[str, Any]) -> None:
-    changes = [step.change for step in sentences.steps_of(answered)]
-    assert changes == [
+    steps = sentences.steps_of(answer_of(payload))
+    assert [step.change for step in steps] == [
         "cannot be told apart (1.0 % longer to 2.0 % shorter)",
         "11 % shorter (8.0 to 16 %)",
         "7.5 % longer (5.0 to 10 %)",
     ]
+    assert steps[1][:4] == ("epsilon", "0.1", "0.05", "371 ms")
+    payload["next_steps"][1] |= {"fits": False, "below_min_rate": True}
+    change = sentences.steps_of(answer_of(payload))[1].change
+    assert change == "11 % shorter (8.0 to 16 %), does not fit, below the least rate"
 
 
 def test_what_is_not_told_apart_says_what_it_may_bring(answered: dict[str, Any]) -> None:
-    step = answered["next_steps"][0] | {"gain": 0.23, "gain_low": 0.0, "gain_high": 0.384, "distinguishable": False}
+    step = replace(answer_of(answered).next_steps[0], gain=0.23, gain_low=0.0, gain_high=0.384)
     assert sentences.change_of(step) == "cannot be told apart (the same to 38 % shorter)"
-    assert sentences.change_of(step | {"gain_low": -0.02}) == "cannot be told apart (2.0 % longer to 38 % shorter)"
-    assert sentences.change_of(step | {"gain_low": -0.002, "gain_high": 0.009}) == "cannot be told apart"
+    assert sentences.change_of(replace(step, gain_low=-0.02)) == "cannot be told apart (2.0 % longer to 38 % shorter)"
+    assert sentences.change_of(replace(step, gain_low=-0.002, gain_high=0.009)) == "cannot be told apart"
 
 
-def test_the_label_is_the_certainty_and_else_the_calibration(payload: dict[str, Any], answered: dict[str, Any]) -> None:
+def test_the_label_is_that_of_the_certainty(answered: dict[str, Any]) -> None:
     answered["certainty"]["label"] = "CALIBRATED"
-    assert sentences.label_of(answered) == "CALIBRATED"
-    del payload["certainty"]
-    assert sentences.label_of(payload) == "UNCALIBRATED"
-    payload["provenance"]["calibration"] = "t4.calibration"
-    assert sentences.label_of(payload) == ""
+    assert sentences.label_of(answer_of(answered)) == "CALIBRATED"
 
 
 def test_a_title_names_unequal_and_unknown_devices(answered: dict[str, Any]) -> None:
     answered["scenario"]["cluster"] = {"device": "t4", "devices": ["t4", "a10g"], "gpus_per_server": 4}
-    assert sentences.title_of(answered) == "reddit, 6 x unequal GPUs in 2 servers, 15 Gbit/s"
+    assert sentences.title_of(answer_of(answered)) == "reddit, 6 x unequal GPUs in 2 servers, 15 Gbit/s"
     del answered["scenario"]["cluster"]["devices"]
     for row in (*answered["results"], answered["recommendation"]["row"]):
         row["device"] = "my\x1bgpu.yaml"
-    assert sentences.title_of(answered) == "reddit, 6 x my gpu.yaml in 2 servers, 15 Gbit/s"
+    assert sentences.title_of(answer_of(answered)) == "reddit, 6 x my gpu.yaml in 2 servers, 15 Gbit/s"
 
 
 def test_a_title_counts_one_gpu_and_the_usual_gpus_of_a_server(answered: dict[str, Any]) -> None:
@@ -60,10 +49,10 @@ def test_a_title_counts_one_gpu_and_the_usual_gpus_of_a_server(answered: dict[st
         row |= {"gpus": 1, "device": ("t4", "a10g")[place % 2]}
     for place in answered["scenario"]["grid"]:
         place["gpus"] = 1
-    assert sentences.title_of(answered).startswith("reddit, 1 GPU in 1 server, ")
+    assert sentences.title_of(answer_of(answered)).startswith("reddit, 1 GPU in 1 server, ")
     for entry in (*rows, *answered["scenario"]["grid"]):
         entry["gpus"] = 2 * ClusterSpec().gpus_per_server + 1
-    assert " GPUs in 3 servers, " in sentences.title_of(answered)
+    assert " GPUs in 3 servers, " in sentences.title_of(answer_of(answered))
 
 
 def test_clauses_are_told_as_far_as_a_line_holds() -> None:
@@ -72,29 +61,38 @@ def test_clauses_are_told_as_far_as_a_line_holds() -> None:
 
 
 def test_a_measured_time_and_what_it_makes_of_the_rows(answered: dict[str, Any]) -> None:
-    assert sentences.measured_of(answered) == []
+    assert sentences.measured_of(answer_of(answered)) == []
     again = [{"iteration_s": 0.4, "iteration_s_low": 0.3, "iteration_s_high": 0.5}] * 4
-    answered["measured"] = [{"text": "psc-gcn: measured 740 ms", "rows": again}, {"text": "pipegcn: far", "rows": None}]
-    told = sentences.measured_of(answered)
+    times = {"measured_s": 0.74, "predicted_s": 0.4, "ratio": 1.85, "consistent": True, "explanations": []}
+    answered["measured"] = [
+        {"row": place, "setting": "", "text": text, "rows": rows} | times
+        for place, (text, rows) in enumerate((("psc-gcn: measured 740 ms", again), ("pipegcn: far", None)))
+    ]
+    told = sentences.measured_of(answer_of(answered))
     assert (len(told), told[0], told[-1]) == (6, ("measured", "psc-gcn: measured 740 ms"), ("measured", "pipegcn: far"))
     assert told[3] == ("psc-gcn (cache 0%)", "400 ms (300 ms to 500 ms) by this measurement")
-    assert "pipegcn: far" in render_table(answered, 100, color=False)
+    assert "pipegcn: far" in render_table(answer_of(answered), 100, color=False)
 
 
 def test_other_partitions_are_told_by_their_spread(answered: dict[str, Any]) -> None:
-    assert sentences.partitions_of(answered) == []
-    answered["partition_seeds"] = {"seeds": [0, 1, 2], "mean_s": 0.5, "low_s": 0.4, "high_s": 0.6, "best": 2}
+    assert sentences.partitions_of(answer_of(answered)) == []
+    answered["partition_seeds"] = {"seeds": [0, 1, 2], "iteration_s": [0.6, 0.5, 0.4]} | {
+        "mean_s": 0.5,
+        "low_s": 0.4,
+        "high_s": 0.6,
+        "best": 2,
+    }
     said = "3 seeds: 500 ms on average (400 ms to 600 ms), the fastest with seed 2"
-    assert sentences.partitions_of(answered) == [said]
-    assert said in render_table(answered, 100, color=False)
-    answered["partition_seeds"] = {"seeds": [7], "mean_s": 0.5, "low_s": 0.5, "high_s": 0.5, "best": 7}
-    assert sentences.partitions_of(answered)[0].startswith("1 seed: ")
+    assert sentences.partitions_of(answer_of(answered)) == [said]
+    assert said in render_table(answer_of(answered), 100, color=False)
+    answered["partition_seeds"]["seeds"] = [7]
+    assert sentences.partitions_of(answer_of(answered))[0].startswith("1 seed: ")
 
 
 def test_an_alternative_that_is_the_recommended_one_is_not_told_again(answered: dict[str, Any]) -> None:
     alternative = answered["recommendation"]["alternatives"][0]
     alternative["row"] = answered["recommendation"]["row"] | {"iteration_s": 9.0}
-    assert sentences.alternatives_of(answered) == [
+    assert sentences.alternatives_of(answer_of(answered)) == [
         ("cheapest", "the recommended one; half the GPUs, 1.2 times the time")
     ]
 
@@ -103,14 +101,14 @@ def test_an_alternative_names_the_knobs_of_its_method_and_one_price(answered: di
     alternative = answered["recommendation"]["alternatives"][0]
     row = alternative["row"] | {"method": "full-graph", "tau": 0, "epsilon": 1.0, "usd_per_1000_iterations": 0.0034}
     alternative["row"] = row | {"iteration_s": 9.0}
-    (found,) = sentences.alternatives_of(answered)
+    (found,) = sentences.alternatives_of(answer_of(answered))
     assert found[1].startswith(f"full-graph on {row['gpus']} x {row['device']} at {row['bandwidth']}: 9.00 s; ")
     alternative["role"] = "fewest GPUs"
-    assert "9.00 s, 0.0034 USD per 1,000 iterations; " in sentences.alternatives_of(answered)[0][1]
+    assert "9.00 s, 0.0034 USD per 1,000 iterations; " in sentences.alternatives_of(answer_of(answered))[0][1]
 
 
 def test_of_several_machines_the_sources_name_none(answered: dict[str, Any]) -> None:
     answered["provenance"]["device"] = "6 x NVIDIA T4, 3 servers of 2; figures: assumed"
-    assert sentences.sources_of(answered)[1].clauses[0] == "6 x NVIDIA T4, 3 servers of 2"
+    assert sentences.sources_of(answer_of(answered))[1].clauses[0] == "6 x NVIDIA T4, 3 servers of 2"
     answered["results"][0]["gpus"] = 8
-    assert sentences.sources_of(answered)[1].clauses[0] == "figures: assumed"
+    assert sentences.sources_of(answer_of(answered))[1].clauses[0] == "figures: assumed"

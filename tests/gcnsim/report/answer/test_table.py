@@ -6,6 +6,7 @@ import pytest
 
 from gcnsim.errors import ScenarioError
 from gcnsim.report import render_short, render_table
+from tests.gcnsim.results.made import answer_of
 
 
 def _rows(text: str, methods: tuple[str, ...] = ("full-graph", "pipegcn", "psc-gcn")) -> list[str]:
@@ -16,7 +17,7 @@ def _rows(text: str, methods: tuple[str, ...] = ("full-graph", "pipegcn", "psc-g
 
 @pytest.mark.parametrize("width", [40, 60, 80, 100, 120, 160])
 def test_a_row_is_one_line_at_every_width(answered: dict[str, Any], width: int) -> None:
-    text = render_table(answered, width, color=False)
+    text = render_table(answer_of(answered), width, color=False)
     rows = _rows(text, ("full", "pipe", "psc"))
     assert len(rows) == len(answered["results"]) + 1
     assert max(map(len, text.splitlines())) <= width
@@ -26,7 +27,7 @@ def test_a_row_is_one_line_at_every_width(answered: dict[str, Any], width: int) 
 
 
 def test_the_fastest_first_and_the_recommended_marked_though_nobody_asked_for_it(answered: dict[str, Any]) -> None:
-    rows = _rows(render_table(answered, 120, color=False))
+    rows = _rows(render_table(answer_of(answered), 120, color=False))
     assert [line.startswith("* ") for line in rows] == [True, False, False, False, False]
     assert [line[2:].split()[0] for line in rows] == ["psc-gcn"] * 3 + ["pipegcn", "full-graph"]
     said = ("tau 1  eps 0.1  cache 30%", "250 (210-310)", "8.20x", "80|12", "GPU compute of worker 4", "5.7", "0.022")
@@ -35,57 +36,58 @@ def test_the_fastest_first_and_the_recommended_marked_though_nobody_asked_for_it
 
 def test_a_recommended_row_that_was_asked_for_is_there_once(answered: dict[str, Any]) -> None:
     answered["recommendation"] |= {"in_results": 2, "row": answered["results"][2]}
-    rows = _rows(render_table(answered, 120, color=False))
+    answered["results"][2]["recommended"] = True
+    rows = _rows(render_table(answer_of(answered), 120, color=False))
     assert len(rows) == len(answered["results"])
     assert [line[0] for line in rows] == [" ", "*", " ", " "]
 
 
 def test_what_all_rows_share_is_in_the_title(answered: dict[str, Any]) -> None:
-    first = render_table(answered, 120, color=False).splitlines()[0]
+    first = render_table(answer_of(answered), 120, color=False).splitlines()[0]
     assert first.startswith("reddit, 6 x T4 in 3 servers, 15 Gbit/s ")
     assert first.endswith("UNCALIBRATED")
     answered["results"] = answered["results"][2:]
     answered["scenario"]["grid"] = answered["scenario"]["grid"][2:]
-    text = render_table(answered, 120, color=False)
+    text = render_table(answer_of(answered), 120, color=False)
     assert text.startswith("reddit, 6 x T4 in 3 servers, 15 Gbit/s, eps 0.1 ")
     assert not any("eps" in line for line in _rows(text))
 
 
 def test_machines_are_columns_where_several_were_asked(answered: dict[str, Any]) -> None:
     answered["results"][1] |= {"gpus": 8, "bandwidth": "100Gbps", "device": "a100-40"}
-    lines = render_table(answered, 160, color=False).splitlines()
+    lines = render_table(answer_of(answered), 160, color=False).splitlines()
     assert lines[0].split("  ")[0] == "reddit"
     assert lines[2].split()[:3] == ["GPUs", "device", "width"]
     assert next(line for line in lines if "pipegcn" in line).split()[:4] == ["8", "a100-40", "100Gbps", "pipegcn"]
 
 
 def test_columns_without_room_are_named(answered: dict[str, Any]) -> None:
-    text = render_table(answered, 60, color=False)
+    text = render_table(answer_of(answered), 60, color=False)
     assert "(no room for" in text
     assert "limited by" not in text.split("\n\n")[0]
-    assert "(no room for" not in render_table(answered, 120, color=False)
+    assert "(no room for" not in render_table(answer_of(answered), 120, color=False)
 
 
 def test_wide_prints_every_column_however_long(answered: dict[str, Any]) -> None:
-    table = render_table(answered, 60, color=False, wide=True).split("\n\n")[0]
+    table = render_table(answer_of(answered), 60, color=False, wide=True).split("\n\n")[0]
     head = " ".join(line.strip() for line in table.splitlines()[1:3])
     assert all(word in head for word in ("dataset", "hidden", "hits", "NIC", "recommended", "$ per"))
     assert len(_rows(table)) == 5
 
 
 def test_the_columns_asked_for_in_their_order(answered: dict[str, Any]) -> None:
-    table = render_table(answered, 60, color=False, columns=["memory_bytes", "method", "vs_recommended"])
+    table = render_table(answer_of(answered), 60, color=False, columns=["memory_bytes", "method", "vs_recommended"])
     assert _rows(table)[0].split() == ["*", "5.7", "psc-gcn", "-"]
     assert _rows(table)[1].split() == ["5.7", "psc-gcn", "+57", "to", "+77%"]
 
 
 def test_an_unknown_column_is_refused_with_the_nearest(answered: dict[str, Any]) -> None:
     with pytest.raises(ScenarioError, match=r"--columns: unknown column 'memory'; did you mean 'memory_bytes'\?"):
-        render_table(answered, 80, columns=["method", "memory"])
+        render_table(answer_of(answered), 80, columns=["method", "memory"])
 
 
 def test_everything_that_was_answered_is_printed(answered: dict[str, Any]) -> None:
-    text = " ".join(render_table(answered, 200, color=False).split())
+    text = " ".join(render_table(answer_of(answered), 200, color=False).split())
     said = (
         answered["recommendation"]["verdict"],
         "how sure fastest in 94 % of what the assumptions allow",
@@ -106,11 +108,11 @@ def test_everything_that_was_answered_is_printed(answered: dict[str, Any]) -> No
 
 
 def test_provenance_is_three_lines_and_all_of_it_on_request(answered: dict[str, Any]) -> None:
-    short = render_table(answered, 100, color=False)
+    short = render_table(answer_of(answered), 100, color=False)
     lines = short[short.index("Provenance") :].strip().splitlines()[1:]
     assert [line.split()[0] for line in lines] == ["graph", "machine", "certainty"]
     assert "UNCALIBRATED; ranges: 90 % of 256 draws; gcnsim 0.1.0, seed 0, scenario 8c5f0f1a" in lines[2]
-    whole = " ".join(render_table(answered, 200, color=False, provenance=True).split())
+    whole = " ".join(render_table(answer_of(answered), 200, color=False, provenance=True).split())
     told = answered["provenance"]
     basis = [item["basis"] for item in told["assumptions"]]
     assert all(part in whole for part in (told["interval"], told["scenario_hash"], "4 (2 to 9.5)", *basis))
@@ -118,37 +120,30 @@ def test_provenance_is_three_lines_and_all_of_it_on_request(answered: dict[str, 
 
 
 def test_assumptions_are_bars_on_request(answered: dict[str, Any]) -> None:
-    assert "t4.spmm_efficiency" not in render_table(answered, 100, color=False)
-    text = render_table(answered, 100, color=False, assumptions=True)
+    assert "t4.spmm_efficiency" not in render_table(answer_of(answered), 100, color=False)
+    text = render_table(answer_of(answered), 100, color=False, assumptions=True)
     line = next(line for line in text.splitlines() if "t4.spmm_efficiency" in line)
     assert "60% (40% to 80%)" in line
     assert "310 ms .. 210 ms" in line
     assert "less than 0.1 % each: ethernet.latency_s" in text
 
 
-def test_an_answer_without_the_newer_keys_is_printed_too(payload: dict[str, Any]) -> None:
-    text = " ".join(render_table(payload, 120, color=False).split())
-    assert text.startswith("reddit, 6 x T4 in 3 servers, 15 Gbit/s UNCALIBRATED")
-    assert "Use psc-gcn, tau 2, epsilon 0.1, cache 25%: 418 ms per iteration" in text
-    assert payload["recommendation"]["why"] in text
-
-
 def test_the_short_form_is_the_table_and_the_verdict(answered: dict[str, Any]) -> None:
-    lines = render_short(answered, most=3).splitlines()
+    lines = render_short(answer_of(answered), most=3).splitlines()
     assert lines[-1] == answered["recommendation"]["verdict"]
     assert lines[-2] == "  (2 more rows)"
     assert len(lines) == 8
-    assert "  (1 more row)" in render_short(answered, most=4).splitlines()
+    assert "  (1 more row)" in render_short(answer_of(answered), most=4).splitlines()
 
 
 def test_colour_only_where_asked(answered: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("NO_COLOR", raising=False)
-    assert "\x1b[" in render_table(answered, 120, color=True)
-    assert "\x1b[" not in render_table(answered, 120, color=False)
+    assert "\x1b[" in render_table(answer_of(answered), 120, color=True)
+    assert "\x1b[" not in render_table(answer_of(answered), 120, color=False)
 
 
 def test_text_is_ascii_and_square_brackets_are_text_not_markup(answered: dict[str, Any]) -> None:
     answered["provenance"]["graph"]["text"] = "[bold]graph[/bold] :smile:"
-    text = render_table(answered, 120, color=False)
+    text = render_table(answer_of(answered), 120, color=False)
     assert "[bold]graph[/bold] :smile:" in text
     assert text.isascii()

@@ -1,45 +1,18 @@
-"""Estimates as plain data: the rows that JSON, tables and pages share."""
+"""Estimates as results: the rows, memory and links that JSON, tables and pages share."""
 
 from __future__ import annotations
 
-from dataclasses import asdict
-from typing import Any
-
 from gcnsim.cost import RESERVED, Memory
 from gcnsim.hardware import devices, prices
-from gcnsim.knobs import KNOBS
-from gcnsim.methods import NO_OVERLAP, Method
 from gcnsim.planning.study_cache import Estimate, StudyCache
-from gcnsim.results import Row
-from gcnsim.scenario import Scenario, written_knobs
+from gcnsim.results import LinkTraffic, MemoryReport, Row
+from gcnsim.scenario import ClusterSpec, Scenario, knob_text
 from gcnsim.simulation import Result, link_units, tightest
 
 
-def in_gbps(bandwidth: float) -> str:
-    """A NIC's bandwidth (bytes/s) as networks are sold, whatever unit it was given in: `15Gbps`."""
-    return f"{bandwidth * 8 / 1e9:.12g}Gbps"
-
-
-def machine_of(scenario: Scenario) -> dict[str, Any]:
-    """The machine of a row: what a grid varies besides the method."""
-    cluster = scenario.cluster
-    device = cluster.device if cluster.devices is None else ",".join(cluster.devices)
-    return {"gpus": cluster.gpus, "bandwidth": in_gbps(cluster.bandwidth), "device": device}
-
-
-def setting_text(method: Method) -> str:
-    """A method and its knobs in words: `psc-gcn with tau 1, epsilon 0.1 and a cache of 30 %`."""
-    knobs = []
-    if method.has("tau"):
-        knobs += [f"tau {method.tau}", f"epsilon {method.epsilon:g}"]
-    if method.has("rate"):
-        knobs.append(f"rate {method.rate:g}")
-    if method.has("cache") and not method.cache.empty:
-        knobs.append("a cache of " + method.cache.describe().replace("%", " %"))
-    knobs += filter(None, [knob_text(method)])
-    if not knobs:
-        return method.name
-    return f"{method.name} with {', '.join(knobs[:-1])}{' and ' if len(knobs) > 1 else ''}{knobs[-1]}"
+def device_of(cluster: ClusterSpec) -> str:
+    """The device of every server; where servers differ, each in turn."""
+    return cluster.device if cluster.devices is None else ",".join(cluster.devices)
 
 
 def cost_per_1000(scenario: Scenario, seconds: float) -> float | None:
@@ -51,14 +24,6 @@ def cost_per_1000(scenario: Scenario, seconds: float) -> float | None:
     return known[0].usd_per_gpu_hour * cluster.gpus * seconds * 1000.0 / 3600.0 if known else None
 
 
-def knob_text(method: Method) -> str:
-    """The knobs that no column of its own shows, where they are not at the method's default: `batch 1000`."""
-    values, told = method.values(), written_knobs(method)
-    own = [knob for knob in method.knobs() if knob.name not in KNOBS and values[knob.name] != knob.standard]
-    moved = [f"{knob.name} {told[knob.name]}" for knob in own]
-    return ", ".join([*moved, *([] if method.overlap == NO_OVERLAP else [f"overlap {method.overlap}"])])
-
-
 def row_of(estimate: Estimate, baseline_s: float | None, dataset: str) -> Row:
     """One row of results, not judged beside others. dataset: the name of its graph; baseline_s: the iteration time of
     full-graph training on the same machine, None where it cannot be known.
@@ -68,7 +33,9 @@ def row_of(estimate: Estimate, baseline_s: float | None, dataset: str) -> Row:
     epoch_s = metrics.iteration_s * result.per_epoch
     return Row(
         dataset=dataset,
-        **machine_of(scenario),
+        device=device_of(scenario.cluster),
+        gpus=scenario.cluster.gpus,
+        bandwidth_bytes_per_s=scenario.cluster.bandwidth,
         method=method.name,
         tau=method.tau,
         epsilon=method.epsilon,
@@ -107,31 +74,31 @@ def most(result: Result) -> Memory:
     return result.memory[tightest(result.memory, result.machine.capacities)]
 
 
-def memory_report(studies: StudyCache, scenario: Scenario) -> dict[str, Any] | None:
+def memory_report(studies: StudyCache, scenario: Scenario) -> MemoryReport | None:
     """Every worker's memory by component, and what its device has; None where there is no law for it."""
     result = studies.result(scenario)
     if result.memory is None:
         return None
     room = result.machine.capacities
     rank = tightest(result.memory, room)
-    return {
-        "device_bytes": None if room is None else room[rank],
-        "devices_bytes": None if room is None else list(room),
-        "tightest": rank,
-        "reserved_bytes": RESERVED,
-        "fits": result.fits,
-        "least_gpus": studies.least_gpus(result.scenario),
-        "workers": [asdict(each) | {"total": each.total} for each in result.memory],
-    }
+    return MemoryReport(
+        device_bytes=None if room is None else room[rank],
+        devices_bytes=None if room is None else tuple(room),
+        tightest=rank,
+        reserved_bytes=RESERVED,
+        fits=result.fits,
+        least_gpus=studies.least_gpus(result.scenario),
+        workers=tuple(result.memory),
+    )
 
 
-def links_of(result: Result) -> dict[str, dict[str, float]]:
+def links_of(result: Result) -> dict[str, LinkTraffic]:
     """Per network, PCIe and memory link in use: mean bytes per iteration, and their share of its capacity."""
     schedule = result.run.schedule
     carried = link_units(result.run, result.warm_up)
     facts = zip(schedule.link_names, schedule.link_kinds, schedule.capacity, strict=True)
     return {
-        name: {"bytes": carried[name], "utilization": carried[name] / capacity / result.metrics.iteration_s}
+        name: LinkTraffic(carried[name], carried[name] / capacity / result.metrics.iteration_s)
         for name, kind, capacity in facts
         if kind != "cpu" and carried[name] > 0
     }

@@ -1,0 +1,139 @@
+"""What an answer advises: the setting to use, why, what one step more of each knob would bring."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from gcnsim.ids import Seconds
+from gcnsim.results.plain import FROM, NIC_BANDWIDTH, TO, by_field
+from gcnsim.results.row import Row
+
+OF_THE_ROW: Final = (
+    "gpus",
+    "bandwidth",
+    "device",
+    "method",
+    "tau",
+    "epsilon",
+    "rate",
+    "cache_fraction",
+    "dataset",
+    "iteration_s",
+    "iteration_s_low",
+    "iteration_s_high",
+    "setting",
+    "fits",
+    "limited_by",
+)
+"""What of its row a recommendation says again, as plain data."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What one step of a knob brings.
+
+    gain: share of the iteration time it saves (negative: it costs); gain_low, gain_high: its 90 % interval over joint
+    draws of the assumptions. fits: whether the GPUs hold it then; None where that is not known. below_min_rate:
+    whether it samples less than may be recommended.
+    """
+
+    knob: str
+    start: int | float | str = field(metadata=FROM)
+    end: int | float | str = field(metadata=TO)
+    iteration_s: Seconds
+    gain: float
+    gain_low: float
+    gain_high: float
+    fits: bool | None
+    below_min_rate: bool = False
+
+    @property
+    def distinguishable(self) -> bool:
+        """Whether its interval leaves out that nothing changes."""
+        return self.gain_low > 0 or self.gain_high < 0
+
+    def payload(self) -> dict[str, Any]:
+        """As plain data, with whether it is distinguishable."""
+        told = by_field(self)
+        last = {key: told.pop(key) for key in ("fits", "below_min_rate")}
+        return told | {"distinguishable": self.distinguishable} | last
+
+
+@dataclass(frozen=True, slots=True)
+class NoEffect:
+    """A knob that changes nothing where the setting stands, and why."""
+
+    knob: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Excluded:
+    """A setting that may not be recommended, in words, and why."""
+
+    what: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class RuleReport:
+    """What may be recommended. min_rate: the least sampling rate."""
+
+    methods: tuple[str, ...]
+    min_rate: float
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Confidence:
+    """share: of the joint draws of the assumptions, those in which the setting is the fastest, or nearly."""
+
+    share: float
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Alternative:
+    """The choice on another machine that some would rather take. role: `fewest GPUs` or `cheapest`."""
+
+    role: str
+    why: str
+    row: Row
+
+
+@dataclass(frozen=True, slots=True)
+class Recommendation:
+    """The recommended setting as a row, and why. verdict: what to use, in a sentence; note: what follows from its
+    limit, None where that is plain; in_results: its place among the rows, None where nobody asked for it.
+    """
+
+    why: str
+    verdict: str
+    confidence: Confidence
+    note: str | None
+    rule: RuleReport
+    excluded: tuple[Excluded, ...]
+    row: Row
+    in_results: int | None
+    alternatives: tuple[Alternative, ...] = ()
+
+    def payload(self) -> dict[str, Any]:
+        """As plain data, which say some of the row again."""
+        row, own = self.row.payload(), by_field(self)
+        again = {key: row[key] for key in OF_THE_ROW}
+        first = {key: own.pop(key) for key in ("why", "verdict", "confidence")}
+        limit = again.pop("limited_by")
+        return again | first | {"limited_by": limit} | own
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOutRow:
+    """A setting that has no row, and why. setting: knobs of its own that are not at their default, in words."""
+
+    method: str
+    setting: str
+    reason: str
+    gpus: int
+    bandwidth_bytes_per_s: float = field(metadata=NIC_BANDWIDTH)
+    device: str

@@ -1,0 +1,90 @@
+"""What only some questions ask: faults left out, other seeds, measured times, time until an accuracy is reached."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from gcnsim.ids import Iteration, Seconds
+
+
+@dataclass(frozen=True, slots=True)
+class FaultFree:
+    """The recommended setting without the injected faults. times: its time with them over that without."""
+
+    iteration_s: Seconds
+    times: float
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionSeeds:
+    """The recommended setting's iteration under several seeds of the partitioner. best: the seed of the shortest."""
+
+    seeds: tuple[int, ...]
+    iteration_s: tuple[Seconds, ...]
+    mean_s: Seconds
+    low_s: Seconds
+    high_s: Seconds
+    best: int
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """What one assumption alone would have to be."""
+
+    name: str
+    value: str
+
+
+@dataclass(frozen=True, slots=True)
+class TimeAgain:
+    """A row's iteration under the draws that agree with what was measured, and its 90 % interval."""
+
+    iteration_s: Seconds
+    iteration_s_low: Seconds
+    iteration_s_high: Seconds
+
+
+@dataclass(frozen=True, slots=True)
+class MeasuredReport:
+    """A measured iteration beside the predicted one. row: its place among the rows; setting: it in words; ratio:
+    measured over predicted. consistent: whether the assumptions allow it; explanations: those least far from their
+    values first. rows: all rows again, None where no draws agree.
+    """
+
+    row: int
+    setting: str
+    measured_s: Seconds
+    predicted_s: Seconds
+    ratio: float
+    consistent: bool
+    explanations: tuple[Explanation, ...]
+    rows: tuple[TimeAgain, ...] | None
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class TargetRow:
+    """Iterations, seconds with their interval, and US dollars until an accuracy is reached; None where not known, of
+    which source says why.
+    """
+
+    method: str
+    tau: int
+    epsilon: float
+    rate: float
+    gpus: int
+    iterations: Iteration | None
+    seconds: Seconds | None
+    seconds_low: Seconds | None
+    seconds_high: Seconds | None
+    usd: float | None
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class TargetReport:
+    """Time until a validation accuracy (share of one) is reached, of every row. runs: those that may tell."""
+
+    accuracy: float
+    runs: tuple[str, ...]
+    rows: tuple[TargetRow, ...]

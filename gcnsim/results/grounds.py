@@ -1,0 +1,85 @@
+"""What an answer rests on: where its numbers come from, what was assumed, and what that does to the answer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from gcnsim.ids import Seconds
+from gcnsim.results.plain import ONLY_IF_SAID
+
+
+@dataclass(frozen=True, slots=True)
+class Assumed:
+    """A number that is assumed, and the ends of its range, with units. in_interval: whether intervals cover it."""
+
+    name: str
+    value: str
+    low: str
+    high: str
+    basis: str
+    in_interval: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """The analytic bounds of a row's long-run mean iteration."""
+
+    lower_s: Seconds
+    upper_s: Seconds
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Provenance:
+    """Where the numbers of an answer come from, in words. graph: its kind and text, and hash or citations; interval:
+    what the intervals cover; measured: figures that somebody measured; calibration: what figures were fitted to;
+    bounds: of each row. Older files lack model, measured and bounds.
+    """
+
+    graph: Mapping[str, Any]
+    model: str = ""
+    device: str
+    interval: str
+    assumptions: tuple[Assumed, ...]
+    measured: tuple[str, ...] = ()
+    calibration: str
+    engine: str
+    version: str
+    seed: int
+    scenario_hash: str
+    bounds: tuple[Bounds, ...] = ()
+    warnings: tuple[str, ...]
+    given_figures: str | None = field(default=None, metadata=ONLY_IF_SAID)
+    faults: str | None = field(default=None, metadata=ONLY_IF_SAID)
+    question_hash: str | None = field(default=None, metadata=ONLY_IF_SAID)
+
+
+@dataclass(frozen=True, slots=True)
+class AssumptionEffect:
+    """An assumption, and seconds of the recommended setting's iteration with it alone at its low and at its high end.
+
+    share: of the squared spreads of all assumptions.
+    """
+
+    name: str
+    value: str
+    low: str
+    high: str
+    basis: str
+    iteration_s_low: Seconds
+    iteration_s_high: Seconds
+    share: float
+
+
+@dataclass(frozen=True, slots=True)
+class Certainty:
+    """How sure an answer is. draws: of the assumptions, jointly; method: what is done with them; assumptions: those
+    that matter most first.
+    """
+
+    calibrated: bool
+    label: str
+    draws: int
+    method: str
+    assumptions: tuple[AssumptionEffect, ...]

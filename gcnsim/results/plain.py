@@ -1,0 +1,91 @@
+"""Results as plain data and back: the one door of JSON, for every dataclass of this room.
+
+A field is a key of its name, or of the name in its metadata; what is None may be left out. Numbers stay as they are,
+but for a bandwidth, which plain data have as networks are sold (`15Gbps`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import fields, is_dataclass
+from functools import cache
+from types import NoneType, UnionType
+from typing import Any, Final, TypeVar, Union, get_args, get_origin, get_type_hints
+
+from gcnsim.units import bandwidth, format_gbps
+
+T = TypeVar("T")
+
+_KEY: Final = "key"
+_BANDWIDTH: Final = "bandwidth"
+_OMITTED: Final = "omitted"
+
+FROM: Final = {_KEY: "from"}
+"""Metadata of a field that plain data have as `from`."""
+
+TO: Final = {_KEY: "to"}
+"""Metadata of a field that plain data have as `to`."""
+
+NIC_BANDWIDTH: Final = {_KEY: _BANDWIDTH, _BANDWIDTH: True}
+"""Metadata of a field of a NIC's bytes per second, which plain data have as the text `bandwidth`."""
+
+ONLY_IF_SAID: Final = {_OMITTED: True}
+"""Metadata of a field whose key is left out where it is None."""
+
+
+def to_plain(value: Any) -> Any:
+    """A result as dicts, lists and numbers, ready for JSON. What has a `payload()` of its own is asked for it."""
+    if isinstance(value, Mapping):
+        return {key: to_plain(each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [to_plain(each) for each in value]
+    if not is_dataclass(value):
+        return value
+    return value.payload() if hasattr(value, "payload") else by_field(value)
+
+
+def by_field(value: Any) -> dict[str, Any]:
+    """The fields of a dataclass as plain data, in their order."""
+    said = ((each.metadata, each.name, getattr(value, each.name)) for each in fields(value))
+    return {
+        about.get(_KEY, name): format_gbps(told) if _BANDWIDTH in about else to_plain(told)
+        for about, name, told in said
+        if told is not None or _OMITTED not in about
+    }
+
+
+def from_plain(kind: Callable[..., T], told: Mapping[str, Any]) -> T:
+    """The result that plain data tell; keys that it has no field for are passed over.
+
+    Raises TypeError where they lack a key that every such result has.
+    """
+    if hasattr(kind, "read"):
+        own: T = kind.read(told)
+        return own
+    found = {}
+    for each in fields(kind):  # type: ignore[arg-type]
+        key = each.metadata.get(_KEY, each.name)
+        if key in told:
+            text = _BANDWIDTH in each.metadata
+            found[each.name] = bandwidth(told[key]) if text else _value(_hints(kind)[each.name], told[key])
+    return kind(**found)
+
+
+@cache
+def _hints(kind: Callable[..., object]) -> dict[str, Any]:
+    return get_type_hints(kind)
+
+
+def _value(hint: Any, told: Any) -> Any:
+    """`told` as the annotation `hint` has it."""
+    inside = get_args(hint)
+    if told is None:
+        return None
+    if get_origin(hint) in (Union, UnionType):
+        others = [each for each in inside if each is not NoneType]
+        return _value(others[0], told) if len(others) == 1 else told
+    if get_origin(hint) is tuple:
+        return tuple(_value(inside[0], each) for each in told)
+    if inside and isinstance(told, Mapping):
+        return {key: _value(inside[1], each) for key, each in told.items()}
+    return from_plain(hint, told) if is_dataclass(hint) and isinstance(hint, type) else told
