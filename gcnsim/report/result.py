@@ -7,6 +7,7 @@ from typing import Any
 
 from gcnsim.report.answer import provenance
 from gcnsim.report.answer.sentences import label_of, limit_text
+from gcnsim.terminal.tables import aligned
 from gcnsim.units import format_bytes, format_fraction, format_seconds
 
 _TIMES = {
@@ -58,10 +59,8 @@ def render_result(payload: Mapping[str, Any]) -> str:
     lines[0] += f"  {label}".rstrip()
     if row["iterations_per_epoch"] > 1:
         lines.append(f"  epoch      {format_seconds(row['epoch_s'])}, {row['iterations_per_epoch']} iterations")
-    lines += [
-        f"  {format_seconds(row[key]):>10}  {_share(row[key] / row['iteration_s']):>7}  {name}"
-        for key, name in _TIMES.items()
-    ]
+    parts = [(format_seconds(row[key]), _share(row[key] / row["iteration_s"]), name) for key, name in _TIMES.items()]
+    lines += aligned(parts, left=(False, False, True), indent=2)
     lines += [
         f"  speed-up over full-graph {_times(row['speedup_vs_full_graph'])}, limited by "
         f"{limit_text(row.get('limited_by')) or row['bottleneck']}",
@@ -73,11 +72,10 @@ def render_result(payload: Mapping[str, Any]) -> str:
         "",
         "Links per iteration",
     ]
-    width = max((len(name) for name in payload["links"]), default=0)
-    lines += [
-        f"  {name:<{width}}  {format_bytes(link['bytes']):>10}  busy {_share(link['utilization']):>7}"
-        for name, link in payload["links"].items()
+    links = [
+        (name, format_bytes(each["bytes"]), _share(each["utilization"])) for name, each in payload["links"].items()
     ]
+    lines += aligned(links, ("", "bytes", "busy"), indent=2)
     lines += ["", "Provenance"] + [f"  {name}: {said}" for name, said in provenance.provenance_of(payload)]
     lines += [f"  warning: {text}" for text in provenance.warnings_of(payload)]
     return "\n".join(lines) + "\n"

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from gcnsim.cluster import LinkName
 from gcnsim.report.answer.provenance import plain
+from gcnsim.report.page.figures import MOST_BARS
 
 STAGES = {"gpu": "GPU", "sampler": "sampler", "copies": "copies", "reduce": "all-reduce", "waiting": "waits"}
 """Shares of a worker, and their headings."""
@@ -37,6 +38,12 @@ class Heat(NamedTuple):
     of: str
     heads: tuple[str, ...]
     rows: tuple[HeatRow, ...]
+
+    @property
+    def busiest(self) -> list[HeatRow]:
+        """The rows that are shown at once, in their order: those that set the pace, then the busiest."""
+        found = sorted(self.rows, key=lambda row: (not row.marked, -row.busiest))[:MOST_BARS]
+        return [row for row in self.rows if row in found]
 
 
 def heats_of(payload: Mapping[str, Any]) -> list[Heat]:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from textwrap import wrap
 from typing import Any, NamedTuple
 
 from gcnsim.report.answer.layout import cut
 from gcnsim.report.answer.provenance import number, plain
+from gcnsim.terminal.tables import UNLIMITED, aligned
 from gcnsim.units import format_seconds
 
 ROOMY = 90
@@ -41,6 +42,11 @@ class Tornado(NamedTuple):
     still: tuple[str, ...]
     """Names of those that change nothing."""
 
+    def place(self, time: float) -> float:
+        """Where `time` lies between the shortest and the longest of them all, a share."""
+        times = [self.center_s, *(end for each in self.swings for end in (each.low_s, each.high_s))]
+        return (time - min(times)) / ((max(times) - min(times)) or 1.0)
+
 
 def tornado_of(payload: Mapping[str, Any]) -> Tornado:
     """The payload's assumptions by what they do to the recommended setting."""
@@ -72,27 +78,30 @@ def tornado_lines(tornado: Tornado, width: int) -> list[str]:
         return ["no assumption changes the time by 0.1 % or more"] * bool(tornado.still)
     times = [time for each in tornado.swings for time in (each.low_s, each.high_s)]
     ends = min(*times, tornado.center_s), max(*times, tornado.center_s)
-    columns = [_texts("assumption", [each.name for each in tornado.swings], max(12, width // 4))]
-    if width >= ROOMY:
-        values = [f"{each.value} ({each.range})" for each in tornado.swings]
-        columns.append(_texts("value (range)", values, width // 3))
-    spans = [f"{format_seconds(each.low_s)} .. {format_seconds(each.high_s)}" for each in tornado.swings]
-    after = [_texts("at low .. high end", spans, max(map(len, spans)))]
-    if width >= ROOMY and all(each.share is not None for each in tornado.swings):
-        shares = [f"{100 * (each.share or 0.0):.0f}%" for each in tornado.swings]
-        after.append(_texts("variance", shares, len("variance")))
-    room = max(NARROWEST, width - sum(len(each[0]) + 2 for each in (*columns, *after)) - 2)
-    bars = ["time".ljust(room), *(_bar(each, tornado.center_s, ends, room) for each in tornado.swings)]
-    lines = ["  ".join(cells).rstrip() for cells in zip(*columns, bars, *after, strict=True)]
+    roomy = width >= ROOMY
+    heads = ["assumption", *(["value (range)"] if roomy else []), "time", "at low .. high end"]
+    rows = [
+        [
+            cut(each.name, max(12, width // 4)),
+            *([cut(f"{each.value} ({each.range})", width // 3)] if roomy else []),
+            "",
+            f"{format_seconds(each.low_s)} .. {format_seconds(each.high_s)}",
+        ]
+        for each in tornado.swings
+    ]
+    if roomy and all(each.share is not None for each in tornado.swings):
+        heads.append("variance")
+        rows = [[*row, f"{100 * (each.share or 0.0):.0f}%"] for row, each in zip(rows, tornado.swings, strict=True)]
+
+    def lines_of() -> list[str]:
+        return aligned(rows, heads, left=heads.index("at low .. high end") + 1, width=UNLIMITED)
+
+    room = max(NARROWEST, width - max(map(len, lines_of())) + len("time") - 2)
+    for row, each in zip(rows, tornado.swings, strict=True):
+        row[heads.index("time")] = _bar(each, tornado.center_s, ends, room)
+    lines = lines_of()
     still = f"less than 0.1 % each: {', '.join(tornado.still)}"
     return lines + (wrap(still, width - 2) if tornado.still else [])
-
-
-def _texts(head: str, cells: Sequence[str], most: int) -> list[str]:
-    """A column of at most `most` characters under its heading, all its lines equally long."""
-    texts = [cut(text, most) for text in (head, *cells)]
-    longest = max(map(len, texts))
-    return [text.ljust(longest) for text in texts]
 
 
 def _bar(swing: Swing, center: float, ends: tuple[float, float], room: int) -> str:
