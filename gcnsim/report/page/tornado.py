@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from textwrap import wrap
 from typing import Any, NamedTuple
 
@@ -78,30 +78,24 @@ def tornado_lines(tornado: Tornado, width: int) -> list[str]:
         return ["no assumption changes the time by 0.1 % or more"] * bool(tornado.still)
     times = [time for each in tornado.swings for time in (each.low_s, each.high_s)]
     ends = min(*times, tornado.center_s), max(*times, tornado.center_s)
-    roomy = width >= ROOMY
-    heads = ["assumption", *(["value (range)"] if roomy else []), "time", "at low .. high end"]
-    rows = [
-        [
-            cut(each.name, max(12, width // 4)),
-            *([cut(f"{each.value} ({each.range})", width // 3)] if roomy else []),
-            "",
-            f"{format_seconds(each.low_s)} .. {format_seconds(each.high_s)}",
-        ]
-        for each in tornado.swings
+    swings, roomy = tornado.swings, width >= ROOMY
+    columns = {"assumption": [cut(each.name, max(12, width // 4)) for each in swings]}
+    if roomy:
+        columns["value (range)"] = [cut(f"{each.value} ({each.range})", width // 3) for each in swings]
+    columns["at low .. high end"] = [
+        f"{format_seconds(each.low_s)} .. {format_seconds(each.high_s)}" for each in swings
     ]
-    if roomy and all(each.share is not None for each in tornado.swings):
-        heads.append("variance")
-        rows = [[*row, f"{100 * (each.share or 0.0):.0f}%"] for row, each in zip(rows, tornado.swings, strict=True)]
-
-    def lines_of() -> list[str]:
-        return aligned(rows, heads, left=heads.index("at low .. high end") + 1, width=UNLIMITED)
-
-    room = max(NARROWEST, width - max(map(len, lines_of())) + len("time") - 2)
-    for row, each in zip(rows, tornado.swings, strict=True):
-        row[heads.index("time")] = _bar(each, tornado.center_s, ends, room)
-    lines = lines_of()
+    if roomy and all(each.share is not None for each in swings):
+        columns["variance"] = [f"{100 * (each.share or 0.0):.0f}%" for each in swings]
+    room = max(NARROWEST, width - max(map(len, _lines(columns))) - 2)
+    lines = _lines(columns | {"time": [_bar(each, tornado.center_s, ends, room) for each in swings]})
     still = f"less than 0.1 % each: {', '.join(tornado.still)}"
     return lines + (wrap(still, width - 2) if tornado.still else [])
+
+
+def _lines(columns: Mapping[str, Sequence[str]]) -> list[str]:
+    rows = list(zip(*columns.values(), strict=True))
+    return aligned(rows, list(columns), left=[head != "variance" for head in columns], width=UNLIMITED)
 
 
 def _bar(swing: Swing, center: float, ends: tuple[float, float], room: int) -> str:
