@@ -13,6 +13,7 @@ from gcnsim import hardware, knobs, units, workload
 from gcnsim.cli.completing import complete_any, complete_kind
 from gcnsim.errors import ScenarioError, nearest
 from gcnsim.methods import STANDING, every_method, method_type, methods
+from gcnsim.terminal.tables import aligned
 
 SCHEMA: Final = "gcnsim.catalog/1"
 _SINGULAR: Final = {"devices": "device", "links": "link", "hosts": "host", "datasets": "dataset", "methods": "method"}
@@ -42,7 +43,7 @@ def list_command(kind: str | None, as_json: bool) -> None:
         return
     for name, rows in found.items():
         click.echo(f"{name}:")
-        click.echo(_aligned([[str(value) for value in row.values()] for row in rows]))
+        click.echo(_columns([[str(value) for value in row.values()] for row in rows]))
 
 
 @group.command("show", short_help="Every figure of a name, with source, date and range.")
@@ -64,7 +65,11 @@ def show_command(name: str, as_json: bool) -> None:
         click.echo(json.dumps({"schema": SCHEMA, "kind": _SINGULAR[kind], **facts}, indent=2, ensure_ascii=False))
         return
     click.echo(f"{name} ({_SINGULAR[kind]}): {facts.get('title', '')}".rstrip(" :"))
-    click.echo(_aligned(rows))
+    click.echo(_columns(rows))
+
+
+def _columns(rows: Sequence[Sequence[str]]) -> str:
+    return "\n".join(aligned(rows, left=len(rows[0]), indent=2))
 
 
 def _names() -> Mapping[str, Sequence[str]]:
@@ -191,10 +196,3 @@ _SHOWS: Final[Mapping[str, Callable[[str], tuple[dict[str, Any], list[list[str]]
     "datasets": _show_dataset,
     "methods": _show_method,
 }
-
-
-def _aligned(rows: Sequence[Sequence[str]]) -> str:
-    """`rows` in columns; the last one is free to run on."""
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    lines = ("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in rows)
-    return "\n".join(f"  {line.rstrip()}" for line in lines)

@@ -24,6 +24,7 @@ from gcnsim import __version__
 SCHEMA: Final = "gcnsim.doctor/1"
 CORE: Final[Mapping[str, str]] = {
     "click": "click",
+    "jinja2": "jinja2",
     "networkx": "networkx",
     "numba": "numba",
     "numpy": "numpy",
@@ -103,7 +104,7 @@ def examine() -> dict[str, Any]:
 
 
 def render(report: Mapping[str, Any]) -> str:
-    """`report` for people, one fact a line."""
+    """`report` for people, one fact a line; without rich, which may be what is missing."""
     python = report["python"]
     lines = [
         f"gcnsim {report['gcnsim']}, Python {python['version']} ({python['executable']})"

@@ -12,6 +12,7 @@ import click
 
 from gcnsim.cli.outputs import check_outputs
 from gcnsim.cli.progress import progress
+from gcnsim.cli.tables import print_columns
 from gcnsim.errors import FileError, GraphError, ScenarioError, UnitError, nearest
 from gcnsim.graph import Graph
 from gcnsim.graph.formats.write import write_npz
@@ -154,14 +155,18 @@ def _print(drawn: Graph, model: str, seed: int, out: str, as_json: bool) -> None
         click.echo(json.dumps({"schema": "gcnsim.graph-generate/1", **facts}, indent=2))
         return
     needed = format_bytes(memory_needed(drawn.nodes, drawn.entries // 2))
-    click.echo(f"model         {model}, seed {seed}")
-    click.echo(f"nodes         {drawn.nodes:,}")
-    click.echo(f"edges         {drawn.entries // 2:,}")
-    click.echo(f"degree        mean {facts['mean_degree']:.1f}, most {facts['max_degree']:,}")
-    if drawn.cleaning.duplicates_dropped:
-        lost = drawn.cleaning.duplicates_dropped
-        asked = lost + drawn.entries // 2
-        click.echo(f"left out      {lost:,} of {asked:,} edges ({lost / asked:.1%}) found no place")
-    click.echo(f"content hash  {facts['content_hash']}")
-    click.echo(f"memory        about {needed} at most while drawing")
-    click.echo(f"written       {out}")
+    lost = drawn.cleaning.duplicates_dropped
+    asked = lost + drawn.entries // 2
+    absent = [("left out", f"{lost:,} of {asked:,} edges ({lost / asked:.1%}) found no place")]
+    print_columns(
+        [
+            ("model", f"{model}, seed {seed}"),
+            ("nodes", f"{drawn.nodes:,}"),
+            ("edges", f"{drawn.entries // 2:,}"),
+            ("degree", f"mean {facts['mean_degree']:.1f}, most {facts['max_degree']:,}"),
+            *(absent if lost else []),
+            ("content hash", drawn.content_hash()),
+            ("memory", f"about {needed} at most while drawing"),
+            ("written", out),
+        ]
+    )

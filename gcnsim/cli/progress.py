@@ -7,34 +7,57 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-import click
+from gcnsim.terminal.live import LiveLine
 
 PATIENCE_S = 2.0
 """Work shorter than this says nothing."""
 
-WIDTH = 32
-"""Characters of a full bar."""
+
+class Progress:
+    """A function that shows one line, replaced by the next, with a bar where a share in [0, 1] is done."""
+
+    def __init__(self) -> None:
+        self._line = LiveLine(sys.stderr)
+        self._said: tuple[str, float | None] | None = None
+        self._shown = False
+        self._lock = threading.Lock()
+        self._timer = threading.Timer(PATIENCE_S, self._show)
+        self._timer.daemon = True
+        if self._line.watched:
+            self._timer.start()
+
+    def __call__(self, text: str, share: float | None = None) -> None:
+        with self._lock:
+            self._said = (f"{text} ...", share)
+            if self._shown:
+                self._line.show(*self._said)
+
+    def _show(self) -> None:
+        with self._lock:
+            self._shown = True
+            if self._said is not None:
+                self._line.show(*self._said)
+
+    def end(self) -> None:
+        """Wipe the line."""
+        self._timer.cancel()
+        with self._lock:
+            self._shown, self._said = False, None
+            self._line.clear()
 
 
 @contextmanager
-def progress() -> Iterator[Callable[[str], None]]:
-    """A function that shows one line, replaced by the next; silent unless stderr is a terminal and the work is long."""
-    if not sys.stderr.isatty():
-        yield lambda _: None
-        return
-    line = _Line()
-    timer = threading.Timer(PATIENCE_S, line.show)
-    timer.daemon = True
-    timer.start()
+def progress() -> Iterator[Progress]:
+    """What says how far work is; silent unless stderr is a terminal and the work is long."""
+    said = Progress()
     try:
-        yield line.say
+        yield said
     finally:
-        timer.cancel()
-        line.clear()
+        said.end()
 
 
-def bar(what: str, total: int, say: Callable[[str], None]) -> Callable[[int], None]:
-    """A function that takes what has just been done out of `total`, and says all that is done as a bar."""
+def bar(what: str, total: int, say: Callable[[str, float], None]) -> Callable[[int], None]:
+    """A function that takes what has just been done out of `total`, and says all that is done, per cent by per cent."""
     done, shown = 0, -1
 
     def add(more: int) -> None:
@@ -43,33 +66,7 @@ def bar(what: str, total: int, say: Callable[[str], None]) -> Callable[[int], No
         percent = 100 * done // total if total else 100
         if percent != shown:
             shown = percent
-            say(f"{what} [{'#' * (percent * WIDTH // 100):{WIDTH}}] {percent:3} %")
+            say(what, percent / 100)
 
     add(0)
     return add
-
-
-class _Line:
-    def __init__(self) -> None:
-        self._text = ""
-        self._shown = False
-        self._lock = threading.Lock()
-
-    def say(self, text: str) -> None:
-        with self._lock:
-            self._text = text
-            if self._shown:
-                click.echo(f"\r\x1b[2K{text} ...", err=True, nl=False)
-
-    def show(self) -> None:
-        with self._lock:
-            self._shown = True
-            if self._text:
-                click.echo(f"{self._text} ...", err=True, nl=False)
-
-    def clear(self) -> None:
-        with self._lock:
-            if self._shown:
-                click.echo("\r\x1b[2K", err=True, nl=False)
-            self._shown = False
-            self._text = ""

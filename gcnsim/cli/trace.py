@@ -13,6 +13,7 @@ from gcnsim.cli.generate import Size
 from gcnsim.cli.ids import ids_option
 from gcnsim.cli.outputs import check_outputs
 from gcnsim.cli.progress import bar, progress
+from gcnsim.cli.tables import print_columns, print_table
 from gcnsim.cli.trace_profile import info, profile
 from gcnsim.graph import Graph, load_graph
 from gcnsim.graph.memory import check_memory
@@ -98,8 +99,7 @@ def record(
             processes=processes or cores(),
         )
     write_trace(out, drawn)
-    _print(drawn)
-    click.echo(f"written        {out}")
+    _print(drawn, ("written", out))
 
 
 def _owners(
@@ -129,14 +129,16 @@ def print_trace(file: str, as_json: bool) -> None:
     click.echo(json.dumps(facts, indent=2))
 
 
-def _print(shown: AccessTrace) -> None:
-    for label, value in _provenance(shown.origin):
-        click.echo(f"{label:<13}  {value}")
-    click.echo(f"{'graphs':<13}  {shown.iterations} on {shown.parts} workers")
-    click.echo(f"{'rows':<13}  {shown.expected_rows:,.1f} expected per graph and layer, all workers")
-    click.echo("worker     inner  boundary  rows needed (mean)   least..most per owner   inclusion 10/50/90 %")
-    for worker in summarise(shown):
-        click.echo(_line(worker))
+def _print(shown: AccessTrace, *more: tuple[str, str]) -> None:
+    lines = [
+        *_provenance(shown.origin),
+        ("graphs", f"{shown.iterations} on {shown.parts} workers"),
+        ("rows", f"{shown.expected_rows:,.1f} expected per graph and layer, all workers"),
+        *more,
+    ]
+    print_columns(lines)
+    heads = ("worker", "inner", "boundary", "rows needed (mean)", "least..most per owner", "inclusion 10/50/90 %")
+    print_table(heads, list(map(_row, summarise(shown))), left=0)
 
 
 def _provenance(origin: TraceOrigin) -> list[tuple[str, str]]:
@@ -151,10 +153,12 @@ def _provenance(origin: TraceOrigin) -> list[tuple[str, str]]:
     ]
 
 
-def _line(worker: WorkerSummary) -> str:
+def _row(worker: WorkerSummary) -> tuple[str, ...]:
     others = [rows for owner, rows in enumerate(worker.rows_by_owner) if owner != worker.rank] or [0.0]
     return (
-        f"{worker.rank:>6} {worker.inner_nodes:>9,} {worker.boundary_nodes:>9,} {worker.rows:>19,.1f}"
-        f" {f'{min(others):,.1f}..{max(others):,.1f}':>23}"
-        f" {f'{worker.inclusion_low:.3f}/{worker.inclusion_median:.3f}/{worker.inclusion_high:.3f}':>22}"
+        str(worker.rank),
+        *(f"{count:,}" for count in (worker.inner_nodes, worker.boundary_nodes)),
+        f"{worker.rows:,.1f}",
+        f"{min(others):,.1f}..{max(others):,.1f}",
+        f"{worker.inclusion_low:.3f}/{worker.inclusion_median:.3f}/{worker.inclusion_high:.3f}",
     )

@@ -24,6 +24,7 @@ from gcnsim.cli.generate import Size
 from gcnsim.cli.ids import ids_option
 from gcnsim.cli.outputs import check_outputs
 from gcnsim.cli.progress import progress
+from gcnsim.cli.tables import print_columns, print_table
 from gcnsim.errors import ScenarioError
 from gcnsim.graph import Graph, load_graph
 from gcnsim.graph.generate import block_model, surrogate_facts
@@ -90,8 +91,7 @@ def profile(
     if dataset is not None:
         found = _of_surrogate(enlarged(found, scale), dataset)
     write_profile(out, found)
-    print_profile(found)
-    click.echo(f"written        {out}")
+    print_profile(found, ("written", out))
 
 
 @click.command("info")
@@ -126,12 +126,11 @@ def info(file: str | None, dataset: str | None, gpus: int | None, as_json: bool)
         between = None if dataset is None or gpus is None else interpolation(dataset, gpus)
         click.echo(json.dumps(_facts(found, note, between), indent=2))
         return
-    print_profile(found)
-    click.echo(f"{'from':<13}  {note}")
+    print_profile(found, ("from", note))
 
 
-def print_profile(found: StoredProfile) -> None:
-    """The profile as lines, and a table of its workers."""
+def print_profile(found: StoredProfile, last: tuple[str, str]) -> None:
+    """The profile as lines, `last` at their end, and a table of its workers."""
     origin, facts = found.origin, _facts(found, "")
     scale = "" if origin.scale == 1.0 else f", {100 * origin.scale:g} % of the nodes, counts scaled back"
     missed = ", ".join(f"{100 * error:+.1f} % at {parts} parts" for parts, error in (origin.residuals or {}).items())
@@ -147,13 +146,12 @@ def print_profile(found: StoredProfile) -> None:
         ("boundary", f"{facts['boundary_nodes_mean']:,.0f} nodes per worker, most {facts['boundary_nodes_max']:,}"),
         ("cross edges", f"{facts['cross_edges_mean']:.1f} per boundary node"),
         ("residuals", f"boundary against the published: {missed or 'nothing published'}"),
+        last,
     ]
-    for label, value in lines:
-        click.echo(f"{label:<13}  {value}")
-    click.echo("worker     inner  boundary       entries   of them cross")
+    print_columns(lines)
     sizes = zip(found.inner_nodes, found.boundary_nodes, found.entries, found.boundary_entries, strict=True)
-    for rank, (inner, boundary, entries, crossing) in enumerate(sizes):
-        click.echo(f"{rank:>6} {inner:>9,} {boundary:>9,} {entries:>13,} {crossing:>15,}")
+    rows = [(str(rank), *(f"{count:,}" for count in counts)) for rank, counts in enumerate(sizes)]
+    print_table(("worker", "inner", "boundary", "entries", "of them cross"), rows, left=0)
 
 
 def _scatter(found: StoredProfile) -> dict[str, tuple[float, float]] | None:

@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from gcnsim.caching import KINDS
 from gcnsim.io.atomic import atomic_write
 from gcnsim.report.page.plots import FONT
+from gcnsim.report.page.templates import Sheet, write_figure
 from gcnsim.report.palette import GRID, INK
+from gcnsim.terminal.tables import aligned
 from gcnsim.trace import CacheCurve, CachePoint, CacheTally
 
 if TYPE_CHECKING:
@@ -138,21 +140,26 @@ def _tally(tally: CacheTally) -> dict[str, Any]:
 def render_cache_curve(curve: CacheCurve, *, workers: bool = False) -> str:
     """The text of the command line, with a line for each worker too where asked; ends with a newline."""
     origin, how = curve.origin, curve.how
-    widest = max(len(name) for name in curve.policies)
-    lines = [
+    said = (
         f"{origin.graph_name}, {origin.sampler} at {origin.epsilon:g}: {curve.graphs - how.warm_up} graphs counted"
-        f" after {how.warm_up} of warm-up, rows of a graph in {how.order} order, refresh every {how.refresh}",
-        f"{'policy':<{widest}}  {'kind':<9}  size  worker      cached    requests        hits  hit rate"
-        f"        fill     refresh",
+        f" after {how.warm_up} of warm-up, rows of a graph in {how.order} order, refresh every {how.refresh}"
+    )
+    rows = [
+        (
+            point.policy,
+            KINDS[point.policy],
+            f"{100 * point.size:g}%",
+            who,
+            *(f"{count:,}" for count in (tally.cached_rows, tally.requests, tally.hits)),
+            f"{100 * tally.hit_rate:.1f}%",
+            *(f"{count:,}" for count in (tally.fill_rows, tally.refresh_rows)),
+        )
+        for point in curve.points
+        for who, tally in [("all", point.total), *((str(rank), each) for rank, each in enumerate(point.workers))]
+        if workers or who == "all"
     ]
-    for point in curve.points:
-        tallies = [("all", point.total), *((str(rank), tally) for rank, tally in enumerate(point.workers) if workers)]
-        for who, tally in tallies:
-            lines.append(
-                f"{point.policy:<{widest}}  {KINDS[point.policy]:<9} {100 * point.size:>4g}%  {who:>6}"
-                f" {tally.cached_rows:>11,} {tally.requests:>11,} {tally.hits:>11,} {100 * tally.hit_rate:>8.1f}%"
-                f" {tally.fill_rows:>11,} {tally.refresh_rows:>11,}"
-            )
+    heads = ("policy", "kind", "size", "worker", "cached", "requests", "hits", "hit rate", "fill", "refresh")
+    lines = [said, *aligned(rows, heads, left=2)]
     return "\n".join([*lines, *(f"note: {note}" for note in curve.notes), ""])
 
 
@@ -169,9 +176,18 @@ def write_cache_curve_csv(path: str | Path, curve: CacheCurve) -> None:
 
 
 def write_cache_curve_html(path: str | Path, curve: CacheCurve) -> None:
-    """Write the figure as one offline page. Raises FileError."""
-    page = cache_curve_figure(cache_curve_info(curve)).to_html(
-        include_plotlyjs=True, full_html=True, div_id="cache-curve"
+    """Write the figure and its numbers as one offline page. Raises FileError."""
+    info = cache_curve_info(curve)
+    heads = [("rule", "k"), ("kind", "k"), *((f"{100 * size:g} % cached", "n") for size in info.sizes)]
+    rates = [(line.name, line.kind, *(f"{100 * rate:.1f} %" for rate in line.hit_rates)) for line in info.lines]
+    write_figure(
+        path,
+        "cache-curve",
+        cache_curve_figure(info),
+        Sheet("Requests answered, all workers", heads, rates),
+        title=info.title,
+        heading="Hit rate by cache size",
+        caption="The share of requested boundary rows that each rule answers, by the share of boundary nodes that it"
+        " keeps. Drawn through: filled once; dashed: refreshed; dotted: filled on demand.",
+        warned=curve.notes,
     )
-    with atomic_write(path, text=True) as file:
-        file.write(page)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from gcnsim.calibration_record.record import Calibration
 from gcnsim.hardware import QUANTITIES
+from gcnsim.terminal.tables import aligned
 
 
 def render_calibration(record: Calibration, path: str) -> str:
@@ -20,8 +21,7 @@ def render_calibration(record: Calibration, path: str) -> str:
     rows += [
         (f"graph {graph[:12]}", f"{factor:.2f} x", "sums over neighbours") for graph, factor in record.graphs.items()
     ]
-    first, second = (max(len(row[column]) for row in rows) for column in (0, 1))
-    lines += [f"  {name:<{first}}  {value:>{second}}  {reference}" for name, value, reference in rows]
+    lines += aligned(rows, left=(True, False, True), indent=2)
     lines += ["", "How far the laws are off (mean, 90th percentile, bias):"]
     for each in record.residuals:
         errors = f"{100 * each.mape:.1f} %, {100 * each.p90:.1f} %, {100 * each.bias:+.1f} %"

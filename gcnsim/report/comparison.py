@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from textwrap import wrap
 from typing import Any
 
 from gcnsim.comparison import PARTS
 from gcnsim.report.answer.provenance import plain
+from gcnsim.terminal.tables import aligned
 from gcnsim.units import format_bytes, format_fraction, format_seconds
 
 WIDTH = 100
@@ -44,17 +45,18 @@ def _parts(payload: Mapping[str, Any]) -> list[str]:
     slowest = [side["slowest"] for _, side in _sides(payload)]
     of = f", slowest worker ({slowest[0]} and {slowest[1]})" if None not in slowest else ", slowest worker"
     per = payload["per"]
-    rows = [("", "A", "B", "B less A", "of it"), (per, *_times(whole), "100.0 %")]
+    heads = ("", "A", "B", "B less A", "of it")
+    rows = [(per, *_times(whole), "100.0 %")]
     for part in payload["parts"]:
         inset = "    " if part["within"] else "  "
         share = "" if part["share"] is None else f"{round(100 * part['share'], 1) + 0.0:.1f} %"
         rows.append((inset + PARTS[part["part"]], *_times(part), share))
     rows += [(f"beneath: {BENEATH[each['name']]}", *_times(each), "") for each in payload["beneath"]]
-    return [f"Seconds per {per}{of}", *_table(rows)]
+    return [f"Seconds per {per}{of}", *aligned(rows, heads, indent=2)]
 
 
 def _links(payload: Mapping[str, Any]) -> list[str]:
-    rows = [("", "A", "busy", "seconds", "B", "busy", "seconds")]
+    heads, rows = ("", "A", "busy", "seconds", "B", "busy", "seconds"), []
     for link in payload["links"]:
         cells = []
         for key in ("a", "b"):
@@ -63,12 +65,13 @@ def _links(payload: Mapping[str, Any]) -> list[str]:
             seconds = "-" if found["seconds"] is None else format_seconds(found["seconds"])
             cells += ["-" if found["bytes"] is None else format_bytes(found["bytes"]), busy, seconds]
         rows.append((link["link"], *cells))
-    return [f"Links per {payload['per']}: bytes, share of the time and seconds that they need", *_table(rows)]
+    said = f"Links per {payload['per']}: bytes, share of the time and seconds that they need"
+    return [said, *aligned(rows, heads, indent=2)]
 
 
 def _workers(payload: Mapping[str, Any]) -> list[str]:
     heads = {"compute_s": "compute", "comm": "comm", "waiting_s": "waits", "exposed_sampling_s": "samples"}
-    rows = [("", *(f"{key} {head}" for key in "AB" for head in heads.values()))]
+    rows = []
     workers = payload["workers"]
     for rank in range(max(len(workers["a"]), len(workers["b"]))):
         cells: list[str] = []
@@ -82,7 +85,7 @@ def _workers(payload: Mapping[str, Any]) -> list[str]:
             cells += [format_seconds(comm if name == "comm" else each[name]) for name in heads]
         rows.append((f"worker {rank}", *cells))
     head = f"Workers, seconds per {payload['per']}: computing, exposed communication, waits in it, sampling"
-    return [head, *_table(rows)]
+    return [head, *aligned(rows, ("", *(f"{key} {name}" for key in "AB" for name in heads.values())), indent=2)]
 
 
 def _times(pair: Mapping[str, float]) -> tuple[str, str, str]:
@@ -95,12 +98,3 @@ def _times(pair: Mapping[str, float]) -> tuple[str, str, str]:
 
 def _time(value: float) -> str:
     return format_seconds(value) if value >= 0 else f"-{format_seconds(-value)}"
-
-
-def _table(rows: Sequence[Sequence[str]]) -> list[str]:
-    """Rows of equal length: the first column to the left, the others to the right."""
-    widths = [max(len(cell) for cell in column) for column in zip(*rows, strict=True)]
-    return [
-        "  " + row[0].ljust(widths[0]) + "".join(f"  {cell:>{w}}" for cell, w in zip(row[1:], widths[1:], strict=True))
-        for row in rows
-    ]

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
 from gcnsim.io.atomic import atomic_write
+from gcnsim.terminal.tables import aligned
 from gcnsim.units import format_bandwidth
 
 COLUMNS: Final = ("paper", "table", "row", "metric", "predicted", "low", "high", "published")
@@ -30,7 +31,7 @@ def render_reproduction(payload: Payload) -> str:
     for paper in payload["papers"]:
         cells = [cell for cell in payload["cells"] if cell["paper"] == paper and cell["predicted"] is not None]
         if cells:
-            lines += [paper, *_columns(HEADINGS, [_cells(cell) for cell in cells], left=3), ""]
+            lines += [paper, *aligned([_cells(cell) for cell in cells], HEADINGS, left=3), ""]
     lines += [*error_lines(payload), "", *null_lines(payload), "", *platform_lines(payload)]
     return "\n".join([*lines, ""])
 
@@ -59,7 +60,7 @@ def error_lines(payload: Payload) -> list[str]:
         )
         for paper, each in found.items()
     ]
-    return _columns(headings, rows, left=1)
+    return aligned(rows, headings)
 
 
 def null_lines(payload: Payload) -> list[str]:
@@ -70,7 +71,7 @@ def null_lines(payload: Payload) -> list[str]:
         for name, pair in found["nulls"].items()
         if pair is not None
     ]
-    return _columns(("paper", "null model", "cells", "its median error", "ours"), rows, left=2)
+    return aligned(rows, ("paper", "null model", "cells", "its median error", "ours"), left=2)
 
 
 def platform_lines(payload: Payload) -> list[str]:
@@ -84,7 +85,7 @@ def platform_lines(payload: Payload) -> list[str]:
         )
         for name, found in payload["platforms"].items()
     ]
-    return _columns(("platform", "SpMM efficiency", "host side of a worker", "rate beside transfers"), rows, left=1)
+    return aligned(rows, ("platform", "SpMM efficiency", "host side of a worker", "rate beside transfers"))
 
 
 def _cells(cell: Mapping[str, Any]) -> tuple[str, ...]:
@@ -97,18 +98,6 @@ def _cells(cell: Mapping[str, Any]) -> tuple[str, ...]:
         *("" if each is None else f"{each:.4g}" for each in numbers),
         error,
     )
-
-
-def _columns(headings: Sequence[str], rows: Sequence[Sequence[str]], left: int) -> list[str]:
-    """Rows under headings, the first `left` columns to the left, the others to the right."""
-    widths = [max(len(line[k]) for line in (headings, *rows)) for k in range(len(headings))]
-    return [
-        "  ".join(
-            f"{text:<{width}}" if k < left else f"{text:>{width}}"
-            for k, (text, width) in enumerate(zip(line, widths, strict=True))
-        ).rstrip()
-        for line in (headings, *rows)
-    ]
 
 
 def _percent(share: float | None) -> str:

@@ -7,6 +7,7 @@ from dataclasses import asdict
 from gcnsim.report.answer import provenance
 from gcnsim.report.answer.sentences import label_of, limit_text
 from gcnsim.results import SimulationReport
+from gcnsim.terminal.tables import aligned
 from gcnsim.units import format_bytes, format_fraction, format_seconds
 
 _TIMES = {
@@ -52,10 +53,11 @@ def render_result(report: SimulationReport) -> str:
     lines = _first(report)
     if row.iterations_per_epoch > 1:
         lines.append(f"  epoch      {format_seconds(row.epoch_s)}, {row.iterations_per_epoch} iterations")
-    lines += [
-        f"  {format_seconds(getattr(row, key)):>10}  {_share(getattr(row, key) / row.iteration_s):>7}  {name}"
+    parts = [
+        (format_seconds(getattr(row, key)), _share(getattr(row, key) / row.iteration_s), name)
         for key, name in _TIMES.items()
     ]
+    lines += aligned(parts, left=(False, False, True), indent=2)
     lines += [
         f"  speed-up over full-graph {_times(row.speedup_vs_full_graph)}, limited by {limit_text(row)}",
         f"  GPU busy {format_fraction(row.gpu_utilization)}, busiest NIC {format_fraction(row.nic_utilization)}, "
@@ -66,11 +68,8 @@ def render_result(report: SimulationReport) -> str:
         "",
         "Links per iteration",
     ]
-    width = max((len(name) for name in report.links), default=0)
-    lines += [
-        f"  {name:<{width}}  {format_bytes(link.bytes):>10}  busy {_share(link.utilization):>7}"
-        for name, link in report.links.items()
-    ]
+    links = [(name, format_bytes(link.bytes), _share(link.utilization)) for name, link in report.links.items()]
+    lines += aligned(links, ("", "bytes", "busy"), indent=2)
     lines += ["", "Provenance"] + [f"  {name}: {said}" for name, said in provenance.provenance_of(report)]
     lines += [f"  warning: {text}" for text in provenance.warnings_of(report)]
     return "\n".join(lines) + "\n"

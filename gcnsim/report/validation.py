@@ -5,19 +5,25 @@ from __future__ import annotations
 import csv
 from collections.abc import Mapping, Sequence
 from io import StringIO
+from itertools import groupby
 from math import floor, log10
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gcnsim.io.atomic import atomic_write
 from gcnsim.report.answer.provenance import plain
+from gcnsim.report.answer.sentences import UNCALIBRATED
+from gcnsim.report.page.templates import Sheet, write_figure
 from gcnsim.report.palette import COMPUTE, EXPOSED, OTHER
+from gcnsim.terminal.tables import UNLIMITED, aligned
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
 Payload = Mapping[str, Any]
 TIMES = ("measured_s", "predicted_s", "low_s", "high_s")
+TITLE = "Predicted against measured iterations"
+RUN = ("run", "setting", "configuration", "measured (ms)", "predicted (ms)", "90 % interval (ms)", "error")
 PHASES = {"compute": "compute", "exposed_comm": "exposed communication", "exposed_other": "the rest"}
 
 
@@ -51,12 +57,9 @@ def validation_lines(payload: Payload) -> list[tuple[str, str]]:
 
 def render_validation(payload: Payload) -> str:
     """The text of the command line; ends with a newline."""
-    lines = validation_lines(payload)
-    width = max(len(name) for name, _ in lines)
-    text = [f"  {name:<{width}}  {value}" for name, value in lines]
-    title = "Predicted against measured iterations"
+    text = aligned(validation_lines(payload), left=2, indent=2)
     # Without a record nothing is fitted, and intervals know no error of the figures.
-    title += "" if payload["calibration"] else ", UNCALIBRATED: figures of the catalogue"
+    title = TITLE + ("" if payload["calibration"] else f", {UNCALIBRATED}: figures of the catalogue")
     head = [title, "", *text, "", *_rows(payload)]
     return "\n".join([*head, *_warned(payload), ""])
 
@@ -64,15 +67,8 @@ def render_validation(payload: Payload) -> str:
 def validation_markdown(payload: Payload) -> str:
     """The figures, and a table with a line for each run."""
     text = ["| figure | value |", "|---|---|", *(f"| {name} | {value} |" for name, value in validation_lines(payload))]
-    text += [
-        "",
-        "| run | setting | configuration | measured (ms) | predicted (ms) | 90 % interval (ms) | error |",
-        "|---|---|---|---|---|---|---|",
-    ]
-    for row in payload["rows"]:
-        measured, predicted, low, high = (_milliseconds(row[name]) for name in TIMES)
-        place = f"| {row['run']} | {row['setting']} | {row['configuration']} | {measured} | {predicted} "
-        text.append(f"{place}| {low} to {high} | {_signed(row['error'])} |")
+    text += ["", *(f"| {' | '.join(cells)} |" for cells in (RUN, *_runs(payload)))]
+    text.insert(-len(payload["rows"]), "|" + "---|" * len(RUN))
     return "\n".join([*text, *_warned(payload), ""])
 
 
@@ -112,7 +108,7 @@ def validation_figure(payload: Payload) -> Figure:
             text=[f"{row['setting']}<br>{row['configuration']}" for row in found],
             hovertemplate="%{text}<br>measured %{x:.3g} s, predicted %{y:.3g} s<extra></extra>",
         )
-    figure.update_layout(template="plotly_white", title="Predicted against measured iteration", height=640, width=860)
+    figure.update_layout(template="plotly_white", title="Predicted against measured iteration", height=640)
     figure.update_xaxes(title="measured (s)", type="log")
     figure.update_yaxes(title="predicted (s)", type="log")
     return figure
@@ -121,33 +117,44 @@ def validation_figure(payload: Payload) -> Figure:
 def write_validation(folder: str | Path, payload: Payload) -> None:
     """Write validation.md, validation.csv and validation.html into an existing `folder`. Raises FileError."""
     target = Path(folder)
-    page = validation_figure(payload).to_html(include_plotlyjs=True, full_html=True, div_id="validation")
     texts = {"validation.md": validation_markdown(payload), "validation.csv": validation_csv(payload)}
-    for name, text in {**texts, "validation.html": page}.items():
+    for name, text in texts.items():
         with atomic_write(target / name, text=True) as file:
             file.write(text)
+    heads = [(head, "t") for head in RUN[:3]] + [(head, "n") for head in RUN[3:]]
+    write_figure(
+        target / "validation.html",
+        "validation",
+        validation_figure(payload),
+        Sheet("Milliseconds per iteration of each run", heads, _runs(payload)),
+        title=f"{payload['runs']} recorded runs",
+        label="" if payload["calibration"] else UNCALIBRATED,
+        heading=TITLE,
+        caption="A run on the dotted line is predicted exactly; the whisker is the prediction's 90 % interval.",
+        warned=_notes(payload),
+        said=validation_lines(payload),
+    )
 
 
 def _rows(payload: Payload) -> list[str]:
     """A line for each run, under its setting: milliseconds per iteration, measured, predicted and the interval."""
     heads = ("run", "measured", "predicted", "low", "high", "error", "configuration")
-    settings: dict[str, list[tuple[str, ...]]] = {}
-    for row in payload["rows"]:
-        times = [_milliseconds(row[name]) for name in TIMES]
-        words = plain(row["configuration"]) + ("" if row["covered"] else "  (outside)")
-        line = (plain(row["run"]), *times, _signed(row["error"]), words)
-        settings.setdefault(plain(row["setting"]), []).append(line)
-    lines = [line for found in settings.values() for line in found]
-    widths = [max(map(len, column)) for column in zip(heads, *lines, strict=True)]
-
-    def aligned(line: tuple[str, ...]) -> str:
-        """Run and configuration to the left, figures to the right."""
-        figures = [f"{cell:>{width}}" for cell, width in zip(line[1:-1], widths[1:-1], strict=True)]
-        return "  ".join([f"  {line[0]:<{widths[0]}}", *figures, line[-1]])
-
-    text = ["Milliseconds per iteration; low to high is the prediction's 90 % interval", aligned(heads)]
-    for setting, found in settings.items():
-        text += [setting, *map(aligned, found)]
+    # Runs of one setting follow one another: it is said once, above them.
+    settings = list(dict.fromkeys(row["setting"] for row in payload["rows"]))
+    rows = sorted(payload["rows"], key=lambda row: settings.index(row["setting"]))
+    cells = [
+        (
+            plain(row["run"]),
+            *(_milliseconds(row[name]) for name in TIMES),
+            _signed(row["error"]),
+            plain(row["configuration"]) + ("" if row["covered"] else "  (outside)"),
+        )
+        for row in rows
+    ]
+    head, *lines = aligned(cells, heads, left=(True, *[False] * 5, True), indent=2, width=UNLIMITED)
+    text = ["Milliseconds per iteration; low to high is the prediction's 90 % interval", head]
+    for setting, found in groupby(zip(rows, lines, strict=True), lambda pair: plain(pair[0]["setting"])):
+        text += [setting, *(line for _, line in found)]
     return text
 
 
@@ -157,11 +164,24 @@ def _milliseconds(seconds: float) -> str:
     return f"{value:,.{max(0, 2 - floor(log10(value)))}f}" if value > 0 else "0"
 
 
-def _warned(payload: Payload) -> list[str]:
+def _runs(payload: Payload) -> list[tuple[str, ...]]:
+    """The cells of each run beneath `RUN`."""
+    found: list[tuple[str, ...]] = []
+    for row in payload["rows"]:
+        measured, predicted, low, high = (_milliseconds(row[name]) for name in TIMES)
+        place = (row["run"], row["setting"], row["configuration"])
+        found.append((*place, measured, predicted, f"{low} to {high}", _signed(row["error"])))
+    return found
+
+
+def _notes(payload: Payload) -> list[str]:
     outside = sum(bool(row["outside"]) for row in payload["rows"])
-    lines = [f"note: {warning}" for warning in payload["warnings"]]
-    if outside:
-        lines.append(f"note: {outside} of {payload['runs']} runs lie outside the calibrated settings")
+    more = f"{outside} of {payload['runs']} runs lie outside the calibrated settings"
+    return [*payload["warnings"], *([more] if outside else [])]
+
+
+def _warned(payload: Payload) -> list[str]:
+    lines = [f"note: {text}" for text in _notes(payload)]
     return ["", *lines] if lines else []
 
 

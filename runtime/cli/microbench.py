@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 import signal
@@ -15,6 +16,7 @@ import click
 
 from gcnsim.errors import FileError, GcnsimError, ScenarioError
 from gcnsim.io.atomic import probe, writable
+from gcnsim.terminal.live import LiveLine
 from runtime.microbench import (
     FULL,
     QUICK,
@@ -29,7 +31,6 @@ from runtime.microbench import (
 )
 
 PROGRAM: Final = "runtime.profile"
-_CLEAR: Final = "\r\x1b[2K"
 _WORKERS: Final = {"quick": "1,2,4", "full": "1,2,3,4,6"}
 
 
@@ -83,9 +84,15 @@ def _microbench(given: dict[str, Any], budget: Budget | None) -> int:
     except FileError as error:
         raise FileError(f"--out: {error}") from None
     start = time.perf_counter()
-    line = _Line()
-    found = measured(asked, line.show)
-    line.clear()
+    line, count = LiveLine(sys.stderr), itertools.count(1)
+
+    def show(last: Measurement) -> None:
+        line.show(f"{next(count)} measurements, {last.kernel}, processes: {last.processes} ...")
+
+    try:
+        found = measured(asked, show)
+    finally:
+        line.clear()
     results = document(asked, found, time.perf_counter() - start)
     text = json.dumps(results, allow_nan=False) if given["as_json"] else table(results, given["out"])
     try:
@@ -103,28 +110,8 @@ def _numbers(text: str) -> tuple[int, ...]:
     return tuple(sorted({int(part) for part in text.split(",")}))
 
 
-class _Line:
-    """What is being measured, on standard error where that is a terminal."""
-
-    def __init__(self) -> None:
-        self._count = 0
-        self._live = sys.stderr.isatty()
-
-    def show(self, last: Measurement) -> None:
-        """Say which kernel the last measurement was of."""
-        self._count += 1
-        if self._live:
-            sys.stderr.write(f"{_CLEAR}{self._count} measurements, {last.kernel}, processes: {last.processes} ...")
-            sys.stderr.flush()
-
-    def clear(self) -> None:
-        """Wipe the line."""
-        if self._live and self._count:
-            sys.stderr.write(_CLEAR)
-
-
 def _failed(line: str, code: int) -> int:
-    sys.stderr.write(f"{_CLEAR if sys.stderr.isatty() else ''}{PROGRAM}: {line}\n")
+    sys.stderr.write(f"{PROGRAM}: {line}\n")
     return code
 
 

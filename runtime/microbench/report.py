@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from gcnsim.io.atomic import atomic_write
+from gcnsim.terminal.tables import aligned
 from gcnsim.units import format_seconds
 from runtime.microbench.kernels import KERNELS, Measurement
 from runtime.microbench.request import MicrobenchRequest
@@ -42,11 +43,10 @@ def table(results: Mapping[str, Any], path: str) -> str:
     found: dict[str, list[float]] = {}
     for each in results["measurements"]:
         found.setdefault(each["kernel"], []).append(each["seconds"])
-    width = max(map(len, found), default=0)
     rows = [
-        f"  {name:<{width}}  {len(times):>4}  {format_seconds(min(times)):>8} to {format_seconds(max(times)):>8}  "
-        f"{KERNELS[name]}"
+        (name, str(len(times)), format_seconds(min(times)), format_seconds(max(times)), KERNELS[name])
         for name, times in found.items()
     ]
+    heads = ("kernel", "sizes", "quickest", "slowest", "what it does")
     head = f"{len(results['measurements'])} measurements in {format_seconds(results['seconds'])}, written to {path}"
-    return "\n".join([head, *rows])
+    return "\n".join([head, *aligned(rows, heads, left=(True, False, False, False, True), indent=2)])

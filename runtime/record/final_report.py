@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
+from gcnsim.terminal.tables import aligned
 from gcnsim.units import format_bytes, format_fraction, format_seconds
 
 _TITLES: Final = (
@@ -38,30 +39,18 @@ def breakdown(final: Mapping[str, Any]) -> str:
     ]
     if final.get("evaluation_s") is not None:
         results.append(("evaluation", format_seconds(final["evaluation_s"])))
-    width = max(len(title) for title in [*dict(results), *dict(_TITLES).values()])
-    lines += [f"  {title:<{width}}  {text}" for title, text in results]
-    lines += ["", "Per iteration, slowest worker; parts may overlap:", *_parts(final, width)]
-    return "\n".join(lines)
-
-
-def _parts(final: Mapping[str, Any], width: int) -> list[str]:
     whole = final["iteration_s"]
-    parts = [(title, final[key]) for key, title in _TITLES if key in final]
-    times = [_columns(format_seconds(value)) if value is not None else ("-", "") for _, value in parts]
-    digits, units = (max(len(column) for column in each) for each in zip(*times, strict=True))
-    return [
-        f"  {title:<{width}}  {number:>{digits}} {unit:<{units}}{_part(value, whole)}".rstrip()
-        for (title, value), (number, unit) in zip(parts, times, strict=True)
+    parts = [
+        (title, "-" if final[key] is None else format_seconds(final[key]), _part(final[key], whole))
+        for key, title in _TITLES
+        if key in final
     ]
-
-
-def _columns(text: str) -> tuple[str, str]:
-    number, _, unit = text.partition(" ")
-    return number, unit
+    lines += [*aligned(results, left=2, indent=2), "", "Per iteration, slowest worker; parts may overlap:"]
+    return "\n".join([*lines, *aligned(parts, indent=2)])
 
 
 def _part(value: float | None, whole: float | None) -> str:
-    return "" if value is None or not whole else f"  {100 * value / whole:5.1f} %"
+    return "" if value is None or not whole else f"{100 * value / whole:.1f} %"
 
 
 def _share(value: float | None) -> str:

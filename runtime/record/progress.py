@@ -10,6 +10,7 @@ from dataclasses import asdict
 from typing import Final, TextIO
 
 from gcnsim.ids import Iteration
+from gcnsim.terminal.live import LiveLine
 from gcnsim.units import format_fraction
 from runtime.record.rows import IterationRow
 
@@ -18,8 +19,6 @@ REDRAW_S: Final = 0.1
 
 _MEMORY: Final = 0.9
 """Weight of what came before in the running mean of an iteration's seconds, about the last ten iterations."""
-
-_CLEAR: Final = "\r\x1b[2K"
 
 
 class Progress:
@@ -43,16 +42,19 @@ class Progress:
         self._first = first
         self._stream = stream or sys.stderr
         self._json = json_log
-        self._live = not quiet and not json_log and self._stream.isatty()
+        self._line = None if quiet or json_log else LiveLine(self._stream)
         self._drawn_at = -math.inf
         self._mean_s: float | None = None
         self._accuracy: float | None = None
+        if self._line is not None:
+            # What draws the line is imported before the first iteration, not in it.
+            self._line.show(f"iteration {first}/{iterations}")
 
     def show(self, row: IterationRow) -> None:
         """Tell of one finished iteration."""
         if self._json:
             self._say(_object(row) + "\n")
-        if not self._live:
+        if self._line is None or not self._line.watched:
             return
         known = self._mean_s if self._mean_s is not None else row.seconds
         self._mean_s = _MEMORY * known + (1 - _MEMORY) * row.seconds
@@ -60,16 +62,17 @@ class Progress:
         now = time.monotonic()
         if now - self._drawn_at >= REDRAW_S or row.iteration + 1 == self._iterations:
             self._drawn_at = now
-            self._say(_CLEAR + self._line(row, self._mean_s))
+            self._line.show(self._text(row, self._mean_s))
 
     def close(self) -> None:
         """Wipe the line."""
-        if self._live and self._drawn_at > -math.inf:
-            self._say(_CLEAR)
+        if self._line is not None:
+            self._line.clear()
 
-    def _line(self, row: IterationRow, mean_s: float) -> str:
+    def _text(self, row: IterationRow, mean_s: float) -> str:
         done = row.iteration + 1
-        parts = [f"iteration {done}/{self._iterations}", f"loss {row.loss:.4g}"]
+        left = _clock((self._iterations - done) * mean_s)
+        parts = [f"iteration {done}/{self._iterations}", f"{left} left", f"loss {row.loss:.4g}"]
         if self._accuracy is not None:
             parts.append(f"accuracy {format_fraction(self._accuracy)}")
         parts.append(f"{mean_s:.3g} s/iteration")
@@ -77,7 +80,6 @@ class Progress:
             parts.append(f"waiting {format_fraction(row.wait_s / row.seconds)}")
         if row.hit_rate is not None:
             parts.append(f"hits {format_fraction(row.hit_rate)}")
-        parts.append(f"{_clock((self._iterations - done) * mean_s)} left")
         return ", ".join(parts)
 
     def _say(self, text: str) -> None:
@@ -85,7 +87,7 @@ class Progress:
             self._stream.write(text)
             self._stream.flush()
         except (OSError, ValueError):
-            self._live = self._json = False
+            self._json = False
 
 
 def _object(row: IterationRow) -> str:

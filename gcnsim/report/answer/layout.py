@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from gcnsim.report.answer.columns import LEAD, TEXT, Column
+from gcnsim.terminal.tables import UNLIMITED, aligned
 
 ALWAYS = (*LEAD, "time", "epoch_s")
 """The columns that name the row, and the times that it is sorted by."""
@@ -103,20 +104,9 @@ def cut(text: str, most: int) -> str:
 
 def lines_of(columns: Sequence[Column], marked: Sequence[bool], gap: int) -> tuple[list[str], list[str]]:
     """The lines of the heading and a line per row, words to the left and numbers to the right."""
-    heads = [column.head.split("\n") for column in columns]
-    depth = max(map(len, heads))
-    padded = [[""] * (depth - len(head)) + head for head in heads]
-    top = [_line(MARKS[1], [head[k] for head in padded], columns, gap) for k in range(depth)]
-    rows = [
-        _line(MARKS[0] if mark else MARKS[1], [column.cells[k] for column in columns], columns, gap)
-        for k, mark in enumerate(marked)
-    ]
-    return top, rows
-
-
-def _line(mark: str, texts: Sequence[str], columns: Sequence[Column], gap: int) -> str:
-    cells = (
-        f"{text:<{column.width}}" if column.key in TEXT else f"{text:>{column.width}}"
-        for text, column in zip(texts, columns, strict=True)
-    )
-    return (mark + (" " * gap).join(cells)).rstrip()
+    cells = list(zip(*(column.cells for column in columns), strict=True))
+    words = [column.key in TEXT for column in columns]
+    lines = aligned(cells, [column.head for column in columns], left=words, gap=gap, width=UNLIMITED)
+    depth = len(lines) - len(marked)
+    rows = zip(marked, lines[depth:], strict=True)
+    return [MARKS[1] + line for line in lines[:depth]], [MARKS[0 if mark else 1] + line for mark, line in rows]

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from gcnsim.cluster import LinkName
 from gcnsim.report.answer.provenance import plain
+from gcnsim.report.page.figures import MOST_BARS
 from gcnsim.results import LinkUse, WhatIf
 
 STAGES = {"gpu": "GPU", "sampler": "sampler", "copies": "copies", "reduce": "all-reduce", "waiting": "waits"}
@@ -38,6 +39,12 @@ class Heat(NamedTuple):
     of: str
     heads: tuple[str, ...]
     rows: tuple[HeatRow, ...]
+
+    @property
+    def busiest(self) -> list[HeatRow]:
+        """The rows that are shown at once, in their order: those that set the pace, then the busiest."""
+        found = sorted(self.rows, key=lambda row: (not row.marked, -row.busiest))[:MOST_BARS]
+        return [row for row in self.rows if row in found]
 
 
 def heats_of(answer: WhatIf) -> list[Heat]:

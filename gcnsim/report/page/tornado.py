@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from textwrap import wrap
 from typing import NamedTuple
 
 from gcnsim.report.answer.layout import cut
 from gcnsim.report.answer.provenance import plain, range_of
 from gcnsim.results import WhatIf
+from gcnsim.terminal.tables import UNLIMITED, aligned
 from gcnsim.units import format_seconds
 
 ROOMY = 90
@@ -42,6 +43,11 @@ class Tornado(NamedTuple):
     still: tuple[str, ...]
     """Names of those that change nothing."""
 
+    def place(self, time: float) -> float:
+        """Where `time` lies between the shortest and the longest of them all, a share."""
+        times = [self.center_s, *(end for each in self.swings for end in (each.low_s, each.high_s))]
+        return (time - min(times)) / ((max(times) - min(times)) or 1.0)
+
 
 def tornado_of(answer: WhatIf) -> Tornado:
     """The answer's assumptions by what they do to the recommended setting."""
@@ -72,27 +78,24 @@ def tornado_lines(tornado: Tornado, width: int) -> list[str]:
         return ["no assumption changes the time by 0.1 % or more"] * bool(tornado.still)
     times = [time for each in tornado.swings for time in (each.low_s, each.high_s)]
     ends = min(*times, tornado.center_s), max(*times, tornado.center_s)
-    columns = [_texts("assumption", [each.name for each in tornado.swings], max(12, width // 4))]
-    if width >= ROOMY:
-        values = [f"{each.value} ({each.range})" for each in tornado.swings]
-        columns.append(_texts("value (range)", values, width // 3))
-    spans = [f"{format_seconds(each.low_s)} .. {format_seconds(each.high_s)}" for each in tornado.swings]
-    after = [_texts("at low .. high end", spans, max(map(len, spans)))]
-    if width >= ROOMY:
-        shares = [f"{100 * each.share:.0f}%" for each in tornado.swings]
-        after.append(_texts("variance", shares, len("variance")))
-    room = max(NARROWEST, width - sum(len(each[0]) + 2 for each in (*columns, *after)) - 2)
-    bars = ["time".ljust(room), *(_bar(each, tornado.center_s, ends, room) for each in tornado.swings)]
-    lines = ["  ".join(cells).rstrip() for cells in zip(*columns, bars, *after, strict=True)]
+    swings, roomy = tornado.swings, width >= ROOMY
+    columns = {"assumption": [cut(each.name, max(12, width // 4)) for each in swings]}
+    if roomy:
+        columns["value (range)"] = [cut(f"{each.value} ({each.range})", width // 3) for each in swings]
+    columns["at low .. high end"] = [
+        f"{format_seconds(each.low_s)} .. {format_seconds(each.high_s)}" for each in swings
+    ]
+    if roomy:
+        columns["variance"] = [f"{100 * each.share:.0f}%" for each in swings]
+    room = max(NARROWEST, width - max(map(len, _lines(columns))) - 2)
+    lines = _lines(columns | {"time": [_bar(each, tornado.center_s, ends, room) for each in swings]})
     still = f"less than 0.1 % each: {', '.join(tornado.still)}"
     return lines + (wrap(still, width - 2) if tornado.still else [])
 
 
-def _texts(head: str, cells: Sequence[str], most: int) -> list[str]:
-    """A column of at most `most` characters under its heading, all its lines equally long."""
-    texts = [cut(text, most) for text in (head, *cells)]
-    longest = max(map(len, texts))
-    return [text.ljust(longest) for text in texts]
+def _lines(columns: Mapping[str, Sequence[str]]) -> list[str]:
+    rows = list(zip(*columns.values(), strict=True))
+    return aligned(rows, list(columns), left=[head != "variance" for head in columns], width=UNLIMITED)
 
 
 def _bar(swing: Swing, center: float, ends: tuple[float, float], room: int) -> str:

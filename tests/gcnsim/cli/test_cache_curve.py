@@ -78,7 +78,9 @@ def test_csv_and_page(trace: Path, tmp_path: Path, capsys: pytest.CaptureFixture
     assert int(rows[0]["hits"]) == sum(int(row["hits"]) for row in rows[1:4])
     assert float(rows[0]["hit_rate"]) == int(rows[0]["hits"]) / int(rows[0]["requests"])
     text = page.read_text()
-    assert "Hit rate by cache size: ring, vr at 0.2, 6 graphs" in text
+    assert "<h1>Hit rate by cache size</h1>" in text
+    assert "ring, vr at 0.2, 6 graphs" in text
+    assert 'data-head="30 % cached"' in text
     assert "<script src" not in text
 
 

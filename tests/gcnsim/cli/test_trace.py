@@ -43,10 +43,10 @@ def test_record_then_info(graph_file: Path, tmp_path: Path, capsys: pytest.Captu
     assert call("record", graph_file, "--parts", "3", "--epsilon", "0.2", "--iterations", "4", "--out", out) == 0
     made = capsys.readouterr()
     assert made.err == ""
-    assert made.out.endswith(f"written        {out}\n")
+    assert f"\nwritten    {out}\n" in made.out
     assert call("info", out) == 0
     shown = capsys.readouterr().out
-    assert shown == made.out.rsplit("written", 1)[0]
+    assert shown == made.out.replace(f"written    {out}\n", "")
     assert "vr, epsilon 0.2, seed 0" in shown
     assert "4 on 3 workers" in shown
 

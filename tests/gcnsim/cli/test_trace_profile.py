@@ -35,7 +35,7 @@ def test_a_profile_is_written_and_shown(graph_file: Path, tmp_path: Path, capsys
     out = tmp_path / "ring.profile"
     assert call("profile", graph_file, "--gpus", "3", "--out", out) == 0
     made = capsys.readouterr().out
-    assert made.endswith(f"written        {out}\n")
+    assert f"\nwritten      {out}\n" in made
     assert call("info", out) == 0
     assert capsys.readouterr().out.startswith(made.split("\nwritten")[0])
     assert call("info", out, "--json") == 0
@@ -53,7 +53,7 @@ def test_a_shipped_profile_says_how_other_partitions_differ(
     graph_file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert call("info", "--dataset", "reddit", "--gpus", "6") == 0
-    assert "\nother seeds    -10 % to +11 % boundary nodes of the largest worker" in capsys.readouterr().out
+    assert "\nother seeds  -10 % to +11 % boundary nodes of the largest worker" in capsys.readouterr().out
     assert call("info", "--dataset", "reddit", "--gpus", "6", "--json") == 0
     low, high = json.loads(capsys.readouterr().out)["other_partitions"]["boundary_largest"]
     assert (low, high) == pytest.approx(partition_spread("reddit", 6))
@@ -131,7 +131,7 @@ def test_an_outline_is_told_as_one(capsys: pytest.CaptureFixture[str]) -> None:
     assert facts["boundary_nodes_mean"] / facts["inner_nodes_mean"] == pytest.approx(0.4 * 6**0.94, rel=1e-3)
     assert call("info", "--dataset", "ogbn-papers100M", "--gpus", "32") == 0
     told = capsys.readouterr().out
-    assert "graph          outline of ogbn-papers100M, not drawn" in told
+    assert "graph        outline of ogbn-papers100M, not drawn" in told
     assert "boundary against the published: nothing published" in told
 
 

@@ -78,11 +78,11 @@ def payload(row: dict[str, Any] | None = None, **changes: Any) -> SimulationRepo
 WHOLE = """\
 mine: psc-gcn, tau 2, epsilon 0.1, cache 30%  UNCALIBRATED
   iteration  500 ms  (90 % interval 400 ms to 750 ms)
-      300 ms   60.0 %  compute
-      200 ms   39.9 %  exposed communication
-      400 us  < 0.1 %  exposed other
-         0 s      0 %  hidden communication (overlaps the above)
-      125 ms   25.0 %  sampling (may overlap)
+  300 ms   60.0 %  compute
+  200 ms   39.9 %  exposed communication
+  400 us  < 0.1 %  exposed other
+     0 s      0 %  hidden communication (overlaps the above)
+  125 ms   25.0 %  sampling (may overlap)
   speed-up over full-graph 2.50x, limited by NIC of server 1, 98 % of the iteration
   GPU busy 60.0 %, busiest NIC 98.0 %, 3.00 MiB sent per iteration, cache hits 45.0 %
   12 iterations simulated, the last 8 measured
@@ -90,8 +90,9 @@ mine: psc-gcn, tau 2, epsilon 0.1, cache 30%  UNCALIBRATED
     features 2.00 GiB, cache 1.00 MiB
 
 Links per iteration
-  nic0.tx    1.00 MiB  busy < 0.1 %
-  pcie0           0 B  busy     0 %
+              bytes     busy
+  nic0.tx  1.00 MiB  < 0.1 %
+  pcie0         0 B      0 %
 
 Provenance
   graph: reddit (surrogate)

@@ -7,18 +7,20 @@ import os
 import re
 import signal
 import sys
+from collections.abc import Callable
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 from jsonschema import Draft202012Validator
 
-from runtime.cli.microbench import _Line, main
+from runtime.cli.microbench import main
 from runtime.microbench import FULL, KERNELS, TINY, MicrobenchRequest, ProcessError, measured
 from runtime.microbench.kernels import CUDA_ONLY, NETWORK, WHERE_VISIBLE, Measurement
 from runtime.microbench.request import from_json
 from tests.runtime.shell import ROOT, Shell, gone, until
+from tests.terminals import drawn
 
 PROFILE = [sys.executable, "-m", "runtime.profile"]
 SCHEMA = json.loads(files("gcnsim").joinpath("data/measurements.schema.json").read_text(encoding="utf-8"))
@@ -95,17 +97,22 @@ def test_without_network_no_transfer_is_measured(capsys: pytest.CaptureFixture[s
 
 @pytest.mark.parametrize("live", [True, False])
 def test_a_terminal_shows_how_many_kernels_are_measured(
-    live: bool, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    live: bool, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr(sys.stderr, "isatty", lambda: live)
-    line = _Line()
-    line.clear()  # nothing was written yet
-    for kernel, processes in (("gemm", 1), ("spmm", 2)):
-        line.show(Measurement(kernel, {}, 1, processes, 1.0, 1.0, 1.0, 1))
-    line.clear()
-    wipe = "\r\x1b[2K"
-    shown = ["1 measurements, gemm, processes: 1 ...", "2 measurements, spmm, processes: 2 ...", ""]
-    assert capsys.readouterr().err == ("".join(wipe + text for text in shown) if live else "")
+    told = [Measurement(kernel, {}, 1, workers, 1.0, 1.0, 1.0, 1) for kernel, workers in (("gemm", 1), ("spmm", 2))]
+
+    def stopped(asked: MicrobenchRequest, show: Callable[[Measurement], None]) -> NoReturn:
+        for each in told:
+            show(each)
+        raise ProcessError("stopped", 1)
+
+    monkeypatch.setattr("runtime.cli.microbench.measured", stopped)
+    assert main(["--out", str(tmp_path / "profile.json")]) == 1
+    written, end, said = capsys.readouterr().err.partition("runtime.profile: ")
+    assert end + said == "runtime.profile: stopped\n"
+    lines = ["1 measurements, gemm, processes: 1 ...", "2 measurements, spmm, processes: 2 ..."]
+    assert drawn(written) == lines if live else written == ""
 
 
 @pytest.mark.parametrize("name", WRONG)

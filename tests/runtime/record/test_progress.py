@@ -7,13 +7,7 @@ import math
 import pytest
 
 from runtime.record import IterationRow, Progress
-
-
-class Terminal(io.StringIO):
-    """A terminal that keeps what is written to it."""
-
-    def isatty(self) -> bool:
-        return True
+from tests.terminals import Terminal, drawn
 
 
 def row(t: int, val: float | None = None, **facts: float) -> IterationRow:
@@ -30,24 +24,35 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     return now
 
 
-def test_the_line_says_where_the_run_is(clock: list[float]) -> None:
+def test_the_line_says_where_the_run_is(clock: list[float], monkeypatch: pytest.MonkeyPatch) -> None:
     terminal = Terminal()
     progress = Progress(400, stream=terminal)
     progress.show(row(9, val=0.875, hit_rate=0.3))
-    assert terminal.getvalue() == (
-        "\r\x1b[2Kiteration 10/400, loss 1.25, accuracy 87.5 %, 0.5 s/iteration, waiting 25.0 %, hits 30.0 %, 3:15 left"
-    )
+    progress.close()
+    first, line = drawn(terminal.getvalue())
+    assert first == "iteration 0/400"
+    assert line.startswith("iteration 10/400, 3:15 left, loss 1.25, accuracy 87.5 %, 0.5 s/iteration, waiti")
+    assert (len(line), line[-1]) == (80, "…"), "cut at the edge"
+    wide = Terminal()
+    monkeypatch.setenv("COLUMNS", "120")
+    progress = Progress(400, 9, stream=wide)
+    progress.show(row(9, val=0.875, hit_rate=0.3))
+    progress.close()
+    assert drawn(wide.getvalue())[1].endswith("s/iteration, waiting 25.0 %, hits 30.0 %")
 
 
 def test_the_accuracy_stays_until_the_next_evaluation_and_absent_facts_are_left_out(clock: list[float]) -> None:
     terminal = Terminal()
     progress = Progress(100_000, stream=terminal)
     progress.show(IterationRow(0, 0.5, 2.0, None, None, 0, None, None))
-    assert terminal.getvalue() == "\r\x1b[2Kiteration 1/100000, loss 2, 0.5 s/iteration, 13:53:20 left"
     for t in (1, 2):
         clock[0] += 1
         progress.show(row(t, val=0.5 if t == 1 else None))
-        assert "accuracy 50.0 %" in terminal.getvalue().rpartition("\r")[2]
+    progress.close()
+    _, one, two, three = drawn(terminal.getvalue())
+    assert one == "iteration 1/100000, 13:53:20 left, loss 2, 0.5 s/iteration"
+    assert "accuracy 50.0 %" in two
+    assert "accuracy 50.0 %" in three
 
 
 def test_the_line_is_redrawn_at_most_ten_times_a_second_but_for_the_last(clock: list[float]) -> None:
@@ -56,10 +61,9 @@ def test_the_line_is_redrawn_at_most_ten_times_a_second_but_for_the_last(clock: 
     for t in range(40):
         progress.show(row(t))
         clock[0] += 0.03
-    drawn = [line.split(",")[0] for line in terminal.getvalue().split("\r\x1b[2K")[1:]]
-    assert drawn == [f"iteration {done}/40" for done in (1, 5, 9, 13, 17, 21, 25, 29, 33, 37, 40)]
     progress.close()
-    assert terminal.getvalue().endswith("\r\x1b[2K")
+    said = [line.split(",")[0] for line in drawn(terminal.getvalue())]
+    assert said == [f"iteration {done}/40" for done in (0, 1, 5, 9, 13, 17, 21, 25, 29, 33, 37, 40)]
 
 
 def test_silent_when_quiet_or_not_a_terminal(clock: list[float]) -> None:

@@ -1,0 +1,101 @@
+"""Templates (`gcnsim/report/templates`) filled with plain data: whatever text comes with a payload is escaped.
+
+A name that a template asks for and nobody gave is an error, not a blank.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from gcnsim.io.atomic import atomic_write
+from gcnsim.report import palette
+from gcnsim.report.page.plots import FONT
+from gcnsim.units import format_seconds
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+    from markupsafe import Markup
+    from plotly.graph_objects import Figure
+
+
+class Sheet(NamedTuple):
+    """A table; heads: of each column its heading and kind: t (text), k (a key, never wrapped), n (a number).
+
+    marked: the places of the rows that are recommended.
+    """
+
+    caption: str
+    heads: Sequence[tuple[str, str]]
+    rows: Sequence[Sequence[str]]
+    marked: Sequence[int] = ()
+
+
+def write_page(path: str | Path, template: str, **facts: Any) -> None:
+    """Write the page that `template` makes of `facts`. Raises FileError when the file cannot be written."""
+    from markupsafe import Markup
+    from plotly.offline import get_plotlyjs
+
+    text = rendered(template, plotly=Markup(get_plotlyjs()), **facts)
+    with atomic_write(path, text=True) as file:
+        file.write(text)
+
+
+def write_figure(path: str | Path, name: str, drawn: Figure, sheet: Sheet, **facts: Any) -> None:
+    """Write a page of one figure and its numbers; facts: heading, title, caption and what else is said of it."""
+    # The page has the title, and text beneath the plot leaves it the whole width of a phone.
+    legend = {"orientation": "h", "y": -0.2}
+    font = {"family": FONT, "size": 14, "color": palette.INK}
+    drawn.update_layout(title=None, font=font, margin={"l": 8, "r": 16, "t": 8}, legend=legend)
+    drawn.update_yaxes(automargin=True)
+    write_page(path, "figure.html.j2", name=name, drawn=drawn, sheet=sheet, **({"label": "", "said": ()} | facts))
+
+
+def rendered(template: str, **facts: Any) -> str:
+    """What `template` makes of `facts`."""
+    return _environment().get_template(template).render(facts)
+
+
+@cache
+def _environment() -> Environment:
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    made = Environment(
+        loader=PackageLoader("gcnsim.report"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    made.globals["palette"] = palette
+    filters: dict[str, Callable[..., str]] = {
+        "anchor": _anchor,
+        "breakable": _breakable,
+        "plotly_json": _plotly_json,
+        "seconds": format_seconds,
+        "shade": palette.shade,
+    }
+    made.filters |= filters
+    return made
+
+
+def _anchor(title: str) -> str:
+    return title.lower().replace(" ", "-")
+
+
+def _breakable(text: str) -> Markup:
+    """`text` that a narrow page may break after every underscore."""
+    from markupsafe import Markup, escape
+
+    return escape(text).replace("_", Markup("_<wbr>"))
+
+
+def _plotly_json(drawn: Figure) -> Markup:
+    """A figure as JSON that cannot end the script element it stands in."""
+    from jinja2.utils import htmlsafe_json_dumps
+    from plotly.io import to_json
+
+    return htmlsafe_json_dumps(drawn, dumps=lambda figure, **_: to_json(figure, validate=False))
