@@ -2,7 +2,7 @@
 
 The sums are those of `gcnsim.engine.kernel.sharing`, in its order: what settling a link takes of the others is one row
 of the matrix (or of its transpose), and of every other link one subtraction, so that a processor does several at a
-time. Counts and loads are whole numbers in floats. Rows begin at multiples of `pitch` words.
+time. Counts and loads are whole numbers in floats. Rows begin at multiples of `PITCH` words.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from gcnsim.engine.kernel.memory import Flows, Links
 from gcnsim.ids import FloatArray
 
 PITCH = 8
-"""Words to which rows are padded: the widest that a processor handles at once."""
+"""Words to which rows are padded: the most that a processor handles at once."""
 
 
 def pitch(size: int) -> int:
@@ -21,57 +21,58 @@ def pitch(size: int) -> int:
     return (size + PITCH - 1) // PITCH * PITCH
 
 
-def least(values: FloatArray) -> float:
-    """The least of `values`; infinite for none."""
+def least(values: FloatArray, begin: int, end: int) -> float:
+    """The least of values[begin:end]; infinite for none."""
     found = inf
-    for place in range(values.size):
+    for place in range(begin, end):
         found = min(found, values[place])
     return found
 
 
-def _place_of(values: FloatArray, value: float) -> int:
-    """The first place of `value`, which is among `values`."""
-    place = 0
+def _place_of(values: FloatArray, begin: int, value: float) -> int:
+    """The first place from `begin` on of `value`, which is there."""
+    place = begin
     while values[place] != value:
         place += 1
     return place
 
 
-def _take(counts: FloatArray, level: float, left: FloatArray, weight: FloatArray, share: FloatArray) -> None:
-    """Take `level` for each of `counts` flows off what is left of each link, and the flows off its weight.
+def _take(links: Links, counts: FloatArray, at: int, begin: int, end: int, level: float) -> None:
+    """Take `level` for each of the flows counts[at:] off what is left of the links from `begin` to `end`.
 
     share: what each link has left for one flow, infinite for links that are settled or have no flows.
     """
-    for link in range(counts.size):
-        taken = level * counts[link]
-        left[link] = left[link] - taken if left[link] > taken else 0.0
-        weight[link] -= counts[link]
-        divisor = weight[link] if weight[link] > 0.0 else 1.0
-        each = left[link] / divisor
-        share[link] = each if share[link] < inf and weight[link] > 0.0 else inf
+    left, weight, share = links.left, links.weight, links.share
+    for place in range(end - begin):
+        link = begin + place
+        count = counts[at + place]
+        taken = level * count
+        remains = left[link] - taken if left[link] > taken else 0.0
+        flows = weight[link] - count
+        divisor = flows if flows > 0.0 else 1.0
+        each = remains / divisor
+        rises = share[link] < inf and flows > 0.0
+        left[link] = remains
+        weight[link] = flows
+        share[link] = each if rises else inf
 
 
-def _begin(
-    counts: FloatArray,
-    row: int,
-    capacity: FloatArray,
-    left: FloatArray,
-    weight: FloatArray,
-    share: FloatArray,
-    step: FloatArray,
-) -> None:
-    """Set up one side of a group: nothing taken yet; counts: its matrix, rows of `row` links of the other side."""
-    for link in range(capacity.size):
-        left[link] = capacity[link]
+def _begin(links: Links, counts: FloatArray, at: int, rows: int, begin: int, end: int) -> None:
+    """Set up the links from `begin` to `end`, of which nothing is taken yet: counts[at:] has `rows` rows of them."""
+    left, weight, share, step = links.left, links.weight, links.share, links.step
+    size = end - begin
+    for link in range(begin, end):
+        left[link] = links.capacity[link]
         weight[link] = 0.0
         step[link] = inf
-    for begin in range(0, counts.size, row):
-        line = counts[begin : begin + row]
-        for link in range(capacity.size):
-            weight[link] += line[link]
-    for link in range(capacity.size):
-        divisor = weight[link] if weight[link] > 0.0 else 1.0
-        share[link] = left[link] / divisor if weight[link] > 0.0 else inf
+    for row in range(rows):
+        for place in range(size):
+            weight[begin + place] += counts[at + row * size + place]
+    for link in range(begin, end):
+        flows = weight[link]
+        divisor = flows if flows > 0.0 else 1.0
+        each = left[link] / divisor
+        share[link] = each if flows > 0.0 else inf
 
 
 def fill_dense(links: Links, flows: Flows, group: int) -> None:
@@ -80,67 +81,59 @@ def fill_dense(links: Links, flows: Flows, group: int) -> None:
     rows, columns = pitch(senders), pitch(receivers)
     first, begin, turned = links.first_link[group], links.first_bundle[group], links.turned[group]
     middle, end = first + rows, first + rows + columns
-    number = flows.number[begin : begin + senders * columns]
-    other = flows.turned[turned : turned + receivers * rows]
-    left, weight, share = links.left, links.weight, links.share
-    level, step = links.level, links.step
-    _begin(other, rows, links.capacity[first:middle], left[first:middle], weight[first:middle], share[first:middle],
-           step[first:middle])  # fmt: skip
-    _begin(number, columns, links.capacity[middle:end], left[middle:end], weight[middle:end], share[middle:end],
-           step[middle:end])  # fmt: skip
-    sending, receiving = share[first:middle], share[middle:end]
+    share, level, step = links.share, links.level, links.step
+    _begin(links, flows.turned, turned, receivers, first, middle)
+    _begin(links, flows.number, begin, senders, middle, end)
     turn = 0.0
     while True:
-        one, two = least(sending), least(receiving)
+        one, two = least(share, first, middle), least(share, middle, end)
         tightest = min(one, two)
         if tightest == inf:
             break
-        sender = _place_of(sending, tightest) if one == tightest else -1
-        receiver = _place_of(receiving, tightest) if two == tightest else -1
-        if receiver < 0 or (sender >= 0 and links.rank[first + sender] < links.rank[middle + receiver]):
-            level[first + sender], step[first + sender], sending[sender] = tightest, turn, inf
-            _take(number[sender * columns : (sender + 1) * columns], tightest, left[middle:end], weight[middle:end],
-                  receiving)  # fmt: skip
+        sender = _place_of(share, first, tightest) if one == tightest else -1
+        receiver = _place_of(share, middle, tightest) if two == tightest else -1
+        if receiver < 0 or (sender >= 0 and links.rank[sender] < links.rank[receiver]):
+            level[sender], step[sender], share[sender] = tightest, turn, inf
+            _take(links, flows.number, begin + (sender - first) * columns, middle, end, tightest)
         else:
-            level[middle + receiver], step[middle + receiver], receiving[receiver] = tightest, turn, inf
-            _take(other[receiver * rows : (receiver + 1) * rows], tightest, left[first:middle], weight[first:middle],
-                  sending)  # fmt: skip
+            level[receiver], step[receiver], share[receiver] = tightest, turn, inf
+            _take(links, flows.turned, turned + (receiver - middle) * rows, first, middle, tightest)
         turn += 1.0
     for sender in range(senders):
-        at = begin + sender * columns
-        _rates(number[sender * columns : (sender + 1) * columns], level[first + sender], step[first + sender],
-               level[middle:end], step[middle:end], flows.rates[at : at + columns])  # fmt: skip
+        _rates(links, flows, first + sender, middle, begin + sender * columns, columns)
 
 
-def _rates(
-    counts: FloatArray, mine: float, when: float, level: FloatArray, step: FloatArray, rates: FloatArray
-) -> None:
-    """The rates of a sender's flows: the level of whichever of a flow's two links was settled first."""
-    for link in range(counts.size):
-        rate = mine if when < step[link] else level[link]
-        rates[link] = rate if counts[link] > 0.0 else 0.0
+def _rates(links: Links, flows: Flows, sender: int, first: int, at: int, size: int) -> None:
+    """The rates of a sender's flows: the level of whichever of a flow's two links was settled first.
+
+    first: the first receiver. at: the sender's first bundle, of `size`.
+    """
+    mine, when = links.level[sender], links.step[sender]
+    level, step, number, rates = links.level, links.step, flows.number, flows.rates
+    for place in range(size):
+        theirs = level[first + place]
+        rate = mine if when < step[first + place] else theirs
+        rates[at + place] = rate if number[at + place] > 0.0 else 0.0
 
 
-def _nearest(heads: FloatArray, service: FloatArray, rates: FloatArray, limit: float) -> float:
+def _nearest(
+    heads: FloatArray, service: FloatArray, rates: FloatArray, begin: int, end: int, limit: float
+) -> float:
     """The least of units left minus `limit` times the rate: below 0 where a flow may be done before `limit`."""
     found = inf
-    for bundle in range(heads.size):
+    for bundle in range(begin, end):
         found = min(found, heads[bundle] - service[bundle] - limit * rates[bundle])
     return found
 
 
 def first_due_dense(links: Links, flows: Flows, group: int) -> float:
     """Picoseconds until the first flow of `group` is done, infinite when none is under way (`sharing.first_due`)."""
+    heads, service, rates = flows.heads, flows.service, flows.rates
     columns = pitch(links.receivers[group])
     due, limit = inf, 0.0
     for begin in range(links.first_bundle[group], links.first_bundle[group + 1], columns):
-        heads, service, rates = (
-            flows.heads[begin : begin + columns],
-            flows.service[begin : begin + columns],
-            flows.rates[begin : begin + columns],
-        )
-        if due == inf or _nearest(heads, service, rates, limit) < 0.0:
-            for bundle in range(columns):
+        if due == inf or _nearest(heads, service, rates, begin, begin + columns, limit) < 0.0:
+            for bundle in range(begin, begin + columns):
                 if rates[bundle] > 0.0:
                     due = min(due, (heads[bundle] - service[bundle]) / rates[bundle])
             if due <= 0.0:
@@ -149,9 +142,9 @@ def first_due_dense(links: Links, flows: Flows, group: int) -> float:
     return due
 
 
-def passed(heads: FloatArray, service: FloatArray, rates: FloatArray) -> bool:
-    """Whether the first flow of one of these bundles is done within a picosecond."""
+def passed(heads: FloatArray, service: FloatArray, rates: FloatArray, begin: int, end: int) -> bool:
+    """Whether the first flow of one of the bundles from `begin` to `end` is done within a picosecond."""
     found = inf
-    for bundle in range(heads.size):
+    for bundle in range(begin, end):
         found = min(found, heads[bundle] - (service[bundle] + rates[bundle]))
     return found <= 0.0

@@ -11,6 +11,7 @@ from gcnsim.engine.kernel.memory import (
     DIRTY_SIZE,
     DONE,
     NOW,
+    RESOURCES,
     Calendar,
     Flows,
     Links,
@@ -30,7 +31,7 @@ def share_later(calendar: Calendar, resource: int) -> None:
         calendar.dirty[resource] = 1
         scalar = calendar.scalar
         place = scalar[DIRTY_HEAD] + scalar[DIRTY_SIZE]
-        size = calendar.dirty_queue.size
+        size = scalar[RESOURCES]
         calendar.dirty_queue[place - size if place >= size else place] = resource
         scalar[DIRTY_SIZE] += 1
 
@@ -39,7 +40,7 @@ def next_dirty(calendar: Calendar) -> int:
     """Take the resource that became dirty first out of the queue."""
     scalar = calendar.scalar
     place = scalar[DIRTY_HEAD]
-    scalar[DIRTY_HEAD] = place + 1 if place + 1 < calendar.dirty_queue.size else 0
+    scalar[DIRTY_HEAD] = place + 1 if place + 1 < scalar[RESOURCES] else 0
     scalar[DIRTY_SIZE] -= 1
     return calendar.dirty_queue[place]
 
@@ -99,9 +100,7 @@ def finish(state: State, group: int) -> None:
     stride = pitch(links.receivers[group]) if links.senders[group] else end - begin
     for first in range(begin, end, stride):
         last = first + stride
-        if links.senders[group] == 0 or passed(
-            flows.heads[first:last], flows.service[first:last], flows.rates[first:last]
-        ):
+        if links.senders[group] == 0 or passed(flows.heads, flows.service, flows.rates, first, last):
             for bundle in range(first, last):
                 # One picosecond of service covers the rounding of the due time and the last bits of the additions.
                 if flows.heads[bundle] <= flows.service[bundle] + flows.rates[bundle]:

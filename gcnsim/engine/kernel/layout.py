@@ -7,9 +7,14 @@ import numpy as np
 from gcnsim.engine.kernel.groups import grouped
 from gcnsim.engine.kernel.memory import (
     ASKED,
-    COMPLETE,
     FIRSTS,
+    GROUPS,
+    HEADS,
+    LATES,
     OPENED,
+    OPS,
+    RESOURCES,
+    RING,
     SCALARS,
     STOP,
     Calendar,
@@ -39,7 +44,7 @@ def layout(schedule: Schedule, most: int) -> tuple[State, Rows]:
     messages = _messages(columns, bundle >= 0)
     work = np.where((columns.is_flow == 1) & ~threads, schedule.demand, np.rint(schedule.demand * PS_PER_S))
     resources = links.last.size + machines.cores.size
-    calendar, missing = _calendar(ops, resources, int(columns.stream.max(initial=0)) + 1, most)
+    calendar, missing = _calendar(ops, links.last.size, resources, int(columns.stream.max(initial=0)) + 1, most)
     count = columns.size
     rows = Rows(
         np.ascontiguousarray(work).ravel(),
@@ -78,15 +83,16 @@ def _ops(columns: Columns, bundle: IntArray) -> Ops:
     )
 
 
-def _calendar(ops: Ops, resources: int, streams: int, most: int) -> tuple[Calendar, IntArray]:
+def _calendar(ops: Ops, groups: int, resources: int, streams: int, most: int) -> tuple[Calendar, IntArray]:
     """An empty calendar with iteration 0 opened, and what its ops wait for."""
     scalar = np.zeros(SCALARS, np.int64)
     first = ops.head[ops.waits_now[ops.head] == 0]
-    scalar[[OPENED, FIRSTS, ASKED, STOP, COMPLETE]] = 1, first.size, most - 1, -1, 0
+    room = streams + 1
+    scalar[[OPENED, FIRSTS, ASKED, STOP, RING, RESOURCES]] = 1, first.size, most - 1, -1, room, resources + 1
+    scalar[[OPS, GROUPS, HEADS, LATES]] = ops.bundle.size, groups, ops.head.size, ops.late_op.size
     running = np.zeros(most, np.int64)
     running[0] = ops.bundle.size
     # A stream has one op under way at most, and a resource one timer and one place in the queue.
-    room = streams + 1
     return Calendar(
         scalar=scalar,
         time=_ints(room),

@@ -46,7 +46,19 @@ FIRSTS: Final = 14
 """Ops that iteration 0 begins with."""
 DONE: Final = 15
 """Flows and tasks that are through at this instant."""
-SCALARS: Final = 16
+OPS: Final = 16
+"""Ops of an iteration."""
+GROUPS: Final = 17
+"""Groups of links: resources before the first machine."""
+RING: Final = 18
+"""Room in the ring of ops that have ended."""
+RESOURCES: Final = 19
+"""Room in the queue of what is to be shared anew."""
+HEADS: Final = 20
+"""Ops that are first on their stream."""
+LATES: Final = 21
+"""Waits that reach back to earlier iterations."""
+SCALARS: Final = 22
 """Words in `Calendar.scalar`."""
 
 
@@ -218,7 +230,7 @@ _ALIGNED: Final = 8
 
 
 def whole(ints: IntArray, place: int) -> IntArray:
-    """Array `place` of the block of integers."""
+    """Array `place` of the block of integers (compiled, the address of its first word)."""
     return ints[ints[2 * place] : ints[2 * place + 1]]
 
 

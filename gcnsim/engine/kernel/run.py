@@ -19,8 +19,13 @@ from gcnsim.engine.kernel.memory import (
     EVENTS,
     FIRST,
     FIRSTS,
+    GROUPS,
+    HEADS,
+    LATES,
     NOW,
     OPENED,
+    OPS,
+    RING,
     SERIAL,
     STOP,
     TIMERS,
@@ -101,7 +106,7 @@ def _happen(state: State, rows: Rows, graphs: int, most: int, what: int) -> None
     """Let happen what happens next, with all that follows from it at the same instant and at once."""
     calendar = state.calendar
     scalar = calendar.scalar
-    groups = state.links.last.size
+    groups = scalar[GROUPS]
     event, group = -1, -1
     scalar[DONE] = 0
     if what == EVENT:
@@ -112,13 +117,13 @@ def _happen(state: State, rows: Rows, graphs: int, most: int, what: int) -> None
         if what == SHARING:
             calendar.dirty[resource] = 0
             if resource >= groups:
-                decide(calendar, state.machines, groups, resource - groups)
+                decide(calendar, state.machines, resource - groups)
                 return
         else:
             scalar[NOW] = calendar.timer_time[resource]
             clear_timer(calendar, resource)
             if resource >= groups:
-                turn(calendar, state.machines, groups, resource - groups)
+                turn(calendar, state.machines, resource - groups)
             else:
                 finish(state, resource)
         if resource < groups:
@@ -144,7 +149,7 @@ def _all_that_follows(state: State, rows: Rows, graphs: int, most: int, event: i
             _append(calendar, event)
         else:
             joining = event
-    begun, done, count = 0, 0, ops.bundle.size
+    begun, done, count = 0, 0, scalar[OPS]
     scalar[TODO] = 0
     while True:
         moving, delay = -1, ELSEWHERE
@@ -193,7 +198,7 @@ def _all_that_follows(state: State, rows: Rows, graphs: int, most: int, event: i
 def _append(calendar: Calendar, event: int) -> None:
     """Note that an op has ended; its followers are told when those of the ones before it are."""
     scalar = calendar.scalar
-    place, size = scalar[ENDED_HEAD] + scalar[ENDED_SIZE], calendar.ended.size
+    place, size = scalar[ENDED_HEAD] + scalar[ENDED_SIZE], scalar[RING]
     calendar.ended[place - size if place >= size else place] = event
     scalar[ENDED_SIZE] += 1
 
@@ -202,7 +207,7 @@ def _ended(calendar: Calendar) -> int:
     """Take out the op that ended first of those that have not told it."""
     scalar = calendar.scalar
     head = scalar[ENDED_HEAD]
-    scalar[ENDED_HEAD] = head + 1 if head + 1 < calendar.ended.size else 0
+    scalar[ENDED_HEAD] = head + 1 if head + 1 < scalar[RING] else 0
     scalar[ENDED_SIZE] -= 1
     return calendar.ended[head]
 
@@ -211,7 +216,7 @@ def _begin(state: State, rows: Rows, graphs: int, event: int) -> int:
     """Start an op. Picoseconds until its exclusive work is done or its flow's first unit moves, or why there are none:
     its flow starts AT_ONCE, or it is ELSEWHERE: ended, behind another message, or a thread's task."""
     calendar, ops, messages = state.calendar, state.ops, state.messages
-    iteration, op, count = event >> SHIFT, event & OP, ops.bundle.size
+    iteration, op, count = event >> SHIFT, event & OP, calendar.scalar[OPS]
     rows.starts[iteration * count + op] = calendar.scalar[NOW]
     amount = rows.work[(iteration % graphs) * count + op]
     bundle = ops.bundle[op]
@@ -221,7 +226,7 @@ def _begin(state: State, rows: Rows, graphs: int, event: int) -> int:
     if bundle == DELAY:
         return int(amount)
     if bundle < DELAY:
-        join_thread(calendar, state.machines, state.links.last.size, DELAY - 1 - bundle, amount, event)
+        join_thread(calendar, state.machines, DELAY - 1 - bundle, amount, event)
         return ELSEWHERE
     connection = ops.connection[op]
     if connection >= 0:
@@ -241,7 +246,7 @@ def _begin(state: State, rows: Rows, graphs: int, event: int) -> int:
 def _next_message(state: State, rows: Rows, graphs: int, event: int) -> int:
     """The message that follows the flow `event`, which is through, on its connection; -1 for none."""
     ops, messages = state.ops, state.messages
-    op, count = event & OP, ops.bundle.size
+    op, count = event & OP, state.calendar.scalar[OPS]
     connection = ops.connection[op]
     if connection < 0 or ops.bundle[op] < 0:
         return -1
@@ -264,7 +269,7 @@ def _behind(state: State, rows: Rows, event: int) -> int:
     """
     ops = state.ops
     op = event & OP
-    ready = rows.starts[(event >> SHIFT) * ops.bundle.size + op] + ops.latency[op]
+    ready = rows.starts[(event >> SHIFT) * state.calendar.scalar[OPS] + op] + ops.latency[op]
     delay = max(ops.startup[op], ready - state.calendar.scalar[NOW])
     return delay if delay > 0 else AT_ONCE
 
@@ -274,7 +279,7 @@ def _tell(state: State, rows: Rows, most: int, event: int) -> None:
     it knows what has ended, so nothing is left to tell it."""
     calendar, ops = state.calendar, state.ops
     scalar = calendar.scalar
-    iteration, op, count = event >> SHIFT, event & OP, ops.bundle.size
+    iteration, op, count = event >> SHIFT, event & OP, scalar[OPS]
     rows.ends[iteration * count + op] = scalar[NOW]
     scalar[TODO] = 0
     known = scalar[OPENED]
@@ -294,17 +299,17 @@ def _tell(state: State, rows: Rows, most: int, event: int) -> None:
 def _open(calendar: Calendar, ops: Ops, rows: Rows) -> None:
     """Make room for the next iteration; those of its ops begin that wait for nothing (any more)."""
     scalar = calendar.scalar
-    count, iteration = ops.bundle.size, scalar[OPENED]
+    count, iteration = scalar[OPS], scalar[OPENED]
     base = iteration * count
     for op in range(count):
         rows.ends[base + op] = -1
         rows.missing[base + op] = ops.waits_now[op]
-    for place in range(ops.late_op.size):
+    for place in range(scalar[LATES]):
         lag = ops.late_lag[place]
         # Where a dependency reaches back before the start there is no one to wait for.
         if lag <= iteration and rows.ends[(iteration - lag) * count + ops.late_on[place]] < 0:
             rows.missing[base + ops.late_op[place]] += 1
-    for place in range(ops.head.size):
+    for place in range(scalar[HEADS]):
         op = ops.head[place]
         if rows.missing[base + op] == 0:
             calendar.todo[scalar[TODO]] = (iteration << SHIFT) | op

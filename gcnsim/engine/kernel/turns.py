@@ -6,7 +6,7 @@ from math import ceil
 
 from gcnsim.engine.kernel.flights import share_later
 from gcnsim.engine.kernel.heaps import clear_timer, pop_small, push_small, set_timer
-from gcnsim.engine.kernel.memory import DONE, NOW, Calendar, Machines
+from gcnsim.engine.kernel.memory import DONE, GROUPS, NOW, Calendar, Machines
 
 DONE_PS = 1.0
 """Picoseconds of work that rounding may leave (`gcnsim.engine.cores.DONE`)."""
@@ -42,10 +42,11 @@ def _wait(machines: Machines, machine: int, thread: int) -> None:
     )  # fmt: skip
 
 
-def join_thread(calendar: Calendar, machines: Machines, groups: int, thread: int, work: float, event: int) -> None:
-    """Give `thread` the task `event` of `work` > 0 core-picoseconds; groups: resources before the first machine."""
+def join_thread(calendar: Calendar, machines: Machines, thread: int, work: float, event: int) -> None:
+    """Give `thread` the task `event` of `work` > 0 core-picoseconds."""
+    scalar = calendar.scalar
     machine = machines.machine[thread]
-    _advance(machines, machine, calendar.scalar[NOW])
+    _advance(machines, machine, scalar[NOW])
     room = machines.at[thread + 1] - machines.at[thread]
     place = machines.head[thread] + machines.size[thread]
     at = machines.at[thread] + (place - room if place >= room else place)
@@ -54,7 +55,7 @@ def join_thread(calendar: Calendar, machines: Machines, groups: int, thread: int
     if machines.size[thread] == 1 and machines.on[thread] == 0:
         machines.had[thread] = max(machines.had[thread], machines.least[machine])
         _wait(machines, machine, thread)
-    share_later(calendar, groups + machine)
+    share_later(calendar, scalar[GROUPS] + machine)
 
 
 def _keep(machines: Machines, machine: int, now: int) -> None:
@@ -88,9 +89,10 @@ def _keep(machines: Machines, machine: int, now: int) -> None:
     machines.running_size[machine] = size
 
 
-def decide(calendar: Calendar, machines: Machines, groups: int, machine: int) -> None:
+def decide(calendar: Calendar, machines: Machines, machine: int) -> None:
     """Who runs from this instant on, and until when nothing changes by itself."""
-    now = calendar.scalar[NOW]
+    scalar = calendar.scalar
+    now = scalar[NOW]
     _keep(machines, machine, now)
     first = machines.first[machine]
     while machines.ready_size[machine] and machines.running_size[machine] < machines.cores[machine]:
@@ -103,7 +105,7 @@ def decide(calendar: Calendar, machines: Machines, groups: int, machine: int) ->
         machines.running_size[machine] += 1
     size = machines.running_size[machine]
     if size == 0:
-        clear_timer(calendar, groups + machine)
+        clear_timer(calendar, scalar[GROUPS] + machine)
         return
     rate = _rate(machines, machine)
     had, since = machines.had[machines.running[first]], machines.since[machines.running[first]]
@@ -117,10 +119,10 @@ def decide(calendar: Calendar, machines: Machines, groups: int, machine: int) ->
     due = ceil(shortest)
     if machines.ready_size[machine]:
         due = min(due, since + machines.slice_ps[machine] - now)
-    set_timer(calendar, groups + machine, now + max(0, due))
+    set_timer(calendar, scalar[GROUPS] + machine, now + max(0, due))
 
 
-def turn(calendar: Calendar, machines: Machines, groups: int, machine: int) -> None:
+def turn(calendar: Calendar, machines: Machines, machine: int) -> None:
     """A task is done, or a slice is over: note what is done now; who runs is decided when all is told."""
     scalar = calendar.scalar
     _advance(machines, machine, scalar[NOW])
@@ -135,4 +137,4 @@ def turn(calendar: Calendar, machines: Machines, groups: int, machine: int) -> N
             head = machines.head[thread] + 1
             machines.head[thread] = head if machines.at[thread] + head < machines.at[thread + 1] else 0
             machines.size[thread] -= 1
-    share_later(calendar, groups + machine)
+    share_later(calendar, scalar[GROUPS] + machine)
