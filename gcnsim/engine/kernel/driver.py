@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from gcnsim.engine.kernel.layout import layout
-from gcnsim.engine.kernel.memory import ASKED, COMPLETE, STOP, Rows, packed, whole
+from gcnsim.engine.kernel.memory import ASKED, COMPLETE, STOP, packed, whole
 from gcnsim.engine.kernel.run import ASKS, STOPPED
 from gcnsim.engine.kernel.views import CLOSING, SCALAR
 from gcnsim.engine.reference import Enough, Run
 from gcnsim.ids import FloatArray, IntArray
 from gcnsim.schedule import Schedule
 
-Kernel = Callable[[IntArray, FloatArray, Rows, int, int], int]
+Kernel = Callable[[IntArray, FloatArray, FloatArray, IntArray, IntArray, IntArray, int, int], int]
 """`gcnsim.engine.kernel.run.run`, as it stands or compiled."""
 
 
@@ -27,7 +27,7 @@ def simulate_by(kernel: Kernel, schedule: Schedule, iterations: int, enough: Eno
     starts, ends = rows.starts.reshape(iterations, count), rows.ends.reshape(iterations, count)
     complete = 0
     while True:
-        why = kernel(ints, floats, rows, graphs, iterations)
+        why = kernel(ints, floats, *rows, graphs, iterations)
         if why == STOPPED:
             break
         if why != ASKS:

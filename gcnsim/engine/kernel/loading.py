@@ -5,7 +5,6 @@ from __future__ import annotations
 import ctypes
 from typing import Any
 
-from gcnsim.engine.kernel.memory import Rows
 from gcnsim.ids import FloatArray, IntArray
 
 
@@ -28,6 +27,17 @@ class LoadedKernel:
         kinds = [ctypes.c_void_p] * 6 + [ctypes.c_int64] * 2
         self._function = ctypes.CFUNCTYPE(ctypes.c_int64, *kinds)(address)
 
-    def __call__(self, ints: IntArray, floats: FloatArray, rows: Rows, graphs: int, most: int) -> int:
-        found: int = self._function(*(each.ctypes.data for each in (ints, floats, *rows)), graphs, most)
+    def __call__(
+        self,
+        ints: IntArray,
+        floats: FloatArray,
+        work: FloatArray,
+        starts: IntArray,
+        ends: IntArray,
+        missing: IntArray,
+        graphs: int,
+        most: int,
+    ) -> int:
+        arrays = (ints, floats, work, starts, ends, missing)
+        found: int = self._function(*(array.ctypes.data for array in arrays), graphs, most)
         return found

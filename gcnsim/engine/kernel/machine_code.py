@@ -14,7 +14,7 @@ from numba import cfunc, types
 from numba.extending import intrinsic, overload, register_jitable
 
 from gcnsim.engine.kernel import dense, flights, heaps, memory, run, sharing, turns, views
-from gcnsim.engine.kernel.memory import ARRAYS, Rows
+from gcnsim.engine.kernel.memory import ARRAYS
 
 OPTIONS: Final[dict[str, Any]] = {"_nrt": False, "error_model": "numpy", "boundscheck": False}
 """No memory is allocated, dividing by zero gives infinity, and places are trusted."""
@@ -42,11 +42,11 @@ def object_code() -> tuple[str, bytes]:
     overload(memory.real, jit_options=OPTIONS)(_real)
     for module in (views, heaps, sharing, dense, flights, turns, run):
         for function in vars(module).values():
-            if getattr(function, "__module__", None) == module.__name__:
+            if getattr(function, "__module__", None) == module.__name__ and function is not run.run:
                 _compilable(function)
     ints, floats = types.CPointer(types.int64), types.CPointer(types.float64)
     signature = types.int64(ints, floats, floats, ints, ints, ints, types.int64, types.int64)
-    made: Any = cfunc(signature, **OPTIONS)(_entry)
+    made: Any = cfunc(signature, **OPTIONS)(run.run)
     return str(made._wrapper_name), bytes(made._library._get_compiled_object())
 
 
@@ -71,12 +71,14 @@ def _from(context, address, words):  # type: ignore[no-untyped-def]
 
 
 def _whole(ints, place):  # type: ignore[no-untyped-def]
-    return lambda ints, place: _from(ints, ints[2 * place])
+    def address(ints, place):  # type: ignore[no-untyped-def]
+        return _from(ints, ints[2 * place])
+
+    return address
 
 
 def _real(ints, floats, place):  # type: ignore[no-untyped-def]
-    return lambda ints, floats, place: _from(floats, ints[2 * (ARRAYS + place)])
+    def address(ints, floats, place):  # type: ignore[no-untyped-def]
+        return _from(floats, ints[2 * (ARRAYS + place)])
 
-
-def _entry(ints, floats, work, starts, ends, missing, graphs, most):  # type: ignore[no-untyped-def]
-    return run.run(ints, floats, Rows(work, starts, ends, missing), graphs, most)
+    return address

@@ -55,17 +55,27 @@ SHIFT = 32
 """Bits of an event below its iteration."""
 
 
-def run(ints: IntArray, floats: FloatArray, rows: Rows, graphs: int, most: int) -> int:
-    """Go on with the run in the blocks `ints` and `floats` until there is something to ask; why.
+def run(
+    ints: IntArray,
+    floats: FloatArray,
+    work: FloatArray,
+    starts: IntArray,
+    ends: IntArray,
+    missing: IntArray,
+    graphs: int,
+    most: int,
+) -> int:
+    """Go on with the run in the blocks `ints` and `floats` until there is something to ask; why it returns.
 
-    rows: `graphs` rows of work, and `most` of starts, ends and missing.
+    work, starts, ends, missing: the rows of the run (`memory.Rows`), `graphs` of work and `most` of the others.
     """
-    state = state_of(ints, floats)
+    state, rows = state_of(ints, floats), Rows(work, starts, ends, missing)
     calendar = state.calendar
     scalar = calendar.scalar
-    if scalar[FIRST] < scalar[FIRSTS]:
-        _all_that_follows(state, rows, graphs, most, -1, -1)
+    event, group = -1, -1
     while True:
+        # The first time it is the ops of iteration 0 that begin; when a run goes on, nothing follows from nothing.
+        _all_that_follows(state, rows, graphs, most, event, group)
         if scalar[COMPLETE] > scalar[ASKED]:
             return ASKS
         what = _upcoming(calendar)
@@ -73,7 +83,7 @@ def run(ints: IntArray, floats: FloatArray, rows: Rows, graphs: int, most: int) 
             return STOPPED
         if what == NOTHING:
             return STUCK
-        _happen(state, rows, graphs, most, what)
+        event, group = _happen(state, what)
 
 
 def _upcoming(calendar: Calendar) -> int:
@@ -102,33 +112,29 @@ def _after_stop(calendar: Calendar, what: int) -> bool:
     return bool(time > calendar.scalar[NOW] or serial > calendar.scalar[STOP])
 
 
-def _happen(state: State, rows: Rows, graphs: int, most: int, what: int) -> None:
-    """Let happen what happens next, with all that follows from it at the same instant and at once."""
+def _happen(state: State, what: int) -> tuple[int, int]:
+    """Let happen what happens next: (the event whose delay or latency is over, the group to share), -1 for none."""
     calendar = state.calendar
     scalar = calendar.scalar
     groups = scalar[GROUPS]
-    event, group = -1, -1
     scalar[DONE] = 0
     if what == EVENT:
         scalar[NOW] = calendar.time[0]
-        event = pop_event(calendar)
+        return pop_event(calendar), -1
+    if what == SHARING:
+        resource = next_dirty(calendar)
+        calendar.dirty[resource] = 0
+        if resource >= groups:
+            decide(calendar, state.machines, resource - groups)
     else:
-        resource = next_dirty(calendar) if what == SHARING else calendar.timer_heap[0]
-        if what == SHARING:
-            calendar.dirty[resource] = 0
-            if resource >= groups:
-                decide(calendar, state.machines, resource - groups)
-                return
+        resource = calendar.timer_heap[0]
+        scalar[NOW] = calendar.timer_time[resource]
+        clear_timer(calendar, resource)
+        if resource >= groups:
+            turn(calendar, state.machines, resource - groups)
         else:
-            scalar[NOW] = calendar.timer_time[resource]
-            clear_timer(calendar, resource)
-            if resource >= groups:
-                turn(calendar, state.machines, resource - groups)
-            else:
-                finish(state, resource)
-        if resource < groups:
-            group = resource
-    _all_that_follows(state, rows, graphs, most, event, group)
+            finish(state, resource)
+    return -1, resource if resource < groups else -1
 
 
 def _all_that_follows(state: State, rows: Rows, graphs: int, most: int, event: int, group: int) -> None:
