@@ -116,9 +116,7 @@ def _rates(links: Links, flows: Flows, sender: int, first: int, at: int, size: i
         rates[at + place] = rate if number[at + place] > 0.0 else 0.0
 
 
-def _nearest(
-    heads: FloatArray, service: FloatArray, rates: FloatArray, begin: int, end: int, limit: float
-) -> float:
+def _nearest(heads: FloatArray, service: FloatArray, rates: FloatArray, begin: int, end: int, limit: float) -> float:
     """The least of units left minus `limit` times the rate: below 0 where a flow may be done before `limit`."""
     found = inf
     for bundle in range(begin, end):

@@ -142,7 +142,9 @@ def pop_small(keys: FloatArray, serials: IntArray, values: IntArray, base: int, 
     child = 1
     while child < end:
         left, right = base + child, base + child + 1
-        if child + 1 < end and not (keys[left] < keys[right] or (keys[left] == keys[right] and serials[left] < serials[right])):
+        if child + 1 < end and not (
+            keys[left] < keys[right] or (keys[left] == keys[right] and serials[left] < serials[right])
+        ):
             child += 1
         at = base + child
         keys[base + place], serials[base + place], values[base + place] = keys[at], serials[at], values[at]

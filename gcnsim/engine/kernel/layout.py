@@ -32,6 +32,7 @@ from gcnsim.schedule import Schedule
 from gcnsim.schedule.columns import Columns, rows_by, stream_waits
 from gcnsim.timeline import PS_PER_S
 
+
 def layout(schedule: Schedule, most: int) -> tuple[State, Rows]:
     """The state before the first event of a run of at most `most` iterations, and its rows."""
     columns = schedule.columns
