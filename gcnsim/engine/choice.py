@@ -64,7 +64,7 @@ def _found(asked: str) -> Engine:
         from gcnsim.engine.kernel.loading import LoadedKernel
 
         return Engine(LoadedKernel(*store.read(store.path())), str(store.path()))
-    except store.Unusable as error:
+    except store.UnusableError as error:
         failed = store.note()
         why = failed.read_text(encoding="utf-8") if failed.is_file() else str(error)
         return Engine(None, f"{why}; now: {store.MAKE}")

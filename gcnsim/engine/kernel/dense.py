@@ -129,14 +129,17 @@ def first_due_dense(links: Links, flows: Flows, group: int) -> float:
     heads, service, rates = flows.heads, flows.service, flows.rates
     columns = pitch(links.receivers[group])
     due, limit = inf, 0.0
-    for begin in range(links.first_bundle[group], links.first_bundle[group + 1], columns):
-        if due == inf or _nearest(heads, service, rates, begin, begin + columns, limit) < 0.0:
-            for bundle in range(begin, begin + columns):
+    begin = links.first_bundle[group]
+    while begin < links.first_bundle[group + 1]:
+        end = begin + columns
+        if due == inf or _nearest(heads, service, rates, begin, end, limit) < 0.0:
+            for bundle in range(begin, end):
                 if rates[bundle] > 0.0:
                     due = min(due, (heads[bundle] - service[bundle]) / rates[bundle])
             if due <= 0.0:
                 return 0.0
             limit = due * (1.0 + 1e-9)
+        begin = end
     return due
 
 

@@ -17,7 +17,7 @@ Kernel = Callable[[IntArray, FloatArray, FloatArray, IntArray, IntArray, IntArra
 
 
 def simulate_by(kernel: Kernel, schedule: Schedule, iterations: int, enough: Enough | None = None) -> Run:
-    """What `gcnsim.engine.reference.simulate` gives, by `kernel`. Raises RuntimeError where nothing is left to happen."""
+    """What `gcnsim.engine.reference.simulate` gives, by `kernel`. Raises RuntimeError for a run that gets stuck."""
     state, rows = layout(schedule, iterations)
     ints, floats = packed(state)
     scalar, closing = whole(ints, SCALAR), whole(ints, CLOSING)

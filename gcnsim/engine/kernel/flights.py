@@ -98,13 +98,15 @@ def finish(state: State, group: int) -> None:
     begin, end = links.first_bundle[group], links.first_bundle[group + 1]
     calendar.scalar[DONE] = 0
     stride = pitch(links.receivers[group]) if links.senders[group] else end - begin
-    for first in range(begin, end, stride):
+    first = begin
+    while first < end:
         last = first + stride
         if links.senders[group] == 0 or passed(flows.heads, flows.service, flows.rates, first, last):
             for bundle in range(first, last):
                 # One picosecond of service covers the rounding of the due time and the last bits of the additions.
                 if flows.heads[bundle] <= flows.service[bundle] + flows.rates[bundle]:
                     _take_out(calendar, links, flows, group, bundle)
+        first = last
 
 
 def _take_out(calendar: Calendar, links: Links, flows: Flows, group: int, bundle: int) -> None:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import ctypes
-from typing import Any
+from typing import Any, Final
 
 from gcnsim.ids import FloatArray, IntArray
+
+NEEDED: Final = ("memcpy", "memmove", "memset")
+"""Functions of C that compilers call of their own accord: all that an object file of ours may need."""
 
 
 class LoadedKernel:
@@ -17,6 +20,8 @@ class LoadedKernel:
 
         llvm.initialize_native_target()
         llvm.initialize_native_asmprinter()
+        for symbol in NEEDED:
+            llvm.add_symbol(symbol, ctypes.cast(getattr(ctypes.CDLL(None), symbol), ctypes.c_void_p).value)
         machine = llvm.Target.from_default_triple().create_target_machine()
         self._engine: Any = llvm.create_mcjit_compiler(llvm.parse_assembly(""), machine)
         self._engine.add_object_file(llvm.ObjectFileRef.from_data(code))

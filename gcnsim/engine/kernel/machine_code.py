@@ -7,16 +7,17 @@ Compiled, an array is the address of its first word.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, Final
 
 from numba import cfunc, types
 from numba.extending import intrinsic, overload, register_jitable
 
 from gcnsim.engine.kernel import dense, flights, heaps, memory, run, sharing, turns, views
+from gcnsim.engine.kernel.loading import NEEDED
 from gcnsim.engine.kernel.memory import ARRAYS
 
-OPTIONS: Final[dict[str, Any]] = {"_nrt": False, "error_model": "numpy", "boundscheck": False}
+OPTIONS: Final[Any] = {"_nrt": False, "error_model": "numpy", "boundscheck": False}
 """No memory is allocated, dividing by zero gives infinity, and places are trusted."""
 
 SEEKING: Final[tuple[Callable[..., Any], ...]] = (dense.least, dense._nearest, dense.passed)
@@ -44,10 +45,24 @@ def object_code() -> tuple[str, bytes]:
         for function in vars(module).values():
             if getattr(function, "__module__", None) == module.__name__ and function is not run.run:
                 _compilable(function)
-    ints, floats = types.CPointer(types.int64), types.CPointer(types.float64)
+    ints, floats = (_address(kind) for kind in (types.int64, types.float64))
     signature = types.int64(ints, floats, floats, ints, ints, ints, types.int64, types.int64)
     made: Any = cfunc(signature, **OPTIONS)(run.run)
+    _refuse_needs(made._library._final_module.functions)
     return str(made._wrapper_name), bytes(made._library._get_compiled_object())
+
+
+def _address(kind: Any) -> Any:
+    """The type of the address of values of this type."""
+    make: Any = types.CPointer
+    return make(kind)
+
+
+def _refuse_needs(functions: Iterable[Any]) -> None:
+    """Raises RuntimeError where the code calls what is not there without Numba."""
+    needed = {each.name for each in functions if each.is_declaration and not each.name.startswith("llvm.")}
+    if needed - set(NEEDED):
+        raise RuntimeError(f"compiled code needs {', '.join(sorted(needed - set(NEEDED)))}")
 
 
 def _compilable(function: Callable[..., Any]) -> None:
@@ -60,7 +75,7 @@ def _compilable(function: Callable[..., Any]) -> None:
     register_jitable(**options)(function)
 
 
-@intrinsic  # type: ignore[untyped-decorator]
+@intrinsic
 def _from(context, address, words):  # type: ignore[no-untyped-def]
     """The address `words` words further on."""
 
@@ -72,13 +87,13 @@ def _from(context, address, words):  # type: ignore[no-untyped-def]
 
 def _whole(ints, place):  # type: ignore[no-untyped-def]
     def address(ints, place):  # type: ignore[no-untyped-def]
-        return _from(ints, ints[2 * place])
+        return _from(ints, ints[2 * place])  # type: ignore[call-arg]
 
     return address
 
 
 def _real(ints, floats, place):  # type: ignore[no-untyped-def]
     def address(ints, floats, place):  # type: ignore[no-untyped-def]
-        return _from(floats, ints[2 * (ARRAYS + place)])
+        return _from(floats, ints[2 * (ARRAYS + place)])  # type: ignore[call-arg]
 
     return address

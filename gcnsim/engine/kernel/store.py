@@ -32,7 +32,7 @@ MAKE: Final = "gcnsim doctor --compile"
 """The command that compiles at once."""
 
 
-class Unusable(Exception):
+class UnusableError(Exception):
     """There is no compiled kernel that can be used here; the message says why, in a few words."""
 
 
@@ -73,20 +73,20 @@ def note() -> Path:
 
 
 def read(place: Path) -> tuple[str, bytes]:
-    """The function's name and the object file at `place`. Raises Unusable."""
+    """The function's name and the object file at `place`. Raises UnusableError."""
     try:
         owner = place.stat().st_uid
     except OSError as error:
-        raise Unusable("none is compiled yet" if isinstance(error, FileNotFoundError) else str(error)) from None
+        raise UnusableError("none is compiled yet" if isinstance(error, FileNotFoundError) else str(error)) from None
     if hasattr(os, "getuid") and owner != os.getuid():
-        raise Unusable(f"{place} belongs to another user")
+        raise UnusableError(f"{place} belongs to another user")
     try:
         found = read_sections(place, kind=KIND, version=VERSION)
         if found.meta["key"] != key():
-            raise Unusable(f"{place} was compiled for something else")
+            raise UnusableError(f"{place} was compiled for something else")
         return str(found.meta["name"]), found.arrays["code"].tobytes()
     except (FileError, KeyError) as error:
-        raise Unusable(str(error)) from None
+        raise UnusableError(str(error)) from None
 
 
 def write(place: Path, name: str, code: bytes) -> None:
@@ -139,7 +139,7 @@ def usable(place: Path) -> str | None:
     """
     try:
         read(place)
-    except Unusable as error:
+    except UnusableError as error:
         return str(error)
     command = [sys.executable, "-m", "gcnsim.engine.kernel.trial", str(place)]
     done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=_ROOT)

@@ -1,4 +1,4 @@
-"""`python -m gcnsim.engine.kernel.trial FILE`: whether the compiled kernel in FILE runs as the reference engine does."""
+"""`python -m gcnsim.engine.kernel.trial FILE`: whether the kernel in FILE gives what the reference engine does."""
 
 from __future__ import annotations
 
@@ -31,7 +31,8 @@ def sample() -> Schedule:
     queued = Link("queue", "nic", "a", "b", LinkSpec(3e8, 1e-5, 2e-6, 4e5))
     cores = Link("cpu", "cpu", "a", "b", LinkSpec(1.9, cores=2, slice_s=1e-3))
     builder = Builder("trial", Cluster((0,), (*wires, queued, cores)), 3)
-    every, kind = [], OpKind.WIRE
+    every: list[int] = []
+    kind = OpKind.WIRE
     for place, (one, other) in enumerate(permutations(range(SERVERS), 2)):
         route = (one, SERVERS + other)
         every.append(builder.flow(kind, 0, 1e5 * (1 + place % 11), route, stream=f"{one}>{other}", after=every[-1:]
