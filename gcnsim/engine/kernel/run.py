@@ -73,6 +73,7 @@ def run(
     calendar = state.calendar
     scalar = calendar.scalar
     event, group = -1, -1
+    scalar[DONE] = 0
     while True:
         # The first time it is the ops of iteration 0 that begin; when a run goes on, nothing follows from nothing.
         _all_that_follows(state, rows, graphs, most, event, group)
