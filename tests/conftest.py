@@ -35,6 +35,11 @@ def tell(pytestconfig: pytest.Config) -> Callable[[str], None]:
     return pytestconfig.stash.setdefault(TOLD, []).append
 
 
+def pytest_configure() -> None:
+    """Commands that tests run leave no process behind that compiles the engine; tests of that say so."""
+    os.environ["GCNSIM_COMPILE"] = "no"
+
+
 ALONE = ("tests/runtime/", "tests/studies/test_emulated_faults.py", "tests/studies/test_validation_loop.py")
 """Tests of one group: they share ranks that take seconds to start, and measure what would be slower side by side."""
 

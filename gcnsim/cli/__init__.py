@@ -91,7 +91,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     # takes a tenth of a short one's time.
     gc.set_threshold(100_000, 50, 100)
     with _prepared():
-        return _run(sys.argv[1:] if argv is None else list(argv))
+        code = _run(sys.argv[1:] if argv is None else list(argv))
+    simulated = sys.modules.get("gcnsim.engine")
+    if simulated is not None:
+        simulated.compile_later()
+    return code
 
 
 def _run(arguments: list[str]) -> int:

@@ -25,6 +25,8 @@ SCHEMA: Final = "gcnsim.doctor/1"
 CORE: Final[Mapping[str, str]] = {
     "click": "click",
     "jinja2": "jinja2",
+    "jsonschema": "jsonschema",
+    "llvmlite": "llvmlite",
     "networkx": "networkx",
     "numba": "numba",
     "numpy": "numpy",
@@ -53,7 +55,6 @@ EXTRAS: Final[Mapping[str, tuple[str, Mapping[str, str]]]] = {
         {
             "hypothesis": "hypothesis",
             "import-linter": "importlinter",
-            "jsonschema": "jsonschema",
             "mypy": "mypy",
             "pytest": "pytest",
             "ruff": "ruff",
@@ -68,16 +69,32 @@ TOOLS: Final[Mapping[str, tuple[tuple[str, ...], str]]] = {
 
 
 @click.command("doctor")
+@click.option("--compile", "compiles", is_flag=True, help="Compile the engine if it is not yet, and wait for it.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.pass_context
-def command(ctx: click.Context, as_json: bool) -> None:
-    """What is installed, what is missing, what each extra would add; exit code 1 if a core dependency is broken.
+def command(ctx: click.Context, compiles: bool, as_json: bool) -> None:
+    """What is installed, what is missing, what each extra would add, which engine simulates.
+
+    Exit code 1 if a core dependency is broken, or the engine cannot be compiled as asked.
 
     Example: gcnsim doctor --json
     """
+    if compiles:
+        _compile(ctx)
     report = examine()
     click.echo(json.dumps(report, indent=2, ensure_ascii=False) if as_json else render(report))
     ctx.exit(0 if report["healthy"] else 1)
+
+
+def _compile(ctx: click.Context) -> None:
+    """Compile the engine; where that fails, say why and end with exit code 1."""
+    from gcnsim.engine import compile_now, engine
+
+    if engine().kernel is None:
+        click.echo("compiling the engine: about 15 seconds of one core", err=True)
+        if problem := compile_now():
+            click.echo(f"gcnsim: {problem}", err=True)
+            ctx.exit(1)
 
 
 def examine() -> dict[str, Any]:
@@ -97,6 +114,7 @@ def examine() -> dict[str, Any]:
             name: {"path": next(filter(None, map(shutil.which, names)), None), "for": purpose}
             for name, (names, purpose) in TOOLS.items()
         },
+        "engine": _engine(),
         "methods": dict(broken_methods()),
         "data": _data(),
         "healthy": python_ok and all(entry["problem"] is None for entry in core.values()),
@@ -122,11 +140,20 @@ def render(report: Mapping[str, Any]) -> str:
     lines.append("tools:")
     for name, tool in report["tools"].items():
         lines.append(f"  {name:<14} {tool['path'] or 'not found'}; {tool['for']}")
+    lines.append(f"engine: {report['engine']['name']} ({report['engine']['why']})")
     if report["methods"]:
         lines += ["methods of other packages that cannot be used:", *(f"  {why}" for why in report["methods"].values())]
     lines.append(f"GCNSIM_DATA: {report['data']['state']}")
     lines.append("all core dependencies work" if report["healthy"] else "a core dependency is broken: see above")
     return "\n".join(lines)
+
+
+def _engine() -> dict[str, str]:
+    """Which engine simulates: the compiled one, from which file, or the reference, and why."""
+    from gcnsim.engine import engine
+
+    found = engine()
+    return {"name": found.name, "why": found.why}
 
 
 def _core(name: str, module: str, minimum: str | None) -> dict[str, str | None]:

@@ -1,8 +1,19 @@
-"""Engines: schedule in, times out. The only room that knows SimPy."""
+"""Engines: schedule in, times out. The only room that knows SimPy and Numba."""
 
+from gcnsim.engine.choice import compile_later, compile_now, engine, simulate
 from gcnsim.engine.fairness import max_min_rates
 from gcnsim.engine.rates import begun, link_rates
-from gcnsim.engine.reference import Run, simulate
+from gcnsim.engine.reference import Run
 from gcnsim.engine.spans import timeline
 
-__all__ = ["Run", "begun", "link_rates", "max_min_rates", "simulate", "timeline"]
+__all__ = [
+    "Run",
+    "begun",
+    "compile_later",
+    "compile_now",
+    "engine",
+    "link_rates",
+    "max_min_rates",
+    "simulate",
+    "timeline",
+]

@@ -111,11 +111,11 @@ class FluidGroup:
         waiting = [0.0] * len(self._capacity)
         for other, flows in enumerate(self._waiting):
             service = self._service[other]
-            ahead = sum(
-                min(target - service + behind(token), queue)
-                for target, serial, token in flows
-                if serial <= self._before
-            )
+            ahead = 0.0
+            for target, serial, token in flows:
+                # One after the other: `sum` of later Pythons rounds otherwise, and compiled code does this.
+                if serial <= self._before:
+                    ahead += min(target - service + behind(token), queue)
             for link in self._routes[other]:
                 waiting[link] += ahead
         return ceil(max(waiting[link] / self._capacity[link] for link in self._routes[bundle]))

@@ -21,6 +21,9 @@ from gcnsim.schedule.order import topological
 from gcnsim.schedule.schedule import Op, Schedule, SortedOps
 from gcnsim.timeline import OpKind
 
+AT_ONCE = 1_000_000
+"""Durations that are handled at once: 8 MB."""
+
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
@@ -48,7 +51,7 @@ def bounds(schedule: Schedule) -> Bounds:
     sharers = Counter({(op.index, link): senders[link] for op in schedule.ops for link in op.route or ()})
     order, synchronous = topological(schedule), topological(schedule, collapse=True)
     return Bounds(
-        lower_s=max(load, _longest_cycle(schedule, order, _durations(schedule, demand, Counter()))),
+        lower_s=max(load, _longest_cycle(schedule, order, _durations(schedule, demand, Counter()).tolist())),
         upper_s=max(load, _longest_serial(schedule, synchronous, sharers)),
         busiest=busiest,
         busiest_kind=kind,
@@ -71,7 +74,7 @@ def estimate(schedule: Schedule) -> Seconds:
     together = {(link, op.stream, stage_of(op)) for op in schedule.ops for link in op.route or ()}
     stage = Counter((link, kind) for link, _, kind in together)
     sharers = Counter({(op.index, link): stage[link, stage_of(op)] for op in schedule.ops for link in op.route or ()})
-    chain = _longest(schedule, topological(schedule), _durations(schedule, demand, sharers))
+    chain = _chain(schedule, topological(schedule), _durations(schedule, demand, sharers).tolist())
     return max(chain, float(resource_loads(schedule).seconds.mean(axis=0).max()))
 
 
@@ -132,28 +135,43 @@ def _rate_alone(schedule: Schedule, op: Op) -> float:
 
 
 def _durations(
-    schedule: Schedule, demand: FloatArray, sharers: Counter[tuple[int, int]], sends: list[float] | None = None
-) -> list[float]:
+    schedule: Schedule, demand: FloatArray, sharers: Counter[tuple[int, int]], sends: FloatArray | None = None
+) -> FloatArray:
     """Seconds of each op when `sharers[op, link]` flows (at least itself) divide each of its links equally.
 
-    sends: share of the iterations in which an op has work: it has its latency in these alone.
+    demand: float64[T, ops], as is what is returned; float64[ops] of one iteration. sends: share of the iterations in
+    which an op has work, alike: it has its latency in these alone.
     """
-    seconds = []
-    turns = _turns(schedule, demand)
-    sends = _sends(schedule).tolist() if sends is None else sends
-    for op, work in zip(schedule.ops, demand.tolist(), strict=True):
-        if op.route is None or work == 0:
-            seconds.append(work)
-            continue
-        if op.thread >= 0 and sharers[op.index, op.route[0]] > 1:
-            seconds.append(turns[op.thread])
-            continue
-        rate = min(schedule.capacity[link] / max(1, sharers[op.index, link]) for link in op.route)
-        # Where others may be under way, the worst is that they fill the links.
-        others = max(op.queue * (max(1, sharers[op.index, link]) - 1) / schedule.capacity[link] for link in op.route)
-        delay = (op.latency_s + others) * sends[op.index]
-        seconds.append(delay + work / (rate if op.cap is None else min(rate, op.cap)))
+    rate, delay = _divided(schedule, sharers)
+    often = _sends(schedule) if sends is None else sends
+    seconds: FloatArray = np.where((demand == 0) | ~schedule.is_flow, demand, delay * often + demand / rate)
+    taking_turns = [op for op in schedule.ops if op.thread >= 0 and op.route and sharers[op.index, op.route[0]] > 1]
+    if taking_turns:
+        for work, row in zip(np.atleast_2d(demand), np.atleast_2d(seconds), strict=True):
+            turns = _turns(schedule, work)
+            for op in taking_turns:
+                if work[op.index] != 0:
+                    row[op.index] = turns[op.thread]
     return seconds
+
+
+def _divided(schedule: Schedule, sharers: Counter[tuple[int, int]]) -> tuple[FloatArray, FloatArray]:
+    """Rate and delay of each op, float64[ops], where `sharers[op, link]` flows divide its links; else 1 and 0."""
+    rates, delays = np.ones(len(schedule.ops)), np.zeros(len(schedule.ops))
+    capacity = schedule.capacity
+    known: dict[tuple[object, ...], tuple[float, float]] = {}
+    for op in schedule.ops:
+        if not op.route:
+            continue
+        counts = tuple([max(1, sharers[op.index, link]) for link in op.route])
+        key = op.route, op.cap, op.latency_s, op.queue, counts
+        if key not in known:
+            rate = min(capacity[link] / count for link, count in zip(op.route, counts, strict=True))
+            # Where others may be under way, the worst is that they fill the links.
+            others = max(op.queue * (count - 1) / capacity[link] for link, count in zip(op.route, counts, strict=True))
+            known[key] = rate if op.cap is None else min(rate, op.cap), op.latency_s + others
+        rates[op.index], delays[op.index] = known[key]
+    return rates, delays
 
 
 def _sends(schedule: Schedule) -> FloatArray:
@@ -190,33 +208,59 @@ def _longest_serial(schedule: Schedule, order: SortedOps, sharers: Counter[tuple
     """
     demand, sends = schedule.demand, _sends(schedule)
     if not ((sends > 0.0) & (sends < 1.0)).any():
-        return _longest(schedule, order, _behind(schedule, _durations(schedule, demand.mean(axis=0), sharers)))
-    each = zip(demand, (demand > 0).astype(float).tolist(), strict=True)
-    rows = [_behind(schedule, _durations(schedule, row, sharers, some)) for row, some in each]
-    return float(np.mean([_longest(schedule, order, row) for row in rows]))
+        rows = _behind(schedule, _durations(schedule, demand.mean(axis=0)[None], sharers))
+        return _chain(schedule, order, rows[0].tolist())
+    several = max(1, AT_ONCE // len(schedule.ops))
+    found = []
+    for first in range(0, demand.shape[0], several):
+        some = demand[first : first + several]
+        rows = _behind(schedule, _durations(schedule, some, sharers, (some > 0).astype(np.float64)))
+        found += _longest(schedule, order, rows).tolist()
+    return float(np.mean(found))
 
 
-def _behind(schedule: Schedule, seconds: list[float]) -> list[float]:
-    """`seconds` with what a message may wait for others of its connection: of each other stream's one, the longest."""
-    longest: dict[int, dict[int, float]] = {}
-    for op in schedule.ops:
-        if op.connection >= 0:
-            mine = longest.setdefault(op.connection, {})
-            mine[op.stream] = max(mine.get(op.stream, 0.0), seconds[op.index])
-    together = {connection: sum(each.values()) for connection, each in longest.items()}
-    return [
-        spent + (together[op.connection] - longest[op.connection][op.stream] if op.connection >= 0 and spent else 0.0)
-        for op, spent in zip(schedule.ops, seconds, strict=True)
-    ]
-
-
-def _longest(schedule: Schedule, order: SortedOps, seconds: list[float]) -> Seconds:
-    """Length of the longest chain that ends an iteration; transfers that outlive it are not part of it."""
+def _chain(schedule: Schedule, order: SortedOps, seconds: list[float]) -> Seconds:
+    """`_longest` of one iteration, without arrays."""
     sequence, before = order
     end = [0.0] * len(sequence)
     for op in sequence:
         end[op] = seconds[op] + max((end[dep] for dep in before[op]), default=0.0)
     return max(end[op] for op in schedule.ends)
+
+
+def _behind(schedule: Schedule, seconds: FloatArray) -> FloatArray:
+    """`seconds`, float64[T, ops], with what a message may wait for others of its connection.
+
+    Of each other stream it is one, the longest.
+    """
+    longest: dict[int, dict[int, FloatArray]] = {}
+    for op in schedule.ops:
+        if op.connection >= 0:
+            mine, own = longest.setdefault(op.connection, {}), seconds[:, op.index]
+            mine[op.stream] = np.maximum(mine[op.stream], own) if op.stream in mine else own
+    together = {connection: sum(each.values()) for connection, each in longest.items()}
+    found = seconds.copy()
+    for op in schedule.ops:
+        if op.connection >= 0:
+            waited = together[op.connection] - longest[op.connection][op.stream]
+            found[:, op.index] += np.where(seconds[:, op.index] != 0, waited, 0.0)
+    return found
+
+
+def _longest(schedule: Schedule, order: SortedOps, seconds: FloatArray) -> FloatArray:
+    """Length of the longest chain that ends an iteration, float64[T]; seconds: float64[T, ops].
+
+    Transfers that outlive it are not part of it.
+    """
+    sequence, before = order
+    end = np.ascontiguousarray(seconds.T)
+    for op in sequence:
+        first = before[op]
+        if len(first) == 1:
+            end[op] += end[first[0]]
+        elif first:
+            end[op] += end[first].max(axis=0)
+    return np.asarray(end[list(schedule.ends)].max(axis=0))
 
 
 def _longest_cycle(schedule: Schedule, order: SortedOps, seconds: list[float]) -> Seconds:

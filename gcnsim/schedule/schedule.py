@@ -10,10 +10,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from gcnsim.ids import BoolArray, FloatArray, IntArray, Layer, Rank, Seconds
 from gcnsim.timeline import Direction, OpKind
+
+if TYPE_CHECKING:
+    from gcnsim.schedule.columns import Columns
 
 COMPUTE_STREAM = "gpu"
 """The stream of a worker's kernels: it is blocked when the worker is."""
@@ -117,6 +120,13 @@ class Schedule:
         for op in self.ops:
             queues[op.stream].append(op.index)
         return tuple(tuple(queue) for queue in queues)
+
+    @cached_property
+    def columns(self) -> Columns:
+        """The ops as columns: the same facts, one array for each."""
+        from gcnsim.schedule.columns import columns_of
+
+        return columns_of(self.ops)
 
     @cached_property
     def is_flow(self) -> BoolArray:

@@ -1,0 +1,90 @@
+"""Which engine simulates: the compiled one where there is one for this machine, else the reference. Same results."""
+
+from __future__ import annotations
+
+import os
+from functools import cache
+from typing import Final, NamedTuple
+
+from gcnsim.engine.kernel.driver import Kernel, simulate_by
+from gcnsim.engine.reference import Enough, Run
+from gcnsim.engine.reference import simulate as simulate_by_reference
+from gcnsim.errors import ScenarioError, nearest
+from gcnsim.schedule import Schedule
+
+VARIABLE: Final = "GCNSIM_ENGINE"
+"""The environment variable that chooses: AUTO, REFERENCE, or COMPILED, which compiles where nothing is."""
+
+AUTO, REFERENCE, COMPILED = "auto", "reference", "compiled"
+
+IN_BACKGROUND: Final = "GCNSIM_COMPILE"
+"""The environment variable that, set to `no`, keeps questions from leaving a process behind that compiles."""
+
+
+class Engine(NamedTuple):
+    """The engine in use. kernel: the compiled one, None for the reference. why: in a few words."""
+
+    kernel: Kernel | None
+    why: str
+
+    @property
+    def name(self) -> str:
+        """REFERENCE or COMPILED."""
+        return REFERENCE if self.kernel is None else COMPILED
+
+
+def simulate(schedule: Schedule, iterations: int, enough: Enough | None = None) -> Run:
+    """Run `schedule` for at most `iterations` iterations, or until `enough` says so; every op becomes a span.
+
+    Raises ScenarioError for an engine that is not there.
+    """
+    kernel = engine().kernel
+    if kernel is None:
+        return simulate_by_reference(schedule, iterations, enough)
+    return simulate_by(kernel, schedule, iterations, enough)
+
+
+def engine() -> Engine:
+    """The engine in use, found once. Raises ScenarioError for one that is asked for and not there."""
+    asked = os.environ.get(VARIABLE) or AUTO
+    if asked not in (AUTO, REFERENCE, COMPILED):
+        raise ScenarioError(f"{VARIABLE}: {asked!r} is no engine; {nearest(asked, (AUTO, REFERENCE, COMPILED))}")
+    return _found(asked)
+
+
+@cache
+def _found(asked: str) -> Engine:
+    from gcnsim.engine.kernel import store
+
+    if asked == REFERENCE:
+        return Engine(None, f"{VARIABLE} is {REFERENCE}")
+    try:
+        if asked == COMPILED and (problem := store.make(wait=True)):
+            raise ScenarioError(f"{VARIABLE}: {COMPILED}: {problem}")
+        from gcnsim.engine.kernel.loading import LoadedKernel
+
+        return Engine(LoadedKernel(*store.read(store.path())), str(store.path()))
+    except store.UnusableError as error:
+        failed = store.note()
+        why = failed.read_text(encoding="utf-8") if failed.is_file() else str(error)
+        return Engine(None, f"{why}; now: {store.MAKE}")
+    except (OSError, RuntimeError, ImportError) as error:
+        return Engine(None, " ".join(str(error).split()))
+
+
+def compile_later() -> None:
+    """Where the compiled engine is wanted and not there, let a process of its own make it, and do not wait for it."""
+    from gcnsim.engine.kernel import store
+
+    wanted = os.environ.get(VARIABLE, AUTO) == AUTO and os.environ.get(IN_BACKGROUND) != "no"
+    if wanted and engine().kernel is None:
+        store.make_later()
+
+
+def compile_now() -> str | None:
+    """Compile the engine where it is not compiled yet, and use it from now on; None, or why it cannot be."""
+    from gcnsim.engine.kernel import store
+
+    problem = store.make(wait=True)
+    _found.cache_clear()
+    return problem

@@ -1,0 +1,42 @@
+"""A run by the kernel: its memory laid out, its questions answered, its rows as a `Run`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from gcnsim.engine.kernel.layout import layout
+from gcnsim.engine.kernel.memory import ASKED, COMPLETE, STOP, packed, whole
+from gcnsim.engine.kernel.run import ASKS, STOPPED
+from gcnsim.engine.kernel.views import CLOSING, SCALAR
+from gcnsim.engine.reference import Enough, Run
+from gcnsim.ids import FloatArray, IntArray
+from gcnsim.schedule import Schedule
+
+Kernel = Callable[[IntArray, FloatArray, FloatArray, IntArray, IntArray, IntArray, int, int], int]
+"""`gcnsim.engine.kernel.run.run`, as it stands or compiled."""
+
+
+def simulate_by(kernel: Kernel, schedule: Schedule, iterations: int, enough: Enough | None = None) -> Run:
+    """What `gcnsim.engine.reference.simulate` gives, by `kernel`. Raises RuntimeError for a run that gets stuck."""
+    state, rows = layout(schedule, iterations)
+    ints, floats = packed(state)
+    scalar, closing = whole(ints, SCALAR), whole(ints, CLOSING)
+    count, graphs = len(schedule.ops), schedule.demand.shape[0]
+    if enough is not None:
+        scalar[ASKED] = 0
+    starts, ends = rows.starts.reshape(iterations, count), rows.ends.reshape(iterations, count)
+    complete = 0
+    while True:
+        why = kernel(ints, floats, *rows, graphs, iterations)
+        if why == STOPPED:
+            break
+        if why != ASKS:
+            raise RuntimeError(f"{schedule.method}: nothing is left to happen after {scalar[COMPLETE]} iterations")
+        while complete < scalar[COMPLETE] and scalar[STOP] < 0:
+            complete += 1
+            if complete == iterations or (enough is not None and enough(ends[:complete])):
+                scalar[STOP] = closing[complete - 1]
+        # Of those that are complete all have been asked about, or no more is asked.
+        scalar[ASKED] = iterations if scalar[STOP] >= 0 else complete
+    done = slice(0, int(scalar[COMPLETE]))
+    return Run(schedule, starts[done], ends[done])

@@ -1,0 +1,162 @@
+"""Flows that start, wait for queues and end: `gcnsim.engine.fluid` in flat arrays, step for step."""
+
+from __future__ import annotations
+
+from math import ceil, inf
+
+from gcnsim.engine.kernel.dense import fill_dense, first_due_dense, passed, pitch
+from gcnsim.engine.kernel.heaps import clear_timer, pop_small, push_small, set_timer
+from gcnsim.engine.kernel.memory import (
+    DIRTY_HEAD,
+    DIRTY_SIZE,
+    DONE,
+    NOW,
+    RESOURCES,
+    Calendar,
+    Flows,
+    Links,
+    Messages,
+    Ops,
+    State,
+)
+from gcnsim.engine.kernel.sharing import advance_group, fill, first_due
+
+OP = 2**32 - 1
+"""Bits of an event that say the op; those above say the iteration."""
+
+
+def share_later(calendar: Calendar, resource: int) -> None:
+    """Let `resource` be shared anew at the end of this instant, once."""
+    if calendar.dirty[resource] == 0:
+        calendar.dirty[resource] = 1
+        scalar = calendar.scalar
+        place = scalar[DIRTY_HEAD] + scalar[DIRTY_SIZE]
+        size = scalar[RESOURCES]
+        calendar.dirty_queue[place - size if place >= size else place] = resource
+        scalar[DIRTY_SIZE] += 1
+
+
+def next_dirty(calendar: Calendar) -> int:
+    """Take the resource that became dirty first out of the queue."""
+    scalar = calendar.scalar
+    place = scalar[DIRTY_HEAD]
+    scalar[DIRTY_HEAD] = place + 1 if place + 1 < scalar[RESOURCES] else 0
+    scalar[DIRTY_SIZE] -= 1
+    return calendar.dirty_queue[place]
+
+
+def _count(links: Links, flows: Flows, group: int, bundle: int, change: int) -> None:
+    """One flow of `bundle` more, or less, in every form that the counts are kept in."""
+    flows.counts[bundle] += change
+    if links.senders[group]:
+        place, columns = bundle - links.first_bundle[group], pitch(links.receivers[group])
+        sender, receiver = place // columns, place % columns
+        flows.number[bundle] += change
+        flows.turned[links.turned[group] + receiver * pitch(links.senders[group]) + sender] += change
+
+
+def join(state: State, event: int, units: float) -> int:
+    """Start the flow `event` of `units` > 0. The group if it must be shared at once, else -1.
+
+    Simultaneous changes are rare where one kind of flow has a link to itself: they do not wait for each other.
+    """
+    calendar, links, flows = state.calendar, state.links, state.flows
+    bundle = state.ops.bundle[event & OP]
+    group = links.group[bundle]
+    advance_group(links, flows, group, calendar.scalar[NOW])
+    flows.started[group] += 1
+    base, size = flows.room_at[bundle], flows.counts[bundle]
+    target = flows.service[bundle] + units
+    push_small(flows.target, flows.serial, flows.which, base, size, target, flows.started[group], event)
+    flows.heads[bundle] = flows.target[base]
+    _count(links, flows, group, bundle, 1)
+    if links.first_bundle[group + 1] - links.first_bundle[group] == 1 and calendar.dirty[group] == 0:
+        return group
+    share_later(calendar, group)
+    return -1
+
+
+def share_group(calendar: Calendar, links: Links, flows: Flows, group: int) -> None:
+    """Share the links of `group` among the flows now under way, and wait for the first that will be done."""
+    if links.senders[group]:
+        fill_dense(links, flows, group)
+        due = first_due_dense(links, flows, group)
+    else:
+        fill(links, flows, group)
+        due = first_due(links, flows, group)
+    if due < inf:
+        # Rounded up to a whole picosecond: a flow is never done before its last unit.
+        set_timer(calendar, group, calendar.scalar[NOW] + max(0, ceil(due)))
+    else:
+        clear_timer(calendar, group)
+
+
+def finish(state: State, group: int) -> None:
+    """Take out the flows whose last unit is there, in the order of bundles, then of ends, as what is done now."""
+    calendar, links, flows = state.calendar, state.links, state.flows
+    advance_group(links, flows, group, calendar.scalar[NOW])
+    begin, end = links.first_bundle[group], links.first_bundle[group + 1]
+    calendar.scalar[DONE] = 0
+    stride = pitch(links.receivers[group]) if links.senders[group] else end - begin
+    first = begin
+    while first < end:
+        last = first + stride
+        if links.senders[group] == 0 or passed(flows.heads, flows.service, flows.rates, first, last):
+            for bundle in range(first, last):
+                # One picosecond of service covers the rounding of the due time and the last bits of the additions.
+                if flows.heads[bundle] <= flows.service[bundle] + flows.rates[bundle]:
+                    _take_out(calendar, links, flows, group, bundle)
+        first = last
+
+
+def _take_out(calendar: Calendar, links: Links, flows: Flows, group: int, bundle: int) -> None:
+    """Take the flows of a bundle that are through out of its heap."""
+    level = flows.service[bundle] + flows.rates[bundle]
+    base = flows.room_at[bundle]
+    scalar = calendar.scalar
+    while flows.counts[bundle] and flows.target[base] <= level:
+        size = flows.counts[bundle]
+        calendar.done[scalar[DONE]] = pop_small(flows.target, flows.serial, flows.which, base, size)
+        scalar[DONE] += 1
+        _count(links, flows, group, bundle, -1)
+    if flows.counts[bundle]:
+        flows.heads[bundle] = flows.target[base]
+    else:
+        flows.heads[bundle] = inf
+        flows.service[bundle] = 0.0
+
+
+def backlog(state: State, op: int) -> int:
+    """Picoseconds until what the flows under way have in the queues of the links of flow `op` is through.
+
+    At most `queue` units each, those that follow a flow on its connection among them. Flows that started at this very
+    instant have nothing there yet.
+    """
+    links, flows, ops, messages = state.links, state.flows, state.ops, state.messages
+    queue, bundle = ops.queue[op], ops.bundle[op]
+    group = links.group[bundle]
+    advance_group(links, flows, group, state.calendar.scalar[NOW])
+    for link in range(links.first_link[group], links.first_link[group + 1]):
+        links.waiting[link] = 0.0
+    for other in range(links.first_bundle[group], links.first_bundle[group + 1]):
+        ahead = _ahead(ops, flows, messages, group, other, queue)
+        for place in range(links.route_at[other], links.route_at[other + 1]):
+            links.waiting[links.route[place]] += ahead
+    longest = 0.0
+    for place in range(links.route_at[bundle], links.route_at[bundle + 1]):
+        link = links.route[place]
+        if link < links.shared[group]:
+            longest = max(longest, links.waiting[link] / links.capacity[link])
+    return ceil(longest)
+
+
+def _ahead(ops: Ops, flows: Flows, messages: Messages, group: int, bundle: int, queue: float) -> float:
+    """Units that the flows of a bundle have in queues, at most `queue` each."""
+    found = 0.0
+    base = flows.room_at[bundle]
+    for place in range(base, base + flows.counts[bundle]):
+        if flows.serial[place] <= flows.before[group]:
+            connection = ops.connection[flows.which[place] & OP]
+            behind = messages.following[connection] if connection >= 0 else 0.0
+            found += min(flows.target[place] - flows.service[bundle] + behind, queue)
+    return found

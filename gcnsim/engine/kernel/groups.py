@@ -1,0 +1,175 @@
+"""The links of a schedule in groups that no flow connects, and the bundles of equal flows that cross each group.
+
+What `gcnsim.engine.fluid.Fluid` makes, in numbers. Links and bundles are numbered group by group; where a group is
+shared as a matrix (`gcnsim.engine.kernel.dense`), its links are its senders, then its receivers, its bundles all pairs
+of them, each row padded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from math import inf
+from typing import Final
+
+import numpy as np
+
+from gcnsim.engine.fluid import connected
+from gcnsim.engine.kernel.dense import pitch
+from gcnsim.engine.kernel.memory import Links
+from gcnsim.ids import BoolArray, IntArray
+from gcnsim.schedule.columns import Columns
+from gcnsim.timeline import PS_PER_S
+
+FULL: Final = 0.5
+"""Share of the pairs of a sender and a receiver with flows from which on a group is shared as a matrix."""
+
+WIDE: Final = 6
+"""Fewest senders and receivers of a group that is shared as a matrix."""
+
+Kind = tuple[tuple[int, ...], float]
+"""Route and cap of a bundle, infinite for none."""
+
+
+def grouped(capacity: Sequence[float], columns: Columns, flows: BoolArray) -> tuple[Links, IntArray]:
+    """The groups that `flows` of the ops cross, and the bundle of each op, int64[n], -1 for others.
+
+    capacity: units per second of each link.
+    """
+    route, at, caps = columns.route.tolist(), columns.route_at.tolist(), columns.cap.tolist()
+    chosen = np.flatnonzero(flows).tolist()
+    named: list[Kind] = [(tuple(route[at[op] : at[op + 1]]), caps[op]) for op in chosen]
+    distinct = sorted(set(named))
+    owner = connected(len(capacity), [way for way, _ in distinct])
+    links: dict[int, list[int]] = {}
+    for link, group in enumerate(owner):
+        links.setdefault(group, []).append(link)
+    members: dict[int, list[Kind]] = {}
+    for kind in distinct:
+        members.setdefault(owner[kind[0][0]], []).append(kind)
+    numbers = _Numbers()
+    for group in sorted(members):
+        numbers.add([capacity[link] / PS_PER_S for link in links[group]], links[group], members[group])
+    bundle = np.full(columns.size, -1, np.int64)
+    bundle[chosen] = [numbers.of[kind] for kind in named]
+    return numbers.links(), bundle
+
+
+@dataclass
+class _Numbers:
+    """Groups as they are added: rows of `Links`, as lists."""
+
+    of: dict[Kind, int] = field(default_factory=dict)
+    first_bundle: list[int] = field(default_factory=lambda: [0])
+    first_link: list[int] = field(default_factory=lambda: [0])
+    shared: list[int] = field(default_factory=list)
+    routes: list[tuple[int, ...]] = field(default_factory=list)
+    crossing: list[list[int]] = field(default_factory=list)
+    senders: list[int] = field(default_factory=list)
+    receivers: list[int] = field(default_factory=list)
+    rank: list[int] = field(default_factory=list)
+    turned: list[int] = field(default_factory=lambda: [0])
+    capacity: list[float] = field(default_factory=list)
+
+    def add(self, capacity: Sequence[float], links: Sequence[int], kinds: Sequence[Kind]) -> None:
+        """A group of links with these capacities, ascending ids, crossed by `kinds`, ascending."""
+        senders, receivers = _sides(kinds)
+        if senders:
+            self._add_matrix(dict(zip(links, capacity, strict=True)), senders, receivers, kinds)
+        else:
+            self._add_list(capacity, links, kinds)
+        self.senders.append(len(senders))
+        self.receivers.append(len(receivers))
+        self.turned.append(self.turned[-1] + len(receivers) * pitch(len(senders)))
+        self.first_bundle.append(len(self.routes))
+        self.first_link.append(len(self.capacity))
+
+    def _add_list(self, capacity: Sequence[float], links: Sequence[int], kinds: Sequence[Kind]) -> None:
+        base = len(self.capacity)
+        local = {link: base + place for place, link in enumerate(links)}
+        self.capacity += capacity
+        self.shared.append(len(self.capacity))
+        self.crossing += [[] for _ in links]
+        for kind in kinds:
+            route, cap = kind
+            mine = [local[link] for link in route]
+            if cap < inf:
+                # A cap is a link of the bundle's own.
+                mine.append(len(self.capacity))
+                self.capacity.append(cap / PS_PER_S)
+                self.crossing.append([])
+            self.of[kind] = len(self.routes)
+            for link in mine:
+                self.crossing[link].append(len(self.routes))
+            self.routes.append(tuple(mine))
+        self.rank += range(len(self.capacity) - base)
+
+    def _add_matrix(
+        self, capacity: dict[int, float], senders: list[int], receivers: list[int], kinds: Sequence[Kind]
+    ) -> None:
+        base, begin = len(self.capacity), len(self.routes)
+        rows, columns = pitch(len(senders)), pitch(len(receivers))
+        order = {link: place for place, link in enumerate(sorted(capacity))}
+        for side, width in ((senders, rows), (receivers, columns)):
+            spare = [0.0] * (width - len(side))
+            self.capacity += [capacity[link] for link in side] + spare
+            self.rank += [order[link] for link in side] + [len(order)] * len(spare)
+        self.shared.append(len(self.capacity))
+        self.crossing += [[] for _ in range(rows + columns)]
+        self.routes += [()] * (len(senders) * columns)
+        for kind in kinds:
+            (source, target), _ = kind
+            sender, receiver = senders.index(source), receivers.index(target)
+            place = begin + sender * columns + receiver
+            self.of[kind] = place
+            self.routes[place] = (base + sender, base + rows + receiver)
+
+    def links(self) -> Links:
+        """The groups with nothing under way."""
+        route_at, route = _flat(self.routes)
+        crossing_at, crossing = _flat(self.crossing)
+        group = np.repeat(np.arange(len(self.shared), dtype=np.int64), np.diff(self.first_bundle))
+        size, bundles, groups = len(self.capacity), len(self.routes), len(self.shared)
+        return Links(
+            first_bundle=np.array(self.first_bundle, np.int64),
+            first_link=np.array(self.first_link, np.int64),
+            shared=np.array(self.shared, np.int64),
+            group=group,
+            route_at=route_at,
+            route=route,
+            crossing_at=crossing_at,
+            crossing=crossing,
+            senders=np.array(self.senders, np.int64),
+            receivers=np.array(self.receivers, np.int64),
+            rank=np.array(self.rank, np.int64),
+            turned=np.array(self.turned, np.int64),
+            last=np.zeros(groups, np.int64),
+            load=np.zeros(size, np.int64),
+            busy=np.zeros(size, np.int64),
+            rising=np.zeros(bundles, np.int64),
+            capacity=np.array(self.capacity, np.float64),
+            left=np.zeros(size),
+            weight=np.zeros(size),
+            share=np.zeros(size),
+            level=np.zeros(size),
+            step=np.zeros(size),
+            waiting=np.zeros(size),
+        )
+
+
+def _sides(kinds: Sequence[Kind]) -> tuple[list[int], list[int]]:
+    """Senders and receivers of a group that can be shared as a matrix and has few gaps in it; none of others."""
+    if not all(len(route) == 2 and cap == inf for route, cap in kinds):
+        return [], []
+    senders, receivers = ({route[end] for route, _ in kinds} for end in (0, 1))
+    pairs = len(senders) * len(receivers)
+    if senders & receivers or min(len(senders), len(receivers)) < WIDE or len(kinds) < FULL * pairs:
+        return [], []
+    return sorted(senders), sorted(receivers)
+
+
+def _flat(rows: Sequence[Sequence[int]]) -> tuple[IntArray, IntArray]:
+    """Rows of ids as (offsets, ids)."""
+    at = np.zeros(len(rows) + 1, np.int64)
+    np.cumsum(np.array([len(row) for row in rows], np.int64), out=at[1:])
+    return at, np.array([each for row in rows for each in row], np.int64)

@@ -1,0 +1,155 @@
+"""Heaps in flat arrays: events by (time, serial), timers that can be moved, and small heaps side by side in one array.
+
+A small heap (flows of a bundle, threads that wait) is kept as `heapq` of the standard library keeps it, element for
+element: sums over its members are taken in that order.
+"""
+
+from __future__ import annotations
+
+from gcnsim.engine.kernel.memory import EVENTS, SERIAL, TIMERS, Calendar
+from gcnsim.ids import FloatArray, IntArray
+
+
+def push_event(calendar: Calendar, time: int, which: int) -> None:
+    """Add an event, with the next serial number; every node has four children."""
+    scalar, times, serials, events = calendar.scalar, calendar.time, calendar.serial, calendar.which
+    place = scalar[EVENTS]
+    scalar[EVENTS] = place + 1
+    serial = scalar[SERIAL]
+    scalar[SERIAL] = serial + 1
+    while place > 0:
+        parent = (place - 1) >> 2
+        # Of equal times the one pushed earlier goes first, and no serial number is higher than this one's.
+        if times[parent] <= time:
+            break
+        times[place], serials[place], events[place] = times[parent], serials[parent], events[parent]
+        place = parent
+    times[place], serials[place], events[place] = time, serial, which
+
+
+def pop_event(calendar: Calendar) -> int:
+    """Take the first event out."""
+    times, serials, events = calendar.time, calendar.serial, calendar.which
+    found = events[0]
+    size = calendar.scalar[EVENTS] - 1
+    calendar.scalar[EVENTS] = size
+    if size == 0:
+        return found
+    time, serial, which = times[size], serials[size], events[size]
+    place = 0
+    while True:
+        child = 4 * place + 1
+        if child >= size:
+            break
+        least = child
+        for other in range(child + 1, min(child + 4, size)):
+            if times[other] < times[least] or (times[other] == times[least] and serials[other] < serials[least]):
+                least = other
+        if times[least] > time or (times[least] == time and serials[least] > serial):
+            break
+        times[place], serials[place], events[place] = times[least], serials[least], events[least]
+        place = least
+    times[place], serials[place], events[place] = time, serial, which
+    return found
+
+
+def _sooner(calendar: Calendar, one: int, other: int) -> bool:
+    times, serials = calendar.timer_time, calendar.timer_serial
+    return times[one] < times[other] or (times[one] == times[other] and serials[one] < serials[other])
+
+
+def _settle_timer(calendar: Calendar, place: int) -> None:
+    """Move the timer at `place` of the heap up, or down, to where it belongs."""
+    heap, places = calendar.timer_heap, calendar.timer_place
+    moved, size = heap[place], calendar.scalar[TIMERS]
+    while place > 0:
+        parent = (place - 1) >> 1
+        if not _sooner(calendar, moved, heap[parent]):
+            break
+        heap[place] = heap[parent]
+        places[heap[place]] = place
+        place = parent
+    while True:
+        child = 2 * place + 1
+        if child >= size:
+            break
+        if child + 1 < size and _sooner(calendar, heap[child + 1], heap[child]):
+            child += 1
+        if not _sooner(calendar, heap[child], moved):
+            break
+        heap[place] = heap[child]
+        places[heap[place]] = place
+        place = child
+    heap[place] = moved
+    places[moved] = place
+
+
+def set_timer(calendar: Calendar, resource: int, time: int) -> None:
+    """Let the timer of `resource` go off at `time`, with the next serial number, and at no other."""
+    scalar = calendar.scalar
+    calendar.timer_time[resource] = time
+    calendar.timer_serial[resource] = scalar[SERIAL]
+    scalar[SERIAL] += 1
+    place = calendar.timer_place[resource]
+    if place < 0:
+        place = scalar[TIMERS]
+        scalar[TIMERS] = place + 1
+        calendar.timer_heap[place] = resource
+    _settle_timer(calendar, place)
+
+
+def clear_timer(calendar: Calendar, resource: int) -> None:
+    """Let the timer of `resource` not go off."""
+    place = calendar.timer_place[resource]
+    if place < 0:
+        return
+    calendar.timer_place[resource] = -1
+    last = calendar.scalar[TIMERS] - 1
+    calendar.scalar[TIMERS] = last
+    if place < last:
+        calendar.timer_heap[place] = calendar.timer_heap[last]
+        _settle_timer(calendar, place)
+
+
+def sift_down(keys: FloatArray, serials: IntArray, values: IntArray, base: int, place: int) -> None:
+    """`heapq._siftdown` of the heap that begins at `base`: move what is at `place` towards the root."""
+    key, serial, value = keys[base + place], serials[base + place], values[base + place]
+    while place > 0:
+        parent = base + ((place - 1) >> 1)
+        if not (key < keys[parent] or (key == keys[parent] and serial < serials[parent])):
+            break
+        keys[base + place], serials[base + place], values[base + place] = keys[parent], serials[parent], values[parent]
+        place = parent - base
+    keys[base + place], serials[base + place], values[base + place] = key, serial, value
+
+
+def push_small(
+    keys: FloatArray, serials: IntArray, values: IntArray, base: int, size: int, key: float, serial: int, value: int
+) -> None:
+    """`heapq.heappush` of (key, serial, value) on the heap of `size` members that begins at `base`."""
+    keys[base + size], serials[base + size], values[base + size] = key, serial, value
+    sift_down(keys, serials, values, base, size)
+
+
+def pop_small(keys: FloatArray, serials: IntArray, values: IntArray, base: int, size: int) -> int:
+    """`heapq.heappop`: take the first of `size` members out; its value."""
+    found = values[base]
+    end = size - 1
+    if end == 0:
+        return found
+    key, serial, value = keys[base + end], serials[base + end], values[base + end]
+    place = 0
+    child = 1
+    while child < end:
+        left, right = base + child, base + child + 1
+        if child + 1 < end and not (
+            keys[left] < keys[right] or (keys[left] == keys[right] and serials[left] < serials[right])
+        ):
+            child += 1
+        at = base + child
+        keys[base + place], serials[base + place], values[base + place] = keys[at], serials[at], values[at]
+        place = child
+        child = 2 * place + 1
+    keys[base + place], serials[base + place], values[base + place] = key, serial, value
+    sift_down(keys, serials, values, base, place)
+    return found

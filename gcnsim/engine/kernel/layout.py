@@ -1,0 +1,197 @@
+"""From a schedule to what the kernel works on: its columns, its links in connected groups, and room for a run."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gcnsim.engine.kernel.groups import grouped
+from gcnsim.engine.kernel.memory import (
+    ASKED,
+    FIRSTS,
+    GROUPS,
+    HEADS,
+    LATES,
+    OPENED,
+    OPS,
+    RESOURCES,
+    RING,
+    SCALARS,
+    STOP,
+    Calendar,
+    Flows,
+    Links,
+    Machines,
+    Messages,
+    Ops,
+    Rows,
+    State,
+)
+from gcnsim.engine.kernel.run import DELAY
+from gcnsim.ids import BoolArray, IntArray
+from gcnsim.schedule import Schedule
+from gcnsim.schedule.columns import Columns, rows_by, stream_waits
+from gcnsim.timeline import PS_PER_S
+
+
+def layout(schedule: Schedule, most: int) -> tuple[State, Rows]:
+    """The state before the first event of a run of at most `most` iterations, and its rows."""
+    columns = schedule.columns
+    threads = (columns.thread >= 0) & (columns.is_flow == 1)
+    links, bundle = grouped(schedule.capacity, columns, (columns.is_flow == 1) & ~threads)
+    thread, machines = _machines(schedule, columns, threads)
+    bundle[threads] = DELAY - 1 - thread[threads]
+    ops = _ops(columns, bundle)
+    flows = _flows(columns, bundle, links)
+    messages = _messages(columns, bundle >= 0)
+    work = np.where((columns.is_flow == 1) & ~threads, schedule.demand, np.rint(schedule.demand * PS_PER_S))
+    resources = links.last.size + machines.cores.size
+    calendar, missing = _calendar(ops, links.last.size, resources, int(columns.stream.max(initial=0)) + 1, most)
+    count = columns.size
+    rows = Rows(
+        np.ascontiguousarray(work).ravel(),
+        np.empty(most * count, np.int64),
+        np.empty(most * count, np.int64),
+        np.empty(most * count, np.int64),
+    )
+    rows.ends[:count] = -1
+    rows.missing[:count] = missing
+    return State(ops, calendar, links, flows, messages, machines), rows
+
+
+def _ops(columns: Columns, bundle: IntArray) -> Ops:
+    after, before, lag = stream_waits(columns)
+    who = np.concatenate([columns.rows_of_waits(), after])
+    whom = np.concatenate([columns.wait, before])
+    back = np.concatenate([columns.lag, lag])
+    order = np.argsort(who, kind="stable")
+    who, whom, back = who[order], whom[order], back[order]
+    at, places = rows_by(whom, columns.size)
+    late = back > 0
+    return Ops(
+        bundle=bundle,
+        latency=np.rint(columns.latency_s * PS_PER_S).astype(np.int64),
+        startup=np.rint(columns.startup_s * PS_PER_S).astype(np.int64),
+        connection=columns.connection,
+        follower_at=at,
+        follower=who[places],
+        follower_lag=back[places],
+        waits_now=np.bincount(who[~late], minlength=columns.size).astype(np.int64),
+        late_op=who[late],
+        late_on=whom[late],
+        late_lag=back[late],
+        head=after[lag == 1],
+        queue=columns.queue,
+    )
+
+
+def _calendar(ops: Ops, groups: int, resources: int, streams: int, most: int) -> tuple[Calendar, IntArray]:
+    """An empty calendar with iteration 0 opened, and what its ops wait for."""
+    scalar = np.zeros(SCALARS, np.int64)
+    first = ops.head[ops.waits_now[ops.head] == 0]
+    room = streams + 1
+    scalar[[OPENED, FIRSTS, ASKED, STOP, RING, RESOURCES]] = 1, first.size, most - 1, -1, room, resources + 1
+    scalar[[OPS, GROUPS, HEADS, LATES]] = ops.bundle.size, groups, ops.head.size, ops.late_op.size
+    running = np.zeros(most, np.int64)
+    running[0] = ops.bundle.size
+    # A stream has one op under way at most, and a resource one timer and one place in the queue.
+    return Calendar(
+        scalar=scalar,
+        time=_ints(room),
+        serial=_ints(room),
+        which=_ints(room),
+        timer_time=_ints(resources + 1),
+        timer_serial=_ints(resources + 1),
+        timer_place=np.full(resources + 1, -1, np.int64),
+        timer_heap=_ints(resources + 1),
+        dirty=_ints(resources + 1),
+        dirty_queue=_ints(resources + 1),
+        ended=_ints(room),
+        todo=_ints(room),
+        done=_ints(room),
+        first=first,
+        running=running,
+        closing=_ints(most),
+    ), ops.waits_now
+
+
+def _flows(columns: Columns, bundle: IntArray, links: Links) -> Flows:
+    """No flow under way, with room for one of each stream of a bundle."""
+    size, groups = links.group.size, links.last.size
+    room_at = _room(bundle, columns.stream, size)
+    return Flows(
+        counts=_ints(size),
+        room_at=room_at,
+        serial=_ints(int(room_at[-1])),
+        which=_ints(int(room_at[-1])),
+        started=_ints(groups),
+        before=_ints(groups),
+        target=np.zeros(int(room_at[-1])),
+        rates=np.zeros(size),
+        service=np.zeros(size),
+        heads=np.full(size, np.inf),
+        number=np.zeros(size),
+        turned=np.zeros(int(links.turned[-1])),
+    )
+
+
+def _messages(columns: Columns, flows: BoolArray) -> Messages:
+    """Empty connections, with room for a message of each stream."""
+    connection = np.where(flows, columns.connection, -1)
+    count = int(columns.connection.max(initial=-1)) + 1
+    at = _room(connection, columns.stream, count)
+    return Messages(at, _ints(count), _ints(count), _ints(int(at[-1])), np.zeros(count))
+
+
+def _machines(schedule: Schedule, columns: Columns, threads: BoolArray) -> tuple[IntArray, Machines]:
+    """Per op the number of its thread (of those of `threads`), and the machines with no thread at work."""
+    numbers = {link: place for place, link in enumerate(schedule.cores)}
+    chosen = np.flatnonzero(threads)
+    machine = np.array([numbers[link] for link in columns.route[columns.route_at[chosen]].tolist()], np.int64)
+    pairs, slots = np.unique(np.stack([machine, columns.thread[chosen]], axis=1), axis=0, return_inverse=True)
+    of_op = np.full(columns.size, -1, np.int64)
+    of_op[chosen] = slots.ravel()
+    own = pairs[:, 0]
+    count = own.size
+    at = _room(of_op, columns.stream, count)
+    specs = list(schedule.cores.values())
+    return of_op, Machines(
+        cores=np.array([cores for cores, _ in specs], np.int64),
+        slice_ps=np.array([round(slice_s * PS_PER_S) for _, slice_s in specs], np.int64),
+        first=np.searchsorted(own, np.arange(len(specs))).astype(np.int64),
+        running=_ints(count),
+        running_size=_ints(len(specs)),
+        ready_thread=_ints(count),
+        ready_serial=_ints(count),
+        ready_size=_ints(len(specs)),
+        serial=_ints(len(specs)),
+        last=_ints(len(specs)),
+        machine=own.copy(),
+        at=at,
+        head=_ints(count),
+        size=_ints(count),
+        since=_ints(count),
+        on=_ints(count),
+        tasks=_ints(int(at[-1])),
+        ready_had=np.zeros(count),
+        left=np.zeros(int(at[-1])),
+        had=np.zeros(count),
+        capacity=np.array([schedule.capacity[link] for link in schedule.cores], np.float64),
+        least=np.zeros(len(specs)),
+    )
+
+
+def _room(owner: IntArray, stream: IntArray, count: int) -> IntArray:
+    """Where each of `count` owners' places begin, int64[count + 1]: one for each stream whose ops it owns.
+
+    owner: of each op, negative for none.
+    """
+    own = owner >= 0
+    width = int(stream.max(initial=0)) + 1
+    pairs = np.unique(owner[own] * width + stream[own])
+    at = np.zeros(count + 1, np.int64)
+    np.cumsum(np.bincount(pairs // width, minlength=count), out=at[1:])
+    return at
+
+
+def _ints(size: int) -> IntArray:
+    return np.zeros(size, np.int64)

@@ -1,0 +1,267 @@
+"""What the kernel works on: flat arrays in two blocks of memory, and the names by which it knows them.
+
+Compiled code is called with the addresses of the blocks alone. The first words of the block of integers are a table:
+where array k of either block begins and ends. `views` reads it, `packed` writes it; both go through the fields in the
+order in which they stand here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from gcnsim.ids import FloatArray, IntArray
+
+NOW: Final = 0
+"""Places in `Calendar.scalar`: the present instant, in picoseconds."""
+SERIAL: Final = 1
+"""Serial number of the next event."""
+EVENTS: Final = 2
+"""Events in the heap."""
+TIMERS: Final = 3
+"""Timers that are set."""
+DIRTY_HEAD: Final = 4
+"""Where the queue of what is to be shared anew begins (it is a ring)."""
+DIRTY_SIZE: Final = 5
+"""How many are in it."""
+OPENED: Final = 6
+"""Iterations of which an op has begun or waits."""
+COMPLETE: Final = 7
+"""Iterations of which all ops have ended."""
+ASKED: Final = 8
+"""The kernel returns when more iterations than these are complete."""
+STOP: Final = 9
+"""Serial number of the event that ends the run at this instant, -1 for none."""
+ENDED_HEAD: Final = 10
+"""Where the ring of ops that have ended, and have not told it, begins."""
+ENDED_SIZE: Final = 11
+"""How many are in it."""
+PENDING: Final = 12
+"""Ops that wait for nothing more and are about to begin."""
+FIRST: Final = 13
+"""Ops of iteration 0 that are still to begin."""
+FIRSTS: Final = 14
+"""Ops that iteration 0 begins with."""
+DONE: Final = 15
+"""Flows and tasks that are through at this instant."""
+OPS: Final = 16
+"""Ops of an iteration."""
+GROUPS: Final = 17
+"""Groups of links: resources before the first machine."""
+RING: Final = 18
+"""Room in the ring of ops that have ended."""
+RESOURCES: Final = 19
+"""Room in the queue of what is to be shared anew."""
+HEADS: Final = 20
+"""Ops that are first on their stream."""
+LATES: Final = 21
+"""Waits that reach back to earlier iterations."""
+SCALARS: Final = 22
+"""Words in `Calendar.scalar`."""
+
+
+class Ops(NamedTuple):
+    """n ops. bundle: of a flow, DELAY for exclusive work, TASK - thread for a task of a thread. latency, startup:
+    picoseconds. connection: -1 for none. follower_at, follower, follower_lag: who waits for an op, by (offset, op,
+    lag). waits_now: waits of lag 0. late_op, late_on, late_lag: the others, (who, for whom, how far back). head: ops
+    that are first on their stream, ascending. queue: units that others may have ahead."""
+
+    bundle: IntArray
+    latency: IntArray
+    startup: IntArray
+    connection: IntArray
+    follower_at: IntArray
+    follower: IntArray
+    follower_lag: IntArray
+    waits_now: IntArray
+    late_op: IntArray
+    late_on: IntArray
+    late_lag: IntArray
+    head: IntArray
+    queue: FloatArray
+
+
+class Calendar(NamedTuple):
+    """What is to come. time, serial, which: a heap of events by (time, serial); an event is iteration * 2**32 + op.
+    timer_time, timer_serial, timer_place: of each resource (group of links or machine), its place in timer_heap or -1.
+    dirty, dirty_queue: resources to share anew at this instant, in the order in which they became dirty."""
+
+    scalar: IntArray
+    time: IntArray
+    serial: IntArray
+    which: IntArray
+    timer_time: IntArray
+    timer_serial: IntArray
+    timer_place: IntArray
+    timer_heap: IntArray
+    dirty: IntArray
+    dirty_queue: IntArray
+    ended: IntArray
+    todo: IntArray
+    done: IntArray
+    first: IntArray
+    running: IntArray
+    closing: IntArray
+
+
+class Links(NamedTuple):
+    """G groups of links, their B bundles and L links, numbered through. first_bundle, first_link: int64[G + 1].
+    shared: the first link of each group that is a bundle's own cap. route_at, route, crossing_at, crossing: the links
+    of each bundle and the bundles of each link, ascending. senders, receivers: of a group that is shared as a matrix
+    (`dense`), 0 of others; rank: of its links, which of equally tight ones goes first. turned: where its transposed
+    counts begin. capacity: units per picosecond. left, load, share, level, step, waiting: room to work in, by link."""
+
+    first_bundle: IntArray
+    first_link: IntArray
+    shared: IntArray
+    group: IntArray
+    route_at: IntArray
+    route: IntArray
+    crossing_at: IntArray
+    crossing: IntArray
+    senders: IntArray
+    receivers: IntArray
+    rank: IntArray
+    turned: IntArray
+    last: IntArray
+    load: IntArray
+    busy: IntArray
+    rising: IntArray
+    capacity: FloatArray
+    left: FloatArray
+    weight: FloatArray
+    share: FloatArray
+    level: FloatArray
+    step: FloatArray
+    waiting: FloatArray
+
+
+class Flows(NamedTuple):
+    """Flows under way by bundle. counts: how many. room_at: where those of a bundle are kept, as a heap by (target,
+    serial): service at which each is done, and its event. started, before: serials of each group's last flow, and of
+    the last that started before this instant. rates: units per picosecond of one flow. service: what each flow of a
+    bundle has received. heads: the least target of a bundle, infinite without flows. number, turned: counts of groups
+    that are shared as a matrix, and transposed."""
+
+    counts: IntArray
+    room_at: IntArray
+    serial: IntArray
+    which: IntArray
+    started: IntArray
+    before: IntArray
+    target: FloatArray
+    rates: FloatArray
+    service: FloatArray
+    heads: FloatArray
+    number: FloatArray
+    turned: FloatArray
+
+
+class Messages(NamedTuple):
+    """Messages by connection, in rings. at: where each ring begins. following: units that wait behind the first."""
+
+    at: IntArray
+    head: IntArray
+    size: IntArray
+    which: IntArray
+    following: FloatArray
+
+
+class Machines(NamedTuple):
+    """M machines whose cores threads take turns on, and their threads, numbered through. cores, slice_ps: of each
+    machine. first: its first place in running and ready. running, running_size: threads on cores. ready_thread,
+    ready_serial, ready_had, ready_size: a heap of those that wait. machine, at, head, size, since, on: of each thread
+    its machine, its ring of tasks, since when it has its core and whether it has one. tasks, left: events, and core
+    picoseconds left of them. had: core time of each thread. capacity: core-seconds per second of a machine. least:
+    core time of who has had least."""
+
+    cores: IntArray
+    slice_ps: IntArray
+    first: IntArray
+    running: IntArray
+    running_size: IntArray
+    ready_thread: IntArray
+    ready_serial: IntArray
+    ready_size: IntArray
+    serial: IntArray
+    last: IntArray
+    machine: IntArray
+    at: IntArray
+    head: IntArray
+    size: IntArray
+    since: IntArray
+    on: IntArray
+    tasks: IntArray
+    ready_had: FloatArray
+    left: FloatArray
+    had: FloatArray
+    capacity: FloatArray
+    least: FloatArray
+
+
+class Rows(NamedTuple):
+    """Iterations by ops, row after row. work: picoseconds or units, of as many graphs as there are, in turn. starts,
+    ends: picoseconds, -1 of what has not ended. missing: what each op still waits for."""
+
+    work: FloatArray
+    starts: IntArray
+    ends: IntArray
+    missing: IntArray
+
+
+class State(NamedTuple):
+    """All of it, but for the rows."""
+
+    ops: Ops
+    calendar: Calendar
+    links: Links
+    flows: Flows
+    messages: Messages
+    machines: Machines
+
+
+ARRAYS: Final = 96
+"""Room for arrays in the table of one block."""
+
+_ALIGNED: Final = 8
+"""Words to which arrays are aligned: a cache line."""
+
+
+def whole(ints: IntArray, place: int) -> IntArray:
+    """Array `place` of the block of integers (compiled, the address of its first word)."""
+    return ints[ints[2 * place] : ints[2 * place + 1]]
+
+
+def real(ints: IntArray, floats: FloatArray, place: int) -> FloatArray:
+    """Array `place` of the block of floats, whose table is the second half of that of the integers."""
+    return floats[ints[2 * (ARRAYS + place)] : ints[2 * (ARRAYS + place) + 1]]
+
+
+def packed(state: State) -> tuple[IntArray, FloatArray]:
+    """The arrays of `state` copied into two blocks, with the table of where each is."""
+    arrays = [array for part in state for array in part]
+    ints = [array for array in arrays if array.dtype == np.int64]
+    floats = [array for array in arrays if array.dtype == np.float64]
+    table = np.zeros(4 * ARRAYS, np.int64)
+    whole_at, size = _places(ints, table.size)
+    real_at, real_size = _places(floats, 0)
+    table[: 2 * len(ints)] = whole_at
+    table[2 * ARRAYS : 2 * (ARRAYS + len(floats))] = real_at
+    whole_block, real_block = np.zeros(size, np.int64), np.zeros(real_size)
+    whole_block[: table.size] = table
+    for place, array in enumerate(ints):
+        whole_block[whole_at[2 * place] : whole_at[2 * place + 1]] = array
+    for place, values in enumerate(floats):
+        real_block[real_at[2 * place] : real_at[2 * place + 1]] = values
+    return whole_block, real_block
+
+
+def _places(arrays: Sequence[IntArray | FloatArray], begin: int) -> tuple[list[int], int]:
+    """Where each array begins and ends, flat, in a block whose first `begin` words are taken; its size."""
+    places: list[int] = []
+    for array in arrays:
+        places += [begin, begin + array.size]
+        begin += -(-array.size // _ALIGNED) * _ALIGNED
+    return places, max(begin, 1)

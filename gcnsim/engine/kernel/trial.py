@@ -1,0 +1,69 @@
+"""`python -m gcnsim.engine.kernel.trial FILE`: whether the kernel in FILE gives what the reference engine does."""
+
+from __future__ import annotations
+
+import sys
+from itertools import permutations
+from pathlib import Path
+
+import numpy as np
+
+from gcnsim.cluster import Cluster, Link, LinkSpec
+from gcnsim.engine.kernel.driver import simulate_by
+from gcnsim.engine.kernel.loading import LoadedKernel
+from gcnsim.engine.kernel.store import read
+from gcnsim.engine.reference import simulate
+from gcnsim.ids import FloatArray
+from gcnsim.schedule import Builder, Schedule
+from gcnsim.timeline import OpKind
+
+SERVERS = 7
+ITERATIONS = 6
+
+
+def sample() -> Schedule:
+    """All that the kernel knows: a matrix of pairs, caps, queues, connections, threads, delays, buffers, lags."""
+    wires = [
+        Link(f"s{at}.{way}", "nic", "a", "b", LinkSpec(1e9 + 1e7 * at, 2e-5, 1e-5))
+        for way in ("tx", "rx")
+        for at in range(SERVERS)
+    ]
+    queued = Link("queue", "nic", "a", "b", LinkSpec(3e8, 1e-5, 2e-6, 4e5))
+    cores = Link("cpu", "cpu", "a", "b", LinkSpec(1.9, cores=2, slice_s=1e-3))
+    builder = Builder("trial", Cluster((0,), (*wires, queued, cores)), 3)
+    every: list[int] = []
+    kind = OpKind.WIRE
+    for place, (one, other) in enumerate(permutations(range(SERVERS), 2)):
+        route = (one, SERVERS + other)
+        every.append(builder.flow(kind, 0, 1e5 * (1 + place % 11), route, stream=f"{one}>{other}", after=every[-1:]
+                                  if place % 5 == 0 else ()))  # fmt: skip
+    for place in range(4):
+        work = [1e5 * (1 + place), 0.0, 7e5]
+        every.append(builder.flow(kind, 0, _row(work), (2 * SERVERS,), stream=f"q{place}", connection=f"c{place % 2}"))
+    every.append(builder.flow(kind, 0, 2e6, (2 * SERVERS,), stream="capped", cap=2e8, after=every[3:5]))
+    for place in range(5):
+        task = builder.flow(OpKind.LOSS, 0, 1.3e-3 * (1 + place), (2 * SERVERS + 1,), stream=f"t{place}", cap=1.0,
+                            thread=f"t{place % 4}")  # fmt: skip
+        every.append(task)
+    reader = builder.compute(OpKind.LOSS, 0, 1e-3, after=[(every[0], 2), every[7]])
+    builder.reuse(every[0], reader)
+    return builder.close([builder.compute(OpKind.STEP, 0, _row([1e-3, 2e-3, 0.0]), after=every[1:])])
+
+
+def _row(values: list[float]) -> FloatArray:
+    return np.array(values)
+
+
+def main(file: str) -> int:
+    """The exit code for the kernel in `file`."""
+    schedule = sample()
+    found = simulate_by(LoadedKernel(*read(Path(file))), schedule, ITERATIONS)
+    right = simulate(schedule, ITERATIONS)
+    same = (found.starts == right.starts).all() and (found.ends == right.ends).all()
+    if not same:
+        sys.stderr.write("its results differ from those of the reference engine\n")
+    return 0 if same else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1]))

@@ -1,0 +1,140 @@
+"""Threads that take turns on cores: `gcnsim.engine.cores` in flat arrays, step for step."""
+
+from __future__ import annotations
+
+from math import ceil
+
+from gcnsim.engine.kernel.flights import share_later
+from gcnsim.engine.kernel.heaps import clear_timer, pop_small, push_small, set_timer
+from gcnsim.engine.kernel.memory import DONE, GROUPS, NOW, Calendar, Machines
+
+DONE_PS = 1.0
+"""Picoseconds of work that rounding may leave (`gcnsim.engine.cores.DONE`)."""
+
+
+def _rate(machines: Machines, machine: int) -> float:
+    return min(1.0, machines.capacity[machine] / machines.running_size[machine])
+
+
+def _advance(machines: Machines, machine: int, now: int) -> None:
+    elapsed = now - machines.last[machine]
+    if elapsed:
+        machines.last[machine] = now
+        size = machines.running_size[machine]
+        if size:
+            served = elapsed * _rate(machines, machine)
+            first = machines.first[machine]
+            for place in range(first, first + size):
+                thread = machines.running[place]
+                if machines.size[thread]:
+                    machines.left[machines.at[thread] + machines.head[thread]] -= served
+                    machines.had[thread] += served
+
+
+def _wait(machines: Machines, machine: int, thread: int) -> None:
+    """Let `thread` wait for a core, after those that have had less."""
+    machines.serial[machine] += 1
+    size = machines.ready_size[machine]
+    machines.ready_size[machine] = size + 1
+    push_small(
+        machines.ready_had, machines.ready_serial, machines.ready_thread, machines.first[machine], size,
+        machines.had[thread], machines.serial[machine], thread,
+    )  # fmt: skip
+
+
+def join_thread(calendar: Calendar, machines: Machines, thread: int, work: float, event: int) -> None:
+    """Give `thread` the task `event` of `work` > 0 core-picoseconds."""
+    scalar = calendar.scalar
+    machine = machines.machine[thread]
+    _advance(machines, machine, scalar[NOW])
+    room = machines.at[thread + 1] - machines.at[thread]
+    place = machines.head[thread] + machines.size[thread]
+    at = machines.at[thread] + (place - room if place >= room else place)
+    machines.tasks[at], machines.left[at] = event, work
+    machines.size[thread] += 1
+    if machines.size[thread] == 1 and machines.on[thread] == 0:
+        machines.had[thread] = max(machines.had[thread], machines.least[machine])
+        _wait(machines, machine, thread)
+    share_later(calendar, scalar[GROUPS] + machine)
+
+
+def _keep(machines: Machines, machine: int, now: int) -> None:
+    """Leave those on cores that have work and whose turn is not over."""
+    first, size = machines.first[machine], machines.running_size[machine]
+    kept = first
+    for place in range(first, first + size):
+        thread = machines.running[place]
+        if machines.size[thread]:
+            machines.running[kept] = thread
+            kept += 1
+        else:
+            machines.on[thread] = 0
+    size = kept - first
+    if machines.ready_size[machine]:
+        kept = first
+        for place in range(first, first + size):
+            thread = machines.running[place]
+            stays = True
+            if now - machines.since[thread] >= machines.slice_ps[machine]:
+                if machines.had[thread] >= machines.ready_had[first]:
+                    stays = False
+                    machines.on[thread] = 0
+                    _wait(machines, machine, thread)
+                else:
+                    machines.since[thread] = now
+            if stays:
+                machines.running[kept] = thread
+                kept += 1
+        size = kept - first
+    machines.running_size[machine] = size
+
+
+def decide(calendar: Calendar, machines: Machines, machine: int) -> None:
+    """Who runs from this instant on, and until when nothing changes by itself."""
+    scalar = calendar.scalar
+    now = scalar[NOW]
+    _keep(machines, machine, now)
+    first = machines.first[machine]
+    while machines.ready_size[machine] and machines.running_size[machine] < machines.cores[machine]:
+        ready = machines.ready_size[machine]
+        thread = pop_small(machines.ready_had, machines.ready_serial, machines.ready_thread, first, ready)
+        machines.ready_size[machine] = ready - 1
+        machines.since[thread] = now
+        machines.on[thread] = 1
+        machines.running[first + machines.running_size[machine]] = thread
+        machines.running_size[machine] += 1
+    size = machines.running_size[machine]
+    if size == 0:
+        clear_timer(calendar, scalar[GROUPS] + machine)
+        return
+    rate = _rate(machines, machine)
+    had, since = machines.had[machines.running[first]], machines.since[machines.running[first]]
+    shortest = machines.left[machines.at[machines.running[first]] + machines.head[machines.running[first]]] / rate
+    for place in range(first + 1, first + size):
+        thread = machines.running[place]
+        had = min(had, machines.had[thread])
+        since = min(since, machines.since[thread])
+        shortest = min(shortest, machines.left[machines.at[thread] + machines.head[thread]] / rate)
+    machines.least[machine] = max(machines.least[machine], had)
+    due = ceil(shortest)
+    if machines.ready_size[machine]:
+        due = min(due, since + machines.slice_ps[machine] - now)
+    set_timer(calendar, scalar[GROUPS] + machine, now + max(0, due))
+
+
+def turn(calendar: Calendar, machines: Machines, machine: int) -> None:
+    """A task is done, or a slice is over: note what is done now; who runs is decided when all is told."""
+    scalar = calendar.scalar
+    _advance(machines, machine, scalar[NOW])
+    scalar[DONE] = 0
+    first = machines.first[machine]
+    for place in range(first, first + machines.running_size[machine]):
+        thread = machines.running[place]
+        at = machines.at[thread] + machines.head[thread]
+        if machines.size[thread] and machines.left[at] <= DONE_PS:
+            calendar.done[scalar[DONE]] = machines.tasks[at]
+            scalar[DONE] += 1
+            head = machines.head[thread] + 1
+            machines.head[thread] = head if machines.at[thread] + head < machines.at[thread + 1] else 0
+            machines.size[thread] -= 1
+    share_later(calendar, scalar[GROUPS] + machine)
