@@ -92,7 +92,9 @@ def mistake(document: object, name: str, part: str = "") -> str | None:
     """The first thing that is wrong with a document of the schema `name`: its place (`bytes.rows[0]`), the value and
     what is wanted; None where it keeps the schema. part: the document is only what stands under this key.
     """
-    error = next(_validator(name, part).iter_errors(document), None)
+    errors = _validator(name, part).iter_errors(document)
+    # That it is another kind of document comes before what such a document lacks.
+    error = min(errors, key=lambda each: list(each.absolute_path) != ["schema"], default=None)
     return None if error is None else _line(error, part)
 
 

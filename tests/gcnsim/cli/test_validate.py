@@ -78,7 +78,9 @@ def test_bad_input_is_one_line(
     (tmp_path / "empty").mkdir()
     assert "empty/run.json: cannot be read" in refused(capsys, tmp_path / "empty")
     assert "none/run.json: cannot be read" in refused(capsys, folder, tmp_path / "none")
-    assert "calibration record" in refused(capsys, folder, "--calibration", folder / "run.json")
+    assert 'schema is "gcnsim.run/1", wanted "gcnsim.calibration/1"' in refused(
+        capsys, folder, "--calibration", folder / "run.json"
+    )
     assert "nothing.json: cannot be read" in refused(capsys, folder, "--calibration", tmp_path / "nothing.json")
     assert "Missing argument" in refused(capsys)
     assert "No such option" in refused(capsys, folder, "--strickt")
