@@ -43,11 +43,11 @@ TIMES = 15.0
 
 LOAD = """
 import time
-begin = time.perf_counter()
+begin = time.process_time()
 from gcnsim.engine.kernel import store
 from gcnsim.engine.kernel.loading import LoadedKernel
 LoadedKernel(*store.read(store.path()))
-print(time.perf_counter() - begin)
+print(time.process_time() - begin)
 """
 
 
@@ -95,7 +95,7 @@ def per_second(engine: Callable[[Schedule, int], Run], schedule: Schedule, itera
 
 
 def loading() -> float:
-    """Seconds in which a new process has the compiled kernel, llvmlite and NumPy among them."""
+    """Processor seconds after which a new process has the compiled kernel, llvmlite and NumPy among them."""
     done = subprocess.run([sys.executable, "-c", LOAD], capture_output=True, text=True, check=True)
     return float(done.stdout)
 

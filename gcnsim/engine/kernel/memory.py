@@ -38,7 +38,7 @@ ENDED_HEAD: Final = 10
 """Where the ring of ops that have ended, and have not told it, begins."""
 ENDED_SIZE: Final = 11
 """How many are in it."""
-PENDING: Final = 12
+READY: Final = 12
 """Ops that wait for nothing more and are about to begin."""
 FIRST: Final = 13
 """Ops of iteration 0 that are still to begin."""

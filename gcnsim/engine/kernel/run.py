@@ -25,7 +25,7 @@ from gcnsim.engine.kernel.memory import (
     NOW,
     OPENED,
     OPS,
-    PENDING,
+    READY,
     RING,
     SERIAL,
     STOP,
@@ -149,19 +149,15 @@ def _all_that_follows(state: State, rows: Rows, graphs: int, most: int, event: i
         # What arrives may start flows of this very instant: they share with the rest, once, when all have arrived.
         later = calendar.dirty[group]
         calendar.dirty[group] = 1
-    joining, sharing, telling = -1, -1, -1
-    if event >= 0 and ops.bundle[event & OP] < 0:
-        _append(calendar, event)
-    elif event >= 0:
-        joining = event
+    joining, sharing, telling = _flow_or_end(calendar, ops, event), -1, -1
     begun, done, count = 0, 0, scalar[OPS]
-    scalar[PENDING] = 0
+    scalar[READY] = 0
     while True:
         moving, delay = -1, ELSEWHERE
         if joining >= 0:
             sharing = join(state, joining, rows.work[((joining >> SHIFT) % graphs) * count + (joining & OP)])
             joining = -1
-        elif begun < scalar[PENDING]:
+        elif begun < scalar[READY]:
             moving = calendar.todo[begun]
             begun += 1
             delay = _begin(state, rows, graphs, moving)
@@ -174,7 +170,7 @@ def _all_that_follows(state: State, rows: Rows, graphs: int, most: int, event: i
             _tell(state, rows, most, telling)
         elif scalar[FIRST] < scalar[FIRSTS]:
             begun = 0
-            scalar[PENDING] = 1
+            scalar[READY] = 1
             calendar.todo[0] = calendar.first[scalar[FIRST]]
             scalar[FIRST] += 1
         elif done < scalar[DONE]:
@@ -198,6 +194,14 @@ def _all_that_follows(state: State, rows: Rows, graphs: int, most: int, event: i
                 calendar.dirty[group] = later
                 return
             sharing = -1
+
+
+def _flow_or_end(calendar: Calendar, ops: Ops, event: int) -> int:
+    """The flow `event`, whose latency is over; -1 for an op whose delay is over, so that it ends, and for no event."""
+    if event >= 0 and ops.bundle[event & OP] < 0:
+        _append(calendar, event)
+        return -1
+    return event
 
 
 def _append(calendar: Calendar, event: int) -> None:
@@ -286,7 +290,7 @@ def _tell(state: State, rows: Rows, most: int, event: int) -> None:
     scalar = calendar.scalar
     iteration, op, count = event >> SHIFT, event & OP, scalar[OPS]
     rows.ends[iteration * count + op] = scalar[NOW]
-    scalar[PENDING] = 0
+    scalar[READY] = 0
     known = scalar[OPENED]
     for place in range(ops.follower_at[op], ops.follower_at[op + 1]):
         target = iteration + ops.follower_lag[place]
@@ -294,8 +298,8 @@ def _tell(state: State, rows: Rows, most: int, event: int) -> None:
             at = target * count + ops.follower[place]
             rows.missing[at] -= 1
             if rows.missing[at] == 0:
-                calendar.todo[scalar[PENDING]] = (target << SHIFT) | ops.follower[place]
-                scalar[PENDING] += 1
+                calendar.todo[scalar[READY]] = (target << SHIFT) | ops.follower[place]
+                scalar[READY] += 1
         elif target < most:
             while scalar[OPENED] <= target:
                 _open(calendar, ops, rows)
@@ -317,8 +321,8 @@ def _open(calendar: Calendar, ops: Ops, rows: Rows) -> None:
     for place in range(scalar[HEADS]):
         op = ops.head[place]
         if rows.missing[base + op] == 0:
-            calendar.todo[scalar[PENDING]] = (iteration << SHIFT) | op
-            scalar[PENDING] += 1
+            calendar.todo[scalar[READY]] = (iteration << SHIFT) | op
+            scalar[READY] += 1
     calendar.running[iteration] = count
     scalar[OPENED] = iteration + 1
 
