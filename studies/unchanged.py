@@ -6,7 +6,8 @@
 Answers: every scenario of the older version, the default question, all methods on three datasets, the reproduced
 tables, and predictions of runs that are trained once, for both. Each is asked as a user would, as a command in its own
 process. Keys that were renamed on purpose stand in `RENAMED`, each with its line in CHANGELOG.md: old answers are
-compared under the new names. Exit code 1 where an answer differs.
+compared under the new names, and under the places of today of programs that moved (`MOVED`). Exit code 1 where an
+answer differs.
 """
 
 from __future__ import annotations
@@ -27,6 +28,13 @@ HERE: Final = Path(__file__).resolve().parents[1]
 
 RENAMED: Final[Mapping[str, str]] = {}
 """Keys of JSON answers by their old names."""
+
+MOVED: Final[Mapping[str, str]] = {
+    f"benchmarks{dot}{name}": f"studies{dot}{name}"
+    for dot in "/."
+    for name in ("cross_edges", "fit_published", "fit_surrogates", "partition_spread", "two_statistics")
+}
+"""Programs that answers name as their source, by their old places."""
 
 SHOWN: Final = 12
 """Lines of a difference that are printed."""
@@ -109,6 +117,8 @@ def comparable(text: str, *, old: bool) -> str:
 
 def differences(old: str, new: str) -> Iterator[str]:
     """The lines that differ; none where the answers are the same bytes."""
+    for place, now in MOVED.items():
+        old = old.replace(place, now)
     if old == new:
         return
     before, after = comparable(old, old=True).splitlines(), comparable(new, old=False).splitlines()
