@@ -150,8 +150,10 @@ def render(report: Mapping[str, Any]) -> str:
 
 def _engine() -> dict[str, str]:
     """Which engine simulates: the compiled one, from which file, or the reference, and why."""
-    from gcnsim.engine import engine
-
+    try:
+        from gcnsim.engine import engine
+    except ImportError as error:
+        return {"name": "none", "why": " ".join(str(error).split())}
     found = engine()
     return {"name": found.name, "why": found.why}
 

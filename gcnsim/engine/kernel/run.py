@@ -143,7 +143,8 @@ def _all_that_follows(state: State, rows: Rows, graphs: int, most: int, event: i
 
     event: whose delay or latency is over, or -1. group: to be shared when all is told, or -1.
     """
-    calendar, ops, scalar = state.calendar, state.ops, state.calendar.scalar
+    calendar, ops = state.calendar, state.ops
+    scalar = calendar.scalar
     later = 0
     if group >= 0:
         # What arrives may start flows of this very instant: they share with the rest, once, when all have arrived.

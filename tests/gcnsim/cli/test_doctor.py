@@ -72,3 +72,10 @@ def test_the_data_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Non
     (tmp_path / "g.npz").write_bytes(b"")
     monkeypatch.setenv("GCNSIM_DATA", str(tmp_path))
     assert doctor.examine()["data"]["state"].endswith("1 graphs (g)")
+
+
+def test_an_engine_whose_dependencies_are_missing_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "gcnsim.engine", None)
+    report = doctor.examine()
+    assert report["engine"]["name"] == "none"
+    assert "gcnsim.engine" in report["engine"]["why"]
