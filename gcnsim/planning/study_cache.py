@@ -13,6 +13,7 @@ import numpy as np
 
 from gcnsim.alternatives import holds, least_gpus
 from gcnsim.diagnosis import EvenPartition
+from gcnsim.engine import engine
 from gcnsim.errors import ScenarioError
 from gcnsim.graph import Graph
 from gcnsim.ids import FloatArray, Seconds
@@ -181,6 +182,8 @@ class StudyCache:
             add(1)
             return result, left_open, lower
 
+        if missing:
+            engine()  # found before processes are forked, so once for all of them
         found = parallel_map_counted(one, missing, self.processes, count)
         for key, (result, left_open, lower) in zip(missing, found, strict=True):
             if lower is not None:
