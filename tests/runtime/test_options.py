@@ -42,8 +42,15 @@ def test_a_number_lies_in_its_range_ends_included(name: str) -> None:
     low, high = RANGES[name]
     for value in (low, high):
         assert getattr(made(**{name: value}), name) == value
-    said = f"--{name.replace('_', '-')}: .* is not allowed; allowed: {low} to {high}$"
-    for value in (math.nextafter(low, -math.inf), math.nextafter(high, math.inf), math.inf, math.nan):
+    said = f"--{name.replace('_', '-')}: .* is not (allowed; )?a (whole )?number of at least {low} and at most {high}$"
+    for value in (
+        low - 1,
+        high + 1,
+        math.nextafter(low, -math.inf),
+        math.nextafter(high, math.inf),
+        math.inf,
+        math.nan,
+    ):
         with pytest.raises(ScenarioError, match=said):
             made(**{name: value})
 

@@ -264,8 +264,8 @@ def test_a_terminal_sees_a_live_line_and_no_record_leaves_no_file(case: Case, tm
     os.close(slave)
     assert code == 0
     seen = _read(master)
-    assert "iteration 12/12, loss " in seen
-    assert seen.endswith("\r\x1b[2K"), "wiped at the end"
+    assert "iteration 12/12, 0:00 left, loss " in seen
+    assert seen.endswith("\x1b[2K"), "wiped at the end"
     assert out.startswith("full-graph: 12 iterations on 2 workers in ")
     assert list(tmp_path.iterdir()) == []
 
