@@ -105,7 +105,7 @@ class MeasurementWindow:
             return NEVER
         queue = list(self._gpu_queue(rank))
         starts, ends = self.run.starts[:, queue].ravel(), self.run.ends[:, queue].ravel()
-        free = np.r_[0, ends[:-1]]
+        free = np.concatenate(([0], ends[:-1]))
         begin, _ = self.edges(rank)
         chains = [
             link

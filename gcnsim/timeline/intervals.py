@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -25,14 +26,14 @@ class Intervals:
         """The union of the intervals [starts[i], ends[i]); empty ones vanish."""
         real = ends > starts
         starts, ends = starts[real], ends[real]
-        order = np.argsort(starts, kind="stable")
-        starts, ends = starts[order], ends[order]
         if not starts.size:
             return cls(starts, ends)
-        reach = np.maximum.accumulate(ends)
-        opens = np.r_[True, starts[1:] > reach[:-1]]
-        closes = np.r_[opens[1:], True]
-        return cls(starts[opens], reach[closes])
+        order = np.argsort(starts, kind="stable")
+        starts, reach = starts[order], np.maximum.accumulate(ends[order])
+        # Where an interval begins behind all before it, one is over and the next opens.
+        bounds = np.ones(starts.size + 1, np.bool_)
+        np.greater(starts[1:], reach[:-1], out=bounds[1:-1])
+        return cls(starts[bounds[:-1]], reach[bounds[1:]])
 
     @property
     def length(self) -> int:
@@ -45,21 +46,22 @@ class Intervals:
 
     def union(self, other: Intervals) -> Intervals:
         """Instants in either."""
-        return Intervals.of(np.r_[self.starts, other.starts], np.r_[self.ends, other.ends])
+        return Intervals.of(np.concatenate((self.starts, other.starts)), np.concatenate((self.ends, other.ends)))
 
     def difference(self, other: Intervals) -> Intervals:
         """Instants in this and not in the other."""
-        # Sweep over all edges: inside self and outside other between two neighbouring edges or nowhere between them.
-        edges = np.sort(np.r_[self.starts, self.ends, other.starts, other.ends])
-        if edges.size < 2:
-            return self
-        left = edges[:-1]
-        kept = self._covers(left) & ~other._covers(left)
-        return Intervals.of(left[kept], edges[1:][kept])
+        return self._swept(other, lambda own, others: own & ~others)
 
     def intersection(self, other: Intervals) -> Intervals:
         """Instants in this and in the other."""
-        return self.difference(self.difference(other))
+        return self._swept(other, lambda own, others: own & others)
+
+    def _swept(self, other: Intervals, kept: Callable[[BoolArray, BoolArray], BoolArray]) -> Intervals:
+        """Instants that are `kept` by whether this and the other have them: one answer between neighbouring edges."""
+        edges = np.sort(np.concatenate((self.starts, self.ends, other.starts, other.ends)))
+        left = edges[:-1]
+        wanted = kept(self._covers(left), other._covers(left))
+        return Intervals.of(left[wanted], edges[1:][wanted])
 
     def _covers(self, instants: IntArray) -> BoolArray:
         if not self.starts.size:
