@@ -125,7 +125,7 @@ def _others(result: Result, limit: Limit) -> list[float]:
             share for name, share in every if own is not None and name != limit.link and own.like(LinkName.of(name))
         ]
     if limit.word in (WORDS["compute"], WORDS["cpu"]):
-        kind = window.phase == Phase.COMPUTE if limit.kind == "compute" else window.is_sampling
+        kind = window.of_phase(Phase.COMPUTE) if limit.kind == "compute" else window.is_sampling
         others = [rank for rank in range(window.schedule.workers) if rank != limit.worker]
         lengths = [window.spans((window.worker == rank) & kind, rank).length for rank in others]
         return [length / PS_PER_S / window.count / result.metrics.iteration_s for length in lengths]

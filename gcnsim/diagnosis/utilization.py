@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import numpy as np
-
 from gcnsim.cluster import LinkName
 from gcnsim.ids import BoolArray, Rank
 from gcnsim.results import LinkUse, Utilization, WorkerUse
@@ -39,13 +37,13 @@ def utilization_of(result: Result) -> Utilization:
 def _busy(window: MeasurementWindow, rank: Rank) -> Iterator[float]:
     """Shares of this worker's window: its GPU, sampler, copies and all-reduce, and its GPU's waiting."""
     start, end = window.edges(rank)
-    kind = np.array([op.kind for op in window.schedule.ops])
+    wire = window.schedule.columns.is_kind(OpKind.WIRE)
     own = window.worker == rank
     masks: tuple[BoolArray, ...] = (
-        own & (window.phase == Phase.COMPUTE),
+        own & window.of_phase(Phase.COMPUTE),
         own & window.is_sampling,
-        own & (window.phase == Phase.TRANSFER) & (kind != OpKind.WIRE),
-        own & (window.phase == Phase.REDUCE),
+        own & window.of_phase(Phase.TRANSFER) & ~wire,
+        own & window.of_phase(Phase.REDUCE),
     )
     for length in (*(window.spans(mask, rank).length for mask in masks), window.split(rank).exposed.length):
         yield length / max(1, end - start)

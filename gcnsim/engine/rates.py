@@ -20,7 +20,7 @@ from gcnsim.timeline import PS_PER_S
 def begun(run: Run) -> IntArray:
     """When each op began, int64[T, ops]: a message not before the one ahead of it on its connection has arrived."""
     found: IntArray = run.starts.copy()
-    connections: IntArray = np.array([op.connection for op in run.schedule.ops], dtype=np.int64)
+    connections = run.schedule.columns.connection
     for connection in np.unique(connections[connections >= 0]):
         chosen = np.flatnonzero(connections == connection)
         starts, ends = run.starts[:, chosen].ravel(), run.ends[:, chosen].ravel()
@@ -86,10 +86,10 @@ def _group_rates(run: Run, links: list[int], ops: list[int]) -> dict[str, tuple[
 
 def _first_bytes(run: Run) -> IntArray:
     """When the first byte of each flow moves, int64[T, ops]: after its latency, or its start-up behind another."""
-    ops = run.schedule.ops
+    columns = run.schedule.columns
     latency, startup = (
-        np.rint(np.array([getattr(op, name) for op in ops]) * PS_PER_S).astype(np.int64)
-        for name in ("latency_s", "startup_s")
+        np.rint(columns.of_route(seconds) * PS_PER_S).astype(np.int64)
+        for seconds in (columns.latency_s, columns.startup_s)
     )
     behind = begun(run)
     found: IntArray = np.where(

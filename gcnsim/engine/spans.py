@@ -16,17 +16,18 @@ def timeline(run: Run, *, ordered: bool = True) -> Timeline:
     ordered: False where the order does not matter, which saves the time for it.
     """
     schedule = run.schedule
-    ops = schedule.ops
+    ops = schedule.columns
     total, count = run.ends.shape
     demand = schedule.demand[np.arange(total) % schedule.demand.shape[0]]
-    is_bytes = np.array([op.route is not None and schedule.link_kinds[op.route[0]] != "cpu" for op in ops])
+    on_cores = np.array([*(kind == "cpu" for kind in schedule.link_kinds), False])
+    is_bytes = ops.is_flow & ~on_cores[ops.first_link()]
     columns: dict[str, AnyArray] = {
-        "kind": np.array([KIND_CODE[op.kind] for op in ops], dtype=np.uint8),
-        "worker": np.array([op.worker for op in ops], dtype=np.int32),
-        "stream": np.array([op.stream for op in ops], dtype=np.int32),
-        "layer": np.array([op.layer for op in ops], dtype=np.int32),
-        "direction": np.array([op.direction for op in ops], dtype=np.uint8),
-        "peer": np.array([op.peer for op in ops], dtype=np.int32),
+        "kind": ops.kind.astype(np.uint8),
+        "worker": ops.worker.astype(np.int32),
+        "stream": ops.stream.astype(np.int32),
+        "layer": ops.layer.astype(np.int32),
+        "direction": ops.direction.astype(np.uint8),
+        "peer": ops.peer.astype(np.int32),
     }
     spans: dict[str, AnyArray] = {name: np.tile(column, total) for name, column in columns.items()}
     spans["iteration"] = np.repeat(np.arange(total, dtype=np.int32), count)
@@ -39,27 +40,26 @@ def timeline(run: Run, *, ordered: bool = True) -> Timeline:
     if ordered:
         order = np.lexsort((spans["end_ps"], spans["stream"], spans["worker"], spans["start_ps"]))
         spans = {name: column[order] for name, column in spans.items()}
-    streams = tuple(stream.name for stream in schedule.streams)
+    streams = tuple(ops.names[name] for name in ops.stream_name.tolist())
     return Timeline(**{name: frozen(column) for name, column in spans.items()}, streams=streams)
 
 
 def _waits(run: Run) -> dict[str, AnyArray]:
     """The gaps of every worker's compute stream as spans of kind WAIT, named after the op they delay."""
-    schedule = run.schedule
+    columns = run.schedule.columns
     parts: list[dict[str, AnyArray]] = []
-    for index, (stream, queue) in enumerate(zip(schedule.streams, schedule.order, strict=True)):
-        if stream.name != COMPUTE_STREAM:
-            continue
+    for index in columns.streams_called(COMPUTE_STREAM).tolist():
+        queue = columns.queue_of(index)
         starts, ends = run.starts[:, queue].ravel(), run.ends[:, queue].ravel()
         free = np.r_[0, ends[:-1]]
         size = starts.size
         parts.append(
             {
                 "kind": np.full(size, KIND_CODE[OpKind.WAIT], dtype=np.uint8),
-                "worker": np.full(size, stream.worker, dtype=np.int32),
+                "worker": np.full(size, columns.stream_worker[index], dtype=np.int32),
                 "stream": np.full(size, index, dtype=np.int32),
                 "iteration": np.repeat(np.arange(run.iterations, dtype=np.int32), len(queue)),
-                "layer": np.tile(np.array([schedule.ops[op].layer for op in queue], dtype=np.int32), run.iterations),
+                "layer": np.tile(columns.layer[queue].astype(np.int32), run.iterations),
                 "direction": np.full(size, Direction.NONE, dtype=np.uint8),
                 "peer": np.full(size, -1, dtype=np.int32),
                 "start_ps": free,

@@ -195,7 +195,8 @@ def _reduce_seconds(result: Result) -> float:
 
 def _forward_bytes(result: Result) -> float:
     schedule = result.run.schedule
-    wires = [op.index for op in schedule.ops if op.kind is OpKind.WIRE and op.direction is Direction.FORWARD]
+    columns = schedule.columns
+    wires = columns.is_kind(OpKind.WIRE) & (columns.direction == Direction.FORWARD)
     return float(schedule.demand[:, wires].sum(axis=1).mean())
 
 

@@ -10,16 +10,19 @@ from gcnsim.schedule.collectives import (
     ring_reduce_among,
     tree_allreduce,
 )
+from gcnsim.schedule.columns import Columns, stream_waits, with_op
 from gcnsim.schedule.joint import Variants, estimates
 from gcnsim.schedule.messages import host_message
-from gcnsim.schedule.order import all_waits, predecessors, topological
+from gcnsim.schedule.order import Levels, all_waits, levels, predecessors
 from gcnsim.schedule.schedule import COMPUTE_STREAM, Op, Schedule, Stream
 
 __all__ = [
     "COMPUTE_STREAM",
     "Bounds",
     "Builder",
+    "Columns",
     "Dependency",
+    "Levels",
     "Loads",
     "Op",
     "Schedule",
@@ -33,11 +36,13 @@ __all__ = [
     "estimate",
     "estimates",
     "host_message",
+    "levels",
     "predecessors",
     "resource_loads",
     "ring_allreduce",
     "ring_broadcast",
     "ring_reduce_among",
-    "topological",
+    "stream_waits",
     "tree_allreduce",
+    "with_op",
 ]

@@ -10,19 +10,22 @@ workers may run the same iteration at different times for ever.
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 
 from gcnsim.ids import FloatArray, IntArray, Seconds
-from gcnsim.schedule.order import topological
-from gcnsim.schedule.schedule import Op, Schedule, SortedOps
+from gcnsim.schedule.columns import Columns, stream_waits
+from gcnsim.schedule.order import Levels, levels
+from gcnsim.schedule.schedule import Schedule
 from gcnsim.timeline import OpKind
 
 AT_ONCE = 1_000_000
 """Durations that are handled at once: 8 MB."""
+
+MOST_CHAINS = 200_000_000
+"""Chains, of an op from a worker, that are looked at for the lower bound. From some 300 workers on it is of fewer than
+all workers, and still a bound."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,22 +49,52 @@ def bounds(schedule: Schedule) -> Bounds:
     loads = resource_loads(schedule)
     mean = loads.seconds.mean(axis=0)
     top = int(np.argmax(mean))
-    (busiest, kind), load = loads.resources[top], float(mean[top])
-    senders = Counter(link for link, _ in {(link, _sender(op)) for op in schedule.ops for link in op.route or ()})
-    sharers = Counter({(op.index, link): senders[link] for op in schedule.ops for link in op.route or ()})
-    order, synchronous = topological(schedule), topological(schedule, collapse=True)
+    (busiest, kind), load = loads.resource(top), float(mean[top])
+    alone = _durations(schedule, demand, np.ones(1, np.int64))
     return Bounds(
-        lower_s=max(load, _longest_cycle(schedule, order, _durations(schedule, demand, Counter()).tolist())),
-        upper_s=max(load, _longest_serial(schedule, synchronous, sharers)),
+        lower_s=max(load, _longest_cycle(schedule, levels(schedule), alone)),
+        upper_s=max(load, _longest_serial(schedule, levels(schedule, collapse=True), _senders(schedule.columns))),
         busiest=busiest,
         busiest_kind=kind,
         busiest_s=load,
     )
 
 
-def _sender(op: Op) -> tuple[bool, int]:
-    """What has one flow under way at most: a connection, or where an op has none its stream."""
-    return (True, op.connection) if op.connection >= 0 else (False, op.stream)
+def _senders(columns: Columns) -> IntArray:
+    """For each of `crossings`, the senders whose flows cross its link: connections, or streams where ops have none.
+
+    A sender has one flow under way at most.
+    """
+
+    def make() -> IntArray:
+        ops, links = columns.crossings
+        sender = np.where(columns.connection >= 0, columns.connection, -1 - columns.stream)
+        return _distinct(links, sender[ops])
+
+    return columns.derived("senders", make)
+
+
+def together(columns: Columns) -> IntArray:
+    """For each of `crossings`, the streams that cross its link with flows of the same stage: those that a method starts
+    together have the kind, the layer and the direction in common."""
+
+    def make() -> IntArray:
+        ops, links = columns.crossings
+        layers = int(columns.layer.max(initial=-1)) + 2
+        stage = (columns.kind * layers + columns.layer + 1) * 3 + columns.direction
+        return _distinct(links * (int(stage.max(initial=0)) + 1) + stage[ops], columns.stream[ops])
+
+    return columns.derived("together", make)
+
+
+def _distinct(groups: IntArray, values: IntArray) -> IntArray:
+    """For each place, how many distinct values those of its group have, int64[k]."""
+    if not groups.size:
+        return groups
+    _, group = np.unique(groups, return_inverse=True)
+    _, value = np.unique(values, return_inverse=True)
+    pairs = np.unique(group * (int(value.max()) + 1) + value)
+    return np.bincount(pairs // (int(value.max()) + 1))[group]
 
 
 def estimate(schedule: Schedule) -> Seconds:
@@ -70,58 +103,55 @@ def estimate(schedule: Schedule) -> Seconds:
     The largest load, or the longest chain to the end of an iteration when a link is divided among the flows of the same
     kind, layer and direction (those that a method starts together; of a stream one), whichever is longer.
     """
-    demand = schedule.demand.mean(axis=0)
-    together = {(link, op.stream, stage_of(op)) for op in schedule.ops for link in op.route or ()}
-    stage = Counter((link, kind) for link, _, kind in together)
-    sharers = Counter({(op.index, link): stage[link, stage_of(op)] for op in schedule.ops for link in op.route or ()})
-    chain = _chain(schedule, topological(schedule), _durations(schedule, demand, sharers).tolist())
-    return max(chain, float(resource_loads(schedule).seconds.mean(axis=0).max()))
+    seconds = _durations(schedule, schedule.demand.mean(axis=0), together(schedule.columns))
+    chain = levels(schedule).longest(seconds)[list(schedule.ends)].max()
+    return max(float(chain), float(resource_loads(schedule).seconds.mean(axis=0).max()))
 
 
-def stage_of(op: Op) -> tuple[str, int, int]:
-    """What flows have in common that a method starts together."""
-    return op.kind, op.layer, op.direction
+@dataclass(frozen=True, slots=True)
+class Loads:
+    """Seconds of work per graph and resource, float64[T, R]: the schedule's streams first, then its links."""
 
-
-class Loads(NamedTuple):
-    """Seconds of work per graph and resource, float64[T, R].
-
-    resources: R pairs (name, kind), streams first, then links; the kind is `compute` for a stream of exclusive work,
-    `pause` for one that holds a worker up, else that of its flows' first link, of the kind they take most time on.
-    """
-
-    resources: tuple[tuple[str, str], ...]
+    schedule: Schedule
     seconds: FloatArray
+    alone: FloatArray
+    """Mean seconds of each op at the rate it has alone, float64[ops]."""
+
+    def resource(self, place: int) -> tuple[str, str]:
+        """Name and kind of a resource.
+
+        The kind is `compute` for a stream of exclusive work, `pause` for one that holds a worker up, else that of its
+        flows' first link, of the kind they take most time on.
+        """
+        schedule, columns = self.schedule, self.schedule.columns
+        if place >= columns.streams:
+            link = place - columns.streams
+            return schedule.link_names[link], schedule.link_kinds[link]
+        name = f"{columns.names[columns.stream_name[place]]} of worker {columns.stream_worker[place]}"
+        queue = columns.queue_of(place)
+        first = columns.first_link()[queue]
+        if (first < 0).all():
+            held = columns.is_kind(OpKind.WAIT)[queue].any()
+            return name, "pause" if held else "compute"
+        spent: dict[str, float] = {}
+        for link, seconds in zip(first.tolist(), self.alone[queue].tolist(), strict=True):
+            if link >= 0:
+                kind = schedule.link_kinds[link]
+                spent[kind] = spent.get(kind, 0.0) + seconds
+        most = max(spent.values())
+        return name, [kind for kind, seconds in spent.items() if seconds == most][-1]
 
 
 def resource_loads(schedule: Schedule) -> Loads:
     """What each stream and link must do in each iteration; streams count their flows at the rate they have alone."""
-    demand = schedule.demand
-    kinds = ["compute"] * len(schedule.streams)
-    for op in schedule.ops:
-        if op.kind is OpKind.WAIT:
-            kinds[op.stream] = "pause"
-    rate, latency = np.ones(len(schedule.ops)), np.zeros(len(schedule.ops))
-    crossing: list[tuple[int, int]] = []
-    for op in schedule.ops:
-        if op.route is not None:
-            rate[op.index] = _rate_alone(schedule, op)
-            latency[op.index] = op.latency_s
-            crossing += [(op.index, link) for link in op.route]
-    streams = np.array([op.stream for op in schedule.ops])
-    ops, links = np.array(crossing, dtype=np.int64).reshape(-1, 2).T
-    alone = latency * (demand > 0) + demand / rate
-    spent: Counter[tuple[int, str]] = Counter()
-    for op, seconds in zip(schedule.ops, alone.mean(axis=0).tolist(), strict=True):
-        if op.route is not None:
-            spent[op.stream, schedule.link_kinds[op.route[0]]] += seconds
-    for (stream, kind), _ in sorted(spent.items(), key=lambda item: item[1]):
-        kinds[stream] = kind
+    columns, demand = schedule.columns, schedule.demand
+    ops, links = columns.crossings
+    latency = columns.of_route(columns.latency_s)
+    alone = latency * (demand > 0) + demand / _rate_alone(schedule)
     carried = demand[:, ops] / np.array(schedule.capacity)[links]
-    names = [f"{stream.name} of worker {stream.worker}" for stream in schedule.streams]
-    resources = (*zip(names, kinds, strict=True), *zip(schedule.link_names, schedule.link_kinds, strict=True))
-    loads = np.concatenate([_sums(alone, streams, len(names)), _sums(carried, links, len(schedule.capacity))], axis=1)
-    return Loads(tuple(resources), loads)
+    streams = _sums(alone, columns.stream, columns.streams)
+    loads = np.concatenate([streams, _sums(carried, links, len(schedule.capacity))], axis=1)
+    return Loads(schedule, loads, alone.mean(axis=0))
 
 
 def _sums(values: FloatArray, groups: IntArray, count: int) -> FloatArray:
@@ -129,78 +159,94 @@ def _sums(values: FloatArray, groups: IntArray, count: int) -> FloatArray:
     return np.array([np.bincount(groups, weights=row, minlength=count) for row in values])
 
 
-def _rate_alone(schedule: Schedule, op: Op) -> float:
-    rate = min(schedule.capacity[link] for link in op.route or ())
-    return rate if op.cap is None else min(rate, op.cap)
+def _rate_alone(schedule: Schedule) -> FloatArray:
+    """Rate of each op on its route alone, float64[ops]; 1 of exclusive work."""
+    columns = schedule.columns
+    ways = np.array([min((schedule.capacity[link] for link in route), default=np.inf) for route in columns.routes])
+    return np.minimum(columns.of_route(ways, 1.0), np.where(columns.way >= 0, columns.cap, np.inf))
 
 
 def _durations(
-    schedule: Schedule, demand: FloatArray, sharers: Counter[tuple[int, int]], sends: FloatArray | None = None
+    schedule: Schedule, demand: FloatArray, sharers: IntArray, sends: FloatArray | None = None
 ) -> FloatArray:
-    """Seconds of each op when `sharers[op, link]` flows (at least itself) divide each of its links equally.
+    """Seconds of each op when `sharers` flows (at least itself) divide each of its links equally.
 
-    demand: float64[T, ops], as is what is returned; float64[ops] of one iteration. sends: share of the iterations in
-    which an op has work, alike: it has its latency in these alone.
+    demand: float64[T, ops], as is what is returned; float64[ops] of one iteration. sharers: for each of `crossings`, or
+    one for all. sends: share of the iterations in which an op has work, alike: it has its latency in these alone.
     """
     rate, delay = _divided(schedule, sharers)
     often = _sends(schedule) if sends is None else sends
     seconds: FloatArray = np.where((demand == 0) | ~schedule.is_flow, demand, delay * often + demand / rate)
-    taking_turns = [op for op in schedule.ops if op.thread >= 0 and op.route and sharers[op.index, op.route[0]] > 1]
-    if taking_turns:
-        for work, row in zip(np.atleast_2d(demand), np.atleast_2d(seconds), strict=True):
-            turns = _turns(schedule, work)
-            for op in taking_turns:
-                if work[op.index] != 0:
-                    row[op.index] = turns[op.thread]
+    _take_turns(schedule, demand, seconds, sharers)
     return seconds
 
 
-def _divided(schedule: Schedule, sharers: Counter[tuple[int, int]]) -> tuple[FloatArray, FloatArray]:
-    """Rate and delay of each op, float64[ops], where `sharers[op, link]` flows divide its links; else 1 and 0."""
-    rates, delays = np.ones(len(schedule.ops)), np.zeros(len(schedule.ops))
-    capacity = schedule.capacity
-    known: dict[tuple[object, ...], tuple[float, float]] = {}
-    for op in schedule.ops:
-        if not op.route:
-            continue
-        counts = tuple([max(1, sharers[op.index, link]) for link in op.route])
-        key = op.route, op.cap, op.latency_s, op.queue, counts
-        if key not in known:
-            rate = min(capacity[link] / count for link, count in zip(op.route, counts, strict=True))
-            # Where others may be under way, the worst is that they fill the links.
-            others = max(op.queue * (count - 1) / capacity[link] for link, count in zip(op.route, counts, strict=True))
-            known[key] = rate if op.cap is None else min(rate, op.cap), op.latency_s + others
-        rates[op.index], delays[op.index] = known[key]
-    return rates, delays
+def _take_turns(schedule: Schedule, demand: FloatArray, seconds: FloatArray, sharers: IntArray) -> None:
+    """Put into `seconds` what threads take that have cores with others."""
+    columns = schedule.columns
+    threads = np.flatnonzero((columns.thread >= 0) & (columns.way >= 0))
+    if not threads.size:
+        return
+    ops, _ = columns.crossings
+    counts = np.ones(columns.size, np.int64)
+    # A thread's route is its cores, one link.
+    counts[ops] = sharers
+    shared = threads[counts[threads] > 1]
+    if not shared.size:
+        return
+    for work, row in zip(np.atleast_2d(demand), np.atleast_2d(seconds), strict=True):
+        turns = _turns(schedule, threads, work)
+        busy = shared[work[shared] != 0]
+        row[busy] = turns[columns.thread[busy]]
+
+
+def _divided(schedule: Schedule, sharers: IntArray) -> tuple[FloatArray, FloatArray]:
+    """Rate and delay of each op, float64[ops], where `sharers` flows divide its links; else 1 and 0."""
+    columns = schedule.columns
+    ops, links = columns.crossings
+    rate, others = np.ones(columns.size), np.zeros(columns.size)
+    if ops.size:
+        offered = np.array(schedule.capacity)[links]
+        queue = columns.of_route(columns.queue)[ops]
+        first = np.flatnonzero(np.diff(ops, prepend=-1))
+        rate[ops[first]] = np.minimum.reduceat(offered / sharers, first)
+        # Where others may be under way, the worst is that they fill the links.
+        others[ops[first]] = np.maximum.reduceat(queue * (sharers - 1) / offered, first)
+    rate = np.where(columns.way >= 0, np.minimum(rate, columns.cap), rate)
+    return rate, columns.of_route(columns.latency_s) + others
 
 
 def _sends(schedule: Schedule) -> FloatArray:
     return np.asarray((schedule.demand > 0).mean(axis=0), dtype=np.float64)
 
 
-def _turns(schedule: Schedule, demand: FloatArray) -> dict[int, Seconds]:
-    """Per thread, seconds from when it gets a task until it is done, at most.
+def _turns(schedule: Schedule, threads: IntArray, demand: FloatArray) -> FloatArray:
+    """Per thread, seconds from when it gets a task until it is done, at most; threads: the ops of threads.
 
     Tasks wait for those of their thread before them, one of each stream at most, and every other thread may meanwhile
     have as much core time, and two slices besides: one under way, one by which it was behind.
     """
-    largest: dict[int, dict[int, float]] = {}
-    machine: dict[int, int] = {}
-    for op in schedule.ops:
-        if op.thread >= 0 and op.route is not None:
-            mine = largest.setdefault(op.thread, {})
-            mine[op.stream] = max(mine.get(op.stream, 0.0), float(demand[op.index]))
-            machine[op.thread] = op.route[0]
-    threads = Counter(machine.values())
-    found = {}
-    for thread, link in machine.items():
-        own, others = sum(largest[thread].values()), threads[link] - 1
-        _, slice_s = schedule.cores[link]
-        found[thread] = max(own, (own + others * (own + 2 * slice_s)) / schedule.capacity[link])
+    columns = schedule.columns
+    thread, link = columns.thread[threads], columns.first_link()[threads]
+    pairs, pair = np.unique(thread * columns.streams + columns.stream[threads], return_inverse=True)
+    largest = np.zeros(pairs.size)
+    np.maximum.at(largest, pair, demand[threads])
+    count = int(thread.max()) + 1
+    own = np.bincount(pairs // columns.streams, weights=largest, minlength=count)
+    machine = np.zeros(count, np.int64)
+    machine[thread] = link
+    known = np.unique(thread)
+    there = np.bincount(machine[known], minlength=len(schedule.capacity))
+    found = np.zeros(count)
+    for each in known.tolist():
+        cores = int(machine[each])
+        _, slice_s = schedule.cores[cores]
+        others, mine = int(there[cores]) - 1, float(own[each])
+        found[each] = max(mine, (mine + others * (mine + 2 * slice_s)) / schedule.capacity[cores])
     return found
 
 
-def _longest_serial(schedule: Schedule, order: SortedOps, sharers: Counter[tuple[int, int]]) -> Seconds:
+def _longest_serial(schedule: Schedule, order: Levels, sharers: IntArray) -> Seconds:
     """The longest chain of an iteration in which nothing overlaps with another one, in the mean.
 
     Where ops send in some iterations and nothing in others, now one chain is the longest and now another, and the mean
@@ -209,8 +255,8 @@ def _longest_serial(schedule: Schedule, order: SortedOps, sharers: Counter[tuple
     demand, sends = schedule.demand, _sends(schedule)
     if not ((sends > 0.0) & (sends < 1.0)).any():
         rows = _behind(schedule, _durations(schedule, demand.mean(axis=0)[None], sharers))
-        return _chain(schedule, order, rows[0].tolist())
-    several = max(1, AT_ONCE // len(schedule.ops))
+        return float(_longest(schedule, order, rows)[0])
+    several = max(1, AT_ONCE // schedule.columns.size)
     found = []
     for first in range(0, demand.shape[0], several):
         some = demand[first : first + several]
@@ -219,65 +265,65 @@ def _longest_serial(schedule: Schedule, order: SortedOps, sharers: Counter[tuple
     return float(np.mean(found))
 
 
-def _chain(schedule: Schedule, order: SortedOps, seconds: list[float]) -> Seconds:
-    """`_longest` of one iteration, without arrays."""
-    sequence, before = order
-    end = [0.0] * len(sequence)
-    for op in sequence:
-        end[op] = seconds[op] + max((end[dep] for dep in before[op]), default=0.0)
-    return max(end[op] for op in schedule.ends)
-
-
 def _behind(schedule: Schedule, seconds: FloatArray) -> FloatArray:
     """`seconds`, float64[T, ops], with what a message may wait for others of its connection.
 
     Of each other stream it is one, the longest.
     """
-    longest: dict[int, dict[int, FloatArray]] = {}
-    for op in schedule.ops:
-        if op.connection >= 0:
-            mine, own = longest.setdefault(op.connection, {}), seconds[:, op.index]
-            mine[op.stream] = np.maximum(mine[op.stream], own) if op.stream in mine else own
-    together = {connection: sum(each.values()) for connection, each in longest.items()}
+    columns = schedule.columns
+    ops = np.flatnonzero(columns.connection >= 0)
+    if not ops.size:
+        return seconds
+    connection = columns.connection[ops]
+    pairs, first, pair = np.unique(
+        connection * columns.streams + columns.stream[ops], return_index=True, return_inverse=True
+    )
+    longest = np.zeros((seconds.shape[0], pairs.size))
+    np.maximum.at(longest.T, pair, seconds[:, ops].T)
+    # Summed up in the order in which the streams come first on their connection.
+    turn = np.argsort(first, kind="stable")
+    own = pairs[turn] // columns.streams
+    every = np.zeros((seconds.shape[0], int(connection.max()) + 1))
+    np.add.at(every.T, own, longest[:, turn].T)
     found = seconds.copy()
-    for op in schedule.ops:
-        if op.connection >= 0:
-            waited = together[op.connection] - longest[op.connection][op.stream]
-            found[:, op.index] += np.where(seconds[:, op.index] != 0, waited, 0.0)
+    found[:, ops] += np.where(seconds[:, ops] != 0, every[:, connection] - longest[:, pair], 0.0)
     return found
 
 
-def _longest(schedule: Schedule, order: SortedOps, seconds: FloatArray) -> FloatArray:
+def _longest(schedule: Schedule, order: Levels, seconds: FloatArray) -> FloatArray:
     """Length of the longest chain that ends an iteration, float64[T]; seconds: float64[T, ops].
 
     Transfers that outlive it are not part of it.
     """
-    sequence, before = order
-    end = np.ascontiguousarray(seconds.T)
-    for op in sequence:
-        first = before[op]
-        if len(first) == 1:
-            end[op] += end[first[0]]
-        elif first:
-            end[op] += end[first].max(axis=0)
-    return np.asarray(end[list(schedule.ends)].max(axis=0))
+    ends = list(schedule.ends)
+    if seconds.shape[0] == 1:
+        return np.asarray(order.longest(seconds[0])[ends].max(keepdims=True))
+    return np.asarray(order.longest(np.ascontiguousarray(seconds.T))[ends].max(axis=0))
 
 
-def _longest_cycle(schedule: Schedule, order: SortedOps, seconds: list[float]) -> Seconds:
+def _longest_cycle(schedule: Schedule, order: Levels, seconds: FloatArray) -> Seconds:
     """Length of the longest chain from an op that waits for a worker's previous end to that worker's next end."""
-    sequence, before = order
-    reached = np.full((len(sequence), schedule.workers), -np.inf)
-    worker_of = {last: worker for worker, last in enumerate(schedule.ends)}
-    for last, worker in worker_of.items():
-        queue = schedule.order[schedule.ops[last].stream]
-        if queue[-1] == last:
-            reached[queue[0], worker] = 0.0
-    for waiting in schedule.ops:
-        for dep, lag in waiting.after:
-            if lag == 1 and dep in worker_of:
-                reached[waiting.index, worker_of[dep]] = 0.0
-    for op in sequence:
-        if before[op]:
-            np.maximum(reached[op], reached[before[op]].max(axis=0), out=reached[op])
-        reached[op] += seconds[op]
-    return max(float(reached[last, worker]) for last, worker in worker_of.items())
+    columns, longest = schedule.columns, 0.0
+    workers = schedule.workers
+    chosen = range(0, workers, -(-workers * columns.size // MOST_CHAINS))
+    begins = _begins(schedule)
+    several = max(1, AT_ONCE // columns.size)
+    for first in range(0, len(chosen), several):
+        some = chosen[first : first + several]
+        begin = np.full((columns.size, len(some)), -np.inf)
+        for place, worker in enumerate(some):
+            begin[begins[worker], place] = 0.0
+        reached = order.longest(seconds[:, None], begin)
+        longest = max(longest, *(float(reached[schedule.ends[worker], place]) for place, worker in enumerate(some)))
+    return longest
+
+
+def _begins(schedule: Schedule) -> list[IntArray]:
+    """By worker, the ops that wait for the end of its previous iteration."""
+    columns, streams = schedule.columns, stream_waits(schedule.columns)
+    closing = ~columns.is_reuse() & (columns.lag == 1) & np.isin(columns.wait, schedule.ends)
+    # The first op of the stream on which an end is the last waits for it, too.
+    heads = np.flatnonzero((streams.lag == 1) & np.isin(streams.before, schedule.ends))
+    who = np.concatenate([columns.rows_of_waits()[closing], heads])
+    whom = np.concatenate([columns.wait[closing], streams.before[heads]])
+    return [who[whom == last] for last in schedule.ends]

@@ -1,24 +1,35 @@
-"""Writing a schedule op by op: streams appear on first use, dependencies are named by the ops they wait for."""
+"""Writing a schedule: op by op, or in blocks of many at once; streams appear on first use.
+
+An op is known by its number. Those written one after another have consecutive numbers; a block may take numbers that
+were set aside before (`Builder.numbers`), so that ops which are written together need not stand together.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import replace
+from collections.abc import Iterable, Sequence
 from typing import TypeAlias
 
 import numpy as np
 
 from gcnsim.cluster import Cluster
-from gcnsim.ids import FloatArray, Layer, Rank
-from gcnsim.schedule.order import topological
-from gcnsim.schedule.schedule import COMPUTE_STREAM, Op, Schedule, Stream
-from gcnsim.timeline import Direction, OpKind
+from gcnsim.ids import FloatArray, IntArray, Layer, Rank
+from gcnsim.schedule.assembly import Parts, assembled
+from gcnsim.schedule.columns import Columns, Route
+from gcnsim.schedule.order import levels
+from gcnsim.schedule.schedule import COMPUTE_STREAM, Schedule
+from gcnsim.timeline import KIND_CODE, Direction, OpKind
 
 Dependency: TypeAlias = int | tuple[int, int]
 """An op of the same iteration, or (op, lag) for the one `lag` iterations ago."""
 
 Work: TypeAlias = float | FloatArray
 """The same amount every iteration, or float64[T], one per iteration."""
+
+Ops: TypeAlias = int | IntArray
+"""Numbers of ops: one, or an array of them."""
+
+Waits: TypeAlias = Ops | tuple[Ops, int]
+"""What a block waits for: per op one, [*shape], or several, [*shape, k], -1 for none; with a lag where it is not 0."""
 
 
 class Builder:
@@ -28,17 +39,38 @@ class Builder:
         self.method = method
         self.cluster = cluster
         self.iterations = iterations
-        self._streams: dict[tuple[Rank, str], int] = {}
-        self._connections: dict[tuple[Rank, str, Rank], int] = {}
-        self._threads: dict[tuple[Rank, str], int] = {}
-        self._ops: list[Op] = []
-        self._demand: list[Work] = []
-        self._late: dict[int, list[tuple[int, int]]] = {}
-        self._reuses: dict[int, list[int]] = {}
-        self._known: dict[tuple[int, ...], tuple[float, float, float]] = {}
+        self._names: dict[str, int] = {}
+        self._routes: dict[Route, int] = {}
+        self._parts = Parts()
+        self._takes_turns: dict[Route, bool] = {}
 
-    def _stream(self, worker: Rank, name: str) -> int:
-        return self._streams.setdefault((worker, name), len(self._streams))
+    @property
+    def size(self) -> int:
+        """Ops so far, numbers set aside among them."""
+        return self._parts.size
+
+    def name(self, name: str) -> int:
+        """The number of a stream's name."""
+        return self._names.setdefault(name, len(self._names))
+
+    def names(self, names: Iterable[str]) -> IntArray:
+        """The numbers of streams' names, one for each op of a block."""
+        return np.array([self.name(name) for name in names], dtype=np.int64)
+
+    def way(self, route: Route | None) -> int:
+        """The number of a route; -1 for none."""
+        return -1 if route is None else self._routes.setdefault(route, len(self._routes))
+
+    def ways(self, routes: Iterable[Route]) -> IntArray:
+        """The numbers of routes, one for each op of a block."""
+        return np.array([self.way(route) for route in routes], dtype=np.int64)
+
+    def numbers(self, sizes: IntArray) -> IntArray:
+        """Set numbers aside: so many for each place of `sizes`, in its order; the first number of each place."""
+        ends = np.cumsum(sizes.ravel())
+        first = self._parts.size + ends - sizes.ravel()
+        self._parts.size += int(ends[-1]) if ends.size else 0
+        return np.asarray(first.reshape(sizes.shape), dtype=np.int64)
 
     def _add(
         self,
@@ -48,53 +80,26 @@ class Builder:
         work: Work,
         after: Iterable[Dependency],
         *,
-        route: tuple[int, ...] | None,
+        way: int,
         cap: float | None,
         layer: Layer,
         direction: Direction,
         peer: Rank,
-        thread: str | None = None,
+        thread: int = -1,
         connection: str | None = None,
     ) -> int:
-        index = len(self._ops)
-        waits = tuple(dep if isinstance(dep, tuple) else (dep, 0) for dep in after)
-        latency, startup, queue = self._delays(route) if route else (0.0, 0.0, 0.0)
-        where = self._stream(worker, stream)
-        turns = thread is not None and route is not None and self.cluster.links[route[0]].spec.cores > 0
-        number = self._threads.setdefault((worker, str(thread)), len(self._threads)) if turns else -1
-        self._ops.append(
-            Op(
-                index,
-                kind,
-                worker,
-                where,
-                waits,
-                route,
-                cap,
-                latency,
-                startup,
-                queue,
-                layer,
-                direction,
-                peer,
-                number,
-                self._connection(worker, connection, peer),
-            )
+        facts = (
+            KIND_CODE[kind],
+            worker,
+            self.name(stream),
+            layer,
+            int(direction),
+            peer,
+            thread,
+            -1 if connection is None else self.name(connection),
+            way,
         )
-        self._demand.append(work)
-        return index
-
-    def _delays(self, route: tuple[int, ...]) -> tuple[float, float, float]:
-        """Latency, start-up and queue of a route, found once for all ops on it."""
-        if route not in self._known:
-            cluster = self.cluster
-            self._known[route] = cluster.latency(route), cluster.startup(route), cluster.queue(route)
-        return self._known[route]
-
-    def _connection(self, worker: Rank, name: str | None, peer: Rank) -> int:
-        if name is None:
-            return -1
-        return self._connections.setdefault((worker, name, peer), len(self._connections))
+        return self._parts.one(facts, cap, work, after)
 
     def compute(
         self,
@@ -109,7 +114,7 @@ class Builder:
     ) -> int:
         """Add exclusive work on one of the worker's streams; return its op id."""
         return self._add(
-            kind, worker, stream, seconds, after, route=None, cap=None, layer=layer, direction=direction, peer=-1
+            kind, worker, stream, seconds, after, way=-1, cap=None, layer=layer, direction=direction, peer=-1
         )
 
     def flow(
@@ -138,57 +143,106 @@ class Builder:
             stream,
             units,
             after,
-            route=route,
+            way=self.way(route),
             cap=cap,
             layer=layer,
             direction=direction,
             peer=peer,
-            thread=thread,
+            thread=-1 if thread is None or not self._turns(route) else self.name(thread),
             connection=connection,
         )
 
-    def wait_for(self, op: int, dependency: Dependency) -> None:
-        """Let an op that is already written also wait for `dependency` (one written after it)."""
-        wait = dependency if isinstance(dependency, tuple) else (dependency, 0)
-        self._late.setdefault(op, []).append(wait)
+    def _turns(self, route: Route) -> bool:
+        if route not in self._takes_turns:
+            self._takes_turns[route] = self.cluster.links[route[0]].spec.cores > 0
+        return self._takes_turns[route]
 
-    def reuse(self, op: int, reader: int) -> None:
+    def block(
+        self,
+        kind: OpKind,
+        workers: Ops,
+        work: Work,
+        *,
+        at: IntArray | None = None,
+        after: Sequence[Waits] = (),
+        stream: str | IntArray = COMPUTE_STREAM,
+        ways: Ops = -1,
+        cap: float | None = None,
+        layer: Layer = -1,
+        direction: Direction = Direction.NONE,
+        peers: Ops = -1,
+        connection: str | None = None,
+    ) -> IntArray:
+        """Add an op for each of `workers`, an array of any shape, which all facts broadcast to; return their numbers.
+
+        work: float64[*shape], or float64[T, *shape], one per iteration: seconds of exclusive work, units of flows. at:
+        the numbers they take, by default the next ones. stream: a name, or `names`. ways: `ways` of flows. after: what
+        they wait for, in order. cap, layer, direction, connection: as of `flow`.
+        """
+        shape = np.shape(workers)
+        count = int(np.prod(shape, dtype=np.int64))
+        numbers = self.numbers(np.ones(shape, np.int64)) if at is None else at
+        facts = np.empty((len(Parts.FACTS), count), np.int64)
+        name = self.name(stream) if isinstance(stream, str) else stream
+        link = -1 if connection is None else self.name(connection)
+        each: tuple[Ops, ...] = (KIND_CODE[kind], workers, name, layer, int(direction), peers, -1, link, ways)
+        for place, values in enumerate(each):
+            facts[place] = np.broadcast_to(values, shape).ravel()
+        amounts = np.asarray(work, dtype=np.float64)
+        varies = amounts.ndim > len(shape)
+        amounts = np.broadcast_to(amounts, (amounts.shape[0], *shape) if varies else shape)
+        self._parts.many(numbers.ravel(), facts, cap, amounts.reshape(-1, count) if varies else amounts.ravel())
+        for each_wait in after:
+            whom, lag = each_wait if isinstance(each_wait, tuple) else (each_wait, 0)
+            self._parts.after.add(*_pairs(numbers, whom), lag)
+        return numbers
+
+    def wait_for(self, op: Ops, dependency: Waits) -> None:
+        """Let ops that are already written also wait for `dependency` (written after them)."""
+        whom, lag = dependency if isinstance(dependency, tuple) else (dependency, 0)
+        self._parts.late.add(*_pairs(op, whom), lag)
+
+    def reuse(self, op: Ops, reader: Ops) -> None:
         """Let `op` wait until `reader`, of the same iteration, has read the buffer that `op` starts to fill again."""
-        self._reuses.setdefault(op, []).append(reader)
+        self._parts.reuses.add(*_pairs(op, reader), 0)
 
-    def close(self, ends: Iterable[int], *, periodic: bool = False) -> Schedule:
+    def close(self, ends: Iterable[int] | IntArray, *, periodic: bool = False) -> Schedule:
         """The finished schedule; `ends` names, per worker in rank order, the op that closes its iteration.
 
         periodic: the iterations are a cycle, not draws.
         Raises ValueError when dependencies of one iteration form a cycle, or work is negative or not finite.
         """
-        ops = tuple(
-            replace(
-                op,
-                after=op.after + tuple(self._late.get(op.index, ())),
-                reuses=tuple(self._reuses.get(op.index, ())),
-            )
-            if op.index in self._late or op.index in self._reuses
-            else op
-            for op in self._ops
-        )
-        demand = np.empty((self.iterations, len(ops)))
-        for index, work in enumerate(self._demand):
-            demand[:, index] = work
+        demand = self._parts.demand(self.iterations)
         if not np.isfinite(demand).all() or (demand < 0).any():
             raise ValueError(f"{self.method}: an op has negative or non-finite work")
         links = self.cluster.links
         schedule = Schedule(
             method=self.method,
-            streams=tuple(Stream(worker, name) for worker, name in self._streams),
-            ops=ops,
+            columns=self._columns(),
             demand=demand,
             capacity=tuple(link.spec.capacity for link in links),
             link_names=tuple(link.name for link in links),
             link_kinds=tuple(link.kind for link in links),
-            ends=tuple(ends),
+            ends=tuple(np.asarray(list(ends), dtype=np.int64).tolist()),
             cores={index: (link.spec.cores, link.spec.slice_s) for index, link in enumerate(links) if link.spec.cores},
             periodic=periodic,
         )
-        topological(schedule)
+        levels(schedule)
         return schedule
+
+    def _columns(self) -> Columns:
+        routes, cluster = tuple(self._routes), self.cluster
+        delays = [(cluster.latency(way), cluster.startup(way), cluster.queue(way)) for way in routes]
+        table = np.array(delays, dtype=np.float64).reshape(-1, 3)
+        latency, startup, queue = np.ascontiguousarray(table.T)
+        return assembled(self._parts, tuple(self._names), routes, latency, startup, queue)
+
+
+def _pairs(ops: Ops, whom: Ops) -> tuple[IntArray, IntArray]:
+    """Each of `ops` with each that it waits for, one or several (a dimension more); -1 is none."""
+    who, other = np.asarray(ops, dtype=np.int64), np.asarray(whom, dtype=np.int64)
+    if other.ndim > who.ndim:
+        who = who[..., None]
+    who, other = (each.ravel() for each in np.broadcast_arrays(who, other))
+    real = other >= 0
+    return (who, other) if real.all() else (who[real], other[real])

@@ -1,38 +1,39 @@
-"""A schedule's ops as flat columns, one array per fact: what compiled code and whole-array arithmetic read.
+"""A schedule's ops as flat columns, one array per fact: what engines, bounds and metrics read.
 
 Rows of different lengths (an op's waits, its route) are kept as (offsets, values): row i is values[at[i]:at[i + 1]].
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import chain
 from math import inf
-from typing import TYPE_CHECKING
+from typing import Any, Final, TypeVar
 
 import numpy as np
 
-from gcnsim.ids import FloatArray, IntArray
-from gcnsim.timeline import KIND_CODE
+from gcnsim.ids import BoolArray, FloatArray, IntArray, Rank
+from gcnsim.timeline import KIND_CODE, OpKind
 
-if TYPE_CHECKING:
-    from gcnsim.schedule.schedule import Op
+T = TypeVar("T")
 
-Rows = tuple[IntArray, IntArray]
-"""Rows of different lengths: offsets int64[rows + 1], values int64[offsets[-1]]."""
+Route = tuple[int, ...]
+"""Ids of the links that a flow occupies, in order."""
+
+KIND_OF: Final = {code: kind for kind, code in KIND_CODE.items()}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, eq=False)
 class Columns:
-    """n ops as arrays, in the order of their ids.
+    """n ops as arrays, in the order of their ids, on S streams and R distinct routes.
 
     kind: code of `OpKind` (`KIND_CODE`). worker, stream, layer, direction, peer, thread, connection: int64[n], as in
-    `Op`, -1 for none. latency_s, startup_s: float64[n], seconds. queue: float64[n], link units. cap: float64[n], units
-    per second, infinite for no limit. is_flow: int64[n], 1 for ops with a route. route_at: int64[n + 1] and route: ids
-    of links. wait_at: int64[n + 1], wait and lag: ops that an op waits for, `lag` iterations back each, in the order of
-    `Op.waits` (not those that its stream makes it wait for). after: int64[n], how many of an op's waits are `Op.after`;
-    those behind them are reuses of buffers.
+    `Op`, -1 for none. way: int64[n], place of the route in `routes`, -1 for exclusive work. cap: float64[n], units per
+    second, infinite for no limit. wait_at: int64[n + 1], wait and lag: ops that an op waits for, `lag` iterations back
+    each, in the order of `Op.waits` (not those that its stream makes it wait for). after: int64[n], how many of an op's
+    waits are `Op.after`; those behind them are reuses of buffers. stream_worker: int64[S]; stream_name: int64[S],
+    places in `names`. latency_s, startup_s: float64[R], seconds; queue: float64[R], link units.
     """
 
     kind: IntArray
@@ -43,76 +44,137 @@ class Columns:
     peer: IntArray
     thread: IntArray
     connection: IntArray
-    latency_s: FloatArray
-    startup_s: FloatArray
-    queue: FloatArray
+    way: IntArray
     cap: FloatArray
-    is_flow: IntArray
-    route_at: IntArray
-    route: IntArray
     wait_at: IntArray
     wait: IntArray
     lag: IntArray
     after: IntArray
+    stream_worker: IntArray
+    stream_name: IntArray
+    names: tuple[str, ...]
+    routes: tuple[Route, ...]
+    latency_s: FloatArray
+    startup_s: FloatArray
+    queue: FloatArray
+    _found: dict[str, Any] = field(default_factory=dict, init=False, repr=False)
+    """What was derived from the structure: columns that differ in delays alone share it."""
+
+    def derived(self, name: str, make: Callable[[], T]) -> T:
+        """`make()`, found once for all columns of this structure; it must not depend on delays."""
+        if name not in self._found:
+            self._found[name] = make()
+        found: T = self._found[name]
+        return found
+
+    def with_delays(self, latency_s: FloatArray, startup_s: FloatArray, queue: FloatArray) -> Columns:
+        """The same ops with other delays of routes, float64[R] each."""
+        other = replace(self, latency_s=latency_s, startup_s=startup_s, queue=queue)
+        object.__setattr__(other, "_found", self._found)
+        return other
 
     @property
     def size(self) -> int:
         """n, the number of ops."""
         return int(self.kind.size)
 
-    def rows_of_routes(self) -> IntArray:
-        """The op of every value of `route`, int64[route_at[-1]]."""
-        return np.repeat(np.arange(self.size, dtype=np.int64), np.diff(self.route_at))
+    @property
+    def streams(self) -> int:
+        """S, the number of streams."""
+        return int(self.stream_worker.size)
+
+    @property
+    def is_flow(self) -> BoolArray:
+        """bool[n]: which ops are flows."""
+        return self.derived("is_flow", lambda: self.way >= 0)
+
+    def is_kind(self, *kinds: OpKind) -> BoolArray:
+        """bool[n]: which ops are of one of these kinds."""
+        return np.isin(self.kind, [KIND_CODE[kind] for kind in kinds])
+
+    def of_route(self, values: FloatArray, none: float = 0.0) -> FloatArray:
+        """By op, float64[n], what `values`, float64[R], say of its route; `none` of exclusive work."""
+        return np.append(values, none)[self.way]
+
+    @property
+    def route_links(self) -> tuple[IntArray, IntArray]:
+        """The routes as rows: (offsets int64[R + 1], ids of links)."""
+
+        def make() -> tuple[IntArray, IntArray]:
+            at = np.zeros(len(self.routes) + 1, np.int64)
+            np.cumsum(np.fromiter(map(len, self.routes), np.int64, len(self.routes)), out=at[1:])
+            return at, np.fromiter(chain.from_iterable(self.routes), np.int64, int(at[-1]))
+
+        return self.derived("route_links", make)
+
+    @property
+    def crossings(self) -> tuple[IntArray, IntArray]:
+        """Every link on every flow's route, by op: (ops, ids of links), int64 each."""
+
+        def make() -> tuple[IntArray, IntArray]:
+            at, links = self.route_links
+            flows = np.flatnonzero(self.way >= 0)
+            way = self.way[flows]
+            lengths = at[way + 1] - at[way]
+            ends = np.cumsum(lengths)
+            places = np.arange(int(ends[-1]) if ends.size else 0) + np.repeat(at[way] - (ends - lengths), lengths)
+            return np.repeat(flows, lengths), links[places]
+
+        return self.derived("crossings", make)
+
+    def first_link(self, none: int = -1) -> IntArray:
+        """By op, int64[n], the first link of its route; `none` of exclusive work and empty routes."""
+        at, links = self.route_links
+        first = np.full(len(self.routes) + 1, none, np.int64)
+        some = np.flatnonzero(at[1:] > at[:-1])
+        first[some] = links[at[some]]
+        return first[self.way]
 
     def rows_of_waits(self) -> IntArray:
         """The op of every value of `wait`, int64[wait_at[-1]]."""
         return np.repeat(np.arange(self.size, dtype=np.int64), np.diff(self.wait_at))
 
+    def is_reuse(self) -> BoolArray:
+        """Of every value of `wait`, whether it is a reuse of a buffer, bool[wait_at[-1]]."""
+        place = np.arange(self.wait.size) - np.repeat(self.wait_at[:-1], np.diff(self.wait_at))
+        return np.asarray(place >= np.repeat(self.after, np.diff(self.wait_at)))
 
-def columns_of(ops: Sequence[Op]) -> Columns:
-    """The columns of `ops`, whose ids are 0, 1, ..."""
-    waits = [op.waits for op in ops]
-    pairs = np.array(list(chain.from_iterable(chain.from_iterable(waits))), dtype=np.int64).reshape(-1, 2)
-    routes = [op.route or () for op in ops]
-    return Columns(
-        kind=_ints(KIND_CODE[op.kind] for op in ops),
-        worker=_ints(op.worker for op in ops),
-        stream=_ints(op.stream for op in ops),
-        layer=_ints(op.layer for op in ops),
-        direction=_ints(op.direction for op in ops),
-        peer=_ints(op.peer for op in ops),
-        thread=_ints(op.thread for op in ops),
-        connection=_ints(op.connection for op in ops),
-        latency_s=_floats(op.latency_s for op in ops),
-        startup_s=_floats(op.startup_s for op in ops),
-        queue=_floats(op.queue for op in ops),
-        cap=_floats(inf if op.cap is None else op.cap for op in ops),
-        is_flow=_ints(op.route is not None for op in ops),
-        route_at=_offsets(routes),
-        route=_ints(chain.from_iterable(routes)),
-        wait_at=_offsets(waits),
-        wait=np.ascontiguousarray(pairs[:, 0]),
-        lag=np.ascontiguousarray(pairs[:, 1]),
-        after=_ints(len(op.after) for op in ops),
-    )
+    def streams_called(self, name: str) -> IntArray:
+        """The streams of this name, one of each worker that has it, int64[k]."""
+        return np.flatnonzero(self.stream_name == (self.names.index(name) if name in self.names else -1))
+
+    def queue_of(self, stream: int) -> IntArray:
+        """The ops of a stream in the order in which they run within an iteration, int64[k]."""
+        return np.flatnonzero(self.stream == stream)
 
 
-def stream_waits(columns: Columns) -> tuple[IntArray, IntArray, IntArray]:
-    """What in-order streams add to the waits: (ops, the op before each on its stream, lag), int64[n] each, by op.
+@dataclass(frozen=True, slots=True)
+class StreamWaits:
+    """What in-order streams add to the waits, int64[n] each: the op before each op on its stream, and the lag.
 
     A stream's first op waits for its last of the iteration before (lag 1), every other for the one before it (lag 0).
     """
-    ops = np.arange(columns.size, dtype=np.int64)
-    order = np.argsort(columns.stream, kind="stable")
-    first = np.flatnonzero(np.diff(columns.stream[order], prepend=-1))
-    before = np.empty_like(order)
-    before[1:] = order[:-1]
-    before[first] = order[np.append(first[1:], order.size) - 1]
-    lag = np.zeros(columns.size, np.int64)
-    lag[order[first]] = 1
-    found = np.empty_like(before)
-    found[order] = before
-    return ops, found, lag
+
+    before: IntArray
+    lag: IntArray
+
+
+def stream_waits(columns: Columns) -> StreamWaits:
+    """What its streams make each op wait for."""
+
+    def make() -> StreamWaits:
+        order = np.argsort(columns.stream, kind="stable")
+        first = np.flatnonzero(np.diff(columns.stream[order], prepend=-1))
+        before = np.empty_like(order)
+        before[1:] = order[:-1]
+        before[first] = order[np.append(first[1:], order.size) - 1]
+        lag = np.zeros(columns.size, np.int64)
+        lag[order[first]] = 1
+        found = np.empty_like(before)
+        found[order] = before
+        return StreamWaits(found, lag)
+
+    return columns.derived("stream_waits", make)
 
 
 def rows_by(keys: IntArray, count: int) -> tuple[IntArray, IntArray]:
@@ -122,15 +184,29 @@ def rows_by(keys: IntArray, count: int) -> tuple[IntArray, IntArray]:
     return at, np.argsort(keys, kind="stable").astype(np.int64)
 
 
-def _ints(values: Iterable[int]) -> IntArray:
-    return np.fromiter(values, dtype=np.int64)
+def with_op(
+    columns: Columns, kind: OpKind, worker: Rank, stream: str, after: tuple[int, int], followers: Sequence[int]
+) -> Columns:
+    """The columns with exclusive work more, on a stream of its own.
 
-
-def _floats(values: Iterable[float]) -> FloatArray:
-    return np.fromiter(values, dtype=np.float64)
-
-
-def _offsets(rows: Sequence[Sequence[object]]) -> IntArray:
-    at = np.zeros(len(rows) + 1, np.int64)
-    np.cumsum(np.fromiter(map(len, rows), dtype=np.int64), out=at[1:])
-    return at
+    after: the op it waits for, and the lag. followers: the ops that wait for it, in the same iteration.
+    """
+    new = columns.size
+    facts = {"kind": KIND_CODE[kind], "worker": worker, "stream": columns.streams, "cap": inf, "direction": 0}
+    none = dict.fromkeys(("layer", "peer", "thread", "connection", "way"), -1)
+    whole: dict[str, Any] = {name: np.append(getattr(columns, name), value) for name, value in (facts | none).items()}
+    behind = columns.wait_at[:-1] + columns.after
+    places = np.append(behind[list(followers)], columns.wait.size)
+    counts = np.append(np.diff(columns.wait_at), 0)
+    counts[[*followers, new]] += 1
+    return replace(
+        columns,
+        **whole,
+        wait_at=np.concatenate([[0], np.cumsum(counts)]),
+        wait=np.insert(columns.wait, places, [*[new] * len(followers), after[0]]),
+        lag=np.insert(columns.lag, places, [*[0] * len(followers), after[1]]),
+        after=np.append(columns.after, 1) + np.isin(np.arange(new + 1), followers),
+        stream_worker=np.append(columns.stream_worker, worker),
+        stream_name=np.append(columns.stream_name, len(columns.names)),
+        names=(*columns.names, stream),
+    )

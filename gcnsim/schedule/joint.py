@@ -6,15 +6,14 @@ the same route that share its links with as many others are handled together.
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass
-from math import inf
 
 import numpy as np
 
-from gcnsim.ids import FloatArray
-from gcnsim.schedule.bounds import stage_of
-from gcnsim.schedule.order import topological
+from gcnsim.ids import FloatArray, IntArray
+from gcnsim.schedule.bounds import together
+from gcnsim.schedule.columns import Columns, Route
+from gcnsim.schedule.order import levels
 from gcnsim.schedule.schedule import Schedule
 
 
@@ -25,8 +24,8 @@ class Variants:
 
     demand: FloatArray
     capacity: FloatArray
-    latency_s: dict[tuple[int, ...], FloatArray]
-    queue: dict[tuple[int, ...], FloatArray]
+    latency_s: dict[Route, FloatArray]
+    queue: dict[Route, FloatArray]
 
 
 def estimates(schedule: Schedule, variants: Variants) -> FloatArray:
@@ -34,19 +33,10 @@ def estimates(schedule: Schedule, variants: Variants) -> FloatArray:
 
     Of schedules without threads on cores.
     """
-    demand, capacity = variants.demand, variants.capacity
-    stages = [stage_of(op) if op.route else None for op in schedule.ops]
-    together = {(link, op.stream, stages[op.index]) for op in schedule.ops for link in op.route or ()}
-    sharing = Counter((link, stage) for link, _, stage in together)
-    groups: dict[tuple[tuple[int, ...], float, tuple[int, ...]], list[int]] = {}
-    for op in schedule.ops:
-        if op.route:
-            shares = tuple(sharing[link, stages[op.index]] for link in op.route)
-            most = inf if op.cap is None else op.cap
-            groups.setdefault((op.route, most, shares), []).append(op.index)
+    columns, demand, capacity = schedule.columns, variants.demand, variants.capacity
     alone, seconds = demand.copy(), demand.copy()
     carried = np.zeros_like(capacity)
-    for (route, most, shares), members in groups.items():
+    for route, most, shares, members in _groups(columns):
         offered = capacity[list(route)]
         counts = np.array(shares, dtype=np.float64)[:, None]
         rate = np.minimum(offered.min(axis=0), most)
@@ -58,22 +48,31 @@ def estimates(schedule: Schedule, variants: Variants) -> FloatArray:
         sends = work > 0
         alone[members] = latency * sends + work / rate
         seconds[members] = waited * sends + work / shared
-    streams = np.array([op.stream for op in schedule.ops])
-    order = np.argsort(streams, kind="stable")
-    starts = np.flatnonzero(np.r_[True, np.diff(streams[order]) > 0])
+    order = np.argsort(columns.stream, kind="stable")
+    starts = np.flatnonzero(np.diff(columns.stream[order], prepend=-1))
     loads = np.add.reduceat(alone[order], starts, axis=0)
     busiest = np.maximum(loads.max(axis=0), (carried / capacity).max(axis=0))
-    return np.asarray(np.maximum(busiest, _longest(schedule, seconds)))
+    chains = levels(schedule).longest(seconds)[list(schedule.ends)].max(axis=0)
+    return np.asarray(np.maximum(busiest, chains))
 
 
-def _longest(schedule: Schedule, seconds: FloatArray) -> FloatArray:
-    """Length of the longest chain that ends an iteration, float64[K]; seconds: float64[ops, K]."""
-    sequence, before = topological(schedule)
-    end = seconds.copy()
-    for op in sequence:
-        first = before[op]
-        if len(first) == 1:
-            end[op] += end[first[0]]
-        elif first:
-            end[op] += end[first].max(axis=0)
-    return np.asarray(end[list(schedule.ends)].max(axis=0))
+Group = tuple[Route, float, tuple[int, ...], IntArray]
+"""A route, a cap, the streams that share each link of the route with an op, and the ops alike in these."""
+
+
+def _groups(columns: Columns) -> list[Group]:
+    """The flows that are alike, in the order of their first."""
+
+    def make() -> list[Group]:
+        ops, _ = columns.crossings
+        shares: list[list[int]] = [[] for _ in range(columns.size)]
+        for op, count in zip(ops.tolist(), together(columns).tolist(), strict=True):
+            shares[op].append(count)
+        groups: dict[tuple[Route, float, tuple[int, ...]], list[int]] = {}
+        for op, (way, cap) in enumerate(zip(columns.way.tolist(), columns.cap.tolist(), strict=True)):
+            if way >= 0 and columns.routes[way]:
+                key = columns.routes[way], cap, tuple(shares[op])
+                groups.setdefault(key, []).append(op)
+        return [(*key, np.array(members)) for key, members in groups.items()]
+
+    return columns.derived("groups", make)

@@ -2,57 +2,105 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from itertools import pairwise
 
-from gcnsim.schedule.schedule import Schedule, SortedOps
+import numpy as np
+
+from gcnsim.ids import FloatArray, IntArray
+from gcnsim.schedule.columns import KIND_OF, rows_by, stream_waits
+from gcnsim.schedule.schedule import Schedule
 
 
-def predecessors(schedule: Schedule, *, collapse: bool) -> list[list[int]]:
-    """Per op, the ops of the same iteration it must follow: its stream's previous op and its dependencies of lag 0.
+@dataclass(frozen=True, slots=True, eq=False)
+class Levels:
+    """n ops of one iteration in L levels: each op follows ops of earlier levels alone, one of the level just before.
+
+    order: int64[n], the ops level by level. at: where each level begins in it, L + 1 places. before_at: int64[n + 1]
+    and before: for each place of `order`, the places of the ops that it follows.
+    """
+
+    order: IntArray
+    at: tuple[int, ...]
+    before_at: IntArray
+    before: IntArray
+
+    def longest(self, seconds: FloatArray, begin: FloatArray | None = None) -> FloatArray:
+        """Per op, the length of the longest chain that ends with it, float64[n] or float64[n, K].
+
+        seconds: float64[n], or float64[n, K] of K variants. begin: of the same shape, what a chain that begins with an
+        op has behind it, -inf where none begins; by default chains begin anywhere, with nothing behind them.
+        """
+        work = seconds[self.order]
+        end = np.zeros_like(work) if begin is None else begin[self.order]
+        for level, (first, last) in enumerate(pairwise(self.at)):
+            here = end[first:last]
+            if level:
+                low, high = self.before_at[first], self.before_at[last]
+                chains = np.maximum.reduceat(end[self.before[low:high]], self.before_at[first:last] - low, axis=0)
+                np.maximum(here, chains, out=here)
+            here += work[first:last]
+        found = np.empty_like(end)
+        found[self.order] = end
+        return found
+
+
+def predecessors(schedule: Schedule, *, collapse: bool = False) -> tuple[IntArray, IntArray]:
+    """Pairs (op, an op of the same iteration that it must follow): its stream's previous op, and waits of lag 0.
 
     With `collapse`, the synchronous reading of the same schedule: dependencies of any lag count except a worker's
     wait for the end of its previous iteration, and no buffer is reused while it is in use.
     """
-    ends = set(schedule.ends)
+    columns = schedule.columns
     if collapse:
-        before = [[dep for dep, lag in op.after if lag == 0 or dep not in ends] for op in schedule.ops]
+        counts = ~columns.is_reuse() & ((columns.lag == 0) | ~np.isin(columns.wait, schedule.ends))
     else:
-        before = [[dep for dep, lag in op.waits if lag == 0] for op in schedule.ops]
-    for queue in schedule.order:
-        for earlier, later in pairwise(queue):
-            before[later].append(earlier)
-    return before
+        counts = columns.lag == 0
+    streams = stream_waits(columns)
+    own = np.flatnonzero(streams.lag == 0)
+    ops = np.concatenate([columns.rows_of_waits()[counts], own])
+    return ops, np.concatenate([columns.wait[counts], streams.before[own]])
 
 
-def topological(schedule: Schedule, *, collapse: bool = False) -> SortedOps:
-    """Op ids in an order that respects `predecessors`, and these predecessors.
+def levels(schedule: Schedule, *, collapse: bool = False) -> Levels:
+    """The levels of the schedule's ops by `predecessors`.
 
-    Found once for a schedule. Raises ValueError naming an op on a cycle: such a schedule would wait for itself.
+    Found once for a structure. Raises ValueError naming an op on a cycle: such a schedule would wait for itself.
     """
-    if collapse not in schedule.orders:
-        schedule.orders[collapse] = _sorted(schedule, predecessors(schedule, collapse=collapse))
-    return schedule.orders[collapse]
+    name = f"levels {schedule.ends}" if collapse else "levels"
+    return schedule.columns.derived(name, lambda: _levels(schedule, *predecessors(schedule, collapse=collapse)))
 
 
-def _sorted(schedule: Schedule, before: list[list[int]]) -> SortedOps:
-    missing = [len(deps) for deps in before]
-    followers: list[list[int]] = [[] for _ in before]
-    for op, deps in enumerate(before):
-        for dep in deps:
-            followers[dep].append(op)
-    ready = [op for op, count in enumerate(missing) if count == 0]
-    done: list[int] = []
-    while ready:
-        op = ready.pop()
-        done.append(op)
-        for follower in followers[op]:
-            missing[follower] -= 1
-            if missing[follower] == 0:
-                ready.append(follower)
-    if len(done) < len(before):
-        stuck = schedule.ops[next(op for op, count in enumerate(missing) if count)]
-        raise ValueError(f"{schedule.method}: op {stuck.index} ({stuck.kind}, worker {stuck.worker}) waits for itself")
-    return done, before
+def _levels(schedule: Schedule, ops: IntArray, before: IntArray) -> Levels:
+    count = schedule.columns.size
+    missing = np.bincount(ops, minlength=count)
+    follower_at, places = rows_by(before, count)
+    follower = ops[places]
+    at, every = [0], []
+    ready = np.flatnonzero(missing == 0)
+    while ready.size:
+        every.append(ready)
+        at.append(at[-1] + ready.size)
+        following, fewer = np.unique(follower[_rows(follower_at, ready)], return_counts=True)
+        missing[following] -= fewer
+        ready = following[missing[following] == 0]
+    if at[-1] < count:
+        stuck = int(np.flatnonzero(missing)[0])
+        kind, worker = KIND_OF[int(schedule.columns.kind[stuck])], int(schedule.columns.worker[stuck])
+        raise ValueError(f"{schedule.method}: op {stuck} ({kind}, worker {worker}) waits for itself")
+    order = np.concatenate(every) if every else np.empty(0, np.int64)
+    place = np.empty(count, np.int64)
+    place[order] = np.arange(count)
+    before_at, rows = rows_by(place[ops], count)
+    return Levels(order, tuple(at), before_at, place[before[rows]])
+
+
+def _rows(at: IntArray, rows: IntArray) -> IntArray:
+    """The places of the values of these rows, one row after another."""
+    sizes = at[rows + 1] - at[rows]
+    ends = np.cumsum(sizes)
+    places: IntArray = np.arange(int(ends[-1])) + np.repeat(at[rows] - (ends - sizes), sizes)
+    return places
 
 
 def all_waits(schedule: Schedule) -> list[list[tuple[int, int]]]:

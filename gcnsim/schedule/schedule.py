@@ -10,13 +10,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, TypeAlias
+from math import isinf
 
 from gcnsim.ids import BoolArray, FloatArray, IntArray, Layer, Rank, Seconds
+from gcnsim.schedule.columns import KIND_OF, Columns, rows_by
 from gcnsim.timeline import Direction, OpKind
-
-if TYPE_CHECKING:
-    from gcnsim.schedule.columns import Columns
 
 COMPUTE_STREAM = "gpu"
 """The stream of a worker's kernels: it is blocked when the worker is."""
@@ -66,24 +64,19 @@ class Op:
         return self.after + tuple((op, 0) for op in self.reuses)
 
 
-SortedOps: TypeAlias = tuple[list[int], list[list[int]]]
-"""Op ids in an order in which one iteration can run, and per op those that it follows."""
-
-
 @dataclass(frozen=True)
 class Schedule:
     """Ops, their streams, and how much work each is in each iteration.
 
-    demand: float64[T, ops]: seconds for exclusive ops, link units (bytes; core-seconds on a CPU) for flows; an empty
-    flow sends nothing and costs nothing. capacity: units per second of each link. ends: per worker, the op whose end
-    closes its iteration. Iterations beyond T repeat from the start.
+    columns: the ops, a column for each fact. demand: float64[T, ops]: seconds for exclusive ops, link units (bytes;
+    core-seconds on a CPU) for flows; an empty flow sends nothing and costs nothing. capacity: units per second of each
+    link. ends: per worker, the op whose end closes its iteration. Iterations beyond T repeat from the start.
     cores: per link that is a machine's cores, how many, and how long a thread keeps one that another waits for.
     periodic: whether the T iterations are a cycle whose mean is the pace, and not draws of one distribution.
     """
 
     method: str
-    streams: tuple[Stream, ...]
-    ops: tuple[Op, ...]
+    columns: Columns
     demand: FloatArray
     capacity: tuple[float, ...]
     link_names: tuple[str, ...]
@@ -91,14 +84,10 @@ class Schedule:
     ends: tuple[int, ...]
     cores: Mapping[int, tuple[int, Seconds]] = field(default_factory=dict)
     periodic: bool = False
-    orders: dict[bool, SortedOps] = field(default_factory=dict, init=False, repr=False, compare=False)
-    """What `topological` found, by whether it collapsed lags: asked for often, and the same for every demand."""
 
     def of_graphs(self, graphs: IntArray) -> Schedule:
         """The same ops with the demand of these graphs alone, int64: positions in `demand`."""
-        chosen = replace(self, demand=self.demand[graphs])
-        chosen.orders.update(self.orders)
-        return chosen
+        return replace(self, demand=self.demand[graphs])
 
     @property
     def workers(self) -> int:
@@ -111,26 +100,60 @@ class Schedule:
 
         Never 0: a stream's first op follows its last op of the iteration before.
         """
-        return max((1, *(lag for op in self.ops for _, lag in op.after)))
+        return max(1, int(self.columns.lag.max(initial=0)))
 
-    @cached_property
-    def order(self) -> tuple[tuple[int, ...], ...]:
-        """Per stream, its ops in the order they run within an iteration."""
-        queues: list[list[int]] = [[] for _ in self.streams]
-        for op in self.ops:
-            queues[op.stream].append(op.index)
-        return tuple(tuple(queue) for queue in queues)
-
-    @cached_property
-    def columns(self) -> Columns:
-        """The ops as columns: the same facts, one array for each."""
-        from gcnsim.schedule.columns import columns_of
-
-        return columns_of(self.ops)
-
-    @cached_property
+    @property
     def is_flow(self) -> BoolArray:
         """bool[ops]: which ops are flows."""
-        import numpy as np
+        return self.columns.is_flow
 
-        return np.array([op.route is not None for op in self.ops], dtype=np.bool_)
+    @cached_property
+    def ops(self) -> tuple[Op, ...]:
+        """The ops one by one, made of the columns: to look at, and for the reference engine."""
+        columns = self.columns
+        at, pairs = columns.wait_at.tolist(), list(zip(columns.wait.tolist(), columns.lag.tolist(), strict=True))
+        latency, startup, queue = (
+            columns.of_route(delays).tolist() for delays in (columns.latency_s, columns.startup_s, columns.queue)
+        )
+        found = []
+        for op in range(columns.size):
+            waits, after, way = tuple(pairs[at[op] : at[op + 1]]), int(columns.after[op]), int(columns.way[op])
+            cap = float(columns.cap[op])
+            found.append(
+                Op(
+                    index=op,
+                    kind=KIND_OF[int(columns.kind[op])],
+                    worker=int(columns.worker[op]),
+                    stream=int(columns.stream[op]),
+                    after=waits[:after],
+                    route=columns.routes[way] if way >= 0 else None,
+                    cap=None if isinf(cap) else cap,
+                    latency_s=latency[op],
+                    startup_s=startup[op],
+                    queue=queue[op],
+                    layer=int(columns.layer[op]),
+                    direction=Direction(int(columns.direction[op])),
+                    peer=int(columns.peer[op]),
+                    thread=int(columns.thread[op]),
+                    connection=int(columns.connection[op]),
+                    reuses=tuple(other for other, _ in waits[after:]),
+                )
+            )
+        return tuple(found)
+
+    @cached_property
+    def streams(self) -> tuple[Stream, ...]:
+        """The streams one by one."""
+        columns = self.columns
+        pairs = zip(columns.stream_worker.tolist(), columns.stream_name.tolist(), strict=True)
+        return tuple(Stream(worker, columns.names[name]) for worker, name in pairs)
+
+    @property
+    def order(self) -> tuple[tuple[int, ...], ...]:
+        """Per stream, its ops in the order they run within an iteration."""
+        return self.columns.derived("order", self._order)
+
+    def _order(self) -> tuple[tuple[int, ...], ...]:
+        at, ops = rows_by(self.columns.stream, self.columns.streams)
+        bounds, every = at.tolist(), ops.tolist()
+        return tuple(tuple(every[bounds[i] : bounds[i + 1]]) for i in range(len(bounds) - 1))

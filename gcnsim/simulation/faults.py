@@ -142,14 +142,7 @@ def _factors(cv: float, shape: tuple[int, int], seed: int, place: int) -> FloatA
 
 def _ops(schedule: Schedule, on: str, worker: Rank | None = None) -> BoolArray:
     """Which ops do this kind of work, of one worker or all: those that take time, but not as bytes on a link."""
-    busy = schedule.demand.max(axis=0) > 0
-    return np.array(
-        [
-            bool(busy[op.index])
-            and op.kind in WORK[on]
-            and worker in (None, op.worker)
-            and all(schedule.link_kinds[link] == "cpu" for link in op.route or ())
-            for op in schedule.ops
-        ],
-        dtype=np.bool_,
-    )
+    columns = schedule.columns
+    at_work = np.array([all(schedule.link_kinds[link] == "cpu" for link in way) for way in (*columns.routes, ())])
+    own: BoolArray = columns.is_kind(*WORK[on]) & at_work[columns.way] & (schedule.demand.max(axis=0) > 0)
+    return own if worker is None else own & (columns.worker == worker)

@@ -78,8 +78,8 @@ class Limits:
         self.iteration_s = iteration_s
         schedule = window.schedule
         self.busy = link_loads(window) / iteration_s
-        self.on_cores = schedule.ops[schedule.ends[0]].route is not None
-        self.loads = any(op.kind is OpKind.GATHER for op in schedule.ops)
+        self.on_cores = bool(schedule.columns.is_flow[schedule.ends[0]])
+        self.loads = bool(schedule.columns.is_kind(OpKind.GATHER).any())
         self.words = WORDS | (ON_CORES if self.on_cores else {})
         if self.loads:
             self.words |= LOADING
@@ -165,7 +165,7 @@ class Limits:
         for text, part in (
             (
                 "all-reduce",
-                carried.intersection(self.window.spans(near & (self.window.phase == Phase.REDUCE), rank)).length,
+                carried.intersection(self.window.spans(near & self.window.of_phase(Phase.REDUCE), rank)).length,
             ),
             ("latency of messages", round(carried.length * self._latency_share(near, kind))),
         ):
@@ -179,7 +179,7 @@ class Limits:
 
     def _near(self, rank: Rank) -> BoolArray:
         window = self.window
-        moves = np.isin(window.phase, [Phase.TRANSFER, Phase.REDUCE])
+        moves = window.of_phase(Phase.TRANSFER, Phase.REDUCE)
         near: BoolArray = ((window.worker == rank) | (window.peer == rank)) & moves
         return near
 
@@ -196,16 +196,19 @@ class Limits:
     def _latency_share(self, near: BoolArray, kind: str) -> float:
         """Of the time of transfers over links of `kind`, the share in which no byte moves yet."""
         schedule, first = self.window.schedule, self.window.first
-        on_kind = np.array([any(schedule.link_kinds[link] == kind for link in op.route or ()) for op in schedule.ops])
+        columns = schedule.columns
+        crosses = np.array([any(schedule.link_kinds[link] == kind for link in way) for way in (*columns.routes, ())])
+        on_kind = crosses[columns.way]
         chosen = near & on_kind
         lasted = (self.window.run.ends[first:, chosen] - self.window.run.starts[first:, chosen]) / PS_PER_S
-        latency = np.array([op.latency_s for op in schedule.ops])[chosen] * (lasted > 0)
+        latency = columns.of_route(columns.latency_s)[chosen] * (lasted > 0)
         return float(latency.sum() / max(float(lasted.sum()), 1e-12))
 
     def _link_kind(self, near: BoolArray, rank: Rank) -> str:
         """The kind of link that the ops of `near` spend most time on, each of them on the busiest link of its route."""
         schedule = self.window.schedule
-        kinds = np.array([self._tightest(op.route or ()) for op in schedule.ops])
+        columns = schedule.columns
+        kinds = np.array([*(self._tightest(route) for route in columns.routes), ""])[columns.way]
         spent: dict[str, int] = {"nic": 0}
         for kind in dict.fromkeys(schedule.link_kinds):
             spent[kind] = self.window.spans(near & (kinds == kind), rank).length
@@ -219,8 +222,9 @@ class Limits:
     def _links_of(self, kind: str, near: BoolArray) -> list[int]:
         """The links of `kind` on the routes of the ops of `near`, by id."""
         schedule = self.window.schedule
-        routes = (op.route or () for op in schedule.ops if near[op.index])
-        return sorted({link for route in routes for link in route if schedule.link_kinds[link] == kind})
+        ways = np.unique(schedule.columns.way[near])
+        links = {link for way in ways[ways >= 0].tolist() for link in schedule.columns.routes[way]}
+        return sorted(link for link in links if schedule.link_kinds[link] == kind)
 
     def heaviest(self, link: int) -> Rank | None:
         """The worker that moves most over a link: who sends where it leads away, who receives where it arrives."""
@@ -233,25 +237,26 @@ class Limits:
         """
         schedule = self.window.schedule
         arrives = schedule.link_names[link].endswith((".rx", ".down"))
-        moved, found = _moved(self.window), np.zeros(schedule.workers)
         if self.loads:
-            return found
-        for op in schedule.ops:
-            if link in (op.route or ()):
-                found[op.peer if arrives and op.peer >= 0 else op.worker] += moved[op.index]
-        return found
+            return np.zeros(schedule.workers)
+        columns = schedule.columns
+        ops, links = columns.crossings
+        here = ops[links == link]
+        mover = np.where(arrives & (columns.peer >= 0), columns.peer, columns.worker)[here]
+        moved = _moved(self.window)[here]
+        return np.bincount(mover, weights=moved, minlength=schedule.workers).astype(np.float64)
 
     def _samples_on_gpu(self, rank: Rank) -> bool:
         """Whether what draws a worker's graphs is on no core of its host."""
-        schedule = self.window.schedule
-        drawing = (op for op in schedule.ops if op.worker == rank and op.kind is OpKind.SAMPLE)
-        return all(op.route is None for op in drawing)
+        columns = self.window.schedule.columns
+        drawing = (columns.worker == rank) & columns.is_kind(OpKind.SAMPLE)
+        return not (drawing & columns.is_flow).any()
 
     def _through_sockets(self) -> bool:
         """Whether messages take of the cores that the workers' samplers run on."""
-        schedule = self.window.schedule
-        kinds = schedule.link_kinds
-        return any(op.kind is OpKind.WIRE and op.route and kinds[op.route[0]] == "cpu" for op in schedule.ops)
+        columns = self.window.schedule.columns
+        first = columns.first_link()[columns.is_kind(OpKind.WIRE)]
+        return any(self.window.schedule.link_kinds[link] == "cpu" for link in np.unique(first).tolist() if link >= 0)
 
 
 WORDS_SHORT: Final = {"nic": "NIC", "pcie": "PCIe", "nvlink": "NVLink", "rack": "uplinks of racks", "memory": "host"}
@@ -259,12 +264,14 @@ WORDS_SHORT: Final = {"nic": "NIC", "pcie": "PCIe", "nvlink": "NVLink", "rack": 
 
 def link_loads(window: MeasurementWindow) -> FloatArray:
     """Seconds per iteration in which each link is busy at its capacity, float64[links]."""
-    schedule, moved = window.schedule, _moved(window)
-    units = np.zeros(len(schedule.link_names))
-    for op in schedule.ops:
-        for link in op.route or ():
-            units[link] += moved[op.index]
-    return np.asarray(units / np.array(schedule.capacity), dtype=np.float64)
+    return np.asarray(units_moved(window) / np.array(window.schedule.capacity), dtype=np.float64)
+
+
+def units_moved(window: MeasurementWindow) -> FloatArray:
+    """Mean units (bytes; core-seconds for a CPU) per measured iteration over each link, float64[links]."""
+    ops, links = window.schedule.columns.crossings
+    count = len(window.schedule.capacity)
+    return np.bincount(links, weights=_moved(window)[ops], minlength=count).astype(np.float64)
 
 
 def _moved(window: MeasurementWindow) -> FloatArray:

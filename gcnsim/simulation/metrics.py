@@ -12,9 +12,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from gcnsim.engine import Run
-from gcnsim.ids import IntArray, Rank
+from gcnsim.ids import Rank
 from gcnsim.schedule import Bounds
-from gcnsim.simulation.limit import Limit, Limits
+from gcnsim.simulation.limit import Limit, Limits, units_moved
 from gcnsim.simulation.window import MeasurementWindow
 from gcnsim.timeline import PS_PER_S
 
@@ -97,21 +97,10 @@ def at_least(metrics: Metrics, iteration_s: float) -> Metrics:
     )
 
 
-def _demand(window: MeasurementWindow) -> IntArray:
-    """Which rows of the demand the measured iterations used."""
-    rows: IntArray = np.arange(window.first, window.run.iterations) % window.schedule.demand.shape[0]
-    return rows
-
-
 def link_units(run: Run, first: int) -> dict[str, float]:
     """Mean units per iteration (bytes; core-seconds for a CPU) carried by each link, by name."""
     window = MeasurementWindow(run, first)
-    moved = window.schedule.demand[_demand(window)].mean(axis=0)
-    units = dict.fromkeys(window.schedule.link_names, 0.0)
-    for op in window.schedule.ops:
-        for link in op.route or ():
-            units[window.schedule.link_names[link]] += float(moved[op.index])
-    return units
+    return dict(zip(window.schedule.link_names, units_moved(window).tolist(), strict=True))
 
 
 def _nic(window: MeasurementWindow, iteration_s: float) -> tuple[float, float]:

@@ -8,7 +8,7 @@ as into buffers of the operating system.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Final, NamedTuple
 
@@ -17,7 +17,7 @@ import numpy as np
 from gcnsim.engine import Run, begun, simulate
 from gcnsim.ids import Iteration, Rank
 from gcnsim.scenario import Pause
-from gcnsim.schedule import Op, Schedule, Stream
+from gcnsim.schedule import Schedule, stream_waits, with_op
 from gcnsim.simulation.window import PAUSE
 from gcnsim.timeline import PS_PER_S, OpKind
 
@@ -41,30 +41,27 @@ def paused(schedule: Schedule, fault: Pause, begin: Iteration) -> Schedule:
     holds = list(_holds(simulate(schedule, at + 1), fault, at))
     found = _stopped(schedule, fault, at)
     for hold in holds:
-        found = _with_op(found, hold, f"{HELD}{len(found.ops)}", {hold.op})
+        found = _with_op(found, hold, f"{HELD}{found.columns.size}", [hold.op])
     return found
 
 
 def _stopped(schedule: Schedule, fault: Pause, at: Iteration) -> Schedule:
     """What the worker would begin in iteration `at` waits for the pause."""
-    first = {
-        queue[0] for queue, own in zip(schedule.order, schedule.streams, strict=True) if own.worker == fault.worker
-    }
+    columns = schedule.columns
+    first = np.flatnonzero((stream_waits(columns).lag == 1) & (columns.worker == fault.worker)).tolist()
     stop = Hold(fault.worker, at, -1, fault.seconds)
-    return _with_op(schedule, stop, f"{PAUSE}{len(schedule.ops)}", first)
+    return _with_op(schedule, stop, f"{PAUSE}{columns.size}", first)
 
 
-def _with_op(schedule: Schedule, hold: Hold, stream: str, followers: set[int]) -> Schedule:
+def _with_op(schedule: Schedule, hold: Hold, stream: str, followers: Sequence[int]) -> Schedule:
     """`schedule` with a wait that begins with its worker's iteration, and that `followers` wait for."""
-    new = len(schedule.ops)
-    wait = Op(new, OpKind.WAIT, hold.worker, len(schedule.streams), ((schedule.ends[hold.worker], 1),))
-    ops = [replace(op, after=(*op.after, (new, 0))) if op.index in followers else op for op in schedule.ops]
+    after = (schedule.ends[hold.worker], 1)
+    columns = with_op(schedule.columns, OpKind.WAIT, hold.worker, stream, after, followers)
     column = np.zeros((schedule.demand.shape[0], 1))
     column[hold.row] = hold.seconds
     return replace(
         schedule,
-        streams=(*schedule.streams, Stream(hold.worker, stream)),
-        ops=(*ops, wait),
+        columns=columns,
         demand=np.concatenate([schedule.demand, column], axis=1),
     )
 
@@ -78,10 +75,13 @@ def _holds(run: Run, fault: Pause, at: Iteration) -> Iterator[Hold]:
     schedule, worker = run.schedule, fault.worker
     since_when = begun(run)
     stops = int(run.ends[at - 1, schedule.ends[worker]])
+    columns = schedule.columns
+    reduces = columns.is_kind(OpKind.ALLREDUCE)
+    sent = (columns.peer == worker) & columns.is_flow & (columns.thread < 0)
     for queue, stream in zip(schedule.order, schedule.streams, strict=True):
         own = stream.worker == worker
-        held = [op for op in queue if schedule.ops[op].kind is not OpKind.ALLREDUCE]
-        chosen = held if own else [op for op in held if _sent_to(schedule.ops[op], worker)]
+        held = [op for op in queue if not reduces[op]]
+        chosen = held if own else [op for op in held if sent[op]]
         late = np.argwhere(since_when[: at if own else at + 1, chosen] >= stops)
         if late.size:
             row, place = (int(value) for value in late[0])
@@ -89,8 +89,3 @@ def _holds(run: Run, fault: Pause, at: Iteration) -> Iterator[Hold]:
             seconds = (stops - since) / PS_PER_S + fault.seconds
             if seconds > 0:
                 yield Hold(stream.worker, row, chosen[place], seconds)
-
-
-def _sent_to(op: Op, worker: Rank) -> bool:
-    """Whether an op is a message to the worker."""
-    return op.peer == worker and op.route is not None and op.thread < 0

@@ -83,7 +83,7 @@ class Steady:
         self.measured = measured = -(-measured // self.cycle) * self.cycle
         constant = bool((schedule.demand == schedule.demand[0]).all())
         # Where work varies by chance, chance may bring a state back: the mean over all iterations is the pace.
-        varies = any(op.thread >= 0 for op in schedule.ops) and not constant
+        varies = bool((schedule.columns.thread >= 0).any()) and not constant
         self.least = measured if varies else min(measured, 2 if constant else 6)
         if self.cycle > 1:
             self.least = self.cycle
@@ -93,7 +93,7 @@ class Steady:
         self.most = self.warm_up + 2 * self.settling + 20 * schedule.depth
         self._load = self._loads(schedule) if not (constant or varies or self.cycle > 1) else None
         self._closing = list(schedule.ends)
-        self._ops = len(schedule.ops)
+        self._ops = schedule.columns.size
 
     def _loads(self, schedule: Schedule) -> FloatArray:
         """Load of the busiest resource over its mean, summed up to each iteration, float64[most + 1]."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
+import numpy as np
+
 from gcnsim.errors import ScenarioError
 from gcnsim.scenario import ClusterSpec, Scenario, SlowGpu
 from gcnsim.schedule import Bounds, Schedule, bounds, resource_loads
@@ -60,21 +62,18 @@ def _worst(scenario: Scenario, schedule: Schedule) -> str:
 
 def _link(schedule: Schedule) -> tuple[str, str, float]:
     """The busiest link: its name, its kind and its seconds per iteration."""
-    loads = resource_loads(schedule)
-    seconds = loads.seconds.mean(axis=0).tolist()
-    links = list(zip(loads.resources, seconds, strict=True))[len(schedule.streams) :]
-    (name, kind), most = max(links, key=lambda each: each[1])
-    return name, kind, most
+    seconds = resource_loads(schedule).seconds.mean(axis=0)[schedule.columns.streams :]
+    busiest = int(np.argmax(seconds))
+    return schedule.link_names[busiest], schedule.link_kinds[busiest], float(seconds[busiest])
 
 
 def _slowest(spec: ClusterSpec, schedule: Schedule) -> str:
     """The cluster's field, with its value, that iterations spend most time on."""
     name, kind, carrying = _link(schedule)
-    waiting, computing = [0.0] * len(schedule.streams), [0.0] * len(schedule.streams)
-    for op, work in zip(schedule.ops, schedule.demand.mean(axis=0).tolist(), strict=True):
-        if work > 0:
-            waiting[op.stream] += op.latency_s
-            computing[op.stream] += work if op.route is None else 0.0
+    columns, work = schedule.columns, schedule.demand.mean(axis=0)
+    latency = columns.of_route(columns.latency_s) * (work > 0)
+    waiting = np.bincount(columns.stream, weights=latency, minlength=columns.streams)
+    computing = np.bincount(columns.stream, weights=np.where(columns.is_flow, 0.0, work), minlength=columns.streams)
     device = f"cluster.device: {spec.device}"
     fields = {
         "nic": f"cluster.bandwidth: {BANDWIDTH.exact(spec.bandwidth)}",
@@ -84,10 +83,10 @@ def _slowest(spec: ClusterSpec, schedule: Schedule) -> str:
     }
     if name.startswith("dram") and spec.host_memory is not None:
         fields["memory"] = f"cluster.host_memory: {BANDWIDTH.exact(spec.host_memory)}"
-    latency = "cluster.link" if spec.latency is None else f"cluster.latency: {SECONDS.exact(spec.latency)}"
+    named = "cluster.link" if spec.latency is None else f"cluster.latency: {SECONDS.exact(spec.latency)}"
     told = [
         (carrying, fields.get(kind, f"cluster.host: {spec.host}")),
-        (max(waiting), latency),
-        (max(computing), device),
+        (float(waiting.max()), named),
+        (float(computing.max()), device),
     ]
     return max(told)[1]

@@ -69,16 +69,17 @@ def _shaken(schedule: Schedule, faults: Sequence[Fault]) -> Iteration:
     first ten iterations at tau 1 and 2 were 4 to 8 % shorter than later ones.
     """
     jittered = any(isinstance(fault, Jitter) for fault in faults)
-    stale = any(lag and dep not in schedule.ends for op in schedule.ops for dep, lag in op.after)
+    columns = schedule.columns
+    stale = bool(((columns.lag > 0) & ~np.isin(columns.wait, schedule.ends)).any())
     return SHAKEN * schedule.depth if jittered and stale else 0
 
 
 def _refuse_many(schedule: Schedule, begin: Iteration, measured: Iteration, path: str) -> None:
-    most = max(ALWAYS, MOST_STEPS // len(schedule.ops) - begin)
+    most = max(ALWAYS, MOST_STEPS // schedule.columns.size - begin)
     if measured > most:
         raise ScenarioError(
-            f"run.iterations: {measured} iterations of {len(schedule.ops)} operations are too many to simulate one by "
-            f"one, as {path} needs; allowed with it: at most {most}"
+            f"run.iterations: {measured} iterations of {schedule.columns.size} operations are too many to simulate "
+            f"one by one, as {path} needs; allowed with it: at most {most}"
         )
 
 

@@ -50,14 +50,21 @@ class MeasurementWindow:
         self.schedule = run.schedule
         self.first = first
         self.count = run.iterations - first
-        self.phase = np.array([PHASE[op.kind] for op in run.schedule.ops])
-        self.worker = np.array([op.worker for op in run.schedule.ops])
-        self.peer = np.array([op.peer for op in run.schedule.ops])
-        self.is_sampling: BoolArray = self.phase == Phase.SAMPLING
-        streams = run.schedule.streams
-        self.stopped = np.array([streams[op.stream].name.startswith(PAUSE) for op in run.schedule.ops], dtype=np.bool_)
-        self.waits = all_waits(run.schedule)
+        columns = run.schedule.columns
+        self.worker, self.peer = columns.worker, columns.peer
+        self.is_sampling = self.of_phase(Phase.SAMPLING)
+        pausing = np.array([name.startswith(PAUSE) for name in columns.names])
+        self.stopped: BoolArray = pausing[columns.stream_name][columns.stream]
         self._splits: dict[Rank, Split] = {}
+
+    def of_phase(self, *phases: Phase) -> BoolArray:
+        """bool[ops]: which ops are of one of these phases."""
+        return self.schedule.columns.is_kind(*(kind for kind, phase in PHASE.items() if phase in phases))
+
+    @cached_property
+    def waits(self) -> list[list[tuple[int, int]]]:
+        """Per op, all (op, lag) pairs it waits for."""
+        return all_waits(self.schedule)
 
     def edges(self, rank: Rank) -> tuple[int, int]:
         """Start and end of the window as this worker sees it: its end of the iteration before, and its last end."""
@@ -71,7 +78,7 @@ class MeasurementWindow:
 
     def computing(self, rank: Rank) -> Intervals:
         """When the worker's GPU computes."""
-        return self.spans((self.worker == rank) & (self.phase == Phase.COMPUTE), rank)
+        return self.spans((self.worker == rank) & self.of_phase(Phase.COMPUTE), rank)
 
     @cached_property
     def _spans(self) -> Spans:
@@ -92,12 +99,9 @@ class MeasurementWindow:
         return Split(parts, parts.exposed, paused.length, sampling.length)
 
     def _gpu_queue(self, rank: Rank) -> tuple[int, ...]:
-        streams = self.schedule.streams
-        return next(
-            queue
-            for stream, queue in zip(streams, self.schedule.order, strict=True)
-            if stream.worker == rank and stream.name == COMPUTE_STREAM
-        )
+        columns = self.schedule.columns
+        streams = columns.streams_called(COMPUTE_STREAM)
+        return tuple(columns.queue_of(int(streams[columns.stream_worker[streams] == rank][0])).tolist())
 
     def _for_sampler(self, rank: Rank, sampling: Intervals) -> Intervals:
         """Waits of the compute stream for this worker's own sampler, which are no communication."""

@@ -240,7 +240,7 @@ def _variants(machine: Machine, schedule: Schedule, values: Mapping[str, FloatAr
             if link.spec.latency_s:
                 after[index], startup[index] = _delays(values, machine, link, name)
     latency, queue = {}, {}
-    for route in {op.route for op in schedule.ops if op.route}:
+    for route in schedule.columns.routes:
         way = list(route)
         # As `Cluster.latency`: one call starts all links of a way, side by side.
         latency[route] = (after[way] - startup[way]).sum(axis=0) + startup[way].max(axis=0)

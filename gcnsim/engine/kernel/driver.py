@@ -21,7 +21,7 @@ def simulate_by(kernel: Kernel, schedule: Schedule, iterations: int, enough: Eno
     state, rows = layout(schedule, iterations)
     ints, floats = packed(state)
     scalar, closing = whole(ints, SCALAR), whole(ints, CLOSING)
-    count, graphs = len(schedule.ops), schedule.demand.shape[0]
+    count, graphs = schedule.columns.size, schedule.demand.shape[0]
     if enough is not None:
         scalar[ASKED] = 0
     starts, ends = rows.starts.reshape(iterations, count), rows.ends.reshape(iterations, count)

@@ -36,10 +36,12 @@ def grouped(capacity: Sequence[float], columns: Columns, flows: BoolArray) -> tu
 
     capacity: units per second of each link.
     """
-    route, at, caps = columns.route.tolist(), columns.route_at.tolist(), columns.cap.tolist()
-    chosen = np.flatnonzero(flows).tolist()
-    named: list[Kind] = [(tuple(route[at[op] : at[op + 1]]), caps[op]) for op in chosen]
-    distinct = sorted(set(named))
+    chosen = np.flatnonzero(flows)
+    caps, cap = np.unique(columns.cap[chosen], return_inverse=True)
+    keys, key = np.unique(columns.way[chosen] * (caps.size + 1) + cap, return_inverse=True)
+    ways = zip(*(each.tolist() for each in np.divmod(keys, caps.size + 1)), strict=True)
+    named: list[Kind] = [(columns.routes[way], float(caps[place])) for way, place in ways]
+    distinct = sorted(named)
     owner = connected(len(capacity), [way for way, _ in distinct])
     links: dict[int, list[int]] = {}
     for link, group in enumerate(owner):
@@ -51,7 +53,7 @@ def grouped(capacity: Sequence[float], columns: Columns, flows: BoolArray) -> tu
     for group in sorted(members):
         numbers.add([capacity[link] / PS_PER_S for link in links[group]], links[group], members[group])
     bundle = np.full(columns.size, -1, np.int64)
-    bundle[chosen] = [numbers.of[kind] for kind in named]
+    bundle[chosen] = np.array([numbers.of[kind] for kind in named], np.int64)[key]
     return numbers.links(), bundle
 
 

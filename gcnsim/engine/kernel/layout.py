@@ -36,16 +36,16 @@ from gcnsim.timeline import PS_PER_S
 def layout(schedule: Schedule, most: int) -> tuple[State, Rows]:
     """The state before the first event of a run of at most `most` iterations, and its rows."""
     columns = schedule.columns
-    threads = (columns.thread >= 0) & (columns.is_flow == 1)
-    links, bundle = grouped(schedule.capacity, columns, (columns.is_flow == 1) & ~threads)
+    threads = (columns.thread >= 0) & columns.is_flow
+    links, bundle = grouped(schedule.capacity, columns, columns.is_flow & ~threads)
     thread, machines = _machines(schedule, columns, threads)
     bundle[threads] = DELAY - 1 - thread[threads]
     ops = _ops(columns, bundle)
     flows = _flows(columns, bundle, links)
     messages = _messages(columns, bundle >= 0)
-    work = np.where((columns.is_flow == 1) & ~threads, schedule.demand, np.rint(schedule.demand * PS_PER_S))
+    work = np.where(columns.is_flow & ~threads, schedule.demand, np.rint(schedule.demand * PS_PER_S))
     resources = links.last.size + machines.cores.size
-    calendar, missing = _calendar(ops, links.last.size, resources, int(columns.stream.max(initial=0)) + 1, most)
+    calendar, missing = _calendar(ops, links.last.size, resources, columns.streams, most)
     count = columns.size
     rows = Rows(
         np.ascontiguousarray(work).ravel(),
@@ -59,18 +59,18 @@ def layout(schedule: Schedule, most: int) -> tuple[State, Rows]:
 
 
 def _ops(columns: Columns, bundle: IntArray) -> Ops:
-    after, before, lag = stream_waits(columns)
-    who = np.concatenate([columns.rows_of_waits(), after])
-    whom = np.concatenate([columns.wait, before])
-    back = np.concatenate([columns.lag, lag])
+    streams, every = stream_waits(columns), np.arange(columns.size, dtype=np.int64)
+    who = np.concatenate([columns.rows_of_waits(), every])
+    whom = np.concatenate([columns.wait, streams.before])
+    back = np.concatenate([columns.lag, streams.lag])
     order = np.argsort(who, kind="stable")
     who, whom, back = who[order], whom[order], back[order]
     at, places = rows_by(whom, columns.size)
     late = back > 0
     return Ops(
         bundle=bundle,
-        latency=np.rint(columns.latency_s * PS_PER_S).astype(np.int64),
-        startup=np.rint(columns.startup_s * PS_PER_S).astype(np.int64),
+        latency=np.rint(columns.of_route(columns.latency_s) * PS_PER_S).astype(np.int64),
+        startup=np.rint(columns.of_route(columns.startup_s) * PS_PER_S).astype(np.int64),
         connection=columns.connection,
         follower_at=at,
         follower=who[places],
@@ -79,8 +79,8 @@ def _ops(columns: Columns, bundle: IntArray) -> Ops:
         late_op=who[late],
         late_on=whom[late],
         late_lag=back[late],
-        head=after[lag == 1],
-        queue=columns.queue,
+        head=np.flatnonzero(streams.lag == 1),
+        queue=columns.of_route(columns.queue),
     )
 
 
@@ -146,7 +146,7 @@ def _machines(schedule: Schedule, columns: Columns, threads: BoolArray) -> tuple
     """Per op the number of its thread (of those of `threads`), and the machines with no thread at work."""
     numbers = {link: place for place, link in enumerate(schedule.cores)}
     chosen = np.flatnonzero(threads)
-    machine = np.array([numbers[link] for link in columns.route[columns.route_at[chosen]].tolist()], np.int64)
+    machine = np.array([numbers[link] for link in columns.first_link()[chosen].tolist()], np.int64)
     pairs, slots = np.unique(np.stack([machine, columns.thread[chosen]], axis=1), axis=0, return_inverse=True)
     of_op = np.full(columns.size, -1, np.int64)
     of_op[chosen] = slots.ravel()

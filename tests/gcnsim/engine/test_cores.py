@@ -23,7 +23,7 @@ def cores(count: int, slice_s: float = 1.0, together: float | None = None) -> Bu
 
 def ends(b: Builder, *, iterations: int = 1) -> list[float]:
     """When each op of the last iteration ended, in seconds."""
-    schedule = b.close([len(b._ops) - 1])
+    schedule = b.close([b.size - 1])
     return [end / S for end in simulate(schedule, iterations).ends[-1].tolist()]
 
 

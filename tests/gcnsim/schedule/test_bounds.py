@@ -98,9 +98,9 @@ def test_a_thread_waits_for_all_others_and_for_two_slices_of_each() -> None:
     for thread, stream, seconds in (("a", "x", 3.0), ("a", "y", 1.0), ("b", "z", 2.0)):
         last = b.flow(OpKind.LOSS, 0, seconds, (0,), stream=stream, cap=1.0, thread=thread)
     schedule = b.close([last])
-    turns = _turns(schedule, schedule.demand.mean(axis=0))
+    turns = _turns(schedule, np.arange(schedule.columns.size), schedule.demand.mean(axis=0))
     # Its own 4 s (2 s), and as much of the other with two slices of 0.25 s.
-    assert sorted(turns.values()) == [2.0 + 2.0 + 0.5, 4.0 + 4.0 + 0.5]
+    assert sorted(turns.tolist()) == [2.0 + 2.0 + 0.5, 4.0 + 4.0 + 0.5]
     found = bounds(schedule)
     assert found.lower_s == found.busiest_s == 6.0, "one core does all three"
     assert found.lower_s <= simulate(schedule, 1).ends.max() / PS_PER_S <= found.upper_s

@@ -29,8 +29,9 @@ def made(b: Builder) -> Schedule:
 
 def variant(schedule: Schedule, demand: float, capacity: tuple[float, float], latency: float) -> Schedule:
     """The schedule with `demand` times as much of everything, other capacities, and another latency."""
-    ops = tuple(replace(op, latency_s=latency) if op.route else op for op in schedule.ops)
-    return replace(schedule, ops=ops, demand=schedule.demand * demand, capacity=capacity)
+    columns = schedule.columns
+    columns = columns.with_delays(np.full(len(columns.routes), latency), columns.startup_s, columns.queue)
+    return replace(schedule, columns=columns, demand=schedule.demand * demand, capacity=capacity)
 
 
 ASKED = [(1.0, (10.0, 8.0), 0.0), (2.5, (10.0, 8.0), 0.25), (1.0, (3.0, 50.0), 0.5), (0.1, (0.7, 0.9), 1.0)]

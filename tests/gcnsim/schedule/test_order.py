@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from gcnsim.schedule import Builder, Schedule, predecessors, topological
+from gcnsim.schedule import Builder, Schedule, levels, predecessors
 from gcnsim.timeline import OpKind
 from tests.cases import Case, method
 
@@ -25,18 +25,38 @@ def pipelined(builder: Callable[..., Builder]) -> Schedule:
     return b.close([step])
 
 
+def pairs(schedule: Schedule, *, collapse: bool) -> set[tuple[int, int]]:
+    """Each op with each that it must follow."""
+    ops, before = predecessors(schedule, collapse=collapse)
+    return set(zip(ops.tolist(), before.tolist(), strict=True))
+
+
+def places(schedule: Schedule, *, collapse: bool) -> dict[int, int]:
+    """By op its level; all are there once, and nothing that it follows is of its own level or a later one."""
+    found = levels(schedule, collapse=collapse)
+    level = np.searchsorted(found.at, np.arange(len(schedule.ops)), side="right") - 1
+    by_op = dict(zip(found.order.tolist(), level.tolist(), strict=True))
+    assert sorted(by_op) == list(range(len(schedule.ops)))
+    for op, before in pairs(schedule, collapse=collapse):
+        assert by_op[before] < by_op[op]
+    return by_op
+
+
 def test_pipelined_reading(pipelined: Schedule) -> None:
-    assert predecessors(pipelined, collapse=False) == [[], [0], [1], [0, 1]]
-    done, before = topological(pipelined)
-    assert sorted(done) == [0, 1, 2, 3]
-    assert all(done.index(dep) < done.index(op) for op, deps in enumerate(before) for dep in deps)
+    assert pairs(pipelined, collapse=False) == {(1, 0), (2, 1), (3, 0), (3, 1)}
+    assert places(pipelined, collapse=False) == {0: 0, 1: 1, 2: 2, 3: 2}
 
 
 def test_synchronous_reading_waits_for_this_iteration_and_refills_nothing(pipelined: Schedule) -> None:
-    before = predecessors(pipelined, collapse=True)
-    assert [sorted(deps) for deps in before] == [[], [0, 3], [1], [0]]
-    done, _ = topological(pipelined, collapse=True)
-    assert done.index(3) < done.index(1)
+    assert pairs(pipelined, collapse=True) == {(1, 0), (1, 3), (2, 1), (3, 0)}
+    assert places(pipelined, collapse=True) == {0: 0, 3: 1, 1: 2, 2: 3}
+
+
+def test_longest_chains_of_many_variants(pipelined: Schedule) -> None:
+    seconds = np.array([[1.0, 4.0], [2.0, 1.0], [3.0, 1.0], [5.0, 1.0]])
+    assert levels(pipelined).longest(seconds).tolist() == [[1.0, 4.0], [3.0, 5.0], [6.0, 6.0], [8.0, 6.0]]
+    begin = np.array([-np.inf, 10.0, -np.inf, -np.inf])
+    assert levels(pipelined).longest(seconds[:, 0], begin).tolist() == [-np.inf, 12.0, 15.0, 17.0]
 
 
 @pytest.mark.parametrize("name", ["full-graph", "pipegcn", "psc-gcn"])
@@ -44,17 +64,13 @@ def test_synchronous_reading_waits_for_this_iteration_and_refills_nothing(pipeli
 def test_both_readings_of_every_method_can_run(facts: Callable[..., Case], name: str, tau: int) -> None:
     schedule = method(name)(facts(tau=tau, sampled=True, hits=0.5))
     for collapse in (False, True):
-        done, before = topological(schedule, collapse=collapse)
-        place = {op: index for index, op in enumerate(done)}
-        assert len(place) == len(schedule.ops)
-        assert all(place[dep] < place[op] for op, deps in enumerate(before) for dep in deps)
+        places(schedule, collapse=collapse)
 
 
-def test_an_order_is_found_once_and_kept_for_fewer_graphs(pipelined: Schedule) -> None:
-    found = topological(pipelined, collapse=True)
-    assert topological(pipelined, collapse=True) is found
+def test_levels_are_found_once_and_kept_for_fewer_graphs(pipelined: Schedule) -> None:
+    found = levels(pipelined, collapse=True)
+    assert levels(pipelined, collapse=True) is found
     first = pipelined.of_graphs(np.array([0]))
     assert first.demand.shape == (1, pipelined.demand.shape[1])
     assert np.array_equal(first.demand[0], pipelined.demand[0])
-    assert topological(first, collapse=True) is found
-    assert first.ops is pipelined.ops
+    assert levels(first, collapse=True) is found

@@ -1,0 +1,211 @@
+"""From the parts that a builder collected to columns; structures that were met before are kept and found again.
+
+Settings of a question differ in bandwidths, rates or cache sizes far more often than in ops: what is derived from the
+ops alone (their order, who shares a link) is then there already.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import OrderedDict
+from collections.abc import Iterable
+from math import inf
+from typing import ClassVar, Final
+
+import numpy as np
+
+from gcnsim.ids import FloatArray, IntArray
+from gcnsim.schedule.columns import Columns, Route
+
+MOST_KEPT: Final = 1_000_000
+"""Ops of all structures that are kept, about 200 bytes each."""
+
+
+class Pairs:
+    """Ops and what they wait for, in the order in which it was said."""
+
+    def __init__(self) -> None:
+        self._one: list[tuple[int, int, int]] = []
+        self._many: list[IntArray] = []
+
+    def one(self, op: int, other: int, lag: int) -> None:
+        """Let one op wait for another of `lag` iterations ago."""
+        self._one.append((op, other, lag))
+
+    def add(self, ops: IntArray, others: IntArray, lag: int) -> None:
+        """Let ops wait for others, int64[k] each, of `lag` iterations ago."""
+        self._flush()
+        self._many.append(np.stack([ops, others, np.full_like(ops, lag)]))
+
+    def _flush(self) -> None:
+        if self._one:
+            self._many.append(np.array(self._one, dtype=np.int64).T)
+            self._one = []
+
+    def whole(self) -> IntArray:
+        """All of them, int64[3, k]: ops, others, lags."""
+        self._flush()
+        return np.concatenate(self._many, axis=1) if self._many else np.empty((3, 0), np.int64)
+
+
+class Parts:
+    """What a builder has collected: ops in the order in which they were written, with the numbers they have."""
+
+    FACTS: ClassVar = ("kind", "worker", "name", "layer", "direction", "peer", "thread", "connection", "way")
+    """Whole numbers of an op; names of streams, threads and connections by their number, -1 for none."""
+
+    def __init__(self) -> None:
+        self.size = 0
+        self.after, self.late, self.reuses = Pairs(), Pairs(), Pairs()
+        self._numbers: list[IntArray] = []
+        self._facts: list[IntArray] = []
+        self._caps: list[FloatArray] = []
+        self._work: list[tuple[IntArray | int, float | FloatArray]] = []
+        self._pending: list[tuple[int, ...]] = []
+        self._pending_caps: list[float] = []
+
+    def one(
+        self,
+        facts: tuple[int, ...],
+        cap: float | None,
+        work: float | FloatArray,
+        after: Iterable[int | tuple[int, int]],
+    ) -> int:
+        """Add an op; its number, the next one."""
+        number = self.size
+        self.size += 1
+        self._pending.append((number, *facts))
+        self._pending_caps.append(inf if cap is None else cap)
+        self._work.append((number, work))
+        for each in after:
+            if isinstance(each, tuple):
+                self.after.one(number, *each)
+            else:
+                self.after.one(number, each, 0)
+        return number
+
+    def many(self, numbers: IntArray, facts: IntArray, cap: float | None, work: FloatArray) -> None:
+        """Add ops with these numbers, int64[k]; facts: int64[FACTS, k]; work: float64[k] or float64[T, k]."""
+        self._flush()
+        self._numbers.append(numbers)
+        self._facts.append(facts)
+        self._caps.append(np.full(numbers.size, inf if cap is None else cap))
+        self._work.append((numbers, work))
+
+    def _flush(self) -> None:
+        if self._pending:
+            table = np.array(self._pending, dtype=np.int64).T
+            self._numbers.append(table[0])
+            self._facts.append(table[1:])
+            self._caps.append(np.array(self._pending_caps))
+            self._pending, self._pending_caps = [], []
+
+    def demand(self, iterations: int) -> FloatArray:
+        """float64[T, ops]."""
+        demand = np.empty((iterations, self.size))
+        for numbers, work in self._work:
+            demand[:, numbers] = work
+        return demand
+
+    def whole(self) -> tuple[IntArray, IntArray, FloatArray]:
+        """Numbers int64[n], facts int64[FACTS, n] and caps float64[n], in the order in which they were written."""
+        self._flush()
+        if not self._numbers:
+            return np.empty(0, np.int64), np.empty((len(self.FACTS), 0), np.int64), np.empty(0)
+        return np.concatenate(self._numbers), np.concatenate(self._facts, axis=1), np.concatenate(self._caps)
+
+
+_KEPT: OrderedDict[bytes, Columns] = OrderedDict()
+
+
+def assembled(
+    parts: Parts,
+    names: tuple[str, ...],
+    routes: tuple[Route, ...],
+    latency_s: FloatArray,
+    startup_s: FloatArray,
+    queue: FloatArray,
+) -> Columns:
+    """The columns of `parts`; names: of streams, threads and connections; delays by route, float64[R]."""
+    numbers, facts, caps = parts.whole()
+    waits = [pairs.whole() for pairs in (parts.after, parts.late, parts.reuses)]
+    key = _key(names, routes, numbers, facts, caps, *waits) if parts.size <= MOST_KEPT else None
+    if key is not None and key in _KEPT:
+        _KEPT.move_to_end(key)
+        known = _KEPT[key]
+        given, had = (latency_s, startup_s, queue), (known.latency_s, known.startup_s, known.queue)
+        same = all(np.array_equal(one, other) for one, other in zip(given, had, strict=True))
+        return known if same else known.with_delays(*given)
+    found = _sorted(numbers, facts, caps, waits, names, routes, (latency_s, startup_s, queue))
+    if key is not None:
+        _KEPT[key] = found
+        while sum(each.size for each in _KEPT.values()) > MOST_KEPT:
+            _KEPT.popitem(last=False)
+    return found
+
+
+def _key(names: tuple[str, ...], routes: tuple[Route, ...], *arrays: IntArray | FloatArray) -> bytes:
+    """What a structure is known by."""
+    digest = hashlib.blake2b(repr((names, routes, [each.shape for each in arrays])).encode())
+    for each in arrays:
+        digest.update(each.tobytes())
+    return digest.digest()
+
+
+def _sorted(
+    numbers: IntArray,
+    facts: IntArray,
+    caps: FloatArray,
+    waits: list[IntArray],
+    names: tuple[str, ...],
+    routes: tuple[Route, ...],
+    delays: tuple[FloatArray, FloatArray, FloatArray],
+) -> Columns:
+    """The columns, in the order of the ops' numbers."""
+    count = numbers.size
+    table, cap = np.empty_like(facts), np.empty_like(caps)
+    table[:, numbers], cap[numbers] = facts, caps
+    kind, worker, name, layer, direction, peer, thread, connection, way = table
+    wide, peers = int(worker.max(initial=0)) + 1, int(peer.max(initial=0)) + 2
+    stream, first = _numbered(name * wide + worker)
+    called = np.where(connection >= 0, (connection * wide + worker) * peers + peer + 1, -1)
+    pairs = np.concatenate(waits, axis=1)
+    order = np.argsort(pairs[0], kind="stable")
+    at = np.zeros(count + 1, np.int64)
+    np.cumsum(np.bincount(pairs[0], minlength=count), out=at[1:])
+    reuses = np.bincount(waits[2][0], minlength=count)
+    return Columns(
+        kind=kind,
+        worker=worker,
+        stream=stream,
+        layer=layer,
+        direction=direction,
+        peer=peer,
+        thread=_numbered(np.where(thread >= 0, thread * wide + worker, -1))[0],
+        connection=_numbered(called)[0],
+        way=way,
+        cap=cap,
+        wait_at=at,
+        wait=pairs[1][order],
+        lag=pairs[2][order],
+        after=np.diff(at) - reuses,
+        stream_worker=worker[first],
+        stream_name=name[first],
+        names=names,
+        routes=routes,
+        latency_s=delays[0],
+        startup_s=delays[1],
+        queue=delays[2],
+    )
+
+
+def _numbered(keys: IntArray) -> tuple[IntArray, IntArray]:
+    """Keys as 0, 1, ... in the order of their first use, -1 for those below 0; and the places of first uses."""
+    own = np.flatnonzero(keys >= 0)
+    _, first, inverse = np.unique(keys[own], return_index=True, return_inverse=True)
+    rank = np.empty(first.size, np.int64)
+    order = np.argsort(first, kind="stable")
+    rank[order] = np.arange(first.size)
+    found = np.full(keys.size, -1, np.int64)
+    found[own] = rank[inverse]
+    return found, own[first[order]]
