@@ -33,7 +33,7 @@ def attention_cost(
     shape: LayerShape,
     *,
     first: bool,
-    inner: int,
+    inner: int | IntArray,
     entries: IntArray,
     boundary_rows: IntArray,
     norm: bool = True,
@@ -42,7 +42,7 @@ def attention_cost(
     kept, every = entries.astype(np.float64), inner + boundary_rows.astype(np.float64)
     width, heads = shape.projected, shape.heads
     passes = ACTIVATION_PASSES + (NORM_PASSES if norm else 0)
-    activation = elementwise_seconds(device, float(inner * shape.d_out), passes)
+    activation = elementwise_seconds(device, np.asarray(inner * shape.d_out, dtype=np.float64), passes)
     project = gemm_seconds(device, every, shape.d_in, width)
     weight = gemm_seconds(device, shape.d_in, every, width)
     back = np.zeros(kept.shape) if first else gemm_seconds(device, every, width, shape.d_in)

@@ -35,7 +35,7 @@ LOSS_PASSES = 5
 
 @dataclass(frozen=True, slots=True)
 class LayerCost:
-    """Seconds of one worker's kernels of one layer, float64[T] each (0 where a kernel does not run)."""
+    """Seconds of a layer's kernels, float64[T] each (0 where one does not run); float64[T, P] of P workers."""
 
     aggregate: FloatArray
     update: FloatArray
@@ -62,22 +62,22 @@ def layer_cost(
     shape: LayerShape,
     *,
     first: bool,
-    inner: int,
+    inner: int | IntArray,
     entries: IntArray,
     boundary_rows: IntArray,
     norm: bool = True,
 ) -> LayerCost:
-    """The kernels of one layer on one worker. norm: a LayerNorm follows each layer.
+    """The kernels of one layer on one worker, or on P workers at once. norm: a LayerNorm follows each layer.
 
-    inner: its inner nodes. entries: int64[T], stored entries of the trained graphs, self-loops included. boundary_rows:
-    int64[T], rows of the boundary nodes in them.
+    inner: its inner nodes, int64[P] of several. entries: int64[T] or int64[T, P], stored entries of the trained graphs,
+    self-loops included. boundary_rows: of the same shape, rows of the boundary nodes in them.
     """
-    kept, every = entries.astype(np.float64), inner + boundary_rows
-    update = gemm_seconds(device, float(inner), shape.update_in, shape.d_out)
+    kept, every, nodes = entries.astype(np.float64), inner + boundary_rows, np.asarray(inner, dtype=np.float64)
+    update = gemm_seconds(device, nodes, shape.update_in, shape.d_out)
     passes = ACTIVATION_PASSES + (NORM_PASSES if norm else 0)
-    activation = elementwise_seconds(device, float(inner * shape.d_out), passes)
-    weight_gradient = gemm_seconds(device, shape.update_in, float(inner), shape.d_out)
-    input_gradient = gemm_seconds(device, float(inner), shape.d_out, shape.update_in)
+    activation = elementwise_seconds(device, nodes * shape.d_out, passes)
+    weight_gradient = gemm_seconds(device, shape.update_in, nodes, shape.d_out)
+    input_gradient = gemm_seconds(device, nodes, shape.d_out, shape.update_in)
     both = np.zeros(kept.shape)
     return LayerCost(
         aggregate=spmm_seconds(device, kept, inner, shape.d_in, every),
@@ -92,9 +92,9 @@ def average_seconds(device: DeviceProfile, rows: IntArray, width: int) -> FloatA
     return elementwise_seconds(device, rows * float(width), AVERAGE_PASSES)
 
 
-def loss_seconds(device: DeviceProfile, inner: int, classes: int) -> FloatArray:
-    """Seconds of loss and its gradient over the logits of the inner nodes, float64[]."""
-    return elementwise_seconds(device, float(inner * classes), LOSS_PASSES)
+def loss_seconds(device: DeviceProfile, inner: int | IntArray, classes: int) -> FloatArray:
+    """Seconds of loss and its gradient over the logits of the inner nodes, float64[] or as `inner`."""
+    return elementwise_seconds(device, np.asarray(inner * classes, dtype=np.float64), LOSS_PASSES)
 
 
 def parameters(shapes: tuple[LayerShape, ...]) -> int:

@@ -12,14 +12,14 @@ SORT_PASSES = 64
 """A radix sort of 8-byte keys and values: eight passes, of a byte each, read and write both."""
 
 
-def draw_core_seconds(host: HostProfile, entries: int, refresh: int, *, weighted: bool) -> float:
+def draw_core_seconds(host: HostProfile, entries: int | IntArray, refresh: int, *, weighted: bool) -> FloatArray:
     """Core-seconds per iteration of one sampling thread: one draw per stored entry (PSC-GCN, section on SampleGraph).
 
     weighted: the probabilities are recomputed every `refresh` iterations (a sort per row); that cost is spread evenly,
     because what matters to a pipelined run is the sampler's mean rate.
     """
     draw = entries / host.sample_edges_per_s.value
-    return draw + (entries / host.sort_edges_per_s.value / refresh if weighted else 0.0)
+    return np.asarray(draw + (entries / host.sort_edges_per_s.value / refresh if weighted else 0.0), dtype=np.float64)
 
 
 def draw_nodes_core_seconds(host: HostProfile, nodes: float) -> float:
@@ -50,7 +50,7 @@ def boundary_seconds(device: DeviceProfile, cross: IntArray, kept: IntArray, row
     return elementwise_seconds(device, 2 * cross + 4 * kept + 2 * rows, 1)
 
 
-def edges_seconds(device: DeviceProfile, looked: Size, kept: Size, rows: int) -> FloatArray:
+def edges_seconds(device: DeviceProfile, looked: Size, kept: Size, rows: int | IntArray) -> FloatArray:
     """Seconds in which a GPU keeps `kept` of `looked` entries, each drawn for itself, and makes a matrix of them.
 
     A number is written and read per entry looked at, and so is its mark; those kept are sorted by row, and by column
@@ -60,7 +60,7 @@ def edges_seconds(device: DeviceProfile, looked: Size, kept: Size, rows: int) ->
 
 
 def sampler_seconds(
-    device: DeviceProfile, entries: int, kept: Size, rows: int, refresh: int, *, weighted: bool
+    device: DeviceProfile, entries: int | IntArray, kept: Size, rows: int | IntArray, refresh: int, *, weighted: bool
 ) -> FloatArray:
     """Seconds in which a GPU draws a graph of PSC-GCN: one draw per stored entry, and a matrix of those kept.
 
@@ -71,7 +71,7 @@ def sampler_seconds(
     return np.asarray(edges_seconds(device, entries, kept, rows) + sorting, dtype=np.float64)
 
 
-def graph_bytes(entries: IntArray, rows: int) -> FloatArray:
+def graph_bytes(entries: IntArray, rows: int | IntArray) -> FloatArray:
     """Bytes of a sampled graph on its way to the GPU: column index and weight per entry, one offset per row."""
     return np.asarray(entries * (INDEX + VALUE) + rows * 2 * INDEX, dtype=np.float64)
 

@@ -1,7 +1,7 @@
 """Schedules: ops, streams, dependencies, collectives and analytic bounds."""
 
 from gcnsim.schedule.bounds import Bounds, Loads, bounds, estimate, resource_loads
-from gcnsim.schedule.builder import Builder, Dependency, Work
+from gcnsim.schedule.builder import Builder, Dependency, Waits, Work
 from gcnsim.schedule.collectives import (
     all_to_all,
     allreduce,
@@ -12,7 +12,7 @@ from gcnsim.schedule.collectives import (
 )
 from gcnsim.schedule.columns import Columns, stream_waits, with_op
 from gcnsim.schedule.joint import Variants, estimates
-from gcnsim.schedule.messages import host_message
+from gcnsim.schedule.messages import host_message, host_messages, message_sizes
 from gcnsim.schedule.order import Levels, all_waits, levels, predecessors
 from gcnsim.schedule.schedule import COMPUTE_STREAM, Op, Schedule, Stream
 
@@ -28,6 +28,7 @@ __all__ = [
     "Schedule",
     "Stream",
     "Variants",
+    "Waits",
     "Work",
     "all_to_all",
     "all_waits",
@@ -36,7 +37,9 @@ __all__ = [
     "estimate",
     "estimates",
     "host_message",
+    "host_messages",
     "levels",
+    "message_sizes",
     "predecessors",
     "resource_loads",
     "ring_allreduce",

@@ -6,7 +6,9 @@ were set aside before (`Builder.numbers`), so that ops which are written togethe
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
+from itertools import product
 from typing import TypeAlias
 
 import numpy as np
@@ -56,6 +58,24 @@ class Builder:
     def names(self, names: Iterable[str]) -> IntArray:
         """The numbers of streams' names, one for each op of a block."""
         return np.array([self.name(name) for name in names], dtype=np.int64)
+
+    def names_of(self, numbers: IntArray) -> Iterator[str]:
+        """The names with these numbers."""
+        every = list(self._names)
+        return (every[number] for number in numbers.ravel().tolist())
+
+    @cached_property
+    def between(self) -> IntArray:
+        """The ways from the host memory of each worker to that of each other, int64[P, P]."""
+        cluster = self.cluster
+        if cluster.staging:
+            routes = (cluster.between(*pair) for pair in product(range(cluster.gpus), repeat=2))
+            return self.ways(routes).reshape(cluster.gpus, cluster.gpus)
+        # Without links of the workers' own, servers are all that matters.
+        server = np.array(cluster.server_of)
+        first = np.flatnonzero(np.diff(server, prepend=-1)).tolist()
+        ways = self.ways(cluster.between(*pair) for pair in product(first, repeat=2)).reshape(len(first), -1)
+        return np.asarray(ways[server[:, None], server])
 
     def way(self, route: Route | None) -> int:
         """The number of a route; -1 for none."""
@@ -191,7 +211,8 @@ class Builder:
         amounts = np.asarray(work, dtype=np.float64)
         varies = amounts.ndim > len(shape)
         amounts = np.broadcast_to(amounts, (amounts.shape[0], *shape) if varies else shape)
-        self._parts.many(numbers.ravel(), facts, cap, amounts.reshape(-1, count) if varies else amounts.ravel())
+        flat = amounts.reshape(amounts.shape[0], count) if varies else amounts.ravel()
+        self._parts.many(numbers.ravel(), facts, cap, flat)
         for each_wait in after:
             whom, lag = each_wait if isinstance(each_wait, tuple) else (each_wait, 0)
             self._parts.after.add(*_pairs(numbers, whom), lag)
@@ -236,6 +257,17 @@ class Builder:
         table = np.array(delays, dtype=np.float64).reshape(-1, 3)
         latency, startup, queue = np.ascontiguousarray(table.T)
         return assembled(self._parts, tuple(self._names), routes, latency, startup, queue)
+
+
+def waits_of(after: Sequence[Sequence[Dependency]]) -> list[Waits]:
+    """What each op of a block waits for, op by op, as a block takes it."""
+    found: list[Waits] = []
+    for place in range(max(map(len, after), default=0)):
+        some = [each[place] if place < len(each) else -1 for each in after]
+        pairs = [dep if isinstance(dep, tuple) else (dep, 0) for dep in some]
+        for lag in sorted({lag for _, lag in pairs}):
+            found.append((np.array([op if own == lag else -1 for op, own in pairs], dtype=np.int64), lag))
+    return found
 
 
 def _pairs(ops: Ops, whom: Ops) -> tuple[IntArray, IntArray]:

@@ -21,9 +21,9 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from gcnsim.cluster import TREE, Cluster
-from gcnsim.ids import Bytes, FloatArray, Layer, Rank
-from gcnsim.schedule.builder import Builder, Dependency, Work
-from gcnsim.schedule.messages import host_message
+from gcnsim.ids import Bytes, FloatArray, IntArray, Layer, Rank
+from gcnsim.schedule.builder import Builder, Dependency, Work, waits_of
+from gcnsim.schedule.messages import host_message, host_messages, message_sizes
 from gcnsim.timeline import Direction, OpKind
 
 CHUNK: Final = 2.0**20
@@ -61,35 +61,43 @@ def ring_allreduce(builder: Builder, nbytes: Work, after: Sequence[Dependency]) 
         return [dep if isinstance(dep, int) else dep[0] for dep in after]
     if all(cluster.direct(rank, (rank + 1) % cluster.gpus) is not None for rank in workers):
         return _ring(builder, workers, nbytes, after, "reduce.ring", -1, Direction.NONE)
-    chunk = nbytes / cluster.gpus
-    ready = [
-        [
-            builder.flow(
-                OpKind.ALLREDUCE,
-                rank,
-                nbytes,
-                cluster.to_host(rank),
-                stream="reduce.d2h",
-                after=[after[rank]],
-                peer=rank,
-            )
-        ]
-        for rank in workers
-    ]
-    for _ in range(2 * (cluster.gpus - 1)):
-        sent = [
-            host_message(
-                builder, OpKind.ALLREDUCE, rank, (rank + 1) % cluster.gpus, chunk, ready[rank], stream="reduce.ring"
-            )
-            for rank in workers
-        ]
-        ready = [sent[rank - 1][-1:] for rank in workers]
-    return [
-        builder.flow(
-            OpKind.ALLREDUCE, rank, nbytes, cluster.to_device(rank), stream="reduce.h2d", after=ready[rank], peer=rank
-        )
-        for rank in workers
-    ]
+    ranks: IntArray = np.arange(cluster.gpus, dtype=np.int64)
+    whole = per_worker(nbytes, 1)
+    down = builder.block(
+        OpKind.ALLREDUCE,
+        ranks,
+        whole,
+        after=waits_of([[dep] for dep in after]),
+        stream="reduce.d2h",
+        ways=builder.ways(map(cluster.to_host, workers)),
+        peers=ranks,
+    )
+    steps = 2 * (cluster.gpus - 1)
+    each = np.tile(ranks, (steps, 1))
+    peers = (each + 1) % cluster.gpus
+    chunk = per_worker(nbytes / cluster.gpus, 2)
+    amounts = np.broadcast_to(chunk, (chunk.shape[0], *each.shape))
+    sizes = message_sizes(builder, amounts)
+    at = builder.numbers(sizes)
+    last = at + sizes - 1
+    before = np.concatenate([down[None], np.roll(last[:-1], 1, axis=1)])
+    name = np.full(each.shape, builder.name("reduce.ring"))
+    host_messages(builder, OpKind.ALLREDUCE, each, peers, amounts, [before], at=at, sizes=sizes, stream=name)
+    up = builder.block(
+        OpKind.ALLREDUCE,
+        ranks,
+        whole,
+        after=[np.roll(last[-1], 1)],
+        stream="reduce.h2d",
+        ways=builder.ways(map(cluster.to_device, workers)),
+        peers=ranks,
+    )
+    return [int(op) for op in up]
+
+
+def per_worker(work: Work, axes: int) -> FloatArray:
+    """What all have alike, for a block of so many axes: float64[T, 1, ...], T being 1 where it does not vary."""
+    return np.asarray(work, dtype=np.float64).reshape(-1, *[1] * axes)
 
 
 def ring_reduce_among(

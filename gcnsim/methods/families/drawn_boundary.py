@@ -84,18 +84,17 @@ class NodesOnGpu(GpuWriter):
         if not method.rate:
             self.exchanges = self.beneath = False
 
-    def sample(self) -> list[list[int]]:
-        """Per worker, the op that ends its graph: no row leaves before."""
+    def sample(self) -> IntArray:
+        """Per worker, the op that ends its graph, int64[P, 1]: no row leaves before."""
         facts, cluster = self.facts, self.facts.cluster
         if not self.method.rate:
-            return [[self._built(rank, [])] for rank in self.workers]
+            return np.array([[self._built(rank, [])] for rank in self.workers])
         drawn = []
         for rank in self.workers:
             route, seconds = cluster.cores(rank), draw_seconds(facts, rank, self.method.rate) + facts.rebuild_s
             cap = ONE_THREAD * facts.sampler_threads
-            op = self.builder.flow(OpKind.SAMPLE, rank, seconds, route, stream="sampler", cap=cap)
-            self.first[rank].append(op)
-            drawn.append(op)
+            drawn.append(self.builder.flow(OpKind.SAMPLE, rank, seconds, route, stream="sampler", cap=cap))
+        self.first.append(np.array(drawn))
         waits = announced(facts, drawn, self._tell, self._meet)
         ids = id_bytes(facts.counts.rows)
         built = []
@@ -103,7 +102,7 @@ class NodesOnGpu(GpuWriter):
             nbytes, route = ids[:, rank].sum(axis=1) + ids[:, :, rank].sum(axis=1), cluster.to_device(rank)
             upload = self.builder.flow(OpKind.INDEX, rank, nbytes, route, stream="graph.h2d", after=waits[rank])
             built.append([self._built(rank, [upload])])
-        return built
+        return np.array(built)
 
     def _built(self, rank: Rank, after: list[Dependency]) -> int:
         counts = self.facts.counts
@@ -122,8 +121,9 @@ class NodesOnGpu(GpuWriter):
 class EdgesOnGpu(NodesOnGpu):
     """Draws entries on the GPU of the worker that sums them, and asks for the rows that it still needs."""
 
-    def sample(self) -> list[list[int]]:
-        """Per worker, the op after which its rows leave: it has its own graph, and knows what the others want."""
+    def sample(self) -> IntArray:
+        """Per worker, the op after which its rows leave, int64[P, 1]: it has its own graph, and knows what the others
+        want."""
         facts, counts = self.facts, self.facts.counts
         drawn = []
         for rank in self.workers:
@@ -133,9 +133,10 @@ class EdgesOnGpu(NodesOnGpu):
             seconds = edges_seconds(facts.device_of(rank), looked, kept, int(counts.inner_nodes[rank]))
             drawn.append(self.builder.compute(OpKind.INDEX, rank, seconds))
         if not self.method.rate:
-            return [[op] for op in drawn]
+            return np.array(drawn)[:, None]
         waits = announced(facts, drawn, self._tell, self._meet, wanted=True)
-        return [[self.builder.compute(OpKind.INDEX, rank, 0.0, after=waits[rank])] for rank in self.workers]
+        met = [self.builder.compute(OpKind.INDEX, rank, 0.0, after=waits[rank]) for rank in self.workers]
+        return np.array(met)[:, None]
 
 
 def announced(

@@ -18,6 +18,11 @@ Reading of the published algorithms (PipeGCN, Algorithm 1; PSC-GCN, Algorithm 1)
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import fields, replace
+from functools import cached_property
+from typing import Any, TypeVar
+
 import numpy as np
 
 from gcnsim.cost import (
@@ -38,12 +43,13 @@ from gcnsim.cost import (
     step_seconds,
     unpack_seconds,
 )
-from gcnsim.ids import FloatArray, IntArray, Layer, Rank
+from gcnsim.hardware import DeviceProfile, Figure, HostProfile
+from gcnsim.ids import BoolArray, FloatArray, IntArray, Layer
 from gcnsim.methods.facts import Facts
 from gcnsim.methods.families.boundary_rows import BoundaryRows
 from gcnsim.methods.families.overlap_slowdown import slowdown, slowed_beneath
 from gcnsim.methods.method import CENTRAL
-from gcnsim.schedule import Builder, Schedule, allreduce, host_message
+from gcnsim.schedule import Builder, Schedule, Waits, allreduce, host_messages, message_sizes
 from gcnsim.timeline import Direction, OpKind
 
 FORWARD, BACKWARD = Direction.FORWARD, Direction.BACKWARD
@@ -58,228 +64,308 @@ both follow one another in the order in which they are ready. Ids and the sums o
 ONE_THREAD = 1.0
 """A sampler is one thread: it never uses more than one core."""
 
+Profile = TypeVar("Profile", DeviceProfile, HostProfile)
+
+Ranks = slice | IntArray
+"""Some of the workers, or all: the last axis of what all have."""
+
 
 class GpuWriter:
-    """Writes the schedule of `method` for workers on GPUs."""
+    """Writes the schedule of `method` for P workers on GPUs, a block of ops for all of them at a time."""
 
     def __init__(self, method: BoundaryRows, facts: Facts) -> None:
         self.method = method
         self.tau = method.tau
         self.facts = facts
         self.builder = Builder(method.name, facts.cluster, facts.counts.iterations)
-        self.workers = range(facts.cluster.gpus)
-        self.exchanges = facts.cluster.gpus > 1
+        self.size = facts.cluster.gpus
+        self.workers = range(self.size)
+        self.ranks: IntArray = np.arange(self.size, dtype=np.int64)
+        self.exchanges = self.size > 1
         self.beneath = method.overlap == CENTRAL and not self.tau and self.exchanges
         """Whether inner columns are summed beneath this iteration's transfers, boundary columns after them."""
-        self.first: list[list[int]] = [[] for _ in self.workers]
-        """Ops off the compute stream that wait for the end of the worker's previous iteration."""
+        self.first: list[IntArray] = []
+        """Ops off the compute stream, int64[P], that wait for the end of the worker's previous iteration."""
         counts = facts.counts
+        self.inner = counts.inner_nodes
+        self.kept = counts.inner_edges + counts.boundary_edges
+        """Stored entries of the graphs, int64[T, P], self-loops aside."""
         self.trained = counts.rows
         """rows[t, n, m] of the graph trained in iteration t."""
         self.ahead = facts.ahead(counts.rows, self.tau)
         """rows of the graph whose transfer starts in iteration t."""
-        self.costs = [self.worker_costs(rank) for rank in self.workers]
         self.gathering = next((layer for layer, shape in enumerate(facts.shapes) if shape.gathers), 0)
         """The first layer that sums neighbours: its rows leave as soon as it is known who wants them."""
 
-    def worker_costs(self, rank: Rank) -> list[LayerCost]:
-        counts = self.facts.counts
-        inner = int(counts.inner_nodes[rank])
-        entries = counts.inner_edges[:, rank] + counts.boundary_edges[:, rank] + inner
-        rows = counts.rows[:, rank].sum(axis=1)
-        costs = [
-            (attention_cost if shape.heads else layer_cost)(
-                self.facts.device_of(rank),
-                shape,
-                first=layer == 0,
-                inner=inner,
-                entries=entries,
-                boundary_rows=rows,
-                norm=self.facts.norm,
-            )
-            for layer, shape in enumerate(self.facts.shapes)
-        ]
-        costs = [cost if shape.gathers else cost.dense for cost, shape in zip(costs, self.facts.shapes, strict=True)]
-        factor = slowdown(self.facts, rank, np.sum([cost.seconds for cost in costs], axis=0), stale=self.tau > 0)
+    @cached_property
+    def costs(self) -> list[LayerCost]:
+        """The kernels of each layer, float64[T, P] each."""
+        costs = [self.layer_cost(layer) for layer in range(len(self.facts.shapes))]
+        factor = slowdown(self.facts, np.sum([cost.seconds for cost in costs], axis=0), stale=self.tau > 0)
         return [cost.slowed(factor) for cost in costs]
 
+    def layer_cost(self, layer: Layer) -> LayerCost:
+        """The kernels of a layer, float64[T, P] each, with no transfer beside them."""
+        shape, rows = self.facts.shapes[layer], self.trained.sum(axis=2)
+        law = attention_cost if shape.heads else layer_cost
+        each = [
+            law(
+                device,
+                shape,
+                first=layer == 0,
+                inner=self.inner[ranks],
+                entries=(self.kept + self.inner)[:, ranks],
+                boundary_rows=rows[:, ranks],
+                norm=self.facts.norm,
+            )
+            for device, ranks in self.devices
+        ]
+        parts = (self.joined([getattr(cost, field.name) for cost in each]) for field in fields(LayerCost))
+        cost = LayerCost(*parts)
+        return cost if shape.gathers else cost.dense
+
+    @cached_property
+    def devices(self) -> list[tuple[DeviceProfile, Ranks]]:
+        """Each device with the workers that have it."""
+        if not self.facts.devices:
+            return [(by_graph(self.facts.device), slice(None))]
+        names = [device.name for device in self.facts.devices]
+        found = [(names.index(name), np.flatnonzero([own == name for own in names])) for name in dict.fromkeys(names)]
+        return [(by_graph(self.facts.devices[first]), ranks) for first, ranks in found]
+
+    def joined(self, parts: list[FloatArray]) -> FloatArray:
+        """What holds for the workers of each of `devices`, for all of them: float64[T, P]."""
+        if len(parts) == 1:
+            return np.broadcast_to(parts[0], self.kept.shape)
+        found = np.empty(self.kept.shape)
+        for (_, ranks), part in zip(self.devices, parts, strict=True):
+            found[:, ranks] = part
+        return found
+
+    def on_devices(self, seconds: Callable[[DeviceProfile, Ranks], FloatArray]) -> FloatArray:
+        """Seconds of a kernel on every worker's device, float64[T, P]."""
+        return self.joined([seconds(device, ranks) for device, ranks in self.devices])
+
+    @cached_property
+    def staged(self) -> BoolArray:
+        """bool[P, P]: whether rows from one worker to another are copied to the host first."""
+        cluster = self.facts.cluster
+        found: BoolArray = ~np.eye(self.size, dtype=np.bool_)
+        if cluster.direct_network or cluster.direct_server:
+            for rank, peer in np.argwhere(found).tolist():
+                found[rank, peer] = cluster.direct(rank, peer) is None
+        return found
+
+    @cached_property
+    def to_host(self) -> IntArray:
+        """Per worker, the way of its copies to the host, int64[P]."""
+        return self.builder.ways(self.facts.cluster.to_host(rank) for rank in self.workers)
+
+    @cached_property
+    def to_device(self) -> IntArray:
+        """Per worker, the way of its copies from the host, int64[P]."""
+        return self.builder.ways(self.facts.cluster.to_device(rank) for rank in self.workers)
+
     def write(self) -> Schedule:
-        ids = self.sample() if self.method.samples(self.facts) else [[] for _ in self.workers]
-        ready: list[int | None] = [None for _ in self.workers]
-        for layer in range(len(self.facts.shapes)):
+        """The schedule."""
+        facts = self.facts
+        ids = self.sample() if self.method.samples(facts) else None
+        ready: IntArray | None = None
+        for layer in range(len(facts.shapes)):
             ready = self.forward(layer, ready, ids)
-        classes = self.facts.shapes[-1].d_out
-        for rank in self.workers:
-            inner = int(self.facts.counts.inner_nodes[rank])
-            self.builder.compute(OpKind.LOSS, rank, loss_seconds(self.facts.device_of(rank), inner, classes))
-        last: list[int] = []
-        for layer in reversed(range(len(self.facts.shapes))):
+        classes = facts.shapes[-1].d_out
+        self.compute(
+            OpKind.LOSS, self.on_devices(lambda device, ranks: loss_seconds(device, self.inner[ranks], classes))
+        )
+        last = self.ranks
+        for layer in reversed(range(len(facts.shapes))):
             last = self.backward(layer)
-        reduced = allreduce(self.builder, gradient_bytes(self.facts.shapes), last)
-        steps = [self.step(rank, reduced[rank]) for rank in self.workers]
-        for rank in self.workers:
-            for op in self.first[rank]:
-                self.builder.wait_for(op, (steps[rank], 1))
+        reduced = allreduce(self.builder, gradient_bytes(facts.shapes), last.tolist())
+        seconds = self.on_devices(lambda device, _: step_seconds(device, facts.shapes))
+        steps = self.compute(OpKind.STEP, seconds, after=[np.array(reduced)])
+        for ops in self.first:
+            self.builder.wait_for(ops, (steps, 1))
         return self.builder.close(steps)
 
-    def sample(self) -> list[list[int]]:
-        """Draw the graph of iteration t + tau and tell owners which rows it will want; per worker, the ids it gets."""
-        facts, counts = self.facts, self.facts.counts
-        heard: list[list[int]] = [[] for _ in self.workers]
-        for rank in self.workers:
-            kept = facts.ahead(counts.inner_edges[:, rank] + counts.boundary_edges[:, rank], self.tau)
-            drawn = self.draw_on_gpu(rank, kept) if facts.samples_on_gpu else self.draw_on_host(rank, kept)
-            for peer in self.workers:
-                if peer != rank:
-                    ids = id_bytes(self.ahead[:, rank, peer])
-                    stream = f"ids.tx{peer}"
-                    sent = host_message(self.builder, OpKind.INDEX, rank, peer, ids, [drawn], stream=stream)
-                    heard[peer].append(sent[-1])
-        return heard
-
-    def draw_on_host(self, rank: Rank, kept: IntArray) -> int:
-        """Draw on CPU threads and copy the graph to the GPU; the op after which the ids are known to the host."""
-        facts, counts, cluster = self.facts, self.facts.counts, self.facts.cluster
-        refresh, weighted = self.method.refresh, self.method.weighted
-        work = draw_core_seconds(facts.host, int(counts.entries[rank]), refresh, weighted=weighted)
-        cap = ONE_THREAD * facts.sampler_threads
-        drawn = self.builder.flow(OpKind.SAMPLE, rank, work, cluster.cores(rank), stream="sampler", cap=cap)
-        self.first[rank].append(drawn)
-        nbytes = graph_bytes(kept, int(counts.inner_nodes[rank]))
-        upload = self.builder.flow(
-            OpKind.INDEX, rank, nbytes, cluster.to_device(rank), stream="graph.h2d", after=[drawn]
+    def compute(
+        self,
+        kind: OpKind,
+        seconds: FloatArray,
+        layer: Layer = -1,
+        direction: Direction = Direction.NONE,
+        *,
+        at: IntArray | None = None,
+        after: list[Waits] | None = None,
+        stream: str = "gpu",
+    ) -> IntArray:
+        """A kernel of every worker, int64[P]; seconds: float64[T, P]."""
+        return self.builder.block(
+            kind, self.ranks, seconds, at=at, after=after or (), stream=stream, layer=layer, direction=direction
         )
-        self.builder.compute(OpKind.INDEX, rank, 0.0, after=[(upload, self.tau)])
+
+    def sample(self) -> IntArray:
+        """Draw the graph of iteration t + tau and tell owners which rows it will want; per worker, the ids it gets."""
+        facts, on_gpu = self.facts, self.facts.samples_on_gpu
+        kept = facts.ahead(self.kept, self.tau)
+        # Who draws writes to its peers in ascending order.
+        peers = np.array([[peer for peer in self.workers if peer != rank] for rank in self.workers], dtype=np.int64)
+        peers = peers.reshape(self.size, -1)
+        own = np.repeat(self.ranks, self.size - 1).reshape(peers.shape)
+        nbytes = id_bytes(self.ahead)[:, own, peers]
+        sizes = message_sizes(self.builder, nbytes)
+        drawing = np.ones((self.size, 2 if on_gpu else 3), np.int64)
+        at = self.builder.numbers(np.concatenate([drawing, sizes], axis=1))
+        drawn = self.draw_on_gpu(at, kept) if on_gpu else self.draw_on_host(at, kept)
+        names = self.builder.names(f"ids.tx{peer}" for peer in self.workers)
+        sent = host_messages(
+            self.builder,
+            OpKind.INDEX,
+            own,
+            peers,
+            nbytes,
+            [drawn[:, None]],
+            at=at[:, drawing.shape[1] :],
+            sizes=sizes,
+            stream=names[peers],
+        )
+        return self.heard(own, peers, sent)
+
+    def heard(self, own: IntArray, peers: IntArray, sent: IntArray) -> IntArray:
+        """Per worker the messages it gets, by sender, int64[P, P], -1 for none: `sent` from `own` to `peers`."""
+        found = np.full((self.size, self.size), -1, np.int64)
+        found[peers, own] = sent
+        return found
+
+    def draw_on_host(self, at: IntArray, kept: IntArray) -> IntArray:
+        """Draw on CPU threads and copy the graph to the GPU; the ops after which the ids are known to the host."""
+        facts = self.facts
+        refresh, weighted = self.method.refresh, self.method.weighted
+        work = draw_core_seconds(by_graph(facts.host), facts.counts.entries, refresh, weighted=weighted)
+        drawn = self.builder.block(
+            OpKind.SAMPLE,
+            self.ranks,
+            work,
+            at=at[:, 0],
+            ways=self.builder.ways(map(facts.cluster.cores, self.workers)),
+            stream="sampler",
+            cap=ONE_THREAD * facts.sampler_threads,
+        )
+        self.first.append(drawn)
+        upload = self.builder.block(
+            OpKind.INDEX,
+            self.ranks,
+            graph_bytes(kept, self.inner),
+            at=at[:, 1],
+            ways=self.to_device,
+            stream="graph.h2d",
+            after=[drawn],
+        )
+        self.compute(OpKind.INDEX, np.zeros(self.size), at=at[:, 2], after=[(upload, self.tau)])
         return drawn
 
-    def draw_on_gpu(self, rank: Rank, kept: IntArray) -> int:
-        """Draw on the GPU and copy the wanted ids to the host; the op after which they are there."""
-        facts, counts = self.facts, self.facts.counts
-        entries, inner = int(counts.entries[rank]), int(counts.inner_nodes[rank])
-        refresh, weighted = self.method.refresh, self.method.weighted
-        seconds = sampler_seconds(facts.device_of(rank), entries, kept, inner, refresh, weighted=weighted)
-        drawn = self.builder.compute(OpKind.SAMPLE, rank, seconds)
-        ids = id_bytes(self.ahead[:, rank].sum(axis=1))
-        route = facts.cluster.to_host(rank)
-        return self.builder.flow(OpKind.INDEX, rank, ids, route, stream="ids.d2h", after=[drawn])
+    def draw_on_gpu(self, at: IntArray, kept: IntArray) -> IntArray:
+        """Draw on the GPU and copy the wanted ids to the host; the ops after which they are there."""
+        entries, refresh, weighted = self.facts.counts.entries, self.method.refresh, self.method.weighted
+        seconds = self.on_devices(
+            lambda device, ranks: sampler_seconds(
+                device, entries[ranks], kept[:, ranks], self.inner[ranks], refresh, weighted=weighted
+            )
+        )
+        drawn = self.compute(OpKind.SAMPLE, seconds, at=at[:, 0])
+        ids = id_bytes(self.ahead.sum(axis=2))
+        return self.builder.block(
+            OpKind.INDEX, self.ranks, ids, at=at[:, 1], ways=self.to_host, stream="ids.d2h", after=[drawn]
+        )
 
-    def forward(self, layer: Layer, ready: list[int | None], ids: list[list[int]]) -> list[int | None]:
-        """One layer's forward pass and the transfer of its input rows; per worker, the op that makes its output."""
-        facts = self.facts
+    def forward(self, layer: Layer, ready: IntArray | None, ids: IntArray | None) -> IntArray:
+        """One layer's forward pass and the transfer of its input rows; per worker, the op that makes its output.
+
+        ready: per worker, the op that makes its input rows; ids: what it must have heard before the first leave.
+        """
+        facts, cost = self.facts, self.costs[layer]
         if not facts.shapes[layer].gathers:
-            return [self.update(rank, layer) for rank in self.workers]
+            return self.compute(OpKind.UPDATE, cost.update, layer, FORWARD)
         width = facts.shapes[layer].d_in
         hits = facts.counts.hits if layer == 0 else np.zeros_like(facts.counts.hits)
         received = (self.trained - hits).sum(axis=2)
         if self.beneath:
-            for rank in self.workers:
-                self.aggregate(rank, self.inner_sum(rank, layer, FORWARD), layer, FORWARD)
-        reads = self.read(layer, FORWARD, received, width) if self.exchanges else []
-        done: list[int | None] = []
-        for rank in self.workers:
-            if layer == 0 and facts.counts.cached_rows[rank]:
-                rows = hits[:, rank].sum(axis=1)
-                self.builder.compute(
-                    OpKind.LOOKUP,
-                    rank,
-                    rows_seconds(facts.device_of(rank), rows, width),
-                    layer=layer,
-                    direction=FORWARD,
-                )
-            cost = self.costs[rank][layer]
-            self.aggregate(rank, self.cross_sum(rank, width) if self.beneath else cost.aggregate, layer, FORWARD)
-            done.append(self.update(rank, layer))
-        if reads:
+            self.compute(OpKind.AGGREGATE, self.inner_sum(layer, FORWARD), layer, FORWARD)
+        reads = self.read(layer, FORWARD, received, width) if self.exchanges else None
+        cached = np.flatnonzero(facts.counts.cached_rows) if layer == 0 else np.empty(0, np.int64)
+        sizes = np.ones((self.size, 3), np.int64)
+        sizes[:, 0] = np.isin(self.ranks, cached)
+        at = self.builder.numbers(sizes)
+        if cached.size:
+            rows = hits.sum(axis=2)
+            seconds = self.on_devices(lambda device, ranks: rows_seconds(device, rows[:, ranks], width))
+            self.builder.block(
+                OpKind.LOOKUP, cached, seconds[:, cached], at=at[cached, 0], layer=layer, direction=FORWARD
+            )
+        summed = self.cross_sum(width) if self.beneath else cost.aggregate
+        self.compute(OpKind.AGGREGATE, summed, layer, FORWARD, at=at[:, 1])
+        done = self.compute(OpKind.UPDATE, cost.update, layer, FORWARD, at=at[:, 2])
+        if reads is not None:
             misses = self.ahead - facts.ahead(hits, self.tau)
-            wanted = ids if layer == self.gathering else [[] for _ in self.workers]
-            made = [[] if op is None else [op] for op in ready]
-            sources = [made[rank] + wanted[rank] for rank in self.workers]
+            sources: list[Waits] = [] if ready is None else [ready]
+            if ids is not None and layer == self.gathering:
+                sources.append(ids)
             self.transfer(layer, FORWARD, misses.transpose(0, 2, 1), width, sources, reads)
         return done
 
-    def backward(self, layer: Layer) -> list[int]:
+    def backward(self, layer: Layer) -> IntArray:
         """One layer's backward pass and the transfer of its boundary gradients; per worker, its last gradient op."""
-        facts = self.facts
+        facts, cost = self.facts, self.costs[layer]
         width = facts.shapes[layer].d_in
-        last = [
-            self.builder.compute(
-                OpKind.UPDATE, rank, self.costs[rank][layer].update_backward, layer=layer, direction=BACKWARD
-            )
-            for rank in self.workers
-        ]
+        last = self.compute(OpKind.UPDATE, cost.update_backward, layer, BACKWARD)
         if not facts.shapes[layer].gathers:
             return last
         if layer == 0:
             # Nobody asks for the input's gradient, but weights that act before the sum need it undone.
             attends = facts.shapes[0].heads
-            return [self.undo(rank, 0) for rank in self.workers] if attends else last
-        made = []
-        for rank in self.workers:
-            if self.beneath:
-                made.append(self.aggregate(rank, self.cross_sum(rank, width, back=True), layer, BACKWARD))
-                self.aggregate(rank, self.inner_sum(rank, layer, BACKWARD), layer, BACKWARD)
-            else:
-                made.append(self.undo(rank, layer))
+            return self.compute(OpKind.AGGREGATE, cost.aggregate_backward, 0, BACKWARD) if attends else last
+        if self.beneath:
+            at = self.builder.numbers(np.ones((self.size, 2), np.int64))
+            made = self.compute(OpKind.AGGREGATE, self.cross_sum(width, back=True), layer, BACKWARD, at=at[:, 0])
+            self.compute(OpKind.AGGREGATE, self.inner_sum(layer, BACKWARD), layer, BACKWARD, at=at[:, 1])
+        else:
+            made = self.compute(OpKind.AGGREGATE, cost.aggregate_backward, layer, BACKWARD)
         if self.exchanges:
             arrived = facts.earlier(self.trained, self.tau).sum(axis=1)
             reads = self.read(layer, BACKWARD, arrived, width)
-            self.transfer(layer, BACKWARD, self.trained, width, [[op] for op in made], reads)
+            self.transfer(layer, BACKWARD, self.trained, width, [made], reads)
         return last
 
-    def step(self, rank: Rank, reduced: int) -> int:
-        """The optimizer's step, once the gradients are summed."""
-        seconds = step_seconds(self.facts.device_of(rank), self.facts.shapes)
-        return self.builder.compute(OpKind.STEP, rank, seconds, after=[reduced])
-
-    def update(self, rank: Rank, layer: Layer) -> int:
-        """A layer's dense product and activation, forward."""
-        seconds = self.costs[rank][layer].update
-        return self.builder.compute(OpKind.UPDATE, rank, seconds, layer=layer, direction=FORWARD)
-
-    def aggregate(self, rank: Rank, seconds: FloatArray, layer: Layer, direction: Direction) -> int:
-        """A sum over neighbours."""
-        return self.builder.compute(OpKind.AGGREGATE, rank, seconds, layer=layer, direction=direction)
-
-    def undo(self, rank: Rank, layer: Layer) -> int:
-        """A layer's sum over neighbours, backward and whole."""
-        return self.aggregate(rank, self.costs[rank][layer].aggregate_backward, layer, BACKWARD)
-
-    def inner_sum(self, rank: Rank, layer: Layer, direction: Direction) -> FloatArray:
+    def inner_sum(self, layer: Layer, direction: Direction) -> FloatArray:
         """Seconds of the sum over inner columns alone, beneath the layer's transfer of that direction."""
-        counts, inner = self.facts.counts, int(self.facts.counts.inner_nodes[rank])
-        width, kept = self.facts.shapes[layer].d_in, counts.inner_edges[:, rank] + inner
-        alone = spmm_seconds(self.facts.device_of(rank), kept, inner, width, inner)
-        return slowed_beneath(self.facts, rank, layer, direction, alone)
+        width, kept = self.facts.shapes[layer].d_in, self.facts.counts.inner_edges + self.inner
+        alone = self.on_devices(
+            lambda device, ranks: spmm_seconds(device, kept[:, ranks], self.inner[ranks], width, self.inner[ranks])
+        )
+        return slowed_beneath(self.facts, layer, direction, alone)
 
-    def cross_sum(self, rank: Rank, width: int, *, back: bool = False) -> FloatArray:
+    def cross_sum(self, width: int, *, back: bool = False) -> FloatArray:
         """Seconds of the sum over boundary columns alone; back: to the boundary's gradients."""
-        counts = self.facts.counts
-        outer, inner = counts.rows[:, rank].sum(axis=1), counts.inner_nodes[rank]
+        outer, inner = self.trained.sum(axis=2), np.broadcast_to(self.inner, self.kept.shape)
         written, gathered = (outer, inner) if back else (inner, outer)
-        kept = counts.boundary_edges[:, rank]
-        seconds = spmm_seconds(self.facts.device_of(rank), kept, written, width, gathered)
+        kept = self.facts.counts.boundary_edges
+        seconds = self.on_devices(
+            lambda device, ranks: spmm_seconds(device, kept[:, ranks], written[:, ranks], width, gathered[:, ranks])
+        )
         return np.where(kept > 0, seconds, 0.0)
 
-    def read(self, layer: Layer, direction: Direction, rows: IntArray, width: int) -> list[int]:
+    def read(self, layer: Layer, direction: Direction, rows: IntArray, width: int) -> IntArray:
         """Per worker, the compute-stream op that takes received rows in: it waits for them and copies `rows[t, n]`."""
-        reads = []
-        for rank in self.workers:
-            seconds = unpack_seconds(self.facts.device_of(rank), rows[:, rank], width, self.facts.payload)
-            reads.append(self.builder.compute(OpKind.SCATTER, rank, seconds, layer=layer, direction=direction))
-            if direction in self.method.smooths:
-                self.aggregate(
-                    rank, average_seconds(self.facts.device_of(rank), rows[:, rank], width), layer, direction
-                )
+        smooths, payload = direction in self.method.smooths, self.facts.payload
+        at = self.builder.numbers(np.ones((self.size, 2 if smooths else 1), np.int64))
+        seconds = self.on_devices(lambda device, ranks: unpack_seconds(device, rows[:, ranks], width, payload))
+        reads = self.compute(OpKind.SCATTER, seconds, layer, direction, at=at[:, 0])
+        if smooths:
+            averaged = self.on_devices(lambda device, ranks: average_seconds(device, rows[:, ranks], width))
+            self.compute(OpKind.AGGREGATE, averaged, layer, direction, at=at[:, 1])
         return reads
 
     def transfer(
-        self,
-        layer: Layer,
-        direction: Direction,
-        rows: IntArray,
-        width: int,
-        sources: list[list[int]],
-        reads: list[int],
+        self, layer: Layer, direction: Direction, rows: IntArray, width: int, sources: list[Waits], reads: IntArray
     ) -> None:
         """Move rows[t, n, m] rows from n to m: pack, copy to host, one message per peer, copy to device, then be read.
 
@@ -287,109 +373,127 @@ class GpuWriter:
         sources: per worker, the ops that make its rows. reads: per worker, the op that waits for what arrives.
         """
         packed = self.pack(layer, direction, rows, width, sources, reads)
-        cluster, payload = self.facts.cluster, self.facts.payload
-        arriving: list[list[int]] = [[] for _ in self.workers]
-        staged = [[peer for peer in self.workers if self.staged(rank, peer)] for rank in self.workers]
-        for rank in self.workers:
-            ready = packed[rank]
-            if staged[rank]:
-                nbytes = payload_bytes(rows[:, rank, staged[rank]].sum(axis=1), width, payload)
-                ready = self.copy(OpKind.D2H, rank, nbytes, [packed[rank]], layer, direction)
-            for peer in self.others(rank):
-                direct = cluster.direct(rank, peer)
-                made = packed[rank] if direct else ready
-                nbytes = payload_bytes(rows[:, rank, peer], width, payload)
-                ops = self.send(rank, peer, nbytes, made, layer, direction)
-                if self.tau:
-                    self.builder.reuse(ops[0], reads[peer])
-                if direct:
-                    self.builder.wait_for(reads[peer], (ops[-1], self.tau))
-                else:
-                    arriving[peer].append(ops[-1])
-        for rank in self.workers:
-            if arriving[rank]:
-                # Paths are the same both ways: those that a worker stages to are those it hears staged from.
-                nbytes = payload_bytes(rows[:, staged[rank], rank].sum(axis=1), width, payload)
-                up = self.copy(OpKind.H2D, rank, nbytes, arriving[rank], layer, direction)
-                self.builder.wait_for(reads[rank], (up, self.tau))
+        # A worker writes to its peers from the next one on: in ascending order all would begin with the same receiver.
+        peers = (self.ranks[:, None] + np.arange(1, self.size)) % self.size
+        own = np.repeat(self.ranks, self.size - 1).reshape(peers.shape)
+        payload = self.facts.payload
+        nbytes = payload_bytes(rows, width, payload)[:, own, peers]
+        staged = self.staged[own, peers]
+        copies: BoolArray = np.asarray(self.staged.any(axis=1))
+        sizes = np.where(staged, message_sizes(self.builder, nbytes), 1)
+        at = self.builder.numbers(np.concatenate([copies[:, None].astype(np.int64), sizes], axis=1))
+        copying = np.flatnonzero(copies)
+        down = payload_bytes((rows * self.staged).sum(axis=2), width, payload)[:, copying]
+        ready = packed.copy()
+        ready[copying] = self.copy(OpKind.D2H, copying, down, [packed[copying]], layer, direction, at[copying, 0])
+        first, last = at[:, 1:], at[:, 1:] + sizes - 1
+        self.send(own, peers, staged, nbytes, packed, ready, layer, direction, first, sizes)
+        if self.tau:
+            self.builder.reuse(first, reads[peers])
+        if not staged.all():
+            self.builder.wait_for(reads[peers[~staged]], (last[~staged], self.tau))
+        # Paths are the same both ways: those that a worker stages to are those it hears staged from.
+        arriving = self.heard(own, peers, np.where(staged, last, -1))
+        up = payload_bytes((rows * self.staged).sum(axis=1), width, payload)[:, copying]
+        there = self.copy(OpKind.H2D, copying, up, [arriving[copying]], layer, direction, None)
+        self.builder.wait_for(reads[copying], (there, self.tau))
 
     def send(
-        self, rank: Rank, peer: Rank, nbytes: FloatArray, made: int, layer: Layer, direction: Direction
-    ) -> list[int]:
-        """A message to a peer, once `made` has ended; its ops, from the first to start to the last to end."""
-        stream = f"{TAG[direction]}.tx" if self.facts.serial else f"{TAG[direction]}.tx{peer}"
-        direct = self.facts.cluster.direct(rank, peer)
-        if direct is None:
-            return host_message(
-                self.builder,
-                OpKind.WIRE,
-                rank,
-                peer,
-                nbytes,
-                [made],
-                stream=stream,
-                connection=ROWS,
-                layer=layer,
-                direction=direction,
-            )
-        return [
-            self.builder.flow(
-                OpKind.WIRE,
-                rank,
-                nbytes,
-                direct,
-                stream=stream,
-                after=[made],
-                peer=peer,
-                layer=layer,
-                direction=direction,
-                connection=ROWS,
-            )
-        ]
-
-    def others(self, rank: Rank) -> list[Rank]:
-        """The peers of a worker in the order in which it writes to them: from the next one on.
-
-        In ascending order all would begin with the same receiver.
-        """
-        return [(rank + step) % len(self.workers) for step in range(1, len(self.workers))]
-
-    def staged(self, rank: Rank, peer: Rank) -> bool:
-        """Whether rows between two workers are copied to the host first."""
-        return peer != rank and self.facts.cluster.direct(rank, peer) is None
-
-    def pack(
         self,
+        own: IntArray,
+        peers: IntArray,
+        staged: BoolArray,
+        nbytes: FloatArray,
+        packed: IntArray,
+        ready: IntArray,
         layer: Layer,
         direction: Direction,
-        rows: IntArray,
-        width: int,
-        sources: list[list[int]],
-        reads: list[int],
-    ) -> list[int]:
-        """Per worker, the op that gathers the rows it sends, once they are made and the buffer of t - tau is read."""
-        packed = []
-        for rank in self.workers:
-            leaving, payload = rows[:, rank].sum(axis=1), self.facts.payload
-            seconds = pack_seconds(self.facts.device_of(rank), leaving, width, payload)
-            stream = f"{TAG[direction]}.pack"
-            op = self.builder.compute(
-                OpKind.PACK, rank, seconds, after=sources[rank], stream=stream, layer=layer, direction=direction
+        at: IntArray,
+        sizes: IntArray,
+    ) -> None:
+        """Messages from `own` to `peers`, [P, P - 1] each, with the numbers `at`: `staged` ones through the hosts.
+
+        packed: per worker, the op after which its rows leave the GPU directly; ready: after which they are on the host.
+        """
+        tag = f"{TAG[direction]}.tx"
+        names = self.builder.names(tag if self.facts.serial else f"{tag}{peer}" for peer in self.workers)
+        if staged.any():
+            host_messages(
+                self.builder,
+                OpKind.WIRE,
+                own[staged],
+                peers[staged],
+                nbytes[:, staged],
+                [ready[own[staged]]],
+                at=at[staged],
+                sizes=sizes[staged],
+                stream=names[peers[staged]],
+                connection=ROWS,
+                layer=layer,
+                direction=direction,
             )
-            if self.tau:
-                self.builder.reuse(op, reads[rank])
-            if direction is FORWARD and layer == 0:
-                self.first[rank].append(op)
-            packed.append(op)
+        direct = ~staged
+        if direct.any():
+            cluster = self.facts.cluster
+            pairs = zip(own[direct].tolist(), peers[direct].tolist(), strict=True)
+            self.builder.block(
+                OpKind.WIRE,
+                own[direct],
+                nbytes[:, direct],
+                at=at[direct],
+                after=[packed[own[direct]]],
+                stream=names[peers[direct]],
+                ways=self.builder.ways(cluster.direct(rank, peer) or () for rank, peer in pairs),
+                peers=peers[direct],
+                layer=layer,
+                direction=direction,
+                connection=ROWS,
+            )
+
+    def pack(
+        self, layer: Layer, direction: Direction, rows: IntArray, width: int, sources: list[Waits], reads: IntArray
+    ) -> IntArray:
+        """Per worker, the op that gathers the rows it sends, once they are made and the buffer of t - tau is read."""
+        leaving, payload = rows.sum(axis=2), self.facts.payload
+        seconds = self.on_devices(lambda device, ranks: pack_seconds(device, leaving[:, ranks], width, payload))
+        packed = self.compute(OpKind.PACK, seconds, layer, direction, after=sources, stream=f"{TAG[direction]}.pack")
+        if self.tau:
+            self.builder.reuse(packed, reads)
+        if direction is FORWARD and layer == 0:
+            self.first.append(packed)
         return packed
 
     def copy(
-        self, kind: OpKind, rank: Rank, nbytes: FloatArray, after: list[int], layer: Layer, direction: Direction
-    ) -> int:
-        """A copy between a worker's GPU and its host, in a stream of its own."""
-        cluster = self.facts.cluster
-        route = cluster.to_host(rank) if kind is OpKind.D2H else cluster.to_device(rank)
-        stream = f"{TAG[direction]}.{kind}"
-        return self.builder.flow(
-            kind, rank, nbytes, route, stream=stream, after=after, layer=layer, direction=direction
+        self,
+        kind: OpKind,
+        ranks: IntArray,
+        nbytes: FloatArray,
+        after: list[Waits],
+        layer: Layer,
+        direction: Direction,
+        at: IntArray | None,
+    ) -> IntArray:
+        """Copies between the GPUs of `ranks` and their hosts, in a stream of their own."""
+        return self.builder.block(
+            kind,
+            ranks,
+            nbytes,
+            at=at,
+            after=after,
+            stream=f"{TAG[direction]}.{kind}",
+            ways=(self.to_host if kind is OpKind.D2H else self.to_device)[ranks],
+            layer=layer,
+            direction=direction,
         )
+
+
+def by_graph(profile: Profile) -> Profile:
+    """`profile` with figures that have a value for every graph, float64[T], as columns, float64[T, 1]: workers lie
+    beside one another."""
+    found: dict[str, Any] = {}
+    for each in fields(profile):
+        figure: Any = getattr(profile, each.name)
+        values: Any = figure.value if isinstance(figure, Figure) else 0.0
+        if np.ndim(values):
+            found[each.name] = replace(figure, value=values[:, None])
+    return replace(profile, **found) if found else profile
