@@ -84,11 +84,11 @@ class Parts:
                 self.after.one(number, each, 0)
         return number
 
-    def many(self, numbers: IntArray, facts: IntArray, cap: float | None, work: FloatArray) -> None:
-        """Add ops with these numbers, int64[k]; facts: int64[FACTS, k]; work: float64[k] or float64[T, k]."""
+    def many(self, numbers: IntArray, facts: IntArray, cap: float | None, work: float | FloatArray) -> None:
+        """Add ops with these numbers, int64[*shape]; facts: int64[FACTS, *shape]; work: as of `Builder.block`."""
         self._flush()
-        self._numbers.append(numbers)
-        self._facts.append(facts)
+        self._numbers.append(numbers.ravel())
+        self._facts.append(facts.reshape(len(self.FACTS), -1))
         self._caps.append(np.full(numbers.size, inf if cap is None else cap))
         self._work.append((numbers, work))
 

@@ -200,19 +200,14 @@ class Builder:
         they wait for, in order. cap, layer, direction, connection: as of `flow`.
         """
         shape = np.shape(workers)
-        count = int(np.prod(shape, dtype=np.int64))
         numbers = self.numbers(np.ones(shape, np.int64)) if at is None else at
-        facts = np.empty((len(Parts.FACTS), count), np.int64)
+        facts = np.empty((len(Parts.FACTS), *shape), np.int64)
         name = self.name(stream) if isinstance(stream, str) else stream
         link = -1 if connection is None else self.name(connection)
         each: tuple[Ops, ...] = (KIND_CODE[kind], workers, name, layer, int(direction), peers, -1, link, ways)
         for place, values in enumerate(each):
-            facts[place] = np.broadcast_to(values, shape).ravel()
-        amounts = np.asarray(work, dtype=np.float64)
-        varies = amounts.ndim > len(shape)
-        amounts = np.broadcast_to(amounts, (amounts.shape[0], *shape) if varies else shape)
-        flat = amounts.reshape(amounts.shape[0], count) if varies else amounts.ravel()
-        self._parts.many(numbers.ravel(), facts, cap, flat)
+            facts[place] = values
+        self._parts.many(numbers, facts, cap, work)
         for each_wait in after:
             whom, lag = each_wait if isinstance(each_wait, tuple) else (each_wait, 0)
             self._parts.after.add(*_pairs(numbers, whom), lag)

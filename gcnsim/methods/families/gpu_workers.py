@@ -134,9 +134,9 @@ class GpuWriter:
         return [(by_graph(self.facts.devices[first]), ranks) for first, ranks in found]
 
     def joined(self, parts: list[FloatArray]) -> FloatArray:
-        """What holds for the workers of each of `devices`, for all of them: float64[T, P]."""
+        """What holds for the workers of each of `devices`, for all of them: float64[T, P], or what broadcasts to it."""
         if len(parts) == 1:
-            return np.broadcast_to(parts[0], self.kept.shape)
+            return parts[0]
         found = np.empty(self.kept.shape)
         for (_, ranks), part in zip(self.devices, parts, strict=True):
             found[:, ranks] = part
@@ -299,7 +299,7 @@ class GpuWriter:
             rows = hits.sum(axis=2)
             seconds = self.on_devices(lambda device, ranks: rows_seconds(device, rows[:, ranks], width))
             self.builder.block(
-                OpKind.LOOKUP, cached, seconds[:, cached], at=at[cached, 0], layer=layer, direction=FORWARD
+                OpKind.LOOKUP, cached, np.asarray(seconds)[:, cached], at=at[cached, 0], layer=layer, direction=FORWARD
             )
         summed = self.cross_sum(width) if self.beneath else cost.aggregate
         self.compute(OpKind.AGGREGATE, summed, layer, FORWARD, at=at[:, 1])
