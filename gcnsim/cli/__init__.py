@@ -92,9 +92,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     gc.set_threshold(100_000, 50, 100)
     with _prepared():
         code = _run(sys.argv[1:] if argv is None else list(argv))
-    simulated = sys.modules.get("gcnsim.engine")
-    if simulated is not None:
-        simulated.compile_later()
+    engine = sys.modules.get("gcnsim.engine")
+    if engine is not None:
+        engine.compile_later()
     return code
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from functools import cache
+from mmap import mmap
 from typing import Final, NamedTuple
 
 from gcnsim.engine.kernel.driver import Kernel, simulate_by
@@ -19,6 +20,10 @@ AUTO, REFERENCE, COMPILED = "auto", "reference", "compiled"
 
 IN_BACKGROUND: Final = "GCNSIM_COMPILE"
 """The environment variable that, set to `no`, keeps questions from leaving a process behind that compiles."""
+
+
+_simulated = mmap(-1, 1)
+"""Whether this process simulated, or one that it forked: they share this byte."""
 
 
 class Engine(NamedTuple):
@@ -39,6 +44,7 @@ def simulate(schedule: Schedule, iterations: int, enough: Enough | None = None) 
     Raises ScenarioError for an engine that is not there.
     """
     kernel = engine().kernel
+    _simulated[0] = 1
     if kernel is None:
         return simulate_by_reference(schedule, iterations, enough)
     return simulate_by(kernel, schedule, iterations, enough)
@@ -73,11 +79,12 @@ def _found(asked: str) -> Engine:
 
 
 def compile_later() -> None:
-    """Where the compiled engine is wanted and not there, let a process of its own make it, and do not wait for it."""
+    """Where something was simulated and the compiled engine is wanted and not there, let a process of its own make it,
+    and do not wait for it."""
     from gcnsim.engine.kernel import store
 
     wanted = os.environ.get(VARIABLE, AUTO) == AUTO and os.environ.get(IN_BACKGROUND) != "no"
-    if wanted and engine().kernel is None:
+    if _simulated[0] and wanted and engine().kernel is None:
         store.make_later()
 
 

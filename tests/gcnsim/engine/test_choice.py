@@ -6,15 +6,18 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from mmap import mmap
 from pathlib import Path
 
 import pytest
 
 from gcnsim.cli import main
-from gcnsim.engine import choice, compile_now, engine
+from gcnsim.engine import choice, compile_now, engine, simulate
 from gcnsim.engine.kernel import store
 from gcnsim.errors import ScenarioError
+from gcnsim.processes import parallel_map
+from tests.cases import Case, method
 
 
 @pytest.fixture(scope="module")
@@ -27,9 +30,10 @@ def compiled() -> bytes:
 
 @pytest.fixture
 def cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Path]:
-    """An empty cache folder, and nothing known of engines."""
+    """An empty cache folder, and nothing known of engines, nor simulated."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.delenv(choice.VARIABLE, raising=False)
+    monkeypatch.setattr(choice, "_simulated", mmap(-1, 1))
     choice._found.cache_clear()
     yield tmp_path / "gcnsim"
     choice._found.cache_clear()
@@ -95,9 +99,8 @@ def test_a_kernel_that_gives_other_results_is_not_kept(cache: Path, monkeypatch:
     assert [file.suffix for file in cache.iterdir() if file.name.startswith("kernel-")] == [".failed"]
     assert engine().name == "reference"
     assert "does not work here" in engine().why
-    started: list[object] = []
-    monkeypatch.setattr(subprocess, "Popen", lambda *given, **options: started.append(given))
-    monkeypatch.delenv(choice.IN_BACKGROUND)
+    started = listened(monkeypatch)
+    choice._simulated[0] = 1
     choice.compile_later()
     assert started == [], "what failed is not tried again and again"
 
@@ -116,13 +119,13 @@ def test_where_nothing_can_be_kept_the_reference_answers(cache: Path, capsys: py
     assert problem is not None
     assert "cannot be written" in problem
     assert engine().name == "reference"
+    choice._simulated[0] = 1
     choice.compile_later()
     assert capsys.readouterr() == ("", "")
 
 
-def test_a_process_is_started_once_after_a_question_and_not_waited_for(
-    cache: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def listened(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
+    """The commands of processes that are left behind from now on; none is started."""
     started: list[list[str]] = []
 
     class Started:
@@ -131,11 +134,45 @@ def test_a_process_is_started_once_after_a_question_and_not_waited_for(
             started.append(command)
 
     monkeypatch.setattr(subprocess, "Popen", Started)
-    choice.compile_later()
-    assert started == [], "tests are told not to"
     monkeypatch.delenv(choice.IN_BACKGROUND)
+    return started
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [(["doctor"], 0), (["doctor", "--json"], 0), (["what-if", "--help"], 0), (["what-if", "--device", "abacus"], 2)],
+)
+def test_a_command_that_simulates_nothing_leaves_no_process_behind(
+    cache: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str], code: int
+) -> None:
+    started = listened(monkeypatch)
+    assert main(arguments) == code
+    assert started == []
+
+
+def test_a_question_that_simulates_leaves_one_behind(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    started = listened(monkeypatch)
+    assert main(["what-if", "--gpus", "2", "--method", "full-graph"]) == 0
+    assert [command[1:] for command in started] == [["-m", "gcnsim.engine.kernel.background"]]
+
+
+@pytest.mark.parametrize("forked", [False, True])
+def test_a_process_is_left_behind_by_what_simulated_even_in_another_process(
+    cache: Path, monkeypatch: pytest.MonkeyPatch, facts: Callable[..., Case], forked: bool
+) -> None:
+    schedule = method("full-graph")(facts())
+    started = listened(monkeypatch)
+    parallel_map(lambda iterations: simulate(schedule, iterations).finished_ops, [1, 2], 2 if forked else 1)
     choice.compile_later()
     assert [command[1:] for command in started] == [["-m", "gcnsim.engine.kernel.background"]]
+
+
+def test_none_is_left_behind_where_that_is_not_wanted(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    started = listened(monkeypatch)
+    choice._simulated[0] = 1
+    monkeypatch.setenv(choice.IN_BACKGROUND, "no")
+    choice.compile_later()
+    assert started == []
 
 
 def test_two_do_not_compile_at_once(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
