@@ -7,6 +7,7 @@ may try of it (`candidates`, `steps`). Nobody else tests a method's name. How to
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Self
@@ -48,7 +49,7 @@ class KnobStep:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Method:
+class Method(ABC):
     """A published system and where its knobs stand.
 
     name: as users write it. about: one line of what it does. baseline: it is what others are compared with. variants:
@@ -130,9 +131,9 @@ class Method:
 
     # What its iteration is.
 
+    @abstractmethod
     def schedule(self, facts: Facts) -> Schedule:
         """The iteration of all workers side by side. Raises ScenarioError for a machine or a model it does not have."""
-        raise NotImplementedError(f"{type(self).__name__} has no schedule")
 
     def memory(
         self, counts: AccessCounts, shapes: tuple[LayerShape, ...], *, norm: bool, payload: str

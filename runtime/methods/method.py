@@ -6,6 +6,7 @@ asks every method for its knobs before anything else starts.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Method:
+class Method(ABC):
     """Base of all methods. name: as it is typed; its fields, in order, are its knobs."""
 
     name: ClassVar[str]
@@ -43,12 +44,12 @@ class Method:
                 raise ScenarioError(f"{flag(name)}: {cls.name} has no {name.replace('_', ' ')}; {known}")
         return {name: _value(knob, asked) for name, knob in have.items()}
 
-    def refuse(self, options: Options) -> None:
+    def refuse(self, options: Options) -> None:  # noqa: B027 - most methods refuse nothing
         """Raise ScenarioError for options of the run that make no sense with these knobs."""
 
+    @abstractmethod
     def worker(self, context: Context) -> MethodWorker:
         """What one worker does in this method's iterations."""
-        raise NotImplementedError
 
 
 def _value(knob: Knob, asked: Mapping[str, Any]) -> Any:

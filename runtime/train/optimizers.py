@@ -6,6 +6,7 @@ remembers of each weight has the names that torch's classes give it.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections import defaultdict
 from collections.abc import Iterable
 
@@ -17,7 +18,7 @@ from torch.optim.adam import adam
 from torch.optim.sgd import sgd
 
 
-class Optimizer:
+class Optimizer(ABC):
     """Changes weights by their gradients. state: what it remembers of each weight, by name."""
 
     def __init__(self, parameters: Iterable[Parameter], lr: float, weight_decay: float) -> None:
@@ -33,8 +34,9 @@ class Optimizer:
         with record_function(f"Optimizer.step#{type(self).__name__}.step"):
             self._change(weights, [weight.grad for weight in weights if weight.grad is not None])
 
+    @abstractmethod
     def _change(self, weights: list[Tensor], gradients: list[Tensor]) -> None:
-        raise NotImplementedError
+        """Change each of `weights` by its gradient."""
 
 
 class Sgd(Optimizer):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import ceil
@@ -84,9 +85,9 @@ class MiniBatch(Method):
         """How it draws for this model. Raises ScenarioError for lists of another length than the model's layers."""
         return Plan((1,) * len(shapes), (), shapes, shapes[0].d_in)
 
+    @abstractmethod
     def epoch(self, nodes: int, training: int, workers: int) -> int:
         """Iterations in which every training node is trained once."""
-        raise NotImplementedError
 
     def schedule(self, facts: Facts) -> Schedule:
         """Draw, load, train, sum gradients."""
@@ -153,9 +154,9 @@ class SubgraphBatches(MiniBatch):
     nodes_of: ClassVar[Literal["walks", "clusters"]]
 
     @property
+    @abstractmethod
     def subgraph(self) -> float:
         """Share of all nodes in a worker's mini-batch."""
-        raise NotImplementedError
 
     def epoch(self, nodes: int, training: int, workers: int) -> int:
         """An epoch reads as many nodes as the graph has."""

@@ -13,6 +13,7 @@ from gcnsim.errors import ScenarioError
 from gcnsim.knobs import Knob, knob, knob_of
 from gcnsim.methods import (
     COMPARED,
+    Facts,
     Method,
     broken_methods,
     create_method,
@@ -22,6 +23,7 @@ from gcnsim.methods import (
     methods,
     registry,
 )
+from gcnsim.schedule import Schedule
 from tests.cases import Case, method
 
 
@@ -64,6 +66,9 @@ class Other(Method):
     name: ClassVar[str] = "other"
     about: ClassVar[str] = "of another package"
 
+    def schedule(self, facts: Facts) -> Schedule:
+        return create_method("full-graph").schedule(facts)
+
 
 class Mislabelled(Other):
     """Its name is not its entry point's."""
@@ -73,7 +78,7 @@ OFTEN = Knob("every", "", "int", 1, 9, False, 2, (), "of a test")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Misnamed(Method):
+class Misnamed(Other):
     """A field and its knob have two names."""
 
     name: ClassVar[str] = "wrong"
@@ -81,11 +86,18 @@ class Misnamed(Method):
 
 
 @dataclass(frozen=True, kw_only=True)
-class OutOfRange(Method):
+class OutOfRange(Other):
     """A default that its own range refuses."""
 
     name: ClassVar[str] = "wrong"
     every: int = knob(replace(OFTEN, default=20))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Unfinished(Method):
+    """It does not say what its iteration is."""
+
+    name: ClassVar[str] = "wrong"
 
 
 @pytest.fixture
@@ -121,6 +133,7 @@ def test_what_is_no_method_is_refused_with_its_entry_point(offered: Callable[...
         ("absent", "KeyError"),
         ("Misnamed", "its field often is a knob of another name"),
         ("OutOfRange", "20 is not allowed"),
+        ("Unfinished", "abstract class Unfinished .*schedule"),
     ):
         offered(wrong=place)
         with pytest.raises(ScenarioError, match=f"method 'wrong' of .*{place} .*{why}"):
