@@ -3,6 +3,9 @@
 Where hundreds of bundles cross a group of links (all pairs of many servers), a sharing in Python costs more than all
 else, and what differs from flow to flow never recurs. Here one takes microseconds. Every sum is taken in the order
 that `Sharing` takes it in, so a group gives the same bytes whichever of the two shares it; tests hold them equal.
+
+It stays beside the compiled engine because the reference answers until that is compiled, and would take five to six
+times as long without it at 24 GPUs (psc-gcn; figures in benchmarks/README.md).
 """
 
 from __future__ import annotations
