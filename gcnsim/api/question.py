@@ -122,7 +122,7 @@ def _answered(given: SimpleNamespace) -> Answer:
     named = list(COMPARED) if given.method is None else _list(given.method)
     grid = _grid(base, named, machines, {name: _list(value) for name, value in knobs.items()}, chosen)
     times = [given.measured] if isinstance(given.measured, str) else given.measured
-    answer, studies = _what_if(
+    found = _what_if(
         base,
         grid,
         given.progress,
@@ -133,7 +133,7 @@ def _answered(given: SimpleNamespace) -> Answer:
         Extras(tuple(read_measurement(each) for each in times), given.partition_seeds),
         given.notice,
     )
-    return Answer(answer.told(), studies, grid, answer.base, _as_asked(answer.choice.estimate))
+    return Answer(found.result, found.studies, grid, found.base, _as_asked(found.chosen))
 
 
 def _as_asked(chosen: Candidate) -> Result:

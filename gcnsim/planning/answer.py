@@ -1,36 +1,25 @@
-"""Everything that a what-if found, and the result that is told of it."""
+"""What a what-if found: its rows, and the recommendation."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 from gcnsim.alternatives import sampler_decides
 from gcnsim.planning.certainty import Difference
-from gcnsim.planning.grid import Grid, LeftOut
 from gcnsim.planning.recommend import Choice, Rule
 from gcnsim.planning.rows import device_of, row_of
 from gcnsim.planning.study_cache import Candidate, Estimate
 from gcnsim.planning.verdict import confidence_text, verdict
 from gcnsim.results import (
     Alternative,
-    Certainty,
     Confidence,
     Excluded,
-    MemoryReport,
-    NoEffect,
-    Provenance,
     Recommendation,
     Row,
     RuleReport,
-    Step,
-    StragglerReport,
-    TargetReport,
-    Utilization,
-    WhatIf,
 )
-from gcnsim.scenario import Scenario, setting_text, to_mapping
+from gcnsim.scenario import Scenario, setting_text
 from gcnsim.units import format_gbps
 
 Told: TypeAlias = tuple[Estimate, float | None]
@@ -47,55 +36,24 @@ class OtherMachine:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
-    """Everything a what-if found.
+class Findings:
+    """What was simulated of a what-if, and what of it is recommended.
 
-    rows: with the full-graph iteration time of the same machine beside each. memory: of each row, what its GPUs hold.
-    choice: the recommended setting, of the machine on which it is the fastest; chosen: it as a row.
+    rows: with the full-graph iteration time of the same machine beside each. choice: the recommended setting, of the
+    machine on which it is the fastest; chosen: it as a row. rivals: the best settings of the other machines asked for.
     """
 
-    base: Scenario
     dataset: str
-    grid: Grid
     rule: Rule
     rows: tuple[Told, ...]
     choice: Choice
     chosen: Told
-    steps: tuple[Step, ...]
-    idle: tuple[NoEffect, ...]
-    origin: Provenance
-    memory: tuple[MemoryReport | None, ...]
-    certainty: Certainty
-    straggler: StragglerReport | None
-    utilization: Utilization
-    rivals: tuple[Candidate, ...] = ()
-    """The best settings of the other machines asked for."""
-    alternatives: tuple[OtherMachine, ...] = ()
-    target: TargetReport | None = None
-    """Per row, iterations, time and cost until an accuracy is reached, where that was asked."""
-    left_out: tuple[LeftOut, ...] = ()
-    """What was not asked for by name and cannot be answered for."""
-    more: Mapping[str, Any] = field(default_factory=dict)
-    """Answers to what only some questions ask: a measured time, other partitions."""
+    rivals: tuple[Candidate, ...]
+    alternatives: tuple[OtherMachine, ...]
 
-    def told(self) -> WhatIf:
-        """The answer as the result that JSON, tables and pages read."""
-        return WhatIf(
-            scenario=to_mapping(self.base)
-            | {"asked": self.grid.mapping(), "grid": [_place(each.scenario) for each, _ in self.rows]},
-            provenance=self.origin,
-            results=tuple(map(self._row, self.rows)),
-            memory=self.memory,
-            recommendation=self._recommendation(),
-            next_steps=self.steps,
-            no_effect=self.idle,
-            straggler=self.straggler,
-            certainty=self.certainty,
-            utilization=self.utilization,
-            left_out=tuple(each.told() for each in self.left_out) or None,
-            target=self.target,
-            **self.more,
-        )
+    def results(self) -> tuple[Row, ...]:
+        """The rows, each beside the recommended one."""
+        return tuple(map(self._row, self.rows))
 
     @property
     def place(self) -> int | None:
@@ -124,7 +82,8 @@ class Answer:
         excluded = self.rule.excludes(estimate.scenario)
         return "does not fit the GPUs' memory" if excluded is None and estimate.result.fits is False else excluded
 
-    def _recommendation(self) -> Recommendation:
+    def recommendation(self) -> Recommendation:
+        """The recommended setting, why, and what else may be taken or may not."""
         estimate = self.chosen[0]
         return Recommendation(
             why=self.choice.why,
@@ -152,7 +111,7 @@ class Answer:
         return found
 
 
-def _place(scenario: Scenario) -> dict[str, Any]:
+def place_of(scenario: Scenario) -> dict[str, Any]:
     """The machine of a row: what a grid varies besides the method."""
     cluster = scenario.cluster
     return {"gpus": cluster.gpus, "bandwidth": format_gbps(cluster.bandwidth), "device": device_of(cluster)}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import inf
-from typing import Any
+from typing import NamedTuple
 
 from gcnsim.alternatives import SeedSpread, seeds_of
 from gcnsim.boundary import is_profile
@@ -13,7 +13,7 @@ from gcnsim.diagnosis import straggler_of, utilization_of
 from gcnsim.errors import ScenarioError, plural
 from gcnsim.graph import Graph, graph_warnings
 from gcnsim.machine import resolve_machine
-from gcnsim.planning.answer import Answer, OtherMachine, Told
+from gcnsim.planning.answer import Findings, OtherMachine, Told, place_of
 from gcnsim.planning.certainty import certainty
 from gcnsim.planning.grid import Grid, LeftOut, machines, overlap_of, scenarios
 from gcnsim.planning.measured import Measurement, beside_measured
@@ -24,8 +24,8 @@ from gcnsim.planning.rows import cost_per_1000, memory_report
 from gcnsim.planning.steps import next_steps
 from gcnsim.planning.study_cache import Candidate, Estimate, StudyCache, counted, full_graph
 from gcnsim.planning.time_to_accuracy import Subject, Target, to_target
-from gcnsim.results import FaultFree, PartitionSeeds, Step, StragglerReport, TargetReport
-from gcnsim.scenario import ClusterSpec, Scenario
+from gcnsim.results import FaultFree, PartitionSeeds, Step, StragglerReport, TargetReport, WhatIf
+from gcnsim.scenario import ClusterSpec, Scenario, to_mapping
 from gcnsim.simulation import refuse_undrawn
 from gcnsim.sources import RangeEnd, resolve_model
 from gcnsim.uncertainty import refuse_unused_figures
@@ -63,6 +63,16 @@ def _holding(studies: StudyCache, rows: Sequence[Told], optional: frozenset[str]
     return kept, heavy
 
 
+class Answer(NamedTuple):
+    """What a what-if found. base: the question on the first machine asked for. chosen: the recommended setting.
+    studies: with which the same question can be asked of other machines."""
+
+    result: WhatIf
+    base: Scenario
+    chosen: Candidate
+    studies: StudyCache
+
+
 def what_if(
     base: Scenario,
     grid: Grid,
@@ -73,13 +83,11 @@ def what_if(
     rule: Rule | None = None,
     extras: Extras | None = None,
     notice: Progress = lambda _: None,
-) -> tuple[Answer, StudyCache]:
+) -> Answer:
     """Answer the grid, recommend a setting on the best of its machines, and try the next step of each knob from there.
 
     target: an accuracy to be reached, whose time and cost are then told of every row. rule: what may be recommended.
     extras: what else is asked. notice: told once, before a long wait, about how long it will be.
-
-    Returns the answer and the studies, with which the same question can be asked of other machines.
     """
     progress("reading the workload")
     rule, extras = rule or Rule(), extras or Extras()
@@ -95,33 +103,30 @@ def what_if(
     progress("ranking settings")
     promising = {cluster: _promising(studies, replace(first, cluster=cluster), grid, rule) for cluster in clusters}
     rows, heavy = _rows(studies, asked, promising, grid, progress)
-    choices = _choices(studies, rows, promising, rule)
-    choice = min(choices.values(), key=lambda each: (each.estimate.result.fits is False, each.estimate.epoch_s))
-    chosen = choice.estimate.scenario
+    found = _found(studies, rows, _choices(studies, rows, promising, rule), grid, rule)
+    recommended = found.choice.estimate
+    chosen = recommended.scenario
     steps, idle = next_steps(studies, chosen, rule, counted(progress, "trying the next step of each knob"))
     estimates = [each for each, _ in rows]
-    answer = Answer(
-        base=first,
-        dataset=studies.accesses.name,
-        grid=grid,
-        rule=rule,
-        rows=tuple(rows),
-        choice=choice,
-        chosen=_told(studies, chosen, grid),
-        steps=tuple(steps),
-        idle=tuple(idle),
-        origin=provenance(studies, first, estimates, grid.mapping()),
+    asked_for = {"asked": grid.mapping(), "grid": [place_of(each.scenario) for each in estimates]}
+    result = WhatIf(
+        scenario=to_mapping(first) | asked_for,
+        provenance=provenance(studies, first, estimates, grid.mapping()),
+        results=found.results(),
         memory=tuple(memory_report(studies, each.scenario) for each in estimates),
-        certainty=certainty(studies, choice.estimate),
-        rivals=_rivals(choice, choices),
+        recommendation=found.recommendation(),
+        next_steps=tuple(steps),
+        no_effect=tuple(idle),
         straggler=_straggler(studies, chosen, steps),
+        certainty=certainty(studies, recommended),
         utilization=utilization_of(studies.result(chosen)),
-        alternatives=tuple(_alternatives(studies, choice, choices, grid)),
+        left_out=tuple(each.told() for each in (*left, *heavy)) or None,
+        fault_free=_fault_free(studies, chosen),
+        measured=tuple(beside_measured(studies, extras.measured, estimates)) if extras.measured else None,
+        partition_seeds=_partition_seeds(studies, chosen, extras.partition_seeds, progress),
         target=None if target is None else _reached(studies, first, target, estimates),
-        left_out=(*left, *heavy),
-        more=_more(studies, extras, estimates, chosen, progress),
     )
-    return answer, studies
+    return Answer(result, first, recommended, studies)
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,24 +138,22 @@ class Extras:
     partition_seeds: int = 0
 
 
-def _more(
-    studies: StudyCache, extras: Extras, rows: Sequence[Estimate], chosen: Scenario, progress: Progress
-) -> dict[str, Any]:
-    """What only some questions ask, by fields of `WhatIf`."""
-    more: dict[str, Any] = {}
-    if chosen.faults:
-        faulted, calm = studies.result(chosen), studies.result(replace(chosen, faults=()))
-        times = faulted.metrics.iteration_s / calm.metrics.iteration_s
-        more["fault_free"] = FaultFree(calm.metrics.iteration_s, times)
-    if extras.measured:
-        more["measured"] = tuple(beside_measured(studies, extras.measured, rows))
-    if extras.partition_seeds:
-        seeds = seeds_of(chosen, extras.partition_seeds)
-        studies.prepare(seeds, on_progress=counted(progress, f"simulating {plural(len(seeds), 'partition')}"))
-        found = SeedSpread.of(seeds, [studies.result(each).metrics.iteration_s for each in seeds])
-        spread = (found.mean_s, found.low_s, found.high_s)
-        more["partition_seeds"] = PartitionSeeds(found.seeds, found.seconds, *spread, found.best)
-    return more
+def _fault_free(studies: StudyCache, chosen: Scenario) -> FaultFree | None:
+    """The setting without its faults; None where it has none."""
+    if not chosen.faults:
+        return None
+    faulted, calm = studies.result(chosen), studies.result(replace(chosen, faults=()))
+    return FaultFree(calm.metrics.iteration_s, faulted.metrics.iteration_s / calm.metrics.iteration_s)
+
+
+def _partition_seeds(studies: StudyCache, chosen: Scenario, count: int, progress: Progress) -> PartitionSeeds | None:
+    """The setting on the partitions of `count` seeds; None for no seeds."""
+    if not count:
+        return None
+    seeds = seeds_of(chosen, count)
+    studies.prepare(seeds, on_progress=counted(progress, f"simulating {plural(len(seeds), 'partition')}"))
+    found = SeedSpread.of(seeds, [studies.result(each).metrics.iteration_s for each in seeds])
+    return PartitionSeeds(found.seeds, found.seconds, found.mean_s, found.low_s, found.high_s, found.best)
 
 
 def _opened(first: Scenario, processes: int, graph: Graph | None, notice: Progress) -> StudyCache:
@@ -232,6 +235,22 @@ def _choices(
     if not found:
         raise ScenarioError(f"--allow: no setting of {', '.join(rule.methods)} can be answered for")
     return found
+
+
+def _found(
+    studies: StudyCache, rows: Sequence[Told], choices: Mapping[ClusterSpec, Choice], grid: Grid, rule: Rule
+) -> Findings:
+    """The rows and the choice of the machine on which it is the fastest, of those that fit where any does."""
+    choice = min(choices.values(), key=lambda each: (each.estimate.result.fits is False, each.estimate.epoch_s))
+    return Findings(
+        dataset=studies.accesses.name,
+        rule=rule,
+        rows=tuple(rows),
+        choice=choice,
+        chosen=_told(studies, choice.estimate.scenario, grid),
+        rivals=_rivals(choice, choices),
+        alternatives=tuple(_alternatives(studies, choice, choices, grid)),
+    )
 
 
 def _rivals(best: Choice, choices: Mapping[ClusterSpec, Choice]) -> tuple[Candidate, ...]:
