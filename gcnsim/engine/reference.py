@@ -21,7 +21,7 @@ from gcnsim.engine.calls import Call
 from gcnsim.engine.cores import Cores
 from gcnsim.engine.fluid import Fluid, FluidGroup
 from gcnsim.ids import IntArray, Iteration
-from gcnsim.schedule import Schedule, all_waits
+from gcnsim.schedule import Schedule
 from gcnsim.timeline import PS_PER_S
 
 Enough = Callable[[IntArray], bool]
@@ -75,7 +75,7 @@ class _Engine:
         self.place: list[tuple[FluidGroup, int] | None] = [
             fluid.place[op.route, op.cap] if op.route is not None and op.thread < 0 else None for op in schedule.ops
         ]
-        self.waits = all_waits(schedule)
+        self.waits = _all_waits(schedule)
         self.followers: list[list[tuple[int, int]]] = [[] for _ in schedule.ops]
         for op, waits in enumerate(self.waits):
             for dep, lag in waits:
@@ -234,6 +234,15 @@ def _work(schedule: Schedule) -> list[list[float]]:
     in_units = np.array([op.route is not None and op.thread < 0 for op in schedule.ops], dtype=np.bool_)
     work: list[list[float]] = np.where(in_units, schedule.demand, seconds).tolist()
     return work
+
+
+def _all_waits(schedule: Schedule) -> list[list[tuple[int, int]]]:
+    """Per op, all (op, lag) pairs it waits for, its stream's previous op among them."""
+    waits = [list(op.waits) for op in schedule.ops]
+    for queue in schedule.order:
+        for earlier, later in zip((queue[-1], *queue), queue, strict=False):
+            waits[later].append((earlier, 1 if later == queue[0] else 0))
+    return waits
 
 
 def simulate(schedule: Schedule, iterations: int, enough: Enough | None = None) -> Run:

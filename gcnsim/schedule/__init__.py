@@ -13,7 +13,7 @@ from gcnsim.schedule.collectives import (
 from gcnsim.schedule.columns import Columns, stream_waits, with_op
 from gcnsim.schedule.joint import Variants, estimates
 from gcnsim.schedule.messages import host_message, host_messages, message_sizes
-from gcnsim.schedule.order import Levels, all_waits, levels, predecessors
+from gcnsim.schedule.order import Levels, levels, predecessors
 from gcnsim.schedule.schedule import COMPUTE_STREAM, Op, Schedule, Stream
 
 __all__ = [
@@ -31,7 +31,6 @@ __all__ = [
     "Waits",
     "Work",
     "all_to_all",
-    "all_waits",
     "allreduce",
     "bounds",
     "estimate",

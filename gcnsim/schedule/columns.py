@@ -143,6 +143,29 @@ class Columns:
         """The streams of this name, one of each worker that has it, int64[k]."""
         return np.flatnonzero(self.stream_name == (self.names.index(name) if name in self.names else -1))
 
+    def of_worker(self, rank: Rank) -> IntArray:
+        """The ops of a worker, int64[k]."""
+        at, ops = self.derived("of_worker", lambda: rows_by(self.worker, int(self.worker.max(initial=0)) + 1))
+        return ops[at[rank] : at[rank + 1]]
+
+    def near(self, rank: Rank) -> IntArray:
+        """The ops of a worker, and those of others whose peer it is, ascending, int64[k]."""
+        at, ops = self.derived("of_peer", lambda: rows_by(self.peer + 1, int(self.peer.max(initial=-1)) + 2))
+        others = ops[at[rank + 1] : at[rank + 2]] if rank + 2 < at.size else ops[:0]
+        return np.union1d(self.of_worker(rank), others)
+
+    def every_wait(self) -> tuple[IntArray, IntArray, IntArray]:
+        """All waits as rows, those for the op before on the stream last: (offsets int64[n + 1], ops, lags)."""
+
+        def make() -> tuple[IntArray, IntArray, IntArray]:
+            streams, every = stream_waits(self), np.arange(self.size, dtype=np.int64)
+            who = np.concatenate([self.rows_of_waits(), every])
+            at, places = rows_by(who, self.size)
+            whom = np.concatenate([self.wait, streams.before])[places]
+            return at, whom, np.concatenate([self.lag, streams.lag])[places]
+
+        return self.derived("every_wait", make)
+
     def queue_of(self, stream: int) -> IntArray:
         """The ops of a stream in the order in which they run within an iteration, int64[k]."""
         return np.flatnonzero(self.stream == stream)

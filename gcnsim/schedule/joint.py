@@ -16,6 +16,9 @@ from gcnsim.schedule.columns import Columns, Route
 from gcnsim.schedule.order import levels
 from gcnsim.schedule.schedule import Schedule
 
+AT_ONCE = 200_000
+"""Amounts of ops that are handled at once: what a processor keeps near."""
+
 
 @dataclass(frozen=True, slots=True)
 class Variants:
@@ -33,21 +36,30 @@ def estimates(schedule: Schedule, variants: Variants) -> FloatArray:
 
     Of schedules without threads on cores.
     """
-    columns, demand, capacity = schedule.columns, variants.demand, variants.capacity
+    total = variants.demand.shape[1]
+    step = max(1, AT_ONCE // schedule.columns.size)
+    return np.concatenate([_estimates(schedule, variants, slice(at, at + step)) for at in range(0, total, step)])
+
+
+def _estimates(schedule: Schedule, variants: Variants, some: slice) -> FloatArray:
+    """The estimates of some of the variants."""
+    columns, demand, capacity = schedule.columns, variants.demand[:, some], variants.capacity[:, some]
+    alike = _alike(columns)
+    offered, counts = capacity[alike.links], alike.shares[:, None]
+    most = alike.caps[:, None]
+    rate = np.minimum(np.minimum.reduceat(offered, alike.at, axis=0), most)
+    shared = np.minimum(np.minimum.reduceat(offered / counts, alike.at, axis=0), most)
+    latency = np.stack([variants.latency_s[route][some] for route in alike.routes])
+    queue = np.stack([variants.queue[route][some] for route in alike.routes])
+    waited = latency + queue * np.maximum.reduceat((counts - 1.0) / offered, alike.at, axis=0)
     alone, seconds = demand.copy(), demand.copy()
+    work = demand[alike.ops]
+    sends = work > 0
+    alone[alike.ops] = latency[alike.group] * sends + work / rate[alike.group]
+    seconds[alike.ops] = waited[alike.group] * sends + work / shared[alike.group]
     carried = np.zeros_like(capacity)
-    for route, most, shares, members in _groups(columns):
-        offered = capacity[list(route)]
-        counts = np.array(shares, dtype=np.float64)[:, None]
-        rate = np.minimum(offered.min(axis=0), most)
-        shared = np.minimum((offered / counts).min(axis=0), most)
-        latency = variants.latency_s[route]
-        waited = latency + variants.queue[route] * ((counts - 1.0) / offered).max(axis=0)
-        work = demand[members]
-        carried[list(route)] += work.sum(axis=0)
-        sends = work > 0
-        alone[members] = latency * sends + work / rate
-        seconds[members] = waited * sends + work / shared
+    summed = np.add.reduceat(work, np.flatnonzero(np.diff(alike.group, prepend=-1)), axis=0)
+    np.add.at(carried, alike.links, np.repeat(summed, np.diff(alike.at, append=alike.links.size), axis=0))
     order = np.argsort(columns.stream, kind="stable")
     starts = np.flatnonzero(np.diff(columns.stream[order], prepend=-1))
     loads = np.add.reduceat(alone[order], starts, axis=0)
@@ -56,14 +68,27 @@ def estimates(schedule: Schedule, variants: Variants) -> FloatArray:
     return np.asarray(np.maximum(busiest, chains))
 
 
-Group = tuple[Route, float, tuple[int, ...], IntArray]
-"""A route, a cap, the streams that share each link of the route with an op, and the ops alike in these."""
+@dataclass(frozen=True, slots=True, eq=False)
+class _Alike:
+    """The flows of a schedule in G groups that are alike: of a route and a cap, sharing its links with as many streams.
+
+    routes: of each group. caps: float64[G]. at: int64[G], links, shares: rows of the links of each route, and of the
+    streams that share each. ops: int64[k], the flows group by group; group: int64[k], the group of each.
+    """
+
+    routes: list[Route]
+    caps: FloatArray
+    at: IntArray
+    links: IntArray
+    shares: FloatArray
+    ops: IntArray
+    group: IntArray
 
 
-def _groups(columns: Columns) -> list[Group]:
-    """The flows that are alike, in the order of their first."""
+def _alike(columns: Columns) -> _Alike:
+    """The groups, in the order of their first flow."""
 
-    def make() -> list[Group]:
+    def make() -> _Alike:
         ops, _ = columns.crossings
         shares: list[list[int]] = [[] for _ in range(columns.size)]
         for op, count in zip(ops.tolist(), together(columns).tolist(), strict=True):
@@ -71,8 +96,17 @@ def _groups(columns: Columns) -> list[Group]:
         groups: dict[tuple[Route, float, tuple[int, ...]], list[int]] = {}
         for op, (way, cap) in enumerate(zip(columns.way.tolist(), columns.cap.tolist(), strict=True)):
             if way >= 0 and columns.routes[way]:
-                key = columns.routes[way], cap, tuple(shares[op])
-                groups.setdefault(key, []).append(op)
-        return [(*key, np.array(members)) for key, members in groups.items()]
+                groups.setdefault((columns.routes[way], cap, tuple(shares[op])), []).append(op)
+        lengths = [len(route) for route, _, _ in groups]
+        members = [len(each) for each in groups.values()]
+        return _Alike(
+            routes=[route for route, _, _ in groups],
+            caps=np.array([cap for _, cap, _ in groups]),
+            at=np.cumsum([0, *lengths[:-1]], dtype=np.int64),
+            links=np.array([link for route, _, _ in groups for link in route], dtype=np.int64),
+            shares=np.array([share for _, _, own in groups for share in own], dtype=np.float64),
+            ops=np.array([op for own in groups.values() for op in own], dtype=np.int64),
+            group=np.repeat(np.arange(len(groups), dtype=np.int64), members),
+        )
 
-    return columns.derived("groups", make)
+    return columns.derived("alike", make)

@@ -101,12 +101,3 @@ def _rows(at: IntArray, rows: IntArray) -> IntArray:
     ends = np.cumsum(sizes)
     places: IntArray = np.arange(int(ends[-1])) + np.repeat(at[rows] - (ends - sizes), sizes)
     return places
-
-
-def all_waits(schedule: Schedule) -> list[list[tuple[int, int]]]:
-    """Per op, all (op, lag) pairs it waits for, its stream's previous op among them."""
-    waits = [list(op.waits) for op in schedule.ops]
-    for queue in schedule.order:
-        for earlier, later in zip((queue[-1], *queue), queue, strict=False):
-            waits[later].append((earlier, 1 if later == queue[0] else 0))
-    return waits

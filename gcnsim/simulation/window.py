@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
@@ -10,9 +9,9 @@ from typing import Final
 import numpy as np
 
 from gcnsim.breakdown import NEVER, SIMULATED, Breakdown, Spans, breakdown
-from gcnsim.engine import Run, timeline
-from gcnsim.ids import BoolArray, Rank
-from gcnsim.schedule import COMPUTE_STREAM, all_waits
+from gcnsim.engine import Run, timeline_near
+from gcnsim.ids import BoolArray, IntArray, Rank
+from gcnsim.schedule import COMPUTE_STREAM
 from gcnsim.timeline import PHASE, Intervals, Phase
 
 PAUSE: Final = "pause"
@@ -52,7 +51,7 @@ class MeasurementWindow:
         self.count = run.iterations - first
         columns = run.schedule.columns
         self.worker, self.peer = columns.worker, columns.peer
-        self.is_sampling = self.of_phase(Phase.SAMPLING)
+        self.is_sampling, self.is_computing = self.of_phase(Phase.SAMPLING), self.of_phase(Phase.COMPUTE)
         pausing = np.array([name.startswith(PAUSE) for name in columns.names])
         self.stopped: BoolArray = pausing[columns.stream_name][columns.stream]
         self._splits: dict[Rank, Split] = {}
@@ -61,28 +60,24 @@ class MeasurementWindow:
         """bool[ops]: which ops are of one of these phases."""
         return self.schedule.columns.is_kind(*(kind for kind, phase in PHASE.items() if phase in phases))
 
-    @cached_property
-    def waits(self) -> list[list[tuple[int, int]]]:
-        """Per op, all (op, lag) pairs it waits for."""
-        return all_waits(self.schedule)
-
     def edges(self, rank: Rank) -> tuple[int, int]:
         """Start and end of the window as this worker sees it: its end of the iteration before, and its last end."""
         ends = self.run.ends[:, self.schedule.ends[rank]]
         return int(ends[self.first - 1]), int(ends[-1])
 
-    def spans(self, mask: BoolArray, rank: Rank) -> Intervals:
-        """Instants of the window in which one of the ops of `mask` is under way."""
+    def spans(self, chosen: BoolArray | IntArray, rank: Rank) -> Intervals:
+        """Instants of the window in which one of these ops is under way; a mask of all, or their numbers."""
         start, end = self.edges(rank)
-        return Intervals.of(self.run.starts[:, mask].ravel(), self.run.ends[:, mask].ravel()).within(start, end)
+        return Intervals.of(self.run.starts[:, chosen].ravel(), self.run.ends[:, chosen].ravel()).within(start, end)
+
+    def own(self, mask: BoolArray, rank: Rank) -> Intervals:
+        """Instants of the window in which one of the ops of `mask` is under way that are the worker's."""
+        ops = self.schedule.columns.of_worker(rank)
+        return self.spans(ops[mask[ops]], rank)
 
     def computing(self, rank: Rank) -> Intervals:
         """When the worker's GPU computes."""
-        return self.spans((self.worker == rank) & self.of_phase(Phase.COMPUTE), rank)
-
-    @cached_property
-    def _spans(self) -> Spans:
-        return Spans(timeline(self.run, ordered=False), COMPUTE_STREAM)
+        return self.own(self.is_computing, rank)
 
     def split(self, rank: Rank) -> Split:
         """The parts of the worker's window, and what runs beneath them."""
@@ -93,40 +88,61 @@ class MeasurementWindow:
     def _split(self, rank: Rank) -> Split:
         start, end = self.edges(rank)
         window = Intervals.of(np.array([start], np.int64), np.array([end], np.int64))
-        sampling = self.spans((self.worker == rank) & self.is_sampling, rank)
-        paused = self.spans((self.worker == rank) & self.stopped, rank).difference(self.computing(rank))
-        parts = breakdown(self._spans, rank, window, SIMULATED, self._for_sampler(rank, sampling).union(paused))
+        sampling = self.own(self.is_sampling, rank)
+        paused = self.own(self.stopped, rank).difference(self.computing(rank))
+        spans = Spans(timeline_near(self.run, rank, start), COMPUTE_STREAM)
+        parts = breakdown(spans, rank, window, SIMULATED, self._for_sampler(rank, sampling).union(paused))
         return Split(parts, parts.exposed, paused.length, sampling.length)
 
-    def _gpu_queue(self, rank: Rank) -> tuple[int, ...]:
+    def _gpu_queue(self, rank: Rank) -> IntArray:
         columns = self.schedule.columns
         streams = columns.streams_called(COMPUTE_STREAM)
-        return tuple(columns.queue_of(int(streams[columns.stream_worker[streams] == rank][0])).tolist())
+        return columns.queue_of(int(streams[columns.stream_worker[streams] == rank][0]))
 
     def _for_sampler(self, rank: Rank, sampling: Intervals) -> Intervals:
         """Waits of the compute stream for this worker's own sampler, which are no communication."""
         if not self.is_sampling.any():
             return NEVER
-        queue = list(self._gpu_queue(rank))
+        queue = self._gpu_queue(rank)
         starts, ends = self.run.starts[:, queue].ravel(), self.run.ends[:, queue].ravel()
         free = np.concatenate(([0], ends[:-1]))
         begin, _ = self.edges(rank)
-        chains = [
-            link
-            for place in np.flatnonzero((starts > free) & (starts > begin))
-            for link in self._sampled(int(place) // len(queue), queue[int(place) % len(queue)], int(free[place]))
-        ]
-        return Intervals.of(*np.array(chains, dtype=np.int64).T).intersection(sampling) if chains else NEVER
+        late = np.flatnonzero((starts > free) & (starts > begin))
+        row, place = np.divmod(late, queue.size)
+        found = self._sampled(row * self.schedule.columns.size + queue[place], free[late])
+        return Intervals.of(*found).intersection(sampling)
 
-    def _sampled(self, iteration: int, op: int, since: int) -> Iterator[tuple[int, int]]:
-        """When sampling was what an op waited for: sampling on the chain of ops that each ended as the next began."""
-        starts, ends = self.run.starts, self.run.ends
-        while iteration >= 0 and starts[iteration, op] > since:
-            begun = int(starts[iteration, op])
-            before = [(iteration - lag, dep) for dep, lag in self.waits[op] if iteration >= lag]
-            held = [(int(ends[t, dep]), t, dep) for t, dep in before if ends[t, dep] <= begun]
-            if not held:
-                return
-            ended, iteration, op = max(held)
-            if self.is_sampling[op]:
-                yield max(since, int(starts[iteration, op])), ended
+    def _sampled(self, ops: IntArray, since: IntArray) -> tuple[IntArray, IntArray]:
+        """When sampling was what ops waited for, from `since` on: starts and ends of sampling on their chains.
+
+        A chain leads from an op to the one that ended as it began, and on. ops: places in the run's rows, laid flat.
+        """
+        starts, ends, held = self.run.starts.ravel(), self.run.ends.ravel(), self._held
+        found: list[tuple[IntArray, IntArray]] = [(since[:0], since[:0])]
+        while ops.size:
+            before = held[ops]
+            goes_on = (starts[ops] > since) & (before >= 0)
+            ops, since = before[goes_on], since[goes_on]
+            samples = self.is_sampling[ops % self.is_sampling.size]
+            found.append((np.maximum(since, starts[ops])[samples], ends[ops[samples]]))
+        begins, stops = zip(*found, strict=True)
+        return np.concatenate(begins), np.concatenate(stops)
+
+    @cached_property
+    def _held(self) -> IntArray:
+        """For each op of each iteration, laid flat, the last to end of those it waited for until it began; -1: none.
+
+        Of several that ended at once, that of the latest iteration, then that of the highest number.
+        """
+        at, whom, lag = self.schedule.columns.every_wait()
+        total, count = self.run.ends.shape
+        found = np.empty((total, count), np.int64)
+        who = np.repeat(np.arange(count, dtype=np.int64), np.diff(at))
+        for row in range(total):
+            past = row - lag
+            ended = self.run.ends[np.maximum(past, 0), whom]
+            ended[(past < 0) | (ended > self.run.starts[row, who])] = -1
+            last = np.maximum.reduceat(ended, at[:-1])
+            places = np.where((ended >= 0) & (ended == last[who]), past * count + whom, -1)
+            found[row] = np.maximum.reduceat(places, at[:-1])
+        return found.ravel()

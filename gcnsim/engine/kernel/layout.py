@@ -59,12 +59,9 @@ def layout(schedule: Schedule, most: int) -> tuple[State, Rows]:
 
 
 def _ops(columns: Columns, bundle: IntArray) -> Ops:
-    streams, every = stream_waits(columns), np.arange(columns.size, dtype=np.int64)
-    who = np.concatenate([columns.rows_of_waits(), every])
-    whom = np.concatenate([columns.wait, streams.before])
-    back = np.concatenate([columns.lag, streams.lag])
-    order = np.argsort(who, kind="stable")
-    who, whom, back = who[order], whom[order], back[order]
+    streams = stream_waits(columns)
+    wait_at, whom, back = columns.every_wait()
+    who = np.repeat(np.arange(columns.size, dtype=np.int64), np.diff(wait_at))
     at, places = rows_by(whom, columns.size)
     late = back > 0
     return Ops(
