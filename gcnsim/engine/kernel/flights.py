@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from math import ceil, inf
 
-from gcnsim.engine.kernel.dense import fill_dense, first_due_dense, passed, pitch
+from gcnsim.engine.kernel.dense import fill_dense, pitch
 from gcnsim.engine.kernel.heaps import clear_timer, pop_small, push_small, set_timer
+from gcnsim.engine.kernel.lanes import serve
 from gcnsim.engine.kernel.memory import (
     DIRTY_HEAD,
     DIRTY_SIZE,
@@ -19,7 +20,7 @@ from gcnsim.engine.kernel.memory import (
     Ops,
     State,
 )
-from gcnsim.engine.kernel.sharing import advance_group, fill, first_due
+from gcnsim.engine.kernel.sharing import advance_group, fill, first_due, pass_time
 
 OP = 2**32 - 1
 """Bits of an event that say the op; those above say the iteration."""
@@ -51,8 +52,11 @@ def _count(links: Links, flows: Flows, group: int, bundle: int, change: int) -> 
     if links.senders[group]:
         place, columns = bundle - links.first_bundle[group], pitch(links.receivers[group])
         sender, receiver = place // columns, place % columns
+        rows, first = pitch(links.senders[group]), links.first_link[group]
         flows.number[bundle] += change
-        flows.turned[links.turned[group] + receiver * pitch(links.senders[group]) + sender] += change
+        flows.number[links.turned[group] + receiver * rows + sender] += change
+        flows.crossing[first + sender] += change
+        flows.crossing[first + rows + receiver] += change
 
 
 def join(state: State, event: int, units: float) -> int:
@@ -79,8 +83,7 @@ def join(state: State, event: int, units: float) -> int:
 def share_group(calendar: Calendar, links: Links, flows: Flows, group: int) -> None:
     """Share the links of `group` among the flows now under way, and wait for the first that will be done."""
     if links.senders[group]:
-        fill_dense(links, flows, group)
-        due = first_due_dense(links, flows, group)
+        due = fill_dense(links, flows, group)
     else:
         fill(links, flows, group)
         due = first_due(links, flows, group)
@@ -94,19 +97,26 @@ def share_group(calendar: Calendar, links: Links, flows: Flows, group: int) -> N
 def finish(state: State, group: int) -> None:
     """Take out the flows whose last unit is there, in the order of bundles, then of ends, as what is done now."""
     calendar, links, flows = state.calendar, state.links, state.flows
-    advance_group(links, flows, group, calendar.scalar[NOW])
     begin, end = links.first_bundle[group], links.first_bundle[group + 1]
     calendar.scalar[DONE] = 0
-    stride = pitch(links.receivers[group]) if links.senders[group] else end - begin
-    first = begin
-    while first < end:
-        last = first + stride
-        if links.senders[group] == 0 or passed(flows.heads, flows.service, flows.rates, first, last):
-            for bundle in range(first, last):
-                # One picosecond of service covers the rounding of the due time and the last bits of the additions.
-                if flows.heads[bundle] <= flows.service[bundle] + flows.rates[bundle]:
-                    _take_out(calendar, links, flows, group, bundle)
-        first = last
+    if links.senders[group] == 0:
+        advance_group(links, flows, group, calendar.scalar[NOW])
+        _take_out_all(calendar, links, flows, group, begin, end)
+        return
+    elapsed = float(pass_time(links, flows, group, calendar.scalar[NOW]))
+    columns = pitch(links.receivers[group])
+    while begin < end:
+        if serve(flows.service, flows.rates, flows.heads, begin, begin + columns, elapsed) <= 0.0:
+            _take_out_all(calendar, links, flows, group, begin, begin + columns)
+        begin += columns
+
+
+def _take_out_all(calendar: Calendar, links: Links, flows: Flows, group: int, begin: int, end: int) -> None:
+    """Take out the flows of the bundles from `begin` to `end` that are through."""
+    for bundle in range(begin, end):
+        # One picosecond of service covers the rounding of the due time and the last bits of the additions.
+        if flows.heads[bundle] <= flows.service[bundle] + flows.rates[bundle]:
+            _take_out(calendar, links, flows, group, bundle)
 
 
 def _take_out(calendar: Calendar, links: Links, flows: Flows, group: int, bundle: int) -> None:

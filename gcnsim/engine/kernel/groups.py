@@ -144,7 +144,7 @@ class _Numbers:
             senders=np.array(self.senders, np.int64),
             receivers=np.array(self.receivers, np.int64),
             rank=np.array(self.rank, np.int64),
-            turned=np.array(self.turned, np.int64),
+            turned=bundles + np.array(self.turned, np.int64),
             last=np.zeros(groups, np.int64),
             load=np.zeros(size, np.int64),
             busy=np.zeros(size, np.int64),

@@ -126,8 +126,8 @@ def _flows(columns: Columns, bundle: IntArray, links: Links) -> Flows:
         rates=np.zeros(size),
         service=np.zeros(size),
         heads=np.full(size, np.inf),
-        number=np.zeros(size),
-        turned=np.zeros(int(links.turned[-1])),
+        number=np.zeros(int(links.turned[-1])),
+        crossing=np.zeros(links.capacity.size),
     )
 
 

@@ -1,8 +1,7 @@
 """The kernel compiled by Numba into an object file: machine code that llvmlite can load without Numba.
 
-Sums keep their order and no product is fused with a sum, so the bits are those of the kernel as it stands; what is told
-to the compiler is that least values are never sought among NaNs, and that it may forget the sign of zeros there.
-Compiled, an array is the address of its first word.
+Sums keep their order and no product is fused with a sum, so the bits are those of the kernel as it stands. Loops over
+rows are written out as vector instructions (`vectors`). Compiled, an array is the address of its first word.
 """
 
 from __future__ import annotations
@@ -16,12 +15,10 @@ from numba.extending import intrinsic, overload, register_jitable
 from gcnsim.engine.kernel import dense, flights, heaps, memory, run, sharing, turns, views
 from gcnsim.engine.kernel.loading import NEEDED
 from gcnsim.engine.kernel.memory import ARRAYS
+from gcnsim.engine.kernel.vectors import use_vectors
 
 OPTIONS: Final[Any] = {"_nrt": False, "error_model": "numpy", "boundscheck": False}
 """No memory is allocated, dividing by zero gives infinity, and places are trusted."""
-
-SEEKING: Final[tuple[Callable[..., Any], ...]] = (dense.least, dense._nearest, dense.passed)
-"""Functions that seek a least value, which processors find several at a time where they need not think of NaNs."""
 
 CALLED: Final[tuple[Callable[..., Any], ...]] = (
     sharing.fill,
@@ -41,6 +38,7 @@ def object_code() -> tuple[str, bytes]:
     """
     overload(memory.whole, jit_options=OPTIONS)(_whole)
     overload(memory.real, jit_options=OPTIONS)(_real)
+    use_vectors()
     for module in (views, heaps, sharing, dense, flights, turns, run):
         for function in vars(module).values():
             if getattr(function, "__module__", None) == module.__name__ and function is not run.run:
@@ -68,9 +66,7 @@ def _refuse_needs(functions: Iterable[Any]) -> None:
 def _compilable(function: Callable[..., Any]) -> None:
     """Let compiled code call `function`; most are copied to where they are called."""
     options = dict(OPTIONS)
-    if function in SEEKING:
-        options["fastmath"] = {"nnan", "nsz"}
-    elif function not in CALLED:
+    if function not in CALLED:
         options["forceinline"] = True
     register_jitable(**options)(function)
 

@@ -111,7 +111,8 @@ class Links(NamedTuple):
     shared: the first link of each group that is a bundle's own cap. route_at, route, crossing_at, crossing: the links
     of each bundle and the bundles of each link, ascending. senders, receivers: of a group that is shared as a matrix
     (`dense`), 0 of others; rank: of its links, which of equally tight ones goes first. turned: where its transposed
-    counts begin. capacity: units per picosecond. left, load, share, level, step, waiting: room to work in, by link."""
+    counts begin in `Flows.number`. capacity: units per picosecond. left, load, share, level, step, waiting: room to
+    work in, by link."""
 
     first_bundle: IntArray
     first_link: IntArray
@@ -142,8 +143,8 @@ class Flows(NamedTuple):
     """Flows under way by bundle. counts: how many. room_at: where those of a bundle are kept, as a heap by (target,
     serial): service at which each is done, and its event. started, before: serials of each group's last flow, and of
     the last that started before this instant. rates: units per picosecond of one flow. service: what each flow of a
-    bundle has received. heads: the least target of a bundle, infinite without flows. number, turned: counts of groups
-    that are shared as a matrix, and transposed."""
+    bundle has received. heads: the least target of a bundle, infinite without flows. number: counts by bundle of groups
+    that are shared as a matrix, and behind them transposed. crossing: flows of each link of such a group."""
 
     counts: IntArray
     room_at: IntArray
@@ -156,7 +157,7 @@ class Flows(NamedTuple):
     service: FloatArray
     heads: FloatArray
     number: FloatArray
-    turned: FloatArray
+    crossing: FloatArray
 
 
 class Messages(NamedTuple):

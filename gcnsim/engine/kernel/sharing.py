@@ -85,12 +85,19 @@ def first_due(links: Links, flows: Flows, group: int) -> float:
     return due
 
 
-def advance_group(links: Links, flows: Flows, group: int, now: int) -> None:
-    """Let the flows of `group` receive what they do until `now`."""
+def pass_time(links: Links, flows: Flows, group: int, now: int) -> int:
+    """Note that it is `now` for the flows of `group`: the picoseconds for which they have received nothing yet."""
     elapsed = now - links.last[group]
     if elapsed:
         links.last[group] = now
         flows.before[group] = flows.started[group]
+    return elapsed
+
+
+def advance_group(links: Links, flows: Flows, group: int, now: int) -> None:
+    """Let the flows of `group` receive what they do until `now`."""
+    elapsed = pass_time(links, flows, group, now)
+    if elapsed:
         for bundle in range(links.first_bundle[group], links.first_bundle[group + 1]):
             # The rate of a bundle without flows is 0.
             flows.service[bundle] += flows.rates[bundle] * elapsed

@@ -1,0 +1,265 @@
+"""`gcnsim.engine.kernel.lanes` in vector instructions: what Numba compiles in the place of each of its functions.
+
+A compiler does not find these by itself: it seeks a least number one after the other, lest one of them is no number. So
+the loops are written out for LLVM: every step does to `LANES` numbers what the plain function does to each of them.
+Nothing allows LLVM to fuse a product with a sum.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from math import inf
+from typing import Any, Final, cast
+
+from llvmlite import ir
+from numba import types
+from numba.extending import lower_builtin, type_callable
+
+from gcnsim.engine.kernel import lanes
+from gcnsim.engine.kernel.lanes import LANES
+
+_WORD: Final = ir.IntType(64)
+_REAL: Final = ir.DoubleType()
+_ROW: Final = ir.VectorType(_REAL, LANES)
+
+Values = list[Any]
+"""Values of LLVM: what a function is called with, or carries from one step of a loop to the next."""
+
+
+class _Code:
+    """Instructions as they are written, one after the other."""
+
+    def __init__(self, builder: Any) -> None:
+        self.builder = builder
+
+    def row(self, value: Any) -> Any:
+        """`value`, a number of Python's or of LLVM's, in every lane."""
+        if isinstance(value, float):
+            return ir.Constant(_ROW, [value] * LANES)
+        nothing = ir.Constant(_ROW, ir.Undefined)
+        first = self.builder.insert_element(nothing, value, ir.Constant(_WORD, 0))
+        return self.builder.shuffle_vector(
+            first, nothing, ir.Constant(ir.VectorType(ir.IntType(32), LANES), [0] * LANES)
+        )
+
+    def address(self, array: Any, place: Any) -> Any:
+        return self.builder.bitcast(self.builder.gep(array, [place]), _ROW.as_pointer())
+
+    def load(self, array: Any, place: Any) -> Any:
+        return self.builder.load(self.address(array, place), align=8)
+
+    def store(self, array: Any, place: Any, row: Any) -> None:
+        self.builder.store(row, self.address(array, place), align=8)
+
+    def below(self, one: Any, other: Any) -> Any:
+        return self.builder.fcmp_ordered("<", one, other)
+
+    def choose(self, which: Any, one: Any, other: Any) -> Any:
+        return self.builder.select(which, one, other)
+
+    def lesser(self, one: Any, other: Any) -> Any:
+        return self.choose(self.below(one, other), one, other)
+
+    def least_of(self, row: Any) -> Any:
+        """The least number of a row: of its halves, of their halves, and so on."""
+        width = LANES
+        while width > 1:
+            width //= 2
+            kind = ir.VectorType(ir.IntType(32), width)
+            halves = [ir.Constant(kind, list(range(begin, begin + width))) for begin in (0, width)]
+            low, high = (self.builder.shuffle_vector(row, row, half) for half in halves)
+            row = self.lesser(low, high)
+        return self.builder.extract_element(row, ir.Constant(_WORD, 0))
+
+    def loop(self, begin: Any, end: Any, first: Sequence[Any], step: Callable[[Any, Values], Values]) -> Values:
+        """`step(place, carried)` gives what is carried on, for every `LANES`-th place; what is carried at the end."""
+        builder = self.builder
+        before = builder.basic_block
+        head, inside, after = (builder.append_basic_block(name) for name in ("head", "inside", "after"))
+        builder.branch(head)
+        builder.position_at_end(head)
+        place = builder.phi(_WORD)
+        carried: Values = [builder.phi(value.type) for value in first]
+        builder.cbranch(builder.icmp_signed("<", place, end), inside, after)
+        builder.position_at_end(inside)
+        new = step(place, carried)
+        further = builder.add(place, ir.Constant(_WORD, LANES))
+        last = builder.basic_block
+        builder.branch(head)
+        for phi, once, again in zip([place, *carried], [begin, *first], [further, *new], strict=True):
+            phi.add_incoming(once, before)
+            phi.add_incoming(again, last)
+        builder.position_at_end(after)
+        return carried
+
+    def least(self, begin: Any, end: Any, step: Callable[[Any], Any]) -> Any:
+        """The least number of the rows that `step(place)` gives, for every `LANES`-th place."""
+        found = self.loop(begin, end, [self.row(inf)], lambda place, carried: [self.lesser(step(place), carried[0])])
+        return self.least_of(found[0])
+
+
+def _least(code: _Code, values: Any, begin: Any, end: Any) -> Any:
+    return code.least(begin, end, lambda place: code.load(values, place))
+
+
+def _place_of(code: _Code, values: Any, begin: Any, value: Any) -> Any:
+    builder, sought = code.builder, code.row(value)
+    bits = ir.IntType(LANES)
+    none = ir.Constant(bits, 0)
+    before = builder.basic_block
+    seek, after = (builder.append_basic_block(name) for name in ("seek", "after"))
+    builder.branch(seek)
+    builder.position_at_end(seek)
+    place = builder.phi(_WORD)
+    there = builder.bitcast(builder.fcmp_ordered("==", code.load(values, place), sought), bits)
+    further = builder.add(place, ir.Constant(_WORD, LANES))
+    builder.cbranch(builder.icmp_unsigned("==", there, none), seek, after)
+    place.add_incoming(begin, before)
+    place.add_incoming(further, seek)
+    builder.position_at_end(after)
+    lane = builder.cttz(there, ir.Constant(ir.IntType(1), 1))
+    return builder.add(place, builder.zext(lane, _WORD))
+
+
+def _settle(code: _Code, share: Any, begin: Any, end: Any, link: Any) -> Any:
+    builder = code.builder
+    words = ir.VectorType(_WORD, LANES)
+    nothing = ir.Constant(words, ir.Undefined)
+    zeros = ir.Constant(ir.VectorType(ir.IntType(32), LANES), [0] * LANES)
+
+    def row(place: Any) -> Any:
+        ahead = builder.insert_element(nothing, builder.sub(link, place), ir.Constant(_WORD, 0))
+        mine = builder.icmp_signed(
+            "==", builder.shuffle_vector(ahead, nothing, zeros), ir.Constant(words, list(range(LANES)))
+        )
+        # The whole row is written: what is read of it next need not wait for a single word on its way to memory.
+        left = code.choose(mine, code.row(inf), code.load(share, place))
+        code.store(share, place, left)
+        return left
+
+    return code.least(begin, end, row)
+
+
+def _take(code: _Code, left: Any, weight: Any, begin: Any, end: Any, counts: Any, at: Any, level: Any) -> Any:
+    builder, levels, none = code.builder, code.row(level), code.row(0.0)
+    shift = builder.sub(at, begin)
+
+    def step(link: Any, carried: Values) -> Values:
+        count = code.load(counts, builder.add(link, shift))
+        taken = builder.fmul(levels, count)
+        before = code.load(left, link)
+        code.store(left, link, code.choose(code.below(taken, before), builder.fsub(before, taken), none))
+        code.store(weight, link, builder.fsub(code.load(weight, link), count))
+        return carried
+
+    code.loop(begin, end, [], step)
+    return None
+
+
+def _divide(code: _Code, left: Any, weight: Any, share: Any, begin: Any, end: Any) -> Any:
+    builder, none, never = code.builder, code.row(0.0), code.row(inf)
+
+    def step(link: Any) -> Any:
+        flows = code.load(weight, link)
+        rises = builder.and_(code.below(code.load(share, link), never), code.below(none, flows))
+        each = code.choose(rises, builder.fdiv(code.load(left, link), flows), never)
+        code.store(share, link, each)
+        return each
+
+    return code.least(begin, end, step)
+
+
+def _rate_row(
+    code: _Code,
+    rates: Any,
+    number: Any,
+    heads: Any,
+    service: Any,
+    begin: Any,
+    end: Any,
+    level: Any,
+    step: Any,
+    first: Any,
+    mine: Any,
+    when: Any,
+    limit: Any,
+) -> Any:
+    builder, none = code.builder, code.row(0.0)
+    mines, whens, limits = code.row(mine), code.row(when), code.row(limit)
+    shift = builder.sub(first, begin)
+
+    def row(bundle: Any) -> Any:
+        receiver = builder.add(bundle, shift)
+        rate = code.choose(code.below(whens, code.load(step, receiver)), mines, code.load(level, receiver))
+        rate = code.choose(code.below(none, code.load(number, bundle)), rate, none)
+        code.store(rates, bundle, rate)
+        lacks = builder.fsub(code.load(heads, bundle), code.load(service, bundle))
+        return builder.fsub(lacks, builder.fmul(limits, rate))
+
+    return code.least(begin, end, row)
+
+
+def _soonest(code: _Code, heads: Any, service: Any, rates: Any, begin: Any, end: Any) -> Any:
+    builder, none, never = code.builder, code.row(0.0), code.row(inf)
+
+    def row(bundle: Any) -> Any:
+        rate = code.load(rates, bundle)
+        lacks = builder.fsub(code.load(heads, bundle), code.load(service, bundle))
+        return code.choose(code.below(none, rate), builder.fdiv(lacks, rate), never)
+
+    return code.least(begin, end, row)
+
+
+def _serve(code: _Code, service: Any, rates: Any, heads: Any, begin: Any, end: Any, elapsed: Any) -> Any:
+    builder, time = code.builder, code.row(elapsed)
+
+    def row(bundle: Any) -> Any:
+        rate = code.load(rates, bundle)
+        served = builder.fadd(code.load(service, bundle), builder.fmul(rate, time))
+        code.store(service, bundle, served)
+        return builder.fsub(code.load(heads, bundle), builder.fadd(served, rate))
+
+    return code.least(begin, end, row)
+
+
+WRITTEN: Final[dict[Callable[..., Any], tuple[Any, Callable[..., Any]]]] = {
+    lanes.least: (types.float64, _least),
+    lanes.place_of: (types.int64, _place_of),
+    lanes.settle: (types.float64, _settle),
+    lanes.take: (types.void, _take),
+    lanes.divide: (types.float64, _divide),
+    lanes.rate_row: (types.float64, _rate_row),
+    lanes.soonest: (types.float64, _soonest),
+    lanes.serve: (types.float64, _serve),
+}
+"""What each function of `lanes` gives, and what writes its instructions."""
+
+
+_TYPE: Final = cast("Callable[..., Any]", type_callable)
+_LOWER: Final = cast("Callable[..., Any]", lower_builtin)
+_OF_ANY: Final = cast("Callable[..., Any]", types.VarArg)
+
+
+def use_vectors() -> None:
+    """Let Numba write these instructions where the functions of `lanes` are called."""
+    for function, (result, write) in WRITTEN.items():
+        _use(function, result, write)
+
+
+def _use(function: Callable[..., Any], result: Any, write: Callable[..., Any]) -> None:
+    named = inspect.signature(function)
+
+    def typed(context: Any) -> Any:
+        def typer(*kinds: Any) -> Any:
+            return result(*kinds)
+
+        typer.__signature__ = named  # type: ignore[attr-defined]  # Numba asks what its arguments are called
+        return typer
+
+    def lowered(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        found = write(_Code(builder), *arguments)
+        return context.get_dummy_value() if found is None else found
+
+    _TYPE(function)(typed)
+    _LOWER(function, _OF_ANY(types.Any))(lowered)
