@@ -23,6 +23,9 @@ from gcnsim.timeline import OpKind
 AT_ONCE = 1_000_000
 """Durations that are handled at once: 8 MB."""
 
+CHAINS_AT_ONCE = 8_000_000
+"""Chains, of an op from a worker, that are followed at once: 64 MB, and some copies of them."""
+
 MOST_CHAINS = 200_000_000
 """Chains, of an op from a worker, that are looked at for the lower bound. From some 300 workers on it is of fewer than
 all workers, and still a bound."""
@@ -307,7 +310,7 @@ def _longest_cycle(schedule: Schedule, order: Levels, seconds: FloatArray) -> Se
     workers = schedule.workers
     chosen = range(0, workers, -(-workers * columns.size // MOST_CHAINS))
     begins = _begins(schedule)
-    several = max(1, AT_ONCE // columns.size)
+    several = max(1, CHAINS_AT_ONCE // columns.size)
     for first in range(0, len(chosen), several):
         some = chosen[first : first + several]
         begin = np.full((columns.size, len(some)), -np.inf)
