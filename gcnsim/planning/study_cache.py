@@ -48,6 +48,10 @@ PRECISION: Final = 0.01
 """Changes of less than 1 % are below what a simulation of a few iterations can tell."""
 
 
+FEW_WORKERS: Final = 12
+"""Up to so many workers, estimates of a few milliseconds each are made in one process."""
+
+
 @dataclass(frozen=True, slots=True)
 class Candidate:
     """A simulated result, and its time under every joint draw of the assumptions (`gcnsim.uncertainty.propagation`).
@@ -319,7 +323,9 @@ class StudyCache:
                 counts = estimated_counts(scenario, self.accesses)
                 if scenario is scenarios[-1]:
                     write_schedule(replace(scenario, faults=()), counts, self.accesses)
-        return parallel_map(self._guess, scenarios, self.processes)
+        # Of few workers an estimate takes less than a process; what is found out for it is then there for all that follow.
+        few = all(each.cluster.gpus <= FEW_WORKERS for each in scenarios)
+        return parallel_map(self._guess, scenarios, 1 if few else self.processes)
 
     def _guess(self, scenario: Scenario) -> Seconds:
         try:
