@@ -323,7 +323,7 @@ class StudyCache:
                 counts = estimated_counts(scenario, self.accesses)
                 if scenario is scenarios[-1]:
                     write_schedule(replace(scenario, faults=()), counts, self.accesses)
-        # Of few workers an estimate takes less than a process; what is found out for it is then there for all that follow.
+        # Of few workers an estimate takes less than a process; what is found out for it is there for all that follow.
         few = all(each.cluster.gpus <= FEW_WORKERS for each in scenarios)
         return parallel_map(self._guess, scenarios, 1 if few else self.processes)
 

@@ -43,29 +43,37 @@ def estimates(schedule: Schedule, variants: Variants) -> FloatArray:
 
 def _estimates(schedule: Schedule, variants: Variants, some: slice) -> FloatArray:
     """The estimates of some of the variants."""
-    columns, demand, capacity = schedule.columns, variants.demand[:, some], variants.capacity[:, some]
-    alike = _alike(columns)
-    offered, counts = capacity[alike.links], alike.shares[:, None]
-    most = alike.caps[:, None]
-    rate = np.minimum(np.minimum.reduceat(offered, alike.at, axis=0), most)
-    shared = np.minimum(np.minimum.reduceat(offered / counts, alike.at, axis=0), most)
-    latency = np.stack([variants.latency_s[route][some] for route in alike.routes])
-    queue = np.stack([variants.queue[route][some] for route in alike.routes])
-    waited = latency + queue * np.maximum.reduceat((counts - 1.0) / offered, alike.at, axis=0)
-    alone, seconds = demand.copy(), demand.copy()
-    work = demand[alike.ops]
-    sends = work > 0
-    alone[alike.ops] = latency[alike.group] * sends + work / rate[alike.group]
-    seconds[alike.ops] = waited[alike.group] * sends + work / shared[alike.group]
-    carried = np.zeros_like(capacity)
-    summed = np.add.reduceat(work, np.flatnonzero(np.diff(alike.group, prepend=-1)), axis=0)
-    np.add.at(carried, alike.links, np.repeat(summed, np.diff(alike.at, append=alike.links.size), axis=0))
+    columns, capacity = schedule.columns, variants.capacity[:, some]
+    alone = variants.demand[:, some].copy()
+    seconds, carried = alone.copy(), np.zeros_like(capacity)
+    if columns.is_flow.any():
+        _let_flow(variants, some, _alike(columns), alone, seconds, carried)
     order = np.argsort(columns.stream, kind="stable")
     starts = np.flatnonzero(np.diff(columns.stream[order], prepend=-1))
     loads = np.add.reduceat(alone[order], starts, axis=0)
     busiest = np.maximum(loads.max(axis=0), (carried / capacity).max(axis=0))
     chains = levels(schedule).longest(seconds)[list(schedule.ends)].max(axis=0)
     return np.asarray(np.maximum(busiest, chains))
+
+
+def _let_flow(
+    variants: Variants, some: slice, alike: _Alike, alone: FloatArray, seconds: FloatArray, carried: FloatArray
+) -> None:
+    """Put into `alone` and `seconds`, float64[ops, K], what flows take alone and beside others, and into `carried`,
+    float64[links, K], what links carry of them."""
+    capacity = variants.capacity[:, some]
+    offered, counts, most = capacity[alike.links], alike.shares[:, None], alike.caps[:, None]
+    rate = np.minimum(np.minimum.reduceat(offered, alike.at, axis=0), most)
+    shared = np.minimum(np.minimum.reduceat(offered / counts, alike.at, axis=0), most)
+    latency = np.stack([variants.latency_s[route][some] for route in alike.routes])
+    queue = np.stack([variants.queue[route][some] for route in alike.routes])
+    waited = latency + queue * np.maximum.reduceat((counts - 1.0) / offered, alike.at, axis=0)
+    work = alone[alike.ops]
+    sends = work > 0
+    alone[alike.ops] = latency[alike.group] * sends + work / rate[alike.group]
+    seconds[alike.ops] = waited[alike.group] * sends + work / shared[alike.group]
+    summed = np.add.reduceat(work, np.flatnonzero(np.diff(alike.group, prepend=-1)), axis=0)
+    np.add.at(carried, alike.links, np.repeat(summed, np.diff(alike.at, append=alike.links.size), axis=0))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -74,3 +74,11 @@ def test_one_by_hand_with_queues(builder: Builders) -> None:
     )
     # 1 s, 0.5 s, 20 B at 4 B/s, 2 s; and a queue of 4 B of the other one on the slower link.
     assert found.tolist() == pytest.approx([1 + 0.5 + 5 + 2, 1 + 0.5 + 0.5 + 5 + 2])
+
+
+def test_variants_of_a_schedule_without_flows(builder: Builders) -> None:
+    b = builder(1.0)
+    first = b.compute(OpKind.UPDATE, 0, 2.0)
+    schedule = b.close([b.compute(OpKind.STEP, 0, 3.0, after=[first], stream="other")])
+    found = estimates(schedule, Variants(schedule.demand.T * [[1.0, 2.0]], np.ones((1, 2)), {}, {}))
+    assert found.tolist() == [5.0, 10.0]
