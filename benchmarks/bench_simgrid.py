@@ -2,9 +2,9 @@
 
 One exchange of all pairs of workers, all flows started together by one actor of SimGrid, sizes each its own: this
 compares how links are shared. Then whole iterations of methods, in SimGrid an actor for each stream; its Python runs
-every actor on a thread, and changing between these is more than half of its time. Times are processor time of simulating:
-SimGrid's start and the building of its platform are not in them, what the engines lay out first is. Where the system's
-Python has no SimGrid nothing is measured.
+every actor on a thread, and changing between these is more than half of its time. Times are processor time of
+simulating: SimGrid's start and the building of its platform are not in them, what the engines lay out first is. Where
+the system's Python has no SimGrid nothing is measured.
 """
 
 from __future__ import annotations
