@@ -34,15 +34,27 @@ Kind = tuple[tuple[int, ...], float]
 def grouped(capacity: Sequence[float], columns: Columns, flows: BoolArray) -> tuple[Links, IntArray]:
     """The groups that `flows` of the ops cross, and the bundle of each op, int64[n], -1 for others.
 
-    capacity: units per second of each link.
+    capacity: units per second of each link. flows: those without a thread: all else is found once for a structure.
     """
+    links, bundle, owners = columns.derived(
+        f"groups of {len(capacity)} links", lambda: _groups(len(capacity), columns, flows)
+    )
+    offered = np.append(np.array(capacity, np.float64) / PS_PER_S, 0.0)[owners]
+    return links._replace(
+        capacity=np.where(owners < 0, links.capacity, offered), last=np.zeros_like(links.last)
+    ), bundle
+
+
+def _groups(count: int, columns: Columns, flows: BoolArray) -> tuple[Links, IntArray, IntArray]:
+    """As `grouped`, of `count` links whose capacities are left at 0; and of each link its id, int64[L], -1 for those
+    whose capacity is known here: caps of bundles, and what a row is padded with."""
     chosen = np.flatnonzero(flows)
     caps, cap = np.unique(columns.cap[chosen], return_inverse=True)
     keys, key = np.unique(columns.way[chosen] * (caps.size + 1) + cap, return_inverse=True)
     ways = zip(*(each.tolist() for each in np.divmod(keys, caps.size + 1)), strict=True)
     named: list[Kind] = [(columns.routes[way], float(caps[place])) for way, place in ways]
     distinct = sorted(named)
-    owner = connected(len(capacity), [way for way, _ in distinct])
+    owner = connected(count, [way for way, _ in distinct])
     links: dict[int, list[int]] = {}
     for link, group in enumerate(owner):
         links.setdefault(group, []).append(link)
@@ -51,10 +63,10 @@ def grouped(capacity: Sequence[float], columns: Columns, flows: BoolArray) -> tu
         members.setdefault(owner[kind[0][0]], []).append(kind)
     numbers = _Numbers()
     for group in sorted(members):
-        numbers.add([capacity[link] / PS_PER_S for link in links[group]], links[group], members[group])
+        numbers.add(links[group], members[group])
     bundle = np.full(columns.size, -1, np.int64)
     bundle[chosen] = np.array([numbers.of[kind] for kind in named], np.int64)[key]
-    return numbers.links(), bundle
+    return numbers.links(), bundle, np.array(numbers.owners, np.int64)
 
 
 @dataclass
@@ -72,24 +84,30 @@ class _Numbers:
     rank: list[int] = field(default_factory=list)
     turned: list[int] = field(default_factory=lambda: [0])
     capacity: list[float] = field(default_factory=list)
+    owners: list[int] = field(default_factory=list)
 
-    def add(self, capacity: Sequence[float], links: Sequence[int], kinds: Sequence[Kind]) -> None:
-        """A group of links with these capacities, ascending ids, crossed by `kinds`, ascending."""
+    def add(self, links: Sequence[int], kinds: Sequence[Kind]) -> None:
+        """A group of links, ascending ids, crossed by `kinds`, ascending."""
         senders, receivers = _sides(kinds)
         if senders:
-            self._add_matrix(dict(zip(links, capacity, strict=True)), senders, receivers, kinds)
+            self._add_matrix(links, senders, receivers, kinds)
         else:
-            self._add_list(capacity, links, kinds)
+            self._add_list(links, kinds)
         self.senders.append(len(senders))
         self.receivers.append(len(receivers))
         self.turned.append(self.turned[-1] + len(receivers) * pitch(len(senders)))
         self.first_bundle.append(len(self.routes))
         self.first_link.append(len(self.capacity))
 
-    def _add_list(self, capacity: Sequence[float], links: Sequence[int], kinds: Sequence[Kind]) -> None:
+    def _add_links(self, links: Sequence[int], spare: int = 0) -> None:
+        """The links, and places that are none."""
+        self.capacity += [0.0] * (len(links) + spare)
+        self.owners += [*links, *[-1] * spare]
+
+    def _add_list(self, links: Sequence[int], kinds: Sequence[Kind]) -> None:
         base = len(self.capacity)
         local = {link: base + place for place, link in enumerate(links)}
-        self.capacity += capacity
+        self._add_links(links)
         self.shared.append(len(self.capacity))
         self.crossing += [[] for _ in links]
         for kind in kinds:
@@ -99,6 +117,7 @@ class _Numbers:
                 # A cap is a link of the bundle's own.
                 mine.append(len(self.capacity))
                 self.capacity.append(cap / PS_PER_S)
+                self.owners.append(-1)
                 self.crossing.append([])
             self.of[kind] = len(self.routes)
             for link in mine:
@@ -107,15 +126,15 @@ class _Numbers:
         self.rank += range(len(self.capacity) - base)
 
     def _add_matrix(
-        self, capacity: dict[int, float], senders: list[int], receivers: list[int], kinds: Sequence[Kind]
+        self, links: Sequence[int], senders: list[int], receivers: list[int], kinds: Sequence[Kind]
     ) -> None:
         base, begin = len(self.capacity), len(self.routes)
         rows, columns = pitch(len(senders)), pitch(len(receivers))
-        order = {link: place for place, link in enumerate(sorted(capacity))}
+        order = {link: place for place, link in enumerate(sorted(links))}
         for side, width in ((senders, rows), (receivers, columns)):
-            spare = [0.0] * (width - len(side))
-            self.capacity += [capacity[link] for link in side] + spare
-            self.rank += [order[link] for link in side] + [len(order)] * len(spare)
+            spare = width - len(side)
+            self._add_links(side, spare)
+            self.rank += [order[link] for link in side] + [len(order)] * spare
         self.shared.append(len(self.capacity))
         self.crossing += [[] for _ in range(rows + columns)]
         self.routes += [()] * (len(senders) * columns)

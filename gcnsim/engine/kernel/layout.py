@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from gcnsim.engine.kernel.groups import grouped
@@ -36,14 +38,14 @@ from gcnsim.timeline import PS_PER_S
 def layout(schedule: Schedule, most: int) -> tuple[State, Rows]:
     """The state before the first event of a run of at most `most` iterations, and its rows."""
     columns = schedule.columns
-    threads = (columns.thread >= 0) & columns.is_flow
-    links, bundle = grouped(schedule.capacity, columns, columns.is_flow & ~threads)
+    threads = columns.derived("threads", lambda: (columns.thread >= 0) & columns.is_flow)
+    sent = columns.derived("sent", lambda: columns.is_flow & ~threads)
+    links, crossed = grouped(schedule.capacity, columns, sent)
     thread, machines = _machines(schedule, columns, threads)
-    bundle[threads] = DELAY - 1 - thread[threads]
-    ops = _ops(columns, bundle)
-    flows = _flows(columns, bundle, links)
-    messages = _messages(columns, bundle >= 0)
-    work = np.where(columns.is_flow & ~threads, schedule.demand, np.rint(schedule.demand * PS_PER_S))
+    ops = _ops(columns, np.where(threads, DELAY - 1 - thread, crossed))
+    flows = _flows(columns, crossed, links)
+    messages = _messages(columns, sent)
+    work = np.where(sent, schedule.demand, np.rint(schedule.demand * PS_PER_S))
     resources = links.last.size + machines.cores.size
     calendar, missing = _calendar(ops, links.last.size, resources, columns.streams, most)
     count = columns.size
@@ -58,17 +60,37 @@ def layout(schedule: Schedule, most: int) -> tuple[State, Rows]:
     return State(ops, calendar, links, flows, messages, machines), rows
 
 
+class _Waits(NamedTuple):
+    """What ops wait for, as `Ops` has it."""
+
+    follower_at: IntArray
+    follower: IntArray
+    follower_lag: IntArray
+    waits_now: IntArray
+    late_op: IntArray
+    late_on: IntArray
+    late_lag: IntArray
+    head: IntArray
+
+
 def _ops(columns: Columns, bundle: IntArray) -> Ops:
-    streams = stream_waits(columns)
-    wait_at, whom, back = columns.every_wait()
-    who = np.repeat(np.arange(columns.size, dtype=np.int64), np.diff(wait_at))
-    at, places = rows_by(whom, columns.size)
-    late = back > 0
+    waits = columns.derived("followers", lambda: _waits(columns))
     return Ops(
         bundle=bundle,
         latency=np.rint(columns.of_route(columns.latency_s) * PS_PER_S).astype(np.int64),
         startup=np.rint(columns.of_route(columns.startup_s) * PS_PER_S).astype(np.int64),
         connection=columns.connection,
+        **waits._asdict(),
+        queue=columns.of_route(columns.queue),
+    )
+
+
+def _waits(columns: Columns) -> _Waits:
+    wait_at, whom, back = columns.every_wait()
+    who = np.repeat(np.arange(columns.size, dtype=np.int64), np.diff(wait_at))
+    at, places = rows_by(whom, columns.size)
+    late = back > 0
+    return _Waits(
         follower_at=at,
         follower=who[places],
         follower_lag=back[places],
@@ -76,8 +98,7 @@ def _ops(columns: Columns, bundle: IntArray) -> Ops:
         late_op=who[late],
         late_on=whom[late],
         late_lag=back[late],
-        head=np.flatnonzero(streams.lag == 1),
-        queue=columns.of_route(columns.queue),
+        head=np.flatnonzero(stream_waits(columns).lag == 1),
     )
 
 
@@ -114,7 +135,7 @@ def _calendar(ops: Ops, groups: int, resources: int, streams: int, most: int) ->
 def _flows(columns: Columns, bundle: IntArray, links: Links) -> Flows:
     """No flow under way, with room for one of each stream of a bundle."""
     size, groups = links.group.size, links.last.size
-    room_at = _room(bundle, columns.stream, size)
+    room_at = columns.derived(f"room of {size} bundles", lambda: _room(bundle, columns.stream, size))
     return Flows(
         counts=_ints(size),
         room_at=room_at,
@@ -133,23 +154,16 @@ def _flows(columns: Columns, bundle: IntArray, links: Links) -> Flows:
 
 def _messages(columns: Columns, flows: BoolArray) -> Messages:
     """Empty connections, with room for a message of each stream."""
-    connection = np.where(flows, columns.connection, -1)
     count = int(columns.connection.max(initial=-1)) + 1
-    at = _room(connection, columns.stream, count)
+    at = columns.derived("connections", lambda: _room(np.where(flows, columns.connection, -1), columns.stream, count))
     return Messages(at, _ints(count), _ints(count), _ints(int(at[-1])), np.zeros(count))
 
 
 def _machines(schedule: Schedule, columns: Columns, threads: BoolArray) -> tuple[IntArray, Machines]:
     """Per op the number of its thread (of those of `threads`), and the machines with no thread at work."""
-    numbers = {link: place for place, link in enumerate(schedule.cores)}
-    chosen = np.flatnonzero(threads)
-    machine = np.array([numbers[link] for link in columns.first_link()[chosen].tolist()], np.int64)
-    pairs, slots = np.unique(np.stack([machine, columns.thread[chosen]], axis=1), axis=0, return_inverse=True)
-    of_op = np.full(columns.size, -1, np.int64)
-    of_op[chosen] = slots.ravel()
-    own = pairs[:, 0]
+    links = tuple(schedule.cores)
+    of_op, own, at = columns.derived(f"threads of {links}", lambda: _threads(links, columns, threads))
     count = own.size
-    at = _room(of_op, columns.stream, count)
     specs = list(schedule.cores.values())
     return of_op, Machines(
         cores=np.array([cores for cores, _ in specs], np.int64),
@@ -175,6 +189,19 @@ def _machines(schedule: Schedule, columns: Columns, threads: BoolArray) -> tuple
         capacity=np.array([schedule.capacity[link] for link in schedule.cores], np.float64),
         least=np.zeros(len(specs)),
     )
+
+
+def _threads(links: tuple[int, ...], columns: Columns, threads: BoolArray) -> tuple[IntArray, IntArray, IntArray]:
+    """Of the ops of `threads`, on machines that are these links: the number of the thread of each op, int64[n], -1 of
+    others; of each thread its machine; where the tasks of each begin."""
+    numbers = {link: place for place, link in enumerate(links)}
+    chosen = np.flatnonzero(threads)
+    machine = np.array([numbers[link] for link in columns.first_link()[chosen].tolist()], np.int64)
+    pairs, slots = np.unique(np.stack([machine, columns.thread[chosen]], axis=1), axis=0, return_inverse=True)
+    of_op = np.full(columns.size, -1, np.int64)
+    of_op[chosen] = slots.ravel()
+    own = pairs[:, 0]
+    return of_op, own, _room(of_op, columns.stream, own.size)
 
 
 def _room(owner: IntArray, stream: IntArray, count: int) -> IntArray:

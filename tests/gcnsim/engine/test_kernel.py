@@ -17,7 +17,9 @@ from gcnsim.cluster import Cluster, Link, LinkSpec
 from gcnsim.engine import compile_now
 from gcnsim.engine.kernel import store
 from gcnsim.engine.kernel.driver import Kernel, simulate_by
+from gcnsim.engine.kernel.layout import layout
 from gcnsim.engine.kernel.loading import LoadedKernel
+from gcnsim.engine.kernel.memory import packed
 from gcnsim.engine.kernel.run import run as uncompiled
 from gcnsim.engine.kernel.trial import sample
 from gcnsim.engine.reference import Enough, Run, simulate
@@ -60,6 +62,33 @@ def compare(schedule: Schedule, iterations: int, kernels: Sequence[Kernel], enou
 def at(count: int) -> Enough:
     """Enough at `count` iterations."""
     return lambda ends: ends.shape[0] >= count
+
+
+@pytest.mark.parametrize("name", ["psc-gcn", "full-graph"])
+@pytest.mark.parametrize("gpus", [3, 8])
+def test_what_is_laid_out_once_for_a_structure_is_right_for_other_figures(name: str, gpus: int) -> None:
+    # Eight GPUs on servers of their own share their links as a matrix.
+    cluster = {"gpus": gpus, "gpus_per_server": 1, "bandwidth": "10Gbps"}
+    asked = from_mapping({"schema": SCHEMA, "cluster": cluster, "method": {"name": name}}, "test")
+    accesses = open_source(asked)
+    features = resolve_model(asked.workload, accesses.declared).features
+    first = write_schedule(asked, accesses.counts(asked, features, RangeEnd.LIKELY), accesses)
+    layout(first, 3)
+    columns = first.columns.with_delays(
+        2.0 * first.columns.latency_s, 0.5 * first.columns.latency_s, 1.0 + first.columns.queue
+    )
+    moved = replace(
+        first,
+        columns=columns,
+        demand=1.5 * first.demand,
+        capacity=tuple(value * (1.0 + place / 8.0) for place, value in enumerate(first.capacity)),
+    )
+    again = replace(moved, columns=replace(columns))
+    assert again.columns._found == {}
+    blocks = [[*packed(state), *rows] for state, rows in (layout(moved, 2), layout(again, 2))]
+    for one, other in zip(*(each[:3] for each in blocks), strict=True):
+        np.testing.assert_array_equal(one, other)
+    same(simulate_by(uncompiled, moved, 2), simulate(again, 2))
 
 
 # ---- random networks
