@@ -18,44 +18,28 @@ Reading of the published algorithms (PipeGCN, Algorithm 1; PSC-GCN, Algorithm 1)
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import fields, replace
-from functools import cached_property
-from typing import Any, TypeVar
-
 import numpy as np
 
 from gcnsim.cost import (
-    LayerCost,
-    attention_cost,
     average_seconds,
     draw_core_seconds,
     gradient_bytes,
     graph_bytes,
     id_bytes,
-    layer_cost,
     loss_seconds,
     pack_seconds,
     payload_bytes,
     rows_seconds,
     sampler_seconds,
-    spmm_seconds,
     step_seconds,
     unpack_seconds,
 )
-from gcnsim.hardware import DeviceProfile, Figure, HostProfile
 from gcnsim.ids import BoolArray, FloatArray, IntArray, Layer
-from gcnsim.methods.facts import Facts
-from gcnsim.methods.families.boundary_rows import BoundaryRows
-from gcnsim.methods.families.overlap_slowdown import slowdown, slowed_beneath
-from gcnsim.methods.method import CENTRAL
-from gcnsim.schedule import Builder, Schedule, Waits, allreduce, host_messages, message_sizes
+from gcnsim.methods.families.gpu_ops import TAG, GpuOps, by_graph
+from gcnsim.schedule import Schedule, Waits, allreduce, host_messages, message_sizes
 from gcnsim.timeline import Direction, OpKind
 
 FORWARD, BACKWARD = Direction.FORWARD, Direction.BACKWARD
-
-TAG = {FORWARD: "f", BACKWARD: "b"}
-"""Streams of the forward and the backward thread."""
 
 ROWS = "rows"
 """The process group that rows and their gradients travel by: a pair of workers has one connection each way, on which
@@ -64,107 +48,9 @@ both follow one another in the order in which they are ready. Ids and the sums o
 ONE_THREAD = 1.0
 """A sampler is one thread: it never uses more than one core."""
 
-Profile = TypeVar("Profile", DeviceProfile, HostProfile)
 
-Ranks = slice | IntArray
-"""Some of the workers, or all: the last axis of what all have."""
-
-
-class GpuWriter:
+class GpuWriter(GpuOps):
     """Writes the schedule of `method` for P workers on GPUs, a block of ops for all of them at a time."""
-
-    def __init__(self, method: BoundaryRows, facts: Facts) -> None:
-        self.method = method
-        self.tau = method.tau
-        self.facts = facts
-        self.builder = Builder(method.name, facts.cluster, facts.counts.iterations)
-        self.size = facts.cluster.gpus
-        self.workers = range(self.size)
-        self.ranks: IntArray = np.arange(self.size, dtype=np.int64)
-        self.exchanges = self.size > 1
-        self.beneath = method.overlap == CENTRAL and not self.tau and self.exchanges
-        """Whether inner columns are summed beneath this iteration's transfers, boundary columns after them."""
-        self.first: list[IntArray] = []
-        """Ops off the compute stream, int64[P], that wait for the end of the worker's previous iteration."""
-        counts = facts.counts
-        self.inner = counts.inner_nodes
-        self.kept = counts.inner_edges + counts.boundary_edges
-        """Stored entries of the graphs, int64[T, P], self-loops aside."""
-        self.trained = counts.rows
-        """rows[t, n, m] of the graph trained in iteration t."""
-        self.ahead = facts.ahead(counts.rows, self.tau)
-        """rows of the graph whose transfer starts in iteration t."""
-        self.gathering = next((layer for layer, shape in enumerate(facts.shapes) if shape.gathers), 0)
-        """The first layer that sums neighbours: its rows leave as soon as it is known who wants them."""
-
-    @cached_property
-    def costs(self) -> list[LayerCost]:
-        """The kernels of each layer, float64[T, P] each."""
-        costs = [self.layer_cost(layer) for layer in range(len(self.facts.shapes))]
-        factor = slowdown(self.facts, np.sum([cost.seconds for cost in costs], axis=0), stale=self.tau > 0)
-        return [cost.slowed(factor) for cost in costs]
-
-    def layer_cost(self, layer: Layer) -> LayerCost:
-        """The kernels of a layer, float64[T, P] each, with no transfer beside them."""
-        shape, rows = self.facts.shapes[layer], self.trained.sum(axis=2)
-        law = attention_cost if shape.heads else layer_cost
-        each = [
-            law(
-                device,
-                shape,
-                first=layer == 0,
-                inner=self.inner[ranks],
-                entries=(self.kept + self.inner)[:, ranks],
-                boundary_rows=rows[:, ranks],
-                norm=self.facts.norm,
-            )
-            for device, ranks in self.devices
-        ]
-        parts = (self.joined([getattr(cost, field.name) for cost in each]) for field in fields(LayerCost))
-        cost = LayerCost(*parts)
-        return cost if shape.gathers else cost.dense
-
-    @cached_property
-    def devices(self) -> list[tuple[DeviceProfile, Ranks]]:
-        """Each device with the workers that have it."""
-        if not self.facts.devices:
-            return [(by_graph(self.facts.device), slice(None))]
-        names = [device.name for device in self.facts.devices]
-        found = [(names.index(name), np.flatnonzero([own == name for own in names])) for name in dict.fromkeys(names)]
-        return [(by_graph(self.facts.devices[first]), ranks) for first, ranks in found]
-
-    def joined(self, parts: list[FloatArray]) -> FloatArray:
-        """What holds for the workers of each of `devices`, for all of them: float64[T, P], or what broadcasts to it."""
-        if len(parts) == 1:
-            return parts[0]
-        found = np.empty(self.kept.shape)
-        for (_, ranks), part in zip(self.devices, parts, strict=True):
-            found[:, ranks] = part
-        return found
-
-    def on_devices(self, seconds: Callable[[DeviceProfile, Ranks], FloatArray]) -> FloatArray:
-        """Seconds of a kernel on every worker's device, float64[T, P]."""
-        return self.joined([seconds(device, ranks) for device, ranks in self.devices])
-
-    @cached_property
-    def staged(self) -> BoolArray:
-        """bool[P, P]: whether rows from one worker to another are copied to the host first."""
-        cluster = self.facts.cluster
-        found: BoolArray = ~np.eye(self.size, dtype=np.bool_)
-        if cluster.direct_network or cluster.direct_server:
-            for rank, peer in np.argwhere(found).tolist():
-                found[rank, peer] = cluster.direct(rank, peer) is None
-        return found
-
-    @cached_property
-    def to_host(self) -> IntArray:
-        """Per worker, the way of its copies to the host, int64[P]."""
-        return self.builder.ways(self.facts.cluster.to_host(rank) for rank in self.workers)
-
-    @cached_property
-    def to_device(self) -> IntArray:
-        """Per worker, the way of its copies from the host, int64[P]."""
-        return self.builder.ways(self.facts.cluster.to_device(rank) for rank in self.workers)
 
     def write(self) -> Schedule:
         """The schedule."""
@@ -186,22 +72,6 @@ class GpuWriter:
         for ops in self.first:
             self.builder.wait_for(ops, (steps, 1))
         return self.builder.close(steps)
-
-    def compute(
-        self,
-        kind: OpKind,
-        seconds: FloatArray,
-        layer: Layer = -1,
-        direction: Direction = Direction.NONE,
-        *,
-        at: IntArray | None = None,
-        after: list[Waits] | None = None,
-        stream: str = "gpu",
-    ) -> IntArray:
-        """A kernel of every worker, int64[P]; seconds: float64[T, P]."""
-        return self.builder.block(
-            kind, self.ranks, seconds, at=at, after=after or (), stream=stream, layer=layer, direction=direction
-        )
 
     def sample(self) -> IntArray:
         """Draw the graph of iteration t + tau and tell owners which rows it will want; per worker, the ids it gets."""
@@ -335,24 +205,6 @@ class GpuWriter:
             self.transfer(layer, BACKWARD, self.trained, width, [made], reads)
         return last
 
-    def inner_sum(self, layer: Layer, direction: Direction) -> FloatArray:
-        """Seconds of the sum over inner columns alone, beneath the layer's transfer of that direction."""
-        width, kept = self.facts.shapes[layer].d_in, self.facts.counts.inner_edges + self.inner
-        alone = self.on_devices(
-            lambda device, ranks: spmm_seconds(device, kept[:, ranks], self.inner[ranks], width, self.inner[ranks])
-        )
-        return slowed_beneath(self.facts, layer, direction, alone)
-
-    def cross_sum(self, width: int, *, back: bool = False) -> FloatArray:
-        """Seconds of the sum over boundary columns alone; back: to the boundary's gradients."""
-        outer, inner = self.trained.sum(axis=2), np.broadcast_to(self.inner, self.kept.shape)
-        written, gathered = (outer, inner) if back else (inner, outer)
-        kept = self.facts.counts.boundary_edges
-        seconds = self.on_devices(
-            lambda device, ranks: spmm_seconds(device, kept[:, ranks], written[:, ranks], width, gathered[:, ranks])
-        )
-        return np.where(kept > 0, seconds, 0.0)
-
     def read(self, layer: Layer, direction: Direction, rows: IntArray, width: int) -> IntArray:
         """Per worker, the compute-stream op that takes received rows in: it waits for them and copies `rows[t, n]`."""
         smooths, payload = direction in self.method.smooths, self.facts.payload
@@ -462,38 +314,3 @@ class GpuWriter:
         if direction is FORWARD and layer == 0:
             self.first.append(packed)
         return packed
-
-    def copy(
-        self,
-        kind: OpKind,
-        ranks: IntArray,
-        nbytes: FloatArray,
-        after: list[Waits],
-        layer: Layer,
-        direction: Direction,
-        at: IntArray | None,
-    ) -> IntArray:
-        """Copies between the GPUs of `ranks` and their hosts, in a stream of their own."""
-        return self.builder.block(
-            kind,
-            ranks,
-            nbytes,
-            at=at,
-            after=after,
-            stream=f"{TAG[direction]}.{kind}",
-            ways=(self.to_host if kind is OpKind.D2H else self.to_device)[ranks],
-            layer=layer,
-            direction=direction,
-        )
-
-
-def by_graph(profile: Profile) -> Profile:
-    """`profile` with figures that have a value for every graph, float64[T], as columns, float64[T, 1]: workers lie
-    beside one another."""
-    found: dict[str, Any] = {}
-    for each in fields(profile):
-        figure: Any = getattr(profile, each.name)
-        values: Any = figure.value if isinstance(figure, Figure) else 0.0
-        if np.ndim(values):
-            found[each.name] = replace(figure, value=values[:, None])
-    return replace(profile, **found) if found else profile
