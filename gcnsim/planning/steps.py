@@ -149,16 +149,26 @@ def _best_cut(studies: StudyCache, scenario: Scenario) -> Iterator[Move]:
     yield Move("METIS", partition_setting(scenario.partition), best.setting, best.scenario)
 
 
+def one_server_more(scenario: Scenario) -> Scenario | None:
+    """The scenario with a server more; None where its cluster or its workload is for just so many workers."""
+    cluster = scenario.cluster
+    if scenario.partition.file is not None or cluster.devices is not None or scenario.workload.trace is not None:
+        return None
+    try:
+        return replace(scenario, cluster=replace(cluster, gpus=cluster.gpus + cluster.gpus_per_server))
+    except ScenarioError:
+        return None
+
+
 def _of_network(scenario: Scenario, cluster: ClusterSpec) -> Iterator[Move]:
     """Twice the bandwidth, one server more: where the cluster's own ranges allow it."""
     with suppress(ScenarioError):
         faster = replace(cluster, bandwidth=2 * cluster.bandwidth)
         ends = format_gbps(cluster.bandwidth), format_gbps(faster.bandwidth)
         yield Move("bandwidth", *ends, replace(scenario, cluster=faster))
-    with suppress(ScenarioError):
-        more = replace(cluster, gpus=cluster.gpus + cluster.gpus_per_server)
-        if scenario.partition.file is None and cluster.devices is None and scenario.workload.trace is None:
-            yield Move("gpus", cluster.gpus, more.gpus, replace(scenario, cluster=more))
+    more = one_server_more(scenario)
+    if more is not None:
+        yield Move("gpus", cluster.gpus, more.cluster.gpus, more)
 
 
 def _of_servers(scenario: Scenario, cluster: ClusterSpec) -> Iterator[Move]:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import inf
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
-from gcnsim.alternatives import SeedSpread, seeds_of
+from gcnsim.alternatives import SeedSpread, partition_seconds, seeds_of
 from gcnsim.boundary import is_profile
 from gcnsim.diagnosis import straggler_of, utilization_of
 from gcnsim.errors import ScenarioError, plural
@@ -21,7 +21,7 @@ from gcnsim.planning.patience import announced, expected_s
 from gcnsim.planning.provenance import provenance, too_large
 from gcnsim.planning.recommend import SAME, Choice, Rule, candidates, choose, shortlist
 from gcnsim.planning.rows import cost_per_1000, memory_report
-from gcnsim.planning.steps import next_steps
+from gcnsim.planning.steps import next_steps, one_server_more
 from gcnsim.planning.study_cache import Candidate, Estimate, StudyCache, counted, full_graph
 from gcnsim.planning.time_to_accuracy import Subject, Target, to_target
 from gcnsim.results import FaultFree, PartitionSeeds, Step, StragglerReport, TargetReport, WhatIf
@@ -31,6 +31,9 @@ from gcnsim.sources import RangeEnd, resolve_model
 from gcnsim.uncertainty import refuse_unused_figures
 
 __all__ = ["Answer", "Grid", "Progress", "scenarios", "sweep_bandwidth", "what_if"]
+
+SLOW_S: Final = 0.2
+"""Seconds from which on cutting a graph is worth processes of its own."""
 
 Progress = Callable[[str], None]
 """Told what is being done, before it is done."""
@@ -100,6 +103,7 @@ def what_if(
     typical += seeds_of(first, extras.partition_seeds) if extras.partition_seeds else []
     if (wait := announced(expected_s(studies, asked, typical), asked)) is not None:
         notice(wait)
+    _cut(studies, asked)
     progress("ranking settings")
     promising = {cluster: _promising(studies, replace(first, cluster=cluster), grid, rule) for cluster in clusters}
     rows, heavy = _rows(studies, asked, promising, grid, progress)
@@ -163,6 +167,18 @@ def _opened(first: Scenario, processes: int, graph: Graph | None, notice: Progre
         for line in graph_warnings(studies.accesses.graph):
             notice(line)
     return studies
+
+
+def _cut(studies: StudyCache, asked: Sequence[Scenario]) -> None:
+    """Cut the graph for what is asked, and for the server more that will be tried next, where cutting takes a while."""
+    graph = studies.accesses.graph
+    exchanged = {each.cluster.gpus: each for each in asked if not each.method.mini_batches}
+    if graph is None or not exchanged:
+        return
+    more = one_server_more(next(iter(exchanged.values()))) if len(exchanged) == 1 else None
+    every = [*exchanged.values(), *([more] if more is not None and studies.allows(more) else [])]
+    if max(partition_seconds(graph.entries, each.partition) for each in every) >= SLOW_S:
+        studies.accesses.cut_for(every)
 
 
 def _settings(base: Scenario, grid: Grid, extras: Extras) -> list[Scenario]:

@@ -23,6 +23,7 @@ from gcnsim.partition import (
     split,
     training_parts,
 )
+from gcnsim.processes import parallel_map
 from gcnsim.results import Assumed
 from gcnsim.sampling import NODES
 from gcnsim.sampling.norms import read_norms
@@ -98,21 +99,32 @@ class GraphSource(Source):
         """Of the graph's content."""
         return self.graph.content_hash()
 
+    def cut_for(self, scenarios: Sequence[Scenario]) -> None:
+        """Cut the graph for these scenarios, side by side: asking for their counts later is then sooner answered."""
+        asked = {(each.partition, each.cluster.gpus): each for each in scenarios if each.partition.file is None}
+        missing = [each for key, each in asked.items() if key not in self._parts]
+        for each, found in zip(missing, parallel_map(self._cut, missing, self.processes), strict=True):
+            self._parts[each.partition, each.cluster.gpus] = found, split(self.graph, found)
+
+    def _cut(self, scenario: Scenario) -> Partitioning:
+        spec = scenario.partition
+        return partition_graph(
+            self.graph,
+            scenario.cluster.gpus,
+            method=spec.method,
+            objective=spec.objective,
+            seed=spec.seed,
+            algorithm=spec.algorithm,
+            imbalance=spec.imbalance,
+            balance=spec.balance,
+        )
+
     def partition(self, scenario: Scenario) -> tuple[Partitioning, tuple[Part, ...]]:
         """The scenario's partition of the graph, cut or read from its file."""
         spec, gpus = scenario.partition, scenario.cluster.gpus
         if (spec, gpus) not in self._parts:
             if spec.file is None:
-                cut = partition_graph(
-                    self.graph,
-                    gpus,
-                    method=spec.method,
-                    objective=spec.objective,
-                    seed=spec.seed,
-                    algorithm=spec.algorithm,
-                    imbalance=spec.imbalance,
-                    balance=spec.balance,
-                )
+                cut = self._cut(scenario)
             else:
                 cut = read_partition(spec.file, self.graph)
                 if cut.parts != gpus:

@@ -51,6 +51,9 @@ class Source(ABC):
     def counts(self, scenario: Scenario, features: int, corner: RangeEnd) -> AccessCounts:
         """Access counts of the scenario's method; one all-ones graph when it keeps every edge."""
 
+    def cut_for(self, scenarios: Sequence[Scenario]) -> None:  # noqa: B027 - most cut nothing
+        """Cut the graph for these scenarios, side by side: asking for their counts later is then sooner answered."""
+
     @abstractmethod
     def describe(self, scenario: Scenario) -> Mapping[str, Any]:
         """Kind and text, as provenance has them, and the hash of a graph or the citations of statistics."""

@@ -272,3 +272,15 @@ def test_ownership_moves_boundary_rows_to_the_own_server(workers: int, per_serve
             assert near[rank].sum() == pytest.approx(1.0)
         if away[rank].any() and (~away[rank][others]).any():
             assert near[rank][away[rank]].sum() == pytest.approx(0.8 * equal[rank][away[rank]].sum())
+
+
+@pytest.mark.parametrize("processes", [1, 2])
+def test_partitions_cut_side_by_side_are_those_cut_one_by_one(graph_file: Path, processes: int) -> None:
+    asked = [scenario(WorkloadSpec(graph=str(graph_file)), gpus=gpus) for gpus in (3, 4, 3)]
+    together, alone = GraphSource(str(graph_file), processes), GraphSource(str(graph_file))
+    together.cut_for(asked)
+    for each in asked:
+        (cut, parts), (expected, _) = together.partition(each), alone.partition(each)
+        assert cut.parts == len(parts) == each.cluster.gpus
+        assert np.array_equal(cut.owner, expected.owner)
+        assert together.partition(each)[0] is cut
