@@ -276,7 +276,7 @@ def test_ownership_moves_boundary_rows_to_the_own_server(workers: int, per_serve
 
 @pytest.mark.parametrize("processes", [1, 2])
 def test_partitions_cut_side_by_side_are_those_cut_one_by_one(graph_file: Path, processes: int) -> None:
-    asked = [scenario(WorkloadSpec(graph=str(graph_file)), gpus=gpus) for gpus in (3, 4, 3)]
+    asked = [scenario(WorkloadSpec(dataset=None, graph=str(graph_file)), gpus=gpus) for gpus in (3, 4, 3)]
     together, alone = GraphSource(str(graph_file), processes), GraphSource(str(graph_file))
     together.cut_for(asked)
     for each in asked:
