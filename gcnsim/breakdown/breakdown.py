@@ -15,7 +15,7 @@ from gcnsim.breakdown.parts import EXPOSED, OTHER, Parts
 from gcnsim.breakdown.reading import Reading, Sampling
 from gcnsim.breakdown.spans import Spans
 from gcnsim.ids import BoolArray, Rank, Seconds
-from gcnsim.timeline import Intervals, OpKind, Phase
+from gcnsim.timeline import Intervals, OpKind, Phase, Sweep
 
 NEVER = Intervals.of(np.zeros(0, np.int64), np.zeros(0, np.int64))
 
@@ -73,8 +73,6 @@ def breakdown(
     if reading.transfers_wait:
         waits = waits.union(network).union(copies).union(reduce)
     sampling = spans.covers(own & spans.phase(Phase.SAMPLING))
-    found: dict[str, Intervals] = {}
-    left = window
     asked = {
         "compute": spans.covers(own & spans.phase(Phase.COMPUTE)),
         "handling": spans.covers(handled),
@@ -85,12 +83,17 @@ def breakdown(
         "reduce": reduce.intersection(waits),
         "waiting": waits,
     }
+    sweep = Sweep(window, network, copies, *asked.values())
+    left = sweep.has(window)
+    hidden = left & (sweep.has(network) | sweep.has(copies))
+    found: dict[str, Intervals] = {}
     for part, instants in asked.items():
-        found[part], left = left.intersection(instants), left.difference(instants)
-    hidden = network.union(copies).intersection(window)
-    for part in EXPOSED:
-        hidden = hidden.difference(found[part])
-    return Breakdown(**found, rest=left, hidden_comm=hidden)
+        own_part = left & sweep.has(instants)
+        found[part] = sweep.instants(own_part)
+        left &= ~own_part
+        if part in EXPOSED:
+            hidden &= ~own_part
+    return Breakdown(**found, rest=sweep.instants(left), hidden_comm=sweep.instants(hidden))
 
 
 def _exposed(sampling: Intervals, waits: Intervals, rule: Sampling) -> Intervals:

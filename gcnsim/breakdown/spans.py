@@ -7,7 +7,7 @@ from functools import cache, cached_property
 import numpy as np
 
 from gcnsim.ids import AnyArray, BoolArray, IntArray, Rank
-from gcnsim.timeline import KIND_CODE, Intervals, OpKind, Phase, Timeline
+from gcnsim.timeline import Intervals, OpKind, Phase, Timeline, of_kinds
 
 SENDING = "tx"
 """How the last part of a stream's name begins where it sends (`f.tx2`)."""
@@ -29,8 +29,7 @@ class Spans:
 
     def _kinds(self, *kinds: OpKind) -> BoolArray:
         """Mask of the spans of these kinds."""
-        mask: BoolArray = np.isin(self.timeline.kind, [KIND_CODE[kind] for kind in kinds])
-        return mask
+        return of_kinds(self.timeline.kind, kinds)
 
     def _phase(self, phase: Phase) -> BoolArray:
         """Mask of the spans of this phase."""

@@ -14,7 +14,7 @@ from typing import Any, Final, TypeVar
 import numpy as np
 
 from gcnsim.ids import BoolArray, FloatArray, IntArray, Rank
-from gcnsim.timeline import KIND_CODE, OpKind
+from gcnsim.timeline import KIND_CODE, OpKind, of_kinds
 
 T = TypeVar("T")
 
@@ -90,7 +90,7 @@ class Columns:
 
     def is_kind(self, *kinds: OpKind) -> BoolArray:
         """bool[n]: which ops are of one of these kinds."""
-        return np.isin(self.kind, [KIND_CODE[kind] for kind in kinds])
+        return of_kinds(self.kind, kinds)
 
     def of_route(self, values: FloatArray, none: float = 0.0) -> FloatArray:
         """By op, float64[n], what `values`, float64[R], say of its route; `none` of exclusive work."""

@@ -1,7 +1,20 @@
 """Timelines: OpKind, phases and spans, the same for simulated and measured runs."""
 
-from gcnsim.timeline.intervals import Intervals
+from gcnsim.timeline.intervals import Intervals, Sweep
 from gcnsim.timeline.opkind import PHASE, OpKind, Phase
-from gcnsim.timeline.span import KIND_CODE, KINDS, PS_PER_S, Direction, Span, Timeline
+from gcnsim.timeline.span import KIND_CODE, KINDS, PS_PER_S, Direction, Span, Timeline, of_kinds
 
-__all__ = ["KINDS", "KIND_CODE", "PHASE", "PS_PER_S", "Direction", "Intervals", "OpKind", "Phase", "Span", "Timeline"]
+__all__ = [
+    "KINDS",
+    "KIND_CODE",
+    "PHASE",
+    "PS_PER_S",
+    "Direction",
+    "Intervals",
+    "OpKind",
+    "Phase",
+    "Span",
+    "Sweep",
+    "Timeline",
+    "of_kinds",
+]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -50,22 +49,31 @@ class Intervals:
 
     def difference(self, other: Intervals) -> Intervals:
         """Instants in this and not in the other."""
-        return self._swept(other, lambda own, others: own & ~others)
+        sweep = Sweep(self, other)
+        return sweep.instants(sweep.has(self) & ~sweep.has(other))
 
     def intersection(self, other: Intervals) -> Intervals:
         """Instants in this and in the other."""
-        return self._swept(other, lambda own, others: own & others)
+        sweep = Sweep(self, other)
+        return sweep.instants(sweep.has(self) & sweep.has(other))
 
-    def _swept(self, other: Intervals, kept: Callable[[BoolArray, BoolArray], BoolArray]) -> Intervals:
-        """Instants that are `kept` by whether this and the other have them: one answer between neighbouring edges."""
-        edges = np.sort(np.concatenate((self.starts, self.ends, other.starts, other.ends)))
-        left = edges[:-1]
-        wanted = kept(self._covers(left), other._covers(left))
-        return Intervals.of(left[wanted], edges[1:][wanted])
 
-    def _covers(self, instants: IntArray) -> BoolArray:
-        if not self.starts.size:
-            return np.zeros(instants.shape, dtype=np.bool_)
-        at = np.searchsorted(self.starts, instants, side="right") - 1
-        inside: BoolArray = (at >= 0) & (instants < self.ends[np.maximum(at, 0)])
+class Sweep:
+    """The stretches between neighbouring edges of several sets: each set has all of a stretch, or nothing of it."""
+
+    def __init__(self, *sets: Intervals) -> None:
+        edges = np.concatenate([edge for each in sets for edge in (each.starts, each.ends)])
+        edges.sort()
+        self._starts, self._ends = edges[:-1], edges[1:]
+
+    def has(self, instants: Intervals) -> BoolArray:
+        """Which stretches `instants` has, bool[stretches]; one of the sets, or made of some of them."""
+        if not instants.starts.size:
+            return np.zeros(self._starts.shape, dtype=np.bool_)
+        at = instants.starts.searchsorted(self._starts, side="right") - 1
+        inside: BoolArray = (at >= 0) & (self._starts < instants.ends[np.maximum(at, 0)])
         return inside
+
+    def instants(self, chosen: BoolArray) -> Intervals:
+        """The instants of the stretches that are `chosen`."""
+        return Intervals.of(self._starts[chosen], self._ends[chosen])

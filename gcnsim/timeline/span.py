@@ -6,7 +6,7 @@ start of the run, so that a timeline is byte-identical across machines.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import NamedTuple
@@ -22,6 +22,14 @@ KINDS: tuple[OpKind, ...] = tuple(OpKind)
 """The code of a kind in `Timeline.kind` is its position here."""
 
 KIND_CODE: dict[OpKind, int] = {kind: code for code, kind in enumerate(KINDS)}
+
+
+def of_kinds(codes: AnyArray, kinds: Iterable[OpKind]) -> BoolArray:
+    """Mask of the `codes`, whole numbers, that are of one of these kinds."""
+    chosen = np.zeros(len(KINDS), np.bool_)
+    chosen[[KIND_CODE[kind] for kind in kinds]] = True
+    mask: BoolArray = chosen[codes]
+    return mask
 
 
 class Direction(IntEnum):
@@ -89,5 +97,4 @@ class Timeline:
 
     def of_phase(self, *phases: Phase) -> BoolArray:
         """Mask of the spans whose kind belongs to one of `phases`."""
-        codes = [KIND_CODE[kind] for kind, phase in PHASE.items() if phase in phases]
-        return np.isin(self.kind, codes)
+        return of_kinds(self.kind, [kind for kind, phase in PHASE.items() if phase in phases])
