@@ -73,7 +73,7 @@ def simulate(
     result = estimate.result
     told = worker_parts(result.run, result.warm_up)
     workers = balanced_parts(told, result.metrics.worker, result.metrics.iteration_s)
-    iterations = result.run.iterations
+    run = result.run
     report = SimulationReport(
         scenario=to_mapping(asked),
         provenance=provenance(studies, asked, [estimate]),
@@ -82,7 +82,7 @@ def simulate(
         slowest=result.metrics.worker,
         memory=memory_report(studies, asked),
         workers=tuple(workers),
-        run=RunLength(iterations, iterations - result.warm_up, result.settled),
+        run=RunLength(run.iterations, run.iterations - result.warm_up, result.settled, run.simulated, run.by_period),
     )
     return Simulation(report, result)
 

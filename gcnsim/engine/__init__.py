@@ -3,7 +3,7 @@
 from gcnsim.engine.choice import compile_later, compile_now, engine, simulate
 from gcnsim.engine.fairness import max_min_rates
 from gcnsim.engine.rates import begun, link_rates
-from gcnsim.engine.reference import Run
+from gcnsim.engine.run import Run
 from gcnsim.engine.spans import timeline, timeline_near
 
 __all__ = [

@@ -8,8 +8,9 @@ from mmap import mmap
 from typing import Final, NamedTuple
 
 from gcnsim.engine.kernel.driver import Kernel, simulate_by
-from gcnsim.engine.reference import Enough, Run
 from gcnsim.engine.reference import simulate as simulate_by_reference
+from gcnsim.engine.run import Run
+from gcnsim.engine.stopping import Enough
 from gcnsim.errors import ScenarioError, nearest
 from gcnsim.schedule import Schedule
 
@@ -38,16 +39,19 @@ class Engine(NamedTuple):
         return REFERENCE if self.kernel is None else COMPILED
 
 
-def simulate(schedule: Schedule, iterations: int, enough: Enough | None = None) -> Run:
+def simulate(schedule: Schedule, iterations: int, enough: Enough | None = None, *, endless: bool = False) -> Run:
     """Run `schedule` for at most `iterations` iterations, or until `enough` says so; every op becomes a span.
+
+    endless: the run goes on beyond its last iteration, so that none ends early for want of successors, and what it is
+    known to repeat is not simulated (`gcnsim.engine.stopping`); else its last ops have the links to themselves.
 
     Raises ScenarioError for an engine that is not there.
     """
     kernel = engine().kernel
     _simulated[0] = 1
     if kernel is None:
-        return simulate_by_reference(schedule, iterations, enough)
-    return simulate_by(kernel, schedule, iterations, enough)
+        return simulate_by_reference(schedule, iterations, enough, endless=endless)
+    return simulate_by(kernel, schedule, iterations, enough, endless=endless)
 
 
 def engine() -> Engine:

@@ -12,7 +12,7 @@ import numpy as np
 
 from gcnsim.engine.fairness import Sharing
 from gcnsim.engine.fluid import connected
-from gcnsim.engine.reference import Run
+from gcnsim.engine.run import Run
 from gcnsim.ids import FloatArray, IntArray
 from gcnsim.timeline import PS_PER_S
 

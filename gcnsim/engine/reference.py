@@ -10,8 +10,6 @@ flows wait for queues or full cores it may, and that order is fixed: equal input
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 from simpy.core import Environment
@@ -20,38 +18,17 @@ from simpy.events import Event
 from gcnsim.engine.calls import Call
 from gcnsim.engine.cores import Cores
 from gcnsim.engine.fluid import Fluid, FluidGroup
-from gcnsim.ids import IntArray, Iteration
+from gcnsim.engine.run import Run
+from gcnsim.engine.stopping import Enough, Stop
+from gcnsim.ids import Iteration
 from gcnsim.schedule import Schedule
 from gcnsim.timeline import PS_PER_S
 
-Enough = Callable[[IntArray], bool]
-"""Asked after each iteration with the ends so far, int64[T, ops]; True stops the run there."""
-
-
-@dataclass(frozen=True, slots=True)
-class Run:
-    """What happened: starts and ends of every op, int64[T, ops] picoseconds, T whole iterations of all workers."""
-
-    schedule: Schedule
-    starts: IntArray
-    ends: IntArray
-
-    @property
-    def iterations(self) -> int:
-        """T, the number of simulated iterations."""
-        return int(self.ends.shape[0])
-
-    @property
-    def finished_ops(self) -> int:
-        """Compute ops and flows that ended."""
-        return int(self.ends.size)
-
 
 class _Engine:
-    def __init__(self, schedule: Schedule, iterations: int, enough: Enough | None) -> None:
+    def __init__(self, schedule: Schedule, stop: Stop) -> None:
         self.schedule = schedule
-        self.iterations = iterations
-        self.enough = enough
+        self.stop = stop
         self.env = Environment(initial_time=0)
         self.stopped = Event(self.env)
         self.work = _work(schedule)
@@ -84,7 +61,7 @@ class _Engine:
         self.ends: list[list[int]] = []
         self.missing: list[list[int]] = []
         self.running: list[int] = []
-        self.closed = np.empty((iterations, len(schedule.ops)), dtype=np.int64)
+        self.begun, self.closed = np.empty((2, stop.opened, len(schedule.ops)), dtype=np.int64)
         self.complete = 0
         self.ended: deque[tuple[Iteration, int]] = deque()
         self.telling = False
@@ -92,8 +69,7 @@ class _Engine:
     def run(self) -> Run:
         self.open()
         self.env.run(until=self.stopped)
-        done = slice(0, self.complete)
-        return Run(self.schedule, np.array(self.starts[done]), self.closed[done].copy())
+        return self.stop.run(self.begun, self.closed, self.complete)
 
     def open(self) -> None:
         """Make room for the next iteration and begin its ops that wait for nothing (any more)."""
@@ -211,7 +187,7 @@ class _Engine:
                 left[follower] -= 1
                 if left[follower] == 0:
                     self.begin(target, follower)
-            elif target < self.iterations:
+            elif target < self.stop.opened:
                 # A new iteration knows what has ended, so nothing is left to tell it.
                 while len(missing) <= target:
                     self.open()
@@ -219,13 +195,11 @@ class _Engine:
     def close(self) -> None:
         """Count complete iterations, until the last or until they are enough."""
         while self.complete < len(self.running) and self.running[self.complete] == 0:
+            self.begun[self.complete] = self.starts[self.complete]
             self.closed[self.complete] = self.ends[self.complete]
             self.complete += 1
-            whole = self.closed[: self.complete]
-            if self.complete == self.iterations or (self.enough is not None and self.enough(whole)):
-                if not self.stopped.triggered:
-                    self.stopped.succeed()
-                return
+            if not self.stopped.triggered and self.stop.over(self.begun, self.closed, self.complete):
+                self.stopped.succeed()
 
 
 def _work(schedule: Schedule) -> list[list[float]]:
@@ -245,6 +219,9 @@ def _all_waits(schedule: Schedule) -> list[list[tuple[int, int]]]:
     return waits
 
 
-def simulate(schedule: Schedule, iterations: int, enough: Enough | None = None) -> Run:
-    """Run `schedule` for at most `iterations` iterations, or until `enough` says so; every op becomes a span."""
-    return _Engine(schedule, iterations, enough).run()
+def simulate(schedule: Schedule, iterations: int, enough: Enough | None = None, *, endless: bool = False) -> Run:
+    """Run `schedule` for at most `iterations` iterations, or until `enough` says so; every op becomes a span.
+
+    endless: `gcnsim.engine.stopping`.
+    """
+    return _Engine(schedule, Stop(schedule, iterations, enough, endless=endless)).run()

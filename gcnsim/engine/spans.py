@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from gcnsim.engine.reference import Run
+from gcnsim.engine.run import Run
 from gcnsim.ids import AnyArray, IntArray, Iteration, Rank, frozen
 from gcnsim.schedule import COMPUTE_STREAM
 from gcnsim.timeline import KIND_CODE, Direction, OpKind, Timeline

@@ -6,7 +6,7 @@ from dataclasses import asdict
 
 from gcnsim.report.answer import provenance
 from gcnsim.report.answer.sentences import label_of, limit_text
-from gcnsim.results import SimulationReport
+from gcnsim.results import RunLength, SimulationReport
 from gcnsim.terminal.tables import aligned
 from gcnsim.units import format_bytes, format_fraction, format_seconds
 
@@ -62,7 +62,7 @@ def render_result(report: SimulationReport) -> str:
         f"  speed-up over full-graph {_times(row.speedup_vs_full_graph)}, limited by {limit_text(row)}",
         f"  GPU busy {format_fraction(row.gpu_utilization)}, busiest NIC {format_fraction(row.nic_utilization)}, "
         f"{format_bytes(row.nic_bytes)} sent per iteration, cache hits {format_fraction(row.cache_hit_rate)}",
-        f"  {run.iterations} iterations simulated, the last {run.measured} measured"
+        f"  {run.iterations - run.by_period} iterations simulated, {_repeated(run)}the last {run.measured} measured"
         + ("" if run.settled else "; NOT steady: see warnings"),
         *_memory(report),
         "",
@@ -73,6 +73,11 @@ def render_result(report: SimulationReport) -> str:
     lines += ["", "Provenance"] + [f"  {name}: {said}" for name, said in provenance.provenance_of(report)]
     lines += [f"  warning: {text}" for text in provenance.warnings_of(report)]
     return "\n".join(lines) + "\n"
+
+
+def _repeated(run: RunLength) -> str:
+    """The iterations that were not simulated, where there are any."""
+    return f"{run.by_period} more by their period, " if run.by_period else ""
 
 
 def _share(value: float) -> str:

@@ -60,11 +60,17 @@ class WhatIf:
 
 @dataclass(frozen=True, slots=True)
 class RunLength:
-    """Iterations simulated, how many of them were measured, and whether they had settled by then."""
+    """Iterations of the run, how many of them were measured, and whether they had settled by then.
+
+    simulated, by_period: how many of them were simulated, and how many more repeat these picosecond by picosecond and
+    were not; None and 0 in older files, where all were simulated.
+    """
 
     iterations: int
     measured: int
     settled: bool
+    simulated: int | None = None
+    by_period: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

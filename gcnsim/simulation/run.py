@@ -187,7 +187,7 @@ def study(scenario: Scenario, accesses: Source | None = None, corner: RangeEnd =
     schedule = apply_static_faults(calm, scenario.faults, shares)
     judge = Steady(schedule, scenario.run.iterations)
     limits = checked_bounds(scenario, calm, schedule, judge)
-    run, noise_s = simulate(schedule, judge.most, judge.enough), 0.0
+    run, noise_s = simulate(schedule, judge.most, judge.enough, endless=True), 0.0
     window = judge.window(run.ends)
     settled, measured = window.settled, schedule
     # A run that has not settled is still on its way to the pace of the op that falls behind.

@@ -8,7 +8,8 @@ from gcnsim.engine.kernel.layout import layout
 from gcnsim.engine.kernel.memory import ASKED, COMPLETE, STOP, packed, whole
 from gcnsim.engine.kernel.run import ASKS, STOPPED
 from gcnsim.engine.kernel.views import CLOSING, SCALAR
-from gcnsim.engine.reference import Enough, Run
+from gcnsim.engine.run import Run
+from gcnsim.engine.stopping import Enough, Stop
 from gcnsim.ids import FloatArray, IntArray
 from gcnsim.schedule import Schedule
 
@@ -16,27 +17,28 @@ Kernel = Callable[[IntArray, FloatArray, FloatArray, IntArray, IntArray, IntArra
 """`gcnsim.engine.kernel.run.run`, as it stands or compiled."""
 
 
-def simulate_by(kernel: Kernel, schedule: Schedule, iterations: int, enough: Enough | None = None) -> Run:
+def simulate_by(
+    kernel: Kernel, schedule: Schedule, iterations: int, enough: Enough | None = None, *, endless: bool = False
+) -> Run:
     """What `gcnsim.engine.reference.simulate` gives, by `kernel`. Raises RuntimeError for a run that gets stuck."""
-    state, rows = layout(schedule, iterations)
+    stop = Stop(schedule, iterations, enough, endless=endless)
+    state, rows = layout(schedule, stop.opened)
     ints, floats = packed(state)
     scalar, closing = whole(ints, SCALAR), whole(ints, CLOSING)
     count, graphs = schedule.columns.size, schedule.demand.shape[0]
-    if enough is not None:
-        scalar[ASKED] = 0
-    starts, ends = rows.starts.reshape(iterations, count), rows.ends.reshape(iterations, count)
+    scalar[ASKED] = stop.asked_next(0) - 1
+    starts, ends = rows.starts.reshape(-1, count), rows.ends.reshape(-1, count)
     complete = 0
     while True:
-        why = kernel(ints, floats, *rows, graphs, iterations)
+        why = kernel(ints, floats, *rows, graphs, stop.opened)
         if why == STOPPED:
             break
         if why != ASKS:
             raise RuntimeError(f"{schedule.method}: nothing is left to happen after {scalar[COMPLETE]} iterations")
         while complete < scalar[COMPLETE] and scalar[STOP] < 0:
             complete += 1
-            if complete == iterations or (enough is not None and enough(ends[:complete])):
+            if stop.over(starts, ends, complete):
                 scalar[STOP] = closing[complete - 1]
         # Of those that are complete all have been asked about, or no more is asked.
-        scalar[ASKED] = iterations if scalar[STOP] >= 0 else complete
-    done = slice(0, int(scalar[COMPLETE]))
-    return Run(schedule, starts[done], ends[done])
+        scalar[ASKED] = stop.opened if scalar[STOP] >= 0 else stop.asked_next(complete) - 1
+    return stop.run(starts, ends, int(scalar[COMPLETE]))

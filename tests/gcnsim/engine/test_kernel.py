@@ -22,7 +22,9 @@ from gcnsim.engine.kernel.loading import LoadedKernel
 from gcnsim.engine.kernel.memory import packed
 from gcnsim.engine.kernel.run import run as uncompiled
 from gcnsim.engine.kernel.trial import sample
-from gcnsim.engine.reference import Enough, Run, simulate
+from gcnsim.engine.reference import simulate
+from gcnsim.engine.run import Run
+from gcnsim.engine.stopping import Enough
 from gcnsim.errors import ScenarioError
 from gcnsim.ids import IntArray
 from gcnsim.methods import every_method
