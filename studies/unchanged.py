@@ -6,8 +6,8 @@
 Answers: every scenario of the older version, the default question, all methods on three datasets, the reproduced
 tables, and predictions of runs that are trained once, for both. Each is asked as a user would, as a command in its own
 process. Keys that were renamed on purpose stand in `RENAMED`, each with its line in CHANGELOG.md: old answers are
-compared under the new names, and under the places of today of programs that moved (`MOVED`). Exit code 1 where an
-answer differs.
+compared under the new names, without the keys that were added since (`ADDED`), and under the places of today of
+programs that moved (`MOVED`). Exit code 1 where an answer differs.
 """
 
 from __future__ import annotations
@@ -28,6 +28,9 @@ HERE: Final = Path(__file__).resolve().parents[1]
 
 RENAMED: Final[Mapping[str, str]] = {}
 """Keys of JSON answers by their old names."""
+
+ADDED: Final = frozenset({"simulated", "by_period"})
+"""Keys of JSON answers that older versions do not have: where they have none, today's are not compared."""
 
 MOVED: Final[Mapping[str, str]] = {
     f"benchmarks{dot}{name}": f"studies{dot}{name}"
@@ -106,13 +109,23 @@ def renamed(value: Any) -> Any:
     return [renamed(each) for each in value] if isinstance(value, list) else value
 
 
-def comparable(text: str, *, old: bool) -> str:
-    """An answer in lines: JSON one value a line, under today's keys; other text as it is."""
+def without_added(new: Any, old: Any) -> Any:
+    """A new answer without the keys of `ADDED` that the old one has not."""
+    if isinstance(new, dict) and isinstance(old, dict):
+        return {key: without_added(each, old.get(key)) for key, each in new.items() if key in old or key not in ADDED}
+    if isinstance(new, list) and isinstance(old, list) and len(new) == len(old):
+        return [without_added(*pair) for pair in zip(new, old, strict=True)]
+    return new
+
+
+def comparable(old: str, new: str) -> tuple[str, str]:
+    """Two answers in lines: JSON one value a line, under today's keys; other text as it is."""
     try:
-        found = json.loads(text)
+        before, now = renamed(json.loads(old)), json.loads(new)
     except ValueError:
-        return text
-    return json.dumps(renamed(found) if old and RENAMED else found, indent=1, ensure_ascii=False)
+        return old, new
+    one, other = (json.dumps(each, indent=1, ensure_ascii=False) for each in (before, without_added(now, before)))
+    return one, other
 
 
 def differences(old: str, new: str) -> Iterator[str]:
@@ -121,7 +134,7 @@ def differences(old: str, new: str) -> Iterator[str]:
         old = old.replace(place, now)
     if old == new:
         return
-    before, after = comparable(old, old=True).splitlines(), comparable(new, old=False).splitlines()
+    before, after = (text.splitlines() for text in comparable(old, new))
     yield from (line for line in unified_diff(before, after, "before", "now", lineterm="", n=0))
 
 

@@ -152,7 +152,7 @@ def test_as_many_iterations_are_compared_as_matter() -> None:
 def test_what_went_on_while_an_op_was_under_way_matters(which: int) -> None:
     times = [each.copy() for each in ACROSS]
     times[which][0, 1] += 1
-    assert first_shown(*times) == 5
+    assert first_shown(times[0], times[1]) == 5
 
 
 def test_what_was_under_way_before_matters() -> None:

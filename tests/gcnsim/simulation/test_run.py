@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 
 from gcnsim.boundary import AccessCounts
+from gcnsim.engine import simulate
 from gcnsim.methods import Method, create_method
-from gcnsim.scenario import ClusterSpec, PartitionSpec, RunSpec, Scenario, WorkloadSpec, from_mapping
+from gcnsim.scenario import SCHEMA, ClusterSpec, PartitionSpec, RunSpec, Scenario, WorkloadSpec, from_mapping
 from gcnsim.simulation import study, write_schedule
 from gcnsim.sources import Declared, RangeEnd, Source
 from gcnsim.timeline import OpKind
@@ -158,3 +159,16 @@ def test_few_iterations_on_unequal_gpus_settle(devices: str, iterations: int) ->
     few, many = (study(from_mapping(mapping | {"run": {"iterations": count}}, "test")) for count in (iterations, 30))
     assert few.settled
     assert few.metrics.iteration_s == pytest.approx(many.metrics.iteration_s, rel=0.02)
+
+
+def test_a_run_that_does_not_settle_has_successors_for_its_last_iterations() -> None:
+    """Where the network is a little slower than the GPUs, a pipeline of eight iterations takes hundreds to fill."""
+    cluster = {"gpus": 6, "bandwidth": "8.7Gbps"}
+    method = {"name": "psc-gcn", "tau": 8, "epsilon": 1.0}
+    found = study(from_mapping({"schema": SCHEMA, "method": method, "cluster": cluster}, "test"))
+    assert not found.settled
+    run = found.run
+    assert run.simulated == run.iterations
+    longer = simulate(run.schedule, run.iterations + 30)
+    np.testing.assert_array_equal(run.ends, longer.ends[: run.iterations])
+    np.testing.assert_array_equal(run.starts, longer.starts[: run.iterations])
