@@ -19,6 +19,9 @@ from gcnsim.sources.range_end import RangeEnd
 LINEAR_SCAN = 32
 """Numbers of GPUs that are asked one by one: profiles answer for them at once."""
 
+NEAR = 128
+"""Numbers of GPUs that are looked at before larger ones, whose counts take seconds each."""
+
 DRAWN = 3
 """Graphs drawn to tell what a worker holds at most: whole partitions differ little between draws."""
 
@@ -58,7 +61,8 @@ def _first(cluster: ClusterSpec, gpus: int) -> ClusterSpec:
 def least_gpus(scenario: Scenario, accesses: Source) -> int | None:
     """The fewest GPUs of this kind that hold the scenario; None where that is not known, or not even the most do.
 
-    Each number is asked up to LINEAR_SCAN, since memory falls with parts but for their unevenness; beyond, by halving.
+    Each number is asked up to LINEAR_SCAN, since memory falls with parts but for their unevenness; beyond, by halving:
+    up to NEAR, or else up to twice as many until they hold it.
     """
     if not known_at_other_sizes(scenario, accesses) or resolve_machine(scenario.cluster).capacities is None:
         return None
@@ -72,9 +76,11 @@ def least_gpus(scenario: Scenario, accesses: Source) -> int | None:
     found = next((parts for parts in range(1, walked + 1) if enough(parts)), None)
     if found is not None:
         return found * step
-    if walked == most or not enough(most):
-        return None
-    few, many = walked, most
+    few, many = walked, min(max(walked, NEAR // step), most)
+    while few == many or not enough(many):
+        if many == most:
+            return None
+        few, many = many, min(2 * many, most)
     while many - few > 1:
         middle = (few + many) // 2
         few, many = (few, middle) if enough(middle) else (middle, many)

@@ -1,8 +1,9 @@
 """What workers exchange, as counts: of one run, or drawn from a boundary profile when there is no graph to sample."""
 
 from gcnsim.boundary.batches import BatchCounts, Store, count_batches
-from gcnsim.boundary.bins import towards_one
+from gcnsim.boundary.bins import MANY_PARTS, towards_one
 from gcnsim.boundary.counts import AccessCounts
+from gcnsim.boundary.expected import ExpectedAccess
 from gcnsim.boundary.files import is_profile, read_profile, write_profile
 from gcnsim.boundary.packaged import (
     Interpolation,
@@ -20,10 +21,12 @@ from gcnsim.boundary.profile import BoundaryProfile, class_inclusion, expected_r
 from gcnsim.boundary.published import likely_cross_fraction, published_profile
 from gcnsim.boundary.rescale import with_cross_edges
 from gcnsim.boundary.sample_counts import cached_nodes, draw_counts, node_counts
-from gcnsim.boundary.sample_stored import ExpectedAccess, draw_access, expected_access
+from gcnsim.boundary.sample_stored import draw_access, expected_access
+from gcnsim.boundary.sizes_only import mean_ratio
 from gcnsim.boundary.stored import ProfileOrigin, StoredProfile, enlarged, stored_profile
 
 __all__ = [
+    "MANY_PARTS",
     "AccessCounts",
     "BatchCounts",
     "BoundaryProfile",
@@ -45,6 +48,7 @@ __all__ = [
     "is_profile",
     "left_out_error",
     "likely_cross_fraction",
+    "mean_ratio",
     "node_counts",
     "profile_at",
     "profile_end",

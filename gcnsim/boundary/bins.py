@@ -18,6 +18,9 @@ from gcnsim.ids import AnyArray, FloatArray, IntArray
 RATES: Final = (0.01, 0.03, 0.1, 0.2, 0.3, 0.4, 0.5, 0.65, 0.8, 0.9)
 """The rates at which the inclusion of every cell is stored."""
 
+MANY_PARTS: Final = 128
+"""Above so many parts, what is kept and drawn of every pair of them is coarser: there are a million at 1,024."""
+
 MOST_CELLS: Final = 480
 """Cells per worker and sampler; fewer where the number of pairs would make a file too large."""
 
@@ -42,7 +45,8 @@ _MOST: Final = 1.0 - 1e-12
 class Bins:
     """The cells of all workers under one sampler.
 
-    nodes: int64[P, P, K]: boundary nodes of n owned by m in cell k of n. cross_edges: float64[P, K], mean over a cell.
+    nodes: int64[P, P, K], int32 above `MANY_PARTS`: boundary nodes of n owned by m in cell k of n. cross_edges:
+    float64[P, K], mean over a cell.
     degree, degree_spread: float64[P, K], mean and standard deviation of the logarithm of degree + 1.
     effective: float64[P, K, R]: effective cross edges at `RATES`, the geometric mean over a cell.
     tilt: float64[P, P, R]: factor on them with which the expected rows of a pair are its own.
@@ -57,6 +61,11 @@ class Bins:
     tilt: FloatArray
     inner_kept: FloatArray
     boundary_kept: FloatArray
+
+
+def node_type(parts: int) -> type[np.int64 | np.int32]:
+    """What holds the nodes of cells of so many parts: of 1,024 there are 50 million cells."""
+    return np.int64 if parts <= MANY_PARTS else np.int32
 
 
 def cells_per_worker(parts: int) -> int:
@@ -151,12 +160,15 @@ def tilted(cells: Bins, inclusion: FloatArray, epsilon: float) -> FloatArray:
 def tilt_of(nodes: IntArray, chance: FloatArray, rows: FloatArray) -> FloatArray:
     """The factor on log(1 - chance) with which `nodes`, int64[P, K], need `rows`, float64[P], by bisection."""
     log_missed = np.log1p(-np.minimum(chance, _MOST))
+    tilt, held = np.ones(rows.size), np.flatnonzero(nodes.any(axis=1))
+    nodes, rows = nodes[held], rows[held]
     low, high = np.full(rows.size, -3.0), np.full(rows.size, 3.0)
     for _ in range(40):
         middle = (low + high) / 2.0
         found = (nodes * -np.expm1(np.exp(middle)[:, None] * log_missed)).sum(axis=1)
         low, high = np.where(found < rows, middle, low), np.where(found < rows, high, middle)
-    return np.where(nodes.sum(axis=1) > 0, np.exp((low + high) / 2.0), 1.0)
+    tilt[held] = np.exp((low + high) / 2.0)
+    return tilt
 
 
 def _log(value: FloatArray) -> FloatArray:

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from gcnsim.boundary.bins import RATES, Bins
+from gcnsim.boundary.bins import RATES, Bins, node_type
 from gcnsim.boundary.stored import SAMPLERS, ProfileOrigin, StoredProfile
 from gcnsim.errors import FileError
 from gcnsim.fields import Number
@@ -98,7 +98,7 @@ def _cells(path: str | Path, stored: Sections, sampler: str, parts: int) -> Bins
         shape = shapes.get(field.name, (parts, cells))
         rule = SHARE if field.name.endswith("_kept") else AMOUNT
         array = _section(path, stored, f"{sampler}.{field.name}", _stored(field.name), shape, rule)
-        found[field.name] = frozen(array.astype(np.int64 if field.name == "nodes" else np.float64))
+        found[field.name] = frozen(array.astype(node_type(parts) if field.name == "nodes" else np.float64))
     return Bins(**found)
 
 

@@ -217,6 +217,7 @@ def _outlined_parts(dataset: str) -> tuple[int, ...]:
     return outline(dataset).parts if dataset in outlines() else ()
 
 
+@cache
 def _outlined(dataset: str, parts: int, end: int = 1) -> StoredProfile:
     from gcnsim.boundary.sizes_only import outlined
     from gcnsim.graph.generate import outline

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from gcnsim.ids import FloatArray, IntArray, frozen
+from gcnsim.ids import FloatArray, IntArray, Rank, frozen
 from gcnsim.partition import Part
 
 
@@ -15,13 +15,16 @@ from gcnsim.partition import Part
 class BoundaryProfile:
     """Boundary nodes of worker n owned by m, counted by their number of cross edges (neighbours among n's inner nodes).
 
-    cross_edges: int64[K], ascending, >= 1: the classes. nodes: int64[P, P, K]: nodes[n, m, k] (0 for m == n).
-    inner_nodes, inner_entries, boundary_entries: int64[P]: nodes of n, and stored entries of its rows that end inside
-    and outside; boundary_entries[n] = sum over m and k of nodes[n, m, k] cross_edges[k].
+    cross_edges: int64[K], ascending, >= 1: the classes. of_worker: the boundary nodes of one worker by owner and class,
+    int64[P, K] (0 for the worker itself); made when it is asked for, since those of 1,024 workers are half a gigabyte.
+    pairs: int64[P, P]: the same without classes. inner_nodes, inner_entries, boundary_entries: int64[P]: nodes of n,
+    and stored entries of its rows that end inside and outside; boundary_entries[n] is the sum over m and k of
+    of_worker(n)[m, k] cross_edges[k].
     """
 
     cross_edges: IntArray
-    nodes: IntArray
+    of_worker: Callable[[Rank], IntArray]
+    pairs: IntArray
     inner_nodes: IntArray
     inner_entries: IntArray
     boundary_entries: IntArray
@@ -32,15 +35,14 @@ class BoundaryProfile:
         return int(self.inner_nodes.size)
 
     @property
-    def pairs(self) -> IntArray:
-        """Boundary nodes of worker n owned by m, int64[P, P]."""
-        found: IntArray = self.nodes.sum(axis=2)
-        return found
+    def nodes(self) -> IntArray:
+        """Boundary nodes of worker n owned by m, by class, int64[P, P, K]: of few workers only."""
+        return np.stack([self.of_worker(rank) for rank in range(self.parts)])
 
     @property
     def boundary_nodes(self) -> IntArray:
         """B of every worker, int64[P]."""
-        total: IntArray = self.nodes.sum(axis=(1, 2))
+        total: IntArray = self.pairs.sum(axis=1)
         return total
 
     @property
@@ -68,7 +70,8 @@ def profile_of(parts: Sequence[Part]) -> BoundaryProfile:
     entries = np.array([part.entries for part in parts], np.int64)
     return BoundaryProfile(
         cross_edges=frozen(classes),
-        nodes=frozen(nodes),
+        of_worker=frozen(nodes).__getitem__,
+        pairs=frozen(nodes.sum(axis=2)),
         inner_nodes=frozen(np.array([part.inner_nodes for part in parts], np.int64)),
         inner_entries=frozen(entries - boundary),
         boundary_entries=frozen(boundary),
@@ -84,8 +87,8 @@ def class_inclusion(profile: BoundaryProfile, epsilon: float) -> FloatArray:
 
 def expected_rows(profile: BoundaryProfile, epsilon: float) -> FloatArray:
     """Boundary rows of n owned by m that a graph drawn at the uniform rate needs in expectation, float64[P, P]."""
-    rows: FloatArray = profile.nodes @ class_inclusion(profile, epsilon)
-    return rows
+    chance = class_inclusion(profile, epsilon)
+    return np.stack([profile.of_worker(rank) @ chance for rank in range(profile.parts)])
 
 
 def cross_edges(part: Part) -> IntArray:

@@ -20,12 +20,13 @@ for all of them within -9 % and +16 %.
 from __future__ import annotations
 
 import math
+from functools import cache
 
 import numpy as np
 
 from gcnsim.boundary.profile import BoundaryProfile
 from gcnsim.errors import ScenarioError
-from gcnsim.ids import FloatArray, IntArray, frozen
+from gcnsim.ids import FloatArray, IntArray, Rank, frozen
 
 _SLOTS = 16
 """Turns of the owner with the least weight in a round of dealing: weights are kept to a sixteenth of the least."""
@@ -35,6 +36,9 @@ CLASSES = 64
 
 _TOP = 256
 """The largest class, in multiples of the mean; the largest seen on the graphs above is 200."""
+
+_KEPT = 128
+"""Up to so many workers, what is dealt to each is kept: 8 MB; beyond, it is dealt anew whenever it is asked for."""
 
 _SHARE_LOW, _SHARE, _SHARE_HIGH = 0.15, 0.23, 0.32
 _MOST = 0.95
@@ -72,17 +76,28 @@ def published_profile(
     _check(mean, inner_nodes, boundary_nodes, cross_fraction)
     classes = classes_of(float(mean.max()), float(inner_nodes.max()))
     parts = inner_nodes.size
-    nodes = np.zeros((parts, parts, classes.size), np.int64)
-    for rank in range(parts):
-        others = np.delete(np.arange(parts), rank)
+    cumulative = [
+        np.cumsum(lognormal_shares(classes, float(each), dispersion)) if nodes else np.zeros(classes.size)
+        for each, nodes in zip(mean, boundary_nodes, strict=True)
+    ]
+    pairs, boundary = np.zeros((parts, parts), np.int64), np.zeros(parts, np.int64)
+
+    def of_worker(rank: Rank) -> IntArray:
+        nodes = np.zeros((parts, classes.size), np.int64)
         if boundary_nodes[rank]:
+            others = np.delete(np.arange(parts), rank)
             weights = np.ones(others.size) if owners is None else owners[rank, others]
-            shares = lognormal_shares(classes, float(mean[rank]), dispersion)
-            nodes[rank, others] = dealt(np.cumsum(shares), int(boundary_nodes[rank]), weights)
-    boundary = nodes.sum(axis=1) @ classes
+            nodes[others] = dealt(cumulative[rank], int(boundary_nodes[rank]), weights)
+        return nodes
+
+    made = cache(of_worker) if parts <= _KEPT else of_worker
+    for rank in range(parts):
+        nodes = made(rank)
+        pairs[rank], boundary[rank] = nodes.sum(axis=1), nodes.sum(axis=0) @ classes
     return BoundaryProfile(
         cross_edges=frozen(classes),
-        nodes=frozen(nodes),
+        of_worker=made,
+        pairs=frozen(pairs),
         inner_nodes=frozen(inner_nodes.astype(np.int64)),
         inner_entries=frozen(np.maximum(entries - boundary, 0)),
         boundary_entries=frozen(boundary),
@@ -102,19 +117,23 @@ def _check(mean: FloatArray, inner_nodes: IntArray, boundary_nodes: IntArray, cr
             )
 
 
-def classes_of(mean: float, most: float) -> IntArray:
-    """Classes of cross edges for boundary nodes that have `mean` of them, int64[K]: log-spaced, none above `most`."""
+def classes_of(mean: float, most: float, classes: int = CLASSES) -> IntArray:
+    """Classes of cross edges for boundary nodes that have `mean` of them, int64[K]: log-spaced, none above `most`.
+
+    classes: K is at most so many.
+    """
     top = min(most, max(2.0, _TOP * mean))
-    return np.unique(np.rint(np.geomspace(1.0, max(top, 1.0), CLASSES)).astype(np.int64))
+    return np.unique(np.rint(np.geomspace(1.0, max(top, 1.0), classes)).astype(np.int64))
 
 
 def lognormal_shares(classes: IntArray, mean: float, dispersion: float) -> FloatArray:
     """The share of each class, float64[K]: a lognormal cut at the classes' geometric midpoints, of the given mean."""
-    cuts = np.log(classes[:-1].astype(np.float64) * classes[1:]) / 2.0
+    cuts = (np.log(classes[:-1].astype(np.float64) * classes[1:]) / 2.0).tolist()
+    wide = dispersion * math.sqrt(2.0)
 
     def shares(centre: float) -> FloatArray:
-        below = [0.5 * math.erfc((centre - cut) / (dispersion * math.sqrt(2.0))) for cut in cuts.tolist()]
-        return np.diff(np.array(below), prepend=0.0, append=1.0)
+        below = np.array([0.0, *(0.5 * math.erfc((centre - cut) / wide) for cut in cuts), 1.0])
+        return np.asarray(below[1:] - below[:-1])
 
     low, high = -50.0 * dispersion, math.log(float(classes[-1])) + 50.0 * dispersion
     for _ in range(60):
@@ -136,7 +155,15 @@ def dealt(cumulative: FloatArray, nodes: int, weights: FloatArray) -> IntArray:
     turn = (np.arange(owner.size) - np.repeat(np.cumsum(slots) - slots, slots) + 0.5) / slots[owner]
     order = owner[np.argsort(turn, kind="stable")]
     rounds, rest = np.divmod(ends, order.size)
-    held: IntArray = rounds * slots[:, None]
-    for at, first in enumerate(rest.tolist()):
-        held[:, at] += np.bincount(order[:first], minlength=slots.size)
+    held: IntArray = rounds * slots[:, None] + _taken(order, rest, slots.size)
     return np.diff(held, axis=1, prepend=0)
+
+
+def _taken(order: IntArray, rest: IntArray, owners: int) -> IntArray:
+    """How often each owner is among the first `rest` of `order`, int64[owners, K], for every class at once."""
+    by_size = np.argsort(rest, kind="stable")
+    beyond = np.searchsorted(rest[by_size], np.arange(order.size), side="right")
+    each = np.bincount(order * (rest.size + 1) + beyond, minlength=owners * (rest.size + 1))
+    taken = np.empty((owners, rest.size), np.int64)
+    taken[:, by_size] = np.cumsum(each.reshape(owners, -1)[:, :-1], axis=1)
+    return taken

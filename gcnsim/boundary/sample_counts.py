@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
+from gcnsim.boundary.bins import MANY_PARTS
 from gcnsim.boundary.counts import AccessCounts
+from gcnsim.boundary.expected import ExpectedAccess, drawn
 from gcnsim.boundary.profile import BoundaryProfile, class_inclusion
 from gcnsim.boundary.stored import StoredProfile
 from gcnsim.caching import CacheSize, cache_policy, capacity
-from gcnsim.ids import FloatArray, IntArray, frozen
+from gcnsim.ids import BoolArray, FloatArray, IntArray, frozen
 from gcnsim.sampling import checked_rate, checked_share
 from gcnsim.sampling import sampler as sampling_rule
 from gcnsim.streams import stream
@@ -32,26 +36,37 @@ def draw_counts(
     gives 0.78 to 1.05 times the rows and 1.05 to 1.16 times the boundary edges: true rates fall with a node's number
     of cross edges (roughly as its power -0.12 to -0.30), so few-edged nodes are needed more often than epsilon says.
     Edges kept by needed nodes have the exact mean and are never fewer than the nodes. Rows and edges depend on the
-    seed only, not on the cache. Raises ScenarioError for an unknown sampler or policy, or epsilon outside (0, 1].
+    seed only, not on the cache. Above `MANY_PARTS` parts the classes of a pair are drawn as one number of the same mean
+    and variance (`gcnsim.boundary.expected`). Raises ScenarioError for an unknown sampler or policy, or epsilon outside
+    (0, 1].
     """
     rate = 1.0 if sampling_rule(sampler).name == "full" else checked_rate(epsilon)
-    cached = cached_nodes(profile, cache, policy, feature_width, seed)
-    shape = (iterations, profile.parts, profile.parts)
-    rows, hits = np.zeros(shape, np.int64), np.zeros(shape, np.int64)
-    inner, boundary = np.zeros(shape[:2], np.int64), np.zeros(shape[:2], np.int64)
+    rule = cache_policy(policy).name
+    if profile.parts > MANY_PARTS:
+        return drawn(_expected(profile, rate, cache, rule, feature_width), profile, iterations, seed)
+    cached = cached_nodes(profile, cache, rule, feature_width, seed)
+    cells = _cells(profile, cached)
+    parts, classes = profile.parts, profile.cross_edges.size
+    rows, hits = (np.zeros((iterations, parts * parts), np.int64) for _ in range(2))
+    inner, boundary = (np.zeros((iterations, parts), np.int64) for _ in range(2))
     chance, extra = class_inclusion(profile, rate), _extra_rate(profile, rate)
+    each, of_class = chance[cells.kind], cells.owner // parts * classes + cells.kind
+    # Elsewhere nothing is hit, and nothing is drawn to find that out.
+    near = np.flatnonzero((cells.cached > 0) | (cells.nodes >= 2 * _REJECTS)) if cached.any() else None
     for t in range(iterations):
         generator = stream(seed, "profile", t)
-        needed = generator.binomial(profile.nodes, chance)
-        per_class = needed.sum(axis=1)
+        needed = generator.binomial(cells.nodes, each)
+        per_class = np.bincount(of_class, needed, parts * classes).reshape(parts, classes).astype(np.int64)
         more = generator.binomial(per_class * (profile.cross_edges - 1), extra)
         inner[t] = generator.binomial(profile.inner_entries, rate)
         boundary[t] = per_class.sum(axis=1) + more.sum(axis=1)
-        rows[t] = needed.sum(axis=2)
-        hits[t] = stream(seed, "hits", t).hypergeometric(cached, profile.nodes - cached, needed).sum(axis=2)
+        rows[t] = np.bincount(cells.owner, needed, parts * parts)
+        if near is not None:
+            found = _hits(cells.nodes[near], cells.cached[near], needed[near], stream(seed, "hits", t))
+            hits[t] = np.bincount(cells.owner[near], found, parts * parts)
     return AccessCounts(
-        rows=frozen(rows),
-        hits=frozen(hits),
+        rows=frozen(rows.reshape(iterations, parts, parts)),
+        hits=frozen(hits.reshape(iterations, parts, parts)),
         inner_edges=frozen(inner),
         boundary_edges=frozen(boundary),
         inner_nodes=profile.inner_nodes,
@@ -59,6 +74,48 @@ def draw_counts(
         entries=frozen(profile.entries),
         cached_rows=frozen(cached.sum(axis=(1, 2))),
     )
+
+
+_REJECTS = 10
+"""The least sample that NumPy draws by rejection."""
+
+
+class _Cells(NamedTuple):
+    """What a profile has nodes of, int64[C] each, by worker, owner and class: most classes of a pair have none.
+
+    owner: n P + m of worker n and owner m. kind: the class. nodes, cached: nodes, and those of them in n's cache.
+    """
+
+    owner: IntArray
+    kind: IntArray
+    nodes: IntArray
+    cached: IntArray
+
+
+def _cells(profile: BoundaryProfile, cached: IntArray) -> _Cells:
+    nodes = profile.nodes.ravel()
+    at = np.flatnonzero(nodes)
+    owner, kind = np.divmod(at, profile.cross_edges.size)
+    return _Cells(owner, kind, nodes[at], cached.ravel()[at])
+
+
+def _hits(nodes: IntArray, cached: IntArray, needed: IntArray, generator: np.random.Generator) -> IntArray:
+    """How many of the `needed` of some nodes are cached ones, int64[C]."""
+    others = nodes - cached
+    hits = np.where(others == 0, needed, 0)
+    chosen = np.flatnonzero(_drawn_from(cached, others, needed))
+    hits[chosen] = generator.hypergeometric(cached[chosen], others[chosen], needed[chosen])
+    return hits
+
+
+def _drawn_from(good: IntArray, bad: IntArray, sample: IntArray) -> BoolArray:
+    """Where NumPy's hypergeometric distribution takes numbers of its generator.
+
+    None for samples of nothing, and of one kind alone only where it draws by rejection, of samples of ten or more that
+    leave ten or more.
+    """
+    many = (sample >= _REJECTS) & (sample <= good + bad - _REJECTS)
+    return np.asarray((sample > 0) & (many | ((good > 0) & (bad > 0))))
 
 
 def node_counts(profile: BoundaryProfile | StoredProfile, rate: float) -> AccessCounts:
@@ -89,18 +146,41 @@ def cached_nodes(profile: BoundaryProfile, cache: CacheSize, policy: str, featur
     `degree` is taken to rank alike, since a profile holds no degrees; `random` draws from the stream ("cache", rank).
     """
     rule = cache_policy(policy).name
-    cached = np.zeros_like(profile.nodes)
+    cached = np.zeros((profile.parts, profile.parts, profile.cross_edges.size), np.int64)
     for rank, boundary in enumerate(profile.boundary_nodes.tolist()):
         size = capacity(cache, boundary, feature_width)
-        nodes = profile.nodes[rank]
         if size == 0:
             continue
+        nodes = profile.of_worker(rank)
         if rule == "random":
-            drawn = stream(seed, "cache", rank).multivariate_hypergeometric(nodes.ravel(), size, method="marginals")
-            cached[rank] = drawn.reshape(nodes.shape)
+            chosen = stream(seed, "cache", rank).multivariate_hypergeometric(nodes.ravel(), size, method="marginals")
+            cached[rank] = chosen.reshape(nodes.shape)
         else:
             cached[rank] = _largest_classes(nodes, size)
     return cached
+
+
+def _expected(profile: BoundaryProfile, rate: float, cache: CacheSize, rule: str, feature_width: int) -> ExpectedAccess:
+    """What a graph asks in the mean; a random cache holds its share of every class."""
+    chance, parts = class_inclusion(profile, rate), profile.parts
+    size = np.array([capacity(cache, int(nodes), feature_width) for nodes in profile.boundary_nodes], np.int64)
+    rows, rows_squares, hits, hits_squares, held = np.zeros((5, parts, parts))
+    for rank, kept in enumerate(size.tolist()):
+        nodes = profile.of_worker(rank)
+        rows[rank], rows_squares[rank] = nodes @ chance, nodes @ chance**2
+        if kept:
+            cached = nodes * (kept / nodes.sum()) if rule == "random" else _largest_classes(nodes, kept)
+            hits[rank], hits_squares[rank], held[rank] = cached @ chance, cached @ chance**2, cached.sum(axis=1)
+    return ExpectedAccess(
+        rows=rows,
+        rows_squares=rows_squares,
+        hits=hits,
+        hits_squares=hits_squares,
+        held=held,
+        cached_rows=size,
+        inner_edges=np.asarray(rate * profile.inner_entries, np.float64),
+        boundary_edges=np.asarray(rate * profile.boundary_entries, np.float64),
+    )
 
 
 def _largest_classes(nodes: IntArray, size: int) -> IntArray:

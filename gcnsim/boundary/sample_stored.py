@@ -1,48 +1,24 @@
-"""Access counts drawn from a stored profile: as those of a trace recorded from its graph, in mean and in spread.
-
-Nodes of a worker are needed independently of one another, since edges are drawn independently. The rows of a pair of
-workers are therefore a sum of independent draws with mean mu = sum p and variance mu - sum p^2; a binomial number of
-n = mu^2 / sum p^2 draws at mu / n has the same mean and variance. Given the rows, the hits among them are drawn with
-their conditional mean and variance.
-"""
+"""Access counts drawn from a stored profile: what its cells ask in expectation, and graphs drawn around that."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import fields
+from typing import Final
 
 import numpy as np
 
-from gcnsim.boundary.bins import inclusion_at, kept_at, tilted
+from gcnsim.boundary.bins import Bins, inclusion_at, kept_at, tilted
 from gcnsim.boundary.cached_bins import cached_in_cells
 from gcnsim.boundary.counts import AccessCounts
+from gcnsim.boundary.expected import ExpectedAccess, drawn
 from gcnsim.boundary.stored import StoredProfile
 from gcnsim.caching import CacheSize, capacity
 from gcnsim.errors import ScenarioError, nearest
-from gcnsim.ids import FloatArray, IntArray, frozen
+from gcnsim.ids import FloatArray, IntArray
 from gcnsim.sampling import checked_rate
-from gcnsim.streams import stream
 
-_FEW = 25.0
-"""Rows on either side of a cache below which hits are drawn row by row."""
-
-
-@dataclass(frozen=True, slots=True)
-class ExpectedAccess:
-    """What a graph asks in expectation, float64[P, P] of n and owner m, and float64[P].
-
-    rows, hits: mean rows, and those of them that the cache holds. rows_squares, hits_squares: sums of squared
-    probabilities, which the variances lack to the means. held: nodes of m that n's cache holds. cached_rows: int64[P].
-    inner_edges, boundary_edges: float64[P], mean entries kept.
-    """
-
-    rows: FloatArray
-    rows_squares: FloatArray
-    hits: FloatArray
-    hits_squares: FloatArray
-    held: FloatArray
-    cached_rows: IntArray
-    inner_edges: FloatArray
-    boundary_edges: FloatArray
+_BLOCK: Final = 1 << 21
+"""Cells of workers and owners that are looked at at a time: some 100 MB."""
 
 
 def expected_access(
@@ -57,17 +33,20 @@ def expected_access(
     if name not in profile.cells:
         raise ScenarioError(f"sampler: the profile holds no {sampler!r}; {nearest(sampler, profile.cells)}")
     cells = profile.cells[name]
-    ranked = inclusion_at(cells, rate)
-    chance = tilted(cells, ranked, rate)
     size = np.array([capacity(cache, int(nodes), feature_width) for nodes in profile.boundary_nodes], np.int64)
-    cached = cached_in_cells(cells, ranked, policy, size)
+    step = max(1, _BLOCK // max(1, profile.parts * cells.degree.shape[1]))
+    blocks = [
+        _asked(_of_workers(cells, slice(first, first + step)), rate, policy, size[first : first + step])
+        for first in range(0, profile.parts, step)
+    ]
+    rows, rows_squares, hits, hits_squares, held = (np.concatenate(each) for each in zip(*blocks, strict=True))
     inner, boundary = kept_at(cells, rate)
     return ExpectedAccess(
-        rows=(cells.nodes * chance).sum(axis=2),
-        rows_squares=(cells.nodes * chance**2).sum(axis=2),
-        hits=(cached * chance).sum(axis=2),
-        hits_squares=(cached * chance**2).sum(axis=2),
-        held=cached.sum(axis=2),
+        rows=rows,
+        rows_squares=rows_squares,
+        hits=hits,
+        hits_squares=hits_squares,
+        held=held,
         cached_rows=size,
         inner_edges=profile.inner_entries * inner,
         boundary_edges=profile.boundary_entries * boundary,
@@ -93,53 +72,20 @@ def draw_access(
     mean = expected_access(
         profile, sampler=sampler, epsilon=epsilon, cache=cache, policy=policy, feature_width=feature_width
     )
-    shape = (iterations, profile.parts, profile.parts)
-    rows = stream(seed, "profile", "rows").binomial(*_draws(mean, profile.pairs), shape)
-    generator = stream(seed, "profile", "edges")
-    inner = _scattered(mean.inner_edges, profile.inner_entries, generator, iterations)
-    needed = rows.sum(axis=2)
-    room = np.maximum(profile.boundary_entries - needed, 0)
-    spare = np.maximum(profile.boundary_entries - mean.rows.sum(axis=1), 1.0)
-    more = np.clip((mean.boundary_edges - mean.rows.sum(axis=1)) / spare, 0.0, 1.0)
-    return AccessCounts(
-        rows=frozen(rows),
-        hits=frozen(_hits(profile, mean, rows, seed)),
-        inner_edges=frozen(inner),
-        boundary_edges=frozen(needed + generator.binomial(room, more)),
-        inner_nodes=profile.inner_nodes,
-        boundary_nodes=frozen(profile.boundary_nodes),
-        entries=frozen(profile.entries),
-        cached_rows=frozen(mean.cached_rows),
-    )
+    return drawn(mean, profile, iterations, seed)
 
 
-def _draws(mean: ExpectedAccess, pairs: IntArray) -> tuple[IntArray, FloatArray]:
-    """Number and chance of the equal draws whose sum has the mean and the variance of the rows."""
-    count = np.minimum(np.ceil(mean.rows**2 / np.maximum(mean.rows_squares, 1e-300) - 1e-9), pairs)
-    return count.astype(np.int64), np.clip(mean.rows / np.maximum(count, 1.0), 0.0, 1.0)
+def _of_workers(cells: Bins, workers: slice) -> Bins:
+    """The cells of some of the workers."""
+    return Bins(*(getattr(cells, field.name)[workers] for field in fields(Bins)))
 
 
-def _scattered(mean: FloatArray, entries: IntArray, generator: np.random.Generator, iterations: int) -> IntArray:
-    chance = np.clip(mean / np.maximum(entries, 1), 0.0, 1.0)
-    drawn: IntArray = generator.binomial(entries, chance, (iterations, entries.size))
-    return drawn
-
-
-def _hits(profile: StoredProfile, mean: ExpectedAccess, rows: IntArray, seed: int) -> IntArray:
-    """Hits among `rows`, int64[T, P, P]: at most the cached nodes, and no fewer than the others leave over."""
-    if not mean.cached_rows.any():
-        return np.zeros_like(rows)
-    generator = stream(seed, "profile", "hits")
-    held_spread = np.maximum(mean.hits - mean.hits_squares, 0.0)
-    spread = np.maximum(mean.rows - mean.rows_squares, 1e-12)
-    lean = np.where(spread > 1e-9, held_spread / spread, 0.0)
-    centre = mean.hits + lean * (rows - mean.rows)
-    deviation = np.sqrt(np.maximum(held_spread * (1.0 - lean), 0.0))
-    near = centre + deviation * generator.standard_normal(rows.shape)
-    wide = np.floor(near + generator.random(rows.shape))
-    few = np.minimum(mean.hits, mean.rows - mean.hits) < _FEW
-    share = np.clip(mean.hits / np.maximum(mean.rows, 1e-300), 0.0, 1.0)
-    drawn = np.where(few, generator.binomial(rows, share), wide)
-    most = np.minimum(rows, np.rint(mean.held).astype(np.int64))
-    least = np.minimum(np.maximum(0, rows - (profile.pairs - np.rint(mean.held).astype(np.int64))), most)
-    return np.clip(drawn, least, most).astype(np.int64)
+def _asked(cells: Bins, rate: float, policy: str, size: IntArray) -> tuple[FloatArray, ...]:
+    """Of some workers: rows and hits in the mean, each with its squares, and what caches of `size` rows hold."""
+    ranked = inclusion_at(cells, rate)
+    chance = tilted(cells, ranked, rate)
+    cached = cached_in_cells(cells, ranked, policy, size)
+    rows, squares = (cells.nodes * chance).sum(axis=2), (cells.nodes * chance**2).sum(axis=2)
+    if not size.any():
+        return rows, squares, *np.zeros((3, *rows.shape))
+    return rows, squares, (cached * chance).sum(axis=2), (cached * chance**2).sum(axis=2), cached.sum(axis=2)

@@ -11,7 +11,16 @@ from typing import Any, Final
 
 import numpy as np
 
-from gcnsim.boundary.bins import RATES, Bins, cell_means, cell_of_nodes, cells_per_worker, tilt_of, typical_edges
+from gcnsim.boundary.bins import (
+    RATES,
+    Bins,
+    cell_means,
+    cell_of_nodes,
+    cells_per_worker,
+    node_type,
+    tilt_of,
+    typical_edges,
+)
 from gcnsim.boundary.profile import cross_edges
 from gcnsim.ids import FloatArray, IntArray, frozen
 from gcnsim.partition import Part, Partitioning
@@ -156,7 +165,7 @@ def _gathered(part: Part, cross: IntArray, chance: FloatArray, kept: FloatArray)
     centre = cell_means(degree, cell, count)
     rows = [np.bincount(owner, weights=row, minlength=part.parts).astype(np.float64) for row in chance]
     return Bins(
-        nodes=nodes.astype(np.int64),
+        nodes=nodes.astype(node_type(part.parts)),
         cross_edges=cell_means(cross, cell, count),
         degree=centre,
         degree_spread=np.sqrt(cell_means((degree - centre[cell]) ** 2, cell, count)),

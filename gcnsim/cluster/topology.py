@@ -50,7 +50,7 @@ class Cluster:
         """Number of GPUs (= workers)."""
         return len(self.server_of)
 
-    @property
+    @cached_property
     def servers(self) -> int:
         """Number of servers."""
         return max(self.server_of) + 1
@@ -70,7 +70,7 @@ class Cluster:
         return {}
 
     @cached_property
-    def _between(self) -> dict[tuple[Rank, Rank], tuple[int, ...]]:
+    def _between(self) -> dict[Server, tuple[tuple[int, ...], ...]]:
         return {}
 
     def route(self, source: str, target: str) -> tuple[int, ...]:
@@ -90,6 +90,27 @@ class Cluster:
         for index, link in enumerate(self.links):
             leaving.setdefault(link.source, []).append((link.target, index))
         return leaving
+
+    def _from_host(self, server: Server) -> tuple[tuple[int, ...], ...]:
+        """Routes from the host memory of one server to that of every server, in one search for all: there may be a
+        million pairs of servers.
+        """
+        source = f"host{server}"
+        reached: dict[str, tuple[int, ...]] = {}
+        for node in (waiting := [source]):
+            way = () if node == source else reached[node]
+            for after, link in self._leaving.get(node, []):
+                if after not in reached:
+                    reached[after] = (*way, link)
+                    if after != source:
+                        waiting.append(after)
+        found = (reached.get(f"host{other}", ()) for other in range(self.servers))
+        ways = tuple(
+            way + self._memory(*dict.fromkeys((server, other))) if way else () for other, way in enumerate(found)
+        )
+        if not all(ways):
+            raise ScenarioError(f"cluster: no path from {source} to host{ways.index(())}")
+        return ways
 
     def _shortest(self, source: str, target: str) -> tuple[int, ...]:
         """Breadth first, at least one link. By hand: importing networkx takes a third as long as all other imports."""
@@ -115,13 +136,12 @@ class Cluster:
 
     def between(self, source: Rank, target: Rank) -> tuple[int, ...]:
         """Route from the host memory of one worker to that of another: the network, or host memory itself."""
-        key = (source, target)
-        if key not in self._between:
-            ends = self.server_of[source], self.server_of[target]
-            way = self.route(f"host{ends[0]}", f"host{ends[1]}")
-            way += self._memory(*dict.fromkeys(ends))
-            self._between[key] = (self.staging[source], *way, self.staging[target]) if self.staging else way
-        return self._between[key]
+        server = self.server_of[source]
+        ways = self._between.get(server)
+        if ways is None:
+            ways = self._between[server] = self._from_host(server)
+        way = ways[self.server_of[target]]
+        return (self.staging[source], *way, self.staging[target]) if self.staging else way
 
     def direct(self, source: Rank, target: Rank) -> tuple[int, ...] | None:
         """Route from GPU to GPU on which bytes pass on as they come; None where they are copied to the host first."""

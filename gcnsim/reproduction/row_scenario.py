@@ -17,7 +17,7 @@ from gcnsim.errors import FileError, ScenarioError
 from gcnsim.methods import Method
 from gcnsim.reproduction.facts import Row
 from gcnsim.reproduction.systems import WHOLE_PAPERS, System, method_of, system_of
-from gcnsim.scenario import MOST_GPUS, Scenario, load_scenario
+from gcnsim.scenario import Scenario, load_scenario
 from gcnsim.workload import dataset
 
 FOLDER: Final = Path(__file__).resolve().parent.parent / "data" / "reproduction"
@@ -26,15 +26,18 @@ FOLDER: Final = Path(__file__).resolve().parent.parent / "data" / "reproduction"
 SUFFIX: Final[Mapping[tuple[str, str], str]] = {("pipegcn", "table8"): "-mi60", ("bns_gcn", "table11"): "-inputs"}
 """Tables on the second platform of their paper, or whose one row that may be fitted asks for another reading."""
 
+ONE_BY_ONE: Final = 128
+"""Tables' workers that are simulated one by one: of more, a few stand for all."""
+
 LIKE_ALL: Final = 24
-"""Workers that stand for all others where there are more than one simulation holds: servers are alike."""
+"""Workers that stand for all others where there are more: servers are alike."""
 
 
 @dataclass(frozen=True, slots=True)
 class RowScenario:
     """What to simulate for a row. boundary: mean boundary nodes per partition, where its partitions are not METIS'.
 
-    parts: of which the scenario's workers are some, where there are more than one simulation holds.
+    parts: of which the scenario's workers are some, where there are more than `ONE_BY_ONE`.
     """
 
     scenario: Scenario
@@ -65,7 +68,7 @@ def asked(row: Row, rows: Sequence[Row], platforms: Mapping[str, str]) -> RowSce
         known = f"there are {', '.join(own)}" if own else f"papers: {', '.join(dict.fromkeys(map(_paper, settings())))}"
         raise FileError(f"{row.place}: no setting of {row.paper!r} for {what!r}; {known}")
     workers, per_server = layout(row, base)
-    parts = workers if workers > MOST_GPUS else None
+    parts = workers if workers > ONE_BY_ONE else None
     workers = LIKE_ALL if parts else workers
     name = base.cluster.platform
     try:

@@ -30,6 +30,7 @@ from gcnsim.sampling.norms import read_norms
 from gcnsim.scenario import Scenario
 from gcnsim.sources.batches import TRAIN, only_batches, plan_of
 from gcnsim.sources.drawn_batches import BatchGraph, drawn_batches, training_nodes
+from gcnsim.sources.drawn_graphs import drawn_graphs, fewer_drawn
 from gcnsim.sources.edges import edge_counts
 from gcnsim.sources.model import Declared, resolve_model
 from gcnsim.sources.range_end import RangeEnd, drawing
@@ -88,6 +89,7 @@ class GraphSource(Source):
         for one in {each.cluster.gpus: each for each in cut}.values():
             for line in partition_warnings(self.partition(one)[1]):
                 yield f"{plural(one.cluster.gpus, 'GPU')}: {line}"
+        yield from fewer_drawn(asked, nodes=True)
 
     def batch_assumptions(self, asked: Sequence[Scenario]) -> Iterator[Assumed]:
         """Who trains, where neither the graph nor a scenario says."""
@@ -139,7 +141,7 @@ class GraphSource(Source):
         place = (scenario.partition, scenario.cluster.gpus)
         sampling = method.sampling()
         name, rate = sampling.drawn_by
-        iterations, norms_file = 1 if sampling.whole else run.iterations, sampling.norms
+        iterations, norms_file = drawn_graphs(scenario), sampling.norms
         key = (place, name, norms_file, rate, iterations, run.seed)
         if key in self._traces:
             return self._traces[key]

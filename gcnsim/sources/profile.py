@@ -10,6 +10,7 @@ from gcnsim.errors import ScenarioError
 from gcnsim.results import Assumed
 from gcnsim.sampling import NODES
 from gcnsim.scenario import Scenario
+from gcnsim.sources.drawn_graphs import drawn_graphs, fewer_drawn
 from gcnsim.sources.edges import edge_counts
 from gcnsim.sources.model import Declared
 from gcnsim.sources.range_end import RangeEnd, drawing
@@ -58,6 +59,10 @@ class ProfileSource(Source):
             "norms 1",
             "hash": origin.graph_hash,
         }
+
+    def warnings(self, asked: Sequence[Scenario]) -> Iterator[str]:
+        """Where fewer graphs are drawn than there are iterations."""
+        yield from fewer_drawn(asked)
 
     def assumptions(self, scenario: Scenario, asked: Sequence[Scenario]) -> Iterator[Assumed]:
         """The cross edges of a boundary node, where its origin leaves them open."""
@@ -113,7 +118,7 @@ def drawn_counts(profile: StoredProfile, scenario: Scenario, features: int) -> A
         profile,
         sampler=sampler,
         epsilon=rate,
-        iterations=1 if method.sampling().whole else run.iterations,
+        iterations=drawn_graphs(scenario),
         seed=run.seed,
         cache=method.cache,
         policy=method.cache_policy,

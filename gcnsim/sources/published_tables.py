@@ -15,12 +15,12 @@ from dataclasses import replace
 from math import log
 from typing import Final
 
-from gcnsim.boundary import AccessCounts, BoundaryProfile, profile_at, profiled_parts
+from gcnsim.boundary import AccessCounts, BoundaryProfile, mean_ratio, profile_at, profiled_parts
 from gcnsim.errors import ScenarioError
 from gcnsim.results import Assumed
 from gcnsim.scenario import Scenario
 from gcnsim.sources.range_end import RangeEnd
-from gcnsim.sources.statistics import Range, StatisticsSource
+from gcnsim.sources.statistics import Range, StatisticsSource, grown
 from gcnsim.sources.surrogate import boundary_ratio
 from gcnsim.workload import BoundaryRow, DatasetFacts, boundary_at
 
@@ -42,6 +42,7 @@ class TableSource(StatisticsSource):
         super().__init__(replace(fewer, boundary=(replace(row, partitions=workers),)))
         self.at_random = at_random
         self.parts = parts or workers
+        self.printed = facts.boundary
 
     def remote(self, scenario: Scenario, corner: RangeEnd) -> float:
         """Where workers stand for more: as much comes from other servers as among all of them."""
@@ -49,14 +50,16 @@ class TableSource(StatisticsSource):
         away = [1.0 - (cluster.gpus_per_server - 1) / max(1, count - 1) for count in (self.parts, cluster.gpus)]
         return super().remote(scenario, corner) * (away[0] / away[1] if self.parts > cluster.gpus else 1.0)
 
-    def boundary_by(self, corner: RangeEnd) -> float:
-        """Of a dataset that is outlined, the boundary at this end over the likely one."""
+    def boundary_by(self, scenario: Scenario, corner: RangeEnd) -> float:
+        """Of a dataset that is outlined, and of more parts than any table has, the boundary over the likely one."""
         from gcnsim.graph.generate import outline, outlines
 
-        if self.at_random or self.facts.name not in outlines():
+        if self.at_random:
             return 1.0
-        bordering = outline(self.facts.name).boundary
-        return bordering.ratio(self.parts, corner.value) / bordering.ratio(self.parts)
+        if self.facts.name not in outlines():
+            return grown(self.printed, self.parts, corner)
+        facts = outline(self.facts.name)
+        return mean_ratio(facts, self.parts, corner.value) / mean_ratio(facts, self.parts)
 
     def imbalances(self, scenario: Scenario, assumed: Range) -> Range:
         """The largest part over the mean part at the scenario's workers: low, likely, high."""
@@ -120,6 +123,17 @@ class PublishedTables(StatisticsSource):
         if scenario.cluster.gpus > 1 and self.facts.name in outlines() and not self.facts.boundary:
             yield boundary_ratio(self.facts.name, self.parts or scenario.cluster.gpus)
         yield from StatisticsSource.assumptions(self, scenario, asked)
+
+    def _of_growth(self, scenario: Scenario) -> Iterator[Assumed]:
+        from gcnsim.graph.generate import outlines
+
+        # Of an outline the ratio says it.
+        if self.facts.name not in outlines() and not self._untold(scenario):
+            yield from super()._of_growth(scenario)
+
+    def boundary_by(self, scenario: Scenario, corner: RangeEnd) -> float:
+        """As its partitions have it."""
+        return self.table(scenario).boundary_by(scenario, corner)
 
     def basis(self, scenario: Scenario) -> tuple[str, str]:
         """On what the share of crossing entries rests, and the unevenness of the parts."""

@@ -24,12 +24,13 @@ from gcnsim.results import Assumed
 from gcnsim.sampling import NODES
 from gcnsim.scenario import Scenario
 from gcnsim.sources.batches import only_batches, plan_of
+from gcnsim.sources.drawn_graphs import drawn_graphs, fewer_drawn
 from gcnsim.sources.edges import edge_counts
 from gcnsim.sources.expected_batches import WITHIN, degree_spreads, expected_batches
 from gcnsim.sources.model import Declared, resolve_model
 from gcnsim.sources.range_end import RangeEnd, drawing
 from gcnsim.sources.source import Source
-from gcnsim.workload import DatasetFacts, boundary_at
+from gcnsim.workload import FAR, BoundaryRow, DatasetFacts, boundary_at, growth_of, left_open
 
 MOST_OF_ALL = 0.9
 """The largest part holds at most this share of everything."""
@@ -69,6 +70,9 @@ CACHE_HITS = Range(0.96, 0.9, 0.78)
 FOUR = "four real graphs at 4 to 8 METIS parts"
 """Where the ranges were seen (docs/validation.md)."""
 
+HOW_IT_GROWS = "boundary over inner nodes may grow with the 0.39th power of the parts to the first (docs/surrogates.md)"
+"""What is assumed beyond the parts of any published run."""
+
 
 def thin_note(gpus: int, note: str) -> Iterator[str]:
     """A warning where boundary nodes are interpolated, extrapolated or assumed."""
@@ -107,6 +111,7 @@ class StatisticsSource(Source):
         """Where boundary nodes are interpolated, extrapolated or assumed."""
         for one in {each.cluster.gpus: each for each in asked}.values():
             yield from thin_note(one.cluster.gpus, self.cut(one)[2])
+        yield from fewer_drawn(asked)
 
     def assumptions(self, scenario: Scenario, asked: Sequence[Scenario]) -> Iterator[Assumed]:
         """What stands in for what publications do not say of the partition."""
@@ -115,6 +120,7 @@ class StatisticsSource(Source):
         crossing, parts = self.basis(scenario)
         low, likely, high = (f"{100 * share:.3g} %" for share in self.cross_fractions(scenario))
         yield Assumed("cross_fraction", likely, low, high, crossing, True)
+        yield from self._of_growth(scenario)
         known = {
             "load_imbalance": (self.imbalances(scenario, LOAD), f"stored entries {parts}"),
             "boundary_imbalance": (self.imbalances(scenario, BOUNDARY), f"boundary nodes {parts}"),
@@ -131,6 +137,16 @@ class StatisticsSource(Source):
         for name, (value, why) in known.items():
             least, most = sorted((value.low, value.high))
             yield Assumed(name, f"{value.likely:.3g}", f"{least:.3g}", f"{most:.3g}", why, True)
+
+    def _of_growth(self, scenario: Scenario) -> Iterator[Assumed]:
+        """The boundary of more parts than any published run had, where it grows from fewer."""
+        ends = [self.boundary_by(scenario, corner) for corner in RangeEnd]
+        if min(ends) < max(ends):
+            inner, boundary, _ = self.cut(scenario)
+            most = min(self.facts.nodes - inner, self.facts.entries / scenario.cluster.gpus)
+            low, likely, high = (f"{min(boundary * end, most):,.0f}" for end in ends)
+            basis = f"of the mean worker: beyond {FAR} parts, {HOW_IT_GROWS}"
+            yield Assumed("boundary_nodes", likely, low, high, basis, True)
 
     def basis(self, scenario: Scenario) -> tuple[str, str]:
         """On what the share of crossing entries rests, and the unevenness of the parts."""
@@ -200,7 +216,7 @@ class StatisticsSource(Source):
         gpus, end = scenario.cluster.gpus, corner.value
         inner, boundary, _ = self.cut(scenario)
         place = placement(gpus, corner)
-        boundary *= self.boundary_by(corner)
+        boundary *= self.boundary_by(scenario, corner)
         load = loads(self.imbalances(scenario, LOAD)[end], gpus)[place]
         border = loads(self.imbalances(scenario, BOUNDARY)[end], gpus)[place]
         entries = np.rint(self.facts.entries / gpus * load).astype(np.int64)
@@ -216,9 +232,9 @@ class StatisticsSource(Source):
             ownership(gpus, scenario.cluster.gpus_per_server, self.remote(scenario, corner)),
         )
 
-    def boundary_by(self, corner: RangeEnd) -> float:
+    def boundary_by(self, scenario: Scenario, corner: RangeEnd) -> float:
         """Mean boundary nodes at this end of what is open of them, over the likely ones: 1 where they are printed."""
-        return 1.0
+        return grown(self.facts.boundary, scenario.cluster.gpus, corner)
 
     def remote(self, scenario: Scenario, corner: RangeEnd) -> float:
         """Boundary rows owned on other servers, over what equal ownership would give."""
@@ -268,7 +284,7 @@ class StatisticsSource(Source):
             profile,
             sampler=sampler,
             epsilon=rate,
-            iterations=1 if sampling.whole else run.iterations,
+            iterations=drawn_graphs(scenario),
             seed=run.seed,
             cache=method.cache,
             policy=method.cache_policy,
@@ -291,6 +307,14 @@ def scaled(counts: AccessCounts, rows_by: float, hits_by: float) -> AccessCounts
     rate = counts.hits / np.maximum(counts.rows, 1) * hits_by
     edges = np.maximum(counts.boundary_edges, rows.sum(axis=2))
     return replace(counts, rows=rows, hits=np.rint(rows * rate).astype(np.int64), boundary_edges=edges)
+
+
+def grown(rows: Sequence[BoundaryRow], parts: int, corner: RangeEnd) -> float:
+    """Boundary nodes at `corner` over the likely ones, of `parts` parts by the law through published `rows`."""
+    if len(rows) < 2:
+        return 1.0
+    least, most = left_open(parts, growth_of(rows))
+    return (least, 1.0, most)[corner.value]
 
 
 def placement(workers: int, corner: RangeEnd) -> IntArray:

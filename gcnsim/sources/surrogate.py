@@ -9,6 +9,7 @@ from gcnsim.boundary import (
     AccessCounts,
     StoredProfile,
     interpolation,
+    mean_ratio,
     profile_at,
     profile_end,
     profiled_parts,
@@ -18,12 +19,13 @@ from gcnsim.errors import ScenarioError
 from gcnsim.partition import Scatter, partition_scatter
 from gcnsim.results import Assumed
 from gcnsim.scenario import MOST_GPUS, Scenario
+from gcnsim.sources.drawn_graphs import fewer_drawn
 from gcnsim.sources.edges import edge_counts
 from gcnsim.sources.profile import cross_end, drawn_counts
 from gcnsim.sources.range_end import RangeEnd, drawing
 from gcnsim.sources.source import Source
-from gcnsim.sources.statistics import FOUR, VR_ROWS, StatisticsSource, thin_note
-from gcnsim.workload import DatasetFacts
+from gcnsim.sources.statistics import FOUR, HOW_IT_GROWS, VR_ROWS, StatisticsSource, thin_note
+from gcnsim.workload import FAR, DatasetFacts
 
 
 class SurrogateSource(Source):
@@ -70,6 +72,7 @@ class SurrogateSource(Source):
         for one in {each.cluster.gpus: each for each in asked}.values():
             gpus = one.cluster.gpus
             yield from thin_note(gpus, self.note(gpus) if self.profiled(one) else self.published.cut(one)[2])
+        yield from fewer_drawn(asked)
 
     def assumptions(self, scenario: Scenario, asked: Sequence[Scenario]) -> Iterator[Assumed]:
         """What publications leave open of the profile; of the statistics where there is none."""
@@ -216,7 +219,9 @@ def boundary_ratio(name: str, parts: int) -> Assumed:
     """The boundary of an outlined dataset over its inner nodes, assumed."""
     from gcnsim.graph.generate import outline
 
-    boundary = outline(name).boundary
-    low, likely, high = (f"{boundary.ratio(parts, end):.3g}" for end in range(3))
-    basis = f"boundary over inner nodes of the mean worker: {boundary.source}"
+    facts = outline(name)
+    low, likely, high = (f"{mean_ratio(facts, parts, end):.3g}" for end in range(3))
+    basis = f"boundary over inner nodes of the mean worker: {facts.boundary.source}"
+    if parts > FAR:
+        basis += f"; beyond {FAR} parts, {HOW_IT_GROWS}"
     return Assumed("boundary_ratio", likely, low, high, basis, True)

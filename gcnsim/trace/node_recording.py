@@ -69,7 +69,7 @@ def _needed(part: Part, rate: float, seed: int, t: int) -> BoolArray:
     """The boundary nodes whose owners drew them for graph t, bool[B]."""
     needed = np.zeros(part.boundary_nodes, np.bool_)
     bounds = part.boundary_ptr.tolist()
-    for owner in range(part.parts):
+    for owner in np.flatnonzero(np.diff(part.boundary_ptr)).tolist():
         first, last = bounds[owner], bounds[owner + 1]
         needed[first + draw_nodes(last - first, rate, stream(seed, "bns", owner, part.rank, t))] = True
     return needed

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from gcnsim.workload.boundary import boundary_at, leave_one_out
+from gcnsim.workload.boundary import FAR, boundary_at, growth_of, leave_one_out, left_open
 from gcnsim.workload.datasets import BoundaryRow, DatasetFacts, dataset, datasets
 from gcnsim.workload.shapes import MODELS, PAYLOADS, LayerShape, layer_shapes
 
 __all__ = [
+    "FAR",
     "MODELS",
     "PAYLOADS",
     "BoundaryRow",
@@ -15,6 +16,8 @@ __all__ = [
     "boundary_at",
     "dataset",
     "datasets",
+    "growth_of",
     "layer_shapes",
     "leave_one_out",
+    "left_open",
 ]

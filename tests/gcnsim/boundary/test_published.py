@@ -46,6 +46,19 @@ def test_nodes_are_dealt_in_turns_of_which_an_owner_has_as_many_as_it_weighs(wei
         assert found[:, k].tolist() == [owners[first:last].count(owner) for owner in range(4)]
 
 
+@pytest.mark.parametrize("parts", [6, 150])
+def test_nodes_are_dealt_when_they_are_asked_for(parts: int) -> None:
+    inner = np.full(parts, 700)
+    boundary = np.where(np.arange(parts) > 0, 100 + 9 * np.arange(parts), 0)
+    profile = published_profile(inner, boundary, 90 * inner, 0.4, 1.2)
+    nodes = profile.nodes
+    assert nodes.shape == (parts, parts, profile.cross_edges.size)
+    assert np.array_equal(nodes.sum(axis=2), profile.pairs)
+    assert np.array_equal(profile.boundary_nodes, boundary)
+    assert np.array_equal((nodes @ profile.cross_edges).sum(axis=1), profile.boundary_entries)
+    assert np.array_equal(profile.of_worker(parts - 1), nodes[-1])
+
+
 def test_dispersion_is_the_spread_of_the_logarithms() -> None:
     profile = reddit(dispersion=1.0)
     weights, logs = profile.nodes.sum(axis=(0, 1)), np.log(profile.cross_edges)

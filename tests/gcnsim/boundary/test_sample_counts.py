@@ -6,10 +6,20 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gcnsim.boundary import AccessCounts, BoundaryProfile, cached_nodes, draw_counts, expected_rows, profile_of
+from gcnsim.boundary import (
+    AccessCounts,
+    BoundaryProfile,
+    cached_nodes,
+    class_inclusion,
+    draw_counts,
+    expected_rows,
+    profile_of,
+    published_profile,
+)
 from gcnsim.caching import CacheSize
 from gcnsim.errors import ScenarioError
 from gcnsim.sampling import VarianceReduction, inclusion
+from gcnsim.streams import stream
 from gcnsim.trace import counts, record_trace
 
 
@@ -55,6 +65,30 @@ def test_a_full_rate_is_the_whole_partition(small: Any, changes: dict[str, Any])
     assert (found.boundary_edges == profile.boundary_entries).all()
     assert (found.inner_edges == profile.inner_entries).all()
     assert (found.hits.sum(axis=2) == found.cached_rows).all()
+
+
+@pytest.mark.parametrize("policy", ["inclusion", "degree", "random"])
+@pytest.mark.parametrize(("sampler", "epsilon"), [("uniform", 0.02), ("vr", 0.3), ("uniform", 0.97), ("full", 1.0)])
+def test_draws_are_those_of_every_class_of_every_pair(policy: str, sampler: str, epsilon: float) -> None:
+    # Classes without nodes, and what cannot be hit, take no numbers from the generators, so leaving them out is free.
+    inner = np.array([500, 400, 300, 600])
+    profile = published_profile(inner, np.array([900, 40, 70, 400]), 40 * inner, 0.3, 1.3)
+    size = CacheSize(fraction=0.3)
+    found = drawn(profile, cache=size, policy=policy, sampler=sampler, epsilon=epsilon, iterations=3)
+    rate = 1.0 if sampler == "full" else epsilon
+    chance, m, nodes = class_inclusion(profile, rate), profile.cross_edges, profile.nodes
+    extra = np.clip((m * rate / chance - 1.0) / np.maximum(m - 1, 1), 0.0, 1.0)
+    cached = cached_nodes(profile, size, policy, 8, 2)
+    for t in range(3):
+        generator = stream(2, "profile", t)
+        needed = generator.binomial(nodes, chance)
+        per_class = needed.sum(axis=1)
+        more = generator.binomial(per_class * (m - 1), extra)
+        hits = stream(2, "hits", t).hypergeometric(cached, nodes - cached, needed)
+        assert np.array_equal(found.rows[t], needed.sum(axis=2))
+        assert np.array_equal(found.hits[t], hits.sum(axis=2))
+        assert np.array_equal(found.boundary_edges[t], (per_class + more).sum(axis=1))
+        assert np.array_equal(found.inner_edges[t], generator.binomial(profile.inner_entries, rate))
 
 
 def test_the_most_connected_classes_are_cached_first(small: Any) -> None:

@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
-from gcnsim.boundary import draw_access, expected_access, profile_at, profile_end, profiled_parts, with_cross_edges
+from gcnsim.boundary import (
+    draw_access,
+    expected_access,
+    mean_ratio,
+    profile_at,
+    profile_end,
+    profiled_parts,
+    with_cross_edges,
+)
 from gcnsim.boundary.sizes_only import outlined
 from gcnsim.caching import CacheSize
 from gcnsim.errors import ScenarioError
 from gcnsim.graph.generate import outline
+from gcnsim.workload import FAR
 
 PAPERS = "ogbn-papers100M"
 
@@ -84,7 +95,54 @@ def test_a_boundary_is_no_more_than_all_other_nodes() -> None:
     assert (found.inner_entries > 0).all()
 
 
+def test_beyond_any_published_run_the_growth_of_the_boundary_is_open() -> None:
+    facts, parts = outline(PAPERS), 1024
+    assert [mean_ratio(facts, 192, end) for end in range(3)] == [facts.boundary.ratio(192, end) for end in range(3)]
+    low, likely, high = (mean_ratio(facts, parts, end) for end in range(3))
+    assert likely == facts.boundary.ratio(parts)
+    grown = parts / 192
+    assert low == pytest.approx(facts.boundary.ratio(192, 0) * grown**0.39)
+    assert high == pytest.approx(facts.boundary.ratio(192, 2) * grown)
+    ends = [profile_end(PAPERS, 400, end, 1) for end in range(3)]
+    ratios = [float(end.boundary_nodes.sum() / end.inner_nodes.sum()) for end in ends]
+    assert ratios == pytest.approx([mean_ratio(facts, 400, end) for end in range(3)], rel=1e-4)
+
+
+@pytest.mark.parametrize(("parts", "end"), [(400, 1), (1024, 1), (1024, 2)])
+def test_many_parts_ask_for_no_more_edges_than_there_are(parts: int, end: int) -> None:
+    facts = outline(PAPERS)
+    found = outlined(facts, parts, end)
+    cells = found.cells["vr"]
+    assert cells.nodes.nbytes <= 4 * 16 * parts**2
+    assert found.inner_nodes.sum() == facts.nodes
+    assert found.entries.sum() == facts.entries
+    edges = (cells.nodes.sum(axis=1) * cells.cross_edges).sum(axis=1)
+    assert (edges <= 0.96 * found.entries).all()
+    assert edges == pytest.approx(found.boundary_entries, rel=0.01)
+    low, high = found.origin.cross_range
+    assert low < 1.0 <= high
+    assert high * found.boundary_entries.sum() <= max(1.0, 0.951 / 0.95) * 0.951 * found.entries.sum()
+
+
+def test_fewer_classes_of_cross_edges_ask_for_as_many_rows() -> None:
+    facts = outline(PAPERS)
+    asked: dict[str, Any] = {
+        "sampler": "vr",
+        "cache": CacheSize(fraction=0.2),
+        "policy": "inclusion",
+        "feature_width": 128,
+    }
+    coarse, fine = (outlined(facts, parts) for parts in (FAR + 1, FAR))
+    assert coarse.cells["vr"].nodes.shape[2] < 20 < fine.cells["vr"].nodes.shape[2]
+    for epsilon in (0.01, 0.1, 0.3):
+        found, wanted = (expected_access(each, epsilon=epsilon, **asked) for each in (coarse, fine))
+        # A part more has a little more boundary in all.
+        more = coarse.boundary_nodes.sum() / fine.boundary_nodes.sum()
+        assert found.rows.sum() / wanted.rows.sum() == pytest.approx(more, rel=0.006)
+        assert found.hits.sum() / wanted.hits.sum() == pytest.approx(more, rel=0.01)
+
+
 def test_an_outline_speaks_of_its_numbers_of_parts_only() -> None:
-    assert profiled_parts(PAPERS) == range(32, 193)
-    with pytest.raises(ScenarioError, match="ogbn-papers100M has no profile at 8 parts; there are 32 to 192"):
+    assert profiled_parts(PAPERS) == range(32, 1025)
+    with pytest.raises(ScenarioError, match="ogbn-papers100M has no profile at 8 parts; there are 32 to 1024"):
         profile_at(PAPERS, 8)

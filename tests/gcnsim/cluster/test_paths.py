@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 
 import pytest
@@ -121,3 +122,15 @@ def test_a_path_without_capacity_is_refused(capacity: float) -> None:
 def test_shares_that_cannot_be_are_refused(bad: dict[str, float]) -> None:
     with pytest.raises(ScenarioError, match="must be at least"):
         Paths(**bad)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "paths", [Paths(), Paths(servers_per_rack=3, host_memory=LinkSpec(30e9)), Paths(nvlink=NVLINK)]
+)
+def test_routes_from_a_server_to_all_others_are_those_of_each_pair(paths: Paths) -> None:
+    found = cluster(paths, gpus=20, per_server=2)
+    for source, target in itertools.product(range(20), repeat=2):
+        ends = dict.fromkeys((found.server_of[source], found.server_of[target]))
+        hosts = [f"host{found.server_of[rank]}" for rank in (source, target)]
+        own = tuple(found.memories[server] for server in ends) if found.memories else ()
+        assert found.between(source, target) == found.route(*hosts) + own

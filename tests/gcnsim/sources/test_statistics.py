@@ -10,10 +10,12 @@ import pytest
 from gcnsim.caching import CacheSize
 from gcnsim.errors import ScenarioError
 from gcnsim.methods import create_method
-from gcnsim.scenario import Scenario, from_mapping
+from gcnsim.scenario import ClusterSpec, Scenario, from_mapping
 from gcnsim.simulation import study
 from gcnsim.sources import RangeEnd, StatisticsSource
-from gcnsim.workload import dataset
+from gcnsim.workload import FAR, dataset
+
+ENDS = ("low", "value", "high")
 
 
 def asked(name: str, method: str, per_server: int = 2) -> Scenario:
@@ -62,3 +64,27 @@ def test_a_rate_towards_one_asks_for_every_row(sampler: str, corner: RangeEnd) -
 def sampled(sampler: str, rate: float) -> Scenario:
     method = create_method("psc-gcn", epsilon=rate, sampler=sampler, cache=CacheSize(fraction=0.3))
     return replace(asked("reddit", "full-graph"), method=method)
+
+
+@pytest.mark.parametrize("name", ["reddit", "ogbn-products", "yelp"])
+def test_more_parts_than_any_published_run_have_a_range_of_boundaries(name: str) -> None:
+    scenario = replace(asked(name, "full-graph"), cluster=ClusterSpec(gpus=300))
+    accesses = StatisticsSource(dataset(name))
+    told = {each.name: each for each in accesses.assumptions(scenario, [scenario])}
+    low, likely, high = (float(getattr(told["boundary_nodes"], end).replace(",", "")) for end in ENDS)
+    assert low < likely <= high
+    assert told["boundary_nodes"].in_interval
+    ends = [accesses.profile(scenario, corner).boundary_nodes for corner in RangeEnd]
+    assert ends[0].mean() < ends[1].mean()
+    assert ends[0].max() < ends[1].max() < ends[2].max()
+    counts = accesses.counts(scenario, 100, RangeEnd.LIKELY)
+    assert counts.rows.shape == (1, 300, 300)
+    assert (counts.rows.sum(axis=2) <= counts.boundary_edges).all()
+    assert counts.entries.sum() == pytest.approx(dataset(name).entries, rel=1e-3)
+
+
+def test_up_to_the_parts_of_published_runs_the_growth_is_the_laws() -> None:
+    scenario = replace(asked("reddit", "full-graph"), cluster=ClusterSpec(gpus=FAR))
+    accesses = StatisticsSource(dataset("reddit"))
+    assert {accesses.boundary_by(scenario, corner) for corner in RangeEnd} == {1.0}
+    assert "boundary_nodes" not in {each.name for each in accesses.assumptions(scenario, [scenario])}

@@ -128,13 +128,13 @@ def test_a_graph_too_large_to_draw_is_answered_from_its_outline() -> None:
         assert counts.entries.sum() == dataset(PAPERS).entries
         rows.append(int(counts.rows.sum()))
     assert rows == sorted(rows)
-    assert found.most_gpus == 192
+    assert found.most_gpus == 1024
 
 
 def test_what_only_a_published_boundary_could_answer_is_refused() -> None:
     found = open_source(asked(32, name=PAPERS))
     with pytest.raises(
-        ScenarioError, match=f"cluster.gpus: 6 is not allowed; 32 to 128 are, no boundary of {PAPERS} is"
+        ScenarioError, match=f"cluster.gpus: 6 is not allowed; 32 to 1024 are, no boundary of {PAPERS} is"
     ):
         found.counts(asked(6, name=PAPERS), 128, RangeEnd.LIKELY)
     given = replace(asked(32), workload=WorkloadSpec(dataset=PAPERS, cross_fraction=0.2))

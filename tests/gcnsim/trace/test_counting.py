@@ -17,8 +17,12 @@ def trace(small: Any) -> AccessTrace:
     return record_trace(small.parts, small.owners, sampler="vr", epsilon=0.2, iterations=6, seed=3)
 
 
+@pytest.mark.parametrize("few", [0, 100])
 @pytest.mark.parametrize("policy", ["inclusion", "degree", "random"])
-def test_rows_and_hits_equal_a_node_by_node_count(trace: AccessTrace, policy: str) -> None:
+def test_rows_and_hits_equal_a_node_by_node_count(
+    trace: AccessTrace, policy: str, few: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(counting, "_FEW", few)
     found = counts(trace, CacheSize(fraction=0.3), policy, 16, seed=5)
     for n, worker in enumerate(trace.workers):
         size = capacity(CacheSize(fraction=0.3), worker.boundary_nodes, 16)

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from gcnsim.errors import ScenarioError
-from gcnsim.workload import BoundaryRow, boundary_at, dataset, datasets, leave_one_out
+from gcnsim.workload import FAR, BoundaryRow, boundary_at, dataset, datasets, growth_of, leave_one_out, left_open
 
 COUNTED = [name for name in datasets() if dataset(name).boundary]
 
@@ -44,6 +44,20 @@ def test_an_exact_power_law_is_recovered() -> None:
     rows = [BoundaryRow(p, 100.0 / p, 3.0 * p**0.7 * 100.0 / p) for p in (2, 4, 9)]
     assert leave_one_out(rows) == pytest.approx(0.0, abs=1e-12)
     assert 0.05 < leave_one_out(dataset("reddit").boundary) < 0.12
+
+
+@pytest.mark.parametrize("name", COUNTED)
+def test_beyond_any_published_run_the_growth_is_a_range(name: str) -> None:
+    growth = growth_of(dataset(name).boundary)
+    assert left_open(FAR, growth) == (1.0, 1.0)
+    low, high = left_open(4 * FAR, growth)
+    assert low == pytest.approx(4.0 ** (0.39 - growth))
+    assert high == pytest.approx(max(1.0, 4.0 ** (1.0 - growth)))
+
+
+def test_a_growth_outside_the_range_is_its_own_end() -> None:
+    assert left_open(2 * FAR, 1.2) == pytest.approx((2.0**-0.81, 1.0))
+    assert left_open(2 * FAR, 0.2) == pytest.approx((1.0, 2.0**0.8))
 
 
 @pytest.mark.parametrize("gpus", [0, -1, 232_966])

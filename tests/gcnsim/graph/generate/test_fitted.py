@@ -57,7 +57,7 @@ def test_the_range_of_cross_edges_is_in_order_and_has_a_source(name: str) -> Non
 def test_an_outline_says_what_it_assumes() -> None:
     assert outlines() == ("ogbn-papers100M",)
     facts = outline("ogbn-papers100M")
-    assert (facts.nodes, facts.features, facts.classes, facts.parts) == (111_059_956, 128, 172, (32, 192))
+    assert (facts.nodes, facts.features, facts.classes, facts.parts) == (111_059_956, 128, 172, (32, 1024))
     assert facts.entries == 2 * 1_615_685_872
     boundary = facts.boundary
     assert len(boundary.unevenness) == 10
