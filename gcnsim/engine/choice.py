@@ -1,4 +1,7 @@
-"""Which engine simulates: the compiled one where there is one for this machine, else the reference. Same results."""
+"""Which engine simulates: the compiled one where there is one for this machine, else the reference. Same results.
+
+Where large groups of links are to be shared once per grain only the compiled one does, and about the same results.
+"""
 
 from __future__ import annotations
 
@@ -45,10 +48,12 @@ def simulate(schedule: Schedule, iterations: int, enough: Enough | None = None, 
     endless: the run goes on beyond its last iteration, so that none ends early for want of successors, and what it is
     known to repeat is not simulated (`gcnsim.engine.stopping`); else its last ops have the links to themselves.
 
-    Raises ScenarioError for an engine that is not there.
+    Raises ScenarioError for an engine that is not there: only the compiled one knows grains.
     """
     kernel = engine().kernel
     _simulated[0] = 1
+    if kernel is None and schedule.grain_s > 0.0:
+        raise ScenarioError(f"links are shared once per grain by the compiled engine alone; {engine().why}")
     if kernel is None:
         return simulate_by_reference(schedule, iterations, enough, endless=endless)
     return simulate_by(kernel, schedule, iterations, enough, endless=endless)

@@ -73,6 +73,7 @@ class Schedule:
     link. ends: per worker, the op whose end closes its iteration. Iterations beyond T repeat from the start.
     cores: per link that is a machine's cores, how many, and how long a thread keeps one that another waits for.
     periodic: whether the T iterations are a cycle whose mean is the pace, and not draws of one distribution.
+    grain_s: seconds for which an engine may share large groups of links at once; 0: they are shared exactly.
     """
 
     method: str
@@ -84,6 +85,7 @@ class Schedule:
     ends: tuple[int, ...]
     cores: Mapping[int, tuple[int, Seconds]] = field(default_factory=dict)
     periodic: bool = False
+    grain_s: Seconds = 0.0
 
     def of_graphs(self, graphs: IntArray) -> Schedule:
         """The same ops with the demand of these graphs alone, int64: positions in `demand`."""

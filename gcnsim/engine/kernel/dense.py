@@ -10,17 +10,12 @@ from __future__ import annotations
 
 from math import inf
 
-from gcnsim.engine.kernel.lanes import LANES, divide, least, place_of, rate_row, settle, soonest, take
+from gcnsim.engine.kernel.lanes import divide, least, pitch, place_of, rate_row, settle, soonest, take
 from gcnsim.engine.kernel.memory import Flows, Links
 from gcnsim.ids import FloatArray
 
 CERTAINLY = 1.0 - 1e-6
 """Of a share of links, what rounding cannot take off it while it grows."""
-
-
-def pitch(size: int) -> int:
-    """Words from one row of `size` to the next."""
-    return (size + LANES - 1) // LANES * LANES
 
 
 def _begin(links: Links, crossing: FloatArray, begin: int, end: int) -> float:
@@ -29,8 +24,8 @@ def _begin(links: Links, crossing: FloatArray, begin: int, end: int) -> float:
     for link in range(begin, end):
         flows = crossing[link]
         divisor = flows if flows > 0.0 else 1.0
-        each = links.capacity[link] / divisor
-        left[link] = links.capacity[link]
+        each = links.supply[link] / divisor
+        left[link] = links.supply[link]
         weight[link] = flows
         step[link] = inf
         share[link] = each if flows > 0.0 else inf
@@ -42,6 +37,14 @@ def fill_dense(links: Links, flows: Flows, group: int) -> float:
 
     Returns the picoseconds until the first flow is done, infinite when none is under way (`sharing.first_due`).
     """
+    settle_all(links, flows, group)
+    first, middle = links.first_link[group], links.first_link[group] + pitch(links.senders[group])
+    columns = pitch(links.receivers[group])
+    return _rates(links, flows, first, middle, links.first_bundle[group], links.senders[group], columns)
+
+
+def settle_all(links: Links, flows: Flows, group: int) -> None:
+    """Let all links of `group` be settled, the tightest first: the level of each, and when (`Links.step`)."""
     senders, receivers = links.senders[group], links.receivers[group]
     rows, columns = pitch(senders), pitch(receivers)
     first, begin, turned = links.first_link[group], links.first_bundle[group], links.turned[group]
@@ -71,7 +74,6 @@ def fill_dense(links: Links, flows: Flows, group: int) -> float:
                 break
         theirs = divide(left, weight, share, other, other_end)
         one, two = tightest if sends else theirs, theirs if sends else tightest
-    return _rates(links, flows, first, middle, begin, senders, columns)
 
 
 def _rates(links: Links, flows: Flows, first: int, middle: int, begin: int, senders: int, columns: int) -> float:

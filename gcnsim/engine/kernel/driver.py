@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from gcnsim.engine.kernel.layout import layout
+from gcnsim.engine.kernel.layout import LARGE, layout
 from gcnsim.engine.kernel.memory import ASKED, COMPLETE, STOP, packed, whole
 from gcnsim.engine.kernel.run import ASKS, STOPPED
 from gcnsim.engine.kernel.views import CLOSING, SCALAR
@@ -18,11 +18,22 @@ Kernel = Callable[[IntArray, FloatArray, FloatArray, IntArray, IntArray, IntArra
 
 
 def simulate_by(
-    kernel: Kernel, schedule: Schedule, iterations: int, enough: Enough | None = None, *, endless: bool = False
+    kernel: Kernel,
+    schedule: Schedule,
+    iterations: int,
+    enough: Enough | None = None,
+    *,
+    endless: bool = False,
+    large: int = LARGE,
 ) -> Run:
-    """What `gcnsim.engine.reference.simulate` gives, by `kernel`. Raises RuntimeError for a run that gets stuck."""
+    """What `gcnsim.engine.reference.simulate` gives, by `kernel`, and about that for a schedule with a grain.
+
+    large: fewest bundles of a group of links that is then shared once per grain (`coarse`).
+
+    Raises RuntimeError for a run that gets stuck.
+    """
     stop = Stop(schedule, iterations, enough, endless=endless)
-    state, rows = layout(schedule, stop.opened)
+    state, rows = layout(schedule, stop.opened, large)
     ints, floats = packed(state)
     scalar, closing = whole(ints, SCALAR), whole(ints, CLOSING)
     count, graphs = schedule.columns.size, schedule.demand.shape[0]

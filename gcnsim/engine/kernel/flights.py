@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from math import ceil, inf
 
-from gcnsim.engine.kernel.dense import fill_dense, pitch
+from gcnsim.engine.kernel.coarse import finish_coarse, join_coarse, share_coarse
+from gcnsim.engine.kernel.dense import fill_dense
 from gcnsim.engine.kernel.heaps import clear_timer, pop_small, push_small, set_timer
-from gcnsim.engine.kernel.lanes import serve
+from gcnsim.engine.kernel.lanes import pitch, serve
 from gcnsim.engine.kernel.memory import (
     DIRTY_HEAD,
     DIRTY_SIZE,
@@ -15,12 +16,13 @@ from gcnsim.engine.kernel.memory import (
     RESOURCES,
     Calendar,
     Flows,
+    Grains,
     Links,
     Messages,
     Ops,
     State,
 )
-from gcnsim.engine.kernel.sharing import advance_group, fill, first_due, pass_time
+from gcnsim.engine.kernel.sharing import advance_group, count, fill, first_due, pass_time
 
 OP = 2**32 - 1
 """Bits of an event that say the op; those above say the iteration."""
@@ -46,19 +48,6 @@ def next_dirty(calendar: Calendar) -> int:
     return calendar.dirty_queue[place]
 
 
-def _count(links: Links, flows: Flows, group: int, bundle: int, change: int) -> None:
-    """One flow of `bundle` more, or less, in every form that the counts are kept in."""
-    flows.counts[bundle] += change
-    if links.senders[group]:
-        place, columns = bundle - links.first_bundle[group], pitch(links.receivers[group])
-        sender, receiver = place // columns, place % columns
-        rows, first = pitch(links.senders[group]), links.first_link[group]
-        flows.number[bundle] += change
-        flows.number[links.turned[group] + receiver * rows + sender] += change
-        flows.crossing[first + sender] += change
-        flows.crossing[first + rows + receiver] += change
-
-
 def join(state: State, event: int, units: float) -> int:
     """Start the flow `event` of `units` > 0. The group if it must be shared at once, else -1.
 
@@ -67,21 +56,28 @@ def join(state: State, event: int, units: float) -> int:
     calendar, links, flows = state.calendar, state.links, state.flows
     bundle = state.ops.bundle[event & OP]
     group = links.group[bundle]
+    if state.grains.grouped[group]:
+        join_coarse(state, event, bundle, units)
+        share_later(calendar, group)
+        return -1
     advance_group(links, flows, group, calendar.scalar[NOW])
     flows.started[group] += 1
     base, size = flows.room_at[bundle], flows.counts[bundle]
     target = flows.service[bundle] + units
     push_small(flows.target, flows.serial, flows.which, base, size, target, flows.started[group], event)
     flows.heads[bundle] = flows.target[base]
-    _count(links, flows, group, bundle, 1)
+    count(links, flows, group, bundle, 1)
     if links.first_bundle[group + 1] - links.first_bundle[group] == 1 and calendar.dirty[group] == 0:
         return group
     share_later(calendar, group)
     return -1
 
 
-def share_group(calendar: Calendar, links: Links, flows: Flows, group: int) -> None:
+def share_group(calendar: Calendar, links: Links, flows: Flows, grains: Grains, group: int) -> None:
     """Share the links of `group` among the flows now under way, and wait for the first that will be done."""
+    if grains.grouped[group]:
+        share_coarse(calendar, links, flows, grains, group)
+        return
     if links.senders[group]:
         due = fill_dense(links, flows, group)
     else:
@@ -97,6 +93,9 @@ def share_group(calendar: Calendar, links: Links, flows: Flows, group: int) -> N
 def finish(state: State, group: int) -> None:
     """Take out the flows whose last unit is there, in the order of bundles, then of ends, as what is done now."""
     calendar, links, flows = state.calendar, state.links, state.flows
+    if state.grains.grouped[group]:
+        finish_coarse(state, group)
+        return
     begin, end = links.first_bundle[group], links.first_bundle[group + 1]
     calendar.scalar[DONE] = 0
     if links.senders[group] == 0:
@@ -128,7 +127,7 @@ def _take_out(calendar: Calendar, links: Links, flows: Flows, group: int, bundle
         size = flows.counts[bundle]
         calendar.done[scalar[DONE]] = pop_small(flows.target, flows.serial, flows.which, base, size)
         scalar[DONE] += 1
-        _count(links, flows, group, bundle, -1)
+        count(links, flows, group, bundle, -1)
     if flows.counts[bundle]:
         flows.heads[bundle] = flows.target[base]
     else:

@@ -15,7 +15,7 @@ from typing import Final
 import numpy as np
 
 from gcnsim.engine.fluid import connected
-from gcnsim.engine.kernel.dense import pitch
+from gcnsim.engine.kernel.lanes import pitch
 from gcnsim.engine.kernel.memory import Links
 from gcnsim.ids import BoolArray, IntArray
 from gcnsim.schedule.columns import Columns
@@ -40,9 +40,8 @@ def grouped(capacity: Sequence[float], columns: Columns, flows: BoolArray) -> tu
         f"groups of {len(capacity)} links", lambda: _groups(len(capacity), columns, flows)
     )
     offered = np.append(np.array(capacity, np.float64) / PS_PER_S, 0.0)[owners]
-    return links._replace(
-        capacity=np.where(owners < 0, links.capacity, offered), last=np.zeros_like(links.last)
-    ), bundle
+    capacities = np.where(owners < 0, links.capacity, offered)
+    return links._replace(capacity=capacities, supply=capacities, last=np.zeros_like(links.last)), bundle
 
 
 def _groups(count: int, columns: Columns, flows: BoolArray) -> tuple[Links, IntArray, IntArray]:
@@ -175,6 +174,7 @@ class _Numbers:
             level=np.zeros(size),
             step=np.zeros(size),
             waiting=np.zeros(size),
+            supply=np.array(self.capacity, np.float64),
         )
 
 

@@ -16,6 +16,11 @@ LANES = 8
 """Words that a loop handles at once, to which rows are padded: a cache line, and the widest registers there are."""
 
 
+def pitch(size: int) -> int:
+    """Words from one row of `size` to the next."""
+    return (size + LANES - 1) // LANES * LANES
+
+
 def least(values: FloatArray, begin: int, end: int) -> float:
     """The least of values[begin:end]; infinite for none."""
     found = inf
@@ -105,6 +110,17 @@ def soonest(heads: FloatArray, service: FloatArray, rates: FloatArray, begin: in
         if rates[bundle] > 0.0:
             found = min(found, (heads[bundle] - service[bundle]) / rates[bundle])
     return found
+
+
+def block_within(heads: FloatArray, service: FloatArray, rates: FloatArray, begin: int, end: int, limit: float) -> int:
+    """Where the first `LANES` bundles begin, counted from `begin`, of which one's first flow is done within `limit`.
+
+    `end` where there are none.
+    """
+    for bundle in range(begin, end):
+        if heads[bundle] - service[bundle] <= limit * rates[bundle]:
+            return bundle - (bundle - begin) % LANES
+    return end
 
 
 def serve(service: FloatArray, rates: FloatArray, heads: FloatArray, begin: int, end: int, elapsed: float) -> float:

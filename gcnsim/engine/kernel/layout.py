@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -10,6 +10,7 @@ from gcnsim.engine.kernel.groups import grouped
 from gcnsim.engine.kernel.memory import (
     ASKED,
     FIRSTS,
+    GRAIN,
     GROUPS,
     HEADS,
     LATES,
@@ -21,6 +22,7 @@ from gcnsim.engine.kernel.memory import (
     STOP,
     Calendar,
     Flows,
+    Grains,
     Links,
     Machines,
     Messages,
@@ -34,10 +36,17 @@ from gcnsim.schedule import Schedule
 from gcnsim.schedule.columns import Columns, rows_by, stream_waits
 from gcnsim.timeline import PS_PER_S
 
+LARGE: Final = 48
+"""Fewest bundles of a group that is shared once per grain: smaller ones are shared exactly in no time."""
 
-def layout(schedule: Schedule, most: int) -> tuple[State, Rows]:
-    """The state before the first event of a run of at most `most` iterations, and its rows."""
+
+def layout(schedule: Schedule, most: int, large: int = LARGE) -> tuple[State, Rows]:
+    """The state before the first event of a run of at most `most` iterations, and its rows.
+
+    large: fewest bundles of a group that is shared once per grain, where the schedule has one.
+    """
     columns = schedule.columns
+    grain = max(1, round(schedule.grain_s * PS_PER_S)) if schedule.grain_s > 0.0 else 0
     threads = columns.derived("threads", lambda: (columns.thread >= 0) & columns.is_flow)
     sent = columns.derived("sent", lambda: columns.is_flow & ~threads)
     links, crossed = grouped(schedule.capacity, columns, sent)
@@ -48,6 +57,8 @@ def layout(schedule: Schedule, most: int) -> tuple[State, Rows]:
     work = np.where(sent, schedule.demand, np.rint(schedule.demand * PS_PER_S))
     resources = links.last.size + machines.cores.size
     calendar, missing = _calendar(ops, links.last.size, resources, columns.streams, most)
+    calendar.scalar[GRAIN] = grain
+    grains = _grains(ops, links, grain, large)
     count = columns.size
     rows = Rows(
         np.ascontiguousarray(work).ravel(),
@@ -57,7 +68,7 @@ def layout(schedule: Schedule, most: int) -> tuple[State, Rows]:
     )
     rows.ends[:count] = -1
     rows.missing[:count] = missing
-    return State(ops, calendar, links, flows, messages, machines), rows
+    return State(ops, calendar, links, flows, messages, machines, grains), rows
 
 
 class _Waits(NamedTuple):
@@ -149,6 +160,24 @@ def _flows(columns: Columns, bundle: IntArray, links: Links) -> Flows:
         heads=np.full(size, np.inf),
         number=np.zeros(int(links.turned[-1])),
         crossing=np.zeros(links.capacity.size),
+    )
+
+
+def _grains(ops: Ops, links: Links, grain: int, large: int) -> Grains:
+    """Groups of `large` bundles and more that are shared once per `grain` picoseconds, unless flows wait for queues."""
+    size = links.group.size
+    grouped = (np.diff(links.first_bundle) >= large) & (grain > 0)
+    grouped[links.group[ops.bundle[(ops.bundle >= 0) & (ops.queue > 0)]]] = False
+    # The grain before the run is over.
+    links.last[grouped] = -grain
+    return Grains(
+        grouped=grouped.astype(np.int64),
+        due_size=_ints(grouped.size),
+        due_time=_ints(size),
+        due_place=np.full(size, -1, np.int64),
+        due_heap=_ints(size),
+        spare=np.zeros(links.capacity.size),
+        owed=np.zeros(links.capacity.size),
     )
 
 

@@ -12,17 +12,21 @@ from typing import Any, Final
 from numba import cfunc, types
 from numba.extending import intrinsic, overload, register_jitable
 
-from gcnsim.engine.kernel import dense, flights, heaps, memory, run, sharing, turns, views
+from gcnsim.engine.kernel import coarse, dense, due, flights, heaps, lanes, memory, run, sharing, turns, views
 from gcnsim.engine.kernel.loading import NEEDED
 from gcnsim.engine.kernel.memory import ARRAYS
-from gcnsim.engine.kernel.vectors import use_vectors
+from gcnsim.engine.kernel.vectors import WRITTEN, use_vectors
 
 OPTIONS: Final[Any] = {"_nrt": False, "error_model": "numpy", "boundscheck": False}
 """No memory is allocated, dividing by zero gives infinity, and places are trusted."""
 
 CALLED: Final[tuple[Callable[..., Any], ...]] = (
     sharing.fill,
+    dense.settle_all,
     dense.fill_dense,
+    coarse.join_coarse,
+    coarse.finish_coarse,
+    coarse.share_coarse,
     flights.backlog,
     turns.decide,
     turns.turn,
@@ -39,9 +43,9 @@ def object_code() -> tuple[str, bytes]:
     overload(memory.whole, jit_options=OPTIONS)(_whole)
     overload(memory.real, jit_options=OPTIONS)(_real)
     use_vectors()
-    for module in (views, heaps, sharing, dense, flights, turns, run):
+    for module in (views, heaps, lanes, sharing, dense, due, coarse, flights, turns, run):
         for function in vars(module).values():
-            if getattr(function, "__module__", None) == module.__name__ and function is not run.run:
+            if getattr(function, "__module__", None) == module.__name__ and function not in (run.run, *WRITTEN):
                 _compilable(function)
     ints, floats = (_address(kind) for kind in (types.int64, types.float64))
     signature = types.int64(ints, floats, floats, ints, ints, ints, types.int64, types.int64)

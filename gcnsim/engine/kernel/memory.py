@@ -58,7 +58,9 @@ HEADS: Final = 20
 """Ops that are first on their stream."""
 LATES: Final = 21
 """Waits that reach back to earlier iterations."""
-SCALARS: Final = 22
+GRAIN: Final = 22
+"""Picoseconds between two sharings of a group that is shared once per grain (`Grains`), at least."""
+SCALARS: Final = 23
 """Words in `Calendar.scalar`."""
 
 
@@ -112,7 +114,7 @@ class Links(NamedTuple):
     of each bundle and the bundles of each link, ascending. senders, receivers: of a group that is shared as a matrix
     (`dense`), 0 of others; rank: of its links, which of equally tight ones goes first. turned: where its transposed
     counts begin in `Flows.number`. capacity: units per picosecond. left, load, share, level, step, waiting: room to
-    work in, by link."""
+    work in, by link. supply: the capacity, and what is owed besides."""
 
     first_bundle: IntArray
     first_link: IntArray
@@ -137,6 +139,7 @@ class Links(NamedTuple):
     level: FloatArray
     step: FloatArray
     waiting: FloatArray
+    supply: FloatArray
 
 
 class Flows(NamedTuple):
@@ -202,6 +205,21 @@ class Machines(NamedTuple):
     least: FloatArray
 
 
+class Grains(NamedTuple):
+    """Groups of links that are shared once per grain (`coarse`). grouped: int64[G], 1 for such a group, whose `last`
+    is its last sharing, and whose service and supply are those since. due_size, due_heap: a heap of bundles for each
+    group, from its first bundle on, by due_time, when the first flow is done; due_place: of each bundle, -1 for none.
+    spare: of each link, units per picosecond that nobody has. owed: units it could not carry in this grain."""
+
+    grouped: IntArray
+    due_size: IntArray
+    due_time: IntArray
+    due_place: IntArray
+    due_heap: IntArray
+    spare: FloatArray
+    owed: FloatArray
+
+
 class Rows(NamedTuple):
     """Iterations by ops, row after row. work: picoseconds or units, of as many graphs as there are, in turn. starts,
     ends: picoseconds, -1 of what has not ended. missing: what each op still waits for."""
@@ -221,6 +239,7 @@ class State(NamedTuple):
     flows: Flows
     messages: Messages
     machines: Machines
+    grains: Grains
 
 
 ARRAYS: Final = 96

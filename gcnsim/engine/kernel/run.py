@@ -189,7 +189,7 @@ def _all_that_follows(state: State, rows: Rows, graphs: int, most: int, event: i
         elif delay == AT_ONCE:
             joining = moving
         if sharing >= 0:
-            share_group(calendar, state.links, state.flows, sharing)
+            share_group(calendar, state.links, state.flows, state.grains, sharing)
             calendar.dirty[sharing] = 0
             if joining < 0 and sharing == group:
                 calendar.dirty[group] = later

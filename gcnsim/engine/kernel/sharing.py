@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from math import inf
 
+from gcnsim.engine.kernel.lanes import pitch
 from gcnsim.engine.kernel.memory import Flows, Links
 
 
@@ -17,7 +18,7 @@ def fill(links: Links, flows: Flows, group: int) -> None:
     first, last, shared = links.first_link[group], links.first_link[group + 1], links.shared[group]
     load, left, rising, rates = links.load, links.left, links.rising, flows.rates
     for link in range(first, last):
-        left[link] = links.capacity[link]
+        left[link] = links.supply[link]
         load[link] = 0
     for bundle in range(begin, end):
         count = flows.counts[bundle]
@@ -83,6 +84,19 @@ def first_due(links: Links, flows: Flows, group: int) -> float:
                     return 0.0
                 limit = due * (1.0 + 1e-9)
     return due
+
+
+def count(links: Links, flows: Flows, group: int, bundle: int, change: int) -> None:
+    """One flow of `bundle` more, or less, in every form that the counts are kept in."""
+    flows.counts[bundle] += change
+    if links.senders[group]:
+        begin = links.route_at[bundle]
+        first, rows = links.first_link[group], pitch(links.senders[group])
+        one, other = links.route[begin], links.route[begin + 1]
+        flows.number[bundle] += change
+        flows.number[links.turned[group] + (other - first - rows) * rows + one - first] += change
+    for place in range(links.route_at[bundle], links.route_at[bundle + 1]):
+        flows.crossing[links.route[place]] += change
 
 
 def pass_time(links: Links, flows: Flows, group: int, now: int) -> int:

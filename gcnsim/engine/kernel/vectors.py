@@ -211,6 +211,29 @@ def _soonest(code: _Code, heads: Any, service: Any, rates: Any, begin: Any, end:
     return code.least(begin, end, row)
 
 
+def _block_within(code: _Code, heads: Any, service: Any, rates: Any, begin: Any, end: Any, limit: Any) -> Any:
+    builder, limits = code.builder, code.row(limit)
+    bits = ir.IntType(LANES)
+    before = builder.basic_block
+    seek, look, further, after = (builder.append_basic_block(name) for name in ("seek", "look", "further", "after"))
+    builder.branch(seek)
+    builder.position_at_end(seek)
+    place = builder.phi(_WORD)
+    builder.cbranch(builder.icmp_signed("<", place, end), look, after)
+    builder.position_at_end(look)
+    lacks = builder.fsub(code.load(heads, place), code.load(service, place))
+    within = builder.fcmp_ordered("<=", lacks, builder.fmul(limits, code.load(rates, place)))
+    none = builder.icmp_unsigned("==", builder.bitcast(within, bits), ir.Constant(bits, 0))
+    builder.cbranch(none, further, after)
+    builder.position_at_end(further)
+    next_place = builder.add(place, ir.Constant(_WORD, LANES))
+    builder.branch(seek)
+    place.add_incoming(begin, before)
+    place.add_incoming(next_place, further)
+    builder.position_at_end(after)
+    return place
+
+
 def _serve(code: _Code, service: Any, rates: Any, heads: Any, begin: Any, end: Any, elapsed: Any) -> Any:
     builder, time = code.builder, code.row(elapsed)
 
@@ -231,6 +254,7 @@ WRITTEN: Final[dict[Callable[..., Any], tuple[Any, Callable[..., Any]]]] = {
     lanes.divide: (types.float64, _divide),
     lanes.rate_row: (types.float64, _rate_row),
     lanes.soonest: (types.float64, _soonest),
+    lanes.block_within: (types.int64, _block_within),
     lanes.serve: (types.float64, _serve),
 }
 """What each function of `lanes` gives, and what writes its instructions."""
