@@ -8,16 +8,22 @@ import numpy as np
 
 from gcnsim.machine import resolve_machine
 from gcnsim.planning.assumptions import figure_words
-from gcnsim.planning.study_cache import INTERVAL, Candidate, StudyCache
+from gcnsim.planning.study_cache import Candidate, StudyCache, central
 from gcnsim.results import AssumptionEffect, Certainty
-from gcnsim.scenario import Scenario
+from gcnsim.scenario import Scenario, setting_text
 from gcnsim.uncertainty import DRAWS, PARTITION, assumptions_of
+from gcnsim.units import format_gbps
 
 LABELS = ("UNCALIBRATED", "FITTED TO PUBLISHED RUNS", "CALIBRATED")
 
-METHOD = (
-    f"{DRAWS} joint draws: every assumed figure anywhere in its range, independently; the simulated time of a draw is "
-    "that at the stated values, moved as the analytic estimate moves (docs/assumptions.md)"
+METHOD = f"{DRAWS} joint draws: every assumed figure anywhere in its range, independently; "
+
+SIMULATED = "all are simulated of {settings}; of other settings "
+"""What goes before ESTIMATED where draws of settings were simulated."""
+
+ESTIMATED = (
+    "the simulated time of a draw is that at the stated values, moved as the analytic estimate moves "
+    "(docs/assumptions.md)"
 )
 
 
@@ -31,8 +37,8 @@ class Difference:
     @classmethod
     def of(cls, one: Candidate, other: Candidate) -> Difference:
         """How much longer `one` takes than `other`, per epoch."""
-        share = one.epoch_times / other.epoch_times - 1.0
-        low, high = (float(end) for end in np.quantile(share, INTERVAL))
+        share = one.epochs_over(other) - 1.0
+        low, high = central(share)
         now = one.epoch_s / other.epoch_s - 1.0
         return cls(min(low, now), max(high, now))
 
@@ -55,7 +61,16 @@ def certainty(studies: StudyCache, chosen: Candidate) -> Certainty:
     those that matter most first.
     """
     label = label_of(chosen.scenario)
-    return Certainty(label == LABELS[2], label, DRAWS, METHOD, tuple(tornado(studies, chosen)))
+    drawn = studies.drawn
+    several = len({each.cluster for each in drawn}) > 1
+    simulated = tuple(setting_text(each.method) + (f" on {_machine(each)}" if several else "") for each in drawn)
+    method = METHOD + (SIMULATED.format(settings=" and of ".join(simulated)) if simulated else "") + ESTIMATED
+    return Certainty(label == LABELS[2], label, DRAWS, simulated, method, tuple(tornado(studies, chosen)))
+
+
+def _machine(scenario: Scenario) -> str:
+    cluster = scenario.cluster
+    return f"{cluster.gpus} x {cluster.device} at {format_gbps(cluster.bandwidth)}"
 
 
 def tornado(studies: StudyCache, chosen: Candidate) -> list[AssumptionEffect]:

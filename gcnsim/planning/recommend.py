@@ -19,6 +19,8 @@ from dataclasses import dataclass, replace
 from math import inf
 from typing import Final
 
+import numpy as np
+
 from gcnsim.errors import plural
 from gcnsim.ids import Seconds
 from gcnsim.methods import COMPARED, Method, method_type
@@ -101,7 +103,8 @@ def _of_method(scenario: Scenario, name: str, rule: Rule) -> Iterator[Scenario]:
 
 
 def shortlist(studies: StudyCache, scenario: Scenario, rule: Rule) -> list[Scenario]:
-    """The candidates that are worth simulating: of psc-gcn the best of three taus, of other methods the best one.
+    """The candidates that are worth simulating: every one whose estimate is within NEAR of the best; and, whatever the
+    estimate says of methods, of psc-gcn the best of three taus, of other methods the best one.
 
     The estimate does not see what a second iteration of slack brings, so tau above 1 takes the estimate of tau 1.
     """
@@ -118,7 +121,8 @@ def shortlist(studies: StudyCache, scenario: Scenario, rule: Rule) -> list[Scena
         own = next((each for each in order if each.method.name == kind.name), None)
         if own is not None and not kind.has("tau") and known[own] <= HOPELESS * least:
             chosen.append(own)
-    return list(dict.fromkeys(chosen))
+    near = [each for each in order if held[each] and known[each] <= least * (1 + NEAR)]
+    return list(dict.fromkeys([*chosen, *near]))
 
 
 def _best_by_tau(order: Sequence[Scenario], kind: type[Method]) -> list[Scenario]:
@@ -193,10 +197,7 @@ def choose(pool: Sequence[Candidate], asked: Sequence[Scenario], rule: Rule) -> 
     limit = min(fastest.epoch_s * (1 + NEAR), min(own, default=inf) * (1 + SAME))
     near = [each for each in possible if each.epoch_s <= limit]
     chosen = min(near, key=lambda each: (approximation_key(each.scenario), each.epoch_s))
-    least = fastest.epoch_times
-    for each in possible:
-        least = each.epoch_times.clip(max=least)
-    share = float((chosen.epoch_times <= (1 + NEAR) * least).mean())
+    share = float(np.all([chosen.epochs_over(each) <= 1 + NEAR for each in possible], axis=0).mean())
     fit = "" if len(possible) == len(pool) else " that fit"
     why = _why(chosen, fastest, f"{plural(len(possible), 'simulated setting')}{fit}", rule)
     if not held:

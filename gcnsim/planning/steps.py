@@ -13,8 +13,6 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Final
 
-import numpy as np
-
 from gcnsim.alternatives import (
     host_steps,
     partition_seconds,
@@ -24,10 +22,11 @@ from gcnsim.alternatives import (
 )
 from gcnsim.errors import ScenarioError
 from gcnsim.hardware import device, devices, prices
+from gcnsim.ids import FloatArray
 from gcnsim.machine import resolve_machine
 from gcnsim.methods import Method, method_type
 from gcnsim.planning.recommend import Rule, rate_of
-from gcnsim.planning.study_cache import INTERVAL, PRECISION, OnProgress, StudyCache, canonical
+from gcnsim.planning.study_cache import PRECISION, OnProgress, StudyCache, canonical, central
 from gcnsim.results import NoEffect, Step
 from gcnsim.scenario import ClusterSpec, Scenario
 from gcnsim.units import format_gbps
@@ -68,7 +67,7 @@ def next_steps(
     studies.prepare([scenario, *(move.scenario for move in moves if move.knob == "tau")])
     even = any(move.even for move in moves)
     studies.explore(scenario, [move.scenario for move in moves if not move.even], even, on_progress)
-    now, times = studies.result(scenario), studies.times(scenario)
+    now = studies.result(scenario)
     limit = now.metrics.limit
     steps = []
     for move in moves:
@@ -80,9 +79,9 @@ def next_steps(
             continue
         result = studies.result(move.scenario, even=move.even)
         seconds = result.metrics.iteration_s
-        saved = 1.0 - studies.times(move.scenario, even=move.even) / times
+        saved = 1.0 - _times_over(studies, move, scenario)
         gain = 1.0 - seconds / now.metrics.iteration_s
-        low, high = (float(end) for end in np.quantile(saved, INTERVAL))
+        low, high = central(saved)
         low, high = min(low, gain), max(high, gain)
         if abs(gain) < PRECISION and low <= 0.0 <= high and max(-low, high) < SLIGHT:
             ends = f"{100 * -low:.1f} % longer to {100 * high:.1f} % shorter"
@@ -91,6 +90,13 @@ def next_steps(
         below = rate_of(move.scenario.method) < rule.min_rate
         steps.append(Step(move.knob, move.start, move.end, seconds, gain, low, high, result.fits, below))
     return sorted(steps, key=lambda step: (step.fits is False, -step.gain)), idle
+
+
+def _times_over(studies: StudyCache, move: Move, scenario: Scenario) -> FloatArray:
+    """The time after the move over that before, draw by draw, float64[draws]."""
+    if move.even:
+        return studies.times(scenario, even=True) / studies.times(scenario)
+    return studies.candidate(move.scenario).over(studies.candidate(scenario))
 
 
 def possible_moves(studies: StudyCache, scenario: Scenario, rule: Rule, idle: Collection[str]) -> list[Move]:

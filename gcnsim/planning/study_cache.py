@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import partial
 from math import inf
 from typing import Final, TypeAlias
 
@@ -52,18 +51,41 @@ FEW_WORKERS: Final = 12
 """Up to so many workers, estimates of a few milliseconds each are made in one process."""
 
 
+def central(drawn: FloatArray) -> tuple[float, float]:
+    """The ends of the 90 % interval of a value of every joint draw, float64[draws]: each draw stands for the middle of
+    its share of them (Hazen's quantiles), as its positions are the middles of their strata."""
+    low, high = (float(end) for end in np.quantile(drawn, INTERVAL, method="hazen"))
+    return low, high
+
+
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A simulated result, and its time under every joint draw of the assumptions (`gcnsim.uncertainty.propagation`).
+    """A simulated result, and its time under every joint draw of the assumptions.
 
-    scenario: the question as it was asked; the result's own may be its simpler equal (`canonical`). times: seconds per
-    iteration, float64[draws]: of the assumed figures, of what the workload leaves open, of other drawn graphs, and
-    where GPUs are unequal of the order of the parts among them.
+    scenario: the question as it was asked; the result's own may be its simpler equal (`canonical`). estimated, and
+    simulated where the draws were: seconds per iteration, float64[draws]: of the assumed figures, of what the workload
+    leaves open, of other drawn graphs, and where GPUs are unequal of the order of the parts among them.
     """
 
     scenario: Scenario
     result: Result
-    times: FloatArray
+    estimated: FloatArray
+    simulated: FloatArray | None
+
+    @property
+    def times(self) -> FloatArray:
+        """Seconds per iteration under every joint draw, float64[draws]: simulated where they were, else estimated."""
+        return self.estimated if self.simulated is None else self.simulated
+
+    def over(self, other: Candidate) -> FloatArray:
+        """Its time per iteration over that of `other`, draw by draw, float64[draws]: both simulated, or neither."""
+        if self.simulated is not None and other.simulated is not None:
+            return self.simulated / other.simulated
+        return self.estimated / other.estimated
+
+    def epochs_over(self, other: Candidate) -> FloatArray:
+        """As `over`, of the times of an epoch."""
+        return self.over(other) * (self.result.per_epoch / other.result.per_epoch)
 
     @property
     def iteration_s(self) -> float:
@@ -74,11 +96,6 @@ class Candidate:
     def epoch_s(self) -> float:
         """Seconds in which every training node is trained once."""
         return self.iteration_s * self.result.per_epoch
-
-    @property
-    def epoch_times(self) -> FloatArray:
-        """Seconds of an epoch under every joint draw, float64[draws]."""
-        return self.times * self.result.per_epoch
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +126,7 @@ class StudyCache:
         """Of the joint draws of the assumptions: one set for all settings, so that they are compared like with like."""
         self._results: dict[Key, Result] = {}
         self._factors: dict[Key, Factors] = {}
+        self._drawn: dict[Key, FloatArray] = {}
         self._times: dict[tuple[Scenario, bool], FloatArray] = {}
         self._lower: dict[Scenario, Seconds] = {}
         self._least: dict[Scenario, int | None] = {}
@@ -201,12 +219,13 @@ class StudyCache:
 
     def _study_where(self, key: Key, base: Factors | None) -> tuple[Result | None, Factors]:
         """The study of `key`, and what the assumptions leave open of it; no study where `base` is estimated alike."""
-        left_open = self._factors.get(key) or factors(key[0], self._accesses(key), self.seed)
+        left_open = self._factors.get(key) or factors(key[0], self.accesses_of(key), self.seed)
         if base is not None and _alike(left_open, base):
             return None, left_open
         return self._study(key), left_open
 
-    def _accesses(self, key: Key) -> Source:
+    def accesses_of(self, key: Key) -> Source:
+        """What the study of `key` reads."""
         _, placement, even = key
         accesses: Source = EvenPartition(self.accesses) if even else self.accesses
         return accesses if placement is Placement.NUMBERED else Placed(accesses, placement)
@@ -222,52 +241,66 @@ class StudyCache:
         """What the assumptions leave open of the time of `scenario`, its parts in the order `placement`."""
         key = (canonical(scenario), placement, even)
         if key not in self._factors:
-            self._factors[key] = factors(key[0], self._accesses(key), self.seed)
+            self._factors[key] = factors(key[0], self.accesses_of(key), self.seed)
         return self._factors[key]
 
+    def keep_drawn(self, found: Mapping[Key, FloatArray]) -> None:
+        """Keep the simulated factors of joint draws, float64[draws] each (`gcnsim.planning.simulated_draws`)."""
+        self._drawn |= found
+
+    @property
+    def drawn(self) -> tuple[Scenario, ...]:
+        """The settings whose joint draws were simulated, in the order in which they were kept."""
+        return tuple(dict.fromkeys(asked for asked, _, _ in self._drawn))
+
     def times(self, scenario: Scenario, *, even: bool = False) -> FloatArray:
-        """Seconds per iteration of `scenario` under every joint draw of the assumptions, float64[draws]."""
+        """Seconds per iteration of `scenario` under every joint draw of the assumptions, as estimated,
+        float64[draws]."""
         asked = canonical(scenario)
         if (asked, even) not in self._times:
-            self._times[asked, even] = self._drawn_times(asked, even)
+            self._times[asked, even] = self._drawn_times(asked, even, lambda key: None)
         return self._times[asked, even]
 
-    def _drawn_times(self, scenario: Scenario, even: bool) -> FloatArray:
+    def _drawn_times(self, scenario: Scenario, even: bool, drawn: Callable[[Key], FloatArray | None]) -> FloatArray:
+        """drawn: the simulated factors of the draws; None where they are estimated."""
         result = self.result(scenario, even=even)
         seconds = result.metrics.iteration_s
-        left_open = self.factors(scenario, even=even)
-        times = left_open.scaled(seconds, left_open.joint)
-        orders = () if even else placements(scenario)
-        if len(orders) > 1:
-            # Nobody chose the order as numbered: it is no likelier than another.
-            best, *_, worst = sorted(map(partial(self._placed_times, scenario), orders), key=lambda each: each[0])
-            share = (1.0 + position("placement", self.seed)) / 2.0
-            times = best[1] ** (1.0 - share) * worst[1] ** share
+        placed = sorted((self._placed_times(key, drawn) for key in orders_of(scenario, even)), key=lambda each: each[0])
+        # Nobody chose the order as numbered: it is no likelier than another.
+        share = (1.0 + position("placement", self.seed)) / 2.0
+        times = placed[0][1] ** (1.0 - share) * placed[-1][1] ** share if len(placed) > 1 else placed[0][1]
         # What other drawn graphs would change is each setting's own: nobody knows how settings share it.
         spread = normal_position(_graphs_of(scenario, even), self.seed)
         reach = np.where(spread < 0, seconds / max(result.low_s, 1e-300), result.high_s / seconds)
         return np.asarray(times * reach**spread)
 
-    def _placed_times(self, scenario: Scenario, order: Placement) -> tuple[Seconds, FloatArray]:
+    def _placed_times(self, key: Key, drawn: Callable[[Key], FloatArray | None]) -> tuple[Seconds, FloatArray]:
         """The simulated time with the parts in this order, and under every joint draw of the assumptions."""
-        seconds = self.result(scenario, order).metrics.iteration_s
-        left_open = self.factors(scenario, order)
-        return seconds, left_open.scaled(seconds, left_open.joint)
+        scenario, order, even = key
+        seconds = self.result(scenario, order, even=even).metrics.iteration_s
+        left_open, found = self.factors(scenario, order, even=even), drawn(key)
+        if found is None:
+            return seconds, left_open.scaled(seconds, left_open.joint)
+        return seconds, found * left_open.scaled(seconds, left_open.apart)
 
     def candidate(self, scenario: Scenario) -> Candidate:
         """The study of `scenario` under every joint draw."""
-        return Candidate(scenario, self.result(scenario), self.times(scenario))
+        asked = canonical(scenario)
+        simulated = self._drawn_times(asked, False, self._drawn.__getitem__) if asked in self.drawn else None
+        return Candidate(scenario, self.result(scenario), self.times(scenario), simulated)
 
     def estimate(self, scenario: Scenario) -> Estimate:
         """The study of `scenario` with its interval."""
-        times = self.times(scenario)
-        low, high = (float(end) for end in np.quantile(times, INTERVAL))
-        result = self.result(scenario)
+        found = self.candidate(scenario)
+        low, high = central(found.times)
+        result = found.result
         lower, upper = min(self.lower(scenario), result.bounds.lower_s), result.bounds.upper_s
         now = result.metrics.iteration_s
         # The stated values are possible too, whatever the draws say.
         low, high = min(max(low, lower), now), max(high, now)
-        return Estimate(scenario, result, times, low, high, min(lower, low), max(upper, high))
+        return Estimate(
+            scenario, result, found.estimated, found.simulated, low, high, min(lower, low), max(upper, high)
+        )
 
     def lower(self, scenario: Scenario) -> Seconds:
         """The analytic lower bound of the iteration with every assumption at its most favourable end."""
@@ -279,7 +312,7 @@ class StudyCache:
     def _best_lower(self, scenario: Scenario, left_open: Factors) -> Seconds:
         ends = left_open.workload or (1.0, 1.0)
         corner = RangeEnd.LIKELY if min(ends) >= 1.0 else RangeEnd.LOW if ends[0] < ends[1] else RangeEnd.HIGH
-        orders = [self._accesses((scenario, order, False)) for order in placements(scenario)]
+        orders = [self.accesses_of((scenario, order, False)) for order in placements(scenario)]
         return min(best_lower_s(scenario, each, corner) for each in orders)
 
     def unsettled(self) -> list[Result]:
@@ -350,7 +383,13 @@ class StudyCache:
             write_schedule(scenario, ends[0] if len(ends) > 1 else counts, self.accesses)
 
     def _study(self, key: Key) -> Result:
-        return study(key[0], self._accesses(key))
+        return study(key[0], self.accesses_of(key))
+
+
+def orders_of(scenario: Scenario, even: bool = False) -> list[Key]:
+    """The simulations that the times of a setting under joint draws are made of: one for each order of its parts."""
+    orders = () if even else placements(scenario)
+    return [(canonical(scenario), order, even) for order in (orders if len(orders) > 1 else (Placement.NUMBERED,))]
 
 
 def _graphs_of(scenario: Scenario, even: bool) -> str:
@@ -367,7 +406,7 @@ def _graphs_of(scenario: Scenario, even: bool) -> str:
 def _alike(one: Factors, other: Factors) -> bool:
     """Whether two settings are estimated alike at the stated values and in nearly every draw of the assumptions."""
     ratio = one.nominal_s * one.joint / (other.nominal_s * other.joint)
-    apart = np.quantile(np.abs(ratio - 1.0), INTERVAL[1])
+    apart = np.quantile(np.abs(ratio - 1.0), INTERVAL[1], method="hazen")
     return bool(max(apart, abs(one.nominal_s / other.nominal_s - 1.0)) < PRECISION)
 
 

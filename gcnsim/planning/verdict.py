@@ -44,7 +44,6 @@ def confidence_text(choice: Choice, rivals: Sequence[Candidate] = ()) -> str:
     )
     if not rivals:
         return text
-    own = choice.estimate.epoch_times
-    faster = np.all([own <= (1 + NEAR) * each.epoch_times for each in rivals], axis=0)
+    faster = np.all([choice.estimate.epochs_over(each) <= 1 + NEAR for each in rivals], axis=0)
     others = "the other machine's best" if len(rivals) == 1 else "the best of every other machine"
     return f"on its machine {text}; as fast as {others}, or within 3 % of it, in {100 * float(faster.mean()):.0f} %"

@@ -21,6 +21,7 @@ from gcnsim.planning.patience import announced, expected_s
 from gcnsim.planning.provenance import provenance, too_large
 from gcnsim.planning.recommend import SAME, Choice, Rule, candidates, choose, shortlist
 from gcnsim.planning.rows import cost_per_1000, memory_report
+from gcnsim.planning.simulated_draws import simulate_draws
 from gcnsim.planning.steps import next_steps, one_server_more
 from gcnsim.planning.study_cache import Candidate, Estimate, StudyCache, counted, full_graph
 from gcnsim.planning.time_to_accuracy import Subject, Target, to_target
@@ -107,7 +108,13 @@ def what_if(
     progress("ranking settings")
     promising = {cluster: _promising(studies, replace(first, cluster=cluster), grid, rule) for cluster in clusters}
     rows, heavy = _rows(studies, asked, promising, grid, progress)
-    found = _found(studies, rows, _choices(studies, rows, promising, rule), grid, rule)
+    choices = _choices(studies, rows, promising, rule)
+    best = _best(choices)
+    progress("simulating draws of the assumptions")
+    if simulate_draws(studies, best.estimate, [*(each for each, _ in rows), *best.pool, *_rivals(best, choices)]):
+        rows = [_told(studies, each.scenario, grid) for each, _ in rows]
+        choices = _choices(studies, rows, promising, rule)
+    found = _found(studies, rows, choices, grid, rule)
     recommended = found.choice.estimate
     chosen = recommended.scenario
     steps, idle = next_steps(studies, chosen, rule, counted(progress, "trying the next step of each knob"))
@@ -253,11 +260,16 @@ def _choices(
     return found
 
 
+def _best(choices: Mapping[ClusterSpec, Choice]) -> Choice:
+    """The choice of the machine on which it is the fastest, of those that fit where any does."""
+    return min(choices.values(), key=lambda each: (each.estimate.result.fits is False, each.estimate.epoch_s))
+
+
 def _found(
     studies: StudyCache, rows: Sequence[Told], choices: Mapping[ClusterSpec, Choice], grid: Grid, rule: Rule
 ) -> Findings:
-    """The rows and the choice of the machine on which it is the fastest, of those that fit where any does."""
-    choice = min(choices.values(), key=lambda each: (each.estimate.result.fits is False, each.estimate.epoch_s))
+    """The rows and the best choice."""
+    choice = _best(choices)
     return Findings(
         dataset=studies.accesses.name,
         rule=rule,

@@ -74,12 +74,14 @@ class AssumptionEffect:
 
 @dataclass(frozen=True, slots=True)
 class Certainty:
-    """How sure an answer is. draws: of the assumptions, jointly; method: what is done with them; assumptions: those
+    """How sure an answer is. draws: of the assumptions, jointly; simulated: the settings of which they were simulated,
+    the recommended one first, none where they are estimated of all; method: what is done with them; assumptions: those
     that matter most first.
     """
 
     calibrated: bool
     label: str
     draws: int
+    simulated: tuple[str, ...]
     method: str
     assumptions: tuple[AssumptionEffect, ...]

@@ -6,7 +6,7 @@ the same route that share its links with as many others are handled together.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -23,12 +23,27 @@ AT_ONCE = 200_000
 @dataclass(frozen=True, slots=True)
 class Variants:
     """K variants of a schedule: demand: float64[ops, K], as `Schedule.demand` turned. capacity: float64[links, K].
-    latency_s, queue: by route, float64[K], as those of `Op`."""
+    latency_s, startup_s, queue: by route, float64[K], as those of `Op`."""
 
     demand: FloatArray
     capacity: FloatArray
     latency_s: dict[Route, FloatArray]
+    startup_s: dict[Route, FloatArray]
     queue: dict[Route, FloatArray]
+
+    def of(self, schedule: Schedule, place: int) -> Schedule:
+        """Variant `place` of `schedule`, alone; the structure is shared, and so is what was derived from it."""
+        columns = schedule.columns
+        delays = (
+            np.array([by_route[route][place] for route in columns.routes], np.float64)
+            for by_route in (self.latency_s, self.startup_s, self.queue)
+        )
+        return replace(
+            schedule,
+            columns=columns.with_delays(*delays),
+            demand=np.ascontiguousarray(self.demand[:, place])[None],
+            capacity=tuple(self.capacity[:, place].tolist()),
+        )
 
 
 def estimates(schedule: Schedule, variants: Variants) -> FloatArray:

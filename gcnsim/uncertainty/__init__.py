@@ -10,10 +10,12 @@ from gcnsim.uncertainty.assumed import (
     refuse_unused_figures,
     used_figures,
 )
+from gcnsim.uncertainty.drawn import WORKLOAD, at_once
 from gcnsim.uncertainty.estimated import estimated_counts, estimated_s
 from gcnsim.uncertainty.other_partition import PARTITION, partition_factors, scattered, statistics_warning
 from gcnsim.uncertainty.placement import Placed, Placement, placements
-from gcnsim.uncertainty.propagation import WORKLOAD, Factors, best_lower_s, factors, with_figures
+from gcnsim.uncertainty.propagation import Factors, best_lower_s, factors, with_figures
+from gcnsim.uncertainty.simulated import DrawnRuns, paces_to_factors
 
 __all__ = [
     "DRAWS",
@@ -21,15 +23,18 @@ __all__ = [
     "PARTITION",
     "WORKLOAD",
     "Assumption",
+    "DrawnRuns",
     "Factors",
     "Placed",
     "Placement",
     "assumptions_of",
+    "at_once",
     "best_lower_s",
     "estimated_counts",
     "estimated_s",
     "factors",
     "normal_position",
+    "paces_to_factors",
     "partition_factors",
     "placements",
     "position",

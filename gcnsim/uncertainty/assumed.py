@@ -26,8 +26,8 @@ from gcnsim.streams import stream
 NORMAL_90: Final = NormalDist().inv_cdf(0.95)
 """Standard deviations of a normal distribution on either side of its mean that hold 90 % of it."""
 
-DRAWS: Final = 256
-"""Joint draws of the assumptions: a share of them is known to within about three points."""
+DRAWS: Final = 64
+"""Joint draws of the assumptions: few enough to be simulated; a share of them is known to within about six points."""
 
 UNUSED: Final = frozenset({"memory", "flops_fp16", "memory_bandwidth of a host", "gpus of a host", "nic of a host"})
 """Figures of the catalogue that no cost law reads."""

@@ -8,7 +8,7 @@ import pytest
 from gcnsim.machine import resolve_machine
 from gcnsim.planning import StudyCache
 from gcnsim.planning.certainty import Difference, certainty, label_of, tornado
-from gcnsim.planning.study_cache import INTERVAL, Candidate
+from gcnsim.planning.study_cache import Candidate, central
 from gcnsim.scenario import Scenario, from_mapping
 from gcnsim.sources import RangeEnd
 from gcnsim.uncertainty import DRAWS, assumptions_of
@@ -43,7 +43,7 @@ def test_an_answer_without_a_record_is_not_calibrated(shop: StudyCache) -> None:
 def test_the_interval_is_that_of_the_draws_and_holds_the_stated_values(shop: StudyCache, method: str) -> None:
     asked = scenario(method)
     found = shop.estimate(asked)
-    low, high = np.quantile(shop.times(asked), INTERVAL)
+    low, high = central(shop.times(asked))
     assert found.lower_s <= found.low_s <= found.iteration_s <= found.high_s <= found.upper_s
     assert found.low_s == pytest.approx(min(max(low, found.lower_s), found.iteration_s))
     assert found.high_s == pytest.approx(max(high, found.iteration_s))
@@ -81,7 +81,7 @@ def test_the_tornado_tells_every_assumption_those_that_matter_most_first(shop: S
 
 def candidate(shop: StudyCache, times: np.ndarray) -> Candidate:
     base = scenario()
-    return Candidate(base, shop.result(base), times)
+    return Candidate(base, shop.result(base), times, None)
 
 
 def test_differences_are_paired(shop: StudyCache) -> None:

@@ -15,7 +15,11 @@ from gcnsim.planning.verdict import confidence_text
 class Drawn:
     """Times under four draws."""
 
-    epoch_times: FloatArray
+    times: FloatArray
+
+    def epochs_over(self, other: Drawn) -> FloatArray:
+        """Times of an epoch over those of the other."""
+        return self.times / other.times
 
 
 def choice(times: list[float], pool: int) -> Choice:

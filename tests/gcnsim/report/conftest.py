@@ -127,7 +127,8 @@ def payload() -> dict[str, Any]:
         "certainty": {
             "calibrated": False,
             "label": "UNCALIBRATED",
-            "draws": 256,
+            "draws": 64,
+            "simulated": [],
             "method": "joint draws",
             "assumptions": [],
         },
@@ -195,7 +196,8 @@ def _say_more(payload: dict[str, Any]) -> None:
     payload["certainty"] = {
         "calibrated": False,
         "label": "UNCALIBRATED",
-        "draws": 256,
+        "draws": 64,
+        "simulated": [],
         "method": "joint draws",
         "assumptions": [
             {"name": name, "value": "60%", "low": "40%", "high": "80%", "basis": "published kernels"}

@@ -48,6 +48,7 @@ def test_each_variant_is_as_estimated_alone(builder: Builders) -> None:
             demand=schedule.demand[0][:, None] * np.array(demands),
             capacity=np.array(capacities).T,
             latency_s={route: np.array(latencies) for route in routes},
+            startup_s={route: np.zeros(len(ASKED)) for route in routes},
             queue={route: np.zeros(len(ASKED)) for route in routes},
         ),
     )
@@ -69,6 +70,7 @@ def test_one_by_hand_with_queues(builder: Builders) -> None:
             demand=np.tile(schedule.demand[0][:, None], 2),
             capacity=np.array([[10.0, 10.0], [8.0, 8.0]]),
             latency_s={(0, 1): np.array([0.5, 0.5])},
+            startup_s={(0, 1): np.array([0.0, 0.0])},
             queue={(0, 1): np.array([0.0, 4.0])},
         ),
     )
@@ -80,5 +82,28 @@ def test_variants_of_a_schedule_without_flows(builder: Builders) -> None:
     b = builder(1.0)
     first = b.compute(OpKind.UPDATE, 0, 2.0)
     schedule = b.close([b.compute(OpKind.STEP, 0, 3.0, after=[first], stream="other")])
-    found = estimates(schedule, Variants(schedule.demand.T * [[1.0, 2.0]], np.ones((1, 2)), {}, {}))
+    found = estimates(schedule, Variants(schedule.demand.T * [[1.0, 2.0]], np.ones((1, 2)), {}, {}, {}))
     assert found.tolist() == [5.0, 10.0]
+
+
+def test_a_variant_alone_is_the_schedule_with_its_amounts_capacities_and_delays(builder: Builders) -> None:
+    schedule = made(builder(10.0, 8.0))
+    routes = schedule.columns.routes
+    place = {route: float(number) for number, route in enumerate(routes)}
+    variants = Variants(
+        demand=np.stack([schedule.demand[0], 3.0 * schedule.demand[0]], axis=1),
+        capacity=np.array([[10.0, 5.0], [8.0, 6.0]]),
+        latency_s={route: np.array([0.0, 0.5 + place[route]]) for route in routes},
+        startup_s={route: np.array([0.0, 0.25 * place[route]]) for route in routes},
+        queue={route: np.array([0.0, 2.0 * place[route]]) for route in routes},
+    )
+    alone = variants.of(schedule, 1)
+    assert alone.capacity == (5.0, 6.0)
+    assert alone.demand.tolist() == [(3.0 * schedule.demand[0]).tolist()]
+    for op, before in zip(alone.ops, schedule.ops, strict=True):
+        number = None if op.route is None else place[op.route]
+        expected = (0.0, 0.0, 0.0) if number is None else (0.5 + number, 0.25 * number, 2.0 * number)
+        assert (op.latency_s, op.startup_s, op.queue) == expected
+        assert (op.waits, op.route, op.cap, op.stream) == (before.waits, before.route, before.cap, before.stream)
+    assert len(routes) > 2
+    assert estimates(schedule, variants)[1] == pytest.approx(estimate(alone), rel=1e-12)

@@ -111,7 +111,7 @@ def test_provenance_is_three_lines_and_all_of_it_on_request(answered: dict[str, 
     short = render_table(answer_of(answered), 100, color=False)
     lines = short[short.index("Provenance") :].strip().splitlines()[1:]
     assert [line.split()[0] for line in lines] == ["graph", "machine", "certainty"]
-    assert "UNCALIBRATED; ranges: 90 % of 256 draws; gcnsim 0.1.0, seed 0, scenario 8c5f0f1a" in lines[2]
+    assert "UNCALIBRATED; ranges: 90 % of 64 draws; gcnsim 0.1.0, seed 0, scenario 8c5f0f1a" in lines[2]
     whole = " ".join(render_table(answer_of(answered), 200, color=False, provenance=True).split())
     told = answered["provenance"]
     basis = [item["basis"] for item in told["assumptions"]]

@@ -1,0 +1,88 @@
+"""The joint draws of the assumptions simulated, of the recommended setting and of those that compete with it.
+
+A draw is a run of its own, so this is done where it may change what is said: of the recommended setting, and of every
+setting that the estimates put near it. What it costs is told beforehand by a law of the work alone, never by a clock:
+the same question has the same answer everywhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import inf
+from typing import Final
+
+from gcnsim.engine import quick
+from gcnsim.planning.study_cache import Candidate, Key, StudyCache, central, orders_of
+from gcnsim.processes import parallel_map
+from gcnsim.uncertainty import DRAWS, DrawnRuns, at_once, paces_to_factors
+
+COMPETES: Final = 0.1
+"""A setting competes with another where its time is within 10 % of the other's in some of the central 90 % of draws."""
+
+AFFORDED: Final = 280_000
+"""Most ops times iterations of all simulated draws of a question, for each worker: six tenths of a second of a core for
+six workers, where an op of an iteration takes a third of a microsecond."""
+
+AT_MOST: Final = 2_000_000
+"""And most of any question: about a second of a core with 24 workers, where an op of an iteration takes half a
+microsecond; with more of them it takes longer, and a draw has more of them than are afforded."""
+
+AT_A_TIME: Final = 13
+"""Draws that a process simulates before it asks for more."""
+
+
+def competitors(chosen: Candidate, others: Sequence[Candidate]) -> list[Candidate]:
+    """Those of `others` that compete with `chosen`, each once."""
+    found = []
+    for each in {each.scenario: each for each in others if each.scenario != chosen.scenario}.values():
+        over = each.epochs_over(chosen)
+        low, high = central(over)
+        if low <= 1.0 + COMPETES and high >= 1.0 - COMPETES:
+            found.append(each)
+    return found
+
+
+def simulate_draws(studies: StudyCache, chosen: Candidate, others: Sequence[Candidate]) -> bool:
+    """Simulate the joint draws of `chosen` and of those of `others` that compete with it, as many as are afforded;
+    whether any were. Candidates are to be asked for again."""
+    wanted = _afforded(chosen, competitors(chosen, others)) if quick() else []
+    keys = list(dict.fromkeys(key for each in wanted for key in orders_of(each.scenario)))
+    if not keys:
+        return False
+    runs = [DrawnRuns.of(key[0], studies.accesses_of(key), studies.seed) for key in keys]
+    starts = range(0, DRAWS + 1, AT_A_TIME)
+
+    def paces(item: tuple[int, int]) -> list[float]:
+        place, start = item
+        return [runs[place].pace(draw) for draw in range(start, min(start + AT_A_TIME, DRAWS + 1))]
+
+    found = parallel_map(paces, [(place, start) for place in range(len(runs)) for start in starts], studies.processes)
+    drawn: dict[Key, list[float]] = {key: [] for key in keys}
+    for number, some in enumerate(found):
+        drawn[keys[number // len(starts)]] += some
+    studies.keep_drawn({key: paces_to_factors(each) for key, each in drawn.items()})
+    return True
+
+
+def _afforded(chosen: Candidate, others: Sequence[Candidate]) -> list[Candidate]:
+    """`chosen`, and behind it as many of `others` as are afforded beside it, those of the least work first; none where
+    its own draws are not, since two settings are compared by the same means."""
+    left: float = min(AFFORDED * chosen.scenario.cluster.gpus, AT_MOST)
+    taken: list[Candidate] = []
+    for each in (chosen, *sorted(others, key=_effort)):
+        effort = _effort(each)
+        if effort <= left:
+            taken.append(each)
+            left -= effort
+        elif not taken:
+            return []
+    return taken
+
+
+def _effort(candidate: Candidate) -> float:
+    """Ops times iterations of all draws of a setting, were each as long as the run at the stated values; infinite where
+    draws are not graphs of one schedule."""
+    if not at_once(candidate.scenario):
+        return inf
+    run = candidate.result.run
+    return run.schedule.columns.size * run.iterations * DRAWS * len(orders_of(candidate.scenario))

@@ -1,0 +1,188 @@
+"""One schedule whose graphs are joint draws of the assumptions: the same ops, the counts and the figures of each draw.
+
+Of methods that exchange boundary rows between GPUs, whose sockets cost nothing of the cores: there a draw moves amounts
+of ops, capacities of links and delays of routes, and nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+
+from gcnsim.boundary import AccessCounts
+from gcnsim.cluster import Link
+from gcnsim.hardware import Figure
+from gcnsim.ids import FloatArray, IntArray
+from gcnsim.machine import Machine, resolve_machine
+from gcnsim.scenario import Scenario
+from gcnsim.schedule import Schedule, Variants
+from gcnsim.simulation.run import write_schedule
+from gcnsim.sources import Source
+from gcnsim.sources.range_end import RangeEnd
+from gcnsim.uncertainty.assumed import Assumption, assumptions_of, normal_position, position, used_figures
+from gcnsim.uncertainty.estimated import estimated_counts
+from gcnsim.uncertainty.other_partition import PARTITION, scattered
+
+WORKLOAD: Final = "workload"
+"""The name of what the workload leaves open, among the assumptions."""
+
+PER_GRAPH: Final = ("rows", "hits", "inner_edges", "boundary_edges")
+"""What of the counts differs from graph to graph."""
+
+Moved: TypeAlias = Mapping[str, IntArray]
+"""Differences of counts, by the name of the count."""
+
+
+def at_once(scenario: Scenario) -> bool:
+    """Whether joint draws of the scenario are graphs of one schedule."""
+    gpus = resolve_machine(scenario.cluster).kind == "gpu"
+    return scenario.method.exchanges_rows and gpus and scenario.cluster.sockets == "free"
+
+
+def place_of(name: str, shared: str, seed: int) -> FloatArray:
+    """Where the draws put what is assumed under this name; of other partitions a 90 % interval is known, no range."""
+    return normal_position(shared, seed) if name == PARTITION else position(shared, seed)
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOpen:
+    """What is open of a scenario's schedule. counts: the mean of its graphs. figures: the assumed ones. moved: by name
+    of what the workload leaves open, how the counts at its low and its high end differ. The scenario has no faults."""
+
+    scenario: Scenario
+    accesses: Source
+    counts: AccessCounts
+    figures: tuple[Assumption, ...]
+    moved: Mapping[str, tuple[Moved, Moved]]
+
+    @classmethod
+    def of(cls, scenario: Scenario, accesses: Source) -> LeftOpen:
+        """What is open of `scenario`, whose draws are graphs of one schedule (`at_once`)."""
+        counts = estimated_counts(scenario, accesses)
+        figures = assumptions_of(resolve_machine(scenario.cluster), batches=scenario.method.mini_batches)
+        return cls(scenario, accesses, counts, figures, _moved_counts(scenario, accesses, counts))
+
+    @property
+    def names(self) -> list[tuple[str, str]]:
+        """What is assumed: the name of each, and that of its positions."""
+        return [*((each.name, each.shared) for each in self.figures), *((name, name) for name in self.moved)]
+
+    def places(self, seed: int, more: int) -> dict[str, FloatArray]:
+        """By name, where every joint draw puts what is assumed, and behind them `more` times its value."""
+        values = np.zeros(more)
+        return {name: np.concatenate([place_of(name, shared, seed), values]) for name, shared in self.names}
+
+    def written(self, places: Mapping[str, FloatArray], size: int) -> tuple[Schedule, Variants]:
+        """A schedule whose graphs are all that is assumed at each of `places`, float64[size] each."""
+        values = {each.name: each.at(places[each.name]) for each in self.figures}
+        counts = _counts_at(self.counts, self.moved, places, size)
+        schedule = write_schedule(self.scenario, counts, self.accesses, values)
+        return schedule, _variants(resolve_machine(self.scenario.cluster), schedule, values)
+
+
+def _same_parts(one: AccessCounts, other: AccessCounts) -> bool:
+    """Whether both are of the same partitions, of which different graphs are drawn."""
+    names = ("inner_nodes", "boundary_nodes", "entries", "cached_rows")
+    return all(np.array_equal(getattr(one, name), getattr(other, name)) for name in names)
+
+
+def _moved_counts(scenario: Scenario, accesses: Source, counts: AccessCounts) -> dict[str, tuple[Moved, Moved]]:
+    """By name of what the workload leaves open, how the counts at its low and its high end differ from `counts`."""
+    moved = {}
+    if len(accesses.corners) > 1:
+        ends = [estimated_counts(scenario, accesses, corner) for corner in (RangeEnd.LOW, RangeEnd.HIGH)]
+        if all(_same_parts(counts, end) for end in ends):
+            moved[WORKLOAD] = _differences(counts, ends)
+    scatter = accesses.scatter(scenario)
+    if scatter is not None:
+        per_server = scenario.cluster.gpus_per_server
+        others = [scattered(counts, scatter, end, per_server) for end in (RangeEnd.LOW, RangeEnd.HIGH)]
+        moved[PARTITION] = _differences(counts, others)
+    return moved
+
+
+def _differences(counts: AccessCounts, ends: Sequence[AccessCounts]) -> tuple[Moved, Moved]:
+    low, high = ({name: getattr(end, name) - getattr(counts, name) for name in PER_GRAPH} for end in ends)
+    return low, high
+
+
+def _counts_at(
+    counts: AccessCounts, moved: Mapping[str, tuple[Moved, Moved]], places: Mapping[str, FloatArray], size: int
+) -> AccessCounts:
+    """`size` graphs, each with the counts at its place between the ends of what the workload leaves open."""
+    drawn: dict[str, Any] = {}
+    for name in PER_GRAPH:
+        amounts = np.repeat(getattr(counts, name), size, axis=0).astype(np.float64)
+        for what, (low, high) in moved.items():
+            place = places[what].reshape(-1, *([1] * (amounts.ndim - 1)))
+            amounts += np.abs(place) * np.where(place < 0, low[name], high[name])
+        drawn[name] = np.rint(np.maximum(amounts, 0.0)).astype(np.int64)
+    drawn["hits"] = np.minimum(drawn["hits"], drawn["rows"])
+    return replace(counts, **drawn)
+
+
+def _variants(machine: Machine, schedule: Schedule, values: Mapping[str, FloatArray]) -> Variants:
+    """The schedule's amounts with the capacities, latencies and queues of every draw."""
+    links, draws = machine.topology.links, schedule.demand.shape[0]
+    used = used_figures(machine)
+    capacity, after, startup, queued = (
+        np.repeat(np.array([getattr(link.spec, name) for link in links])[:, None], draws, axis=1)
+        for name in ("capacity", "latency_s", "startup_s", "queue")
+    )
+    for index, link in enumerate(links):
+        name = _profile_of(machine, link)
+        if name is not None:
+            capacity[index] *= _factor(values, used, name)
+            queued[index] = values.get(f"{name}.queue", link.spec.queue)
+            # The receiving side of a link has no delay: its sending side carries that of both.
+            if link.spec.latency_s:
+                after[index], startup[index] = _delays(values, machine, link, name)
+    latency, first, queue = {}, {}, {}
+    for route in schedule.columns.routes:
+        way = list(route)
+        # As `Cluster.latency`: one call starts all links of a way, side by side.
+        first[route] = startup[way].max(axis=0)
+        latency[route] = (after[way] - startup[way]).sum(axis=0) + first[route]
+        queue[route] = queued[way].max(axis=0)
+    return Variants(np.ascontiguousarray(schedule.demand.T), capacity, latency, first, queue)
+
+
+def _profile_of(machine: Machine, link: Link) -> str | None:
+    """The name in the catalogue of a link of the cluster; None for one whose figures are the scenario's own."""
+    if link.kind == "pcie" and machine.own_copies:
+        # An uplink of a switch is as fast as the links below it, which are of one server.
+        server = link.target if link.target.startswith("host") else link.source
+        number = int(server.removeprefix("host")) if server.startswith("host") else 0
+        return machine.copies_of(min(number * machine.spec.gpus_per_server, machine.spec.gpus - 1)).name
+    if link.kind == "pcie":
+        return machine.copies.name
+    if link.kind in ("nic", "rack"):
+        return machine.network.name
+    if link.kind == "nvlink":
+        return machine.nvlink.name
+    return machine.host_memory.name if link.kind == "memory" and link.source == link.target else None
+
+
+def _factor(values: Mapping[str, FloatArray], used: Mapping[str, Figure], name: str) -> FloatArray:
+    """Capacity of a link of the profile `name` over that at the stated values, by draw."""
+    shares = [
+        values[f"{name}.{field}"] / used[f"{name}.{field}"].value
+        for field in ("efficiency", "bandwidth")
+        if f"{name}.{field}" in values
+    ]
+    return np.asarray(np.prod(shares, axis=0) if shares else 1.0)
+
+
+def _delays(
+    values: Mapping[str, FloatArray], machine: Machine, link: Link, name: str
+) -> tuple[FloatArray | float, FloatArray | float]:
+    """Latency of a link, and the start-up that is part of it, by draw."""
+    own = values.get(f"{name}.latency_s")
+    if link.kind != "nic":
+        return (link.spec.latency_s, link.spec.startup_s) if own is None else (own, own)
+    message = values.get(f"{machine.host.name}.message_s", link.spec.startup_s) if link.spec.startup_s else 0.0
+    wire = link.spec.latency_s - 2 * link.spec.startup_s if own is None else own
+    return wire + 2 * message, message

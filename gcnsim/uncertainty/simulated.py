@@ -1,0 +1,54 @@
+"""Joint draws of the assumptions, simulated: the pace of each over the pace at the stated values.
+
+Both are of the mean graph, simulated until steady, so that nothing but what a draw moves is in their ratio. Unlike the
+analytic estimate it knows how links are shared and what a pipeline hides.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from gcnsim.engine import simulate
+from gcnsim.ids import FloatArray, Seconds
+from gcnsim.scenario import Scenario
+from gcnsim.schedule import Schedule, Variants
+from gcnsim.simulation.steady import Steady
+from gcnsim.sources import Source
+from gcnsim.timeline import PS_PER_S
+from gcnsim.uncertainty.assumed import DRAWS
+from gcnsim.uncertainty.drawn import LeftOpen
+
+
+@dataclass(frozen=True, slots=True)
+class DrawnRuns:
+    """The joint draws of a scenario, each ready to be simulated. schedule: its graphs are the draws, and behind them
+    the stated values. measured: the most iterations that a pace is the mean of."""
+
+    schedule: Schedule
+    variants: Variants
+    measured: int
+
+    @classmethod
+    def of(cls, scenario: Scenario, accesses: Source, seed: int) -> DrawnRuns:
+        """The joint draws of `seed` of a scenario whose draws are graphs of one schedule (`at_once`); its faults are
+        left out."""
+        left_open = LeftOpen.of(replace(scenario, faults=()), accesses)
+        schedule, variants = left_open.written(left_open.places(seed, 1), DRAWS + 1)
+        return cls(schedule, variants, scenario.run.iterations)
+
+    def pace(self, place: int) -> Seconds:
+        """Seconds per iteration of the steady state under draw `place`; DRAWS for the stated values."""
+        schedule = self.variants.of(self.schedule, place)
+        judge = Steady(schedule, self.measured)
+        run = simulate(schedule, judge.most, judge.enough)
+        first = judge.window(run.ends).first
+        closing = run.ends[:, list(schedule.ends)].max(axis=1)
+        return float(closing[-1] - closing[first - 1]) / ((run.iterations - first) * PS_PER_S)
+
+
+def paces_to_factors(paces: list[Seconds]) -> FloatArray:
+    """Of the paces of all draws, and behind them that at the stated values: times over the time at those,
+    float64[draws]."""
+    return np.array(paces[:DRAWS]) / paces[DRAWS]

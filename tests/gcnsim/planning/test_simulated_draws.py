@@ -1,0 +1,145 @@
+"""Which settings' draws are simulated, that this depends on the work alone, and that like is compared with like."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+import gcnsim
+from gcnsim.ids import FloatArray
+from gcnsim.methods import create_method
+from gcnsim.planning import StudyCache
+from gcnsim.planning import simulated_draws as module
+from gcnsim.planning.certainty import Difference
+from gcnsim.planning.simulated_draws import competitors, simulate_draws
+from gcnsim.planning.study_cache import Candidate, central
+from gcnsim.scenario import Scenario, from_mapping
+from gcnsim.uncertainty import DRAWS, DrawnRuns, paces_to_factors
+
+
+@pytest.fixture(autouse=True)
+def always(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Draws are simulated by whichever engine there is."""
+    monkeypatch.setattr(module, "quick", lambda: True)
+
+
+def scenario(name: str = "full-graph", **cluster: Any) -> Scenario:
+    given = {"gpus": 2, "gpus_per_server": 1, "bandwidth": "10Gbps"} | cluster
+    mapping = {"schema": "gcnsim.scenario/1", "cluster": given, "method": {"name": name}, "run": {"iterations": 4}}
+    return from_mapping(mapping, "test")
+
+
+def candidate(shop: StudyCache, name: str, times: FloatArray) -> Candidate:
+    return Candidate(scenario(name), shop.result(scenario()), times, None)
+
+
+def test_those_compete_that_some_of_the_central_draws_put_near() -> None:
+    shop = StudyCache(scenario())
+    own = np.linspace(1.0, 2.0, DRAWS)
+    chosen = candidate(shop, "full-graph", own)
+    near = candidate(shop, "pipegcn", own * np.linspace(1.0, 3.0, DRAWS))
+    alike = candidate(shop, "bns-gcn", 1.01 * own)
+    slower = candidate(shop, "psc-gcn", 1.2 * own)
+    faster = candidate(shop, "cagnet-1d", own * np.linspace(0.5, 0.8, DRAWS))
+    assert competitors(chosen, [chosen, slower, alike, near, faster, alike]) == [alike, near]
+
+
+def test_simulated_draws_move_the_simulated_time() -> None:
+    asked = scenario()
+    shop = StudyCache(asked)
+    before = shop.candidate(asked)
+    assert before.simulated is None
+    assert simulate_draws(shop, before, [before])
+    after = shop.candidate(asked)
+    runs = DrawnRuns.of(asked, shop.accesses, shop.seed)
+    factor = paces_to_factors([runs.pace(draw) for draw in range(DRAWS + 1)])
+    assert after.simulated is not None
+    # What other drawn graphs would change is the same for both.
+    left_open = shop.factors(asked)
+    rest = before.estimated / left_open.scaled(after.iteration_s, left_open.joint)
+    assert after.simulated == pytest.approx(factor * after.iteration_s * rest, rel=1e-9)
+    assert after.times is after.simulated
+    assert after.estimated.tobytes() == before.estimated.tobytes() == shop.times(asked).tobytes()
+    low, high = central(after.simulated)
+    estimate = shop.estimate(asked)
+    assert (estimate.low_s, estimate.high_s) == pytest.approx((max(low, estimate.lower_s), high))
+
+
+def test_like_is_compared_with_like() -> None:
+    shop = StudyCache(scenario())
+    guess, run = np.geomspace(1.0, 2.0, DRAWS), np.geomspace(1.0, 3.0, DRAWS)
+    both = Candidate(scenario(), shop.result(scenario()), guess, run)
+    other = replace(both, estimated=2.0 * guess, simulated=1.5 * run)
+    one = replace(other, simulated=None)
+    assert Difference.of(other, both).high == pytest.approx(0.5)
+    assert Difference.of(one, both).high == pytest.approx(1.0)
+    assert Difference.of(both, one).low == pytest.approx(-0.5)
+
+
+def test_the_processes_change_no_byte() -> None:
+    asked = [scenario(), scenario("pipegcn")]
+    found = []
+    for processes in (1, 2):
+        shop = StudyCache(asked[0], processes)
+        chosen, other = map(shop.candidate, asked)
+        assert simulate_draws(shop, chosen, [replace(other, estimated=chosen.estimated)])
+        assert shop.drawn == tuple(asked)
+        found.append([shop.candidate(each).times.tobytes() for each in asked])
+    assert found[0] == found[1]
+
+
+def test_what_is_simulated_is_limited_by_its_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked, second = scenario(), scenario("pipegcn")
+    shop = StudyCache(asked)
+    chosen = shop.candidate(asked)
+    other = replace(shop.candidate(second), estimated=chosen.estimated)
+    run = chosen.result.run
+    effort = run.schedule.columns.size * run.iterations * DRAWS
+    monkeypatch.setattr(module, "AT_MOST", effort - 1)
+    assert not simulate_draws(shop, chosen, [other])
+    monkeypatch.setattr(module, "AT_MOST", effort)
+    assert simulate_draws(shop, chosen, [other])
+    assert shop.drawn == (asked,)
+    assert shop.candidate(second).simulated is None
+
+
+def test_no_draws_by_a_slow_engine_that_nobody_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "quick", lambda: False)
+    shop = StudyCache(scenario())
+    assert not simulate_draws(shop, shop.candidate(scenario()), [])
+    assert shop.drawn == ()
+
+
+@pytest.mark.parametrize(
+    ("name", "cluster"),
+    [("roc", {"gpus_per_server": 2}), ("full-graph", {"device": "cpu-core"}), ("full-graph", {"sockets": "cores"})],
+)
+def test_other_methods_and_machines_stay_estimated(name: str, cluster: dict[str, Any]) -> None:
+    asked = scenario(name, **cluster)
+    shop = StudyCache(asked)
+    assert not simulate_draws(shop, shop.candidate(asked), [])
+
+
+def test_where_gpus_are_unequal_every_order_of_the_parts_is_simulated() -> None:
+    asked = replace(scenario(devices="t4,a100-40"), method=create_method("full-graph"))
+    shop = StudyCache(asked)
+    before = shop.candidate(asked)
+    assert simulate_draws(shop, before, [])
+    after = shop.candidate(asked)
+    assert after.simulated is not None
+    assert np.abs(after.times / before.times - 1.0).max() < 0.1
+    assert after.times.tobytes() != before.times.tobytes()
+
+
+def test_an_answer_says_what_was_simulated() -> None:
+    payload = gcnsim.what_if(gpus=2, gpus_per_server=1, iterations=2, processes=1).payload
+    told = payload["certainty"]
+    row = payload["recommendation"]["row"]
+    assert told["draws"] == DRAWS
+    assert told["simulated"]
+    assert told["simulated"][0].startswith(row["method"])
+    for setting in told["simulated"]:
+        assert setting in told["method"]

@@ -1,0 +1,102 @@
+"""Joint draws simulated: each is a simulation with all its figures and counts, and beside the analytic estimate."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from gcnsim.engine import simulate
+from gcnsim.ids import FloatArray
+from gcnsim.machine import resolve_machine
+from gcnsim.scenario import Scenario, read_injected
+from gcnsim.simulation import study, write_schedule
+from gcnsim.simulation.steady import Steady
+from gcnsim.sources import RangeEnd, open_source
+from gcnsim.timeline import PS_PER_S
+from gcnsim.uncertainty import (
+    DRAWS,
+    PARTITION,
+    WORKLOAD,
+    DrawnRuns,
+    assumptions_of,
+    estimated_counts,
+    factors,
+    paces_to_factors,
+    position,
+    with_figures,
+)
+from tests.gcnsim.uncertainty.test_propagation import LARGER, MACHINES, METHODS, SEED, at_place, repartitioned, scenario
+
+
+@pytest.mark.parametrize("method", ["full-graph", "psc-gcn"])
+def test_a_draw_is_a_simulation_with_all_its_figures_and_counts(method: str) -> None:
+    asked = scenario(METHODS[method], MACHINES["two servers"])
+    accesses = open_source(asked)
+    found = DrawnRuns.of(asked, accesses, SEED)
+    counts = estimated_counts(asked, accesses)
+    corners = [estimated_counts(asked, accesses, corner) for corner in (RangeEnd.LOW, RangeEnd.HIGH)]
+    for draw in (0, DRAWS - 1):
+        at = {
+            each.name: float(each.at(position(each.shared, SEED))[draw])
+            for each in assumptions_of(resolve_machine(asked.cluster))
+        }
+        drawn = at_place(counts, [(WORKLOAD, corners), (PARTITION, repartitioned(asked, counts))], draw)
+        schedule = write_schedule(
+            with_figures(asked, at), replace(drawn, hits=np.minimum(drawn.hits, drawn.rows)), accesses
+        )
+        judge = Steady(schedule, asked.run.iterations)
+        run = simulate(schedule, judge.most, judge.enough)
+        first = judge.window(run.ends).first
+        closing = run.ends[:, list(schedule.ends)].max(axis=1)
+        seconds = (closing[-1] - closing[first - 1]) / (run.iterations - first) / PS_PER_S
+        assert found.pace(draw) == pytest.approx(seconds, rel=1e-9)
+
+
+@pytest.mark.parametrize("method", ["full-graph", "pipegcn", "bns-gcn"])
+def test_the_pace_at_the_stated_values_is_that_of_a_study(method: str) -> None:
+    asked = scenario(METHODS[method], MACHINES["two servers"])
+    accesses = open_source(asked)
+    seconds = study(asked, accesses).metrics.iteration_s
+    # What a sampler of nodes looks at is the mean of all graphs of a schedule.
+    exactly = 1e-3 if method == "bns-gcn" else 1e-9
+    assert DrawnRuns.of(asked, accesses, SEED).pace(DRAWS) == pytest.approx(seconds, rel=exactly)
+
+
+def test_faults_are_left_out() -> None:
+    asked = scenario(METHODS["pipegcn"], MACHINES["two servers"])
+    late = replace(asked, faults=read_injected(["slow-gpu:worker=0,factor=3"]))
+    calm, struck = (DrawnRuns.of(each, open_source(each), SEED).pace(5) for each in (asked, late))
+    assert calm == struck
+
+
+def misses(asked: Scenario) -> FloatArray:
+    """By what share the estimated time of every joint draw is beside the simulated one, float64[draws]."""
+    accesses = open_source(asked)
+    runs = DrawnRuns.of(asked, accesses, SEED)
+    simulated = paces_to_factors([runs.pace(draw) for draw in range(DRAWS + 1)])
+    left_open, now_s = factors(asked, accesses, SEED), study(asked, accesses).metrics.iteration_s
+    assert simulated.max() / simulated.min() > 1.05, "the draws move something"
+    return np.asarray(left_open.scaled(now_s, left_open.joint) / now_s / simulated - 1.0)
+
+
+DRAWN = [("full-graph", "two servers"), ("pipegcn", "nvlink"), ("bns-gcn", "direct"), ("psc-gcn", "two servers")]
+
+
+@pytest.mark.parametrize(("method", "machine"), DRAWN)
+def test_estimated_draws_are_those_simulated(method: str, machine: str) -> None:
+    """At most 10 % beside them; the worst of these is 6.1 %, of full-graph training."""
+    assert np.abs(misses(scenario(METHODS[method], MACHINES[machine]))).max() < 0.1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("dataset", ["reddit", "yelp", "ogbn-products"])
+@pytest.mark.parametrize("machine", LARGER)
+@pytest.mark.parametrize("method", METHODS)
+def test_estimated_draws_of_larger_clusters_are_those_simulated(method: str, machine: str, dataset: str) -> None:
+    """Of reddit at most 10 % beside them, the worst 8.4 %. Of yelp and ogbn-products, whose other partitions load other
+    links, up to 61 %: why the draws that decide are simulated."""
+    asked = scenario(METHODS[method], LARGER[machine])
+    found = misses(replace(asked, workload=replace(asked.workload, dataset=dataset)))
+    assert np.abs(found).max() < (0.1 if dataset == "reddit" else 0.7)
