@@ -3,7 +3,7 @@
     python -m benchmarks.bench_parts                       6 to 1,024 parts
     python -m benchmarks.bench_parts --gpus 1024           these alone
 
-`full-graph` asks for whole parts, so its counts are those of the profile; `psc-gcn` draws 30 graphs (of 1,024 parts four)
+`full-graph` asks for whole parts, so its counts are those of the profile; `psc-gcn` draws 30 graphs, at most,
 at a rate of 0.1, beside a cache of 30 % that is chosen by inclusion. Every figure is of a process of its own: the time
 without starting Python and opening the source, the peak with all of it.
 """
