@@ -1,6 +1,6 @@
 """Engines: schedule in, times out. The only room that knows SimPy and Numba."""
 
-from gcnsim.engine.choice import compile_later, compile_now, engine, quick, simulate
+from gcnsim.engine.choice import compile_later, compile_now, engine, simulate
 from gcnsim.engine.fairness import max_min_rates
 from gcnsim.engine.rates import begun, link_rates
 from gcnsim.engine.run import Run
@@ -14,7 +14,6 @@ __all__ = [
     "engine",
     "link_rates",
     "max_min_rates",
-    "quick",
     "simulate",
     "timeline",
     "timeline_near",

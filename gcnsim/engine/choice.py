@@ -67,11 +67,6 @@ def engine() -> Engine:
     return _found(asked)
 
 
-def quick() -> bool:
-    """Whether hundreds of runs are worth their wait: by the compiled engine, or by one that was asked for by name."""
-    return engine().kernel is not None or os.environ.get(VARIABLE) == REFERENCE
-
-
 @cache
 def _found(asked: str) -> Engine:
     from gcnsim.engine.kernel import store

@@ -1,12 +1,13 @@
 """Planning: many studies answer one question."""
 
+from gcnsim.planning.candidate import Candidate, Estimate
 from gcnsim.planning.measured import read_measurement
 from gcnsim.planning.patience import announced, expected_sweep_s
 from gcnsim.planning.provenance import provenance
 from gcnsim.planning.recommend import LEAST_RATE, Rule
 from gcnsim.planning.rows import links_of, memory_report, row_of
 from gcnsim.planning.steps import next_steps
-from gcnsim.planning.study_cache import Candidate, Estimate, StudyCache, counted
+from gcnsim.planning.study_cache import StudyCache, counted
 from gcnsim.planning.time_to_accuracy import Subject, Target, to_target
 from gcnsim.planning.what_if import Answer, Extras, Grid, Progress, scenarios, sweep_bandwidth, what_if
 

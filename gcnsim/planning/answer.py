@@ -6,10 +6,10 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 from gcnsim.alternatives import sampler_decides
+from gcnsim.planning.candidate import Candidate, Estimate
 from gcnsim.planning.certainty import Difference
 from gcnsim.planning.recommend import Choice, Rule
 from gcnsim.planning.rows import device_of, row_of
-from gcnsim.planning.study_cache import Candidate, Estimate
 from gcnsim.planning.verdict import confidence_text, verdict
 from gcnsim.results import (
     Alternative,

@@ -6,7 +6,8 @@ from collections.abc import Iterator, Sequence
 
 from gcnsim.hardware import QUANTITIES, Figure
 from gcnsim.machine import resolve_machine
-from gcnsim.planning.study_cache import Estimate, StudyCache
+from gcnsim.planning.candidate import Estimate
+from gcnsim.planning.study_cache import StudyCache
 from gcnsim.results import Assumed
 from gcnsim.scenario import Scenario
 from gcnsim.uncertainty import Assumption, placements, used_figures

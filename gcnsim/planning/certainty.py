@@ -8,7 +8,8 @@ import numpy as np
 
 from gcnsim.machine import resolve_machine
 from gcnsim.planning.assumptions import figure_words
-from gcnsim.planning.study_cache import Candidate, StudyCache, central
+from gcnsim.planning.candidate import Candidate, central
+from gcnsim.planning.study_cache import StudyCache
 from gcnsim.results import AssumptionEffect, Certainty
 from gcnsim.scenario import Scenario, setting_text
 from gcnsim.uncertainty import DRAWS, PARTITION, assumptions_of

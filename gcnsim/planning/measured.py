@@ -19,7 +19,8 @@ from gcnsim.errors import ScenarioError, UnitError
 from gcnsim.ids import FloatArray, Seconds
 from gcnsim.machine import resolve_machine
 from gcnsim.methods import is_method
-from gcnsim.planning.study_cache import INTERVAL, Candidate, StudyCache
+from gcnsim.planning.candidate import INTERVAL, Candidate
+from gcnsim.planning.study_cache import StudyCache
 from gcnsim.results import Explanation, MeasuredReport, TimeAgain
 from gcnsim.scenario import figure_text, setting_text
 from gcnsim.uncertainty import Assumption, assumptions_of

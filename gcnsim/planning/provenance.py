@@ -18,7 +18,8 @@ from gcnsim.hardware import Platform, is_file
 from gcnsim.machine import Machine, resolve_machine
 from gcnsim.methods.roc import Roc
 from gcnsim.planning.assumptions import machine_figures, workload_assumptions
-from gcnsim.planning.study_cache import Estimate, StudyCache
+from gcnsim.planning.candidate import Estimate
+from gcnsim.planning.study_cache import StudyCache
 from gcnsim.results import Assumed, Bounds, Provenance
 from gcnsim.scenario import Fault, Jitter, Scenario, fault_words, figure_text, scenario_hash
 from gcnsim.simulation import tightest

@@ -24,7 +24,8 @@ import numpy as np
 from gcnsim.errors import plural
 from gcnsim.ids import Seconds
 from gcnsim.methods import COMPARED, Method, method_type
-from gcnsim.planning.study_cache import Candidate, StudyCache, canonical
+from gcnsim.planning.candidate import Candidate
+from gcnsim.planning.study_cache import StudyCache, canonical
 from gcnsim.scenario import Scenario, setting_text
 
 NEAR: Final = 0.03

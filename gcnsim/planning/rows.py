@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from gcnsim.cost import RESERVED, Memory
 from gcnsim.hardware import devices, prices
-from gcnsim.planning.study_cache import Estimate, StudyCache
+from gcnsim.planning.candidate import Estimate
+from gcnsim.planning.study_cache import StudyCache
 from gcnsim.results import LinkTraffic, MemoryReport, Row
 from gcnsim.scenario import ClusterSpec, Scenario, knob_text
 from gcnsim.simulation import Result, link_units, tightest

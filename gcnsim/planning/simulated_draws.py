@@ -11,17 +11,17 @@ from collections.abc import Sequence
 from math import inf
 from typing import Final
 
-from gcnsim.engine import quick
-from gcnsim.planning.study_cache import Candidate, Key, StudyCache, central, orders_of
+from gcnsim.planning.candidate import Candidate, central
+from gcnsim.planning.study_cache import Key, StudyCache, orders_of
 from gcnsim.processes import parallel_map
 from gcnsim.uncertainty import DRAWS, DrawnRuns, at_once, paces_to_factors
 
 COMPETES: Final = 0.1
 """A setting competes with another where its time is within 10 % of the other's in some of the central 90 % of draws."""
 
-AFFORDED: Final = 280_000
-"""Most ops times iterations of all simulated draws of a question, for each worker: six tenths of a second of a core for
-six workers, where an op of an iteration takes a third of a microsecond."""
+AFFORDED: Final = 100_000
+"""Most ops times iterations of all simulated draws of a question, for each worker: two tenths of a second of a core for
+six workers, where an op of an iteration takes a third of a microsecond; some seconds by the reference engine."""
 
 AT_MOST: Final = 2_000_000
 """And most of any question: about a second of a core with 24 workers, where an op of an iteration takes half a
@@ -45,7 +45,7 @@ def competitors(chosen: Candidate, others: Sequence[Candidate]) -> list[Candidat
 def simulate_draws(studies: StudyCache, chosen: Candidate, others: Sequence[Candidate]) -> bool:
     """Simulate the joint draws of `chosen` and of those of `others` that compete with it, as many as are afforded;
     whether any were. Candidates are to be asked for again."""
-    wanted = _afforded(chosen, competitors(chosen, others)) if quick() else []
+    wanted = _afforded(chosen, competitors(chosen, others))
     keys = list(dict.fromkeys(key for each in wanted for key in orders_of(each.scenario)))
     if not keys:
         return False

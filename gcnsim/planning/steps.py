@@ -25,8 +25,9 @@ from gcnsim.hardware import device, devices, prices
 from gcnsim.ids import FloatArray
 from gcnsim.machine import resolve_machine
 from gcnsim.methods import Method, method_type
+from gcnsim.planning.candidate import central
 from gcnsim.planning.recommend import Rule, rate_of
-from gcnsim.planning.study_cache import PRECISION, OnProgress, StudyCache, canonical, central
+from gcnsim.planning.study_cache import PRECISION, OnProgress, StudyCache, canonical
 from gcnsim.results import NoEffect, Step
 from gcnsim.scenario import ClusterSpec, Scenario
 from gcnsim.units import format_gbps

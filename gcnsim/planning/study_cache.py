@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import inf
 from typing import Final, TypeAlias
 
@@ -17,6 +17,7 @@ from gcnsim.errors import ScenarioError
 from gcnsim.graph import Graph
 from gcnsim.ids import FloatArray, Seconds
 from gcnsim.methods import BASELINE, create_method
+from gcnsim.planning.candidate import INTERVAL, Candidate, Estimate, central
 from gcnsim.processes import parallel_map, parallel_map_counted
 from gcnsim.scenario import Scenario
 from gcnsim.simulation import Result, study, write_schedule
@@ -40,76 +41,12 @@ OnProgress: TypeAlias = Callable[[int, int], object]
 Key: TypeAlias = tuple[Scenario, Placement, bool]
 """One simulation: the scenario, the order of its parts, and whether these are even (`EvenPartition`)."""
 
-INTERVAL: Final = (0.05, 0.95)
-"""Quantiles of the draws between which the 90 % interval lies."""
-
 PRECISION: Final = 0.01
 """Changes of less than 1 % are below what a simulation of a few iterations can tell."""
 
 
 FEW_WORKERS: Final = 12
 """Up to so many workers, estimates of a few milliseconds each are made in one process."""
-
-
-def central(drawn: FloatArray) -> tuple[float, float]:
-    """The ends of the 90 % interval of a value of every joint draw, float64[draws]: each draw stands for the middle of
-    its share of them (Hazen's quantiles), as its positions are the middles of their strata."""
-    low, high = (float(end) for end in np.quantile(drawn, INTERVAL, method="hazen"))
-    return low, high
-
-
-@dataclass(frozen=True, slots=True)
-class Candidate:
-    """A simulated result, and its time under every joint draw of the assumptions.
-
-    scenario: the question as it was asked; the result's own may be its simpler equal (`canonical`). estimated, and
-    simulated where the draws were: seconds per iteration, float64[draws]: of the assumed figures, of what the workload
-    leaves open, of other drawn graphs, and where GPUs are unequal of the order of the parts among them.
-    """
-
-    scenario: Scenario
-    result: Result
-    estimated: FloatArray
-    simulated: FloatArray | None
-
-    @property
-    def times(self) -> FloatArray:
-        """Seconds per iteration under every joint draw, float64[draws]: simulated where they were, else estimated."""
-        return self.estimated if self.simulated is None else self.simulated
-
-    def over(self, other: Candidate) -> FloatArray:
-        """Its time per iteration over that of `other`, draw by draw, float64[draws]: both simulated, or neither."""
-        if self.simulated is not None and other.simulated is not None:
-            return self.simulated / other.simulated
-        return self.estimated / other.estimated
-
-    def epochs_over(self, other: Candidate) -> FloatArray:
-        """As `over`, of the times of an epoch."""
-        return self.over(other) * (self.result.per_epoch / other.result.per_epoch)
-
-    @property
-    def iteration_s(self) -> float:
-        """Mean seconds per iteration."""
-        return self.result.metrics.iteration_s
-
-    @property
-    def epoch_s(self) -> float:
-        """Seconds in which every training node is trained once."""
-        return self.iteration_s * self.result.per_epoch
-
-
-@dataclass(frozen=True, slots=True)
-class Estimate(Candidate):
-    """A result with its interval.
-
-    low_s, high_s: the 90 % interval of the joint draws, no lower than lower_s, the analytic bound with every assumption
-    at its most favourable end. upper_s: the bound at the stated values, or the interval's end where that is higher.
-    """
-
-    low_s: float
-    high_s: float
-    lower_s: float
-    upper_s: float
 
 
 class StudyCache:

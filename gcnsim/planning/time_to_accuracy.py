@@ -17,7 +17,7 @@ from gcnsim.hardware import prices
 from gcnsim.ids import Iteration, Seconds
 from gcnsim.knobs import BOUNDARY_SCALE, COLD_START, ESTIMATOR, Knob
 from gcnsim.methods import Method
-from gcnsim.planning.study_cache import Estimate
+from gcnsim.planning.candidate import Estimate
 from gcnsim.results import TargetRow
 from gcnsim.runs.recorded_run import LearningCurve, read_learning_curve
 from gcnsim.scenario import Scenario

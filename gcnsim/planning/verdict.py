@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from gcnsim.planning.candidate import Candidate, Estimate
 from gcnsim.planning.recommend import NEAR, Choice
-from gcnsim.planning.study_cache import Candidate, Estimate
 from gcnsim.scenario import setting_text
 from gcnsim.units import format_gbps, format_seconds
 

@@ -14,6 +14,7 @@ from gcnsim.errors import ScenarioError, plural
 from gcnsim.graph import Graph, graph_warnings
 from gcnsim.machine import resolve_machine
 from gcnsim.planning.answer import Findings, OtherMachine, Told, place_of
+from gcnsim.planning.candidate import Candidate, Estimate
 from gcnsim.planning.certainty import certainty
 from gcnsim.planning.grid import Grid, LeftOut, machines, overlap_of, scenarios
 from gcnsim.planning.measured import Measurement, beside_measured
@@ -23,7 +24,7 @@ from gcnsim.planning.recommend import SAME, Choice, Rule, candidates, choose, sh
 from gcnsim.planning.rows import cost_per_1000, memory_report
 from gcnsim.planning.simulated_draws import simulate_draws
 from gcnsim.planning.steps import next_steps, one_server_more
-from gcnsim.planning.study_cache import Candidate, Estimate, StudyCache, counted, full_graph
+from gcnsim.planning.study_cache import StudyCache, counted, full_graph
 from gcnsim.planning.time_to_accuracy import Subject, Target, to_target
 from gcnsim.results import FaultFree, PartitionSeeds, Step, StragglerReport, TargetReport, WhatIf
 from gcnsim.scenario import ClusterSpec, Scenario, to_mapping
@@ -108,17 +109,12 @@ def what_if(
     progress("ranking settings")
     promising = {cluster: _promising(studies, replace(first, cluster=cluster), grid, rule) for cluster in clusters}
     rows, heavy = _rows(studies, asked, promising, grid, progress)
-    choices = _choices(studies, rows, promising, rule)
-    best = _best(choices)
     progress("simulating draws of the assumptions")
-    if simulate_draws(studies, best.estimate, [*(each for each, _ in rows), *best.pool, *_rivals(best, choices)]):
-        rows = [_told(studies, each.scenario, grid) for each, _ in rows]
-        choices = _choices(studies, rows, promising, rule)
-    found = _found(studies, rows, choices, grid, rule)
+    found = _found(studies, rows, promising, grid, rule)
     recommended = found.choice.estimate
     chosen = recommended.scenario
     steps, idle = next_steps(studies, chosen, rule, counted(progress, "trying the next step of each knob"))
-    estimates = [each for each, _ in rows]
+    estimates = [each for each, _ in found.rows]
     asked_for = {"asked": grid.mapping(), "grid": [place_of(each.scenario) for each in estimates]}
     result = WhatIf(
         scenario=to_mapping(first) | asked_for,
@@ -266,10 +262,20 @@ def _best(choices: Mapping[ClusterSpec, Choice]) -> Choice:
 
 
 def _found(
-    studies: StudyCache, rows: Sequence[Told], choices: Mapping[ClusterSpec, Choice], grid: Grid, rule: Rule
+    studies: StudyCache,
+    rows: Sequence[Told],
+    promising: Mapping[ClusterSpec, Sequence[Scenario]],
+    grid: Grid,
+    rule: Rule,
 ) -> Findings:
-    """The rows and the best choice."""
+    """The rows and the best choice, once the draws of that and of what competes with it are simulated."""
+    choices = _choices(studies, rows, promising, rule)
     choice = _best(choices)
+    others = [*(each for each, _ in rows), *choice.pool, *_rivals(choice, choices)]
+    if simulate_draws(studies, choice.estimate, others):
+        rows = [_told(studies, each.scenario, grid) for each, _ in rows]
+        choices = _choices(studies, rows, promising, rule)
+        choice = _best(choices)
     return Findings(
         dataset=studies.accesses.name,
         rule=rule,

@@ -7,8 +7,8 @@ import pytest
 
 from gcnsim.machine import resolve_machine
 from gcnsim.planning import StudyCache
+from gcnsim.planning.candidate import Candidate, central
 from gcnsim.planning.certainty import Difference, certainty, label_of, tornado
-from gcnsim.planning.study_cache import Candidate, central
 from gcnsim.scenario import Scenario, from_mapping
 from gcnsim.sources import RangeEnd
 from gcnsim.uncertainty import DRAWS, assumptions_of

@@ -13,17 +13,11 @@ from gcnsim.ids import FloatArray
 from gcnsim.methods import create_method
 from gcnsim.planning import StudyCache
 from gcnsim.planning import simulated_draws as module
+from gcnsim.planning.candidate import Candidate, central
 from gcnsim.planning.certainty import Difference
 from gcnsim.planning.simulated_draws import competitors, simulate_draws
-from gcnsim.planning.study_cache import Candidate, central
 from gcnsim.scenario import Scenario, from_mapping
 from gcnsim.uncertainty import DRAWS, DrawnRuns, paces_to_factors
-
-
-@pytest.fixture(autouse=True)
-def always(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Draws are simulated by whichever engine there is."""
-    monkeypatch.setattr(module, "quick", lambda: True)
 
 
 def scenario(name: str = "full-graph", **cluster: Any) -> Scenario:
@@ -104,13 +98,6 @@ def test_what_is_simulated_is_limited_by_its_work(monkeypatch: pytest.MonkeyPatc
     assert simulate_draws(shop, chosen, [other])
     assert shop.drawn == (asked,)
     assert shop.candidate(second).simulated is None
-
-
-def test_no_draws_by_a_slow_engine_that_nobody_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "quick", lambda: False)
-    shop = StudyCache(scenario())
-    assert not simulate_draws(shop, shop.candidate(scenario()), [])
-    assert shop.drawn == ()
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from gcnsim.planning import Rule, StudyCache, next_steps
+from gcnsim.planning.candidate import central
 from gcnsim.planning.steps import Move, _moves, _pointless, possible_moves
-from gcnsim.planning.study_cache import PRECISION, central
+from gcnsim.planning.study_cache import PRECISION
 from gcnsim.results import NoEffect, Step
 from gcnsim.scenario import Scenario, from_mapping
 
