@@ -42,7 +42,7 @@ class DrawnRuns:
         """Seconds per iteration of the steady state under draw `place`; DRAWS for the stated values."""
         schedule = self.variants.of(self.schedule, place)
         judge = Steady(schedule, self.measured)
-        run = simulate(schedule, judge.most, judge.enough)
+        run = simulate(schedule, judge.most, judge.enough, endless=True)
         first = judge.window(run.ends).first
         closing = run.ends[:, list(schedule.ends)].max(axis=1)
         return float(closing[-1] - closing[first - 1]) / ((run.iterations - first) * PS_PER_S)

@@ -47,7 +47,7 @@ def test_a_draw_is_a_simulation_with_all_its_figures_and_counts(method: str) -> 
             with_figures(asked, at), replace(drawn, hits=np.minimum(drawn.hits, drawn.rows)), accesses
         )
         judge = Steady(schedule, asked.run.iterations)
-        run = simulate(schedule, judge.most, judge.enough)
+        run = simulate(schedule, judge.most, judge.enough, endless=True)
         first = judge.window(run.ends).first
         closing = run.ends[:, list(schedule.ends)].max(axis=1)
         seconds = (closing[-1] - closing[first - 1]) / (run.iterations - first) / PS_PER_S
