@@ -17,8 +17,8 @@ rounds, and let all others have ended by s(t) and as long before x(t - q). Then 
 later by x(t) - x(t - q), for every k >= 0: a period.
 
 Where flows wait for queues, their delay depends on what was left of others when they started, so there s(t) reaches
-back to an instant at which no flow is under way. Threads that take turns remember how much core time each has had,
-which starts and ends do not tell: no period is looked for.
+back to an instant at which no flow is under way. Threads that take turns remember how much core time each has had, and
+links that are shared once per grain what they owe, which starts and ends do not tell: no period is looked for.
 
 The same means the same picosecond, so both engines find the same period at the same iteration. One thing is not exact:
 units are floats, and on a link that is never idle their last bits are not those of a period before. That moves an end
@@ -129,6 +129,7 @@ def watched(schedule: Schedule, iterations: Iteration) -> Watch | None:
     flows = columns.is_flow
     constant = bool((schedule.demand == schedule.demand[0]).all())
     round_ = 1 if constant else int(schedule.demand.shape[0])
-    if round_ + 1 >= iterations or bool((columns.thread[flows] >= 0).any()):
+    forgotten = schedule.grain_s > 0.0 or bool((columns.thread[flows] >= 0).any())
+    if forgotten or round_ + 1 >= iterations:
         return None
     return Watch(round_, flows if bool((columns.queue > 0).any()) else None)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -207,6 +208,12 @@ def test_no_period_is_looked_for_where_threads_take_turns() -> None:
     schedule = b.close([b.compute(OpKind.STEP, 0, 0.1, after=work)])
     assert all(schedule.ops[op].thread >= 0 for op in work)
     assert simulate(schedule, 60, endless=True).simulated == 60
+
+
+def test_no_period_is_looked_for_where_links_are_shared_once_per_grain(facts: Callable[..., Case]) -> None:
+    schedule = method("full-graph")(facts())
+    assert simulate(schedule, 60, endless=True).simulated < 60
+    assert simulate(replace(schedule, grain_s=1e-4), 60, endless=True).simulated == 60
 
 
 @pytest.mark.parametrize("work", [[0.5, 1.5], [1.0, 1.0, 2.0], [1.0, 1.0, 1.0, 1.0, 3.0]])
