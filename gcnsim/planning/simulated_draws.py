@@ -19,9 +19,10 @@ from gcnsim.uncertainty import DRAWS, DrawnRuns, at_once, paces_to_factors
 COMPETES: Final = 0.1
 """A setting competes with another where its time is within 10 % of the other's in some of the central 90 % of draws."""
 
-AFFORDED: Final = 100_000
-"""Most ops times iterations of all simulated draws of a question, for each worker: two tenths of a second of a core for
-six workers, where an op of an iteration takes a third of a microsecond; some seconds by the reference engine."""
+AFFORDED: Final = 280_000
+"""Most ops times iterations of all simulated draws of a question, for each worker: six tenths of a second of a core for
+six workers, where an op of an iteration takes a third of a microsecond; a quarter of a minute by the reference engine.
+With fewer, settings of another tau stay estimated, which estimates do not tell apart."""
 
 AT_MOST: Final = 2_000_000
 """And most of any question: about a second of a core with 24 workers, where an op of an iteration takes half a
