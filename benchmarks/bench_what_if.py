@@ -15,7 +15,7 @@ def main() -> int:
     printed = finished(ARGUMENTS).printed
     assert all(method in printed for method in ("full-graph", "pipegcn", "psc-gcn")), printed
     assert "Recommendation" in printed, printed
-    figures = medians(ARGUMENTS, RUNS, wall_limit="<= 2.0", peak_limit="<= 300")
+    figures = medians(ARGUMENTS, RUNS, wall_limit="<= 1.0", peak_limit="<= 130")
     return report("what_if", f"gcnsim {' '.join(ARGUMENTS)}, {RUNS} new processes", figures)
 
 
