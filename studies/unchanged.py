@@ -29,7 +29,7 @@ HERE: Final = Path(__file__).resolve().parents[1]
 RENAMED: Final[Mapping[str, str]] = {}
 """Keys of JSON answers by their old names."""
 
-ADDED: Final = frozenset({"simulated", "by_period"})
+ADDED: Final = frozenset({"simulated", "by_period", "fidelity"})
 """Keys of JSON answers that older versions do not have: where they have none, today's are not compared."""
 
 MOVED: Final[Mapping[str, str]] = {

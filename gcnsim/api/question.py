@@ -79,6 +79,7 @@ def what_if(
     measured: Some[str] = (),
     partition_seeds: int = 0,
     payload: str | None = None,
+    fidelity: str | None = None,
     progress: Progress = lambda _: None,
     notice: Progress = lambda _: None,
     processes: int | None = None,
@@ -95,7 +96,8 @@ def what_if(
     recorded `runs` needed, or by target_iterations of the method where no run tells. overrides: `PATH=VALUE` on
     scenario fields, e.g. `cluster.latency=20us`. inject: faults, `KIND:name=value,...`. payload: how boundary rows
     travel. measured: times of iterations that somebody measured, `[METHOD=]TIME` or the path of a run or trace.
-    partition_seeds: METIS seeds to try on a graph of one's own. progress: told what is done; notice: told how long a
+    partition_seeds: METIS seeds to try on a graph of one's own. fidelity: `exact`, or `coarse`, which shares links less
+    often for an error of its own; None is coarse from 192 GPUs. progress: told what is done; notice: told how long a
     long question will take, about. processes: None is one per core; answers do not depend on it.
     Raises GcnsimError (one line: path, value, what is allowed).
     """
@@ -154,7 +156,7 @@ def _sections(
         | {"calibration": texts["calibration"]},
         "workload": named | {source: file},
         "method": {"name": DEFAULT, "cache_policy": given.cache_policy, "norms": texts["norms"]},
-        "run": {"iterations": given.iterations, "seed": given.seed},
+        "run": {"iterations": given.iterations, "seed": given.seed, "fidelity": given.fidelity},
     }
 
 

@@ -10,9 +10,9 @@ from typing import Any
 from gcnsim.api.writing import made, write_json
 from gcnsim.engine import link_rates, timeline
 from gcnsim.machine import refuse_no_effect, resolve_machine
-from gcnsim.planning import StudyCache, counted, links_of, memory_report, provenance, row_of
+from gcnsim.planning import StudyCache, counted, links_of, memory_report, provenance, row_of, run_length
 from gcnsim.processes import cores
-from gcnsim.results import RunLength, SimulationReport
+from gcnsim.results import SimulationReport
 from gcnsim.scenario import from_mapping, load_scenario, read_injected, setting_text, to_mapping
 from gcnsim.simulation import Result, balanced_parts, refuse_undrawn, worker_parts
 from gcnsim.uncertainty import refuse_unused_figures
@@ -73,7 +73,6 @@ def simulate(
     result = estimate.result
     told = worker_parts(result.run, result.warm_up)
     workers = balanced_parts(told, result.metrics.worker, result.metrics.iteration_s)
-    run = result.run
     report = SimulationReport(
         scenario=to_mapping(asked),
         provenance=provenance(studies, asked, [estimate]),
@@ -82,7 +81,7 @@ def simulate(
         slowest=result.metrics.worker,
         memory=memory_report(studies, asked),
         workers=tuple(workers),
-        run=RunLength(run.iterations, run.iterations - result.warm_up, result.settled, run.simulated, run.by_period),
+        run=run_length(result),
     )
     return Simulation(report, result)
 

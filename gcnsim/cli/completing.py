@@ -63,6 +63,7 @@ _NAMES: Final[dict[str, Callable[[], Iterable[str]]]] = {
     "payload": payloads,
     "model": models,
     "cache_policy": lambda: ("inclusion", "degree", "random"),
+    "fidelity": lambda: ("auto", "exact", "coarse"),
 }
 """By parameter of a command: what may stand there."""
 

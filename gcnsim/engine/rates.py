@@ -1,7 +1,8 @@
 """What every link carried at every instant of a run, read off its starts and ends: the sharing of links, done again.
 
 Exact where nothing waits for queues: from its first byte to its last a flow has the max-min fair rate, and who is under
-way is known. Where flows wait for queues, which a run does not keep, rates are scaled to the bytes that were moved.
+way is known. Where flows wait for queues, which a run does not keep, or links were shared once per grain, rates are
+scaled to the bytes that were moved.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ from gcnsim.planning.measured import read_measurement
 from gcnsim.planning.patience import announced, expected_sweep_s
 from gcnsim.planning.provenance import provenance
 from gcnsim.planning.recommend import LEAST_RATE, Rule
-from gcnsim.planning.rows import links_of, memory_report, row_of
+from gcnsim.planning.rows import links_of, memory_report, row_of, run_length
 from gcnsim.planning.steps import next_steps
 from gcnsim.planning.study_cache import StudyCache, counted
 from gcnsim.planning.time_to_accuracy import Subject, Target, to_target
@@ -32,6 +32,7 @@ __all__ = [
     "provenance",
     "read_measurement",
     "row_of",
+    "run_length",
     "scenarios",
     "sweep_bandwidth",
     "to_target",

@@ -21,8 +21,8 @@ from gcnsim.planning.assumptions import machine_figures, workload_assumptions
 from gcnsim.planning.candidate import Estimate
 from gcnsim.planning.study_cache import StudyCache
 from gcnsim.results import Assumed, Bounds, Provenance
-from gcnsim.scenario import Fault, Jitter, Scenario, fault_words, figure_text, scenario_hash
-from gcnsim.simulation import tightest
+from gcnsim.scenario import COARSE, EXACT, Fault, Jitter, Scenario, fault_words, figure_text, scenario_hash
+from gcnsim.simulation import GRAIN, Result, tightest, wrong_by
 from gcnsim.sources import (
     Model,
     RangeEnd,
@@ -142,10 +142,22 @@ def _warnings(studies: StudyCache, scenario: Scenario, estimates: Sequence[Estim
     yield from filter(None, (statistics_warning(scenario) for scenario in chosen))
     yield from filter(None, (_swapping(studies, each) for each in estimates))
     yield from filter(None, (too_large(studies, each) for each in estimates))
+    yield from _coarse([each.result for each in estimates])
     for result in studies.unsettled():
         method = result.scenario.method
         knob = f"rate {method.rate:g}" if method.rate < 1.0 else f"tau {method.tau}"
         yield f"{method.name} ({knob}): still drifting after {result.run.iterations} iterations"
+
+
+def _coarse(results: Sequence[Result]) -> Iterator[str]:
+    """That rows were simulated coarsely, and what that costs their intervals."""
+    wrong = [wrong_by(result.run.schedule) for result in results if result.fidelity == COARSE]
+    if wrong:
+        which = "" if len(wrong) == len(results) else f"{plural(len(wrong), 'row')} "
+        yield (
+            f"{which}simulated coarsely: busy links are shared {1 / GRAIN:,.0f} times in an iteration, not at every "
+            f"instant; intervals are {100 * max(wrong):g} % wider either way (run.fidelity: {EXACT} takes longer)"
+        )
 
 
 def too_large(studies: StudyCache, each: Estimate) -> str | None:

@@ -6,9 +6,9 @@ from gcnsim.cost import RESERVED, Memory
 from gcnsim.hardware import devices, prices
 from gcnsim.planning.candidate import Estimate
 from gcnsim.planning.study_cache import StudyCache
-from gcnsim.results import LinkTraffic, MemoryReport, Row
+from gcnsim.results import LinkTraffic, MemoryReport, Row, RunLength
 from gcnsim.scenario import ClusterSpec, Scenario, knob_text
-from gcnsim.simulation import Result, link_units, tightest
+from gcnsim.simulation import Result, link_units, tightest, wrong_by
 
 
 def device_of(cluster: ClusterSpec) -> str:
@@ -73,6 +73,21 @@ def most(result: Result) -> Memory:
     """What the worker holds that is nearest its GPU's limit. Of results with a law for it."""
     assert result.memory is not None
     return result.memory[tightest(result.memory, result.machine.capacities)]
+
+
+def run_length(result: Result) -> RunLength:
+    """How long a run was, and how closely it was simulated."""
+    run, grain_s = result.run, result.run.schedule.grain_s
+    return RunLength(
+        iterations=run.iterations,
+        measured=run.iterations - result.warm_up,
+        settled=result.settled,
+        simulated=run.simulated,
+        by_period=run.by_period,
+        fidelity=result.fidelity,
+        grain_s=grain_s or None,
+        error=wrong_by(run.schedule) or None,
+    )
 
 
 def memory_report(studies: StudyCache, scenario: Scenario) -> MemoryReport | None:

@@ -62,8 +62,8 @@ def render_result(report: SimulationReport) -> str:
         f"  speed-up over full-graph {_times(row.speedup_vs_full_graph)}, limited by {limit_text(row)}",
         f"  GPU busy {format_fraction(row.gpu_utilization)}, busiest NIC {format_fraction(row.nic_utilization)}, "
         f"{format_bytes(row.nic_bytes)} sent per iteration, cache hits {format_fraction(row.cache_hit_rate)}",
-        f"  {run.iterations - run.by_period} iterations simulated, {_repeated(run)}the last {run.measured} measured"
-        + ("" if run.settled else "; NOT steady: see warnings"),
+        f"  {run.iterations - run.by_period} iterations simulated{_closely(run)}, {_repeated(run)}"
+        f"the last {run.measured} measured" + ("" if run.settled else "; NOT steady: see warnings"),
         *_memory(report),
         "",
         "Links per iteration",
@@ -73,6 +73,14 @@ def render_result(report: SimulationReport) -> str:
     lines += ["", "Provenance"] + [f"  {name}: {said}" for name, said in provenance.provenance_of(report)]
     lines += [f"  warning: {text}" for text in provenance.warnings_of(report)]
     return "\n".join(lines) + "\n"
+
+
+def _closely(run: RunLength) -> str:
+    """How closely a run that is not exact was simulated."""
+    if run.grain_s is None or run.error is None:
+        return ""
+    error = f"{format_fraction(run.error)} either way"
+    return f" {run.fidelity}ly (busy links shared every {format_seconds(run.grain_s)}; {error})"
 
 
 def _repeated(run: RunLength) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from gcnsim.breakdown import Parts
-from gcnsim.ids import Rank
+from gcnsim.ids import Rank, Seconds
 from gcnsim.results.advice import LeftOutRow, NoEffect, Recommendation, Step
 from gcnsim.results.asked import FaultFree, MeasuredReport, PartitionSeeds, TargetReport
 from gcnsim.results.grounds import Certainty, Provenance
@@ -63,7 +63,8 @@ class RunLength:
     """Iterations of the run, how many of them were measured, and whether they had settled by then.
 
     simulated, by_period: how many of them were simulated, and how many more repeat these picosecond by picosecond and
-    were not; None and 0 in older files, where all were simulated.
+    were not; None and 0 in older files, where all were simulated. fidelity: exact, or coarse, where links that many
+    routes cross are shared once per grain_s seconds, which may be wrong by the share error.
     """
 
     iterations: int
@@ -71,6 +72,9 @@ class RunLength:
     settled: bool
     simulated: int | None = None
     by_period: int = 0
+    fidelity: str = "exact"
+    grain_s: Seconds | None = field(default=None, metadata=ONLY_IF_SAID)
+    error: float | None = field(default=None, metadata=ONLY_IF_SAID)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -29,6 +29,10 @@ from gcnsim.scenario.load import (
 from gcnsim.scenario.method_section import written_knobs
 from gcnsim.scenario.partition import IMBALANCE, PartitionSpec
 from gcnsim.scenario.specs import (
+    AUTO,
+    COARSE,
+    COARSE_FROM,
+    EXACT,
     MOST_GPUS,
     ClusterSpec,
     RunSpec,
@@ -38,6 +42,10 @@ from gcnsim.scenario.specs import (
 from gcnsim.scenario.words import knob_text, setting_text
 
 __all__ = [
+    "AUTO",
+    "COARSE",
+    "COARSE_FROM",
+    "EXACT",
     "FAULTS",
     "IMBALANCE",
     "MOST_GPUS",

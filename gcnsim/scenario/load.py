@@ -175,6 +175,8 @@ def _written(spec: Any, name: str) -> bool:
         return getattr(spec, name) is not None
     if isinstance(spec, WorkloadSpec) and name in ("training_subgraph", "ids"):
         return bool(getattr(spec, name) != getattr(WorkloadSpec(), name))
+    if isinstance(spec, RunSpec) and name == "fidelity":
+        return spec.fidelity != RunSpec().fidelity
     if isinstance(spec, PartitionSpec) and name in METIS_OPTIONS:
         return name in spec.besides
     if isinstance(spec, PartitionSpec) and name in ("statistics", "parts"):

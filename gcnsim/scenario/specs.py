@@ -219,12 +219,24 @@ class WorkloadSpec:
             raise ScenarioError("workload: neither dataset nor graph, trace or profile is given; give one of them")
 
 
+AUTO: Final = "auto"
+EXACT: Final = "exact"
+COARSE: Final = "coarse"
+COARSE_FROM: Final = 192
+"""GPUs from which on runs are coarse where nobody chose: exact ones take minutes there."""
+
+
 @dataclass(frozen=True, slots=True)
 class RunSpec:
-    """How long, and with which seed."""
+    """How long, with which seed, and how closely it is simulated."""
 
     iterations: int = entry(Number(True, 1, 1_000_000), "iterations recorded", 30)
     seed: int = entry(Number(True, 0, 2**31 - 1), "seed of every draw", 0)
+    fidelity: str = entry(
+        Word("a fidelity", lambda: (AUTO, EXACT, COARSE)),
+        f"links shared at every instant, or coarsely; auto: coarse from {COARSE_FROM} GPUs",
+        AUTO,
+    )
 
     def __post_init__(self) -> None:
         check_fields(self, "run")

@@ -1,6 +1,7 @@
 """One run: scenario in, result out."""
 
 from gcnsim.simulation.faults import refuse_undrawn
+from gcnsim.simulation.fidelity import GRAIN, fidelity, wrong_by
 from gcnsim.simulation.limit import Limit
 from gcnsim.simulation.memory import fits, memory_of, tightest
 from gcnsim.simulation.metrics import Metrics, link_units, measure
@@ -9,12 +10,14 @@ from gcnsim.simulation.run import Result, study, write_schedule
 from gcnsim.simulation.steady import Steady, Window
 
 __all__ = [
+    "GRAIN",
     "Limit",
     "Metrics",
     "Result",
     "Steady",
     "Window",
     "balanced_parts",
+    "fidelity",
     "fits",
     "link_units",
     "measure",
@@ -24,4 +27,5 @@ __all__ = [
     "tightest",
     "worker_parts",
     "write_schedule",
+    "wrong_by",
 ]

@@ -24,9 +24,10 @@ from gcnsim.machine import (
     with_l2_cache,
 )
 from gcnsim.methods import NO_OVERLAP, Facts, Method, MiniBatch, named
-from gcnsim.scenario import Scenario
+from gcnsim.scenario import COARSE, EXACT, Scenario
 from gcnsim.schedule import Bounds, Schedule, bounds
 from gcnsim.simulation.faults import apply_static_faults, passing
+from gcnsim.simulation.fidelity import as_closely, wrong_by
 from gcnsim.simulation.memory import fits, memory_of
 from gcnsim.simulation.metrics import Metrics, at_least, measure
 from gcnsim.simulation.steady import Steady
@@ -42,7 +43,8 @@ from gcnsim.workload import LayerShape
 @dataclass(frozen=True, slots=True)
 class Result:
     """What one scenario gave. low, high: the 90 % interval of the mean iteration, from the spread of its iterations and
-    what its calibration left unexplained. The mean is at least the bound, and so is the low end but for that error.
+    what its calibration left unexplained, and wider by what a coarse run may be wrong by. The mean is at least the
+    bound, and so is the low end but for the calibration's own error.
 
     settled: whether the run reached its steady state; if not, `high` reaches to what it was drifting towards. warm_up:
     iterations before the measured ones. per_epoch: iterations in which every training node is trained once. memory:
@@ -66,6 +68,11 @@ class Result:
     def fits(self) -> bool | None:
         """Whether every worker's GPU holds its part; None where that is not known."""
         return fits(self.memory, self.machine.capacities)
+
+    @property
+    def fidelity(self) -> str:
+        """Whether it was simulated exactly or coarsely."""
+        return COARSE if self.run.schedule.grain_s > 0.0 else EXACT
 
     @property
     def machine(self) -> Machine:
@@ -187,6 +194,7 @@ def study(scenario: Scenario, accesses: Source | None = None, corner: RangeEnd =
     schedule = apply_static_faults(calm, scenario.faults, shares)
     judge = Steady(schedule, scenario.run.iterations)
     limits = checked_bounds(scenario, calm, schedule, judge)
+    schedule = as_closely(schedule, scenario, limits.lower_s)
     run, noise_s = simulate(schedule, judge.most, judge.enough, endless=True), 0.0
     window = judge.window(run.ends)
     settled, measured = window.settled, schedule
@@ -204,7 +212,8 @@ def study(scenario: Scenario, accesses: Source | None = None, corner: RangeEnd =
     metrics = at_least(measure(run, window.first, limits), limits.lower_s)
     # Of told faults the graphs vary as they do without them.
     drawn = np.hypot(judge.spread(window, schedule if passes else measured), noise_s / metrics.iteration_s)
-    spread = metrics.iteration_s * float(np.hypot(drawn, machine.error))
+    # What a coarse run is wrong by is no chance that others even out.
+    spread = metrics.iteration_s * (float(np.hypot(drawn, machine.error)) + wrong_by(schedule))
     # No run of this work is faster than its bound; what other factors of the jitter or another machine than the
     # calibrated one would do, they would do to the bound too.
     least = limits.lower_s * max(0.0, 1.0 - machine.error)

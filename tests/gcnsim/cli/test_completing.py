@@ -42,6 +42,7 @@ def completed(words: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytes
         ("gcnsim what-if --method psc-gcn,bns", ["psc-gcn,bns-gcn"]),
         ("gcnsim what-if --gpus many --model gr", ["graphsage"]),
         ("gcnsim what-if --cache-policy ", ["inclusion", "degree", "random"]),
+        ("gcnsim what-if --fidelity ", ["auto", "exact", "coarse"]),
         ("gcnsim graph info --ids n", ["numbers", "names"]),
         ("gcnsim graph par", ["partition"]),
         ("gcnsim catalog list h", ["hosts"]),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -45,7 +46,7 @@ def made(facts: Callable[..., Case]) -> Made:
     return Made(facts(rows=2000.0, slope=0.05).counts, drawn, [])
 
 
-def scenario(method: Method, *, bandwidth: float = 1e8, **run: int) -> Scenario:
+def scenario(method: Method, *, bandwidth: float = 1e8, **run: Any) -> Scenario:
     cluster = ClusterSpec(gpus=4, gpus_per_server=2, bandwidth=bandwidth)
     return Scenario("test", cluster, WorkloadSpec(), PartitionSpec(), method, RunSpec(**run))
 
