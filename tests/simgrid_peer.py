@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from gcnsim.engine.fluid import connected
+from gcnsim.engine.fairness import connected
 from gcnsim.ids import FloatArray, Seconds
 from gcnsim.schedule import Op, Schedule
 

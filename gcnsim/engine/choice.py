@@ -11,7 +11,6 @@ from mmap import mmap
 from typing import Final, NamedTuple
 
 from gcnsim.engine.kernel.driver import Kernel, simulate_by
-from gcnsim.engine.reference import simulate as simulate_by_reference
 from gcnsim.engine.run import Run
 from gcnsim.engine.stopping import Enough
 from gcnsim.errors import ScenarioError, nearest
@@ -55,6 +54,8 @@ def simulate(schedule: Schedule, iterations: int, enough: Enough | None = None, 
     if kernel is None and schedule.grain_s > 0.0:
         raise ScenarioError(f"links are shared once per grain by the compiled engine alone; {engine().why}")
     if kernel is None:
+        from gcnsim.engine.reference import simulate as simulate_by_reference
+
         return simulate_by_reference(schedule, iterations, enough, endless=endless)
     return simulate_by(kernel, schedule, iterations, enough, endless=endless)
 

@@ -89,3 +89,20 @@ def max_min_rates(
 ) -> list[float]:
     """Rate of one flow of each bundle, in units per second; 0 for a bundle without flows (`Sharing`, asked once)."""
     return Sharing(capacity, routes, caps).rates(tuple(counts))
+
+
+def connected(links: int, routes: Sequence[tuple[int, ...]]) -> list[int]:
+    """Per link, the smallest link id it is connected with through any route."""
+    owner = list(range(links))
+
+    def root(link: int) -> int:
+        while owner[link] != link:
+            owner[link] = owner[owner[link]]
+            link = owner[link]
+        return link
+
+    for route in routes:
+        for link in route[1:]:
+            a, b = root(route[0]), root(link)
+            owner[max(a, b)] = min(a, b)
+    return [root(link) for link in range(links)]

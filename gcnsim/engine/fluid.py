@@ -22,7 +22,7 @@ from simpy.core import Environment
 from simpy.events import Event
 
 from gcnsim.engine.calls import Call
-from gcnsim.engine.fairness import Sharing
+from gcnsim.engine.fairness import Sharing, connected
 from gcnsim.timeline import PS_PER_S
 
 MANY = 48
@@ -222,20 +222,3 @@ def _large_group() -> type[FluidGroup]:
 def _flow_key(flow: tuple[tuple[int, ...], float | None]) -> tuple[tuple[int, ...], float]:
     route, cap = flow
     return route, float("inf") if cap is None else cap
-
-
-def connected(links: int, routes: Sequence[tuple[int, ...]]) -> list[int]:
-    """Per link, the smallest link id it is connected with through any route."""
-    owner = list(range(links))
-
-    def root(link: int) -> int:
-        while owner[link] != link:
-            owner[link] = owner[owner[link]]
-            link = owner[link]
-        return link
-
-    for route in routes:
-        for link in route[1:]:
-            a, b = root(route[0]), root(link)
-            owner[max(a, b)] = min(a, b)
-    return [root(link) for link in range(links)]

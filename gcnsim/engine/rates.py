@@ -11,8 +11,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from gcnsim.engine.fairness import Sharing
-from gcnsim.engine.fluid import connected
+from gcnsim.engine.fairness import Sharing, connected
 from gcnsim.engine.run import Run
 from gcnsim.ids import FloatArray, IntArray
 from gcnsim.timeline import PS_PER_S

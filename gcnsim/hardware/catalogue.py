@@ -104,6 +104,7 @@ def _figures(raw: Mapping[str, Any], table: Table, name: str) -> dict[str, Any]:
     return found
 
 
+@cache
 def _names(folder: str) -> tuple[str, ...]:
     return tuple(sorted(path.stem for path in (DATA / folder).glob("*.yaml")))
 

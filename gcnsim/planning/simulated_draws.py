@@ -47,6 +47,8 @@ def simulate_draws(studies: StudyCache, chosen: Candidate, others: Sequence[Cand
     """Simulate the joint draws of `chosen` and of those of `others` that compete with it, as many as are afforded;
     whether any were. Candidates are to be asked for again."""
     wanted = _afforded(chosen, competitors(chosen, others))
+    # The longest first, so that no process is left with one at the end.
+    wanted.sort(key=_effort, reverse=True)
     keys = list(dict.fromkeys(key for each in wanted for key in orders_of(each.scenario)))
     if not keys:
         return False

@@ -14,7 +14,7 @@ from typing import Final
 
 import numpy as np
 
-from gcnsim.engine.fluid import connected
+from gcnsim.engine.fairness import connected
 from gcnsim.engine.kernel.lanes import pitch
 from gcnsim.engine.kernel.memory import Links
 from gcnsim.ids import BoolArray, IntArray
