@@ -6,6 +6,7 @@ callbacks after every import: without this, a request that comes just then is lo
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
 import threading
@@ -19,6 +20,10 @@ if TYPE_CHECKING:
 
 AGAIN_S: Final = 0.02
 """From a request that was dropped until it is made again."""
+
+
+_PR_SET_PDEATHSIG: Final = 1
+"""Of Linux's prctl(2)."""
 
 
 class Interrupted(KeyboardInterrupt):
@@ -90,3 +95,17 @@ def request(error: BaseException | None) -> BaseException | None:
     while error is not None and not isinstance(error, KeyboardInterrupt | Terminated):
         error = error.__cause__
     return error
+
+
+def end_with(parent: int) -> None:
+    """End this process, by SIGKILL, when its parent (number `parent`) ends; at once if that has happened already.
+
+    Linux's prctl(2); elsewhere, where no cluster can be emulated, it does nothing.
+    """
+    if not sys.platform.startswith("linux"):
+        return
+    import ctypes
+
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    if os.getppid() != parent:
+        os._exit(128 + signal.SIGKILL)

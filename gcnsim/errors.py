@@ -30,6 +30,10 @@ class GraphError(GcnsimError):
     """A graph or partition that cannot be used (empty, fewer nodes than workers, ...)."""
 
 
+class KilledError(Exception):
+    """A process of ours was killed by somebody else: nobody's input, one line, exit code 1."""
+
+
 def plural(count: int, noun: str, several: str | None = None) -> str:
     """A number and what it counts. several: the noun's plural, where that is not one more s.
 

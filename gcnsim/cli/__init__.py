@@ -21,7 +21,7 @@ from click.shell_completion import CompletionItem, shell_complete
 
 from gcnsim import __version__
 from gcnsim.ending import answered, request
-from gcnsim.errors import GcnsimError, nearest
+from gcnsim.errors import GcnsimError, KilledError, nearest
 
 COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
     "what-if": ("gcnsim.cli.what_if:command", "Predict an iteration, its bottleneck, and what each knob would bring."),
@@ -111,6 +111,8 @@ def _run(arguments: list[str]) -> int:
         return done.exit_code
     except GcnsimError as error:
         return _say(str(error), 2)
+    except KilledError as error:
+        return _say(str(error), 1)
     except click.ClickException as error:
         return _usage(error)
     except click.Abort:

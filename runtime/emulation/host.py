@@ -16,8 +16,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from gcnsim.ending import end_with
 from gcnsim.io.atomic import atomic_write
-from runtime.emulation.parent_death import AGENT, end_with
+from runtime.emulation.parent_death import AGENT
 from runtime.launch.failure_report import describe
 
 _SEEN_S = 0.2

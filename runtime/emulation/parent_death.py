@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import ctypes
 import os
-import signal
-import sys
 from typing import Final
+
+from gcnsim.ending import end_with
 
 AGENT: Final = "GCNSIM_AGENT"
 """The number of the process that starts the workers of an emulated host."""
-
-_PR_SET_PDEATHSIG: Final = 1
 
 
 def end_with_agent() -> None:
@@ -19,15 +16,3 @@ def end_with_agent() -> None:
     agent = os.environ.get(AGENT, "")
     if agent.isdigit():
         end_with(int(agent))
-
-
-def end_with(parent: int) -> None:
-    """End this process, by SIGKILL, when its parent (number `parent`) ends; at once if that has happened already.
-
-    Linux's prctl(2); elsewhere, where no cluster can be emulated, it does nothing.
-    """
-    if not sys.platform.startswith("linux"):
-        return
-    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
-    if os.getppid() != parent:
-        os._exit(128 + signal.SIGKILL)

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
-from gcnsim.errors import ScenarioError
+from gcnsim.errors import KilledError, ScenarioError
 from gcnsim.processes import cores, parallel_map, parallel_map_counted
 
 
@@ -63,3 +67,55 @@ def test_a_handler_of_the_parent_does_not_keep_its_processes_from_ending() -> No
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+def killing(value: int) -> int:
+    if value == 3:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return value
+
+
+def test_a_process_that_is_killed_ends_the_work_and_says_so() -> None:
+    """As a system does that runs out of memory: nobody waits for what it was doing."""
+    with pytest.raises(KilledError, match="--processes 1"):
+        parallel_map(killing, list(range(6)), 2)
+    assert parallel_map(square, [3, 4], 2) == [9, 16], "and later work runs again"
+
+
+def test_the_command_ends_in_one_line_when_a_process_of_its_own_is_killed() -> None:
+    code = (
+        "import os, signal, sys, gcnsim.planning.study_cache as study_cache\n"
+        "from gcnsim.cli import main\n"
+        "study_cache.factors = lambda *_: os.kill(os.getpid(), signal.SIGKILL)\n"
+        "sys.exit(main(['what-if', '--bandwidth', '15Gbps', '--gpus', '6', '--processes', '2']))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.splitlines() == [
+        "gcnsim: one of 2 processes was killed, as systems do that run out of memory; --processes 1 needs the least"
+    ]
+
+
+def test_its_processes_end_with_one_that_is_killed() -> None:
+    code = (
+        "import os, time\n"
+        "from gcnsim.processes import parallel_map\n"
+        "def waits(_): os.write(1, f'{os.getpid()}\\n'.encode()); time.sleep(60)\n"
+        "parallel_map(waits, [1, 2], 2)\n"
+    )
+    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) as parent:
+        assert parent.stdout is not None
+        own = [int(parent.stdout.readline()) for _ in range(2)]
+        parent.kill()
+        parent.wait()
+    until = time.monotonic() + 20
+    while any(Path(f"/proc/{pid}").exists() and not _zombie(pid) for pid in own):
+        assert time.monotonic() < until
+        time.sleep(0.05)
+
+
+def _zombie(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()[0] == "Z"
+    except OSError:
+        return True
