@@ -58,7 +58,7 @@ def from_pyg(data: Any, name: str = "pyg") -> Graph:
         raise GraphError(f"{name}: edge_index has shape {ends.shape}; allowed: [2, number of edges]")
     nodes = getattr(data, "num_nodes", None)
     if nodes is None:
-        nodes = int(ends.max(initial=-1)) + 1
+        nodes = int(ends.max()) + 1 if ends.size else 0
     weighted = getattr(data, "edge_weight", None) is not None or getattr(data, "edge_attr", None) is not None
     widths = _widths(getattr(data, "x", None), getattr(data, "y", None))
     return build_csr(ends[0], ends[1], int(nodes), name, weights_ignored=weighted, **widths)

@@ -46,6 +46,9 @@ _DAMAGE = (
 _CHUNK = 2**24
 """Bytes looked at at a time: a multiple of every number's size."""
 
+_HEADER = 10_000
+"""Most bytes of a header: what NumPy reads, too."""
+
 _Header: TypeAlias = tuple[tuple[int, ...], bool, np.dtype[np.generic]]
 
 
@@ -75,7 +78,7 @@ def read_npy(path: str | Path) -> AnyArray:
     source = Path(path)
     file_start(source)
     with _damage_named(source):
-        return _parsed(str(source), source.read_bytes())
+        return _parsed(str(source), BytesIO(source.read_bytes()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +104,8 @@ class Archive:
     def array(self, key: str) -> AnyArray:
         """The whole array, read-only."""
         self._need(key)
-        return _parsed(self._where(key), self.zip.read(f"{key}.npy"))
+        with self.zip.open(f"{key}.npy") as file:
+            return _parsed(self._where(key), file)
 
     def check_finite(self, key: str) -> None:
         """Read the array by chunks, without holding it. Raises FileError unless it is finite numbers in float32."""
@@ -130,6 +134,13 @@ class Archive:
             )
         return array
 
+    def numbers(self, key: str, count: int) -> list[int]:
+        """`count` integers, refused before they are read where there are more or fewer."""
+        self._need(key)
+        if self.shape(key) != (count,):
+            raise FileError(f"{self._where(key)} has shape {list(self.shape(key))}; {count} integers are needed")
+        return [int(each) for each in self.integers(key)]
+
     def _need(self, key: str) -> None:
         if key not in self:
             found = ", ".join(sorted(item.removesuffix(".npy") for item in self.zip.namelist())) or "nothing"
@@ -155,21 +166,36 @@ def _damage_named(path: Path) -> Iterator[None]:
         raise FileError(f"{path}: truncated or altered: {why}") from None
 
 
-def _parsed(where: str, raw: bytes) -> AnyArray:
-    file = BytesIO(raw)
+def _parsed(where: str, file: IO[bytes]) -> AnyArray:
+    """The array in an open `.npy` file. No more of it is read than its header tells, however much a zip unpacks to."""
     shape, fortran, dtype = _header(where, file)
-    begin = file.tell()
-    if math.prod(shape) * dtype.itemsize != len(raw) - begin:
-        raise FileError(f"{where}: truncated or altered: {len(raw) - begin} bytes are not {dtype}{list(shape)}")
-    return np.ndarray(shape, dtype, raw, begin, order="F" if fortran else "C")
+    told = math.prod(shape) * dtype.itemsize
+    raw = file.read(told)
+    if len(raw) != told or file.read(1):
+        found = f"{len(raw)} bytes" if len(raw) < told else f"more than {told} bytes"
+        raise FileError(f"{where}: truncated or altered: {found} are not {dtype}{list(shape)}")
+    return np.ndarray(shape, dtype, raw, 0, order="F" if fortran else "C")
 
 
 def _header(where: str, file: IO[bytes]) -> _Header:
     version = np.lib.format.read_magic(file)
     if version not in ((1, 0), (2, 0)):
         raise FileError(f"{where}: unsupported .npy version {version}; supported: 1.0, 2.0")
+    length = file.read(2 if version == (1, 0) else 4)
+    told = int.from_bytes(length, "little")
+    if told > _HEADER:
+        raise FileError(f"{where}: truncated or altered: a header of {told:,} bytes; at most {_HEADER:,} are allowed")
     read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
-    shape, fortran, dtype = read(file)
+    shape, fortran, dtype = read(BytesIO(length + file.read(told)))
     if dtype.hasobject:
         raise FileError(f"{where} is an object array (a pickle), which is never opened")
     return shape, fortran, dtype
+
+
+def class_count(labels: AnyArray) -> int | None:
+    """Classes of labels [N] or [N, C]: C, or the largest label and one; None when no label is known."""
+    if labels.ndim == 2:
+        return int(labels.shape[1])
+    # No `initial` of -1, which unsigned integers cannot hold.
+    known = int(labels.max()) + 1 if labels.size else 0
+    return known if known > 0 else None

@@ -18,12 +18,11 @@ import numpy as np
 from gcnsim.errors import FileError, plural
 from gcnsim.graph.formats.arrays import opened, read_arrays
 from gcnsim.graph.formats.layouts import layout_of
-from gcnsim.graph.formats.npz import MOST_WIDTH
+from gcnsim.graph.formats.npz import MOST_CLASSES, MOST_WIDTH
 from gcnsim.ids import AnyArray, BoolArray, frozen
 
 MASKS = ("train_mask", "val_mask", "test_mask")
 SPARSE = ("x_data", "x_indices", "x_indptr", "x_shape")
-_MOST_CLASSES = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,8 +153,8 @@ def _labels(path: str, labels: AnyArray, nodes: int) -> AnyArray | None:
     if labels.shape != (nodes,):
         raise FileError(f"{path}: labels have shape {list(labels.shape)}; [{nodes}] or [{nodes}, classes] is needed")
     known = _whole(path, "labels", labels)
-    if known.max() >= _MOST_CLASSES:
-        raise FileError(f"{path}: 'labels' run up to {known.max()}; at most {_MOST_CLASSES} classes are allowed")
+    if known.max() >= MOST_CLASSES:
+        raise FileError(f"{path}: 'labels' run up to {known.max()}; at most {MOST_CLASSES} classes are allowed")
     return frozen(np.maximum(known.astype(np.int64), -1)) if known.max() >= 0 else None
 
 

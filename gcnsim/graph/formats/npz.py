@@ -6,6 +6,7 @@ inside the zip; no object array is ever opened, since that would run a pickle.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,7 +15,7 @@ import numpy as np
 from gcnsim.errors import FileError
 from gcnsim.graph.build import build_csr, from_csr
 from gcnsim.graph.csr import Graph
-from gcnsim.graph.formats.arrays import Archive, opened
+from gcnsim.graph.formats.arrays import Archive, class_count, opened
 from gcnsim.graph.formats.size import Size
 from gcnsim.ids import AnyArray
 
@@ -46,13 +47,16 @@ def read_npz(path: Path, name: str) -> Graph:
 def stored_size(archive: Archive, *, features: bool = False) -> Size:
     """What `read_npz` reads of the archive and, with `features`, the node arrays too; from headers alone."""
     rows = 2 * archive.shape("row")[0] if "row" in archive else archive.shape("indices")[0]
-    nodes = int(archive.shape("indptr")[0]) - 1 if "indptr" in archive else int(archive.integers("shape")[0])
+    nodes = int(archive.shape("indptr")[0]) - 1 if "indptr" in archive else archive.numbers("shape", 2)[0]
     wide = ("x", "x_data", "x_indices", "x_indptr") if features else ()
     return Size(nodes, rows, sum(archive.nbytes(key) for key in ("labels", "data", *wide)))
 
 
 MOST_WIDTH = 2**31 - 1
 """Of features: columns are counted in 32 bits."""
+
+MOST_CLASSES = 1_000_000
+"""Of labels: a class of a higher number is no class."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +80,7 @@ def _compressed_rows(archive: Archive) -> _Found:
 
 def _features(archive: Archive, nodes: int) -> int | None:
     if "x_shape" in archive:
-        shape = tuple(archive.integers("x_shape").tolist())
+        shape = tuple(archive.numbers("x_shape", 2))
     elif "x" in archive:
         shape = archive.shape("x")
     else:
@@ -95,16 +99,19 @@ def _classes(archive: Archive, nodes: int) -> int | None:
         raise FileError(f"{archive.path}: labels have shape {list(shape)}; [{nodes}] or [{nodes}, classes] is needed")
     if len(shape) == 2:
         return int(shape[1])
-    labels = archive.integers("labels")
-    known = int(labels.max(initial=-1)) + 1
-    return known if known > 0 else None
+    known = class_count(archive.integers("labels"))
+    if known is not None and known > MOST_CLASSES:
+        raise FileError(f"{archive.path}: 'labels' run up to {known - 1}; at most {MOST_CLASSES} classes are allowed")
+    return known
 
 
 def _scipy_matrix(archive: Archive) -> _Found:
+    if math.prod(archive.shape("format")) != 1:
+        raise FileError(f"{archive.path}: 'format' has shape {list(archive.shape('format'))}; one name is needed")
     layout = archive.array("format").item()
     layout = layout.decode("ascii") if isinstance(layout, bytes) else str(layout)
-    shape = archive.integers("shape").tolist()
-    if len(shape) != 2 or shape[0] != shape[1]:
+    shape = archive.numbers("shape", 2)
+    if shape[0] != shape[1]:
         raise FileError(f"{archive.path}: an adjacency matrix must be square, not {' x '.join(map(str, shape))}")
     weights = "data" in archive and bool(np.any(archive.array("data") != 1))
     if layout == "coo":

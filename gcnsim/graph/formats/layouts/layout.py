@@ -63,11 +63,3 @@ def check_classes(where: str, labels: AnyArray) -> None:
     """Raises FileError for a class below 0, which these files have no use for."""
     if labels.size and labels.min() < 0:
         raise FileError(f"{where}: a class of {labels.min()}; whole numbers from 0 are allowed")
-
-
-def class_count(labels: AnyArray) -> int | None:
-    """Classes of labels [N] or [N, C]: C, or the largest label and one; None when no label is known."""
-    if labels.ndim == 2:
-        return int(labels.shape[1])
-    known = int(labels.max(initial=-1)) + 1
-    return known if known > 0 else None

@@ -18,8 +18,8 @@ import numpy as np
 from gcnsim.errors import FileError
 from gcnsim.graph.build import build_csr
 from gcnsim.graph.csr import Graph
-from gcnsim.graph.formats.arrays import opened
-from gcnsim.graph.formats.layouts.layout import check_rows, class_count, home_of, masks_of
+from gcnsim.graph.formats.arrays import class_count, opened
+from gcnsim.graph.formats.layouts.layout import check_rows, home_of, masks_of
 from gcnsim.graph.formats.layouts.numbers import columns_of, read_column, read_numbers
 from gcnsim.graph.formats.size import Size, text_size
 from gcnsim.ids import AnyArray

@@ -13,8 +13,8 @@ from pathlib import Path
 
 from gcnsim.errors import FileError
 from gcnsim.graph.csr import Graph
-from gcnsim.graph.formats.arrays import Archive, opened
-from gcnsim.graph.formats.layouts.layout import check_classes, check_rows, class_count, home_of
+from gcnsim.graph.formats.arrays import Archive, class_count, opened
+from gcnsim.graph.formats.layouts.layout import check_classes, check_rows, home_of
 from gcnsim.graph.formats.npz import read_npz, stored_size
 from gcnsim.graph.formats.size import Size
 from gcnsim.ids import AnyArray

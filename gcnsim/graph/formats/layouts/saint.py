@@ -17,8 +17,8 @@ import numpy as np
 
 from gcnsim.errors import FileError
 from gcnsim.graph.csr import Graph
-from gcnsim.graph.formats.arrays import npy_shape, opened, read_npy
-from gcnsim.graph.formats.layouts.layout import check_classes, check_rows, class_count, home_of, masks_of
+from gcnsim.graph.formats.arrays import class_count, npy_shape, opened, read_npy
+from gcnsim.graph.formats.layouts.layout import check_classes, check_rows, home_of, masks_of
 from gcnsim.graph.formats.npz import read_npz, stored_size
 from gcnsim.graph.formats.size import Size
 from gcnsim.graph.formats.source import file_text

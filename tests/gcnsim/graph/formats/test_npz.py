@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import tracemalloc
 import zipfile
+from io import BytesIO
 from pathlib import Path
 from typing import Any, Literal
 
@@ -10,6 +12,7 @@ import scipy.sparse
 
 from gcnsim.errors import FileError, GcnsimError
 from gcnsim.graph import Cleaning, load_graph
+from gcnsim.graph.formats.nodes import read_nodes
 from gcnsim.ids import AnyArray
 
 _INDPTR, _INDICES = np.array([0, 1, 3, 4]), np.array([1, 0, 2, 1], dtype=np.int32)
@@ -125,3 +128,74 @@ def test_no_damage_changes_the_graph_or_escapes_as_a_traceback(tmp_path: Path) -
             refusals.append(str(error))
     assert len(refusals) > 100
     assert all(line.startswith(f"{damaged}: ") and "\n" not in line for line in refusals)
+
+
+@pytest.mark.parametrize("dtype", ["u1", "u2", "u4", "u8", "i1", "i2", ">i4", "i8"])
+def test_labels_may_be_any_integers(tmp_path: Path, dtype: str) -> None:
+    labels = np.array([0, 3, 4], dtype=dtype)
+    path = _saved(tmp_path / "g.npz", labels=labels)
+    assert load_graph(path).classes == 5
+    read = read_nodes(path, 3).labels
+    assert read is not None
+    assert read.tolist() == [0, 3, 4]
+
+
+def test_a_label_that_is_no_class_is_refused(tmp_path: Path) -> None:
+    path = _saved(tmp_path / "g.npz", labels=np.array([0, 2**64 - 1, 0], np.uint64))
+    with pytest.raises(FileError, match=r"'labels' run up to 18446744073709551615; at most 1000000 classes"):
+        load_graph(path)
+
+
+def _header(shape: tuple[int, ...]) -> bytes:
+    file = BytesIO()
+    np.lib.format.write_array_header_1_0(file, {"descr": "<i8", "fortran_order": False, "shape": shape})
+    return file.getvalue()
+
+
+def _unpacking(path: Path, key: str, start: bytes, **arrays: AnyArray) -> Path:
+    """A file of some 300 KB, of which one member unpacks to 300 MB behind `start`."""
+    _saved(path, **arrays)
+    with zipfile.ZipFile(path) as whole:
+        members = {name: whole.read(name) for name in whole.namelist() if name != f"{key}.npy"}
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as packed:
+        for name, raw in members.items():
+            packed.writestr(name, raw)
+        with packed.open(f"{key}.npy", "w") as member:
+            member.write(start)
+            for _ in range(30):
+                member.write(bytes(10**7))
+    return path
+
+
+@pytest.mark.parametrize(
+    ("key", "start", "said"),
+    [
+        ("indptr", _header((4,)), r"more than 32 bytes are not int64\[4\]"),
+        ("x_shape", _header((37_500_000,)), r"has shape \[37500000\]; 2 integers are needed"),
+        ("indptr", b"\x93NUMPY\x02\x00" + (3 * 10**8).to_bytes(4, "little"), r"a header of 300,000,000 bytes"),
+    ],
+)
+def test_what_unpacks_to_more_than_it_says_is_refused_before_it_is_held(
+    tmp_path: Path, key: str, start: bytes, said: str
+) -> None:
+    path = _unpacking(tmp_path / "g.npz", key, start)
+    tracemalloc.start()
+    try:
+        with pytest.raises(FileError, match=said):
+            load_graph(path)
+        assert tracemalloc.get_traced_memory()[1] < 5e7
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize("key", ["shape", "format"])
+def test_a_matrix_of_endless_shape_or_format_is_refused_before_it_is_held(tmp_path: Path, key: str) -> None:
+    matrix = {"format": np.array(b"csr"), "shape": np.array([3, 3]), "data": np.ones(4)}
+    path = _unpacking(tmp_path / "m.npz", key, _header((37_500_000,)), **matrix)
+    tracemalloc.start()
+    try:
+        with pytest.raises(FileError, match=r"has shape \[37500000\]"):
+            load_graph(path)
+        assert tracemalloc.get_traced_memory()[1] < 5e7
+    finally:
+        tracemalloc.stop()
