@@ -24,6 +24,9 @@ _ENOUGH_DIGITS: Final = 18
 _DECIMAL: Final = {"": 1, "k": 10**3, "M": 10**6, "G": 10**9, "T": 10**12, "P": 10**15}
 _BINARY: Final = {"Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40, "Pi": 2**50}
 
+_MOST_DIGITS: Final = 400
+"""Characters of a number: what a double holds, written out, has fewer."""
+
 
 @dataclass(frozen=True, slots=True)
 class Quantity:
@@ -56,6 +59,11 @@ class Quantity:
         number, unit = match.groups()
         if unit == "":
             raise UnitError(f"{_brief(text)}: a bare number, {self.noun} needs its unit; {self._allowed()}")
+        if len(number) > _MOST_DIGITS:
+            raise UnitError(
+                f"{_brief(text)}: a number of {len(number)} characters; at most {_MOST_DIGITS} are allowed; "
+                f"{self._allowed()}"
+            )
         value = Fraction(number) * self.units[self._unit(text, number, unit)]
         if value < 0:
             raise UnitError(f"{_brief(text)}: {self.noun} cannot be negative; {self._allowed()}")

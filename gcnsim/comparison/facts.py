@@ -82,6 +82,7 @@ def _text(value: Any) -> str:
     if isinstance(value, int | float):
         return f"{value:.12g}"
     if isinstance(value, Mapping):
-        # A fault, as --inject has it.
-        return f"{value['kind']}:{','.join(f'{key}={_text(given)}' for key, given in value.items() if key != 'kind')}"
+        # A fault, as --inject has it; a file may have left its kind out.
+        given = ",".join(f"{key}={_text(each)}" for key, each in value.items() if key != "kind")
+        return f"{_text(value.get('kind'))}:{given}"
     return "; ".join(map(_text, value)) if isinstance(value, list | tuple) else str(value)

@@ -29,6 +29,7 @@ from gcnsim.io.atomic import atomic_write
 MAGIC = b"GCNSIM\x00\x01"
 ALIGN = 64
 _ALLOWED = frozenset({"|u1", "<u4", "<u8", "<i4", "<i8", "<f4", "<f8"})
+_MOST_DIMENSIONS = 8
 _PREFIX = len(MAGIC) + 8 + 32
 _NOUNS = {str: "text", int: "a whole number", dict: "an object"}
 
@@ -161,6 +162,8 @@ def _wrong(entry: Any) -> str | None:
         return f"dtype is {shown(dtype)}; allowed: {', '.join(sorted(_ALLOWED))}"
     if not isinstance(shape, list) or not all(type(size) is int and size >= 0 for size in shape):
         return f"shape is {shown(shape)}; allowed: a list of whole numbers from 0"
+    if len(shape) > _MOST_DIMENSIONS:
+        return f"shape has {len(shape)} dimensions; at most {_MOST_DIMENSIONS} are allowed"
     needed = math.prod(shape) * np.dtype(dtype).itemsize
     if type(entry.get("bytes")) is not int or entry["bytes"] != needed:
         return f"bytes is {shown(entry.get('bytes'))}; shape {shown(shape)} of {dtype} has {needed}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -34,6 +35,8 @@ class IterationRow:
 COLUMNS: Final = tuple(field.name for field in fields(IterationRow))
 _MAY_BE_EMPTY: Final = ("train_accuracy", "val_accuracy", "hit_rate", "wait_s")
 _LOSSES: Final = ("iteration", "loss")
+_ITERATION: Final = re.compile("[0-9]{1,18}")
+"""A number of more digits is none, and takes long to read."""
 
 
 def write_iterations(path: str | Path, rows: Iterable[IterationRow]) -> None:
@@ -104,7 +107,7 @@ class LossLog:
             return []
         kept: list[Sequence[str]] = []
         for number, texts in _lines(self._path, _LOSSES):
-            if len(texts) != len(_LOSSES) or not texts[0].isdecimal():
+            if len(texts) != len(_LOSSES) or not _ITERATION.fullmatch(texts[0]):
                 raise FileError(f"{self._path}:{number}: {','.join(texts)!r} is not a row of {','.join(_LOSSES)}")
             if int(texts[0]) < resume_from:
                 kept.append(texts)

@@ -75,6 +75,7 @@ def test_the_other_quantities() -> None:
         ("١٥Gbps", "not a bandwidth"),
         ("-1Gbps", "cannot be negative"),
         ("1e999Gbps", "too large"),
+        pytest.param(f"{'9' * 5000}Gbps", "a number of 5000 characters; at most 400 are allowed", id="endless"),
         ("15 parsec", "unknown unit 'parsec'"),
         ("15Gib/parsec", "unknown unit 'Gib/parsec'"),
     ],

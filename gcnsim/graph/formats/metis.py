@@ -16,6 +16,9 @@ from gcnsim.graph.build import build_csr
 from gcnsim.graph.csr import Graph
 from gcnsim.ids import IntArray
 
+_MOST_DIGITS = 18
+"""Of a number of the header: more nodes or edges than 64 bits count are none."""
+
 _COMMENT = re.compile(rb"^[ \t]*%[^\n]*(?:\n|\Z)", re.MULTILINE)
 _SPACE = b" \t\r\n"
 
@@ -63,7 +66,7 @@ def read_metis(data: bytes, name: str, *, where: str) -> Graph:
 def _header(line: bytes, where: str) -> _Header:
     words = line.split()
     shown = line.decode("utf-8", "replace").strip()[:60]
-    if not 2 <= len(words) <= 4 or not all(word.isdigit() for word in words):
+    if not 2 <= len(words) <= 4 or not all(word.isdigit() and len(word) <= _MOST_DIGITS for word in words):
         raise FileError(f"{where}: header {shown!r}; 'nodes edges [fmt [ncon]]' is needed")
     flags = words[2].zfill(3) if len(words) > 2 else b"000"
     if len(flags) > 3 or flags.translate(None, b"01"):

@@ -112,6 +112,9 @@ def test_what_is_no_loss_log_is_not_resumed(tmp_path: Path) -> None:
     path.write_text("iteration,loss\nx,1\n", encoding="utf-8")
     with pytest.raises(FileError, match=r"loss.csv:2: 'x,1' is not a row of iteration,loss"):
         LossLog(path, resume_from=1)
+    path.write_text(f"iteration,loss\n{'9' * 5000},1\n", encoding="utf-8")
+    with pytest.raises(FileError, match=r"loss.csv:2: '9+,1' is not a row of iteration,loss"):
+        LossLog(path, resume_from=1)
 
 
 def test_a_log_that_cannot_be_written_is_the_users_error(tmp_path: Path) -> None:

@@ -43,6 +43,7 @@ def test_gzip_and_isolated_nodes_between_others(tmp_path: Path) -> None:
     [
         ("", "header ''; 'nodes edges [fmt [ncon]]' is needed"),
         ("four 2\n", "header 'four 2'"),
+        pytest.param(f"{'9' * 5000} 2\n", "; 'nodes edges [fmt [ncon]]' is needed", id="endless"),
         ("3 2 012\n2\n1 3\n2\n", "fmt must be up to three digits 0 or 1"),
         ("3 2 0011\n2\n1 3\n2\n", "fmt must be up to three digits 0 or 1"),
         ("4 2\n2\n1 3\n2\n", "the header says 4 nodes, so as many lines follow it; found 3"),
