@@ -5,6 +5,7 @@ from gcnsim.engine.fairness import max_min_rates
 from gcnsim.engine.rates import begun, link_rates
 from gcnsim.engine.run import Run
 from gcnsim.engine.spans import timeline, timeline_near
+from gcnsim.engine.stopping import spare
 
 __all__ = [
     "Run",
@@ -15,6 +16,7 @@ __all__ = [
     "link_rates",
     "max_min_rates",
     "simulate",
+    "spare",
     "timeline",
     "timeline_near",
 ]

@@ -14,17 +14,22 @@ Enough: TypeAlias = Callable[[IntArray], bool]
 """Asked after each iteration with the ends so far, int64[T, ops]; True stops the run there."""
 
 
+def spare(schedule: Schedule) -> Iteration:
+    """Iterations that follow the last of an endless run: twice as many as ops reach back, so that none of its ops ends
+    early for want of those that would have followed it."""
+    return 2 * schedule.depth
+
+
 class Stop:
     """Says when a run of at most `iterations` iterations is over.
 
-    endless: what the run shows goes on beyond its last iteration. Then as many more are opened as ops reach
-    back, so that none ends early for want of those that would have followed it; and once the run is known to
-    repeat itself (`gcnsim.engine.periods`) the rest is not simulated. A run that `enough` would stop later is simulated
-    until then.
+    endless: what the run shows goes on beyond its last iteration. Then `spare` more are opened; and once the run is
+    known to repeat itself (`gcnsim.engine.periods`) the rest is not simulated. A run that `enough` would stop later is
+    simulated until then.
     """
 
     def __init__(self, schedule: Schedule, iterations: Iteration, enough: Enough | None, *, endless: bool) -> None:
-        self.opened = iterations + (2 * schedule.depth if endless else 0)
+        self.opened = iterations + (spare(schedule) if endless else 0)
         """The most iterations that may open."""
         self._schedule, self._iterations, self._enough = schedule, iterations, enough
         self._watch = watched(schedule, iterations) if endless else None

@@ -13,6 +13,7 @@ from typing import Final
 
 import numpy as np
 
+from gcnsim.engine import spare
 from gcnsim.errors import ScenarioError, nearest
 from gcnsim.ids import BoolArray, FloatArray, Iteration, Rank
 from gcnsim.scenario import Background, Fault, Jitter, LossyLink, Pause, Scenario, SlowGpu, SlowLink
@@ -111,20 +112,23 @@ def _links(schedule: Schedule, fault: SlowLink | LossyLink | Background) -> list
 def apply_transient_faults(
     schedule: Schedule, faults: Sequence[Fault], begin: Iteration, measured: int, seed: int, shaken: int = 0
 ) -> Schedule:
-    """`schedule` with those of `faults` that pass, its work told for every one of `begin` + `measured` iterations.
+    """`schedule` with those of `faults` that pass, its work told for every one of `begin` + `measured` iterations, and
+    for the `spare` ones that follow when the run goes on.
 
     begin: iterations before the first measured one, which are free of them; but the last `shaken` of them have jitter.
+    Jitter goes on after the last measured one, and so does a GPU that is slow to the end. More measured iterations
+    change nothing about the first of them.
     """
-    rows = np.arange(begin + measured) % schedule.demand.shape[0]
+    struck = measured + spare(schedule)
+    rows = np.arange(begin + struck) % schedule.demand.shape[0]
     work: FloatArray = schedule.demand[rows].copy()
     for place, fault in enumerate(faults):
         if isinstance(fault, SlowGpu) and not lasting(fault):
-            last = measured - 1 if fault.last is None else fault.last
-            slowed = slice(begin + fault.first, begin + last + 1)
+            slowed = slice(begin + fault.first, None if fault.last is None else begin + fault.last + 1)
             work[slowed, _ops(schedule, "compute", fault.worker)] *= fault.factor
         elif isinstance(fault, Jitter):
             chosen = _ops(schedule, fault.on)
-            shape = (shaken + measured, int(chosen.sum()))
+            shape = (shaken + struck, int(chosen.sum()))
             work[begin - shaken :, chosen] *= _factors(fault.cv, shape, seed, place)
     found = replace(schedule, demand=work, periodic=False)
     pauses = [fault for fault in faults if isinstance(fault, Pause)]

@@ -38,7 +38,7 @@ def paused(schedule: Schedule, fault: Pause, begin: Iteration) -> Schedule:
     """`schedule`, whose work is told for every iteration, with the pause; begin: the first measured iteration."""
     at = begin + fault.iteration
     # Until the pause the run is the same without it: what has begun by then is read off.
-    holds = list(_holds(simulate(schedule, at + 1), fault, at))
+    holds = list(_holds(simulate(schedule, at + 1, endless=True), fault, at))
     found = _stopped(schedule, fault, at)
     for hold in holds:
         found = _with_op(found, hold, f"{HELD}{found.columns.size}", [hold.op])

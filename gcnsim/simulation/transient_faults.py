@@ -44,9 +44,9 @@ class PerturbedRun(NamedTuple):
 def struck(schedule: Schedule, judge: Steady, calm: Window, faults: Sequence[Fault], seed: int) -> PerturbedRun:
     """Simulate `schedule` as `faults` strike it once it has settled, as it did before `calm.first` without them.
 
-    Every measured iteration is simulated, so that their mean tells what the faults cost over so many. Jitter has been
-    there for a while by then. The window says how far the state at its end is from that at its begin, or from where the
-    calm run drifted.
+    Every measured iteration is simulated, so that their mean tells what the faults cost over so many, and so are some
+    that follow, with which their last ops share the links. Jitter has been there for a while by then. The window says
+    how far the state at its end is from that at its begin, or from where the calm run drifted.
 
     Raises ScenarioError for more iterations than can be simulated one by one.
     """
@@ -55,7 +55,7 @@ def struck(schedule: Schedule, judge: Steady, calm: Window, faults: Sequence[Fau
     _refuse_many(schedule, begin, measured, faults[0].path)
     hit = apply_transient_faults(schedule, faults, begin, measured, seed, shaken)
     refuse_too_long(hit, faults[0].path)
-    run = simulate(hit, begin + measured)
+    run = simulate(hit, begin + measured, endless=True)
     behind, ahead = judge.moved(run.ends, begin - 1)
     window = Window(begin, max(calm.behind, behind), max(calm.ahead, ahead))
     return PerturbedRun(run, window, _noise_s(schedule, run, begin, faults, seed))
@@ -95,7 +95,8 @@ def _noise_s(schedule: Schedule, run: Run, begin: Iteration, faults: Sequence[Fa
     measured = run.iterations - begin
     count = max(measured, TELLING)
     shaken = _shaken(schedule, faults)
-    other = simulate(apply_transient_faults(schedule, drawn, begin, count, seed + OTHER_DRAWS, shaken), begin + count)
+    hit = apply_transient_faults(schedule, drawn, begin, count, seed + OTHER_DRAWS, shaken)
+    other = simulate(hit, begin + count, endless=True)
     spread = float(_lasted(other, begin).std(ddof=1))
     if measured > 1 and len(drawn) == len(faults):
         spread = max(spread, float(_lasted(run, begin).std(ddof=1)))

@@ -10,6 +10,7 @@ import pytest
 
 from gcnsim.api import simulate, what_if
 from gcnsim.engine import simulate as run
+from gcnsim.engine import spare
 from gcnsim.errors import GcnsimError, ScenarioError, UnitError
 from gcnsim.planning import links_of
 from gcnsim.scenario import (
@@ -61,7 +62,7 @@ def test_a_slow_gpu_works_longer_in_its_iterations_alone(schedule: Schedule) -> 
         factor = slow.demand[:, op.index] / np.maximum(schedule.demand[0, op.index], 1e-30)
         # The device packs and scatters rows too; bytes on links are not its work.
         mine = op.worker == 1 and op.route is None and schedule.demand[0, op.index]
-        wanted = np.ones(BEGIN + 6)
+        wanted = np.ones(BEGIN + 6 + spare(schedule))
         if mine:
             wanted[BEGIN + 2 : BEGIN + 4] = 3.0
             kernels += op.kind in (OpKind.PACK, OpKind.SCATTER)

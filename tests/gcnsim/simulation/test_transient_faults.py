@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -12,7 +12,7 @@ from gcnsim.engine import Run
 from gcnsim.engine import simulate as run
 from gcnsim.errors import ScenarioError
 from gcnsim.planning import links_of
-from gcnsim.scenario import Jitter, from_mapping, read_injected
+from gcnsim.scenario import Fault, Jitter, Pause, SlowGpu, from_mapping, read_injected
 from gcnsim.schedule import Builder, Schedule
 from gcnsim.simulation import study
 from gcnsim.simulation.faults import apply_transient_faults
@@ -133,6 +133,40 @@ def test_synchronous_methods_have_nothing_ready(facts: Callable[..., Case]) -> N
     judge = Steady(schedule, 4)
     calm = judge.window(run(schedule, judge.most, judge.enough).ends)
     assert struck(schedule, judge, calm, [Jitter(cv=0.3)], 0).window.first == calm.first
+
+
+@pytest.mark.parametrize("tau", [1, 3])
+@pytest.mark.parametrize(
+    "faults",
+    [
+        [SlowGpu(worker=1, factor=3.0, first=2)],
+        [SlowGpu(worker=1, factor=3.0, first=5, last=6)],
+        [Pause(worker=0, seconds=0.2, iteration=6)],
+        [Jitter(cv=0.5)],
+    ],
+    ids=["slow to the end", "slow near the end", "paused", "jittered"],
+)
+def test_the_last_iterations_are_those_of_a_longer_run(
+    facts: Callable[..., Case], faults: Sequence[Fault], tau: int
+) -> None:
+    """A pipeline that waits for its network: its last transfers share the links with those that would follow."""
+    schedule = unlike(method("psc-gcn")(facts(tau=tau, slope=0.1, nic=5e7)))
+    judge = Steady(schedule, 9)
+    calm = judge.window(run(schedule, judge.most, judge.enough, endless=True).ends)
+    found = struck(schedule, judge, calm, faults, 3).run
+    begin = found.iterations - judge.measured
+    shaken = begin - calm.first
+    longer = apply_transient_faults(schedule, faults, begin, judge.measured + 20, 3, shaken)
+    whole = run(longer, found.iterations + 20)
+    np.testing.assert_array_equal(found.starts, whole.starts[: found.iterations])
+    np.testing.assert_array_equal(found.ends, whole.ends[: found.iterations])
+    alone = run(longer, found.iterations)
+    assert (alone.ends[-1] < found.ends[-1]).any(), "without successors it would end early"
+
+
+def unlike(schedule: Schedule) -> Schedule:
+    """Four graphs in turn, so that the iteration that follows is not the first one again."""
+    return replace(schedule, demand=schedule.demand[0] * np.array([1.0, 1.02, 0.97, 1.05])[:, None])
 
 
 def pace(found: Run, first: int) -> float:
