@@ -28,7 +28,7 @@ class Cagnet15d(BlockBroadcast):
             "",
             "int",
             2,
-            128,
+            1024,
             False,
             2,
             (),

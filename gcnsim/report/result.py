@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from statistics import median
+from typing import Final
 
 from gcnsim.report.answer import provenance
 from gcnsim.report.answer.sentences import label_of, limit_text
 from gcnsim.results import RunLength, SimulationReport
 from gcnsim.terminal.tables import aligned
 from gcnsim.units import format_bytes, format_fraction, format_seconds
+
+MOST_LINKS: Final = 64
+"""Links that are listed one by one: those of some 16 GPUs. Of more the busiest are."""
+
+BUSIEST: Final = 8
+"""Links that are listed of more."""
 
 _TIMES = {
     "compute_s": "compute",
@@ -67,12 +75,24 @@ def render_result(report: SimulationReport) -> str:
         *_memory(report),
         "",
         "Links per iteration",
+        *_links(report),
     ]
-    links = [(name, format_bytes(link.bytes), _share(link.utilization)) for name, link in report.links.items()]
-    lines += aligned(links, ("", "bytes", "busy"), indent=2)
     lines += ["", "Provenance"] + [f"  {name}: {said}" for name, said in provenance.provenance_of(report)]
     lines += [f"  warning: {text}" for text in provenance.warnings_of(report)]
     return "\n".join(lines) + "\n"
+
+
+def _links(report: SimulationReport) -> list[str]:
+    """What links carry: each of them, or of more than `MOST_LINKS` the busiest and the median."""
+    told = [(name, link.bytes, link.utilization) for name, link in report.links.items()]
+    count = len(told)
+    if count > MOST_LINKS:
+        busiest = sorted(told, key=lambda link: -link[2])[:BUSIEST]
+        middle = median(size for _, size, _ in told), median(busy for _, _, busy in told)
+        told = [*busiest, (f"median of {count:,}", *middle)]
+    rows = [(name, format_bytes(size), _share(busy)) for name, size, busy in told]
+    more = [f"  {count - BUSIEST:,} more links, all of them with --json"] if count > MOST_LINKS else []
+    return aligned(rows, ("", "bytes", "busy"), indent=2) + more
 
 
 def _closely(run: RunLength) -> str:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gcnsim.ids import FloatArray, IntArray, Seconds
+from gcnsim.ids import FloatArray, IntArray, Rank, Seconds
 from gcnsim.schedule.columns import Columns, stream_waits
 from gcnsim.schedule.order import Levels, levels
 from gcnsim.schedule.schedule import Schedule
@@ -27,8 +27,14 @@ CHAINS_AT_ONCE = 8_000_000
 """Chains, of an op from a worker, that are followed at once: 64 MB, and some copies of them."""
 
 MOST_CHAINS = 200_000_000
-"""Chains, of an op from a worker, that are looked at for the lower bound. From some 300 workers on it is of fewer than
-all workers, and still a bound."""
+"""Chains, of an op from a worker, that are looked at for the lower bound. From some 300 workers on it may be of fewer
+than all workers, those whose chains may be longest, and still a bound."""
+
+FEW_CHAINS = 100_000
+"""Chains, of an op from a worker, that are all followed: to find out which need not be would take longer."""
+
+ROUNDING = 1e-9
+"""What a sum of seconds may be off by when it is taken in another order, as a share of it; far less."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -306,19 +312,44 @@ def _longest(schedule: Schedule, order: Levels, seconds: FloatArray) -> FloatArr
 
 def _longest_cycle(schedule: Schedule, order: Levels, seconds: FloatArray) -> Seconds:
     """Length of the longest chain from an op that waits for a worker's previous end to that worker's next end."""
-    columns, longest = schedule.columns, 0.0
-    workers = schedule.workers
-    chosen = range(0, workers, -(-workers * columns.size // MOST_CHAINS))
-    begins = _begins(schedule)
-    several = max(1, CHAINS_AT_ONCE // columns.size)
-    for first in range(0, len(chosen), several):
-        some = chosen[first : first + several]
-        begin = np.full((columns.size, len(some)), -np.inf)
-        for place, worker in enumerate(some):
-            begin[begins[worker], place] = 0.0
-        reached = order.longest(seconds[:, None], begin)
-        longest = max(longest, *(float(reached[schedule.ends[worker], place]) for place, worker in enumerate(some)))
+    begins, ends = _begins(schedule), list(schedule.ends)
+    workers, size = schedule.workers, schedule.columns.size
+    if workers * size <= FEW_CHAINS:
+        return max(0.0, float(_own_chains(order, seconds, begins, ends).max()))
+    rank, most = _at_most(order, seconds, begins, ends)
+    wanted = np.argsort(-most, kind="stable")
+    # Where the longest chain of all begins, an own chain is likely to be as long.
+    wanted = np.concatenate([[rank], wanted[wanted != rank]])[: max(1, MOST_CHAINS // size)]
+    longest, done, several = 0.0, 0, 1
+    while done < wanted.size and (done == 0 or most[wanted[done]] > longest):
+        some = wanted[done : done + several].tolist()
+        own = _own_chains(order, seconds, [begins[worker] for worker in some], [ends[worker] for worker in some])
+        longest, done = max(longest, float(own.max())), done + len(some)
+        several = max(1, min(2 * several, CHAINS_AT_ONCE // size))
     return longest
+
+
+def _own_chains(order: Levels, seconds: FloatArray, begins: list[IntArray], ends: list[int]) -> FloatArray:
+    """Of each worker, the longest chain from one of its `begins` to its end, float64[len(ends)]."""
+    begin = np.full((seconds.size, len(ends)), -np.inf)
+    for place, ops in enumerate(begins):
+        begin[ops, place] = 0.0
+    if len(ends) == 1:
+        return order.longest(seconds, begin[:, 0])[ends]
+    return order.longest(seconds[:, None], begin)[ends, np.arange(len(ends))]
+
+
+def _at_most(order: Levels, seconds: FloatArray, begins: list[IntArray], ends: list[int]) -> tuple[Rank, FloatArray]:
+    """The worker from whose begin the longest chain of all starts, and what no worker's own chain is longer than,
+    float64[P]: the longest from anyone's begin to its end, and the longest from its begin to anyone's end."""
+    begin, last = np.full(seconds.size, -np.inf), np.full(seconds.size, -np.inf)
+    begin[np.concatenate(begins)] = 0.0
+    last[ends] = 0.0
+    arriving = order.longest(seconds, begin)[ends]
+    behind = order.remaining(seconds, last)
+    leaving = np.array([behind[ops].max(initial=-np.inf) for ops in begins])
+    # Sums in another order: rounding must not rule out the longest.
+    return int(leaving.argmax()), np.minimum(arriving, leaving * (1.0 + ROUNDING))
 
 
 def _begins(schedule: Schedule) -> list[IntArray]:

@@ -44,6 +44,21 @@ class Levels:
         found[self.order] = end
         return found
 
+    def remaining(self, seconds: FloatArray, last: FloatArray) -> FloatArray:
+        """Per op, the length of the longest chain that begins with it, float64[n]: `longest` the other way round.
+
+        seconds: float64[n]. last: float64[n], what follows a chain that ends with an op, -inf where none ends.
+        """
+        work, behind = seconds[self.order], last[self.order]
+        for first, end in reversed(list(pairwise(self.at))):
+            behind[first:end] += work[first:end]
+            low, high = self.before_at[first], self.before_at[end]
+            often = np.diff(self.before_at[first : end + 1])
+            np.maximum.at(behind, self.before[low:high], np.repeat(behind[first:end], often))
+        found = np.empty_like(behind)
+        found[self.order] = behind
+        return found
+
 
 def predecessors(schedule: Schedule, *, collapse: bool = False) -> tuple[IntArray, IntArray]:
     """Pairs (op, an op of the same iteration that it must follow): its stream's previous op, and waits of lag 0.

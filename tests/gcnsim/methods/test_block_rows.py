@@ -10,7 +10,9 @@ import pytest
 
 from gcnsim.engine import simulate
 from gcnsim.errors import ScenarioError
+from gcnsim.methods.cagnet_1_5d import Cagnet15d
 from gcnsim.methods.families.block_broadcast import grid_of
+from gcnsim.scenario.specs import MOST_GPUS
 from gcnsim.schedule import Op, Schedule
 from gcnsim.staleness import BlockRule
 from gcnsim.timeline import Direction, OpKind
@@ -76,6 +78,7 @@ def test_of_two_workers_with_one_block_one_does_everything(facts: MakeFacts) -> 
 
 
 def test_replicas_that_do_not_divide_the_workers_are_refused(facts: MakeFacts) -> None:
+    assert Cagnet15d(replication=MOST_GPUS).replication == MOST_GPUS
     with pytest.raises(ScenarioError, match=r"method.replication: 4 does not divide the 6 workers; allowed: 2, 3, 6"):
         method("cagnet-1.5d")(replace(facts(workers=6), replicas=4))
 

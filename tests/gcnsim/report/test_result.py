@@ -112,6 +112,19 @@ def test_the_whole_text() -> None:
     assert render_result(payload()) == WHOLE
 
 
+def test_of_very_many_links_the_busiest_and_the_median_are_listed() -> None:
+    links = {f"nic{k}.tx": {"bytes": 1024.0 * k, "utilization": k / 100} for k in range(65)}
+    text = render_result(payload(links=links)).split("Links per iteration\n")[1].split("\n\n")[0]
+    lines = [line.split() for line in text.splitlines()]
+    assert [line[0] for line in lines[1:9]] == [f"nic{k}.tx" for k in range(64, 56, -1)]
+    assert lines[9] == ["median", "of", "65", "32.0", "KiB", "32.0", "%"]
+    assert text.splitlines()[10:] == ["  57 more links, all of them with --json"]
+    some = dict(list(links.items())[:64])
+    each = render_result(payload(links=some)).split("Links per iteration\n")[1].split("\n\n")[0]
+    assert len(each.splitlines()) == 65
+    assert "more links" not in each
+
+
 def test_iterations_that_were_not_simulated_are_told() -> None:
     run = {"iterations": 40, "measured": 20, "settled": True, "simulated": 12, "by_period": 28}
     assert "\n  12 iterations simulated, 28 more by their period, the last 20 measured\n" in render_result(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from importlib import import_module
 
 import numpy as np
 import pytest
@@ -12,6 +13,9 @@ from gcnsim.engine import simulate
 from gcnsim.schedule import Bounds, Builder, Schedule, bounds, estimate
 from gcnsim.schedule.bounds import _turns
 from gcnsim.timeline import PS_PER_S, OpKind
+
+MODULE = import_module("gcnsim.schedule.bounds")
+"""Not the function, which has its name in the package."""
 
 Builders = Callable[..., Builder]
 
@@ -90,6 +94,36 @@ def test_a_chain_from_one_worker_to_another_is_no_lower_bound(builder: Builders)
     seconds = float(run.ends[-1, end[0]] - run.ends[19, end[0]]) / 20 / PS_PER_S
     assert seconds == pytest.approx(1.5)  # (2 s there and 1 s back) over two iterations
     assert bounds(schedule).lower_s <= seconds
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_own_chains_that_cannot_be_longest_need_not_be_followed(
+    builder: Builders, monkeypatch: pytest.MonkeyPatch, seed: int
+) -> None:
+    """Workers that hear from each other at random: some are waited for by nobody, others by all."""
+    rng = np.random.default_rng(seed)
+    b = builder(1e9, workers=12)
+    work = [b.compute(OpKind.UPDATE, rank, float(rng.random())) for rank in range(12)]
+    for layer in range(3):
+        heard = [[rank, *np.flatnonzero(rng.random(12) < 0.1 * layer).tolist()] for rank in range(12)]
+        seconds = rng.random((12, 12)).tolist()
+        sent = [
+            [
+                b.compute(OpKind.WIRE, peer, seconds[peer][rank], after=[work[peer]], stream=f"to {rank} in {layer}")
+                for peer in heard[rank]
+            ]
+            for rank in range(12)
+        ]
+        work = [b.compute(OpKind.UPDATE, rank, float(rng.random()), after=sent[rank]) for rank in range(12)]
+    schedule = b.close(work)
+    every = bounds(schedule)
+    monkeypatch.setattr(MODULE, "FEW_CHAINS", 0)
+    some = bounds(schedule)
+    assert some == every
+    monkeypatch.setattr(MODULE, "ROUNDING", np.inf)
+    assert bounds(schedule) == every
+    monkeypatch.setattr(MODULE, "MOST_CHAINS", 1)
+    assert 0.0 < bounds(schedule).lower_s <= every.lower_s
 
 
 def test_a_thread_waits_for_all_others_and_for_two_slices_of_each() -> None:
