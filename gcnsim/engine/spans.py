@@ -47,7 +47,7 @@ def _spans(run: Run, chosen: IntArray, main: IntArray, streams: IntArray, first:
     rows = np.arange(first, run.iterations)
     demand = schedule.demand[:, chosen][rows % schedule.demand.shape[0]]
     on_cores = np.array([*(kind == "cpu" for kind in schedule.link_kinds), False])
-    is_bytes = (ops.is_flow & ~on_cores[ops.first_link()])[chosen]
+    is_bytes = (ops.way[chosen] >= 0) & ~on_cores[ops.first_link(chosen)]
     columns: Parts = {
         "kind": ops.kind[chosen].astype(np.uint8),
         "worker": ops.worker[chosen].astype(np.int32),

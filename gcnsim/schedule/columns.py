@@ -18,6 +18,8 @@ from gcnsim.timeline import KIND_CODE, OpKind, of_kinds
 
 T = TypeVar("T")
 
+EVERY: Final = slice(None)
+
 Route = tuple[int, ...]
 """Ids of the links that a flow occupies, in order."""
 
@@ -122,13 +124,19 @@ class Columns:
 
         return self.derived("crossings", make)
 
-    def first_link(self, none: int = -1) -> IntArray:
-        """By op, int64[n], the first link of its route; `none` of exclusive work and empty routes."""
-        at, links = self.route_links
-        first = np.full(len(self.routes) + 1, none, np.int64)
-        some = np.flatnonzero(at[1:] > at[:-1])
-        first[some] = links[at[some]]
-        return first[self.way]
+    def first_link(self, ops: IntArray | slice = EVERY, none: int = -1) -> IntArray:
+        """Of each of `ops`, int64[k], by default of all, the first link of its route; `none` of exclusive work and
+        empty routes."""
+
+        def make() -> IntArray:
+            at, links = self.route_links
+            first = np.full(len(self.routes) + 1, -1, np.int64)
+            some = np.flatnonzero(at[1:] > at[:-1])
+            first[some] = links[at[some]]
+            return first
+
+        found: IntArray = self.derived("first links", make)[self.way[ops]]
+        return found if none == -1 else np.where(found < 0, none, found)
 
     def rows_of_waits(self) -> IntArray:
         """The op of every value of `wait`, int64[wait_at[-1]]."""
@@ -152,7 +160,8 @@ class Columns:
         """The ops of a worker, and those of others whose peer it is, ascending, int64[k]."""
         at, ops = self.derived("of_peer", lambda: rows_by(self.peer + 1, int(self.peer.max(initial=-1)) + 2))
         others = ops[at[rank + 1] : at[rank + 2]] if rank + 2 < at.size else ops[:0]
-        return np.union1d(self.of_worker(rank), others)
+        # Both ascend: a stable sort merges them.
+        return np.sort(np.concatenate([self.of_worker(rank), others[self.worker[others] != rank]]), kind="stable")
 
     def every_wait(self) -> tuple[IntArray, IntArray, IntArray]:
         """All waits as rows, those for the op before on the stream last: (offsets int64[n + 1], ops, lags)."""
@@ -168,7 +177,8 @@ class Columns:
 
     def queue_of(self, stream: int) -> IntArray:
         """The ops of a stream in the order in which they run within an iteration, int64[k]."""
-        return np.flatnonzero(self.stream == stream)
+        own: IntArray = self.of_worker(int(self.stream_worker[stream]))
+        return own[self.stream[own] == stream]
 
 
 @dataclass(frozen=True, slots=True)

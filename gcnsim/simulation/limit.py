@@ -13,8 +13,9 @@ from typing import Final
 import numpy as np
 
 from gcnsim.cluster import LinkName
-from gcnsim.ids import BoolArray, FloatArray, Rank, Server
+from gcnsim.ids import FloatArray, IntArray, Rank, Server
 from gcnsim.schedule import Bounds
+from gcnsim.schedule.columns import EVERY
 from gcnsim.simulation.window import MeasurementWindow, Split
 from gcnsim.timeline import PS_PER_S, Intervals, OpKind, Phase
 
@@ -78,6 +79,8 @@ class Limits:
         self.iteration_s = iteration_s
         schedule = window.schedule
         self.busy = link_loads(window) / iteration_s
+        self.moves = window.of_phase(Phase.TRANSFER, Phase.REDUCE)
+        self.reduces = window.of_phase(Phase.REDUCE)
         self.on_cores = bool(schedule.columns.is_flow[schedule.ends[0]])
         self.loads = bool(schedule.columns.is_kind(OpKind.GATHER).any())
         self.words = WORDS | (ON_CORES if self.on_cores else {})
@@ -136,7 +139,7 @@ class Limits:
         rank = int(number)
         if kind in STAGES:
             return self._stage(kind, rank, share)
-        links = self._links_of(kind, self.window.worker == rank)
+        links = self._links_of(kind, self.window.schedule.columns.of_worker(rank))
         busiest = max(links, key=lambda link: self.busy[link])
         told = self._link(busiest, kind, share)
         if stream.startswith("reduce"):
@@ -155,9 +158,9 @@ class Limits:
         worker = self.heaviest(link) if found.of_worker is None else found.of_worker
         return self._named(text, kind, share, worker, found.of_server, name)
 
-    def _of_transfers(self, kind: str, near: BoolArray, carried: Intervals, rank: Rank) -> Limit:
+    def _of_transfers(self, kind: str, near: IntArray, carried: Intervals, rank: Rank) -> Limit:
         """Transfers that are waited for, over links of `kind`: named after the busiest of these."""
-        links = self._links_of(kind, near) or self._links_of(kind, np.ones_like(near))
+        links = self._links_of(kind, near) or self._links_of(kind, EVERY)
         if not links:
             return self._named(self.words[kind], kind, self._share(carried.length, rank), rank)
         link = max(links, key=lambda link: self.busy[link])
@@ -165,7 +168,7 @@ class Limits:
         for text, part in (
             (
                 "all-reduce",
-                carried.intersection(self.window.spans(near & self.window.of_phase(Phase.REDUCE), rank)).length,
+                carried.intersection(self.window.spans(near[self.reduces[near]], rank)).length,
             ),
             ("latency of messages", round(carried.length * self._latency_share(near, kind))),
         ):
@@ -177,11 +180,10 @@ class Limits:
         """Exposed waits of a worker while one of its own transfers or reductions is under way."""
         return split.exposed.intersection(self.window.spans(self._near(rank), rank))
 
-    def _near(self, rank: Rank) -> BoolArray:
-        window = self.window
-        moves = window.of_phase(Phase.TRANSFER, Phase.REDUCE)
-        near: BoolArray = ((window.worker == rank) | (window.peer == rank)) & moves
-        return near
+    def _near(self, rank: Rank) -> IntArray:
+        """Transfers and reductions of a worker, and those of others whose peer it is, int64[k]."""
+        near = self.window.schedule.columns.near(rank)
+        return near[self.moves[near]]
 
     def _waited_for(self, rank: Rank) -> Rank:
         """The worker that waits least for others: the one that `rank` waits for."""
@@ -193,25 +195,24 @@ class Limits:
 
         return min(others, key=lambda other: (waits(other), other), default=rank)
 
-    def _latency_share(self, near: BoolArray, kind: str) -> float:
+    def _latency_share(self, near: IntArray, kind: str) -> float:
         """Of the time of transfers over links of `kind`, the share in which no byte moves yet."""
         schedule, first = self.window.schedule, self.window.first
         columns = schedule.columns
         crosses = np.array([any(schedule.link_kinds[link] == kind for link in way) for way in (*columns.routes, ())])
-        on_kind = crosses[columns.way]
-        chosen = near & on_kind
+        chosen = near[crosses[columns.way[near]]]
         lasted = (self.window.run.ends[first:, chosen] - self.window.run.starts[first:, chosen]) / PS_PER_S
         latency = columns.of_route(columns.latency_s)[chosen] * (lasted > 0)
         return float(latency.sum() / max(float(lasted.sum()), 1e-12))
 
-    def _link_kind(self, near: BoolArray, rank: Rank) -> str:
+    def _link_kind(self, near: IntArray, rank: Rank) -> str:
         """The kind of link that the ops of `near` spend most time on, each of them on the busiest link of its route."""
         schedule = self.window.schedule
         columns = schedule.columns
-        kinds = np.array([*(self._tightest(route) for route in columns.routes), ""])[columns.way]
+        kinds = np.array([*(self._tightest(route) for route in columns.routes), ""])[columns.way[near]]
         spent: dict[str, int] = {"nic": 0}
         for kind in dict.fromkeys(schedule.link_kinds):
-            spent[kind] = self.window.spans(near & (kinds == kind), rank).length
+            spent[kind] = self.window.spans(near[kinds == kind], rank).length
         return max(spent, key=lambda kind: spent[kind])
 
     def _tightest(self, route: Sequence[int]) -> str:
@@ -219,7 +220,7 @@ class Limits:
         busiest = max(route, key=lambda link: self.busy[link], default=None)
         return "" if busiest is None else self.window.schedule.link_kinds[busiest]
 
-    def _links_of(self, kind: str, near: BoolArray) -> list[int]:
+    def _links_of(self, kind: str, near: IntArray | slice) -> list[int]:
         """The links of `kind` on the routes of the ops of `near`, by id."""
         schedule = self.window.schedule
         ways = np.unique(schedule.columns.way[near])
