@@ -1,6 +1,6 @@
 """Sampling rules: which edges a drawn graph keeps, with what probability, and what that asks of other workers."""
 
-from gcnsim.sampling.draws import add_log_missed, draw, draw_edges, inclusion, inclusion_of
+from gcnsim.sampling.draws import Draws, add_log_missed, draw, draw_edges, inclusion, inclusion_of
 from gcnsim.sampling.neighbours import (
     Batch,
     drawn_neighbours,
@@ -39,6 +39,7 @@ __all__ = [
     "NODES",
     "Batch",
     "DegreeLaw",
+    "Draws",
     "Expected",
     "Full",
     "Groups",

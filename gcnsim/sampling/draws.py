@@ -13,7 +13,11 @@ from gcnsim.ids import BoolArray, Float32Array, FloatArray
 from gcnsim.partition import Part
 
 _CHUNK = 1 << 16
-"""Entries drawn at a time: their uniforms stay in the cache."""
+"""Entries drawn at a time, an even number: their uniforms stay in the cache."""
+
+_BITS = 24
+_STEPS = 1 << _BITS
+"""A float32 uniform is a whole number of 1 / _STEPS."""
 
 
 def inclusion(part: Part, p: Float32Array) -> FloatArray:
@@ -45,21 +49,59 @@ def inclusion_of(log_missed: FloatArray) -> FloatArray:
     return chance
 
 
-def draw(part: Part, p: Float32Array, generator: np.random.Generator, first: int = 0) -> tuple[BoolArray, int, int]:
-    """One drawn graph as counts: boundary nodes needed bool[B], inner edges kept, boundary edges kept.
+class Draws:
+    """The entries of a part with their p, made ready to draw many graphs of them.
 
-    Every stored entry is kept independently with its own p (a float32 uniform below p, so p counts in steps of 2^-24).
-    first: the entry that p begins with; where p is of some entries alone, so are the counts.
+    A float32 uniform is a whole number of 2^-24, of the upper 24 of 32 random bits. So u < p where that number is below
+    ceil(2^24 p), and no uniform need be made. Of inner entries nothing but their number is of use.
     """
-    needed = np.zeros(part.boundary_nodes, np.bool_)
-    inner_edges = boundary_edges = 0
-    for start, kept in _draws(p, generator):
-        columns = part.columns[first + start : first + start + kept.size][kept]
-        cross = columns[columns >= part.inner_nodes]
-        needed[cross - part.inner_nodes] = True
-        inner_edges += columns.size - cross.size
-        boundary_edges += cross.size
-    return needed, inner_edges, boundary_edges
+
+    def __init__(self, part: Part, p: Float32Array, first: int = 0) -> None:
+        """first: the entry that p, 0 <= p <= 1, begins with; where p is of some entries alone, so are the counts."""
+        columns = part.columns[first : first + p.size]
+        self._boundary_nodes = part.boundary_nodes
+        self._cross = np.flatnonzero(columns >= part.inner_nodes)
+        self._nodes = columns[self._cross].astype(np.intp) - part.inner_nodes
+        self._limits = np.ceil(p * np.float32(_STEPS)).astype(np.uint32)
+        self._kept = np.empty(p.size, np.bool_)
+
+    def draw(self, generator: np.random.Generator) -> tuple[BoolArray, int, int]:
+        """One drawn graph as counts: boundary nodes needed bool[B], inner edges kept, boundary edges kept.
+
+        Every stored entry is kept independently with its own p (a float32 uniform below p, so p counts in steps of
+        2^-24).
+        """
+        self._draw_entries(generator)
+        found = np.flatnonzero(self._kept[self._cross])
+        needed = np.zeros(self._boundary_nodes, np.bool_)
+        needed[self._nodes[found]] = True
+        return needed, int(np.count_nonzero(self._kept)) - found.size, found.size
+
+    def _draw_entries(self, generator: np.random.Generator) -> None:
+        """Which entries are kept, by the same uniforms as `generator.random(dtype=np.float32)` gives."""
+        size, bits = self._kept.size, generator.bit_generator
+        first = 0
+        if bits.state["has_uint32"] and size:
+            # The upper half of a step of which another drew the lower one.
+            self._draw_one(0, generator)
+            first = 1
+        paired = size - (size - first) % 2
+        for begin in range(first, paired, _CHUNK):
+            end = min(begin + _CHUNK, paired)
+            # Of a step the lower half comes first, on every machine.
+            halves = bits.random_raw((end - begin) // 2).astype("<u8", copy=False).view("<u4")
+            halves >>= 32 - _BITS
+            np.less(halves, self._limits[begin:end], out=self._kept[begin:end])
+        if paired < size:
+            self._draw_one(paired, generator)
+
+    def _draw_one(self, entry: int, generator: np.random.Generator) -> None:
+        self._kept[entry] = int(generator.random(dtype=np.float32) * _STEPS) < self._limits[entry]
+
+
+def draw(part: Part, p: Float32Array, generator: np.random.Generator, first: int = 0) -> tuple[BoolArray, int, int]:
+    """One drawn graph as counts, as `Draws` gives many."""
+    return Draws(part, p, first).draw(generator)
 
 
 def draw_edges(part: Part, p: Float32Array, generator: np.random.Generator) -> BoolArray:

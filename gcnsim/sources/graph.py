@@ -135,16 +135,17 @@ class GraphSource(Source):
         return self._parts[spec, gpus]
 
     def trace(self, scenario: Scenario) -> AccessTrace:
-        """The access trace of the scenario's sampler and rate."""
+        """The access trace of the scenario's sampler and rate; of fewer graphs than were drawn before, the first of
+        them."""
         method, run = scenario.method, scenario.run
         cut, parts = self.partition(scenario)
         place = (scenario.partition, scenario.cluster.gpus)
         sampling = method.sampling()
         name, rate = sampling.drawn_by
         iterations, norms_file = drawn_graphs(scenario), sampling.norms
-        key = (place, name, norms_file, rate, iterations, run.seed)
-        if key in self._traces:
-            return self._traces[key]
+        key = (place, name, norms_file, rate, run.seed)
+        if key in self._traces and self._traces[key].iterations >= iterations:
+            return self._traces[key].beginning(iterations)
         if name == NODES:
             trace = record_nodes(parts, cut, rate=rate, iterations=iterations, seed=run.seed)
         else:

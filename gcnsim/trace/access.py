@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -79,6 +79,14 @@ class AccessTrace:
     def boundary_nodes(self) -> IntArray:
         """B of every worker, int64[P]."""
         return np.array([worker.boundary_nodes for worker in self.workers], np.int64)
+
+    def beginning(self, iterations: int) -> AccessTrace:
+        """The first `iterations` of the drawn graphs, or all: every graph has draws of its own, so it is the trace of
+        so many."""
+        if iterations >= self.iterations:
+            return self
+        workers = tuple(replace(worker, bits=worker.bits[:iterations]) for worker in self.workers)
+        return replace(self, workers=workers, edges=self.edges[:iterations])
 
     @property
     def expected_rows(self) -> float:

@@ -14,6 +14,7 @@ from gcnsim.ids import BoolArray, ByteArray, Float32Array, IntArray, frozen
 from gcnsim.partition import Part, Partitioning
 from gcnsim.processes import parallel_map_counted
 from gcnsim.sampling import (
+    Draws,
     Full,
     Probabilities,
     Sampler,
@@ -198,9 +199,9 @@ def _draw(
         edges += kept
         told(len(bits) * p.size)
         return
+    draws = Draws(part, p, first)
     for t in range(len(bits)):
-        generator = skipped(stream(seed, "trace", part.rank, t), first)
-        needed, *kept = draw(part, p, generator, first)
+        needed, *kept = draws.draw(skipped(stream(seed, "trace", part.rank, t), first))
         bits[t] |= _packed(needed)
         edges[t] += kept
         told(p.size)

@@ -5,8 +5,9 @@ import itertools
 import numpy as np
 import pytest
 
+from gcnsim.ids import Int32Array
 from gcnsim.partition import Part
-from gcnsim.sampling import VarianceReduction, draw, draw_edges, edge_probabilities, inclusion
+from gcnsim.sampling import Draws, VarianceReduction, draw, draw_edges, edge_probabilities, inclusion
 from gcnsim.streams import stream
 
 
@@ -78,3 +79,40 @@ def test_mean_edges_drawn_equal_the_budget(parts: tuple[Part, ...]) -> None:
     kept = np.array([sum(draw(part, p, stream(8, t))[1:]) for t in range(draws)])
     error = np.sqrt((p * (1.0 - p)).sum() / draws)
     assert abs(kept.mean() - 0.3 * part.entries) < 4 * error
+
+
+@pytest.mark.parametrize("before", [0, 1, 2, 7])
+@pytest.mark.parametrize("entries", [0, 1, 2, 3, (1 << 16) + 1, 150_001])
+def test_many_draws_use_the_uniforms_of_the_generator_in_their_order(before: int, entries: int) -> None:
+    """Also from the middle of a step of it, over several pieces, and what they leave to whoever draws next."""
+    draw_p = stream(5, "p")
+    part = one_row(draw_p.integers(0, 40, entries).astype(np.int32), inner=10, boundary=30)
+    steps = draw_p.integers(0, 1 << 24, entries, endpoint=True)
+    p = np.where(draw_p.random(entries) < 0.5, steps * 2.0**-24, draw_p.random(entries) ** 8).astype(np.float32)
+    p[: entries // 5] = np.arange(entries // 5) % 2
+    ready = Draws(part, p)
+    for t in range(2):
+        plain, generator = stream(6, t), stream(6, t)
+        for each in (plain, generator):
+            each.random(before, dtype=np.float32)
+        kept = part.columns[plain.random(entries, dtype=np.float32) < p]
+        needed, inner, boundary = ready.draw(generator)
+        assert np.array_equal(np.flatnonzero(needed), np.unique(kept[kept >= 10]) - 10)
+        assert inner == np.count_nonzero(kept < 10)
+        assert boundary == np.count_nonzero(kept >= 10)
+        assert generator.random(3, dtype=np.float32).tolist() == plain.random(3, dtype=np.float32).tolist()
+
+
+def one_row(columns: Int32Array, inner: int, boundary: int) -> Part:
+    """A part whose entries are all in its first row."""
+    return Part(
+        rank=0,
+        parts=2,
+        inner=np.arange(inner),
+        boundary=np.arange(inner, inner + boundary),
+        boundary_ptr=np.array([0, 0, boundary]),
+        indptr=np.array([0, *[columns.size] * inner]),
+        columns=columns,
+        inner_degree=np.zeros(inner, np.int64),
+        boundary_degree=np.zeros(boundary, np.int64),
+    )

@@ -87,6 +87,13 @@ def test_a_graph_is_cut_and_drawn_once(graph_file: Path) -> None:
     assert accesses.partition(asked) is accesses.partition(faster)
     other = replace(asked, run=RunSpec(iterations=5, seed=1))
     assert (accesses.counts(other, 8, RangeEnd.LIKELY).rows != first.rows).any()
+    for iterations in (3, 5, 7):
+        fewer = replace(asked, run=RunSpec(iterations=iterations, seed=asked.run.seed))
+        alone = GraphSource(str(graph_file)).counts(fewer, 8, RangeEnd.LIKELY)
+        found = accesses.counts(fewer, 8, RangeEnd.LIKELY)
+        assert found.iterations == iterations
+        assert found.rows.tolist() == alone.rows.tolist()
+        assert found.boundary_edges.tolist() == alone.boundary_edges.tolist()
 
 
 def test_a_partition_file_is_used_and_must_fit(graph_file: Path, tmp_path: Path) -> None:

@@ -39,6 +39,11 @@ def test_fewer_iterations_are_a_prefix(small: Any) -> None:
     long, short = record(small, iterations=6), record(small, iterations=2)
     assert np.array_equal(long.edges[:2], short.edges)
     assert np.array_equal(long.workers[1].bits[:2], short.workers[1].bits)
+    cut = long.beginning(2)
+    assert same(cut, short)
+    assert cut.iterations == 2
+    assert (cut.origin, cut.expected_rows) == (short.origin, short.expected_rows)
+    assert long.beginning(6) is long.beginning(9) is long
 
 
 def test_a_prepared_rule_records_every_rate_alike(small: Any) -> None:
