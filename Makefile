@@ -43,7 +43,7 @@ slow: $(DEV) ## Run the slow tests
 	$(BIN)/python -m pytest -m slow
 
 bench: $(DEV) ## Measure speed and memory; tables here, JSON in out/
-	@missed=0; for name in engine periods what_if graph generate parts recorder runtime; do \
+	@missed=0; for name in engine periods what_if durations graph generate parts recorder runtime; do \
 	    $(BIN)/python -m benchmarks.bench_$$name || missed=1; done; exit $$missed
 
 validate: $(DEV) ## Measure, emulate, calibrate, predict and compare, 30 minutes (VALIDATE=--quick: 4); needs root, ip and tc

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,8 +14,8 @@ from gcnsim.planning import (
     Grid,
     Progress,
     StudyCache,
+    Work,
     announced,
-    expected_sweep_s,
     scenarios,
     sweep_bandwidth,
 )
@@ -135,7 +135,9 @@ def bandwidth_curve(answer: Answer, progress: Progress = lambda _: None, notice:
     asked = [each for each in scenarios(answer.base, answer.grid) if each.cluster == best.cluster]
     rows = list(dict.fromkeys([best, *asked]))[: CURVES + 1]
     values = tuple(best.cluster.bandwidth * 2.0**power for power in range(-3, 4))
-    wait = announced(expected_sweep_s(answer.studies, rows, len(values) - 1), rows, "the bandwidths of its figure")
+    elsewhere = [value for value in values if value != best.cluster.bandwidth]
+    swept = [replace(each, cluster=replace(each.cluster, bandwidth=value)) for each in rows for value in elsewhere]
+    wait = announced(Work(tuple(swept)), answer.studies.processes, "the figure of bandwidths")
     if wait is not None:
         notice(wait)
     curves = sweep_bandwidth(answer.studies, rows, values, progress)

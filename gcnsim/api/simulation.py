@@ -10,7 +10,17 @@ from typing import Any
 from gcnsim.api.writing import made, write_json
 from gcnsim.engine import link_rates, timeline
 from gcnsim.machine import refuse_no_effect, resolve_machine
-from gcnsim.planning import StudyCache, counted, links_of, memory_report, provenance, row_of, run_length
+from gcnsim.planning import (
+    StudyCache,
+    Work,
+    announced,
+    counted,
+    links_of,
+    memory_report,
+    provenance,
+    row_of,
+    run_length,
+)
 from gcnsim.processes import cores
 from gcnsim.results import SimulationReport
 from gcnsim.scenario import from_mapping, load_scenario, read_injected, setting_text, to_mapping
@@ -51,9 +61,10 @@ def simulate(
     overrides: Sequence[str] = (),
     inject: Sequence[str] = (),
     progress: Callable[[str], None] = lambda _: None,
+    notice: Callable[[str], None] = lambda _: None,
 ) -> Simulation:
     """Simulate one scenario: a YAML file, or its content as a mapping; inject: faults, `KIND:name=value,...`; progress:
-    told what is under way.
+    told what is under way; notice: told how long a long run will take, about.
 
     Raises GcnsimError (one line: path, value, what is allowed).
     """
@@ -66,6 +77,8 @@ def simulate(
     refuse_undrawn([asked])
     refuse_unused_figures([resolve_machine(asked.cluster)])
     studies = StudyCache(asked, cores())
+    if (wait := announced(Work.of_run(studies, asked), studies.processes, "")) is not None:
+        notice(wait)
     studies.prepare([], [asked], counted(progress, f"simulating {asked.name}"))
     progress("full-graph training on the same machine")
     estimate = studies.estimate(asked)

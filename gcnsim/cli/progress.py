@@ -7,6 +7,8 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+import click
+
 from gcnsim.terminal.live import LiveLine
 
 PATIENCE_S = 2.0
@@ -54,6 +56,11 @@ def progress() -> Iterator[Progress]:
         yield said
     finally:
         said.end()
+
+
+def notice(text: str) -> None:
+    """Say on stderr what is to be known before an answer is there."""
+    click.echo(f"note: {text}", err=True)
 
 
 def bar(what: str, total: int, say: Callable[[str, float], None]) -> Callable[[int], None]:

@@ -11,7 +11,7 @@ from gcnsim import api
 from gcnsim.api.simulation import WRITTEN
 from gcnsim.cli.faults import WithFaults
 from gcnsim.cli.outputs import check_folder, scenario_files, show_and_write
-from gcnsim.cli.progress import progress
+from gcnsim.cli.progress import notice, progress
 from gcnsim.errors import ScenarioError
 
 
@@ -44,7 +44,7 @@ def command(
     check_folder("out", out, ("timeline", timeline), read=read, inside=WRITTEN)
     with progress() as say:
         say(f"simulating {scenario}")
-        simulation = api.simulate(scenario, overrides, inject, say)
+        simulation = api.simulate(scenario, overrides, inject, say, notice)
     writes: list[Callable[[], object]] = []
     # The folder first: the timeline may go into it.
     if out:

@@ -13,7 +13,7 @@ from gcnsim.cli.completing import complete
 from gcnsim.cli.faults import WithFaults
 from gcnsim.cli.ids import HELP
 from gcnsim.cli.outputs import check_outputs, device_files, overridden, show_and_write
-from gcnsim.cli.progress import progress
+from gcnsim.cli.progress import notice, progress
 from gcnsim.errors import ScenarioError, UnitError
 from gcnsim.graph import IDS
 from gcnsim.methods import COMPARED
@@ -223,7 +223,7 @@ def command(
 
     with progress() as say:
         needed = dict(question.pop("target_iterations"))
-        answer = api.what_if(**question, target_iterations=needed, progress=say, notice=_notice)
+        answer = api.what_if(**question, target_iterations=needed, progress=say, notice=notice)
     text = json.dumps(answer.payload, indent=2, allow_nan=False) if as_json else shown.text(answer.told)
     notes = [_left_out(each) for each in answer.told.left_out or ()]
     with progress() as say:
@@ -242,13 +242,9 @@ def _writes(
     if csv:
         yield lambda: answer.to_csv(csv)
     if html:
-        yield lambda: answer.to_html(html, say, _notice)
+        yield lambda: answer.to_html(html, say, notice)
     if timeline:
         yield lambda: answer.to_timeline(timeline, detail=detail)
-
-
-def _notice(text: str) -> None:
-    click.echo(f"note: {text}", err=True)
 
 
 def _left_out(each: LeftOutRow) -> str:

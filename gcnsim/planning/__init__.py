@@ -2,7 +2,7 @@
 
 from gcnsim.planning.candidate import Candidate, Estimate
 from gcnsim.planning.measured import read_measurement
-from gcnsim.planning.patience import announced, expected_sweep_s
+from gcnsim.planning.patience import Work, announced
 from gcnsim.planning.provenance import provenance
 from gcnsim.planning.recommend import LEAST_RATE, Rule
 from gcnsim.planning.rows import links_of, memory_report, row_of, run_length
@@ -23,9 +23,9 @@ __all__ = [
     "StudyCache",
     "Subject",
     "Target",
+    "Work",
     "announced",
     "counted",
-    "expected_sweep_s",
     "links_of",
     "memory_report",
     "next_steps",

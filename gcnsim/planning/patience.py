@@ -1,28 +1,27 @@
 """How long a question will take, before it is answered: by a law fitted to this engine's own runs.
 
-A simulation handles each op of each iteration once; ops grow with the pairs of workers. The law is for the machine in
-benchmarks/README.md and good to a factor of two: it is for whoever waits, not for a result.
+The law of the parts is in `gcnsim.planning.durations`; here is what a question has of them. It is for whoever waits and
+for budgets, never for a result.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
+from dataclasses import dataclass, replace
+from typing import Final, NamedTuple
 
 from gcnsim.alternatives import partition_seconds
 from gcnsim.errors import plural
 from gcnsim.ids import Seconds
-from gcnsim.planning.study_cache import StudyCache, canonical
-from gcnsim.scenario import Scenario
+from gcnsim.planning.durations import Law, Size, fitted_law, total
+from gcnsim.planning.recommend import Rule, candidates, rate_of
+from gcnsim.planning.simulated_draws import most_effort
+from gcnsim.planning.study_cache import StudyCache, canonical, full_graph
+from gcnsim.scenario import ClusterSpec, Scenario
+from gcnsim.uncertainty import DRAWS, at_once
 
 LONG_S: Final = 10.0
 """What takes longer is announced."""
-
-OP_S: Final = 25e-6
-"""Seconds of one op of one iteration: 11 to 34 us seen on 2 to 32 workers."""
-
-WRITTEN_S: Final = 150e-6
-"""Seconds per op of writing a schedule, and of its estimates under all draws of the assumptions."""
 
 DRAWN_S: Final = 20e-9
 """Seconds per stored entry of one drawn graph of a graph at hand."""
@@ -31,43 +30,127 @@ STEPS: Final = 6
 """Next steps that are simulated, about."""
 
 
-def expected_s(studies: StudyCache, asked: Sequence[Scenario], candidates: Sequence[Scenario]) -> Seconds:
-    """About how long it takes to answer for `asked`, to try `candidates` and the next steps of one of them."""
-    every = dict.fromkeys(canonical(each) for each in (*asked, *candidates))
-    steps = STEPS * max((_simulated_s(each) for each in every), default=0.0)
-    cores = max(1, min(studies.processes, len(every)))
-    return (sum(map(_simulated_s, every)) + steps) / cores + _recorded_s(studies, list(every))
+class Cost(NamedTuple):
+    """What an answer takes. seconds: of the whole; ops: that are simulated; sharings: of links, at most."""
+
+    seconds: Seconds
+    ops: float
+    sharings: float
+
+    def said(self, what: str) -> str | None:
+        """What to say before a wait, of what is asked for in words; None where it is short."""
+        if self.seconds <= LONG_S:
+            return None
+        about = f"{self.seconds:.0f} s" if self.seconds < 100 else f"{self.seconds / 60:.0f} minutes"
+        work = f"{counted_words(self.ops)} ops, links shared up to {counted_words(self.sharings)} times"
+        return f"this takes about {about} ({what}: {work}; Ctrl-C stops it)"
 
 
-def expected_sweep_s(studies: StudyCache, settings: Sequence[Scenario], points: int) -> Seconds:
-    """About how long it takes to simulate each of `settings` at so many bandwidths besides its own."""
-    return points * sum(map(_simulated_s, settings)) / max(1, studies.processes)
+@dataclass(frozen=True, slots=True)
+class Work:
+    """What a question has to do. settings: asked for; tried: candidates by machine, as many as will be simulated.
+    entries: stored ones of a graph at hand, 0 without one. draws: whether draws of the assumptions are simulated;
+    steps: whether next steps are; mean: whether graphs are drawn to take their mean. ranked: machines.
+    """
+
+    settings: tuple[Scenario, ...]
+    tried: tuple[Scenario, ...] = ()
+    ranked: tuple[Scenario, ...] = ()
+    entries: int = 0
+    draws: bool = False
+    steps: bool = False
+    mean: bool = False
+
+    @classmethod
+    def of_run(cls, studies: StudyCache, scenario: Scenario) -> Work:
+        """What one scenario has to do, and full-graph training on the same machine, with which it is compared."""
+        return cls((scenario, full_graph(scenario)), entries=_entries(studies))
+
+    def cost(self, law: Law, cores: int = 1) -> Cost:
+        """About what the answer takes with so many cores."""
+        every = dict.fromkeys(canonical(each) for each in (*self.settings, *self.tried))
+        sizes = {each: Size.of(each, mean=self.mean) for each in every}
+        studies = [law.study_s(size) for size in sizes.values()]
+        tried = [sizes[each] for each in dict.fromkeys(map(canonical, self.tried))]
+        steps = [size for size in tried for _ in range(STEPS)] if self.steps else []
+        step_s = sum(map(law.study_s, steps)) / max(1, len(tried))
+        drawn = self._drawn(law, [size for each, size in sizes.items() if at_once(each)]) if self.draws else []
+        together = [*sizes.values(), *drawn]
+        ops, sharings = total(law, together)
+        more_ops, more_sharings = total(law, steps)
+        many = max(1, min(cores, len(studies)))
+        seconds = (
+            law.start_s
+            + self._recorded_s(list(every))
+            + sum(law.part("ranking", Size.of(each)) for each in self.ranked)
+            + max(sum(studies) / many, max(studies, default=0.0))
+            + sum(map(law.draw_s, drawn)) / max(1, cores)
+            + step_s / max(1, min(cores, STEPS))
+        )
+        share = 1.0 / max(1, len(tried))
+        return Cost(seconds, ops + share * more_ops, sharings + share * more_sharings)
+
+    def _drawn(self, law: Law, sizes: Sequence[Size]) -> list[Size]:
+        """The runs of the draws of the assumptions that are simulated, by the rule of what is afforded."""
+        left: float = most_effort(max((size.gpus for size in sizes), default=0))
+        found: list[Size] = []
+        for size in sorted(sizes, key=lambda size: size.ops * law.iterations(size)):
+            effort = DRAWS * size.ops * law.iterations(size)
+            if effort > left:
+                break
+            left -= effort
+            found += [replace(size, drawn=False)] * (DRAWS + 1)
+        return found
+
+    def _recorded_s(self, every: Sequence[Scenario]) -> Seconds:
+        """Cutting a graph at hand, and drawing from it for every rate and cache."""
+        if not self.entries:
+            return 0.0
+        cuts = {(each.cluster.gpus, each.partition): each for each in every}
+        drawings = {(each.cluster.gpus, each.method.epsilon, each.method.rate): each for each in every}
+        graphs = sum(each.run.iterations for (_, epsilon, rate), each in drawings.items() if min(epsilon, rate) < 1.0)
+        cut = sum(partition_seconds(self.entries, each.partition) for each in cuts.values())
+        return cut + graphs * self.entries * DRAWN_S
 
 
-def _simulated_s(scenario: Scenario) -> Seconds:
-    workers, method = scenario.cluster.gpus, scenario.method
-    layers = scenario.workload.layers or 4
-    ops = (9.0 * workers * (workers - 1) + 47.0 * workers) * layers / 4.0
-    iterations = 8.0 if method.sampling().whole and method.tau < 2 else min(6.0 + workers, 60.0)
-    return ops * (OP_S * iterations + WRITTEN_S)
+def work_of(studies: StudyCache, asked: Sequence[Scenario], clusters: Sequence[ClusterSpec], rule: Rule) -> Work:
+    """What a what-if has to do for `asked`, its candidates on each of `clusters` and the next steps of one of them."""
+    machines = tuple(replace(asked[0], cluster=cluster) for cluster in clusters)
+    return Work(
+        settings=(*asked, *map(full_graph, machines)),
+        tried=tuple(each for machine in machines for each in typical(machine, rule)),
+        ranked=machines,
+        entries=_entries(studies),
+        draws=True,
+        steps=True,
+    )
 
 
-def _recorded_s(studies: StudyCache, every: Sequence[Scenario]) -> Seconds:
-    """Cutting a graph at hand, and drawing from it for every rate and cache."""
+def _entries(studies: StudyCache) -> int:
     graph = studies.accesses.graph
-    if graph is None:
-        return 0.0
-    entries = graph.entries
-    cuts = {(each.cluster.gpus, each.partition): each for each in every}
-    drawings = {(each.cluster.gpus, each.method.epsilon, each.method.rate) for each in every}
-    drawn = sum(every[0].run.iterations for _, epsilon, rate in drawings if min(epsilon, rate) < 1.0)
-    cut = sum(partition_seconds(entries, each.partition) for each in cuts.values())
-    return cut + drawn * entries * DRAWN_S
+    return 0 if graph is None else graph.entries
 
 
-def announced(seconds: Seconds, settings: Sequence[Scenario], what: str = "the next steps") -> str | None:
-    """What to say before a wait; None where it is short."""
-    if seconds <= LONG_S:
-        return None
-    about = f"{seconds:.0f} s" if seconds < 100 else f"{seconds / 60:.0f} minutes"
-    return f"this takes about {about} ({plural(len(settings), 'setting')} and {what}; Ctrl-C stops it)"
+def typical(scenario: Scenario, rule: Rule) -> list[Scenario]:
+    """The candidates that will be simulated on the scenario's machine, about, before they are ranked: of each method
+    and staleness the one that draws least."""
+    found: dict[tuple[str, int], Scenario] = {}
+    for each in candidates(scenario, rule):
+        key = each.method.name, each.method.tau
+        if key not in found or rate_of(each.method) < rate_of(found[key].method):
+            found[key] = each
+    return list(found.values())
+
+
+def counted_words(number: float) -> str:
+    """A large number in words of one or two digits: 3.1 million."""
+    for size, word in ((1e9, "billion"), (1e6, "million"), (1e3, "thousand")):
+        if number >= size:
+            return f"{number / size:.2g} {word}" if number < 99.5 * size else f"{number / size:.0f} {word}"
+    return f"{number:.0f}"
+
+
+def announced(work: Work, cores: int, what: str = "the next steps") -> str | None:
+    """What to say before a long wait for `work` and, in words, what else is done; None where it is short."""
+    asked = plural(len(dict.fromkeys((*work.settings, *work.tried))), "setting")
+    return work.cost(fitted_law(), cores).said(f"{asked} and {what}" if what else asked)

@@ -70,7 +70,7 @@ def simulate_draws(studies: StudyCache, chosen: Candidate, others: Sequence[Cand
 def _afforded(chosen: Candidate, others: Sequence[Candidate]) -> list[Candidate]:
     """`chosen`, and behind it as many of `others` as are afforded beside it, those of the least work first; none where
     its own draws are not, since two settings are compared by the same means."""
-    left: float = min(AFFORDED * chosen.scenario.cluster.gpus, AT_MOST)
+    left: float = most_effort(chosen.scenario.cluster.gpus)
     taken: list[Candidate] = []
     for each in (chosen, *sorted(others, key=_effort)):
         effort = _effort(each)
@@ -80,6 +80,11 @@ def _afforded(chosen: Candidate, others: Sequence[Candidate]) -> list[Candidate]
         elif not taken:
             return []
     return taken
+
+
+def most_effort(gpus: int) -> int:
+    """Ops times iterations that all simulated draws of a question may have where so many GPUs are recommended."""
+    return min(AFFORDED * gpus, AT_MOST)
 
 
 def _effort(candidate: Candidate) -> float:

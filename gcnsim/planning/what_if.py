@@ -18,9 +18,9 @@ from gcnsim.planning.candidate import Candidate, Estimate
 from gcnsim.planning.certainty import certainty
 from gcnsim.planning.grid import Grid, LeftOut, machines, overlap_of, scenarios
 from gcnsim.planning.measured import Measurement, beside_measured
-from gcnsim.planning.patience import announced, expected_s
+from gcnsim.planning.patience import announced, work_of
 from gcnsim.planning.provenance import provenance, too_large
-from gcnsim.planning.recommend import SAME, Choice, Rule, candidates, choose, shortlist
+from gcnsim.planning.recommend import SAME, Choice, Rule, choose, shortlist
 from gcnsim.planning.rows import cost_per_1000, memory_report
 from gcnsim.planning.simulated_draws import simulate_draws
 from gcnsim.planning.steps import next_steps, one_server_more
@@ -101,9 +101,8 @@ def what_if(
     studies = _opened(first, processes, graph, notice)
     asked, left = answerable(studies, every, grid.optional)
     clusters = list(dict.fromkeys(machines(base, grid)))
-    typical = [each for cluster in clusters for each in _typical(replace(first, cluster=cluster), rule)]
-    typical += seeds_of(first, extras.partition_seeds) if extras.partition_seeds else []
-    if (wait := announced(expected_s(studies, asked, typical), asked)) is not None:
+    seeds = seeds_of(first, extras.partition_seeds) if extras.partition_seeds else []
+    if (wait := announced(work_of(studies, [*asked, *seeds], clusters, rule), processes)) is not None:
         notice(wait)
     _cut(studies, asked)
     progress("ranking settings")
@@ -230,11 +229,6 @@ def _promising(studies: StudyCache, scenario: Scenario, grid: Grid, rule: Rule) 
     # Of stale settings none has an overlap, but candidates without staleness have what was asked for.
     awaiting = scenario.method.at_tau(0)
     return shortlist(studies, replace(scenario, method=awaiting.overlapping(overlap_of(grid))), rule)
-
-
-def _typical(scenario: Scenario, rule: Rule) -> list[Scenario]:
-    """As many candidates as will be simulated on the scenario's machine, before it is known which."""
-    return list({each.method.name: each for each in candidates(scenario, rule)}.values()) * 2
 
 
 def _choices(
