@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from gcnsim.errors import GcnsimError, ScenarioError
+from gcnsim.evidence.accelerated import accelerated_cluster, accelerated_faults
 from gcnsim.hardware import gpu_of
 from gcnsim.methods import create_method, is_method, method_type
 from gcnsim.runs.recorded_run import RecordedRun
@@ -26,13 +27,14 @@ def scenario_of(run: RecordedRun, calibration: str | None = None) -> Scenario:
         "gpus": run.workers,
         "gpus_per_server": run.workers if place is None else place["workers_per_host"],
         "device": device_of(run),
-        "shared_cores": run.emulation is not None,
+        "shared_cores": run.emulation is not None and run.accelerator is None,
         "calibration": calibration,
     }
     if place is not None:
         cluster["bandwidth"] = BANDWIDTH.exact(float(place["bandwidth"]))
         if place["latency_s"]:
             cluster["latency"] = SECONDS.exact(float(place["latency_s"]))
+    cluster |= accelerated_cluster(run)
     method = _method(run)
     widths = run.widths
     mapping = {
@@ -51,6 +53,7 @@ def scenario_of(run: RecordedRun, calibration: str | None = None) -> Scenario:
         },
         "method": method,
         "run": {"seed": run.options["seed"]},
+        **({"faults": faults} if (faults := accelerated_faults(run)) else {}),
     }
     try:
         return from_mapping(mapping, str(run.path))
@@ -63,6 +66,8 @@ def device_of(run: RecordedRun) -> str:
 
     Raises ScenarioError, naming the run, for GPUs of several kinds or one that the catalogue does not have.
     """
+    if run.accelerator is not None:
+        return str(run.accelerator["name"])
     return gpu_of(run.hardware["gpus"], str(run.path)) if run.options["device"] == "cuda" else CORE
 
 
@@ -81,7 +86,7 @@ def _refuse(run: RecordedRun) -> None:
     if len(hidden) > 1:
         raise ScenarioError(f"{run.path}: has hidden layers of {len(hidden)} widths; allowed: one width for all")
     # A thread more or less matters where threads compute.
-    on_cores = {"threads": (1,), "model": ("gcn", "graphsage")} if options["device"] == "cpu" else {}
+    on_cores = {"threads": (1,), "model": ("gcn", "graphsage")} if device_of(run) == CORE else {}
     modelled_as = {"device": TRAINED_ON, **on_cores, "dtype": ("float32",), "preaggregate": (False,), "dropout": (0.0,)}
     # By default the number of threads is the machine's to say: the record tells what it was.
     options = {**options, "threads": run.threads}

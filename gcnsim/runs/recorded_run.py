@@ -83,7 +83,15 @@ class RecordedRun:
 
         None: all workers on one machine.
         """
+        if self.accelerator is not None:
+            assert self.emulation is not None
+            return {**self.emulation, "bandwidth": self.accelerator["bandwidth"]}
         return self.emulation if self.emulation is not None or self.cluster is None else self.cluster.facts()
+
+    @property
+    def accelerator(self) -> Mapping[str, Any] | None:
+        """What the workers' waits stood for; None where they computed. All times are of that, not of the waits."""
+        return None if self.emulation is None else self.emulation.get("accelerator")
 
     @property
     def iteration_s(self) -> float:
@@ -98,9 +106,10 @@ class RecordedRun:
     @property
     def samples_itself(self) -> bool:
         """Whether the thread that trains also samples, as where boundary nodes are drawn at a rate: what it waits for
-        is then never its sampler.
+        is then never its sampler. Of workers that wait in the place of computing, what they wait for is recorded as
+        what it is.
         """
-        return "rate" in self.options["knobs"]
+        return self.accelerator is not None or "rate" in self.options["knobs"]
 
     @property
     def settings(self) -> dict[str, float]:

@@ -17,7 +17,9 @@ import click
 from gcnsim.errors import GcnsimError, ScenarioError
 from gcnsim.fields import Measure, Number
 from gcnsim.units import BANDWIDTH, SECONDS
+from runtime.cli.accelerator import accelerated, refuse_training
 from runtime.emulation import Emulation
+from runtime.emulation.accelerator import RECEIVES
 from runtime.emulation.cluster import EmulationRequest, clean_folders, emulate
 from runtime.emulation.network import clean
 from runtime.emulation.privileges import enter, inside, limiter_of
@@ -43,6 +45,17 @@ _LATENCY: Final = Measure(SECONDS, 0.0, 1.0)
     default="auto",
     show_default=True,
     help="Network namespaces (of root or of a user), or the exchange itself.",
+)
+@click.option("--accelerator", metavar="DEVICE", help="Workers on this GPU: kernels and copies are waits, not work.")
+@click.option("--scale", type=float, help="Waits so many times as long, links so many times slower.  [default: 20]")
+@click.option("--host", help="With --accelerator: CPU side of the servers, of the catalogue.  [default: generic-16]")
+@click.option("--gpus-per-switch", type=int, help="With --accelerator: workers behind one PCIe uplink; 0: one each.")
+@click.option("--slow-worker", metavar="RANK:FACTOR", help="With --accelerator: its kernels take FACTOR times as long.")
+@click.option("--background", metavar="RATE", help="With --accelerator: what others send from host 0 to host 1.")
+@click.option(
+    "--receives",
+    type=click.Choice(RECEIVES),
+    help="With --accelerator: post synchronous receives where a worker reaches them, or ahead.  [default: reached]",
 )
 @click.option("--plan", metavar="FILE", help="Train the runs of this list (.yaml), workers started once.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON: a line for the cluster, then one for each run.")
@@ -70,6 +83,8 @@ def main(argv: Sequence[str]) -> int:
             return 0
         asked, training = _asked(given)
         limiter = limiter_of(given["limiter"])
+        if limiter == "exchange" and asked.accelerator is not None:
+            raise ScenarioError("--accelerator: needs network namespaces, which are not possible here")
         if limiter == "userns" and not inside():
             enter(argv)
         as_json = bool(given["as_json"])
@@ -102,6 +117,7 @@ def _asked(given: dict[str, Any]) -> tuple[EmulationRequest, list[str]]:
     bandwidth = _BANDWIDTH.read(given["bandwidth"], "--bandwidth")
     latency = _LATENCY.read(given["latency"], "--latency")
     asked = EmulationRequest(given["hosts"], given["workers_per_host"], bandwidth, given["bandwidth"], latency, "")
+    asked = accelerated(asked, given)
     training = [*given["training"], *(["--plan", given["plan"]] if given["plan"] else [])]
     training += ["--json"] if given["as_json"] else []
     try:
@@ -114,6 +130,8 @@ def _asked(given: dict[str, Any]) -> tuple[EmulationRequest, list[str]]:
         typed = tasks[0].options.workers
         if word.partition("=")[0] == "--workers" and typed != asked.workers:
             raise ScenarioError(f"--workers: {typed} is not allowed; the hosts have {asked.workers}; leave it out")
+    if asked.accelerator is not None:
+        refuse_training(tasks)
     refuse([replace(task, options=replace(task.options, workers=asked.workers)) for task in tasks])
     return asked, training
 
@@ -126,10 +144,11 @@ def _tell(facts: Emulation, as_json: bool) -> None:
         return
     carried = BANDWIDTH.shown_as(facts.bandwidth * PAYLOAD_SHARE)
     found = "not measured" if facts.measured is None else f"measured {BANDWIDTH.shown_as(facts.measured)}"
+    stands = f", {accelerator['name']} at scale {accelerator['scale']:g}" if (accelerator := facts.accelerator) else ""
     latency = f", {SECONDS.shown_as(facts.latency_s)} latency by {facts.latency_by}" if facts.latency_s else ""
     _say(
         f"{facts.hosts} x {facts.workers_per_host} workers on {facts.cores} cores, {8e-6 * facts.bandwidth:g} Mbit/s "
-        f"by {facts.limiter}: {carried} of payload, {found}{latency}"
+        f"by {facts.limiter}: {carried} of payload, {found}{latency}{stands}"
     )
 
 

@@ -18,6 +18,8 @@ from typing import Any, Final
 from gcnsim.errors import ScenarioError
 from gcnsim.processes import cores
 from gcnsim.units import BANDWIDTH
+from runtime.emulation.accelerator import COPIES, TABLE_BYTES, Accelerator
+from runtime.emulation.background import sending
 from runtime.emulation.network import CONGESTION, DEVICE, Network, burst, has_netem, network
 from runtime.emulation.spec import PAYLOAD_SHARE, Emulation
 from runtime.emulation.throughput import measure
@@ -43,7 +45,11 @@ Say = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True)
 class EmulationRequest:
-    """A cluster to emulate. bandwidth: bytes/s of the wire, `written` as the user wrote it. limiter: as settled."""
+    """A cluster to emulate. bandwidth: bytes/s of the wire, `written` as the user wrote it. limiter: as settled.
+
+    accelerator: what waits stand for, None where workers compute; bandwidth is then what is really made. local: bytes/s
+    between the workers of a host.
+    """
 
     hosts: int
     workers_per_host: int
@@ -51,6 +57,8 @@ class EmulationRequest:
     written: str
     latency_s: float
     limiter: str
+    accelerator: Accelerator | None = None
+    local: float | None = None
 
     @property
     def workers(self) -> int:
@@ -80,7 +88,7 @@ def _made(asked: EmulationRequest) -> Iterator[tuple[Network | None, str]]:
         yield None, "exchange" if asked.latency_s else "none"
         return
     by = "none" if not asked.latency_s else "netem" if has_netem() else "exchange"
-    with network(asked.hosts, asked.bandwidth, asked.latency_s if by == "netem" else 0.0) as made:
+    with network(asked.hosts, asked.bandwidth, asked.latency_s if by == "netem" else 0.0, asked.local) as made:
         yield made, by
 
 
@@ -111,7 +119,7 @@ def _measured(asked: EmulationRequest, made: Network | None, latency_by: str, re
     seconds = min(max(_MEASURE_S[0], _MEASURE_BYTES / wanted), _MEASURE_S[1])
     rate: float | None = None
     for _ in range(_TRIES if asked.hosts > 1 else 0):
-        rate = max(measure(made, seconds) or 0.0, rate or 0.0)
+        rate = max(measure(made, seconds, calm=asked.local is not None) or 0.0, rate or 0.0)
         if rate >= ENOUGH * wanted or requests.signum:
             break
     if rate is not None and rate < ENOUGH * wanted and not requests.signum:
@@ -125,12 +133,13 @@ def _measured(asked: EmulationRequest, made: Network | None, latency_by: str, re
         workers_per_host=asked.workers_per_host,
         bandwidth=asked.bandwidth,
         measured=rate if made is not None else None,
-        burst=burst(asked.bandwidth) if made is not None else 0,
+        burst=burst(asked.bandwidth, calm=asked.local is not None) if made is not None else 0,
         latency_s=asked.latency_s,
         latency_by=latency_by,
         limiter=asked.limiter,
         cores=cores(),
         congestion=CONGESTION if made is not None else _congestion(),
+        accelerator=None if asked.accelerator is None else asked.accelerator.asdict(),
     )
 
 
@@ -151,7 +160,11 @@ def _trained(
 ) -> int:
     port = PORT if made is not None else _free_port()
     group = ProcessGroup(requests, _GRACE_S, _LEAVE_S)
-    with group.all_ended():
+    accelerator = None if facts.accelerator is None else Accelerator(**facts.accelerator)
+    if accelerator is not None and accelerator.gpus_per_switch:
+        (folder / "copies").write_bytes(bytes(2 * TABLE_BYTES * facts.hosts * facts.workers_per_host))
+    others = 0.0 if accelerator is None else accelerator.background / accelerator.scale
+    with sending(made, others), group.all_ended():
         group.start([_process(facts, made, host, port, training, folder) for host in range(facts.hosts)])
         group.supervise()
     reports = {host: _report(folder / "hosts" / f"{host}.json") for host in range(facts.hosts)}
@@ -197,6 +210,8 @@ def _process(
     env = {name: value for name, value in os.environ.items() if name not in ("RANK", "WORLD_SIZE", RENDEZVOUS)}
     env |= {"OMP_NUM_THREADS": str(threads), "TORCH_CPP_LOG_LEVEL": os.environ.get("TORCH_CPP_LOG_LEVEL", "ERROR")}
     env |= {"GLOO_SOCKET_IFNAME": "lo" if made is None else DEVICE, FAILURES: str(folder / "words")}
+    if (folder / "copies").exists():
+        env[COPIES] = str(folder / "copies")
     prefix = [] if made is None else made.inside(host)
     return ProcessSpec([*prefix, *agent, *torchrun, "--threads", str(threads), *training], env | facts.environment())
 

@@ -32,6 +32,16 @@ FRAME_SHARE: Final = 1514 / 1538
 _NAME: Final = re.compile(r"gcnsim-(\d+)-(?:h\d+|sw|try)")
 _BURST_S: Final = 1.5e-3
 _LEAST_BURST, _MOST_BURST = 16_384, 4_000_000
+_CALM_BURST_S: Final = 0.4e-3
+_LEAST_CALM_BURST: Final = 8_192
+_CALM_QUEUE: Final = 16_384
+"""Bytes of a connection in a link's queue: links that are many times slower than those they stand for would otherwise
+make a small message wait many times as long."""
+
+_LOCAL_FRAME: Final = 16_384
+_LOCAL_PACKET: Final = 70_000
+"""More than the largest packet of the loopback device."""
+
 _QUEUE: Final = 20_000_000
 _HEADERS_SHARE: Final = 0.9
 _MOST_PACKET: Final = 65_536
@@ -68,22 +78,24 @@ class Network:
         return ["ip", "netns", "exec", self.name(host)]
 
 
-def burst(bandwidth: float) -> int:
-    """Bytes that an idle link of `bandwidth` bytes/s lets pass at once.
+def burst(bandwidth: float, *, calm: bool = False) -> int:
+    """Bytes that an idle link of `bandwidth` bytes/s lets pass at once. calm: no core is busy, so timers are on time.
 
     A shaper's timer fires late on busy cores: a burst below what passes meanwhile loses bandwidth, and every byte
     above it travels for nothing after a pause. 1.5 ms held the rate under load (docs/emulation.md).
     """
+    if calm:
+        return int(min(max(_CALM_BURST_S * bandwidth, _LEAST_CALM_BURST), _MOST_BURST))
     return int(min(max(_BURST_S * bandwidth, _LEAST_BURST), _MOST_BURST))
 
 
-def largest_packet(bandwidth: float) -> int:
+def largest_packet(bandwidth: float, *, calm: bool = False) -> int:
     """Bytes of the largest packet that TCP hands to the link's device, which a real card would cut into frames.
 
     A shaper cuts what exceeds its burst into frames, on a core: that took ten times the processor time per byte on
     links whose burst was below 68 kB (64 KiB with a header for each of the frames).
     """
-    return int(min(burst(bandwidth) * _HEADERS_SHARE, _MOST_PACKET))
+    return int(min(burst(bandwidth, calm=calm) * _HEADERS_SHARE, _MOST_PACKET))
 
 
 def refused() -> str | None:
@@ -117,10 +129,12 @@ def has_netem() -> bool:
 
 
 @contextlib.contextmanager
-def network(hosts: int, bandwidth: float, latency_s: float) -> Iterator[Network]:
+def network(hosts: int, bandwidth: float, latency_s: float, local: float | None = None) -> Iterator[Network]:
     """`hosts` hosts, as long as the block lasts; links of `bandwidth` bytes/s each way, of the wire.
 
-    latency_s: one way between two hosts, by netem; 0: none. Raises NetworkError.
+    latency_s: one way between two hosts, by netem; 0: none. local: bytes/s that the workers of a host send one another,
+    all together; None: as fast as they can. Where it is given nothing computes, so bursts are small. Raises
+    NetworkError.
     """
     made = Network(os.getpid(), hosts)
     _remove_all(made.pid)
@@ -129,33 +143,41 @@ def network(hosts: int, bandwidth: float, latency_s: float) -> Iterator[Network]
         _run("ip", "-n", made.switch, "link", "add", "bridge", "type", "bridge")
         _run("ip", "-n", made.switch, "link", "set", "bridge", "up")
         for host in range(hosts):
-            _join(made, host, bandwidth, latency_s)
+            _join(made, host, bandwidth, latency_s, local)
         yield made
     finally:
         _remove_all(made.pid)
 
 
-def _join(made: Network, host: int, bandwidth: float, latency_s: float) -> None:
+def _join(made: Network, host: int, bandwidth: float, latency_s: float, local: float | None) -> None:
     """Make a host and its link to the switch."""
-    name, switch, port = made.name(host), made.switch, f"port{host}"
+    name, switch, port, calm = made.name(host), made.switch, f"port{host}", local is not None
     _run("ip", "netns", "add", name)
     _run("ip", "-n", switch, "link", "add", port, "type", "veth", "peer", "name", DEVICE, "netns", name)
     _run("ip", "-n", switch, "link", "set", port, "master", "bridge", "up")
     _run("ip", "-n", name, "addr", "add", f"{made.address(host)}/16", "dev", DEVICE)
-    _run("ip", "-n", name, "link", "set", DEVICE, "gso_max_size", str(largest_packet(bandwidth)))
+    _run("ip", "-n", name, "link", "set", DEVICE, "gso_max_size", str(largest_packet(bandwidth, calm=calm)))
     for device in (DEVICE, "lo"):
         _run("ip", "-n", name, "link", "set", device, "up")
     # What all other hosts send at once to one waits at the switch: nothing of it may be dropped.
     for where, device, senders in _ends(made, host):
-        _run("tc", "-n", where, "qdisc", "add", "dev", device, "root", "handle", "1:", *_shaper(bandwidth, senders))
+        shaper = _shaper(bandwidth, senders, burst(bandwidth, calm=calm))
+        _run("tc", "-n", where, "qdisc", "add", "dev", device, "root", "handle", "1:", *shaper)
+    if local is not None:
+        shaper = _shaper(local, 1, max(burst(local, calm=True), _LOCAL_PACKET))
+        _run("ip", "-n", name, "link", "set", "lo", "mtu", str(_LOCAL_FRAME))
+        _run("tc", "-n", name, "qdisc", "add", "dev", "lo", "root", *shaper)
     if latency_s:
         # Beneath the shaper, and at one end alone: a message passes the sender's link end once.
         delay = ("netem", "delay", f"{1e6 * latency_s:.3f}us", "limit", "100000")
         _run("tc", "-n", name, "qdisc", "add", "dev", DEVICE, "parent", "1:1", *delay)
     # A network card queues about a millisecond and takes turns between connections; one long queue, as the shaper
     # has, would make a small message wait behind megabytes of rows.
-    buffers = "4096 65536 262144"
-    settings = ["tcp_limit_output_bytes=131072", f"tcp_congestion_control={CONGESTION}"]
+    buffers = "4096 65536 131072" if calm else "4096 65536 262144"
+    queued = _CALM_QUEUE if calm else 131_072
+    settings = [f"tcp_limit_output_bytes={queued}", f"tcp_congestion_control={CONGESTION}"]
+    # Pauses are as many times longer as everything else: they are none that a connection would start anew after.
+    settings += ["tcp_slow_start_after_idle=0"] if calm else []
     # A switch has little memory; what one connection may have on its way bounds the queue before a busy receiver, which
     # would else grow to what TCP's window allows: megabytes, and a fifth of a second for whoever comes last.
     settings += [f"tcp_wmem={buffers}", f"tcp_rmem={buffers}"]

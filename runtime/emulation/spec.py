@@ -29,6 +29,7 @@ class Emulation:
     wire, of which TCP payload gets PAYLOAD_SHARE. measured: payload bytes/s that the slowest host received before the
     training, None where nothing was measured (one host; no link, but a limiter in the exchange). burst: bytes that an
     idle link lets pass at once. cores: of the machine, shared by all hosts. congestion: TCP's control of it.
+    accelerator: what waits stand for (`runtime.emulation.accelerator`); None where workers compute.
     """
 
     hosts: int
@@ -41,14 +42,18 @@ class Emulation:
     limiter: str
     cores: int
     congestion: str
+    accelerator: Mapping[str, Any] | None = None
 
     def host_of(self, rank: Rank) -> int:
         """The host of a worker; torchrun numbers them host by host."""
         return rank // self.workers_per_host
 
     def asdict(self) -> dict[str, Any]:
-        """As plain JSON values."""
-        return asdict(self)
+        """As plain JSON values; without an accelerator where there is none."""
+        found = asdict(self)
+        if self.accelerator is None:
+            del found["accelerator"]
+        return found
 
     def environment(self) -> dict[str, str]:
         """The environment variable by which workers know."""

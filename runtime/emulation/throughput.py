@@ -16,6 +16,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from runtime.emulation.network import Network
+from runtime.emulation.priority import first_in_line
 
 PORT: Final = 5201
 _CHUNK: Final = 1 << 18
@@ -25,16 +26,17 @@ _LEFT_OUT: Final = 0.25
 _COMING_S: Final = 10.0
 
 
-def measure(network: Network | None, seconds: float) -> float | None:
+def measure(network: Network | None, seconds: float, *, calm: bool = False) -> float | None:
     """Payload bytes/s that the slowest host receives; over loopback between two processes without a network.
 
-    None when a pump fails.
+    calm: by processes that are first in line for a core, as workers are that wait in the place of computing. None when
+    a pump fails.
     """
     places = [("127.0.0.1", _free_port()) for _ in range(2)] if network is None else _places(network)
     pumps = []
     for host, (address, port) in enumerate(places):
         there = places[(host + 1) % len(places)]
-        words = [address, str(port), there[0], str(there[1]), str(seconds)]
+        words = [address, str(port), there[0], str(there[1]), str(seconds), *(["calm"] if calm else [])]
         command = [sys.executable, "-m", "runtime.emulation.throughput", *words]
         prefix = [] if network is None else network.inside(host)
         pumps.append(subprocess.Popen([*prefix, *command], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL))
@@ -62,7 +64,9 @@ def _free_port() -> int:
 
 def main(argv: Sequence[str]) -> int:
     """One host's part."""
-    own, port, there, other, seconds = argv
+    own, port, there, other, seconds, *calm = argv
+    if calm:
+        first_in_line(True)
     server = socket.create_server((own, int(port)))
     server.settimeout(_COMING_S)
     sender = threading.Thread(target=_send, args=(there, int(other), float(seconds)), daemon=True)

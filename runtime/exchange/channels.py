@@ -24,11 +24,15 @@ from runtime.record import Recorder
 
 @dataclass(frozen=True)
 class Message:
-    """A message to or from `peer`: a contiguous tensor, sent as it is or received into."""
+    """A message to or from `peer`: a contiguous tensor, sent as it is or received into.
+
+    tag: tells messages of a channel apart that either end posts in an order of its own.
+    """
 
     peer: Rank
     tensor: Tensor
     outgoing: bool
+    tag: int = 0
 
     @property
     def nbytes(self) -> int:
@@ -62,7 +66,9 @@ class Channel:
         """Start to send and receive all `messages`; empty ones are skipped on both sides."""
         real = sorted((message for message in messages if message.tensor.numel()), key=lambda message: message.outgoing)
         ops = [
-            dist.P2POp(dist.isend if message.outgoing else dist.irecv, message.tensor, message.peer, self.group)
+            dist.P2POp(
+                dist.isend if message.outgoing else dist.irecv, message.tensor, message.peer, self.group, message.tag
+            )
             for message in real
         ]
         try:
@@ -134,7 +140,7 @@ class Channel:
             if message.outgoing:
                 wire.before_send(message.peer, message.nbytes)
             post = dist.isend if message.outgoing else dist.irecv
-            works.append(post(message.tensor, message.peer, self.group))
+            works.append(post(message.tensor, message.peer, self.group, message.tag))
         return works
 
     def _wait(self, work: Any, peer: Rank | None) -> None:

@@ -24,10 +24,12 @@ from runtime.exchange.staging import CopyStream, Staging
 from runtime.record import Mark, Recorder
 
 TAG = {Direction.FORWARD: "f", Direction.BACKWARD: "b"}
+ROWS = "rows"
+"""The channel of both directions, where they have one together."""
 
 
 @dataclass
-class _Sent:
+class Sent:
     """A transfer under way or done. iteration: of the values. drawn: the graph whose rows travel."""
 
     iteration: Iteration
@@ -40,7 +42,7 @@ class _Slot:
 
     outgoing: Staging
     incoming: Staging
-    sent: _Sent | None = None
+    sent: Sent | None = None
 
 
 @dataclass(frozen=True)
@@ -79,13 +81,14 @@ class Exchange:
         name: str = "",
         threaded: bool = True,
         smooth: Smooth | None = None,
+        together: bool = False,
     ) -> None:
-        """Open the channels `name` + forward and backward."""
+        """Open the channels `name` + forward and backward. together: both are one, whose messages have tags."""
         self.tau, self.synchronous = tau, tau == 0
         self._recorder, self._device, self._dtype = recorder, device, dtype
         self._smooth = smooth
         self._channel: dict[Direction, Channel] = {
-            direction: channels.open(f"{name}{TAG[direction]}", bulk=True)
+            direction: channels.open(f"{name}{ROWS if together else TAG[direction]}", bulk=True)
             for direction in (Direction.FORWARD, Direction.BACKWARD)
         }
         self._copies = {direction: CopyStream(device) for direction in self._channel}
@@ -136,7 +139,7 @@ class Exchange:
             with self._copies[Direction.FORWARD].after(event):
                 return self._forward(t, layer, rows, drawn, place)
 
-        place.sent = _Sent(t, self._submit(Direction.FORWARD, post))
+        place.sent = Sent(t, self._submit(Direction.FORWARD, post))
 
     def gradient_buffer(self, t: Iteration, layer: Layer, drawn: SampledGraph) -> Tensor:
         """A place for the gradients of `drawn`'s boundary rows, [U, d]; waits until what it held before is sent."""
@@ -154,7 +157,7 @@ class Exchange:
             with self._copies[Direction.BACKWARD].after(event):
                 return self._backward(t, layer, drawn, place)
 
-        place.sent = _Sent(t, self._submit(Direction.BACKWARD, post))
+        place.sent = Sent(t, self._submit(Direction.BACKWARD, post))
 
     def add_gradients(self, t: Iteration, layer: Layer, grad: Tensor) -> None:
         """Add the others' gradients of iteration t - tau to `grad`, [I, d], worker by worker; none at a cold start."""
@@ -211,7 +214,7 @@ class Exchange:
         place.incoming.rows(rows.shape[0]).copy_(rows)
         done: Future[SampledGraph] = Future()
         done.set_result(drawn)
-        place.sent = _Sent(iteration, done)
+        place.sent = Sent(iteration, done)
 
     def _forward(self, t: Iteration, layer: Layer, h: Tensor, drawn: SampledGraph, place: _Slot) -> _Transfer:
         """Pack the rows that others want and start their transfer."""
@@ -221,8 +224,8 @@ class Exchange:
         torch.index_select(h, 0, asked.index, out=place.outgoing.rows(asked.rows))
         place.outgoing.to_wire(asked.rows)
         self._span(OpKind.PACK, "f.pack", t, layer, Direction.FORWARD, start)
-        outgoing = _pieces(place.outgoing.wire(asked.rows), asked.ptr, asked.misses if first_layer else None)
-        incoming = _pieces(place.incoming.wire(drawn.rows), drawn.ptr, drawn.misses if first_layer else None)
+        outgoing = pieces(place.outgoing.wire(asked.rows), asked.ptr, asked.misses if first_layer else None)
+        incoming = pieces(place.incoming.wire(drawn.rows), drawn.ptr, drawn.misses if first_layer else None)
         transfer = self._posted(t, layer, Direction.FORWARD, drawn, place.incoming, drawn.rows, outgoing, incoming)
         if first_layer and drawn.hits:
             self._from_cache(t, drawn, place.incoming.wire(drawn.rows))
@@ -242,8 +245,8 @@ class Exchange:
         """Start the transfer of the boundary's gradients."""
         asked = drawn.asked()
         place.outgoing.to_wire(drawn.rows)
-        outgoing = _pieces(place.outgoing.wire(drawn.rows), drawn.ptr, None)
-        incoming = _pieces(place.incoming.wire(asked.rows), asked.ptr, None)
+        outgoing = pieces(place.outgoing.wire(drawn.rows), drawn.ptr, None)
+        incoming = pieces(place.incoming.wire(asked.rows), asked.ptr, None)
         return self._posted(t, layer, Direction.BACKWARD, drawn, place.incoming, asked.rows, outgoing, incoming)
 
     def _posted(
@@ -300,6 +303,10 @@ class Exchange:
 
     def _place(self, direction: Direction, layer: Layer, t: Iteration) -> _Slot:
         return self._slots[direction, layer, slot(t, self.tau) if self.tau else 0]
+
+    def _tag(self, direction: Direction, layer: Layer) -> int:
+        """Of a message, where both directions of all layers have one channel."""
+        return 2 * layer + (direction is Direction.BACKWARD)
 
     def _slot(self, direction: Direction, layer: Layer, source: Iteration) -> _Slot:
         place = self._place(direction, layer, source)
@@ -358,7 +365,7 @@ class Exchange:
         self._recorder.add(kind, stream, t, start, end, layer=layer, direction=direction, peer=peer, nbytes=nbytes)
 
 
-def _pieces(rows: Tensor, ptr: tuple[int, ...], firsts: tuple[int, ...] | None) -> list[Tensor]:
+def pieces(rows: Tensor, ptr: tuple[int, ...], firsts: tuple[int, ...] | None) -> list[Tensor]:
     """The rows of every peer, or the first ones of them."""
     counts = firsts or [last - first for first, last in itertools.pairwise(ptr)]
     return [rows[first : first + count] for first, count in zip(ptr, counts, strict=False)]

@@ -20,6 +20,7 @@ class FullGraph(Method):
     """See the module; it has no knobs."""
 
     name: ClassVar[str] = "full-graph"
+    waits: ClassVar[bool] = True
 
     def worker(self, context: Context) -> MethodWorker:
         """What every method does unless it says otherwise."""

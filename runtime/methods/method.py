@@ -22,9 +22,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Method(ABC):
-    """Base of all methods. name: as it is typed; its fields, in order, are its knobs."""
+    """Base of all methods. name: as it is typed; its fields, in order, are its knobs.
+
+    waits: whether waits may stand for what its workers compute (`runtime.accelerator`).
+    """
 
     name: ClassVar[str]
+    waits: ClassVar[bool] = False
 
     @classmethod
     def knobs(cls) -> tuple[Knob, ...]:

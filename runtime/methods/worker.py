@@ -5,6 +5,7 @@ The base class trains the whole graph with rows that are `tau` iterations old; t
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from dataclasses import dataclass
 
@@ -35,6 +36,8 @@ class Context:
     widths: tuple[int, ...]
     dtype: torch.dtype
     device: torch.device
+    exchange: Callable[..., Exchange] = Exchange
+    """Makes the exchange of rows and gradients; arguments as of `Exchange`."""
 
     @property
     def world(self) -> int:
@@ -64,7 +67,7 @@ class MethodWorker:
         self._cold_start = cold_start
         self.exchange: Exchange | None = None
         if context.world > 1:
-            self.exchange = Exchange(
+            self.exchange = context.exchange(
                 context.channels,
                 context.recorder,
                 context.widths,
@@ -90,6 +93,10 @@ class MethodWorker:
     def graph(self, t: Iteration) -> SampledGraph:
         """The graph that iteration t trains."""
         return self.context.whole
+
+    def graphs(self, count: int) -> Iterator[SampledGraph]:
+        """The first `count` graphs at once, in the place of `start`, where no iteration computes anything."""
+        return (self.graph(t) for t in range(count))
 
     def upcoming(self, t: Iteration) -> Future[SampledGraph]:
         """The graph that iteration t + tau trains: its rows start to travel in iteration t."""

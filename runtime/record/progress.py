@@ -72,7 +72,8 @@ class Progress:
     def _text(self, row: IterationRow, mean_s: float) -> str:
         done = row.iteration + 1
         left = _clock((self._iterations - done) * mean_s)
-        parts = [f"iteration {done}/{self._iterations}", f"{left} left", f"loss {row.loss:.4g}"]
+        loss = "waits only" if row.loss is None else f"loss {row.loss:.4g}"
+        parts = [f"iteration {done}/{self._iterations}", f"{left} left", loss]
         if self._accuracy is not None:
             parts.append(f"accuracy {format_fraction(self._accuracy)}")
         parts.append(f"{mean_s:.3g} s/iteration")

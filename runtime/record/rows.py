@@ -16,15 +16,16 @@ from gcnsim.runs.files import COLUMN_RULES
 
 @dataclass(frozen=True, slots=True)
 class IterationRow:
-    """One iteration. seconds: it lasted. loss: global, before its step. bytes_sent: by all workers.
+    """One iteration. seconds: it lasted. loss: global, before its step; None where workers only wait.
 
+    bytes_sent: by all workers.
     Accuracies are shares of one, None when not evaluated. hit_rate: of the feature cache, None without one.
     wait_s: the main stream of the worker that writes this was blocked, None when nothing is recorded.
     """
 
     iteration: Iteration
     seconds: float
-    loss: float
+    loss: float | None
     train_accuracy: float | None
     val_accuracy: float | None
     bytes_sent: int
@@ -33,7 +34,7 @@ class IterationRow:
 
 
 COLUMNS: Final = tuple(field.name for field in fields(IterationRow))
-_MAY_BE_EMPTY: Final = ("train_accuracy", "val_accuracy", "hit_rate", "wait_s")
+_MAY_BE_EMPTY: Final = ("loss", "train_accuracy", "val_accuracy", "hit_rate", "wait_s")
 _LOSSES: Final = ("iteration", "loss")
 _ITERATION: Final = re.compile("[0-9]{1,18}")
 """A number of more digits is none, and takes long to read."""

@@ -74,12 +74,19 @@ class Summary:
 
 
 def summarise(
-    timeline: Timeline, iteration_s: Sequence[float] | FloatArray, *, workers: int, warmup: int, first: Iteration = 0
+    timeline: Timeline,
+    iteration_s: Sequence[float] | FloatArray,
+    *,
+    workers: int,
+    warmup: int,
+    first: Iteration = 0,
+    told: bool = False,
 ) -> Summary:
     """The summary of the iterations that `timeline` (all workers') holds.
 
     iteration_s[i]: seconds iteration first + i lasted; first is not 0 in a resumed run. Of these the first `warmup` are
-    left out, but at least one is measured. Raises ValueError without iterations.
+    left out, but at least one is measured. told: the main stream's spans say what it waits for, so that no wait is for
+    a sampler that happens to be at work. Raises ValueError without iterations.
     """
     seconds = np.asarray(iteration_s, dtype=np.float64)
     if not seconds.size:
@@ -87,7 +94,7 @@ def summarise(
     warmup = min(warmup, seconds.size - 1)
     low, high = first + warmup, first + seconds.size
     window = _Window(timeline, (timeline.iteration >= low) & (timeline.iteration < high))
-    shares = tuple(_shares(window, rank, seconds.size - warmup) for rank in range(workers))
+    shares = tuple(_shares(window, rank, seconds.size - warmup, told=told) for rank in range(workers))
     p10, median, p90 = (float(value) for value in np.percentile(seconds[warmup:], (10, 50, 90)))
     return Summary(
         measured=int(seconds.size - warmup),
@@ -155,7 +162,7 @@ def _keys(*columns: AnyArray, at: IntArray) -> Iterator[tuple[int, ...]]:
     return zip(*(column[at].tolist() for column in columns), strict=True)
 
 
-def _shares(window: _Window, rank: Rank, count: int) -> Shares:
+def _shares(window: _Window, rank: Rank, count: int, *, told: bool) -> Shares:
     def mean(intervals: Intervals) -> float:
         return intervals.length / (count * PS_PER_S)
 
@@ -174,7 +181,7 @@ def _shares(window: _Window, rank: Rank, count: int) -> Shares:
         transfer_s=mean(transfers),
         hidden_transfer_s=mean(transfers.difference(waits.union(handling))),
         sampling_s=mean(sampling),
-        exposed_sampling_s=mean(sampling.intersection(waits.union(own_sampling))),
+        exposed_sampling_s=mean(own_sampling if told else sampling.intersection(waits.union(own_sampling))),
         reduce_s=phase(Phase.REDUCE),
         optimizer_s=phase(Phase.OPTIMIZER),
         pack_s=mean(window.of(rank, window.kinds(OpKind.PACK, OpKind.GATHER))),

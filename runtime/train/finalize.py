@@ -60,6 +60,7 @@ class FinalResults:
             workers=self._worker.place.world,
             warmup=self._session.options.warmup,
             first=self._session.begun,
+            told=self._worker.evaluator is None,
         )
 
     def write(self, summary: Summary | None) -> None:

@@ -110,12 +110,19 @@ class Trainer:
         self.recorder.add(OpKind.LOSS, "compute", t, start, self.recorder.mark_compute(), direction=Direction.FORWARD)
         watch.backward(loss)
         sums = self.gradients.finish()
-        if not math.isfinite(sums.loss):
+        if sums.loss is None or not math.isfinite(sums.loss):
             raise DivergedError(f"iteration {t}: the loss is {sums.loss}; {self._where(seen.outputs)}")
         start = self.recorder.mark_compute()
         self.optimizer.step()
         self.recorder.add(OpKind.STEP, "compute", t, start, self.recorder.mark_compute())
         return sums, drawn
+
+    def took(self, seconds: float) -> float:
+        """How long the last iteration is said to have lasted; seconds: by the clock of whoever called it."""
+        return seconds
+
+    def close(self) -> None:
+        """End what only the loop has."""
 
     def _where(self, outputs: list[Tensor]) -> str:
         """Where rows first stopped being numbers, the same words on every worker."""

@@ -38,9 +38,9 @@ class LocalSums:
 
 @dataclass(frozen=True)
 class GlobalSums:
-    """The extras over all workers. stop: one at least was asked to."""
+    """The extras over all workers. loss: None where nothing is computed. stop: one at least was asked to."""
 
-    loss: float
+    loss: float | None
     correct: int
     stop: bool
     nbytes: int
@@ -94,6 +94,10 @@ class FlatGradients:
                 end = self._recorder.mark()
                 self._recorder.add(OpKind.ALLREDUCE, "reduce", self._t, start, end)
                 self._recorder.add(OpKind.WAIT, "compute", self._t, blocked, end)
+        return self.sums()
+
+    def sums(self) -> GlobalSums:
+        """The extras as they stand in the buffer."""
         loss, correct, stop, high, low, hits, asked = self._extras.tolist()
         return GlobalSums(loss, round(correct), stop > 0, round(high) * _PART + round(low), hits, asked)
 

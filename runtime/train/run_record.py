@@ -9,7 +9,6 @@ import numpy as np
 import torch
 
 from gcnsim.ids import AnyArray, Iteration
-from runtime.emulation import Emulation
 from runtime.record import RunRecord, Summary, hardware, versions
 from runtime.train.run_state import KINDS, RunState
 from runtime.train.setup import backend_of, owner_hash
@@ -35,11 +34,10 @@ def no_outcome(workers: int) -> Outcome:
 def run_record(run: RunState, outcome: Outcome, summary: Summary | None) -> RunRecord:
     """The facts of `run` as it stands; it is finished when its last iteration is done."""
     worker, options = run.worker, run.options
-    emulation = Emulation.here()
     return RunRecord(
         versions=versions(),
         hardware=hardware(worker.device.type == "cuda"),
-        emulation=None if emulation is None else emulation.asdict(),
+        emulation=worker.emulation,
         backend=backend_of(options),
         options=options.asdict(),
         seed=options.seed,

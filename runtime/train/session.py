@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from pathlib import Path
 
@@ -87,7 +88,7 @@ class Session(RunState):
         start = time.perf_counter()
         with self.memory.of(t, self.worker):
             sums, drawn = self.worker.trainer.iteration(t, self._own())
-        seconds = time.perf_counter() - start
+        seconds = self.worker.trainer.took(time.perf_counter() - start)
         waited = self.worker.recorder.end_iteration()
         self.stopped = sums.stop
         self._took(t, drawn)
@@ -97,7 +98,7 @@ class Session(RunState):
         row = self._row(t, seconds, sums, waited)
         self.rows.append(row)
         if self._log is not None:
-            self._log.add(row.iteration, row.loss)
+            self._log.add(row.iteration, math.nan if row.loss is None else row.loss)
         progress.show(row)
         if self._due():
             save(self)
@@ -147,12 +148,13 @@ class Session(RunState):
     def _evaluate(self) -> None:
         every = self.options.eval_every
         last = self.done == self.options.iterations or self.stopped
-        self._scored = last or bool(every and self.done % every == 0)
-        if not self._scored:
+        evaluator = self.worker.evaluator
+        self._scored = evaluator is not None and (last or bool(every and self.done % every == 0))
+        if evaluator is None or not self._scored:
             return
         start = time.perf_counter()
         trainer = self.worker.trainer
-        self.scores = self.worker.evaluator.scores(self.worker.network, trainer.x, trainer.fixed)
+        self.scores = evaluator.scores(self.worker.network, trainer.x, trainer.fixed)
         # Without validation nodes nothing tells which weights are best: the last ones count.
         if self.scores.val is None or self.best.val is None or self.scores.val > self.best.val:
             self.best = self.scores
@@ -165,7 +167,7 @@ class Session(RunState):
             iteration=t,
             seconds=seconds,
             loss=sums.loss,
-            train_accuracy=sums.correct / self.worker.share.train_total,
+            train_accuracy=None if sums.loss is None else sums.correct / self.worker.share.train_total,
             val_accuracy=self.scores.val if self._scored else None,
             bytes_sent=sums.nbytes,
             hit_rate=sums.hits / sums.asked if self.cached and sums.asked else None,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,9 +16,11 @@ from gcnsim.errors import ScenarioError
 from gcnsim.graph import Graph
 from gcnsim.ids import AnyArray, Float32Array, frozen
 from gcnsim.partition import Partitioning
+from runtime.accelerator import WaitMachine
 from runtime.aggregate import matrix_kind
 from runtime.data import Dataset, Share, load_dataset, partitioning_of, share_of
-from runtime.exchange import Channel, Channels, GraphBuilder, static_requests
+from runtime.emulation import Emulation
+from runtime.exchange import Channel, Channels, Exchange, GraphBuilder, static_requests
 from runtime.launch import Place
 from runtime.methods import method_of
 from runtime.methods.worker import Context, MethodWorker
@@ -26,13 +29,17 @@ from runtime.options import Options, flag
 from runtime.record import Recorder
 from runtime.train.evaluate import Evaluator
 from runtime.train.loop import Targets, Trainer
+from runtime.train.waiting import WaitingTrainer
 
 DTYPES = {"float32": torch.float32, "float64": torch.float64}
 
 
 @dataclass(frozen=True)
 class WorkerState:
-    """One worker before its first iteration. control: a channel for small things; None for a single worker."""
+    """One worker before its first iteration. control: a channel for small things; None for a single worker.
+
+    evaluator: None where nothing is computed. emulation: what this worker is a part of, as its record says it.
+    """
 
     options: Options
     place: Place
@@ -43,11 +50,12 @@ class WorkerState:
     network: Network
     method: MethodWorker
     trainer: Trainer
-    evaluator: Evaluator
+    evaluator: Evaluator | None
     recorder: Recorder
     channels: Channels
     control: Channel | None
     classes: int
+    emulation: Mapping[str, Any] | None = None
 
     def by_rank(self, array: AnyArray) -> list[AnyArray]:
         """Every worker's array of the same type, shapes may differ in the first axis; all workers together."""
@@ -123,22 +131,30 @@ def prepare(options: Options, place: Place, device: torch.device, dataset: Datas
     partitioning = _agreed(options, dataset, place, control)
     share = share_of(dataset, partitioning, place.rank)
     dtype = DTYPES[options.dtype]
-    recorder = Recorder(place.rank, enabled=options.record, cuda=device.type == "cuda")
+    machine = WaitMachine.here(place)
+    recorder = (
+        Recorder(place.rank, enabled=options.record, cuda=device.type == "cuda")
+        if machine is None
+        else machine.recorder(enabled=options.record)
+    )
     network = Network(options, dataset.features.width, dataset.classes).to(device, dtype)
     _first_weights(options, network, place)
     builder = GraphBuilder(share.part, _weights_of(options), matrix_kind(options.aggregator), dtype, device)
     whole = builder.whole().with_requests(static_requests(share.send_sets, device))
     x = torch.from_numpy(share.features.copy()).to(device, dtype)
-    context = Context(options, share, channels, recorder, builder, whole, x, network.widths, dtype, device)
+    made = Exchange if machine is None else machine.exchange
+    context = Context(options, share, channels, recorder, builder, whole, x, network.widths, dtype, device, made)
     method = method_of(options.method, options.knobs).worker(context)
     labels = torch.from_numpy(share.labels.copy()).to(device)
     labels = labels.to(dtype) if dataset.multilabel else labels.long()
-    evaluator = Evaluator(share, whole, channels, control, network.widths, labels)
+    evaluator = Evaluator(share, whole, channels, control, network.widths, labels) if machine is None else None
     channel = channels.open("reduce", bulk=True) if place.world > 1 else None
-    trainer = Trainer(options, network, method, x, _targets(share, labels), channel, control, recorder, place.rank)
-    if options.preaggregate:
+    given = options, network, method, x, _targets(share, labels), channel, control, recorder, place.rank
+    trainer = Trainer(*given) if machine is None else WaitingTrainer(*given, machine=machine, context=context)
+    if options.preaggregate and evaluator is not None:
         trainer.fixed = evaluator.first_sum(x)
-    method.start()
+    if machine is None:
+        method.start()
     return WorkerState(
         options=options,
         place=place,
@@ -154,7 +170,16 @@ def prepare(options: Options, place: Place, device: torch.device, dataset: Datas
         channels=channels,
         control=control,
         classes=dataset.classes,
+        emulation=_emulation(machine, channels, control),
     )
+
+
+def _emulation(machine: WaitMachine | None, channels: Channels, control: Channel | None) -> Mapping[str, Any] | None:
+    """What is emulated, with what only the workers can measure of it; all of them together."""
+    if machine is not None:
+        return machine.measured(channels.open("ids"), control)
+    found = Emulation.here()
+    return None if found is None else found.asdict()
 
 
 def _agreed(options: Options, dataset: Dataset, place: Place, control: Channel | None) -> Partitioning:

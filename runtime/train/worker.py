@@ -59,6 +59,7 @@ def train(task: Task, place: Place, watch: Watch, datasets: DatasetCache) -> boo
     session.run()
     results = FinalResults(session, int(origin), offset)
     worker.method.close()
+    worker.trainer.close()
     if place.rank == 0:
         summary = results.summary()
         try:

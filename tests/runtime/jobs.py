@@ -59,6 +59,7 @@ def trained(place: Place, options: Options) -> Told:
         told.used.append({})
         told.inputs.append([])
         sums, drawn = ready.trainer.iteration(t, LocalSums())
+        assert sums.loss is not None
         told.losses.append(sums.loss)
         told.gradients.append({name: _array(weight.grad) for name, weight in ready.network.named_parameters()})
         hits, asked = hits + drawn.hits, asked + drawn.rows
@@ -66,6 +67,7 @@ def trained(place: Place, options: Options) -> Told:
             told.norms.append(_array(ready.trainer.measured))
     ready.method.drain()
     told.weights.append(_weights(ready))
+    assert ready.evaluator is not None
     told.logits = _array(ready.evaluator.logits(ready.network, ready.trainer.x, ready.trainer.fixed))
     told.sent, told.asked = ready.method.bytes_sent(), (hits, asked)
     told.expected_rows = float(ready.method.inclusion().sum(dtype=np.float64))

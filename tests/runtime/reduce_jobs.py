@@ -47,6 +47,7 @@ def summed(place: Place, options: Options, own: list[LocalSums]) -> tuple[Global
 def scored(place: Place, options: Options) -> tuple[Scores, AnyArray, AnyArray]:
     """Scores of the first weights, and the logits they come from with the nodes they belong to."""
     ready = ready_at(place, options)
+    assert ready.evaluator is not None
     scores = ready.evaluator.scores(ready.network, ready.trainer.x)
     logits = ready.evaluator.logits(ready.network, ready.trainer.x)
     ready.method.close()
@@ -79,7 +80,7 @@ def probed(place: Place, options: Options, count: int) -> Probed:
             for sign in (1.0, -1.0):
                 with torch.no_grad():
                     weight.view(-1)[at] += sign * step
-                losses.append(ready.trainer.iteration(0, LocalSums())[0].loss)
+                losses.append(ready.trainer.iteration(0, LocalSums())[0].loss or 0.0)
                 with torch.no_grad():
                     weight.view(-1)[at] -= sign * step
             found.append(gradient[at])

@@ -36,7 +36,7 @@ def ran(place: Place, options: Options) -> Ran:
     if place.rank == 0:
         ending.write(ending.summary())
     session.worker.method.close()
-    losses = {row.iteration: row.loss for row in session.rows if row.iteration >= session.begun}
+    losses = {row.iteration: row.loss or 0.0 for row in session.rows if row.iteration >= session.begun}
     return Ran(session.begun, losses, weights_of(session), session.drawn)
 
 

@@ -20,6 +20,7 @@ class BnsGcn(Method):
     """See the module."""
 
     name: ClassVar[str] = "bns-gcn"
+    waits: ClassVar[bool] = True
     rate: float = knob(RATE)
     boundary_scale: str = knob(BOUNDARY_SCALE)
 

@@ -21,6 +21,7 @@ class PipeGcn(Method):
     """Nothing is smoothed."""
 
     name: ClassVar[str] = "pipegcn"
+    waits: ClassVar[bool] = True
     cold_start: str = knob(COLD_START)
 
     def worker(self, context: Context) -> MethodWorker:

@@ -23,6 +23,7 @@ class PscGcn(Method):
     """See the module."""
 
     name: ClassVar[str] = "psc-gcn"
+    waits: ClassVar[bool] = True
     tau: int = knob(TAU)
     epsilon: float = knob(EPSILON)
     sampler: str = knob(SAMPLER)

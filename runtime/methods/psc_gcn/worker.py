@@ -13,7 +13,7 @@ rule minimises is not defined.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -91,6 +91,19 @@ class PscGcnWorker(MethodWorker):
             return
         for graph in range(self.tau):
             self._draw(graph, NONE)
+
+    def graphs(self, count: int) -> Iterator[SampledGraph]:
+        """Drawn with the probabilities that rows of equal norms give, since nobody computes any."""
+        self._version = self._submit(self._uniform).result()
+        if not self.sampled:
+            whole = self._submit(self._everything).result()
+            yield from (whole for _ in range(count))
+            return
+        if self._weighted:
+            ones = torch.ones(self.context.share.part.inner_nodes)
+            self._submit(self._refresh, 0, ones).result()
+        for graph in range(count):
+            yield self._submit(self._draw_now, graph, 0).result()
 
     def graph(self, t: Iteration) -> SampledGraph:
         """The graph of iteration t; draws that of t + tau in the sampler's thread."""

@@ -165,6 +165,6 @@ def test_help_has_examples_and_the_documents_have_the_help() -> None:
     assert "Examples:\n    python -m runtime.emulate --hosts 2 --bandwidth" in shown
     text = (ROOT / "docs" / "cli.md").read_text(encoding="utf-8")
     options = re.findall(r"^  (--?[a-z-]+)", shown, re.MULTILINE)
-    assert len(options) == 8
+    assert len(options) == 15
     section = text.partition("## python -m runtime.emulate")[2]
     assert [option for option in options if option not in section] == []

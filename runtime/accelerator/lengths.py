@@ -1,0 +1,151 @@
+"""How long one worker's kernels and copies take, by the laws and figures that the simulator has: the one place of the
+runtime that knows them, since there is nothing else that a wait could stand for.
+
+What follows from the lengths (who waits for whom, what is beneath what, how links are shared) is not in here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from gcnsim.cost import (
+    LayerCost,
+    boundary_seconds,
+    draw_core_seconds,
+    draw_nodes_core_seconds,
+    graph_bytes,
+    id_bytes,
+    layer_cost,
+    loss_seconds,
+    pack_seconds,
+    rows_seconds,
+    spmm_seconds,
+    step_seconds,
+    unpack_seconds,
+)
+from gcnsim.hardware import DeviceProfile, HostProfile
+from gcnsim.ids import FloatArray, IntArray, Layer
+from gcnsim.partition import Part
+from gcnsim.workload import LayerShape
+from runtime.exchange import SampledGraph
+
+PAYLOAD = "fp32"
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """What one worker's graphs count, int64[T] each.
+
+    inner, cross: kept entries; needed: boundary rows; hits: those that the cache holds; asked, missed: rows that others
+    need of it, and those of them that their caches lack.
+    """
+
+    inner: IntArray
+    cross: IntArray
+    needed: IntArray
+    hits: IntArray
+    asked: IntArray
+    missed: IntArray
+
+    @classmethod
+    def of(cls, graphs: Sequence[SampledGraph]) -> Drawn:
+        """The counts of these graphs, whose requests are known."""
+        rows = [
+            (*each.edges, each.rows, each.hits, each.asked().rows, sum(each.asked().misses))
+            if each.requests is not None
+            else (*each.edges, each.rows, each.hits, 0, 0)
+            for each in graphs
+        ]
+        return cls(*np.array(rows, np.int64).reshape(-1, 6).T)
+
+
+@dataclass(frozen=True)
+class Layered:
+    """The kernels of one layer, seconds by graph, float64[T] each.
+
+    inner_sum, cross_sum (back): the sum over neighbours in two, where inner columns are summed beneath a transfer.
+    pack, unpack: of rows (forward) and of gradients (back).
+    """
+
+    cost: LayerCost
+    inner_sum: FloatArray
+    cross_sum: FloatArray
+    cross_sum_back: FloatArray
+    pack: FloatArray
+    unpack: FloatArray
+    pack_back: FloatArray
+    unpack_back: FloatArray
+
+
+class Lengths:
+    """One worker's lengths, in seconds of what they stand for. factor: its kernels take so many times as long."""
+
+    def __init__(
+        self,
+        device: DeviceProfile,
+        host: HostProfile,
+        shapes: Sequence[LayerShape],
+        part: Part,
+        drawn: Drawn,
+        *,
+        norm: bool,
+        factor: float = 1.0,
+    ) -> None:
+        self._device, self._host, self._part, self._drawn = device, host, part, drawn
+        self._factor, self._norm = factor, norm
+        self.layers = [self._layer(layer, shape) for layer, shape in enumerate(shapes)]
+        self.lookup = self._slowed(rows_seconds(device, drawn.hits, shapes[0].d_in))
+        self.loss = float(factor * loss_seconds(device, part.inner_nodes, shapes[-1].d_out))
+        self.step = float(factor * step_seconds(device, tuple(shapes)))
+
+    def _layer(self, layer: Layer, shape: LayerShape) -> Layered:
+        device, drawn, inner, width = self._device, self._drawn, self._part.inner_nodes, shape.d_in
+        kept = drawn.inner + drawn.cross + inner
+        cost = layer_cost(
+            device, shape, first=layer == 0, inner=inner, entries=kept, boundary_rows=drawn.needed, norm=self._norm
+        )
+        cross = [
+            np.where(drawn.cross > 0, spmm_seconds(device, drawn.cross, written, width, read), 0.0)
+            for written, read in ((inner, drawn.needed), (drawn.needed, inner))
+        ]
+        leaving, coming = drawn.asked, drawn.needed
+        if layer == 0:
+            leaving, coming = drawn.missed, drawn.needed - drawn.hits
+        slowed = self._slowed
+        return Layered(
+            cost=cost.slowed(np.asarray(self._factor)),
+            inner_sum=slowed(spmm_seconds(device, drawn.inner + inner, inner, width, inner)),
+            cross_sum=slowed(cross[0]),
+            cross_sum_back=slowed(cross[1]),
+            pack=slowed(pack_seconds(device, leaving, width, PAYLOAD)),
+            unpack=slowed(unpack_seconds(device, coming, width, PAYLOAD)),
+            pack_back=slowed(pack_seconds(device, drawn.needed, width, PAYLOAD)),
+            unpack_back=slowed(unpack_seconds(device, drawn.asked, width, PAYLOAD)),
+        )
+
+    def _slowed(self, seconds: FloatArray) -> FloatArray:
+        return np.asarray(self._factor * seconds, dtype=np.float64)
+
+    def draw_edges(self, refresh: int, *, weighted: bool) -> float:
+        """Of the thread that draws a graph of edges (PSC-GCN)."""
+        return float(draw_core_seconds(self._host, self._part.entries, refresh, weighted=weighted))
+
+    def graph_bytes(self) -> FloatArray:
+        """Of each drawn graph on its way to the device."""
+        return graph_bytes(self._drawn.inner + self._drawn.cross, self._part.inner_nodes)
+
+    def draw_nodes(self, rate: float) -> float:
+        """Of the thread that draws boundary nodes (BNS-GCN)."""
+        return draw_nodes_core_seconds(self._host, float(self._drawn.asked.mean()) / rate)
+
+    def node_bytes(self) -> FloatArray:
+        """Of the ids of drawn nodes on their way to the device."""
+        return id_bytes(self._drawn.needed) + id_bytes(self._drawn.asked)
+
+    def pick(self) -> FloatArray:
+        """Of the kernel that picks the entries of drawn nodes (BNS-GCN), which no slow device is slower at."""
+        crossing = self._part.entries - self._drawn.inner
+        return boundary_seconds(self._device, crossing, self._drawn.cross, self._part.inner_nodes)

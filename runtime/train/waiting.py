@@ -1,0 +1,107 @@
+"""The training loop of workers on GPUs that are not there: waits in the place of computing, in the same session."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from gcnsim.ids import Iteration
+from gcnsim.workload import layer_shapes
+from runtime.accelerator import ScaledRecorder, WaitMachine
+from runtime.accelerator.clock import NS
+from runtime.accelerator.exchange import WaitingExchange
+from runtime.accelerator.iteration import DeviceIteration
+from runtime.accelerator.lengths import Drawn, Lengths
+from runtime.accelerator.sampling import EdgeSampler, NodeSampler, Sampler
+from runtime.emulation.priority import first_in_line
+from runtime.exchange import SampledGraph
+from runtime.methods.worker import Context
+from runtime.train.loop import Trainer
+from runtime.train.reduce import GlobalSums, LocalSums
+
+
+class WaitingTrainer(Trainer):
+    """Nothing is trained: weights stay as they are, and there is no loss."""
+
+    def __init__(self, *given: Any, machine: WaitMachine, context: Context) -> None:
+        """Draw all graphs; all workers together. Other arguments as of `Trainer`."""
+        super().__init__(*given)
+        assert isinstance(self.recorder, ScaledRecorder)
+        self._channel, self._seconds = given[5], 0.0
+        self._graphs = _drawn(context, self.method.graphs(self.options.iterations))
+        lengths = _lengths(context, machine, self._graphs)
+        exchange = self.method.exchange
+        assert exchange is None or isinstance(exchange, WaitingExchange)
+        self._sampler = Sampler()
+        if exchange is not None:
+            exchange.graphs, exchange.lengths = self._graphs, lengths
+            self._sampler = _sampler(context, machine, exchange, lengths, self.recorder)
+        self._device = DeviceIteration(
+            machine,
+            self.recorder,
+            lengths,
+            exchange,
+            self._sampler,
+            len(self._graphs),
+            self.options.overlap == "central",
+            sum(weight.numel() * weight.element_size() for weight in self.network.parameters()),
+        )
+        self._nothing = self.gradients.flat.new_zeros(())
+
+    def iteration(self, t: Iteration, own: LocalSums) -> tuple[GlobalSums, SampledGraph]:
+        """Wait as long as iteration t takes; run-wide sums without a loss, and the graph that it trains."""
+        drawn = self._graphs[t]
+        own = replace(own, hits=drawn.hits, asked=drawn.rows)
+        self.gradients.begin(t, self._nothing, self._nothing, own)
+        self._seconds = self._device.run(t, self._reduce) / NS
+        return replace(self.gradients.sums(), loss=None), drawn
+
+    def took(self, seconds: float) -> float:
+        """What the iteration's waits stand for, from the end of the one before."""
+        return self._seconds
+
+    def close(self) -> None:
+        """End the sampler's threads, and stand in line for a core again."""
+        self._sampler.close()
+        first_in_line(False)
+
+    def _reduce(self) -> None:
+        assert self._channel is not None
+        self._channel.wait(self._channel.all_reduce(self.gradients.flat))
+
+
+def _drawn(context: Context, graphs: Any) -> Sequence[SampledGraph]:
+    """The graphs without their matrices, which nobody multiplies. What drawing them really took is not recorded."""
+    recorder = context.recorder
+    enabled, recorder.enabled = recorder.enabled, False
+    found = [replace(graph, inner=context.whole.inner, boundary=None) for graph in graphs]
+    recorder.enabled = enabled
+    return found
+
+
+def _lengths(context: Context, machine: WaitMachine, graphs: Sequence[SampledGraph]) -> Lengths:
+    options, widths = context.options, context.widths
+    hidden = widths[1] if len(widths) > 2 else widths[0]
+    shapes = layer_shapes(options.model, widths[0], hidden, len(widths) - 1, widths[-1])
+    return Lengths(
+        machine.device,
+        machine.host,
+        shapes,
+        context.share.part,
+        Drawn.of(graphs),
+        norm=options.norm == "layer",
+        factor=machine.factor,
+    )
+
+
+def _sampler(
+    context: Context, machine: WaitMachine, exchange: WaitingExchange, lengths: Lengths, recorder: ScaledRecorder
+) -> Sampler:
+    """What draws the method's graphs, by what its knobs say."""
+    knobs, channel = context.options.knobs, context.channels.open("ids")
+    epsilon, rate = float(str(knobs.get("epsilon", 1.0))), float(str(knobs.get("rate", 1.0)))
+    if epsilon < 1.0:
+        refresh, weighted = int(str(knobs["refresh"])), knobs["sampler"] == "vr"
+        return EdgeSampler(machine, exchange, channel, recorder, lengths, refresh, weighted=weighted)
+    return NodeSampler(machine, exchange, channel, recorder, lengths, rate) if 0.0 < rate < 1.0 else Sampler()
