@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from gcnsim.api import Answer as Answer
     from gcnsim.api import Graph as Graph
+    from gcnsim.api import PriceBook as PriceBook
     from gcnsim.api import Simulation as Simulation
     from gcnsim.api import from_dgl as from_dgl
     from gcnsim.api import from_networkx as from_networkx
@@ -24,6 +25,7 @@ __version__ = "0.1.0"
 __all__ = [
     "Answer",
     "Graph",
+    "PriceBook",
     "Simulation",
     "__version__",
     "from_dgl",

@@ -21,10 +21,12 @@ from gcnsim.api.simulation import Simulation, simulate, write_result, write_time
 from gcnsim.api.writing import write_json
 from gcnsim.calibration_record.record import write_calibration
 from gcnsim.graph import Graph, from_dgl, from_networkx, from_pyg, from_scipy, load_graph
+from gcnsim.hardware import PriceBook
 
 __all__ = [
     "Answer",
     "Graph",
+    "PriceBook",
     "Simulation",
     "bandwidth_curve",
     "calibrate",

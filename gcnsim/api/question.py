@@ -9,10 +9,11 @@ from types import SimpleNamespace
 from typing import Any, TypeAlias, TypeVar
 
 from gcnsim.api.answer import Answer
-from gcnsim.api.instances import instance
+from gcnsim.api.instances import instance, refuse_idle_prices
 from gcnsim.boundary import is_profile
 from gcnsim.errors import ScenarioError
 from gcnsim.graph import Graph, from_object
+from gcnsim.hardware import PriceBook
 from gcnsim.knobs import KNOBS, RATE
 from gcnsim.machine import refuse_no_effect
 from gcnsim.methods import COMPARED, DEFAULT, OVERLAP, all_knobs, create_method, has_knob, method_type, methods
@@ -80,6 +81,7 @@ def what_if(
     partition_seeds: int = 0,
     payload: str | None = None,
     fidelity: str | None = None,
+    prices: PriceBook | None = None,
     progress: Progress = lambda _: None,
     notice: Progress = lambda _: None,
     processes: int | None = None,
@@ -97,8 +99,9 @@ def what_if(
     scenario fields, e.g. `cluster.latency=20us`. inject: faults, `KIND:name=value,...`. payload: how boundary rows
     travel. measured: times of iterations that somebody measured, `[METHOD=]TIME` or the path of a run or trace.
     partition_seeds: METIS seeds to try on a graph of one's own. fidelity: `exact`, or `coarse`, which shares links less
-    often for an error of its own; None is coarse from 192 GPUs. progress: told what is done; notice: told how long a
-    long question will take, about. processes: None is one per core; answers do not depend on it.
+    often for an error of its own; None is coarse from 192 GPUs. prices: what an hour costs, `PriceBook.of`;
+    None is by the catalogue. progress: told what is done; notice: told how long a long question will take, about.
+    processes: None is one per core; answers do not depend on it.
     Raises GcnsimError (one line: path, value, what is allowed).
     """
     return _answered(SimpleNamespace(**locals()))
@@ -123,6 +126,8 @@ def _answered(given: SimpleNamespace) -> Answer:
     knobs = _given({name: getattr(given, name) for name in ("tau", "epsilon", "cache", "rate")})
     named = list(COMPARED) if given.method is None else _list(given.method)
     grid = _grid(base, named, machines, {name: _list(value) for name, value in knobs.items()}, chosen)
+    book = given.prices or PriceBook()
+    refuse_idle_prices(book, [each.cluster for each in scenarios(base, grid)])
     times = [given.measured] if isinstance(given.measured, str) else given.measured
     found = _what_if(
         base,
@@ -132,7 +137,7 @@ def _answered(given: SimpleNamespace) -> Answer:
         graph if isinstance(graph, Graph) else None,
         _target(given.target_accuracy, given.runs, given.target_iterations or {}),
         _rule(None if given.method is None else named, given.allow, given.min_rate),
-        Extras(tuple(read_measurement(each) for each in times), given.partition_seeds),
+        Extras(tuple(read_measurement(each) for each in times), given.partition_seeds, book),
         given.notice,
     )
     return Answer(found.result, found.studies, grid, found.base, _as_asked(found.chosen))

@@ -135,7 +135,15 @@ def _show_device(name: str) -> tuple[dict[str, Any], list[list[str]]]:
     rows.append(["link", device.link, "", "", "to the host"])
     for price in prices:
         text = f"{price.usd_per_gpu_hour:.4g} USD/h per GPU"
-        rows.append(["price", text, "list", price.date, f"{price.instance}, {price.region}: {price.source}"])
+        rows.append(
+            [
+                "price",
+                text,
+                "list" if price.pricing == "on-demand" else price.pricing,
+                price.date,
+                f"{price.instance}, {price.region}: {price.source}",
+            ]
+        )
     if not prices:
         rows.append(["price", "none known", "", "", "not in the price list"])
     return facts, rows

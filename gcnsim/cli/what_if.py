@@ -13,6 +13,7 @@ from gcnsim.cli.completing import complete
 from gcnsim.cli.faults import WithFaults
 from gcnsim.cli.ids import HELP
 from gcnsim.cli.outputs import check_outputs, device_files, overridden, show_and_write
+from gcnsim.cli.pricing import price_book, price_options
 from gcnsim.cli.progress import notice, progress
 from gcnsim.errors import ScenarioError, UnitError
 from gcnsim.graph import IDS
@@ -161,6 +162,7 @@ def named(name: str, text: str) -> Decorator:
     metavar="METHOD=N",
     help="Published or assumed iterations to it, for methods without a run (repeatable).",
 )
+@price_options
 @click.option(
     "--iterations", type=int, default=30, show_default=True, help="Sampled graphs recorded, iterations measured."
 )
@@ -215,15 +217,16 @@ def command(
     """
     if timeline_detail and timeline is None:
         raise ScenarioError("--timeline-detail: is of the file that --timeline names; allowed: with --timeline FILE")
-    read = [question["graph"], question["norms"], question["calibration"], *question["runs"]]
+    read = [question["graph"], question["norms"], question["calibration"], *question["runs"], question["prices"]]
     read += device_files(question["device"])
     check_outputs(*read, *overridden(question["overrides"]), csv=csv, html=html, timeline=timeline)
     shown = Shown(wide, columns, provenance, assumptions)
     from gcnsim import api
 
+    book = price_book(question)
     with progress() as say:
         needed = dict(question.pop("target_iterations"))
-        answer = api.what_if(**question, target_iterations=needed, progress=say, notice=notice)
+        answer = api.what_if(**question, target_iterations=needed, prices=book, progress=say, notice=notice)
     text = json.dumps(answer.payload, indent=2, allow_nan=False) if as_json else shown.text(answer.told)
     notes = [_left_out(each) for each in answer.told.left_out or ()]
     with progress() as say:

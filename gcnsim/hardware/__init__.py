@@ -17,22 +17,28 @@ from gcnsim.hardware.figure import SOURCES, Curve, Figure, figures_of, origins
 from gcnsim.hardware.naming import gpu_named, gpu_of
 from gcnsim.hardware.own_device import file_stamp, is_file
 from gcnsim.hardware.platforms import Platform, platform, platforms, read_platform
+from gcnsim.hardware.pricing import PRICINGS, Exchange, PriceBook, Rent, exchange_rates
 from gcnsim.hardware.profiles import DeviceProfile, HostProfile, LinkProfile, Price
 from gcnsim.hardware.tables import QUANTITIES
 
 __all__ = [
     "GENERIC_LINK",
+    "PRICINGS",
     "QUANTITIES",
     "SOURCES",
     "Curve",
     "DeviceProfile",
+    "Exchange",
     "Figure",
     "HostProfile",
     "LinkProfile",
     "Platform",
     "Price",
+    "PriceBook",
+    "Rent",
     "device",
     "devices",
+    "exchange_rates",
     "figure_names",
     "figures_of",
     "file_stamp",

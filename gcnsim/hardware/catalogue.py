@@ -81,8 +81,8 @@ def host(name: str) -> HostProfile:
 
 
 def prices(device_name: str | None = None) -> tuple[Price, ...]:
-    """On-demand prices of `device_name` (of all devices when None), cheapest first; none where nobody rents it out, and
-    of a device in a file.
+    """Prices of `device_name` (of all devices when None), on demand and spot, the cheapest first; none where nobody
+    rents it out, and of a device in a file.
 
     Raises ScenarioError with the nearest name when the catalogue has no such device.
     """
@@ -91,6 +91,12 @@ def prices(device_name: str | None = None) -> tuple[Price, ...]:
     if device_name is not None and device_name not in devices():
         raise ScenarioError(_unknown("device", device_name))
     return tuple(price for price in _prices() if device_name in (None, price.device))
+
+
+def priced(host_name: str) -> tuple[str, int] | None:
+    """The device and the number of GPUs of a host that is an instance type; None of any other."""
+    found = host(host_name)
+    return None if found.device is None or found.gpus is None else (found.device, round(found.gpus.value))
 
 
 def _figures(raw: Mapping[str, Any], table: Table, name: str) -> dict[str, Any]:
@@ -131,13 +137,16 @@ def _prices() -> tuple[Price, ...]:
     rows = [
         Price(
             device=row["device"],
-            usd_per_gpu_hour=units.money(row["price"]) / row["gpus"],
+            usd_per_gpu_hour=units.money(price) / row["gpus"],
             instance=row["instance"],
             gpus=row["gpus"],
             region=row["region"],
             source=row["source"],
             date=row["date"],
+            pricing=pricing,
         )
         for row in read_yaml(DATA / "prices.yaml")
+        for pricing, price in (("on-demand", row["price"]), ("spot", row.get("spot")))
+        if price is not None
     ]
-    return tuple(sorted(rows, key=lambda price: (price.device, price.usd_per_gpu_hour, price.instance)))
+    return tuple(sorted(rows, key=lambda price: price.order))

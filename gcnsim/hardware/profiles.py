@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
 from gcnsim.hardware.figure import Curve, Figure, origins
+
+GIVEN: Final = "as given"
+"""The source of a figure that a question gave."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +113,7 @@ class HostProfile:
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """What one GPU costs per hour on demand: the price of `instance` divided by its `gpus`."""
+    """What one GPU costs per hour: the price of `instance` divided by its `gpus`. pricing: on-demand or spot."""
 
     device: str
     usd_per_gpu_hour: float
@@ -118,3 +122,19 @@ class Price:
     region: str
     source: str
     date: str
+    pricing: str = "on-demand"
+
+    @property
+    def usd_per_hour(self) -> float:
+        """US dollars of the whole instance per hour."""
+        return self.usd_per_gpu_hour * self.gpus
+
+    @property
+    def named(self) -> bool:
+        """Whether a question gave it, rather than a list of prices."""
+        return self.source == GIVEN
+
+    @property
+    def order(self) -> tuple[str, float, str]:
+        """For sorting: by device, the cheapest GPU first."""
+        return self.device, self.usd_per_gpu_hour, self.instance.lower()

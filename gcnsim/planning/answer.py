@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 from gcnsim.alternatives import sampler_decides
+from gcnsim.hardware import PriceBook
 from gcnsim.planning.candidate import Candidate, Estimate
 from gcnsim.planning.certainty import Difference
 from gcnsim.planning.recommend import Choice, Rule
@@ -41,6 +42,7 @@ class Findings:
 
     rows: with the full-graph iteration time of the same machine beside each. choice: the recommended setting, of the
     machine on which it is the fastest; chosen: it as a row. rivals: the best settings of the other machines asked for.
+    book: the prices.
     """
 
     dataset: str
@@ -50,6 +52,7 @@ class Findings:
     chosen: Told
     rivals: tuple[Candidate, ...]
     alternatives: tuple[OtherMachine, ...]
+    book: PriceBook
 
     def results(self) -> tuple[Row, ...]:
         """The rows, each beside the recommended one."""
@@ -65,7 +68,9 @@ class Findings:
         estimate, baseline = told
         excluded = self._reason(estimate)
         row = replace(
-            row_of(estimate, baseline, self.dataset), may_be_recommended=excluded is None, excluded_because=excluded
+            row_of(estimate, baseline, self.dataset, self.book),
+            may_be_recommended=excluded is None,
+            excluded_because=excluded,
         )
         if estimate.scenario == self.chosen[0].scenario:
             return replace(row, recommended=True)

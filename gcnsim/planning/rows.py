@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gcnsim.cost import RESERVED, Memory
-from gcnsim.hardware import devices, prices
+from gcnsim.hardware import PriceBook, Rent
 from gcnsim.planning.candidate import Estimate
 from gcnsim.planning.study_cache import StudyCache
 from gcnsim.results import LinkTraffic, MemoryReport, Row, RunLength
@@ -16,22 +16,31 @@ def device_of(cluster: ClusterSpec) -> str:
     return cluster.device if cluster.devices is None else ",".join(cluster.devices)
 
 
-def cost_per_1000(scenario: Scenario, seconds: float) -> float | None:
-    """US dollars of a thousand iterations of `seconds` on rented GPUs, at the lowest price known; None without one."""
-    cluster = scenario.cluster
-    if cluster.devices is not None or cluster.device not in devices():
+def rent_of(cluster: ClusterSpec, book: PriceBook) -> Rent | None:
+    """What the cluster costs per hour; None where no price is known, nor of unequal servers."""
+    if cluster.devices is not None:
         return None
-    known = prices(cluster.device)
-    return known[0].usd_per_gpu_hour * cluster.gpus * seconds * 1000.0 / 3600.0 if known else None
+    return book.rent(cluster.device, cluster.gpus, cluster.servers, cluster.gpus_per_server, cluster.host)
 
 
-def row_of(estimate: Estimate, baseline_s: float | None, dataset: str) -> Row:
+def cost_of(rent: Rent | None, seconds: float | None) -> float | None:
+    """What `seconds` on a rented cluster cost, in the currency asked for; None where either is not known."""
+    return None if rent is None or seconds is None else rent.per_hour * seconds / 3600.0
+
+
+def usd_of(rent: Rent | None, seconds: float | None) -> float | None:
+    """The same in US dollars."""
+    return None if rent is None or seconds is None else rent.usd_per_hour * seconds / 3600.0
+
+
+def row_of(estimate: Estimate, baseline_s: float | None, dataset: str, book: PriceBook | None = None) -> Row:
     """One row of results, not judged beside others. dataset: the name of its graph; baseline_s: the iteration time of
-    full-graph training on the same machine, None where it cannot be known.
+    full-graph training on the same machine, None where it cannot be known. book: the prices, None: the catalogue's.
     """
     scenario, result, metrics = estimate.scenario, estimate.result, estimate.result.metrics
     method, limit = scenario.method, metrics.limit
     epoch_s = metrics.iteration_s * result.per_epoch
+    rent = rent_of(scenario.cluster, book or PriceBook())
     return Row(
         dataset=dataset,
         device=device_of(scenario.cluster),
@@ -65,7 +74,13 @@ def row_of(estimate: Estimate, baseline_s: float | None, dataset: str) -> Row:
         limited_by_kind=limit.kind,
         limited_by_share=limit.share,
         limited_by_worker=limit.worker,
-        usd_per_1000_iterations=cost_per_1000(scenario, metrics.iteration_s),
+        usd_per_1000_iterations=usd_of(rent, 1000.0 * metrics.iteration_s),
+        currency=None if rent is None else rent.currency,
+        cost_per_hour=None if rent is None else rent.per_hour,
+        cost_per_iteration=cost_of(rent, metrics.iteration_s),
+        cost_per_1000_iterations=cost_of(rent, 1000.0 * metrics.iteration_s),
+        cost_per_epoch=cost_of(rent, epoch_s),
+        price=None if rent is None else rent.text,
     )
 
 

@@ -13,11 +13,12 @@ from pathlib import Path
 from typing import Final
 
 from gcnsim.errors import plural
-from gcnsim.hardware import prices
+from gcnsim.hardware import PriceBook
 from gcnsim.ids import Iteration, Seconds
 from gcnsim.knobs import BOUNDARY_SCALE, COLD_START, ESTIMATOR, Knob
 from gcnsim.methods import Method
 from gcnsim.planning.candidate import Estimate
+from gcnsim.planning.rows import cost_of, rent_of, usd_of
 from gcnsim.results import TargetRow
 from gcnsim.runs.recorded_run import LearningCurve, read_learning_curve
 from gcnsim.scenario import Scenario
@@ -175,16 +176,12 @@ def _knobs(method: Method) -> dict[str, object]:
     return {name: value for name, value in method.values().items() if name in DECIDING}
 
 
-def to_target(target: Target, estimate: Estimate, subject: Subject) -> TargetRow:
+def to_target(target: Target, estimate: Estimate, subject: Subject, book: PriceBook | None = None) -> TargetRow:
     """One row: iterations, seconds with their interval, and the cost on rented devices; None where it is not known."""
     scenario = estimate.scenario
     count, source = target.reached(scenario, subject)
-    # Of unequal servers nobody sells one price.
-    cheapest = prices(scenario.cluster.device) if scenario.cluster.devices is None else ()
+    rent = rent_of(scenario.cluster, book or PriceBook())
     seconds = _times(count, estimate.iteration_s)
-    usd = None
-    if seconds is not None and cheapest:
-        usd = seconds / 3600.0 * cheapest[0].usd_per_gpu_hour * scenario.cluster.gpus
     method = scenario.method
     return TargetRow(
         method=method.name,
@@ -196,8 +193,10 @@ def to_target(target: Target, estimate: Estimate, subject: Subject) -> TargetRow
         seconds=seconds,
         seconds_low=_times(count, estimate.low_s),
         seconds_high=_times(count, estimate.high_s),
-        usd=usd,
+        usd=usd_of(rent, seconds),
         source=source,
+        cost=cost_of(rent, seconds),
+        currency=None if rent is None else rent.currency,
     )
 
 

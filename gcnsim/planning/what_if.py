@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from math import inf
 from typing import Final, NamedTuple
 
@@ -12,6 +12,7 @@ from gcnsim.boundary import is_profile
 from gcnsim.diagnosis import straggler_of, utilization_of
 from gcnsim.errors import ScenarioError, plural
 from gcnsim.graph import Graph, graph_warnings
+from gcnsim.hardware import PriceBook
 from gcnsim.machine import resolve_machine
 from gcnsim.planning.answer import Findings, OtherMachine, Told, place_of
 from gcnsim.planning.candidate import Candidate, Estimate
@@ -21,12 +22,12 @@ from gcnsim.planning.measured import Measurement, beside_measured
 from gcnsim.planning.patience import announced, work_of
 from gcnsim.planning.provenance import provenance, too_large
 from gcnsim.planning.recommend import SAME, Choice, Rule, choose, shortlist
-from gcnsim.planning.rows import cost_per_1000, memory_report
+from gcnsim.planning.rows import cost_of, memory_report, rent_of
 from gcnsim.planning.simulated_draws import simulate_draws
 from gcnsim.planning.steps import next_steps, one_server_more
 from gcnsim.planning.study_cache import StudyCache, counted, full_graph
 from gcnsim.planning.time_to_accuracy import Subject, Target, to_target
-from gcnsim.results import FaultFree, PartitionSeeds, Step, StragglerReport, TargetReport, WhatIf
+from gcnsim.results import FaultFree, PartitionSeeds, PricesReport, Step, StragglerReport, TargetReport, WhatIf
 from gcnsim.scenario import ClusterSpec, Scenario, to_mapping
 from gcnsim.simulation import refuse_undrawn
 from gcnsim.sources import RangeEnd, resolve_model
@@ -109,7 +110,7 @@ def what_if(
     promising = {cluster: _promising(studies, replace(first, cluster=cluster), grid, rule) for cluster in clusters}
     rows, heavy = _rows(studies, asked, promising, grid, progress)
     progress("simulating draws of the assumptions")
-    found = _found(studies, rows, promising, grid, rule)
+    found = _found(studies, rows, promising, grid, rule, extras.prices)
     recommended = found.choice.estimate
     chosen = recommended.scenario
     steps, idle = next_steps(studies, chosen, rule, counted(progress, "trying the next step of each knob"))
@@ -130,7 +131,8 @@ def what_if(
         fault_free=_fault_free(studies, chosen),
         measured=tuple(beside_measured(studies, extras.measured, estimates)) if extras.measured else None,
         partition_seeds=_partition_seeds(studies, chosen, extras.partition_seeds, progress),
-        target=None if target is None else _reached(studies, first, target, estimates),
+        target=None if target is None else _reached(studies, first, target, estimates, extras.prices),
+        prices=prices_report(extras.prices),
     )
     return Answer(result, first, recommended, studies)
 
@@ -138,10 +140,18 @@ def what_if(
 @dataclass(frozen=True, slots=True)
 class Extras:
     """What only some questions ask. measured: times of iterations that somebody measured. partition_seeds: how many
-    seeds of the partitioner the recommended setting is tried with; 0 for none besides the question's own."""
+    seeds of the partitioner the recommended setting is tried with; 0 for none besides the question's own. prices: what
+    an hour costs."""
 
     measured: tuple[Measurement, ...] = ()
     partition_seeds: int = 0
+    prices: PriceBook = field(default_factory=PriceBook)
+
+
+def prices_report(book: PriceBook) -> PricesReport | None:
+    """By which prices costs are; None where nobody chose them."""
+    rate = book.exchange
+    return PricesReport(book.pricing, rate.currency, rate.per_usd, rate.source) if book.asked else None
 
 
 def _fault_free(studies: StudyCache, chosen: Scenario) -> FaultFree | None:
@@ -261,6 +271,7 @@ def _found(
     promising: Mapping[ClusterSpec, Sequence[Scenario]],
     grid: Grid,
     rule: Rule,
+    book: PriceBook,
 ) -> Findings:
     """The rows and the best choice, once the draws of that and of what competes with it are simulated."""
     choices = _choices(studies, rows, promising, rule)
@@ -277,7 +288,8 @@ def _found(
         choice=choice,
         chosen=_told(studies, choice.estimate.scenario, grid),
         rivals=_rivals(choice, choices),
-        alternatives=tuple(_alternatives(studies, choice, choices, grid)),
+        alternatives=tuple(_alternatives(studies, choice, choices, grid, book)),
+        book=book,
     )
 
 
@@ -288,7 +300,7 @@ def _rivals(best: Choice, choices: Mapping[ClusterSpec, Choice]) -> tuple[Candid
 
 
 def _alternatives(
-    studies: StudyCache, best: Choice, choices: Mapping[ClusterSpec, Choice], grid: Grid
+    studies: StudyCache, best: Choice, choices: Mapping[ClusterSpec, Choice], grid: Grid, book: PriceBook
 ) -> list[OtherMachine]:
     """Where several machines were asked for: the fewest GPUs within the interval of the fastest, and the cheapest."""
     if len(choices) < 2:
@@ -300,13 +312,13 @@ def _alternatives(
     gpus = min(each.estimate.scenario.cluster.gpus for each in near)
     few = [each for each in near if each.estimate.scenario.cluster.gpus == gpus]
     quick = min(each.estimate.epoch_s for each in few) * (1 + SAME)
-    fewest = min((each for each in few if each.estimate.epoch_s <= quick), key=_price)
+    fewest = min((each for each in few if each.estimate.epoch_s <= quick), key=lambda each: _price(each, book))
     why = f"{plural(gpus, 'GPU')}, the fewest within the interval of the fastest"
     found = [OtherMachine("fewest GPUs", _told(studies, fewest.estimate.scenario, grid), why)]
-    priced = [each for each in fits if _price(each)[0] < inf]
+    priced = [each for each in fits if _price(each, book)[0] < inf]
     if priced:
-        cheapest = min(priced, key=_price)
-        cost = f"{_price(cheapest)[0]:.2g} USD per 1,000 {_unit(cheapest.estimate)}"
+        cheapest = min(priced, key=lambda each: _price(each, book))
+        cost = f"{_price(cheapest, book)[0]:.2g} {book.exchange.currency} per 1,000 {_unit(cheapest.estimate)}"
         why = f"{cost}, the least of {plural(len(priced), 'machine')}"
         if len(grid.bandwidths) > 1:
             why += "; a faster network is not priced"
@@ -314,9 +326,9 @@ def _alternatives(
     return found
 
 
-def _price(choice: Choice) -> tuple[float, float]:
-    """US dollars of a thousand epochs, infinite where no price is known, and seconds of an epoch."""
-    known = cost_per_1000(choice.estimate.scenario, choice.estimate.epoch_s)
+def _price(choice: Choice, book: PriceBook) -> tuple[float, float]:
+    """The cost of a thousand epochs, infinite where no price is known, and seconds of an epoch."""
+    known = cost_of(rent_of(choice.estimate.scenario.cluster, book), 1000.0 * choice.estimate.epoch_s)
     return inf if known is None else known, choice.estimate.epoch_s
 
 
@@ -342,13 +354,15 @@ def _straggler(studies: StudyCache, scenario: Scenario, steps: Sequence[Step]) -
     )
 
 
-def _reached(studies: StudyCache, first: Scenario, target: Target, rows: Sequence[Estimate]) -> TargetReport:
+def _reached(
+    studies: StudyCache, first: Scenario, target: Target, rows: Sequence[Estimate], book: PriceBook
+) -> TargetReport:
     """Time and cost until the accuracy asked for, of every row."""
     accesses = studies.accesses
     model = resolve_model(first.workload, accesses.declared)
     subject = Subject(accesses.graph_hash if target.curves else None, accesses.name, model)
     runs = tuple(curve.path.name for curve in target.curves)
-    return TargetReport(target.accuracy, runs, tuple(to_target(target, each, subject) for each in rows))
+    return TargetReport(target.accuracy, runs, tuple(to_target(target, each, subject, book) for each in rows))
 
 
 def sweep_bandwidth(

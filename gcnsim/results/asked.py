@@ -65,7 +65,7 @@ class MeasuredReport:
 @dataclass(frozen=True, slots=True)
 class TargetRow:
     """Iterations, seconds with their interval, and US dollars until an accuracy is reached; None where not known, of
-    which source says why.
+    which source says why. cost: the same in the currency asked for.
     """
 
     method: str
@@ -79,6 +79,19 @@ class TargetRow:
     seconds_high: Seconds | None
     usd: float | None
     source: str
+    cost: float | None = None
+    currency: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PricesReport:
+    """By which prices costs are, where somebody chose them. exchange: who says what a currency is worth, "" of US
+    dollars."""
+
+    pricing: str
+    currency: str
+    per_usd: float
+    exchange: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from typing import Any, Final
 from gcnsim.breakdown import Parts
 from gcnsim.ids import Rank, Seconds
 from gcnsim.results.advice import LeftOutRow, NoEffect, Recommendation, Step
-from gcnsim.results.asked import FaultFree, MeasuredReport, PartitionSeeds, TargetReport
+from gcnsim.results.asked import FaultFree, MeasuredReport, PartitionSeeds, PricesReport, TargetReport
 from gcnsim.results.grounds import Certainty, Provenance
 from gcnsim.results.loads import LinkTraffic, MemoryReport, StragglerReport, Utilization
 from gcnsim.results.plain import ONLY_IF_SAID, by_field
@@ -42,6 +42,7 @@ class WhatIf:
     measured: tuple[MeasuredReport, ...] | None = field(default=None, metadata=ONLY_IF_SAID)
     partition_seeds: PartitionSeeds | None = field(default=None, metadata=ONLY_IF_SAID)
     target: TargetReport | None = field(default=None, metadata=ONLY_IF_SAID)
+    prices: PricesReport | None = field(default=None, metadata=ONLY_IF_SAID)
 
     def payload(self) -> dict[str, Any]:
         """As plain data."""

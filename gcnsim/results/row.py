@@ -18,7 +18,8 @@ class Row:
     limited_by: what sets the pace, limited_by_share: the share of the iteration that it is busy, limited_by_worker: the
     worker it belongs to. vs_recommended_low, _high: 90 % of the paired difference to the recommended setting, as a
     share of that one's time; distinguishable: whether that leaves out 0. may_be_recommended: None of an answer that
-    recommends nothing. What an answer does not say is None or empty.
+    recommends nothing. currency: of the costs; price: by which price of an hour they are. What an answer does not say
+    is None or empty.
     """
 
     dataset: str
@@ -54,6 +55,12 @@ class Row:
     limited_by_share: float | None = None
     limited_by_worker: int | None = None
     usd_per_1000_iterations: float | None = None
+    currency: str | None = None
+    cost_per_hour: float | None = None
+    cost_per_iteration: float | None = None
+    cost_per_1000_iterations: float | None = None
+    cost_per_epoch: float | None = None
+    price: str | None = None
     may_be_recommended: bool | None = None
     excluded_because: str | None = None
     recommended: bool = False
@@ -68,11 +75,15 @@ class Row:
         Raises TypeError where they lack a key that every row has.
         """
         limit, against = told.get("limited_by") or {}, told.get("vs_recommended") or {}
+        cost = told.get("cost") or {}
         flat = {key: value for key, value in told.items() if key not in _NESTED} | {
             "limited_by": limit.get("text") or told.get("bottleneck", ""),
             "limited_by_kind": limit.get("kind", ""),
             "limited_by_share": limit.get("share"),
             "limited_by_worker": limit.get("worker"),
+            "currency": cost.get("currency"),
+            **{f"cost_{key}": cost.get(key) for key in _COSTS},
+            "price": cost.get("price"),
             "vs_recommended_low": against.get("low"),
             "vs_recommended_high": against.get("high"),
             "distinguishable": against.get("distinguishable"),
@@ -96,7 +107,7 @@ class Row:
                 "worker": self.limited_by_worker,
             },
             "usd_per_1000_iterations": self.usd_per_1000_iterations,
-        }
+        } | self._cost()
         if self.may_be_recommended is None:
             return told
         against = {
@@ -110,6 +121,13 @@ class Row:
             "recommended": self.recommended,
             "vs_recommended": None if self.vs_recommended_low is None else against,
         }
+
+    def _cost(self) -> dict[str, Any]:
+        """The costs as plain data; nothing where no price is known."""
+        if self.currency is None:
+            return {}
+        costs = {key: getattr(self, f"cost_{key}") for key in _COSTS}
+        return {"cost": {"currency": self.currency, **costs, "price": self.price}}
 
     @property
     def knobs(self) -> tuple[str, ...]:
@@ -133,7 +151,8 @@ class Row:
 KEYS: Final[tuple[str, ...]] = tuple(field.name for field in fields(Row))
 """The fields of a row: the machine first, then the keys of plain data in their order, what was nested made flat."""
 
-_NESTED: Final = ("limited_by", "vs_recommended")
+_NESTED: Final = ("limited_by", "cost", "vs_recommended")
+_COSTS: Final = ("per_hour", "per_iteration", "per_1000_iterations", "per_epoch")
 _PLAIN: Final = ("device", *KEYS[KEYS.index("method") : KEYS.index("limited_by")])
 """Keys that plain data have as they are after dataset, GPUs and bandwidth, up to what is nested, in their order."""
 

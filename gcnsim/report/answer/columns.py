@@ -78,6 +78,14 @@ MEANINGS: dict[str, Meaning] = {
         "Price of 1,000 iterations on the cheapest rented machines of the catalogue, in US dollars.",
         "$ per\n1k it",
     ),
+    "cost_per_1000_iterations": Meaning(
+        "{unit} per\n1k iter.",
+        "Price of 1,000 iterations, in the currency asked for.",
+        "{unit}/\n1k it",
+    ),
+    "cost_per_hour": Meaning("{unit} per\nhour", "Price of the machine per hour, in the currency asked for."),
+    "cost_per_iteration": Meaning("{unit} per\niteration", "Price of one iteration."),
+    "cost_per_epoch": Meaning("{unit} per\nepoch", "Price of an epoch, in which every training node is trained once."),
     "vs_recommended": Meaning(
         "against\nrecommended",
         "How much longer (+) or shorter (-) than the recommended setting, 90 % of the paired difference; `=` where "
@@ -120,8 +128,12 @@ SHOWN = (
     "limited_by",
     "memory_bytes",
     "usd_per_1000_iterations",
+    "cost_per_1000_iterations",
 )
 """The columns of the usual table, where there is something to say in them."""
+
+COSTS = ("cost_per_hour", "cost_per_iteration", "cost_per_1000_iterations", "cost_per_epoch")
+"""Columns in the currency asked for."""
 
 TEXT = ("dataset", "device", "bandwidth", "method", "knobs", "setting", "limited_by")
 """Columns of words, aligned to the left."""
@@ -219,6 +231,7 @@ def columns_of(
     }
     names = [key for key in SHOWN if key not in _silent(rows)] if keys is None else keys
     units = dict.fromkeys(MEANINGS, time.unit) | {key: scale.unit for key, scale in scales.items()}
+    units |= dict.fromkeys(COSTS, next((row.currency for row in rows if row.currency), "USD"))
     shared = set() if keys else set(shared_knobs(rows))
     return [
         Column(key, _head(key, brief).format(unit=units[key]), _column(rows, key, time, scales, gap, shared))
@@ -247,7 +260,13 @@ def _silent(rows: Sequence[Row]) -> set[str]:
     for key in ("memory_bytes", "usd_per_1000_iterations", "speedup_vs_full_graph"):
         if all(getattr(row, key) is None for row in rows):
             silent.add(key)
-    return silent
+    return silent | silent_costs(rows)
+
+
+def silent_costs(rows: Sequence[Row]) -> set[str]:
+    """Of the two columns of 1,000 iterations' cost, the one in the currency that was not asked for."""
+    other = any(row.currency not in (None, "USD") for row in rows)
+    return {"usd_per_1000_iterations" if other else "cost_per_1000_iterations"}
 
 
 def _column(
@@ -284,7 +303,7 @@ def _cell(row: Row, key: str, time: Scale, scales: Mapping[str, Scale]) -> str:
         return scales[key].text(value)
     if key == "speedup_vs_full_graph":
         return f"{value:.2f}x" if value < 9.995 else f"{value:.1f}x"
-    if key == "usd_per_1000_iterations":
+    if key in ("usd_per_1000_iterations", *COSTS):
         return f"{value:.2f}" if value >= 0.0995 else f"{value:.2g}"
     if key == "cache_fraction":
         return f"{100 * value:.4g}%"

@@ -12,7 +12,14 @@ from gcnsim.terminal.tables import UNLIMITED, aligned
 ALWAYS = (*LEAD, "time", "epoch_s")
 """The columns that name the row, and the times that it is sorted by."""
 
-IMPORTANCE = ("memory_bytes", "speedup_vs_full_graph", "limited_by", "usd_per_1000_iterations", "shares")
+IMPORTANCE = (
+    "memory_bytes",
+    "speedup_vs_full_graph",
+    "limited_by",
+    "usd_per_1000_iterations",
+    "cost_per_1000_iterations",
+    "shares",
+)
 """What is kept beside these, the most important first."""
 
 MARKS = ("* ", "  ")

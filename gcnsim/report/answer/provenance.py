@@ -35,6 +35,8 @@ def _reached(row: TargetRow) -> str:
         return row.source
     seconds, low, high = map(format_seconds, (row.seconds, row.seconds_low, row.seconds_high))
     cost = "" if row.usd is None else f", {row.usd:.2f} USD"
+    if row.cost is not None and row.currency is not None:
+        cost = f", {row.cost:.2f} {row.currency}"
     return f"{seconds} ({low} to {high}){cost}: {row.iterations} iterations ({row.source})"
 
 

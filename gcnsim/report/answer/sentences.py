@@ -93,12 +93,29 @@ def reasons_of(answer: WhatIf) -> list[tuple[str, str]]:
     told = [("why", best.why), ("how sure", best.confidence.text)]
     told += [("limited by", limit_text(best.row)), ("so", best.note or "")]
     told += [("straggler", straggler_of(answer)), ("faults", fault_free_of(answer))]
-    told += [("rule", best.rule.text)]
+    told += [("cost", cost_of(answer)), ("rule", best.rule.text)]
     out = [f"{each.what}: {each.why}" for each in best.excluded[:MOST_EXCLUDED]]
     if len(best.excluded) > MOST_EXCLUDED:
         out.append(f"{len(best.excluded) - MOST_EXCLUDED} more (--json names them)")
     told += [("" if place else "excluded", text) for place, text in enumerate(out)]
     return [(name, plain(text)) for name, text in told if text]
+
+
+def cost_of(answer: WhatIf) -> str:
+    """What the recommended setting costs and by which price, where prices were chosen."""
+    row = answer.recommendation.row
+    if answer.prices is None:
+        return ""
+    if row.cost_per_iteration is None or row.cost_per_1000_iterations is None or row.cost_per_epoch is None:
+        return f"no {answer.prices.pricing} price of {row.device} is known (--price {row.device}=0.35USD/h gives one)"
+    epoch = "" if row.iterations_per_epoch == 1 else f", {money(row.cost_per_epoch)} an epoch"
+    thousand = f"{money(row.cost_per_1000_iterations)} {row.currency} per 1,000 iterations"
+    return f"{thousand}, {money(row.cost_per_iteration)} an iteration{epoch}: {row.price}"
+
+
+def money(value: float) -> str:
+    """An amount: cents from ten of them on, below two digits."""
+    return f"{value:,.2f}" if value >= 0.0995 else f"{value:.2g}"
 
 
 def limit_text(row: Row) -> str:
@@ -144,8 +161,10 @@ def _same(row: Row, other: Row) -> bool:
 def _setting(row: Row, *, priced: bool) -> str:
     """A row in a clause: method, knobs, machine, time and, where nothing else says it, price."""
     machine = f"{row.gpus} x {row.device} at {bandwidth_text(row)}"
-    price = row.usd_per_1000_iterations
-    cost = "" if price is None or not priced else f", {price:.2g} USD per 1,000 iterations"
+    price, currency = row.usd_per_1000_iterations, "USD"
+    if row.cost_per_1000_iterations is not None and row.currency is not None:
+        price, currency = row.cost_per_1000_iterations, row.currency
+    cost = "" if price is None or not priced else f", {price:.2g} {currency} per 1,000 iterations"
     return f"{', '.join((row.method, *row.knobs))} on {machine}: {format_seconds(row.iteration_s)}{cost}"
 
 

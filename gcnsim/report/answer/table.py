@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from gcnsim.errors import plural
 from gcnsim.report.answer import provenance, sentences
-from gcnsim.report.answer.columns import MEANINGS, SHOWN, checked, columns_of
+from gcnsim.report.answer.columns import MEANINGS, SHOWN, checked, columns_of, silent_costs
 from gcnsim.report.answer.layout import Layout, cut, laid_out, lines_of, needed
 from gcnsim.report.page.tornado import tornado_lines, tornado_of
 from gcnsim.results import Row, WhatIf
@@ -27,9 +27,12 @@ if TYPE_CHECKING:
 DEFAULT_WIDTH = 100
 """Columns of a pipe that does not say how wide it is."""
 
-_JOINED = ("interval", "iteration_s", "setting", "tau", "epsilon", "rate", "cache_fraction")
+_JOINED = (
+    *("interval", "iteration_s", "setting", "tau", "epsilon", "rate", "cache_fraction"),
+    *("cost_per_hour", "cost_per_iteration", "cost_per_epoch"),
+)
 WIDE = (*SHOWN, *(key for key in MEANINGS if key not in (*SHOWN, *_JOINED)))
-"""All columns, but those whose values others hold besides."""
+"""All columns, but those whose values others hold besides, or tell."""
 
 
 def render_table(
@@ -84,6 +87,7 @@ def wide_keys(answer: WhatIf) -> list[str]:
     """The columns of a wide table in which any row has something to say."""
     rows = answer.fastest_first
     empty = {key for key in WIDE if all(getattr(row, key, "said") in (None, "") for row in rows)}
+    empty |= silent_costs(rows)
     if all(row.vs_recommended_low is None for row in rows):
         empty.add("vs_recommended")
     if all(row.iterations_per_epoch == 1 for row in rows):

@@ -184,8 +184,8 @@ def test_what_if_tells_time_and_cost_where_a_run_does(write_run: WriteRun, tmp_p
     assert first["iterations"] == 2
     assert first["seconds"] == pytest.approx(2 * row["iteration_s"])
     assert first["seconds_high"] == pytest.approx(2 * row["iteration_s_high"])
-    price = min(each.usd_per_gpu_hour for each in prices("t4"))
-    assert first["usd"] == pytest.approx(first["seconds"] / 3600 * 2 * price)
+    price = min(each.usd_per_gpu_hour for each in prices("t4") if each.pricing == "on-demand")
+    assert first["usd"] == first["cost"] == pytest.approx(first["seconds"] / 3600 * 2 * price)
     assert (second["iterations"], second["seconds"], second["usd"]) == (None, None, None)
     schema = json.loads((Path(gcnsim.__file__).parent / "data" / "what-if.schema.json").read_text())
     validate(dict(answer.payload), schema)

@@ -39,6 +39,18 @@ TOLD: dict[str, Any] = {
     "usd_per_1000_iterations": 0.8,
 }
 
+PRICED: dict[str, Any] = TOLD | {
+    "cost": {
+        "currency": "EUR",
+        "per_hour": 2.0,
+        "per_iteration": 5.6e-4,
+        "per_1000_iterations": 0.56,
+        "per_epoch": 5.6e-4,
+        "price": "0.5 EUR/h a GPU (as given)",
+    }
+}
+"""The same with its costs."""
+
 JUDGED: dict[str, Any] = TOLD | {
     "may_be_recommended": False,
     "excluded_because": "was not asked for",

@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 
 from gcnsim.results import KEYS, Row
-from tests.gcnsim.results.made import JUDGED, TOLD
+from tests.gcnsim.results.made import JUDGED, PRICED, TOLD
 
 
-@pytest.mark.parametrize("told", [TOLD, JUDGED, JUDGED | {"recommended": True, "vs_recommended": None}])
+@pytest.mark.parametrize("told", [TOLD, PRICED, JUDGED, JUDGED | {"recommended": True, "vs_recommended": None}])
 def test_a_row_writes_what_it_reads_in_the_same_order(told: dict[str, Any]) -> None:
     assert json.dumps(Row.read(told).payload()) == json.dumps(told)
 

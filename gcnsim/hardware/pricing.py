@@ -1,0 +1,212 @@
+"""What a cluster costs per hour: prices of the catalogue, of files and of the asker, in one currency.
+
+A price is of a whole instance. A cluster whose host is an instance with a price pays for whole instances; any other
+pays for its GPUs, each at its share of the cheapest instance that has it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from math import isfinite
+from pathlib import Path
+from typing import Any, Final
+
+from gcnsim import units
+from gcnsim.errors import FileError, GcnsimError, ScenarioError, nearest
+from gcnsim.fields import shown
+from gcnsim.hardware.catalogue import DATA, devices, hosts, priced, prices
+from gcnsim.hardware.own_device import is_file
+from gcnsim.hardware.profiles import GIVEN, Price
+from gcnsim.io.yaml_files import read_yaml
+
+ON_DEMAND: Final = "on-demand"
+SPOT: Final = "spot"
+PRICINGS: Final = (ON_DEMAND, SPOT)
+USD: Final = "USD"
+
+_AMOUNT: Final = re.compile(
+    r"\s*(?P<number>[0-9.]+(?:[eE][+-]?\d{1,3})?)\s*(?P<code>[A-Za-z]{3})\s*/\s*(?:h|hr|hour)\s*"
+)
+_KEYS: Final = ("device", "instance", "gpus", "price", "region", "source", "date", "pricing")
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """per_usd: units of `currency` for one US dollar; source: who says so, with the date."""
+
+    currency: str = USD
+    per_usd: float = 1.0
+    source: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Rent:
+    """What a cluster costs per hour, in US dollars and in the currency asked for. text: by which price."""
+
+    usd_per_hour: float
+    per_hour: float
+    currency: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class PriceBook:
+    """Prices that answer questions of cost.
+
+    given: prices that go before those of the catalogue, in their order. pricing: which prices of the catalogue count.
+    exchange: the currency of costs. asked: whether somebody chose any of this, so that an answer says it.
+    """
+
+    given: tuple[Price, ...] = ()
+    pricing: str = ON_DEMAND
+    exchange: Exchange = Exchange()
+    asked: bool = False
+
+    @classmethod
+    def of(
+        cls,
+        price: Sequence[str] = (),
+        file: str | Path | None = None,
+        currency: str | None = None,
+        exchange: float | None = None,
+        pricing: str | None = None,
+    ) -> PriceBook:
+        """The book of `NAME=PRICE` texts (a device or an instance, `t4=0.35USD/h`), a file of prices, a currency with
+        its units for one US dollar (None: the catalogue's rate), and on-demand or spot.
+
+        Raises ScenarioError, UnitError and FileError, one line each.
+        """
+        if pricing is not None and pricing not in PRICINGS:
+            raise ScenarioError(f"--pricing: unknown pricing {pricing!r}; {nearest(pricing, PRICINGS)}")
+        rate = _exchange(currency, exchange)
+        rates = {name: each.per_usd for name, each in exchange_rates().items()} | {rate.currency: rate.per_usd}
+        own = [_given(text, rates) for text in ([price] if isinstance(price, str) else price)]
+        listed = () if file is None else _of_file(file, pricing or ON_DEMAND, rates)
+        asked = bool(own or file is not None or currency or pricing)
+        return cls((*own, *listed), pricing or ON_DEMAND, rate, asked)
+
+    def rent(self, device: str, gpus: int, servers: int, gpus_per_server: int, host: str | None) -> Rent | None:
+        """What so many GPUs in so many servers cost; None where no price is known."""
+        found = [each for each in prices() if each.pricing == self.pricing and each.device == device]
+        of_instance = [each for each in self.given if each.device == device and each.instance]
+        of_gpu = [each for each in self.given if each.device == device and not each.instance]
+        for rows, whole in ((of_instance, True), (of_gpu, False), (found, True), (of_instance, False), (found, False)):
+            fit = [each for each in rows if not whole or (each.instance == host and gpus_per_server <= each.gpus)]
+            if fit:
+                usd = servers * fit[0].usd_per_hour if whole else gpus * fit[0].usd_per_gpu_hour
+                return self._told(fit[0], usd, whole=whole)
+        return None
+
+    def _told(self, price: Price, usd: float, *, whole: bool) -> Rent:
+        rate, code = self.exchange.per_usd, self.exchange.currency
+        each = price.usd_per_hour if whole else price.usd_per_gpu_hour
+        what = f"an instance of {price.gpus} GPUs" if whole and price.gpus > 1 else "an instance" if whole else "a GPU"
+        words = (price.instance, price.region, price.pricing, price.date)
+        source = GIVEN if price.named else ", ".join(word for word in words if word)
+        converted = f"; 1 USD = {rate:g} {code}, {self.exchange.source}" if code != USD else ""
+        return Rent(usd, usd * rate, code, f"{each * rate:.4g} {code}/h {what} ({source}){converted}")
+
+
+@cache
+def exchange_rates() -> Mapping[str, Exchange]:
+    """The catalogue's exchange rates by currency."""
+    rows = read_yaml(DATA / "exchange.yaml")
+    told = [Exchange(row["currency"], row["per_usd"], f"{row['source']}, {row['date']}") for row in rows]
+    return {each.currency: each for each in (Exchange(), *told)}
+
+
+def _exchange(currency: str | None, per_usd: float | None) -> Exchange:
+    """The currency of costs with its rate."""
+    if currency is None:
+        if per_usd is not None:
+            raise ScenarioError(f"--exchange: {per_usd:g} is of no currency; allowed: with --currency, e.g. EUR")
+        return Exchange()
+    code = str(currency).strip().upper()
+    if per_usd is None:
+        known = exchange_rates()
+        if code not in known:
+            hint = f"{nearest(code, known)}, or another with --exchange, its units for one US dollar"
+            raise ScenarioError(f"--currency: no exchange rate of {currency!r} is known; {hint}")
+        return known[code]
+    if not re.fullmatch(r"[A-Z]{3}", code):
+        raise ScenarioError(f"--currency: {currency!r} is not three letters, e.g. EUR")
+    if isinstance(per_usd, bool) or not isfinite(per_usd) or per_usd <= 0:
+        raise ScenarioError(f"--exchange: {per_usd!r} is not allowed; units of {code} for one US dollar, above 0")
+    if code == USD and per_usd != 1:
+        raise ScenarioError(f"--exchange: {per_usd:g} US dollars for one US dollar; allowed: 1, or another --currency")
+    return Exchange(code, float(per_usd), GIVEN)
+
+
+def _usd(text: object, path: str, rates: Mapping[str, float]) -> float:
+    """US dollars per hour that `text` says. Raises ScenarioError that starts with `path`."""
+    match = _AMOUNT.fullmatch(text) if isinstance(text, str) else None
+    code = match["code"].upper() if match else USD
+    try:
+        if match and code != USD:
+            if code not in rates:
+                raise ScenarioError(f"no exchange rate of {code} is known; {nearest(code, rates)}")
+            return units.money(f"{match['number']}USD/h") / rates[code]
+        return units.money(text)
+    except GcnsimError as error:
+        raise ScenarioError(f"{path}: {error}") from None
+
+
+def _given(text: str, rates: Mapping[str, float]) -> Price:
+    """`NAME=PRICE`: of a GPU, or of an instance."""
+    name, equal, price = str(text).partition("=")
+    name = name.strip()
+    if not equal or not name:
+        raise ScenarioError(f"--price: {text!r} is not NAME=PRICE, e.g. t4=0.35USD/h or g4dn.12xlarge=3.9USD/h")
+    usd = _usd(price.strip(), f"--price {name}", rates)
+    if name in devices() or is_file(name):
+        return Price(name, usd, "", 1, "", GIVEN, "", ON_DEMAND)
+    known = {each.instance: each for each in prices()}
+    if name in known:
+        return Price(known[name].device, usd / known[name].gpus, name, known[name].gpus, "", GIVEN, "", ON_DEMAND)
+    if name in hosts():
+        found = priced(name)
+        if found is not None:
+            return Price(found[0], usd / found[1], name, found[1], "", GIVEN, "", ON_DEMAND)
+    raise ScenarioError(
+        f"--price: unknown device or instance {name!r}; {nearest(name, {*devices(), *hosts(), *known})}"
+    )
+
+
+def _of_file(path: str | Path, pricing: str, rates: Mapping[str, float]) -> tuple[Price, ...]:
+    """The prices in a file of the catalogue's shape that are of this pricing, the cheapest of a GPU first."""
+    rows = read_yaml(path)
+    if not isinstance(rows, list):
+        raise FileError(f"{path}: is not a list of prices; each is {{{', '.join(_KEYS)}}}")
+    found = [_row(row, f"{path}: price {number}", rates) for number, row in enumerate(rows)]
+    kept = [each for each in found if each.pricing == pricing]
+    if not kept:
+        raise FileError(f"{path}: has no {pricing} price; {nearest(pricing, {each.pricing for each in found})}")
+    return tuple(sorted(kept, key=lambda each: each.order))
+
+
+def _row(row: Any, path: str, rates: Mapping[str, float]) -> Price:
+    if not isinstance(row, dict):
+        raise FileError(f"{path}: {shown(row)} is not {{{', '.join(_KEYS)}}}")
+    unknown = [str(key) for key in row if key not in _KEYS]
+    if unknown:
+        raise FileError(f"{path}: unknown key {shown(unknown[0])}; {nearest(unknown[0], _KEYS)}")
+    missing = [key for key in _KEYS if key not in row and key not in ("region", "pricing")]
+    if missing:
+        raise FileError(f"{path}: {missing[0]} is missing")
+    gpus, pricing, name = row["gpus"], row.get("pricing", ON_DEMAND), str(row["device"])
+    if isinstance(gpus, bool) or not isinstance(gpus, int) or gpus < 1:
+        raise FileError(f"{path}: gpus: {shown(gpus)} is not a whole number of at least 1")
+    if pricing not in PRICINGS:
+        raise FileError(f"{path}: unknown pricing {shown(pricing)}; {nearest(str(pricing), PRICINGS)}")
+    if name not in devices() and not is_file(name):
+        raise FileError(f"{path}: unknown device {shown(name)}; {nearest(name, devices())}")
+    try:
+        usd = _usd(row["price"], "price", rates)
+    except ScenarioError as error:
+        raise FileError(f"{path}: {error}") from None
+    words = (str(row[key]) if key in row else "" for key in ("instance", "region", "source", "date"))
+    instance, region, source, date = words
+    return Price(name, usd / gpus, instance, gpus, region, source, date, pricing)

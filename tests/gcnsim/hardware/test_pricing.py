@@ -1,0 +1,137 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from gcnsim import hardware
+from gcnsim.errors import FileError, GcnsimError, ScenarioError
+from gcnsim.hardware import Price, PriceBook, Rent, exchange_rates
+
+
+def of_t4s(book: PriceBook, gpus: int = 8, each: int = 4, host: str = "generic-16") -> Rent:
+    found = book.rent("t4", gpus, -(-gpus // each), each, host)
+    assert found is not None
+    return found
+
+
+def listed(instance: str, pricing: str = "on-demand") -> Price:
+    (found,) = (price for price in hardware.prices() if (price.instance, price.pricing) == (instance, pricing))
+    return found
+
+
+def test_a_cluster_of_no_instance_pays_for_gpus_at_the_least_price() -> None:
+    least = min(price.usd_per_gpu_hour for price in hardware.prices("t4") if price.pricing == "on-demand")
+    told = of_t4s(PriceBook())
+    assert (told.usd_per_hour, told.per_hour, told.currency) == (8 * least, 8 * least, "USD")
+    assert told.text.startswith("0.526 USD/h a GPU (g4dn.xlarge, us-east-1, on-demand, ")
+
+
+def test_a_cluster_of_instances_pays_for_whole_ones() -> None:
+    price = listed("g4dn.12xlarge").usd_per_hour
+    assert of_t4s(PriceBook(), 8, 4, "g4dn.12xlarge").usd_per_hour == 2 * price
+    assert of_t4s(PriceBook(), 6, 4, "g4dn.12xlarge").usd_per_hour == 2 * price, "the second is rented whole"
+    eight = of_t4s(PriceBook(), 8, 8, "g4dn.12xlarge")
+    assert eight.text.startswith("0.526 USD/h a GPU"), "no such instance has eight"
+
+
+def test_spot_prices_are_others_than_on_demand_ones() -> None:
+    spot = of_t4s(PriceBook.of(pricing="spot"))
+    assert spot.usd_per_hour == pytest.approx(8 * 0.062699)
+    assert "spot" in spot.text
+    assert PriceBook.of(pricing="spot").rent("a10g", 1, 1, 1, None) is None
+    assert all(price.usd_per_hour < listed(price.instance).usd_per_hour for price in hardware.prices()
+               if price.pricing == "spot")  # fmt: skip
+
+
+def test_what_was_given_goes_before_the_catalogue() -> None:
+    book = PriceBook.of(["t4=0.35USD/h", "g4dn.12xlarge=1USD/h"])
+    assert of_t4s(book).usd_per_hour == pytest.approx(8 * 0.35)
+    assert of_t4s(book, 8, 4, "g4dn.12xlarge").usd_per_hour == pytest.approx(2.0)
+    assert of_t4s(PriceBook.of("g4dn.12xlarge=1USD/h")).usd_per_hour == pytest.approx(2.0), "a quarter for each GPU"
+    assert "as given" in of_t4s(book).text
+
+
+def test_other_currencies_by_the_catalogue_or_as_given() -> None:
+    rate = exchange_rates()["EUR"]
+    told = of_t4s(PriceBook.of(currency="eur"))
+    assert told.per_hour == pytest.approx(told.usd_per_hour * rate.per_usd)
+    assert rate.source in told.text
+    own = of_t4s(PriceBook.of(["t4=0.46EUR/h"], currency="EUR", exchange=0.92))
+    assert own.per_hour == pytest.approx(8 * 0.46)
+    assert own.usd_per_hour == pytest.approx(8 * 0.5)
+    assert of_t4s(PriceBook.of(currency="SEK", exchange=10.0)).currency == "SEK"
+
+
+def test_rates_are_those_of_the_printed_reference_rates() -> None:
+    euro = 1.0389
+    for code, per_euro in (("EUR", 1.0), ("GBP", 0.82918), ("CHF", 0.9412), ("JPY", 163.06)):
+        assert exchange_rates()[code].per_usd == pytest.approx(per_euro / euro, rel=1e-5)
+
+
+ROW = '{device: t4, instance: mine, gpus: 4, price: "2EUR/h", source: contract, date: "2026"'
+
+
+def test_a_file_of_prices_goes_before_the_catalogue(tmp_path: Path) -> None:
+    file = tmp_path / "prices.yaml"
+    file.write_text(f"- {ROW}}}\n- {ROW.replace('2EUR', '1EUR')}, pricing: spot}}\n", encoding="utf-8")
+    told = of_t4s(PriceBook.of(file=file, currency="EUR"))
+    assert told.per_hour == pytest.approx(2 / 4 * 8)
+    assert of_t4s(PriceBook.of(file=file, currency="EUR", pricing="spot")).per_hour == pytest.approx(2.0)
+    assert PriceBook.of(file=file).rent("a10g", 1, 1, 1, None) == PriceBook().rent("a10g", 1, 1, 1, None)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (f"- {ROW.replace('2EUR/h', '2')}}}", "needs its unit"),
+        (f"- {ROW.replace('t4', 't5')}}}", "unknown device 't5'; did you mean 't4'"),
+        (f"- {ROW}, prcing: spot}}", "unknown key 'prcing'; did you mean 'pricing'"),
+        (f"- {ROW}, pricing: spot}}", "has no on-demand price"),
+        (f"- {ROW.replace('gpus: 4', 'gpus: 0')}}}", "gpus: 0 is not a whole number"),
+        ("- {device: t4}", "instance is missing"),
+        ("- t4", "'t4' is not {device"),
+        ("device: t4", "is not a list of prices"),
+    ],
+)
+def test_wrong_files_are_refused_in_one_line(text: str, said: str, tmp_path: Path) -> None:
+    file = tmp_path / "prices.yaml"
+    file.write_text(f"{text}\n", encoding="utf-8")
+    with pytest.raises(FileError) as error:
+        PriceBook.of(file=file)
+    assert said in str(error.value)
+    assert str(error.value).startswith(str(file))
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"price": "t4=0.35"}, "--price t4: '0.35': a bare number, a price per hour needs its unit"),
+        ({"price": "t4"}, "is not NAME=PRICE"),
+        ({"price": "t5=1USD/h"}, "unknown device or instance 't5'; did you mean 't4'"),
+        ({"price": "g4dn.12xlrge=1USD/h"}, "did you mean 'g4dn.12xlarge'"),
+        ({"price": "t4=1XYZ/h"}, "no exchange rate of XYZ is known"),
+        ({"price": "generic-16=1USD/h"}, "unknown device or instance"),
+        ({"exchange": 0.9}, "--exchange: 0.9 is of no currency"),
+        ({"currency": "XYZ"}, "--currency: no exchange rate of 'XYZ'"),
+        ({"currency": "euros", "exchange": 0.9}, "three letters"),
+        ({"currency": "EUR", "exchange": 0.0}, "--exchange: 0.0 is not allowed"),
+        ({"currency": "USD", "exchange": 2.0}, "US dollars for one US dollar"),
+        ({"pricing": "sport"}, "did you mean 'spot'"),
+    ],
+)
+def test_what_cannot_be_a_price_is_refused_in_one_line(given: dict[str, object], said: str) -> None:
+    with pytest.raises(GcnsimError) as error:
+        PriceBook.of(**given)  # type: ignore[arg-type]
+    assert said in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_instances_of_several_gpus_are_given_by_their_host() -> None:
+    with pytest.raises(ScenarioError):
+        PriceBook.of("server=1USD/h")
+    book = PriceBook.of("server-10x-2080-ti=5USD/h")
+    found = book.rent("rtx-2080-ti", 20, 2, 10, "server-10x-2080-ti")
+    assert found is not None
+    assert found.usd_per_hour == pytest.approx(10.0)
