@@ -178,7 +178,8 @@ class Columns:
     def queue_of(self, stream: int) -> IntArray:
         """The ops of a stream in the order in which they run within an iteration, int64[k]."""
         own: IntArray = self.of_worker(int(self.stream_worker[stream]))
-        return own[self.stream[own] == stream]
+        found: IntArray = own[self.stream[own] == stream]
+        return found
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,8 +15,8 @@ import time
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+from gcnsim.ending import end_with
 from runtime.emulation.network import Network
-from runtime.emulation.parent_death import end_with
 
 PORT: Final = 5202
 FRAME: Final = 1538
