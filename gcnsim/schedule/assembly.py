@@ -15,7 +15,7 @@ from typing import ClassVar, Final
 import numpy as np
 
 from gcnsim.ids import FloatArray, IntArray
-from gcnsim.schedule.columns import Columns, Route
+from gcnsim.schedule.columns import LARGE, Columns, Route, narrow
 
 MOST_KEPT: Final = 1_000_000
 """Ops of all structures that are kept, about 200 bytes each."""
@@ -35,17 +35,21 @@ class Pairs:
     def add(self, ops: IntArray, others: IntArray, lag: int) -> None:
         """Let ops wait for others, int64[k] each, of `lag` iterations ago."""
         self._flush()
-        self._many.append(np.stack([ops, others, np.full_like(ops, lag)]))
+        many: IntArray = np.empty((3, ops.size), np.int32)
+        many[0], many[1], many[2] = ops, others, lag
+        self._many.append(many)
 
     def _flush(self) -> None:
         if self._one:
-            self._many.append(np.array(self._one, dtype=np.int64).T)
+            one: IntArray = np.asarray(self._one, np.int64).astype(np.int32)
+            self._many.append(one.T)
             self._one = []
 
     def whole(self) -> IntArray:
-        """All of them, int64[3, k]: ops, others, lags."""
+        """All of them, int32[3, k]: ops, others, lags; they are held here no more."""
         self._flush()
-        return np.concatenate(self._many, axis=1) if self._many else np.empty((3, 0), np.int64)
+        many, self._many = self._many, []
+        return np.concatenate(many, axis=1) if many else np.empty((3, 0), np.int32)
 
 
 class Parts:
@@ -85,34 +89,39 @@ class Parts:
         return number
 
     def many(self, numbers: IntArray, facts: IntArray, cap: float | None, work: float | FloatArray) -> None:
-        """Add ops with these numbers, int64[*shape]; facts: int64[FACTS, *shape]; work: as of `Builder.block`."""
+        """Add ops with these numbers, int64[*shape]; facts: int32[FACTS, *shape]; work: as of `Builder.block`."""
         self._flush()
-        self._numbers.append(numbers.ravel())
+        own: IntArray = numbers.ravel().astype(np.int32)
+        self._numbers.append(own)
         self._facts.append(facts.reshape(len(self.FACTS), -1))
         self._caps.append(np.full(numbers.size, inf if cap is None else cap))
         self._work.append((numbers, work))
 
     def _flush(self) -> None:
         if self._pending:
-            table = np.array(self._pending, dtype=np.int64).T
+            table: IntArray = np.asarray(np.array(self._pending).T, dtype=np.int64).astype(np.int32)
             self._numbers.append(table[0])
             self._facts.append(table[1:])
             self._caps.append(np.array(self._pending_caps))
             self._pending, self._pending_caps = [], []
 
     def demand(self, iterations: int) -> FloatArray:
-        """float64[T, ops]."""
+        """float64[T, ops]; what it was made of is held here no more."""
         demand = np.empty((iterations, self.size))
-        for numbers, work in self._work:
+        every, self._work = self._work, []
+        for numbers, work in every:
             demand[:, numbers] = work
         return demand
 
     def whole(self) -> tuple[IntArray, IntArray, FloatArray]:
-        """Numbers int64[n], facts int64[FACTS, n] and caps float64[n], in the order in which they were written."""
+        """Numbers int32[n], facts int32[FACTS, n] and caps float64[n], in the order in which they were written; they
+        are held here no more."""
         self._flush()
-        if not self._numbers:
-            return np.empty(0, np.int64), np.empty((len(self.FACTS), 0), np.int64), np.empty(0)
-        return np.concatenate(self._numbers), np.concatenate(self._facts, axis=1), np.concatenate(self._caps)
+        numbers, facts, caps = self._numbers, self._facts, self._caps
+        self._numbers, self._facts, self._caps = [], [], []
+        if not numbers:
+            return np.empty(0, np.int32), np.empty((len(self.FACTS), 0), np.int32), np.empty(0)
+        return np.concatenate(numbers), np.concatenate(facts, axis=1), np.concatenate(caps)
 
 
 _KEPT: OrderedDict[bytes, Columns] = OrderedDict()
@@ -163,12 +172,13 @@ def _sorted(
 ) -> Columns:
     """The columns, in the order of the ops' numbers."""
     count = numbers.size
-    table, cap = np.empty_like(facts), np.empty_like(caps)
+    exact = np.int32 if count >= LARGE else np.int64
+    table, cap = np.empty(facts.shape, exact), np.empty_like(caps)
     table[:, numbers], cap[numbers] = facts, caps
     kind, worker, name, layer, direction, peer, thread, connection, way = table
     wide, peers = int(worker.max(initial=0)) + 1, int(peer.max(initial=0)) + 2
-    stream, first = _numbered(name * wide + worker)
-    called = np.where(connection >= 0, (connection * wide + worker) * peers + peer + 1, -1)
+    stream, first = _numbered(_key_of(name, wide, worker))
+    called = np.where(connection >= 0, _key_of(_key_of(connection, wide, worker), peers, peer) + 1, -1)
     pairs = np.concatenate(waits, axis=1)
     order = np.argsort(pairs[0], kind="stable")
     at = np.zeros(count + 1, np.int64)
@@ -177,26 +187,34 @@ def _sorted(
     return Columns(
         kind=kind,
         worker=worker,
-        stream=stream,
+        stream=narrow(stream, count),
         layer=layer,
         direction=direction,
         peer=peer,
-        thread=_numbered(np.where(thread >= 0, thread * wide + worker, -1))[0],
-        connection=_numbered(called)[0],
+        thread=narrow(_numbered(np.where(thread >= 0, _key_of(thread, wide, worker), -1))[0], count),
+        connection=narrow(_numbered(called)[0], count),
         way=way,
         cap=cap,
-        wait_at=at,
-        wait=pairs[1][order],
-        lag=pairs[2][order],
-        after=np.diff(at) - reuses,
-        stream_worker=worker[first],
-        stream_name=name[first],
+        wait_at=narrow(at, count),
+        wait=pairs[1][order].astype(exact, copy=False),
+        lag=pairs[2][order].astype(exact, copy=False),
+        after=narrow(np.diff(at) - reuses, count),
+        stream_worker=worker[first].astype(np.int64, copy=False),
+        stream_name=name[first].astype(np.int64, copy=False),
         names=names,
         routes=routes,
         latency_s=delays[0],
         startup_s=delays[1],
         queue=delays[2],
     )
+
+
+def _key_of(high: IntArray, width: int, low: IntArray) -> IntArray:
+    """Two columns as one, int64[n]; low: below `width`."""
+    found = high.astype(np.int64)
+    found *= width
+    found += low
+    return found
 
 
 def _numbered(keys: IntArray) -> tuple[IntArray, IntArray]:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from gcnsim.ids import FloatArray, IntArray, Rank, Seconds
-from gcnsim.schedule.columns import Columns, stream_waits
+from gcnsim.schedule.columns import Columns, narrow, stream_waits
 from gcnsim.schedule.order import Levels, levels
 from gcnsim.schedule.schedule import Schedule
 from gcnsim.timeline import OpKind
@@ -78,9 +78,9 @@ def _senders(columns: Columns) -> IntArray:
     def make() -> IntArray:
         ops, links = columns.crossings
         sender = np.where(columns.connection >= 0, columns.connection, -1 - columns.stream)
-        return _distinct(links, sender[ops])
+        return narrow(_distinct(links, sender[ops]), columns.size)
 
-    return columns.derived("senders", make)
+    return columns.shortly("senders", make)
 
 
 def together(columns: Columns) -> IntArray:
@@ -91,7 +91,7 @@ def together(columns: Columns) -> IntArray:
         ops, links = columns.crossings
         layers = int(columns.layer.max(initial=-1)) + 2
         stage = (columns.kind * layers + columns.layer + 1) * 3 + columns.direction
-        return _distinct(links * (int(stage.max(initial=0)) + 1) + stage[ops], columns.stream[ops])
+        return _distinct(links.astype(np.int64) * (int(stage.max(initial=0)) + 1) + stage[ops], columns.stream[ops])
 
     return columns.derived("together", make)
 
@@ -237,7 +237,8 @@ def _turns(schedule: Schedule, threads: IntArray, demand: FloatArray) -> FloatAr
     """
     columns = schedule.columns
     thread, link = columns.thread[threads], columns.first_link()[threads]
-    pairs, pair = np.unique(thread * columns.streams + columns.stream[threads], return_inverse=True)
+    own_stream = thread.astype(np.int64) * columns.streams + columns.stream[threads]
+    pairs, pair = np.unique(own_stream, return_inverse=True)
     largest = np.zeros(pairs.size)
     np.maximum.at(largest, pair, demand[threads])
     count = int(thread.max()) + 1
@@ -283,7 +284,7 @@ def _behind(schedule: Schedule, seconds: FloatArray) -> FloatArray:
     ops = np.flatnonzero(columns.connection >= 0)
     if not ops.size:
         return seconds
-    connection = columns.connection[ops]
+    connection = columns.connection[ops].astype(np.int64)
     pairs, first, pair = np.unique(
         connection * columns.streams + columns.stream[ops], return_index=True, return_inverse=True
     )

@@ -201,7 +201,7 @@ class Builder:
         """
         shape = np.shape(workers)
         numbers = self.numbers(np.ones(shape, np.int64)) if at is None else at
-        facts = np.empty((len(Parts.FACTS), *shape), np.int64)
+        facts = np.empty((len(Parts.FACTS), *shape), np.int32)
         name = self.name(stream) if isinstance(stream, str) else stream
         link = -1 if connection is None else self.name(connection)
         each: tuple[Ops, ...] = (KIND_CODE[kind], workers, name, layer, int(direction), peers, -1, link, ways)

@@ -18,6 +18,9 @@ from gcnsim.timeline import KIND_CODE, OpKind, of_kinds
 
 T = TypeVar("T")
 
+LARGE: Final = 1_000_000
+"""Ops from which on whole numbers are kept in 32 bits, and what is soon found out is not kept: some 300 GPUs."""
+
 EVERY: Final = slice(None)
 
 Route = tuple[int, ...]
@@ -26,9 +29,18 @@ Route = tuple[int, ...]
 KIND_OF: Final = {code: kind for kind, code in KIND_CODE.items()}
 
 
+def narrow(values: IntArray, size: int) -> IntArray:
+    """`values` of a structure of `size` ops, in 32 bits where it is large: products of them are taken in 64.
+
+    Ops, waits and streams of the largest cluster are some 30 million.
+    """
+    found: IntArray = values.astype(np.int32) if size >= LARGE else values
+    return found
+
+
 @dataclass(frozen=True, eq=False)
 class Columns:
-    """n ops as arrays, in the order of their ids, on S streams and R distinct routes.
+    """n ops as arrays, in the order of their ids, on S streams and R distinct routes; int64 is int32 from `LARGE` on.
 
     kind: code of `OpKind` (`KIND_CODE`). worker, stream, layer, direction, peer, thread, connection: int64[n], as in
     `Op`, -1 for none. way: int64[n], place of the route in `routes`, -1 for exclusive work. cap: float64[n], units per
@@ -68,6 +80,10 @@ class Columns:
             self._found[name] = make()
         found: T = self._found[name]
         return found
+
+    def shortly(self, name: str, make: Callable[[], T]) -> T:
+        """`derived`, of what takes more room than time: of large structures it is made again and not kept."""
+        return self.derived(name, make) if self.size < LARGE else make()
 
     def with_delays(self, latency_s: FloatArray, startup_s: FloatArray, queue: FloatArray) -> Columns:
         """The same ops with other delays of routes, float64[R] each."""
@@ -120,7 +136,7 @@ class Columns:
             lengths = at[way + 1] - at[way]
             ends = np.cumsum(lengths)
             places = np.arange(int(ends[-1]) if ends.size else 0) + np.repeat(at[way] - (ends - lengths), lengths)
-            return np.repeat(flows, lengths), links[places]
+            return np.repeat(narrow(flows, self.size), lengths), narrow(links, self.size)[places]
 
         return self.derived("crossings", make)
 
@@ -140,7 +156,7 @@ class Columns:
 
     def rows_of_waits(self) -> IntArray:
         """The op of every value of `wait`, int64[wait_at[-1]]."""
-        return np.repeat(np.arange(self.size, dtype=np.int64), np.diff(self.wait_at))
+        return np.repeat(np.arange(self.size, dtype=self.worker.dtype), np.diff(self.wait_at))
 
     def is_reuse(self) -> BoolArray:
         """Of every value of `wait`, whether it is a reuse of a buffer, bool[wait_at[-1]]."""
@@ -161,25 +177,25 @@ class Columns:
         at, ops = self.derived("of_peer", lambda: rows_by(self.peer + 1, int(self.peer.max(initial=-1)) + 2))
         others = ops[at[rank + 1] : at[rank + 2]] if rank + 2 < at.size else ops[:0]
         # Both ascend: a stable sort merges them.
-        return np.sort(np.concatenate([self.of_worker(rank), others[self.worker[others] != rank]]), kind="stable")
+        both = np.concatenate([self.of_worker(rank), others[self.worker[others] != rank]])
+        return np.asarray(np.sort(both, kind="stable"), dtype=np.int64)
 
     def every_wait(self) -> tuple[IntArray, IntArray, IntArray]:
         """All waits as rows, those for the op before on the stream last: (offsets int64[n + 1], ops, lags)."""
 
         def make() -> tuple[IntArray, IntArray, IntArray]:
-            streams, every = stream_waits(self), np.arange(self.size, dtype=np.int64)
+            streams, every = stream_waits(self), np.arange(self.size, dtype=self.worker.dtype)
             who = np.concatenate([self.rows_of_waits(), every])
             at, places = rows_by(who, self.size)
             whom = np.concatenate([self.wait, streams.before])[places]
             return at, whom, np.concatenate([self.lag, streams.lag])[places]
 
-        return self.derived("every_wait", make)
+        return self.shortly("every_wait", make)
 
     def queue_of(self, stream: int) -> IntArray:
         """The ops of a stream in the order in which they run within an iteration, int64[k]."""
         own: IntArray = self.of_worker(int(self.stream_worker[stream]))
-        found: IntArray = own[self.stream[own] == stream]
-        return found
+        return np.asarray(own[self.stream[own] == stream])
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,16 +222,16 @@ def stream_waits(columns: Columns) -> StreamWaits:
         lag[order[first]] = 1
         found = np.empty_like(before)
         found[order] = before
-        return StreamWaits(found, lag)
+        return StreamWaits(narrow(found, columns.size), narrow(lag, columns.size))
 
-    return columns.derived("stream_waits", make)
+    return columns.shortly("stream_waits", make)
 
 
 def rows_by(keys: IntArray, count: int) -> tuple[IntArray, IntArray]:
     """Entries grouped by key: (offsets int64[count + 1], places of the entries, those of a key in their order)."""
     at = np.zeros(count + 1, np.int64)
     np.cumsum(np.bincount(keys, minlength=count), out=at[1:])
-    return at, np.argsort(keys, kind="stable").astype(np.int64)
+    return at, narrow(np.argsort(keys, kind="stable").astype(np.int64, copy=False), keys.size)
 
 
 def with_op(

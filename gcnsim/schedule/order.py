@@ -8,7 +8,7 @@ from itertools import pairwise
 import numpy as np
 
 from gcnsim.ids import FloatArray, IntArray
-from gcnsim.schedule.columns import KIND_OF, rows_by, stream_waits
+from gcnsim.schedule.columns import KIND_OF, narrow, rows_by, stream_waits
 from gcnsim.schedule.schedule import Schedule
 
 
@@ -82,8 +82,11 @@ def levels(schedule: Schedule, *, collapse: bool = False) -> Levels:
 
     Found once for a structure. Raises ValueError naming an op on a cycle: such a schedule would wait for itself.
     """
-    name = f"levels {schedule.ends}" if collapse else "levels"
-    return schedule.columns.derived(name, lambda: _levels(schedule, *predecessors(schedule, collapse=collapse)))
+    if collapse:
+        return schedule.columns.shortly(
+            f"levels {schedule.ends}", lambda: _levels(schedule, *predecessors(schedule, collapse=True))
+        )
+    return schedule.columns.derived("levels", lambda: _levels(schedule, *predecessors(schedule)))
 
 
 def _levels(schedule: Schedule, ops: IntArray, before: IntArray) -> Levels:
@@ -107,7 +110,8 @@ def _levels(schedule: Schedule, ops: IntArray, before: IntArray) -> Levels:
     place = np.empty(count, np.int64)
     place[order] = np.arange(count)
     before_at, rows = rows_by(place[ops], count)
-    return Levels(order, tuple(at), before_at, place[before[rows]])
+    before_at, found = narrow(before_at, count), narrow(place, count)[before[rows]]
+    return Levels(narrow(order, count), tuple(at), before_at, found)
 
 
 def _rows(at: IntArray, rows: IntArray) -> IntArray:

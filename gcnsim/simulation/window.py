@@ -135,6 +135,7 @@ class MeasurementWindow:
         Of several that ended at once, that of the latest iteration, then that of the highest number.
         """
         at, whom, lag = self.schedule.columns.every_wait()
+        whom, lag = whom.astype(np.int64, copy=False), lag.astype(np.int64, copy=False)
         total, count = self.run.ends.shape
         found = np.empty((total, count), np.int64)
         who = np.repeat(np.arange(count, dtype=np.int64), np.diff(at))

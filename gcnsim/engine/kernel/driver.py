@@ -35,6 +35,8 @@ def simulate_by(
     stop = Stop(schedule, iterations, enough, endless=endless)
     state, rows = layout(schedule, stop.opened, large)
     ints, floats = packed(state)
+    # All of it is in the blocks now.
+    del state
     scalar, closing = whole(ints, SCALAR), whole(ints, CLOSING)
     count, graphs = schedule.columns.size, schedule.demand.shape[0]
     scalar[ASKED] = stop.asked_next(0) - 1

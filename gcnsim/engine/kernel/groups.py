@@ -49,7 +49,7 @@ def _groups(count: int, columns: Columns, flows: BoolArray) -> tuple[Links, IntA
     whose capacity is known here: caps of bundles, and what a row is padded with."""
     chosen = np.flatnonzero(flows)
     caps, cap = np.unique(columns.cap[chosen], return_inverse=True)
-    keys, key = np.unique(columns.way[chosen] * (caps.size + 1) + cap, return_inverse=True)
+    keys, key = np.unique(columns.way[chosen].astype(np.int64) * (caps.size + 1) + cap, return_inverse=True)
     ways = zip(*(each.tolist() for each in np.divmod(keys, caps.size + 1)), strict=True)
     named: list[Kind] = [(columns.routes[way], float(caps[place])) for way, place in ways]
     distinct = sorted(named)

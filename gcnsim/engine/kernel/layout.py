@@ -85,7 +85,7 @@ class _Waits(NamedTuple):
 
 
 def _ops(columns: Columns, bundle: IntArray) -> Ops:
-    waits = columns.derived("followers", lambda: _waits(columns))
+    waits = columns.shortly("followers", lambda: _waits(columns))
     return Ops(
         bundle=bundle,
         latency=np.rint(columns.of_route(columns.latency_s) * PS_PER_S).astype(np.int64),
@@ -98,7 +98,7 @@ def _ops(columns: Columns, bundle: IntArray) -> Ops:
 
 def _waits(columns: Columns) -> _Waits:
     wait_at, whom, back = columns.every_wait()
-    who = np.repeat(np.arange(columns.size, dtype=np.int64), np.diff(wait_at))
+    who = np.repeat(np.arange(columns.size, dtype=whom.dtype), np.diff(wait_at))
     at, places = rows_by(whom, columns.size)
     late = back > 0
     return _Waits(
@@ -240,7 +240,7 @@ def _room(owner: IntArray, stream: IntArray, count: int) -> IntArray:
     """
     own = owner >= 0
     width = int(stream.max(initial=0)) + 1
-    pairs = np.unique(owner[own] * width + stream[own])
+    pairs = np.unique(owner[own].astype(np.int64) * width + stream[own])
     at = np.zeros(count + 1, np.int64)
     np.cumsum(np.bincount(pairs // width, minlength=count), out=at[1:])
     return at

@@ -262,7 +262,7 @@ def real(ints: IntArray, floats: FloatArray, place: int) -> FloatArray:
 def packed(state: State) -> tuple[IntArray, FloatArray]:
     """The arrays of `state` copied into two blocks, with the table of where each is."""
     arrays = [array for part in state for array in part]
-    ints = [array for array in arrays if array.dtype == np.int64]
+    ints = [array for array in arrays if array.dtype.kind == "i"]
     floats = [array for array in arrays if array.dtype == np.float64]
     table = np.zeros(4 * ARRAYS, np.int64)
     whole_at, size = _places(ints, table.size)
