@@ -25,6 +25,7 @@ from gcnsim.planning import (
     Progress,
     Rule,
     Target,
+    read_budget,
     read_measurement,
     scenarios,
 )
@@ -82,6 +83,7 @@ def what_if(
     payload: str | None = None,
     fidelity: str | None = None,
     prices: PriceBook | None = None,
+    budget: str | None = None,
     progress: Progress = lambda _: None,
     notice: Progress = lambda _: None,
     processes: int | None = None,
@@ -100,7 +102,8 @@ def what_if(
     travel. measured: times of iterations that somebody measured, `[METHOD=]TIME` or the path of a run or trace.
     partition_seeds: METIS seeds to try on a graph of one's own. fidelity: `exact`, or `coarse`, which shares links less
     often for an error of its own; None is coarse from 192 GPUs. prices: what an hour costs, `PriceBook.of`;
-    None is by the catalogue. progress: told what is done; notice: told how long a long question will take, about.
+    None is by the catalogue. budget: what the answer may take (`30s`): where it is expected to take longer it is less
+    precise, and says so. progress: told what is done; notice: told how long a long question will take, about.
     processes: None is one per core; answers do not depend on it.
     Raises GcnsimError (one line: path, value, what is allowed).
     """
@@ -128,6 +131,7 @@ def _answered(given: SimpleNamespace) -> Answer:
     grid = _grid(base, named, machines, {name: _list(value) for name, value in knobs.items()}, chosen)
     book = given.prices or PriceBook()
     refuse_idle_prices(book, [each.cluster for each in scenarios(base, grid)])
+    budget_s = None if given.budget is None else read_budget(given.budget)
     times = [given.measured] if isinstance(given.measured, str) else given.measured
     found = _what_if(
         base,
@@ -137,7 +141,7 @@ def _answered(given: SimpleNamespace) -> Answer:
         graph if isinstance(graph, Graph) else None,
         _target(given.target_accuracy, given.runs, given.target_iterations or {}),
         _rule(None if given.method is None else named, given.allow, given.min_rate),
-        Extras(tuple(read_measurement(each) for each in times), given.partition_seeds, book),
+        Extras(tuple(read_measurement(each) for each in times), given.partition_seeds, book, budget_s),
         given.notice,
     )
     return Answer(found.result, found.studies, grid, found.base, _as_asked(found.chosen))

@@ -18,8 +18,10 @@ from gcnsim.planning import (
     links_of,
     memory_report,
     provenance,
+    read_budget,
     row_of,
     run_length,
+    within,
 )
 from gcnsim.processes import cores
 from gcnsim.results import SimulationReport
@@ -62,9 +64,11 @@ def simulate(
     inject: Sequence[str] = (),
     progress: Callable[[str], None] = lambda _: None,
     notice: Callable[[str], None] = lambda _: None,
+    budget: str | None = None,
 ) -> Simulation:
     """Simulate one scenario: a YAML file, or its content as a mapping; inject: faults, `KIND:name=value,...`; progress:
-    told what is under way; notice: told how long a long run will take, about.
+    told what is under way; notice: told how long a long run will take, about;
+    budget: what it may take (`30s`), see `gcnsim.what_if`.
 
     Raises GcnsimError (one line: path, value, what is allowed).
     """
@@ -72,13 +76,16 @@ def simulate(
         asked = from_mapping(dict(scenario), "scenario", overrides)
     else:
         asked = load_scenario(scenario, overrides)
+    budget_s = None if budget is None else read_budget(budget)
     refuse_no_effect([asked.cluster])
     asked = replace(asked, faults=(*asked.faults, *read_injected(inject)))
     refuse_undrawn([asked])
     refuse_unused_figures([resolve_machine(asked.cluster)])
     studies = StudyCache(asked, cores())
-    if (wait := announced(Work.of_run(studies, asked), studies.processes, "")) is not None:
+    work = within(studies, Work.of_run(studies, asked), budget_s)
+    if (wait := announced(work, studies.processes, "")) is not None:
         notice(wait)
+    asked = studies.rung.applied(asked)
     studies.prepare([], [asked], counted(progress, f"simulating {asked.name}"))
     progress("full-graph training on the same machine")
     estimate = studies.estimate(asked)

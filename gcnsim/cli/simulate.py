@@ -19,6 +19,7 @@ from gcnsim.errors import ScenarioError
 @click.argument("scenario", type=click.Path())
 @click.option("--set", "overrides", multiple=True, metavar="PATH=VALUE", help="Override a scenario field (repeatable).")
 @click.option("--inject", multiple=True, metavar="KIND:...", help="Fault, e.g. pause:worker=0,seconds=2s (repeatable).")
+@click.option("--budget", metavar="TIME", help="Simulate less precisely rather than take longer, e.g. 30s.")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON (schema gcnsim.result/1).")
 @click.option("--out", type=click.Path(), help="Write result.json and spans.parquet into this folder.")
 @click.option("--timeline", type=click.Path(), help="Write the run for Perfetto or chrome://tracing.")
@@ -27,6 +28,7 @@ def command(
     scenario: str,
     overrides: tuple[str, ...],
     inject: tuple[str, ...],
+    budget: str | None,
     as_json: bool,
     out: str | None,
     timeline: str | None,
@@ -44,7 +46,7 @@ def command(
     check_folder("out", out, ("timeline", timeline), read=read, inside=WRITTEN)
     with progress() as say:
         say(f"simulating {scenario}")
-        simulation = api.simulate(scenario, overrides, inject, say, notice)
+        simulation = api.simulate(scenario, overrides, inject, say, notice, budget)
     writes: list[Callable[[], object]] = []
     # The folder first: the timeline may go into it.
     if out:

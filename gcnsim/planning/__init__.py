@@ -1,5 +1,6 @@
 """Planning: many studies answer one question."""
 
+from gcnsim.planning.budget import read_budget, within
 from gcnsim.planning.candidate import Candidate, Estimate
 from gcnsim.planning.measured import read_measurement
 from gcnsim.planning.patience import Work, announced
@@ -30,6 +31,7 @@ __all__ = [
     "memory_report",
     "next_steps",
     "provenance",
+    "read_budget",
     "read_measurement",
     "row_of",
     "run_length",
@@ -37,4 +39,5 @@ __all__ = [
     "sweep_bandwidth",
     "to_target",
     "what_if",
+    "within",
 ]

@@ -18,6 +18,7 @@ from gcnsim.hardware import Platform, is_file
 from gcnsim.machine import Machine, resolve_machine
 from gcnsim.methods.roc import Roc
 from gcnsim.planning.assumptions import machine_figures, workload_assumptions
+from gcnsim.planning.budget import exceeded
 from gcnsim.planning.candidate import Estimate
 from gcnsim.planning.study_cache import StudyCache
 from gcnsim.results import Assumed, Bounds, Provenance
@@ -30,7 +31,7 @@ from gcnsim.sources import (
     resolve_model,
 )
 from gcnsim.uncertainty import statistics_warning
-from gcnsim.units import format_bytes
+from gcnsim.units import format_bytes, format_seconds
 
 NOT_CALIBRATED = (
     "none: device and network figures are datasheet values, assumptions, and CPU rates measured on one machine; "
@@ -68,6 +69,7 @@ def provenance(
         given_figures=", ".join(given) or None,
         faults="; ".join(map(fault_words, scenario.faults)) or None,
         question_hash=question,
+        budget=studies.budget,
     )
 
 
@@ -142,11 +144,24 @@ def _warnings(studies: StudyCache, scenario: Scenario, estimates: Sequence[Estim
     yield from filter(None, (statistics_warning(scenario) for scenario in chosen))
     yield from filter(None, (_swapping(studies, each) for each in estimates))
     yield from filter(None, (too_large(studies, each) for each in estimates))
+    yield from _limited(studies)
     yield from _coarse([each.result for each in estimates])
     for result in studies.unsettled():
         method = result.scenario.method
         knob = f"rate {method.rate:g}" if method.rate < 1.0 else f"tau {method.tau}"
         yield f"{method.name} ({knob}): still drifting after {result.run.iterations} iterations"
+
+
+def _limited(studies: StudyCache) -> Iterator[str]:
+    """What the budget left out, and that it is not kept."""
+    budget = studies.budget
+    if budget is None:
+        return
+    if budget.left_out:
+        wider = f"; intervals are up to {100 * budget.wider:.2g} % wider either way" if budget.wider else ""
+        yield f"for the budget of {format_seconds(budget.budget_s)}: {'; '.join(budget.left_out)}{wider}"
+    if (text := exceeded(budget)) is not None:
+        yield text
 
 
 def _coarse(results: Sequence[Result]) -> Iterator[str]:

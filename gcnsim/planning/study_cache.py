@@ -18,7 +18,9 @@ from gcnsim.graph import Graph
 from gcnsim.ids import FloatArray, Seconds
 from gcnsim.methods import BASELINE, create_method
 from gcnsim.planning.candidate import INTERVAL, Candidate, Estimate, central
+from gcnsim.planning.rungs import MeanGraph, Rung
 from gcnsim.processes import parallel_map, parallel_map_counted
+from gcnsim.results import Budget
 from gcnsim.scenario import Scenario
 from gcnsim.simulation import Result, study, write_schedule
 from gcnsim.sources import RangeEnd, Source, open_source, resolve_model
@@ -59,6 +61,8 @@ class StudyCache:
     def __init__(self, scenario: Scenario, processes: int = 1, graph: Graph | None = None) -> None:
         self.accesses = open_source(scenario, graph, processes)
         self.processes = processes
+        self.rung = Rung()
+        self.budget: Budget | None = None
         self.seed = scenario.run.seed
         """Of the joint draws of the assumptions: one set for all settings, so that they are compared like with like."""
         self._results: dict[Key, Result] = {}
@@ -68,6 +72,10 @@ class StudyCache:
         self._lower: dict[Scenario, Seconds] = {}
         self._least: dict[Scenario, int | None] = {}
         self._refused: set[Scenario] = set()
+
+    def limit(self, rung: Rung, budget: Budget) -> None:
+        """Answer on this rung from now on, for this budget."""
+        self.rung, self.budget = rung, budget
 
     def prepare(
         self,
@@ -233,6 +241,8 @@ class StudyCache:
         result = found.result
         lower, upper = min(self.lower(scenario), result.bounds.lower_s), result.bounds.upper_s
         now = result.metrics.iteration_s
+        wider = self.rung.wider(scenario)
+        low, high = low * (1.0 - wider), high * (1.0 + wider)
         # The stated values are possible too, whatever the draws say.
         low, high = min(max(low, lower), now), max(high, now)
         return Estimate(
@@ -320,7 +330,8 @@ class StudyCache:
             write_schedule(scenario, ends[0] if len(ends) > 1 else counts, self.accesses)
 
     def _study(self, key: Key) -> Result:
-        return study(key[0], self.accesses_of(key))
+        accesses = self.accesses_of(key)
+        return study(key[0], MeanGraph(accesses) if self.rung.mean else accesses)
 
 
 def orders_of(scenario: Scenario, even: bool = False) -> list[Key]:

@@ -13,8 +13,10 @@ from gcnsim.diagnosis import straggler_of, utilization_of
 from gcnsim.errors import ScenarioError, plural
 from gcnsim.graph import Graph, graph_warnings
 from gcnsim.hardware import PriceBook
+from gcnsim.ids import Seconds
 from gcnsim.machine import resolve_machine
 from gcnsim.planning.answer import Findings, OtherMachine, Told, place_of
+from gcnsim.planning.budget import within
 from gcnsim.planning.candidate import Candidate, Estimate
 from gcnsim.planning.certainty import certainty
 from gcnsim.planning.grid import Grid, LeftOut, machines, overlap_of, scenarios
@@ -27,7 +29,16 @@ from gcnsim.planning.simulated_draws import simulate_draws
 from gcnsim.planning.steps import next_steps, one_server_more
 from gcnsim.planning.study_cache import StudyCache, counted, full_graph
 from gcnsim.planning.time_to_accuracy import Subject, Target, to_target
-from gcnsim.results import FaultFree, PartitionSeeds, PricesReport, Step, StragglerReport, TargetReport, WhatIf
+from gcnsim.results import (
+    FaultFree,
+    NoEffect,
+    PartitionSeeds,
+    PricesReport,
+    Step,
+    StragglerReport,
+    TargetReport,
+    WhatIf,
+)
 from gcnsim.scenario import ClusterSpec, Scenario, to_mapping
 from gcnsim.simulation import refuse_undrawn
 from gcnsim.sources import RangeEnd, resolve_model
@@ -103,8 +114,10 @@ def what_if(
     asked, left = answerable(studies, every, grid.optional)
     clusters = list(dict.fromkeys(machines(base, grid)))
     seeds = seeds_of(first, extras.partition_seeds) if extras.partition_seeds else []
-    if (wait := announced(work_of(studies, [*asked, *seeds], clusters, rule), processes)) is not None:
+    work = within(studies, work_of(studies, [*asked, *seeds], clusters, rule), extras.budget_s)
+    if (wait := announced(work, processes)) is not None:
         notice(wait)
+    first, *asked = map(studies.rung.applied, (first, *asked))
     _cut(studies, asked)
     progress("ranking settings")
     promising = {cluster: _promising(studies, replace(first, cluster=cluster), grid, rule) for cluster in clusters}
@@ -113,7 +126,7 @@ def what_if(
     found = _found(studies, rows, promising, grid, rule, extras.prices)
     recommended = found.choice.estimate
     chosen = recommended.scenario
-    steps, idle = next_steps(studies, chosen, rule, counted(progress, "trying the next step of each knob"))
+    steps, idle = _next_steps(studies, chosen, rule, progress)
     estimates = [each for each, _ in found.rows]
     asked_for = {"asked": grid.mapping(), "grid": [place_of(each.scenario) for each in estimates]}
     result = WhatIf(
@@ -141,17 +154,26 @@ def what_if(
 class Extras:
     """What only some questions ask. measured: times of iterations that somebody measured. partition_seeds: how many
     seeds of the partitioner the recommended setting is tried with; 0 for none besides the question's own. prices: what
-    an hour costs."""
+    an hour costs. budget_s: what the answer may take; None for as long as it takes."""
 
     measured: tuple[Measurement, ...] = ()
     partition_seeds: int = 0
     prices: PriceBook = field(default_factory=PriceBook)
+    budget_s: Seconds | None = None
 
 
 def prices_report(book: PriceBook) -> PricesReport | None:
     """By which prices costs are; None where nobody chose them."""
     rate = book.exchange
     return PricesReport(book.pricing, rate.currency, rate.per_usd, rate.source) if book.asked else None
+
+
+def _next_steps(
+    studies: StudyCache, chosen: Scenario, rule: Rule, progress: Progress
+) -> tuple[list[Step], list[NoEffect]]:
+    if not studies.rung.steps:
+        return [], []
+    return next_steps(studies, chosen, rule, counted(progress, "trying the next step of each knob"))
 
 
 def _fault_free(studies: StudyCache, chosen: Scenario) -> FaultFree | None:
@@ -238,7 +260,8 @@ def _promising(studies: StudyCache, scenario: Scenario, grid: Grid, rule: Rule) 
     """The candidates on the scenario's machine that are worth simulating."""
     # Of stale settings none has an overlap, but candidates without staleness have what was asked for.
     awaiting = scenario.method.at_tau(0)
-    return shortlist(studies, replace(scenario, method=awaiting.overlapping(overlap_of(grid))), rule)
+    found = shortlist(studies, replace(scenario, method=awaiting.overlapping(overlap_of(grid))), rule)
+    return found[: studies.rung.most]
 
 
 def _choices(
@@ -277,7 +300,7 @@ def _found(
     choices = _choices(studies, rows, promising, rule)
     choice = _best(choices)
     others = [*(each for each, _ in rows), *choice.pool, *_rivals(choice, choices)]
-    if simulate_draws(studies, choice.estimate, others):
+    if studies.rung.draws and simulate_draws(studies, choice.estimate, others):
         rows = [_told(studies, each.scenario, grid) for each, _ in rows]
         choices = _choices(studies, rows, promising, rule)
         choice = _best(choices)

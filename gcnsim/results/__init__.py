@@ -21,7 +21,7 @@ from gcnsim.results.asked import (
     TimeAgain,
 )
 from gcnsim.results.documents import RunLength, SimulationReport, WhatIf
-from gcnsim.results.grounds import Assumed, AssumptionEffect, Bounds, Certainty, Provenance
+from gcnsim.results.grounds import Assumed, AssumptionEffect, Bounds, Budget, Certainty, Provenance
 from gcnsim.results.loads import LinkTraffic, LinkUse, MemoryReport, StragglerReport, Utilization, WorkerUse
 from gcnsim.results.plain import from_plain, to_plain
 from gcnsim.results.row import KEYS, Row
@@ -32,6 +32,7 @@ __all__ = [
     "Assumed",
     "AssumptionEffect",
     "Bounds",
+    "Budget",
     "Certainty",
     "Confidence",
     "Excluded",

@@ -11,7 +11,7 @@ from gcnsim.uncertainty.assumed import (
     used_figures,
 )
 from gcnsim.uncertainty.drawn import WORKLOAD, at_once
-from gcnsim.uncertainty.estimated import estimated_counts, estimated_s
+from gcnsim.uncertainty.estimated import estimated_counts, estimated_s, mean_counts
 from gcnsim.uncertainty.other_partition import PARTITION, partition_factors, scattered, statistics_warning
 from gcnsim.uncertainty.placement import Placed, Placement, placements
 from gcnsim.uncertainty.propagation import Factors, best_lower_s, factors, with_figures
@@ -33,6 +33,7 @@ __all__ = [
     "estimated_counts",
     "estimated_s",
     "factors",
+    "mean_counts",
     "normal_position",
     "paces_to_factors",
     "partition_factors",
