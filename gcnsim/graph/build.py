@@ -21,6 +21,9 @@ MOST_NODES = 2**31 - 1
 
 _SPARSE_FROM, _SPARSE_RATIO = 1_000_000, 10
 
+_PIECE = 1 << 16
+"""Entries compared at a time: they stay in the cache."""
+
 
 def build_csr(
     rows: AnyArray,
@@ -107,13 +110,20 @@ def _canonical(rows: Int32Array, cols: Int32Array, nodes: int) -> csr_array[Any]
     """
     from scipy.sparse import coo_array, csr_array
 
-    here, there = rows[:-1], rows[1:]
     values = np.ones(rows.size, dtype=np.bool_)
-    if np.all((there > here) | ((there == here) & (cols[1:] > cols[:-1]))):
-        indptr = np.zeros(nodes + 1, dtype=np.int64)
-        np.cumsum(np.bincount(rows, minlength=nodes), out=indptr[1:])
+    if all(
+        _ascending(rows[first : first + _PIECE + 1], cols[first : first + _PIECE + 1])
+        for first in range(0, rows.size, _PIECE)
+    ):
+        indptr = np.searchsorted(rows, np.arange(nodes + 1, dtype=rows.dtype)).astype(np.int64, copy=False)
         return csr_array((values, cols, indptr), shape=(nodes, nodes))
     return coo_array((values, (rows, cols)), shape=(nodes, nodes)).tocsr()
+
+
+def _ascending(rows: Int32Array, cols: Int32Array) -> bool:
+    """Whether every entry comes after the one before it, by row and then by column."""
+    here, there = rows[:-1], rows[1:]
+    return bool(np.all((there > here) | ((there == here) & (cols[1:] > cols[:-1]))))
 
 
 def _symmetric(given: csr_array[Any]) -> csr_array[Any]:

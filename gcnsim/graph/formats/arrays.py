@@ -23,7 +23,7 @@ import numpy as np
 
 from gcnsim.errors import FileError
 from gcnsim.graph.formats.source import file_start
-from gcnsim.ids import AnyArray
+from gcnsim.ids import AnyArray, frozen
 
 _DAMAGE = (
     zipfile.BadZipFile,
@@ -48,6 +48,9 @@ _CHUNK = 2**24
 
 _HEADER = 10_000
 """Most bytes of a header: what NumPy reads, too."""
+
+_UNPACKED = 2**18
+"""Bytes unpacked at a time: they stay in the cache."""
 
 _Header: TypeAlias = tuple[tuple[int, ...], bool, np.dtype[np.generic]]
 
@@ -102,10 +105,17 @@ class Archive:
         return self.zip.getinfo(f"{key}.npy").file_size if key in self else 0
 
     def array(self, key: str) -> AnyArray:
-        """The whole array, read-only."""
+        """The whole array, read-only; unpacked by chunks into its own memory, so that it is held once."""
         self._need(key)
+        where, stored = self._where(key), self.nbytes(key)
         with self.zip.open(f"{key}.npy") as file:
-            return _parsed(self._where(key), file)
+            shape, fortran, dtype = _header(where, file)
+            size, held = math.prod(shape) * dtype.itemsize, stored - file.tell()
+            raw = np.empty(size if size == held else 0, np.uint8)
+            filled = _filled(file, raw.data)
+            if size != held or filled != size or file.read(1):
+                raise FileError(f"{where}: truncated or altered: {held} bytes are not {dtype}{list(shape)}")
+        return frozen(np.ndarray(shape, dtype, raw, order="F" if fortran else "C"))
 
     def check_finite(self, key: str) -> None:
         """Read the array by chunks, without holding it. Raises FileError unless it is finite numbers in float32."""
@@ -148,6 +158,15 @@ class Archive:
 
     def _where(self, key: str) -> str:
         return f"{self.path}: {key!r}"
+
+
+def _filled(file: IO[bytes], into: memoryview) -> int:
+    """Read `file` into `into` until that is full; how many bytes there were."""
+    filled = 0
+    while filled < len(into) and (chunk := file.read(min(len(into) - filled, _UNPACKED))):
+        into[filled : filled + len(chunk)] = chunk
+        filled += len(chunk)
+    return filled
 
 
 @contextmanager

@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gcnsim.errors import GraphError
-from gcnsim.graph import Cleaning, Graph, build_csr, from_csr
-from gcnsim.ids import AnyArray, IntArray
+from gcnsim.graph import Cleaning, Graph, build, build_csr, from_csr
+from gcnsim.ids import AnyArray, Int32Array, IntArray
 
 _Pairs = list[tuple[int, int]]
 
@@ -112,3 +112,22 @@ def test_unequal_lengths_and_absurd_node_counts_are_refused() -> None:
         build_csr(np.array([0]), np.array([1]), 2**32, "g")
     with pytest.raises(GraphError, match="1,000,000,000 nodes for 1 entries"):
         build_csr(np.array([0]), np.array([1]), 10**9, "g")
+
+
+@pytest.mark.parametrize("place", [0, build._PIECE - 1, build._PIECE, 2 * build._PIECE - 1])
+def test_one_pair_of_entries_out_of_order_is_found_in_a_large_graph(place: int) -> None:
+    """Order is looked for by pieces, and between them."""
+    indptr, indices = ring(70_000)
+    clean = from_csr(indptr, indices, "ring")
+    assert (clean.cleaning.duplicates_dropped, clean.cleaning.reverse_entries_added) == (0, 0)
+    assert clean.indptr.tolist() == indptr.tolist()
+    rows = np.repeat(np.arange(70_000, dtype=np.int32), 2)
+    rows[[place, place + 1]], indices[[place, place + 1]] = rows[[place + 1, place]], indices[[place + 1, place]]
+    found = build_csr(rows, indices, 70_000, "ring")
+    assert found.content_hash() == clean.content_hash()
+
+
+def ring(nodes: int) -> tuple[IntArray, Int32Array]:
+    """Every node beside the two next to it, as sorted rows."""
+    near = np.stack([(np.arange(nodes) - 1) % nodes, (np.arange(nodes) + 1) % nodes], axis=1)
+    return np.arange(nodes + 1) * 2, np.sort(near, axis=1).astype(np.int32).ravel()

@@ -57,3 +57,50 @@ def test_damage_of_a_single_array_is_one_line(tmp_path: Path) -> None:
     path.write_bytes(whole[:-1])
     with pytest.raises(FileError, match=r"d.npy: truncated or altered: 319 bytes are not int64\[40\]"):
         read_npy(path)
+
+
+def stored(path: Path, raw: bytes) -> Path:
+    """An archive whose array `a` is these bytes."""
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("a.npy", raw)
+    return path
+
+
+def test_an_array_of_an_archive_is_whole_or_refused(tmp_path: Path) -> None:
+    """Unpacked by chunks: an array of several, an empty one, and such as are not what their header says."""
+    file = io.BytesIO()
+    values = np.random.default_rng(0).integers(0, 1 << 40, 100_001)
+    np.save(file, values)
+    whole = file.getvalue()
+    found = read_arrays(stored(tmp_path / "a.npz", whole), ["a"])["a"]
+    assert np.array_equal(found, values)
+    assert not found.flags.writeable
+    for raw, size in ((whole[:-8], 800_000), (whole + b"\0", 800_009), (whole[: -values.nbytes], 0)):
+        with pytest.raises(FileError, match=rf"'a': truncated or altered: {size} bytes are not int64\[100001\]"):
+            read_arrays(stored(tmp_path / "b.npz", raw), ["a"])
+    np.savez(tmp_path / "c.npz", a=np.zeros((0, 3)), text=np.array(["x", "yz"]))
+    both = read_arrays(tmp_path / "c.npz", ["a", "text"])
+    assert both["a"].shape == (0, 3)
+    assert both["text"].tolist() == ["x", "yz"]
+
+
+def test_an_altered_array_fails_its_checksum(tmp_path: Path) -> None:
+    path = tmp_path / "a.npz"
+    np.savez(path, a=np.arange(200_000))
+    raw = bytearray(path.read_bytes())
+    raw[1_000_000] ^= 1
+    path.write_bytes(raw)
+    with pytest.raises(FileError, match=r"a.npz: truncated or altered: Bad CRC-32"):
+        read_arrays(path, ["a"])
+
+
+def test_a_size_that_the_archive_only_claims_is_refused(tmp_path: Path) -> None:
+    file = io.BytesIO()
+    np.save(file, np.arange(1000))
+    claimed = file.getvalue().replace(b"(1000,)", b"(9000,)")
+    path = stored(tmp_path / "a.npz", claimed)
+    raw, size = path.read_bytes(), len(claimed).to_bytes(4, "little")
+    assert raw.count(size) == 2, "in the entry and in the directory"
+    path.write_bytes(raw.replace(size, (len(claimed) + 64_000).to_bytes(4, "little")))
+    with pytest.raises(FileError, match=r"a.npz.*truncated or altered"):
+        read_arrays(path, ["a"])
