@@ -64,7 +64,7 @@ def planned(rule: Mapping[str, Any], *, quick: bool = False) -> list[Planned]:
     settings = rule["held_out"][: QUICK["settings"] if quick else None]
     methods = rule["methods"][:: 3 if quick else 1]
     for place, each in enumerate(settings):
-        bandwidth = _drawn(each["bandwidth"], draw, place)
+        bandwidth = drawn(each["bandwidth"], draw, place)
         for repeat in range(repeats):
             order = stream(draw, "order", place, repeat).permutation(len(methods))
             for which in order.tolist():
@@ -86,7 +86,7 @@ def _run(
     return Planned(name, each["graph"], *cluster, tuple(args), rule["iterations"][each["graph"]], calibration)
 
 
-def _drawn(ends: Sequence[str], draw: int, place: int) -> str:
+def drawn(ends: Sequence[str], draw: int, place: int) -> str:
     """A bandwidth between `ends`, log-uniform, to two digits, in Mbit/s."""
     low, high = (units.bandwidth(end) * 8e-6 for end in ends)
     value = exp(stream(draw, "bandwidth", place).uniform(log(low), log(high)))

@@ -125,6 +125,11 @@ def setting_of(run: RecordedRun) -> str:
     if place is not None:
         where = f"{place['hosts']} x {place['workers_per_host']} at {float(place['bandwidth']) * 8e-6:g} Mbit/s"
         where += f", latency {float(place['latency_s']) * 1e3:g} ms" if place["latency_s"] else ""
+    if run.accelerator is not None:
+        where += f" with {run.accelerator['name']}"
+        slow, others = run.accelerator.get("slow_worker"), run.accelerator.get("background")
+        where += "" if slow is None else f", worker {slow} {run.accelerator['slow_factor']:g} times as slow"
+        where += f", {others * 8e-6:g} Mbit/s of others" if others else ""
     return f"{run.graph['name']}, {run.options['model']} {widths}, {where}"
 
 
