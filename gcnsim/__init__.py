@@ -12,12 +12,15 @@ if TYPE_CHECKING:
     from gcnsim.api import Graph as Graph
     from gcnsim.api import PriceBook as PriceBook
     from gcnsim.api import Simulation as Simulation
+    from gcnsim.api import Sweep as Sweep
     from gcnsim.api import from_dgl as from_dgl
     from gcnsim.api import from_networkx as from_networkx
     from gcnsim.api import from_pyg as from_pyg
     from gcnsim.api import from_scipy as from_scipy
     from gcnsim.api import load_graph as load_graph
+    from gcnsim.api import open_sweep as open_sweep
     from gcnsim.api import simulate as simulate
+    from gcnsim.api import sweep as sweep
     from gcnsim.api import what_if as what_if
 
 __version__ = "0.1.0"
@@ -27,13 +30,16 @@ __all__ = [
     "Graph",
     "PriceBook",
     "Simulation",
+    "Sweep",
     "__version__",
     "from_dgl",
     "from_networkx",
     "from_pyg",
     "from_scipy",
     "load_graph",
+    "open_sweep",
     "simulate",
+    "sweep",
     "what_if",
 ]
 

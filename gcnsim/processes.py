@@ -12,7 +12,7 @@ import mmap
 import os
 import signal
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any, TypeVar
 
@@ -73,6 +73,75 @@ def parallel_map_counted(
         on_count(heard - before)
 
     return _forked(counted, range(len(items)), count, hear)
+
+
+def parallel_stream(
+    function: Callable[[T], R], items: Sequence[T], processes: int, attempts: int
+) -> Iterator[tuple[int, R | None]]:
+    """Each item's place and `function` of it, as they come; None where the process that had it ended `attempts` times.
+
+    What an item raises is raised here. Where a process ends, nobody knows whose fault it was: all that were under way
+    are asked again, and from the last attempt on each in a process of its own.
+    """
+    tried = [0] * len(items)
+    left = list(range(len(items)))
+    while left:
+        alone = [place for place in left if tried[place] >= attempts - 1]
+        done: set[int] = set()
+        under_way: set[int] = set()
+        for place, found in _streamed(function, items, alone[:1] or left, processes, under_way):
+            done.add(place)
+            yield place, found
+        for place in under_way - done:
+            tried[place] += 1
+            if tried[place] >= attempts:
+                done.add(place)
+                yield place, None
+        left = [place for place in left if place not in done]
+
+
+def _streamed(
+    function: Callable[[T], R], items: Sequence[T], places: Sequence[int], processes: int, under_way: set[int]
+) -> Iterator[tuple[int, R]]:
+    """Of the items at `places`; ends early where a process ends. under_way: takes the places that were handed out."""
+    global _work
+    import multiprocessing
+    from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
+    from concurrent.futures.process import BrokenProcessPool
+
+    others = set(multiprocessing.active_children())
+    count = min(processes, len(places))
+    todo = list(reversed(places))
+    _work = function, items
+    usual = signal.pthread_sigmask(signal.SIG_BLOCK, ENDING)
+    made = ProcessPoolExecutor(count, multiprocessing.get_context("fork"), partial(_begin, os.getpid(), usual))
+    running: dict[Any, int] = {}
+    complete = False
+    try:
+        try:
+            while todo and len(running) < count + 1:
+                running[made.submit(_one, todo[-1])] = todo[-1]
+                under_way.add(todo.pop())
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, usual)
+        while running:
+            found, _ = wait(running, return_when=FIRST_COMPLETED)
+            for each in found:
+                place = running.pop(each)
+                result = each.result()
+                if todo:
+                    running[made.submit(_one, todo[-1])] = todo[-1]
+                    under_way.add(todo.pop())
+                yield place, result
+        complete = True
+    except BrokenProcessPool:
+        return
+    finally:
+        _work = None
+        if not complete:
+            for child in set(multiprocessing.active_children()) - others:
+                child.terminate()
+        made.shutdown(cancel_futures=True)
 
 
 def _alone(count: int) -> bool:

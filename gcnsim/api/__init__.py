@@ -18,6 +18,7 @@ from gcnsim.api.evidence import (
 )
 from gcnsim.api.question import what_if
 from gcnsim.api.simulation import Simulation, simulate, write_result, write_timeline
+from gcnsim.api.sweeping import Sweep, ask, open_sweep, plan_sweep, sweep
 from gcnsim.api.writing import write_json
 from gcnsim.calibration_record.record import write_calibration
 from gcnsim.graph import Graph, from_dgl, from_networkx, from_pyg, from_scipy, load_graph
@@ -28,6 +29,8 @@ __all__ = [
     "Graph",
     "PriceBook",
     "Simulation",
+    "Sweep",
+    "ask",
     "bandwidth_curve",
     "calibrate",
     "compare",
@@ -36,11 +39,14 @@ __all__ = [
     "from_pyg",
     "from_scipy",
     "load_graph",
+    "open_sweep",
+    "plan_sweep",
     "render_calibration",
     "render_comparison",
     "render_validation",
     "reproduce",
     "simulate",
+    "sweep",
     "validate",
     "what_if",
     "write_calibration",

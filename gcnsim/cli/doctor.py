@@ -50,6 +50,8 @@ EXTRAS: Final[Mapping[str, tuple[str, Mapping[str, str]]]] = {
         {"dgl": "dgl", "packaging": "packaging"},
     ),
     "caches": ("LRU, ARC, Belady and other demand caches in gcnsim trace cache-curve", {"libcachesim": "libcachesim"}),
+    "dask": ("sweeps on a Dask cluster (gcnsim sweep --executor dask)", {"distributed": "distributed"}),
+    "ray": ("sweeps on a Ray cluster (gcnsim sweep --executor ray)", {"ray": "ray"}),
     "dev": (
         "tests, types and lint: make check",
         {

@@ -8,7 +8,7 @@ from gcnsim.planning.provenance import provenance
 from gcnsim.planning.recommend import LEAST_RATE, Rule
 from gcnsim.planning.rows import links_of, memory_report, row_of, run_length
 from gcnsim.planning.steps import next_steps
-from gcnsim.planning.study_cache import StudyCache, counted
+from gcnsim.planning.study_cache import StudyCache, counted, full_graph
 from gcnsim.planning.time_to_accuracy import Subject, Target, to_target
 from gcnsim.planning.what_if import Answer, Extras, Grid, Progress, scenarios, sweep_bandwidth, what_if
 
@@ -27,6 +27,7 @@ __all__ = [
     "Work",
     "announced",
     "counted",
+    "full_graph",
     "links_of",
     "memory_report",
     "next_steps",

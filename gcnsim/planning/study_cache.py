@@ -262,6 +262,11 @@ class StudyCache:
         orders = [self.accesses_of((scenario, order, False)) for order in placements(scenario)]
         return min(best_lower_s(scenario, each, corner) for each in orders)
 
+    def forget(self) -> None:
+        """Keep no results: of thousands of settings each is asked once. What is read and counted stays."""
+        for each in (self._results, self._factors, self._drawn, self._times, self._lower):
+            each.clear()
+
     def unsettled(self) -> list[Result]:
         """The results so far whose run ended before it settled."""
         return [result for result in self._results.values() if not result.settled]

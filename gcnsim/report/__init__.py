@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from gcnsim.report.page.plots import bandwidth_figure, breakdown_figure
     from gcnsim.report.reproduction import left_out_lines, render_reproduction, write_reproduction
     from gcnsim.report.result import render_result, render_short_result
+    from gcnsim.report.sweep import render_points, row_of_record, write_points
     from gcnsim.report.validation import render_validation, write_validation
     from gcnsim.timeline.parquet import write_spans
     from gcnsim.timeline.run_perfetto import RunFacts, write_run_trace
@@ -62,16 +63,19 @@ __all__ = [
     "render_cache_curve",
     "render_calibration",
     "render_notebook",
+    "render_points",
     "render_reproduction",
     "render_result",
     "render_short",
     "render_short_result",
     "render_table",
     "render_validation",
+    "row_of_record",
     "write_cache_curve_csv",
     "write_cache_curve_html",
     "write_csv",
     "write_html",
+    "write_points",
     "write_reproduction",
     "write_run_trace",
     "write_spans",
@@ -126,6 +130,11 @@ _LATE: Final = {
     "gcnsim.report.answer.table": (
         "render_short",
         "render_table",
+    ),
+    "gcnsim.report.sweep": (
+        "render_points",
+        "row_of_record",
+        "write_points",
     ),
     "gcnsim.report.validation": (
         "render_validation",

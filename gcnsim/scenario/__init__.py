@@ -16,17 +16,21 @@ from gcnsim.scenario.faults import (
     fault_words,
     read_injected,
 )
+from gcnsim.scenario.field_rules import rule_at
 from gcnsim.scenario.figures import figure_text
 from gcnsim.scenario.load import (
     SCHEMA,
     describe_schema,
     from_mapping,
     load_scenario,
+    paths,
+    put_over,
     read_knob,
     scenario_hash,
+    section_text,
     to_mapping,
 )
-from gcnsim.scenario.method_section import written_knobs
+from gcnsim.scenario.method_section import read_method, written_knobs
 from gcnsim.scenario.partition import IMBALANCE, PartitionSpec
 from gcnsim.scenario.specs import (
     AUTO,
@@ -71,9 +75,14 @@ __all__ = [
     "knob_text",
     "load_scenario",
     "parse_cache",
+    "paths",
+    "put_over",
     "read_injected",
     "read_knob",
+    "read_method",
+    "rule_at",
     "scenario_hash",
+    "section_text",
     "setting_text",
     "to_mapping",
     "written_knobs",

@@ -11,6 +11,7 @@ import json
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from dataclasses import MISSING, fields
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
 
@@ -65,7 +66,7 @@ def from_mapping(mapping: object, source: str, overrides: Sequence[str] = ()) ->
         raise ScenarioError(f"{source}: schema: {shown(mapping.get('schema'))} is not known; write schema: {SCHEMA}")
     raw = deepcopy(mapping)
     for override in overrides:
-        _override(raw, override)
+        put_over(raw, override)
     for key, value in raw.items():
         if key not in SECTIONS and key not in KEYS:
             raise ScenarioError(f"{key}: unknown key; {nearest(str(key), [*KEYS, *SECTIONS])}")
@@ -121,7 +122,7 @@ def read_knob(text: str) -> tuple[str, tuple[Any, ...]]:
     Raises ScenarioError for an unknown knob or a bad value.
     """
     raw: dict[str, Any] = {}
-    _override(raw, text)
+    put_over(raw, text)
     ((name, written),) = raw[METHOD].items()
     several = isinstance(written, str) and name in all_knobs() and all_knobs()[name].kind in ("int", "real", "choice")
     values = [parse_yaml(each, f"--set method.{name}") for each in written.split(",")] if several else [written]
@@ -134,6 +135,22 @@ def scenario_hash(scenario: Scenario) -> str:
     del mapping["name"]
     mapping["cluster"]["gpus_per_server"] = scenario.cluster.gpus_per_server
     return hashlib.sha256(json.dumps(mapping, sort_keys=True, allow_nan=False).encode()).hexdigest()
+
+
+@lru_cache(maxsize=100_000)
+def _section_text(section: str, spec: Any) -> str:
+    mapping = write_method(spec) if section == METHOD else _write_spec(spec)
+    if section == "cluster":
+        mapping["gpus_per_server"] = spec.gpus_per_server
+    return json.dumps(mapping, sort_keys=True, allow_nan=False)
+
+
+def section_text(scenario: Scenario, section: str) -> str:
+    """A section, or `faults`, as the text of it that `scenario_hash` is made of; empty where there are no faults."""
+    if section != "faults":
+        return _section_text(section, getattr(scenario, section))
+    faults = [write_fault(each) for each in scenario.faults]
+    return json.dumps(faults, sort_keys=True, allow_nan=False) if faults else ""
 
 
 def describe_schema() -> list[tuple[str, str, str, str, str]]:
@@ -184,7 +201,7 @@ def _written(spec: Any, name: str) -> bool:
     return True
 
 
-def _override(raw: dict[str, Any], text: str) -> None:
+def put_over(raw: dict[str, Any], text: str) -> None:
     """Put `PATH=VALUE` into `raw`; VALUE is read as a YAML scalar."""
     path, equals, value = text.partition("=")
     path = path.strip()
@@ -201,7 +218,7 @@ def _override(raw: dict[str, Any], text: str) -> None:
         raw["name"] = scalar
         return
     if section not in SECTIONS or not dot:
-        raise ScenarioError(f"--set {path}: unknown path; {nearest(path, _paths())}")
+        raise ScenarioError(f"--set {path}: unknown path; {nearest(path, paths())}")
     if key not in _keys_of(section):
         raise ScenarioError(f"--set {path}: unknown path; {nearest(key, _keys_of(section))}")
     inner = raw.setdefault(section, {})
@@ -215,5 +232,6 @@ def _keys_of(section: str) -> list[str]:
     return [item.name for item in fields(SECTIONS[section]) if rule_of(item) is not None]
 
 
-def _paths() -> list[str]:
+def paths() -> list[str]:
+    """Every field that a scenario may give, by its path."""
     return [f"{section}.{key}" for section in SECTIONS for key in _keys_of(section)]

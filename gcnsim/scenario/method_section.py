@@ -36,6 +36,13 @@ def read_value(key: str, text: object, name: str | None = None) -> Any:
     return None if text is None and optional else rule.read(text, path)
 
 
+def rule_of_key(key: str) -> tuple[Rule, bool]:
+    """The rule of a key of the section, of a knob by the first method that has it, and whether null is allowed."""
+    if key == "name":
+        return _NAME, False
+    return _fields(method_type(DEFAULT))[key] if key == OVERLAP else _of_knob(all_knobs()[key])
+
+
 def _of_knob(knob: Knob) -> tuple[Rule, bool]:
     return knob.rule, knob.kind in ("file", "list")
 

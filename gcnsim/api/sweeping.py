@@ -1,0 +1,162 @@
+"""A sweep in one call: a question and a folder in, the results of every point out."""
+
+from __future__ import annotations
+
+import importlib
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from gcnsim.errors import ScenarioError, nearest
+from gcnsim.processes import cores
+from gcnsim.results import Row
+from gcnsim.sweeps import (
+    DONE,
+    LIMIT,
+    NAMES,
+    STATES,
+    Expected,
+    Folder,
+    Progress,
+    Question,
+    executor_of,
+    expected,
+    load_question,
+    open_folder,
+    plan,
+    read_question,
+    run,
+)
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    import pyarrow.dataset as ds
+
+
+@dataclass(frozen=True, slots=True)
+class Sweep:
+    """The folder of a sweep, whose rows are read when they are asked for."""
+
+    folder: Folder
+
+    @property
+    def question(self) -> Question:
+        """What was asked."""
+        return self.folder.question
+
+    def status(self) -> dict[str, Any]:
+        """How many points there are, how many are answered, and what became of the others, with reasons."""
+        table = self.to_arrow()
+        states = Counter(table["state"].to_pylist())
+        reasons = Counter(reason for reason in table["reason"].to_pylist() if reason is not None)
+        return {
+            "points": self.folder.points,
+            "left": self.folder.points - table.num_rows,
+            **{state: states.get(state, 0) for state in STATES},
+            "reasons": dict(reasons.most_common()),
+        }
+
+    def to_arrow(self) -> pa.Table:
+        """All points so far as an Arrow table. Raises FileError."""
+        return self.folder.table()
+
+    def dataset(self) -> ds.Dataset:
+        """All points of a finished sweep as a dataset, of which only what is asked for is read.
+
+        Raises ScenarioError where points are left.
+        """
+        import pyarrow.dataset as ds
+
+        if not self.folder.results.exists():
+            raise ScenarioError(f"{self.folder.path}: the sweep is not finished; run it again to go on")
+        return ds.dataset(self.folder.results)
+
+    def to_frame(self) -> Any:
+        """All points so far as a pandas DataFrame. Raises ScenarioError without pandas."""
+        try:
+            importlib.import_module("pandas")
+        except ModuleNotFoundError as error:
+            raise ScenarioError("to_frame: needs pandas (pip install pandas); to_arrow() does without") from error
+        return self.to_arrow().to_pandas()
+
+    def best(self, count: int = 10, by: str = "iteration_s", *, descending: bool = False) -> list[dict[str, Any]]:
+        """The first points that are answered, sorted by a column; those that do not fit their GPUs last.
+
+        Raises ScenarioError for a column that there is not.
+        """
+        table = self.to_arrow()
+        if by not in table.column_names:
+            raise ScenarioError(f"--by: unknown column {by!r}; {nearest(by, table.column_names)}")
+        found = [each for each in table.to_pylist() if each["state"] == DONE and each[by] is not None]
+        found.sort(key=lambda each: each[by], reverse=descending)
+        found.sort(key=lambda each: each["fits"] is False)
+        return found[:count]
+
+    def point(self, index: int) -> dict[str, Any]:
+        """One point with all its columns. Raises ScenarioError for one that there is not, or not yet."""
+        for each in self.to_arrow().to_pylist():
+            if each["point"] == index:
+                return dict(each)
+        raise ScenarioError(f"--point: {index} is not answered; points are 0 to {self.folder.points - 1}")
+
+    def rows(self) -> list[Row]:
+        """The points that are answered, as the rows of a what-if."""
+        from gcnsim.report import row_of_record
+
+        return [row_of_record(each) for each in self.to_arrow().to_pylist() if each["state"] == DONE]
+
+    def export(self, path: str | Path) -> None:
+        """Write all points so far as CSV, JSON or Parquet, by the file's suffix. Raises FileError."""
+        from gcnsim.report import write_points
+
+        write_points(path, self.to_arrow())
+
+
+def sweep(
+    question: str | Path | Mapping[str, Any] | None = None,
+    *,
+    out: str | Path,
+    axes: Mapping[str, object] | None = None,
+    overrides: Sequence[str] = (),
+    interval: str | None = None,
+    executor: str = "cores",
+    address: str | None = None,
+    processes: int | None = None,
+    limit: int | None = LIMIT,
+    progress: Progress = lambda done, total: None,
+) -> Sweep:
+    """Answer every point of a question that the folder `out` does not have yet.
+
+    question: a file or plain data (schema `gcnsim.sweep/1`). axes: over its own, values by field. overrides:
+    `PATH=VALUE` over its base. interval: `full` or `none`. executor: `cores`, `dask` or `ray`, with the address of its
+    cluster. limit: None for any number of points. progress: told how many points are done, and of how many.
+    Raises GcnsimError (one line: path, value, what is allowed).
+    """
+    asked = ask(question, axes, overrides, interval)
+    if executor not in NAMES:
+        raise ScenarioError(f"--executor: {executor!r} is not allowed; one of {', '.join(NAMES)}")
+    made = lambda: executor_of(executor, address, processes or cores())  # noqa: E731
+    return Sweep(run(asked, out, made, limit, progress))
+
+
+def ask(
+    question: str | Path | Mapping[str, Any] | None,
+    axes: Mapping[str, object] | None = None,
+    overrides: Sequence[str] = (),
+    interval: str | None = None,
+) -> Question:
+    """The question that `sweep` is given. Raises GcnsimError."""
+    given = dict(question) if isinstance(question, Mapping) else {} if question is None else load_question(question)
+    return read_question(given | ({} if interval is None else {"interval": interval}), overrides, axes)
+
+
+def plan_sweep(question: Question, processes: int | None = None, limit: int | None = None) -> Expected:
+    """What a question would take, without answering it. Raises GcnsimError."""
+    return expected(question, plan(question, limit).points, processes or cores())
+
+
+def open_sweep(path: str | Path) -> Sweep:
+    """The sweep in a folder. Raises FileError."""
+    return Sweep(open_folder(path))

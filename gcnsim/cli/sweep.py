@@ -1,0 +1,294 @@
+"""`gcnsim sweep`: thousands of settings of a scenario, answered into a folder, and what lies in such a folder."""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import Any
+
+import click
+
+from gcnsim.cli.outputs import check_outputs
+from gcnsim.cli.progress import progress
+from gcnsim.cli.tables import print_columns
+from gcnsim.cli.what_if import Values, _text
+from gcnsim.errors import ScenarioError, plural
+from gcnsim.sweeps import INTERVALS, LIMIT, NAMES, SAMPLES, STATES
+from gcnsim.units import NBYTES
+
+MEANT = "run"
+
+
+class SweepGroup(click.Group):
+    """A group whose command `run` need not be named: `gcnsim sweep QUESTION.yaml` is `gcnsim sweep run ...`."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Put `run` in front of what names no command."""
+        if args and args[0] not in (*self.commands, "-h", "--help") and not ctx.resilient_parsing:
+            args = [MEANT, *args]
+        return super().parse_args(ctx, args)
+
+
+@click.group("sweep", cls=SweepGroup)
+def group() -> None:
+    """Thousands of settings of a scenario: run, resume, look at the results.
+
+    Example: gcnsim sweep --axis cluster.bandwidth=5Gbps,10Gbps --out FOLDER
+    """
+
+
+class Axes(click.ParamType[tuple[str, str]]):
+    """PATH=VALUES."""
+
+    name = "axis"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, str]:
+        """The path and what is written of its values. Raises ScenarioError."""
+        path, equals, written = str(value).partition("=")
+        if not equals or not written.strip():
+            raise ScenarioError(f"--axis {value}: write FIELD=VALUES, e.g. cluster.bandwidth=5Gbps,10Gbps")
+        return path.strip(), written.strip()
+
+
+@group.command(MEANT)
+@click.argument("question", required=False, type=click.Path())
+@click.option("--out", type=click.Path(), help="Folder of the results; one that was begun goes on.")
+@click.option("--axis", multiple=True, type=Axes(), metavar="FIELD=VALUES", help="A field that varies (repeatable).")
+@click.option("--set", "overrides", multiple=True, metavar="PATH=VALUE", help="Override a scenario field (repeatable).")
+@click.option("--where", multiple=True, metavar="CONDITION", help="Only points that keep it (repeatable).")
+@click.option("--constraint", multiple=True, metavar="CONDITION", help="As --where, or fits (repeatable).")
+@click.option("--sample", metavar="KIND:N", help=f"Draw N points instead of all: {', '.join(SAMPLES)}.")
+@click.option("--seed", type=click.IntRange(0, 2**31 - 1), help="Seed of --sample.  [default: 0]")
+@click.option("--interval", type=click.Choice(INTERVALS), help="That of what-if, or none.  [default: full]")
+@click.option("--dry-run", is_flag=True, help="Only say how many points, seconds and bytes it would be.")
+@click.option(
+    "--limit", type=click.IntRange(min=1), default=LIMIT, show_default=True, help="Most points without --yes."
+)
+@click.option("--yes", is_flag=True, help="Any number of points.")
+@click.option("--executor", type=click.Choice(NAMES), default=NAMES[0], show_default=True, help="Who answers.")
+@click.option("--scheduler", metavar="ADDRESS", help="Of --executor dask, e.g. tcp://10.0.0.1:8786.")
+@click.option("--address", metavar="ADDRESS", help="Of --executor ray, e.g. 10.0.0.1:6379.")
+@click.option("--processes", type=click.IntRange(min=1), help="Processes of --executor cores.  [default: one per core]")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def run(
+    question: str | None,
+    out: str | None,
+    axis: tuple[tuple[str, str], ...],
+    overrides: tuple[str, ...],
+    interval: str | None,
+    dry_run: bool,
+    limit: int,
+    yes: bool,
+    executor: str,
+    scheduler: str | None,
+    address: str | None,
+    processes: int | None,
+    as_json: bool,
+    **filters: Any,
+) -> None:
+    """Answer every point of a question that its folder does not have yet.
+
+    Values of an axis: 5Gbps,10Gbps; 0..4; linear(1Gbps,100Gbps,25); log(0.01,1,10). Conditions compare fields:
+    "method.tau <= 2 if method.epsilon < 1".
+
+    \b
+    Examples:
+      gcnsim sweep question.yaml --out results
+      gcnsim sweep --axis "cluster.bandwidth=log(1Gbps,100Gbps,20)" --axis method.tau=0..4 --out results
+    """
+    from gcnsim import api
+
+    asked = api.ask(_filtered(question, **filters), dict(axis), overrides, interval)
+    most = None if yes else limit
+    if dry_run:
+        _say_expected(api.plan_sweep(asked, processes, None), as_json)
+        return
+    if out is None:
+        raise ScenarioError("--out: is not given; allowed: a folder, new or that of this question, or --dry-run")
+    _refuse_addresses(executor, scheduler, address)
+    with progress() as say:
+        clock = Remaining()
+        found = api.sweep(
+            asked.payload(),
+            out=out,
+            executor=executor,
+            address=scheduler or address,
+            processes=processes,
+            limit=most,
+            progress=lambda done, total: say(clock.text(done, total), done / total),
+        )
+    _say_status(found, as_json)
+
+
+class Remaining:
+    """How far a sweep is and how long it will still take, by the points done since it began."""
+
+    def __init__(self) -> None:
+        self._begin: tuple[float, int] | None = None
+
+    def text(self, done: int, total: int) -> str:
+        """The line for so many points done."""
+        now = os.times().elapsed
+        if self._begin is None:
+            self._begin = now, done
+        since, before = self._begin
+        told = f"{done:,} of {plural(total, 'point')}"
+        if done in (before, total):
+            return told
+        left = (now - since) / (done - before) * (total - done)
+        return f"{told}, about {left:.0f} s left" if left < 100 else f"{told}, about {left / 60:.0f} minutes left"
+
+
+def _filtered(question: str | None, **given: Any) -> dict[str, Any]:
+    """The question with the filters and the sample that options add."""
+    from gcnsim.sweeps import load_question
+
+    found = {} if question is None else load_question(question)
+    for option, key in (("where", "where"), ("constraint", "constraints")):
+        if given[option]:
+            before = found.get(key, [])
+            found[key] = [*before, *given[option]] if isinstance(before, list) else before
+    if given["sample"] is not None:
+        kind, _, count = given["sample"].partition(":")
+        if not count.isascii() or not count.isdigit():
+            raise ScenarioError(f"--sample: {given['sample']!r} is not KIND:N, e.g. {SAMPLES[1]}:500")
+        found["sample"] = {"kind": kind, "points": int(count), "seed": given["seed"] or 0}
+    elif given["seed"] is not None:
+        raise ScenarioError("--seed: only valid with --sample; a scenario's own is --set run.seed=N")
+    return found
+
+
+def _refuse_addresses(executor: str, scheduler: str | None, address: str | None) -> None:
+    for option, value, name in (("--scheduler", scheduler, "dask"), ("--address", address, "ray")):
+        if value is not None and executor != name:
+            raise ScenarioError(f"{option}: only valid with --executor {name}; it is {executor}")
+
+
+def _say_expected(found: Any, as_json: bool) -> None:
+    told = {
+        "points": found.points,
+        "refused": found.refused,
+        "seconds": round(found.seconds, 1),
+        "bytes": round(found.nbytes),
+        "processes": found.processes,
+    }
+    if as_json:
+        click.echo(json.dumps(told, indent=2))
+        return
+    long = f"about {found.seconds:.0f} s" if found.seconds < 100 else f"about {found.seconds / 60:.0f} minutes"
+    refused = f" ({found.refused:,} contradict themselves)" if found.refused else ""
+    print_columns(
+        [
+            ("points", f"{found.points:,}{refused}"),
+            ("time", f"{long} on {plural(found.processes, 'core')}"),
+            ("memory", f"about {NBYTES.shown_as(found.nbytes)}"),
+        ]
+    )
+
+
+def _say_status(found: Any, as_json: bool) -> None:
+    told = found.status()
+    if as_json:
+        click.echo(json.dumps(told, indent=2))
+        return
+    lines = [("points", f"{told['points']:,}"), *((state, f"{told[state]:,}") for state in STATES if told[state])]
+    if told["left"]:
+        lines.append(("left", f"{told['left']:,}"))
+    print_columns(lines)
+    for reason, count in list(told["reasons"].items())[:5]:
+        click.echo(f"  {plural(count, 'point')}: {reason}")
+
+
+@group.command()
+@click.argument("folder", type=click.Path())
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def status(folder: str, as_json: bool) -> None:
+    """How many points of a sweep are answered, and what became of the others.
+
+    Example: gcnsim sweep status results
+    """
+    from gcnsim import api
+
+    _say_status(api.open_sweep(folder), as_json)
+
+
+_columns = click.option("--columns", type=Values("columns", _text, "a column"), help="Print these columns of what-if.")
+
+
+@group.command()
+@click.argument("folder", type=click.Path())
+@click.option("--point", type=click.IntRange(min=0), help="All that is known of this point.")
+@click.option("--first", type=click.IntRange(min=0), default=0, help="Start with this point.  [default: 0]")
+@click.option("--top", type=click.IntRange(min=1), default=20, show_default=True, help="Most points to print.")
+@_columns
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def show(folder: str, point: int | None, first: int, top: int, columns: list[str] | None, as_json: bool) -> None:
+    """The points of a sweep in their order, or one of them.
+
+    Example: gcnsim sweep show results --point 7
+    """
+    from gcnsim import api
+
+    found = api.open_sweep(folder)
+    if point is not None:
+        one = found.point(point)
+        if as_json:
+            click.echo(json.dumps(one, indent=2))
+        else:
+            print_columns([(name, "-" if value is None else str(value)) for name, value in one.items()])
+        return
+    records = [each for each in found.to_arrow().to_pylist() if each["point"] >= first]
+    _print_records(found, records[:top], len(records), columns, as_json)
+
+
+@group.command()
+@click.argument("folder", type=click.Path())
+@click.option("--by", default="iteration_s", show_default=True, help="Column that decides.")
+@click.option("--descending", is_flag=True, help="The largest first.")
+@click.option("--top", type=click.IntRange(min=1), default=10, show_default=True, help="Most points to print.")
+@_columns
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def best(folder: str, by: str, descending: bool, top: int, columns: list[str] | None, as_json: bool) -> None:
+    """The fastest points of a sweep, or those first by another column.
+
+    Example: gcnsim sweep best results --by usd_per_1000_iterations --top 5
+    """
+    from gcnsim import api
+
+    found = api.open_sweep(folder)
+    records = found.best(top, by, descending=descending)
+    _print_records(found, records, found.status()["done"], columns, as_json)
+
+
+def _print_records(
+    found: Any, records: list[dict[str, Any]], count: int, columns: list[str] | None, as_json: bool
+) -> None:
+    from gcnsim.report import render_points
+    from gcnsim.report.answer.columns import checked
+    from gcnsim.sweeps import DONE
+
+    keys = None if columns is None else checked(columns)
+    if as_json:
+        click.echo(json.dumps(records, indent=2))
+        return
+    done = [each for each in records if each["state"] == DONE]
+    click.echo(render_points(done, [axis.path for axis in found.question.axes], keys))
+    for each in records:
+        if each["state"] != DONE:
+            click.echo(f"point {each['point']}: {each['state']}: {each['reason']}")
+    if count > len(records):
+        click.echo(f"({plural(count - len(records), 'more point')})")
+
+
+@group.command()
+@click.argument("folder", type=click.Path())
+@click.option("--to", required=True, type=click.Path(), help="File to write: .csv, .json or .parquet.")
+def export(folder: str, to: str) -> None:
+    """Write the points of a sweep to a file for other programs.
+
+    Example: gcnsim sweep export results --to points.csv
+    """
+    from gcnsim import api
+
+    check_outputs(os.path.join(folder, "results.parquet"), to=to)
+    api.open_sweep(folder).export(to)

@@ -1,0 +1,79 @@
+"""The rows of a sweep in a terminal, and as files for other programs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from gcnsim.errors import FileError
+from gcnsim.io.atomic import atomic_write
+from gcnsim.report.answer.columns import TEXT, columns_of
+from gcnsim.results import KEYS, Row
+from gcnsim.terminal.tables import aligned
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+SHOWN: Final = ("time", "speedup_vs_full_graph", "shares", "limited_by", "memory_bytes", "usd_per_1000_iterations")
+WITHOUT_INTERVAL: Final = ("iteration_s", *SHOWN[1:])
+SUFFIXES: Final = (".csv", ".json", ".parquet")
+
+
+def row_of_record(record: Mapping[str, Any]) -> Row:
+    """The row of a point that is done, its interval that of the file or, without one, its time alone."""
+    told = {key: value for key, value in record.items() if key in KEYS}
+    for end in ("iteration_s_low", "iteration_s_high"):
+        if told.get(end) is None:
+            told[end] = told["iteration_s"]
+    return Row(**told)
+
+
+def render_points(records: Sequence[Mapping[str, Any]], axes: Sequence[str], keys: Sequence[str] | None = None) -> str:
+    """A line for each point that is done: its place, its values of the axes, how it fares.
+
+    keys: columns in place of the usual ones, by the names of what-if's table.
+    """
+    if not records:
+        return "no point"
+    rows = [row_of_record(each) for each in records]
+    plain = all(each["iteration_s_low"] is None for each in records)
+    if keys is None:
+        keys = [
+            key
+            for key in (WITHOUT_INTERVAL if plain else SHOWN)
+            if key in ("time", "shares") or any(getattr(row, key) is not None for row in rows)
+        ]
+    columns = columns_of(rows, keys)
+    cells = [[str(each["point"]), *(_text(each[path]) for path in axes)] for each in records]
+    lines = [
+        [*lead, *own] for lead, own in zip(cells, zip(*(column.cells for column in columns), strict=True), strict=True)
+    ]
+    heads = ["point", *(path.replace(".", ".\n") for path in axes), *(column.head for column in columns)]
+    left = [False, *(isinstance(records[0][path], str | None) for path in axes), *(key in TEXT for key in keys)]
+    return "\n".join(aligned(lines, heads, left=left))
+
+
+def _text(value: Any) -> str:
+    return "-" if value is None else f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def write_points(path: str | Path, table: pa.Table) -> None:
+    """Write the table as CSV, JSON (a list of objects) or Parquet, by the file's suffix. Raises FileError."""
+    suffix = Path(path).suffix
+    if suffix not in SUFFIXES:
+        raise FileError(f"{path}: its suffix says no format; allowed: {', '.join(SUFFIXES)}")
+    if suffix == ".json":
+        with atomic_write(path, text=True) as file:
+            json.dump(table.to_pylist(), file, indent=1, allow_nan=False)
+            file.write("\n")
+        return
+    import pyarrow.csv as pc
+    import pyarrow.parquet as pq
+
+    with atomic_write(path) as file:
+        if suffix == ".csv":
+            pc.write_csv(table, file)
+        else:
+            pq.write_table(table, file, compression="zstd", write_page_checksum=True)

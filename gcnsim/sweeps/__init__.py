@@ -1,0 +1,41 @@
+"""Sweeps: thousands of settings of a scenario, each answered once, in a folder that keeps what is done."""
+
+from gcnsim.sweeps.effort import Expected, expected
+from gcnsim.sweeps.executors import NAMES, Executor, executor_of
+from gcnsim.sweeps.folder import Folder, open_folder
+from gcnsim.sweeps.points import Point, Settings, hash_of, points_of
+from gcnsim.sweeps.question import INTERVALS, SAMPLES, Question, load_question, read_question
+from gcnsim.sweeps.run import LIMIT, Plan, Progress, plan, run
+from gcnsim.sweeps.table import LEAD, OF_ROW
+from gcnsim.sweeps.work import DONE, LOST, REFUSED, STATES, TOO_LARGE
+
+__all__ = [
+    "DONE",
+    "INTERVALS",
+    "LEAD",
+    "LIMIT",
+    "LOST",
+    "NAMES",
+    "OF_ROW",
+    "REFUSED",
+    "SAMPLES",
+    "STATES",
+    "TOO_LARGE",
+    "Executor",
+    "Expected",
+    "Folder",
+    "Plan",
+    "Point",
+    "Progress",
+    "Question",
+    "Settings",
+    "executor_of",
+    "expected",
+    "hash_of",
+    "load_question",
+    "open_folder",
+    "plan",
+    "points_of",
+    "read_question",
+    "run",
+]

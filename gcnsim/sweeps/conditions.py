@@ -1,0 +1,125 @@
+"""Conditions on points: `method.tau <= 2 if method.epsilon < 1`, compared as the fields' own quantities."""
+
+from __future__ import annotations
+
+import operator
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Final, TypeAlias
+
+from gcnsim.errors import FileError, GcnsimError, ScenarioError
+from gcnsim.fields import shown
+from gcnsim.io.yaml_files import parse_yaml
+from gcnsim.scenario import Scenario, paths, rule_at
+
+OPERATORS: Final[Mapping[str, Callable[[Any, Any], bool]]] = {
+    "<=": operator.le,
+    ">=": operator.ge,
+    "==": operator.eq,
+    "!=": operator.ne,
+    "<": operator.lt,
+    ">": operator.gt,
+    "in": lambda value, several: value in several,
+}
+
+_COMPARISON: Final = re.compile(r"([A-Za-z_.]+)\s*(<=|>=|==|!=|<|>|\bin\b)\s*(.+)")
+
+HOW: Final = "write FIELD OPERATOR VALUE, e.g. method.tau <= 2, or with if FIELD OPERATOR VALUE behind it"
+
+FITS: Final = "fits"
+"""The constraint that every GPU holds its part."""
+
+
+ValueOf: TypeAlias = Callable[[str], Any]
+"""The value of a point's field, by its path; None where it has none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """A field of a scenario against a value, or against another field (`other`)."""
+
+    path: str
+    sign: str
+    value: Any
+    other: str | None
+
+    def holds(self, value_of: ValueOf) -> bool | None:
+        """Whether it holds; None where there is no such field, or nothing in it."""
+        left = value_of(self.path)
+        right = self.value if self.other is None else value_of(self.other)
+        if left is None or right is None:
+            # What is empty has no order; it equals what is empty too.
+            return OPERATORS[self.sign](left, right) if self.sign in ("==", "!=") and self.value is None else None
+        try:
+            return OPERATORS[self.sign](left, right)
+        except TypeError:
+            return None
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """What points must keep; only those for which `when` holds, where there is one."""
+
+    text: str
+    must: Comparison
+    when: Comparison | None
+
+    def keeps(self, value_of: ValueOf) -> bool:
+        """Whether a point keeps it; one without the field does."""
+        if self.when is not None and self.when.holds(value_of) is not True:
+            return True
+        return self.must.holds(value_of) is not False
+
+
+def read_condition(written: object, where: str) -> Condition:
+    """The condition in a line of text. Raises ScenarioError starting with `where`."""
+    if not isinstance(written, str):
+        raise ScenarioError(f"{where}: {shown(written)} is not a condition; {HOW}")
+    must, found, when = written.partition(" if ")
+    return Condition(written, _comparison(must, where), _comparison(when, where) if found else None)
+
+
+def _comparison(text: str, where: str) -> Comparison:
+    match = _COMPARISON.fullmatch(text.strip())
+    if match is None:
+        raise ScenarioError(f"{where}: {shown(text.strip())} is not a comparison; {HOW}")
+    path, sign, right = match[1], match[2], match[3].strip()
+    try:
+        rule, _ = rule_at(path)
+    except ScenarioError as error:
+        raise ScenarioError(f"{where}: {error}") from None
+    if right in paths():
+        if sign == "in":
+            raise ScenarioError(f"{where}: {right} is one value; allowed after in: values separated by commas")
+        return Comparison(path, sign, None, right)
+    try:
+        if sign == "in":
+            return Comparison(path, sign, tuple(_read(rule, each, path, where) for each in right.split(",")), None)
+        return Comparison(path, sign, _read(rule, right, path, where), None)
+    except FileError as error:
+        raise ScenarioError(str(error)) from None
+
+
+def _read(rule: Any, text: str, path: str, where: str) -> Any:
+    value = parse_yaml(text.strip(), f"{where}: {path}")
+    if value is None:
+        return None
+    try:
+        return rule.read(value, path)
+    except GcnsimError as error:
+        raise ScenarioError(f"{where}: {error}") from None
+
+
+def values_of(scenario: Scenario) -> ValueOf:
+    """The fields of a scenario, as conditions ask for them."""
+    return partial(_value_of, scenario)
+
+
+def _value_of(scenario: Scenario, path: str) -> Any:
+    section, _, key = path.partition(".")
+    spec = getattr(scenario, section)
+    if section == "method" and key not in ("name", "overlap") and not spec.has(key):
+        return None
+    return getattr(spec, key)

@@ -1,0 +1,180 @@
+"""The folder of a sweep: its question, a file for every chunk that is done, and in the end one file of all points.
+
+    sweep.json       the question, the versions that answer it, how many points it has
+    parts/*.parquet  chunks in the order in which they were done, each written whole or not at all
+    results.parquet  all points in their order; the parts are gone once it is there
+
+A sweep that was killed goes on from what lies there.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import shutil
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import count
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from gcnsim.errors import FileError
+from gcnsim.io.atomic import atomic_write
+from gcnsim.io.json_files import parse_json
+from gcnsim.sweeps.points import Point
+from gcnsim.sweeps.question import Question, read_question
+from gcnsim.sweeps.table import joined, read_table, schema_of, table_of, write_table
+from gcnsim.sweeps.work import LOST, versions
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+SCHEMA: Final = "gcnsim.sweep-folder/1"
+MANIFEST: Final = "sweep.json"
+PARTS: Final = "parts"
+RESULTS: Final = "results.parquet"
+
+
+@dataclass(frozen=True, slots=True)
+class Folder:
+    """A sweep's folder. points: how many it has."""
+
+    path: Path
+    question: Question
+    points: int
+    about: Mapping[str, str]
+
+    @property
+    def results(self) -> Path:
+        """The file of all points, once they are done."""
+        return self.path / RESULTS
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The columns of its tables."""
+        return schema_of(self.question.axes, self.about)
+
+    def keep(self, points: Sequence[Point], rows: Sequence[Mapping[str, Any]]) -> None:
+        """Write the rows of a chunk. Raises FileError."""
+        (self.path / PARTS).mkdir(exist_ok=True)
+        names = (self.path / PARTS / f"{points[0].index:08}-{turn}.parquet" for turn in count())
+        # A chunk that begins with a point that was lost before stands beside what was done with that.
+        write_table(next(name for name in names if not name.exists()), table_of(points, rows, self.schema))
+
+    def table(self) -> pa.Table:
+        """What is done so far, in the order of the points; of a point that was lost and then answered, the answer.
+
+        Raises FileError for a file that is damaged.
+        """
+        files = [self.results] if self.results.exists() else []
+        files += sorted((self.path / PARTS).glob("*.parquet"))
+        found = joined(map(read_table, files), self.schema)
+        points, lost = (
+            found["point"].to_numpy(),
+            np.array([state == LOST for state in found["state"].to_pylist()], bool),
+        )
+        order = np.lexsort((lost, points))
+        first = np.flatnonzero(np.diff(points[order], prepend=-1))
+        return found.take(order[first]).combine_chunks()
+
+    def done(self) -> frozenset[int]:
+        """The points that need not be asked again."""
+        table = self.table()
+        rows = zip(table["point"].to_pylist(), table["state"].to_pylist(), strict=True)
+        return frozenset(point for point, state in rows if state != LOST)
+
+    def finish(self) -> None:
+        """Put all points into one file, and remove the parts. Raises FileError."""
+        parts = self.path / PARTS
+        if not self.results.exists() or any(parts.glob("*.parquet")):
+            write_table(self.results, self.table())
+        # With what a killed process left half written.
+        shutil.rmtree(parts, ignore_errors=True)
+
+
+def open_folder(path: str | Path) -> Folder:
+    """The sweep in the folder at `path`. Raises FileError for one that holds none, or one that cannot be read."""
+    place = Path(path)
+    manifest = place / MANIFEST
+    if not place.is_dir():
+        raise FileError(f"{path}: is not a folder of a sweep")
+    if not manifest.is_file():
+        raise FileError(f"{path}: is not a folder of a sweep: it has no {MANIFEST}")
+    try:
+        told = parse_json(manifest.read_text(encoding="utf-8"), manifest)
+    except (OSError, UnicodeDecodeError) as error:
+        raise FileError(f"{manifest}: cannot be read: {error}") from None
+    if not isinstance(told, dict) or told.get("schema") != SCHEMA:
+        raise FileError(f"{manifest}: its schema is not {SCHEMA}")
+    points, made = told.get("points"), told.get("versions")
+    if not isinstance(points, int) or not isinstance(made, dict) or not isinstance(told.get("question"), dict):
+        raise FileError(f"{manifest}: lacks points, versions or question")
+    return _folder(place, read_question(told["question"]), points, made)
+
+
+def begin(path: str | Path, question: Question, points: Callable[[], Sequence[Point]]) -> Folder:
+    """A new folder for the question's points, or the one that it has already. points: made where it is new.
+
+    Raises FileError for a folder of another question, of other versions, or with anything else in it.
+    """
+    place = Path(path)
+    if (place / MANIFEST).exists():
+        found = open_folder(place)
+        if found.question.hash != question.hash:
+            raise FileError(
+                f"{path}: holds the results of another question ({found.question.hash[:12]}; this one is "
+                f"{question.hash[:12]}); allowed: a new folder, or the question it was begun with"
+            )
+        own = versions()
+        for name, begun in json.loads(found.about["versions"]).items():
+            if own.get(name) != begun:
+                raise FileError(
+                    f"{path}: was begun with {name} {begun}, this is {own.get(name)}; allowed: a new folder"
+                )
+        return found
+    if place.exists() and (not place.is_dir() or any(each.name != LOCK for each in place.iterdir())):
+        raise FileError(f"{path}: exists and is no folder of a sweep; allowed: a new or an empty folder")
+    size = len(points())
+    made = _folder(place, question, size, versions())
+    told = {"schema": SCHEMA, "hash": question.hash, "points": size, "versions": versions()}
+    try:
+        (place / PARTS).mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise FileError(f"{path}: cannot be made: {error.strerror}") from None
+    with atomic_write(place / MANIFEST, text=True) as file:
+        json.dump(told | {"question": question.payload()}, file, indent=2, allow_nan=False)
+    return made
+
+
+def _folder(path: Path, question: Question, points: int, made: Mapping[str, str]) -> Folder:
+    about = {
+        "schema": "gcnsim.sweep-results/1",
+        "question_hash": question.hash,
+        "question": json.dumps(question.payload(), sort_keys=True, allow_nan=False),
+        "versions": json.dumps(made, sort_keys=True),
+        "interval": question.interval,
+    }
+    return Folder(path, question, points, about)
+
+
+LOCK: Final = ".lock"
+
+
+@contextmanager
+def alone(path: str | Path) -> Iterator[None]:
+    """A block in which no other process writes this folder, which is made. Raises FileError where one does."""
+    place = Path(path)
+    try:
+        place.mkdir(parents=True, exist_ok=True)
+        lock = open(place / LOCK, "wb")  # noqa: SIM115 - held until the block ends
+    except OSError as error:
+        raise FileError(f"{path}: cannot be written: {error.strerror}") from None
+    with lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise FileError(f"{path}: another sweep writes there now; allowed: when it has ended") from None
+        yield

@@ -1,0 +1,194 @@
+"""The points of a sweep: combinations or draws of its axes' values, each one canonical scenario."""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import product
+from math import ceil, log2
+from typing import Any, Final, TypeAlias
+
+from gcnsim.errors import GcnsimError, ScenarioError
+from gcnsim.methods import DEFAULT, NO_OVERLAP, OVERLAP, method_type
+from gcnsim.scenario import SCHEMA, Scenario, from_mapping, rule_at, section_text
+from gcnsim.streams import stream
+from gcnsim.sweeps.conditions import values_of
+from gcnsim.sweeps.question import Question, Sample
+from gcnsim.sweeps.ranges import Axis
+
+Values: TypeAlias = Mapping[str, Any]
+"""By path, what a point puts in place of its base's fields, as a scenario writes it."""
+
+SECTIONS: Final = ("cluster", "workload", "partition", "run")
+"""The sections beside the method."""
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """One setting. index: its place in the sweep. values: of each axis that has an effect on it.
+
+    scenario: None where its values contradict each other; refused: why.
+    """
+
+    index: int
+    values: Values
+    scenario: Scenario | None
+    refused: str | None = None
+
+    @property
+    def id(self) -> str:
+        """SHA-256 (hex) of its scenario, as `gcnsim.scenario.scenario_hash` has it; of its values where it has none."""
+        if self.scenario is None:
+            return hashlib.sha256(json.dumps(dict(self.values), sort_keys=True).encode()).hexdigest()
+        return hash_of(self.scenario)
+
+
+def hash_of(scenario: Scenario) -> str:
+    """`scenario_hash`, of text that is kept for each section."""
+    parts = [(name, section_text(scenario, name)) for name in ("cluster", "faults", "method", *SECTIONS[1:])]
+    parts.append(("schema", json.dumps(SCHEMA)))
+    text = ", ".join(f'"{name}": {text}' for name, text in sorted(parts) if text)
+    return hashlib.sha256(f"{{{text}}}".encode()).hexdigest()
+
+
+@dataclass(slots=True)
+class Settings:
+    """Scenarios from a base and a few values in place of its own; each section is read once for each of its values."""
+
+    base: Mapping[str, Any]
+    _sections: dict[tuple[str, str], Any] = field(default_factory=dict)
+
+    def effective(self, values: Values) -> dict[str, Any]:
+        """The values without knobs that the point's method lacks, and without an overlap where it waits for nothing."""
+        knobs = [path for path in values if path.startswith("method.")]
+        if not knobs:
+            return dict(values)
+        kind = method_type(self._named(values))
+        lacks = {path for path in knobs if path != "method.name" and not _has(kind, path.removeprefix("method."))}
+        found = {path: value for path, value in values.items() if path not in lacks}
+        if found.get(f"method.{OVERLAP}", NO_OVERLAP) != NO_OVERLAP:
+            del found[f"method.{OVERLAP}"]
+            if self._method(found).waits:
+                return {path: value for path, value in values.items() if path not in lacks}
+        return found
+
+    def scenario(self, values: Values) -> Scenario:
+        """The scenario with `values` in place of the base's. Raises ScenarioError or UnitError."""
+        given = {name: self._section(name, values) for name in SECTIONS}
+        # Faults name workers and links of the base: they are read with each machine.
+        return Scenario(name="sweep", **given, method=self._method(values), faults=self._section("faults", {}))
+
+    def _named(self, values: Values) -> str:
+        return str(values.get("method.name", _mapping(self.base, "method").get("name", DEFAULT)))
+
+    def _method(self, values: Values) -> Any:
+        raw = dict(_mapping(self.base, "method"))
+        kind = method_type(self._named(values))
+        raw = {key: value for key, value in raw.items() if _has(kind, key) or key in ("name", OVERLAP)}
+        raw |= {path.removeprefix("method."): value for path, value in values.items() if path.startswith("method.")}
+        asked = raw.pop(OVERLAP, NO_OVERLAP)
+        found = self._kept("method", raw)
+        return found if asked == NO_OVERLAP or not found.waits else self._kept("method", raw | {OVERLAP: asked})
+
+    def _section(self, name: str, values: Values) -> Any:
+        if name == "faults":
+            return self._kept(name, self.base.get("faults", []))
+        own = {path.partition(".")[2]: value for path, value in values.items() if path.startswith(f"{name}.")}
+        return self._kept(name, dict(_mapping(self.base, name)) | own)
+
+    def _kept(self, name: str, raw: Any) -> Any:
+        """What a section says, read alone: sections name no fields of each other."""
+        key = (name, json.dumps(raw, sort_keys=True))
+        if key not in self._sections:
+            alone: dict[str, Any] = {"schema": SCHEMA, name: raw}
+            if name == "faults":
+                alone |= {each: dict(_mapping(self.base, each)) for each in ("cluster", "run")}
+            self._sections[key] = getattr(from_mapping(alone, "base"), name)
+        return self._sections[key]
+
+
+def _mapping(base: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    found: Mapping[str, Any] = base.get(name, {})
+    return found
+
+
+def _has(kind: Any, key: str) -> bool:
+    return key == OVERLAP or kind.has(key)
+
+
+def points_of(question: Question) -> list[Point]:
+    """Every point, in the order of the axes, the last fastest, or in that of the draws; equal ones are one.
+
+    A point whose values contradict each other says so. Raises ScenarioError where no point is left, and for an axis
+    that no point has.
+    """
+    settings = Settings(question.base)
+    found: list[Point] = []
+    known: set[Any] = set()
+    paths: set[str] = set()
+    for values in _combinations(question):
+        own = settings.effective(values)
+        text = json.dumps(own, sort_keys=True)
+        if text in known:
+            continue
+        known.add(text)
+        try:
+            scenario, refused = settings.scenario(own), None
+        except GcnsimError as error:
+            scenario, refused = None, str(error)
+        value_of = partial(_written, own) if scenario is None else values_of(scenario)
+        if scenario in known or not all(each.keeps(value_of) for each in (*question.where, *question.constraints)):
+            continue
+        if scenario is not None:
+            known.add(scenario)
+        paths |= own.keys()
+        found.append(Point(len(found), own, scenario, refused))
+    if not found:
+        raise ScenarioError("where: no point is left; allowed: conditions that some combination of the axes keeps")
+    if all(each.scenario is None for each in found):
+        raise ScenarioError(f"{found[0].refused} (so for every point)")
+    for axis in question.axes:
+        if axis.path not in paths:
+            raise ScenarioError(f"axes.{axis.path}: no method of this sweep has it, so it would change nothing")
+    return found
+
+
+def _written(values: Values, path: str) -> Any:
+    """What a point that contradicts itself has in a field: what its axes say of it."""
+    value = values.get(path)
+    try:
+        return None if value is None else rule_at(path)[0].read(value, path)
+    except GcnsimError:
+        return None
+
+
+def _combinations(question: Question) -> Iterator[dict[str, Any]]:
+    paths = [axis.path for axis in question.axes]
+    if question.sample is None:
+        for each in product(*(axis.values for axis in question.axes)):
+            yield dict(zip(paths, each, strict=True))
+        return
+    for shares in _shares(question.axes, question.sample):
+        yield {axis.path: axis.at(share) for axis, share in zip(question.axes, shares, strict=True)}
+
+
+def _shares(axes: Sequence[Axis], sample: Sample) -> list[list[float]]:
+    """Per point, how far along each axis it lies, in [0, 1).
+
+    Latin hypercube: McKay, Beckman and Conover (1979). Sobol: scrambled (Owen, 1998), the first of a power of two.
+    """
+    drawn = stream(sample.seed, "sweep", sample.kind)
+    if sample.kind == "random":
+        return [list(map(float, each)) for each in drawn.random((sample.points, len(axes)))]
+    from scipy.stats import qmc
+
+    kind: Any = qmc.LatinHypercube if sample.kind == "lhs" else qmc.Sobol
+    named = "rng" if "rng" in inspect.signature(kind).parameters else "seed"
+    engine = kind(d=len(axes), **{named: drawn})
+    if sample.kind == "lhs":
+        return [list(map(float, each)) for each in engine.random(sample.points)]
+    return [list(map(float, each)) for each in engine.random_base2(ceil(log2(sample.points)))[: sample.points]]

@@ -1,0 +1,203 @@
+"""The question of a sweep: a scenario, the fields that vary, which points count, and how well each is answered."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from copy import deepcopy
+from dataclasses import dataclass
+from math import prod
+from pathlib import Path
+from typing import Any, Final
+
+from gcnsim.errors import ScenarioError, nearest
+from gcnsim.fields import shown
+from gcnsim.io.yaml_files import read_yaml
+from gcnsim.methods import DEFAULT, all_knobs, method_type
+from gcnsim.scenario import SCHEMA as SCENARIO_SCHEMA
+from gcnsim.scenario import from_mapping, put_over
+from gcnsim.sweeps.conditions import FITS, Condition, read_condition
+from gcnsim.sweeps.ranges import Axis, read_axis
+
+SCHEMA: Final = "gcnsim.sweep/1"
+KEYS: Final = ("schema", "name", "base", "axes", "where", "constraints", "sample", "interval")
+FULL: Final = "full"
+NONE: Final = "none"
+INTERVALS: Final = (FULL, NONE)
+"""The interval of what-if, or none."""
+
+GRID: Final = "grid"
+SAMPLES: Final = ("random", "lhs", "sobol")
+SAMPLE_KEYS: Final = ("kind", "points", "seed")
+MOST_POINTS: Final = 10_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """How many points are drawn, how, and by which seed, where not every combination is one."""
+
+    kind: str
+    points: int
+    seed: int
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What a sweep asks.
+
+    base: a scenario as plain data, of which points replace fields. sample: None where every combination is a point.
+    where: conditions without which a combination is no point. constraints: the same, of what is wanted of an answer;
+    fits: only settings that every GPU holds are simulated. interval: `full` as what-if's, or `none`.
+    """
+
+    name: str
+    base: Mapping[str, Any]
+    axes: tuple[Axis, ...]
+    where: tuple[Condition, ...]
+    constraints: tuple[Condition, ...]
+    fits: bool
+    sample: Sample | None
+    interval: str
+
+    @property
+    def combinations(self) -> int:
+        """How many points there are before conditions are asked and equal ones are one."""
+        return prod(len(axis.values) for axis in self.axes) if self.sample is None else self.sample.points
+
+    def payload(self) -> dict[str, Any]:
+        """As plain data, ranges written out; `read_question` gives the same question back."""
+        told: dict[str, Any] = {"schema": SCHEMA, "name": self.name, "base": dict(self.base)}
+        told["axes"] = {axis.path: _written(axis) for axis in self.axes}
+        told["where"] = [each.text for each in self.where]
+        told["constraints"] = [*([FITS] if self.fits else []), *(each.text for each in self.constraints)]
+        if self.sample is not None:
+            told["sample"] = {"kind": self.sample.kind, "points": self.sample.points, "seed": self.sample.seed}
+        return told | {"interval": self.interval}
+
+    @property
+    def hash(self) -> str:
+        """SHA-256 (hex) of what is asked, its name aside."""
+        asked = {key: value for key, value in self.payload().items() if key != "name"}
+        # The order of the axes is that of the points.
+        asked["order"] = [axis.path for axis in self.axes]
+        return hashlib.sha256(json.dumps(asked, sort_keys=True, allow_nan=False).encode()).hexdigest()
+
+
+def _written(axis: Axis) -> Any:
+    found = axis.between
+    if found is None:
+        return list(axis.values)
+    return f"{found.kind}({found.at(0.0)}, {found.at(1.0)})"
+
+
+def load_question(path: str | Path) -> dict[str, Any]:
+    """The question in the file at `path`, as plain data. Raises FileError or ScenarioError."""
+    found = read_yaml(path)
+    if not isinstance(found, dict):
+        raise ScenarioError(f"{path}: {shown(found)} is not the question of a sweep; it starts with schema: {SCHEMA}")
+    if found.get("schema") != SCHEMA:
+        raise ScenarioError(f"{path}: schema: {shown(found.get('schema'))} is not known; write schema: {SCHEMA}")
+    return found
+
+
+def read_question(
+    mapping: Mapping[str, Any], overrides: Sequence[str] = (), axis: Mapping[str, object] | None = None
+) -> Question:
+    """The question in `mapping`, with `overrides` (`PATH=VALUE`) put over its base and `axis` over its axes.
+
+    Raises ScenarioError, UnitError or FileError: path, value, what is allowed.
+    """
+    for key in mapping:
+        if key not in KEYS:
+            raise ScenarioError(f"{key}: unknown key; {nearest(str(key), KEYS)}")
+    name, interval = mapping.get("name", "sweep"), mapping.get("interval", FULL)
+    if not isinstance(name, str) or not name.isprintable() or not 1 <= len(name) <= 200:
+        raise ScenarioError(f"name: {shown(name)} is not a name (one line of text)")
+    if interval not in INTERVALS:
+        raise ScenarioError(f"interval: {shown(interval)} is not allowed; one of {', '.join(INTERVALS)}")
+    given = _section(mapping, "axes")
+    axes = {path: read_axis(path, written, "axes.") for path, written in given.items()}
+    axes |= {path: read_axis(path, written, "--axis ") for path, written in (axis or {}).items()}
+    if not axes:
+        raise ScenarioError("axes: none is given; write axes: or --axis, e.g. cluster.bandwidth=5Gbps,10Gbps")
+    sample = _sample(mapping.get("sample"))
+    _refuse_continuous(axes, sample)
+    constraints = _lines(mapping, "constraints")
+    question = Question(
+        name=name,
+        base=_base(_section(mapping, "base"), overrides, axes),
+        axes=tuple(axes.values()),
+        where=tuple(read_condition(text, place) for place, text in _lines(mapping, "where")),
+        constraints=tuple(read_condition(text, place) for place, text in constraints if text != FITS),
+        fits=any(text == FITS for _, text in constraints),
+        sample=sample,
+        interval=interval,
+    )
+    if question.combinations > MOST_POINTS:
+        raise ScenarioError(f"axes: {question.combinations:,} combinations; allowed: at most {MOST_POINTS:,}")
+    return question
+
+
+def _section(mapping: Mapping[str, Any], key: str) -> dict[str, Any]:
+    found = mapping.get(key, {})
+    if not isinstance(found, dict):
+        raise ScenarioError(f"{key}: {shown(found)} is not a section")
+    return found
+
+
+def _lines(mapping: Mapping[str, Any], key: str) -> list[tuple[str, object]]:
+    found = mapping.get(key, [])
+    if not isinstance(found, list):
+        raise ScenarioError(f"{key}: {shown(found)} is not a list")
+    return [(f"{key}[{index}]", each) for index, each in enumerate(found)]
+
+
+def _refuse_continuous(axes: Mapping[str, Axis], sample: Sample | None) -> None:
+    """Raises ScenarioError for a range without a count where every combination is a point."""
+    for path, axis in axes.items():
+        if axis.between is not None and sample is None:
+            raise ScenarioError(
+                f"axes.{path}: {_written(axis)} has no count, so only a sample draws from it; "
+                f"allowed: a third number, or sample"
+            )
+
+
+def _sample(given: object) -> Sample | None:
+    if given is None:
+        return None
+    if not isinstance(given, dict):
+        raise ScenarioError(f"sample: {shown(given)} is not a section; keys: {', '.join(SAMPLE_KEYS)}")
+    for key in given:
+        if key not in SAMPLE_KEYS:
+            raise ScenarioError(f"sample.{key}: unknown key; {nearest(str(key), SAMPLE_KEYS)}")
+    kind, points, seed = given.get("kind"), given.get("points"), given.get("seed", 0)
+    if kind not in SAMPLES:
+        raise ScenarioError(f"sample.kind: {shown(kind)} is not allowed; one of {', '.join(SAMPLES)}")
+    for name, value, least in (("points", points, 1), ("seed", seed, 0)):
+        if isinstance(value, bool) or not isinstance(value, int) or not least <= value < 2**31:
+            raise ScenarioError(f"sample.{name}: {shown(value)} is not a whole number of at least {least}")
+    assert isinstance(points, int)
+    return Sample(str(kind), points, seed)
+
+
+def _base(given: Mapping[str, Any], overrides: Sequence[str], axes: Mapping[str, Axis]) -> dict[str, Any]:
+    """The base as plain data, with the overrides; it is read once, so that its own errors are said first."""
+    raw = {"schema": SCENARIO_SCHEMA, "name": "sweep", **deepcopy(dict(given))}
+    for each in overrides:
+        put_over(raw, each)
+    axis = axes.get("method.name")
+    method = raw.get("method", {})
+    names = [str(each) for each in axis.values] if axis is not None else []
+    own = dict(raw)
+    if isinstance(method, dict) and names:
+        kind = method_type(method.get("name", DEFAULT), "base.method.name")
+        some = [method_type(each, "axes.method.name") for each in names]
+        # What only methods of the axis have is theirs.
+        own["method"] = {
+            key: value
+            for key, value in method.items()
+            if key not in all_knobs() or kind.has(key) or not any(each.has(key) for each in some)
+        }
+    from_mapping(own, "base")
+    return raw

@@ -1,0 +1,215 @@
+"""The values of an axis: lists, whole numbers `0..4`, and ranges `linear(1Gbps, 100Gbps, 25)`, `log(0.01, 1, 10)`."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from gcnsim.caching import Cache
+from gcnsim.errors import FileError, ScenarioError, UnitError
+from gcnsim.fields import Measure, Number, Rule, Truth, Word, shown
+from gcnsim.io.yaml_files import parse_yaml
+from gcnsim.scenario import rule_at
+from gcnsim.units import FRACTION, Quantity
+
+DIGITS: Final = 6
+"""Significant digits of a value between two ends: ends ten apart then give 0.1, not 0.10000000000000002."""
+
+MOST_VALUES: Final = 1_000_000
+"""Of one axis."""
+
+_WHOLE: Final = re.compile(r"(-?\d+)\.\.(-?\d+)(?:/(\d+))?")
+_RANGE: Final = re.compile(r"([a-z]+)\((.*)\)", re.DOTALL)
+_NUMBER: Final = re.compile(r"^\s*[+-]?[0-9.]+(?:[eE][+-]?[0-9]+)?\s*")
+_KINDS: Final = ("linear", "log")
+
+HOW: Final = "write values (5Gbps,10Gbps), whole numbers (0..4, 0..16/4), linear(A,B,N) or log(A,B,N)"
+
+
+@dataclass(frozen=True, slots=True)
+class Between:
+    """All numbers between two ends, of which a sample draws: `linear(1Gbps, 100Gbps)`.
+
+    low, high: in `unit`, that of the low end; empty of plain numbers, which may be `whole`.
+    """
+
+    kind: str
+    low: float
+    high: float
+    whole: bool
+    unit: str
+
+    def at(self, share: float) -> Any:
+        """The value at `share` of the way from the low to the high end, as a scenario writes it."""
+        low, high = (math.log(self.low), math.log(self.high)) if self.kind == "log" else (self.low, self.high)
+        value = low + (high - low) * share
+        value = math.exp(value) if self.kind == "log" else value
+        rounded = float(f"{min(max(value, self.low), self.high):.{DIGITS}g}")
+        if self.whole:
+            return round(rounded)
+        return f"{rounded:.{DIGITS}g}{self.unit}" if self.unit else rounded
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """A field of a scenario and its values, as a scenario writes them. between: what a sample draws from instead."""
+
+    path: str
+    values: tuple[Any, ...]
+    between: Between | None = None
+
+    def at(self, share: float) -> Any:
+        """The value at `share` in [0, 1): of a list the one that far down, of a range the number."""
+        if self.between is not None:
+            return self.between.at(share)
+        return self.values[min(int(share * len(self.values)), len(self.values) - 1)]
+
+
+def read_axis(path: str, written: object, where: str) -> Axis:
+    """The axis over the field at `path`; where: what a message starts with before the path, `axes.` or `--axis `.
+
+    Raises ScenarioError: an unknown field (with the nearest), an empty range, a value that the field may not hold.
+    """
+    at = f"{where}{path}"
+    try:
+        rule, optional = rule_at(path)
+    except ScenarioError as error:
+        raise ScenarioError(f"{where}{error}") from None
+    values: list[Any] = []
+    between: Between | None = None
+    for each in _items(written, rule, at):
+        found = _one(each, rule, at)
+        if isinstance(found, Between):
+            between = found
+        else:
+            values += found
+    if between is not None and (values or not isinstance(written, str)):
+        raise ScenarioError(f"{at}: {shown(written)} mixes a range without a count with other values; {HOW}")
+    if between is None and not values:
+        raise ScenarioError(f"{at}: an empty list of values; {HOW}")
+    for value in values if between is None else (between.at(0.0), between.at(1.0)):
+        _check(value, rule, optional, at, path)
+    return Axis(path, tuple({_key(value): value for value in values}.values()), between)
+
+
+def _key(value: Any) -> tuple[str, str]:
+    """By which equal values are found: 1 and true are not."""
+    return type(value).__name__, repr(value)
+
+
+def _check(value: Any, rule: Rule, optional: bool, at: str, path: str) -> None:
+    """Refuse a value that the field may not hold; what only some methods' knobs may hold is read with the method."""
+    if value is None and optional:
+        return
+    try:
+        rule.read(value, at)
+    except (ScenarioError, UnitError):
+        if path.startswith("method.") and path not in ("method.name", "method.overlap") and isinstance(value, str):
+            return
+        raise
+
+
+def _items(written: object, rule: Rule, at: str) -> list[object]:
+    """What is listed. Raises ScenarioError for a mapping, and for text that is no document."""
+    if isinstance(written, list):
+        return list(written)
+    if isinstance(written, dict):
+        raise ScenarioError(f"{at}: a mapping is no list of values; {HOW}")
+    if not isinstance(written, str):
+        return [written]
+    # Of a list of names or numbers the commas are its own: several are given as a list.
+    single = isinstance(rule, Number | Measure | Word | Truth | Cache)
+    texts = list(_split(written, at)) if single else [written]
+    try:
+        return [text if _is_range(text) else parse_yaml(text, at) for text in texts]
+    except FileError as error:
+        raise ScenarioError(str(error)) from None
+
+
+def _split(text: str, at: str) -> Iterator[str]:
+    """The parts between commas that stand in no parentheses."""
+    depth, part = 0, ""
+    for letter in text:
+        depth += {"(": 1, ")": -1}.get(letter, 0)
+        if letter == "," and depth == 0:
+            yield _filled(part, text, at)
+            part = ""
+        else:
+            part += letter
+    if depth:
+        raise ScenarioError(f"{at}: {shown(text)}: a parenthesis is not closed; {HOW}")
+    yield _filled(part, text, at)
+
+
+def _filled(part: str, text: str, at: str) -> str:
+    if not part.strip():
+        raise ScenarioError(f"{at}: {shown(text)} has an empty value; {HOW}")
+    return part.strip()
+
+
+def _is_range(text: object) -> bool:
+    return isinstance(text, str) and bool(_WHOLE.fullmatch(text.strip()) or _RANGE.fullmatch(text.strip()))
+
+
+def _one(item: object, rule: Rule, at: str) -> list[Any] | Between:
+    """The values of one item of a list."""
+    if not isinstance(item, str) or not _is_range(item):
+        return [item]
+    text = item.strip()
+    whole = _WHOLE.fullmatch(text)
+    if whole is not None:
+        return _counted(text, int(whole[1]), int(whole[2]), int(whole[3] or 1), at)
+    named = _RANGE.fullmatch(text)
+    assert named is not None
+    kind, parts = named[1], [part.strip() for part in named[2].split(",")]
+    if kind not in _KINDS:
+        raise ScenarioError(f"{at}: {shown(text)}: unknown range {kind!r}; {HOW}")
+    if len(parts) not in (2, 3):
+        raise ScenarioError(f"{at}: {shown(text)}: a range has two ends and a count; {HOW}")
+    between = _between(kind, parts[0], parts[1], rule, f"{at}: {shown(text)}")
+    if len(parts) == 2:
+        return between
+    if not parts[2].isascii() or not parts[2].isdigit() or not 1 <= int(parts[2]) <= MOST_VALUES:
+        raise ScenarioError(f"{at}: {shown(text)}: {parts[2]!r} is no count; a whole number of 1 to {MOST_VALUES:,}")
+    count = int(parts[2])
+    if count == 1 and between.low != between.high:
+        raise ScenarioError(f"{at}: {shown(text)}: one value cannot be both ends; a count of 2 or more")
+    shares: Sequence[float] = [step / (count - 1) for step in range(count)] if count > 1 else [0.0]
+    return list(dict.fromkeys(between.at(share) for share in shares))
+
+
+def _counted(text: str, first: int, last: int, step: int, at: str) -> list[Any]:
+    if step < 1 or last < first:
+        raise ScenarioError(f"{at}: {text} is an empty range; the first number is at most the last, the step above 0")
+    if (last - first) // step >= MOST_VALUES:
+        raise ScenarioError(f"{at}: {text} has more than {MOST_VALUES:,} values")
+    return list(range(first, last + 1, step))
+
+
+def _between(kind: str, low: str, high: str, rule: Rule, at: str) -> Between:
+    quantity = rule.quantity if isinstance(rule, Measure) else FRACTION if isinstance(rule, Cache) else None
+    whole = isinstance(rule, Number) and rule.whole
+    if quantity is None and not isinstance(rule, Number):
+        raise ScenarioError(f"{at}: only a number or a quantity has a range; {rule.allowed}")
+    unit = _NUMBER.sub("", low) if quantity is not None else ""
+    ends = [_end(text, quantity, unit, at) for text in (low, high)]
+    if ends[0] > ends[1]:
+        raise ScenarioError(f"{at}: an empty range; the first end is at most the second")
+    if kind == "log" and ends[0] <= 0:
+        raise ScenarioError(f"{at}: a logarithmic range starts above 0")
+    return Between(kind, ends[0], ends[1], whole, unit)
+
+
+def _end(text: str, quantity: Quantity | None, unit: str, at: str) -> float:
+    """An end of a range in `unit`. Raises ScenarioError."""
+    try:
+        found = float(text) if quantity is None else quantity.parse(text) / quantity.parse(f"1{unit}")
+    except (ValueError, UnitError) as error:
+        reason = str(error) if isinstance(error, UnitError) else f"{text!r} is not a number"
+        raise ScenarioError(f"{at}: {reason}") from None
+    if not math.isfinite(found):
+        raise ScenarioError(f"{at}: {text!r} is not finite")
+    return found

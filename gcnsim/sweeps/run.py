@@ -1,0 +1,130 @@
+"""A sweep from its question to its results: what is left to do, in chunks, to an executor, into the folder."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, TypeAlias
+
+from gcnsim.engine import engine
+from gcnsim.errors import ScenarioError, plural
+from gcnsim.sweeps.executors import Executor
+from gcnsim.sweeps.folder import Folder, alone, begin
+from gcnsim.sweeps.points import Point, points_of
+from gcnsim.sweeps.question import Question
+from gcnsim.sweeps.work import LOST, REFUSED, file_hash, files_of, versions
+
+Progress: TypeAlias = Callable[[int, int], object]
+"""Told how many points are done, and of how many."""
+
+CHUNK: Final = 32
+"""Most points of a chunk: what is lost where a sweep is killed, on each core."""
+
+LIMIT: Final = 10_000
+"""Most points of a sweep that nobody confirmed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """The points of a question, and those that are left to do in chunks of neighbours."""
+
+    question: Question
+    points: tuple[Point, ...]
+
+
+def plan(question: Question, limit: int | None = LIMIT) -> Plan:
+    """The points. limit: None for any number. Raises ScenarioError for more than that, and for what has no point."""
+    most = question.combinations
+    if limit is not None and most > 50 * limit:
+        raise _too_many(most, "up to ", limit)
+    points = points_of(question)
+    if limit is not None and len(points) > limit:
+        raise _too_many(len(points), "", limit)
+    return Plan(question, tuple(points))
+
+
+def _too_many(count: int, about: str, limit: int) -> ScenarioError:
+    return ScenarioError(f"--limit: the sweep has {about}{plural(count, 'point')}; allowed without --yes: {limit:,}")
+
+
+def run(
+    question: Question,
+    path: str | Path,
+    executor: Callable[[], Executor],
+    limit: int | None = LIMIT,
+    progress: Progress = lambda done, total: None,
+) -> Folder:
+    """Answer every point of the question that the folder does not have yet.
+
+    executor: made only where there is something to do. Raises GcnsimError.
+    """
+    with alone(path):
+        folder = begin(path, question, lambda: plan(question, limit).points)
+        done = folder.done()
+        if len(done) == folder.points:
+            folder.finish()
+            return folder
+        left = [point for point in plan(question, None).points if point.index not in done]
+        progress(len(done), folder.points)
+        refused = [point for point in left if point.scenario is None]
+        if refused:
+            folder.keep(refused, [{"point": each.index, "state": REFUSED, "reason": each.refused} for each in refused])
+        count = len(done) + len(refused)
+        for points, rows in _answered(question, [each for each in left if each.scenario is not None], executor):
+            folder.keep(points, rows)
+            count += len(points)
+            progress(count, folder.points)
+        folder.finish()
+    return folder
+
+
+def _answered(
+    question: Question, left: Sequence[Point], executor: Callable[[], Executor]
+) -> Iterator[tuple[list[Point], list[dict[str, Any]]]]:
+    """Chunks with their rows, in any order. Raises ScenarioError for a worker that would answer otherwise."""
+    if not left:
+        return
+    chunks = list(chunked(left))
+    files = {path: file_hash(path) for path in dict.fromkeys(path for each in left for path in files_of(_of(each)))}
+    asked: dict[str, Any] = {"versions": versions(), "files": files, "base": dict(question.base)}
+    asked |= {"interval": question.interval, "fits": question.fits}
+    texts = [json.dumps(asked | {"points": [[each.index, each.values] for each in chunk]}) for chunk in chunks]
+    engine()  # found before processes are forked, so once for all of them
+    for place, text in executor().answers(texts):
+        chunk = chunks[place]
+        if text is None:
+            reason = "its worker ended each time it was asked"
+            yield chunk, [{"point": each.index, "state": LOST, "reason": reason} for each in chunk]
+            continue
+        found = json.loads(text)
+        if "mismatch" in found:
+            raise ScenarioError(f"--executor: {found['mismatch']}")
+        yield chunk, found["rows"]
+
+
+def _of(point: Point) -> Any:
+    assert point.scenario is not None
+    return point.scenario
+
+
+def chunked(points: Sequence[Point]) -> Iterator[list[Point]]:
+    """The points in chunks that share their counts: of the same work on as many GPUs, by the same method."""
+    groups: dict[Any, list[Point]] = {}
+    for point in points:
+        groups.setdefault(group_of(point), []).append(point)
+    for group in sorted(groups.values(), key=lambda group: -_effort(group[0])):
+        for start in range(0, len(group), CHUNK):
+            yield group[start : start + CHUNK]
+
+
+def group_of(point: Point) -> Any:
+    """What points of a chunk have in common."""
+    scenario = _of(point)
+    cluster = scenario.cluster
+    return (scenario.workload, scenario.partition, scenario.run, cluster.gpus, cluster.gpus_per_server, scenario.method)
+
+
+def _effort(point: Point) -> int:
+    return int(_of(point).cluster.gpus ** 2)

@@ -1,0 +1,111 @@
+"""The rows of a sweep as Parquet: one a point, typed, with what the sweep is in the metadata."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, get_type_hints
+
+from gcnsim.errors import FileError
+from gcnsim.io.atomic import atomic_write
+from gcnsim.results import KEYS, Row
+from gcnsim.sweeps.points import Point
+from gcnsim.sweeps.ranges import Axis
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+LEAD: Final = ("point", "id", "state", "reason")
+"""Columns before the axes: the point's place, the hash of its scenario, what became of it, and why."""
+
+LEFT_OUT: Final = (
+    "may_be_recommended",
+    "excluded_because",
+    "recommended",
+    "vs_recommended_low",
+    "vs_recommended_high",
+    "distinguishable",
+)
+"""Fields of a row that only a recommendation has."""
+
+OF_ROW: Final = tuple(key for key in KEYS if key not in LEFT_OUT)
+
+_ROWS: Final = 10_000
+"""Rows of a group in the file."""
+
+
+def schema_of(axes: Sequence[Axis], about: Mapping[str, str]) -> pa.Schema:
+    """The columns: those of `LEAD`, the axes by their paths, the fields of `Row`. about: the metadata."""
+    import pyarrow as pa
+
+    kinds = {int: pa.int64(), float: pa.float64(), str: pa.string(), bool: pa.bool_()}
+    hints = get_type_hints(Row)
+    found = [("point", pa.int64()), ("id", pa.string()), ("state", pa.string()), ("reason", pa.string())]
+    found += [(axis.path, kinds[_kind_of(axis)]) for axis in axes]
+    for item in fields(Row):
+        if item.name in OF_ROW:
+            named = {kind for kind in kinds if kind in getattr(hints[item.name], "__args__", (hints[item.name],))}
+            (kind,) = named
+            found.append((item.name, kinds[kind]))
+    return pa.schema(found, metadata=dict(about))
+
+
+def _kind_of(axis: Axis) -> type:
+    """Of an axis's column: whole numbers, numbers, or text."""
+    values = axis.values if axis.between is None else (axis.between.at(0.0), axis.between.at(1.0))
+    held = [value for value in values if value is not None]
+    for kinds, found in (((bool,), bool), ((int,), int), ((int, float), float)):
+        if held and all(type(value) in kinds for value in held):
+            return found
+    return str
+
+
+def table_of(points: Sequence[Point], rows: Sequence[Mapping[str, Any]], schema: pa.Schema) -> pa.Table:
+    """The rows of these points, in their order."""
+    import pyarrow as pa
+
+    told = []
+    for point, row in zip(points, rows, strict=True):
+        text = {path: _cell(value, schema.field(path).type) for path, value in point.values.items()}
+        told.append({"id": point.id, **text, **row})
+    return pa.table(
+        [pa.array([each.get(name) for each in told], schema.field(name).type) for name in schema.names], schema=schema
+    )
+
+
+def _cell(value: Any, kind: Any) -> Any:
+    """A value of an axis in its column; in one of text as a scenario writes it."""
+    if str(kind) != "string" or value is None or isinstance(value, str):
+        return value
+    return json.dumps(value)
+
+
+def write_table(path: Path, table: pa.Table) -> None:
+    """Write the file whole or not at all. Raises FileError."""
+    import pyarrow.parquet as pq
+
+    with atomic_write(path) as file:
+        pq.write_table(table, file, row_group_size=_ROWS, compression="zstd", write_page_checksum=True)
+
+
+def read_table(path: Path) -> pa.Table:
+    """The table in a file of a sweep. Raises FileError for one that is missing, damaged or not ours."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        table = pq.read_table(path, page_checksum_verification=True)
+    except (OSError, pa.ArrowException) as error:
+        raise FileError(f"{path}: not a Parquet file of a sweep: {' '.join(str(error).split())[:200]}") from None
+    if table.column_names[: len(LEAD)] != list(LEAD):
+        raise FileError(f"{path}: not a file of a sweep: its first columns are not {', '.join(LEAD)}")
+    return table
+
+
+def joined(tables: Iterable[pa.Table], schema: pa.Schema) -> pa.Table:
+    """All rows, in the order of their points, in one piece."""
+    import pyarrow as pa
+
+    return pa.concat_tables([schema.empty_table(), *tables]).sort_by("point").combine_chunks()
