@@ -1,9 +1,9 @@
-"""Runs on emulated hosts whose workers wait as long as GPUs would take, and predictions of them: the GPU schedule judged.
+"""Runs on emulated hosts whose workers wait as long as GPUs would take, beside predictions: the GPU schedule judged.
 
-`python -m studies.validate_accelerator` follows `studies/accelerator_rule.yaml`, which says before anything runs what is
-made and what is allowed. Runs that are finished are kept: started again, it makes those that are missing. `--minutes`
-ends it earlier, between two clusters, and judges what is there. Everything lies in out/accelerator; the figures also go to
-docs/accelerator.json with `--keep`. Needs Linux, root, `ip` and `tc`, and the graphs in GCNSIM_DATA.
+`python -m studies.validate_accelerator` follows `studies/accelerator_rule.yaml`, which says before anything runs what
+is made and what is allowed. Runs that are finished are kept: started again, it makes those that are missing.
+`--minutes` ends it earlier, between two clusters, and judges what is there. Everything lies in out/accelerator; the
+figures also go to docs/accelerator.json with `--keep`. Needs Linux, root, `ip` and `tc`, and the graphs in GCNSIM_DATA.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ from gcnsim.cost import RESERVED, Memory
 from gcnsim.hardware import PriceBook, Rent
 from gcnsim.planning.candidate import Estimate
 from gcnsim.planning.study_cache import StudyCache
-from gcnsim.results import LinkTraffic, MemoryReport, Row, RunLength
+from gcnsim.results import LinkTraffic, MemoryReport, PricesReport, Row, RunLength
 from gcnsim.scenario import ClusterSpec, Scenario, knob_text
 from gcnsim.simulation import Result, link_units, tightest, wrong_by
 
@@ -133,3 +133,9 @@ def links_of(result: Result) -> dict[str, LinkTraffic]:
         for name, kind, capacity in facts
         if kind != "cpu" and carried[name] > 0
     }
+
+
+def prices_report(book: PriceBook) -> PricesReport | None:
+    """By which prices costs are; None where nobody chose them."""
+    rate = book.exchange
+    return PricesReport(book.pricing, rate.currency, rate.per_usd, rate.source) if book.asked else None

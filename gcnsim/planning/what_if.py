@@ -24,7 +24,7 @@ from gcnsim.planning.measured import Measurement, beside_measured
 from gcnsim.planning.patience import announced, work_of
 from gcnsim.planning.provenance import provenance, too_large
 from gcnsim.planning.recommend import SAME, Choice, Rule, choose, shortlist
-from gcnsim.planning.rows import cost_of, memory_report, rent_of
+from gcnsim.planning.rows import cost_of, memory_report, prices_report, rent_of
 from gcnsim.planning.simulated_draws import simulate_draws
 from gcnsim.planning.steps import next_steps, one_server_more
 from gcnsim.planning.study_cache import StudyCache, counted, full_graph
@@ -33,7 +33,6 @@ from gcnsim.results import (
     FaultFree,
     NoEffect,
     PartitionSeeds,
-    PricesReport,
     Step,
     StragglerReport,
     TargetReport,
@@ -160,12 +159,6 @@ class Extras:
     partition_seeds: int = 0
     prices: PriceBook = field(default_factory=PriceBook)
     budget_s: Seconds | None = None
-
-
-def prices_report(book: PriceBook) -> PricesReport | None:
-    """By which prices costs are; None where nobody chose them."""
-    rate = book.exchange
-    return PricesReport(book.pricing, rate.currency, rate.per_usd, rate.source) if book.asked else None
 
 
 def _next_steps(
