@@ -78,7 +78,8 @@ class Size:
             ops=float(ops),
             messages=(per_pair - 2 + ids[0]) * pairs * apart,
             tau=method.tau,
-            drawn=drawn.by_edge and not mean and scenario.run.iterations > 1,
+            # Of stale settings the pipeline decides when a run is steady, also where one graph stands for all drawn.
+            drawn=drawn.by_edge and (method.tau > 0 or not (mean or scenario.run.iterations == 1)),
             coarse=fidelity(scenario) == COARSE,
         )
 

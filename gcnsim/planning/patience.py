@@ -99,7 +99,7 @@ class Work:
             if effort > left:
                 break
             left -= effort
-            found += [replace(size, drawn=False)] * (DRAWS + 1)
+            found += [replace(size, drawn=size.drawn and size.tau > 0)] * (DRAWS + 1)
         return found
 
     def _recorded_s(self, every: Sequence[Scenario]) -> Seconds:

@@ -71,8 +71,10 @@ def test_the_first_rung_within_the_budget_is_taken_else_the_last(budget_s: float
 
 def test_a_mean_graph_and_coarse_runs_are_taken_where_they_are_sooner_done() -> None:
     drawn = law(study={"one": 0.0, "drawn": 2.0})
-    rung, _ = limited(WORK, 10.0, drawn)
-    assert rung == Rung(draws=False, graphs=3, mean=True)
+    fresh = Work((asked(tau=0),), tried=(asked(tau=0, epsilon=0.5),), draws=True, steps=True)
+    assert limited(fresh, 10.0, drawn)[0] == Rung(draws=False, graphs=3, mean=True)
+    # A stale pipeline settles no sooner.
+    assert limited(WORK, 10.0, drawn)[0] == Rung(draws=False, graphs=3, mean=True, most=1, steps=False)
     slow = law(iterations={"one": 0.0}, compiled={"one": 0.0}, coarse={"one": -10.0})
     rung, _ = limited(WORK, 20.0, slow)
     assert rung == Rung(draws=False, graphs=3, mean=True, coarse=True)

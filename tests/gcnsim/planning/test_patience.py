@@ -71,7 +71,8 @@ def test_only_messages_between_servers_share_links_and_only_drawn_graphs_differ(
     # Of the 15 pairs of six workers in three servers 12 are apart; either way, (2 x 4 - 1) messages each.
     assert Size.of(asked(gpus=6, name="full-graph")).messages == pytest.approx(24 * 7)
     assert Size.of(asked(gpus=6)).drawn
-    assert not Size.of(asked(gpus=6), mean=True).drawn
+    assert Size.of(asked(gpus=6), mean=True).drawn
+    assert not Size.of(asked(gpus=6, tau=0), mean=True).drawn
     assert Size.of(asked(gpus=192)).coarse
 
 
