@@ -1,4 +1,4 @@
-"""Runs on emulated hosts whose workers wait as long as GPUs would take, beside predictions: the GPU schedule judged.
+"""Runs on emulated hosts whose workers wait as long as GPUs would take, and predictions of them.
 
 `python -m studies.validate_accelerator` follows `studies/accelerator_rule.yaml`, which says before anything runs what
 is made and what is allowed. Runs that are finished are kept: started again, it makes those that are missing.

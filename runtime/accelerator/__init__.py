@@ -4,8 +4,3 @@ Threads, messages, rings of slots and the all-reduce are the runtime's own and r
 such a run leaves is a ground truth for the simulator's schedule of workers on GPUs: the lengths of kernels are given,
 what follows from them is measured (docs/emulation.md).
 """
-
-from runtime.accelerator.machine import WaitMachine
-from runtime.accelerator.recording import ScaledRecorder
-
-__all__ = ["ScaledRecorder", "WaitMachine"]

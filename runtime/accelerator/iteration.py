@@ -51,7 +51,7 @@ class DeviceIteration:
         self._await_graph(t)
         for layer in range(len(self.lengths.layers)):
             self._forward(t, layer, told if layer == 0 else None)
-        self._kernel(OpKind.LOSS, t, self.lengths.loss, -1, FORWARD)
+        self._kernel(OpKind.LOSS, t, self.lengths.loss)
         for layer in reversed(range(len(self.lengths.layers))):
             self._backward(t, layer)
         if self.exchange is not None:

@@ -16,7 +16,7 @@ from gcnsim.errors import ScenarioError
 from gcnsim.graph import Graph
 from gcnsim.ids import AnyArray, Float32Array, frozen
 from gcnsim.partition import Partitioning
-from runtime.accelerator import WaitMachine
+from runtime.accelerator.machine import WaitMachine
 from runtime.aggregate import matrix_kind
 from runtime.data import Dataset, Share, load_dataset, partitioning_of, share_of
 from runtime.emulation import Emulation

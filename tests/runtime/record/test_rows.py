@@ -14,6 +14,7 @@ from runtime.record.rows import read_iterations, write_iterations
 ROWS = (
     IterationRow(4, 0.1, 0.1 + 0.2, None, None, 12345678901234, None, None),
     IterationRow(5, 1e-3, 1 / 3, 0.5, 0.25, 0, 0.125, 1e-9),
+    IterationRow(6, 1e-3, None, None, None, 0, None, 0.0),
 )
 
 

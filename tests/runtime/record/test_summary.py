@@ -126,3 +126,14 @@ def test_as_plain_values() -> None:
     plain = summarise(merge([]), [0.5], workers=2, warmup=0).asdict()
     assert [each["worker"] for each in plain["workers"]] == [0, 1]
     assert plain["iteration_s"] == 0.5
+
+
+def test_where_waits_say_what_they_are_for_a_sampler_at_work_beside_one_is_not_exposed() -> None:
+    desk = Desk(0)
+    desk.add(OpKind.AGGREGATE, "compute", 0, 10)
+    desk.add(OpKind.WAIT, "compute", 10, 16)
+    desk.add(OpKind.INDEX, "compute", 16, 18)
+    desk.add(OpKind.SAMPLE, "sampler", 8, 18)
+    shares = summarise(desk.timeline, [0.018], workers=1, warmup=0, told=True).shares
+    assert (shares.sampling_s, shares.exposed_sampling_s) == pytest.approx((10e-3, 2e-3))
+    assert summarise(desk.timeline, [0.018], workers=1, warmup=0).shares.exposed_sampling_s == pytest.approx(8e-3)

@@ -1,0 +1,94 @@
+"""Copies on one link beside the closed form of equal shares, in one process and by way of the file of several."""
+
+from __future__ import annotations
+
+import math
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from gcnsim.streams import stream
+from runtime.accelerator.clock import now
+from runtime.accelerator.copies import CopyLink, Table, shared
+from runtime.emulation.accelerator import TABLE_BYTES
+from tests.runtime.shell import ROOT
+
+RATE = 1e-3
+"""Bytes per ns: a megabyte a second."""
+
+MS = 1_000_000
+
+
+@pytest.mark.parametrize("count", [1, 2, 7])
+def test_equal_copies_that_begin_together_end_together(count: int) -> None:
+    ends, left = shared(0.0, dict.fromkeys(range(count), (5.0, 1000.0)), RATE, math.inf)
+    assert left == {}
+    assert list(ends.values()) == pytest.approx([5.0 + count * 1000.0 / RATE] * count)
+
+
+def test_unequal_copies_end_as_equal_shares_say() -> None:
+    """With b1 <= b2 <= ..., the k-th ends after (b1 + ... + bk + (n - k) bk) / rate."""
+    sizes = sorted(stream(0, "copies").uniform(1.0, 1e4, 9).tolist())
+    ends, _ = shared(0.0, {slot: (0.0, nbytes) for slot, nbytes in enumerate(sizes)}, RATE, math.inf)
+    expected = [(sum(sizes[: place + 1]) + (len(sizes) - place - 1) * size) / RATE for place, size in enumerate(sizes)]
+    assert [ends[slot] for slot in range(len(sizes))] == pytest.approx(expected)
+
+
+def test_stopping_on_the_way_changes_nothing() -> None:
+    generator = stream(0, "copies on the way")
+    copies = {slot: (float(generator.uniform(0, 1e6)), float(generator.uniform(1, 1e3))) for slot in range(12)}
+    at_once, _ = shared(0.0, copies, RATE, math.inf)
+    ends: dict[int, float] = {}
+    time, left = 0.0, dict(copies)
+    for until in np.linspace(1e5, 3e7, 60).tolist():
+        found, left = shared(time, left, RATE, until)
+        ends, time = ends | found, until
+    assert left == {}
+    assert ends == pytest.approx(at_once)
+
+
+def test_threads_share_a_link_and_the_instants_are_exact() -> None:
+    """The second comes when the first has half its bytes left: both then move at half the rate."""
+    link, begun = CopyLink(Table(), RATE), now() + 50 * MS
+    asked = [(begun, 40_000.0), (begun + 20 * MS, 40_000.0), (begun + 300 * MS, 5_000.0)]
+    with ThreadPoolExecutor(3) as threads:
+        ends = list(threads.map(lambda each: link.carry(*each), asked))
+    assert [(end - begun) / MS for end in ends] == pytest.approx([60.0, 80.0, 305.0])
+
+
+CARRY = """
+import sys
+from pathlib import Path
+from runtime.accelerator.copies import CopyLink, Table
+path, place, after, nbytes = sys.argv[1:]
+link = CopyLink(Table(Path(path), int(place)), 1e-3)
+print("ready", flush=True)
+print(link.carry(int(input()) + int(after), float(nbytes)))
+"""
+
+
+def test_processes_share_a_link_by_way_of_a_file_and_another_link_is_another(tmp_path: Path) -> None:
+    path = tmp_path / "copies"
+    path.write_bytes(bytes(2 * TABLE_BYTES))
+    asked = [(0, 0, 200_000), (0, 100 * MS, 200_000), (1, 0, 200_000)]
+    command = [sys.executable, "-c", CARRY, str(path)]
+    started = [
+        subprocess.Popen(
+            [*command, *map(str, each)], cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+        for each in asked
+    ]
+    for each in started:
+        assert each.stdout is not None
+        assert each.stdout.readline() == "ready\n"
+    begun = now() + 1_000 * MS
+    for each in started:
+        assert each.stdin is not None
+        each.stdin.write(f"{begun}\n")
+        each.stdin.flush()
+    ends = [int(each.communicate(timeout=60)[0]) for each in started]
+    assert [(end - begun) / MS for end in ends] == pytest.approx([300.0, 400.0, 200.0])

@@ -1,0 +1,90 @@
+"""The rule of runs on emulated accelerators: what it makes, drawn by its number alone, and what it is held to."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gcnsim import units
+from gcnsim.io.yaml_files import read_yaml
+from studies.validate_accelerator import RULE, checks, command, finished, settings
+
+GOOD: dict[str, Any] = {
+    "mape": 0.02,
+    "p90_ape": 0.05,
+    "bias": -0.01,
+    "phases": {name: {"bias": 0.0, "p90": 0.05} for name in ("compute", "exposed_comm", "exposed_other")},
+    "kendall": 0.97,
+    "regret": {"mean": 0.0, "max": 0.01},
+    "coverage": 0.9,
+}
+
+
+def rule(**changes: Any) -> dict[str, Any]:
+    found: dict[str, Any] = read_yaml(RULE)
+    return found | changes
+
+
+def test_sixty_configurations_or_more_of_2_to_16_workers_on_three_graphs() -> None:
+    every = settings(rule())
+    assert sum(len(each.runs) for each in every) >= 60
+    assert len({name for each in every for name, _ in each.runs}) == sum(len(each.runs) for each in every)
+    assert {each.workers for each in every} >= {2, 4, 16}
+    assert {each.facts["workers_per_host"] for each in every} == {1, 2, 3, 4}
+    assert len({each.facts["graph"] for each in every}) == 3
+    for name in ("slow", "background", "uneven", "gpus_per_switch"):
+        assert any(name in each.facts for each in every)
+
+
+def test_a_draw_decides_bandwidths_and_order_and_repeats_itself() -> None:
+    first, again, other = settings(rule()), settings(rule()), settings(rule(draw=2))
+    assert first == again
+    assert [each.bandwidth for each in first] != [each.bandwidth for each in other]
+    for each in (*first, *other):
+        low, high = map(units.bandwidth, each.facts["bandwidth"])
+        # Two digits may lie just beyond the ends.
+        assert 0.95 * low <= units.bandwidth(each.bandwidth) <= 1.05 * high
+
+
+def test_links_are_slow_enough_to_be_carried() -> None:
+    scale = rule()["scale"]
+    for each in settings(rule()):
+        carried = each.facts["hosts"] * units.bandwidth(each.bandwidth) / each.scale
+        assert each.scale >= scale["least"]
+        assert carried <= units.bandwidth(scale["carried"])
+
+
+def test_a_setting_is_a_command(tmp_path: Path) -> None:
+    slow = next(each for each in settings(rule()) if "slow" in each.facts)
+    words = command(slow, tmp_path / "plan.yaml", "reached")
+    assert words[words.index("--slow-worker") + 1] == slow.facts["slow"]
+    assert words[words.index("--accelerator") + 1] == slow.facts["device"]
+    assert "--background" not in words
+
+
+@pytest.mark.parametrize(
+    ("worse", "missed"),
+    [
+        ({}, 0),
+        ({"mape": 0.031}, 1),
+        ({"p90_ape": 0.061}, 1),
+        ({"bias": -0.016}, 1),
+        ({"kendall": 0.94}, 1),
+        ({"kendall": None}, 1),
+        ({"regret": {"mean": 0.011, "max": 0.02}}, 1),
+        ({"coverage": 0.84}, 1),
+        ({"coverage": 0.96}, 1),
+        ({"phases": {**GOOD["phases"], "compute": {"bias": 0.0, "p90": 0.081}}}, 1),
+    ],
+)
+def test_each_bound_is_checked(worse: dict[str, Any], missed: int) -> None:
+    found = checks(GOOD | worse, rule()["bounds"])
+    assert sum(not kept for _, kept in found) == missed
+
+
+def test_a_run_that_is_not_there_is_not_finished(tmp_path: Path) -> None:
+    assert not finished(tmp_path)
+    (tmp_path / "run.json").write_text("{", encoding="utf-8")
+    assert not finished(tmp_path)
