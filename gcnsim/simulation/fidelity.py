@@ -19,7 +19,7 @@ from gcnsim.schedule import Schedule
 GRAIN: Final = 1e-4
 """The grain, as a share of the lower bound of an iteration."""
 
-WRONG: Final = 2e-3
+WRONG: Final = 3.5e-3
 """What the pace of a coarse run may be wrong by, either way, at this grain: assumed for large clusters, twice the most
 measured on 24 to 96 GPUs where exact runs agree (`studies.coarse_error`, docs/design.md)."""
 
