@@ -23,8 +23,8 @@ from gcnsim.uncertainty import DRAWS, at_once
 LONG_S: Final = 10.0
 """What takes longer is announced."""
 
-DRAWN_S: Final = 20e-9
-"""Seconds per stored entry of one drawn graph of a graph at hand."""
+DRAWN_S: Final = 5e-9
+"""Seconds per stored entry of one drawn graph of a graph at hand: 2 ns of processor time, and what a rate asks for."""
 
 STEPS: Final = 6
 """Next steps that are simulated, about."""
