@@ -81,17 +81,31 @@ def _text(text: str) -> str:
 class Shown:
     """How the answer is printed: which columns, and how much of what it rests on."""
 
-    def __init__(self, wide: bool, columns: list[str] | None, provenance: bool, assumptions: bool) -> None:
+    def __init__(
+        self,
+        wide: bool,
+        columns: list[str] | None,
+        provenance: bool,
+        assumptions: bool,
+        sort: str | None,
+        top: int | None,
+    ) -> None:
         """Raises ScenarioError for a column that there is not: before anything is simulated."""
         if columns is not None:
             from gcnsim.report.answer.columns import checked
 
             checked(columns)
+        if sort is not None:
+            from gcnsim.report.answer.rows import checked_order
+
+            checked_order(sort)
         self.options: dict[str, Any] = {
             "wide": wide,
             "columns": columns,
             "provenance": provenance,
             "assumptions": assumptions,
+            "sort": sort,
+            "top": top,
         }
 
     def text(self, answer: WhatIf) -> str:
@@ -187,6 +201,8 @@ def named(name: str, text: str) -> Decorator:
 @click.option("--json", "as_json", is_flag=True, help="Print the answer as JSON (schema gcnsim.what-if/1).")
 @click.option("--wide", is_flag=True, help="Print every column, however long the lines.")
 @click.option("--columns", type=Values("columns", _text, "a column"), help="Print these columns (see docs/cli.md).")
+@click.option("--sort", metavar="COLUMN", help="Print rows by this column, -COLUMN the largest first.")
+@click.option("--top", type=click.IntRange(min=1), help="Print so many rows.  [default: all up to 12, else 10]")
 @click.option("--provenance", is_flag=True, help="Print all that the numbers rest on, not three lines.")
 @click.option("--assumptions", is_flag=True, help="Print what each assumption does to the time.")
 @click.option("--csv", type=click.Path(), help="Write the rows to a CSV file.")
@@ -201,6 +217,8 @@ def command(
     columns: list[str] | None,
     provenance: bool,
     assumptions: bool,
+    sort: str | None,
+    top: int | None,
     csv: str | None,
     html: str | None,
     timeline: str | None,
@@ -221,7 +239,7 @@ def command(
     read = [question["graph"], question["norms"], question["calibration"], *question["runs"], question["prices"]]
     read += device_files(question["device"])
     check_outputs(*read, *overridden(question["overrides"]), csv=csv, html=html, timeline=timeline)
-    shown = Shown(wide, columns, provenance, assumptions)
+    shown = Shown(wide, columns, provenance, assumptions, sort, top)
     from gcnsim import api
 
     book = price_book(question)

@@ -7,7 +7,8 @@ ended, `ATTEMPTS` times. What a chunk raises is raised here.
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Iterator, Sequence
+import re
+from collections.abc import Iterator, Sequence
 from typing import Any, Final, Protocol, TypeAlias
 
 from gcnsim.errors import ScenarioError
@@ -51,6 +52,8 @@ class Dask:
 
     def __init__(self, scheduler: str) -> None:
         distributed = _extra("distributed", "dask")
+        if not re.fullmatch(r"([a-z]+://)?\S+:\d+", scheduler):
+            raise ScenarioError(f"--scheduler: {scheduler!r} is not an address; write e.g. tcp://10.0.0.1:8786")
         try:
             self._client = distributed.Client(scheduler, timeout=REACH_S, set_as_default=False)
         except (OSError, ValueError) as error:
@@ -61,28 +64,22 @@ class Dask:
     def answers(self, chunks: Sequence[str]) -> Iterator[Answer]:
         """Each chunk's place and answer, in any order."""
         with self._client as client:
-            submit: Callable[[str], Any] = lambda text: client.submit(answer, text, pure=False, retries=0)  # noqa: E731
             workers = max(1, sum(client.nthreads().values()))
-            running = self._distributed.as_completed()
+            running = self._distributed.as_completed(loop=client.loop)
             places: dict[Any, int] = {}
-            attempts = [0] * len(chunks)
             todo = list(reversed(range(len(chunks))))
             while todo or places:
                 while todo and len(places) < IN_FLIGHT * workers:
-                    place = todo.pop()
-                    attempts[place] += 1
-                    future = submit(chunks[place])
-                    places[future.key] = place
+                    future = client.submit(answer, chunks[todo[-1]], pure=False)
+                    places[future.key] = todo.pop()
                     running.add(future)
                 done = next(running)
                 place = places.pop(done.key)
                 try:
                     yield place, done.result()
                 except self._lost:
-                    if attempts[place] >= ATTEMPTS:
-                        yield place, None
-                    else:
-                        todo.append(place)
+                    # The scheduler has asked several workers by then (its allowed-failures, 3).
+                    yield place, None
 
 
 class Ray:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
-from gcnsim.errors import plural
-from gcnsim.results import Row
+from gcnsim.errors import ScenarioError, nearest, plural
+from gcnsim.results import KEYS, Row
 from gcnsim.units import format_gbps
 
 
@@ -24,6 +24,40 @@ def value_of(row: Row, key: str) -> Any:
 def bandwidth_text(row: Row) -> str:
     """The bandwidth of its servers' network cards as networks are sold: `15Gbps`."""
     return format_gbps(row.bandwidth_bytes_per_s)
+
+
+MANY: Final = 12
+"""A table of more rows than that shows the first `FIRST` of them, where nobody says how many."""
+
+FIRST: Final = 10
+
+_SORTED_BY: Final = {"time": "iteration_s", "interval": "iteration_s_high", "bandwidth": "bandwidth_bytes_per_s"}
+"""Columns that are sorted by a field of another name."""
+
+
+def checked_order(column: str) -> str:
+    """A column to sort by, `-` in front for the largest first. Raises ScenarioError for one that has no order."""
+    known = [*KEYS, *_SORTED_BY]
+    if column.removeprefix("-") not in known:
+        raise ScenarioError(f"--sort: unknown column {column!r}; {nearest(column.removeprefix('-'), known)}")
+    return column
+
+
+def shown_rows(rows: Sequence[Row], sort: str | None, top: int | None) -> list[Row]:
+    """The rows of a table, of `rows`, fastest first: by the column `sort`, the first `top` of them.
+
+    Rows that say nothing there come last. The recommended row is always among them. top: None is all up to `MANY`.
+    """
+    most = (len(rows) if len(rows) <= MANY else FIRST) if top is None else top
+    ordered = list(rows)
+    if sort is not None:
+        name = sort.removeprefix("-")
+        key = _SORTED_BY.get(name, name)
+        says = [row for row in rows if getattr(row, key) is not None]
+        ordered = sorted(says, key=lambda row: getattr(row, key), reverse=sort.startswith("-"))
+        ordered += [row for row in rows if getattr(row, key) is None]
+    best = [row for row in ordered[most:] if row.recommended]
+    return [*ordered[: max(0, most - len(best))], *best]
 
 
 def shared_knobs(rows: Sequence[Row]) -> dict[str, str]:

@@ -16,6 +16,7 @@ from gcnsim.errors import plural
 from gcnsim.report.answer import provenance, sentences
 from gcnsim.report.answer.columns import MEANINGS, SHOWN, checked, columns_of, silent_costs
 from gcnsim.report.answer.layout import Layout, cut, laid_out, lines_of, needed
+from gcnsim.report.answer.rows import checked_order, shown_rows
 from gcnsim.report.page.tornado import tornado_lines, tornado_of
 from gcnsim.results import Row, WhatIf
 
@@ -44,17 +45,21 @@ def render_table(
     columns: Sequence[str] | None = None,
     provenance: bool = False,
     assumptions: bool = False,
+    sort: str | None = None,
+    top: int | None = None,
 ) -> str:
     """The whole answer as text for a terminal `width` columns wide.
 
     width None: that of the terminal, DEFAULT_WIDTH in a pipe. color None: only when stdout is a terminal. wide: all
     columns; columns: these, by their names in `MEANINGS`. provenance: all that the numbers rest on, not three lines.
-    assumptions: what each assumption does to the time. Raises ScenarioError for a column that there is not.
+    assumptions: what each assumption does to the time. sort, top: as of `shown_rows`. Raises ScenarioError for a
+    column that there is not.
     """
     keys = None if columns is None else checked(columns)
+    rows = shown_rows(answer.fastest_first, None if sort is None else checked_order(sort), top)
     console = _console(width, sys.stdout.isatty() if color is None else color)
     with console.capture() as capture:
-        _print_results(console, answer, wide_keys(answer) if wide and keys is None else keys)
+        _print_results(console, answer, rows, wide_keys(answer) if wide and keys is None else keys)
         _print_answer(console, answer)
         if assumptions:
             _print_whole(console, "What the assumptions do", tornado_lines(tornado_of(answer), console.width))
@@ -117,8 +122,7 @@ def _title(answer: WhatIf, width: int) -> str:
     return f"{left}{' ' * max(2, width - len(left) - len(label))}{label}".rstrip()
 
 
-def _print_results(console: Console, answer: WhatIf, keys: Sequence[str] | None) -> None:
-    rows = answer.fastest_first
+def _print_results(console: Console, answer: WhatIf, rows: Sequence[Row], keys: Sequence[str] | None) -> None:
     layout = Layout(columns_of(rows, keys), 2, ()) if keys is not None else table_layout(rows, console.width)
     head, lines = lines_of(layout.columns, [row.recommended for row in rows], layout.gap)
     length = max(needed(layout.columns, layout.gap), *map(len, head))
@@ -127,6 +131,9 @@ def _print_results(console: Console, answer: WhatIf, keys: Sequence[str] | None)
         _print_line(console, line, "dim")
     for line, row in zip(lines, rows, strict=True):
         _print_line(console, line, "bold green" if row.recommended else "")
+    if len(rows) < len(answer.rows):
+        more = plural(len(answer.rows) - len(rows), "more row")
+        _print_line(console, f"  ({more}; --top N prints as many as you like, --csv writes all)", "dim")
     if layout.left_out:
         _print_line(console, cut(f"  (no room for {', '.join(layout.left_out)}; see --wide)", console.width), "dim")
     console.print()

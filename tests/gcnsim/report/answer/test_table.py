@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 import pytest
@@ -147,3 +148,34 @@ def test_text_is_ascii_and_square_brackets_are_text_not_markup(answered: dict[st
     text = render_table(answer_of(answered), 120, color=False)
     assert "[bold]graph[/bold] :smile:" in text
     assert text.isascii()
+
+
+def test_rows_are_printed_in_the_order_asked_for(answered: dict[str, Any]) -> None:
+    def methods(**options: Any) -> list[str]:
+        table = render_table(answer_of(answered), 120, color=False, columns=["method", "gpu_utilization"], **options)
+        return [line[2:].split()[0] for line in table.split("\n\n")[0].splitlines()[3:] if "more row" not in line]
+
+    rows = answer_of(answered).rows
+    busiest = [row.method for row in sorted(rows, key=lambda row: -row.gpu_utilization)]
+    assert methods(sort="-gpu_utilization") == busiest
+    assert methods(sort="gpu_utilization")[0] == busiest[-1]
+    named = methods(sort="method", top=2)
+    assert len(named) == 2
+    (best,) = (row.method for row in rows if row.recommended)
+    assert best in named
+
+
+def test_an_unknown_order_is_a_line(answered: dict[str, Any]) -> None:
+    with pytest.raises(ScenarioError, match="--sort: unknown column 'gpu'; did you mean 'gpus'"):
+        render_table(answer_of(answered), 80, sort="gpu")
+
+
+def test_of_many_rows_ten_are_printed_and_the_others_counted(answered: dict[str, Any]) -> None:
+    answer = answer_of(answered)
+    first = next(row for row in answer.results if not row.recommended)
+    many = dataclasses.replace(answer, results=(*answer.results, *[first] * (13 - len(answer.rows))))
+    assert len(many.rows) == 13
+    lines = render_table(many, 120, color=False).split("\n\n")[0].splitlines()
+    assert "  (3 more rows; --top N prints as many as you like, --csv writes all)" in lines
+    assert sum(line.startswith("* ") for line in lines) == 1
+    assert "more row" not in render_table(many, 120, color=False, top=13)
