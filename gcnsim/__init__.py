@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from gcnsim.api import Answer as Answer
     from gcnsim.api import Graph as Graph
     from gcnsim.api import PriceBook as PriceBook
+    from gcnsim.api import Recommended as Recommended
     from gcnsim.api import Simulation as Simulation
     from gcnsim.api import Sweep as Sweep
     from gcnsim.api import from_dgl as from_dgl
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from gcnsim.api import from_scipy as from_scipy
     from gcnsim.api import load_graph as load_graph
     from gcnsim.api import open_sweep as open_sweep
+    from gcnsim.api import recommend as recommend
     from gcnsim.api import simulate as simulate
     from gcnsim.api import sweep as sweep
     from gcnsim.api import what_if as what_if
@@ -29,6 +31,7 @@ __all__ = [
     "Answer",
     "Graph",
     "PriceBook",
+    "Recommended",
     "Simulation",
     "Sweep",
     "__version__",
@@ -38,6 +41,7 @@ __all__ = [
     "from_scipy",
     "load_graph",
     "open_sweep",
+    "recommend",
     "simulate",
     "sweep",
     "what_if",

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 ROOT: Final = Path(__file__).resolve().parents[1]
 SOURCES: Final = ROOT / "studies" / "schemas"
-SCHEMAS: Final = ("what-if", "result")
+SCHEMAS: Final = ("what-if", "recommend", "result")
 EXTENDS: Final = "$extends"
 
 

@@ -17,6 +17,7 @@ from gcnsim.api.evidence import (
     write_validation,
 )
 from gcnsim.api.question import what_if
+from gcnsim.api.recommending import Recommended, recommend
 from gcnsim.api.simulation import Simulation, simulate, write_result, write_timeline
 from gcnsim.api.sweeping import Sweep, ask, open_sweep, plan_sweep, sweep
 from gcnsim.api.writing import write_json
@@ -28,6 +29,7 @@ __all__ = [
     "Answer",
     "Graph",
     "PriceBook",
+    "Recommended",
     "Simulation",
     "Sweep",
     "ask",
@@ -41,6 +43,7 @@ __all__ = [
     "load_graph",
     "open_sweep",
     "plan_sweep",
+    "recommend",
     "render_calibration",
     "render_comparison",
     "render_validation",

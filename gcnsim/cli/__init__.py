@@ -26,6 +26,7 @@ from gcnsim.errors import GcnsimError, KilledError, nearest
 COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
     "what-if": ("gcnsim.cli.what_if:command", "Predict an iteration, its bottleneck, and what each knob would bring."),
     "sweep": ("gcnsim.cli.sweep:group", "Thousands of settings at once, resumable, on all cores or a cluster."),
+    "recommend": ("gcnsim.cli.recommend:command", "Which machine and setting to take for a target, of hundreds."),
     "simulate": ("gcnsim.cli.simulate:command", "Simulate one scenario file."),
     "compare": ("gcnsim.cli.compare:command", "Two iterations side by side: where the difference went."),
     "graph": ("gcnsim.cli.graph:group", "Inspect and partition graph files."),

@@ -1,6 +1,6 @@
 """Engines: schedule in, times out. The only room that knows SimPy and Numba."""
 
-from gcnsim.engine.choice import compile_later, compile_now, engine, simulate
+from gcnsim.engine.choice import by_reference, compile_later, compile_now, engine, simulate
 from gcnsim.engine.fairness import max_min_rates
 from gcnsim.engine.rates import begun, link_rates
 from gcnsim.engine.run import Run
@@ -10,6 +10,7 @@ from gcnsim.engine.stopping import spare
 __all__ = [
     "Run",
     "begun",
+    "by_reference",
     "compile_later",
     "compile_now",
     "engine",

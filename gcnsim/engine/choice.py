@@ -6,6 +6,8 @@ Where large groups of links are to be shared once per grain only the compiled on
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
 from mmap import mmap
 from typing import Final, NamedTuple
@@ -60,9 +62,23 @@ def simulate(schedule: Schedule, iterations: int, enough: Enough | None = None, 
     return simulate_by(kernel, schedule, iterations, enough, endless=endless)
 
 
+_within: list[str] = []
+"""The engine that a part of the program asked for, the innermost last."""
+
+
+@contextmanager
+def by_reference() -> Iterator[None]:
+    """What is simulated within is simulated by the reference engine, also in processes that are forked there."""
+    _within.append(REFERENCE)
+    try:
+        yield
+    finally:
+        _within.pop()
+
+
 def engine() -> Engine:
     """The engine in use, found once. Raises ScenarioError for one that is asked for and not there."""
-    asked = os.environ.get(VARIABLE) or AUTO
+    asked = _within[-1] if _within else os.environ.get(VARIABLE) or AUTO
     if asked not in (AUTO, REFERENCE, COMPILED):
         raise ScenarioError(f"{VARIABLE}: {asked!r} is no engine; {nearest(asked, (AUTO, REFERENCE, COMPILED))}")
     return _found(asked)

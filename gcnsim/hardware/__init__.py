@@ -9,6 +9,7 @@ from gcnsim.hardware.catalogue import (
     figure_names,
     host,
     hosts,
+    instance_of,
     link,
     links,
     prices,
@@ -17,7 +18,7 @@ from gcnsim.hardware.figure import SOURCES, Curve, Figure, figures_of, origins
 from gcnsim.hardware.naming import gpu_named, gpu_of
 from gcnsim.hardware.own_device import file_stamp, is_file
 from gcnsim.hardware.platforms import Platform, platform, platforms, read_platform
-from gcnsim.hardware.pricing import PRICINGS, Exchange, PriceBook, Rent, exchange_rates
+from gcnsim.hardware.pricing import PRICINGS, Exchange, PriceBook, Rent, amount_in, exchange_rates
 from gcnsim.hardware.profiles import DeviceProfile, HostProfile, LinkProfile, Price
 from gcnsim.hardware.tables import QUANTITIES
 
@@ -36,6 +37,7 @@ __all__ = [
     "Price",
     "PriceBook",
     "Rent",
+    "amount_in",
     "device",
     "devices",
     "exchange_rates",
@@ -46,6 +48,7 @@ __all__ = [
     "gpu_of",
     "host",
     "hosts",
+    "instance_of",
     "is_file",
     "link",
     "links",

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import cache, lru_cache
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from gcnsim import units
 from gcnsim.errors import FileError, ScenarioError, nearest
@@ -93,10 +93,20 @@ def prices(device_name: str | None = None) -> tuple[Price, ...]:
     return tuple(price for price in _prices() if device_name in (None, price.device))
 
 
-def priced(host_name: str) -> tuple[str, int] | None:
-    """The device and the number of GPUs of a host that is an instance type; None of any other."""
+class Instance(NamedTuple):
+    """What a host that is an instance type has: its GPUs, and bytes/s of its network per direction."""
+
+    device: str
+    gpus: int
+    bandwidth: float
+
+
+def instance_of(host_name: str) -> Instance | None:
+    """What the host of this name has; None of one that is no instance type."""
     found = host(host_name)
-    return None if found.device is None or found.gpus is None else (found.device, round(found.gpus.value))
+    if found.device is None or found.gpus is None or found.nic is None:
+        return None
+    return Instance(found.device, round(found.gpus.value), found.nic.value)
 
 
 def _figures(raw: Mapping[str, Any], table: Table, name: str) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from typing import Any, Final
 from gcnsim import units
 from gcnsim.errors import FileError, GcnsimError, ScenarioError, nearest
 from gcnsim.fields import shown
-from gcnsim.hardware.catalogue import DATA, devices, hosts, priced, prices
+from gcnsim.hardware.catalogue import DATA, devices, hosts, instance_of, prices
 from gcnsim.hardware.own_device import is_file
 from gcnsim.hardware.profiles import GIVEN, Price
 from gcnsim.io.yaml_files import read_yaml
@@ -30,6 +30,7 @@ USD: Final = "USD"
 _AMOUNT: Final = re.compile(
     r"\s*(?P<number>[0-9.]+(?:[eE][+-]?\d{1,3})?)\s*(?P<code>[A-Za-z]{3})\s*/\s*(?:h|hr|hour)\s*"
 )
+_SUM: Final = re.compile(r"\s*[0-9.]+(?:[eE][+-]?\d{1,3})?\s*[A-Za-z]{3}\s*")
 _KEYS: Final = ("device", "instance", "gpus", "price", "region", "source", "date", "pricing")
 
 
@@ -154,6 +155,19 @@ def _usd(text: object, path: str, rates: Mapping[str, float]) -> float:
         raise ScenarioError(f"{path}: {error}") from None
 
 
+def amount_in(text: object, path: str, exchange: Exchange, *, per_hour: bool) -> float:
+    """What `text` says (`10USD/h`; `100USD` where it is not per hour), in the currency of `exchange`.
+
+    Raises ScenarioError that starts with `path`.
+    """
+    rates = {name: each.per_usd for name, each in exchange_rates().items()} | {exchange.currency: exchange.per_usd}
+    if per_hour:
+        return _usd(text, path, rates) * exchange.per_usd
+    if not isinstance(text, str) or not _SUM.fullmatch(text):
+        raise ScenarioError(f"{path}: {shown(text)} is not an amount with its currency; write e.g. 100USD")
+    return _usd(f"{text.strip()}/h", path, rates) * exchange.per_usd
+
+
 def _given(text: str, rates: Mapping[str, float]) -> Price:
     """`NAME=PRICE`: of a GPU, or of an instance."""
     name, equal, price = str(text).partition("=")
@@ -167,9 +181,9 @@ def _given(text: str, rates: Mapping[str, float]) -> Price:
     if name in known:
         return Price(known[name].device, usd / known[name].gpus, name, known[name].gpus, "", GIVEN, "", ON_DEMAND)
     if name in hosts():
-        found = priced(name)
+        found = instance_of(name)
         if found is not None:
-            return Price(found[0], usd / found[1], name, found[1], "", GIVEN, "", ON_DEMAND)
+            return Price(found.device, usd / found.gpus, name, found.gpus, "", GIVEN, "", ON_DEMAND)
     raise ScenarioError(
         f"--price: unknown device or instance {name!r}; {nearest(name, {*devices(), *hosts(), *known})}"
     )

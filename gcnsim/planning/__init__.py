@@ -6,7 +6,7 @@ from gcnsim.planning.measured import read_measurement
 from gcnsim.planning.patience import Work, announced
 from gcnsim.planning.provenance import provenance
 from gcnsim.planning.recommend import LEAST_RATE, Rule
-from gcnsim.planning.rows import links_of, memory_report, row_of, run_length
+from gcnsim.planning.rows import links_of, memory_report, rent_of, row_of, run_length
 from gcnsim.planning.steps import next_steps
 from gcnsim.planning.study_cache import StudyCache, counted, full_graph
 from gcnsim.planning.time_to_accuracy import Subject, Target, to_target
@@ -34,6 +34,7 @@ __all__ = [
     "provenance",
     "read_budget",
     "read_measurement",
+    "rent_of",
     "row_of",
     "run_length",
     "scenarios",

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     )
     from gcnsim.report.page.html import write_html
     from gcnsim.report.page.plots import bandwidth_figure, breakdown_figure
+    from gcnsim.report.recommended import render_recommended
     from gcnsim.report.reproduction import left_out_lines, render_reproduction, write_reproduction
     from gcnsim.report.result import render_result, render_short_result
     from gcnsim.report.sweep import render_points, row_of_record, write_points
@@ -64,6 +65,7 @@ __all__ = [
     "render_calibration",
     "render_notebook",
     "render_points",
+    "render_recommended",
     "render_reproduction",
     "render_result",
     "render_short",
@@ -118,6 +120,7 @@ _LATE: Final = {
     ),
     "gcnsim.report.page.html": ("write_html",),
     "gcnsim.report.answer.notebook": ("render_notebook",),
+    "gcnsim.report.recommended": ("render_recommended",),
     "gcnsim.report.reproduction": (
         "left_out_lines",
         "render_reproduction",

@@ -1,0 +1,54 @@
+"""The Pareto front of time against cost, as far as the assumptions tell options apart."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from gcnsim.capacity.search import Option
+from gcnsim.ids import FloatArray
+
+SURE: Final = 0.95
+"""Of the joint draws: an option that another one beats in so many is dominated; in fewer, they cannot be told apart."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """An option that nothing surely dominates. at_values: whether it is on the front at the stated values, where
+    nothing beats it; share: of the draws in which the option that beats it most often does."""
+
+    option: Option
+    at_values: bool
+    share: float
+
+
+def front(options: Sequence[Option]) -> list[Place]:
+    """The options that no other one beats in nearly every joint draw, the fastest first."""
+    found = []
+    for each in options:
+        others = [one for one in options if one is not each]
+        share = max((dominance(one, each) for one in others), default=0.0)
+        if share < SURE:
+            found.append(Place(each, not any(_at_values(one, each) for one in others), share))
+    return sorted(found, key=lambda place: (place.option.seconds, place.option.price))
+
+
+def dominance(one: Option, other: Option) -> float:
+    """The share of the joint draws, in pairs, in which `one` is no slower and no dearer, and not the same in both."""
+    work = one.work.compared / other.work.compared
+    return float(dominated(one.candidate.over(other.candidate) * work, one.setting.rate / other.setting.rate).mean())
+
+
+def dominated(times: FloatArray, rates: float) -> FloatArray:
+    """Draw by draw, whether an option of `times` the time of another, at `rates` its price of an hour, beats it,
+    bool[draws]."""
+    cost = times * rates
+    no_worse = (times <= 1.0) & (cost <= 1.0)
+    return np.asarray(no_worse & ((times < 1.0) | (cost < 1.0)))
+
+
+def _at_values(one: Option, other: Option) -> bool:
+    return bool(dominated(np.array([one.seconds / other.seconds]), one.setting.rate / other.setting.rate)[0])

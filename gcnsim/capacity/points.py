@@ -1,0 +1,83 @@
+"""Options as results."""
+
+from __future__ import annotations
+
+from gcnsim.capacity.front import Place
+from gcnsim.capacity.goal import Goal
+from gcnsim.capacity.search import Option, Search
+from gcnsim.errors import plural
+from gcnsim.hardware import PriceBook, hosts, instance_of
+from gcnsim.planning import StudyCache, row_of
+from gcnsim.results import GoalReport, PointReport, SearchReport
+from gcnsim.scenario import ClusterSpec, Scenario, setting_text
+from gcnsim.units import format_gbps
+
+
+def machine_text(cluster: ClusterSpec) -> str:
+    """A machine in a few words: `2 x g4dn.12xlarge (8 x t4)`, or `6 x t4 at 15Gbps`."""
+    gpus = f"{cluster.gpus} x {cluster.device}"
+    if instance_name(cluster) is None:
+        return f"{gpus} at {format_gbps(cluster.bandwidth)}"
+    return f"{cluster.servers} x {cluster.host} ({gpus})"
+
+
+def instance_name(cluster: ClusterSpec) -> str | None:
+    """The instance type that its servers are; None of servers that are none."""
+    found = instance_of(cluster.host) if cluster.host in hosts() else None
+    return cluster.host if found is not None and found.device == cluster.device else None
+
+
+def name_of(scenario: Scenario) -> str:
+    """Setting and machine in words."""
+    return f"{setting_text(scenario.method)} on {machine_text(scenario.cluster)}"
+
+
+def point_of(
+    studies: StudyCache, option: Option, goal: Goal, book: PriceBook, place: Place | None = None
+) -> PointReport:
+    """An option with its intervals; place: where it is on the front."""
+    scenario, work = option.scenario, option.work
+    estimate = studies.estimate(scenario)
+    times = [each * work.compared for each in (estimate.iteration_s, estimate.low_s, estimate.high_s)]
+    costs = [None if work.per_hour is None else each * work.per_hour / 3600.0 for each in times]
+    return PointReport(
+        name=name_of(scenario),
+        machine=machine_text(scenario.cluster),
+        host=instance_name(scenario.cluster),
+        servers=scenario.cluster.servers,
+        iterations=work.compared,
+        seconds=times[0],
+        seconds_low=times[1],
+        seconds_high=times[2],
+        cost=costs[0],
+        cost_low=costs[1],
+        cost_high=costs[2],
+        meets=option.meets(goal),
+        meets_share=option.meets_share(goal),
+        row=row_of(estimate, None, studies.accesses.name, book),
+        on_front=place is None or place.at_values,
+        beaten_share=0.0 if place is None else place.share,
+    )
+
+
+def goal_report(goal: Goal) -> GoalReport:
+    """The goal as a result."""
+    limits = (goal.iteration_s, goal.epoch_s, goal.training_s, goal.per_hour, goal.most_cost)
+    return GoalReport(goal.text, goal.minimise, goal.currency, *limits)
+
+
+def search_report(found: Search) -> SearchReport:
+    """What became of all settings, in a sentence too."""
+    simulated = len(found.options)
+    parts = [
+        (found.same, "run the schedule of another one"),
+        (found.refused, "are not allowed by method or workload"),
+        (found.unpriced, "have no price or no known iterations"),
+        (found.too_large, "do not fit the GPUs' memory"),
+        (found.missed, "miss a limit even at their analytic bound"),
+        (found.beaten, "are beaten at their bound by what was simulated"),
+    ]
+    told = [f"{count:,} {what}" for count, what in parts if count]
+    text = f"{plural(found.settings, 'setting')}: {'; '.join([*told, f'{simulated:,} simulated'])}"
+    counts = (found.settings, found.same, found.refused, found.too_large, found.unpriced, found.missed, found.beaten)
+    return SearchReport(*counts, simulated, text)

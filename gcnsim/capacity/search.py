@@ -1,0 +1,273 @@
+"""From hundreds of settings to those worth simulating, without losing the best: bounds first, then the fast engine.
+
+A setting's least time is its analytic lower bound at the stated values (`gcnsim.schedule.bounds`), no simulated time is
+below it. What misses a limit even so is never simulated. The others are simulated a few at a time, in turn the one of
+the least cost and of the least time that their bounds allow; each that meets the goal beats those that, at their least
+time, are slower and dearer than it is near the worst end of its interval, on as few GPUs or more. So whatever is best
+by cost, GPUs or time, and whatever is about as good, is simulated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from itertools import chain, zip_longest
+from math import inf
+from typing import Final
+
+from gcnsim.capacity.goal import COST, GPUS, Goal, Work
+from gcnsim.errors import ScenarioError
+from gcnsim.hardware import PriceBook
+from gcnsim.ids import FloatArray, Seconds
+from gcnsim.planning import Candidate, StudyCache, rent_of
+from gcnsim.planning.candidate import central
+from gcnsim.planning.recommend import NEAR, approximation_key
+from gcnsim.planning.study_cache import canonical
+from gcnsim.processes import parallel_map
+from gcnsim.scenario import Scenario
+from gcnsim.schedule import bounds
+from gcnsim.simulation import write_schedule
+from gcnsim.uncertainty import estimated_counts
+
+AT_A_TIME: Final = 8
+"""Settings that are simulated before others are compared with them: a number of its own, whatever the cores."""
+
+DRAWN_SLACK: Final = 0.95
+"""Of the bound of a sampled method, which is that of the mean of a few drawn graphs: those that a run measures have up
+to 1.5 % less load than the mean."""
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """A scenario that is considered. least_s: seconds of an iteration that it takes at least; rate: what an hour costs,
+    or GPUs where costs are not known of all, for comparing."""
+
+    scenario: Scenario
+    work: Work
+    least_s: Seconds
+    rate: float
+
+    @property
+    def least(self) -> tuple[float, float]:
+        """The least time and cost of what is compared, the latter in units of `rate`."""
+        seconds = self.least_s * self.work.compared
+        return seconds, seconds * self.rate
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """A setting that was simulated."""
+
+    setting: Setting
+    candidate: Candidate
+
+    @property
+    def work(self) -> Work:
+        """How much is done, and what an hour costs."""
+        return self.setting.work
+
+    @property
+    def scenario(self) -> Scenario:
+        """The scenario as it was asked for."""
+        return self.setting.scenario
+
+    @property
+    def gpus(self) -> int:
+        """GPUs of its machine."""
+        return self.scenario.cluster.gpus
+
+    @property
+    def seconds(self) -> Seconds:
+        """Time of what is compared."""
+        return self.candidate.iteration_s * self.work.compared
+
+    @property
+    def price(self) -> float:
+        """Cost of what is compared, in units of the setting's rate."""
+        return self.seconds * self.setting.rate
+
+    @property
+    def drawn(self) -> FloatArray:
+        """Time of what is compared under every joint draw of the assumptions, float64[draws]."""
+        return self.candidate.times * self.work.compared
+
+    @property
+    def fits(self) -> bool:
+        """Whether the GPUs hold it, as far as is known."""
+        return self.candidate.result.fits is not False
+
+    def meets(self, goal: Goal) -> bool:
+        """Whether it is within every limit, and the GPUs hold it."""
+        return self.fits and bool(goal.excess(self.candidate.iteration_s, self.work) <= 1.0)
+
+    def meets_share(self, goal: Goal) -> float:
+        """Of the joint draws, those in which it is within every limit."""
+        return float((goal.excess(self.candidate.times, self.work) <= 1.0).mean())
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """What was found. options: simulated; the others were not, each for the first reason that holds: not allowed by
+    method or workload, too large for the GPUs' memory, a limit missed at the bound, beaten by what was simulated.
+
+    considered: those that the GPUs hold. settings: all of them; same: those that run the same schedule as another one
+    and were not looked at again.
+    """
+
+    options: tuple[Option, ...]
+    considered: tuple[Setting, ...]
+    settings: int
+    same: int
+    refused: int
+    too_large: int
+    unpriced: int
+    missed: int
+    beaten: int
+
+
+Iterations = Callable[[Scenario], int | None]
+"""Iterations of a training; None where nobody knows."""
+
+
+def search(
+    studies: StudyCache,
+    every: Sequence[Scenario],
+    goal: Goal,
+    book: PriceBook,
+    training: Iterations | None = None,
+    on_batch: Callable[[int, int], object] = lambda done, left: None,
+) -> Search:
+    """Simulate those of `every` that may be the best, and what tells the reader why the others are not.
+
+    training: iterations of a training, where its time or cost counts. on_batch: told how many were simulated, and how
+    many are left.
+    """
+    distinct = {canonical(each): each for each in reversed(every)}
+    asked = [each for each in every if distinct[canonical(each)] == each]
+    known = _with_bounds(studies, asked, book, training)
+    refused = len(asked) - len(known)
+    priced = [each for each in known if each.work.per_hour is not None] if needs_price(goal) else known
+    counted = [each for each in priced if training is None or each.work.training is not None]
+    held = [each for each in counted if studies.holds(each.scenario)]
+    possible = [each for each in held if goal.excess(each.least_s, each.work) <= 1.0]
+    options = _simulated(studies, possible, goal, on_batch)
+    if not any(each.meets(goal) for each in options):
+        options += _closest(studies, [each for each in held if each not in possible], goal, options)
+    return Search(
+        tuple(options),
+        tuple(held),
+        settings=len(every),
+        same=len(every) - len(asked),
+        refused=refused,
+        too_large=len(counted) - len(held),
+        unpriced=len(known) - len(counted),
+        missed=len(held) - len(possible),
+        beaten=len(possible) - sum(each.setting in possible for each in options),
+    )
+
+
+def needs_price(goal: Goal) -> bool:
+    """Whether a setting without a known price cannot be judged."""
+    return goal.minimise == COST or goal.per_hour is not None or goal.most_cost is not None
+
+
+def _with_bounds(
+    studies: StudyCache, asked: Sequence[Scenario], book: PriceBook, training: Iterations | None
+) -> list[Setting]:
+    """The settings that method and workload allow, each with the least time of an iteration."""
+    rents = {each.cluster: rent_of(each.cluster, book) for each in asked}
+    by_gpu = any(each is None for each in rents.values())
+    for scenario in asked:
+        with suppress(ScenarioError):
+            estimated_counts(scenario, studies.accesses)  # read before processes part ways: shared by all of them
+
+    def least(scenario: Scenario) -> tuple[Seconds, int] | None:
+        try:
+            counts = estimated_counts(scenario, studies.accesses)
+            lower = bounds(write_schedule(scenario, counts, studies.accesses)).lower_s
+        except ScenarioError:
+            return None
+        slack = 1.0 if scenario.method.sampling().whole and counts.batches is None else DRAWN_SLACK
+        return lower * slack, 1 if counts.batches is None else counts.batches.per_epoch
+
+    found = []
+    for scenario, told in zip(asked, parallel_map(least, asked, studies.processes), strict=True):
+        if told is not None:
+            rent = rents[scenario.cluster]
+            per_hour = None if rent is None else rent.per_hour
+            work = Work(told[1], None if training is None else training(scenario), per_hour)
+            rate = float(scenario.cluster.gpus) if by_gpu or per_hour is None else per_hour
+            found.append(Setting(scenario, work, told[0], rate))
+    return found
+
+
+def _simulated(
+    studies: StudyCache, possible: Sequence[Setting], goal: Goal, on_batch: Callable[[int, int], object]
+) -> list[Option]:
+    by_time = sorted(possible, key=lambda each: each.least)
+    by_cost = sorted(possible, key=lambda each: each.least[::-1])
+    left = [each for each in dict.fromkeys(chain.from_iterable(zip_longest(by_cost, by_time))) if each is not None]
+    options: list[Option] = []
+    while left:
+        options += simulate(studies, left[:AT_A_TIME])
+        good = [each for each in options if each.meets(goal)]
+        left = [each for each in left[AT_A_TIME:] if not any(_beats(one, each) for one in good)]
+        on_batch(len(options), len(left))
+    return options
+
+
+def simulate(studies: StudyCache, settings: Sequence[Setting]) -> list[Option]:
+    """The settings simulated side by side."""
+    studies.prepare([each.scenario for each in settings])
+    return [Option(each, studies.candidate(each.scenario)) for each in settings]
+
+
+def _beats(option: Option, setting: Setting) -> bool:
+    """Whether an option is surely better in every way: near its worst end it is no slower and no dearer than the other
+    at its least time."""
+    worst = max(option.seconds * (1 + NEAR), central(option.drawn)[1])
+    seconds, cost = setting.least
+    return option.gpus <= setting.scenario.cluster.gpus and worst <= seconds and worst * option.setting.rate <= cost
+
+
+def _closest(studies: StudyCache, missed: Sequence[Setting], goal: Goal, options: Sequence[Option]) -> list[Option]:
+    """Of settings that miss a limit at their bounds, those that may come closest to meeting it."""
+    left = sorted(missed, key=lambda each: goal.excess(each.least_s, each.work))
+    found: list[Option] = []
+    best = min((excess_of(each, goal) for each in options), default=inf)
+    while left and (not found or goal.excess(left[0].least_s, left[0].work) < best):
+        found += simulate(studies, left[:AT_A_TIME])
+        best = min(best, *(excess_of(each, goal) for each in found))
+        left = left[AT_A_TIME:]
+    return found
+
+
+def excess_of(option: Option, goal: Goal) -> float:
+    """The largest limited amount over its limit; infinite where the GPUs do not hold it."""
+    return float(goal.excess(option.candidate.iteration_s, option.work)) if option.fits else inf
+
+
+def best_of(options: Sequence[Option], goal: Goal) -> list[Option]:
+    """Options from the best on: by what is minimised; of a machine's that are about as good, the least approximate."""
+    left, ranked = list(options), []
+    while left:
+        first = min(left, key=lambda each: objective(each, goal))
+        near = [
+            each
+            for each in left
+            if each.scenario.cluster == first.scenario.cluster and each.seconds <= first.seconds * (1 + NEAR)
+        ]
+        chosen = min(near, key=lambda each: (approximation_key(each.scenario), each.seconds))
+        ranked.append(chosen)
+        left.remove(chosen)
+    return ranked
+
+
+def objective(option: Option, goal: Goal) -> tuple[float, ...]:
+    """What is minimised, the rest behind it."""
+    if goal.minimise == COST:
+        return option.price, option.seconds
+    if goal.minimise == GPUS:
+        return option.gpus, option.price, option.seconds
+    return option.seconds, option.price

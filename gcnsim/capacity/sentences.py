@@ -1,0 +1,112 @@
+"""A recommendation in sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from gcnsim.capacity.confirm import Confirmation
+from gcnsim.capacity.goal import COST, GPUS, Goal, time_text
+from gcnsim.capacity.points import name_of, point_of
+from gcnsim.capacity.search import Option
+from gcnsim.errors import plural
+from gcnsim.hardware import PriceBook
+from gcnsim.planning import StudyCache
+from gcnsim.results import Confirmed, PointReport, RunnerUp
+
+
+def compared_text(option: Option) -> str:
+    """What times and costs are of."""
+    if option.work.training is not None:
+        return "a training"
+    return "an iteration" if option.work.per_epoch == 1 else "an epoch"
+
+
+def money(value: float) -> str:
+    """An amount, two digits of small ones."""
+    return f"{value:,.2f}" if value >= 0.0995 else f"{value:.2g}"
+
+
+def cost_text(point: PointReport) -> str:
+    """The cost of 1,000 iterations or epochs, or of the training."""
+    row = point.row
+    if point.cost is None or row.currency is None:
+        return "no price known"
+    if point.iterations > row.iterations_per_epoch:
+        return f"{money(point.cost)} {row.currency} for the training"
+    unit = "iterations" if row.iterations_per_epoch == 1 else "epochs"
+    return f"{money(1000.0 * point.cost)} {row.currency} per 1,000 {unit}"
+
+
+def verdict(point: PointReport, goal: Goal, met: bool) -> str:
+    """The choice in one sentence."""
+    row = point.row
+    low, high = time_text(row.iteration_s_low), time_text(row.iteration_s_high)
+    iteration = f"{time_text(row.iteration_s)} per iteration ({low} to {high})"
+    whole = f", {time_text(point.seconds)} in all" if point.iterations > row.iterations_per_epoch else ""
+    hour = "" if row.cost_per_hour is None else f", {money(row.cost_per_hour)} {row.currency} an hour"
+    limits = ", ".join(goal.words)
+    kept = f"; {limits} kept in {100 * point.meets_share:.0f} % of what the assumptions allow" if limits else ""
+    if not met:
+        kept = f", which does not keep {limits}" if limits else ", which does not fit"
+        return (
+            f"Nothing meets the goal; the closest is {point.name}: {iteration}{whole}, {cost_text(point)}{hour}{kept}."
+        )
+    return f"Use {point.name}: {iteration}{whole}, {cost_text(point)}{hour}{kept}."
+
+
+def runner_up(studies: StudyCache, ranked: Sequence[Option], goal: Goal, book: PriceBook) -> RunnerUp | None:
+    """The best option on another machine, else with another setting, and why it lost; None where there is none."""
+    chosen = ranked[0]
+    elsewhere = [each for each in ranked[1:] if each.scenario.cluster != chosen.scenario.cluster]
+    other = next(iter(elsewhere or ranked[1:]), None)
+    if other is None:
+        return None
+    times = other.candidate.over(chosen.candidate) * (other.work.compared / chosen.work.compared)
+    faster = float((times < 1.0).mean())
+    cheaper = float((times * (other.setting.rate / chosen.setting.rate) < 1.0).mean())
+    return RunnerUp(point_of(studies, other, goal, book), _why(chosen, other, goal, faster, cheaper), faster, cheaper)
+
+
+def _why(chosen: Option, other: Option, goal: Goal, faster: float, cheaper: float) -> str:
+    """Why the other one lost, and how surely."""
+    time, cost = other.seconds / chosen.seconds, other.price / chosen.price
+    slower, dearer = _apart(time, "slower", "faster"), _apart(cost, "dearer", "cheaper")
+    if goal.minimise == COST:
+        first, sure = f"{dearer} and {slower}", f"cheaper in {100 * cheaper:.0f} %"
+    elif goal.minimise == GPUS and other.gpus > chosen.gpus:
+        return f"{plural(other.gpus - chosen.gpus, 'GPU')} more; {dearer} and {slower}"
+    elif goal.minimise == GPUS:
+        first, sure = f"as many GPUs, {dearer} and {slower}", f"cheaper in {100 * cheaper:.0f} %"
+    else:
+        first, sure = f"{slower} and {dearer}", f"faster in {100 * faster:.0f} %"
+    return f"{first}; {sure} of what the assumptions allow"
+
+
+def _apart(ratio: float, more: str, less: str) -> str:
+    if abs(ratio - 1.0) < 0.0005:
+        return f"not {more}"
+    if ratio >= 2.0:
+        return f"{ratio:.2g} times as {'slow' if more == 'slower' else 'dear'}"
+    return f"{100 * abs(ratio - 1.0):.2g} % {more if ratio > 1.0 else less}"
+
+
+def confirmed_of(found: Sequence[Confirmation]) -> tuple[Confirmed, ...]:
+    """What was run again, as results."""
+    return tuple(Confirmed(name_of(each.option.scenario), each.same, each.why) for each in found)
+
+
+def confirmation_text(found: Sequence[Confirmation]) -> str:
+    """What the reference engine says, in a sentence."""
+    same, other = (sum(each.same is value for each in found) for value in (True, False))
+    left = [each for each in found if each.same is None]
+    parts = []
+    if same:
+        several = f"{same} of the best {len(found)}"
+        if same == len(found):
+            several = "the best one" if same == 1 else f"the best {same}"
+        parts.append(f"the reference engine gives the same picoseconds for {several}")
+    if other:
+        parts.append(f"the reference engine gives other times for {other} of the best {len(found)}: please report this")
+    if left:
+        parts.append(f"{len(left)} not run again: {left[0].why}")
+    return "; ".join(parts)

@@ -1,0 +1,77 @@
+"""`gcnsim recommend`: which machine and setting to take. Parse, call, print."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import click
+
+from gcnsim.cli.outputs import check_outputs, device_files, overridden, show_and_write
+from gcnsim.cli.pricing import price_book, price_options
+from gcnsim.cli.progress import progress
+from gcnsim.cli.what_if import Needed, Share, _text, _whole, named, option
+from gcnsim.methods import COMPARED
+
+
+@click.command("recommend")
+@click.option("--minimise", default="cost", show_default=True, help="cost, gpus or time.")
+@click.option("--target-iteration", metavar="TIME", help="An iteration takes at most this, e.g. 0.5s.")
+@click.option("--target-epoch", metavar="TIME", help="An epoch takes at most this.")
+@click.option("--target-hours", metavar="TIME", help="The training to --target-accuracy takes at most this, e.g. 10h.")
+@click.option("--budget-per-hour", metavar="PRICE", help="The machine costs at most this, e.g. 10USD/h.")
+@click.option("--max-cost", metavar="AMOUNT", help="The training costs at most this, e.g. 100USD.")
+@named("dataset", "Published dataset, by its partition statistics.  [default: reddit]")
+@click.option("--graph", type=click.Path(), help="Real graph file instead.")
+@option("host", _text, "a host", "Instances of the catalogue (list).  [default: all that have a price]")
+@option("gpus", _whole, "a whole number", "GPUs (list).  [default: of one to four instances, at most 32]")
+@option("device", _text, "a device", "GPUs instead of instances (list).")
+@option("bandwidth", _text, "a bandwidth", "NIC of a server, with --device (list).  [default: 15Gbps]")
+@click.option("--gpus-per-server", type=int, help="With --device, or fewer of an instance's.")
+@option("method", _text, "a method", f"all, or methods of the catalogue (list).  [default: {','.join(COMPARED)}]")
+@option("tau", _whole, "a whole number of iterations", "Staleness in iterations (list).  [default: 0,1]")
+@option("epsilon", float, "a number in (0, 1]", "Sampling rate (list).  [default: 1]")
+@option("cache", _text, "a share (30%) or bytes (2GiB)", "Feature cache per GPU (list).  [default: 0%,10%,30%]")
+@click.option("--least-epsilon", type=float, help="Least sampling rate that may be recommended.  [default: 1]")
+@click.option("--most-tau", type=int, help="Most staleness that may be recommended.  [default: 1]")
+@named("model", "gcn or graphsage.  [default: the dataset's, else gcn]")
+@click.option("--layers", type=int, help="Graph convolutions.  [default: the dataset's, else 4]")
+@click.option("--hidden", type=int, help="Hidden width.  [default: the dataset's, else 256]")
+@click.option("--target-accuracy", type=Share(), help="Validation accuracy to be reached, e.g. 90%.")
+@click.option("--runs", multiple=True, type=click.Path(), help="Recorded run to take iterations from (repeatable).")
+@click.option(
+    "--target-iterations",
+    multiple=True,
+    type=Needed(),
+    metavar="METHOD=N",
+    help="Published or assumed iterations to it, for methods without a run (repeatable).",
+)
+@price_options
+@click.option("--iterations", type=int, default=30, show_default=True, help="Sampled graphs, iterations measured.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Seed of every random draw.")
+@click.option("--processes", type=click.IntRange(min=1), help="Processes to use.  [default: one per core]")
+@click.option("--set", "overrides", multiple=True, metavar="PATH=VALUE", help="Override a scenario field (repeatable).")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON (schema gcnsim.recommend/1).")
+@click.option("--out", type=click.Path(), help="Write the JSON to a file, too.")
+def command(as_json: bool, out: str | None, **question: Any) -> None:
+    """Which machine and setting to take for a target, of hundreds, and how sure that is.
+
+    Nothing is sampled and values are at most one iteration old, unless --least-epsilon or --most-tau allow more or
+    recorded runs say what is accurate enough.
+
+    \b
+    Examples:
+      gcnsim recommend --dataset reddit --target-iteration 0.5s
+      gcnsim recommend --device t4,a10g --gpus 2,4,8 --minimise time --budget-per-hour 10USD/h
+    """
+    read = [question["graph"], *question["runs"], question["prices"]]
+    check_outputs(*read, *device_files(question["device"]), *overridden(question["overrides"]), out=out)
+    from gcnsim import api
+
+    book = price_book(question)
+    needed = dict(question.pop("target_iterations"))
+    with progress() as say:
+        found = api.recommend(**question, target_iterations=needed, prices=book, progress=say)
+    text = json.dumps(found.payload, indent=2, allow_nan=False) if as_json else str(found)
+    writes = [lambda: api.write_json(out, found.payload)] if out else []
+    show_and_write(text, *writes)

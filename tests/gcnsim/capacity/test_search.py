@@ -1,0 +1,88 @@
+"""Pruning never drops the winner: brute force over a small grid gives the same choice."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from gcnsim.capacity import COST, GPUS, TIME, Goal, Machines, Permitted
+from gcnsim.capacity.search import Option, best_of, search
+from gcnsim.hardware import PriceBook
+from gcnsim.planning import StudyCache
+from gcnsim.scenario import SCHEMA, CacheSize, Scenario, from_mapping
+
+BASE = from_mapping({"schema": SCHEMA, "name": "x", "run": {"iterations": 5}}, "x", ())
+GRID = Machines(
+    devices=("t4", "a10g"),
+    bandwidths=(1.875e9, 6.25e9),
+    gpus=(2, 4, 8),
+    methods=("full-graph", "pipegcn", "psc-gcn"),
+    taus=(0, 1),
+    rates=(1.0, 0.1),
+    caches=(CacheSize(fraction=0.0), CacheSize(fraction=0.3)),
+)
+
+
+@pytest.fixture(scope="module")
+def studies() -> StudyCache:
+    return StudyCache(BASE)
+
+
+@pytest.fixture(scope="module")
+def every(studies: StudyCache) -> list[Scenario]:
+    clusters = GRID.clusters(BASE.cluster, PriceBook(), studies.accesses.most_gpus)
+    return [each for cluster in clusters for each in GRID.settings(BASE, cluster)]
+
+
+@pytest.fixture(scope="module")
+def all_options(studies: StudyCache, every: list[Scenario]) -> list[Option]:
+    """Every setting simulated, without any pruning."""
+    found = search(studies, every, Goal(minimise=TIME), PriceBook())
+    known = {each.scenario for each in found.options}
+    rest = [each for each in found.considered if each.scenario not in known]
+    studies.prepare([each.scenario for each in rest])
+    return [*found.options, *(Option(each, studies.candidate(each.scenario)) for each in rest)]
+
+
+GOALS = [
+    Goal(minimise=minimise, iteration_s=limit, per_hour=budget)
+    for minimise in (COST, GPUS, TIME)
+    for limit in (None, 2.0, 1.0, 0.5)
+    for budget in (None, 3.0)
+]
+
+
+@pytest.mark.parametrize("goal", GOALS, ids=lambda goal: goal.text)
+def test_the_choice_is_that_of_brute_force(
+    goal: Goal, studies: StudyCache, every: list[Scenario], all_options: list[Option]
+) -> None:
+    found = search(studies, every, goal, PriceBook())
+    chosen = best_of([each for each in found.options if each.meets(goal)], goal)
+    wanted = best_of([each for each in all_options if each.meets(goal)], goal)
+    assert [each.scenario for each in chosen[:1]] == [each.scenario for each in wanted[:1]]
+
+
+def test_something_is_pruned_and_all_is_counted(studies: StudyCache, every: list[Scenario]) -> None:
+    found = search(studies, every, Goal(iteration_s=1.0), PriceBook())
+    told = (found.same, found.refused, found.too_large, found.unpriced, found.missed, found.beaten)
+    assert found.missed > 0
+    assert found.beaten > 0
+    assert sum(told) + len(found.options) == found.settings == len(every)
+
+
+def test_no_simulated_time_is_below_the_bound(all_options: list[Option]) -> None:
+    assert len(all_options) > 50
+    assert all(each.candidate.iteration_s >= each.setting.least_s for each in all_options)
+
+
+def test_of_settings_that_are_about_as_good_the_least_approximate_is_taken(all_options: list[Option]) -> None:
+    first, second = sorted(all_options, key=lambda each: each.seconds)[:2]
+    sampled = replace(first.setting, scenario=replace(first.scenario, method=first.scenario.method))
+    assert best_of([Option(sampled, first.candidate), second], Goal(minimise=TIME))[0].seconds <= first.seconds * 1.03
+
+
+def test_what_may_be_recommended_is_not_sampled_and_hardly_stale(every: list[Scenario]) -> None:
+    allowed = [each for each in every if Permitted().allows(each)]
+    assert 0 < len(allowed) < len(every)
+    assert all(each.method.sampling().whole and each.method.tau <= 1 for each in allowed)
