@@ -21,7 +21,7 @@ from gcnsim.graph import Graph
 from gcnsim.hardware import PriceBook
 from gcnsim.planning import StudyCache, Subject, Target, provenance
 from gcnsim.planning.certainty import label_of, tornado
-from gcnsim.planning.what_if import prices_report
+from gcnsim.planning.rows import prices_report
 from gcnsim.results import Advice
 from gcnsim.scenario import Scenario, to_mapping
 from gcnsim.simulation import Result
