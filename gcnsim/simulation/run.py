@@ -31,6 +31,7 @@ from gcnsim.simulation.fidelity import as_closely, wrong_by
 from gcnsim.simulation.memory import fits, memory_of
 from gcnsim.simulation.metrics import Metrics, at_least, measure
 from gcnsim.simulation.steady import Steady
+from gcnsim.simulation.templates import rebased, shared
 from gcnsim.simulation.time_limit import checked_bounds
 from gcnsim.simulation.transient_faults import struck
 from gcnsim.sources import Source, open_source
@@ -88,6 +89,17 @@ def write_schedule(
     drawn: figures of devices and the host by `NAME.FIGURE`, each with a value for every one of the counts' graphs, in
     place of the catalogue's (`gcnsim.uncertainty.propagation`); these graphs do not follow one another.
     """
+    machine = resolve_machine(scenario.cluster)
+    if drawn is not None:
+        return _new_schedule(scenario, counts, accesses, drawn)
+    found = shared("schedule", scenario, (counts, accesses), lambda: _new_schedule(scenario, counts, accesses, None))
+    return rebased(found, machine)
+
+
+def _new_schedule(
+    scenario: Scenario, counts: AccessCounts, accesses: Source, drawn: Mapping[str, FloatArray] | None
+) -> Schedule:
+    """As `write_schedule`."""
     machine = resolve_machine(scenario.cluster)
     topology, device, devices, host = machine.topology, machine.device, machine.devices, machine.host
     if drawn:

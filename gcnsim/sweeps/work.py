@@ -21,6 +21,7 @@ from gcnsim.errors import FileError, GcnsimError
 from gcnsim.planning import Estimate, StudyCache, full_graph, row_of
 from gcnsim.scenario import Scenario
 from gcnsim.simulation import Result
+from gcnsim.simulation.templates import Templates
 from gcnsim.sweeps.points import Settings
 from gcnsim.sweeps.question import NONE
 
@@ -125,12 +126,14 @@ class Answering:
     def __init__(self, base: Mapping[str, Any], interval: str, fits: bool) -> None:
         self._settings = Settings(base)
         self._interval, self._fits = interval, fits
+        self._templates = Templates()
         self._studies: dict[Any, StudyCache] = {}
         self._baselines: dict[Scenario, float | None] = {}
 
     def rows(self, points: Sequence[tuple[int, Mapping[str, Any]]]) -> list[dict[str, Any]]:
         """A row for each point, as plain data: `point`, `state`, `reason`, and the fields of `Row` where it is done."""
-        return [self._row(index, values) for index, values in points]
+        with self._templates.used():
+            return [self._row(index, values) for index, values in points]
 
     def _row(self, index: int, values: Mapping[str, Any]) -> dict[str, Any]:
         try:
@@ -149,9 +152,7 @@ class Answering:
         key = (scenario.workload, scenario.partition, scenario.run)
         if key not in self._studies:
             self._studies[key] = StudyCache(scenario)
-        studies = self._studies[key]
-        studies.check(scenario)
-        return studies
+        return self._studies[key]
 
     def _answered(self, studies: StudyCache, scenario: Scenario) -> dict[str, Any]:
         baseline_s = self._baseline(studies, scenario)

@@ -20,6 +20,7 @@ from gcnsim.machine import Machine, resolve_machine
 from gcnsim.scenario import Scenario
 from gcnsim.schedule import Schedule, Variants
 from gcnsim.simulation.run import write_schedule
+from gcnsim.simulation.templates import shared
 from gcnsim.sources import Source
 from gcnsim.sources.range_end import RangeEnd
 from gcnsim.uncertainty.assumed import Assumption, assumptions_of, normal_position, position, used_figures
@@ -78,9 +79,19 @@ class LeftOpen:
     def written(self, places: Mapping[str, FloatArray], size: int) -> tuple[Schedule, Variants]:
         """A schedule whose graphs are all that is assumed at each of `places`, float64[size] each."""
         values = {each.name: each.at(places[each.name]) for each in self.figures}
+        place = b"".join(each.tobytes() for each in places.values())
+        schedule, turned = shared(
+            "drawn", self.scenario, (self.counts, self.accesses), lambda: self._drawn(places, values, size), place, size
+        )
+        return schedule, _variants(resolve_machine(self.scenario.cluster), schedule, values, turned)
+
+    def _drawn(
+        self, places: Mapping[str, FloatArray], values: Mapping[str, FloatArray], size: int
+    ) -> tuple[Schedule, FloatArray]:
+        """The schedule of these draws, with the amounts of its ops turned."""
         counts = _counts_at(self.counts, self.moved, places, size)
         schedule = write_schedule(self.scenario, counts, self.accesses, values)
-        return schedule, _variants(resolve_machine(self.scenario.cluster), schedule, values)
+        return schedule, np.ascontiguousarray(schedule.demand.T)
 
 
 def _same_parts(one: AccessCounts, other: AccessCounts) -> bool:
@@ -124,9 +135,9 @@ def _counts_at(
     return replace(counts, **drawn)
 
 
-def _variants(machine: Machine, schedule: Schedule, values: Mapping[str, FloatArray]) -> Variants:
-    """The schedule's amounts with the capacities, latencies and queues of every draw."""
-    links, draws = machine.topology.links, schedule.demand.shape[0]
+def _variants(machine: Machine, schedule: Schedule, values: Mapping[str, FloatArray], demand: FloatArray) -> Variants:
+    """The schedule's amounts, float64[ops, draws], with the capacities, latencies and queues of every draw."""
+    links, draws = machine.topology.links, demand.shape[1]
     used = used_figures(machine)
     capacity, after, startup, queued = (
         np.repeat(np.array([getattr(link.spec, name) for link in links])[:, None], draws, axis=1)
@@ -147,7 +158,7 @@ def _variants(machine: Machine, schedule: Schedule, values: Mapping[str, FloatAr
         first[route] = startup[way].max(axis=0)
         latency[route] = (after[way] - startup[way]).sum(axis=0) + first[route]
         queue[route] = queued[way].max(axis=0)
-    return Variants(np.ascontiguousarray(schedule.demand.T), capacity, latency, first, queue)
+    return Variants(demand, capacity, latency, first, queue)
 
 
 def _profile_of(machine: Machine, link: Link) -> str | None:

@@ -10,6 +10,7 @@ from gcnsim.ids import Seconds
 from gcnsim.scenario import Scenario
 from gcnsim.schedule import estimate
 from gcnsim.simulation.run import write_schedule
+from gcnsim.simulation.templates import shared
 from gcnsim.sources import Source
 from gcnsim.sources.model import resolve_model
 from gcnsim.sources.range_end import RangeEnd
@@ -31,6 +32,10 @@ def mean_counts(counts: AccessCounts) -> AccessCounts:
 
 def estimated_counts(scenario: Scenario, accesses: Source, corner: RangeEnd = RangeEnd.LIKELY) -> AccessCounts:
     """The mean of a few drawn graphs of the scenario."""
+    return shared("estimated", scenario, (accesses,), lambda: _estimated_counts(scenario, accesses, corner), corner)
+
+
+def _estimated_counts(scenario: Scenario, accesses: Source, corner: RangeEnd) -> AccessCounts:
     few = replace(scenario, run=replace(scenario.run, iterations=min(scenario.run.iterations, FEW)), faults=())
     features = resolve_model(scenario.workload, accesses.declared).features
     return mean_counts(accesses.counts(few, features, corner))

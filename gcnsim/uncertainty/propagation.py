@@ -20,6 +20,7 @@ from gcnsim.machine import resolve_machine
 from gcnsim.scenario import Scenario
 from gcnsim.schedule import bounds, estimate, estimates
 from gcnsim.simulation.run import write_schedule
+from gcnsim.simulation.templates import shared
 from gcnsim.sources import Source
 from gcnsim.sources.range_end import RangeEnd
 from gcnsim.uncertainty.assumed import DRAWS, Assumption, assumptions_of, position
@@ -125,12 +126,12 @@ def _at_every_draw(scenario: Scenario, accesses: Source, seed: int) -> Factors:
     Of other partitions, what a worker's sampler looks at stays. Where the ends of the workload are other parts, and not
     other graphs of the same parts, their factors multiply what the figures alone do.
     """
-    left_open = LeftOpen.of(scenario, accesses)
+    left_open = shared("left open", scenario, (accesses,), lambda: LeftOpen.of(scenario, accesses))
     names = left_open.names
     places = left_open.places(seed, 1 + 2 * len(names))
     for index, (name, _) in enumerate(names):
         places[name][DRAWS + 1 + 2 * index : DRAWS + 3 + 2 * index] = -1.0, 1.0
-    every = _estimated(left_open, places)
+    every = _estimated(replace(left_open, scenario=scenario), places)
     nominal_s = float(every[DRAWS])
     pairs = every[DRAWS + 1 :].reshape(-1, 2) / nominal_s
     by_end = {name: (float(low), float(high)) for (name, _), (low, high) in zip(names, pairs, strict=True)}
@@ -175,5 +176,8 @@ def best_lower_s(scenario: Scenario, accesses: Source, corner: RangeEnd) -> Seco
     counts = estimated_counts(calm, accesses, corner)
     scatter = accesses.scatter(calm)
     if scatter is not None:
-        counts = scattered(counts, scatter, RangeEnd.LOW, calm.cluster.gpus_per_server)
+        per_server = calm.cluster.gpus_per_server
+        counts = shared(
+            "best parts", calm, (counts,), lambda: scattered(counts, scatter, RangeEnd.LOW, per_server), corner
+        )
     return bounds(write_schedule(favourable(calm), counts, accesses)).lower_s
