@@ -4,15 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
 
 import numpy as np
 
+from gcnsim.capacity.dominance import SURE, dominated
 from gcnsim.capacity.search import Option
-from gcnsim.ids import FloatArray
-
-SURE: Final = 0.95
-"""Of the joint draws: an option that another one beats in so many is dominated; in fewer, they cannot be told apart."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,14 +36,6 @@ def dominance(one: Option, other: Option) -> float:
     """The share of the joint draws, in pairs, in which `one` is no slower and no dearer, and not the same in both."""
     work = one.work.compared / other.work.compared
     return float(dominated(one.candidate.over(other.candidate) * work, one.setting.rate / other.setting.rate).mean())
-
-
-def dominated(times: FloatArray, rates: float) -> FloatArray:
-    """Draw by draw, whether an option of `times` the time of another, at `rates` its price of an hour, beats it,
-    bool[draws]."""
-    cost = times * rates
-    no_worse = (times <= 1.0) & (cost <= 1.0)
-    return np.asarray(no_worse & ((times < 1.0) | (cost < 1.0)))
 
 
 def _at_values(one: Option, other: Option) -> bool:

@@ -4,7 +4,8 @@ A setting's least time is its analytic lower bound at the stated values (`gcnsim
 below it. What misses a limit even so is never simulated. The others are simulated a few at a time, in turn the one of
 the least cost and of the least time that their bounds allow; each that meets the goal beats those that, at their least
 time, are slower and dearer than it is near the worst end of its interval, on as few GPUs or more. So whatever is best
-by cost, GPUs or time, and whatever is about as good, is simulated.
+by cost, GPUs or time, and whatever is about as good, is simulated. Neither is what an option beats at the stated values
+and in nearly every joint draw, the other one at its bound, moved in every draw as its estimate moves.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from itertools import chain, zip_longest
 from math import inf
 from typing import Final
 
+from gcnsim.capacity.dominance import SURE, dominated
 from gcnsim.capacity.goal import COST, GPUS, Goal, Work
 from gcnsim.errors import ScenarioError
 from gcnsim.hardware import PriceBook
@@ -209,10 +211,15 @@ def _simulated(
     by_cost = sorted(possible, key=lambda each: each.least[::-1])
     left = [each for each in dict.fromkeys(chain.from_iterable(zip_longest(by_cost, by_time))) if each is not None]
     options: list[Option] = []
+    good: list[Option] = []
     while left:
-        options += simulate(studies, left[:AT_A_TIME])
+        first, left = left[:AT_A_TIME], left[AT_A_TIME:]
+        if good:
+            studies.prepare_factors([each.scenario for each in first])
+            first = [each for each in first if not any(_beats_in_draws(studies, one, each) for one in good)]
+        options += simulate(studies, first)
         good = [each for each in options if each.meets(goal)]
-        left = [each for each in left[AT_A_TIME:] if not any(_beats(one, each) for one in good)]
+        left = [each for each in left if not any(_beats(one, each) for one in good)]
         on_batch(len(options), len(left))
     return options
 
@@ -229,6 +236,18 @@ def _beats(option: Option, setting: Setting) -> bool:
     worst = max(option.seconds * (1 + NEAR), central(option.drawn)[1])
     seconds, cost = setting.least
     return option.gpus <= setting.scenario.cluster.gpus and worst <= seconds and worst * option.setting.rate <= cost
+
+
+def _beats_in_draws(studies: StudyCache, option: Option, setting: Setting) -> bool:
+    """Whether an option is better in nearly every joint draw, in pairs, and by more than NEAR at the stated values:
+    the other at its least time, moved in every draw as its estimate moves."""
+    seconds, cost = setting.least
+    now = option.seconds * (1 + NEAR)
+    if option.gpus > setting.scenario.cluster.gpus or now > seconds or now * option.setting.rate > cost:
+        return False
+    left_open = studies.factors(setting.scenario)
+    drawn = left_open.scaled(setting.least_s, left_open.joint) * setting.work.compared
+    return float(dominated(option.drawn / drawn, option.setting.rate / setting.rate).mean()) >= SURE
 
 
 def _closest(studies: StudyCache, missed: Sequence[Setting], goal: Goal, options: Sequence[Option]) -> list[Option]:

@@ -189,6 +189,14 @@ class StudyCache:
             self._factors[key] = factors(key[0], self.accesses_of(key), self.seed)
         return self._factors[key]
 
+    def prepare_factors(self, scenarios: Sequence[Scenario]) -> None:
+        """Find what the assumptions leave open of `scenarios`, side by side; asking later is then free."""
+        keys = dict.fromkeys((canonical(each), Placement.NUMBERED, False) for each in scenarios)
+        missing = [key for key in keys if key not in self._factors]
+        self._read([asked for asked, _, _ in missing])
+        found = parallel_map(lambda key: factors(key[0], self.accesses_of(key), self.seed), missing, self.processes)
+        self._factors |= dict(zip(missing, found, strict=True))
+
     def keep_drawn(self, found: Mapping[Key, FloatArray]) -> None:
         """Keep the simulated factors of joint draws, float64[draws] each (`gcnsim.planning.simulated_draws`)."""
         self._drawn |= found

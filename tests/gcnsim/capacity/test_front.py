@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gcnsim.capacity.front import SURE, dominance, dominated, front
+from gcnsim.capacity.dominance import SURE, dominated
+from gcnsim.capacity.front import dominance, front
 from gcnsim.capacity.goal import Work
 from gcnsim.capacity.search import Option, Setting
 from gcnsim.planning import Candidate
