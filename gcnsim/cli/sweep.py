@@ -175,7 +175,8 @@ def _say_expected(found: Any, as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps(told, indent=2))
         return
-    long = f"about {found.seconds:.0f} s" if found.seconds < 100 else f"about {found.seconds / 60:.0f} minutes"
+    short = "less than a second" if found.seconds < 1 else f"about {found.seconds:.0f} s"
+    long = short if found.seconds < 100 else f"about {found.seconds / 60:.0f} minutes"
     refused = f" ({found.refused:,} contradict themselves)" if found.refused else ""
     print_columns(
         [

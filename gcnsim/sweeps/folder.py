@@ -12,7 +12,7 @@ from __future__ import annotations
 import fcntl
 import json
 import shutil
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import count
@@ -115,8 +115,8 @@ def open_folder(path: str | Path) -> Folder:
     return _folder(place, read_question(told["question"]), points, made)
 
 
-def begin(path: str | Path, question: Question, points: Callable[[], Sequence[Point]]) -> Folder:
-    """A new folder for the question's points, or the one that it has already. points: made where it is new.
+def begin(path: str | Path, question: Question, points: int) -> Folder:
+    """A new folder for the question's points, or the one that it has already. points: how many, where it is new.
 
     Raises FileError for a folder of another question, of other versions, or with anything else in it.
     """
@@ -125,8 +125,8 @@ def begin(path: str | Path, question: Question, points: Callable[[], Sequence[Po
         found = open_folder(place)
         if found.question.hash != question.hash:
             raise FileError(
-                f"{path}: holds the results of another question ({found.question.hash[:12]}; this one is "
-                f"{question.hash[:12]}); allowed: a new folder, or the question it was begun with"
+                f"{path}: holds the results of another question; allowed: a new folder, or the question that "
+                f"{MANIFEST} in it has"
             )
         own = versions()
         for name, begun in json.loads(found.about["versions"]).items():
@@ -137,9 +137,8 @@ def begin(path: str | Path, question: Question, points: Callable[[], Sequence[Po
         return found
     if place.exists() and (not place.is_dir() or any(each.name != LOCK for each in place.iterdir())):
         raise FileError(f"{path}: exists and is no folder of a sweep; allowed: a new or an empty folder")
-    size = len(points())
-    made = _folder(place, question, size, versions())
-    told = {"schema": SCHEMA, "hash": question.hash, "points": size, "versions": versions()}
+    made = _folder(place, question, points, versions())
+    told = {"schema": SCHEMA, "hash": question.hash, "points": points, "versions": versions()}
     try:
         (place / PARTS).mkdir(parents=True, exist_ok=True)
     except OSError as error:

@@ -11,7 +11,7 @@ from typing import Any, Final, TypeAlias
 from gcnsim.engine import engine
 from gcnsim.errors import ScenarioError, plural
 from gcnsim.sweeps.executors import Executor
-from gcnsim.sweeps.folder import Folder, alone, begin
+from gcnsim.sweeps.folder import MANIFEST, Folder, alone, begin
 from gcnsim.sweeps.points import Point, points_of
 from gcnsim.sweeps.question import Question
 from gcnsim.sweeps.work import LOST, REFUSED, file_hash, files_of, versions
@@ -60,21 +60,23 @@ def run(
 
     executor: made only where there is something to do. Raises GcnsimError.
     """
+    # A question without points leaves no folder behind.
+    points = () if (Path(path) / MANIFEST).exists() else plan(question, limit).points
     with alone(path):
-        folder = begin(path, question, lambda: plan(question, limit).points)
+        folder = begin(path, question, len(points))
         done = folder.done()
         if len(done) == folder.points:
             folder.finish()
             return folder
-        left = [point for point in plan(question, None).points if point.index not in done]
+        left = [point for point in points or plan(question, None).points if point.index not in done]
         progress(len(done), folder.points)
         refused = [point for point in left if point.scenario is None]
         if refused:
             folder.keep(refused, [{"point": each.index, "state": REFUSED, "reason": each.refused} for each in refused])
         count = len(done) + len(refused)
-        for points, rows in _answered(question, [each for each in left if each.scenario is not None], executor):
-            folder.keep(points, rows)
-            count += len(points)
+        for some, rows in _answered(question, [each for each in left if each.scenario is not None], executor):
+            folder.keep(some, rows)
+            count += len(some)
             progress(count, folder.points)
         folder.finish()
     return folder

@@ -1,0 +1,131 @@
+"""`gcnsim sweep`: what it prints, and a line for what it cannot do."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+
+from gcnsim.cli import main
+from gcnsim.cli.sweep import Remaining
+
+ASKED = ["sweep", "--axis", "cluster.bandwidth=5Gbps,10Gbps", "--axis", "method.name=psc-gcn,pipegcn"]
+SMALL = ["--set", "cluster.gpus=2", "--set", "cluster.gpus_per_server=1", "--set", "run.iterations=4"]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A sweep of four points."""
+    found = tmp_path_factory.mktemp("sweep") / "out"
+    assert main([*ASKED, *SMALL, "--axis", "method.tau=1", "--out", str(found), "--processes", "1"]) == 0
+    return found
+
+
+def said(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> str:
+    assert main(arguments) == 0
+    return capsys.readouterr().out
+
+
+def test_a_folder_is_looked_at(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    status = json.loads(said(["sweep", "status", str(folder), "--json"], capsys))
+    assert status == {"points": 4, "left": 0, "done": 4, "refused": 0, "does not fit": 0, "lost": 0, "reasons": {}}
+    every = json.loads(said(["sweep", "show", str(folder), "--json"], capsys))
+    assert [each["point"] for each in every] == [0, 1, 2, 3]
+    assert [each["method.tau"] for each in every] == [1, None, 1, None]
+    best = json.loads(said(["sweep", "best", str(folder), "--top", "2", "--json"], capsys))
+    assert best == sorted(every, key=lambda each: each["iteration_s"])[:2]
+    busiest = said(["sweep", "best", str(folder), "--by", "gpu_utilization", "--descending", "--top", "1"], capsys)
+    assert "(3 more points)" in busiest
+    one = said(["sweep", "show", str(folder), "--point", "3"], capsys)
+    assert "10Gbps" in one
+    assert "pipegcn" in one
+    table = said(["sweep", "show", str(folder), "--first", "3", "--columns", "method,iteration_s"], capsys)
+    assert table.splitlines()[-1].split()[:4] == ["3", "10Gbps", "pipegcn", "-"]
+
+
+@pytest.mark.parametrize("suffix", ["csv", "json", "parquet"])
+def test_points_are_written_for_other_programs(
+    suffix: str, folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / f"points.{suffix}"
+    assert said(["sweep", "export", str(folder), "--to", str(path)], capsys) == ""
+    rows: list[Any]
+    if suffix == "csv":
+        rows = [
+            dict(each, iteration_s=float(each["iteration_s"])) for each in csv.DictReader(path.read_text().splitlines())
+        ]
+    else:
+        rows = json.loads(path.read_text()) if suffix == "json" else pq.read_table(path).to_pylist()
+    expected = pq.read_table(folder / "results.parquet").to_pylist()
+    assert [each["iteration_s"] for each in rows] == [each["iteration_s"] for each in expected]
+    assert set(rows[0]) == set(expected[0])
+
+
+def test_what_it_would_take_is_said_and_nothing_done(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    question = tmp_path / "question.yaml"
+    text = "schema: gcnsim.sweep/1\nbase: {cluster: {gpus: 16}}\naxes: {method.tau: 0..3, run.seed: 0..4999}\n"
+    question.write_text(text, encoding="utf-8")
+    told = json.loads(said(["sweep", str(question), "--dry-run", "--json", "--processes", "2"], capsys))
+    half = json.loads(said(["sweep", str(question), "--dry-run", "--json", "--processes", "4"], capsys))
+    assert told["points"] == 20_000
+    assert 100 < told["seconds"] < 10_000
+    assert half["seconds"] == pytest.approx(told["seconds"] / 2, abs=0.1)
+    assert half["bytes"] > told["bytes"]
+    assert [each.name for each in tmp_path.iterdir()] == ["question.yaml"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        ([*ASKED], "--out: is not given; allowed: a folder, new or that of this question, or --dry-run"),
+        (
+            [*ASKED, "--out", "x", "--axis", "method.tua=1"],
+            "--axis method.tua: unknown field; did you mean 'meth",
+        ),
+        ([*ASKED, "--out", "x", "--axis", "method.tau"], "--axis method.tau: write FIELD=VALUES"),
+        (
+            [*ASKED, "--out", "x", "--axis", "run.seed=0..9", "--limit", "30"],
+            "--limit: the sweep has 40 points; ",
+        ),
+        (
+            [*ASKED, "--out", "x", "--axis", "run.seed=0..99999", "--limit", "30"],
+            "the sweep has up to 400,000 ",
+        ),
+        ([*ASKED, "--out", "x", "--sample", "lhs"], "--sample: 'lhs' is not KIND:N"),
+        ([*ASKED, "--out", "x", "--seed", "1"], "--seed: only valid with --sample"),
+        ([*ASKED, "--out", "x", "--where", "tau < 1"], "where[0]: tau: unknown field; "),
+        (["sweep", "question.yaml", "--out", "x"], "question.yaml: cannot be read: No such file or directory"),
+        (["sweep", "status", "x"], "x: is not a folder of a sweep"),
+    ],
+)
+def test_what_cannot_be_asked_is_a_line(
+    arguments: list[str], says: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(arguments) == 2
+    line = capsys.readouterr().err
+    assert says in line
+    assert line.count("\n") == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_question_of_another_schema_or_column_is_a_line(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["sweep", str(folder / "sweep.json"), "--out", "x"]) == 2
+    assert "schema: 'gcnsim.sweep-folder/1' is not known; write schema: gcnsim.sweep/1" in capsys.readouterr().err
+    assert main(["sweep", "best", str(folder), "--by", "iteration"]) == 2
+    assert "--by: unknown column 'iteration'; did you mean 'iteration_s'?" in capsys.readouterr().err
+    assert main(["sweep", "show", str(folder), "--point", "4"]) == 2
+    assert "--point: 4 is not answered; points are 0 to 3" in capsys.readouterr().err
+    assert main(["sweep", "export", str(folder), "--to", "points.xls"]) == 2
+    assert "points.xls: its suffix says no format; allowed: .csv, .json, .parquet" in capsys.readouterr().err
+
+
+def test_how_long_it_will_still_take_is_of_what_was_done_since_it_began() -> None:
+    clock = Remaining()
+    assert clock.text(100, 200) == "100 of 200 points"
+    assert clock.text(150, 200).startswith("150 of 200 points, about ")
+    assert clock.text(200, 200) == "200 of 200 points"
