@@ -126,6 +126,8 @@ def server() -> HostProfile:
         gather_bandwidth=_figure(1e9),
         iteration_s=_figure(0.0),
         work_spread=_figure(0.0),
+        operation_s=_figure(1e-4),
+        rebuild_bytes=_figure(300.0),
     )
 
 

@@ -84,6 +84,7 @@ def what_if(
     fidelity: str | None = None,
     prices: PriceBook | None = None,
     budget: str | None = None,
+    implementation: str | None = None,
     progress: Progress = lambda _: None,
     notice: Progress = lambda _: None,
     processes: int | None = None,
@@ -103,8 +104,9 @@ def what_if(
     partition_seeds: METIS seeds to try on a graph of one's own. fidelity: `exact`, or `coarse`, which shares links less
     often for an error of its own; None is coarse from 192 GPUs. prices: what an hour costs, `PriceBook.of`;
     None is by the catalogue. budget: what the answer may take (`30s`): where it is expected to take longer it is less
-    precise, and says so. progress: told what is done; notice: told how long a long question will take, about.
-    processes: None is one per core; answers do not depend on it.
+    precise, and says so. implementation: `released` counts what the published systems' own code costs besides.
+    progress: told what is done; notice: told how long a long question will take, about. processes: None is one per
+    core; answers do not depend on it.
     Raises GcnsimError (one line: path, value, what is allowed).
     """
     return _answered(SimpleNamespace(**locals()))
@@ -161,7 +163,7 @@ def _sections(
     texts = {name: value and str(value) for name, value in vars(given).items() if name in ("calibration", "norms")}
     return {
         "cluster": {name: values[0] for name, values in machines.items()}
-        | {name: getattr(given, name) for name in ("gpus_per_server", "host", "payload")}
+        | {name: getattr(given, name) for name in ("gpus_per_server", "host", "payload", "implementation")}
         | {"calibration": texts["calibration"]},
         "workload": named | {source: file},
         "method": {"name": DEFAULT, "cache_policy": given.cache_policy, "norms": texts["norms"]},

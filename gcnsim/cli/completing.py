@@ -64,6 +64,7 @@ _NAMES: Final[dict[str, Callable[[], Iterable[str]]]] = {
     "model": models,
     "cache_policy": lambda: ("inclusion", "degree", "random"),
     "fidelity": lambda: ("auto", "exact", "coarse"),
+    "implementation": lambda: ("lean", "released"),
 }
 """By parameter of a command: what may stand there."""
 

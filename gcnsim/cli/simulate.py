@@ -9,6 +9,7 @@ import click
 
 from gcnsim import api
 from gcnsim.api.simulation import WRITTEN
+from gcnsim.cli.completing import complete
 from gcnsim.cli.faults import WithFaults
 from gcnsim.cli.outputs import check_folder, scenario_files, show_and_write
 from gcnsim.cli.progress import notice, progress
@@ -18,6 +19,11 @@ from gcnsim.errors import ScenarioError
 @click.command("simulate", cls=WithFaults)
 @click.argument("scenario", type=click.Path())
 @click.option("--set", "overrides", multiple=True, metavar="PATH=VALUE", help="Override a scenario field (repeatable).")
+@click.option(
+    "--implementation",
+    shell_complete=complete,
+    help="lean, or released: with the costs of the papers' own code.  [default: the scenario's]",
+)
 @click.option("--inject", multiple=True, metavar="KIND:...", help="Fault, e.g. pause:worker=0,seconds=2s (repeatable).")
 @click.option("--budget", metavar="TIME", help="Simulate less precisely rather than take longer, e.g. 30s.")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON (schema gcnsim.result/1).")
@@ -27,6 +33,7 @@ from gcnsim.errors import ScenarioError
 def command(
     scenario: str,
     overrides: tuple[str, ...],
+    implementation: str | None,
     inject: tuple[str, ...],
     budget: str | None,
     as_json: bool,
@@ -42,6 +49,8 @@ def command(
     """
     if timeline_detail and timeline is None:
         raise ScenarioError("--timeline-detail: is of the file that --timeline names; allowed: with --timeline FILE")
+    if implementation is not None:
+        overrides = (*overrides, f"cluster.implementation={implementation}")
     read = scenario_files(scenario, overrides)
     check_folder("out", out, ("timeline", timeline), read=read, inside=WRITTEN)
     with progress() as say:

@@ -196,6 +196,7 @@ def named(name: str, text: str) -> Decorator:
 )
 @named("fidelity", "exact, or coarse sharing of links.  [default: auto, coarse from 192 GPUs]")
 @click.option("--budget", metavar="TIME", help="Answer less precisely rather than take longer, e.g. 30s.")
+@named("implementation", "lean, or released: with the costs of the papers' own code.  [default: lean]")
 @click.option("--inject", multiple=True, metavar="KIND:...", help="Fault, e.g. pause:worker=0,seconds=2s (repeatable).")
 @click.option("--set", "overrides", multiple=True, metavar="PATH=VALUE", help="Override a scenario field (repeatable).")
 @click.option("--json", "as_json", is_flag=True, help="Print the answer as JSON (schema gcnsim.what-if/1).")

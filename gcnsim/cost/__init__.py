@@ -14,7 +14,15 @@ from gcnsim.cost.core import (
     norms_seconds,
     socket_core_seconds,
 )
-from gcnsim.cost.device import VALUE, columns_seconds, elementwise_seconds, gemm_seconds, rows_seconds, spmm_seconds
+from gcnsim.cost.device import (
+    INDEX,
+    VALUE,
+    columns_seconds,
+    elementwise_seconds,
+    gemm_seconds,
+    rows_seconds,
+    spmm_seconds,
+)
 from gcnsim.cost.layers import (
     LayerCost,
     average_seconds,
@@ -31,6 +39,18 @@ from gcnsim.cost.memory import (
     partition_memory,
 )
 from gcnsim.cost.payload import pack_seconds, payload_bytes, payload_width, unpack_seconds
+from gcnsim.cost.released import (
+    WIDE_ID,
+    drawing_core_seconds,
+    host_bound,
+    layer_gradient_bytes,
+    rebuild_seconds,
+    receiving_seconds,
+    reduce_seconds,
+    sending_seconds,
+    step_launch_seconds,
+    tensors,
+)
 from gcnsim.cost.sampling import (
     boundary_core_seconds,
     boundary_seconds,
@@ -44,8 +64,10 @@ from gcnsim.cost.sampling import (
 )
 
 __all__ = [
+    "INDEX",
     "RESERVED",
     "VALUE",
+    "WIDE_ID",
     "Block",
     "CoreCost",
     "Kept",
@@ -66,13 +88,16 @@ __all__ = [
     "core_cost",
     "draw_core_seconds",
     "draw_nodes_core_seconds",
+    "drawing_core_seconds",
     "edges_seconds",
     "elementwise_seconds",
     "gemm_seconds",
     "gradient_bytes",
     "graph_bytes",
+    "host_bound",
     "id_bytes",
     "layer_cost",
+    "layer_gradient_bytes",
     "logits_seconds",
     "loss_seconds",
     "map_bytes",
@@ -82,13 +107,19 @@ __all__ = [
     "partition_memory",
     "payload_bytes",
     "payload_width",
+    "rebuild_seconds",
+    "receiving_seconds",
+    "reduce_seconds",
     "row_bytes",
     "rows_seconds",
     "sampler_seconds",
+    "sending_seconds",
     "socket_core_seconds",
     "spmm_seconds",
+    "step_launch_seconds",
     "step_seconds",
     "swapped_host_bytes",
     "swapped_memory",
+    "tensors",
     "unpack_seconds",
 ]

@@ -76,9 +76,9 @@ def graph_bytes(entries: IntArray, rows: int | IntArray) -> FloatArray:
     return np.asarray(entries * (INDEX + VALUE) + rows * 2 * INDEX, dtype=np.float64)
 
 
-def id_bytes(rows: IntArray) -> FloatArray:
-    """Bytes of the list of wanted node ids, one 4-byte id a row."""
-    return np.asarray(rows * INDEX, dtype=np.float64)
+def id_bytes(rows: IntArray, width: int = INDEX) -> FloatArray:
+    """Bytes of the list of wanted node ids, one id of `width` bytes a row."""
+    return np.asarray(rows * width, dtype=np.float64)
 
 
 def row_bytes(rows: IntArray, width: int) -> FloatArray:

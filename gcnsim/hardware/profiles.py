@@ -79,7 +79,9 @@ class HostProfile:
     loss_values_per_s: logits per second of the loss, its gradient and the count of right answers, on a core.
     gather_bandwidth: bytes of feature rows that one core picks out of host memory per second.
     iteration_s: seconds of an iteration of a worker on a core outside its kernels. work_spread: how much the time of
-    equal work on a core varies, the standard deviation of its logarithm.
+    equal work on a core varies, the standard deviation of its logarithm. operation_s: host time of one call of the
+    framework that GPU workers are written in. rebuild_bytes: device memory traffic an entry with which that framework
+    makes a graph.
 
     Of an instance type, or a server of a known make: gpus: how many it has. nic: raw bytes/s of its network, per
     direction, all its cards together. device: the name of its GPU.
@@ -102,6 +104,8 @@ class HostProfile:
     gather_bandwidth: Figure
     iteration_s: Figure
     work_spread: Figure
+    operation_s: Figure
+    rebuild_bytes: Figure
     gpus: Figure | None = None
     nic: Figure | None = None
     device: str | None = None

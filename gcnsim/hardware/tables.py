@@ -45,6 +45,8 @@ HOST: Final[Table] = {
     "gather_bandwidth": units.BANDWIDTH,
     "iteration_s": units.SECONDS,
     "work_spread": units.FRACTION,
+    "operation_s": units.SECONDS,
+    "rebuild_bytes": units.NBYTES,
 }
 INSTANCE: Final[Table] = {"gpus": None, "nic": units.BANDWIDTH}
 """Figures of hosts that are an instance type, or a server of a known make."""

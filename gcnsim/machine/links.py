@@ -10,6 +10,7 @@ from gcnsim.errors import ScenarioError
 from gcnsim.hardware import LinkProfile, Platform
 from gcnsim.machine.platform import copies_within, staging_of
 from gcnsim.machine.profiles import Profiles
+from gcnsim.scenario import LEAN
 
 GPUS_PER_SWITCH: Final = 2
 """GPUs that share the uplink of a PCIe switch where nobody says how many."""
@@ -48,11 +49,11 @@ def paths_of(figures: Profiles) -> Paths:
         "concurrent", "free", None, "cpu",
     }  # fmt: skip
     asked |= {spec.sampler_threads} - {1}
-    if on_cores and (found != racks or asked):
+    if on_cores and (found != racks or asked or spec.implementation != LEAN):
         raise ScenarioError(
             f"cluster.device: {spec.device} has no nvlink, gpudirect, host_memory, pcie_sharing, transport, transfers, "
-            "allreduce, sockets, rate_beside_copies, sampler_device or sampler_threads of its own: these are modelled "
-            "for GPUs only"
+            "allreduce, sockets, rate_beside_copies, sampler_device, sampler_threads or implementation of its own: "
+            "these are modelled for GPUs only"
         )
     if spec.sockets != "free" and (found.direct or found.gpudirect):
         raise ScenarioError(

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from gcnsim.cluster import RING
 from gcnsim.errors import ScenarioError, plural
 from gcnsim.methods import Method, named
-from gcnsim.scenario import ClusterSpec
+from gcnsim.scenario import LEAN, ClusterSpec
 
 
 def refuse_no_effect(clusters: Sequence[ClusterSpec]) -> None:
@@ -32,6 +32,7 @@ def refuse_unused(spec: ClusterSpec, method: Method) -> None:
         "rate_beside_copies": spec.rate_beside_copies is not None,
         "sampler_device": spec.sampler_device != "cpu",
         "sampler_threads": spec.sampler_threads != 1,
+        "implementation": spec.implementation != LEAN,
         "nvlink": spec.nvlink is not None,
         "transport": spec.transport != "staged",
         "gpudirect": spec.gpudirect,

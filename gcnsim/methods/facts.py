@@ -24,6 +24,7 @@ class Facts:
     making a graph of what was drawn, besides. streaming: share of the memory bandwidth at which products of whole
     blocks read entries. sampler_threads: CPU threads that share the drawing of one worker's graph. samples_on_gpu: the
     GPU draws it. unrelated: the graphs do not follow one another: each stands for a run of its like.
+    released: with what the published systems' own code costs on GPUs (`gcnsim.cost.released`).
     """
 
     cluster: Cluster
@@ -42,6 +43,7 @@ class Facts:
     unrelated: bool = False
     sampler_threads: int = 1
     samples_on_gpu: bool = False
+    released: bool = False
 
     def ahead(self, graphs: IntArray, tau: Iteration) -> IntArray:
         """At each iteration t what graph t + tau has, int64[T, ...]."""

@@ -22,7 +22,18 @@ from gcnsim.planning.budget import exceeded
 from gcnsim.planning.candidate import Estimate
 from gcnsim.planning.study_cache import StudyCache
 from gcnsim.results import Assumed, Bounds, Provenance
-from gcnsim.scenario import COARSE, EXACT, Fault, Jitter, Scenario, fault_words, figure_text, scenario_hash
+from gcnsim.scenario import (
+    COARSE,
+    EXACT,
+    LEAN,
+    RELEASED,
+    Fault,
+    Jitter,
+    Scenario,
+    fault_words,
+    figure_text,
+    scenario_hash,
+)
 from gcnsim.simulation import GRAIN, Result, tightest, wrong_by
 from gcnsim.sources import (
     Model,
@@ -145,6 +156,11 @@ def _warnings(studies: StudyCache, scenario: Scenario, estimates: Sequence[Estim
     yield from filter(None, (_swapping(studies, each) for each in estimates))
     yield from filter(None, (too_large(studies, each) for each in estimates))
     yield from _limited(studies)
+    if scenario.cluster.implementation == RELEASED:
+        yield (
+            f"implementation {RELEASED}: with what the published systems' own code costs besides, calls of the host, "
+            f"graphs made anew, rounds over peers (cluster.implementation: {LEAN} goes without)"
+        )
     yield from _coarse([each.result for each in estimates])
     for result in studies.unsettled():
         method = result.scenario.method

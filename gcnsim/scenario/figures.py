@@ -16,7 +16,16 @@ Figures = tuple[tuple[str, float], ...]
 
 NONE: Final = "none"
 
-ZERO_ALLOWED: Final = ("latency_s", "queue", "message_s", "launch_s", "draw_s", "work_spread")
+ZERO_ALLOWED: Final = (
+    "latency_s",
+    "queue",
+    "message_s",
+    "launch_s",
+    "draw_s",
+    "work_spread",
+    "operation_s",
+    "rebuild_bytes",
+)
 """Figures that may be nothing at all; a rate or a share of one may not."""
 
 

@@ -39,12 +39,16 @@ TOPOLOGY: Final = (
     "rate_beside_copies",
     "sampler_device",
     "sampler_threads",
+    "implementation",
     "figures",
 )
 """Fields of a cluster that a scenario without them answers as it did before there were any."""
 CPU: Final = "cpu"
 GPU: Final = "gpu"
 SAMPLER_DEVICES: Final = (CPU, GPU)
+LEAN: Final = "lean"
+RELEASED: Final = "released"
+"""Whose code trains: one that does the work alone, or that of the published systems, with what it costs besides."""
 _FILE: Final = Word("a file name")
 
 
@@ -119,6 +123,11 @@ class ClusterSpec:
         CPU,
     )
     sampler_threads: int = entry(Number(True, 1, 1024), "CPU threads that share the drawing of one worker's graph", 1)
+    implementation: str = entry(
+        Word("an implementation", lambda: (LEAN, RELEASED)),
+        "whose code trains on GPUs: one without costs besides, or that of the papers",
+        LEAN,
+    )
     figures: Figures = entry(CatalogueFigures(), "figures of the catalogue that are replaced in this question", ())
 
     def __post_init__(self) -> None:

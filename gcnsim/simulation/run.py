@@ -24,7 +24,7 @@ from gcnsim.machine import (
     with_l2_cache,
 )
 from gcnsim.methods import NO_OVERLAP, Facts, Method, MiniBatch, named
-from gcnsim.scenario import COARSE, EXACT, Scenario
+from gcnsim.scenario import COARSE, EXACT, RELEASED, Scenario
 from gcnsim.schedule import Bounds, Schedule, bounds
 from gcnsim.simulation.faults import apply_static_faults, passing
 from gcnsim.simulation.fidelity import as_closely, wrong_by
@@ -129,6 +129,7 @@ def _new_schedule(
         devices=devices,
         serial=scenario.cluster.transfers == "serial",
         rebuild_s=machine.rebuild_s,
+        released=scenario.cluster.implementation == RELEASED,
         streaming=streaming_share(device, machine.platform),
         sampler_threads=scenario.cluster.sampler_threads,
         samples_on_gpu=scenario.cluster.sampler_device == "gpu",

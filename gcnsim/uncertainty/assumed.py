@@ -21,6 +21,7 @@ from gcnsim.errors import ScenarioError
 from gcnsim.hardware import Figure, LinkProfile, figures_of
 from gcnsim.ids import FloatArray
 from gcnsim.machine import NVLINK, Machine
+from gcnsim.scenario import RELEASED
 from gcnsim.streams import stream
 
 NORMAL_90: Final = NormalDist().inv_cdf(0.95)
@@ -48,6 +49,9 @@ ON_CORES: Final = frozenset(
 )
 """Figures that only workers on CPU cores need."""
 
+OF_RELEASED: Final = frozenset({"operation_s of a host", "rebuild_bytes of a host"})
+"""Figures that only the costs of the published systems' own code need."""
+
 OF_BATCHES: Final = frozenset({"gather_bandwidth of a host", "build_entries_per_s of a host"})
 """Figures that mini-batches need."""
 
@@ -73,8 +77,9 @@ def used_figures(machine: Machine, *, batches: bool = False) -> dict[str, Figure
             where = f"{field} of a host" if name == machine.host.name else field
             on_cores = machine.kind == "cpu" and where in ON_CORES
             moved = cluster.sockets == "cores" and where == "socket_bandwidth of a host"
-            needed = on_cores or moved or (batches and where in OF_BATCHES)
-            idle = where in UNUSED or (where in ON_CORES | OF_BATCHES and not needed)
+            calls = cluster.implementation == RELEASED and where in OF_RELEASED
+            needed = on_cores or moved or calls or (batches and where in OF_BATCHES)
+            idle = where in UNUSED or (where in ON_CORES | OF_BATCHES | OF_RELEASED and not needed)
             if (name, field) not in replaced and not idle:
                 used[f"{name}.{field}"] = figure
     return used

@@ -166,7 +166,7 @@ def favourable(scenario: Scenario) -> Scenario:
 def higher_is_better(name: str) -> bool:
     """Whether more of a figure makes iterations shorter: rates and shares do, times and queues do not."""
     field = name.rpartition(".")[2]
-    return field.endswith("_per_s") or not (field.endswith("_s") or field in ("queue", "work_spread"))
+    return field.endswith("_per_s") or not (field.endswith("_s") or field in ("queue", "work_spread", "rebuild_bytes"))
 
 
 def best_lower_s(scenario: Scenario, accesses: Source, corner: RangeEnd) -> Seconds:

@@ -25,6 +25,7 @@ EVERY_OPTION: Final = frozenset(
         "rate_beside_copies",
         "sampler_device",
         "sampler_threads",
+        "implementation",
         "nvlink",
         "transport",
         "gpudirect",

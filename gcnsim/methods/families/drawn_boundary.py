@@ -11,12 +11,21 @@ from itertools import permutations
 
 import numpy as np
 
-from gcnsim.cost import boundary_core_seconds, boundary_seconds, draw_nodes_core_seconds, edges_seconds, id_bytes
-from gcnsim.ids import IntArray, Layer, Rank
+from gcnsim.cost import (
+    boundary_core_seconds,
+    boundary_seconds,
+    draw_nodes_core_seconds,
+    drawing_core_seconds,
+    edges_seconds,
+    id_bytes,
+    rebuild_seconds,
+)
+from gcnsim.ids import FloatArray, IntArray, Layer, Rank
 from gcnsim.methods.facts import Facts
 from gcnsim.methods.families.boundary_rows import BoundaryRows
 from gcnsim.methods.families.cpu_workers import CpuWriter
 from gcnsim.methods.families.gpu_workers import ONE_THREAD, GpuWriter
+from gcnsim.methods.families.released_code import id_streams, id_width
 from gcnsim.schedule.builder import Dependency, Work
 from gcnsim.timeline import Direction, OpKind
 
@@ -91,12 +100,12 @@ class NodesOnGpu(GpuWriter):
             return np.array([[self._built(rank, [])] for rank in self.workers])
         drawn = []
         for rank in self.workers:
-            route, seconds = cluster.cores(rank), draw_seconds(facts, rank, self.method.rate) + facts.rebuild_s
+            route, seconds = cluster.cores(rank), draw_seconds(facts, rank, self.method.rate) + self._calls()
             cap = ONE_THREAD * facts.sampler_threads
             drawn.append(self.builder.flow(OpKind.SAMPLE, rank, seconds, route, stream="sampler", cap=cap))
         self.first.append(np.array(drawn))
         waits = announced(facts, drawn, self._tell, self._meet)
-        ids = id_bytes(facts.counts.rows)
+        ids = id_bytes(facts.counts.rows, id_width(facts))
         built = []
         for rank in self.workers:
             nbytes, route = ids[:, rank].sum(axis=1) + ids[:, :, rank].sum(axis=1), cluster.to_device(rank)
@@ -108,11 +117,23 @@ class NodesOnGpu(GpuWriter):
         counts = self.facts.counts
         kept, rows = counts.boundary_edges[:, rank], int(counts.inner_nodes[rank])
         seconds = boundary_seconds(self.facts.device_of(rank), crossing(self.facts, rank), kept, rows)
+        if self.facts.released:
+            seconds = seconds + self._rebuilt(rank)
         return self.builder.compute(OpKind.INDEX, rank, seconds, after=after)
 
+    def _rebuilt(self, rank: Rank) -> FloatArray:
+        """Seconds in which the released code makes the iteration's graph anew of all inner entries and those kept."""
+        facts = self.facts
+        entries = (self.kept + self.inner)[:, rank]
+        return rebuild_seconds(facts.device_of(rank), facts.host, entries, self.size - 1)
+
+    def _calls(self) -> Work:
+        """Host seconds of a draw beside the draw itself: calls of the released code, or what a platform was fitted."""
+        return drawing_core_seconds(self.facts.host, self.size - 1) if self.facts.released else self.facts.rebuild_s
+
     def _tell(self, rank: Rank, peer: Rank, nbytes: Work, after: list[Dependency]) -> int:
-        route = self.facts.cluster.between(rank, peer)
-        return self.builder.flow(OpKind.WIRE, rank, nbytes, route, stream=f"ids.tx{peer}", after=after, peer=peer)
+        route, stream = self.facts.cluster.between(rank, peer), id_streams(self.facts)[peer]
+        return self.builder.flow(OpKind.WIRE, rank, nbytes, route, stream=stream, after=after, peer=peer)
 
     def _meet(self, rank: Rank, after: list[Dependency]) -> int:
         return self.builder.compute(OpKind.INDEX, rank, 0.0, after=after, stream="sampler")
@@ -131,6 +152,8 @@ class EdgesOnGpu(NodesOnGpu):
             if self.method.sampling().sample == "edges":
                 looked, kept = np.full_like(looked, counts.entries[rank]), kept + counts.inner_edges[:, rank]
             seconds = edges_seconds(facts.device_of(rank), looked, kept, int(counts.inner_nodes[rank]))
+            if facts.released:
+                seconds = np.maximum(seconds, self._rebuilt(rank)) + self._calls()
             drawn.append(self.builder.compute(OpKind.INDEX, rank, seconds))
         if not self.method.rate:
             return np.array(drawn)[:, None]
@@ -149,11 +172,16 @@ def announced(
     counted: list[list[Dependency]] = [[] for _ in drawn]
     told: list[list[Dependency]] = [[] for _ in drawn]
     pairs = list(permutations(range(len(drawn)), 2))
+    if facts.released:
+        # Rounds: in each, all send to the peer so many places on.
+        pairs = [(rank, (rank + step) % len(drawn)) for step in range(1, len(drawn)) for rank in range(len(drawn))]
     for rank, peer in pairs:
         counted[peer].append(send(rank, peer, COUNT, [drawn[rank], drawn[peer]]))
     met = [meet(rank, after) for rank, after in enumerate(counted)]
     for rank, peer in pairs:
-        ids = id_bytes(facts.counts.rows[:, rank, peer] if wanted else facts.counts.rows[:, peer, rank])
+        ids = id_bytes(
+            facts.counts.rows[:, rank, peer] if wanted else facts.counts.rows[:, peer, rank], id_width(facts)
+        )
         told[peer].append(send(rank, peer, ids, [met[rank], met[peer]]))
     return told
 

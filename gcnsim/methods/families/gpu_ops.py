@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from gcnsim.cost import LayerCost, attention_cost, layer_cost, spmm_seconds
+from gcnsim.cost import LayerCost, attention_cost, host_bound, layer_cost, spmm_seconds
 from gcnsim.hardware import DeviceProfile, Figure, HostProfile
 from gcnsim.ids import BoolArray, FloatArray, IntArray, Layer
 from gcnsim.methods.facts import Facts
@@ -63,7 +63,13 @@ class GpuOps:
         """The kernels of each layer, float64[T, P] each."""
         costs = [self.layer_cost(layer) for layer in range(len(self.facts.shapes))]
         factor = slowdown(self.facts, np.sum([cost.seconds for cost in costs], axis=0), stale=self.tau > 0)
-        return [cost.slowed(factor) for cost in costs]
+        slowed = [cost.slowed(factor) for cost in costs]
+        return [host_bound(cost, self.host) for cost in slowed] if self.facts.released else slowed
+
+    @cached_property
+    def host(self) -> HostProfile:
+        """The host, figures by graph as columns."""
+        return by_graph(self.facts.host)
 
     def layer_cost(self, layer: Layer) -> LayerCost:
         """The kernels of a layer, float64[T, P] each, with no transfer beside them."""

@@ -31,11 +31,11 @@ from gcnsim.cost import (
     payload_bytes,
     rows_seconds,
     sampler_seconds,
-    step_seconds,
     unpack_seconds,
 )
 from gcnsim.ids import BoolArray, FloatArray, IntArray, Layer
-from gcnsim.methods.families.gpu_ops import TAG, GpuOps, by_graph
+from gcnsim.methods.families.gpu_ops import TAG
+from gcnsim.methods.families.released_code import ReleasedOps, id_streams, id_width, reduced_layer, step_of
 from gcnsim.schedule import Schedule, Waits, allreduce, host_messages, message_sizes
 from gcnsim.timeline import Direction, OpKind
 
@@ -49,7 +49,7 @@ ONE_THREAD = 1.0
 """A sampler is one thread: it never uses more than one core."""
 
 
-class GpuWriter(GpuOps):
+class GpuWriter(ReleasedOps):
     """Writes the schedule of `method` for P workers on GPUs, a block of ops for all of them at a time."""
 
     def write(self) -> Schedule:
@@ -64,11 +64,14 @@ class GpuWriter(GpuOps):
             OpKind.LOSS, self.on_devices(lambda device, ranks: loss_seconds(device, self.inner[ranks], classes))
         )
         last = self.ranks
+        reduced: list[Waits] = []
         for layer in reversed(range(len(facts.shapes))):
             last = self.backward(layer)
-        reduced = allreduce(self.builder, gradient_bytes(facts.shapes), last.tolist())
-        seconds = self.on_devices(lambda device, _: step_seconds(device, facts.shapes))
-        steps = self.compute(OpKind.STEP, seconds, after=[np.array(reduced)])
+            if facts.released:
+                reduced.append(reduced_layer(self, layer, last))
+        if not facts.released:
+            reduced.append(np.array(allreduce(self.builder, gradient_bytes(facts.shapes), last.tolist())))
+        steps = self.compute(OpKind.STEP, self.on_devices(lambda device, _: step_of(facts, device)), after=reduced)
         for ops in self.first:
             self.builder.wait_for(ops, (steps, 1))
         return self.builder.close(steps)
@@ -81,12 +84,12 @@ class GpuWriter(GpuOps):
         peers = np.array([[peer for peer in self.workers if peer != rank] for rank in self.workers], dtype=np.int64)
         peers = peers.reshape(self.size, -1)
         own = np.repeat(self.ranks, self.size - 1).reshape(peers.shape)
-        nbytes = id_bytes(self.ahead)[:, own, peers]
+        nbytes = id_bytes(self.ahead, id_width(facts))[:, own, peers]
         sizes = message_sizes(self.builder, nbytes)
         drawing = np.ones((self.size, 2 if on_gpu else 3), np.int64)
         at = self.builder.numbers(np.concatenate([drawing, sizes], axis=1))
         drawn = self.draw_on_gpu(at, kept) if on_gpu else self.draw_on_host(at, kept)
-        names = self.builder.names(f"ids.tx{peer}" for peer in self.workers)
+        names = self.builder.names(id_streams(facts))
         sent = host_messages(
             self.builder,
             OpKind.INDEX,
@@ -110,7 +113,7 @@ class GpuWriter(GpuOps):
         """Draw on CPU threads and copy the graph to the GPU; the ops after which the ids are known to the host."""
         facts = self.facts
         refresh, weighted = self.method.refresh, self.method.weighted
-        work = draw_core_seconds(by_graph(facts.host), facts.counts.entries, refresh, weighted=weighted)
+        work = draw_core_seconds(self.host, facts.counts.entries, refresh, weighted=weighted) + self.calls
         drawn = self.builder.block(
             OpKind.SAMPLE,
             self.ranks,
@@ -130,7 +133,7 @@ class GpuWriter(GpuOps):
             stream="graph.h2d",
             after=[drawn],
         )
-        self.compute(OpKind.INDEX, np.zeros(self.size), at=at[:, 2], after=[(upload, self.tau)])
+        self.compute(OpKind.INDEX, self.rebuilt, at=at[:, 2], after=[(upload, self.tau)])
         return drawn
 
     def draw_on_gpu(self, at: IntArray, kept: IntArray) -> IntArray:
@@ -141,8 +144,8 @@ class GpuWriter(GpuOps):
                 device, entries[ranks], kept[:, ranks], self.inner[ranks], refresh, weighted=weighted
             )
         )
-        drawn = self.compute(OpKind.SAMPLE, seconds, at=at[:, 0])
-        ids = id_bytes(self.ahead.sum(axis=2))
+        drawn = self.compute(OpKind.SAMPLE, np.maximum(seconds, self.rebuilt) + self.calls, at=at[:, 0])
+        ids = id_bytes(self.ahead.sum(axis=2), id_width(self.facts))
         return self.builder.block(
             OpKind.INDEX, self.ranks, ids, at=at[:, 1], ways=self.to_host, stream="ids.d2h", after=[drawn]
         )
@@ -210,6 +213,8 @@ class GpuWriter(GpuOps):
         smooths, payload = direction in self.method.smooths, self.facts.payload
         at = self.builder.numbers(np.ones((self.size, 2 if smooths else 1), np.int64))
         seconds = self.on_devices(lambda device, ranks: unpack_seconds(device, rows[:, ranks], width, payload))
+        if self.facts.released:
+            seconds = self.received(seconds)
         reads = self.compute(OpKind.SCATTER, seconds, layer, direction, at=at[:, 0])
         if smooths:
             averaged = self.on_devices(lambda device, ranks: average_seconds(device, rows[:, ranks], width))
@@ -308,6 +313,8 @@ class GpuWriter(GpuOps):
         """Per worker, the op that gathers the rows it sends, once they are made and the buffer of t - tau is read."""
         leaving, payload = rows.sum(axis=2), self.facts.payload
         seconds = self.on_devices(lambda device, ranks: pack_seconds(device, leaving[:, ranks], width, payload))
+        if self.facts.released:
+            seconds = self.sent(seconds, leaving, width)
         packed = self.compute(OpKind.PACK, seconds, layer, direction, after=sources, stream=f"{TAG[direction]}.pack")
         if self.tau:
             self.builder.reuse(packed, reads)

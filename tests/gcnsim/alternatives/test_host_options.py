@@ -99,7 +99,10 @@ def test_a_scenario_with_the_usual_sampler_is_written_as_before() -> None:
             "cluster.sampler_threads: 4 needs cluster.sampler_device: cpu",
         ),
         ({"sampler_threads": 0}, "cluster.sampler_threads: 0 is not allowed"),
-        ({"sampler_device": "gpu", "device": "cpu-core"}, "sampler_device or sampler_threads of its own"),
+        (
+            {"sampler_device": "gpu", "device": "cpu-core"},
+            "sampler_device, sampler_threads or implementation of its own",
+        ),
     ],
 )
 def test_samplers_that_cannot_be_are_refused(asked: dict[str, Any], message: str) -> None:

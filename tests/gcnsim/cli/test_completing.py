@@ -43,6 +43,7 @@ def completed(words: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytes
         ("gcnsim what-if --gpus many --model gr", ["graphsage"]),
         ("gcnsim what-if --cache-policy ", ["inclusion", "degree", "random"]),
         ("gcnsim what-if --fidelity ", ["auto", "exact", "coarse"]),
+        ("gcnsim what-if --implementation ", ["lean", "released"]),
         ("gcnsim graph info --ids n", ["numbers", "names"]),
         ("gcnsim graph par", ["partition"]),
         ("gcnsim catalog list h", ["hosts"]),

@@ -38,6 +38,7 @@ ASKED: dict[str, dict[str, Any]] = {
     "tree": {"allreduce": "tree"},
     "sockets": {"sockets": "cores"},
     "beside": {"rate_beside_copies": "68%"},
+    "released": {"implementation": "released"},
 }
 
 
@@ -61,6 +62,7 @@ def test_a_scenario_that_asks_for_nothing_is_the_one_it_was() -> None:
         "gpudirect": False,
         "allreduce": "ring",
         "sockets": "free",
+        "implementation": "lean",
     }
     assert scenario_hash(scenario(**same)) == scenario_hash(scenario())
 
@@ -207,6 +209,7 @@ def test_gpus_of_unequal_servers_have_the_links_of_their_device() -> None:
         ({"devices": "t4", "platform": "psc-gcn-t4"}, "cluster.devices: not allowed with cluster.platform"),
         ({"device": "cpu-core", "nvlink": "300GB/s"}, "cluster.device: cpu-core has no nvlink"),
         ({"device": "cpu-core", "transfers": "serial"}, "modelled for GPUs only"),
+        ({"device": "cpu-core", "implementation": "released"}, "modelled for GPUs only"),
         ({"device": "cpu-core", "allreduce": "tree"}, "modelled for GPUs only"),
         ({"device": "cpu-core", "sockets": "cores"}, "modelled for GPUs only"),
         ({"device": "cpu-core", "rate_beside_copies": "50%"}, "modelled for GPUs only"),

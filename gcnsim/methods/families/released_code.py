@@ -1,0 +1,105 @@
+"""What the published systems' own code adds to the ops of workers on GPUs (`Facts.released`, `gcnsim.cost.released`).
+
+Ops grow with the square of the workers, so rounds over peers are folded: the calls, launches and passes of all P - 1
+rounds are in the length of the one op that packs, or takes in, the rows of a layer; those of ids are in the draw's.
+Their order is kept: copies follow the packing, messages the copies, from the next worker on. The all-reduces of a
+layer's tensors, ready at once, are one ring of all their bytes behind an op with what more of them cost.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+
+from gcnsim.cost import (
+    INDEX,
+    WIDE_ID,
+    drawing_core_seconds,
+    layer_gradient_bytes,
+    rebuild_seconds,
+    receiving_seconds,
+    reduce_seconds,
+    sending_seconds,
+    step_launch_seconds,
+    step_seconds,
+    tensors,
+)
+from gcnsim.hardware import DeviceProfile
+from gcnsim.ids import FloatArray, IntArray, Layer
+from gcnsim.methods.facts import Facts
+from gcnsim.methods.families.gpu_ops import GpuOps
+from gcnsim.schedule import allreduce
+from gcnsim.timeline import OpKind
+
+
+class ReleasedOps(GpuOps):
+    """The ops of workers on GPUs, with what the released code costs besides where it is what runs."""
+
+    @property
+    def calls(self) -> FloatArray:
+        """Host seconds of a draw beside the draw itself; 0 of lean code."""
+        found = drawing_core_seconds(self.host, self.size - 1) if self.facts.released else 0.0
+        return np.asarray(found, dtype=np.float64)
+
+    @cached_property
+    def rebuilt(self) -> FloatArray:
+        """Seconds in which the trained graph is made anew, float64[T, P]; 0 of lean code, whose host makes it."""
+        if not self.facts.released:
+            return np.zeros(self.size)
+        entries = self.kept + self.inner
+        return self.on_devices(
+            lambda device, ranks: rebuild_seconds(device, self.host, entries[:, ranks], self.size - 1)
+        )
+
+    def sent(self, packed: FloatArray, rows: IntArray, width: int) -> FloatArray:
+        """Seconds in which `rows`[t, n] rows are packed in rounds over peers; packed: at once."""
+        drawn = not self.method.sampling().whole
+        return self.joined(
+            [
+                sending_seconds(device, self.host, packed[:, ranks], rows[:, ranks], width, self.size - 1, drawn=drawn)
+                for device, ranks in self.devices
+            ]
+        )
+
+    def received(self, unpacked: FloatArray) -> FloatArray:
+        """Seconds in which received rows are taken in, in rounds over peers; unpacked: at once."""
+        return self.joined(
+            [receiving_seconds(device, self.host, unpacked[:, ranks], self.size - 1) for device, ranks in self.devices]
+        )
+
+
+def reduced_layer(ops: GpuOps, layer: Layer, ready: IntArray) -> IntArray:
+    """The all-reduces of a layer's tensors, once their gradients are `ready`; per worker, the op that ends them."""
+    if ops.size == 1:
+        return ready
+    cluster, shape = ops.facts.cluster, ops.facts.shapes[layer]
+    hops = (cluster.between(rank, (rank + 1) % ops.size) for rank in ops.workers)
+    latency_s = max(map(cluster.latency, hops))
+    more = reduce_seconds(ops.host, layer_tensors(ops.facts, layer), ops.size, latency_s)
+    started = ops.compute(OpKind.ALLREDUCE, more, after=[ready], stream="reduce.host")
+    return np.array(allreduce(ops.builder, layer_gradient_bytes(shape), started.tolist()))
+
+
+def layer_tensors(facts: Facts, layer: Layer) -> int:
+    """Parameter tensors of a layer; a norm stands behind all but the last."""
+    return tensors(facts.shapes[layer], norm=facts.norm and layer + 1 < len(facts.shapes))
+
+
+def step_of(facts: Facts, device: DeviceProfile) -> FloatArray:
+    """Seconds of an optimiser's step; of the released code's, tensor by tensor."""
+    fused = step_seconds(device, facts.shapes)
+    if not facts.released:
+        return fused
+    count = sum(layer_tensors(facts, layer) for layer in range(len(facts.shapes)))
+    return np.asarray(fused + step_launch_seconds(device, count), dtype=np.float64)
+
+
+def id_width(facts: Facts) -> int:
+    """Bytes of a node id that travels."""
+    return WIDE_ID if facts.released else INDEX
+
+
+def id_streams(facts: Facts) -> list[str]:
+    """By peer, the stream of the ids that a worker sends it: the released code's rounds follow one another."""
+    return ["ids.tx" if facts.released else f"ids.tx{peer}" for peer in range(facts.cluster.gpus)]
