@@ -109,7 +109,9 @@ def make(setting: Setting, rule: Mapping[str, Any], folder: Path, receives: str)
     entries = [{"out": str(folder / name), "args": [*shared, *words]} for name, words in missing]
     plan.write_text(yaml.safe_dump(entries, sort_keys=False), encoding="utf-8")
     sys.stderr.write(f"{setting.name}: {len(missing)} runs at {setting.bandwidth}, scale {setting.scale:g}\n")
-    subprocess.run(command(setting, plan, receives), check=True, stdout=subprocess.DEVNULL)
+    if subprocess.run(command(setting, plan, receives), check=False, stdout=subprocess.DEVNULL).returncode:
+        # On a busy machine a link may be found too slow: what is missing is made when this is started again.
+        sys.stderr.write(f"{setting.name}: not all runs were made\n")
 
 
 def finished(run: Path) -> bool:

@@ -110,7 +110,6 @@ class WaitingExchange(Exchange):
             self._logged(OpKind.D2H, f"{TAG[direction]}.d2h", t, layer, direction, start, end)
             begun = now()
             leaving = self._channel[direction].post(outgoing)
-            self._next(direction, "up", done, up, begun)
             self._next(direction, "sent", done, sent, leaving, begun)
 
         def up(begun: int) -> None:
@@ -123,6 +122,8 @@ class WaitingExchange(Exchange):
         def sent(leaving: Posted, begun: int) -> None:
             self._channel[direction].await_all(leaving, lambda each: self._left(each, t, layer, direction, begun))
 
+        # What comes in is watched from now on, whatever else this worker still does for what leaves.
+        self._next(direction, "up", done, up, now())
         self._next(direction, "pack", done, pack)
 
     def _next(
@@ -171,16 +172,18 @@ class WaitingExchange(Exchange):
         return self._machine.copy(way, self._lanes[direction, stage], ready, nbytes)
 
     def _arrived(self, coming: Posted, t: Iteration, layer: Layer, direction: Direction, begun: int) -> int:
-        """When all that comes in was there; what nobody waited for was there before the last copy up ended."""
-        there = all(work.is_completed() for work in coming.works)
-        free = self._lanes[direction, "up"].free
+        """When all that comes in was there; what came while its thread was busy, was there before the last was done."""
+        lane = self._lanes[direction, "up"]
+        there, free = all(work.is_completed() for work in coming.works), lane.free
 
         def got(message: Message) -> None:
             stream = f"{TAG[direction]}.rx{message.peer}"
             self._logged(OpKind.WIRE, stream, t, layer, direction, begun, now(), message.peer)
 
         self._channel[direction].await_all(coming, got)
-        return min(now(), free) if there and free else now()
+        arrived = min(now(), free) if there and free else now()
+        lane.free = max(lane.free, arrived)
+        return arrived
 
     def _left(self, message: Message, t: Iteration, layer: Layer, direction: Direction, begun: int) -> None:
         key = message.peer, "rows" if direction is Direction.FORWARD else "gradients"

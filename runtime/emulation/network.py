@@ -32,8 +32,8 @@ FRAME_SHARE: Final = 1514 / 1538
 _NAME: Final = re.compile(r"gcnsim-(\d+)-(?:h\d+|sw|try)")
 _BURST_S: Final = 1.5e-3
 _LEAST_BURST, _MOST_BURST = 16_384, 4_000_000
-_CALM_BURST_S: Final = 0.4e-3
-_LEAST_CALM_BURST: Final = 8_192
+_CALM_BURST_S: Final = 0.6e-3
+_LEAST_CALM_BURST: Final = 12_288
 _CALM_QUEUE: Final = 16_384
 """Bytes of a connection in a link's queue: links that are many times slower than those they stand for would otherwise
 make a small message wait many times as long."""
