@@ -17,7 +17,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
-from runtime.accelerator.clock import sleep_until
+from runtime.accelerator.clock import now, sleep_until
 from runtime.emulation.accelerator import TABLE_BYTES, TABLE_CELLS
 
 _HEAD, _ROW = 1, 3
@@ -83,7 +83,8 @@ class CopyLink:
         used = [slot for slot in range(SLOTS) if self._state(slot) != _FREE]
         cells = self._table.cells
         if not used:
-            cells[0] = start
+            # Not beyond now: a copy that begins before this one may still come.
+            cells[0] = min(start, now())
         slot = next(slot for slot in range(SLOTS) if slot not in used)
         self._set(slot, _WAITING, max(start, cells[0]), nbytes)
         return slot

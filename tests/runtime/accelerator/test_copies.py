@@ -74,7 +74,7 @@ print(link.carry(int(input()) + int(after), float(nbytes)))
 def test_processes_share_a_link_by_way_of_a_file_and_another_link_is_another(tmp_path: Path) -> None:
     path = tmp_path / "copies"
     path.write_bytes(bytes(2 * TABLE_BYTES))
-    asked = [(0, 0, 200_000), (0, 100 * MS, 200_000), (1, 0, 200_000)]
+    asked = [(0, 0, 1_600_000), (0, 800 * MS, 1_600_000), (1, 0, 1_600_000)]
     command = [sys.executable, "-c", CARRY, str(path)]
     started = [
         subprocess.Popen(
@@ -91,4 +91,4 @@ def test_processes_share_a_link_by_way_of_a_file_and_another_link_is_another(tmp
         each.stdin.write(f"{begun}\n")
         each.stdin.flush()
     ends = [int(each.communicate(timeout=60)[0]) for each in started]
-    assert [(end - begun) / MS for end in ends] == pytest.approx([300.0, 400.0, 200.0])
+    assert [(end - begun) / MS for end in ends] == pytest.approx([2400.0, 3200.0, 1600.0])
