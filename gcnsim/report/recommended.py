@@ -53,34 +53,36 @@ def _why(advice: Advice) -> list[tuple[str, str]]:
 
 
 def _front(advice: Advice) -> list[str]:
-    of = advice.compared.split()[-1]
-    rows = [_point(each, each.name == advice.choice.name) for each in advice.front[:MOST_POINTS]]
-    currency = advice.goal.currency
-    heads = ("", "machine", "setting", f"time of {of}", "(range)", f"{currency} of 1,000", "(range)", "")
-    if of == "training":
-        heads = (*heads[:5], f"{currency} of it", *heads[6:])
-    more = len(advice.front) - len(rows)
+    chosen = [each for each in advice.front if each.name == advice.choice.name]
+    others = [each for each in advice.front if each.name != advice.choice.name]
+    shown = sorted([*chosen, *others[: MOST_POINTS - len(chosen)]], key=lambda each: each.seconds)
+    times, of = _thousand(advice)
+    rows = [_point(each, times, each in chosen) for each in shown]
+    heads = ("", "machine", "setting", "time", "(range)", f"{advice.goal.currency}{of}", "(range)", "")
+    more = len(advice.front) - len(shown)
     left = [f"  ({more} more in JSON)"] if more > 0 else []
-    title = f"Front of time against cost of {advice.compared}"
-    return [title, *aligned(rows, heads, left=[True, True, True, False, True, False, True, True], indent=0), *left]
+    title = f"Front of time against cost of {advice.compared} (= cannot be told apart from what beats it)"
+    return [title, *aligned(rows, heads, left=[True, True, True, False, True, False, True, True], gap=1), *left]
 
 
-def _point(point: PointReport, chosen: bool) -> tuple[str, ...]:
-    whole = point.iterations > point.row.iterations_per_epoch
-    times = 1.0 if whole else 1000.0
+def _thousand(advice: Advice) -> tuple[float, str]:
+    """By how much costs are multiplied to be read, and what that is of: a training is one, of iterations a thousand."""
+    whole = advice.choice.iterations > advice.choice.row.iterations_per_epoch
+    return (1.0, "") if whole else (1000.0, " of 1,000")
+
+
+def _point(point: PointReport, times: float, chosen: bool) -> tuple[str, ...]:
     cost = "-" if point.cost is None else money(times * point.cost)
     ends = [None if each is None else money(times * each) for each in (point.cost_low, point.cost_high)]
-    setting = point.name.rpartition(" on ")[0]
-    apart = "" if point.on_front else "cannot be told apart"
     return (
         "*" if chosen else "",
         plain(point.machine),
-        plain(setting),
+        plain(" ".join((point.row.method, *point.row.knobs))),
         time_text(point.seconds),
         f"({time_text(point.seconds_low)} to {time_text(point.seconds_high)})",
         cost,
         "" if None in ends else f"({ends[0]} to {ends[1]})",
-        apart,
+        "" if point.on_front else "=",
     )
 
 
@@ -109,15 +111,11 @@ def _span(effect: AssumptionEffect) -> float:
 
 def _relaxed(advice: Advice) -> list[str]:
     currency, rows = advice.goal.currency, []
+    times, of = _thousand(advice)
     for each in advice.held.relaxed:
-        times = 1.0 if advice.choice.iterations > advice.choice.row.iterations_per_epoch else 1000.0
-        cost = (
-            "" if each.cost is None else f"{money(times * each.cost)} {currency}{'' if times == 1.0 else ' of 1,000'}"
-        )
-        low, high = 100 * each.shorter_low, 100 * each.shorter_high
-        rows.append(
-            (each.option, plain(each.name), time_text(each.seconds), cost, f"{low:.0f} to {high:.0f} % shorter")
-        )
+        cost = "" if each.cost is None else f"{money(times * each.cost)} {currency}{of}"
+        saved = f"{100 * each.shorter_low:.0f} to {100 * each.shorter_high:.0f} % shorter"
+        rows.append((each.option, plain(each.name), time_text(each.seconds), cost, saved))
     return aligned(rows, left=5, indent=2)
 
 
