@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from gcnsim.boundary.batches import BatchCounts
-from gcnsim.ids import IntArray
+from gcnsim.ids import Float32Array, IntArray
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +20,8 @@ class AccessCounts:
     inner_edges, boundary_edges: int64[T, P]; stored entries kept, self-loops not counted.
     inner_nodes, boundary_nodes, entries: int64[P]; the whole partition (entries: all stored entries of its rows).
     cached_rows: int64[P]; rows held by the cache.
+    reuse: float32[P, 4, W]; how soon each worker's sums read rows again (`gcnsim.partition.reuse`), of a graph drawn;
+    None: not known. Workers on CPU cores alone ask for it.
     batches: of systems that train mini-batches: what these read; nothing is then exchanged by layer, so rows are 0.
     """
 
@@ -32,6 +34,7 @@ class AccessCounts:
     entries: IntArray
     cached_rows: IntArray
     batches: BatchCounts | None = None
+    reuse: Float32Array | None = None
 
     @property
     def iterations(self) -> int:
@@ -58,7 +61,8 @@ class AccessCounts:
         by_worker = ("inner_edges", "boundary_edges", "inner_nodes", "boundary_nodes", "entries", "cached_rows")
         moved: dict[str, Any] = {name: getattr(self, name)[..., order] for name in by_worker}
         pairs: dict[str, Any] = {name: getattr(self, name)[:, order][:, :, order] for name in ("rows", "hits")}
-        return replace(self, **moved, **pairs)
+        reuse = None if self.reuse is None else self.reuse[order]
+        return replace(self, **moved, **pairs, reuse=reuse)
 
     @property
     def hit_rate(self) -> float:

@@ -83,8 +83,8 @@ def write_sections(
     return digest.hexdigest()
 
 
-def read_sections(path: str | Path, *, kind: str, version: int) -> Sections:
-    """The file at `path`, every checksum verified.
+def read_sections(path: str | Path, *, kind: str, version: int | tuple[int, ...]) -> Sections:
+    """The file at `path`, every checksum verified. version: the one that is read, or all that are, ascending.
 
     Raises FileError when it is missing, not ours, of another kind or version, truncated, or altered.
     """
@@ -98,11 +98,13 @@ def read_sections(path: str | Path, *, kind: str, version: int) -> Sections:
     header, raw, start = _header(source, data)
     if header["kind"] != kind:
         raise FileError(f"{source}: is a {header['kind']} file, wanted a {kind} file")
-    if header["version"] != version:
-        raise FileError(f"{source}: {kind} version {header['version']}, this gcnsim reads version {version}")
+    known = (version,) if isinstance(version, int) else version
+    if header["version"] not in known:
+        read = " and ".join(map(str, known))
+        raise FileError(f"{source}: {kind} version {header['version']}, this gcnsim reads version {read}")
     arrays = {name: _section(source, data, start, name, entry) for name, entry in header["sections"].items()}
     _check_padding(source, data, start, _PREFIX + len(raw), header["sections"])
-    return Sections(kind, version, header["meta"], arrays, hashlib.sha256(raw).hexdigest())
+    return Sections(kind, header["version"], header["meta"], arrays, hashlib.sha256(raw).hexdigest())
 
 
 def kind_of(path: str | Path) -> str:

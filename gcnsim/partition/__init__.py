@@ -8,6 +8,7 @@ from gcnsim.partition.facts import PartitionFacts, Spread, partition_facts
 from gcnsim.partition.files import read_partition, write_partition
 from gcnsim.partition.metis import ALGORITHMS, BALANCES, EDGES, KWAY, NODES, RECURSIVE, metis_owners
 from gcnsim.partition.parts import Part, Partitioning
+from gcnsim.partition.reuse import PRODUCTS, REUSE_ENTRIES, WINDOWS, entries_reuse, graph_reuse, reuse_of
 from gcnsim.partition.split import own_send_sets, part_of, send_set, split
 from gcnsim.partition.spread import Scatter, partition_scatter, partition_spread
 from gcnsim.partition.training_nodes import TrainingParts, training_parts
@@ -20,13 +21,18 @@ __all__ = [
     "METHODS",
     "NODES",
     "OBJECTIVES",
+    "PRODUCTS",
     "RECURSIVE",
+    "REUSE_ENTRIES",
+    "WINDOWS",
     "Part",
     "PartitionFacts",
     "Partitioning",
     "Scatter",
     "Spread",
     "TrainingParts",
+    "entries_reuse",
+    "graph_reuse",
     "metis_label",
     "metis_owners",
     "own_send_sets",
@@ -37,6 +43,7 @@ __all__ = [
     "partition_spread",
     "partition_warnings",
     "read_partition",
+    "reuse_of",
     "send_set",
     "split",
     "training_parts",

@@ -105,8 +105,11 @@ def draw(part: Part, p: Float32Array, generator: np.random.Generator, first: int
 
 
 def draw_edges(part: Part, p: Float32Array, generator: np.random.Generator) -> BoolArray:
-    """One drawn graph as the mask of its kept entries, bool[nnz]; the same graph as `draw` from the same stream."""
-    edges = np.empty(part.entries, np.bool_)
+    """One drawn graph as the mask of its kept entries, bool[nnz] (where p is of some entries alone: of these).
+
+    The same graph as `draw` from the same stream.
+    """
+    edges = np.empty(min(part.entries, p.size), np.bool_)
     for first, kept in _draws(p, generator):
         edges[first : first + kept.size] = kept
     return edges

@@ -13,6 +13,7 @@ from gcnsim.errors import ScenarioError, plural
 from gcnsim.graph import IDS, Graph, graph_warnings, induced, load_graph
 from gcnsim.graph.formats.nodes import read_nodes
 from gcnsim.ids import BoolArray, IntArray
+from gcnsim.machine import resolve_machine
 from gcnsim.partition import (
     Part,
     Partitioning,
@@ -143,11 +144,12 @@ class GraphSource(Source):
         sampling = method.sampling()
         name, rate = sampling.drawn_by
         iterations, norms_file = drawn_graphs(scenario), sampling.norms
-        key = (place, name, norms_file, rate, run.seed)
+        on_cores = resolve_machine(scenario.cluster).kind == "cpu"
+        key = (place, name, norms_file, rate, run.seed, on_cores)
         if key in self._traces and self._traces[key].iterations >= iterations:
             return self._traces[key].beginning(iterations)
         if name == NODES:
-            trace = record_nodes(parts, cut, rate=rate, iterations=iterations, seed=run.seed)
+            trace = record_nodes(parts, cut, rate=rate, iterations=iterations, seed=run.seed, reuse=on_cores)
         else:
             trace = record_prepared(
                 self._prepare(place, name, norms_file, parts),
@@ -156,6 +158,7 @@ class GraphSource(Source):
                 iterations=iterations,
                 seed=run.seed,
                 processes=self.processes,
+                reuse=on_cores,
             )
         self._traces[key] = trace
         return trace
@@ -175,7 +178,8 @@ class GraphSource(Source):
         method, run = scenario.method, scenario.run
         if method.sampling().drops_edges:
             return edge_counts(self, scenario, features, corner)
-        key = (scenario.partition, scenario.cluster.gpus, drawing(method), features, run)
+        cluster = scenario.cluster
+        key = (scenario.partition, cluster.gpus, cluster.device, drawing(method), features, run)
         if key not in self._counts:
             self._counts[key] = counts(self.trace(scenario), method.cache, method.cache_policy, features, run.seed)
         return self._counts[key]

@@ -33,12 +33,14 @@ class WorkerAccess:
     bits: uint8[T, ceil(B / 8)]; bit k of row t (little-endian within a byte): graph t needs boundary index k.
     boundary_ptr: int64[P + 1]; owner m's boundary indices are boundary_ptr[m] to boundary_ptr[m + 1].
     inclusion: float32[B]: the chance that a graph needs the node. boundary_degree: uint32[B]: in the whole graph.
+    reuse: float32[4, W]: how soon sums of the first graph read rows again (`gcnsim.partition.reuse`); None: unknown.
     """
 
     bits: ByteArray
     boundary_ptr: IntArray
     inclusion: Float32Array
     boundary_degree: AnyArray
+    reuse: Float32Array | None = None
 
     @property
     def boundary_nodes(self) -> int:
@@ -87,6 +89,12 @@ class AccessTrace:
             return self
         workers = tuple(replace(worker, bits=worker.bits[:iterations]) for worker in self.workers)
         return replace(self, workers=workers, edges=self.edges[:iterations])
+
+    @property
+    def reuse(self) -> Float32Array | None:
+        """How soon every worker's sums read rows again, float32[P, 4, W]; None where it is not known of all."""
+        found = [worker.reuse for worker in self.workers if worker.reuse is not None]
+        return np.stack(found) if len(found) == self.parts else None
 
     @property
     def expected_rows(self) -> float:

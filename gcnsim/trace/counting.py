@@ -44,6 +44,7 @@ def counts(trace: AccessTrace, cache: CacheSize, policy: str, feature_width: int
         boundary_nodes=frozen(trace.boundary_nodes),
         entries=trace.entries,
         cached_rows=frozen(held),
+        reuse=trace.reuse,
     )
 
 

@@ -1,4 +1,4 @@
-"""The trace file: version 1 of kind `trace`, bits memory-mapped, a checksum per section (see `gcnsim.io.container`)."""
+"""The trace file: versions 1 and 2 of kind `trace`, bits memory-mapped, checksums as in `gcnsim.io.container`."""
 
 from __future__ import annotations
 
@@ -12,10 +12,13 @@ from gcnsim.errors import FileError
 from gcnsim.fields.columns import COUNT, POSITIVE, SHARE, check_values
 from gcnsim.ids import AnyArray, IntArray
 from gcnsim.io.container import Sections, read_sections, write_sections
+from gcnsim.partition import PRODUCTS, WINDOWS
 from gcnsim.trace.access import AccessTrace, TraceOrigin, WorkerAccess
 
 KIND = "trace"
-VERSION = 1
+VERSION = 2
+PLAIN = 1
+"""Without `reuse`: of older files, and of traces that do not know it."""
 
 _ORIGIN_TYPES: dict[str, tuple[type, ...]] = {
     "graph_name": (str,),
@@ -35,9 +38,12 @@ def write_trace(path: str | Path, trace: AccessTrace) -> str:
     arrays: dict[str, AnyArray] = {"edges": trace.edges, "inner_nodes": trace.inner_nodes, "entries": trace.entries}
     for rank, worker in enumerate(trace.workers):
         for field in fields(WorkerAccess):
-            arrays[f"worker{rank}.{field.name}"] = getattr(worker, field.name)
+            array = getattr(worker, field.name)
+            if field.name != "reuse" or trace.reuse is not None:
+                arrays[f"worker{rank}.{field.name}"] = array
     meta = {"origin": asdict(trace.origin), "parts": trace.parts}
-    return write_sections(path, kind=KIND, version=VERSION, meta=meta, arrays=arrays)
+    version = PLAIN if trace.reuse is None else VERSION
+    return write_sections(path, kind=KIND, version=version, meta=meta, arrays=arrays)
 
 
 def read_trace(path: str | Path) -> AccessTrace:
@@ -45,7 +51,7 @@ def read_trace(path: str | Path) -> AccessTrace:
 
     Raises FileError when the file is missing, truncated, altered, of another kind, or contradicts itself.
     """
-    stored = read_sections(path, kind=KIND, version=VERSION)
+    stored = read_sections(path, kind=KIND, version=(PLAIN, VERSION))
     parts = stored.meta.get("parts")
     if type(parts) is not int or parts < 1:
         raise FileError(f"{path}: parts is {parts!r}; allowed: 1 or more")
@@ -77,7 +83,13 @@ def _worker(path: str | Path, stored: Sections, rank: int, inner: IntArray, iter
     chance = _section(path, stored, f"{name}.inclusion", "<f4", 1, (boundary,))
     check_values(chance, SHARE, f"{path}: section '{name}.inclusion'")
     degree = _section(path, stored, f"{name}.boundary_degree", "<u4", 1, (boundary,))
-    return WorkerAccess(bits, ptr, chance, degree)
+    if stored.version == PLAIN:
+        return WorkerAccess(bits, ptr, chance, degree)
+    reuse = _section(path, stored, f"{name}.reuse", "<f4", 2, (len(PRODUCTS), len(WINDOWS)))
+    check_values(reuse, SHARE, f"{path}: section '{name}.reuse'")
+    if (np.diff(reuse, axis=1) < 0).any():
+        raise FileError(f"{path}: section '{name}.reuse' falls with the window")
+    return WorkerAccess(bits, ptr, chance, degree, reuse)
 
 
 def _section(

@@ -9,24 +9,25 @@ import numpy as np
 from gcnsim.boundary.profile import cross_edges
 from gcnsim.errors import ScenarioError
 from gcnsim.ids import BoolArray, IntArray, frozen
-from gcnsim.partition import Part, Partitioning
+from gcnsim.partition import Part, Partitioning, graph_reuse
 from gcnsim.sampling import NODES, checked_share, draw_nodes
 from gcnsim.streams import stream
 from gcnsim.trace.access import AccessTrace, TraceOrigin, WorkerAccess
 
 
 def record_nodes(
-    parts: Sequence[Part], partitioning: Partitioning, *, rate: float, iterations: int, seed: int
+    parts: Sequence[Part], partitioning: Partitioning, *, rate: float, iterations: int, seed: int, reuse: bool = True
 ) -> AccessTrace:
     """Draw `iterations` graphs of all inner edges and a share `rate` of every worker's boundary nodes.
 
     What worker m sends to n in graph t comes from the stream ("bns", m, n, t) of `seed`: owners draw. An entry that
-    crosses is kept with its boundary node. Raises ScenarioError for a rate outside [0, 1] or fewer than one iteration.
+    crosses is kept with its boundary node. reuse: as of `record_prepared`.
+    Raises ScenarioError for a rate outside [0, 1] or fewer than one iteration.
     """
     checked_share(rate)
     if iterations < 1:
         raise ScenarioError(f"iterations: {iterations} is not 1 or more")
-    drawn = [_worker(part, rate, iterations, seed) for part in parts]
+    drawn = [_worker(part, rate, iterations, seed, reuse=reuse) for part in parts]
     return AccessTrace(
         origin=TraceOrigin(
             graph_name=partitioning.graph_name,
@@ -46,7 +47,7 @@ def record_nodes(
     )
 
 
-def _worker(part: Part, rate: float, iterations: int, seed: int) -> tuple[WorkerAccess, IntArray]:
+def _worker(part: Part, rate: float, iterations: int, seed: int, *, reuse: bool) -> tuple[WorkerAccess, IntArray]:
     """What one worker receives, and the inner and boundary entries kept, int64[T, 2]."""
     bits = np.empty((iterations, -(-part.boundary_nodes // 8)), np.uint8)
     edges = np.empty((iterations, 2), np.int64)
@@ -56,11 +57,13 @@ def _worker(part: Part, rate: float, iterations: int, seed: int) -> tuple[Worker
         needed = _needed(part, rate, seed, t)
         bits[t] = np.packbits(needed, bitorder="little")
         edges[t, 1] = crossing[needed].sum()
+    kept = np.append(np.ones(part.inner_nodes, np.bool_), _needed(part, rate, seed, 0))[part.columns]
     access = WorkerAccess(
         bits=frozen(bits),
         boundary_ptr=part.boundary_ptr,
         inclusion=frozen(np.full(part.boundary_nodes, rate, np.float32)),
         boundary_degree=frozen(part.boundary_degree.astype(np.uint32)),
+        reuse=graph_reuse(part, kept) if reuse else None,
     )
     return access, edges
 

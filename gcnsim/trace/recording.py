@@ -11,7 +11,7 @@ import numpy as np
 
 from gcnsim.errors import ScenarioError
 from gcnsim.ids import BoolArray, ByteArray, Float32Array, IntArray, frozen
-from gcnsim.partition import Part, Partitioning
+from gcnsim.partition import REUSE_ENTRIES, Part, Partitioning, graph_reuse
 from gcnsim.processes import parallel_map_counted
 from gcnsim.sampling import (
     Draws,
@@ -21,6 +21,7 @@ from gcnsim.sampling import (
     add_log_missed,
     checked_rate,
     draw,
+    draw_edges,
     inclusion_of,
     row_blocks,
 )
@@ -89,7 +90,7 @@ def record_trace(
         for rows in row_blocks(part.indptr, BLOCK):
             yield int(part.indptr[rows[0]]), rule(part, local, rows).probabilities(epsilon)
 
-    settings = _Settings(sampler, epsilon, iterations, seed, _norms_hash(norms))
+    settings = _Settings(sampler, epsilon, iterations, seed, _norms_hash(norms), reuse=True)
     return _recorded(parts, partitioning, settings, pieces, on_entries, processes)
 
 
@@ -101,9 +102,11 @@ def record_prepared(
     iterations: int,
     seed: int,
     processes: int = 1,
+    reuse: bool = True,
 ) -> AccessTrace:
     """The trace of a rule prepared before; the same as `record_trace`, for one rate of several.
 
+    reuse: whether it shall know how soon sums read rows again, which workers on cores alone need.
     Raises ScenarioError as `record_trace` does.
     """
     checked_rate(epsilon)
@@ -111,7 +114,7 @@ def record_prepared(
     def pieces(part: Part) -> Iterator[_Piece]:
         yield 0, prepared.samplers[part.rank].probabilities(epsilon)
 
-    settings = _Settings(prepared.name, epsilon, iterations, seed, prepared.norms_hash)
+    settings = _Settings(prepared.name, epsilon, iterations, seed, prepared.norms_hash, reuse)
     return _recorded(prepared.parts, partitioning, settings, pieces, lambda _: None, processes)
 
 
@@ -122,6 +125,7 @@ class _Settings:
     iterations: int
     seed: int
     norms_hash: str | None
+    reuse: bool
 
 
 def _recorded(
@@ -170,15 +174,20 @@ def _worker(
     bits = np.zeros((settings.iterations, -(-part.boundary_nodes // 8)), np.uint8)
     edges = np.zeros((settings.iterations, 2), np.int64)
     log_missed, floored = np.zeros(part.boundary_nodes), 0
+    graph: list[BoolArray] = []
     for first, found in pieces:
         add_log_missed(log_missed, part, found.p, first)
         floored += found.floored
         _draw(part, first, found.p, settings.seed, (bits, edges), told)
+        if settings.reuse and first < REUSE_ENTRIES:
+            generator = skipped(stream(settings.seed, "trace", part.rank, 0), first)
+            graph.append(draw_edges(part, found.p, generator))
     access = WorkerAccess(
         bits=frozen(bits),
         boundary_ptr=part.boundary_ptr,
         inclusion=frozen(inclusion_of(log_missed).astype(np.float32)),
         boundary_degree=frozen(part.boundary_degree.astype(np.uint32)),
+        reuse=graph_reuse(part, np.concatenate([np.empty(0, np.bool_), *graph])) if settings.reuse else None,
     )
     return access, edges, floored
 

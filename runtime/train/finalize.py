@@ -149,6 +149,7 @@ class FinalResults:
                 "bits": found["bits"][n].reshape(found["edges"][n].size // 2, widths[n]),
                 "edges": found["edges"][n].reshape(-1, 2),
                 **{name: found[name][n] for name in ("boundary_ptr", "inclusion", "boundary_degree", "sizes")},
+                **({"reuse": found["reuse"][n].reshape(mine["reuse"].shape)} if "reuse" in mine else {}),
             }
             for n in range(self._worker.place.world)
         ]

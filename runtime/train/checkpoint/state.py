@@ -105,7 +105,9 @@ def _restore(run: RunState, place: Path, found: Checkpoint) -> None:
     if run.trace is not None:
         kept = len(found.own["trace.edges"]) if "trace.edges" in found.own else 0
         if kept == found.done or (kept and run.options.save_trace is None):
-            run.trace.restore(found.own["trace.bits"].numpy(), found.own["trace.edges"].numpy())
+            reuse = found.own.get("trace.reuse")
+            bits, edges = (found.own[f"trace.{name}"].numpy() for name in ("bits", "edges"))
+            run.trace.restore(bits, edges, None if reuse is None else reuse.numpy())
         elif run.options.save_trace is not None:
             raise FileError(f"{place}: saved without --save-trace: the graphs of its {found.done} iterations are gone")
         else:
@@ -130,8 +132,7 @@ def save(run: RunState) -> None:
     own = {f"{_METHOD}{name}": tensor for name, tensor in worker.method.state().items()}
     own |= {"sent": torch.from_numpy(run.sent()), "drawn": torch.tensor(run.drawn)}
     if run.trace is not None:
-        bits, edges = run.trace.state()
-        own |= {"trace.bits": torch.from_numpy(bits), "trace.edges": torch.from_numpy(edges)}
+        own |= {f"trace.{name}": torch.from_numpy(array) for name, array in run.trace.state().items()}
     tensors = {f"own.{name}": tensor for name, tensor in own.items()}
     if run.first:
         tensors |= {f"shared.{name}": tensor for name, tensor in _shared(run).items()}

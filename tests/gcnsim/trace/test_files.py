@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +10,7 @@ import pytest
 from gcnsim.errors import FileError
 from gcnsim.io.container import read_sections, write_sections
 from gcnsim.trace import AccessTrace, WorkerAccess, read_trace, record_trace, write_trace
+from gcnsim.trace.files import PLAIN, VERSION
 
 
 @pytest.fixture
@@ -94,6 +95,9 @@ def contradictions() -> list[tuple[str, Any, str]]:
         ("inner_nodes", lambda a: a + 2**62, "at most 1e\\+15"),
         ("entries", lambda a: a + 2**62, "section 'entries'"),
         ("worker3.boundary_degree", lambda a: a[1:], "'worker3.boundary_degree' is"),
+        ("worker2.reuse", lambda a: a[:3], "'worker2.reuse' is"),
+        ("worker2.reuse", lambda a: a + 1, "at most 1"),
+        ("worker2.reuse", lambda a: a[:, ::-1], "falls with the window"),
     ]
 
 
@@ -103,10 +107,10 @@ def test_a_file_that_contradicts_itself_is_refused(
 ) -> None:
     path = tmp_path / "t"
     write_trace(path, trace)
-    stored = read_sections(path, kind="trace", version=1)
+    stored = read_sections(path, kind="trace", version=VERSION)
     assert trace.workers[1].boundary_nodes % 8, "the test of the last byte needs unused bits"
     arrays = dict(stored.arrays) | {name: change(stored.arrays[name])}
-    write_sections(path, kind="trace", version=1, meta=stored.meta, arrays=arrays)
+    write_sections(path, kind="trace", version=VERSION, meta=stored.meta, arrays=arrays)
     with pytest.raises(FileError, match=message):
         read_trace(path)
 
@@ -117,9 +121,9 @@ def test_a_file_that_contradicts_itself_is_refused(
 def test_incomplete_facts_are_refused(trace: AccessTrace, tmp_path: Path, change: dict[str, Any]) -> None:
     path = tmp_path / "t"
     write_trace(path, trace)
-    stored = read_sections(path, kind="trace", version=1)
+    stored = read_sections(path, kind="trace", version=VERSION)
     meta = dict(stored.meta) | change
-    write_sections(path, kind="trace", version=1, meta=meta, arrays=stored.arrays)
+    write_sections(path, kind="trace", version=VERSION, meta=meta, arrays=stored.arrays)
     with pytest.raises(FileError, match=next(iter(change))):
         read_trace(path)
 
@@ -127,13 +131,26 @@ def test_incomplete_facts_are_refused(trace: AccessTrace, tmp_path: Path, change
 def test_wrong_types_and_missing_sections_are_refused(trace: AccessTrace, tmp_path: Path) -> None:
     path = tmp_path / "t"
     write_trace(path, trace)
-    stored = read_sections(path, kind="trace", version=1)
+    stored = read_sections(path, kind="trace", version=VERSION)
     origin = dict(stored.meta["origin"]) | {"epsilon": "much"}
     meta = dict(stored.meta) | {"origin": origin}
-    write_sections(path, kind="trace", version=1, meta=meta, arrays=stored.arrays)
+    write_sections(path, kind="trace", version=VERSION, meta=meta, arrays=stored.arrays)
     with pytest.raises(FileError, match=r"origin\.epsilon is 'much', wanted float"):
         read_trace(path)
     arrays = {name: array for name, array in stored.arrays.items() if name != "worker0.bits"}
-    write_sections(path, kind="trace", version=1, meta=stored.meta, arrays=arrays)
+    write_sections(path, kind="trace", version=VERSION, meta=stored.meta, arrays=arrays)
     with pytest.raises(FileError, match=r"'worker0\.bits' is missing"):
         read_trace(path)
+
+
+def test_a_trace_of_before_knows_nothing_of_reuse_and_stays_as_it_was(trace: AccessTrace, tmp_path: Path) -> None:
+    old = replace(trace, workers=tuple(replace(worker, reuse=None) for worker in trace.workers))
+    for name, each, version in (("old", old, PLAIN), ("new", trace, VERSION)):
+        write_trace(tmp_path / name, each)
+        assert read_sections(tmp_path / name, kind="trace", version=version).version == version
+    assert read_trace(tmp_path / "old").reuse is None
+    assert trace.reuse is not None
+    read = read_trace(tmp_path / "new").reuse
+    assert read is not None
+    assert np.array_equal(read, trace.reuse)
+    assert not any(name.endswith("reuse") for name in read_sections(tmp_path / "old", kind="trace", version=1).arrays)
