@@ -61,6 +61,7 @@ def calibrate(
         ),
         figures=_figures(laws, device, recorded),
         curve=laws.curve,
+        sums=laws.sums,
         graphs={},
         residuals=tuple(laws.residuals),
         error=None,

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from gcnsim.calibration_record.measurements import Measurement, Measurements
 from gcnsim.calibration_record.record import Fitted, Residual
 from gcnsim.errors import ScenarioError
+from gcnsim.hardware import SumFigures
 from gcnsim.ids import FloatArray
 
 Values: TypeAlias = Sequence[float] | NDArray[Any]
@@ -32,6 +33,7 @@ class Laws:
     network: dict[str, Fitted] = field(default_factory=dict)
     copies: dict[str, Fitted] = field(default_factory=dict)
     curve: Shares = ()
+    sums: SumFigures | None = None
     residuals: list[Residual] = field(default_factory=list)
 
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from gcnsim.calibration.fitting import Laws, coefficients, curve_of, mean, residual, single
 from gcnsim.calibration.hosts import drawing, messages
+from gcnsim.calibration.sums import fit_sums
 from gcnsim.calibration_record.measurements import Measurement, Measurements
 from gcnsim.calibration_record.record import Fitted
 from gcnsim.cost.core import RELU_BACKWARD_PASSES, RELU_PASSES, RESULT_PASSES, map_bytes
@@ -53,6 +54,7 @@ def fit_laws(measured: Measurements) -> Laws:
     laws = Laws()
     _rates(laws, measured)
     _spmm(laws, measured)
+    fit_sums(laws, measured)
     _rows(laws, measured)
     _loss(laws, measured)
     drawing(laws, measured)

@@ -128,7 +128,9 @@ def _fitted(record: Calibration, runs: Sequence[RecordedRun], processes: int) ->
     graphs = list(dict.fromkeys(run.graph["hash"] for run in runs))
     known = COEFFICIENTS if on_cores else OF_GPUS
     chosen = [one for one in known if one.name in record.figures.get(one.part, {})]
-    chosen += [Coefficient("graphs", graph, "sums over neighbours on this graph") for graph in graphs]
+    if record.sums is None:
+        # The law that knows the order of a matrix holds for every graph.
+        chosen += [Coefficient("graphs", graph, "sums over neighbours on this graph") for graph in graphs]
     # What a link carries is near the most it can: there is something to see on the way down only.
     steps = np.array([-APART if one.name == "efficiency" else APART for one in chosen])
     priors = np.array([GRAPH_PRIOR if one.part == "graphs" else PRIOR for one in chosen])

@@ -15,10 +15,14 @@ from pathlib import Path
 from typing import Any, Final
 
 from gcnsim.errors import FileError
+from gcnsim.hardware import SumFigures
 from gcnsim.io.atomic import atomic_write
 from gcnsim.io.json_files import read_json
 
-SCHEMA: Final = "gcnsim.calibration/1"
+SCHEMA: Final = "gcnsim.calibration/2"
+PLAIN: Final = "gcnsim.calibration/1"
+"""Without `sums`: of GPUs, of profiles that do not tell the order of matrices, and of older records."""
+
 ONLY_GPUS: Final = "copies"
 """The part that records of workers on cores lack."""
 
@@ -68,7 +72,8 @@ class Calibration:
 
     figures: by part (device, host, network; of a GPU also copies, its link to the host) and field of the profile.
     curve: SpMM efficiency by gathered bytes, as (bytes, share) pairs. graphs: by graph hash, SpMM seconds over those of
-    the law. error: relative 90 % half-width of a predicted iteration, from the runs it was fitted to (None: no runs).
+    the law; empty where `sums` is known. sums: what sums over neighbours cost a core, by the order of their matrices.
+    error: relative 90 % half-width of a predicted iteration, from the runs it was fitted to (None: no runs).
     spread: relative standard deviation of repeated runs (None: no repeats); part of `error`. ranges: lowest and highest
     value of each setting among the inputs. seconds: that the micro-benchmarks took.
     """
@@ -85,6 +90,7 @@ class Calibration:
     spread: float | None
     ranges: Mapping[str, tuple[float, float]]
     seconds: float
+    sums: SumFigures | None = None
 
     def used(self, sha256: str) -> bool:
         """Whether an input had this hash."""
@@ -93,7 +99,11 @@ class Calibration:
 
 def write_calibration(path: str | Path, calibration: Calibration) -> None:
     """Write the record. Raises FileError."""
-    text = json.dumps({"schema": SCHEMA, **asdict(calibration)}, indent=1, allow_nan=False, sort_keys=False)
+    told = asdict(calibration)
+    if calibration.sums is None:
+        del told["sums"]
+    schema = PLAIN if calibration.sums is None else SCHEMA
+    text = json.dumps({"schema": schema, **told}, indent=1, allow_nan=False, sort_keys=False)
     with atomic_write(Path(path), text=True) as file:
         file.write(text + "\n")
 
@@ -104,7 +114,7 @@ def read_calibration(path: str | Path) -> Calibration:
     wrong = next(_contradictions(raw), None)
     if wrong:
         raise FileError(f"{path}: {wrong}")
-    return _built({field.name: raw[field.name] for field in fields(Calibration)})
+    return _built({field.name: raw.get(field.name) for field in fields(Calibration)})
 
 
 def _contradictions(raw: Mapping[str, Any]) -> Iterator[str]:
@@ -117,6 +127,11 @@ def _contradictions(raw: Mapping[str, Any]) -> Iterator[str]:
                 f"figures.{part}.{HALF_SIZE}: no longer a figure, and without {', '.join(RATE)} and latency_s it "
                 "cannot be read as seconds; write the record again with gcnsim calibrate"
             )
+    if ("sums" in raw) != (raw["schema"] == SCHEMA):
+        yield f"sums: is {'there' if 'sums' in raw else 'missing'} in a record of schema {raw['schema']}"
+    caches = raw.get("sums", {"caches": []})["caches"]
+    if caches != sorted(set(caches)):
+        yield "sums.caches: sizes must ascend"
     sizes = [size for size, _ in raw["curve"]]
     if sizes != sorted(set(sizes)):
         yield "curve: sizes must ascend"
@@ -136,6 +151,7 @@ def _built(raw: dict[str, Any]) -> Calibration:
         | {
             "figures": figures,
             "curve": tuple((float(size), float(share)) for size, share in raw["curve"]),
+            "sums": None if raw["sums"] is None else SumFigures(tuple(raw["sums"]["caches"]), raw["sums"]["seconds"]),
             "inputs": tuple(Source(**each) for each in raw["inputs"]),
             "residuals": tuple(Residual(**each) for each in raw["residuals"]),
             "graphs": {name: float(value) for name, value in raw["graphs"].items()},

@@ -12,8 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from gcnsim.cost.device import INDEX, VALUE, Size, elementwise_seconds
-from gcnsim.hardware import DeviceProfile, HostProfile
-from gcnsim.ids import FloatArray, IntArray
+from gcnsim.cost.sums import Product, product_seconds
+from gcnsim.hardware import DeviceProfile, HostProfile, SumFigures
+from gcnsim.ids import Float32Array, FloatArray, IntArray
 from gcnsim.workload import LayerShape
 
 RELU_PASSES = 2
@@ -28,6 +29,9 @@ RESULT_PASSES = 2
 NORM_OF_ROWS_PASSES = 4
 """Rows read and their squares written, read again and added to the sums."""
 
+FRESH = 3
+"""Times the bytes of rows that are read between their making and the sum over them: input, result and themselves."""
+
 ADDING_PASSES = 3
 """Own and received values read, their sum written."""
 
@@ -38,12 +42,18 @@ NORM_PASSES = 4
 @dataclass(frozen=True, slots=True)
 class Kept:
     """What one worker trains, per graph, int64[T]: entries between inner nodes (self-loops included), entries that
-    cross, and boundary rows they need. inner: its inner nodes."""
+    cross, and boundary rows they need. inner: its inner nodes. reuse: float[4, W], how soon its sums read rows again
+    (`gcnsim.partition.reuse`); None: not known. between: bytes that all workers of its machine touch in an iteration.
+    beside: how many of them compute at once.
+    """
 
     inner: int
     inner_entries: IntArray
     cross_entries: IntArray
     boundary_rows: IntArray
+    reuse: Float32Array | None = None
+    between: float = 0.0
+    beside: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,11 +71,9 @@ class CoreCost:
 def core_cost(device: DeviceProfile, shape: LayerShape, kept: Kept, *, first: bool, last: bool, norm: bool) -> CoreCost:
     """The kernels of one layer on one worker. norm: a LayerNorm stands before each hidden layer's activation."""
     nodes, zero = float(kept.inner), np.zeros(kept.inner_entries.shape)
-    inner = kept.inner_entries.astype(np.float64) - nodes
-    cross, rows = kept.cross_entries.astype(np.float64), kept.boundary_rows.astype(np.float64)
-    width = shape.d_in
-    # A node's own row, by its self-loop, is read in order: no gathering.
-    own = float(result_seconds(device, nodes * width)) / RESULT_PASSES
+    sums = _by_size(device, kept, shape.d_in)
+    if device.sums is not None and kept.reuse is not None:
+        sums = _by_order(device.sums, kept.reuse, kept, shape.d_in, first=first)
     values = nodes * shape.d_out
     hidden = 0.0 if last else 1.0
     extra = NORM_PASSES if norm else 0
@@ -75,13 +83,59 @@ def core_cost(device: DeviceProfile, shape: LayerShape, kept: Kept, *, first: bo
     weight = map_seconds(device, shape.update_in, nodes, shape.d_out)
     back = 0.0 if first else map_seconds(device, nodes, shape.d_out, shape.update_in)
     return CoreCost(
-        inner=sum_seconds(device, inner, nodes, width, nodes) + own,
-        boundary=np.where(cross > 0, sum_seconds(device, cross, nodes, width, rows), 0.0),
+        inner=sums[0],
+        boundary=sums[2],
         update=zero + forward + activation,
         update_backward=zero + undone + weight + back,
-        boundary_backward=zero if first else np.where(cross > 0, sum_seconds(device, cross, rows, width, nodes), 0.0),
-        inner_backward=zero if first else sum_seconds(device, inner, nodes, width, nodes) + own,
+        boundary_backward=zero if first else sums[3],
+        inner_backward=zero if first else sums[1],
     )
+
+
+def _by_size(device: DeviceProfile, kept: Kept, width: int) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+    """Seconds of the four sums (`gcnsim.partition.PRODUCTS`) by their sizes alone."""
+    nodes = float(kept.inner)
+    entries = kept.inner_entries.astype(np.float64) - nodes
+    cross, rows = kept.cross_entries.astype(np.float64), kept.boundary_rows.astype(np.float64)
+    # A node's own row, by its self-loop, is read in order: no gathering.
+    own = float(result_seconds(device, nodes * width)) / RESULT_PASSES
+    inner = sum_seconds(device, entries, nodes, width, nodes) + own
+    boundary = np.where(cross > 0, sum_seconds(device, cross, nodes, width, rows), 0.0)
+    back = np.where(cross > 0, sum_seconds(device, cross, rows, width, nodes), 0.0)
+    return inner, inner, boundary, back
+
+
+def _by_order(
+    figures: SumFigures, reuse: Float32Array, kept: Kept, width: int, *, first: bool
+) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+    """The same by how soon each reads its rows again.
+
+    Features and results were used an iteration ago; other rows were made or received just before, with FRESH passes
+    over as many in between.
+    """
+    nodes, fresh = float(kept.inner), float(VALUE * width * FRESH * kept.beside)
+    read = kept.between if first else min(fresh * nodes, kept.between)
+    received = min(fresh * float(kept.boundary_rows.mean()), kept.between)
+
+    def seconds(which: int, entries: IntArray, rows: Size, since: float) -> FloatArray:
+        turned = reuse[which ^ 1]
+        product = Product(entries, rows, width, reuse[which], turned, since, kept.between)
+        return product_seconds(figures, product)
+
+    return (
+        seconds(0, kept.inner_entries, nodes, read),
+        seconds(1, kept.inner_entries, nodes, read),
+        seconds(2, kept.cross_entries, nodes, received),
+        seconds(3, kept.cross_entries, kept.boundary_rows, read),
+    )
+
+
+def bytes_between(inner: float, rows: float, shapes: Sequence[LayerShape], *, norm: bool) -> float:
+    """Bytes that a worker touches in an iteration, about: per layer its input and their sum, what the map, the norm and
+    the activation make of it, and all their gradients; the rows of others and their gradients."""
+    extra = 1 if norm else 0
+    own = sum(2 * 2 * shape.d_in + (2 + extra) * 2 * shape.d_out for shape in shapes)
+    return float(VALUE * (inner * own + rows * sum(2 * shape.d_in for shape in shapes)))
 
 
 def sum_seconds(device: DeviceProfile, entries: Size, rows: Size, width: int, gathered: Size) -> FloatArray:

@@ -20,6 +20,7 @@ from gcnsim.hardware.own_device import file_stamp, is_file
 from gcnsim.hardware.platforms import Platform, platform, platforms, read_platform
 from gcnsim.hardware.pricing import PRICINGS, Exchange, PriceBook, Rent, amount_in, exchange_rates
 from gcnsim.hardware.profiles import DeviceProfile, HostProfile, LinkProfile, Price
+from gcnsim.hardware.sums import SumFigures
 from gcnsim.hardware.tables import QUANTITIES
 
 __all__ = [
@@ -37,6 +38,7 @@ __all__ = [
     "Price",
     "PriceBook",
     "Rent",
+    "SumFigures",
     "amount_in",
     "device",
     "devices",

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from gcnsim.hardware.figure import Curve, Figure, origins
+from gcnsim.hardware.sums import SumFigures
 
 GIVEN: Final = "as given"
 """The source of a figure that a question gave."""
@@ -19,7 +20,8 @@ class DeviceProfile:
     device has them; None when it has no fp16 rate worth using). spmm, gemm, gather and elementwise efficiency: share of
     the memory bandwidth (of the fp32 peak for gemm) that the kernel reaches; for SpMM every gathered row counts as read
     from DRAM. launch_s: seconds a kernel costs before its first byte. link: name of the link to the host. spmm_curve:
-    where calibrated, the SpMM efficiency by the bytes of the dense matrix that rows are gathered from.
+    where calibrated, the SpMM efficiency by the bytes of the dense matrix that rows are gathered from. sums: of a core,
+    where calibrated, what sums over neighbours cost where the order of their matrices is known.
     """
 
     name: str
@@ -37,6 +39,7 @@ class DeviceProfile:
     launch_s: Figure
     link: str
     spmm_curve: Curve | None = None
+    sums: SumFigures | None = None
 
     def provenance(self) -> tuple[str, ...]:
         """Kinds of origin among its figures, the weakest first."""

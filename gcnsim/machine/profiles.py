@@ -94,7 +94,7 @@ def find_profiles(spec: ClusterSpec) -> Profiles:
 
 
 def _calibrated(chosen: DeviceProfile, record: Calibration) -> DeviceProfile:
-    chosen = with_fitted(chosen, record.figures["device"])
+    chosen = replace(with_fitted(chosen, record.figures["device"]), sums=record.sums)
     if not record.curve:
         return chosen
     sizes, shares = zip(*record.curve, strict=True)

@@ -39,8 +39,8 @@ def with_given(profile: Profile, spec: ClusterSpec) -> Profile:
         field: Figure(value, "given", GIVEN, "") for (name, _, field), value in own if name == profile.name
     }
     if "spmm_efficiency" in figures:
-        # One number for all sizes: a measured curve would hide it.
-        figures["spmm_curve"] = None
+        # One number for all sizes: what was measured would hide it.
+        figures["spmm_curve"] = figures["sums"] = None
     return replace(profile, **figures) if figures else profile
 
 

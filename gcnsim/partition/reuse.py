@@ -11,11 +11,16 @@ from typing import Final
 
 import numpy as np
 
-from gcnsim.ids import AnyArray, BoolArray, Float32Array, IntArray, frozen
+from gcnsim.ids import AnyArray, BoolArray, Float32Array, FloatArray, IntArray, frozen
 from gcnsim.partition.parts import Part
 
 WINDOWS: Final = tuple(4**power for power in range(14))
 """Entries before one among which its column is sought: 1, 4, 16 .. 67,108,864."""
+
+_WORDS: Final = ("1", "4", "16", "64", "256", "1k", "4k", "16k", "64k", "256k", "1m", "4m", "16m", "64m")
+REUSE_NAMES: Final = tuple(f"reuse_{word}" for word in _WORDS)
+TURNED_NAMES: Final = tuple(f"turned_{word}" for word in _WORDS)
+"""What measurements call the shares of a matrix, and of its transpose."""
 
 PRODUCTS: Final = ("inner", "inner transposed", "boundary", "boundary transposed")
 """Of which a worker's statistics are, in this order."""
@@ -24,8 +29,8 @@ REUSE_ENTRIES: Final = 1 << 22
 """Entries of a matrix that are looked at, at most: the first rows that hold so many, one at least."""
 
 
-def reuse_of(indptr: AnyArray, columns: AnyArray, width: int) -> Float32Array:
-    """Of a product with a matrix in compressed rows, and of one with its transpose: float32[2, len(WINDOWS)].
+def reuse_of(indptr: AnyArray, columns: AnyArray, width: int) -> FloatArray:
+    """Of a product with a matrix in compressed rows, and of one with its transpose: float64[2, len(WINDOWS)].
 
     Each the share of the entries whose column (of the transpose: row) is also that of one of the w entries before, by
     window; 0 without entries. What is missing of 1 in the last is what is read for the first time. width: columns.
@@ -37,7 +42,7 @@ def reuse_of(indptr: AnyArray, columns: AnyArray, width: int) -> Float32Array:
     columns = columns[: int(indptr[-1])]
     count = columns.size
     if not count:
-        return frozen(np.zeros((2, len(WINDOWS)), np.float32))
+        return np.zeros((2, len(WINDOWS)))
     order = np.arange(count, dtype=np.int64)
     matrix = csr_array((order, columns, indptr), shape=(indptr.size - 1, width))
     flipped = matrix.tocsc()
@@ -47,7 +52,7 @@ def reuse_of(indptr: AnyArray, columns: AnyArray, width: int) -> Float32Array:
     # Of the transpose an entry stands where `place` says; a row's places need not ascend where its columns do not.
     row = np.repeat(np.arange(indptr.size - 1), np.diff(indptr))
     back = _shares(place[np.lexsort((place, row))], indptr)
-    return frozen(np.stack([ahead, back]).astype(np.float32))
+    return np.stack([ahead, back])
 
 
 def _shares(places: IntArray, ptr: AnyArray) -> AnyArray:
@@ -90,4 +95,4 @@ def entries_reuse(row: IntArray, columns: AnyArray, rows: int, inner: int, bound
     bounds = np.arange(rows + 1)
     within = reuse_of(np.searchsorted(inner_row[order], bounds), inner_column, inner)
     across = reuse_of(np.searchsorted(row[crossing], bounds), columns[crossing] - inner, max(1, boundary))
-    return frozen(np.concatenate([within, across]))
+    return frozen(np.concatenate([within, across]).astype(np.float32))

@@ -64,9 +64,9 @@ class Bench:
         plain = {name: float(number) for name, number in params.items()}
         self.tell(Measurement(kernel, plain, self.asked.threads, processes, value, low, high, len(seconds)))
 
-    def sets(self, nbytes: float) -> int:
-        """How many buffers of `nbytes` to take in turn, so that APART bytes lie between two uses of one."""
-        apart = APART if self.budget.level != "tiny" else 1 << 16
+    def sets(self, nbytes: float, apart: int = APART) -> int:
+        """How many buffers of `nbytes` to take in turn, so that `apart` bytes lie between two uses of one."""
+        apart = apart if self.budget.level != "tiny" else 1 << 16
         return max(1, min(math.ceil(apart / max(nbytes, 1)), 512))
 
 

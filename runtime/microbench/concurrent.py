@@ -150,6 +150,6 @@ def _kernels(bench: Bench) -> list[tuple[str, dict[str, float], Call]]:
     width = bench.budget.of(16, 64, 64)
     rows, d = bench.budget.of((64, 16), (4_096, 128), (4_096, 128))
     return [
-        ("spmm", {**facts_of(made), "width": width, "hot": 0}, product(bench, matrix_of(made, bench.device), width)),
+        ("spmm", {**facts_of(made), "width": width, "hot": 0}, product(bench, matrix_of(made, bench.device), width)[0]),
         ("gemm", {"rows": rows, "d_in": d, "d_out": d, "bias": 1}, learnt_map(bench, rows, d, d)),
     ]

@@ -37,7 +37,7 @@ def _kernels(bench: Bench) -> None:
     facts: dict[str, float] = {**facts_of(made), "width": 128, "hot": 0}
     shape: dict[str, float] = {"rows": nodes, "d_in": 128, "d_out": 128, "bias": 1}
     kernels = {
-        "spmm": (facts, product(bench, matrix_of(made, bench.device), 128)),
+        "spmm": (facts, product(bench, matrix_of(made, bench.device), 128)[0]),
         "gemm": (shape, learnt_map(bench, nodes, 128, 128)),
     }
     for name, (params, call) in kernels.items():

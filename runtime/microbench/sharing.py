@@ -56,7 +56,7 @@ def _products(bench: Bench) -> list[Kernel]:
         rows = Shape(entries, nodes, nodes, skewed=True, local=True).made()
         matrix = matrix_of(rows, bench.device)
         width = bench.budget.of(16, 64, 64)
-        found.append(("spmm", {**facts_of(rows), "width": width, "hot": 0}, product(bench, matrix, width)))
+        found.append(("spmm", {**facts_of(rows), "width": width, "hot": 0}, product(bench, matrix, width)[0]))
     return found
 
 

@@ -7,9 +7,16 @@ from collections.abc import Iterator
 
 import torch
 
+from gcnsim.partition.reuse import REUSE_NAMES, TURNED_NAMES
 from runtime.aggregate import Matrix
-from runtime.microbench.bench import Bench, Call
+from runtime.microbench.bench import APART, Bench, Call
 from runtime.microbench.inputs import Shape, facts_of, made_rows, matrix_of
+
+FAR = 128 << 20
+"""Bytes between two uses of the same rows where they shall come from memory: more than a share of a last cache."""
+
+FAR_WIDTHS = (64, 256)
+"""Of rows, at which products of rows alike are timed so too."""
 
 MOST_WORK = 1 << 27
 """Entries times width of one call, at most: about a fifth of a second on one core."""
@@ -19,7 +26,7 @@ def measure(bench: Bench) -> None:
     """`spmm` and `spmm_t`.
 
     params: those of `facts_of`, of the matrix as it is multiplied forward; width. hot: 1 where every call has the same
-    rows, 0 where APART bytes lie between two uses.
+    rows. apart: bytes touched between two uses of the same rows: of buffers in turn, APART in all or FAR.
     """
     widths = bench.budget.of((16,), (16, 64, 128), (16, 64, 128, 256, 512))
     for shape in _shapes(bench):
@@ -29,20 +36,32 @@ def measure(bench: Bench) -> None:
             if shape.entries * width > MOST_WORK:
                 continue
             _both(bench, matrix, facts | {"width": width}, hot=False)
+            if width in FAR_WIDTHS and not shape.skewed and bench.budget.level != "tiny":
+                _both(bench, matrix, facts | {"width": width}, hot=False, apart=FAR)
             if width in (16, 128) and not shape.skewed and not shape.local:
                 _both(bench, matrix, facts | {"width": width}, hot=True)
 
 
 def _shapes(bench: Bench) -> Iterator[Shape]:
-    """Square ones as of inner columns, and wide or empty ones as of boundary columns."""
+    """Square ones as of inner columns, and wide or nearly empty ones as of boundary columns and drawn graphs."""
     tiny = [(1_000, 100, 100)]
-    quick = [(10_000, 1_000, 1_000), (100_000, 10_000, 10_000), (10_000, 8_000, 2_000), (1_000_000, 50_000, 50_000)]
+    few = [(500, 20_000, 400), (40_000, 20_000, 20_000)]
+    quick = [
+        (10_000, 1_000, 1_000),
+        (100_000, 10_000, 10_000),
+        (10_000, 8_000, 2_000),
+        *few,
+        (1_000_000, 50_000, 50_000),
+    ]
     full = [
         (10_000, 1_000, 1_000),
         (10_000, 8_000, 2_000),
         (100_000, 10_000, 10_000),
         (100_000, 2_000, 2_000),
         (100_000, 10_000, 40_000),
+        *few,
+        (3_000, 10_000, 2_500),
+        (300_000, 150_000, 150_000),
         (300_000, 6_000, 6_000),
         (1_000_000, 100_000, 100_000),
         (1_000_000, 20_000, 20_000),
@@ -54,18 +73,24 @@ def _shapes(bench: Bench) -> Iterator[Shape]:
         yield Shape(4_000_000, 200_000, 200_000, skewed=alike, local=alike)
 
 
-def _both(bench: Bench, matrix: Matrix, params: dict[str, float], *, hot: bool) -> None:
-    bench.time("spmm", params | {"hot": int(hot)}, product(bench, matrix, int(params["width"]), hot=hot))
-    backward = product(bench, matrix, int(params["width"]), hot=hot, transposed=True)
-    bench.time("spmm_t", params | {"hot": int(hot)}, backward)
+def _both(bench: Bench, matrix: Matrix, params: dict[str, float], *, hot: bool, apart: int = APART) -> None:
+    width, entries = int(params["width"]), params["entries"]
+    read = {False: REUSE_NAMES[-1], True: TURNED_NAMES[-1]}
+    written = {False: params["rows"], True: params["columns"]}
+    for transposed, name in ((False, "spmm"), (True, "spmm_t")):
+        call, count = product(bench, matrix, width, hot=hot, transposed=transposed, apart=apart)
+        touched = 4 * width * (written[transposed] + entries * (1 - params[read[transposed]]))
+        bench.time(name, params | {"hot": int(hot), "apart": count * touched}, call)
 
 
-def product(bench: Bench, matrix: Matrix, width: int, *, hot: bool = False, transposed: bool = False) -> Call:
-    """One product, over as many buffers in turn as keep rows out of the cache of one core."""
+def product(
+    bench: Bench, matrix: Matrix, width: int, *, hot: bool = False, transposed: bool = False, apart: int = APART
+) -> tuple[Call, int]:
+    """One product, over as many buffers in turn as keep rows out of the cache of one core; and how many these are."""
     there, here = matrix.rows.width, matrix.rows.indptr.size - 1
     if transposed:
         there, here = here, there
-    count = 1 if hot else bench.sets(4 * width * (there + here))
+    count = 1 if hot else bench.sets(4 * width * (there + here), apart)
     first = made_rows(there, width, bench.device, "product")
     given = [first, *(first.clone() for _ in range(count - 1))]
     results = [torch.zeros(here, width, device=bench.device) for _ in given]
@@ -74,4 +99,4 @@ def product(bench: Bench, matrix: Matrix, width: int, *, hot: bool = False, tran
     def call(i: int) -> None:
         multiply(given[i % count], results[i % count])
 
-    return call
+    return call, count

@@ -20,6 +20,7 @@ from gcnsim.cost import (
     Kept,
     average_seconds,
     build_core_seconds,
+    bytes_between,
     core_cost,
     draw_core_seconds,
     id_bytes,
@@ -93,17 +94,32 @@ class CpuWriter(CpuOps):
     def _costs(self, rank: Rank) -> list[CoreCost]:
         facts, counts = self.facts, self.facts.counts
         inner = int(counts.inner_nodes[rank])
+        beside = self._beside(rank)
         kept = Kept(
             inner,
             counts.inner_edges[:, rank] + inner,
             counts.boundary_edges[:, rank],
             counts.rows[:, rank].sum(axis=1),
+            None if counts.reuse is None else counts.reuse[rank],
+            sum(self._touched(each) for each in beside),
+            min(len(beside), len(facts.cluster.cores(rank))),
         )
         last = len(facts.shapes) - 1
         return [
             core_cost(facts.device, shape, kept, first=layer == 0, last=layer == last, norm=facts.norm)
             for layer, shape in enumerate(facts.shapes)
         ]
+
+    def _beside(self, rank: Rank) -> list[Rank]:
+        """The workers whose last cache is that of `rank`: those of its machine, itself among them."""
+        cores = self.facts.cluster.cores(rank)
+        return [each for each in self.workers if self.facts.cluster.cores(each) == cores]
+
+    def _touched(self, rank: Rank) -> float:
+        """Bytes that a worker touches in an iteration."""
+        counts = self.facts.counts
+        rows = float(counts.rows[:, rank].sum(axis=1).mean())
+        return bytes_between(float(counts.inner_nodes[rank]), rows, self.facts.shapes, norm=self.facts.norm)
 
     def _drawn(self) -> list[list[int]]:
         """What draws this iteration's graph, or one to come; per worker, the ids that its answers wait for."""

@@ -9,6 +9,7 @@ import pytest
 
 from gcnsim.calibration_record.record import Source, content_hash, read_calibration, write_calibration
 from gcnsim.errors import FileError
+from gcnsim.hardware.sums import TERMS, SumFigures
 from tests.gcnsim.calibration.made import calibration, fitted
 
 HINT = "; gcnsim calibrate writes such a file"
@@ -95,8 +96,8 @@ def test_a_record_knows_its_inputs() -> None:
 def test_another_schema_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "c.json"
     raw = document(path)
-    told = f'schema is "gcnsim.calibration/2", wanted "gcnsim.calibration/1"{HINT}'
-    assert changed(path, raw | {"schema": "gcnsim.calibration/2"}) == told
+    told = f'schema is "gcnsim.calibration/3", wanted "gcnsim.calibration/1" or "gcnsim.calibration/2"{HINT}'
+    assert changed(path, raw | {"schema": "gcnsim.calibration/3"}) == told
     del raw["schema"]
     assert changed(path, raw) == f"has no schema{HINT}"
     path.write_text("[]")
@@ -244,3 +245,25 @@ def test_a_hash_is_that_of_the_content(tmp_path: Path) -> None:
     assert content_hash(path) == hashlib.sha256(b"abc").hexdigest()
     with pytest.raises(FileError, match="none: cannot be read"):
         content_hash(tmp_path / "none")
+
+
+SUMS = SumFigures((48e3, 2e6, 4e7), {name: 1e-9 * (place + 1) for place, name in enumerate(TERMS)})
+
+
+def test_what_sums_cost_is_version_two(tmp_path: Path) -> None:
+    path = tmp_path / "c.json"
+    record = calibration(sums=SUMS, graphs={})
+    write_calibration(path, record)
+    assert read_calibration(path) == record
+    raw = json.loads(path.read_text())
+    assert raw["schema"] == "gcnsim.calibration/2"
+    older = raw | {"schema": "gcnsim.calibration/1"}
+    assert changed(path, older) == "sums: is there in a record of schema gcnsim.calibration/1"
+    del older["sums"]
+    path.write_text(json.dumps(older))
+    assert read_calibration(path).sums is None
+    assert changed(path, older | {"schema": raw["schema"]}) == f"sums: is missing in a record of schema {raw['schema']}"
+    unsorted = raw | {"sums": raw["sums"] | {"caches": [2e6, 48e3, 4e7]}}
+    assert changed(path, unsorted) == "sums.caches: sizes must ascend"
+    fewer = raw | {"sums": raw["sums"] | {"seconds": {}}}
+    assert changed(path, fewer) == f"has no sums.seconds.call{HINT}"

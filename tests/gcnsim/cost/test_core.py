@@ -12,6 +12,7 @@ from gcnsim.cost import (
     Kept,
     adding_seconds,
     build_core_seconds,
+    bytes_between,
     core_cost,
     logits_seconds,
     norms_seconds,
@@ -19,10 +20,14 @@ from gcnsim.cost import (
     spmm_seconds,
 )
 from gcnsim.cost.core import map_seconds, sum_seconds
-from gcnsim.hardware import Curve, DeviceProfile, HostProfile
+from gcnsim.cost.sums import Product, product_seconds
+from gcnsim.hardware import Curve, DeviceProfile, HostProfile, SumFigures
+from gcnsim.hardware.sums import TERMS
+from gcnsim.partition import PRODUCTS, WINDOWS
 from gcnsim.workload import layer_shapes
 
 LAUNCH = 1e-5
+SUMS = SumFigures((48e3, 2e6, 4e7), dict.fromkeys(TERMS, 1e-9))
 SHAPES = layer_shapes("gcn", 16, 8, 3, 4)
 
 
@@ -137,3 +142,41 @@ def test_both_sums_of_a_layer_use_the_curve(gpu: DeviceProfile) -> None:
         before, after = getattr(plain, name)[0], getattr(curved, name)[0]
         entries = 400 if name.startswith("inner") else 60
         assert after - before == pytest.approx(entries * 40 / 50e9, rel=1e-9)
+
+
+def test_sums_go_by_the_order_of_their_matrices_where_it_is_known(gpu: DeviceProfile) -> None:
+    core, shape = replace(gpu, sums=SUMS), SHAPES[1]
+    reuse = np.linspace(0.1, 0.8, len(PRODUCTS) * len(WINDOWS), dtype=np.float32).reshape(len(PRODUCTS), -1)
+    ordered = replace(kept(60, 0), reuse=reuse, between=1e12, beside=2)
+    found = core_cost(core, shape, ordered, first=False, last=False, norm=True)
+    width, fresh = shape.d_in, 3 * 2 * 4.0 * shape.d_in
+    inner, cross, back = np.array([500, 500]), np.array([60, 0]), np.array([20, 0])
+    wanted = {
+        "inner": Product(inner, 100, width, reuse[0], reuse[1], 100 * fresh, 1e12),
+        "inner_backward": Product(inner, 100, width, reuse[1], reuse[0], 100 * fresh, 1e12),
+        "boundary": Product(cross, 100, width, reuse[2], reuse[3], 10 * fresh, 1e12),
+        "boundary_backward": Product(cross, back, width, reuse[3], reuse[2], 100 * fresh, 1e12),
+    }
+    for name, product in wanted.items():
+        assert getattr(found, name) == pytest.approx(product_seconds(SUMS, product), rel=1e-12), name
+    assert found.boundary[1] == 0
+    first = core_cost(core, shape, ordered, first=True, last=False, norm=True)
+    assert (first.inner_backward.tolist(), first.boundary_backward.tolist()) == ([0, 0], [0, 0])
+    assert (first.inner > found.inner).all(), "features were read an iteration ago"
+
+
+@pytest.mark.parametrize("missing", ["sums", "reuse"])
+def test_else_they_go_by_their_sizes(gpu: DeviceProfile, missing: str) -> None:
+    reuse = None if missing == "reuse" else np.zeros((len(PRODUCTS), len(WINDOWS)), np.float32)
+    core = gpu if missing == "sums" else replace(gpu, sums=SUMS)
+    found = core_cost(core, SHAPES[1], replace(kept(60), reuse=reuse), first=False, last=False, norm=True)
+    plain = cost(gpu, 1, 60)
+    for field in fields(CoreCost):
+        assert getattr(found, field.name).tolist() == getattr(plain, field.name).tolist()
+
+
+def test_what_an_iteration_touches_grows_with_rows_and_widths() -> None:
+    # Two layers, 16 to 8 and 8 to 4: per node 4 x 24 values before the maps and 4 x 12 after; per boundary row 2 x 24.
+    two = layer_shapes("gcn", 16, 8, 2, 4)
+    assert bytes_between(100, 0, two, norm=False) == 4 * 100 * (4 * 24 + 4 * 12)
+    assert bytes_between(100, 10, two, norm=True) == 4 * (100 * (4 * 24 + 6 * 12) + 10 * 2 * 24)
