@@ -10,9 +10,10 @@ import pytest
 
 from gcnsim.calibration import calibrate
 from gcnsim.calibration.fit import ranges
-from gcnsim.calibration.runs import COEFFICIENTS, Coefficient, freedom_over, moved, spread_of_repeats
+from gcnsim.calibration.runs import COEFFICIENTS, Coefficient, freedom_over, moved, refine, spread_of_repeats
 from gcnsim.calibration_record.record import Calibration, Fitted, write_calibration
 from gcnsim.errors import FileError, ScenarioError
+from gcnsim.hardware.sums import TERMS, SumFigures
 from gcnsim.runs.recorded_run import RecordedRun, read_recorded_run
 from gcnsim.validation import judge
 from tests.gcnsim.calibration.made import World, calibration, measurements, write_measurements
@@ -173,3 +174,16 @@ def test_the_spread_is_that_of_repeats_about_their_own_mean(tmp_path: Path, writ
     # Two runs, 1 % from their mean: the deviation of a sample of two has one degree of freedom.
     assert spread_of_repeats(runs) == pytest.approx(0.01 * np.sqrt(2.0))
     assert spread_of_repeats(runs[1:]) is None
+
+
+def test_no_graph_has_a_factor_where_the_order_of_its_matrices_is_known(tmp_path: Path) -> None:
+    sums = SumFigures((48e3, 2e6, 4e7), dict.fromkeys(TERMS, 2e-10))
+    record = replace(calibrate(write_measurements(tmp_path / "profile.json")), sums=sums)
+    write_calibration(tmp_path / "truth.json", record)
+    runs = [runs_in(tmp_path)(name, method=name) for name in ("full-graph", "pipegcn")]
+    for run in runs:
+        simulated(run, tmp_path / "truth.json")
+    found = refine(record, [read_recorded_run(run) for run in runs])
+    assert dict(found.graphs) == {}
+    assert found.sums == sums
+    assert found.residuals[-1].mape < 0.01
