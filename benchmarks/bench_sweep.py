@@ -1,7 +1,7 @@
 """A sweep of 10,000 points of 6 to 16 GPUs, and what it costs to start it again when it is finished.
 
     python -m benchmarks.bench_sweep            all points, minutes
-    python -m benchmarks.bench_sweep 0.1        about a tenth of them: fewer sampling rates
+    python -m benchmarks.bench_sweep 0.1        a tenth: fewer sampling rates; of less, fewer bandwidths too
 
 Points are grouped as a planner's grid is: 25 bandwidths of 4 machines for each setting of the methods.
 """
@@ -23,13 +23,14 @@ OTHERS = 5
 
 def arguments(share: float) -> list[str]:
     """The options of a sweep of about this share of `POINTS`."""
+    bandwidths = max(2, min(25, round(250 * share)))
     rates = max(1, round((share * POINTS / MACHINES - OTHERS) / 5))
     return [
         "sweep",
         "--axis",
         "cluster.gpus=6,8,12,16",
         "--axis",
-        "cluster.bandwidth=linear(1Gbps,100Gbps,25)",
+        f"cluster.bandwidth=linear(1Gbps,100Gbps,{bandwidths})",
         "--axis",
         "method.name=psc-gcn,full-graph,pipegcn,bns-gcn",
         "--axis",

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib
 import re
+import socket
 from collections.abc import Iterator, Sequence
 from typing import Any, Final, Protocol, TypeAlias
 
@@ -25,6 +26,9 @@ IN_FLIGHT: Final = 3
 
 REACH_S: Final = 10
 """Seconds in which a scheduler answers, or cannot be reached."""
+
+OWN: Final = ("auto", "local")
+"""Addresses of Ray that are found, or begun, on this machine."""
 
 NAMES: Final = ("cores", "dask", "ray")
 
@@ -52,8 +56,7 @@ class Dask:
 
     def __init__(self, scheduler: str) -> None:
         distributed = _extra("distributed", "dask")
-        if not re.fullmatch(r"([a-z]+://)?\S+:\d+", scheduler):
-            raise ScenarioError(f"--scheduler: {scheduler!r} is not an address; write e.g. tcp://10.0.0.1:8786")
+        _reach("scheduler", scheduler, "tcp://10.0.0.1:8786")
         try:
             self._client = distributed.Client(scheduler, timeout=REACH_S, set_as_default=False)
         except (OSError, ValueError) as error:
@@ -87,6 +90,8 @@ class Ray:
 
     def __init__(self, address: str) -> None:
         self._ray = ray = _extra("ray", "ray")
+        if address not in OWN:
+            _reach("address", address, "10.0.0.1:6379")
         try:
             ray.init(address=address, log_to_driver=False, logging_level="ERROR", include_dashboard=False)
         except (ConnectionError, OSError, ValueError, RuntimeError) as error:
@@ -132,6 +137,17 @@ def _extra(module: str, extra: str) -> Any:
         return importlib.import_module(module)
     except ImportError:
         raise ScenarioError(f"--executor: {extra} is not installed; pip install 'gcnsim[{extra}]'") from None
+
+
+def _reach(option: str, address: str, example: str) -> None:
+    """Raises ScenarioError for what is no address, or where nobody listens: the libraries take minutes to say so."""
+    match = re.fullmatch(r"(?:[a-z]+://)?\[?([^\s\[\]]+?)\]?:(\d{1,5})", address)
+    if match is None or int(match[2]) >= 2**16:
+        raise ScenarioError(f"--{option}: {address!r} is not an address; write e.g. {example}")
+    try:
+        socket.create_connection((match[1], int(match[2])), REACH_S).close()
+    except OSError as error:
+        raise _unreachable(option, address, error) from None
 
 
 def _unreachable(option: str, address: str, error: BaseException) -> ScenarioError:

@@ -7,10 +7,13 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
 from gcnsim.cli import main
+from gcnsim.errors import ScenarioError
+from gcnsim.sweeps import executor_of
 
 needs_dask = pytest.mark.skipif(importlib.util.find_spec("distributed") is None, reason="distributed is not installed")
 needs_ray = pytest.mark.skipif(importlib.util.find_spec("ray") is None, reason="ray is not installed")
@@ -118,7 +121,7 @@ def test_a_library_that_is_not_installed_is_named(
     ("name", "option", "address"),
     [
         pytest.param("dask", "scheduler", "tcp://127.0.0.1:1", marks=needs_dask),
-        pytest.param("ray", "address", "127.0.0.1:1", marks=[needs_ray, pytest.mark.slow]),
+        pytest.param("ray", "address", "127.0.0.1:1", marks=needs_ray),
     ],
 )
 def test_a_cluster_that_cannot_be_reached_is_a_line(name: str, option: str, address: str, tmp_path: Path) -> None:
@@ -130,7 +133,16 @@ def test_a_cluster_that_cannot_be_reached_is_a_line(name: str, option: str, addr
     assert done.stderr.count("\n") == 1
 
 
-@needs_dask
-def test_what_is_no_address_is_a_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    said = _line([*ASKED, "--out", str(tmp_path / "out"), "--executor", "dask", "--scheduler", "there"], capsys)
-    assert "--scheduler: 'there' is not an address; write e.g. tcp://10.0.0.1:8786" in said
+@pytest.mark.parametrize("address", ["there", "tcp://there", "tcp://there:99999", "a b:1", ""])
+def test_what_is_no_address_is_a_line(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "distributed", ModuleType("distributed"))
+    with pytest.raises(ScenarioError, match=r"--scheduler: .* is not an address; write e\.g\. tcp://"):
+        executor_of("dask", address, 1)
+
+
+@pytest.mark.parametrize(("name", "option"), [("dask", "scheduler"), ("ray", "address")])
+def test_where_nobody_listens_is_a_line_at_once(name: str, option: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "distributed", ModuleType("distributed"))
+    monkeypatch.setitem(sys.modules, "ray", ModuleType("ray"))
+    with pytest.raises(ScenarioError, match=f"--{option}: 127.0.0.1:1 cannot be reached: .*refused"):
+        executor_of(name, "127.0.0.1:1", 1)
