@@ -9,7 +9,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from gcnsim.api.question import Some, _base, _list, _source, _target
-from gcnsim.capacity import COST, MINIMISED, Goal, Machines, Permitted, Question
+from gcnsim.capacity import COST, LIMIT, MINIMISED, Goal, Machines, Permitted, Question
 from gcnsim.capacity import recommend as _recommend
 from gcnsim.errors import ScenarioError, UnitError, nearest
 from gcnsim.graph import Graph, from_object
@@ -75,6 +75,7 @@ def recommend(
     least_epsilon: float | None = None,
     most_tau: int | None = None,
     prices: PriceBook | None = None,
+    limit: int = LIMIT,
     iterations: int = 30,
     seed: int = 0,
     overrides: Sequence[str] = (),
@@ -87,7 +88,8 @@ def recommend(
     or as many as gpus says. Targets have units (`0.5s`, `10h`, `10USD/h`, `100USD`); hours and max_cost are of a
     training to target_accuracy, as of `what_if`. Settings that sample less than least_epsilon (1) or use values more
     than most_tau (1) iterations old are not recommended, but for those whose iterations to the accuracy are known.
-    The rest is as of `what_if`. Raises GcnsimError (one line: path, value, what is allowed).
+    limit: settings of which bounds are computed; of more, Optuna picks so many. The rest is as of `what_if`.
+    Raises GcnsimError (one line: path, value, what is allowed).
     """
     return _answered(SimpleNamespace(**locals()))
 
@@ -98,7 +100,7 @@ def _answered(given: SimpleNamespace) -> Recommended:
         graph = from_object(graph)
     book = given.prices or PriceBook()
     target = _target(given.target_accuracy, given.runs, given.target_iterations or {})
-    question = Question(_goal(given, book), _machines(given), _permitted(given), book, target)
+    question = Question(_goal(given, book), _machines(given), _permitted(given), book, target, _limit(given.limit))
     _refuse_contradictions(question, given)
     own = graph if isinstance(graph, Graph) else None
     found = _recommend(_scenario(given, graph), question, given.processes or cores(), own, given.progress)
@@ -188,6 +190,12 @@ def _permitted(given: SimpleNamespace) -> Permitted:
         raise ScenarioError(f"--most-tau: {most!r} is not allowed; a whole number of at least 0")
     explicit = least is not None or most is not None
     return Permitted(1.0 if least is None else least, 1 if most is None else most, explicit)
+
+
+def _limit(value: Any) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+        raise ScenarioError(f"--limit: {value!r} is not allowed; a whole number of at least 1")
+    return value
 
 
 def _refuse_contradictions(question: Question, given: SimpleNamespace) -> None:

@@ -3,10 +3,12 @@
 from gcnsim.capacity.answer import Question, Recommended, recommend
 from gcnsim.capacity.goal import COST, GPUS, MINIMISED, TIME, Goal
 from gcnsim.capacity.machines import Machines, Permitted
+from gcnsim.capacity.sampled import LIMIT
 
 __all__ = [
     "COST",
     "GPUS",
+    "LIMIT",
     "MINIMISED",
     "TIME",
     "Goal",

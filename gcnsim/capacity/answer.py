@@ -14,6 +14,7 @@ from gcnsim.capacity.goal import Goal
 from gcnsim.capacity.machines import Machines, Permitted, rule_of
 from gcnsim.capacity.missed import missed
 from gcnsim.capacity.points import goal_report, point_of, search_report
+from gcnsim.capacity.sampled import LIMIT, picked
 from gcnsim.capacity.search import Option, Search, best_of, excess_of, search
 from gcnsim.capacity.sentences import compared_text, confirmation_text, confirmed_of, runner_up, verdict
 from gcnsim.errors import ScenarioError
@@ -32,13 +33,15 @@ Say = Callable[[str], object]
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What is asked. target: an accuracy to be reached, with what says how many iterations that takes."""
+    """What is asked. target: an accuracy to be reached, with what says how many iterations that takes. limit: settings
+    of which bounds are computed; of more, so many are picked."""
 
     goal: Goal
     machines: Machines = field(default_factory=Machines)
     permitted: Permitted = field(default_factory=Permitted)
     prices: PriceBook = field(default_factory=PriceBook)
     target: Target | None = None
+    limit: int = LIMIT
 
 
 class Recommended(NamedTuple):
@@ -62,6 +65,8 @@ def recommend(
     found = search(
         studies, every, goal, book, training,
         lambda done, left: progress(f"simulating settings: {done} done, at most {left} to do"),
+        lambda asked, bounded: picked(asked, question.limit, base.run.seed, bounded),
+        question.limit,
     )  # fmt: skip
     _refuse_nothing(found)
     meeting = best_of([each for each in found.options if each.meets(goal)], goal)

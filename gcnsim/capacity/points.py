@@ -78,6 +78,7 @@ def search_report(found: Search) -> SearchReport:
         (found.beaten, "are beaten at their bound by what was simulated"),
     ]
     told = [f"{count:,} {what}" for count, what in parts if count]
-    text = f"{plural(found.settings, 'setting')}: {'; '.join([*told, f'{simulated:,} simulated'])}"
+    of = "" if found.grid is None else f" of {found.grid:,}, picked by their bounds (Optuna)"
+    text = f"{plural(found.settings, 'setting')}{of}: {'; '.join([*told, f'{simulated:,} simulated'])}"
     counts = (found.settings, found.same, found.refused, found.too_large, found.unpriced, found.missed, found.beaten)
-    return SearchReport(*counts, simulated, text)
+    return SearchReport(*counts, simulated, text, found.grid)

@@ -10,7 +10,7 @@ and in nearly every joint draw, the other one at its bound, moved in every draw 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import chain, zip_longest
@@ -20,14 +20,14 @@ from typing import Final
 from gcnsim.capacity.dominance import SURE, dominated
 from gcnsim.capacity.goal import COST, GPUS, Goal, Work
 from gcnsim.errors import ScenarioError
-from gcnsim.hardware import PriceBook
+from gcnsim.hardware import PriceBook, Rent
 from gcnsim.ids import FloatArray, Seconds
 from gcnsim.planning import Candidate, StudyCache, rent_of
 from gcnsim.planning.candidate import central
 from gcnsim.planning.recommend import NEAR, approximation_key
 from gcnsim.planning.study_cache import canonical
 from gcnsim.processes import parallel_map
-from gcnsim.scenario import Scenario
+from gcnsim.scenario import ClusterSpec, Scenario
 from gcnsim.schedule import bounds
 from gcnsim.simulation import write_schedule
 from gcnsim.uncertainty import estimated_counts
@@ -114,7 +114,7 @@ class Search:
     method or workload, too large for the GPUs' memory, a limit missed at the bound, beaten by what was simulated.
 
     considered: those that the GPUs hold. settings: all of them; same: those that run the same schedule as another one
-    and were not looked at again.
+    and were not looked at again. grid: of how many that differ they were picked; None: they are all.
     """
 
     options: tuple[Option, ...]
@@ -126,10 +126,14 @@ class Search:
     unpriced: int
     missed: int
     beaten: int
+    grid: int | None = None
 
 
 Iterations = Callable[[Scenario], int | None]
 """Iterations of a training; None where nobody knows."""
+
+Pick = Callable[[Sequence[Scenario], Callable[[Sequence[Scenario]], list[Setting]]], list[Setting]]
+"""Of many settings those that are looked at, by what gives some of them with their bounds."""
 
 
 def search(
@@ -139,16 +143,24 @@ def search(
     book: PriceBook,
     training: Iterations | None = None,
     on_batch: Callable[[int, int], object] = lambda done, left: None,
+    pick: Pick | None = None,
+    limit: float = inf,
 ) -> Search:
     """Simulate those of `every` that may be the best, and what tells the reader why the others are not.
 
     training: iterations of a training, where its time or cost counts. on_batch: told how many were simulated, and how
-    many are left.
+    many are left. pick: which settings are looked at, with their bounds, of more than limit that differ.
     """
     distinct = {canonical(each): each for each in reversed(every)}
     asked = [each for each in every if distinct[canonical(each)] == each]
-    known = _with_bounds(studies, asked, book, training)
-    refused = len(asked) - len(known)
+    rents = {each.cluster: rent_of(each.cluster, book) for each in asked}
+
+    def bounded(some: Sequence[Scenario]) -> list[Setting]:
+        return _with_bounds(studies, some, rents, training)
+
+    some = pick if len(asked) > limit else None
+    known = bounded(asked) if some is None else some(asked, bounded)
+    refused = len(asked) - len(known) if some is None else 0
     priced = [each for each in known if each.work.per_hour is not None] if needs_price(goal) else known
     counted = [each for each in priced if training is None or each.work.training is not None]
     held = [each for each in counted if studies.holds(each.scenario)]
@@ -159,8 +171,9 @@ def search(
     return Search(
         tuple(options),
         tuple(held),
-        settings=len(every),
-        same=len(every) - len(asked),
+        settings=len(every) if some is None else len(known),
+        same=len(every) - len(asked) if some is None else 0,
+        grid=None if some is None else len(asked),
         refused=refused,
         too_large=len(counted) - len(held),
         unpriced=len(known) - len(counted),
@@ -175,10 +188,12 @@ def needs_price(goal: Goal) -> bool:
 
 
 def _with_bounds(
-    studies: StudyCache, asked: Sequence[Scenario], book: PriceBook, training: Iterations | None
+    studies: StudyCache,
+    asked: Sequence[Scenario],
+    rents: Mapping[ClusterSpec, Rent | None],
+    training: Iterations | None,
 ) -> list[Setting]:
     """The settings that method and workload allow, each with the least time of an iteration."""
-    rents = {each.cluster: rent_of(each.cluster, book) for each in asked}
     by_gpu = any(each is None for each in rents.values())
     for scenario in asked:
         with suppress(ScenarioError):

@@ -49,6 +49,7 @@ from gcnsim.methods import COMPARED
 @price_options
 @click.option("--iterations", type=int, default=30, show_default=True, help="Sampled graphs, iterations measured.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Seed of every random draw.")
+@click.option("--limit", type=int, default=2000, show_default=True, help="Most settings looked at (Optuna picks).")
 @click.option("--processes", type=click.IntRange(min=1), help="Processes to use.  [default: one per core]")
 @click.option("--set", "overrides", multiple=True, metavar="PATH=VALUE", help="Override a scenario field (repeatable).")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON (schema gcnsim.recommend/1).")
