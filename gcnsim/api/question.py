@@ -102,11 +102,9 @@ def what_if(
     scenario fields, e.g. `cluster.latency=20us`. inject: faults, `KIND:name=value,...`. payload: how boundary rows
     travel. measured: times of iterations that somebody measured, `[METHOD=]TIME` or the path of a run or trace.
     partition_seeds: METIS seeds to try on a graph of one's own. fidelity: `exact`, or `coarse`, which shares links less
-    often for an error of its own; None is coarse from 192 GPUs. prices: what an hour costs, `PriceBook.of`;
-    None is by the catalogue. budget: what the answer may take (`30s`): where it is expected to take longer it is less
-    precise, and says so. implementation: `released` counts what the published systems' own code costs besides.
-    progress: told what is done; notice: told how long a long question will take, about. processes: None is one per
-    core; answers do not depend on it.
+    often; None is coarse from 192 GPUs. prices: `PriceBook.of`; None is the catalogue's. budget: what the answer may
+    take (`30s`), less precise where it would take longer. implementation: `released` counts what published code costs
+    besides. progress: told what is done; notice: how long a long question will take. processes: None is one per core.
     Raises GcnsimError (one line: path, value, what is allowed).
     """
     return _answered(SimpleNamespace(**locals()))
