@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import inf
 from typing import Final
 
 import numpy as np
@@ -10,6 +11,13 @@ from gcnsim.ids import FloatArray
 
 SURE: Final = 0.95
 """Of the joint draws: an option that another one beats in so many is dominated; in fewer, they cannot be told apart."""
+
+
+def times_as_dear(price: float, other: float) -> float:
+    """`price` over `other`, either of which may be 0 (a machine of one's own): two that cost nothing cost the same."""
+    if other == 0.0:
+        return 1.0 if price == 0.0 else inf
+    return price / other
 
 
 def dominated(times: FloatArray, rates: float) -> FloatArray:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gcnsim.capacity.dominance import SURE, dominated
+from gcnsim.capacity.dominance import SURE, dominated, times_as_dear
 from gcnsim.capacity.search import Option
 
 
@@ -35,8 +35,14 @@ def front(options: Sequence[Option]) -> list[Place]:
 def dominance(one: Option, other: Option) -> float:
     """The share of the joint draws, in pairs, in which `one` is no slower and no dearer, and not the same in both."""
     work = one.work.compared / other.work.compared
-    return float(dominated(one.candidate.over(other.candidate) * work, one.setting.rate / other.setting.rate).mean())
+    return float(
+        dominated(
+            one.candidate.over(other.candidate) * work, times_as_dear(one.setting.rate, other.setting.rate)
+        ).mean()
+    )
 
 
 def _at_values(one: Option, other: Option) -> bool:
-    return bool(dominated(np.array([one.seconds / other.seconds]), one.setting.rate / other.setting.rate)[0])
+    return bool(
+        dominated(np.array([one.seconds / other.seconds]), times_as_dear(one.setting.rate, other.setting.rate))[0]
+    )

@@ -17,7 +17,7 @@ from itertools import chain, zip_longest
 from math import inf
 from typing import Final
 
-from gcnsim.capacity.dominance import SURE, dominated
+from gcnsim.capacity.dominance import SURE, dominated, times_as_dear
 from gcnsim.capacity.goal import COST, GPUS, Goal, Work
 from gcnsim.errors import ScenarioError
 from gcnsim.hardware import PriceBook, Rent
@@ -154,9 +154,11 @@ def search(
     distinct = {canonical(each): each for each in reversed(every)}
     asked = [each for each in every if distinct[canonical(each)] == each]
     rents = {each.cluster: rent_of(each.cluster, book) for each in asked}
+    # Where cost decides, a setting without a price is left out, and may not change how the others are compared.
+    by_gpu = not needs_price(goal) and any(each is None for each in rents.values())
 
     def bounded(some: Sequence[Scenario]) -> list[Setting]:
-        return _with_bounds(studies, some, rents, training)
+        return _with_bounds(studies, some, rents, training, by_gpu=by_gpu)
 
     some = pick if len(asked) > limit else None
     known = bounded(asked) if some is None else some(asked, bounded)
@@ -192,9 +194,13 @@ def _with_bounds(
     asked: Sequence[Scenario],
     rents: Mapping[ClusterSpec, Rent | None],
     training: Iterations | None,
+    *,
+    by_gpu: bool,
 ) -> list[Setting]:
-    """The settings that method and workload allow, each with the least time of an iteration."""
-    by_gpu = any(each is None for each in rents.values())
+    """The settings that method and workload allow, each with the least time of an iteration.
+
+    by_gpu: whether machines are compared by their GPUs, since of some no price is known.
+    """
     for scenario in asked:
         with suppress(ScenarioError):
             estimated_counts(scenario, studies.accesses)  # read before processes part ways: shared by all of them
@@ -262,7 +268,7 @@ def _beats_in_draws(studies: StudyCache, option: Option, setting: Setting) -> bo
         return False
     left_open = studies.factors(setting.scenario)
     drawn = left_open.scaled(setting.least_s, left_open.joint) * setting.work.compared
-    return float(dominated(option.drawn / drawn, option.setting.rate / setting.rate).mean()) >= SURE
+    return float(dominated(option.drawn / drawn, times_as_dear(option.setting.rate, setting.rate)).mean()) >= SURE
 
 
 def _closest(studies: StudyCache, missed: Sequence[Setting], goal: Goal, options: Sequence[Option]) -> list[Option]:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import inf
 
 from gcnsim.capacity.confirm import Confirmation
+from gcnsim.capacity.dominance import times_as_dear
 from gcnsim.capacity.goal import COST, GPUS, Goal, time_text
 from gcnsim.capacity.points import name_of, point_of
 from gcnsim.capacity.search import Option
@@ -63,13 +65,13 @@ def runner_up(studies: StudyCache, ranked: Sequence[Option], goal: Goal, book: P
         return None
     times = other.candidate.over(chosen.candidate) * (other.work.compared / chosen.work.compared)
     faster = float((times < 1.0).mean())
-    cheaper = float((times * (other.setting.rate / chosen.setting.rate) < 1.0).mean())
+    cheaper = float((times * times_as_dear(other.setting.rate, chosen.setting.rate) < 1.0).mean())
     return RunnerUp(point_of(studies, other, goal, book), _why(chosen, other, goal, faster, cheaper), faster, cheaper)
 
 
 def _why(chosen: Option, other: Option, goal: Goal, faster: float, cheaper: float) -> str:
     """Why the other one lost, and how surely."""
-    time, cost = other.seconds / chosen.seconds, other.price / chosen.price
+    time, cost = other.seconds / chosen.seconds, times_as_dear(other.price, chosen.price)
     slower, dearer = _apart(time, "slower", "faster"), _apart(cost, "dearer", "cheaper")
     if goal.minimise == COST:
         first, sure = f"{dearer} and {slower}", f"cheaper in {100 * cheaper:.0f} %"
@@ -85,6 +87,8 @@ def _why(chosen: Option, other: Option, goal: Goal, faster: float, cheaper: floa
 def _apart(ratio: float, more: str, less: str) -> str:
     if abs(ratio - 1.0) < 0.0005:
         return f"not {more}"
+    if ratio == inf:
+        return f"{more}, since the choice costs nothing"
     if ratio >= 2.0:
         return f"{ratio:.2g} times as {'slow' if more == 'slower' else 'dear'}"
     return f"{100 * abs(ratio - 1.0):.2g} % {more if ratio > 1.0 else less}"

@@ -86,3 +86,23 @@ def test_what_may_be_recommended_is_not_sampled_and_hardly_stale(every: list[Sce
     allowed = [each for each in every if Permitted().allows(each)]
     assert 0 < len(allowed) < len(every)
     assert all(each.method.sampling().whole and each.method.tau <= 1 for each in allowed)
+
+
+def test_a_machine_without_a_price_does_not_change_which_is_the_cheapest(studies: StudyCache) -> None:
+    goal, rule = Goal(minimise=COST), Permitted()
+    chosen = []
+    for devices in (("t4", "a100-80"), ("t4", "a100-80", "rtx-3090")):
+        machines = replace(GRID, devices=devices, bandwidths=(1.875e9,), gpus=(2, 4), rates=(1.0,), taus=(0, 1))
+        clusters = machines.clusters(BASE.cluster, PriceBook(), studies.accesses.most_gpus)
+        asked = [each for cluster in clusters for each in machines.settings(BASE, cluster) if rule.allows(each)]
+        found = search(studies, asked, goal, PriceBook())
+        chosen.append(best_of(found.options, goal)[0])
+    assert chosen[0].scenario == chosen[1].scenario
+    # Of those within 3 % of the least the mildest is taken.
+    assert chosen[1].price <= 1.03 * min(each.price for each in found.options if each.meets(goal))
+
+
+def test_machines_that_cost_nothing_are_compared_by_time(studies: StudyCache, every: list[Scenario]) -> None:
+    book = PriceBook.of(price=["t4=0USD/h"])
+    found = search(studies, every, Goal(minimise=COST), book)
+    assert best_of(found.options, Goal(minimise=COST))[0].scenario.cluster.device == "t4"
