@@ -78,10 +78,11 @@ def parallel_map_counted(
 def parallel_stream(
     function: Callable[[T], R], items: Sequence[T], processes: int, attempts: int
 ) -> Iterator[tuple[int, R | None]]:
-    """Each item's place and `function` of it, as they come; None where the process that had it ended `attempts` times.
+    """Each item's place and `function` of it, as they come; None where its processes ended, `attempts` times and more.
 
     What an item raises is raised here. Where a process ends, nobody knows whose fault it was: all that were under way
-    are asked again, and from the last attempt on each in a process of its own.
+    are asked again, and from the last attempt on each in a process of its own. It is given up when two of those ended:
+    attempts before may have ended by another's fault.
     """
     tried = [0] * len(items)
     left = list(range(len(items)))
@@ -94,7 +95,7 @@ def parallel_stream(
             yield place, found
         for place in under_way - done:
             tried[place] += 1
-            if tried[place] >= attempts:
+            if tried[place] > attempts:
                 done.add(place)
                 yield place, None
         left = [place for place in left if place not in done]

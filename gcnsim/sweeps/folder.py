@@ -115,10 +115,11 @@ def open_folder(path: str | Path) -> Folder:
     return _folder(place, read_question(told["question"]), points, made)
 
 
-def begin(path: str | Path, question: Question, points: int) -> Folder:
-    """A new folder for the question's points, or the one that it has already. points: how many, where it is new.
+def begin(path: str | Path, question: Question, points: int, files: Mapping[str, str]) -> Folder:
+    """A new folder for the question's points, or the one that it has already.
 
-    Raises FileError for a folder of another question, of other versions, or with anything else in it.
+    points: how many, where it is new. files: hashes of the files that it names. Raises FileError for a folder of
+    another question, of files with other contents, of other versions, or with anything else in it.
     """
     place = Path(path)
     if (place / MANIFEST).exists():
@@ -128,6 +129,10 @@ def begin(path: str | Path, question: Question, points: int) -> Folder:
                 f"{path}: holds the results of another question; allowed: a new folder, or the question that "
                 f"{MANIFEST} in it has"
             )
+        held = parse_json((place / MANIFEST).read_text(encoding="utf-8"), place / MANIFEST).get("files", {})
+        changed = next((name for name, each in files.items() if held.get(name) != each), None)
+        if changed is not None:
+            raise FileError(f"{path}: was begun with other contents of {changed}; allowed: a new folder")
         own = versions()
         for name, begun in json.loads(found.about["versions"]).items():
             if own.get(name) != begun:
@@ -138,7 +143,7 @@ def begin(path: str | Path, question: Question, points: int) -> Folder:
     if place.exists() and (not place.is_dir() or any(each.name != LOCK for each in place.iterdir())):
         raise FileError(f"{path}: exists and is no folder of a sweep; allowed: a new or an empty folder")
     made = _folder(place, question, points, versions())
-    told = {"schema": SCHEMA, "hash": question.hash, "points": points, "versions": versions()}
+    told = {"schema": SCHEMA, "hash": question.hash, "points": points, "versions": versions(), "files": dict(files)}
     try:
         (place / PARTS).mkdir(parents=True, exist_ok=True)
     except OSError as error:

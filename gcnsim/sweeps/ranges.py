@@ -45,11 +45,14 @@ class Between:
     def at(self, share: float) -> Any:
         """The value at `share` of the way from the low to the high end, as a scenario writes it."""
         low, high = (math.log(self.low), math.log(self.high)) if self.kind == "log" else (self.low, self.high)
+        if self.whole:
+            # Every number has an equal share, the ends too: up to one behind the last, rounded down.
+            low, high = (math.log(self.low), math.log(self.high + 1)) if self.kind == "log" else (low, high + 1)
         value = low + (high - low) * share
         value = math.exp(value) if self.kind == "log" else value
-        rounded = float(f"{min(max(value, self.low), self.high):.{DIGITS}g}")
         if self.whole:
-            return round(rounded)
+            return int(min(max(math.floor(value + 1e-9), self.low), self.high))
+        rounded = float(f"{min(max(value, self.low), self.high):.{DIGITS}g}")
         return f"{rounded:.{DIGITS}g}{self.unit}" if self.unit else rounded
 
 

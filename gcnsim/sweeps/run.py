@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, TypeAlias
@@ -14,7 +14,7 @@ from gcnsim.sweeps.executors import Executor
 from gcnsim.sweeps.folder import MANIFEST, Folder, alone, begin
 from gcnsim.sweeps.points import Point, points_of
 from gcnsim.sweeps.question import Question
-from gcnsim.sweeps.work import LOST, REFUSED, file_hash, files_of, versions
+from gcnsim.sweeps.work import DEVICE, FILE_FIELDS, LOST, REFUSED, file_hash, files_of, versions
 
 Progress: TypeAlias = Callable[[int, int], object]
 """Told how many points are done, and of how many."""
@@ -60,10 +60,11 @@ def run(
 
     executor: made only where there is something to do. Raises GcnsimError.
     """
-    # A question without points leaves no folder behind.
+    # A question without points, or of files that are not there, leaves no folder behind.
     points = () if (Path(path) / MANIFEST).exists() else plan(question, limit).points
+    files = {each: file_hash(each) for each in files_asked(question)}
     with alone(path):
-        folder = begin(path, question, len(points))
+        folder = begin(path, question, len(points), files)
         done = folder.done()
         if len(done) == folder.points:
             folder.finish()
@@ -80,6 +81,18 @@ def run(
             progress(count, folder.points)
         folder.finish()
     return folder
+
+
+def files_asked(question: Question) -> list[str]:
+    """The files that the question's points name: what is in them is part of what is asked."""
+    varied = {axis.path: axis.values for axis in question.axes}
+    found = []
+    for field in (*FILE_FIELDS, DEVICE):
+        section, _, key = field.partition(".")
+        own = question.base.get(section)
+        values = varied.get(field, (own.get(key) if isinstance(own, Mapping) else None,))
+        found += [each for each in values if isinstance(each, str) and (field != DEVICE or each.endswith(".yaml"))]
+    return list(dict.fromkeys(found))
 
 
 def _answered(

@@ -10,7 +10,7 @@ import json
 import platform
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
-from functools import cache
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
 
@@ -43,6 +43,9 @@ FILE_FIELDS: Final = (
 )
 """Fields of a scenario that name a file."""
 
+DEVICE: Final = "cluster.device"
+"""A field that names a file where its value is one's own device."""
+
 MANY_BASELINES: Final = 100_000
 
 
@@ -55,12 +58,18 @@ def versions() -> dict[str, str]:
     }
 
 
-@cache
 def file_hash(path: str) -> str:
     """SHA-256 (hex) of a file, of a folder by the names and contents in it. Raises FileError."""
+    try:
+        stamp = Path(path).stat()
+    except OSError as error:
+        raise FileError(f"{path}: cannot be read: {error.strerror}") from None
+    return _file_hash(path, (stamp.st_mtime_ns, stamp.st_size))
+
+
+@lru_cache(maxsize=64)
+def _file_hash(path: str, _: tuple[int, int]) -> str:
     place, found = Path(path), hashlib.sha256()
-    if not place.exists():
-        raise FileError(f"{path}: cannot be read: No such file or directory")
     try:
         for each in sorted(place.rglob("*")) if place.is_dir() else [place]:
             if each.is_file():

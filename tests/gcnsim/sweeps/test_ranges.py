@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from gcnsim.errors import GcnsimError
-from gcnsim.sweeps.ranges import read_axis
+from gcnsim.sweeps.ranges import Between, read_axis
 
 
 @pytest.mark.parametrize(
@@ -83,3 +83,8 @@ def test_a_range_without_a_count_is_drawn_from() -> None:
     assert [axis.at(share) for share in (0.0, 0.5, 1.0)] == ["1Gbps", "10Gbps", "100Gbps"]
     listed = read_axis("method.tau", "0..3", "")
     assert [listed.at(share) for share in (0.0, 0.24, 0.25, 0.999)] == [0, 0, 1, 3]
+
+
+def test_every_whole_number_of_a_range_has_an_equal_share() -> None:
+    drawn = [Between("linear", 2.0, 4.0, whole=True, unit="").at(each / 900) for each in range(900)]
+    assert [drawn.count(each) for each in (2, 3, 4)] == [300, 300, 300]

@@ -234,3 +234,31 @@ def test_a_scenario_is_that_of_its_values() -> None:
     found = points_of(small())
     assert all(isinstance(each.scenario, Scenario) for each in found)
     assert {each.scenario.cluster.gpus for each in found if each.scenario} == {2}
+
+
+def _own_graph(path: Path, nodes: int) -> Path:
+    path.write_text("".join(f"{each} {(each + 1) % nodes}\n" for each in range(nodes)), encoding="utf-8")
+    return path
+
+
+def test_a_folder_of_a_file_that_has_changed_since_is_refused(tmp_path: Path) -> None:
+    graph = _own_graph(tmp_path / "g.txt", 40)
+    base = {"workload": {"graph": str(graph)}, "cluster": {"gpus": 2, "gpus_per_server": 1}, "run": {"iterations": 2}}
+    question = read_question(
+        {"schema": "gcnsim.sweep/1", "base": base, "axes": {"cluster.bandwidth": ["5Gbps", "9Gbps"]}}
+    )
+    run(question, tmp_path / "out", Counted)
+    run(question, tmp_path / "out", Counted)
+    _own_graph(graph, 60)
+    with pytest.raises(GcnsimError, match=r"was begun with other contents of .*g\.txt; allowed: a new folder"):
+        run(question, tmp_path / "out", Counted)
+
+
+def test_a_file_that_is_not_there_leaves_no_folder(tmp_path: Path) -> None:
+    base = {"workload": {"graph": str(tmp_path / "none.txt")}, "cluster": {"gpus": 2}}
+    question = read_question(
+        {"schema": "gcnsim.sweep/1", "base": base, "axes": {"cluster.bandwidth": ["5Gbps", "9Gbps"]}}
+    )
+    with pytest.raises(GcnsimError, match=r"none\.txt: cannot be read"):
+        run(question, tmp_path / "out", Counted)
+    assert not (tmp_path / "out").exists()
