@@ -105,7 +105,7 @@ class Settings:
         key = (name, json.dumps(raw, sort_keys=True))
         if key not in self._sections:
             alone: dict[str, Any] = {"schema": SCHEMA, name: raw}
-            if name == "faults":
+            if name == "faults" and raw:
                 alone |= {each: dict(_mapping(self.base, each)) for each in ("cluster", "run")}
             self._sections[key] = getattr(from_mapping(alone, "base"), name)
         return self._sections[key]

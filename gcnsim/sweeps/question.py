@@ -199,5 +199,19 @@ def _base(given: Mapping[str, Any], overrides: Sequence[str], axes: Mapping[str,
             for key, value in method.items()
             if key not in all_knobs() or kind.has(key) or not any(each.has(key) for each in some)
         }
-    from_mapping(own, "base")
+    try:
+        from_mapping(own, "base")
+    except ScenarioError:
+        # Fields of a machine must go together, and those that vary do not have the base's values.
+        from_mapping(_at_first(own, axes), "base")
     return raw
+
+
+def _at_first(base: Mapping[str, Any], axes: Mapping[str, Axis]) -> dict[str, Any]:
+    """The base with the first value of every field of the machine that varies."""
+    own = deepcopy(dict(base))
+    for path, axis in axes.items():
+        section, _, key = path.partition(".")
+        if section == "cluster" and axis.values and "." not in key and isinstance(own.get(section, {}), dict):
+            own.setdefault(section, {})[key] = axis.values[0]
+    return own

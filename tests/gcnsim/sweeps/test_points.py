@@ -129,3 +129,10 @@ def test_what_is_no_question_is_refused_in_a_line(question: dict[str, Any], axes
         points_of(read_question(question, (), axes))
     assert says in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+def test_the_base_is_read_with_values_of_the_axes() -> None:
+    """Four GPUs in a server do not divide the default six, which no point has."""
+    base = {"cluster": {"gpus_per_server": 4}}
+    question = read_question({"schema": "gcnsim.sweep/1", "base": base, "axes": {"cluster.gpus": "4..16/4"}})
+    assert [point.scenario.cluster.gpus for point in points_of(question) if point.scenario] == [4, 8, 12, 16]
