@@ -47,6 +47,8 @@ class GpuOps:
         """Whether inner columns are summed beneath this iteration's transfers, boundary columns after them."""
         self.first: list[IntArray] = []
         """Ops off the compute stream, int64[P], that wait for the end of the worker's previous iteration."""
+        self.first_messages: list[tuple[IntArray, IntArray]] = []
+        """Messages, and who receives them, that wait for the end of the receiver's previous iteration."""
         counts = facts.counts
         self.inner = counts.inner_nodes
         self.kept = counts.inner_edges + counts.boundary_edges

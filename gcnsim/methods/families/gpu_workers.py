@@ -8,6 +8,7 @@ Reading of the published algorithms (PipeGCN, Algorithm 1; PSC-GCN, Algorithm 1)
 - graph t is trained in iteration t; it is drawn, and its boundary rows start to travel, in iteration t - tau;
 - the gradients of graph t's boundary rows are sent in iteration t and added by their owners in iteration t + tau;
 - a layer's transfer of iteration t leaves once sender and receiver have read that of t - tau: a ring of tau slots;
+- with tau 0 a message moves once its receiver has come to that layer and asks for it, as gloo and NCCL have it;
 - wanted ids are sent once per iteration, owners answer layer by layer as soon as their rows exist (pull);
 - packing runs on its own GPU stream, copies are staged through host memory, one message per peer, layer and direction;
 - what a worker sends to another, rows and gradients, goes over one connection, in the order in which it is ready;
@@ -74,6 +75,8 @@ class GpuWriter(ReleasedOps):
         steps = self.compute(OpKind.STEP, self.on_devices(lambda device, _: step_of(facts, device)), after=reduced)
         for ops in self.first:
             self.builder.wait_for(ops, (steps, 1))
+        for ops, receivers in self.first_messages:
+            self.builder.wait_for(ops, (steps[receivers], 1))
         return self.builder.close(steps)
 
     def sample(self) -> IntArray:
@@ -182,7 +185,7 @@ class GpuWriter(ReleasedOps):
             sources: list[Waits] = [] if ready is None else [ready]
             if ids is not None and layer == self.gathering:
                 sources.append(ids)
-            self.transfer(layer, FORWARD, misses.transpose(0, 2, 1), width, sources, reads)
+            self.transfer(layer, FORWARD, misses.transpose(0, 2, 1), width, sources, reads, ready)
         return done
 
     def backward(self, layer: Layer) -> IntArray:
@@ -205,7 +208,7 @@ class GpuWriter(ReleasedOps):
         if self.exchanges:
             arrived = facts.earlier(self.trained, self.tau).sum(axis=1)
             reads = self.read(layer, BACKWARD, arrived, width)
-            self.transfer(layer, BACKWARD, self.trained, width, [made], reads)
+            self.transfer(layer, BACKWARD, self.trained, width, [made], reads, made)
         return last
 
     def read(self, layer: Layer, direction: Direction, rows: IntArray, width: int) -> IntArray:
@@ -222,12 +225,20 @@ class GpuWriter(ReleasedOps):
         return reads
 
     def transfer(
-        self, layer: Layer, direction: Direction, rows: IntArray, width: int, sources: list[Waits], reads: IntArray
+        self,
+        layer: Layer,
+        direction: Direction,
+        rows: IntArray,
+        width: int,
+        sources: list[Waits],
+        reads: IntArray,
+        reached: IntArray | None,
     ) -> None:
         """Move rows[t, n, m] rows from n to m: pack, copy to host, one message per peer, copy to device, then be read.
 
         Where the cluster has a direct path between two GPUs, nothing is copied to or from the host for it.
-        sources: per worker, the ops that make its rows. reads: per worker, the op that waits for what arrives.
+        sources: per worker, the ops that make its rows. reads: per worker, the op that waits for what arrives. reached:
+        per worker, the op after which it has come to this layer; None for the end of its previous iteration.
         """
         packed = self.pack(layer, direction, rows, width, sources, reads)
         # A worker writes to its peers from the next one on: in ascending order all would begin with the same receiver.
@@ -247,6 +258,10 @@ class GpuWriter(ReleasedOps):
         self.send(own, peers, staged, nbytes, packed, ready, layer, direction, first, sizes)
         if self.tau:
             self.builder.reuse(first, reads[peers])
+        elif reached is None:
+            self.first_messages.append((first, peers))
+        else:
+            self.builder.wait_for(first, reached[peers])
         if not staged.all():
             self.builder.wait_for(reads[peers[~staged]], (last[~staged], self.tau))
         # Paths are the same both ways: those that a worker stages to are those it hears staged from.
