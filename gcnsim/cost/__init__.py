@@ -1,6 +1,6 @@
 """Cost laws: facts to seconds and bytes."""
 
-from gcnsim.cost.attention import attention_cost
+from gcnsim.cost.attention import attention_cost, longest_row
 from gcnsim.cost.batches import batch_layer_cost, batch_loss_seconds, batch_memory
 from gcnsim.cost.block_memory import Block, block_memory, swapped_host_bytes, swapped_memory
 from gcnsim.cost.core import (
@@ -101,6 +101,7 @@ __all__ = [
     "layer_cost",
     "layer_gradient_bytes",
     "logits_seconds",
+    "longest_row",
     "loss_seconds",
     "map_bytes",
     "norms_seconds",

@@ -2,7 +2,7 @@
 
 from gcnsim.machine.machine import Machine, resolve_machine
 from gcnsim.machine.payload_share import payload_shares
-from gcnsim.machine.platform import streaming_share, with_l2_cache
+from gcnsim.machine.platform import degree_spread, streaming_share, with_l2_cache
 from gcnsim.machine.profiles import HOST_MEMORY, NVLINK, for_graph
 from gcnsim.machine.refusals import refuse_no_effect, refuse_unused
 from gcnsim.machine.replaced import CALIBRATED, with_drawn, with_fitted
@@ -12,6 +12,7 @@ __all__ = [
     "HOST_MEMORY",
     "NVLINK",
     "Machine",
+    "degree_spread",
     "for_graph",
     "payload_shares",
     "refuse_no_effect",

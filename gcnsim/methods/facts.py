@@ -10,6 +10,7 @@ from gcnsim.boundary import AccessCounts
 from gcnsim.cluster import Cluster
 from gcnsim.hardware import DeviceProfile, HostProfile
 from gcnsim.ids import IntArray, Iteration, Rank
+from gcnsim.sampling import DEGREE_SPREAD
 from gcnsim.workload import LayerShape
 
 
@@ -24,7 +25,8 @@ class Facts:
     making a graph of what was drawn, besides. streaming: share of the memory bandwidth at which products of whole
     blocks read entries. sampler_threads: CPU threads that share the drawing of one worker's graph. samples_on_gpu: the
     GPU draws it. unrelated: the graphs do not follow one another: each stands for a run of its like.
-    released: with what the published systems' own code costs on GPUs (`gcnsim.cost.released`).
+    released: with what the published systems' own code costs on GPUs (`gcnsim.cost.released`). degree_spread: standard
+    deviation of the logarithm of nodes' degrees, about.
     """
 
     cluster: Cluster
@@ -44,6 +46,7 @@ class Facts:
     sampler_threads: int = 1
     samples_on_gpu: bool = False
     released: bool = False
+    degree_spread: float = DEGREE_SPREAD
 
     def ahead(self, graphs: IntArray, tau: Iteration) -> IntArray:
         """At each iteration t what graph t + tau has, int64[T, ...]."""

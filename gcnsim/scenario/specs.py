@@ -19,7 +19,7 @@ from gcnsim.scenario.figures import CatalogueFigures, Figures
 from gcnsim.scenario.names import Words
 from gcnsim.scenario.partition import PartitionSpec
 from gcnsim.units import BANDWIDTH, FRACTION, SECONDS
-from gcnsim.workload import MODELS, PAYLOADS, datasets
+from gcnsim.workload import CONCATENATED, HEADS_JOINED, MODELS, PAYLOADS, datasets
 
 DEFAULT_DATASET: Final = "reddit"
 TOPOLOGY: Final = (
@@ -188,7 +188,13 @@ class WorkloadSpec:
     model: str | None = entry(Word("a model", lambda: MODELS), "null: the dataset's", None, optional=True)
     layers: int | None = entry(Number(True, 1, 1000), "graph convolutions; null: the dataset's", None, optional=True)
     hidden: int | None = entry(Number(True, 1, 1_000_000), "hidden width; null: the dataset's", None, optional=True)
-    heads: int = entry(Number(True, 1, 1024), "heads of attention, side by side (gat)", 1)
+    heads: int = entry(Number(True, 1, 1024), "heads of attention (gat)", 1)
+    heads_joined: str = entry(
+        Word("a way to join heads", lambda: HEADS_JOINED),
+        "heads of hidden layers share the width, or each has it and they are averaged (gat)",
+        CONCATENATED,
+    )
+    keep_inputs: bool = entry(Truth(), "input rows of boundary nodes are fetched once, before training (gat)", False)
     norm: str = entry(Word("a normalisation", lambda: ("none", "layer")), "LayerNorm after hidden layers", "layer")
     preaggregate: bool = entry(Truth(), "the input is aggregated once, before training", False)
     training_subgraph: bool = entry(Truth(), "of a graph file, only the nodes that train, and their edges", False)
@@ -215,6 +221,15 @@ class WorkloadSpec:
         check_fields(self, "workload")
         if self.heads != 1 and self.model not in (None, "gat"):
             raise ScenarioError(f"workload.heads: {self.heads} is not allowed; only gat has heads, not {self.model}")
+        if self.heads_joined != CONCATENATED and self.heads == 1:
+            raise ScenarioError(
+                f"workload.heads_joined: {self.heads_joined} needs workload.heads of at least 2; it is 1"
+            )
+        if self.keep_inputs and self.model not in (None, "gat"):
+            raise ScenarioError(
+                f"workload.keep_inputs: true is not allowed with {self.model}, which has workload.preaggregate; only "
+                "gat sums its input anew in every iteration"
+            )
         sources = ("dataset", "graph", "trace", "profile")
         given = {name: getattr(self, name) for name in sources if getattr(self, name) is not None}
         if len(given) > 1:

@@ -15,6 +15,7 @@ from gcnsim.hardware import DeviceProfile
 from gcnsim.ids import FloatArray
 from gcnsim.machine import (
     Machine,
+    degree_spread,
     for_graph,
     payload_shares,
     refuse_unused,
@@ -130,6 +131,7 @@ def _new_schedule(
         serial=scenario.cluster.transfers == "serial",
         rebuild_s=machine.rebuild_s,
         released=scenario.cluster.implementation == RELEASED,
+        degree_spread=degree_spread(scenario.workload.dataset),
         streaming=streaming_share(device, machine.platform),
         sampler_threads=scenario.cluster.sampler_threads,
         samples_on_gpu=scenario.cluster.sampler_device == "gpu",

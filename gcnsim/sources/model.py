@@ -41,6 +41,7 @@ def _unlike(shapes: tuple[LayerShape, ...]) -> str:
     """What some layers do not do, in words; empty where all sum neighbours."""
     dense = sum(not shape.gathers for shape in shapes[1:])
     first = "" if shapes[0].gathers else ", input aggregated before training"
+    first += ", input rows fetched once" if shapes[0].keeps else ""
     return first + (f", the last {dense} dense" if dense else "")
 
 
@@ -56,12 +57,17 @@ class Declared:
 
 
 def resolve_model(spec: WorkloadSpec, declared: Declared) -> Model:
-    """The model of `spec` on a source that declares `declared`. Raises ScenarioError for heads of what has none."""
+    """The model of `spec` on a source that declares `declared`. Raises ScenarioError for heads, or inputs
+    that stay, of a model without attention."""
     widths = {"features": spec.features or declared.features, "classes": spec.classes or declared.classes}
     model = spec.model or declared.model or MODEL
     if spec.heads != 1 and model != ATTENDS:
         raise ScenarioError(
             f"workload.heads: {spec.heads} is not allowed; only {ATTENDS} has heads, not {model} (workload.model)"
+        )
+    if spec.keep_inputs and model != ATTENDS:
+        raise ScenarioError(
+            f"workload.keep_inputs: true is not allowed with {model} (workload.model), which has workload.preaggregate"
         )
     shapes = layer_shapes(
         model,
@@ -72,5 +78,7 @@ def resolve_model(spec: WorkloadSpec, declared: Declared) -> Model:
         preaggregate=spec.preaggregate,
         dense=spec.dense_layers,
         heads=spec.heads,
+        heads_joined=spec.heads_joined,
+        keep_inputs=spec.keep_inputs,
     )
     return Model(model, shapes, tuple(name for name, width in widths.items() if not width))

@@ -14,6 +14,11 @@ PAYLOADS: Final = MappingProxyType({"fp32": 32, "fp16": 16, "bf16": 16, "int8": 
 
 MODELS: Final = ("gcn", "graphsage", "gat")
 
+CONCATENATED, AVERAGED = "concatenated", "averaged"
+
+HEADS_JOINED: Final = (CONCATENATED, AVERAGED)
+"""What becomes of the heads of a hidden layer of attention: side by side they share the width, averaged each has it."""
+
 
 @dataclass(frozen=True, slots=True)
 class LayerShape:
@@ -21,6 +26,7 @@ class LayerShape:
 
     gathers: whether every iteration sums rows of neighbours; a dense layer does not, nor a first layer whose input was
     aggregated once before training. Such a layer exchanges nothing. heads: of attention; 0 where sums have none.
+    keeps: its rows of boundary nodes stay where they are needed, fetched once: it sums them and exchanges nothing.
     """
 
     d_in: int
@@ -28,6 +34,12 @@ class LayerShape:
     weights: int
     gathers: bool = True
     heads: int = 0
+    keeps: bool = False
+
+    @property
+    def exchanges(self) -> bool:
+        """Whether its rows travel in every iteration."""
+        return self.gathers and not self.keeps
 
     @property
     def projected(self) -> int:
@@ -50,17 +62,20 @@ def layer_shapes(
     preaggregate: bool = False,
     dense: int = 0,
     heads: int = 1,
+    heads_joined: str = CONCATENATED,
+    keep_inputs: bool = False,
 ) -> tuple[LayerShape, ...]:
     """The shapes of the `layers` layers of `model`, layer 0 first: features -> hidden -> ... -> classes.
 
     GCN multiplies the aggregated row by d_in x d_out weights (Kipf and Welling, eq. 2); GraphSAGE-mean multiplies the
     row beside its neighbours' mean, so 2 d_in x d_out (Hamilton et al., Algorithm 1); both add d_out biases.
     A GAT has a map and two vectors for each of its `heads`, side by side in hidden layers, where they share the width,
-    and averaged in the last (Velickovic et al., eqs. 5 and 6). preaggregate: the input is aggregated once, before
-    training. dense: the last so many layers are plain linear maps.
+    and averaged in the last (Velickovic et al., eqs. 5 and 6); heads_joined `averaged`: in all, each of full width.
+    preaggregate: the input is aggregated once, before training. keep_inputs: a GAT's input rows of boundary nodes stay
+    with who needs them. dense: the last so many layers are plain linear maps.
 
     Raises ScenarioError for an unknown model, a count below one, no graph convolution, heads that do not divide the
-    hidden width, or an input that attention sums and that is to be aggregated before.
+    hidden width they share, or an input that attention sums and that is to be aggregated before.
     """
     if model not in MODELS:
         raise ScenarioError(f"workload.model: unknown model {model!r}; {nearest(model, MODELS)}")
@@ -75,15 +90,12 @@ def layer_shapes(
     inputs = 2 if model == "graphsage" else 1
     pairs = list(itertools.pairwise(widths))
     if model == "gat":
-        if hidden % heads:
-            raise ScenarioError(f"workload.heads: {heads} does not divide the hidden width {hidden}")
-        if preaggregate:
-            raise ScenarioError(
-                "workload.preaggregate: true is not allowed with gat: its weights change every iteration"
-            )
+        _refuse_heads(hidden, heads, heads_joined, preaggregate=preaggregate)
         shapes = [
-            _attention(*pair, heads, last=layer == layers - 1) for layer, pair in enumerate(pairs[: layers - dense])
+            _attention(*pair, heads, full=heads_joined == AVERAGED or layer == layers - 1)
+            for layer, pair in enumerate(pairs[: layers - dense])
         ]
+        shapes[0] = replace(shapes[0], keeps=keep_inputs)
     else:
         shapes = [LayerShape(d_in, d_out, inputs * d_in * d_out + d_out) for d_in, d_out in pairs[: layers - dense]]
     shapes += [LayerShape(d_in, d_out, d_in * d_out + d_out, gathers=False) for d_in, d_out in pairs[layers - dense :]]
@@ -92,7 +104,15 @@ def layer_shapes(
     return tuple(shapes)
 
 
-def _attention(d_in: int, d_out: int, heads: int, *, last: bool) -> LayerShape:
-    """One layer of attention: a map and two score vectors for each head, and a bias."""
-    width = d_out * heads if last else d_out
+def _refuse_heads(hidden: int, heads: int, joined: str, *, preaggregate: bool) -> None:
+    """Raises ScenarioError for what attention cannot be."""
+    if joined == CONCATENATED and hidden % heads:
+        raise ScenarioError(f"workload.heads: {heads} does not divide the hidden width {hidden}")
+    if preaggregate:
+        raise ScenarioError("workload.preaggregate: true is not allowed with gat: its weights change every iteration")
+
+
+def _attention(d_in: int, d_out: int, heads: int, *, full: bool) -> LayerShape:
+    """One layer of attention: a map and two score vectors for each head, and a bias. full: each head is d_out wide."""
+    width = d_out * heads if full else d_out
     return LayerShape(d_in, d_out, (d_in + 2) * width + d_out, heads=heads)

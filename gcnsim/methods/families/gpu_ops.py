@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from gcnsim.cost import LayerCost, attention_cost, host_bound, layer_cost, spmm_seconds
+from gcnsim.cost import LayerCost, attention_cost, host_bound, layer_cost, longest_row, spmm_seconds
 from gcnsim.hardware import DeviceProfile, Figure, HostProfile
 from gcnsim.ids import BoolArray, FloatArray, IntArray, Layer
 from gcnsim.methods.facts import Facts
@@ -21,6 +21,7 @@ from gcnsim.methods.families.overlap_slowdown import slowdown, slowed_beneath
 from gcnsim.methods.method import CENTRAL
 from gcnsim.schedule import COMPUTE_STREAM, Builder, Waits
 from gcnsim.timeline import Direction, OpKind
+from gcnsim.workload import LayerShape
 
 TAG = {Direction.FORWARD: "f", Direction.BACKWARD: "b"}
 """Streams of the forward and the backward thread."""
@@ -57,8 +58,8 @@ class GpuOps:
         """rows[t, n, m] of the graph trained in iteration t."""
         self.ahead = facts.ahead(counts.rows, self.tau)
         """rows of the graph whose transfer starts in iteration t."""
-        self.gathering = next((layer for layer, shape in enumerate(facts.shapes) if shape.gathers), 0)
-        """The first layer that sums neighbours: its rows leave as soon as it is known who wants them."""
+        self.gathering = next((layer for layer, shape in enumerate(facts.shapes) if shape.exchanges), 0)
+        """The first layer that exchanges rows: its rows leave as soon as it is known who wants them."""
 
     @cached_property
     def costs(self) -> list[LayerCost]:
@@ -75,15 +76,16 @@ class GpuOps:
 
     def layer_cost(self, layer: Layer) -> LayerCost:
         """The kernels of a layer, float64[T, P] each, with no transfer beside them."""
-        shape, rows = self.facts.shapes[layer], self.trained.sum(axis=2)
-        law = attention_cost if shape.heads else layer_cost
+        shape = self.facts.shapes[layer]
+        law = self._attention if shape.heads else layer_cost
+        rows, entries = self.trained.sum(axis=2), self.kept + self.inner
         each = [
             law(
                 device,
                 shape,
                 first=layer == 0,
                 inner=self.inner[ranks],
-                entries=(self.kept + self.inner)[:, ranks],
+                entries=entries[:, ranks],
                 boundary_rows=rows[:, ranks],
                 norm=self.facts.norm,
             )
@@ -92,6 +94,16 @@ class GpuOps:
         parts = (self.joined([getattr(cost, field.name) for cost in each]) for field in fields(LayerCost))
         cost = LayerCost(*parts)
         return cost if shape.gathers else cost.dense
+
+    def _attention(
+        self, device: DeviceProfile, shape: LayerShape, *, inner: IntArray, entries: IntArray, **more: Any
+    ) -> LayerCost:
+        """As `attention_cost`, of some workers. A row has no more entries than there are columns."""
+        longest = longest_row(entries, inner, self.facts.degree_spread, inner + more["boundary_rows"])
+        dropped = self.facts.released
+        return attention_cost(
+            device, shape, inner=inner, entries=entries, longest=longest, weight_dropout=dropped, **more
+        )
 
     @cached_property
     def devices(self) -> list[tuple[DeviceProfile, Ranks]]:
@@ -150,6 +162,17 @@ class GpuOps:
         return self.builder.block(
             kind, self.ranks, seconds, at=at, after=after or (), stream=stream, layer=layer, direction=direction
         )
+
+    def held(self, layer: Layer) -> tuple[IntArray, IntArray]:
+        """Rows of a layer that each worker picks out of those it keeps, int64[T, P], and the workers that do.
+
+        Rows kept for good stand beside the inner ones, so that they are picked only where some are drawn.
+        """
+        counts, none = self.facts.counts, np.empty(0, np.int64)
+        if self.facts.shapes[layer].keeps:
+            drawn = self.exchanges and not self.method.sampling().whole
+            return self.trained.sum(axis=2), np.flatnonzero(counts.boundary_nodes) if drawn else none
+        return counts.hits.sum(axis=2), none if layer else np.flatnonzero(counts.cached_rows)
 
     def inner_sum(self, layer: Layer, direction: Direction) -> FloatArray:
         """Seconds of the sum over inner columns alone, beneath the layer's transfer of that direction."""

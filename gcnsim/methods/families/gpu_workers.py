@@ -162,20 +162,25 @@ class GpuWriter(ReleasedOps):
         if not facts.shapes[layer].gathers:
             return self.compute(OpKind.UPDATE, cost.update, layer, FORWARD)
         width = facts.shapes[layer].d_in
+        exchanges = self.exchanges and facts.shapes[layer].exchanges
         hits = facts.counts.hits if layer == 0 else np.zeros_like(facts.counts.hits)
         received = (self.trained - hits).sum(axis=2)
         if self.beneath:
             self.compute(OpKind.AGGREGATE, self.inner_sum(layer, FORWARD), layer, FORWARD)
-        reads = self.read(layer, FORWARD, received, width) if self.exchanges else None
-        cached = np.flatnonzero(facts.counts.cached_rows) if layer == 0 else np.empty(0, np.int64)
+        reads = self.read(layer, FORWARD, received, width) if exchanges else None
+        held, looking = self.held(layer)
         sizes = np.ones((self.size, 3), np.int64)
-        sizes[:, 0] = np.isin(self.ranks, cached)
+        sizes[:, 0] = np.isin(self.ranks, looking)
         at = self.builder.numbers(sizes)
-        if cached.size:
-            rows = hits.sum(axis=2)
-            seconds = self.on_devices(lambda device, ranks: rows_seconds(device, rows[:, ranks], width))
+        if looking.size:
+            seconds = self.on_devices(lambda device, ranks: rows_seconds(device, held[:, ranks], width))
             self.builder.block(
-                OpKind.LOOKUP, cached, np.asarray(seconds)[:, cached], at=at[cached, 0], layer=layer, direction=FORWARD
+                OpKind.LOOKUP,
+                looking,
+                np.asarray(seconds)[:, looking],
+                at=at[looking, 0],
+                layer=layer,
+                direction=FORWARD,
             )
         summed = self.cross_sum(width) if self.beneath else cost.aggregate
         self.compute(OpKind.AGGREGATE, summed, layer, FORWARD, at=at[:, 1])

@@ -28,7 +28,7 @@ def slowdown(facts: Facts, compute: FloatArray, *, stale: bool) -> FloatArray:
     """
     if not stale or facts.cluster.gpus < 2:
         return np.ones_like(compute)
-    layers = [layer for layer, shape in enumerate(facts.shapes) if shape.gathers]
+    layers = [layer for layer, shape in enumerate(facts.shapes) if shape.exchanges]
     moving = transfer_seconds(facts, layers, [layer for layer in layers if layer])
     return _slower(facts, compute, moving)
 

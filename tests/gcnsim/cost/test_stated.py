@@ -44,9 +44,12 @@ def test_passes_are_what_kernels_read_and_write() -> None:
     assert layers.LOSS_PASSES == 1 + 2 + 1 + 1
     assert (core.RELU_PASSES, core.RELU_BACKWARD_PASSES, core.RESULT_PASSES) == (1 + 1, 2 + 1, 1 + 1)
     assert (core.NORM_OF_ROWS_PASSES, core.ADDING_PASSES, core.NORM_PASSES) == (1 + 1 + 1 + 1, 2 + 1, 2 + 1 + 1)
-    assert attention.SCORE_PASSES == 2 + 1
-    assert attention.EDGE_PASSES == 2 + 1 + 2 + 1 + 2 + 1 + 2
-    assert attention.EDGE_BACKWARD_PASSES == 2 + 1 + 1 + 2 + 2
+    assert (attention.SCORE_PASSES, attention.SCORE_BACKWARD_PASSES) == (1 + 1 + 1, 1 + 3 + 3)
+    assert (attention.SECTOR, attention.ENTRY_ENDS) == (32, 4 + 4)
+    assert 0.4 <= attention.ENTRY_EFFICIENCY <= 0.5
+    assert (attention.REDUCTIONS, attention.REDUCTIONS_BACKWARD) == (1 + 1, 1 + 2)
+    assert (attention.SOFTMAX_OPERANDS, attention.SOFTMAX_BACKWARD_OPERANDS) == ((2, 2, 2), (3, 2, 3))
+    assert (attention.SCORES_OPERANDS, attention.SCORES_BACKWARD_OPERANDS) == ((2, 2), (3,))
     assert sampling.SORT_PASSES == 8 * (2 + 2) * 2, "eight passes over keys and values of 8 bytes, read and write"
 
 
