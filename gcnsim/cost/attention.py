@@ -13,7 +13,7 @@ from statistics import NormalDist
 import numpy as np
 
 from gcnsim.cost.device import INDEX, VALUE, Size, elementwise_seconds, gemm_seconds, spmm_seconds
-from gcnsim.cost.layers import ACTIVATION_PASSES, NORM_PASSES, LayerCost
+from gcnsim.cost.layers import LayerCost, dressing_seconds
 from gcnsim.hardware import DeviceProfile
 from gcnsim.ids import FloatArray, IntArray
 from gcnsim.workload import LayerShape
@@ -71,6 +71,7 @@ def attention_cost(
     entries: IntArray,
     boundary_rows: IntArray,
     norm: bool = True,
+    last: bool = False,
     longest: Size = 0.0,
     weight_dropout: bool = False,
 ) -> LayerCost:
@@ -80,8 +81,8 @@ def attention_cost(
     """
     kept, every = entries.astype(np.float64), inner + boundary_rows.astype(np.float64)
     width, heads = shape.projected, shape.heads
-    passes = ACTIVATION_PASSES + (NORM_PASSES if norm else 0)
-    activation = elementwise_seconds(device, np.asarray(inner * shape.d_out, dtype=np.float64), passes)
+    nodes = np.asarray(inner, dtype=np.float64)
+    dressed, undressed = dressing_seconds(device, shape, nodes, every, first=first, last=last, norm=norm)
     project = gemm_seconds(device, every, shape.d_in, width)
     weight = gemm_seconds(device, shape.d_in, every, width)
     back = np.zeros(kept.shape) if first else gemm_seconds(device, every, width, shape.d_in)
@@ -93,8 +94,8 @@ def attention_cost(
         aggregate=entries_seconds(device, kept, heads, forward)
         + REDUCTIONS * reduction
         + _sum(device, kept, inner, width, every, heads),
-        update=project + _scores(device, every, inner, width, SCORE_PASSES) + activation,
-        update_backward=activation + weight + back + _scores(device, every, inner, width, SCORE_BACKWARD_PASSES),
+        update=project + _scores(device, every, inner, width, SCORE_PASSES) + dressed,
+        update_backward=undressed + weight + back + _scores(device, every, inner, width, SCORE_BACKWARD_PASSES),
         aggregate_backward=_sum(device, kept, every, width, inner, heads)
         + dots_seconds(device, kept, width, heads)
         + entries_seconds(device, kept, heads, backward)

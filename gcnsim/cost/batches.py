@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from gcnsim.cost.device import VALUE, elementwise_seconds, gemm_seconds, spmm_seconds
-from gcnsim.cost.layers import ACTIVATION_PASSES, LOSS_PASSES, NORM_PASSES, LayerCost, parameters
+from gcnsim.cost.device import VALUE, elementwise_seconds, spmm_seconds
+from gcnsim.cost.layers import LOSS_PASSES, LayerCost, dressing_seconds, parameters, product_seconds
 from gcnsim.cost.memory import ENTRY, ID, MOMENTS, Memory
 from gcnsim.hardware import DeviceProfile
 from gcnsim.ids import FloatArray, IntArray
@@ -26,20 +26,19 @@ def batch_layer_cost(
     rows_out: IntArray,
     entries: IntArray,
     norm: bool = True,
+    last: bool = False,
 ) -> LayerCost:
     """The kernels of one layer on one worker, as of `layer_cost`: rows_in rows are read, rows_out made, int64[T].
 
-    entries: int64[T], those summed over, self-loops not counted. norm: a LayerNorm follows each layer.
+    entries: int64[T], those summed over, self-loops not counted. norm: a LayerNorm follows each hidden
+    layer. last: it makes logits.
     """
     made, read = rows_out.astype(np.float64), rows_in.astype(np.float64)
     none = np.zeros(made.shape)
     kept = np.where(made > 0, entries + made, 0.0) if shape.gathers else none
-    passes = ACTIVATION_PASSES + (NORM_PASSES if norm else 0)
-    activation = elementwise_seconds(device, made * shape.d_out, passes)
-    update = gemm_seconds(device, made, shape.update_in, shape.d_out) + activation
-    back = activation + gemm_seconds(device, shape.update_in, made, shape.d_out)
-    if not first:
-        back = back + gemm_seconds(device, made, shape.d_out, shape.update_in)
+    dressed, undressed = dressing_seconds(device, shape, made, read, first=first, last=last, norm=norm)
+    update, back = product_seconds(device, shape, made, first=first)
+    update, back = update + dressed, back + undressed
     sums = shape.gathers and not first
     return LayerCost(
         aggregate=np.where(kept > 0, spmm_seconds(device, kept, made, shape.d_in, read), 0.0),

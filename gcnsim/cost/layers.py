@@ -3,7 +3,8 @@
 Order of a GCN or GraphSAGE layer: aggregate at the input width, then update (one dense product, activation). Forward:
 Z = P Hcat, H' = act(Z W). Backward: M = J * act', G = Z^T M, then, unless it is the first layer, J' = P^T (M W^T).
 The first layer needs no input gradient (PipeGCN, Algorithm 1), and the aggregation Z is kept from the forward pass.
-The norm and dropout after each hidden layer are counted with the activation.
+Before it a layer's input is dropped out; after it a hidden layer has its norm and activation, the last has neither.
+GraphSAGE has a product for the row itself and one for its neighbours' mean, and adds both.
 """
 
 from __future__ import annotations
@@ -12,16 +13,29 @@ from dataclasses import dataclass, fields, replace
 
 import numpy as np
 
-from gcnsim.cost.device import VALUE, elementwise_seconds, gemm_seconds, spmm_seconds
+from gcnsim.cost.device import VALUE, Size, elementwise_seconds, gemm_seconds, spmm_seconds
 from gcnsim.hardware import DeviceProfile
 from gcnsim.ids import Bytes, FloatArray, IntArray
 from gcnsim.workload import LayerShape
 
-ACTIVATION_PASSES = 4
-"""Reads and writes of activation and dropout together: two kernels, one read and one write each."""
+RELU_PASSES, RELU_BACKWARD_PASSES = 2, 3
+"""Input read, output written; backward gradient and output read, gradient written."""
 
-NORM_PASSES = 2
-"""Reads and writes of a LayerNorm kernel."""
+DROPOUT_PASSES = 2
+"""Values read and written, either way; the mask, a byte a value, is left out."""
+
+NORM_PASSES, NORM_BACKWARD_PASSES = 2, 5
+"""A LayerNorm reads and writes its rows; backward gradient and input are read twice, for both gradients (of the rows,
+of scale and shift), and one is written."""
+
+ADDITION_PASSES = 3
+"""Two read, their sum written."""
+
+DIVISION_PASSES = 2
+"""Sums read, divided by the degree, written."""
+
+CONCATENATION_PASSES = 2
+"""Inner and boundary rows read, both written side by side."""
 
 ADAM_PASSES = 7
 """Adam reads parameter, gradient and two moments and writes parameter and both moments (Kingma and Ba, Algorithm 1)."""
@@ -66,25 +80,87 @@ def layer_cost(
     entries: IntArray,
     boundary_rows: IntArray,
     norm: bool = True,
+    last: bool = False,
+    released: bool = False,
 ) -> LayerCost:
-    """The kernels of one layer on one worker, or on P workers at once. norm: a LayerNorm follows each layer.
+    """The kernels of one layer on one worker, or on P workers at once. norm: a LayerNorm follows each hidden layer.
 
     inner: its inner nodes, int64[P] of several. entries: int64[T] or int64[T, P], stored entries of the trained graphs,
-    self-loops included. boundary_rows: of the same shape, rows of the boundary nodes in them.
+    self-loops included. boundary_rows: of the same shape, rows of the boundary nodes in them. last: it makes logits.
+    released: with `released_passes`.
     """
     kept, every, nodes = entries.astype(np.float64), inner + boundary_rows, np.asarray(inner, dtype=np.float64)
-    update = gemm_seconds(device, nodes, shape.update_in, shape.d_out)
-    passes = ACTIVATION_PASSES + (NORM_PASSES if norm else 0)
-    activation = elementwise_seconds(device, nodes * shape.d_out, passes)
-    weight_gradient = gemm_seconds(device, shape.update_in, nodes, shape.d_out)
-    input_gradient = gemm_seconds(device, nodes, shape.d_out, shape.update_in)
+    dressed, undressed = dressing_seconds(device, shape, nodes, every, first=first, last=last, norm=norm)
+    forward, backward = product_seconds(device, shape, nodes, first=first)
+    more, undone = released_passes(device, shape, nodes, every, first=first) if released and shape.gathers else (0, 0)
     both = np.zeros(kept.shape)
     return LayerCost(
         aggregate=spmm_seconds(device, kept, inner, shape.d_in, every),
-        update=both + update + activation,
-        update_backward=both + activation + weight_gradient + (0.0 if first else input_gradient),
+        update=both + forward + dressed + more,
+        update_backward=both + undressed + backward + undone,
         aggregate_backward=both if first else spmm_seconds(device, kept, every, shape.d_in, inner),
     )
+
+
+def dressing_seconds(
+    device: DeviceProfile, shape: LayerShape, made: FloatArray, read: Size, *, first: bool, last: bool, norm: bool
+) -> tuple[FloatArray, FloatArray]:
+    """Seconds of what stands before and after a layer, forward and backward: dropout of the rows that it reads; of the
+    `made` rows of a hidden layer norm and activation."""
+    rows, width = (read, shape.d_in) if shape.gathers else (made, shape.update_in)
+    dropped = elementwise_seconds(device, rows * float(width), DROPOUT_PASSES)
+    forward, backward = dropped, np.zeros_like(dropped) if first else dropped
+    if not last:
+        values = made * float(shape.d_out)
+        forward = forward + elementwise_seconds(device, values, RELU_PASSES)
+        backward = backward + elementwise_seconds(device, values, RELU_BACKWARD_PASSES)
+        if norm:
+            forward = forward + elementwise_seconds(device, values, NORM_PASSES)
+            backward = backward + elementwise_seconds(device, values, NORM_BACKWARD_PASSES)
+    return forward, backward
+
+
+def twice_mapped(shape: LayerShape) -> bool:
+    """Whether a row and the mean of its neighbours have a map each (GraphSAGE), of which the results are added."""
+    return shape.gathers and shape.update_in == 2 * shape.d_in
+
+
+def product_seconds(
+    device: DeviceProfile, shape: LayerShape, nodes: FloatArray, *, first: bool
+) -> tuple[FloatArray, FloatArray]:
+    """Seconds of a layer's dense products, forward and backward: two maps and their sum where a row has its own."""
+    maps = 2 if twice_mapped(shape) else 1
+    width = shape.update_in // maps
+    forward = maps * gemm_seconds(device, nodes, width, shape.d_out)
+    backward = maps * gemm_seconds(device, width, nodes, shape.d_out)
+    if not first:
+        backward = backward + maps * gemm_seconds(device, nodes, shape.d_out, width)
+    if maps == 2:
+        forward = forward + elementwise_seconds(device, nodes * float(shape.d_out), ADDITION_PASSES)
+        if not first:
+            backward = backward + elementwise_seconds(device, nodes * float(shape.d_in), ADDITION_PASSES)
+    return forward, backward
+
+
+def released_passes(
+    device: DeviceProfile, shape: LayerShape, nodes: FloatArray, every: Size, *, first: bool
+) -> tuple[FloatArray, FloatArray]:
+    """Seconds of passes over rows, forward and backward, that the published systems' own code makes besides.
+
+    Inner and boundary rows are put side by side; sums are divided by the degree (of GCN rows are, too, before they are
+    summed). GraphSAGE cuts the inner rows out: backward their gradient is written into zeros for all rows.
+    """
+    width = float(shape.d_in)
+    divided = elementwise_seconds(device, nodes * width, DIVISION_PASSES)
+    if not twice_mapped(shape):
+        divided = divided + elementwise_seconds(device, every * width, DIVISION_PASSES)
+    forward = elementwise_seconds(device, every * width, CONCATENATION_PASSES) + divided
+    if first:
+        return forward, np.zeros_like(forward)
+    if twice_mapped(shape):
+        zeroed = elementwise_seconds(device, every * width, 1)
+        divided = divided + zeroed + elementwise_seconds(device, nodes * width, 2)
+    return forward, divided
 
 
 def average_seconds(device: DeviceProfile, rows: IntArray, width: int) -> FloatArray:

@@ -96,16 +96,23 @@ class Lengths:
     ) -> None:
         self._device, self._host, self._part, self._drawn = device, host, part, drawn
         self._factor, self._norm = factor, norm
-        self.layers = [self._layer(layer, shape) for layer, shape in enumerate(shapes)]
+        self.layers = [self._layer(layer, shape, last=layer + 1 == len(shapes)) for layer, shape in enumerate(shapes)]
         self.lookup = self._slowed(rows_seconds(device, drawn.hits, shapes[0].d_in))
         self.loss = float(factor * loss_seconds(device, part.inner_nodes, shapes[-1].d_out))
         self.step = float(factor * step_seconds(device, tuple(shapes)))
 
-    def _layer(self, layer: Layer, shape: LayerShape) -> Layered:
+    def _layer(self, layer: Layer, shape: LayerShape, *, last: bool) -> Layered:
         device, drawn, inner, width = self._device, self._drawn, self._part.inner_nodes, shape.d_in
         kept = drawn.inner + drawn.cross + inner
         cost = layer_cost(
-            device, shape, first=layer == 0, inner=inner, entries=kept, boundary_rows=drawn.needed, norm=self._norm
+            device,
+            shape,
+            first=layer == 0,
+            inner=inner,
+            entries=kept,
+            boundary_rows=drawn.needed,
+            norm=self._norm,
+            last=last,
         )
         cross = [
             np.where(drawn.cross > 0, spmm_seconds(device, drawn.cross, written, width, read), 0.0)

@@ -186,6 +186,7 @@ class _Writer:
                 rows_out=levels[:, layer + 1],
                 entries=entries[:, layer],
                 norm=self.facts.norm,
+                last=layer + 1 == len(self.facts.shapes),
             )
             for layer, shape in enumerate(self.facts.shapes)
         ]

@@ -219,6 +219,7 @@ class _Writer:
                 entries=none,
                 boundary_rows=none,
                 norm=self.facts.norm,
+                last=layer + 1 == len(self.facts.shapes),
             )
             for layer, shape in enumerate(self.facts.shapes)
         ]

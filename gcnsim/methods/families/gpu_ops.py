@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import fields, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, TypeVar
 
 import numpy as np
@@ -77,7 +77,7 @@ class GpuOps:
     def layer_cost(self, layer: Layer) -> LayerCost:
         """The kernels of a layer, float64[T, P] each, with no transfer beside them."""
         shape = self.facts.shapes[layer]
-        law = self._attention if shape.heads else layer_cost
+        law = self._attention if shape.heads else partial(layer_cost, released=self.facts.released)
         rows, entries = self.trained.sum(axis=2), self.kept + self.inner
         each = [
             law(
@@ -88,6 +88,7 @@ class GpuOps:
                 entries=entries[:, ranks],
                 boundary_rows=rows[:, ranks],
                 norm=self.facts.norm,
+                last=layer + 1 == len(self.facts.shapes),
             )
             for device, ranks in self.devices
         ]

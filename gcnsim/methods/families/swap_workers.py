@@ -36,6 +36,7 @@ class SwapWriter:
                     entries=self.entries[rank : rank + 1].astype(np.int64),
                     boundary_rows=self.rows[rank].sum(keepdims=True).astype(np.int64),
                     norm=facts.norm,
+                    last=layer + 1 == len(facts.shapes),
                 )
                 for layer, shape in enumerate(facts.shapes)
             ]

@@ -41,27 +41,45 @@ def test_a_hidden_layer(gpu: DeviceProfile) -> None:
     aggregate, update, back, aggregate_back = batch(gpu)
     assert aggregate == pytest.approx(total(2000 + 100, 100, 64), rel=1e-12), "each made row sums itself too"
     assert aggregate_back == pytest.approx(total(2000 + 100, 900, 64), rel=1e-12), "a gradient for every row read"
-    # Activation and dropout in four passes, LayerNorm in two.
-    assert update == pytest.approx(product(100, 64, 32) + elementwise(3200, 6), rel=1e-12)
-    assert back == pytest.approx(elementwise(3200, 6) + product(64, 100, 32) + product(100, 32, 64), rel=1e-12)
+    assert update == pytest.approx(DROPPED + product(100, 64, 32) + AFTER, rel=1e-12)
+    assert back == pytest.approx(DROPPED + product(64, 100, 32) + product(100, 32, 64) + AFTER_BACK, rel=1e-12)
 
 
-def test_without_a_norm_two_passes_are_saved_each_way(gpu: DeviceProfile) -> None:
+DROPPED = elementwise(900 * 64, 2)
+"""Dropout of the rows read."""
+
+AFTER = elementwise(3200, 2) + elementwise(3200, 2)
+"""Activation and LayerNorm of the rows made."""
+
+AFTER_BACK = elementwise(3200, 3) + elementwise(3200, 5)
+
+
+def test_without_a_norm_its_kernel_is_saved_each_way(gpu: DeviceProfile) -> None:
     saved = [one - other for one, other in zip(batch(gpu), batch(gpu, norm=False), strict=True)]
-    assert saved == pytest.approx([0.0, 2 * 4 * 3200 / 100e9, 2 * 4 * 3200 / 100e9, 0.0], abs=1e-18)
+    assert saved == pytest.approx([0.0, elementwise(3200, 2), elementwise(3200, 5), 0.0], abs=1e-18)
+
+
+def test_the_last_layer_has_neither_norm_nor_activation(gpu: DeviceProfile) -> None:
+    rows_in, rows_out, entries = np.array([900]), np.array([100]), np.array([2000])
+    given = {"first": False, "rows_in": rows_in, "rows_out": rows_out, "entries": entries}
+    hidden, last = (batch_layer_cost(gpu, HIDDEN, last=ends, **given) for ends in (False, True))  # type: ignore[arg-type]
+    assert hidden.update - last.update == pytest.approx(AFTER)
+    assert hidden.update_backward - last.update_backward == pytest.approx(AFTER_BACK)
 
 
 def test_the_first_layer_makes_no_input_gradient(gpu: DeviceProfile) -> None:
     aggregate, update, back, aggregate_back = batch(gpu, first=True)
     assert [aggregate, update] == batch(gpu)[:2]
-    assert back == pytest.approx(elementwise(3200, 6) + product(64, 100, 32), rel=1e-12)
+    assert back == pytest.approx(product(64, 100, 32) + AFTER_BACK, rel=1e-12)
     assert aggregate_back == 0.0
 
 
 def test_a_dense_layer_sums_nothing(gpu: DeviceProfile) -> None:
     aggregate, update, back, aggregate_back = batch(gpu, DENSE)
     assert (aggregate, aggregate_back) == (0.0, 0.0)
-    assert [update, back] == batch(gpu)[1:3]
+    dropped = elementwise(100 * 64, 2)
+    assert update == pytest.approx(dropped + product(100, 64, 32) + AFTER, rel=1e-12), "it reads what it maps"
+    assert back == pytest.approx(dropped + product(64, 100, 32) + product(100, 32, 64) + AFTER_BACK, rel=1e-12)
 
 
 def test_the_loss_passes_five_times_over_the_logits(gpu: DeviceProfile) -> None:

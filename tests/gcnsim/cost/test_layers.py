@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from gcnsim.cost import (
-    elementwise_seconds,
     gemm_seconds,
     gradient_bytes,
     layer_cost,
@@ -22,20 +21,32 @@ from gcnsim.workload import LayerShape, layer_shapes
 
 ENTRIES, BOUNDARY = np.array([5000, 8000]), np.array([300, 400])
 HIDDEN = LayerShape(64, 32, 64 * 32 + 32)
+LAUNCH = 1e-5
+
+
+def passes(values: int, count: int) -> float:
+    """An elementwise kernel at 100 GB/s."""
+    return LAUNCH + values * 4 * count / 100e9
+
+
+AFTER, AFTER_BACK = passes(32_000, 2) + passes(32_000, 2), passes(32_000, 3) + passes(32_000, 5)
+"""Activation and LayerNorm of 1,000 rows of width 32."""
+
+DROPPED = [passes((1000 + boundary) * 64, 2) for boundary in (300, 400)]
+"""Dropout of the rows that are summed."""
 
 
 def test_forward_aggregates_then_multiplies(gpu: DeviceProfile) -> None:
     cost = layer_cost(gpu, HIDDEN, first=False, inner=1000, entries=ENTRIES, boundary_rows=BOUNDARY)
     assert cost.aggregate == pytest.approx([float(spmm_seconds(gpu, n, 1000, 64)) for n in (5000, 8000)])
-    dense = float(gemm_seconds(gpu, 1000, 64, 32)) + float(elementwise_seconds(gpu, 32_000, 6))
-    assert cost.update == pytest.approx([dense, dense])
+    dense = float(gemm_seconds(gpu, 1000, 64, 32)) + AFTER
+    assert cost.update == pytest.approx([dense + dropped for dropped in DROPPED])
 
 
 def test_backward_makes_weight_and_input_gradients(gpu: DeviceProfile) -> None:
     cost = layer_cost(gpu, HIDDEN, first=False, inner=1000, entries=ENTRIES, boundary_rows=BOUNDARY)
-    activation = float(elementwise_seconds(gpu, 32_000, 6))
     products = float(gemm_seconds(gpu, 64, 1000, 32)) + float(gemm_seconds(gpu, 1000, 32, 64))
-    assert cost.update_backward == pytest.approx([activation + products] * 2)
+    assert cost.update_backward == pytest.approx([AFTER_BACK + products + dropped for dropped in DROPPED])
     # The transposed aggregation writes a row for every inner and every boundary node.
     rows = [float(spmm_seconds(gpu, n, 1000 + b, 64)) for n, b in zip(ENTRIES, BOUNDARY, strict=True)]
     assert cost.aggregate_backward == pytest.approx(rows)
@@ -52,17 +63,49 @@ def test_a_calibrated_device_sums_at_the_efficiency_of_the_rows_it_gathers(gpu: 
 
 def test_the_first_layer_needs_no_input_gradient(gpu: DeviceProfile) -> None:
     cost = layer_cost(gpu, HIDDEN, first=True, inner=1000, entries=ENTRIES, boundary_rows=BOUNDARY)
-    only = float(elementwise_seconds(gpu, 32_000, 6)) + float(gemm_seconds(gpu, 64, 1000, 32))
+    only = AFTER_BACK + float(gemm_seconds(gpu, 64, 1000, 32))
     assert cost.update_backward == pytest.approx([only] * 2)
     assert cost.aggregate_backward.tolist() == [0.0, 0.0]
 
 
-def test_graphsage_multiplies_rows_of_double_width(gpu: DeviceProfile) -> None:
+def test_the_last_layer_has_neither_norm_nor_activation(gpu: DeviceProfile) -> None:
+    given = {"first": False, "inner": 1000, "entries": ENTRIES, "boundary_rows": BOUNDARY}
+    hidden, last = (layer_cost(gpu, HIDDEN, last=ends, **given) for ends in (False, True))  # type: ignore[arg-type]
+    assert hidden.update - last.update == pytest.approx([AFTER] * 2)
+    assert hidden.update_backward - last.update_backward == pytest.approx([AFTER_BACK] * 2)
+    plain = layer_cost(gpu, HIDDEN, last=True, norm=False, **given)  # type: ignore[arg-type]
+    assert plain.update == pytest.approx(last.update), "no norm to leave out"
+
+
+def test_graphsage_maps_a_row_and_its_neighbours_mean_and_adds_both(gpu: DeviceProfile) -> None:
     (shape,) = layer_shapes("graphsage", 64, 64, 1, 32)
     cost = layer_cost(gpu, shape, first=False, inner=1000, entries=ENTRIES, boundary_rows=BOUNDARY)
-    dense = float(gemm_seconds(gpu, 1000, 128, 32)) + float(elementwise_seconds(gpu, 32_000, 6))
-    assert cost.update == pytest.approx([dense, dense])
+    dense = 2 * float(gemm_seconds(gpu, 1000, 64, 32)) + passes(32_000, 3) + AFTER
+    assert cost.update == pytest.approx([dense + dropped for dropped in DROPPED])
+    products = 2 * float(gemm_seconds(gpu, 64, 1000, 32)) + 2 * float(gemm_seconds(gpu, 1000, 32, 64))
+    back = products + passes(64_000, 3) + AFTER_BACK
+    assert cost.update_backward == pytest.approx([back + dropped for dropped in DROPPED])
     assert cost.aggregate == pytest.approx([float(spmm_seconds(gpu, n, 1000, 64)) for n in (5000, 8000)])
+
+
+def test_an_input_summed_before_meets_one_map_of_double_width(gpu: DeviceProfile) -> None:
+    (shape, _) = layer_shapes("graphsage", 64, 32, 2, 32, preaggregate=True)
+    cost = layer_cost(gpu, shape, first=True, inner=1000, entries=ENTRIES, boundary_rows=BOUNDARY, released=True)
+    assert cost.update == pytest.approx([passes(128_000, 2) + float(gemm_seconds(gpu, 1000, 128, 32)) + AFTER] * 2)
+
+
+@pytest.mark.parametrize("first", [True, False])
+@pytest.mark.parametrize("model", ["gcn", "graphsage"])
+def test_released_code_concatenates_divides_and_cuts(gpu: DeviceProfile, model: str, first: bool) -> None:
+    """Both put rows side by side and divide sums; GCN divides rows before too; GraphSAGE cuts its own rows out."""
+    (shape,) = layer_shapes(model, 64, 64, 1, 32)
+    given = {"first": first, "inner": 1000, "entries": ENTRIES[:1], "boundary_rows": BOUNDARY[:1]}
+    lean, released = (layer_cost(gpu, shape, released=own, **given) for own in (False, True))  # type: ignore[arg-type]
+    every, inner = 1300 * 64, 1000 * 64
+    divided = passes(inner, 2) + (passes(every, 2) if model == "gcn" else 0)
+    assert released.update - lean.update == pytest.approx(passes(every, 2) + divided)
+    cut = passes(every, 1) + passes(inner, 2) if model == "graphsage" else 0
+    assert released.update_backward - lean.update_backward == pytest.approx(0 if first else divided + cut, abs=1e-18)
 
 
 def test_parameters_and_gradient_bytes() -> None:

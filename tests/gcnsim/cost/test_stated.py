@@ -37,8 +37,9 @@ def test_values_and_indices_have_four_bytes() -> None:
 
 
 def test_passes_are_what_kernels_read_and_write() -> None:
-    assert layers.ACTIVATION_PASSES == 2 + 2, "activation and dropout, one read and one write each"
-    assert layers.NORM_PASSES == 1 + 1
+    assert (layers.RELU_PASSES, layers.RELU_BACKWARD_PASSES, layers.DROPOUT_PASSES) == (1 + 1, 2 + 1, 1 + 1)
+    assert (layers.NORM_PASSES, layers.NORM_BACKWARD_PASSES) == (1 + 1, 2 * 2 + 1)
+    assert (layers.ADDITION_PASSES, layers.DIVISION_PASSES, layers.CONCATENATION_PASSES) == (2 + 1, 1 + 1, 1 + 1)
     assert layers.ADAM_PASSES == 4 + 3, "Kingma and Ba, Algorithm 1: parameter, gradient, two moments; three written"
     assert layers.AVERAGE_PASSES == 2 + 3
     assert layers.LOSS_PASSES == 1 + 2 + 1 + 1
