@@ -190,7 +190,7 @@ def _written(spec: Any, name: str) -> bool:
         return spec.devices is None
     if isinstance(spec, WorkloadSpec) and name in ("train_fraction", "profile"):
         return getattr(spec, name) is not None
-    if isinstance(spec, WorkloadSpec) and name in ("training_subgraph", "ids"):
+    if isinstance(spec, WorkloadSpec) and name in ("training_subgraph", "ids", "heads_joined", "keep_inputs"):
         return bool(getattr(spec, name) != getattr(WorkloadSpec(), name))
     if isinstance(spec, RunSpec) and name == "fidelity":
         return spec.fidelity != RunSpec().fidelity

@@ -8,17 +8,24 @@ from gcnsim.errors import ScenarioError
 from gcnsim.methods import named
 from gcnsim.scenario import from_mapping
 from gcnsim.simulation import study
+from gcnsim.timeline import OpKind
 
 
-def asked(name: str, *, device: str = "t4", overlap: str = "none", **workload: object) -> float:
-    mapping = {
+def mapped(
+    name: str, *, device: str = "t4", overlap: str = "none", knobs: dict[str, float] | None = None, **workload: object
+) -> dict[str, object]:
+    return {
         "schema": "gcnsim.scenario/1",
         "cluster": {"gpus": 4, "device": device},
         "workload": {"dataset": "yelp", "model": "gat", "layers": 2, "hidden": 64, **workload},
-        "method": {"name": name, "overlap": overlap},
+        "method": {"name": name, "overlap": overlap, **(knobs or {})},
         "run": {"iterations": 3},
     }
-    return study(from_mapping(mapping, "test")).metrics.iteration_s
+
+
+def asked(name: str, *, device: str = "t4", overlap: str = "none", **workload: object) -> float:
+    found = from_mapping(mapped(name, device=device, overlap=overlap, **workload), "test")
+    return study(found).metrics.iteration_s
 
 
 @pytest.mark.parametrize("name", named(lambda kind: kind.attends))
@@ -28,6 +35,32 @@ def test_partition_parallel_methods_train_it(name: str) -> None:
 
 def test_heads_cost_time() -> None:
     assert asked("full-graph", heads=1) < asked("full-graph", heads=8)
+
+
+@pytest.mark.parametrize(("name", "picked"), [("full-graph", 0), ("bns-gcn", 4)])
+def test_inputs_that_stay_do_not_travel(name: str, picked: int) -> None:
+    """No row of layer 0 travels; rows of drawn nodes are picked out of those kept, by each of four workers."""
+    knobs = {"rate": 0.5} if name == "bns-gcn" else {}
+    ops = {}
+    for stay in (False, True):
+        found = study(from_mapping(mapped(name, knobs=knobs, keep_inputs=stay), "test"))
+        ops[stay] = [(op.kind, op.layer) for op in found.run.schedule.ops]
+    assert (OpKind.WIRE, 0) in ops[False]
+    assert (OpKind.WIRE, 0) not in ops[True]
+    assert (OpKind.WIRE, 1) in ops[True]
+    assert ops[True].count((OpKind.LOOKUP, 0)) == picked
+    assert (OpKind.AGGREGATE, 0) in ops[True], "what stays is summed in every iteration"
+
+
+def test_only_attention_keeps_inputs_and_joins_heads() -> None:
+    with pytest.raises(ScenarioError, match=r"workload.keep_inputs: true is not allowed with gcn, which has"):
+        asked("full-graph", model="gcn", keep_inputs=True)
+    with pytest.raises(ScenarioError, match=r"workload.keep_inputs: true is not allowed with gcn \(workload.model\)"):
+        asked("full-graph", model=None, keep_inputs=True)
+    with pytest.raises(
+        ScenarioError, match=r"workload.heads_joined: averaged needs workload.heads of at least 2; it is 1"
+    ):
+        asked("full-graph", heads_joined="averaged")
 
 
 @pytest.mark.parametrize("name", ["cagnet-1d", "roc", "sancus"])
