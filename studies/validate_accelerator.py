@@ -39,13 +39,16 @@ FOLDER = OUT / "accelerator"
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """One cluster with the runs that are made on it, in order: name of the folder and arguments of training."""
+    """One cluster with the runs that are made on it, in order: name of the folder, arguments of training, scale.
+
+    scale: of the longer iterations, which most runs have.
+    """
 
     name: str
     facts: Mapping[str, Any]
     bandwidth: str
     scale: float
-    runs: tuple[tuple[str, tuple[str, ...]], ...]
+    runs: tuple[tuple[str, tuple[str, ...], float], ...]
 
     @property
     def workers(self) -> int:
@@ -60,9 +63,12 @@ def settings(rule: Mapping[str, Any]) -> list[Setting]:
         bandwidth = drawn(facts["bandwidth"], rule["draw"], place)
         made = facts["hosts"] * units.bandwidth(bandwidth) / units.bandwidth(rule["scale"]["carried"])
         scale = float(max(rule["scale"]["least"], int(np.ceil(made))))
+        short = rule["scale"]["short"]
+        times = short["times"] if facts["hosts"] * facts["workers_per_host"] >= short["workers"] else 1
+        scales = [scale * times if which in short["methods"] else scale for which in range(len(rule["methods"]))]
         name = f"{place}-{facts['graph']}-{facts['hosts']}x{facts['workers_per_host']}"
         order = stream(rule["draw"], "order", place).permutation(len(rule["methods"]))
-        runs = tuple((f"{name}-m{which}", tuple(rule["methods"][which])) for which in order.tolist())
+        runs = tuple((f"{name}-m{which}", tuple(rule["methods"][which]), scales[which]) for which in order.tolist())
         found.append(Setting(name, facts, bandwidth, scale, runs))
     return found
 
@@ -79,12 +85,12 @@ def owners(setting: Setting, folder: Path) -> Path:
     return path
 
 
-def command(setting: Setting, plan: Path, receives: str) -> list[str]:
-    """What emulates the setting's cluster and makes the runs of `plan`."""
+def command(setting: Setting, scale: float, plan: Path, receives: str) -> list[str]:
+    """What emulates the setting's cluster at a scale and makes the runs of `plan`."""
     facts = setting.facts
     words = [sys.executable, "-m", "runtime.emulate", "--hosts", str(facts["hosts"])]
     words += ["--workers-per-host", str(facts["workers_per_host"]), "--bandwidth", setting.bandwidth]
-    words += ["--accelerator", facts["device"], "--scale", f"{setting.scale:g}", "--receives", receives]
+    words += ["--accelerator", facts["device"], "--scale", f"{scale:g}", "--receives", receives]
     if "gpus_per_switch" in facts:
         words += ["--gpus-per-switch", str(facts["gpus_per_switch"])]
     if "slow" in facts:
@@ -102,16 +108,18 @@ def make(setting: Setting, rule: Mapping[str, Any], folder: Path, receives: str)
     shared += ["--layers", str(model["layers"]), "--hidden", str(model["hidden"]), "--threads", "1"]
     shared += ["--iterations", str(rule["iterations"]), "--warmup", str(rule["unmeasured"])]
     shared += ["--partition", str(owners(setting, folder))]
-    missing = [run for run in setting.runs if not finished(folder / run[0])]
-    if not missing:
-        return
-    plan = folder / "plan.yaml"
-    entries = [{"out": str(folder / name), "args": [*shared, *words]} for name, words in missing]
-    plan.write_text(yaml.safe_dump(entries, sort_keys=False), encoding="utf-8")
-    sys.stderr.write(f"{setting.name}: {len(missing)} runs at {setting.bandwidth}, scale {setting.scale:g}\n")
-    if subprocess.run(command(setting, plan, receives), check=False, stdout=subprocess.DEVNULL).returncode:
-        # On a busy machine a link may be found too slow: what is missing is made when this is started again.
-        sys.stderr.write(f"{setting.name}: not all runs were made\n")
+    for scale in sorted({scale for *_, scale in setting.runs}):
+        missing = [(name, words) for name, words, own in setting.runs if own == scale and not finished(folder / name)]
+        if not missing:
+            continue
+        plan = folder / "plan.yaml"
+        entries = [{"out": str(folder / name), "args": [*shared, *words]} for name, words in missing]
+        plan.write_text(yaml.safe_dump(entries, sort_keys=False), encoding="utf-8")
+        sys.stderr.write(f"{setting.name}: {len(missing)} runs at {setting.bandwidth}, scale {scale:g}\n")
+        asked = command(setting, scale, plan, receives)
+        if subprocess.run(asked, check=False, stdout=subprocess.DEVNULL).returncode:
+            # On a busy machine a link may be found too slow: what is missing is made when this is started again.
+            sys.stderr.write(f"{setting.name}: not all runs were made\n")
 
 
 def finished(run: Path) -> bool:
@@ -157,7 +165,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for setting in every:
         if time.perf_counter() - begun < 60 * asked.minutes:
             make(setting, rule, folder, asked.receives)
-    there = [folder / name for setting in every for name, _ in setting.runs if finished(folder / name)]
+    there = [folder / name for setting in every for name, *_ in setting.runs if finished(folder / name)]
     judged, warnings = judge(there, None, processes=cores())
     found = payload(judged, None, warnings)
     text = json.dumps(found, indent=1) + "\n"

@@ -7,7 +7,7 @@ from typing import Any
 from gcnsim.errors import ScenarioError
 from gcnsim.hardware import device, figures_of
 from gcnsim.runs.recorded_run import RecordedRun
-from gcnsim.units import BANDWIDTH, FRACTION, SECONDS
+from gcnsim.units import BANDWIDTH, FRACTION, NBYTES, SECONDS
 
 NETWORK, LOCAL = "ethernet", "host-memory"
 
@@ -24,6 +24,8 @@ def accelerated_cluster(run: RecordedRun) -> dict[str, Any]:
     figures: dict[str, Any] = {}
     if emulation["measured"]:
         figures[f"{NETWORK}.efficiency"] = FRACTION.exact(min(emulation["measured"] / emulation["bandwidth"], 1.0))
+    if accelerator.get("queue"):
+        figures[f"{NETWORK}.queue"] = NBYTES.exact(accelerator["queue"])
     message_s = accelerator.get("message_s") or 0.0
     figures[f"{accelerator['host']}.message_s"] = SECONDS.exact(message_s)
     if accelerator.get("local_latency_s") is not None:

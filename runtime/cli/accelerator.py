@@ -13,6 +13,7 @@ from gcnsim.ids import Rank
 from gcnsim.units import BANDWIDTH
 from runtime.emulation.accelerator import REACHED, Accelerator
 from runtime.emulation.cluster import EmulationRequest
+from runtime.emulation.network import calm_queue
 from runtime.methods import METHODS
 from runtime.options import flag
 from runtime.train.plan import Task, naming
@@ -75,6 +76,7 @@ def accelerated(asked: EmulationRequest, given: Mapping[str, Any]) -> EmulationR
             slow_factor=factor,
             background=_background(given["background"], asked),
             receives=given["receives"] or REACHED,
+            queue=calm_queue(asked.hosts),
         ),
     )
 

@@ -31,6 +31,7 @@ class Accelerator:
     iteration begins, AHEAD, as where every layer has a buffer of its own. latency_s,
     local_latency_s, message_s: measured before the first iteration, as stood for: a small message from a worker to
     another host's, to one of the same host, and each message right behind another; None: there is no such pair.
+    queue: bytes that a connection may have in a link's queue, by the settings of the hosts.
     figures: of the device, as they were. realtime: whether workers were first in line for a core, which needs a right.
     """
 
@@ -46,6 +47,7 @@ class Accelerator:
     latency_s: float | None = None
     local_latency_s: float | None = None
     message_s: float | None = None
+    queue: int = 0
     figures: Mapping[str, float] | None = None
     realtime: bool | None = None
 

@@ -38,6 +38,9 @@ _CALM_QUEUE: Final = 16_384
 """Bytes of a connection in a link's queue: links that are many times slower than those they stand for would otherwise
 make a small message wait many times as long."""
 
+_CALM_BUFFER: Final = 65_536
+"""Bytes that a connection sends ahead of its receiver. Where several hosts send to one, they wait at its link's end."""
+
 _LOCAL_FRAME: Final = 16_384
 _LOCAL_PACKET: Final = 70_000
 """More than the largest packet of the loopback device."""
@@ -87,6 +90,14 @@ def burst(bandwidth: float, *, calm: bool = False) -> int:
     if calm:
         return int(min(max(_CALM_BURST_S * bandwidth, _LEAST_CALM_BURST), _MOST_BURST))
     return int(min(max(_BURST_S * bandwidth, _LEAST_BURST), _MOST_BURST))
+
+
+def calm_queue(hosts: int) -> int:
+    """Bytes that each connection under way has in the queue of a link between `hosts` hosts whose cores are not busy.
+
+    Between two, what the sender's side may queue; where several may send to one host, what its link's end holds back.
+    """
+    return _CALM_BUFFER if hosts > 2 else _CALM_QUEUE
 
 
 def largest_packet(bandwidth: float, *, calm: bool = False) -> int:
@@ -173,7 +184,7 @@ def _join(made: Network, host: int, bandwidth: float, latency_s: float, local: f
         _run("tc", "-n", name, "qdisc", "add", "dev", DEVICE, "parent", "1:1", *delay)
     # A network card queues about a millisecond and takes turns between connections; one long queue, as the shaper
     # has, would make a small message wait behind megabytes of rows.
-    buffers = "4096 65536 131072" if calm else "4096 65536 262144"
+    buffers = f"4096 {_CALM_BUFFER} 131072" if calm else "4096 65536 262144"
     queued = _CALM_QUEUE if calm else 131_072
     settings = [f"tcp_limit_output_bytes={queued}", f"tcp_congestion_control={CONGESTION}"]
     # Pauses are as many times longer as everything else: they are none that a connection would start anew after.
