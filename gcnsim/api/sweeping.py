@@ -84,12 +84,15 @@ class Sweep:
     def best(self, count: int = 10, by: str = "iteration_s", *, descending: bool = False) -> list[dict[str, Any]]:
         """The first points that are answered, sorted by a column; those that do not fit their GPUs last.
 
-        Raises ScenarioError for a column that there is not.
+        Raises ScenarioError for a column that there is not, or that is empty.
         """
         table = self.to_arrow()
         if by not in table.column_names:
             raise ScenarioError(f"--by: unknown column {by!r}; {nearest(by, table.column_names)}")
-        found = [each for each in table.to_pylist() if each["state"] == DONE and each[by] is not None]
+        done = [each for each in table.to_pylist() if each["state"] == DONE]
+        found = [each for each in done if each[by] is not None]
+        if done and not found:
+            raise ScenarioError(f"--by: {by} is empty in every answered point; allowed: a column that has values")
         found.sort(key=lambda each: each[by], reverse=descending)
         found.sort(key=lambda each: each["fits"] is False)
         return found[:count]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from typing import Any
 
 import click
@@ -12,7 +13,7 @@ from gcnsim.cli.outputs import check_outputs
 from gcnsim.cli.progress import progress
 from gcnsim.cli.tables import print_columns
 from gcnsim.cli.what_if import Values, _text
-from gcnsim.errors import ScenarioError, plural
+from gcnsim.errors import ScenarioError, nearest, plural
 from gcnsim.sweeps import INTERVALS, LIMIT, NAMES, SAMPLES, STATES
 from gcnsim.units import NBYTES
 
@@ -23,8 +24,10 @@ class SweepGroup(click.Group):
     """A group whose command `run` need not be named: `gcnsim sweep QUESTION.yaml` is `gcnsim sweep run ...`."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Put `run` in front of what names no command."""
+        """Put `run` in front of what names no command. Raises UsageError for a word that names no file either."""
         if args and args[0] not in (*self.commands, "-h", "--help") and not ctx.resilient_parsing:
+            if re.fullmatch(r"[A-Za-z_-]+", args[0]) and args[0][0] != "-" and not os.path.exists(args[0]):
+                raise click.UsageError(f"unknown command {args[0]!r}, nor a file; {nearest(args[0], self.commands)}")
             args = [MEANT, *args]
         return super().parse_args(ctx, args)
 
@@ -98,7 +101,7 @@ def run(
     """
     from gcnsim import api
 
-    asked = api.ask(_filtered(question, **filters), dict(axis), overrides, interval)
+    asked = api.ask(_filtered(question, **filters), _each_once(axis), overrides, interval)
     most = None if yes else limit
     if dry_run:
         _say_expected(api.plan_sweep(asked, processes, None), as_json)
@@ -137,6 +140,16 @@ class Remaining:
             return told
         left = (now - since) / (done - before) * (total - done)
         return f"{told}, about {left:.0f} s left" if left < 100 else f"{told}, about {left / 60:.0f} minutes left"
+
+
+def _each_once(axis: tuple[tuple[str, str], ...]) -> dict[str, str]:
+    """The axes by their fields. Raises ScenarioError for a field that is given twice."""
+    found: dict[str, str] = {}
+    for path, written in axis:
+        if path in found:
+            raise ScenarioError(f"--axis {path}: is given twice; allowed: once, e.g. {path}={found[path]},{written}")
+        found[path] = written
+    return found
 
 
 def _filtered(question: str | None, **given: Any) -> dict[str, Any]:

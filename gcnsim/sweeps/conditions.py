@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any, Final, TypeAlias
 
 from gcnsim.errors import FileError, GcnsimError, ScenarioError
-from gcnsim.fields import shown
+from gcnsim.fields import Measure, Number, Truth, Word, shown
 from gcnsim.io.yaml_files import parse_yaml
 from gcnsim.scenario import Scenario, paths, rule_at
 
@@ -27,6 +27,11 @@ OPERATORS: Final[Mapping[str, Callable[[Any, Any], bool]]] = {
 _COMPARISON: Final = re.compile(r"([A-Za-z_.]+)\s*(<=|>=|==|!=|<|>|\bin\b)\s*(.+)")
 
 HOW: Final = "write FIELD OPERATOR VALUE, e.g. method.tau <= 2, or with if FIELD OPERATOR VALUE behind it"
+
+ORDERS: Final = ("<", "<=", ">", ">=")
+NUMBER: Final = "a number"
+WORDS: Final = "text"
+TRUTH: Final = "true or false"
 
 FITS: Final = "fits"
 """The constraint that every GPU holds its part."""
@@ -90,9 +95,16 @@ def _comparison(text: str, where: str) -> Comparison:
         rule, _ = rule_at(path)
     except ScenarioError as error:
         raise ScenarioError(f"{where}: {error}") from None
+    if sign in ORDERS and not isinstance(rule, Number | Measure):
+        raise ScenarioError(f"{where}: {path} has no order; allowed: ==, !=, in")
     if right in paths():
         if sign == "in":
             raise ScenarioError(f"{where}: {right} is one value; allowed after in: values separated by commas")
+        left, other = _kind(rule), _kind(rule_at(right)[0])
+        if left != other:
+            raise ScenarioError(
+                f"{where}: {path} is {left}, {right} is {other}; allowed: fields of one kind, or a value"
+            )
         return Comparison(path, sign, None, right)
     try:
         if sign == "in":
@@ -100,6 +112,15 @@ def _comparison(text: str, where: str) -> Comparison:
         return Comparison(path, sign, _read(rule, right, path, where), None)
     except FileError as error:
         raise ScenarioError(str(error)) from None
+
+
+def _kind(rule: Any) -> str:
+    """What a field holds, in words: only what is alike has an order, or can be equal."""
+    if isinstance(rule, Measure):
+        return rule.quantity.noun
+    if isinstance(rule, Number | Truth):
+        return NUMBER if isinstance(rule, Number) else TRUTH
+    return WORDS if isinstance(rule, Word) else rule.allowed
 
 
 def _read(rule: Any, text: str, path: str, where: str) -> Any:

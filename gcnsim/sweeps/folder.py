@@ -140,8 +140,7 @@ def begin(path: str | Path, question: Question, points: int, files: Mapping[str,
                     f"{path}: was begun with {name} {begun}, this is {own.get(name)}; allowed: a new folder"
                 )
         return found
-    if place.exists() and (not place.is_dir() or any(each.name != LOCK for each in place.iterdir())):
-        raise FileError(f"{path}: exists and is no folder of a sweep; allowed: a new or an empty folder")
+    refuse_foreign(place)
     made = _folder(place, question, points, versions())
     told = {"schema": SCHEMA, "hash": question.hash, "points": points, "versions": versions(), "files": dict(files)}
     try:
@@ -151,6 +150,15 @@ def begin(path: str | Path, question: Question, points: int, files: Mapping[str,
     with atomic_write(place / MANIFEST, text=True) as file:
         json.dump(told | {"question": question.payload()}, file, indent=2, allow_nan=False)
     return made
+
+
+def refuse_foreign(path: str | Path) -> None:
+    """Raises FileError for what is there already and is no sweep's; nothing is written. An empty folder is free."""
+    place = Path(path)
+    if (place / MANIFEST).exists() or not place.exists():
+        return
+    if not place.is_dir() or any(each.name != LOCK for each in place.iterdir()):
+        raise FileError(f"{path}: exists and is no folder of a sweep; allowed: a new or an empty folder")
 
 
 def _folder(path: Path, question: Question, points: int, made: Mapping[str, str]) -> Folder:

@@ -121,6 +121,7 @@ def read_question(
     axes |= {path: read_axis(path, written, "--axis ") for path, written in (axis or {}).items()}
     if not axes:
         raise ScenarioError("axes: none is given; write axes: or --axis, e.g. cluster.bandwidth=5Gbps,10Gbps")
+    _refuse_set(axes, overrides)
     sample = _sample(mapping.get("sample"))
     _refuse_continuous(axes, sample)
     constraints = _lines(mapping, "constraints")
@@ -137,6 +138,14 @@ def read_question(
     if question.combinations > MOST_POINTS:
         raise ScenarioError(f"axes: {question.combinations:,} combinations; allowed: at most {MOST_POINTS:,}")
     return question
+
+
+def _refuse_set(axes: Mapping[str, Axis], overrides: Sequence[str]) -> None:
+    """Raises ScenarioError for an override that the points would replace."""
+    for text in overrides:
+        path = str(text).partition("=")[0].strip()
+        if path in axes:
+            raise ScenarioError(f"--set {path}: it varies, so points have values of their own; allowed: --axis {text}")
 
 
 def _section(mapping: Mapping[str, Any], key: str) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from typing import Any, Final, TypeAlias
 from gcnsim.engine import engine
 from gcnsim.errors import ScenarioError, plural
 from gcnsim.sweeps.executors import Executor
-from gcnsim.sweeps.folder import MANIFEST, Folder, alone, begin
+from gcnsim.sweeps.folder import MANIFEST, Folder, alone, begin, refuse_foreign
 from gcnsim.sweeps.points import Point, points_of
 from gcnsim.sweeps.question import Question
 from gcnsim.sweeps.work import DEVICE, FILE_FIELDS, LOST, REFUSED, file_hash, files_of, versions
@@ -60,9 +60,14 @@ def run(
 
     executor: made only where there is something to do. Raises GcnsimError.
     """
-    # A question without points, or of files that are not there, leaves no folder behind.
+    # A question without points, files that are not there, a foreign folder and an executor that cannot be had leave
+    # nothing behind.
+    refuse_foreign(path)
     points = () if (Path(path) / MANIFEST).exists() else plan(question, limit).points
     files = {each: file_hash(each) for each in files_asked(question)}
+    if any(each.scenario is not None for each in points):
+        ready = executor()
+        executor = lambda: ready  # noqa: E731
     with alone(path):
         folder = begin(path, question, len(points), files)
         done = folder.done()

@@ -95,6 +95,11 @@ def test_what_it_would_take_is_said_and_nothing_done(tmp_path: Path, capsys: pyt
             [*ASKED, "--out", "x", "--axis", "run.seed=0..99999", "--limit", "30"],
             "the sweep has up to 400,000 ",
         ),
+        (
+            [*ASKED, "--out", "x", "--axis", "cluster.bandwidth=25Gbps"],
+            "--axis cluster.bandwidth: is given twice; allowed: once, e.g. cluster.bandwidth=5Gbps,10Gbps,25Gbps",
+        ),
+        (["sweep", "statsu", "x"], "unknown command 'statsu', nor a file; did you mean 'status'? known: best, export,"),
         ([*ASKED, "--out", "x", "--sample", "lhs"], "--sample: 'lhs' is not KIND:N"),
         ([*ASKED, "--out", "x", "--seed", "1"], "--seed: only valid with --sample"),
         ([*ASKED, "--out", "x", "--where", "tau < 1"], "where[0]: tau: unknown field; "),
@@ -122,6 +127,11 @@ def test_a_question_of_another_schema_or_column_is_a_line(folder: Path, capsys: 
     assert "--point: 4 is not answered; points are 0 to 3" in capsys.readouterr().err
     assert main(["sweep", "export", str(folder), "--to", "points.xls"]) == 2
     assert "points.xls: its suffix says no format; allowed: .csv, .json, .parquet" in capsys.readouterr().err
+
+
+def test_a_column_without_values_sorts_nothing(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["sweep", "best", str(folder), "--by", "reason"]) == 2
+    assert "--by: reason is empty in every answered point; allowed: a column that has values" in capsys.readouterr().err
 
 
 def test_how_long_it_will_still_take_is_of_what_was_done_since_it_began() -> None:

@@ -115,6 +115,7 @@ def test_a_library_that_is_not_installed_is_named(
     monkeypatch.setitem(sys.modules, module, None)
     said = _line([*ASKED, "--out", str(tmp_path / "out"), "--executor", name, f"--{option}", "127.0.0.1:1"], capsys)
     assert f"--executor: {name} is not installed; pip install 'gcnsim[{name}]'" in said
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize(

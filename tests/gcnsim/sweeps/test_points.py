@@ -112,6 +112,18 @@ def test_samples_are_drawn_by_their_seed(kind: str) -> None:
         ({"where": ["tau < 1"]}, {"method.tau": "1"}, "where[0]: tau: unknown field; "),
         ({"where": ["method.tau"]}, {"method.tau": "1"}, "where[0]: 'method.tau' is not a comparison"),
         ({"where": ["method.tau < x"]}, {"method.tau": "1"}, "where[0]: method.tau: 'x' is not a whole number"),
+        (
+            {"where": ["method.tau < cluster.bandwidth"]},
+            {"method.tau": "1"},
+            "where[0]: method.tau is a number, cluster.bandwidth is a bandwidth; allowed: fields of one kind, or a value",
+        ),
+        (
+            {"constraints": ["method.tau <= 1 if cluster.latency > cluster.nvlink"]},
+            {"method.tau": "1"},
+            "constraints[0]: cluster.latency is a time, cluster.nvlink is a bandwidth",
+        ),
+        ({"where": ["method.name < pipegcn"]}, {"method.tau": "1"}, "where[0]: method.name has no order; allowed: =="),
+        ({"where": ["method.cache <= 30%"]}, {"method.tau": "1"}, "where[0]: method.cache has no order; allowed: =="),
         ({"where": ["method.tau > 5"]}, {"method.tau": "1"}, "where: no point is left"),
         ({"where": "method.tau > 5"}, {"method.tau": "1"}, "where: 'method.tau > 5' is not a list"),
         ({"sample": {"kind": "some"}}, {"method.tau": "1"}, "sample.kind: 'some' is not allowed"),
@@ -129,6 +141,11 @@ def test_what_is_no_question_is_refused_in_a_line(question: dict[str, Any], axes
         points_of(read_question(question, (), axes))
     assert says in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+def test_a_field_that_varies_is_not_set_beside_it() -> None:
+    with pytest.raises(GcnsimError, match=r"--set cluster\.gpus: it varies, so points have values of their own"):
+        read_question({"axes": {"cluster.gpus": "2,4"}}, ("cluster.gpus=8",))
 
 
 def test_the_base_is_read_with_values_of_the_axes() -> None:

@@ -223,6 +223,7 @@ def test_a_folder_of_another_question_is_refused(tmp_path: Path) -> None:
     (tmp_path / "mine" / "file").touch()
     with pytest.raises(GcnsimError, match="is no folder of a sweep"):
         run(other, tmp_path / "mine", lambda: Cores(1))
+    assert [each.name for each in (tmp_path / "mine").iterdir()] == ["file"]
     manifest = tmp_path / "out" / "sweep.json"
     told = json.loads(manifest.read_text(encoding="utf-8"))
     manifest.write_text(json.dumps(told | {"versions": told["versions"] | {"gcnsim": "0.0"}}), encoding="utf-8")
