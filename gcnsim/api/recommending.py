@@ -102,6 +102,7 @@ def _answered(given: SimpleNamespace) -> Recommended:
     target = _target(given.target_accuracy, given.runs, given.target_iterations or {})
     question = Question(_goal(given, book), _machines(given), _permitted(given), book, target, _limit(given.limit))
     _refuse_contradictions(question, given)
+    _refuse_set(question.machines, given.overrides)
     own = graph if isinstance(graph, Graph) else None
     found = _recommend(_scenario(given, graph), question, given.processes or cores(), own, given.progress)
     return Recommended(found.advice, found.chosen)
@@ -219,6 +220,29 @@ def _refuse_contradictions(question: Question, given: SimpleNamespace) -> None:
             f"--target-epoch: {given.target_epoch} is less than --target-iteration {given.target_iteration}: an epoch "
             "has one iteration or more, so the latter says nothing"
         )
+
+
+def _refuse_set(machines: Machines, overrides: Sequence[str]) -> None:
+    """Raises ScenarioError for a field that is set but chosen here: the choice would replace it."""
+    chosen = {
+        "cluster.gpus": "--gpus",
+        "method.name": "--method",
+        "method.tau": "--tau",
+        "method.epsilon": "--epsilon",
+        "method.rate": "--epsilon",
+        "method.cache": "--cache",
+    }
+    described = bool(machines.devices or machines.bandwidths)
+    if not described:
+        chosen |= {"cluster.host": "--host", "cluster.gpus_per_server": "--gpus-per-server"}
+    if machines.devices or not described:
+        chosen |= {"cluster.device": "--device"}
+    if machines.bandwidths or not described:
+        chosen |= {"cluster.bandwidth": "--bandwidth"}
+    for text in overrides:
+        path = str(text).partition("=")[0].strip()
+        if path in chosen:
+            raise ScenarioError(f"--set {path}: is chosen, so it would be replaced; allowed: {chosen[path]}")
 
 
 def _given_list(value: Any) -> list[Any]:

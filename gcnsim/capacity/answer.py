@@ -94,6 +94,7 @@ def _advice(
     assumptions = tuple(tornado(studies, chosen.candidate))
     point = point_of(studies, chosen, goal, question.prices)
     rule = rule_of(question.machines.methods, question.permitted)
+    kept = held(studies, chosen, question.machines, question.permitted, goal, on_record=question.target is not None)
     asked = to_mapping(replace(base, cluster=chosen.scenario.cluster, method=chosen.scenario.method))
     return Advice(
         scenario=asked,
@@ -111,10 +112,10 @@ def _advice(
         knobs=knobs,
         assumptions=assumptions,
         decides=decides_text(chosen, knobs, assumptions),
-        held=held(studies, chosen, question.machines, question.permitted, goal, on_record=question.target is not None),
+        held=kept,
         calibrated=label_of(chosen.scenario) == "CALIBRATED",
         label=label_of(chosen.scenario),
-        missed=None if met else missed(studies, chosen, goal, question.prices, rule),
+        missed=None if met else missed(studies, chosen, goal, question.prices, rule, kept.relaxed),
         prices=prices_report(question.prices),
     )
 

@@ -12,6 +12,7 @@ from gcnsim.capacity.search import Option, Setting, simulate
 from gcnsim.errors import ScenarioError
 from gcnsim.planning import StudyCache
 from gcnsim.planning.candidate import central
+from gcnsim.planning.recommend import NEAR
 from gcnsim.planning.study_cache import canonical
 from gcnsim.results import Held, Relaxed
 from gcnsim.scenario import Scenario, setting_text
@@ -26,6 +27,7 @@ def held(
     """The rule, and the fastest setting of the choice's machine for each step that would relax it. on_record: whether
     recorded iterations said what is accurate enough."""
     text = f"{permitted.text}, or settings whose iterations to the accuracy are known" if on_record else permitted.text
+    text += f"; of a machine's settings within {100 * NEAR:g} % of the best time the least approximate is taken"
     found = [
         told
         for option, settings in _steps(studies, chosen, machines, permitted)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from math import isfinite
 
@@ -12,11 +13,14 @@ from gcnsim.errors import plural
 from gcnsim.hardware import PriceBook
 from gcnsim.planning import Rule, StudyCache, rent_of
 from gcnsim.planning.steps import Move, possible_moves
-from gcnsim.results import Change, Missed
+from gcnsim.results import Change, Missed, Relaxed
 
 
-def missed(studies: StudyCache, closest: Option, goal: Goal, book: PriceBook, rule: Rule) -> Missed:
-    """How far the closest setting is from the goal, and its single changes, the most useful first."""
+def missed(
+    studies: StudyCache, closest: Option, goal: Goal, book: PriceBook, rule: Rule, relaxed: Sequence[Relaxed]
+) -> Missed:
+    """How far the closest setting is from the goal, and its single changes, the most useful first. relaxed: what more
+    approximation would bring."""
     excess = excess_of(closest, goal)
     moves = possible_moves(studies, closest.scenario, rule, ())
     studies.prepare([closest.scenario, *(each.scenario for each in moves if each.knob == "tau")])
@@ -24,7 +28,8 @@ def missed(studies: StudyCache, closest: Option, goal: Goal, book: PriceBook, ru
     studies.explore(closest.scenario, [each.scenario for each in moves if not each.even], even)
     changes = [_change(studies, closest, each, goal, book) for each in moves if _known(studies, each)]
     changes.sort(key=lambda each: each.excess)
-    return Missed(_text(closest, goal, excess, changes), excess if isfinite(excess) else None, tuple(changes))
+    text = _text(closest, goal, excess, changes) + _relaxed_text(relaxed)
+    return Missed(text, excess if isfinite(excess) else None, tuple(changes))
 
 
 def _known(studies: StudyCache, move: Move) -> bool:
@@ -39,6 +44,12 @@ def _change(studies: StudyCache, closest: Option, move: Move, goal: Goal, book: 
     excess = float(goal.excess(seconds, work))
     meets = excess <= 1.0 and result.fits is not False
     return Change(move.knob, move.start, move.end, seconds, meets, excess)
+
+
+def _relaxed_text(relaxed: Sequence[Relaxed]) -> str:
+    """Which steps of more approximation would meet the goal, as a clause; nothing where none would."""
+    enough = [each.option for each in relaxed if each.meets]
+    return f"; allowing more approximation would meet it: {' or '.join(enough)}" if enough else ""
 
 
 def _text(closest: Option, goal: Goal, excess: float, changes: list[Change]) -> str:

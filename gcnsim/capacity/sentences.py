@@ -73,7 +73,10 @@ def _why(chosen: Option, other: Option, goal: Goal, faster: float, cheaper: floa
     """Why the other one lost, and how surely."""
     time, cost = other.seconds / chosen.seconds, times_as_dear(other.price, chosen.price)
     slower, dearer = _apart(time, "slower", "faster"), _apart(cost, "dearer", "cheaper")
-    if goal.minimise == COST:
+    if goal.minimise == COST and chosen.price == 0.0:
+        both = "both cost nothing; " if other.price == 0.0 else f"{dearer}; "
+        first, sure = f"{both}{slower}", f"faster in {100 * faster:.0f} %"
+    elif goal.minimise == COST:
         first, sure = f"{dearer} and {slower}", f"cheaper in {100 * cheaper:.0f} %"
     elif goal.minimise == GPUS and other.gpus > chosen.gpus:
         return f"{plural(other.gpus - chosen.gpus, 'GPU')} more; {dearer} and {slower}"

@@ -142,6 +142,10 @@ def _assumed() -> Mapping[str, Mapping[str, Any]]:
     return raw
 
 
+UNDATED: Final = "undated"
+"""Of a spot price, which holds for a day: the list that it is from does not say which."""
+
+
 @cache
 def _prices() -> tuple[Price, ...]:
     rows = [
@@ -152,7 +156,7 @@ def _prices() -> tuple[Price, ...]:
             gpus=row["gpus"],
             region=row["region"],
             source=row["source"],
-            date=row["date"],
+            date=row["date"] if pricing == "on-demand" else UNDATED,
             pricing=pricing,
         )
         for row in read_yaml(DATA / "prices.yaml")

@@ -90,11 +90,16 @@ class PriceBook:
         return cls((*own, *listed), pricing or ON_DEMAND, rate, asked)
 
     def rent(self, device: str, gpus: int, servers: int, gpus_per_server: int, host: str | None) -> Rent | None:
-        """What so many GPUs in so many servers cost; None where no price is known."""
+        """What so many GPUs in so many servers cost; None where no price is known.
+
+        An instance of the catalogue has its own price or none: that of another one, or of another cloud, is not its.
+        """
         found = [each for each in prices() if each.pricing == self.pricing and each.device == device]
         of_instance = [each for each in self.given if each.device == device and each.instance]
         of_gpu = [each for each in self.given if each.device == device and not each.instance]
-        for rows, whole in ((of_instance, True), (of_gpu, False), (found, True), (of_instance, False), (found, False)):
+        usual = (of_instance, True), (of_gpu, False), (found, True)
+        own = host is not None and _is_instance(host, device, gpus_per_server)
+        for rows, whole in usual if own else (*usual, (of_instance, False), (found, False)):
             fit = [each for each in rows if not whole or (each.instance == host and gpus_per_server <= each.gpus)]
             if fit:
                 usd = servers * fit[0].usd_per_hour if whole else gpus * fit[0].usd_per_gpu_hour
@@ -109,6 +114,12 @@ class PriceBook:
         source = GIVEN if price.named else ", ".join(word for word in words if word)
         converted = f"; 1 USD = {rate:g} {code}, {self.exchange.source}" if code != USD else ""
         return Rent(usd, usd * rate, code, f"{each * rate:.4g} {code}/h {what} ({source}){converted}")
+
+
+def _is_instance(host: str, device: str, gpus_per_server: int) -> bool:
+    """Whether the catalogue knows the host as an instance type with this device and so many of it."""
+    found = instance_of(host) if host in hosts() else None
+    return found is not None and found.device == device and gpus_per_server <= found.gpus
 
 
 @cache

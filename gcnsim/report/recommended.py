@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from gcnsim.report.answer.provenance import plain
 from gcnsim.report.answer.sentences import money
-from gcnsim.results import Advice, AssumptionEffect, PointReport
+from gcnsim.results import Advice, AssumptionEffect, Missed, PointReport
 from gcnsim.terminal.tables import aligned
 from gcnsim.units import format_seconds
 
@@ -24,6 +24,8 @@ def render_recommended(advice: Advice, width: int | None = None) -> str:
     lines = [plain(f"{advice.choice.row.dataset}: {advice.goal.text}"), ""]
     lines += _wrapped(advice.verdict, width)
     lines += ["", *_pairs(_why(advice), width)]
+    if advice.missed is not None and advice.missed.changes:
+        lines += ["", *_changes(advice.missed)]
     lines += ["", *_front(advice)]
     lines += ["", *_tornado(advice)]
     if advice.held.relaxed:
@@ -47,7 +49,9 @@ def _why(advice: Advice) -> list[tuple[str, str]]:
         told.append(("runner-up", f"{second.point.name}: {second.why}"))
     told += [("considered", advice.search.text), ("confirmed", advice.confirmation), ("held fixed", advice.held.text)]
     if advice.choice.row.price is not None:
-        told.append(("price", advice.choice.row.price))
+        # What is paid by the GPU is the same whatever connects them.
+        by_gpu = "" if advice.choice.host else "; networks and GPUs per server are not priced"
+        told.append(("price", f"{advice.choice.row.price}{by_gpu}"))
     told += [("decides", advice.decides), ("certainty", f"{advice.label}; intervals: 90 % of the joint draws")]
     return [(name, text) for name, text in told if text]
 
@@ -86,6 +90,20 @@ def _point(point: PointReport, times: float, chosen: bool) -> tuple[str, ...]:
     )
 
 
+def _changes(missed: Missed) -> list[str]:
+    """Single changes of the closest setting, the most useful first."""
+    rows = [
+        (
+            plain(each.knob),
+            plain(f"{each.start} -> {each.end}"),
+            f"{time_text(each.iteration_s)} per iteration",
+            "meets the goal" if each.meets else "",
+        )
+        for each in missed.changes
+    ]
+    return ["Single changes of the closest", *aligned(rows, left=4, indent=2)]
+
+
 def _tornado(advice: Advice) -> list[str]:
     """Knobs and assumptions together, those that move the time most first."""
     work = advice.choice.iterations
@@ -115,8 +133,9 @@ def _relaxed(advice: Advice) -> list[str]:
     for each in advice.held.relaxed:
         cost = "" if each.cost is None else f"{money(times * each.cost)} {currency}{of}"
         saved = f"{100 * each.shorter_low:.0f} to {100 * each.shorter_high:.0f} % shorter"
-        rows.append((each.option, plain(each.name), time_text(each.seconds), cost, saved))
-    return aligned(rows, left=5, indent=2)
+        meets = "meets the goal" if advice.missed is not None and each.meets else ""
+        rows.append((each.option, plain(each.name), time_text(each.seconds), cost, saved, meets))
+    return aligned(rows, left=6, indent=2)
 
 
 def _pairs(pairs: Sequence[tuple[str, str]], width: int) -> list[str]:

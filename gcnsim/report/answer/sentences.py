@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from gcnsim.errors import GcnsimError, plural
-from gcnsim.hardware import device
+from gcnsim.hardware import device, hosts, instance_of
 from gcnsim.report.answer.columns import MACHINE
 from gcnsim.report.answer.provenance import number, plain
 from gcnsim.report.answer.rows import bandwidth_text, labels_of, shared_knobs, varies
@@ -107,7 +107,10 @@ def cost_of(answer: WhatIf) -> str:
     if answer.prices is None:
         return ""
     if row.cost_per_iteration is None or row.cost_per_1000_iterations is None or row.cost_per_epoch is None:
-        return f"no {answer.prices.pricing} price of {row.device} is known (--price {row.device}=0.35USD/h gives one)"
+        host = answer.scenario["cluster"]["host"]
+        own = host in hosts() and instance_of(host) is not None
+        what = f"{row.device}, as {host}," if own else row.device
+        return f"no {answer.prices.pricing} price of {what} is known (--price {row.device}=0.35USD/h gives one)"
     epoch = "" if row.iterations_per_epoch == 1 else f", {money(row.cost_per_epoch)} an epoch"
     thousand = f"{money(row.cost_per_1000_iterations)} {row.currency} per 1,000 iterations"
     return f"{thousand}, {money(row.cost_per_iteration)} an iteration{epoch}: {row.price}"

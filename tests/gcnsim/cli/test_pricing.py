@@ -49,6 +49,8 @@ def test_the_text_says_cost_and_price(capsys: pytest.CaptureFixture[str]) -> Non
     assert "1 USD = 0.9 EUR, as given" in " ".join(text.split())
     assert main([*ASKED, "--device", "a10g", "--pricing", "spot"]) == 0
     assert "no spot price of a10g is known" in capsys.readouterr().out
+    assert main([*ASKED, "--host", "g4dn.12xlarge", "--pricing", "spot"]) == 0
+    assert "no spot price of t4, as g4dn.12xlarge, is known" in " ".join(capsys.readouterr().out.split())
 
 
 def test_a_whole_instance_is_paid_where_the_host_is_one(capsys: pytest.CaptureFixture[str]) -> None:

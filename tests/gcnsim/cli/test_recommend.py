@@ -70,6 +70,20 @@ def test_a_target_that_nothing_meets(capsys: pytest.CaptureFixture[str]) -> None
     assert "a single change would meet it" in told["missed"]["text"]
 
 
+def test_the_tables_mark_what_meets_a_missed_goal(capsys: pytest.CaptureFixture[str]) -> None:
+    argv = ("--target-iteration", "0.75s", "--method", "pipegcn,bns-gcn")
+    told = answer(capsys, *argv)
+    options = [each["option"] for each in told["held"]["relaxed"] if each["meets"]]
+    assert options
+    assert f"allowing more approximation would meet it: {' or '.join(options)}" in told["missed"]["text"]
+    assert main(["recommend", *SMALL, *argv]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    marked = sum(line.rstrip().endswith("meets the goal") for line in lines)
+    changes = told["missed"]["changes"]
+    assert marked == len(options) + sum(each["meets"] for each in changes)
+    assert marked < len(changes) + len(told["held"]["relaxed"])
+
+
 def test_accuracy_is_never_traded_silently(capsys: pytest.CaptureFixture[str]) -> None:
     told = answer(capsys, "--minimise", "time", "--epsilon", "0.1,1")
     assert (told["choice"]["row"]["epsilon"], told["choice"]["row"]["rate"]) == (1.0, 1.0)
@@ -125,6 +139,10 @@ def test_from_python_and_into_a_file(tmp_path: Path, capsys: pytest.CaptureFixtu
         (("--method", "psc-gnc"), "did you mean 'psc-gcn'"),
         (("--device", "rtx-4090", "--gpus", "2"), "--minimise: of no setting both price and iterations are known"),
         (("--price", "t4=1"), "needs its unit"),
+        (("--set", "method.tau=0"), "--set method.tau: is chosen, so it would be replaced; allowed: --tau"),
+        (("--set", "cluster.gpus=2"), "--set cluster.gpus: is chosen, so it would be replaced; allowed: --gpus"),
+        (("--set", "cluster.device=t4"), "--set cluster.device: is chosen, so it would be replaced; allowed: --device"),
+        (("--device", "t4", "--bandwidth", "5Gbps", "--set", "cluster.bandwidth=9Gbps"), "allowed: --bandwidth"),
     ],
 )
 def test_bad_input_is_one_line(argv: tuple[str, ...], said: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -44,6 +44,18 @@ def test_spot_prices_are_others_than_on_demand_ones() -> None:
                if price.pricing == "spot")  # fmt: skip
 
 
+def test_no_price_of_another_cloud_stands_for_an_instance() -> None:
+    spot = PriceBook.of(pricing="spot")
+    assert of_t4s(spot, 8, 4, "Standard_NC64as_T4_v3").usd_per_hour == pytest.approx(2 * 0.518758)
+    assert spot.rent("t4", 8, 2, 4, "g4dn.12xlarge") is None, "no spot price of AWS is in the catalogue"
+    assert PriceBook().rent("l4", 4, 1, 4, "g2-standard-48") is None, "no price of Google's L4s is in the catalogue"
+    assert PriceBook.of("g4dn.metal=1USD/h").rent("t4", 4, 1, 4, "g4dn.12xlarge") is not None, "its own, as listed"
+    given = PriceBook.of("t4=0.2USD/h", pricing="spot").rent("t4", 8, 2, 4, "g4dn.12xlarge")
+    assert given is not None
+    assert given.usd_per_hour == pytest.approx(1.6)
+    assert all(each.date == "undated" for each in hardware.prices() if each.pricing == "spot")
+
+
 def test_what_was_given_goes_before_the_catalogue() -> None:
     book = PriceBook.of(["t4=0.35USD/h", "g4dn.12xlarge=1USD/h"])
     assert of_t4s(book).usd_per_hour == pytest.approx(8 * 0.35)
