@@ -126,7 +126,9 @@ def test_runs_are_judged_as_runs_of_that_gpu(folder: Path) -> None:
 def test_a_scenario_has_the_measured_network_and_the_faults(folder: Path) -> None:
     run = read_recorded_run(folder / "pipegcn")
     cluster = accelerated_cluster(run)
-    assert set(cluster["figures"]) == {"ethernet.efficiency", "generic-16.message_s"}
+    assert set(cluster["figures"]) == {"ethernet.efficiency", "ethernet.queue", "generic-16.message_s"}
+    assert cluster["figures"]["ethernet.queue"] == "16KiB"
+    assert "ethernet.queue" not in accelerated_cluster(changed(run, queue=0))["figures"]
     assert "latency" in cluster
     assert accelerated_faults(run) == [{"kind": "slow-gpu", "worker": 1, "factor": 1.5}]
     shared = changed(run, gpus_per_switch=2, background=1e7, slow_worker=None)
