@@ -13,7 +13,8 @@ def drawing(laws: Laws, measured: Measurements) -> None:
     """Drawing edges, building the drawn graph's matrices, recomputing probabilities: seconds per entry of each."""
     draw, thin = single(measured, "draw"), single(measured, "thin")
     entries = np.array([each.params["entries"] for each in draw])
-    kept = np.array([each.params["kept"] for each in draw])
+    # Whatever is drawn, every row keeps its self-loop: an entry of the matrices too, and predictions count it.
+    kept = np.array([each.params["kept"] + each.params["rows"] for each in draw])
     seconds = np.array([a.seconds + b.seconds for a, b in zip(draw, thin, strict=True)])
     per_entry, per_kept, each_time = coefficients(seconds, entries, kept, np.ones(seconds.shape))
     laws.host["sample_edges_per_s"] = Fitted(1.0 / per_entry, "drawing and thinning, per stored entry")

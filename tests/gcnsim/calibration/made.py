@@ -156,10 +156,15 @@ def _products(chosen: DeviceProfile) -> Iterator[dict[str, Any]]:
 
 def sampling() -> Iterator[dict[str, Any]]:
     """Graphs drawn on a core."""
-    for entries, kept in ((50_000, 1500), (50_000, 20_000), (600_000, 60_000), (600_000, 180_000)):
-        facts = {"entries": entries, "kept": kept}
+    for entries, kept, rows in (
+        (50_000, 1500, 5_000),
+        (50_000, 20_000, 5_000),
+        (600_000, 60_000, 20_000),
+        (600_000, 180_000, 20_000),
+    ):
+        facts = {"entries": entries, "kept": kept, "rows": rows}
         yield point("draw", HOST["draw_s"] + entries / HOST["sample_edges_per_s"], **facts)
-        yield point("thin", kept / HOST["build_entries_per_s"], **facts)
+        yield point("thin", (kept + rows) / HOST["build_entries_per_s"], **facts)
         for name, share in (("probabilities", 0.9), ("inclusion", 0.02), ("reweigh", 0.08)):
             yield point(name, share * entries / HOST["sort_edges_per_s"], entries=entries)
 

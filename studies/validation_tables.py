@@ -1,0 +1,72 @@
+"""Where `make validate` keeps what it found: docs/validation.json, and tables of docs/validation.md between marks."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+DOCS: Final = Path(__file__).resolve().parents[1] / "docs"
+JSON: Final = DOCS / "validation.json"
+PAGE: Final = DOCS / "validation.md"
+UNSEEN: Final = "unseen_graphs"
+"""Of docs/validation.json: what the loop over graphs left out found; all else is of the committed set."""
+
+
+def write_kept(part: str, found: Mapping[str, Any], path: Path = JSON) -> None:
+    """Write `found` as the file's part of this name ("": all but UNSEEN); the rest stays."""
+    known: dict[str, Any] = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+    if part:
+        known[part] = dict(found)
+    else:
+        known = dict(found) | {name: each for name, each in known.items() if name == UNSEEN}
+    _replace(path, json.dumps(known, indent=1) + "\n")
+
+
+def write_table(name: str, text: str, path: Path = PAGE) -> None:
+    """Put `text` between the marks of the table `name`. Raises ValueError where the page has none."""
+    page = path.read_text(encoding="utf-8")
+    begin, end = f"<!-- {name} table: begin -->\n", f"<!-- {name} table: end -->\n"
+    head, found, rest = page.partition(begin)
+    _, closed, tail = rest.partition(end)
+    if not found or not closed:
+        raise ValueError(f"{path}: has no table {name}; allowed: one between {begin.strip()} and {end.strip()}")
+    _replace(path, head + begin + text + end + tail)
+
+
+def result_table(found: Mapping[str, Any], judged: list[tuple[str, bool]]) -> str:
+    """What became of each bound of the committed set, and its settings, in Markdown."""
+    lines = ["| bound | kept |", "|---|---|"]
+    lines += [f"| {words} | {'yes' if kept else '**missed**'} |" for words, kept in judged]
+    lines += ["", "| figure | result |", "|---|---|"]
+    lines += [f"| runs; configurations | {found['runs']}; {found['configurations']} |"]
+    for words, name in (
+        ("mean absolute error", "mape"),
+        ("median absolute error", "median_ape"),
+        ("90th percentile", "p90_ape"),
+        ("largest", "max_ape"),
+        ("coverage of the 90 % intervals", "coverage"),
+    ):
+        lines.append(f"| {words} | {_percent(found[name])} |")
+    lines.append(f"| bias | {_percent(found['bias'], sign='+')} |")
+    for phase, each in found["phases"].items():
+        lines.append(f"| {phase}, 90th percentile of the iteration | {_percent(each['p90'])} |")
+    lines += ["", "| setting | runs | mean error | bias |", "|---|---|---|---|"]
+    settings: dict[str, list[float]] = {}
+    for row in found["rows"]:
+        settings.setdefault(row["setting"], []).append(row["error"])
+    for setting, errors in sorted(settings.items()):
+        mean, bias = sum(map(abs, errors)) / len(errors), sum(errors) / len(errors)
+        lines.append(f"| {setting} | {len(errors)} | {_percent(mean)} | {_percent(bias, sign='+')} |")
+    return "\n".join(lines) + "\n"
+
+
+def _percent(value: float, sign: str = "") -> str:
+    return f"{value:{sign}.1%}".replace("%", " %")
+
+
+def _replace(path: Path, text: str) -> None:
+    made = path.with_name(f".{path.name}.new")
+    made.write_text(text, encoding="utf-8")
+    made.replace(path)
