@@ -228,7 +228,8 @@ def study(scenario: Scenario, accesses: Source | None = None, corner: RangeEnd =
     # Of told faults the graphs vary as they do without them.
     drawn = np.hypot(judge.spread(window, schedule if passes else measured), noise_s / metrics.iteration_s)
     # What a coarse run is wrong by is no chance that others even out.
-    spread = metrics.iteration_s * (float(np.linalg.norm([drawn, machine.error, machine.schedule_error])) + wrong_by(schedule))
+    chance = float(np.linalg.norm([drawn, machine.error, machine.schedule_error]))
+    spread = metrics.iteration_s * (chance + wrong_by(schedule))
     # No run of this work is faster than its bound; what other factors of the jitter or another machine than the
     # calibrated one would do, they would do to the bound too.
     least = limits.lower_s * max(0.0, 1.0 - machine.error)
