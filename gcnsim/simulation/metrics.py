@@ -15,6 +15,7 @@ from gcnsim.engine import Run
 from gcnsim.ids import Rank
 from gcnsim.schedule import Bounds
 from gcnsim.simulation.limit import Limit, Limits, units_moved
+from gcnsim.simulation.side_by_side import computing_and_exposed, slowest_of
 from gcnsim.simulation.window import MeasurementWindow
 from gcnsim.timeline import PS_PER_S
 
@@ -49,12 +50,11 @@ def measure(run: Run, first: int, limits: Bounds) -> Metrics:
     """The metrics of the iterations from `first` (at least 1) to the end of `run`; limits: the schedule's bounds."""
     window = MeasurementWindow(run, first)
     ranks = range(run.schedule.workers)
-    computing = [window.computing(rank).length for rank in ranks]
+    computing, exposed = computing_and_exposed(window)
     # All workers end together (all-reduce); the slowest is the one the others wait for: it waits least itself. Training
     # runs are told apart by the same rule.
-    splits = [window.split(rank) for rank in ranks]
-    slowest = max(ranks, key=lambda rank: (splits[rank].compute + splits[rank].other, -rank))
-    split = splits[slowest]
+    slowest = slowest_of(window, exposed)
+    split = window.split(slowest)
     start, end = window.edges(slowest)
     scale = 1.0 / (window.count * PS_PER_S)
     length = (end - start) * scale

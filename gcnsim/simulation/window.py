@@ -94,39 +94,47 @@ class MeasurementWindow:
         parts = breakdown(spans, rank, window, SIMULATED, self._for_sampler(rank, sampling).union(paused))
         return Split(parts, parts.exposed, paused.length, sampling.length)
 
-    def _gpu_queue(self, rank: Rank) -> IntArray:
+    def main_queues(self, rank: Rank) -> list[IntArray]:
+        """The ops of the worker's compute stream, in the order in which they run; of each where it has several."""
         columns = self.schedule.columns
         streams = columns.streams_called(COMPUTE_STREAM)
-        return columns.queue_of(int(streams[columns.stream_worker[streams] == rank][0]))
+        return [columns.queue_of(int(each)) for each in streams[columns.stream_worker[streams] == rank]]
 
     def _for_sampler(self, rank: Rank, sampling: Intervals) -> Intervals:
         """Waits of the compute stream for this worker's own sampler, which are no communication."""
         if not self.is_sampling.any():
             return NEVER
-        queue = self._gpu_queue(rank)
+        ops, since = self.late(rank)
+        begins, stops, _ = self.sampled(ops, since, np.zeros_like(ops))
+        return Intervals.of(begins, stops).intersection(sampling)
+
+    def late(self, rank: Rank) -> tuple[IntArray, IntArray]:
+        """The ops that the compute stream waited for and began in the window, as places in the run's rows, laid flat;
+        since when it waited."""
+        queue = self.main_queues(rank)[0]
         starts, ends = self.run.starts[:, queue].ravel(), self.run.ends[:, queue].ravel()
         free = np.concatenate(([0], ends[:-1]))
         begin, _ = self.edges(rank)
         late = np.flatnonzero((starts > free) & (starts > begin))
         row, place = np.divmod(late, queue.size)
-        found = self._sampled(row * self.schedule.columns.size + queue[place], free[late])
-        return Intervals.of(*found).intersection(sampling)
+        return row * self.schedule.columns.size + queue[place], free[late]
 
-    def _sampled(self, ops: IntArray, since: IntArray) -> tuple[IntArray, IntArray]:
+    def sampled(self, ops: IntArray, since: IntArray, whose: IntArray) -> tuple[IntArray, IntArray, IntArray]:
         """When sampling was what ops waited for, from `since` on: starts and ends of sampling on their chains.
 
         A chain leads from an op to the one that ended as it began, and on. ops: places in the run's rows, laid flat.
+        whose: of each op, a number that comes back with what was found for it.
         """
         starts, ends, held = self.run.starts.ravel(), self.run.ends.ravel(), self._held
-        found: list[tuple[IntArray, IntArray]] = [(since[:0], since[:0])]
+        found: list[tuple[IntArray, IntArray, IntArray]] = [(since[:0], since[:0], whose[:0])]
         while ops.size:
             before = held[ops]
             goes_on = (starts[ops] > since) & (before >= 0)
-            ops, since = before[goes_on], since[goes_on]
+            ops, since, whose = before[goes_on], since[goes_on], whose[goes_on]
             samples = self.is_sampling[ops % self.is_sampling.size]
-            found.append((np.maximum(since, starts[ops])[samples], ends[ops[samples]]))
-        begins, stops = zip(*found, strict=True)
-        return np.concatenate(begins), np.concatenate(stops)
+            found.append((np.maximum(since, starts[ops])[samples], ends[ops[samples]], whose[samples]))
+        begins, stops, whom = zip(*found, strict=True)
+        return np.concatenate(begins), np.concatenate(stops), np.concatenate(whom)
 
     @cached_property
     def _held(self) -> IntArray:

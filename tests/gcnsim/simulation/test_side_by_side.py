@@ -1,0 +1,42 @@
+"""What all workers do in one pass is what each is told of alone."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from gcnsim.methods import methods
+from gcnsim.simulation import side_by_side
+from gcnsim.simulation.side_by_side import computing_and_exposed, slowest_of
+from gcnsim.simulation.window import MeasurementWindow
+from tests.gcnsim.simulation.faulted import REDDIT, studied
+
+SHORT: dict[str, Any] = REDDIT | {"run": {"iterations": 6}, "cluster": {"gpus": 4, "gpus_per_server": 4}}
+
+
+def check(window: MeasurementWindow) -> None:
+    splits = [window.split(rank) for rank in range(window.schedule.workers)]
+    computing, exposed = computing_and_exposed(window)
+    assert computing == [window.computing(rank).length for rank in range(window.schedule.workers)]
+    assert exposed == [each.exposed.length for each in splits]
+    own = [each.compute + each.other for each in splits]
+    assert slowest_of(window, exposed) == own.index(max(own))
+
+
+@pytest.mark.parametrize("name", methods())
+def test_all_workers_at_once_are_as_each_alone(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = studied(SHORT | {"method": {"name": name}})
+    window = MeasurementWindow(found.run, found.warm_up)
+    check(window)
+    monkeypatch.setattr(side_by_side, "AT_ONCE", 2 * window.run.ends.size // window.schedule.workers)
+    assert [len(each) for each in side_by_side._together(window)] == [2] * (window.schedule.workers // 2)
+    check(window)
+
+
+@pytest.mark.parametrize("more", [{"tau": 2, "epsilon": 0.1}, {"epsilon": 0.3, "cache": "20%"}])
+def test_waits_for_samplers_and_pauses_are_told_apart(more: dict[str, Any]) -> None:
+    asked = SHORT | {"method": {"name": "psc-gcn", **more}}
+    faults = ("pause:worker=1,seconds=300ms,iteration=2", "slow-gpu:worker=2,factor=3")
+    for each in (studied(asked), studied(asked, *faults)):
+        check(MeasurementWindow(each.run, each.warm_up))
