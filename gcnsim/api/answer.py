@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 CURVES = 6
-"""Most rows drawn against bandwidth, the recommended one besides: more lines than that cannot be told apart."""
+"""Most rows drawn against bandwidth, the recommended one among them: more lines than that cannot be told apart."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -129,11 +129,11 @@ def bandwidth_curve(answer: Answer, progress: Progress = lambda _: None, notice:
     Of the recommended setting first, then of those asked for on its machine. notice: told how long that will take,
     about, where it is long.
     """
-    from gcnsim.report import BandwidthCurve, Series
+    from gcnsim.report import Curve, Measured, Series
 
     best = answer.recommended.scenario
     asked = [each for each in scenarios(answer.base, answer.grid) if each.cluster == best.cluster]
-    rows = list(dict.fromkeys([best, *asked]))[: CURVES + 1]
+    rows = list(dict.fromkeys([best, *asked]))[:CURVES]
     values = tuple(best.cluster.bandwidth * 2.0**power for power in range(-3, 4))
     elsewhere = [value for value in values if value != best.cluster.bandwidth]
     swept = [replace(each, cluster=replace(each.cluster, bandwidth=value)) for each in rows for value in elsewhere]
@@ -144,6 +144,7 @@ def bandwidth_curve(answer: Answer, progress: Progress = lambda _: None, notice:
     series = tuple(
         Series(
             _label(each.method),
+            values,
             tuple(point.iteration_s for point in curve),
             tuple(point.low_s for point in curve),
             tuple(point.high_s for point in curve),
@@ -151,7 +152,21 @@ def bandwidth_curve(answer: Answer, progress: Progress = lambda _: None, notice:
         )
         for each, curve in zip(rows, curves, strict=True)
     )
-    return BandwidthCurve(values, series)
+    machine = rows_of_machine(answer.told)
+    runs = [each for each in answer.told.measured or () if answer.told.results[each.row] in machine]
+    points = [
+        Measured(each.setting, answer.told.results[each.row].bandwidth_bytes_per_s, each.measured_s) for each in runs
+    ]
+    asked_for = {row.bandwidth_bytes_per_s for row in answer.told.results}
+    return Curve("bandwidth", series, tuple(points), tuple(sorted(asked_for)))
+
+
+def rows_of_machine(told: WhatIf) -> list[Row]:
+    """The rows whose GPUs are those of the recommended one, at whatever bandwidth."""
+    best = told.recommendation.row
+    return [
+        row for row in told.results if (row.dataset, row.device, row.gpus) == (best.dataset, best.device, best.gpus)
+    ]
 
 
 def _label(method: Method) -> str:

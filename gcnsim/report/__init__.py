@@ -24,17 +24,24 @@ if TYPE_CHECKING:
         write_cache_curve_html,
     )
     from gcnsim.report.calibration import render_calibration
-    from gcnsim.report.page.figures import (
-        BandwidthCurve,
-        BandwidthInfo,
+    from gcnsim.report.figures.breakdown import (
         Bar,
         Breakdown,
+        breakdown_data,
+        breakdown_figure,
+        parts_data,
+        rows_data,
+    )
+    from gcnsim.report.figures.curves import (
+        Curve,
+        CurveData,
+        Measured,
         Series,
-        bandwidth_info,
-        breakdown_info,
+        curve_data,
+        curve_figure,
+        curve_of_rows,
     )
     from gcnsim.report.page.html import write_html
-    from gcnsim.report.page.plots import bandwidth_figure, breakdown_figure
     from gcnsim.report.recommended import render_recommended
     from gcnsim.report.reproduction import left_out_lines, render_reproduction, write_reproduction
     from gcnsim.report.result import render_result, render_short_result
@@ -44,23 +51,26 @@ if TYPE_CHECKING:
     from gcnsim.timeline.run_perfetto import RunFacts, write_run_trace
 
 __all__ = [
-    "BandwidthCurve",
-    "BandwidthInfo",
     "Bar",
     "Breakdown",
     "CacheCurveInfo",
+    "Curve",
+    "CurveData",
+    "Measured",
     "PolicyLine",
     "RunFacts",
     "Series",
-    "bandwidth_figure",
-    "bandwidth_info",
+    "breakdown_data",
     "breakdown_figure",
-    "breakdown_info",
     "cache_curve_figure",
     "cache_curve_info",
     "cache_curve_payload",
     "columns_of_rows",
+    "curve_data",
+    "curve_figure",
+    "curve_of_rows",
     "left_out_lines",
+    "parts_data",
     "render_cache_curve",
     "render_calibration",
     "render_notebook",
@@ -73,6 +83,7 @@ __all__ = [
     "render_table",
     "render_validation",
     "row_of_record",
+    "rows_data",
     "write_cache_curve_csv",
     "write_cache_curve_html",
     "write_csv",
@@ -105,18 +116,22 @@ _LATE: Final = {
         "columns_of_rows",
         "write_csv",
     ),
-    "gcnsim.report.page.plots": (
-        "bandwidth_figure",
-        "breakdown_figure",
-    ),
-    "gcnsim.report.page.figures": (
-        "BandwidthCurve",
-        "BandwidthInfo",
+    "gcnsim.report.figures.breakdown": (
         "Bar",
         "Breakdown",
+        "breakdown_data",
+        "breakdown_figure",
+        "parts_data",
+        "rows_data",
+    ),
+    "gcnsim.report.figures.curves": (
+        "Curve",
+        "CurveData",
+        "Measured",
         "Series",
-        "bandwidth_info",
-        "breakdown_info",
+        "curve_data",
+        "curve_figure",
+        "curve_of_rows",
     ),
     "gcnsim.report.page.html": ("write_html",),
     "gcnsim.report.answer.notebook": ("render_notebook",),

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gcnsim.caching import KINDS
 from gcnsim.io.atomic import atomic_write
-from gcnsim.report.page.plots import FONT
+from gcnsim.report.figures.style import FONT
 from gcnsim.report.page.templates import Sheet, write_figure
 from gcnsim.report.palette import GRID, INK
 from gcnsim.terminal.tables import aligned

@@ -1,10 +1,13 @@
-"""The colours of the page, each with one meaning on all of it; Okabe and Ito's where all readers must tell them apart.
+"""The colours of pages and figures, each with one meaning; Okabe and Ito's where all readers must tell them apart.
 
-Hatching, dashes, marker shapes and words say the same again for print without colour.
+Hatching, dashes, marker shapes and words say the same again for print without colour. A theme is the same meanings on
+another background: a figure drawn light becomes the dark one where each colour is replaced (`replacements`).
 """
 
 from __future__ import annotations
 
+import re
+from dataclasses import dataclass, fields
 from typing import Final
 
 COMPUTE: Final = "#0072B2"
@@ -25,10 +28,19 @@ SETTINGS: Final = (
 )
 """Lines of settings other than the recommended one: colour, dashes, marker."""
 
+SAMPLING: Final = "#E69F00"
+REDUCE: Final = "#A0337A"
+OPTIMIZER: Final = "#009E73"
+IDLE: Final = "#C9CFD6"
+"""Time in which nothing runs, or in which a worker only waits for a peer."""
+HATCHED: Final = "#FBE3D3"
+"""Behind hatching."""
+
 INK: Final = "#1F2933"
 MUTED: Final = "#52606D"
 GRID: Final = "#E3E7EC"
-"""Text and lines, which mean nothing."""
+PAPER: Final = "#FFFFFF"
+"""Text, lines and what they stand on, which mean nothing."""
 
 MEANINGS: Final = {
     "compute": COMPUTE,
@@ -37,15 +49,120 @@ MEANINGS: Final = {
     "recommended": RECOMMENDED,
     "assumption": ASSUMPTION,
     "busy": BUSY,
+    "sampling": SAMPLING,
+    "reduce": REDUCE,
+    "optimizer": OPTIMIZER,
+    "idle": IDLE,
+    "hatched": HATCHED,
 }
 
 
-def shade(share: float) -> str:
-    """The colour of a utilization in [0, 1], from white to `BUSY`.
+@dataclass(frozen=True, slots=True)
+class Theme:
+    """A colour, `#RRGGBB`, for each meaning; lines: of settings other than the recommended one."""
 
-    >>> shade(0.0), shade(1.0)
-    ('#FFFFFF', '#4B2E83')
+    name: str
+    ink: str
+    muted: str
+    grid: str
+    paper: str
+    compute: str
+    exposed: str
+    other: str
+    recommended: str
+    assumption: str
+    busy: str
+    sampling: str
+    reduce: str
+    optimizer: str
+    idle: str
+    hatched: str
+    lines: tuple[str, ...]
+
+    def line(self, position: int, recommended: bool = False) -> tuple[str, str, str]:
+        """Colour, dashes and marker of a line; `position` counts those that are not recommended."""
+        if recommended:
+            return self.recommended, "solid", "circle"
+        place = position % len(SETTINGS)
+        return self.lines[place], *SETTINGS[place][1:]
+
+
+LIGHT: Final = Theme(
+    "light",
+    ink=INK,
+    muted=MUTED,
+    grid=GRID,
+    paper=PAPER,
+    compute=COMPUTE,
+    exposed=EXPOSED,
+    other=OTHER,
+    recommended=RECOMMENDED,
+    assumption=ASSUMPTION,
+    busy=BUSY,
+    sampling=SAMPLING,
+    reduce=REDUCE,
+    optimizer=OPTIMIZER,
+    idle=IDLE,
+    hatched=HATCHED,
+    lines=tuple(color for color, _, _ in SETTINGS),
+)
+DARK: Final = Theme(
+    "dark",
+    ink="#E6EAEF",
+    muted="#A9B4C0",
+    grid="#323A44",
+    paper="#14181D",
+    compute="#3B9BDC",
+    exposed="#F2792B",
+    other="#8B929C",
+    recommended="#3CC8A0",
+    assumption="#D9BE2B",
+    busy="#B79CF2",
+    sampling="#F0B63A",
+    reduce="#E07CC0",
+    optimizer="#22B98C",
+    idle="#49525D",
+    hatched="#3B2A20",
+    lines=("#E39AC5", "#7CC7F2", "#C49A72", "#9AD13A", "#F2608F", "#F4F6F8"),
+)
+THEMES: Final = {theme.name: theme for theme in (LIGHT, DARK)}
+
+
+def faded(color: str, share: float = 0.16) -> str:
+    """A colour of which that share is seen, as bands are drawn.
+
+    >>> faded("#0072B2")
+    'rgba(0, 114, 178, 0.16)'
     """
-    part = min(1.0, max(0.0, share))
-    mixed = (round(255 + (int(BUSY[i : i + 2], 16) - 255) * part) for i in (1, 3, 5))
-    return "#" + "".join(f"{value:02X}" for value in mixed)
+    red, green, blue = (int(color[i : i + 2], 16) for i in (1, 3, 5))
+    return f"rgba({red}, {green}, {blue}, {share:g})"
+
+
+def replacements() -> dict[str, str]:
+    """Per colour of the light theme, as a figure's JSON has it, that of the dark one; faded colours by their start."""
+    pairs = list(zip(LIGHT.lines, DARK.lines, strict=True))
+    pairs += [(getattr(LIGHT, each.name), getattr(DARK, each.name)) for each in fields(Theme) if each.type == "str"]
+    solid = {light: dark for light, dark in pairs if light.startswith("#")}
+    return solid | {_start(light): _start(dark) for light, dark in solid.items()}
+
+
+def _start(color: str) -> str:
+    return faded(color).rpartition(" ")[0]
+
+
+def variables(theme: Theme) -> str:
+    """The colours of a theme as variables of a style sheet, `--ink: #1F2933; ...; --line0: ...`."""
+    named = {each.name: getattr(theme, each.name) for each in fields(Theme) if each.name not in ("name", "lines")}
+    named |= {f"line{place}": color for place, color in enumerate(theme.lines)}
+    return " ".join(f"--{name}: {color};" for name, color in named.items())
+
+
+def variable(color: str) -> str:
+    """The variable of a style sheet that holds a colour of the light theme.
+
+    >>> variable("#0072B2")
+    'var(--compute)'
+    """
+    found = re.search(rf"--(\w+): {color};", variables(LIGHT))
+    assert found is not None, color
+    return f"var(--{found[1]})"

@@ -17,7 +17,7 @@ from gcnsim.report.answer import provenance, sentences
 from gcnsim.report.answer.columns import MEANINGS, SHOWN, checked, columns_of, silent_costs
 from gcnsim.report.answer.layout import Layout, cut, laid_out, lines_of, needed
 from gcnsim.report.answer.rows import checked_order, shown_rows
-from gcnsim.report.page.tornado import tornado_lines, tornado_of
+from gcnsim.report.figures.tornado import tornado_lines, tornado_of
 from gcnsim.results import Row, WhatIf
 
 if TYPE_CHECKING:

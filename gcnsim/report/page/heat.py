@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from gcnsim.cluster import LinkName
 from gcnsim.report.answer.provenance import plain
-from gcnsim.report.page.figures import MOST_BARS
+from gcnsim.report.figures.breakdown import MOST_BARS
 from gcnsim.results import LinkUse, WhatIf
 
 STAGES = {"gpu": "GPU", "sampler": "sampler", "copies": "copies", "reduce": "all-reduce", "waiting": "waits"}

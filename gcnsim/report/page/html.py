@@ -12,23 +12,24 @@ from typing import Any
 from gcnsim.report.answer import provenance, sentences
 from gcnsim.report.answer.columns import MEANINGS, Column, columns_of
 from gcnsim.report.answer.table import wide_keys
-from gcnsim.report.page.figures import MOST_BARS, BandwidthCurve, bandwidth_info, breakdown_info
+from gcnsim.report.figures.breakdown import MOST_BARS, breakdown_data, breakdown_figure
+from gcnsim.report.figures.curves import Curve, curve_data, curve_figure, styled
+from gcnsim.report.figures.tornado import tornado_of
 from gcnsim.report.page.heat import IDLE, heats_of
-from gcnsim.report.page.plots import bandwidth_figure, breakdown_figure, styled
 from gcnsim.report.page.templates import Sheet, write_page
-from gcnsim.report.page.tornado import tornado_of
 from gcnsim.results import Row, WhatIf
 
 _KINDS = dict.fromkeys(("method", "bandwidth", "device", "time"), "k") | dict.fromkeys(("knobs", "limited_by"), "t")
 
 
-def write_html(path: str | Path, answer: WhatIf, curve: BandwidthCurve) -> None:
+def write_html(path: str | Path, answer: WhatIf, curve: Curve) -> None:
     """Write the page of `answer` and `curve` to `path`.
 
     Raises FileError when the file cannot be written.
     """
     rows = answer.fastest_first
     columns = columns_of(rows)
+    drawn, bars = curve_data(curve), breakdown_data(answer, MOST_BARS)
     write_page(
         path,
         "answer.html.j2",
@@ -39,10 +40,11 @@ def write_html(path: str | Path, answer: WhatIf, curve: BandwidthCurve) -> None:
         reasons=sentences.reasons_of(answer),
         steps=sentences.steps_of(answer),
         cards=_cards(answer),
-        breakdown=breakdown_figure(breakdown_info(answer, MOST_BARS)),
-        every_breakdown=breakdown_figure(breakdown_info(answer)) if len(rows) > MOST_BARS else None,
-        bandwidth=bandwidth_figure(bandwidth_info(curve, answer)),
-        lines=styled(curve.series),
+        breakdown=breakdown_figure(bars),
+        parts=bars.legend,
+        every_breakdown=breakdown_figure(breakdown_data(answer)) if len(rows) > MOST_BARS else None,
+        bandwidth=curve_figure(drawn),
+        lines=styled(drawn.series),
         heats=heats_of(answer),
         idle=IDLE,
         tornado=tornado_of(answer),

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gcnsim.io.atomic import atomic_write
 from gcnsim.report import palette
-from gcnsim.report.page.plots import FONT
+from gcnsim.report.figures.style import FONT
 from gcnsim.units import format_seconds
 
 if TYPE_CHECKING:
@@ -76,7 +76,8 @@ def _environment() -> Environment:
         "breakable": _breakable,
         "plotly_json": _plotly_json,
         "seconds": format_seconds,
-        "shade": palette.shade,
+        "variable": palette.variable,
+        "variables": palette.variables,
     }
     made.filters |= filters
     return made

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from gcnsim.report import BandwidthCurve, Series
+from gcnsim.report import Curve, Series
 
 _TIMES = {  # method, tau, epsilon, cache: compute, exposed, other, hidden, sampling, hit rate, bytes, bottleneck
     ("full-graph", 0, 1.0, 0.0): (0.412, 1.638, 0.006, 0.0, 0.0, 0.0, 2.9e9, "NIC bandwidth"),
@@ -240,12 +240,12 @@ def answered(payload: dict[str, Any]) -> dict[str, Any]:
 
 
 @pytest.fixture
-def curve() -> BandwidthCurve:
+def curve() -> Curve:
     bandwidths = tuple(1.25e8 * factor for factor in (1, 2, 5, 10, 15, 25, 50, 100))
     series = []
     for name, floor, sent in (("full-graph", 0.418, 3.07e9), ("pipegcn", 0.437, 2.6e9), ("psc-gcn", 0.418, 5.4e8)):
         wait = 0.0 if name == "full-graph" else 1.0
         seconds = tuple(max(floor, sent / width) if wait else floor + sent / width for width in bandwidths)
         low, high = tuple(0.93 * value for value in seconds), tuple(1.08 * value for value in seconds)
-        series.append(Series(name, seconds, low, high))
-    return BandwidthCurve(bandwidths, tuple(series))
+        series.append(Series(name, bandwidths, seconds, low, high))
+    return Curve("bandwidth", tuple(series), asked=(1.875e9,))

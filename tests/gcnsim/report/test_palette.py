@@ -4,11 +4,23 @@ import re
 from pathlib import Path
 
 from gcnsim import report
-from gcnsim.report.palette import GRID, INK, MEANINGS, MUTED, SETTINGS, shade
+from gcnsim.report.palette import (
+    DARK,
+    GRID,
+    INK,
+    LIGHT,
+    MEANINGS,
+    MUTED,
+    PAPER,
+    SETTINGS,
+    replacements,
+    variable,
+    variables,
+)
 
 
 def test_every_colour_of_the_page_has_one_meaning() -> None:
-    colours = [*MEANINGS.values(), *(color for color, _, _ in SETTINGS), INK, MUTED, GRID]
+    colours = [*MEANINGS.values(), *(color for color, _, _ in SETTINGS), INK, MUTED, GRID, PAPER]
     assert len({color.upper() for color in colours}) == len(colours)
 
 
@@ -17,15 +29,44 @@ def test_the_style_sheet_brings_no_other_colours() -> None:
     css = (folder / "page.html.j2").read_text() + (folder / "page.css").read_text()
     used = {part[:6].lower() for part in css.split("#")[1:] if re.fullmatch(r"[0-9a-fA-F]{6}", part[:6])}
     assert used
+    assert {found.lower() for found in re.findall(r"#[0-9a-fA-F]{3}(?![0-9a-fA-F])", css)} == set()
     known = {color[1:].lower() for color in (*MEANINGS.values(), INK, MUTED, GRID)}
-    assert used - known <= {"d9dfe5", "f5f7f9"}  # a line and a background, both grey
+    assert used - known <= {
+        "d9dfe5",
+        "f5f7f9",
+        "38414b",
+        "1d232a",
+    }  # a line and a background, both grey, light and dark
 
 
-def test_shades_run_from_white_to_full() -> None:
-    assert [shade(value) for value in (-1.0, 0.0, 0.5, 1.0, 2.0)] == [
-        "#FFFFFF",
-        "#FFFFFF",
-        "#A596C1",
-        "#4B2E83",
-        "#4B2E83",
-    ]
+def _light(color: str) -> float:
+    """The relative luminance of a colour (WCAG 2.2)."""
+    parts = [int(color[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+    red, green, blue = (value / 12.92 if value <= 0.04045 else ((value + 0.055) / 1.055) ** 2.4 for value in parts)
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+def _contrast(one: str, other: str) -> float:
+    low, high = sorted((_light(one), _light(other)))
+    return (high + 0.05) / (low + 0.05)
+
+
+def test_text_and_marks_stand_out_from_either_background() -> None:
+    for theme in (LIGHT, DARK):
+        assert _contrast(theme.ink, theme.paper) >= 7.0
+        assert _contrast(theme.muted, theme.paper) >= 4.5
+        assert _contrast(theme.recommended, theme.paper) >= 4.5
+        assert all(_contrast(color, theme.paper) >= 3.0 for color in (theme.compute, theme.exposed, theme.busy))
+
+
+def test_every_colour_of_a_figure_has_one_in_the_dark() -> None:
+    found = replacements()
+    assert found[LIGHT.ink] == DARK.ink
+    assert found["rgba(0, 114, 178,"] == "rgba(59, 155, 220,"
+    assert {LIGHT.paper, LIGHT.grid, *LIGHT.lines, *MEANINGS.values()} <= set(found)
+
+
+def test_style_sheets_have_the_colours_as_variables() -> None:
+    assert "--ink: #1F2933;" in variables(LIGHT)
+    assert f"--line5: {DARK.lines[5]};" in variables(DARK)
+    assert [variable(color) for color in (LIGHT.recommended, LIGHT.lines[1])] == ["var(--recommended)", "var(--line1)"]

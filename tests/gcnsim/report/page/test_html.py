@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from gcnsim.errors import FileError
-from gcnsim.report import BandwidthCurve, breakdown_info, write_html
-from gcnsim.report.page.figures import MOST_BARS
+from gcnsim.report import Curve, breakdown_data, write_html
+from gcnsim.report.figures.breakdown import MOST_BARS
 from tests.gcnsim.results.made import answer_of
 
 _VOID = {"meta", "br", "wbr", "link", "img", "input", "hr"}
@@ -37,7 +37,7 @@ class _Page(HTMLParser):
             self.texts.append(data)
 
 
-def _page(path: Path, payload: dict[str, Any], curve: BandwidthCurve) -> _Page:
+def _page(path: Path, payload: dict[str, Any], curve: Curve) -> _Page:
     write_html(path, answer_of(payload), curve)
     page = _Page()
     page.feed(path.read_text(encoding="utf-8"))
@@ -45,7 +45,7 @@ def _page(path: Path, payload: dict[str, Any], curve: BandwidthCurve) -> _Page:
     return page
 
 
-def test_page_is_well_formed_and_loads_nothing(payload: dict[str, Any], curve: BandwidthCurve, tmp_path: Path) -> None:
+def test_page_is_well_formed_and_loads_nothing(payload: dict[str, Any], curve: Curve, tmp_path: Path) -> None:
     page = _page(tmp_path / "page.html", payload, curve)
     assert page.open == []
     assert not any({"src", "href", "srcset", "data", "action"} & set(attrs) for _, attrs in page.seen)
@@ -58,7 +58,7 @@ def test_page_is_well_formed_and_loads_nothing(payload: dict[str, Any], curve: B
     assert "@import" not in style
 
 
-def test_page_can_be_read_by_ear(payload: dict[str, Any], curve: BandwidthCurve, tmp_path: Path) -> None:
+def test_page_can_be_read_by_ear(payload: dict[str, Any], curve: Curve, tmp_path: Path) -> None:
     page = _page(tmp_path / "page.html", payload, curve)
     tags = [tag for tag, _ in page.seen]
     assert ("html", {"lang": "en"}) in page.seen
@@ -73,7 +73,7 @@ def test_page_can_be_read_by_ear(payload: dict[str, Any], curve: BandwidthCurve,
     assert {attrs["aria-labelledby"] for _, attrs in page.seen if "aria-labelledby" in attrs} <= set(names)
 
 
-def test_page_says_what_was_answered(payload: dict[str, Any], curve: BandwidthCurve, tmp_path: Path) -> None:
+def test_page_says_what_was_answered(payload: dict[str, Any], curve: Curve, tmp_path: Path) -> None:
     text = " ".join(_page(tmp_path / "page.html", payload, curve).texts)
     assert "reddit, 6 x T4 in 3 servers, 15 Gbit/s" in text
     provenance = payload["provenance"]
@@ -88,9 +88,7 @@ def test_page_says_what_was_answered(payload: dict[str, Any], curve: BandwidthCu
     assert [part for part in wanted if part not in text] == []
 
 
-def test_page_leads_with_the_verdict_and_how_sure_it_is(
-    answered: dict[str, Any], curve: BandwidthCurve, tmp_path: Path
-) -> None:
+def test_page_leads_with_the_verdict_and_how_sure_it_is(answered: dict[str, Any], curve: Curve, tmp_path: Path) -> None:
     page = _page(tmp_path / "page.html", answered, curve)
     texts = [text.strip() for text in page.texts if text.strip()]
     assert texts[1:4] == [
@@ -108,9 +106,7 @@ def test_page_leads_with_the_verdict_and_how_sure_it_is(
     assert tags.count("table") == tags.count("caption") == 6
 
 
-def test_at_most_twelve_bars_the_rest_behind_a_switch(
-    answered: dict[str, Any], curve: BandwidthCurve, tmp_path: Path
-) -> None:
+def test_at_most_twelve_bars_the_rest_behind_a_switch(answered: dict[str, Any], curve: Curve, tmp_path: Path) -> None:
     assert _page(tmp_path / "page.html", answered, curve).texts.count("Show all 5 settings") == 0
     rows, places = answered["results"], answered["scenario"]["grid"]
     answered["results"] = [row | {"iteration_s": row["iteration_s"] * (1 + k)} for k in range(4) for row in rows]
@@ -127,14 +123,12 @@ def test_at_most_twelve_bars_the_rest_behind_a_switch(
         "Show all 20 assumptions",
         "Show every column",
     }
-    bars = breakdown_info(answer_of(answered), MOST_BARS).bars
+    bars = breakdown_data(answer_of(answered), MOST_BARS).bars
     assert (len(bars), sum(bar.recommended for bar in bars)) == (12, 1)
     assert page.open == []
 
 
-def test_text_from_outside_is_escaped_everywhere(
-    payload: dict[str, Any], curve: BandwidthCurve, tmp_path: Path
-) -> None:
+def test_text_from_outside_is_escaped_everywhere(payload: dict[str, Any], curve: Curve, tmp_path: Path) -> None:
     evil = "<script>alert(1)</script>&\"'"
     payload["scenario"]["graph"] = evil
     payload["provenance"]["graph"]["text"] = evil
@@ -145,19 +139,19 @@ def test_text_from_outside_is_escaped_everywhere(
     payload["results"][0] |= {"method": evil, "bottleneck": evil}
     curve = curve._replace(series=(curve.series[0]._replace(name=evil),))
     plain = _page(tmp_path / "page.html", payload, curve)
-    assert [tag for tag, _ in plain.seen].count("script") == 3
+    assert [tag for tag, _ in plain.seen].count("script") == 4
     assert "<script>alert" not in (tmp_path / "page.html").read_text(encoding="utf-8")
     assert sum("alert(1)" in text for text in plain.texts) >= 8
 
 
-def test_the_same_payload_gives_the_same_bytes(payload: dict[str, Any], curve: BandwidthCurve, tmp_path: Path) -> None:
+def test_the_same_payload_gives_the_same_bytes(payload: dict[str, Any], curve: Curve, tmp_path: Path) -> None:
     for name in ("a.html", "b.html"):
         write_html(tmp_path / name, answer_of(payload), curve)
     assert (tmp_path / "a.html").read_bytes() == (tmp_path / "b.html").read_bytes()
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.html", "b.html"]
 
 
-def test_a_failed_page_leaves_the_old_one(payload: dict[str, Any], curve: BandwidthCurve, tmp_path: Path) -> None:
+def test_a_failed_page_leaves_the_old_one(payload: dict[str, Any], curve: Curve, tmp_path: Path) -> None:
     path = tmp_path / "page.html"
     path.write_text("old", encoding="utf-8")
     broken = replace(answer_of(payload), next_steps=None)  # type: ignore[arg-type]
@@ -167,8 +161,6 @@ def test_a_failed_page_leaves_the_old_one(payload: dict[str, Any], curve: Bandwi
     assert [entry.name for entry in tmp_path.iterdir()] == ["page.html"]
 
 
-def test_a_folder_that_is_not_there_is_the_users_error(
-    payload: dict[str, Any], curve: BandwidthCurve, tmp_path: Path
-) -> None:
+def test_a_folder_that_is_not_there_is_the_users_error(payload: dict[str, Any], curve: Curve, tmp_path: Path) -> None:
     with pytest.raises(FileError, match="cannot be written"):
         write_html(tmp_path / "none" / "page.html", answer_of(payload), curve)

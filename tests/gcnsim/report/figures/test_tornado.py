@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from gcnsim.report.page.tornado import Tornado, tornado_lines, tornado_of
+from gcnsim.report.figures.tornado import Tornado, tornado_lines, tornado_of
 from tests.gcnsim.results.made import answer_of
 
 

@@ -1,0 +1,262 @@
+"""Where an iteration goes, per method or setting: bars of parts that add up, and what runs beneath them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from gcnsim.breakdown import HIDDEN, Parts, iteration_s
+from gcnsim.report.answer.provenance import plain
+from gcnsim.report.answer.rows import labels_of
+from gcnsim.report.figures.style import layout, said, time_unit
+from gcnsim.report.palette import LIGHT, Theme
+from gcnsim.results import Row, WhatIf
+from gcnsim.units import format_fraction, format_seconds
+
+if TYPE_CHECKING:
+    from plotly.graph_objects import Figure
+
+MOST_BARS: Final = 12
+"""Bars that a figure shows at once; the page has the others behind a switch."""
+
+PARTS: Final = {
+    "compute": ("compute", "compute", ""),
+    "exposed_comm": ("exposed communication", "exposed", ""),
+    "handling": ("taking rows in", "exposed", "."),
+    "network": ("waits for the network", "exposed", ""),
+    "copies": ("waits for copies", "exposed", "\\"),
+    "reduce": ("all-reduce", "reduce", ""),
+    "waiting": ("waits for a peer", "idle", ""),
+    "exposed_sampling": ("waits for sampling", "sampling", ""),
+    "exposed_other": ("other", "other", ""),
+    "optimizer": ("optimizer", "optimizer", ""),
+    "rest": ("other", "other", ""),
+}
+"""Of each part its name, its colour in a theme, and its hatching; in the order in which they are stacked."""
+
+BENEATH: Final = {
+    HIDDEN: ("hidden communication (in parallel)", "exposed"),
+    "sampling": ("sampling (may overlap)", "sampling"),
+}
+"""What is drawn beneath a bar, hatched, for it adds no time: its name and its colour in a theme."""
+
+_MAIN = {"offset": -0.14, "width": 0.36}
+_BENEATH = {"offset": 0.24, "width": 0.14}
+
+
+class Segment(NamedTuple):
+    """A part of a bar, a key of `PARTS` or `BENEATH`, and its seconds."""
+
+    part: str
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """One iteration, seconds. parts add up to it; beneath: what overlaps them. low_s, high_s: None where not known."""
+
+    method: str
+    setting: str
+    iteration_s: float
+    low_s: float | None
+    high_s: float | None
+    parts: tuple[Segment, ...]
+    beneath: tuple[Segment, ...]
+    recommended: bool = False
+
+    def seconds(self, part: str) -> float:
+        """Of one part or what is beneath; 0 where the bar has none."""
+        return sum(each.seconds for each in (*self.parts, *self.beneath) if each.part == part)
+
+
+@dataclass(frozen=True, slots=True)
+class Breakdown:
+    """Bars in their order, and the unit of their axis (`unit_s` seconds)."""
+
+    bars: tuple[Bar, ...]
+    unit: str
+    unit_s: float
+
+    @property
+    def parts(self) -> list[str]:
+        """The parts that any bar has, in the order in which they are stacked."""
+        return [name for name in PARTS if any(bar.seconds(name) > 0 for bar in self.bars)]
+
+    @property
+    def legend(self) -> list[tuple[str, str, bool]]:
+        """Of each part and what is beneath: its name, its colour in a theme, whether it is hatched."""
+        filled = [(*PARTS[part][:2], bool(PARTS[part][2])) for part in self.parts]
+        return filled + [(*BENEATH[part], True) for part in self.beneath]
+
+    @property
+    def beneath(self) -> list[str]:
+        """What any bar has beneath it."""
+        return [name for name in BENEATH if any(bar.seconds(name) > 0 for bar in self.bars)]
+
+
+def breakdown_data(answer: WhatIf, most: int | None = None) -> Breakdown:
+    """The breakdown of the rows of `answer`, the fastest first; most: so many of them, the recommended among them."""
+    return rows_data(answer.fastest_first, most)
+
+
+def rows_data(rows: Sequence[Row], most: int | None = None) -> Breakdown:
+    """The breakdown of rows in their order; most: as for `breakdown_data`."""
+    bars = [_of_row(row, *label) for row, label in zip(rows, labels_of(rows), strict=True)]
+    if most is not None and len(bars) > most:
+        spare = most - sum(bar.recommended for bar in bars)
+        first = [bar for bar in bars if not bar.recommended][:spare]
+        bars = [bar for bar in bars if bar.recommended or bar in first]
+    return _drawn(bars)
+
+
+def _of_row(row: Row, method: str, setting: str) -> Bar:
+    return Bar(
+        plain(method),
+        plain(setting or ", ".join(row.knobs)),
+        row.iteration_s,
+        row.iteration_s_low,
+        row.iteration_s_high,
+        tuple(Segment(name, getattr(row, f"{name}_s")) for name in ("compute", "exposed_comm", "exposed_other")),
+        tuple(Segment(name, getattr(row, f"{name}_s")) for name in BENEATH),
+        row.recommended,
+    )
+
+
+def parts_data(named: Sequence[tuple[str, Parts]]) -> Breakdown:
+    """The breakdown of workers or settings, each with its name: waits by their cause."""
+    bars = [
+        Bar(
+            plain(name),
+            "",
+            iteration_s(each),
+            None,
+            None,
+            tuple(Segment(part, getattr(each, f"{part}_s")) for part in PARTS if hasattr(each, f"{part}_s")),
+            (Segment(HIDDEN, each.hidden_comm_s),),
+        )
+        for name, each in named
+    ]
+    return _drawn(bars)
+
+
+def _drawn(bars: Sequence[Bar]) -> Breakdown:
+    return Breakdown(tuple(bars), *time_unit(max((bar.iteration_s for bar in bars), default=0.0)))
+
+
+def breakdown_figure(data: Breakdown, theme: Theme = LIGHT) -> Figure:
+    """Stacked bars of `data`; what overlaps them beneath each, hatched, because it adds no time."""
+    import plotly.graph_objects as go
+
+    figure = go.Figure()
+    reached = [0.0] * len(data.bars)
+    for part in data.parts:
+        seconds = [bar.seconds(part) for bar in data.bars]
+        name, color, pattern = PARTS[part]
+        figure.add_trace(_bars(data, name, seconds, reached, _filled(theme, color, pattern), _MAIN))
+        reached = [sum(pair) for pair in zip(reached, seconds, strict=True)]
+    start = [0.0] * len(data.bars)
+    for place, part in enumerate(data.beneath):
+        seconds = [bar.seconds(part) for bar in data.bars]
+        name, color = BENEATH[part]
+        own = _BENEATH | {"offset": _BENEATH["offset"] + 0.15 * place}
+        figure.add_trace(_bars(data, name, seconds, start, _hatched(theme, getattr(theme, color)), own))
+    figure.add_trace(_whiskers(data, theme))
+    rows = len(data.bars)
+    figure.update_layout(**layout(theme, f"Time per iteration ({data.unit})", height=70 + 62 * rows), barmode="overlay")
+    figure.update_xaxes(rangemode="tozero")
+    figure.update_yaxes(range=[rows - 0.45, -0.65], showticklabels=False, showgrid=False)
+    for place, bar in enumerate(data.bars):
+        figure.add_annotation(_above(place, bar, theme))
+    return figure
+
+
+def _filled(theme: Theme, color: str, pattern: str) -> dict[str, Any]:
+    filled: dict[str, Any] = {"color": getattr(theme, color), "line": {"width": 0}}
+    if pattern:
+        filled["pattern"] = {"shape": pattern, "fgcolor": theme.paper, "size": 6, "solidity": 0.3}
+    return filled
+
+
+def _hatched(theme: Theme, color: str) -> dict[str, Any]:
+    return {
+        "color": theme.hatched,
+        "line": {"color": color, "width": 1},
+        "pattern": {"shape": "/", "fgcolor": color, "size": 6, "solidity": 0.25},
+    }
+
+
+def _above(place: int, bar: Bar, theme: Theme) -> dict[str, Any]:
+    """The label of a bar, above its left end, where it takes no room from the bar."""
+    return {
+        "x": 0,
+        "xref": "paper",
+        "xanchor": "left",
+        "y": place - 0.16,
+        "yanchor": "bottom",
+        "text": _label(bar, theme),
+        "showarrow": False,
+        "align": "left",
+        "font": {"size": 13, "color": theme.recommended if bar.recommended else theme.ink},
+    }
+
+
+def _label(bar: Bar, theme: Theme) -> str:
+    setting = f" <span style='font-size:12px;color:{theme.muted}'>{said(bar.setting)}</span>" if bar.setting else ""
+    name = f"<b>{said(bar.method)}</b> (recommended)" if bar.recommended else said(bar.method)
+    return f"{name}{setting}"
+
+
+def _bars(
+    data: Breakdown,
+    name: str,
+    seconds: Sequence[float],
+    base: Sequence[float],
+    marker: dict[str, Any],
+    place: dict[str, float],
+) -> Any:
+    import plotly.graph_objects as go
+
+    told = [
+        f"{said(bar.method)} {said(bar.setting)}<br>{name}: {format_seconds(value)}"
+        f", {format_fraction(value / bar.iteration_s if bar.iteration_s else 0.0)} of {format_seconds(bar.iteration_s)}"
+        for bar, value in zip(data.bars, seconds, strict=True)
+    ]
+    return go.Bar(
+        name=name,
+        orientation="h",
+        y=list(range(len(data.bars))),
+        x=[value / data.unit_s for value in seconds],
+        base=[value / data.unit_s for value in base],
+        marker=marker,
+        customdata=told,
+        hovertemplate="%{customdata}<extra></extra>",
+        **place,
+    )
+
+
+def _whiskers(data: Breakdown, theme: Theme) -> Any:
+    """The interval of the iteration time as an error bar at the end of the main bar."""
+    import plotly.graph_objects as go
+
+    above = [0.0 if bar.high_s is None else bar.high_s - bar.iteration_s for bar in data.bars]
+    below = [0.0 if bar.low_s is None else bar.iteration_s - bar.low_s for bar in data.bars]
+    return go.Bar(
+        orientation="h",
+        y=list(range(len(data.bars))),
+        x=[bar.iteration_s / data.unit_s for bar in data.bars],
+        base=[0.0] * len(data.bars),
+        marker={"color": "rgba(0,0,0,0)", "line": {"width": 0}},
+        error_x={
+            "type": "data",
+            "array": [value / data.unit_s for value in above],
+            "arrayminus": [value / data.unit_s for value in below],
+            "color": theme.ink,
+            "thickness": 1.5,
+            "width": 5,
+            "visible": any(above) or any(below),
+        },
+        showlegend=False,
+        hoverinfo="skip",
+        **_MAIN,
+    )

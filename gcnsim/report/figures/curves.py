@@ -1,0 +1,286 @@
+"""Iteration time against one axis (bandwidth, GPUs, tau, epsilon, cache, ...): lines with their intervals as bands, and
+measured runs as points."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from gcnsim.report.answer.provenance import plain
+from gcnsim.report.answer.rows import varies
+from gcnsim.report.figures.style import LOG_FROM, MOST_LINES, Ticks, layout, log_ticks, said, time_unit
+from gcnsim.report.palette import LIGHT, Theme, faded
+from gcnsim.results import Row
+from gcnsim.units import format_gbps, format_seconds
+
+if TYPE_CHECKING:
+    from plotly.graph_objects import Figure
+
+Line = tuple[str, str, str]
+"""Colour, dashes and marker."""
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """What iteration times are drawn against. field: of a row; size: of its unit; log: whether steps are factors."""
+
+    field: str
+    title: str
+    size: float
+    log: bool
+    suffix: str
+
+    def text(self, value: float) -> str:
+        """A value for people: `15 Gbps`, `tau 2`."""
+        shown = f"{value / self.size:.6g}"
+        return f"{shown}{self.suffix}" if self.suffix else f"{self.field} {shown}"
+
+
+AXES: Final = {
+    "bandwidth": Axis("bandwidth_bytes_per_s", "NIC bandwidth (Gbps, log scale)", 1e9 / 8, True, " Gbps"),
+    "gpus": Axis("gpus", "GPUs", 1.0, False, " GPUs"),
+    "tau": Axis("tau", "tau (iterations of staleness)", 1.0, False, ""),
+    "epsilon": Axis("epsilon", "epsilon (share of boundary edges drawn)", 1.0, False, ""),
+    "rate": Axis("rate", "rate (share of boundary nodes drawn)", 1.0, False, ""),
+    "cache": Axis("cache_fraction", "cache (% of boundary rows)", 0.01, False, " % cached"),
+}
+"""The axes by name."""
+
+_WORDS: Final = {
+    "dataset": "{}",
+    "device": "{}",
+    "gpus": "{} GPUs",
+    "bandwidth_bytes_per_s": "{}",
+    "method": "{}",
+    "tau": "tau {}",
+    "epsilon": "epsilon {:g}",
+    "rate": "rate {:g}",
+    "cache_fraction": "cache {}",
+    "setting": "{}",
+}
+"""What tells rows apart, and how a line is named by it."""
+
+
+class Series(NamedTuple):
+    """One setting's iteration time and interval (seconds) at each value of the axis, ascending."""
+
+    name: str
+    values: tuple[float, ...]
+    seconds: tuple[float, ...]
+    low: tuple[float, ...]
+    high: tuple[float, ...]
+    recommended: bool = False
+
+
+class Measured(NamedTuple):
+    """A measured run: its value of the axis, and seconds per iteration; low, high: between repeats, None of one."""
+
+    name: str
+    value: float
+    seconds: float
+    low: float | None = None
+    high: float | None = None
+
+
+class Curve(NamedTuple):
+    """Iteration time against an axis of `AXES`. asked: values to be marked."""
+
+    axis: str
+    series: tuple[Series, ...]
+    measured: tuple[Measured, ...] = ()
+    asked: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class CurveData:
+    """What the figure shows. series: at most `MOST_LINES`; left_out: names of the others. unit_s: seconds of `unit`."""
+
+    axis: Axis
+    series: tuple[Series, ...]
+    measured: tuple[Measured, ...]
+    asked: tuple[float, ...]
+    left_out: tuple[str, ...]
+    unit: str
+    unit_s: float
+    log_time: bool
+    x_ticks: Ticks
+    y_ticks: Ticks
+
+
+def curve_of_rows(rows: Sequence[Row], axis: str, measured: Sequence[Measured] = ()) -> Curve:
+    """The lines that `rows` make against `axis`: a line for each setting that is one but for the axis, the fastest
+    first. Of equal values the last row counts.
+    """
+    field = AXES[axis].field
+    apart = [key for key in _WORDS if key != field and varies(rows, key)]
+    held: dict[tuple[object, ...], dict[float, Row]] = {}
+    for row in rows:
+        held.setdefault(tuple(getattr(row, key) for key in apart), {})[float(getattr(row, field))] = row
+    series = []
+    for found in held.values():
+        ordered = [found[value] for value in sorted(found)]
+        series.append(
+            Series(
+                _name(ordered[0], apart),
+                tuple(sorted(found)),
+                tuple(row.iteration_s for row in ordered),
+                tuple(row.iteration_s_low for row in ordered),
+                tuple(row.iteration_s_high for row in ordered),
+                any(row.recommended for row in ordered),
+            )
+        )
+    return Curve(axis, tuple(sorted(series, key=lambda each: min(each.seconds))), tuple(measured))
+
+
+def _name(row: Row, apart: Sequence[str]) -> str:
+    values: dict[str, object] = {key: getattr(row, key) for key in apart or ["method"]}
+    if "bandwidth_bytes_per_s" in values:
+        values["bandwidth_bytes_per_s"] = format_gbps(row.bandwidth_bytes_per_s)
+    if "cache_fraction" in values:
+        values["cache_fraction"] = f"{100 * row.cache_fraction:.4g} %"
+    return plain(", ".join(_WORDS[key].format(value) for key, value in values.items() if value != ""))
+
+
+def curve_data(curve: Curve) -> CurveData:
+    """What is drawn of `curve`: the recommended line and, of the others, those that come first."""
+    spare = MOST_LINES - sum(each.recommended for each in curve.series)
+    others = [each for each in curve.series if not each.recommended]
+    shown = tuple(each for each in curve.series if each.recommended or each in others[:spare])
+    times = [value for each in shown for value in (*each.low, *each.high)]
+    times += [end for each in curve.measured for end in (each.low, each.seconds, each.high) if end is not None]
+    values = [value for each in shown for value in each.values]
+    values += [*curve.asked, *(each.value for each in curve.measured)]
+    axis, unit = AXES[curve.axis], time_unit(max(times))
+    low, high = min(times), max(times)
+    return CurveData(
+        axis=axis,
+        series=shown,
+        measured=curve.measured,
+        asked=tuple(sorted(set(curve.asked))),
+        left_out=tuple(each.name for each in others[spare:]),
+        unit=unit.name,
+        unit_s=unit.size,
+        log_time=low > 0 and high / low > LOG_FROM,
+        x_ticks=log_ticks(min(values), max(values), axis.size) if axis.log else _marks(values, axis.size),
+        y_ticks=log_ticks(low, high, unit.size) if low > 0 else Ticks((), ()),
+    )
+
+
+def _marks(values: Sequence[float], size: float) -> Ticks:
+    """A mark at each value, every other one and so on where they are many."""
+    found = sorted(set(values))
+    found = found[:: -(-len(found) // 12)]
+    return Ticks(tuple(found), tuple(f"{value / size:.6g}" for value in found))
+
+
+def curve_figure(data: CurveData, theme: Theme = LIGHT) -> Figure:
+    """Lines of `data` with their intervals as bands, measured runs as points with the spread of their repeats, and a
+    mark at each value asked for."""
+    import plotly.graph_objects as go
+
+    figure = go.Figure()
+    for series, style in styled(data.series, theme):
+        figure.add_traces(list(_line(data, series, style)))
+    if data.measured:
+        figure.add_trace(_points(data, theme))
+    for value in data.asked:
+        figure.add_vline(x=value, line={"color": theme.ink, "width": 1, "dash": "dot"})
+        figure.add_annotation(_mark(data.axis, value, theme))
+    scale = ", log scale" if data.log_time else ""
+    figure.update_layout(**layout(theme, data.axis.title, f"Time per iteration ({data.unit}{scale})", height=460))
+    figure.update_xaxes(type="log" if data.axis.log else "linear", tickvals=data.x_ticks.at, ticktext=data.x_ticks.text)
+    figure.update_yaxes(rangemode="tozero")
+    if data.log_time:
+        at = [value / data.unit_s for value in data.y_ticks.at]
+        figure.update_yaxes(type="log", tickvals=at, ticktext=data.y_ticks.text)
+    return figure
+
+
+def styled(series: Sequence[Series], theme: Theme = LIGHT) -> list[tuple[Series, Line]]:
+    """Each line with its colour, dashes and marker."""
+    places = accumulate((not each.recommended for each in series), initial=0)
+    return [(each, theme.line(place, each.recommended)) for each, place in zip(series, places, strict=False)]
+
+
+def _mark(axis: Axis, value: float, theme: Theme) -> dict[str, Any]:
+    """The name of a value asked for, written along its line."""
+    return {
+        "x": math.log10(value) if axis.log else value,
+        "y": 1,
+        "yref": "paper",
+        "yanchor": "top",
+        "xanchor": "left",
+        "text": axis.text(value),
+        "textangle": 90,
+        "showarrow": False,
+        "font": {"size": 12, "color": theme.muted},
+    }
+
+
+def _line(data: CurveData, series: Series, style: Line) -> Iterator[Any]:
+    """The band of `series` and its line, in the style given."""
+    import plotly.graph_objects as go
+
+    color, dash, symbol = style
+    values = list(series.values)
+    yield go.Scatter(
+        x=values + values[::-1],
+        y=[value / data.unit_s for value in (*series.high, *series.low[::-1])],
+        mode="lines",
+        fill="toself",
+        fillcolor=faded(color),
+        line={"width": 0},
+        hoverinfo="skip",
+        showlegend=False,
+        legendgroup=series.name,
+    )
+    rows = zip(values, series.seconds, series.low, series.high, strict=True)
+    yield go.Scatter(
+        x=values,
+        y=[value / data.unit_s for value in series.seconds],
+        name=said(series.name),
+        legendgroup=series.name,
+        mode="lines+markers",
+        line={"color": color, "width": 2.5, "dash": dash},
+        marker={"symbol": symbol, "size": 8},
+        customdata=[
+            f"{said(series.name)} at {data.axis.text(value)}<br>{format_seconds(mean)}"
+            f" [{format_seconds(low)}, {format_seconds(high)}]"
+            for value, mean, low, high in rows
+        ],
+        hovertemplate="%{customdata}<extra></extra>",
+    )
+
+
+def _points(data: CurveData, theme: Theme) -> Any:
+    """Measured runs, hollow, with the spread of their repeats."""
+    import plotly.graph_objects as go
+
+    runs = data.measured
+    ends = [
+        (run.seconds if run.low is None else run.low, run.seconds if run.high is None else run.high) for run in runs
+    ]
+    told = [
+        f"measured: {said(plain(run.name))} at {data.axis.text(run.value)}<br>{format_seconds(run.seconds)}"
+        + (f" ({format_seconds(low)} to {format_seconds(high)} between repeats)" if low < high else "")
+        for run, (low, high) in zip(runs, ends, strict=True)
+    ]
+    return go.Scatter(
+        x=[run.value for run in runs],
+        y=[run.seconds / data.unit_s for run in runs],
+        name="measured",
+        mode="markers",
+        marker={"symbol": "circle-open", "size": 12, "color": theme.ink, "line": {"width": 2.5, "color": theme.ink}},
+        error_y={
+            "type": "data",
+            "array": [(high - run.seconds) / data.unit_s for run, (_, high) in zip(runs, ends, strict=True)],
+            "arrayminus": [(run.seconds - low) / data.unit_s for run, (low, _) in zip(runs, ends, strict=True)],
+            "color": theme.ink,
+            "thickness": 1.5,
+        },
+        customdata=told,
+        hovertemplate="%{customdata}<extra></extra>",
+    )

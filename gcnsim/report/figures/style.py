@@ -1,0 +1,110 @@
+"""What all figures share: fonts, axes, units of an axis, marks of a logarithmic one."""
+
+from __future__ import annotations
+
+import html
+import math
+from collections.abc import Sequence
+from typing import Any, Final, NamedTuple
+
+from gcnsim.report.answer.columns import BYTE_UNITS, TIME_UNITS
+from gcnsim.report.palette import Theme
+
+FONT: Final = "system-ui, -apple-system, 'Segoe UI', Roboto, 'DejaVu Sans', sans-serif"
+
+MOST_LINES: Final = 6
+"""Lines of one panel: more cannot be told apart."""
+
+LOG_FROM: Final = 6.0
+"""An axis becomes logarithmic once its largest value is this many times its smallest."""
+
+
+class Unit(NamedTuple):
+    """The unit of an axis, and how many seconds or bytes it is."""
+
+    name: str
+    size: float
+
+
+class Ticks(NamedTuple):
+    """Where an axis has its marks, and what they say."""
+
+    at: tuple[float, ...]
+    text: tuple[str, ...]
+
+
+def time_unit(longest: float) -> Unit:
+    """The unit for an axis of seconds up to `longest`.
+
+    >>> time_unit(0.3)
+    Unit(name='ms', size=0.001)
+    """
+    return _unit(longest, TIME_UNITS)
+
+
+def byte_unit(most: float) -> Unit:
+    """The unit for an axis of bytes up to `most`."""
+    return _unit(most, BYTE_UNITS)
+
+
+def _unit(most: float, units: Sequence[tuple[str, float]]) -> Unit:
+    return Unit(*next((pair for pair in units if most >= pair[1]), units[-1]))
+
+
+def log_ticks(low: float, high: float, unit: float = 1.0) -> Ticks:
+    """Marks at 1, 2 and 5 times the powers of ten of `unit` that cover [low, high], at most one beyond each end.
+
+    >>> log_ticks(0.9, 30.0)
+    Ticks(at=(1.0, 2.0, 5.0, 10.0, 20.0), text=('1', '2', '5', '10', '20'))
+    """
+    first, last = math.floor(math.log10(low / unit)), math.ceil(math.log10(high / unit))
+    steps = [mantissa * 10.0**power for power in range(first, last + 1) for mantissa in (1, 2, 5)]
+    inside = [step for step in steps if low / unit / 1.01 <= step <= high / unit * 1.01]
+    return Ticks(tuple(step * unit for step in inside), tuple(f"{step:g}" for step in inside))
+
+
+def layout(theme: Theme, x_title: str, y_title: str = "", *, height: int) -> dict[str, Any]:
+    """The layout of a figure without a legend of its own: pages write legends as text, which wraps on a phone."""
+    axis = {
+        "gridcolor": theme.grid,
+        "zeroline": False,
+        "linecolor": theme.ink,
+        "tickcolor": theme.ink,
+        "automargin": True,
+    }
+    return {
+        "template": "none",
+        "font": {"family": FONT, "size": 14, "color": theme.ink},
+        "paper_bgcolor": theme.paper,
+        "plot_bgcolor": theme.paper,
+        "margin": {"l": 8, "r": 16, "t": 8, "b": 56},
+        "height": height,
+        "showlegend": False,
+        "hoverlabel": {
+            "bgcolor": theme.paper,
+            "bordercolor": theme.muted,
+            "font": {"family": FONT, "color": theme.ink},
+        },
+        "xaxis": axis | {"title": {"text": x_title, "standoff": 12}},
+        "yaxis": axis | {"title": {"text": y_title, "standoff": 12}},
+    }
+
+
+def legend(theme: Theme) -> dict[str, Any]:
+    """The layout of a legend beneath the plot, for figures that stand alone."""
+    return {
+        "showlegend": True,
+        "legend": {
+            "orientation": "h",
+            "y": -0.22,
+            "yanchor": "top",
+            "x": 0,
+            "font": {"color": theme.ink},
+            "bgcolor": theme.paper,
+        },
+    }
+
+
+def said(text: str) -> str:
+    """`text` where Plotly would read tags in it."""
+    return html.escape(text)
