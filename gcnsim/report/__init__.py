@@ -14,10 +14,6 @@ if TYPE_CHECKING:
     from gcnsim.report.answer.notebook import render_notebook
     from gcnsim.report.answer.table import render_short, render_table
     from gcnsim.report.cache_curve import (
-        CacheCurveInfo,
-        PolicyLine,
-        cache_curve_figure,
-        cache_curve_info,
         cache_curve_payload,
         render_cache_curve,
         write_cache_curve_csv,
@@ -32,6 +28,18 @@ if TYPE_CHECKING:
         parts_data,
         rows_data,
     )
+    from gcnsim.report.figures.cache_hits import (
+        CacheHits,
+        PolicyLine,
+        cache_hits_data,
+        cache_hits_figure,
+    )
+    from gcnsim.report.figures.convergence import (
+        Convergence,
+        Learning,
+        convergence_data,
+        convergence_figure,
+    )
     from gcnsim.report.figures.curves import (
         Curve,
         CurveData,
@@ -40,6 +48,44 @@ if TYPE_CHECKING:
         curve_data,
         curve_figure,
         curve_of_rows,
+    )
+    from gcnsim.report.figures.front import (
+        Front,
+        front_data,
+        front_figure,
+    )
+    from gcnsim.report.figures.links import (
+        LinkBars,
+        Pairs,
+        links_data,
+        links_figure,
+        pairs_data,
+        pairs_figure,
+    )
+    from gcnsim.report.figures.memory import (
+        MemoryBars,
+        memory_data,
+        memory_figure,
+    )
+    from gcnsim.report.figures.simulated import (
+        pairs_of_result,
+        timeline_of_result,
+    )
+    from gcnsim.report.figures.timeline import (
+        TimelineData,
+        timeline_data,
+        timeline_figure,
+    )
+    from gcnsim.report.figures.tornado import (
+        Tornado,
+        tornado_data,
+        tornado_figure,
+        tornado_of_advice,
+    )
+    from gcnsim.report.figures.validation import (
+        Validation,
+        validation_data,
+        validation_figure,
     )
     from gcnsim.report.page.html import write_html
     from gcnsim.report.recommended import render_recommended
@@ -53,23 +99,43 @@ if TYPE_CHECKING:
 __all__ = [
     "Bar",
     "Breakdown",
-    "CacheCurveInfo",
+    "CacheHits",
+    "Convergence",
     "Curve",
     "CurveData",
+    "Front",
+    "Learning",
+    "LinkBars",
     "Measured",
+    "MemoryBars",
+    "Pairs",
     "PolicyLine",
     "RunFacts",
     "Series",
+    "TimelineData",
+    "Tornado",
+    "Validation",
     "breakdown_data",
     "breakdown_figure",
-    "cache_curve_figure",
-    "cache_curve_info",
     "cache_curve_payload",
+    "cache_hits_data",
+    "cache_hits_figure",
     "columns_of_rows",
+    "convergence_data",
+    "convergence_figure",
     "curve_data",
     "curve_figure",
     "curve_of_rows",
+    "front_data",
+    "front_figure",
     "left_out_lines",
+    "links_data",
+    "links_figure",
+    "memory_data",
+    "memory_figure",
+    "pairs_data",
+    "pairs_figure",
+    "pairs_of_result",
     "parts_data",
     "render_cache_curve",
     "render_calibration",
@@ -84,6 +150,14 @@ __all__ = [
     "render_validation",
     "row_of_record",
     "rows_data",
+    "timeline_data",
+    "timeline_figure",
+    "timeline_of_result",
+    "tornado_data",
+    "tornado_figure",
+    "tornado_of_advice",
+    "validation_data",
+    "validation_figure",
     "write_cache_curve_csv",
     "write_cache_curve_html",
     "write_csv",
@@ -102,10 +176,6 @@ _LATE: Final = {
         "write_run_trace",
     ),
     "gcnsim.report.cache_curve": (
-        "CacheCurveInfo",
-        "PolicyLine",
-        "cache_curve_figure",
-        "cache_curve_info",
         "cache_curve_payload",
         "render_cache_curve",
         "write_cache_curve_csv",
@@ -132,6 +202,56 @@ _LATE: Final = {
         "curve_data",
         "curve_figure",
         "curve_of_rows",
+    ),
+    "gcnsim.report.figures.cache_hits": (
+        "CacheHits",
+        "PolicyLine",
+        "cache_hits_data",
+        "cache_hits_figure",
+    ),
+    "gcnsim.report.figures.convergence": (
+        "Convergence",
+        "Learning",
+        "convergence_data",
+        "convergence_figure",
+    ),
+    "gcnsim.report.figures.front": (
+        "Front",
+        "front_data",
+        "front_figure",
+    ),
+    "gcnsim.report.figures.links": (
+        "LinkBars",
+        "Pairs",
+        "links_data",
+        "links_figure",
+        "pairs_data",
+        "pairs_figure",
+    ),
+    "gcnsim.report.figures.memory": (
+        "MemoryBars",
+        "memory_data",
+        "memory_figure",
+    ),
+    "gcnsim.report.figures.simulated": (
+        "pairs_of_result",
+        "timeline_of_result",
+    ),
+    "gcnsim.report.figures.timeline": (
+        "TimelineData",
+        "timeline_data",
+        "timeline_figure",
+    ),
+    "gcnsim.report.figures.tornado": (
+        "Tornado",
+        "tornado_data",
+        "tornado_figure",
+        "tornado_of_advice",
+    ),
+    "gcnsim.report.figures.validation": (
+        "Validation",
+        "validation_data",
+        "validation_figure",
     ),
     "gcnsim.report.page.html": ("write_html",),
     "gcnsim.report.answer.notebook": ("render_notebook",),

@@ -79,6 +79,11 @@ class Theme:
     hatched: str
     lines: tuple[str, ...]
 
+    def color(self, name: str) -> str:
+        """The colour of a meaning; `line0` to `line5` are those of lines."""
+        found: str = self.lines[int(name[4:])] if name.startswith("line") else getattr(self, name)
+        return found
+
     def line(self, position: int, recommended: bool = False) -> tuple[str, str, str]:
         """Colour, dashes and marker of a line; `position` counts those that are not recommended."""
         if recommended:

@@ -8,17 +8,14 @@ from io import StringIO
 from itertools import groupby
 from math import floor, log10
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from gcnsim.io.atomic import atomic_write
 from gcnsim.report.answer.provenance import plain
 from gcnsim.report.answer.sentences import UNCALIBRATED
+from gcnsim.report.figures.validation import validation_data, validation_figure
 from gcnsim.report.page.templates import Sheet, write_figure
-from gcnsim.report.palette import COMPUTE, EXPOSED, OTHER
 from gcnsim.terminal.tables import UNLIMITED, aligned
-
-if TYPE_CHECKING:
-    from plotly.graph_objects import Figure
 
 Payload = Mapping[str, Any]
 TIMES = ("measured_s", "predicted_s", "low_s", "high_s")
@@ -82,38 +79,6 @@ def validation_csv(payload: Payload) -> str:
     return buffer.getvalue()
 
 
-def validation_figure(payload: Payload) -> Figure:
-    """Predicted against measured seconds, with intervals; a run on the line is predicted exactly."""
-    import plotly.graph_objects as go
-
-    rows = payload["rows"]
-    ends = [min(min(r["measured_s"], r["low_s"]) for r in rows), max(max(r["measured_s"], r["high_s"]) for r in rows)]
-    figure = go.Figure()
-    figure.add_scatter(x=ends, y=ends, mode="lines", line={"color": OTHER, "dash": "dot"}, name="exact")
-    for covered, colour, name in ((True, COMPUTE, "within its interval"), (False, EXPOSED, "outside its interval")):
-        found = [row for row in rows if row["covered"] is covered]
-        figure.add_scatter(
-            x=[row["measured_s"] for row in found],
-            y=[row["predicted_s"] for row in found],
-            mode="markers",
-            name=f"{name} ({len(found)})",
-            marker={"color": colour, "symbol": "circle" if covered else "x", "size": 8},
-            error_y={
-                "type": "data",
-                "symmetric": False,
-                "array": [row["high_s"] - row["predicted_s"] for row in found],
-                "arrayminus": [row["predicted_s"] - row["low_s"] for row in found],
-                "thickness": 1,
-            },
-            text=[f"{row['setting']}<br>{row['configuration']}" for row in found],
-            hovertemplate="%{text}<br>measured %{x:.3g} s, predicted %{y:.3g} s<extra></extra>",
-        )
-    figure.update_layout(template="plotly_white", title="Predicted against measured iteration", height=640)
-    figure.update_xaxes(title="measured (s)", type="log")
-    figure.update_yaxes(title="predicted (s)", type="log")
-    return figure
-
-
 def write_validation(folder: str | Path, payload: Payload) -> None:
     """Write validation.md, validation.csv and validation.html into an existing `folder`. Raises FileError."""
     target = Path(folder)
@@ -125,12 +90,13 @@ def write_validation(folder: str | Path, payload: Payload) -> None:
     write_figure(
         target / "validation.html",
         "validation",
-        validation_figure(payload),
+        validation_figure(validation_data(payload)),
         Sheet("Milliseconds per iteration of each run", heads, _runs(payload)),
         title=f"{payload['runs']} recorded runs",
         label="" if payload["calibration"] else UNCALIBRATED,
         heading=TITLE,
-        caption="A run on the dotted line is predicted exactly; the whisker is the prediction's 90 % interval.",
+        caption="A run on the dotted line is predicted exactly; the whisker is the prediction's 90 %"
+        " interval, the bar across it the spread of its configuration's repeats.",
         warned=_notes(payload),
         said=validation_lines(payload),
     )

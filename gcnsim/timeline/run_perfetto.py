@@ -10,7 +10,7 @@ how many there are. In detail every stream has a track of its own instead, as ma
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -172,8 +172,8 @@ def _arrow(timeline: Timeline, arrow: Arrow, number: int, place: Mapping[tuple[i
         )
 
 
-def _messages(timeline: Timeline) -> IntArray:
-    """Spans that are messages to a peer: rows, gradients, ids and pieces of all-reduces."""
+def messages(timeline: Timeline) -> IntArray:
+    """The places of spans that are messages to a peer: rows, gradients, ids and pieces of all-reduces."""
     kinds = [KIND_CODE[kind] for kind in (OpKind.WIRE, OpKind.INDEX, OpKind.ALLREDUCE)]
     away = (timeline.peer >= 0) & (timeline.peer != timeline.worker)
     return np.flatnonzero(away & np.isin(timeline.kind, kinds) & (timeline.nbytes > 0))
@@ -198,26 +198,31 @@ def _track(timeline: Timeline, span: int, *, message: bool) -> str | None:
     return COMPUTE if PHASE[kind] in (Phase.COMPUTE, Phase.OPTIMIZER) else "pack"
 
 
-def _by_kind(timeline: Timeline) -> tuple[list[Slice], list[Arrow]]:
+def _by_kind(timeline: Timeline, spans: Sequence[int] | None = None) -> tuple[list[Slice], list[Arrow]]:
     """Slices on a track per worker and kind of work, and arrows between them."""
-    messages = set(_messages(timeline).tolist())
+    sent = set(messages(timeline).tolist())
     held: dict[tuple[int, str, bool], list[int]] = {}
     arrows = []
-    for span in range(len(timeline)):
-        worker, track = int(timeline.worker[span]), _track(timeline, span, message=span in messages)
+    for span in range(len(timeline)) if spans is None else spans:
+        worker, track = int(timeline.worker[span]), _track(timeline, span, message=span in sent)
         if track is None:
             continue
         held.setdefault((worker, track, False), []).append(span)
-        if span in messages:
+        if span in sent:
             peer = int(timeline.peer[span])
             held.setdefault((peer, RECEIVE, True), []).append(span)
             arrows.append(Arrow(span, (worker, track), (peer, RECEIVE)))
     slices = [
         each
-        for (worker, track, received), spans in held.items()
-        for each in _cut(timeline, worker, track, spans, received=received)
+        for (worker, track, received), own in held.items()
+        for each in _cut(timeline, worker, track, own, received=received)
     ]
     return slices, arrows
+
+
+def slices_by_kind(timeline: Timeline, spans: Sequence[int]) -> list[Slice]:
+    """Slices of these spans, places in the timeline, on a track (`TRACKS`) per worker and kind of work."""
+    return _by_kind(timeline, spans)[0]
 
 
 def _cut(timeline: Timeline, worker: int, track: str, spans: list[int], *, received: bool) -> Iterator[Slice]:
@@ -242,14 +247,14 @@ def _in_detail(timeline: Timeline) -> tuple[list[Slice], list[Arrow]]:
     """A slice per span on tracks per stream, one per message where it is received, and arrows between the two."""
     lanes = lanes_of(timeline).tolist()
     slices, arrows = [], []
-    messages = set(_messages(timeline).tolist())
+    sent = set(messages(timeline).tolist())
     busy: dict[tuple[int, str], list[int]] = {}
     for span in range(len(timeline)):
         stream, worker = timeline.streams[int(timeline.stream[span])], int(timeline.worker[span])
         track = stream + (f" ({lanes[span] + 1})" if lanes[span] else "")
         start, end = int(timeline.start_ps[span]), int(timeline.end_ps[span])
         slices.append(Slice(worker, track, start, end, (span,), received=False))
-        if span in messages:
+        if span in sent:
             peer, lane = int(timeline.peer[span]), stream.partition(".")[0]
             seen = f"{lane}.rx{worker}"
             ends = busy.setdefault((peer, seen), [])

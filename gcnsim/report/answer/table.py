@@ -17,7 +17,7 @@ from gcnsim.report.answer import provenance, sentences
 from gcnsim.report.answer.columns import MEANINGS, SHOWN, checked, columns_of, silent_costs
 from gcnsim.report.answer.layout import Layout, cut, laid_out, lines_of, needed
 from gcnsim.report.answer.rows import checked_order, shown_rows
-from gcnsim.report.figures.tornado import tornado_lines, tornado_of
+from gcnsim.report.figures.tornado import tornado_data, tornado_lines
 from gcnsim.results import Row, WhatIf
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ def render_table(
         _print_results(console, answer, rows, wide_keys(answer) if wide and keys is None else keys)
         _print_answer(console, answer)
         if assumptions:
-            _print_whole(console, "What the assumptions do", tornado_lines(tornado_of(answer), console.width))
+            _print_whole(console, "What the assumptions do", tornado_lines(tornado_data(answer), console.width))
         _print_provenance(console, answer, provenance)
     return "\n".join(line.rstrip() for line in capture.get().splitlines()) + "\n"
 

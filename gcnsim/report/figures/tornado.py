@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from textwrap import wrap
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from gcnsim.report.answer.layout import cut
 from gcnsim.report.answer.provenance import plain, range_of
-from gcnsim.results import WhatIf
+from gcnsim.report.figures.style import layout, said, time_unit
+from gcnsim.report.palette import LIGHT, Theme
+from gcnsim.results import Advice, WhatIf
 from gcnsim.terminal.tables import UNLIMITED, aligned
 from gcnsim.units import format_seconds
+
+if TYPE_CHECKING:
+    from plotly.graph_objects import Figure
 
 ROOMY = 90
 """Characters of a line that has room for every column."""
@@ -27,7 +32,7 @@ class Swing(NamedTuple):
     range: str
     low_s: float
     high_s: float
-    share: float
+    share: float | None
 
     @property
     def reach(self) -> float:
@@ -49,7 +54,7 @@ class Tornado(NamedTuple):
         return (time - min(times)) / ((max(times) - min(times)) or 1.0)
 
 
-def tornado_of(answer: WhatIf) -> Tornado:
+def tornado_data(answer: WhatIf) -> Tornado:
     """The answer's assumptions by what they do to the recommended setting."""
     center = answer.recommendation.row.iteration_s
     swings = [
@@ -63,10 +68,66 @@ def tornado_of(answer: WhatIf) -> Tornado:
         )
         for each in answer.certainty.assumptions
     ]
-    # What moves the time by less than 0.1 % is written by name alone.
+    return _sorted(center, swings)
+
+
+def _sorted(center: float, swings: Sequence[Swing]) -> Tornado:
+    """The swings that move the time; what moves it by less than 0.1 % is written by name alone."""
     moved = [each for each in swings if each.reach >= 1e-3 * center]
     still = tuple(each.name for each in swings if each not in moved)
     return Tornado(center, tuple(sorted(moved, key=lambda each: -each.reach)), still)
+
+
+def tornado_of_advice(advice: Advice) -> Tornado:
+    """A recommendation's knobs, each over the values that were asked for, and its assumptions, in seconds of what it
+    compares."""
+    work = advice.choice.iterations
+    swings = [
+        Swing(f"knob {plain(each.knob)}", plain(each.value), plain(f"{each.low} to {each.high}"),
+              each.seconds_low, each.seconds_high, None)
+        for each in advice.knobs
+    ]  # fmt: skip
+    swings += [
+        Swing(plain(each.name), plain(each.value), range_of(each),
+              each.iteration_s_low * work, each.iteration_s_high * work, each.share)
+        for each in advice.assumptions
+    ]  # fmt: skip
+    return _sorted(advice.choice.seconds, swings)
+
+
+def tornado_figure(tornado: Tornado, theme: Theme = LIGHT, most: int = 12) -> Figure:
+    """A bar per swing from its low to its high time, the longest first; the line is the time of the answer."""
+    import plotly.graph_objects as go
+
+    shown = tornado.swings[:most]
+    unit = time_unit(max([tornado.center_s, *(max(each.low_s, each.high_s) for each in shown)]))
+    figure = go.Figure()
+    for place, each in enumerate(shown):
+        low, high = sorted((each.low_s, each.high_s))
+        knob = each.name.startswith("knob ")
+        figure.add_bar(
+            orientation="h",
+            y=[place],
+            base=[low / unit.size],
+            x=[(high - low) / unit.size],
+            width=0.42,
+            offset=-0.02,
+            marker={"color": theme.compute if knob else theme.assumption, "line": {"width": 0}},
+            customdata=[
+                f"{said(each.name)} {said(each.value)} ({said(each.range)})"
+                f"<br>{format_seconds(each.low_s)} to {format_seconds(each.high_s)}"
+            ],
+            hovertemplate="%{customdata}<extra></extra>",
+        )
+        figure.add_annotation(
+            x=0, xref="paper", xanchor="left", y=place - 0.08, yanchor="bottom", showarrow=False,
+            text=f"{said(each.name)} <span style='color:{theme.muted};font-size:12px'>{said(each.range)}</span>",
+            font={"size": 13},
+        )  # fmt: skip
+    figure.update_layout(**layout(theme, f"Time ({unit.name})", height=80 + 46 * len(shown)), barmode="overlay")
+    figure.add_vline(x=tornado.center_s / unit.size, line={"color": theme.ink, "width": 1.5})
+    figure.update_yaxes(range=[len(shown) - 0.4, -0.7], showticklabels=False, showgrid=False)
+    return figure
 
 
 def tornado_lines(tornado: Tornado, width: int) -> list[str]:
@@ -86,7 +147,7 @@ def tornado_lines(tornado: Tornado, width: int) -> list[str]:
         f"{format_seconds(each.low_s)} .. {format_seconds(each.high_s)}" for each in swings
     ]
     if roomy:
-        columns["variance"] = [f"{100 * each.share:.0f}%" for each in swings]
+        columns["variance"] = ["" if each.share is None else f"{100 * each.share:.0f}%" for each in swings]
     room = max(NARROWEST, width - max(map(len, _lines(columns))) - 2)
     lines = _lines(columns | {"time": [_bar(each, tornado.center_s, ends, room) for each in swings]})
     still = f"less than 0.1 % each: {', '.join(tornado.still)}"

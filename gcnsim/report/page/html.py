@@ -14,7 +14,7 @@ from gcnsim.report.answer.columns import MEANINGS, Column, columns_of
 from gcnsim.report.answer.table import wide_keys
 from gcnsim.report.figures.breakdown import MOST_BARS, breakdown_data, breakdown_figure
 from gcnsim.report.figures.curves import Curve, curve_data, curve_figure, styled
-from gcnsim.report.figures.tornado import tornado_of
+from gcnsim.report.figures.tornado import tornado_data
 from gcnsim.report.page.heat import IDLE, heats_of
 from gcnsim.report.page.templates import Sheet, write_page
 from gcnsim.results import Row, WhatIf
@@ -47,7 +47,7 @@ def write_html(path: str | Path, answer: WhatIf, curve: Curve) -> None:
         lines=styled(drawn.series),
         heats=heats_of(answer),
         idle=IDLE,
-        tornado=tornado_of(answer),
+        tornado=tornado_data(answer),
         most=MOST_BARS,
         results=_settings(columns, rows, "Settings, the fastest first"),
         every_column=_settings(columns_of(rows, wide_keys(answer)), rows, "Every column"),

@@ -194,7 +194,7 @@ def test_files_are_written_whole(capsys: pytest.CaptureFixture[str], tmp_path: P
     asked = [row["iteration_s"] for row in answer["results"]]
     best = [] if answer["recommendation"]["in_results"] is not None else [answer["recommendation"]["iteration_s"]]
     assert [float(row["iteration_s"]) for row in rows] == asked + best
-    assert "Plotly.newPlot" in paths["html"].read_text()
+    assert 'gcnsim.draw("breakdown"' in paths["html"].read_text()
     events = json.loads(paths["timeline"].read_text())["traceEvents"]
     named = {event["pid"]: event["args"]["name"] for event in events if event["name"] == "process_name"}
     assert named == {0: "worker 0", 1: "worker 1", 2: "iterations", 3: "links"}

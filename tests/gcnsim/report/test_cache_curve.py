@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from gcnsim.report import cache_curve_figure, cache_curve_info, cache_curve_payload, render_cache_curve
+from gcnsim.report import cache_curve_payload, cache_hits_data, cache_hits_figure, render_cache_curve
 from gcnsim.trace import CacheCurve, CachePoint, CacheTally, Replay, TraceOrigin
 
 
@@ -26,7 +26,7 @@ def curve() -> CacheCurve:
 
 
 def test_info_is_the_curve_by_value(curve: CacheCurve) -> None:
-    info = cache_curve_info(curve)
+    info = cache_hits_data(curve)
     assert info.title == "made, uniform at 0.1, 20 graphs"
     assert info.sizes == (0.1, 0.5)
     refreshed, lru = info.lines
@@ -35,7 +35,7 @@ def test_info_is_the_curve_by_value(curve: CacheCurve) -> None:
 
 
 def test_figure_has_a_line_for_each_rule(curve: CacheCurve) -> None:
-    figure = cache_curve_figure(cache_curve_info(curve))
+    figure = cache_hits_figure(cache_hits_data(curve))
     assert [trace.name for trace in figure.data] == ["inclusion-refresh (refreshed)", "lru (demand)"]
     assert [trace.line.dash for trace in figure.data] == ["dash", "dot"]
     assert list(figure.data[0].y) == pytest.approx([40, 70])

@@ -11,6 +11,7 @@ import pytest
 from gcnsim.errors import FileError
 from gcnsim.report import calibration as calibration_report
 from gcnsim.report import validation as report
+from gcnsim.report import validation_data, validation_figure
 from gcnsim.validation import payload as plain
 from tests.gcnsim.calibration.made import calibration
 from tests.gcnsim.validation.made import SETTING, four
@@ -95,7 +96,7 @@ def test_csv_reads_back_every_number(found: dict[str, Any]) -> None:
 
 
 def test_the_figure_has_every_run_once(found: dict[str, Any]) -> None:
-    exact, inside, beyond = report.validation_figure(found).data
+    exact, inside, beyond = validation_figure(validation_data(found)).data
     assert list(inside.x) == [1.0, 1.2, 3.0]
     assert list(inside.y) == [1.1, 1.1, 3.3]
     assert (list(beyond.x), list(beyond.y)) == ([2.0], [1.0])

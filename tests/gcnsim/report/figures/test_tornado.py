@@ -2,12 +2,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from gcnsim.report.figures.tornado import Tornado, tornado_lines, tornado_of
+import pytest
+
+from gcnsim.report.figures.tornado import Swing, Tornado, tornado_data, tornado_figure, tornado_lines
+from gcnsim.report.palette import LIGHT
 from tests.gcnsim.results.made import answer_of
 
 
 def test_the_longest_first_and_what_changes_nothing_by_name(answered: dict[str, Any]) -> None:
-    tornado = tornado_of(answer_of(answered))
+    tornado = tornado_data(answer_of(answered))
     assert [swing.name for swing in tornado.swings] == ["t4.spmm_efficiency", "cross_edges"]
     assert tornado.swings[0][1:] == ("60%", "40% to 80%", 0.31, 0.21, 0.5)
     assert tornado.still == ("ethernet.latency_s",)
@@ -15,7 +18,7 @@ def test_the_longest_first_and_what_changes_nothing_by_name(answered: dict[str, 
 
 
 def test_bars_share_one_scale_with_the_answer_at_the_mark(answered: dict[str, Any]) -> None:
-    head, first, second, still = tornado_lines(tornado_of(answer_of(answered)), 60)
+    head, first, second, still = tornado_lines(tornado_data(answer_of(answered)), 60)
     assert max(map(len, (head, first, second))) <= 60
     place = first.index("|")
     assert second.index("|") == place
@@ -24,5 +27,15 @@ def test_bars_share_one_scale_with_the_answer_at_the_mark(answered: dict[str, An
 
 
 def test_without_assumptions_there_are_no_lines(payload: dict[str, Any]) -> None:
-    assert tornado_lines(tornado_of(answer_of(payload)), 80) == []
+    assert tornado_lines(tornado_data(answer_of(payload)), 80) == []
     assert tornado_lines(Tornado(1.0, (), ("x",)), 80) == ["no assumption changes the time by 0.1 % or more"]
+
+
+def test_the_figure_has_a_bar_for_each_swing() -> None:
+    swings = (Swing("gpu", "1", "0.5 to 2", 0.9, 0.3, 0.8), Swing("knob tau", "1", "0 to 2", 0.4, 0.6, None))
+    figure = tornado_figure(Tornado(0.5, swings, ())).to_dict()
+    assert [trace["base"][0] for trace in figure["data"]] == pytest.approx([300.0, 400.0])
+    assert [trace["x"][0] for trace in figure["data"]] == pytest.approx([600.0, 200.0])
+    assert [trace["marker"]["color"] for trace in figure["data"]] == [LIGHT.assumption, LIGHT.compute]
+    assert figure["layout"]["shapes"][0]["x0"] == pytest.approx(500.0)
+    assert figure["layout"]["xaxis"]["title"]["text"] == "Time (ms)"

@@ -1,0 +1,132 @@
+"""Time against cost of what a recommendation compared: its Pareto front, the choice and the runner-up."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from gcnsim.report.answer.provenance import plain
+from gcnsim.report.figures.style import layout, said, time_unit
+from gcnsim.report.palette import LIGHT, Theme
+from gcnsim.results import Advice, PointReport
+from gcnsim.units import format_seconds
+
+if TYPE_CHECKING:
+    from plotly.graph_objects import Figure
+
+
+class Option(NamedTuple):
+    """A setting on a machine: seconds and cost with their 90 % intervals; on_front: nothing beats it."""
+
+    name: str
+    seconds: float
+    seconds_low: float
+    seconds_high: float
+    cost: float
+    cost_low: float
+    cost_high: float
+    on_front: bool
+    chosen: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Front:
+    """Options with a price, the fastest first. compared: what times and costs are of; unpriced: options without one.
+
+    times: by how much costs are multiplied to be read; of: what that makes them costs of.
+    """
+
+    options: tuple[Option, ...]
+    compared: str
+    currency: str
+    times: float
+    of: str
+    unpriced: int
+    unit: str
+    unit_s: float
+
+
+def front_data(advice: Advice) -> Front:
+    """The front of `advice` with its choice."""
+    points = {each.name: each for each in (*advice.front, advice.choice)}
+    priced = [each for each in points.values() if each.cost is not None]
+    options = tuple(
+        _option(each, each.name == advice.choice.name) for each in sorted(priced, key=lambda one: one.seconds)
+    )
+    training = advice.choice.iterations > advice.choice.row.iterations_per_epoch
+    unit = time_unit(max((each.seconds for each in options), default=1.0))
+    times, of = (1.0, "a training") if training else (1000.0, f"1,000 times {advice.compared}")
+    unpriced = len(points) - len(priced)
+    return Front(options, advice.compared, advice.goal.currency, times, of, unpriced, unit.name, unit.size)
+
+
+def _option(point: PointReport, chosen: bool) -> Option:
+    cost = point.cost or 0.0
+    low = cost if point.cost_low is None else point.cost_low
+    high = cost if point.cost_high is None else point.cost_high
+    times = (point.seconds, point.seconds_low, point.seconds_high)
+    return Option(plain(point.name), *times, cost, low, high, point.on_front, chosen)
+
+
+def front_figure(data: Front, theme: Theme = LIGHT) -> Figure:
+    """Options with their intervals, the front as steps, the choice in its own colour."""
+    figure = _empty(data, theme)
+    steps = [each for each in data.options if each.on_front]
+    figure.add_scatter(
+        x=[each.seconds / data.unit_s for each in steps],
+        y=[each.cost * data.times for each in steps],
+        mode="lines",
+        line={"color": theme.compute, "width": 2, "shape": "hv"},
+        name="front",
+        hoverinfo="skip",
+    )
+    kinds = (
+        ("on the front", [each for each in steps if not each.chosen], theme.compute, "circle"),
+        (
+            "cannot be told apart from it",
+            [each for each in data.options if not (each.on_front or each.chosen)],
+            theme.other,
+            "diamond",
+        ),
+        ("recommended", [each for each in data.options if each.chosen], theme.recommended, "star"),
+    )
+    for name, found, color, symbol in kinds:
+        if found:
+            figure.add_scatter(**_points(data, name, found, color, symbol))
+    return figure
+
+
+def _empty(data: Front, theme: Theme) -> Figure:
+    import plotly.graph_objects as go
+
+    figure = go.Figure()
+    y_title = f"Cost of {data.of} ({data.currency})"
+    figure.update_layout(**layout(theme, f"Time of {data.compared} ({data.unit})", y_title, height=440))
+    figure.update_xaxes(rangemode="tozero")
+    figure.update_yaxes(rangemode="tozero")
+    return figure
+
+
+def _points(data: Front, name: str, found: list[Option], color: str, symbol: str) -> dict[str, Any]:
+    def bars(ends: list[tuple[float, float, float]], scale: float) -> dict[str, Any]:
+        above = [(high - value) * scale for value, _, high in ends]
+        below = [(value - low) * scale for value, low, _ in ends]
+        return {"type": "data", "array": above, "arrayminus": below, "thickness": 1, "width": 3, "color": color}
+
+    return {
+        "x": [each.seconds / data.unit_s for each in found],
+        "y": [each.cost * data.times for each in found],
+        "error_x": bars([(each.seconds, each.seconds_low, each.seconds_high) for each in found], 1 / data.unit_s),
+        "error_y": bars([(each.cost, each.cost_low, each.cost_high) for each in found], data.times),
+        "mode": "markers",
+        "name": name,
+        "marker": {"color": color, "symbol": symbol, "size": 15 if symbol == "star" else 9},
+        "customdata": [
+            f"{said(each.name)}<br>{format_seconds(each.seconds)}"
+            f" [{format_seconds(each.seconds_low)}, {format_seconds(each.seconds_high)}]"
+            f"<br>{each.cost * data.times:.3g} {data.currency} for {data.of}"
+            f" [{each.cost_low * data.times:.3g}, {each.cost_high * data.times:.3g}]"
+            for each in found
+        ],
+        "hovertemplate": "%{customdata}<extra></extra>",
+    }

@@ -1,0 +1,131 @@
+"""How busy links are in an iteration, and the bytes that each pair of workers exchanges in it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import numpy as np
+
+from gcnsim.ids import FloatArray, Iteration
+from gcnsim.report.answer.provenance import plain
+from gcnsim.report.figures.style import byte_unit, layout, said
+from gcnsim.report.palette import LIGHT, Theme
+from gcnsim.results import LinkTraffic
+from gcnsim.timeline import Timeline
+from gcnsim.timeline.run_perfetto import messages
+from gcnsim.units import format_bytes, format_fraction
+
+if TYPE_CHECKING:
+    from plotly.graph_objects import Figure
+
+MOST_LINKS: Final = 24
+FULL: Final = 0.95
+"""A link that is busy this share of the time sets the pace."""
+
+
+class LinkBar(NamedTuple):
+    """A link: bytes per iteration, and the share of its capacity that this is."""
+
+    name: str
+    nbytes: float
+    share: float
+
+
+@dataclass(frozen=True, slots=True)
+class LinkBars:
+    """The busiest links, the busiest first, and how many there are besides."""
+
+    bars: tuple[LinkBar, ...]
+    left_out: int
+
+
+def links_data(links: Mapping[str, LinkTraffic], most: int = MOST_LINKS) -> LinkBars:
+    """What `links` carry per iteration."""
+    found = [LinkBar(plain(name), each.bytes, each.utilization) for name, each in links.items()]
+    found.sort(key=lambda each: -each.share)
+    return LinkBars(tuple(found[:most]), max(0, len(found) - most))
+
+
+def links_figure(data: LinkBars, theme: Theme = LIGHT) -> Figure:
+    """A bar per link; one that sets the pace has its own colour."""
+    import plotly.graph_objects as go
+
+    figure = go.Figure(
+        go.Bar(
+            orientation="h",
+            y=[said(bar.name) for bar in data.bars],
+            x=[100 * bar.share for bar in data.bars],
+            marker={
+                "color": [theme.exposed if bar.share >= FULL else theme.compute for bar in data.bars],
+                "line": {"width": 0},
+            },
+            text=[format_bytes(bar.nbytes) for bar in data.bars],
+            textposition="auto",
+            customdata=[
+                f"{said(bar.name)}<br>{format_bytes(bar.nbytes)} per iteration, busy {format_fraction(bar.share)} of it"
+                for bar in data.bars
+            ],
+            hovertemplate="%{customdata}<extra></extra>",
+        )
+    )
+    title = "Busy (% of the iteration)"
+    figure.update_layout(**layout(theme, title, height=90 + 24 * len(data.bars)), bargap=0.25)
+    figure.update_xaxes(range=[0, 102])
+    figure.update_yaxes(autorange="reversed", showgrid=False)
+    return figure
+
+
+@dataclass(frozen=True, slots=True)
+class Pairs:
+    """Bytes per iteration from each worker (a row) to each other, float64[workers, workers]."""
+
+    nbytes: FloatArray
+
+
+def pairs_data(timeline: Timeline, first: Iteration, workers: int) -> Pairs:
+    """The mean over the iterations from `first` on: rows, gradients, ids and pieces of all-reduces."""
+    found = messages(timeline)
+    found = found[timeline.iteration[found] >= first]
+    iterations = np.unique(timeline.iteration[found]).size
+    sums = np.zeros((workers, workers))
+    np.add.at(sums, (timeline.worker[found], timeline.peer[found]), timeline.nbytes[found])
+    mean = sums / max(1, iterations)
+    mean.setflags(write=False)
+    return Pairs(mean)
+
+
+def pairs_figure(data: Pairs, theme: Theme = LIGHT) -> Figure:
+    """A square per pair, the darker the more bytes, with its number where there is room."""
+    import plotly.graph_objects as go
+
+    size = len(data.nbytes)
+    unit = byte_unit(float(data.nbytes.max(initial=0.0)))
+    shown = [
+        [None if i == j else value / unit.size for j, value in enumerate(row)] for i, row in enumerate(data.nbytes)
+    ]
+    figure = go.Figure(
+        go.Heatmap(
+            z=shown,
+            x=list(range(size)),
+            y=list(range(size)),
+            zmin=0,
+            colorscale=[[0, theme.paper], [1, theme.busy]],
+            colorbar={"title": {"text": unit.name}, "outlinewidth": 0, "thickness": 14, "tickfont": {"size": 12}},
+            texttemplate="%{z:.3g}" if size <= 12 else None,
+            textfont={"size": 12},
+            customdata=[
+                [f"worker {i} to worker {j}: {format_bytes(value)} per iteration" for j, value in enumerate(row)]
+                for i, row in enumerate(data.nbytes)
+            ],
+            hovertemplate="%{customdata}<extra></extra>",
+            hoverongaps=False,
+            xgap=2,
+            ygap=2,
+        )
+    )
+    figure.update_layout(**layout(theme, "to worker", "from worker", height=140 + max(200, min(560, 52 * size))))
+    figure.update_xaxes(showgrid=False, dtick=max(1, size // 12))
+    figure.update_yaxes(showgrid=False, dtick=max(1, size // 12), autorange="reversed")
+    return figure

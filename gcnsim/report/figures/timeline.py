@@ -1,0 +1,245 @@
+"""One steady iteration: a row per worker and kind of work and per link, and what each op waited for.
+
+Rows have the names of the tracks that `gcnsim.timeline.run_perfetto` writes, whether the run was simulated or recorded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import numpy as np
+
+from gcnsim.ids import FloatArray, IntArray, Iteration
+from gcnsim.report.answer.provenance import plain
+from gcnsim.report.figures.style import layout, said, time_unit
+from gcnsim.report.palette import LIGHT, Theme
+from gcnsim.timeline import KINDS, PHASE, Direction, Phase, Timeline
+from gcnsim.timeline.run_perfetto import TRACKS, slices_by_kind
+from gcnsim.units import format_bytes, format_seconds
+
+if TYPE_CHECKING:
+    from plotly.graph_objects import Figure
+
+PS_PER_S: Final = 1e12
+MOST_WORKERS: Final = 6
+MOST_LINKS: Final = 24
+BINS: Final = 160
+"""Equal pieces of the iteration in which a link's rate is told."""
+
+COLORS: Final = {
+    Phase.COMPUTE: "compute",
+    Phase.TRANSFER: "exposed",
+    Phase.SAMPLING: "sampling",
+    Phase.REDUCE: "reduce",
+    Phase.OPTIMIZER: "optimizer",
+    Phase.WAIT: "idle",
+}
+"""The colour of each kind of work in a theme."""
+
+Waited = Callable[[int], str]
+"""What a span waited for, by its place in the timeline; empty where that is not known."""
+
+
+class Block(NamedTuple):
+    """A span, or several at once, on a row: seconds from the start of the iteration, and what it is in words."""
+
+    row: int
+    phase: Phase
+    start_s: float
+    end_s: float
+    said: str
+
+
+@dataclass(frozen=True, slots=True)
+class TimelineData:
+    """Rows by name, those of workers, then links. rates: per link its share of capacity (bytes/s where that is not
+    known) in each of `BINS` pieces.
+    """
+
+    iteration: Iteration
+    length_s: float
+    rows: tuple[str, ...]
+    blocks: tuple[Block, ...]
+    links: tuple[str, ...]
+    rates: tuple[tuple[float, ...], ...]
+    shares: bool
+    workers_left_out: int
+    unit: str
+    unit_s: float
+
+    @property
+    def legend(self) -> list[tuple[str, str, bool]]:
+        """Of each kind of work its name, its colour in a theme, and that it is not hatched."""
+        seen = {each.phase for each in self.blocks}
+        return [(str(phase), color, False) for phase, color in COLORS.items() if phase in seen]
+
+
+def steady_iteration(ends: IntArray, measured: Iteration) -> Iteration:
+    """Of the iterations from `measured` on, that whose length is nearest to their mean, the last of equals.
+
+    ends: int64[T] picoseconds, when the last worker ended each.
+    """
+    lengths = np.diff(ends, prepend=0)
+    first = min(max(measured, 0), len(ends) - 1)
+    away = np.abs(lengths[first:] - lengths[first:].mean())
+    return int(len(ends) - 1 - np.argmin(away[::-1]))
+
+
+def timeline_data(
+    timeline: Timeline,
+    ends: IntArray,
+    measured: Iteration,
+    *,
+    rates: Mapping[str, tuple[IntArray, FloatArray]] | None = None,
+    capacity: Mapping[str, float] | None = None,
+    waited: Waited = lambda _: "",
+    first: Sequence[int] = (),
+) -> TimelineData:
+    """One steady iteration of a run, simulated or recorded. ends, measured: as for `steady_iteration`; rates, capacity:
+    of links, bytes per second; first: workers that are shown before others where there are many.
+    """
+    chosen = steady_iteration(ends, measured)
+    start, end = int(ends[chosen - 1]) if chosen else 0, int(ends[chosen])
+    inside = np.flatnonzero((timeline.start_ps < end) & (timeline.end_ps > start))
+    workers = sorted(set(timeline.worker[inside].tolist()))
+    shown = sorted(list(dict.fromkeys([*(each for each in first if each in workers), *workers]))[:MOST_WORKERS])
+    slices = [
+        each
+        for each in slices_by_kind(timeline, inside.tolist())
+        if each.worker in shown and each.start_ps < end and each.end_ps > start
+    ]
+    order = {name: place for place, name in enumerate(TRACKS)}
+    tracks = sorted({(each.worker, each.track) for each in slices}, key=lambda own: (own[0], order[own[1]]))
+    place = {own: row for row, own in enumerate(tracks)}
+    blocks = tuple(
+        Block(
+            place[each.worker, each.track],
+            PHASE[KINDS[int(timeline.kind[each.spans[0]])]],
+            (max(each.start_ps, start) - start) / PS_PER_S,
+            (min(each.end_ps, end) - start) / PS_PER_S,
+            _words(timeline, each.spans, each.received, waited),
+        )
+        for each in slices
+    )
+    names, binned = _binned(rates or {}, capacity, start, end)
+    unit = time_unit((end - start) / PS_PER_S)
+    return TimelineData(
+        iteration=chosen,
+        length_s=(end - start) / PS_PER_S,
+        rows=tuple(f"worker {worker}: {track}" for worker, track in tracks),
+        blocks=blocks,
+        links=names,
+        rates=binned,
+        shares=capacity is not None,
+        workers_left_out=len(workers) - len(shown),
+        unit=unit.name,
+        unit_s=unit.size,
+    )
+
+
+def _words(timeline: Timeline, spans: Sequence[int], received: bool, waited: Waited) -> str:
+    """What spans under way at once are, a line each, up to three."""
+    lines = []
+    for span in spans[:3]:
+        kind = str(KINDS[int(timeline.kind[span])])
+        parts = [f"received {kind}" if received else kind]
+        if timeline.layer[span] >= 0:
+            parts.append(f"layer {int(timeline.layer[span])}")
+        if timeline.direction[span]:
+            parts.append(Direction(int(timeline.direction[span])).name.lower())
+        if timeline.peer[span] >= 0:
+            parts.append(f"from {int(timeline.worker[span])}" if received else f"to {int(timeline.peer[span])}")
+        if timeline.nbytes[span]:
+            parts.append(format_bytes(float(timeline.nbytes[span])))
+        length = float(timeline.end_ps[span] - timeline.start_ps[span]) / PS_PER_S
+        why = "" if received else waited(span)
+        lines.append(f"{', '.join(parts)}: {format_seconds(length)}, iteration {int(timeline.iteration[span])}")
+        lines += [f"  {plain(why)}"] if why else []
+    return "\n".join([*lines, *([f"and {len(spans) - 3} more"] if len(spans) > 3 else [])])
+
+
+def _binned(
+    rates: Mapping[str, tuple[IntArray, FloatArray]], capacity: Mapping[str, float] | None, start: int, end: int
+) -> tuple[tuple[str, ...], tuple[tuple[float, ...], ...]]:
+    """Mean rates in equal pieces of [start, end), of the busiest links, in their order."""
+    edges = np.linspace(start, end, BINS + 1)
+    found: dict[str, FloatArray] = {}
+    for name, (instants, values) in rates.items():
+        lengths = np.diff(instants, append=instants[-1:])
+        carried = np.concatenate(([0.0], np.cumsum(lengths * values)))[:-1]
+        at = np.clip(np.searchsorted(instants, edges, side="right") - 1, 0, None)
+        until = carried[at] + values[at] * np.maximum(edges - instants[at], 0.0)
+        mean = np.diff(until) / (edges[1] - edges[0])
+        found[name] = mean if capacity is None else mean / capacity[name]
+    busiest = sorted(found, key=lambda name: -float(found[name].mean()))[:MOST_LINKS]
+    names = tuple(name for name in found if name in busiest)
+    return tuple(map(plain, names)), tuple(tuple(found[name].tolist()) for name in names)
+
+
+def timeline_figure(data: TimelineData, theme: Theme = LIGHT) -> Figure:
+    """Blocks by row, coloured by kind, above a row per link, the darker the busier; both on one axis of time."""
+    from plotly.subplots import make_subplots
+
+    tall, links = 26 * len(data.rows) + 10, 20 * len(data.links)
+    heights = [tall, links] if data.links else [1]
+    figure = make_subplots(
+        rows=len(heights), shared_xaxes=True, row_heights=heights, vertical_spacing=14 / (tall + links + 90)
+    )
+    for phase, color in COLORS.items():
+        found = [each for each in data.blocks if each.phase is phase]
+        if found:
+            figure.add_trace(_blocks(data, phase, found, theme.color(color)), row=1, col=1)
+    if data.links:
+        figure.add_trace(_rates(data, theme), row=2, col=1)
+    shape = layout(theme, "", height=tall + links + 90)
+    axes = {name: shape.pop(name) for name in ("xaxis", "yaxis")}
+    figure.update_layout(**shape, barmode="overlay", bargap=0.15)
+    figure.update_xaxes(**axes["xaxis"], range=[0, data.length_s / data.unit_s])
+    figure.update_xaxes(title_text=f"Time in iteration {data.iteration} ({data.unit})", row=len(heights), col=1)
+    figure.update_yaxes(**axes["yaxis"])
+    figure.update_yaxes(
+        row=1, col=1, tickvals=list(range(len(data.rows))), ticktext=[_short(name) for name in data.rows],
+        range=[len(data.rows) - 0.4, -0.6], tickfont={"size": 11}, gridcolor=theme.grid,
+    )  # fmt: skip
+    if data.links:
+        figure.update_yaxes(row=2, col=1, autorange="reversed", tickfont={"size": 11}, dtick=1, showgrid=False)
+    return figure
+
+
+def _short(name: str) -> str:
+    """A row's name where there is little room: `0 compute`."""
+    return said(name.removeprefix("worker ").replace(":", "", 1))
+
+
+def _blocks(data: TimelineData, phase: Phase, found: Sequence[Block], color: str) -> dict[str, Any]:
+    return {
+        "type": "bar",
+        "orientation": "h",
+        "name": str(phase),
+        "y": [each.row for each in found],
+        "base": [round(each.start_s / data.unit_s, 6) for each in found],
+        "x": [round((each.end_s - each.start_s) / data.unit_s, 6) for each in found],
+        "marker": {"color": color, "line": {"width": 0}},
+        "customdata": [f"{said(data.rows[each.row])}<br>{said(each.said).replace(chr(10), '<br>')}" for each in found],
+        "hovertemplate": "%{customdata}<br>from %{base:.4g}<extra></extra>",
+    }
+
+
+def _rates(data: TimelineData, theme: Theme) -> dict[str, Any]:
+    scale, unit = (100.0, "% of its capacity") if data.shares else (1e-9, "GB/s")
+    step = data.length_s / data.unit_s / BINS
+    return {
+        "type": "heatmap",
+        "z": [[round(scale * value, 2) for value in row] for row in data.rates],
+        "x0": step / 2,
+        "dx": step,
+        "y": [said(name) for name in data.links],
+        "zmin": 0,
+        "zmax": 100.0 if data.shares else None,
+        "colorscale": [[0, theme.paper], [1, theme.busy]],
+        "showscale": False,
+        "ygap": 2,
+        "hovertemplate": f"%{{y}}: %{{z:.3g}} {unit}<extra></extra>",
+    }

@@ -1,0 +1,115 @@
+"""Predicted against measured iterations of recorded runs, with intervals and the spread of repeats."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from gcnsim.report.answer.provenance import plain
+from gcnsim.report.figures.style import Ticks, layout, legend, log_ticks, said, time_unit
+from gcnsim.report.palette import LIGHT, Theme
+from gcnsim.units import format_seconds
+
+if TYPE_CHECKING:
+    from plotly.graph_objects import Figure
+
+
+class Judged(NamedTuple):
+    """A run, seconds. low_s, high_s: of the prediction; least_s, most_s: of the repeats of its configuration."""
+
+    setting: str
+    configuration: str
+    measured_s: float
+    predicted_s: float
+    low_s: float
+    high_s: float
+    least_s: float
+    most_s: float
+    covered: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Validation:
+    """The runs, the ends of the diagonal (seconds), the unit of both axes and their marks."""
+
+    runs: tuple[Judged, ...]
+    ends: tuple[float, float]
+    unit: str
+    unit_s: float
+    ticks: Ticks
+
+
+def validation_data(payload: Mapping[str, Any]) -> Validation:
+    """The runs of a payload of `gcnsim.validation/1`."""
+    rows = payload["rows"]
+    repeats: dict[tuple[str, str], list[float]] = {}
+    for row in rows:
+        repeats.setdefault((row["setting"], row["configuration"]), []).append(row["measured_s"])
+    runs = []
+    for row in rows:
+        same = repeats[row["setting"], row["configuration"]]
+        measured, predicted, low, high = (row[key] for key in ("measured_s", "predicted_s", "low_s", "high_s"))
+        told = plain(row["setting"]), plain(row["configuration"])
+        runs.append(Judged(*told, measured, predicted, low, high, min(same), max(same), row["covered"]))
+    low = min(min(run.measured_s, run.low_s) for run in runs)
+    high = max(max(run.measured_s, run.high_s) for run in runs)
+    unit = time_unit(high)
+    return Validation(tuple(runs), (low, high), unit.name, unit.size, log_ticks(low, high, unit.size))
+
+
+def validation_figure(data: Validation, theme: Theme = LIGHT) -> Figure:
+    """A point per run on logarithmic axes; one on the dotted line is predicted exactly."""
+    import plotly.graph_objects as go
+
+    ends = [end / data.unit_s for end in data.ends]
+    figure = go.Figure()
+    line = {"color": theme.other, "dash": "dot"}
+    figure.add_scatter(x=ends, y=ends, mode="lines", line=line, name="exact", hoverinfo="skip")
+    kinds = ((True, theme.compute, "within its interval"), (False, theme.exposed, "outside its interval"))
+    for covered, color, name in kinds:
+        found = [run for run in data.runs if run.covered is covered]
+        figure.add_scatter(
+            x=[run.measured_s / data.unit_s for run in found],
+            y=[run.predicted_s / data.unit_s for run in found],
+            mode="markers",
+            name=f"{name} ({len(found)})",
+            marker={"color": color, "symbol": "circle" if covered else "x", "size": 8},
+            error_y=_bars(
+                [(run.high_s - run.predicted_s, run.predicted_s - run.low_s) for run in found], data.unit_s, color
+            ),
+            error_x=_bars(
+                [(run.most_s - run.measured_s, run.measured_s - run.least_s) for run in found], data.unit_s, color
+            ),
+            customdata=[_hover(run) for run in found],
+            hovertemplate="%{customdata}<extra></extra>",
+        )
+    titles = f"Measured ({data.unit}, log scale)", f"Predicted ({data.unit}, log scale)"
+    figure.update_layout(**layout(theme, *titles, height=640) | legend(theme))
+    marks = {"type": "log", "tickvals": [at / data.unit_s for at in data.ticks.at], "ticktext": data.ticks.text}
+    figure.update_xaxes(**marks)
+    figure.update_yaxes(**marks)
+    return figure
+
+
+def _bars(ends: list[tuple[float, float]], unit_s: float, color: str) -> dict[str, Any]:
+    return {
+        "type": "data",
+        "symmetric": False,
+        "array": [above / unit_s for above, _ in ends],
+        "arrayminus": [below / unit_s for _, below in ends],
+        "thickness": 1,
+        "color": color,
+    }
+
+
+def _hover(run: Judged) -> str:
+    times = map(format_seconds, (run.measured_s, run.predicted_s, run.low_s, run.high_s))
+    measured, predicted, low, high = times
+    spread = (
+        f" (repeats {format_seconds(run.least_s)} to {format_seconds(run.most_s)})" if run.least_s < run.most_s else ""
+    )
+    return (
+        f"{said(run.setting)}<br>{said(run.configuration)}<br>measured {measured}{spread}"
+        f"<br>predicted {predicted} [{low}, {high}]"
+    )

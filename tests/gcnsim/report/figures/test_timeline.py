@@ -1,0 +1,105 @@
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from gcnsim.api import simulate
+from gcnsim.report import pairs_of_result, timeline_data, timeline_figure, timeline_of_result
+from gcnsim.report.figures.timeline import BINS, Block, steady_iteration
+from gcnsim.report.palette import DARK, replacements
+from gcnsim.timeline import Phase
+from tests.gcnsim.report.figures.spans import ENDS, MS, small_run
+
+SCENARIO = {
+    "schema": "gcnsim.scenario/1",
+    "name": "small",
+    "workload": {"dataset": "reddit"},
+    "cluster": {"gpus": 2, "device": "t4", "bandwidth": "15Gbps", "gpus_per_server": 1},
+    "method": {"name": "full-graph"},
+    "run": {"iterations": 2},
+}
+
+
+def test_it_opens_at_one_steady_iteration() -> None:
+    ends = np.array([10, 30, 50, 71, 90], np.int64)
+    assert steady_iteration(ends, 1) == 2
+    assert steady_iteration(ends, 4) == 4
+    timeline, instants = small_run()
+    data = timeline_data(timeline, instants, 1)
+    assert (data.iteration, data.length_s) == (2, pytest.approx(0.02))
+
+
+def test_rows_and_blocks_by_value() -> None:
+    timeline, ends = small_run()
+    data = timeline_data(timeline, ends, 1, waited=lambda span: f"waited for {span}")
+    assert data.rows == (
+        "worker 0: compute",
+        "worker 0: send",
+        "worker 0: receive",
+        "worker 1: compute",
+        "worker 1: send",
+        "worker 1: receive",
+    )
+    first = min(data.blocks, key=lambda each: (each.row, each.start_s))
+    text = "aggregate, layer 1, forward: 4.00 ms, iteration 2\n  waited for 8"
+    assert first == Block(0, Phase.COMPUTE, 0.0, pytest.approx(0.004), text)
+    received = next(each for each in data.blocks if each.row == 5)
+    assert received.said == "received wire, layer 1, forward, from 0, 3.91 KiB: 16.0 ms, iteration 2"
+    assert (received.start_s, received.end_s) == (pytest.approx(0.004), pytest.approx(0.02))
+
+
+def test_links_are_told_as_shares_of_their_capacity() -> None:
+    timeline, ends = small_run()
+    rates = {"nic0.tx": (np.array([0, 40, 50]) * MS, np.array([1000.0, 3000.0, 0.0]))}
+    data = timeline_data(timeline, ends, 1, rates=rates, capacity={"nic0.tx": 4000.0})
+    assert (data.links, data.shares) == (("nic0.tx",), True)
+    assert len(data.rates[0]) == BINS
+    assert data.rates[0][0] == pytest.approx(0.25)
+    assert data.rates[0][-1] == pytest.approx(0.75)
+    bare = timeline_data(timeline, ends, 1, rates=rates)
+    assert not bare.shares
+    assert bare.rates[0][0] == pytest.approx(1000.0)
+
+
+def test_of_many_workers_six_are_shown_those_asked_for_among_them() -> None:
+    timeline, ends = small_run()
+    data = timeline_data(timeline, ends, 1, first=[1])
+    assert data.workers_left_out == 0
+    assert len(ENDS) == 3
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_a_simulated_run_says_what_its_ops_waited_for() -> None:
+    result = simulate(SCENARIO).result
+    data = timeline_of_result(result)
+    assert any(re.search(r"waited [\d.]+ m?s for wire of worker [01]", each.said) for each in data.blocks)
+    assert any("nothing but its own stream" in each.said for each in data.blocks)
+    assert {name.split(": ")[1] for name in data.rows} >= {"compute", "send", "receive"}
+    assert max(each.end_s for each in data.blocks) <= data.length_s * (1 + 1e-9)
+    sent = pairs_of_result(result).nbytes
+    assert sent[0, 1] > 0
+    assert sent[0, 0] == 0
+
+
+def test_the_dark_figure_is_the_light_one_with_other_colours() -> None:
+    timeline, ends = small_run()
+    data = timeline_data(timeline, ends, 1)
+    colors = replacements()
+    told = re.sub(
+        r"#[0-9A-Fa-f]{6}|rgba\(\d+, \d+, \d+,",
+        lambda found: colors.get(found[0], found[0]),
+        timeline_figure(data).to_json(),
+    )
+    assert told == timeline_figure(data, DARK).to_json()
+
+
+def test_a_figure_has_a_row_per_track_and_time_in_its_unit(tmp_path: Path) -> None:
+    timeline, ends = small_run()
+    figure = timeline_figure(timeline_data(timeline, ends, 1)).to_dict()
+    assert tuple(figure["layout"]["yaxis"]["ticktext"][:2]) == ("0 compute", "0 send")
+    assert figure["layout"]["xaxis"]["title"]["text"] == "Time in iteration 2 (ms)"
+    compute = next(trace for trace in figure["data"] if trace["name"] == "compute")
+    assert tuple(compute["x"]) == pytest.approx((4.0, 3.0))
