@@ -7,7 +7,7 @@
 """
 
 from gcnsim.api.answer import Answer, bandwidth_curve
-from gcnsim.api.comparison import compare, render_comparison
+from gcnsim.api.comparison import compare, render_comparison, write_comparison
 from gcnsim.api.evidence import (
     calibrate,
     render_calibration,
@@ -53,6 +53,7 @@ __all__ = [
     "validate",
     "what_if",
     "write_calibration",
+    "write_comparison",
     "write_json",
     "write_result",
     "write_timeline",

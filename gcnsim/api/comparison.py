@@ -47,6 +47,13 @@ def render_comparison(found: Mapping[str, Any]) -> str:
     return render(found)
 
 
+def write_comparison(path: str | Path, found: Mapping[str, Any]) -> None:
+    """Write a comparison as one offline page. Raises FileError."""
+    from gcnsim.report import write_comparison_page
+
+    write_comparison_page(path, found)
+
+
 def _is_trace(source: Source) -> bool:
     from gcnsim.torch_profiler.profiled_run import is_profiler_trace
 

@@ -46,6 +46,15 @@ class Recommended:
 
         return render_recommended(self.told)
 
+    def to_html(self, path: str | Path) -> None:
+        """Write the recommendation as one offline page: why, time against cost, what moves the time.
+
+        Raises FileError.
+        """
+        from gcnsim.report import write_advice
+
+        write_advice(path, self.told)
+
 
 def recommend(
     *,

@@ -57,6 +57,15 @@ class Simulation:
 
         return render_result(self.told)
 
+    def to_html(self, path: str | Path) -> None:
+        """Write the result as one offline page: where the time goes, one steady iteration, links, memory.
+
+        Raises FileError.
+        """
+        from gcnsim.report import write_simulation
+
+        write_simulation(path, self.told, self.result)
+
 
 def simulate(
     scenario: str | Path | Mapping[str, Any],

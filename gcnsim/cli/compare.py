@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Callable
 
 import click
 
@@ -21,7 +22,8 @@ from gcnsim.cli.progress import progress
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the comparison as JSON (schema gcnsim.compare/1).")
 @click.option("--json-out", type=click.Path(), help="Write that JSON to a file.")
-def command(a: str, b: str, names: str | None, as_json: bool, json_out: str | None) -> None:
+@click.option("--html", type=click.Path(), help="Write an offline page with a figure.")
+def command(a: str, b: str, names: str | None, as_json: bool, json_out: str | None, html: str | None) -> None:
     """Two iterations side by side, part by part and link by link: where the difference went.
 
     A and B are each a scenario (.yaml), what `gcnsim simulate` wrote (--json, or the folder of --out), a row of what
@@ -33,11 +35,14 @@ def command(a: str, b: str, names: str | None, as_json: bool, json_out: str | No
       gcnsim compare scenarios/reddit-6xt4.yaml scenarios/reddit-6xt4-full-graph.yaml
       gcnsim compare traces/ scenarios/reddit-6xt4.yaml
     """
-    check_outputs(*_read(a), *_read(b), names, json_out=json_out)
+    check_outputs(*_read(a), *_read(b), names, json_out=json_out, html=html)
     with progress() as say:
         found = api.compare(a, b, names=names, progress=say)
     text = json.dumps(found, indent=2, allow_nan=False) if as_json else api.render_comparison(found)
-    show_and_write(text, *([lambda: api.write_json(json_out, found)] if json_out else []))
+    writes: list[Callable[[], object]] = [lambda: api.write_json(json_out, found)] if json_out else []
+    if html:
+        writes.append(lambda: api.write_comparison(html, found))
+    show_and_write(text, *writes)
 
 
 def _read(side: str) -> list[str]:

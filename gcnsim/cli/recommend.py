@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from typing import Any
 
 import click
@@ -54,7 +55,8 @@ from gcnsim.methods import COMPARED
 @click.option("--set", "overrides", multiple=True, metavar="PATH=VALUE", help="Override a scenario field (repeatable).")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON (schema gcnsim.recommend/1).")
 @click.option("--out", type=click.Path(), help="Write the JSON to a file, too.")
-def command(as_json: bool, out: str | None, **question: Any) -> None:
+@click.option("--html", type=click.Path(), help="Write an offline page with figures.")
+def command(as_json: bool, out: str | None, html: str | None, **question: Any) -> None:
     """Which machine and setting to take for a target, of hundreds, and how sure that is.
 
     Nothing is sampled and values are at most one iteration old, unless --least-epsilon or --most-tau allow more or
@@ -66,7 +68,7 @@ def command(as_json: bool, out: str | None, **question: Any) -> None:
       gcnsim recommend --device t4,a10g --gpus 2,4,8 --minimise time --budget-per-hour 10USD/h
     """
     read = [question["graph"], *question["runs"], question["prices"]]
-    check_outputs(*read, *device_files(question["device"]), *overridden(question["overrides"]), out=out)
+    check_outputs(*read, *device_files(question["device"]), *overridden(question["overrides"]), out=out, html=html)
     from gcnsim import api
 
     book = price_book(question)
@@ -74,5 +76,7 @@ def command(as_json: bool, out: str | None, **question: Any) -> None:
     with progress() as say:
         found = api.recommend(**question, target_iterations=needed, prices=book, progress=say)
     text = json.dumps(found.payload, indent=2, allow_nan=False) if as_json else str(found)
-    writes = [lambda: api.write_json(out, found.payload)] if out else []
+    writes: list[Callable[[], object]] = [lambda: api.write_json(out, found.payload)] if out else []
+    if html:
+        writes.append(lambda: found.to_html(html))
     show_and_write(text, *writes)

@@ -28,6 +28,7 @@ from gcnsim.errors import ScenarioError
 @click.option("--budget", metavar="TIME", help="Simulate less precisely rather than take longer, e.g. 30s.")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON (schema gcnsim.result/1).")
 @click.option("--out", type=click.Path(), help="Write result.json and spans.parquet into this folder.")
+@click.option("--html", type=click.Path(), help="Write an offline page with figures.")
 @click.option("--timeline", type=click.Path(), help="Write the run for Perfetto or chrome://tracing.")
 @click.option("--timeline-detail", is_flag=True, help="With a track for every stream, not one per kind of work.")
 def command(
@@ -38,6 +39,7 @@ def command(
     budget: str | None,
     as_json: bool,
     out: str | None,
+    html: str | None,
     timeline: str | None,
     timeline_detail: bool,
 ) -> None:
@@ -52,7 +54,7 @@ def command(
     if implementation is not None:
         overrides = (*overrides, f"cluster.implementation={implementation}")
     read = scenario_files(scenario, overrides)
-    check_folder("out", out, ("timeline", timeline), read=read, inside=WRITTEN)
+    check_folder("out", out, ("html", html), ("timeline", timeline), read=read, inside=WRITTEN)
     with progress() as say:
         say(f"simulating {scenario}")
         simulation = api.simulate(scenario, overrides, inject, say, notice, budget)
@@ -62,5 +64,7 @@ def command(
         writes.append(lambda: api.write_result(simulation, out))
     if timeline:
         writes.append(lambda: api.write_timeline(simulation.result, timeline, detail=timeline_detail))
+    if html:
+        writes.append(lambda: simulation.to_html(html))
     text = json.dumps(dict(simulation.payload), indent=2, allow_nan=False) if as_json else str(simulation)
     show_and_write(text, *writes)

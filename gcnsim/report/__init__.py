@@ -27,6 +27,7 @@ if TYPE_CHECKING:
         breakdown_figure,
         parts_data,
         rows_data,
+        sides_data,
     )
     from gcnsim.report.figures.cache_hits import (
         CacheHits,
@@ -87,7 +88,9 @@ if TYPE_CHECKING:
         validation_data,
         validation_figure,
     )
+    from gcnsim.report.images import SUFFIXES, write_image
     from gcnsim.report.page.html import write_html
+    from gcnsim.report.page.sections import write_advice, write_comparison_page, write_simulation
     from gcnsim.report.recommended import render_recommended
     from gcnsim.report.reproduction import left_out_lines, render_reproduction, write_reproduction
     from gcnsim.report.result import render_result, render_short_result
@@ -97,6 +100,7 @@ if TYPE_CHECKING:
     from gcnsim.timeline.run_perfetto import RunFacts, write_run_trace
 
 __all__ = [
+    "SUFFIXES",
     "Bar",
     "Breakdown",
     "CacheHits",
@@ -150,6 +154,7 @@ __all__ = [
     "render_validation",
     "row_of_record",
     "rows_data",
+    "sides_data",
     "timeline_data",
     "timeline_figure",
     "timeline_of_result",
@@ -158,13 +163,17 @@ __all__ = [
     "tornado_of_advice",
     "validation_data",
     "validation_figure",
+    "write_advice",
     "write_cache_curve_csv",
     "write_cache_curve_html",
+    "write_comparison_page",
     "write_csv",
     "write_html",
+    "write_image",
     "write_points",
     "write_reproduction",
     "write_run_trace",
+    "write_simulation",
     "write_spans",
     "write_validation",
 ]
@@ -193,6 +202,7 @@ _LATE: Final = {
         "breakdown_figure",
         "parts_data",
         "rows_data",
+        "sides_data",
     ),
     "gcnsim.report.figures.curves": (
         "Curve",
@@ -252,6 +262,12 @@ _LATE: Final = {
         "Validation",
         "validation_data",
         "validation_figure",
+    ),
+    "gcnsim.report.images": ("SUFFIXES", "write_image"),
+    "gcnsim.report.page.sections": (
+        "write_advice",
+        "write_comparison_page",
+        "write_simulation",
     ),
     "gcnsim.report.page.html": ("write_html",),
     "gcnsim.report.answer.notebook": ("render_notebook",),

@@ -46,12 +46,12 @@ def _parts(payload: Mapping[str, Any]) -> list[str]:
     of = f", slowest worker ({slowest[0]} and {slowest[1]})" if None not in slowest else ", slowest worker"
     per = payload["per"]
     heads = ("", "A", "B", "B less A", "of it")
-    rows = [(per, *_times(whole), "100.0 %")]
+    rows = [(per, *times(whole), "100.0 %")]
     for part in payload["parts"]:
         inset = "    " if part["within"] else "  "
         share = "" if part["share"] is None else f"{round(100 * part['share'], 1) + 0.0:.1f} %"
-        rows.append((inset + PARTS[part["part"]], *_times(part), share))
-    rows += [(f"beneath: {BENEATH[each['name']]}", *_times(each), "") for each in payload["beneath"]]
+        rows.append((inset + PARTS[part["part"]], *times(part), share))
+    rows += [(f"beneath: {BENEATH[each['name']]}", *times(each), "") for each in payload["beneath"]]
     return [f"Seconds per {per}{of}", *aligned(rows, heads, indent=2)]
 
 
@@ -88,7 +88,8 @@ def _workers(payload: Mapping[str, Any]) -> list[str]:
     return [head, *aligned(rows, ("", *(f"{key} {name}" for key in "AB" for name in heads.values())), indent=2)]
 
 
-def _times(pair: Mapping[str, float]) -> tuple[str, str, str]:
+def times(pair: Mapping[str, float]) -> tuple[str, str, str]:
+    """Seconds of A and B and their difference as text; what is the arithmetic's alone is no difference."""
     difference = pair["difference"]
     if abs(difference) < ROUNDING * max(pair["a"], pair["b"]):
         difference = 0.0

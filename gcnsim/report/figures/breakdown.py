@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -21,19 +21,19 @@ MOST_BARS: Final = 12
 """Bars that a figure shows at once; the page has the others behind a switch."""
 
 PARTS: Final = {
-    "compute": ("compute", "compute", ""),
-    "exposed_comm": ("exposed communication", "exposed", ""),
-    "handling": ("taking rows in", "exposed", "."),
-    "network": ("waits for the network", "exposed", ""),
-    "copies": ("waits for copies", "exposed", "\\"),
-    "reduce": ("all-reduce", "reduce", ""),
-    "waiting": ("waits for a peer", "idle", ""),
-    "exposed_sampling": ("waits for sampling", "sampling", ""),
-    "exposed_other": ("other", "other", ""),
-    "optimizer": ("optimizer", "optimizer", ""),
-    "rest": ("other", "other", ""),
+    "compute": ("compute", "compute"),
+    "exposed_comm": ("exposed communication", "exposed"),
+    "handling": ("taking rows in", "line2"),
+    "network": ("waits for the network", "exposed"),
+    "copies": ("waits for copies", "line0"),
+    "reduce": ("all-reduce", "reduce"),
+    "waiting": ("waits for a peer", "idle"),
+    "exposed_sampling": ("waits for sampling", "sampling"),
+    "exposed_other": ("other", "other"),
+    "optimizer": ("optimizer", "optimizer"),
+    "rest": ("other", "other"),
 }
-"""Of each part its name, its colour in a theme, and its hatching; in the order in which they are stacked."""
+"""Of each part its name and its colour in a theme; in the order in which they are stacked."""
 
 BENEATH: Final = {
     HIDDEN: ("hidden communication (in parallel)", "exposed"),
@@ -86,7 +86,7 @@ class Breakdown:
     @property
     def legend(self) -> list[tuple[str, str, bool]]:
         """Of each part and what is beneath: its name, its colour in a theme, whether it is hatched."""
-        filled = [(*PARTS[part][:2], bool(PARTS[part][2])) for part in self.parts]
+        filled = [(*PARTS[part], False) for part in self.parts]
         return filled + [(*BENEATH[part], True) for part in self.beneath]
 
     @property
@@ -140,6 +140,25 @@ def parts_data(named: Sequence[tuple[str, Parts]]) -> Breakdown:
     return _drawn(bars)
 
 
+def sides_data(payload: Mapping[str, Any]) -> Breakdown:
+    """The breakdown of both sides of a comparison (`gcnsim.compare/1`), by the finest parts that it tells."""
+    sums = {part["within"] for part in payload["parts"]}
+    finest = [part for part in payload["parts"] if part["part"] not in sums]
+    bars = [
+        Bar(
+            key.upper(),
+            plain(payload[key]["label"]),
+            payload["iteration_s"][key],
+            payload[key]["iteration_s_low"],
+            payload[key]["iteration_s_high"],
+            tuple(Segment(part["part"].removesuffix("_s"), part[key]) for part in finest),
+            tuple(Segment(each["name"].removesuffix("_s"), each[key]) for each in payload["beneath"]),
+        )
+        for key in "ab"
+    ]
+    return _drawn(bars)
+
+
 def _drawn(bars: Sequence[Bar]) -> Breakdown:
     return Breakdown(tuple(bars), *time_unit(max((bar.iteration_s for bar in bars), default=0.0)))
 
@@ -152,8 +171,10 @@ def breakdown_figure(data: Breakdown, theme: Theme = LIGHT) -> Figure:
     reached = [0.0] * len(data.bars)
     for part in data.parts:
         seconds = [bar.seconds(part) for bar in data.bars]
-        name, color, pattern = PARTS[part]
-        figure.add_trace(_bars(data, name, seconds, reached, _filled(theme, color, pattern), _MAIN))
+        name, color = PARTS[part]
+        figure.add_trace(
+            _bars(data, name, seconds, reached, {"color": theme.color(color), "line": {"width": 0}}, _MAIN)
+        )
         reached = [sum(pair) for pair in zip(reached, seconds, strict=True)]
     start = [0.0] * len(data.bars)
     for place, part in enumerate(data.beneath):
@@ -169,13 +190,6 @@ def breakdown_figure(data: Breakdown, theme: Theme = LIGHT) -> Figure:
     for place, bar in enumerate(data.bars):
         figure.add_annotation(_above(place, bar, theme))
     return figure
-
-
-def _filled(theme: Theme, color: str, pattern: str) -> dict[str, Any]:
-    filled: dict[str, Any] = {"color": getattr(theme, color), "line": {"width": 0}}
-    if pattern:
-        filled["pattern"] = {"shape": pattern, "fgcolor": theme.paper, "size": 6, "solidity": 0.3}
-    return filled
 
 
 def _hatched(theme: Theme, color: str) -> dict[str, Any]:

@@ -96,7 +96,13 @@ def memory_figure(data: MemoryBars, theme: Theme = LIGHT) -> Figure:
             marker={
                 "color": theme.color(color),
                 "line": {"width": 0},
-                "pattern": {"shape": pattern, "fgcolor": theme.paper, "size": 6, "solidity": 0.3},
+                "pattern": {
+                    "shape": pattern,
+                    "bgcolor": theme.color(color),
+                    "fgcolor": theme.paper,
+                    "size": 6,
+                    "solidity": 0.3,
+                },
             },
             customdata=[
                 f"{who}<br>{name}: {format_bytes(size)} of {format_bytes(each.total)}"

@@ -69,7 +69,7 @@ def layout(theme: Theme, x_title: str, y_title: str = "", *, height: int) -> dic
         "gridcolor": theme.grid,
         "zeroline": False,
         "linecolor": theme.ink,
-        "tickcolor": theme.ink,
+        "ticks": "",
         "automargin": True,
     }
     return {

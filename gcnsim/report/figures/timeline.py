@@ -221,6 +221,8 @@ def _blocks(data: TimelineData, phase: Phase, found: Sequence[Block], color: str
         "y": [each.row for each in found],
         "base": [round(each.start_s / data.unit_s, 6) for each in found],
         "x": [round((each.end_s - each.start_s) / data.unit_s, 6) for each in found],
+        # Without a width of its own a bar is as wide as the rows of its kind are apart.
+        "width": 0.82,
         "marker": {"color": color, "line": {"width": 0}},
         "customdata": [f"{said(data.rows[each.row])}<br>{said(each.said).replace(chr(10), '<br>')}" for each in found],
         "hovertemplate": "%{customdata}<br>from %{base:.4g}<extra></extra>",

@@ -1,0 +1,202 @@
+"""Pages of several figures: a simulated scenario, a comparison, a recommendation. Each leads with its answer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from gcnsim.comparison import PARTS
+from gcnsim.report.answer import provenance
+from gcnsim.report.answer.sentences import label_of, limit_text, money
+from gcnsim.report.comparison import times
+from gcnsim.report.figures.breakdown import MOST_BARS, breakdown_figure, parts_data, sides_data
+from gcnsim.report.figures.front import front_data, front_figure
+from gcnsim.report.figures.links import links_data, links_figure, pairs_figure
+from gcnsim.report.figures.memory import memory_data, memory_figure
+from gcnsim.report.figures.simulated import pairs_of_result, timeline_of_result
+from gcnsim.report.figures.timeline import timeline_figure
+from gcnsim.report.figures.tornado import tornado_figure, tornado_of_advice
+from gcnsim.report.page.templates import Sheet, write_page
+from gcnsim.report.recommended import time_text
+from gcnsim.results import Advice, PointReport, SimulationReport, to_plain
+from gcnsim.units import format_bytes, format_fraction, format_seconds
+
+if TYPE_CHECKING:
+    from plotly.graph_objects import Figure
+
+    from gcnsim.simulation import Result
+
+Legend = Sequence[tuple[str, str, bool]]
+
+
+class Section(NamedTuple):
+    """A part of a page. legend: names, colours of a theme, whether hatched."""
+
+    title: str
+    drawn: Figure | None
+    caption: str
+    legend: Legend = ()
+    sheet: Sheet | None = None
+
+
+def write_simulation(path: str | Path, report: SimulationReport, result: Result) -> None:
+    """Write a simulated scenario as a page. Raises FileError."""
+    row = report.result
+    low, high = format_seconds(row.iteration_s_low), format_seconds(row.iteration_s_high)
+    title = provenance.plain(f"{report.scenario['name']}: {row.method}, {provenance.knobs_of(row)}")
+    _write(
+        path,
+        title=title,
+        label=label_of(report),
+        heading=f"One iteration takes {format_seconds(row.iteration_s)} ({low} to {high});"
+        f" what limits it: {limit_text(row)}.",
+        warned=provenance.warnings_of(report),
+        said=_run_pairs(report),
+        parts=[*_where_time_goes(report), _timeline(result), *_carried(report, result), *_memory(report)],
+        provenance=provenance.provenance_of(report),
+    )
+
+
+def _run_pairs(report: SimulationReport) -> list[tuple[str, str]]:
+    row = report.result
+    speed = "not known" if row.speedup_vs_full_graph is None else f"{row.speedup_vs_full_graph:.2f} times"
+    return [
+        ("machine", provenance.plain(f"{row.gpus} x {row.device}")),
+        ("epoch", f"{format_seconds(row.epoch_s)}, {row.iterations_per_epoch} iterations"),
+        ("computes", f"{format_fraction(row.compute_s / row.iteration_s)} of the iteration"),
+        ("speed-up over full-graph", speed),
+        ("cache hits", format_fraction(row.cache_hit_rate)),
+    ]
+
+
+def _where_time_goes(report: SimulationReport) -> list[Section]:
+    if not report.workers:
+        return []
+    named = [
+        (f"worker {each.worker}" + (" (sets the pace)" if each.worker == report.slowest else ""), each)
+        for each in sorted(report.workers, key=lambda each: each.worker != report.slowest)[:MOST_BARS]
+    ]
+    data = parts_data(named)
+    caption = (
+        "Per worker the time of one iteration: what it computes, and what it waits for, by cause. The hatched bar is"
+        " communication that runs beneath and adds nothing."
+    )
+    return [Section("Where the time goes", breakdown_figure(data), caption, data.legend)]
+
+
+def _timeline(result: Result) -> Section:
+    data = timeline_of_result(result)
+    left = f" {data.workers_left_out} more workers are left out." if data.workers_left_out else ""
+    caption = (
+        "One steady iteration: a row per worker and kind of work, then a row per link, the darker the busier. Point at"
+        f" a block to read what it is and what it waited for.{left}"
+    )
+    return Section("Timeline", timeline_figure(data), caption, data.legend)
+
+
+def _carried(report: SimulationReport, result: Result) -> list[Section]:
+    found = []
+    if report.links:
+        data = links_data(report.links)
+        left = f" {data.left_out} less busy ones are left out." if data.left_out else ""
+        caption = f"The share of an iteration in which each link is busy, and its bytes.{left}"
+        rows = [(bar.name, format_bytes(bar.nbytes), format_fraction(bar.share)) for bar in data.bars]
+        sheet = Sheet("Links per iteration", [("link", "k"), ("bytes", "n"), ("busy", "n")], rows)
+        found.append(Section("Links", links_figure(data), caption, (), sheet))
+    pairs = pairs_of_result(result)
+    if pairs.nbytes.any():
+        caption = "Bytes that each worker sends to each other in an iteration."
+        found.append(Section("Bytes per pair of workers", pairs_figure(pairs), caption))
+    return found
+
+
+def _memory(report: SimulationReport) -> list[Section]:
+    if report.memory is None:
+        return []
+    data = memory_data(report.memory)
+    caption = "What each worker's GPU holds at the peak of an iteration; the upright mark is the size of the device."
+    return [Section("Memory", memory_figure(data), caption, data.legend)]
+
+
+def write_comparison_page(path: str | Path, payload: Mapping[str, Any]) -> None:
+    """Write the payload of `gcnsim.compare/1` as a page. Raises FileError."""
+    data = sides_data(payload)
+    heads = [("part", "t"), ("A", "n"), ("B", "n"), ("B less A", "n")]
+    whole = payload["iteration_s"]
+    rows = [(payload["per"], *times(whole))]
+    rows += [("· " * bool(each["within"]) + PARTS[each["part"]], *times(each)) for each in payload["parts"]]
+    sides = [(key.upper(), provenance.plain(f"{payload[key]['label']}: {payload[key]['setting']}")) for key in "ab"]
+    differs = [(each["field"], provenance.plain(f"{each['a']} | {each['b']}")) for each in payload["differs"]]
+    caption = f"Where one {payload['per']} of either side goes, of its slowest worker; what is hatched adds no time."
+    _write(
+        path,
+        title=provenance.plain(f"{payload['a']['label']} beside {payload['b']['label']}"),
+        label="",
+        heading=provenance.plain(payload["says"][0]),
+        warned=[provenance.plain(note) for note in payload["notes"]],
+        said=[*sides, *differs, *(("besides", provenance.plain(text)) for text in payload["says"][1:])],
+        parts=[
+            Section("Where the time goes", breakdown_figure(data), caption, data.legend),
+            Section("Numbers", None, "", (), Sheet(f"Seconds per {payload['per']}", heads, rows)),
+        ],
+        provenance=[],
+    )
+
+
+def write_advice(path: str | Path, advice: Advice) -> None:
+    """Write a recommendation as a page. Raises FileError."""
+    data, tornado = front_data(advice), tornado_of_advice(advice)
+    parts = []
+    points = [advice.choice, *(each for each in advice.front if each.name != advice.choice.name)]
+    points.sort(key=lambda each: each.seconds)
+    marked = [place for place, each in enumerate(points) if each.name == advice.choice.name]
+    heads = [("machine and setting", "t"), ("time", "n"), ("90 % interval", "n"), (f"cost ({data.currency})", "n")]
+    sheet = Sheet(f"Time and cost of {data.compared}", heads, [_option(each, data.times) for each in points], marked)
+    left = f" {data.unpriced} without a price are left out." if data.unpriced else ""
+    caption = (
+        "Time against cost of the options that nothing beats, with their 90 % intervals; the star is the recommended"
+        f" one, diamonds cannot be told apart from what beats them.{left}"
+    )
+    parts.append(Section("Time against cost", front_figure(data) if data.options else None, caption, (), sheet))
+    if tornado.swings:
+        caption = "The time if one thing alone were at either end of its range; the line is the time of the answer."
+        legend = [("knob", "compute", False), ("assumption", "assumption", False)]
+        parts.append(Section("What moves the time", tornado_figure(tornado), caption, legend))
+    told = to_plain(advice.provenance)
+    apart = ("assumptions", "measured", "bounds", "warnings", "graph", "budget")
+    sources = [(name.replace("_", " "), provenance.plain(text)) for name, text in told.items() if name not in apart]
+    _write(
+        path,
+        title=provenance.plain(f"{advice.choice.row.dataset}: {advice.goal.text}"),
+        label=advice.label,
+        heading=provenance.plain(advice.verdict),
+        warned=[provenance.plain(text) for text in advice.provenance.warnings],
+        said=_why(advice),
+        parts=parts,
+        provenance=[("graph", provenance.plain(told["graph"]["text"])), *sources],
+    )
+
+
+def _option(point: PointReport, times: float) -> tuple[str, str, str, str]:
+    name = provenance.plain(f"{point.machine}, {' '.join((point.row.method, *point.row.knobs))}")
+    cost = "not known" if point.cost is None else money(times * point.cost)
+    return name, time_text(point.seconds), f"{time_text(point.seconds_low)} to {time_text(point.seconds_high)}", cost
+
+
+def _why(advice: Advice) -> list[tuple[str, str]]:
+    second = advice.runner_up
+    found = [
+        ("limited by", advice.limited_by),
+        ("missed", "" if advice.missed is None else advice.missed.text),
+        ("runner-up", "" if second is None else f"{second.point.name}: {second.why}"),
+        ("considered", advice.search.text),
+        ("confirmed", advice.confirmation),
+        ("held fixed", advice.held.text),
+        ("decides", advice.decides),
+    ]
+    return [(name, provenance.plain(text)) for name, text in found if text]
+
+
+def _write(path: str | Path, **facts: Any) -> None:
+    write_page(path, "report.html.j2", **facts)

@@ -1,0 +1,91 @@
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import gcnsim
+from gcnsim import api
+from gcnsim.cli import main
+from gcnsim.report import front_data, front_figure, sides_data, tornado_of_advice
+from gcnsim.report.palette import LIGHT
+from gcnsim.results import Advice
+
+SCENARIOS = Path(__file__).resolve().parents[4] / "scenarios"
+A, B = str(SCENARIOS / "reddit-6xt4-full-graph.yaml"), str(SCENARIOS / "reddit-6xt4.yaml")
+
+
+@pytest.fixture(scope="module")
+def recommended() -> Any:
+    asked: dict[str, Any] = {"device": "t4", "gpus": [2, 4], "method": "pipegcn", "iterations": 2, "processes": 1}
+    return gcnsim.recommend(**asked, minimise="time")
+
+
+def test_a_front_by_value(recommended: Any) -> None:
+    advice: Advice = recommended.told
+    data = front_data(advice)
+    assert [each.seconds for each in data.options] == sorted(each.seconds for each in data.options)
+    chosen = next(each for each in data.options if each.chosen)
+    assert (chosen.seconds, chosen.cost) == (advice.choice.seconds, advice.choice.cost)
+    assert chosen.cost_low <= chosen.cost <= chosen.cost_high
+    assert (data.currency, data.times, data.unpriced) == ("USD", 1000.0, 0)
+    drawn = front_figure(data).to_dict()
+    star = drawn["data"][-1]
+    assert (star["name"], star["marker"]["color"]) == ("recommended", LIGHT.recommended)
+    assert star["x"][0] * data.unit_s == pytest.approx(advice.choice.seconds)
+    assert star["y"][0] == pytest.approx(1000 * (advice.choice.cost or 0.0))
+    assert drawn["layout"]["yaxis"]["title"]["text"].startswith("Cost of 1,000 times")
+
+
+def test_a_recommendation_s_tornado_has_knobs_and_assumptions(recommended: Any) -> None:
+    advice: Advice = recommended.told
+    told = tornado_of_advice(advice)
+    reaches = [each.reach for each in told.swings]
+    assert reaches == sorted(reaches, reverse=True)
+    names = {each.name for each in told.swings} | set(told.still)
+    assert {f"knob {each.knob}" for each in advice.knobs} <= names
+    assert {each.name for each in advice.assumptions} <= names
+    assert told.center_s == advice.choice.seconds
+
+
+def test_the_page_of_a_recommendation_leads_with_its_choice(recommended: Any, tmp_path: Path) -> None:
+    recommended.to_html(tmp_path / "page.html")
+    text = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert text.split("<h1>")[1].startswith(recommended.told.verdict[:20])
+    for title in ("Time against cost", "What moves the time", "Where the numbers come from"):
+        assert f">{title}</h2>" in text
+    assert "default-src 'none'" in text
+
+
+def test_the_page_of_a_simulation_has_its_figures(tmp_path: Path) -> None:
+    page = tmp_path / "page.html"
+    assert main(["simulate", B, "--set", "run.iterations=2", "--html", str(page)]) == 0
+    text = page.read_text(encoding="utf-8")
+    assert text.split("<h1>")[1].startswith("One iteration takes ")
+    for title in ("Where the time goes", "Timeline", "Links", "Bytes per pair of workers", "Memory"):
+        assert f">{title}</h2>" in text
+    assert text.count("gcnsim.draw(") == 5
+    assert " src=" not in text.split("</script>")[-1]
+
+
+def test_the_page_of_a_comparison(tmp_path: Path) -> None:
+    page = tmp_path / "page.html"
+    assert main(["compare", A, B, "--html", str(page)]) == 0
+    text = page.read_text(encoding="utf-8")
+    assert text.split("<h1>")[1].startswith("B takes ")
+    assert text.count("gcnsim.draw(") == 1
+
+
+def test_the_sides_of_a_comparison_add_up(tmp_path: Path) -> None:
+    found = api.compare(A, B)
+    data = sides_data(found)
+    assert [bar.method for bar in data.bars] == ["A", "B"]
+    for bar, key in zip(data.bars, "ab", strict=True):
+        assert sum(each.seconds for each in bar.parts) == pytest.approx(found["iteration_s"][key])
+    assert "network" in data.parts
+
+
+def test_a_page_may_not_be_written_over_what_is_read(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["compare", A, B, "--html", A]) == 2
+    assert "is read by this command and would be replaced" in capsys.readouterr().err
