@@ -110,6 +110,18 @@ class Sweep:
 
         return [row_of_record(each) for each in self.to_arrow().to_pylist() if each["state"] == DONE]
 
+    def to_html(self, path: str | Path) -> None:
+        """Write the points that are done as one offline page: the fastest, and time against each axis.
+
+        Raises FileError; ScenarioError where no point is done.
+        """
+        from gcnsim.report import write_sweep
+
+        rows = self.rows()
+        if not rows:
+            raise ScenarioError(f"{self.folder.path}: no point is done; allowed: a sweep with one")
+        write_sweep(path, rows, f"sweep {Path(self.folder.path).name}")
+
     def export(self, path: str | Path) -> None:
         """Write all points so far as CSV, JSON or Parquet, by the file's suffix. Raises FileError."""
         from gcnsim.report import write_points

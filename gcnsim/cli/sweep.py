@@ -262,16 +262,22 @@ def show(folder: str, point: int | None, first: int, top: int, columns: list[str
 @click.option("--top", type=click.IntRange(min=1), default=10, show_default=True, help="Most points to print.")
 @_columns
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def best(folder: str, by: str, descending: bool, top: int, columns: list[str] | None, as_json: bool) -> None:
+@click.option("--html", type=click.Path(), help="Write an offline page with figures of all points.")
+def best(
+    folder: str, by: str, descending: bool, top: int, columns: list[str] | None, as_json: bool, html: str | None
+) -> None:
     """The fastest points of a sweep, or those first by another column.
 
     Example: gcnsim sweep best results --by usd_per_1000_iterations --top 5
     """
     from gcnsim import api
 
+    check_outputs(folder, html=html)
     found = api.open_sweep(folder)
     records = found.best(top, by, descending=descending)
     _print_records(found, records, found.status()["done"], columns, as_json)
+    if html:
+        found.to_html(html)
 
 
 def _print_records(

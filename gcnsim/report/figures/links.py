@@ -62,7 +62,8 @@ def links_figure(data: LinkBars, theme: Theme = LIGHT) -> Figure:
                 "line": {"width": 0},
             },
             text=[format_bytes(bar.nbytes) for bar in data.bars],
-            textposition="auto",
+            textposition="outside",
+            cliponaxis=False,
             customdata=[
                 f"{said(bar.name)}<br>{format_bytes(bar.nbytes)} per iteration, busy {format_fraction(bar.share)} of it"
                 for bar in data.bars
@@ -72,7 +73,7 @@ def links_figure(data: LinkBars, theme: Theme = LIGHT) -> Figure:
     )
     title = "Busy (% of the iteration)"
     figure.update_layout(**layout(theme, title, height=90 + 24 * len(data.bars)), bargap=0.25)
-    figure.update_xaxes(range=[0, 102])
+    figure.update_xaxes(range=[0, 116], tickvals=[0, 20, 40, 60, 80, 100])
     figure.update_yaxes(autorange="reversed", showgrid=False)
     return figure
 

@@ -89,8 +89,8 @@ def _timeline(result: Result) -> Section:
     data = timeline_of_result(result)
     left = f" {data.workers_left_out} more workers are left out." if data.workers_left_out else ""
     caption = (
-        "One steady iteration: a row per worker and kind of work, then a row per link, the darker the busier. Point at"
-        f" a block to read what it is and what it waited for.{left}"
+        "One steady iteration: a row per worker and kind of work, then a row per link, the stronger its colour the"
+        f" busier. Point at a block to read what it is and what it waited for.{left}"
     )
     return Section("Timeline", timeline_figure(data), caption, data.legend)
 

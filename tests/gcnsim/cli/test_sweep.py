@@ -139,3 +139,13 @@ def test_how_long_it_will_still_take_is_of_what_was_done_since_it_began() -> Non
     assert clock.text(100, 200) == "100 of 200 points"
     assert clock.text(150, 200).startswith("150 of 200 points, about ")
     assert clock.text(200, 200) == "200 of 200 points"
+
+
+def test_a_page_leads_with_the_fastest_point(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    page = tmp_path / "page.html"
+    said(["sweep", "best", str(folder), "--html", str(page)], capsys)
+    text = page.read_text(encoding="utf-8")
+    assert text.split("<h1>")[1].startswith("The fastest of ")
+    assert ">Points</h2>" in text
+    kept = next(path for path in folder.iterdir() if path.is_file())
+    assert main(["sweep", "best", str(folder), "--html", str(kept)]) == 2

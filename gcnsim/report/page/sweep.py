@@ -1,0 +1,65 @@
+"""The page of a sweep: its fastest point, iteration time against each axis of figures that varies, the first points."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+from gcnsim.errors import plural
+from gcnsim.report.answer.columns import columns_of
+from gcnsim.report.answer.provenance import plain
+from gcnsim.report.answer.rows import bandwidth_text, varies
+from gcnsim.report.figures.curves import AXES, curve_data, curve_figure, curve_of_rows
+from gcnsim.report.figures.style import legend
+from gcnsim.report.page.html import one_cell, one_line
+from gcnsim.report.page.sections import Section
+from gcnsim.report.page.templates import Sheet, write_page
+from gcnsim.report.palette import LIGHT
+from gcnsim.results import Row
+from gcnsim.units import format_seconds
+
+SHOWN: Final = 30
+"""Points of the table, the fastest first."""
+
+
+def write_sweep(path: str | Path, rows: Sequence[Row], name: str) -> None:
+    """Write the rows of a sweep's points, at least one, as a page. Raises FileError."""
+    ordered = sorted(rows, key=lambda row: row.iteration_s)
+    best = ordered[0]
+    low, high = format_seconds(best.iteration_s_low), format_seconds(best.iteration_s_high)
+    machine = f"{best.gpus} x {best.device} at {bandwidth_text(best)}"
+    setting = ", ".join((best.method, *best.knobs))
+    columns = columns_of(ordered[:SHOWN])
+    cells = [tuple(map(one_cell, row)) for row in zip(*(column.cells for column in columns), strict=True)]
+    heads = [(one_line(column.head), "t") for column in columns]
+    table = Sheet(f"The fastest of {plural(len(rows), 'point')}", heads, cells, (0,))
+    write_page(
+        path,
+        "report.html.j2",
+        title=plain(name),
+        label="",
+        heading=plain(
+            f"The fastest of {plural(len(rows), 'point')} is {setting} on {machine}:"
+            f" {format_seconds(best.iteration_s)} per iteration ({low} to {high})."
+        ),
+        warned=[],
+        said=[],
+        parts=[*_curves(ordered), Section("Points", None, "", (), table)],
+        provenance=[],
+    )
+
+
+def _curves(rows: Sequence[Row]) -> list[Section]:
+    """A figure for each axis that the points vary."""
+    found = []
+    for name, axis in AXES.items():
+        if not varies(rows, axis.field):
+            continue
+        data = curve_data(curve_of_rows(rows, name))
+        left = f" {len(data.left_out)} slower ones are left out." if data.left_out else ""
+        drawn = curve_figure(data)
+        drawn.update_layout(**legend(LIGHT))
+        caption = f"Iteration time of the settings that are the fastest somewhere; bands are 90 % intervals.{left}"
+        found.append(Section(f"Iteration time against {name}", drawn, caption))
+    return found
