@@ -1,162 +1,155 @@
-"""Fit each published platform's two numbers to the rows that may be fitted: `python -m studies.fit_published`.
+"""Fit what published platforms leave open to the rows that may be fitted: `python -m studies.fit_published`.
 
-Free: `spmm_efficiency`, at which sparse sums read rows that the device's cache does not hold (a share of the memory
-bandwidth, so at most 1), and `staging_bandwidth`, what the host side of one worker moves. `rate_beside_copies` is a
-reading, not fitted: 68 % where PipeGCN's Table 6 shows it (0.17 s of computation alone, 0.25 s beside transfers), and
-elsewhere the one of 68 % and 100 % that leaves less. Rows of use `calibrate` alone are looked at; the sum of squared
-logarithms of predicted over published is least, large ones damped.
+The free numbers, and what is made least, are in `studies/published_coefficients.py`. `rate_beside_copies` is a reading,
+not fitted: 68 % where PipeGCN's Table 6 shows it (0.17 s of computation alone, 0.25 s beside transfers). Rows of use
+`calibrate` alone are looked at. `--leave-one-out` fits again without each table, and predicts it from that fit.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 import tempfile
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, Final
 
 import numpy as np
 import yaml
-from scipy.optimize import least_squares
 
-from gcnsim.hardware import Figure, Platform, platform, platforms
+from gcnsim.hardware import platforms
 from gcnsim.hardware.platforms import FOLDER
 from gcnsim.ids import FloatArray
 from gcnsim.io.atomic import atomic_write
-from gcnsim.reproduction import SHIPPED, Cell, Row, RowScenario, asked, is_fitted, read_published, reproduce
+from gcnsim.reproduction import SHIPPED, Cell, read_published
 from gcnsim.reproduction.facts import MAY_BE_ZERO
 from gcnsim.reproduction.table_cells import TOLERANCE
+from studies.published_coefficients import COEFFICIENTS, Fit, Trials, all_cells, document, errors, fit
 
-LOW, HIGH = np.log([0.1, 0.02]), np.log([1.0, 50.0])
-"""Bounds of the logarithms: a share of one, and GB/s."""
+MANY_CELLS: Final = 10
+FEW_ERROR: Final = 0.25
+LEFT_OUT: Final = Path(__file__).resolve().parents[1] / "docs" / "reproduce.json"
+"""What the fits without a table say of it."""
 
-START = np.log([0.5, 3.0])
-STARTS = {"bns-gcn-v100": np.log([0.15, 0.05])}
-"""Where a fit starts elsewhere: from START up nothing depends on the staging."""
-
-DAMPED = 0.15
-MANY_CELLS, FEW_ERROR = 10, 0.25
-READINGS = {"rtx-2080-ti-server": (0.68,), "sancus-2080-ti": (1.0,), "sancus-a100": (1.0,), "bns-gcn-v100": (1.0,)}
-EITHER = (0.68, 1.0)
-SLOWED = "reading, not fitted: computation of PipeGCN Table 6, 2 GPUs: 0.17 s alone, 0.25 s with transfers beside it"
-UNSLOWED = "reading, not fitted: no slower beside transfers, which leaves less than 68% does"
-HALF = "half of the 90 % interval of the errors of the rows fitted"
-ALONE = "nothing overlaps in its tables"
-
-HELD = {"sancus-a100": "sancus-2080-ti"}
-"""Platforms with fewer cells than numbers: the efficiency of the same code on another, fitted before."""
-
-
-@dataclass(frozen=True, slots=True)
-class Found:
-    """One fit. cells: those it was made of. cost: what least squares made least."""
-
-    point: FloatArray
-    beside: float
-    cells: Sequence[Cell]
-    cost: float
-
-    @property
-    def errors(self) -> FloatArray:
-        """Absolute relative errors of the cells."""
-        return np.abs(errors(self.cells))
+Table = tuple[str, str]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Print the fits, and write them into the package where asked to; return the exit code."""
+    """Print the fit, and write it into the package where asked to; return the exit code."""
     parser = argparse.ArgumentParser(description="Fit published platforms.")
     parser.add_argument("--published", default=str(SHIPPED), help="folder of published facts")
-    parser.add_argument("--write", action="store_true", help="change gcnsim/data/platforms")
+    parser.add_argument("--leave-one-out", action="store_true", help="predict each table from a fit without it")
+    parser.add_argument("--write", action="store_true", help="change gcnsim/data/platforms; docs/reproduce.json too")
     given = parser.parse_args(arguments)
-    rows = read_published(given.published)
-    points: dict[str, FloatArray] = {}
-    for name in platforms():
-        held = points[HELD[name]][0] if name in HELD else None
-        readings = READINGS.get(name, EITHER)
-        found = min((fit(rows, name, beside, held) for beside in readings), key=lambda one: one.cost)
-        points[name] = found.point
-        efficiency, staging = np.exp(found.point)
-        sys.stdout.write(
-            f"{name}: spmm_efficiency {efficiency:.3f}, staging {staging:.2f} GB/s, beside copies {found.beside:.0%}; "
-            f"{len(found.cells)} cells, median {np.median(found.errors):.1%}, largest {found.errors.max():.1%}\n"
-        )
+    with tempfile.TemporaryDirectory() as folder:
+        trials = Trials(read_published(given.published), Path(folder))
+        found = fit(trials)
+        sys.stdout.write("\n".join([*_coefficient_lines(found), ""]))
         if given.write:
-            write(FOLDER / f"{name}.yaml", name, found)
+            for name in platforms():
+                write(FOLDER / f"{name}.yaml", name, found, trials.cells(name, found.values))
+        if given.leave_one_out:
+            left = left_out(trials, found)
+            sys.stdout.write("\n".join([*table_lines(left), ""]))
+            if given.write:
+                with atomic_write(LEFT_OUT, text=True) as file:
+                    file.write(json.dumps(left, indent=1) + "\n")
     return 0
 
 
-def fit(rows: Sequence[Row], name: str, beside: float, held: float | None = None) -> Found:
-    """The two numbers of a platform under one reading; held: the logarithm of its efficiency, not to be fitted."""
-    with tempfile.TemporaryDirectory() as folder:
-        trial = _Trial(rows, name, beside, Path(folder))
+def _coefficient_lines(found: Fit) -> list[str]:
+    """One line for each coefficient."""
+    lines = []
+    for one in COEFFICIENTS:
+        value = found.values[one.name]
+        told = "fitted" if one.name in found.determined else f"assumed {one.assumed:.3g}"
+        if one.name in found.at_bound:
+            told += f", the fit ends at its bound {found.at_bound[one.name]:.3g}"
+        lines.append(f"{one.name}: {value:.4g}, {told}")
+    return lines
 
-        def whole(free: FloatArray) -> FloatArray:
-            return free if held is None else np.array([held, *free])
 
-        start = STARTS.get(name, START)[-2 if held is None else -1 :]
+def left_out(trials: Trials, found: Fit) -> dict[str, Any]:
+    """Of every table, the errors of its rows that may be compared: fitted, and from the fit without the table.
 
-        def residuals(free: FloatArray) -> FloatArray:
-            return trial.residuals(whole(free))
-
-        best = least_squares(
-            residuals,
-            start,
-            bounds=(LOW[-start.size :], HIGH[-start.size :]),
-            loss="cauchy",
-            f_scale=DAMPED,
-            diff_step=[0.02] * start.size,
-            max_nfev=30,
+    A table that nothing is fitted to is predicted from the same fit.
+    """
+    whole = all_cells(trials, found.values)
+    rows: list[dict[str, Any]] = []
+    for table in sorted({(cell.paper, cell.table) for cell in whole}):
+        own = _of(whole, table)
+        without = fit(trials, table, found.values) if any(cell.fitted for cell in own) else found
+        names = {
+            name for name in found.determined if not np.isclose(without.values[name], found.values[name], rtol=0.05)
+        }
+        rows.append(
+            {
+                "paper": table[0],
+                "table": table[1],
+                "cells": len(own),
+                "fitted": sum(cell.fitted for cell in own),
+                "with": _figures(errors(own)),
+                "without": _figures(errors(_of(all_cells(trials, without.values), table))),
+                "moved": {name: _rounded(without.values[name]) for name in sorted(names)},
+            }
         )
-        point = whole(best.x)
-        return Found(point, beside, trial.cells(point), float(best.cost))
+    return {
+        "coefficients": {name: _rounded(found.values[name]) for name in sorted(found.determined)},
+        "tables": rows,
+        "median_of_medians": {
+            key: _rounded(float(np.median([row[key]["median"] for row in rows]))) for key in ("with", "without")
+        },
+    }
 
 
-class _Trial:
-    """Predicts a platform's rows with trial figures; every trial is a file of its own, since files are read once."""
-
-    def __init__(self, rows: Sequence[Row], name: str, beside: float, folder: Path) -> None:
-        self.rows = rows
-        self.name = name
-        self.beside = beside
-        self.folder = folder
-        self.number = 0
-
-    def residuals(self, point: FloatArray) -> FloatArray:
-        """Logarithms of predicted over published."""
-        found: FloatArray = np.log1p(np.clip(errors(self.cells(point)), -0.999, 3.0))
-        return found
-
-    def cells(self, point: FloatArray) -> list[Cell]:
-        """The judged cells of the platform's rows with these figures."""
-        self.number += 1
-        path = self.folder / f"{self.number}.yaml"
-        path.write_text(document(self.name, point, self.beside, 0.0), encoding="utf-8")
-        found = reproduce(self.rows, platforms={self.name: str(path)}, spread=False, wanted=self._wanted)
-        return [cell for cell in found if cell.error is not None]
-
-    def _wanted(self, row: Row) -> bool:
-        if row.use != "calibrate":
-            return False
-        found = asked(row, self.rows, {})
-        return isinstance(found, RowScenario) and is_fitted(row, found) and found.scenario.cluster.platform == self.name
+def table_lines(left: dict[str, Any]) -> list[str]:
+    """The errors as a table of the document."""
+    lines = [
+        "| paper | table | cells (fitted) | fitted with it: median (mean) "
+        "| fitted without it: median (mean) | what moves |",
+        "|---|---|---|---|---|---|",
+    ]
+    for row in left["tables"]:
+        told = [f"{100 * row[key]['median']:.1f} % ({100 * row[key]['mean']:+.1f})" for key in ("with", "without")]
+        moved = "; ".join(f"{name} {_shown(name, value)}" for name, value in row["moved"].items())
+        number = row["table"].removeprefix("table")
+        lines.append(
+            f"| {row['paper']} | {number} | {row['cells']} ({row['fitted']}) | {told[0]} | {told[1]} | {moved or '-'} |"
+        )
+    ends = [f"{100 * left['median_of_medians'][key]:.1f} %" for key in ("with", "without")]
+    return [*lines, f"| median of the medians | | | {ends[0]} | {ends[1]} | |"]
 
 
-def errors(cells: Sequence[Cell]) -> FloatArray:
-    """Signed relative errors of the judged cells."""
-    return np.array([error for cell in cells if (error := cell.error) is not None])
+def _shown(name: str, value: float) -> str:
+    if name.startswith("call"):
+        return f"{1e3 * value:.2g} ms"
+    return f"{value / 1e9:.3g} GB/s" if name.startswith("host side") else f"{100 * value:.0f} %"
 
 
-def expected_error(sizes: FloatArray, rows: int) -> float:
-    """Half the width of the 90 % interval, from absolute relative errors of fitted cells of so many rows.
+def _of(cells: Sequence[Cell], table: Table) -> list[Cell]:
+    return [cell for cell in cells if (cell.paper, cell.table) == table]
 
-    Of many cells what nine of ten stay below; of few, normal errors with the freedom that two fitted numbers leave; no
-    more rows than numbers tell nothing, and FEW_ERROR stands for it.
+
+def _figures(found: FloatArray) -> dict[str, float]:
+    """Median of the absolute errors, mean of the signed ones."""
+    return {"median": _rounded(float(np.median(np.abs(found)))), "mean": _rounded(float(np.mean(found)))}
+
+
+def _rounded(value: float) -> float:
+    return float(f"{value:.4g}")
+
+
+def expected_error(sizes: FloatArray, numbers: int) -> float:
+    """Half the width of the 90 % interval, from absolute relative errors of cells that `numbers` figures are fitted to.
+
+    Of many cells what nine of ten stay below; of few, normal errors with the freedom that the figures leave; no more
+    cells than figures tell nothing, and FEW_ERROR stands for it.
     """
     if sizes.size >= MANY_CELLS:
         return float(np.percentile(sizes, 90))
-    free = sizes.size - START.size
-    return FEW_ERROR if rows <= START.size else float(1.645 * np.sqrt((sizes**2).sum() / free))
+    free = sizes.size - numbers
+    return FEW_ERROR if free <= 0 else float(1.645 * np.sqrt((sizes**2).sum() / free))
 
 
 def unexplained_seconds(cells: Sequence[Cell]) -> float:
@@ -170,33 +163,22 @@ def unexplained_seconds(cells: Sequence[Cell]) -> float:
     return max(short.values(), default=0.0)
 
 
-def document(name: str, point: FloatArray, beside: float, error: float, unexplained: float = 0.0) -> str:
-    """The platform's file with these figures."""
-    own: Platform = platform(name)
-    efficiency, staging = np.exp(point)
-    raw = {
-        "title": own.title,
-        "device": own.device,
-        "spmm_efficiency": figure(own.spmm_efficiency, f"{100 * min(efficiency, 1.0):.6g}%"),
-        "cache": figure(own.cache, f"{own.cache.value:.0f}B"),
-        "staging_bandwidth": figure(own.staging_bandwidth, f"{staging:.6g}GB/s"),
-    }
-    reading = own.rate_beside_copies
-    raw["rate_beside_copies"] = {
-        **figure(reading, f"{100 * beside:.6g}%"),
-        "source": "assumed",
-        "low": "50%",
-        "high": "100%",
-        "reference": SLOWED if beside < 1.0 else ALONE if name in READINGS else UNSLOWED,
-    }
-    if own.rebuild_s.value:
-        raw["rebuild_s"] = figure(own.rebuild_s, f"{1e3 * own.rebuild_s.value:.6g}ms")
-    if unexplained:
+def write(path: Path, name: str, found: Fit, cells: Sequence[Cell]) -> None:
+    """Write the fitted figures of a platform, with the error to expect."""
+    raw = yaml.safe_load(document(name, found.values, found))
+    own = [cell for cell in cells if cell.fitted]
+    rows = {(cell.paper, cell.table, cell.row) for cell in own}
+    fed = [one for one in COEFFICIENTS if one.name in found.determined and any(each == name for each, _ in one.figures)]
+    error = FEW_ERROR if len(rows) <= len(fed) else expected_error(np.abs(errors(own)), len(fed))
+    date = raw["rate_beside_copies"]["date"]
+    raw.pop("unexplained_s", None)
+    raw.pop("error")
+    if (short := unexplained_seconds(own)) and len(rows) <= len(fed):
         raw["unexplained_s"] = {
-            "value": f"{unexplained:.3g}s",
+            "value": f"{short:.3g}s",
             "source": "fitted",
             "reference": "parts of a fitted row that stay short by over a quarter, together: the interval's upper end",
-            "date": reading.date,
+            "date": date,
         }
     few = error == FEW_ERROR
     raw["error"] = {
@@ -206,23 +188,11 @@ def document(name: str, point: FloatArray, beside: float, error: float, unexplai
         "reference": "no more rows than figures"
         if few
         else "half of the 90 % interval of the errors of the rows fitted",
-        "date": reading.date,
+        "date": date,
     }
-    return yaml.safe_dump(raw, sort_keys=False, width=120)
-
-
-def figure(old: Figure, value: str) -> dict[str, str]:
-    """A figure as a catalogue file holds it, with another value."""
-    return {"value": value, "source": old.source, "reference": old.reference, "date": old.date}
-
-
-def write(path: Path, name: str, found: Found) -> None:
-    """Write the fitted figures of a platform, with the error to expect."""
-    different = len({(cell.paper, cell.table, cell.row) for cell in found.cells})
-    error, unexplained = expected_error(found.errors, different), unexplained_seconds(found.cells)
-    text = document(name, found.point, found.beside, error, unexplained)
     with atomic_write(path, text=True) as file:
-        file.write("# Written by `python -m studies.fit_published --write`; docs/reproduce.md says how.\n" + text)
+        file.write("# Written by `python -m studies.fit_published --write`; docs/reproduce.md says how.\n")
+        file.write(yaml.safe_dump(raw, sort_keys=False, width=120))
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ from statistics import NormalDist
 
 import numpy as np
 
-from gcnsim.cost.device import INDEX, VALUE, Size, elementwise_seconds, gemm_seconds, spmm_seconds
+from gcnsim.cost.device import INDEX, SECTOR, VALUE, Size, elementwise_seconds, gemm_seconds, spmm_seconds
 from gcnsim.cost.layers import LayerCost, dressing_seconds
 from gcnsim.hardware import DeviceProfile
 from gcnsim.ids import FloatArray, IntArray
@@ -24,9 +24,6 @@ SCORE_PASSES = 3
 SCORE_BACKWARD_PASSES = 7
 """The same backward: the row's gradient written, then added to the row's (two read, one written); for the vector's the
 row read, product written, product read and summed."""
-
-SECTOR = 32
-"""Bytes that a GPU reads from memory at least (NVIDIA, CUDA C++ Programming Guide, global memory)."""
 
 ENTRY_ENDS = 2 * INDEX
 """Bytes of an entry's row and column."""

@@ -21,6 +21,9 @@ VALUE = 4
 INDEX = 4
 """Bytes of one column index or node id."""
 
+SECTOR = 32
+"""Bytes of device memory that are read at once (NVIDIA, CUDA C++ best practices guide, coalesced access)."""
+
 Size = float | FloatArray | IntArray | NDArray[np.floating[Any]]
 
 
@@ -51,14 +54,18 @@ def spmm_seconds(
     )
 
 
-def columns_seconds(device: DeviceProfile, share: float, entries: Size, rows: Size, width: int) -> FloatArray:
+def columns_seconds(
+    device: DeviceProfile, share: float, entries: Size, rows: Size, width: int, starts: Size = 0
+) -> FloatArray:
     """Seconds of a sparse product that goes column after column of a dense matrix of `width` columns.
 
     Every entry's index and value are read again for each column, the column itself stays in the device's cache, and
-    the result is written once: the product of a column-major operand (cuSPARSE). share: of the memory bandwidth that
-    these streams reach.
+    the result is written once: the product of a column-major operand (cuSPARSE). starts: rows that have entries. A
+    row's indices and values begin within a SECTOR, which is read whole: of short rows that is much of what is read.
+    share: of the memory bandwidth that these streams reach.
     """
-    traffic = (entries * (INDEX + VALUE) + rows * VALUE) * float(width)
+    begun = starts * (2 * SECTOR - INDEX - VALUE)
+    traffic = (entries * (INDEX + VALUE) + begun + rows * VALUE) * float(width)
     return _kernel(
         device, traffic / (device.memory_bandwidth.value * share), 2.0 * entries * width / device.flops_fp32.value
     )

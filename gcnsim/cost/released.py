@@ -14,7 +14,7 @@ import numpy as np
 from gcnsim.cost.device import VALUE, Size, elementwise_seconds
 from gcnsim.cost.layers import LayerCost
 from gcnsim.hardware import DeviceProfile, HostProfile
-from gcnsim.ids import FloatArray, IntArray
+from gcnsim.ids import FloatArray, IntArray, Seconds
 from gcnsim.workload import LayerShape
 
 WIDE_ID = 8
@@ -58,7 +58,12 @@ def rebuild_seconds(device: DeviceProfile, host: HostProfile, entries: Size, pee
     """
     rate = device.memory_bandwidth.value * device.elementwise_efficiency.value
     busy = entries * host.rebuild_bytes.value / rate + REBUILD_LAUNCHES * device.launch_s.value
-    return np.maximum(busy, (REBUILD_OPERATIONS + MAKING_OPERATIONS * peers) * host.operation_s.value)
+    return np.maximum(busy, making_core_seconds(host, peers))
+
+
+def making_core_seconds(host: HostProfile, peers: int) -> Seconds:
+    """Core-seconds of the calls that make a graph."""
+    return (REBUILD_OPERATIONS + MAKING_OPERATIONS * peers) * host.operation_s.value
 
 
 def drawing_core_seconds(host: HostProfile, peers: int) -> float | FloatArray:

@@ -1,6 +1,7 @@
 """Figures fitted to the published runs of one platform: what its datasheets do not say.
 
-Two numbers a platform, each with the physics it stands for, from rows that may be fitted (`use: calibrate`) alone.
+Each stands for physics, and follows from rows that may be fitted (`use: calibrate`) alone. Shares of the memory
+bandwidth belong to a device and a family of kernels: platforms of one device have the same.
 """
 
 from __future__ import annotations
@@ -22,13 +23,17 @@ FOLDER: Final = DATA / "platforms"
 _FIGURES: Final = {
     "spmm_efficiency": units.FRACTION,
     "cache": units.NBYTES,
-    "staging_bandwidth": units.BANDWIDTH,
     "rate_beside_copies": units.FRACTION,
     "error": units.FRACTION,
 }
-_OPTIONAL: Final = {"rebuild_s": units.SECONDS, "unexplained_s": units.SECONDS}
+_OPTIONAL: Final = {
+    "stream_efficiency": units.FRACTION,
+    "staging_bandwidth": units.BANDWIDTH,
+    "operation_s": units.SECONDS,
+    "unexplained_s": units.SECONDS,
+}
 _NOTHING: Final = Figure(0.0, "assumed", "not told apart", "2026-11", 0.0, 0.0)
-_SHARES: Final = ("spmm_efficiency", "rate_beside_copies")
+_SHARES: Final = ("spmm_efficiency", "stream_efficiency", "rate_beside_copies")
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,12 +41,12 @@ class Platform:
     """One published platform. device: the only one its figures hold for.
 
     spmm_efficiency: share of the memory bandwidth at which sparse sums read rows that the device's cache does not hold.
-    cache: bytes of that (second-level) cache. staging_bandwidth: bytes/s that the host side of one worker moves between
-    its buffers and its peers', sent and received together. rate_beside_copies: share of its rate at which the GPU
-    computes while transfers are under way. rebuild_s: of the host's time in an iteration whose graph is drawn anew,
-    what a framework takes to make a graph of it, whatever its size. unexplained_s: seconds of an iteration that fitted
-    rows print and no figure gives, added to the upper end of an interval. error: half the width of the 90 % interval to
-    expect, relative; assumed where there are no more rows than figures.
+    cache: bytes of that (second-level) cache. rate_beside_copies: share of its rate at which the GPU computes while
+    transfers are under way. error: half the width of the 90 % interval to expect, relative. stream_efficiency: share of
+    the memory bandwidth at which products that go column after column read entries, in order; None: that of any stream.
+    staging_bandwidth: bytes/s that the host side of one worker moves between its buffers and its peers', sent and
+    received together; None: it limits nothing. operation_s: in the place of its host's figure. unexplained_s: seconds
+    of an iteration that fitted rows print and no figure gives, added to the upper end of an interval.
     """
 
     name: str
@@ -49,10 +54,11 @@ class Platform:
     device: str
     spmm_efficiency: Figure
     cache: Figure
-    staging_bandwidth: Figure
     rate_beside_copies: Figure
     error: Figure
-    rebuild_s: Figure = _NOTHING
+    stream_efficiency: Figure | None = None
+    staging_bandwidth: Figure | None = None
+    operation_s: Figure | None = None
     unexplained_s: Figure = _NOTHING
 
 
@@ -90,6 +96,6 @@ def read_platform(path: str | Path) -> Platform:
     given = _FIGURES | {key: quantity for key, quantity in _OPTIONAL.items() if key in raw}
     figures = {key: read_figure(raw[key], quantity, f"{path}, {key}") for key, quantity in given.items()}
     for key in _SHARES:
-        if not 0.0 < figures[key].value <= 1.0:
+        if key in figures and not 0.0 < figures[key].value <= 1.0:
             raise FileError(f"{path}, {key}: {raw[key]['value']} is not allowed; above 0% and at most 100%")
     return Platform(name=Path(path).stem, title=str(raw["title"]), device=str(raw["device"]), **figures)

@@ -55,11 +55,6 @@ class Machine(Profiles):
         return 1.0 if self.platform is None else self.platform.rate_beside_copies.value
 
     @property
-    def rebuild_s(self) -> Seconds:
-        """Host time in which a framework makes a graph of what was drawn, beside the work itself; 0 where not known."""
-        return 0.0 if self.platform is None else self.platform.rebuild_s.value
-
-    @property
     def error(self) -> float:
         """Half the width of the 90 % interval that calibration and platform left unexplained, relative."""
         record = self.calibration

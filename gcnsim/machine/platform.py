@@ -48,8 +48,12 @@ def with_l2_cache(
 
 
 def streaming_share(profile: DeviceProfile, found: Platform | None) -> float:
-    """Share of the memory bandwidth at which a device reads entries once, in order: as fitted, else of any stream."""
-    return profile.elementwise_efficiency.value if found is None else found.spmm_efficiency.value
+    """Share of the memory bandwidth at which a device reads entries in order, again for every column.
+
+    As fitted, else that of any stream.
+    """
+    fitted = None if found is None else found.stream_efficiency
+    return profile.elementwise_efficiency.value if fitted is None else fitted.value
 
 
 def cached_share(rows: float, columns: float, spread: float) -> float:
@@ -73,7 +77,8 @@ def degree_spread(dataset: str | None) -> float:
 
 def staging_of(found: Platform | None) -> LinkSpec | None:
     """What the host side of one worker moves; None where nothing was fitted."""
-    return None if found is None else LinkSpec(found.staging_bandwidth.value)
+    fitted = None if found is None else found.staging_bandwidth
+    return None if fitted is None else LinkSpec(fitted.value)
 
 
 def copies_within(pcie: LinkSpec, found: Platform | None) -> LinkSpec:
@@ -81,4 +86,5 @@ def copies_within(pcie: LinkSpec, found: Platform | None) -> LinkSpec:
 
     Assumption: copies go through pageable memory, which the same threads of the host read and write.
     """
-    return pcie if found is None else replace(pcie, capacity=min(pcie.capacity, found.staging_bandwidth.value / 2))
+    fitted = None if found is None else found.staging_bandwidth
+    return pcie if fitted is None else replace(pcie, capacity=min(pcie.capacity, fitted.value / 2))

@@ -9,7 +9,7 @@ from typing import Final
 
 from gcnsim.calibration_record.record import Calibration, read_calibration
 from gcnsim.errors import ScenarioError
-from gcnsim.hardware import Curve, DeviceProfile, HostProfile, LinkProfile, device, host, link
+from gcnsim.hardware import Curve, DeviceProfile, HostProfile, LinkProfile, device, host, link, platform
 from gcnsim.ids import Rank
 from gcnsim.machine.replaced import CALIBRATED, with_fitted, with_given
 from gcnsim.scenario import ClusterSpec
@@ -78,6 +78,8 @@ def find_profiles(spec: ClusterSpec) -> Profiles:
         servers = with_fitted(servers, record.figures["host"])
         network = with_fitted(network, record.figures["network"])
         copies = with_fitted(copies, record.figures.get("copies", {}))
+    if spec.platform is not None and (fitted := platform(spec.platform).operation_s) is not None:
+        servers = replace(servers, operation_s=fitted)
     devices = _by_rank(spec)
     return Profiles(
         spec=spec,

@@ -21,12 +21,11 @@ class Facts:
     counts: of the graphs drawn (one all-ones graph for methods that do not sample). norm: a LayerNorm stands before
     each hidden activation. seed: of how much equal work varies. rate_beside_copies: share of its rate at which a GPU
     computes while transfers are under way. payload: how boundary rows travel. devices: by rank, where GPUs are unequal;
-    empty where all are `device`. serial: a worker's messages of a direction follow one another. rebuild_s: host time of
-    making a graph of what was drawn, besides. streaming: share of the memory bandwidth at which products of whole
-    blocks read entries. sampler_threads: CPU threads that share the drawing of one worker's graph. samples_on_gpu: the
-    GPU draws it. unrelated: the graphs do not follow one another: each stands for a run of its like.
-    released: with what the published systems' own code costs on GPUs (`gcnsim.cost.released`). degree_spread: standard
-    deviation of the logarithm of nodes' degrees, about.
+    empty where all are `device`. serial: a worker's messages of a direction follow one another. streaming: share of the
+    memory bandwidth at which products of whole blocks read entries. sampler_threads: CPU threads that share the drawing
+    of one worker's graph. samples_on_gpu: the GPU draws it. unrelated: the graphs do not follow one another: each
+    stands for a run of its like. released: with what the published systems' own code costs on GPUs
+    (`gcnsim.cost.released`). degree_spread: standard deviation of the logarithm of nodes' degrees, about.
     """
 
     cluster: Cluster
@@ -40,7 +39,6 @@ class Facts:
     payload: str = "fp32"
     devices: tuple[DeviceProfile, ...] = ()
     serial: bool = False
-    rebuild_s: float = 0.0
     streaming: float = 0.8
     unrelated: bool = False
     sampler_threads: int = 1

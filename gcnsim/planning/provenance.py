@@ -99,7 +99,7 @@ def _fitted(machine: Machine) -> str:
     told = NOT_CALIBRATED if record is None else _calibration(machine.spec.calibration or "", record)
     if published is None:
         return told
-    fitted = f"{machine.spec.platform}: two figures fitted to published runs, {published.title}"
+    fitted = f"{machine.spec.platform}: fitted to published runs with implementation {RELEASED}, {published.title}"
     return fitted if record is None else f"{told}; {fitted}"
 
 

@@ -80,12 +80,15 @@ def platform_lines(payload: Payload) -> list[str]:
         (
             name,
             _percent(found["spmm_efficiency"]),
-            format_bandwidth(found["staging_bandwidth"]),
+            _percent(found["stream_efficiency"]),
+            "-" if found["staging_bandwidth"] is None else format_bandwidth(found["staging_bandwidth"]),
             _percent(found["rate_beside_copies"]),
         )
         for name, found in payload["platforms"].items()
     ]
-    return aligned(rows, ("platform", "SpMM efficiency", "host side of a worker", "rate beside transfers"))
+    return aligned(
+        rows, ("platform", "SpMM efficiency", "column by column", "host side of a worker", "rate beside transfers")
+    )
 
 
 def _cells(cell: Mapping[str, Any]) -> tuple[str, ...]:

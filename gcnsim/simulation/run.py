@@ -129,7 +129,6 @@ def _new_schedule(
         payload=scenario.cluster.payload,
         devices=devices,
         serial=scenario.cluster.transfers == "serial",
-        rebuild_s=machine.rebuild_s,
         released=scenario.cluster.implementation == RELEASED,
         degree_spread=degree_spread(scenario.workload.dataset),
         streaming=streaming_share(device, machine.platform),

@@ -187,12 +187,11 @@ class _Writer:
         """
         block, found = self._block(rank), []
         for place, other in enumerate(self._stages(rank)):
-            rows = int(self.grid.rows[block]) * (2 if place else 1)
-            entries = float(self.grid.entries[block, other])
+            starts = int(self.grid.rows[block])
+            rows, entries = starts * (2 if place else 1), float(self.grid.entries[block, other])
+            device, share = self.facts.device_of(rank), self._streaming(rank)
             found.append(
-                float(columns_seconds(self.facts.device_of(rank), self._streaming(rank), entries, rows, width))
-                if entries
-                else 0.0
+                float(columns_seconds(device, share, entries, rows, width, min(starts, entries))) if entries else 0.0
             )
         return np.array(found)
 

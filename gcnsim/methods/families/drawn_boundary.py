@@ -128,8 +128,8 @@ class NodesOnGpu(GpuWriter):
         return rebuild_seconds(facts.device_of(rank), facts.host, entries, self.size - 1)
 
     def _calls(self) -> Work:
-        """Host seconds of a draw beside the draw itself: calls of the released code, or what a platform was fitted."""
-        return drawing_core_seconds(self.facts.host, self.size - 1) if self.facts.released else self.facts.rebuild_s
+        """Host seconds of a draw beside the draw itself: calls of the released code."""
+        return drawing_core_seconds(self.facts.host, self.size - 1) if self.facts.released else 0.0
 
     def _tell(self, rank: Rank, peer: Rank, nbytes: Work, after: list[Dependency]) -> int:
         route, stream = self.facts.cluster.between(rank, peer), id_streams(self.facts)[peer]

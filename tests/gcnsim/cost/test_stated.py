@@ -20,7 +20,7 @@ from gcnsim.cost import (
     swapped_memory,
 )
 from gcnsim.cost.core import map_bytes, result_seconds, sum_seconds
-from gcnsim.cost.device import columns_seconds, gemm_seconds, spmm_seconds
+from gcnsim.cost.device import SECTOR, columns_seconds, gemm_seconds, spmm_seconds
 from gcnsim.cost.layers import average_seconds
 from gcnsim.cost.sampling import edges_seconds, sampler_seconds
 from gcnsim.hardware import Curve, DeviceProfile
@@ -46,7 +46,7 @@ def test_passes_are_what_kernels_read_and_write() -> None:
     assert (core.RELU_PASSES, core.RELU_BACKWARD_PASSES, core.RESULT_PASSES) == (1 + 1, 2 + 1, 1 + 1)
     assert (core.NORM_OF_ROWS_PASSES, core.ADDING_PASSES, core.NORM_PASSES) == (1 + 1 + 1 + 1, 2 + 1, 2 + 1 + 1)
     assert (attention.SCORE_PASSES, attention.SCORE_BACKWARD_PASSES) == (1 + 1 + 1, 1 + 3 + 3)
-    assert (attention.SECTOR, attention.ENTRY_ENDS) == (32, 4 + 4)
+    assert (SECTOR, attention.ENTRY_ENDS) == (32, 4 + 4)
     assert 0.4 <= attention.ENTRY_EFFICIENCY <= 0.5
     assert (attention.REDUCTIONS, attention.REDUCTIONS_BACKWARD) == (1 + 1, 1 + 2)
     assert (attention.SOFTMAX_OPERANDS, attention.SOFTMAX_BACKWARD_OPERANDS) == ((2, 2, 2), (3, 2, 3))
@@ -57,6 +57,8 @@ def test_passes_are_what_kernels_read_and_write() -> None:
 def test_columns_read_every_entry_again_for_each(gpu: DeviceProfile) -> None:
     # 16 columns: index and value of 1,000 entries and 100 results each, at 40 % of 100 GB/s.
     found = float(columns_seconds(gpu, 0.4, 1000, 100, 16))
+    begun = float(columns_seconds(gpu, 0.4, 1000, 100, 16, 100))
+    assert begun - found == pytest.approx(100 * (64 - 8) * 16 / (gpu.memory_bandwidth.value * 0.4))
     assert found == pytest.approx(LAUNCH + 16 * (1000 * 8 + 100 * 4) / 40e9, rel=1e-12)
 
 

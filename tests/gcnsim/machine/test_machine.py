@@ -78,7 +78,7 @@ def test_alike_gpus_hold_alike_and_cores_share_their_hosts_memory() -> None:
 def test_nothing_is_added_where_nothing_is_fitted() -> None:
     machine = resolve_machine(SPEC)
     assert (machine.calibration, machine.platform) == (None, None)
-    assert (machine.error, machine.unexplained_s, machine.rebuild_s, machine.rate_beside_copies) == (0.0, 0.0, 0.0, 1.0)
+    assert (machine.error, machine.unexplained_s, machine.rate_beside_copies) == (0.0, 0.0, 1.0)
 
 
 def test_a_platform_adds_its_error_and_what_it_leaves_unexplained() -> None:
@@ -86,7 +86,7 @@ def test_a_platform_adds_its_error_and_what_it_leaves_unexplained() -> None:
     machine = resolve_machine(ClusterSpec(device="t4", platform="psc-gcn-t4"))
     assert machine.platform is known
     assert (machine.error, machine.unexplained_s) == (known.error.value, known.unexplained_s.value)
-    assert (machine.rebuild_s, machine.rate_beside_copies) == (known.rebuild_s.value, known.rate_beside_copies.value)
+    assert machine.rate_beside_copies == known.rate_beside_copies.value
 
 
 def test_paths_and_platforms_are_refused_when_they_are_asked_for() -> None:

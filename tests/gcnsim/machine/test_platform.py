@@ -57,13 +57,33 @@ def test_everything_a_worker_moves_passes_its_host_side() -> None:
     cluster = resolve_machine(scenario.cluster).topology
     route = [cluster.links[link].name for link in cluster.between(0, 1)]
     assert route == ["staging0", "memory0", "staging1"]
-    staging = platform("rtx-2080-ti-server").staging_bandwidth.value
+    fitted = platform("rtx-2080-ti-server").staging_bandwidth
+    assert fitted is not None
+    staging = fitted.value
     (down,) = cluster.to_host(0)
     assert cluster.links[down].spec.capacity == pytest.approx(min(staging / 2, 15.754e9 * 0.78))
     plain = resolve_machine(
         asked(CLUSTER | {"platform": None}, {"dataset": "reddit-train"}, {"name": "full-graph"}).cluster
     ).topology
     assert plain.staging == ()
+
+
+def test_a_call_of_the_host_is_as_fitted_to_a_platform_and_given_figures_are_above_it() -> None:
+    fitted = platform("rtx-2080-ti-server").operation_s
+    assert fitted is not None
+    spec = asked(dict(CLUSTER), {"dataset": "reddit-train"}, {"name": "full-graph"}).cluster
+    assert resolve_machine(spec).host.operation_s == fitted
+    given = {**CLUSTER, "figures": "generic-16.operation_s=1ms"}
+    spec = asked(given, {"dataset": "reddit-train"}, {"name": "full-graph"}).cluster
+    assert resolve_machine(spec).host.operation_s.value == pytest.approx(1e-3)
+
+
+def test_a_platform_without_a_host_side_limits_no_copies() -> None:
+    scenario = asked(
+        CLUSTER | {"device": "t4", "platform": "psc-gcn-t4"}, {"dataset": "reddit"}, {"name": "full-graph"}
+    )
+    cluster = resolve_machine(scenario.cluster).topology
+    assert cluster.staging == ()
 
 
 def test_a_platform_file_that_changes_is_read_again(tmp_path: Path) -> None:

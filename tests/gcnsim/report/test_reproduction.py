@@ -29,7 +29,14 @@ PAYLOAD: dict[str, Any] = {
     ],
     "papers": {"A": errors(4, size={"cells": 2, "null": 0.5, "ours": 0.125}), "B": errors(3, size=None)},
     "all": errors(7, size={"cells": 2, "null": 0.5, "ours": 0.125}) | {"held": {"judged": 1, "median": 0.25}},
-    "platforms": {"box": {"spmm_efficiency": 0.4, "staging_bandwidth": 1.25e9, "rate_beside_copies": None}},
+    "platforms": {
+        "box": {
+            "spmm_efficiency": 0.4,
+            "stream_efficiency": None,
+            "staging_bandwidth": 1.25e9,
+            "rate_beside_copies": None,
+        }
+    },
 }
 
 WHOLE = """\
@@ -48,8 +55,8 @@ paper  null model  cells  its median error    ours
 A      size            2            50.0 %  12.5 %
 all    size            2            50.0 %  12.5 %
 
-platform  SpMM efficiency  host side of a worker  rate beside transfers
-box                40.0 %              1.25 GB/s                      -
+platform  SpMM efficiency  column by column  host side of a worker  rate beside transfers
+box                40.0 %                 -              1.25 GB/s                      -
 """
 
 
