@@ -7,12 +7,10 @@ from typing import Final
 from gcnsim.methods import COMPARED
 from gcnsim.reproduction.facts import Row
 from gcnsim.reproduction.row_scenario import RowScenario
+from gcnsim.reproduction.systems import CAGNET
 
 MOST_WORKERS: Final = 24
 """Larger settings are judged, not fitted: what they compute is not explained by any efficiency (docs/reproduce.md)."""
-
-COLUMN_BY_COLUMN: Final = ("cagnet-1d", "cagnet-1.5d")
-"""Methods whose sparse products go column after column: they have a share of the memory bandwidth of their own."""
 
 
 def is_fitted(row: Row, one: RowScenario) -> bool:
@@ -24,7 +22,7 @@ def is_fitted(row: Row, one: RowScenario) -> bool:
     method, model = one.scenario.method, one.scenario.workload.model
     if one.scenario.cluster.gpus > MOST_WORKERS:
         return False
-    known = method.name in COLUMN_BY_COLUMN or (
+    known = row.fields.get("method") == CAGNET or (
         method.name in COMPARED and not method.sampling().drops_edges and model != "gat"
     )
     return row.use == "calibrate" and known and row.metrics != ("overhead_pct",)
