@@ -18,8 +18,8 @@ from gcnsim.scenario import ClusterSpec
 
 SCHEDULE_ERROR: Final = 0.04
 """90th percentile of the absolute errors with which the schedule of GPUs predicted the first draw of runs whose kernels
-are waits (docs/validation.md): 52 runs, without those whose messages kept the cores busy. Later draws are judged with it.
-"""
+are waits (docs/validation.md): 52 runs, those whose messages kept the cores busy left out. Later draws are judged with
+it."""
 
 
 @dataclass(frozen=True)
