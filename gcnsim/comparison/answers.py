@@ -43,7 +43,11 @@ def read_answer(path: str, label: str) -> IterationReport:
         if number:
             raise FileError(f"{path}: {file} has one result; allowed: its name alone")
         _check_workers(document, file)
-        return report_of_result(from_plain(SimulationReport, document), label)
+        try:
+            report = from_plain(SimulationReport, document)
+        except TypeError as error:
+            raise FileError(f"{file}: {error}; not what gcnsim simulate writes") from None
+        return report_of_result(report, label)
     place = _row(number, len(rows), file)
     row = Row.read(rows[place])
     return replace(report_of_row(row, label), facts=facts_of_row(document["scenario"], row))

@@ -7,7 +7,7 @@ but for a bandwidth, which plain data have as networks are sold (`15Gbps`).
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import fields, is_dataclass
+from dataclasses import MISSING, fields, is_dataclass
 from functools import cache
 from types import NoneType, UnionType
 from typing import Any, Final, TypeVar, Union, get_args, get_origin, get_type_hints
@@ -19,6 +19,9 @@ T = TypeVar("T")
 _KEY: Final = "key"
 _BANDWIDTH: Final = "bandwidth"
 _OMITTED: Final = "omitted"
+
+_KINDS: Final[Mapping[Any, tuple[type, ...]]] = {str: (str,), bool: (bool,), int: (int,), float: (int, float)}
+_NOUNS: Final[Mapping[Any, str]] = {str: "text", bool: "true or false", int: "a whole number", float: "a number"}
 
 FROM: Final = {_KEY: "from"}
 """Metadata of a field that plain data have as `from`."""
@@ -57,8 +60,10 @@ def by_field(value: Any) -> dict[str, Any]:
 def from_plain(kind: Callable[..., T], told: Mapping[str, Any]) -> T:
     """The result that plain data tell; keys that it has no field for are passed over.
 
-    Raises TypeError where they lack a key that every such result has.
+    Raises TypeError, saying where, for a key that is missing or whose value is of another kind than the field's.
     """
+    if not isinstance(told, Mapping):
+        raise TypeError(f"{told!r:.40} is not an object")
     if hasattr(kind, "read"):
         own: T = kind.read(told)
         return own
@@ -67,8 +72,18 @@ def from_plain(kind: Callable[..., T], told: Mapping[str, Any]) -> T:
         key = each.metadata.get(_KEY, each.name)
         if key in told:
             text = _BANDWIDTH in each.metadata
-            found[each.name] = bandwidth(told[key]) if text else _value(_hints(kind)[each.name], told[key])
+            found[each.name] = bandwidth(told[key]) if text else _within(key, _hints(kind)[each.name], told[key])
+        elif each.default is MISSING and each.default_factory is MISSING:
+            raise TypeError(f"lacks {key!r}")
     return kind(**found)
+
+
+def _within(key: str, hint: Any, told: Any) -> Any:
+    """`_value`, with the key in front of what is wrong."""
+    try:
+        return _value(hint, told)
+    except TypeError as error:
+        raise TypeError(f"{key}: {error}") from None
 
 
 @cache
@@ -85,7 +100,16 @@ def _value(hint: Any, told: Any) -> Any:
         others = [each for each in inside if each is not NoneType]
         return _value(others[0], told) if len(others) == 1 else told
     if get_origin(hint) is tuple:
+        if not isinstance(told, list | tuple):
+            raise TypeError(f"{told!r:.40} is not a list")
         return tuple(_value(inside[0], each) for each in told)
-    if inside and isinstance(told, Mapping):
-        return {key: _value(inside[1], each) for key, each in told.items()}
-    return from_plain(hint, told) if is_dataclass(hint) and isinstance(hint, type) else told
+    if len(inside) == 2:
+        if not isinstance(told, Mapping):
+            raise TypeError(f"{told!r:.40} is not an object")
+        return {key: _within(key, inside[1], each) for key, each in told.items()}
+    if is_dataclass(hint) and isinstance(hint, type):
+        return from_plain(hint, told)
+    wanted = _KINDS.get(hint)
+    if wanted and (not isinstance(told, wanted) or (isinstance(told, bool) and hint is not bool)):
+        raise TypeError(f"{told!r:.40} is not {_NOUNS[hint]}")
+    return told

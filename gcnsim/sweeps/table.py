@@ -96,11 +96,16 @@ def read_table(path: Path) -> pa.Table:
     import pyarrow.parquet as pq
 
     try:
-        table = pq.read_table(path, page_checksum_verification=True)
-    except (OSError, pa.ArrowException) as error:
+        with open(path, "rb") as file:
+            table = pq.ParquetFile(file, page_checksum_verification=True).read()
+        table.validate(full=True)
+        names = table.column_names
+    except (OSError, pa.ArrowException, UnicodeDecodeError) as error:
         raise FileError(f"{path}: not a Parquet file of a sweep: {' '.join(str(error).split())[:200]}") from None
-    if table.column_names[: len(LEAD)] != list(LEAD):
+    if names[: len(LEAD)] != list(LEAD):
         raise FileError(f"{path}: not a file of a sweep: its first columns are not {', '.join(LEAD)}")
+    if len(set(names)) < len(names):
+        raise FileError(f"{path}: not a file of a sweep: it has a column more than once")
     return table
 
 

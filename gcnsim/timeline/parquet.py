@@ -65,6 +65,9 @@ def read_spans(path: str | Path) -> Timeline:
     column, or holds an unknown kind or direction, an empty or impossible value, or rows not ordered by their start.
     """
     table = _table(Path(path))
+    double = sorted({name for name in table.column_names if table.column_names.count(name) > 1})
+    if double:
+        raise FileError(f"{path}: has column {double[0]!r} more than once; not a file of spans")
     missing = [name for name in ("kind", "stream", "direction", *_NUMBERS) if name not in table.column_names]
     if missing:
         raise FileError(f"{path}: has no column {missing[0]!r}; not a file of spans")
@@ -89,8 +92,9 @@ def _table(path: Path) -> Any:
         with open(path, "rb") as file:
             table = pq.ParquetFile(file, page_checksum_verification=True).read()
             table.validate(full=True)
+            table.column_names  # noqa: B018 - decodes them, which fails where they are not UTF-8
             return table
-    except pa.ArrowException as error:
+    except (pa.ArrowException, UnicodeDecodeError) as error:
         raise FileError(f"{path}: not a Parquet file, or a damaged one: {_line(error)}") from None
     except OSError as error:
         if error.errno is None:  # Arrow reports a failed checksum or a truncated page as a bare OSError

@@ -68,4 +68,4 @@ def load_weights(path: str | Path, network: Network) -> None:
             if array.shape != tuple(weight.shape) or array.dtype.kind not in "fiu":
                 raise FileError(f"{path}: {name} is {array.dtype}{list(array.shape)}; {list(weight.shape)} is needed")
             check_values(array, FINITE, f"{path}: {name}")
-            weight.copy_(torch.from_numpy(array.copy()))
+            weight.copy_(torch.from_numpy(array.astype(array.dtype.newbyteorder("="))))

@@ -52,3 +52,17 @@ def test_a_trace_of_a_profiler_and_what_is_none(tmp_path: Path, capsys: pytest.C
         assert captured.err.startswith(f"gcnsim: {bad}:")
     assert main(["compare", str(traces), str(traces), "--names", str(names), "--json-out", str(names)]) == 2
     assert "is read by this command and would be replaced" in capsys.readouterr().err
+
+
+def test_a_result_that_lacks_a_part_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["simulate", B, "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    path = tmp_path / "result.json"
+    del told["scenario"]["cluster"]["gpus"]
+    path.write_text(json.dumps(told))
+    assert main(["compare", str(path), A]) == 0
+    assert "cluster.gpus" in capsys.readouterr().out
+    del told["memory"]["tightest"]
+    path.write_text(json.dumps(told))
+    assert main(["compare", str(path), A]) == 2
+    assert capsys.readouterr().err == f"gcnsim: {path}: memory: lacks 'tightest'; not what gcnsim simulate writes\n"

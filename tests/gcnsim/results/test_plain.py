@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import gcnsim
-from gcnsim.results import LeftOutRow, SimulationReport, Step, WhatIf, from_plain, to_plain
+from gcnsim.results import LeftOutRow, MemoryReport, SimulationReport, Step, WhatIf, from_plain, to_plain
 
 FEW: dict[str, Any] = {"gpus": 2, "iterations": 3, "processes": 1}
 
@@ -44,3 +44,20 @@ def test_keys_that_are_no_names_and_a_bandwidth_in_words() -> None:
 def test_a_key_that_all_have_may_not_lack() -> None:
     with pytest.raises(TypeError, match="'knob'"):
         from_plain(Step, {"from": 1, "to": 2})
+
+
+@pytest.mark.parametrize(
+    ("told", "said"),
+    [
+        ({"device_bytes": 1}, r"^lacks 'devices_bytes'$"),
+        ({"device_bytes": 1, "devices_bytes": 5}, r"^devices_bytes: 5 is not a list$"),
+        ({"device_bytes": "x"}, r"^device_bytes: 'x' is not a number$"),
+        ({"device_bytes": True}, r"^device_bytes: True is not a number$"),
+        ({"device_bytes": 1, "devices_bytes": None, "tightest": 0.5}, r"^tightest: 0.5 is not a whole number$"),
+        ([], r"^\[\] is not an object$"),
+    ],
+    ids=str,
+)
+def test_what_is_missing_or_of_another_kind_is_named(told: Any, said: str) -> None:
+    with pytest.raises(TypeError, match=said):
+        from_plain(MemoryReport, told)

@@ -133,3 +133,16 @@ def test_a_damaged_page_is_refused_or_changes_nothing(
     except FileError as error:
         after, refused = [], str(error)
     assert refused.startswith(f"{path}: ") or after == list(before)
+
+
+def test_columns_of_one_name_and_names_that_are_no_text_are_refused(tmp_path: Path) -> None:
+    write_spans(tmp_path / "t", timeline(3), {})
+    table = pq.read_table(tmp_path / "t")
+    pq.write_table(table.append_column("worker", table["worker"]), tmp_path / "double")
+    with pytest.raises(FileError, match="double: has column 'worker' more than once; not a file of spans"):
+        read_spans(tmp_path / "double")
+    pq.write_table(table.append_column("zzzz", table["worker"]), tmp_path / "named")
+    raw = (tmp_path / "named").read_bytes()
+    (tmp_path / "named").write_bytes(raw.replace(b"zzzz", b"\xff\xfe\xff\xfe"))
+    with pytest.raises(FileError, match=r"named: not a Parquet file, or a damaged one: .*utf-8"):
+        read_spans(tmp_path / "named")

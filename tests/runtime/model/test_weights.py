@@ -119,6 +119,16 @@ def test_integers_and_other_precisions_are_taken(tmp_path: Path) -> None:
     assert all((weight == 1.0).all() and weight.dtype == np.float32 for weight in arrays(target).values())
 
 
+@pytest.mark.parametrize("kind", [">f4", ">f8", ">i2"])
+def test_weights_of_the_other_byte_order_are_the_same_numbers(tmp_path: Path, kind: str) -> None:
+    path = tmp_path / "weights.npz"
+    held = {name: np.arange(weight.size).reshape(weight.shape) for name, weight in arrays(network(layers=1)).items()}
+    np.savez(path, **{name: weight.astype(kind) for name, weight in held.items()})  # type: ignore[arg-type]
+    target = network(layers=1)
+    load_weights(path, target)
+    assert all(np.array_equal(weight, held[name]) for name, weight in arrays(target).items())
+
+
 def refused(path: Path, target: Network) -> str:
     before = arrays(target)
     with pytest.raises(FileError) as caught:

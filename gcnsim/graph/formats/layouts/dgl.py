@@ -22,6 +22,10 @@ _MOST_BYTES = 2**24
 """Of a JSON that is looked at: DGL's are a few kB."""
 
 
+_MOST_NAME = 4096
+"""Characters of a path: what Linux allows."""
+
+
 @dataclass(frozen=True, slots=True)
 class DglFacts:
     """What the JSON says. inner_nodes, inner_edges: owned by each part; None where a file beside it says it."""
@@ -49,7 +53,8 @@ class DglFolder:
     def found(cls, folder: Path) -> DglFolder | None:
         """The layout in `folder`; None when it is another."""
         for path in sorted(folder.glob("*.json")):
-            if path.stat().st_size > _MOST_BYTES:
+            # A link to nothing, or a folder of such a name, is no JSON of DGL's.
+            if not path.is_file() or path.stat().st_size > _MOST_BYTES:
                 continue
             try:
                 said = json.loads(file_text(path))
@@ -141,6 +146,8 @@ class DglFolder:
             if not isinstance(files, dict) or not isinstance(files.get("part_graph"), str):
                 raise FileError(f"{self.config}: part-{part} does not name its part_graph")
             name = files["part_graph"]
+            if not name.isprintable() or len(name) > _MOST_NAME:
+                raise FileError(f"{self.config}: part-{part}: part_graph is {name!r:.40}; the name of a file is needed")
             if not (self.config.parent / name).is_file():
                 names.append(name)
         return tuple(names)

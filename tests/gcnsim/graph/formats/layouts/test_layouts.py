@@ -185,6 +185,26 @@ def test_a_wrong_dgl_json_is_named(tmp_path: Path, changed: dict[str, object], m
     assert message in str(caught.value)
 
 
+def test_links_to_nothing_beside_a_dgl_json_are_passed_over(tmp_path: Path) -> None:
+    folder = write_dgl(tmp_path)
+    (folder / "a.json").symlink_to(tmp_path / "gone")
+    found = DglFolder.found(folder)
+    assert found is not None
+    assert found.config.name == "ring.json"
+    # A part whose file is a link to nothing is not there.
+    (folder / "part1" / "graph.dgl").unlink()
+    (folder / "part1" / "graph.dgl").symlink_to(tmp_path / "gone")
+    assert found.facts().missing == ("part1/graph.dgl",)
+
+
+@pytest.mark.parametrize("name", ["a\0b", "x" * 5000])
+def test_a_part_of_an_impossible_name_is_refused(tmp_path: Path, name: str) -> None:
+    found = DglFolder.found(write_dgl(tmp_path, **{"part-1": {"part_graph": name}}))
+    assert found is not None
+    with pytest.raises(FileError, match=r"ring\.json: part-1: part_graph is '.*; the name of a file is needed"):
+        found.facts()
+
+
 def test_a_truncated_dgl_json_is_named(tmp_path: Path) -> None:
     path = write_dgl(tmp_path) / "ring.json"
     path.write_text(path.read_text()[:100])
