@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 
+from gcnsim.terminal.screen import screened
 from runtime.cli.interrupts import interrupt_again, leave_quietly
 
 if __name__ == "__main__":
@@ -12,4 +13,5 @@ if __name__ == "__main__":
     from runtime.cli.emulate import main
 
     interrupt_again()
-    sys.exit(main(sys.argv[1:]))
+    with screened():
+        sys.exit(main(sys.argv[1:]))

@@ -22,6 +22,7 @@ from click.shell_completion import CompletionItem, shell_complete
 from gcnsim import __version__
 from gcnsim.ending import answered, request
 from gcnsim.errors import GcnsimError, KilledError, nearest
+from gcnsim.terminal.screen import screened
 
 COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
     "what-if": ("gcnsim.cli.what_if:command", "Predict an iteration, its bottleneck, and what each knob would bring."),
@@ -141,7 +142,7 @@ def _prepared() -> Iterator[None]:
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:
             setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115 - open until the process ends
-    with answered():
+    with screened(), answered():
         yield
 
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
 
 from gcnsim.errors import FileError
 
 _BLOCK = 4096
+_SUFFIX = ".part"
 
 
 @contextmanager
@@ -36,13 +37,14 @@ def atomic_write(path: str | Path, *, text: bool = False) -> Iterator[IO[Any]]:
             yield file
             file.flush()
             os.fsync(file.fileno())
-        os.chmod(name, _mode(target))
-        os.replace(name, target)
+            os.chmod(name, _mode(target))
+            # Still open, so that nobody takes it for one that a killed writer left.
+            os.replace(name, target)
     except OSError as error:
-        os.unlink(name)
+        _remove(name)
         raise FileError(f"{path}: cannot be written: {error.strerror}") from None
     except BaseException:
-        os.unlink(name)
+        _remove(name)
         raise
 
 
@@ -59,16 +61,55 @@ def probe(path: str | Path) -> None:
     except OSError as error:
         raise FileError(f"{path}: cannot be written: {error.strerror}") from None
     finally:
-        os.unlink(name)
+        _remove(name)
 
 
 def _temporary(path: str | Path) -> tuple[int, str]:
-    """A new file beside `path`, open, and its name. Raises FileError."""
+    """A new file beside `path`, open and locked, and its name; those of killed writers go. Raises FileError."""
     target = Path(os.path.realpath(path))
+    prefix = f".{target.name}."
     try:
-        return tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".part")
+        _remove_left(target.parent, prefix)
+        while True:
+            handle, name = tempfile.mkstemp(dir=target.parent, prefix=prefix, suffix=_SUFFIX)
+            if _locked(handle) is not False and os.path.exists(name):
+                return handle, name
+            # Another writer took it for one that was left, before it was locked.
+            os.close(handle)
     except OSError as error:
         raise FileError(f"{path}: cannot be written: {error.strerror}") from None
+
+
+def _remove_left(folder: Path, prefix: str) -> None:
+    """Remove temporary files of this prefix that nobody is writing: the lock of a process ends with it."""
+    with os.scandir(folder) as entries:
+        found = [each.path for each in entries if each.name.startswith(prefix) and each.name.endswith(_SUFFIX)]
+    for name in found:
+        with suppress(OSError):
+            handle = os.open(name, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK)
+            try:
+                if _locked(handle):
+                    os.unlink(name)
+            finally:
+                os.close(handle)
+
+
+def _locked(handle: int) -> bool | None:
+    """Whether this file could be locked: False where another has it open, None where files cannot be locked."""
+    try:
+        import fcntl  # which Windows lacks
+
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except (ImportError, OSError):
+        return None
+    return True
+
+
+def _remove(name: str) -> None:
+    with suppress(FileNotFoundError):
+        os.unlink(name)
 
 
 def writable(path: str | Path) -> bool:

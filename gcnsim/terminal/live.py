@@ -5,6 +5,8 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final, TextIO
 
+from gcnsim.terminal.screen import raw_of, shown
+
 if TYPE_CHECKING:
     from rich.console import RenderableType
     from rich.live import Live
@@ -58,7 +60,7 @@ def _live(stream: TextIO) -> Live:
             self.quiet = True
 
     # Without a thread that draws again: it would take time from the work, and hinder forks.
-    console = Terminal(file=stream, force_jupyter=False)
+    console = Terminal(file=raw_of(stream), force_jupyter=False)
     return Live(console=console, auto_refresh=False, transient=True, redirect_stdout=False, redirect_stderr=False)
 
 
@@ -67,7 +69,7 @@ def _drawn(text: str, share: float | None) -> RenderableType:
     from rich.table import Table
     from rich.text import Text
 
-    line = Text(text, no_wrap=True, overflow="ellipsis")
+    line = Text(shown(text), no_wrap=True, overflow="ellipsis")
     if share is None:
         return line
     grid = Table.grid(padding=(0, 1))

@@ -10,6 +10,8 @@ import shutil
 import sys
 from collections.abc import Sequence
 
+from gcnsim.terminal.screen import shown
+
 LEAST = 16
 """Characters that a folded column of words keeps at least."""
 
@@ -42,6 +44,7 @@ def aligned(
 
     if not rows:
         return []
+    rows = [[shown(cell) for cell in row] for row in rows]
     lines = [*([heads] if heads else []), *rows]
     words = [k < left for k in range(len(rows[0]))] if isinstance(left, int) else left
     table = Table(box=None, show_header=bool(heads), show_edge=False, pad_edge=False, padding=(0, gap, 0, 0))

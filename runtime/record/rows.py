@@ -88,14 +88,17 @@ class LossLog:
             for row in kept:
                 file.write(_line(row))
         try:
-            self._file = open(path, "a", buffering=1, encoding="utf-8")  # noqa: SIM115 - open while the run lasts
+            self._file = open(path, "ab", buffering=0)  # noqa: SIM115 - open while the run lasts
         except OSError as error:
             raise FileError(f"{path}: cannot be written: {error.strerror}") from None
 
     def add(self, iteration: Iteration, loss: float) -> None:
         """Log the global loss of one iteration, every digit of it."""
+        line = _line((iteration, float(loss))).encode()
         try:
-            self._file.write(_line((iteration, float(loss))))
+            # Without a buffer: what a full disk does not take would be tried again, and fail again, at the end.
+            while line:
+                line = line[self._file.write(line) :]
         except OSError as error:
             raise FileError(f"{self._path}: cannot be written: {error.strerror}") from None
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import sys
 
+from gcnsim.terminal.screen import screened
 from runtime.cli.survey import main
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    with screened():
+        sys.exit(main(sys.argv[1:]))

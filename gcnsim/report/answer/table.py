@@ -19,6 +19,7 @@ from gcnsim.report.answer.layout import Layout, cut, laid_out, lines_of, needed
 from gcnsim.report.answer.rows import checked_order, shown_rows
 from gcnsim.report.figures.tornado import tornado_data, tornado_lines
 from gcnsim.results import Row, WhatIf
+from gcnsim.terminal.screen import shown
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -143,7 +144,7 @@ def _print_line(console: Console, line: str, style: str) -> None:
     """One line, whole: what is longer than the terminal was asked for."""
     from rich.text import Text
 
-    console.print(Text(line, style=style), crop=False, no_wrap=True, overflow="ignore", soft_wrap=True)
+    console.print(Text(shown(line), style=style), crop=False, no_wrap=True, overflow="ignore", soft_wrap=True)
 
 
 def _print_answer(console: Console, answer: WhatIf) -> None:
@@ -186,7 +187,7 @@ def _print_pairs(console: Console, title: str, pairs: Sequence[tuple[str, str]])
     grid.add_column(max_width=console.width * 2 // 5, overflow="fold")
     grid.add_column(overflow="fold")
     for name, text in pairs:
-        grid.add_row(Text(name), Text(text))
+        grid.add_row(Text(shown(name)), Text(shown(text)))
     _print_block(console, title, grid, pairs)
 
 
@@ -194,7 +195,7 @@ def _print_lines(console: Console, title: str, lines: Sequence[str], end: bool =
     """A titled list of wrapped lines; nothing when there are none."""
     from rich.text import Text
 
-    _print_block(console, title, Text("\n".join(lines), overflow="fold"), lines, end)
+    _print_block(console, title, Text(shown("\n".join(lines)), overflow="fold"), lines, end)
 
 
 def _print_whole(console: Console, title: str, lines: Sequence[str]) -> None:

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import math
+import resource
+import signal
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -129,3 +131,22 @@ def test_a_log_that_cannot_be_written_is_the_users_error(tmp_path: Path) -> None
 def test_a_full_disk_is_told_in_one_line() -> None:
     with pytest.raises(FileError, match=r"/dev/full: cannot be written: No space left"):
         LossLog("/dev/full").add(0, 1.0)
+
+
+def test_a_disk_that_fills_up_is_said_once_and_closing_says_nothing(tmp_path: Path) -> None:
+    log = LossLog(tmp_path / "losses.csv")
+    log.add(0, 1.0)
+    held = resource.getrlimit(resource.RLIMIT_FSIZE)
+    before = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    # A limit of the file's size stands for the disk's: part of the line fits.
+    resource.setrlimit(resource.RLIMIT_FSIZE, ((tmp_path / "losses.csv").stat().st_size + 3, held[1]))
+    try:
+        with pytest.raises(FileError, match=r"losses\.csv: cannot be written: File too large"):
+            log.add(1, 2.0)
+        log.close()
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, held)
+        signal.signal(signal.SIGXFSZ, before)
+    assert (tmp_path / "losses.csv").read_text() == "iteration,loss\n0,1.0\n1,2"
+    LossLog(tmp_path / "losses.csv", resume_from=1).close()
+    assert (tmp_path / "losses.csv").read_text() == "iteration,loss\n0,1.0\n"
