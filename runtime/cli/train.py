@@ -6,7 +6,10 @@ tells who it is; so it also runs under torchrun.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
 
 import click
 
@@ -14,8 +17,9 @@ from gcnsim.errors import GcnsimError
 from runtime.emulation import Emulation, end_with_agent
 from runtime.launch import Place, launch, place, run_worker
 from runtime.launch.failure_report import say
+from runtime.record.held import hold
 from runtime.train.plan import Task, naming
-from runtime.train.preflight import check_outputs
+from runtime.train.preflight import check_outputs, out_folder, writes_folder
 from runtime.train.tasks import error_text, refuse, tasks_of
 
 
@@ -42,9 +46,22 @@ def main(argv: Sequence[str]) -> int:
 
 
 def _work(tasks: tuple[Task, ...], place: Place) -> int:
+    made: list[Path] = []
     for task in tasks if place.rank == 0 else ():
         with naming(task.name):
             check_outputs(task.options)
+            if writes_folder(task.options):
+                folder = out_folder(task.options)
+                made += [] if folder.exists() else [folder]
+                hold(folder)
+    if os.environ.get("GCNSIM_DEBUG") != "1":
+        # What torch's sockets print of a peer that does not answer, forty lines each; the error says it in one.
+        os.environ.setdefault("TORCH_CPP_LOG_LEVEL", "FATAL")
     from runtime.train.worker import work
 
-    return work(tasks, place)
+    try:
+        return work(tasks, place)
+    finally:
+        for folder in made:
+            with suppress(OSError):  # what a run was written to stays
+                folder.rmdir()

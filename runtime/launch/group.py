@@ -9,6 +9,7 @@ import uuid
 from datetime import timedelta
 from typing import Any
 
+from gcnsim.errors import ScenarioError
 from runtime.launch.place import RENDEZVOUS, Place
 
 _POLL_S = 0.02
@@ -20,6 +21,28 @@ def connect(place: Place, timeout_s: float, backend: str) -> None:
     Workers of our own launcher meet through its file and talk over loopback, all others as MASTER_ADDR and MASTER_PORT
     say. A collective or a peer that takes longer than `timeout_s` is an error, as is a worker that never comes.
     """
+    try:
+        _join(place, timeout_s, backend)
+    except RuntimeError as error:
+        said = None if place.launched else _unmet(error, timeout_s)
+        if said is None:
+            raise
+        raise ScenarioError(said) from error
+
+
+def _unmet(error: RuntimeError, timeout_s: float) -> str | None:
+    """In one line why workers could not meet, where that is what torch's many lines say."""
+    host, port = os.environ["MASTER_ADDR"], os.environ["MASTER_PORT"]
+    if type(error).__name__ not in ("DistNetworkError", "DistStoreError"):
+        return None
+    if "EADDRINUSE" in str(error):
+        return f"MASTER_PORT: port {port} of {host} is in use by another process; allowed: one that is free"
+    if "connect" in str(error) or "resolve" in str(error):
+        return f"MASTER_ADDR: nobody could be reached at {host}, port {port}, within {timeout_s:g} s"
+    return None
+
+
+def _join(place: Place, timeout_s: float, backend: str) -> None:
     import torch.distributed as dist
 
     if place.launched and sys.platform.startswith("linux"):

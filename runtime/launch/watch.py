@@ -10,10 +10,16 @@ import threading
 import time
 from pathlib import Path
 from types import FrameType
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 
-from runtime.launch.failure_report import FAILURES
+from runtime.launch.failure_report import FAILURES, say
 from runtime.launch.place import RENDEZVOUS, Place
+
+STARTED_BY: Final = os.getppid()
+"""As this process began; when its parent dies it has another."""
+
+AGENTS_WORKER: Final = "TORCHELASTIC_RUN_ID"
+"""Set by torchrun's agent alone."""
 
 PARENT: Final = "GCNSIM_WATCH"
 """The number of a pipe's read end whose other end the parent alone holds; it closes when the parent dies."""
@@ -52,6 +58,7 @@ class Watch:
         self._parent = int(os.environ[PARENT]) if self._launched else None
         if self._parent is not None:
             os.set_inheritable(self._parent, False)
+        self._agent = None if self._launched else _agent()
         self._thread.start()
         self._old_wakeup = signal.set_wakeup_fd(self._outbox, warn_on_full_buffer=False)
         self._old: dict[int, Any] = {signal.SIGTERM: signal.signal(signal.SIGTERM, _noted)}
@@ -66,14 +73,19 @@ class Watch:
         os.close(self._outbox)
         self._thread.join()
         os.close(self._inbox)
+        if self._agent is not None:
+            os.close(self._agent)
 
     def _run(self) -> None:
         while True:
             left = None if self._deadline is None else max(self._deadline - time.monotonic(), 0.0)
-            sources = [self._inbox] if self._parent is None else [self._inbox, self._parent]
+            sources = [each for each in (self._inbox, self._parent, self._agent) if each is not None]
             seen = select.select(sources, [], [], left)[0]
             if self._parent in seen:
                 _end_with_parent()
+            if self._agent is not None and self._agent in seen:
+                say("the agent of torchrun that started this worker was killed; it ends too")
+                _end_group()
             if self._inbox in seen:
                 numbers = os.read(self._inbox, 64)
                 if not numbers:
@@ -104,6 +116,29 @@ def _end_with_parent() -> None:
         for path in (Path(os.environ[RENDEZVOUS]), *Path(os.environ[FAILURES]).glob("*.json")):
             path.unlink(missing_ok=True)
         Path(os.environ[FAILURES]).rmdir()
+    _end_group()
+
+
+def _agent() -> int | None:
+    """What becomes readable when the process that started this worker ends; None where that is not torchrun's agent.
+
+    A shell or a scheduler may end before the workers that it started.
+    """
+    if AGENTS_WORKER not in os.environ or not hasattr(os, "pidfd_open"):
+        return None
+    try:
+        agent = os.pidfd_open(STARTED_BY)
+    except ProcessLookupError:
+        _end_group()
+    except OSError:
+        return None
+    if os.getppid() != STARTED_BY:
+        _end_group()
+    return agent
+
+
+def _end_group() -> NoReturn:
+    """End this process and all it has started."""
     if os.getpgrp() == os.getpid():
         os.killpg(os.getpid(), signal.SIGKILL)
     os._exit(128 + signal.SIGKILL)

@@ -18,6 +18,7 @@ from runtime.exchange.channels import Message
 from runtime.launch import Place, Watch, connect
 from runtime.options import Options
 from runtime.record import breakdown
+from runtime.train.agreement import agree
 from runtime.train.finalize import FinalResults
 from runtime.train.plan import Task, naming
 from runtime.train.session import Session
@@ -38,6 +39,7 @@ def work(tasks: Sequence[Task], place: Place) -> int:
             with naming(task.name):
                 if task is tasks[0] and place.world > 1:
                     connect(place, task.options.timeout, "gloo")
+                    agree([each.options for each in tasks], place)
                 stopped = train(task, place, watch, datasets)
             if stopped:
                 break

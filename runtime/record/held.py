@@ -1,0 +1,47 @@
+"""One run at a time in a folder: whoever writes it holds a lock of it, which ends with the process."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from gcnsim.errors import FileError
+
+
+def hold(folder: str | Path) -> int | None:
+    """Lock `folder`, which is made, until the number returned is closed or this process ends.
+
+    None where folders cannot be locked. Raises FileError that says who holds it.
+    """
+    place = Path(folder)
+    try:
+        place.mkdir(parents=True, exist_ok=True)
+        handle = os.open(place, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    except OSError as error:
+        raise FileError(f"{folder}: cannot be written: {error.strerror}") from None
+    try:
+        import fcntl
+
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        holder = _holder(os.fstat(handle).st_ino)
+        os.close(handle)
+        raise FileError(
+            f"{folder}: is being written by {holder}; allowed: another folder, or when it has ended"
+        ) from None
+    except (ImportError, OSError):
+        os.close(handle)
+        return None
+    return handle
+
+
+def _holder(inode: int) -> str:
+    """The process that has locked the file of this number, by Linux's list of locks."""
+    try:
+        with open("/proc/locks", encoding="ascii") as file:
+            rows = [line.split() for line in file]
+    except OSError:
+        rows = []
+    # "1: FLOCK ADVISORY WRITE 4711 08:01:131089 0 EOF"
+    found = [row[4] for row in rows if len(row) > 5 and row[1] == "FLOCK" and row[5].rpartition(":")[2] == str(inode)]
+    return f"process {found[0]}" if found and int(found[0]) > 0 else "another run"

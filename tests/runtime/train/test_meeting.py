@@ -1,0 +1,93 @@
+"""Workers that should not train together, or cannot meet, or have lost who started them: each says so, and ends."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import time
+from pathlib import Path
+
+import pytest
+
+from gcnsim.errors import FileError
+from runtime.record.held import hold
+from tests.runtime.shell import TORCHRUN, TRAIN, Shell
+
+
+def by_hand(rank: int, port: int) -> list[str]:
+    """The command of one of two workers that nobody launched."""
+    named = {"RANK": rank, "WORLD_SIZE": 2, "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port}
+    return ["env", *(f"{name}={value}" for name, value in named.items()), *TRAIN]
+
+
+def free_port() -> int:
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return int(found.getsockname()[1])
+
+
+def test_unlike_seeds_are_told_before_the_first_iteration(tmp_path: Path) -> None:
+    port = free_port()
+    words = ("--iterations", "3", "--out", "run", "--loss-log", "losses.csv", "--seed")
+    shells = [Shell(tmp_path, *words, str(7 + rank), command=by_hand(rank, port)) for rank in range(2)]
+    for rank, shell in enumerate(shells):
+        code, out, err = shell.end()
+        said = f"--seed: worker 1 was given another value than worker 0 (worker {rank} has {7 + rank})"
+        assert (code, out) == (2, "")
+        assert err == f"runtime.train: worker {rank}: {said}; allowed: the same for all workers\n"
+    assert os.listdir(tmp_path) == []
+
+
+def test_two_runs_do_not_share_a_folder_and_the_second_is_told_who_holds_it(tmp_path: Path) -> None:
+    handle = hold(tmp_path / "run")
+    assert handle is not None
+    with pytest.raises(FileError, match=rf"run: is being written by process {os.getpid()}; allowed: another folder"):
+        hold(tmp_path / "run")
+    code, _, err = Shell(tmp_path, "--iterations", "2", "--quiet", "--out", "run").end()
+    assert code == 2
+    assert f"run: is being written by process {os.getpid()}" in err
+    assert err.count("\n") == 1
+    os.close(handle)
+    assert os.listdir(tmp_path / "run") == []
+    code, _, _ = Shell(tmp_path, "--iterations", "2", "--quiet", "--out", "run").end()
+    assert code == 0
+
+
+def test_a_port_in_use_and_a_peer_that_is_not_there_are_one_line(tmp_path: Path) -> None:
+    with socket.socket(socket.AF_INET6) as taken:
+        taken.bind(("::", 0))
+        taken.listen()
+        port = int(taken.getsockname()[1])
+        found = Shell(tmp_path, "--iterations", "2", "--timeout", "4", command=by_hand(0, port)).end()
+    said = f"MASTER_PORT: port {port} of 127.0.0.1 is in use by another process; allowed: one that is free"
+    assert found == (2, "", f"runtime.train: worker 0: {said}\n")
+    port = free_port()
+    found = Shell(tmp_path, "--iterations", "2", "--timeout", "4", command=by_hand(1, port)).end()
+    said = f"MASTER_ADDR: nobody could be reached at 127.0.0.1, port {port}, within 4 s"
+    assert found == (2, "", f"runtime.train: worker 1: {said}\n")
+
+
+def test_workers_end_with_a_killed_agent_of_torchrun(tmp_path: Path) -> None:
+    words = ("-m", "runtime.train", "--iterations", "1000000", "--loss-log", "losses.csv", "--out", "run")
+    shell = Shell(tmp_path, *words, command=TORCHRUN)
+    log, end = tmp_path / "losses.csv", time.monotonic() + 90
+    while not (log.exists() and log.read_text().count("\n") > 2):
+        assert time.monotonic() < end
+        time.sleep(0.1)
+    children = Path(f"/proc/{shell.process.pid}/task/{shell.process.pid}/children").read_text().split()
+    assert len(children) == 2
+    shell.process.send_signal(signal.SIGKILL)
+    end = time.monotonic() + 30
+    while any(alive(int(child)) for child in children):
+        assert time.monotonic() < end, "workers outlive their agent"
+        time.sleep(0.1)
+    assert shell.end()[0] == -signal.SIGKILL
+
+
+def alive(number: int) -> bool:
+    try:
+        state = Path(f"/proc/{number}/stat").read_text().rpartition(")")[2].split()[0]
+    except FileNotFoundError:
+        return False
+    return state != "Z"
