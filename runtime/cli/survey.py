@@ -42,6 +42,8 @@ PROGRAM: Final = "runtime.survey"
 def command(context: click.Context, /, **given: Any) -> None:
     """Survey a cluster: micro-benchmarks and recorded runs in one folder, to calibrate and validate with.
 
+    On several servers it opens ports: for trusted networks only.
+
     \b
     Examples:
       python -m runtime.survey --workers 2

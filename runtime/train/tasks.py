@@ -21,6 +21,8 @@ from runtime.train.preflight import check_outputs, check_worker_count
 def command(context: click.Context, /, plan: str | None, **given: Any) -> None:
     """Train a GCN, GraphSAGE or GAT over the partitions of a graph, one worker each.
 
+    On several servers it opens ports: for trusted networks only.
+
     \b
     Examples:
       python -m runtime.train
