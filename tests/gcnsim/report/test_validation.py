@@ -134,6 +134,10 @@ def test_a_calibration_in_words() -> None:
 def test_hover_text_is_text_whatever_a_run_is_called(found: dict[str, Any]) -> None:
     found = copy.deepcopy(found)
     found["rows"][0] |= {"setting": "<a href='x'>s</a>", "configuration": "<b>c</b>"}
-    texts = [text for trace in validation_figure(validation_data(found)).data for text in trace.text or ()]
+    texts = [
+        text
+        for trace in validation_figure(validation_data(found)).data
+        for text in map(str, trace.customdata if trace.customdata is not None else ())
+    ]
     assert any(text.startswith("&lt;a href=&#x27;x&#x27;&gt;s&lt;/a&gt;<br>&lt;b&gt;c&lt;/b&gt;<br>") for text in texts)
     assert not any("<a" in text or "<b>" in text for text in texts)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from gcnsim.errors import ScenarioError
@@ -23,7 +25,7 @@ def mapped(
     }
 
 
-def asked(name: str, *, device: str = "t4", overlap: str = "none", **workload: object) -> float:
+def asked(name: str, *, device: str = "t4", overlap: str = "none", **workload: Any) -> float:
     found = from_mapping(mapped(name, device=device, overlap=overlap, **workload), "test")
     return study(found).metrics.iteration_s
 
