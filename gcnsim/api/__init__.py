@@ -20,6 +20,7 @@ from gcnsim.api.question import what_if
 from gcnsim.api.recommending import Recommended, recommend
 from gcnsim.api.simulation import Simulation, simulate, write_result, write_timeline
 from gcnsim.api.sweeping import Sweep, ask, open_sweep, plan_sweep, sweep
+from gcnsim.api.warm import WarmRows
 from gcnsim.api.writing import write_json
 from gcnsim.calibration_record.record import write_calibration
 from gcnsim.graph import Graph, from_dgl, from_networkx, from_pyg, from_scipy, load_graph
@@ -32,6 +33,7 @@ __all__ = [
     "Recommended",
     "Simulation",
     "Sweep",
+    "WarmRows",
     "ask",
     "bandwidth_curve",
     "calibrate",

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from inspect import signature
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, Final, TypeAlias, TypeVar
 
 from gcnsim.api.answer import Answer
 from gcnsim.api.instances import instance, refuse_idle_prices
@@ -40,7 +41,7 @@ from gcnsim.scenario import (
     read_injected,
     read_knob,
 )
-from gcnsim.simulation import Result
+from gcnsim.simulation import Result, refuse_undrawn
 from gcnsim.units import bandwidth as parse_bandwidth
 
 T = TypeVar("T")
@@ -110,25 +111,14 @@ def what_if(
     return _answered(SimpleNamespace(**locals()))
 
 
+_DEFAULTS: Final[Mapping[str, Any]] = {name: each.default for name, each in signature(what_if).parameters.items()}
+"""What is not given, by option."""
+
+
 def _answered(given: SimpleNamespace) -> Answer:
     """The answer to what `what_if` was given, parameter by parameter."""
-    graph = given.graph
-    if graph is not None and not isinstance(graph, Graph | str | Path):
-        graph = from_object(graph)
-    if given.ids is not None and isinstance(graph, Graph):
-        raise ScenarioError(f"ids: {given.ids} is for a file; {graph.name} is a graph at hand, with nodes of its own")
-    own = instance(given.host)
-    machines = {
-        "gpus": _list(given.gpus),
-        "bandwidth": _list(own.bandwidth if given.bandwidth is None else given.bandwidth),
-        "device": _list(own.device if given.device is None else given.device),
-    }
-    chosen, others = _own_knobs(given.overrides)
-    faults = read_injected(given.inject)
-    base = own.filled(replace(_base(_sections(given, graph, machines), others), faults=faults))
-    knobs = _given({name: getattr(given, name) for name in ("tau", "epsilon", "cache", "rate")})
-    named = list(COMPARED) if given.method is None else _list(given.method)
-    grid = _grid(base, named, machines, {name: _list(value) for name, value in knobs.items()}, chosen)
+    graph = _graph(given)
+    base, grid, named = _asked(given, graph)
     book = given.prices or PriceBook()
     refuse_idle_prices(book, [each.cluster for each in scenarios(base, grid)])
     budget_s = None if given.budget is None else read_budget(given.budget)
@@ -145,6 +135,45 @@ def _answered(given: SimpleNamespace) -> Answer:
         given.notice,
     )
     return Answer(found.result, found.studies, grid, found.base, _as_asked(found.chosen))
+
+
+def settings(**options: Any) -> list[Scenario]:
+    """The settings that `what_if` would answer for these options of its own, a row each; nothing is simulated.
+
+    Raises GcnsimError (one line: path, value, what is allowed).
+    """
+    given = SimpleNamespace(**(_DEFAULTS | options))
+    base, grid, _ = _asked(given, _graph(given))
+    every = scenarios(base, grid)
+    refuse_undrawn(every)
+    return every
+
+
+def _graph(given: SimpleNamespace) -> str | Path | Graph | None:
+    """The graph that was given, objects of other libraries as ours."""
+    graph: str | Path | Graph | None = given.graph
+    if graph is not None and not isinstance(graph, Graph | str | Path):
+        graph = from_object(graph)
+    if given.ids is not None and isinstance(graph, Graph):
+        raise ScenarioError(f"ids: {given.ids} is for a file; {graph.name} is a graph at hand, with nodes of its own")
+    return graph
+
+
+def _asked(given: SimpleNamespace, graph: str | Path | Graph | None) -> tuple[Scenario, Grid, list[str]]:
+    """The question on its first machine, the values asked for, and the methods named."""
+    own = instance(given.host)
+    machines = {
+        "gpus": _list(given.gpus),
+        "bandwidth": _list(own.bandwidth if given.bandwidth is None else given.bandwidth),
+        "device": _list(own.device if given.device is None else given.device),
+    }
+    chosen, others = _own_knobs(given.overrides)
+    faults = read_injected(given.inject)
+    base = own.filled(replace(_base(_sections(given, graph, machines), others), faults=faults))
+    knobs = _given({name: getattr(given, name) for name in ("tau", "epsilon", "cache", "rate")})
+    named = list(COMPARED) if given.method is None else _list(given.method)
+    grid = _grid(base, named, machines, {name: _list(value) for name, value in knobs.items()}, chosen)
+    return base, grid, named
 
 
 def _as_asked(chosen: Candidate) -> Result:

@@ -30,6 +30,10 @@ COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
     "recommend": ("gcnsim.cli.recommend:command", "Which machine and setting to take for a target, of hundreds."),
     "simulate": ("gcnsim.cli.simulate:command", "Simulate one scenario file."),
     "compare": ("gcnsim.cli.compare:command", "Two iterations side by side: where the difference went."),
+    "dashboard": (
+        "gcnsim.cli.dashboard:command",
+        "Pages in a browser: sliders, figures, plans.",
+    ),
     "graph": ("gcnsim.cli.graph:group", "Inspect and partition graph files."),
     "trace": ("gcnsim.cli.trace:group", "Record and inspect access traces."),
     "calibrate": ("gcnsim.cli.calibrate:command", "Fit the simulator's figures to this machine."),

@@ -53,6 +53,7 @@ EXTRAS: Final[Mapping[str, tuple[str, Mapping[str, str]]]] = {
     "dask": ("sweeps on a Dask cluster (gcnsim sweep --executor dask)", {"distributed": "distributed"}),
     "ray": ("sweeps on a Ray cluster (gcnsim sweep --executor ray)", {"ray": "ray"}),
     "recommend": ("picks settings of a grid that is too large (gcnsim recommend --limit)", {"optuna": "optuna"}),
+    "dashboard": ("pages in a browser (gcnsim dashboard)", {"dash": "dash", "waitress": "waitress"}),
     "dev": (
         "tests, types and lint: make check",
         {

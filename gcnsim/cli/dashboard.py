@@ -1,0 +1,51 @@
+"""`gcnsim dashboard`: pages in a browser."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+
+import click
+
+from gcnsim.errors import ScenarioError
+
+NEEDS = ("dash", "flask", "waitress")
+
+
+@click.command("dashboard")
+@click.option(
+    "--host",
+    default="127.0.0.1",
+    show_default=True,
+    help="Address to listen at; all but loopback need --token.",
+)
+@click.option("--port", type=click.IntRange(0, 65535), default=8050, show_default=True, help="0 takes a free one.")
+@click.option("--token", envvar="GCNSIM_DASHBOARD_TOKEN", help="What a browser must know, of 16 characters or more.")
+@click.option(
+    "--files", type=click.Path(), default=".", show_default=True, help="Folder below which pages may open files."
+)
+@click.option("--processes", type=click.IntRange(min=1), help="Processes that answer.  [default: one per core]")
+@click.option("--open", "opens", is_flag=True, help="Open the page in a browser.")
+def command(host: str, port: int, token: str | None, files: str, processes: int | None, opens: bool) -> None:
+    """Pages in a browser: what-if with sliders, compare, plan, validation.
+
+    Serves until Ctrl-C, to this machine alone unless --host says otherwise.
+
+    \b
+    Example:
+      gcnsim dashboard --open
+    """
+    missing = [name for name in NEEDS if importlib.util.find_spec(name) is None]
+    if missing:
+        raise ScenarioError(f"dashboard: needs {', '.join(missing)}; pip install 'gcnsim[dashboard]'")
+    from gcnsim.dashboard.serve import serve
+
+    def ready(address: str) -> None:
+        click.echo(f"{address} (Ctrl-C ends it)")
+        sys.stdout.flush()
+        if opens:
+            import webbrowser
+
+            webbrowser.open(address)
+
+    serve(host, port, token, files, processes, ready)

@@ -1,0 +1,169 @@
+"""The Dash application: which address is which page, and what answers when somebody moves something."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+import flask
+from dash import Dash, Input, Output, State, dcc, html, no_update
+from dash.dependencies import ClientsideFunction
+
+from gcnsim.dashboard import parts
+from gcnsim.dashboard.answers import Answers
+from gcnsim.dashboard.files import Files
+from gcnsim.dashboard.guard import Guard
+from gcnsim.dashboard.jobs import Jobs
+from gcnsim.dashboard.pages import forms, what_if
+from gcnsim.dashboard.panel import attach_jobs
+from gcnsim.dashboard.state import Question, read_address
+from gcnsim.errors import GcnsimError
+
+INDEX: Final = """<!DOCTYPE html>
+<html lang="en">
+<head>{%metas%}<title>{%title%}</title>{%favicon%}{%css%}</head>
+<body>{%app_entry%}{%config%}{%scripts%}{%renderer%}</body>
+</html>"""
+
+
+@dataclass(frozen=True, slots=True)
+class Behind:
+    """What the pages ask."""
+
+    answers: Answers
+    jobs: Jobs
+    files: Files
+    datasets: tuple[str, ...]
+    devices: tuple[str, ...]
+
+
+def application(behind: Behind, host: str, token: str | None) -> flask.Flask:
+    """The pages as a WSGI application. Raises ScenarioError for a host that needs a token."""
+    app = Dash(
+        "gcnsim.dashboard",
+        title="gcnsim dashboard",
+        update_title="",
+        index_string=INDEX,
+        meta_tags=[{"name": "viewport", "content": "width=device-width, initial-scale=1"}],
+        suppress_callback_exceptions=True,
+        serve_locally=True,
+        add_log_handler=False,
+        enable_mcp=False,
+    )
+    app.layout = _frame()
+    _pages(app, behind)
+    _moves(app, behind)
+    forms.attach(app)
+    attach_jobs(app, behind.jobs, behind.files)
+    server = app.server
+    assert isinstance(server, flask.Flask)
+    server.logger.setLevel(logging.ERROR)
+    _routes(server, behind)
+    Guard(host, token, app.csp_hashes()).attach(server)
+    return server
+
+
+def _frame() -> html.Div:
+    """What every page has."""
+    links = [html.A("What-if", href="/"), *(html.A(each.title, href=each.path) for each in forms.FORMS)]
+    return html.Div(
+        [
+            dcc.Location(id="url", refresh=False),
+            dcc.Store(id="theme"),
+            dcc.Store(id="query"),
+            html.A("Skip to the page", href="#page", className="skip"),
+            html.Header(
+                [
+                    html.Strong("gcnsim"),
+                    html.Nav(links, **parts.aria(label="Pages")),
+                    html.Button("Light or dark", id="theme-button"),
+                ]
+            ),
+            html.Main(html.P("Loading", className="note"), id="page", tabIndex="-1"),
+        ]
+    )
+
+
+def _pages(app: Dash, behind: Behind) -> None:
+    """The page of an address, once it is known whether it is light or dark."""
+    app.clientside_callback(  # type: ignore[no-untyped-call]
+        ClientsideFunction("gcnsim", "theme"), Output("theme", "data"), Input("theme-button", "n_clicks")
+    )
+    app.clientside_callback(  # type: ignore[no-untyped-call]
+        ClientsideFunction("gcnsim", "remember"),
+        Output("theme-button", "title"),
+        Input("query", "data"),
+        prevent_initial_call=True,
+    )
+
+    @app.callback(Output("page", "children"), Input("theme", "data"), State("url", "pathname"), State("url", "search"))
+    def page(theme: str | None, path: str, search: str | None) -> Any:
+        if theme is None:
+            return no_update
+        form = forms.of_path(path)
+        if form is not None:
+            return forms.layout(form, search)
+        if path not in ("", "/"):
+            return parts.alert(f"{path[:80]}: there is no such page")
+        try:
+            question, wrong = read_address(search), []
+        except GcnsimError as error:
+            question, wrong = Question(), [parts.alert(f"{error}. Shown instead: the first question.")]
+        own = bool(question.graph) or "graph=" in (search or "")
+        return [*wrong, what_if.layout(question, behind.datasets, behind.devices, own)]
+
+
+def _moves(app: Dash, behind: Behind) -> None:
+    """What changes on the What-if page when somebody moves something."""
+    fields = (*what_if.SLIDERS, "dataset", "device", "methods", "beside", "graph", "figure")
+    told = [Output("picture", "figure"), Output("rows", "children"), Output("headline", "children")]
+    told += [Output("command", "children"), Output("query", "data"), Output("alert", "children")]
+    told += [Output("caption", "children"), Output("legend", "children"), Output("picture", "style")]
+    told += [*(Output(f"{name}-shown", "children") for name in what_if.SLIDERS)]
+
+    @app.callback(told, [Input(name, "value") for name in fields], State("stops", "data"), State("theme", "data"))
+    def moves(*given: Any) -> Any:
+        values: Mapping[str, Any] = dict(zip(fields, given[:-2], strict=True))
+        kept, theme = given[-2:]
+        try:
+            question = what_if.asked(values, kept, Question())
+            rows = what_if.rows_of(question, behind.answers, behind.files)
+            along = [] if question.figure == "breakdown" else what_if.curve_rows(question, behind.answers, behind.files)
+        except GcnsimError as error:
+            wrong = parts.alert(behind.files.shown(str(error)))
+            return [no_update] * 5 + [wrong] + [no_update] * (len(told) - 6)
+        rows = sorted(rows, key=lambda row: row.epoch_s)
+        figure, legend = what_if.picture(question, rows, along, "dark" if theme == "dark" else "light")
+        return [
+            figure.to_plotly_json(),
+            parts.table(rows, "Rows of the setting, the fastest first; the range is 90 % of the assumptions' draws"),
+            what_if.headline(question, rows),
+            question.command(),
+            question.address(),
+            None,
+            what_if.CAPTIONS[question.figure != "breakdown"],
+            legend,
+            {"height": f"{figure.layout.height}px"},
+            *(what_if.shown(name, getattr(question, name)) for name in what_if.SLIDERS),
+        ]
+
+
+def _routes(server: flask.Flask, behind: Behind) -> None:
+    """Uploads and what jobs wrote."""
+
+    @server.post("/upload")
+    def upload() -> Any:
+        try:
+            key = behind.files.take(flask.request.headers.get("X-File-Name", ""), flask.request.get_data(cache=False))
+        except GcnsimError as error:
+            return flask.jsonify(error=str(error)), 400
+        return flask.jsonify(key=key)
+
+    @server.get("/made/<key>/<name>")
+    def made(key: str, name: str) -> Any:
+        job = behind.jobs.get(key)
+        if job is None or not job.done or name not in {each.name for each in job.folder.iterdir()}:
+            flask.abort(404)
+        return flask.send_file(job.folder / name, as_attachment=True, download_name=f"gcnsim-{job.kind}-{name}")

@@ -1,0 +1,67 @@
+/* What pages do without the server: light or dark, the address, uploads. */
+(function () {
+  "use strict";
+  var KEY = "gcnsim-theme";
+  var LARGEST = 64 * 1024 * 1024;
+
+  function chosen() {
+    var kept = null;
+    try { kept = window.localStorage.getItem(KEY); } catch (error) { kept = null; }
+    if (kept === "light" || kept === "dark") { return kept; }
+    return window.matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light";
+  }
+
+  document.documentElement.dataset.theme = chosen();
+
+  function say(place, text) {
+    var line = document.createElement("p");
+    line.className = "note";
+    line.setAttribute("role", "status");
+    line.textContent = text;
+    place.querySelectorAll("p").forEach(function (old) { old.remove(); });
+    place.appendChild(line);
+  }
+
+  async function send(place, file) {
+    if (file.size > LARGEST) { say(place, "The file is larger than 64 MiB: give its path instead."); return; }
+    say(place, "Uploading ...");
+    var answer = await fetch("/upload", {method: "POST", body: file,
+      headers: {"X-File-Name": encodeURIComponent(file.name), "Content-Type": "application/octet-stream"}});
+    var told = {};
+    try { told = await answer.json(); } catch (error) { told = {error: "the server refused it (" + answer.status + ")"}; }
+    if (told.key) {
+      say(place, "Uploaded.");
+      window.dash_clientside.set_props("graph", {value: told.key});
+    } else { say(place, told.error); }
+  }
+
+  function offer() {
+    var place = document.getElementById("upload");
+    if (!place || place.querySelector("input")) { return; }
+    var field = document.createElement("input");
+    field.type = "file";
+    field.id = "upload-file";
+    field.setAttribute("aria-label", "Upload a graph or a profile");
+    field.addEventListener("change", function () { if (field.files.length) { send(place, field.files[0]); } });
+    place.appendChild(field);
+  }
+  new MutationObserver(offer).observe(document.documentElement, {childList: true, subtree: true});
+
+  window.dash_clientside = Object.assign({}, window.dash_clientside, {
+    gcnsim: {
+      theme: function (clicks) {
+        if (clicks) {
+          try { window.localStorage.setItem(KEY, chosen() === "dark" ? "light" : "dark"); } catch (error) { return chosen(); }
+          window.location.reload();
+        }
+        return chosen();
+      },
+      remember: function (query) {
+        if (typeof query === "string") {
+          window.history.replaceState(window.history.state, "", window.location.pathname + query);
+        }
+        return "Switch between light and dark";
+      }
+    }
+  });
+})();

@@ -1,0 +1,66 @@
+"""Files that pages read: uploads, under names of ours, and files of the folder that the server was given.
+
+The name that an upload had is never a path here: it says only which reader reads it.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import OrderedDict
+from pathlib import Path
+from threading import Lock
+from typing import Final
+
+from gcnsim.errors import FileError
+
+SUFFIXES: Final = (".profile", ".npz", ".npy", ".csv", ".tsv", ".txt", ".mtx", ".el", ".json", ".yaml", ".yml")
+MOST_UPLOADS: Final = 16
+UPLOAD: Final = "upload:"
+"""Before the key of an upload, where a path may stand too."""
+
+
+class Files:
+    """uploads: a folder for what comes; root: the folder below which pages may open files."""
+
+    def __init__(self, uploads: Path, root: Path) -> None:
+        self._uploads, self._root = uploads, root.resolve()
+        self._kept: OrderedDict[str, Path] = OrderedDict()
+        self._lock = Lock()
+
+    def take(self, name: str, content: bytes) -> str:
+        """Keep an upload; what `path` takes. Raises FileError for a name that no reader reads."""
+        suffix = next((each for each in SUFFIXES if name.lower().endswith(each)), None)
+        if suffix is None:
+            raise FileError(f"upload: its name says no format; allowed: {', '.join(SUFFIXES)}")
+        if not content:
+            raise FileError("upload: the file is empty")
+        key = UPLOAD + os.urandom(8).hex()
+        path = self._uploads / (key.removeprefix(UPLOAD) + suffix)
+        path.write_bytes(content)
+        with self._lock:
+            self._kept[key] = path
+            while len(self._kept) > MOST_UPLOADS:
+                self._kept.popitem(last=False)[1].unlink(missing_ok=True)
+        return key
+
+    def path(self, told: str) -> str | None:
+        """The path that a page's text stands for; None for no text. Raises FileError."""
+        if not told:
+            return None
+        if told.startswith(UPLOAD):
+            found = self._kept.get(told)
+            if found is None:
+                raise FileError(f"{told}: this upload is no longer here; upload the file again")
+            return str(found)
+        path = (self._root / told).resolve()
+        if not path.is_relative_to(self._root):
+            raise FileError(f"{told}: is outside the folder of the dashboard (--files); allowed: files below it")
+        if not path.exists():
+            raise FileError(f"{told}: does not exist below the folder of the dashboard (--files)")
+        return str(path)
+
+    def shown(self, said: str) -> str:
+        """A message without the paths of this machine."""
+        for key, path in list(self._kept.items()):
+            said = said.replace(str(path), key)
+        return said.replace(f"{self._root}{os.sep}", "")

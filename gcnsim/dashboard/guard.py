@@ -1,0 +1,140 @@
+"""Who may see the pages, and what a browser may do with them.
+
+On a loopback address everybody at this machine may; at any other, whoever has the token. A page may run only scripts
+of this server: `script-src` has neither `unsafe-inline` nor `unsafe-eval`. Plotly and React set styles in elements,
+so `style-src` allows them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import os
+from collections.abc import Sequence
+from typing import Any, Final
+
+import flask
+
+from gcnsim.errors import ScenarioError
+
+LOOPBACK: Final = ("127.0.0.1", "localhost", "::1")
+COOKIE: Final = "gcnsim-dashboard"
+LEAST_TOKEN: Final = 16
+"""Characters of a token: fewer can be tried out."""
+
+LARGEST: Final = 64 << 20
+"""Bytes of a request, so of an upload."""
+
+HEADERS: Final = {
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
+}
+
+ASK: Final = (
+    '<!DOCTYPE html><html lang="en"><head><meta charset="utf-8"><title>gcnsim: token</title></head><body><main>'
+    '<h1>gcnsim dashboard</h1><p>{said}</p><form method="post" action="/token"><label>Token '
+    '<input type="password" name="token" autocomplete="current-password" required></label> <button>Open</button>'
+    "</form></main></body></html>"
+)
+
+
+def checked(host: str, token: str | None) -> None:
+    """Raises ScenarioError for an address that others reach without a token, and for a token that is too short."""
+    if token is not None and (len(token) < LEAST_TOKEN or not token.isascii()):
+        raise ScenarioError(f"--token: is too short or not ASCII; allowed: at least {LEAST_TOKEN} ASCII characters")
+    if host not in LOOPBACK and token is None:
+        raise ScenarioError(f"--host: {host} can be reached by others; allowed: with --token, or one of {_loopback()}")
+
+
+def _loopback() -> str:
+    return ", ".join(LOOPBACK)
+
+
+def policy(hashes: Sequence[str]) -> str:
+    """The content security policy; hashes: of the scripts within the page."""
+    scripts = " ".join(["'self'", *hashes])
+    return (
+        f"default-src 'none'; script-src {scripts}; style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; "
+        "font-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+    )
+
+
+class Guard:
+    """Looks at every request before and after it is answered. names: hosts that a browser may have asked for."""
+
+    def __init__(self, host: str, token: str | None, hashes: Sequence[str]) -> None:
+        checked(host, token)
+        self._token = token
+        self._names = {*LOOPBACK, "[::1]"} if token is None else None
+        self._policy = policy(hashes)
+        self._seal = hmac.new(os.urandom(32), b"dashboard", hashlib.sha256).hexdigest()
+
+    def attach(self, server: flask.Flask) -> None:
+        """Guard all pages of `server`."""
+        server.config["MAX_CONTENT_LENGTH"] = LARGEST
+        server.before_request(self._before)
+        server.after_request(self._after)
+        server.add_url_rule("/token", "token", self._enter, methods=["POST"])
+        server.register_error_handler(Exception, _failed)
+
+    def _before(self) -> Any:
+        request = flask.request
+        if self._names is not None and _name(request.host) not in self._names:
+            return _plain("this name is not one of this machine's own", 403)
+        if request.headers.get("Sec-Fetch-Site", "none") not in ("same-origin", "none") and request.method != "GET":
+            return _plain("asked by a page of another site", 403)
+        if self._token is None or request.path == "/token" or self._entered():
+            return None
+        given = request.args.get("token")
+        if given is None:
+            return _asked("This address needs its token.", 401)
+        return self._with(given)
+
+    def _entered(self) -> bool:
+        return hmac.compare_digest(flask.request.cookies.get(COOKIE, "").encode(), self._seal.encode())
+
+    def _enter(self) -> Any:
+        return self._with(flask.request.form.get("token", ""))
+
+    def _with(self, given: str) -> Any:
+        """A cookie for whoever has the token, and the address without it."""
+        if self._token is None or not hmac.compare_digest(given.encode(), self._token.encode()):
+            return _asked("This is not the token.", 401)
+        answer = flask.redirect("/" if flask.request.path == "/token" else flask.request.path, 303)
+        answer.set_cookie(COOKIE, self._seal, httponly=True, samesite="Strict", secure=flask.request.is_secure)
+        return answer
+
+    def _after(self, answer: flask.Response) -> flask.Response:
+        for name, value in HEADERS.items():
+            answer.headers[name] = value
+        answer.headers["Content-Security-Policy"] = self._policy
+        if answer.mimetype in ("text/html", "application/json"):
+            answer.headers["Cache-Control"] = "no-store"
+        return answer
+
+
+def _name(host: str) -> str:
+    """The host without its port."""
+    return host.rpartition("]")[0] + "]" if host.startswith("[") else host.partition(":")[0]
+
+
+def _plain(said: str, code: int) -> flask.Response:
+    return flask.Response(f"gcnsim: {said}\n", code, mimetype="text/plain")
+
+
+def _asked(said: str, code: int) -> flask.Response:
+    return flask.Response(ASK.format(said=said), code, mimetype="text/html")
+
+
+def _failed(error: Exception) -> Any:
+    """One line for whatever failed: its name stays in the terminal of the server."""
+    from werkzeug.exceptions import HTTPException
+
+    if isinstance(error, HTTPException):
+        return _plain(f"{error.code} {error.name}", error.code or 500)
+    flask.current_app.logger.error("internal error: %s: %s", type(error).__name__, error)
+    return _plain("internal error; the server's terminal has its name", 500)

@@ -1,0 +1,105 @@
+"""Long work, each in a process of its own with a folder of its own: how far it is, what it wrote, and its end."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections import OrderedDict
+from collections.abc import Mapping
+from pathlib import Path
+from threading import Lock, Thread
+from typing import Any, Final
+
+from gcnsim.errors import ScenarioError
+
+MOST: Final = 4
+"""Jobs under way at once; of others the oldest answers go first."""
+
+MOST_KEPT: Final = 64
+
+
+class Job:
+    """One piece of work. said: what it does; share: of it that is done, None where nobody knows."""
+
+    def __init__(self, key: str, kind: str, options: Mapping[str, Any], folder: Path) -> None:
+        self.key, self.kind, self.folder = key, kind, folder
+        self.said: str = "starting"
+        self.share: float | None = None
+        self.error: str | None = None
+        self.done = False
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "gcnsim.dashboard.work", "job", str(os.getpid())],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            encoding="utf-8",
+            start_new_session=True,
+        )
+        asked = json.dumps({"kind": kind, "options": options, "folder": str(folder)})
+        Thread(target=self._listen, args=(asked,), daemon=True).start()
+
+    @property
+    def under_way(self) -> bool:
+        """Whether it is neither done nor ended."""
+        return not self.done and self.error is None
+
+    def _listen(self, asked: str) -> None:
+        process = self._process
+        assert process.stdin is not None
+        assert process.stdout is not None
+        try:
+            process.stdin.write(asked + "\n")
+            process.stdin.close()
+            for line in process.stdout:
+                told = json.loads(line)
+                if "progress" in told:
+                    self.said, self.share = str(told["progress"]), told.get("share")
+                else:
+                    self.error, self.done = told.get("error"), "done" in told
+        except (OSError, ValueError):
+            self.error = self.error or "its process has ended"
+        process.wait()
+        if not self.done and self.error is None:
+            self.error = "its process has ended"
+
+    def cancel(self) -> None:
+        """End the work and whatever processes it began."""
+        if self._process.poll() is None:
+            self.error = "cancelled"
+            os.killpg(self._process.pid, 9)
+
+
+class Jobs:
+    """Jobs by their key, which nobody can guess; folder: where theirs are."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._jobs: OrderedDict[str, Job] = OrderedDict()
+        self._lock = Lock()
+
+    def start(self, kind: str, options: Mapping[str, Any]) -> Job:
+        """Begin a job. Raises ScenarioError where too many are under way."""
+        with self._lock:
+            if sum(each.under_way for each in self._jobs.values()) >= MOST:
+                raise ScenarioError(f"{MOST} jobs are under way; allowed: wait for one, or cancel it")
+            key = os.urandom(16).hex()
+            folder = self._folder / key
+            folder.mkdir()
+            self._jobs[key] = job = Job(key, kind, options, folder)
+            while len(self._jobs) > MOST_KEPT:
+                _, old = self._jobs.popitem(last=False)
+                old.cancel()
+                shutil.rmtree(old.folder, ignore_errors=True)
+        return job
+
+    def get(self, key: str | None) -> Job | None:
+        """The job of a key; None where there is none."""
+        return self._jobs.get(key or "")
+
+    def end(self) -> None:
+        """End all jobs."""
+        for each in list(self._jobs.values()):
+            each.cancel()

@@ -1,0 +1,187 @@
+"""Pages of a few fields and one long piece of work: Compare, Plan, Validation."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple
+from urllib.parse import parse_qsl, urlencode
+
+from dash import ALL, Dash, Input, Output, State, html, no_update
+
+from gcnsim.dashboard import parts
+from gcnsim.dashboard.files import Files
+from gcnsim.dashboard.state import MOST_TEXT
+from gcnsim.errors import ScenarioError, nearest
+
+Values = Mapping[str, str]
+
+
+class Field(NamedTuple):
+    """One line of text. usual: what it says at first; words: what it may say, where these can be listed."""
+
+    name: str
+    label: str
+    usual: str = ""
+    words: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """A page. options: of its job, from the fields' values; command: the command line that asks the same."""
+
+    path: str
+    title: str
+    says: str
+    button: str
+    kind: str
+    fields: tuple[Field, ...]
+    options: Callable[[Values, Files], dict[str, Any]]
+    command: Callable[[Values], Sequence[str]]
+
+
+def _whole(name: str, text: str) -> list[int]:
+    try:
+        return [int(each) for each in text.split(",")]
+    except ValueError:
+        raise ScenarioError(f"{name}: {text!r} is not allowed; whole numbers, separated by commas") from None
+
+
+def _plan(values: Values, files: Files) -> dict[str, Any]:
+    told: dict[str, Any] = {"dataset": values["dataset"], "minimise": values["minimise"]}
+    told |= {name: values[name] for name in ("target_iteration", "budget_per_hour") if values[name]}
+    told |= {name: values[name].split(",") for name in ("host", "method") if values[name]}
+    if values["gpus"]:
+        told["gpus"] = _whole("gpus", values["gpus"])
+    return told
+
+
+def _plan_line(values: Values) -> list[str]:
+    usual = {field.name: field.usual for field in FORMS[1].fields if field.name in ("dataset", "minimise")}
+    told = [(name, text) for name, text in values.items() if text and usual.get(name) != text]
+    return ["gcnsim", "recommend", *(word for name, text in told for word in (f"--{name.replace('_', '-')}", text))]
+
+
+def _existing(name: str, text: str, files: Files) -> str:
+    found = files.path(text)
+    if found is None:
+        raise ScenarioError(f"{name}: is empty; allowed: a path below the folder of the dashboard (--files)")
+    return found
+
+
+def _compare(values: Values, files: Files) -> dict[str, Any]:
+    return {name: _existing(name, values[name], files) for name in ("a", "b")}
+
+
+def _validation(values: Values, files: Files) -> dict[str, Any]:
+    runs = [_existing("runs", each.strip(), files) for each in values["runs"].split(",")]
+    return {"runs": runs, "calibration": files.path(values["calibration"])}
+
+
+FORMS: Final = (
+    Form(
+        "/compare",
+        "Compare",
+        "Two iterations side by side: where the difference goes. A scenario, a result, or a recorded run each.",
+        "Compare",
+        "compare",
+        (Field("a", "A: a path below --files"), Field("b", "B: a path below --files")),
+        _compare,
+        lambda values: ["gcnsim", "compare", values["a"] or "A", values["b"] or "B"],
+    ),
+    Form(
+        "/plan",
+        "Plan",
+        "A target and a budget in; which machine and setting to take, what else is on the front, what decides.",
+        "Recommend",
+        "recommend",
+        (
+            Field("dataset", "Data set", "reddit"),
+            Field("minimise", "Minimise", "cost", ("cost", "gpus", "time")),
+            Field("target_iteration", "An iteration takes at most", "0.5s"),
+            Field("budget_per_hour", "The machine costs at most", ""),
+            Field("host", "Instances, by comma (empty: all that have a price)"),
+            Field("gpus", "GPUs, by comma (empty: of one to four instances)"),
+            Field("method", "Methods, by comma (empty: the usual)"),
+        ),
+        _plan,
+        _plan_line,
+    ),
+    Form(
+        "/validation",
+        "Validation",
+        "Recorded runs predicted and compared, phase by phase.",
+        "Validate",
+        "validate",
+        (
+            Field("runs", "Folders of runs below --files, by comma"),
+            Field("calibration", "Calibration record below --files (may be empty)"),
+        ),
+        _validation,
+        lambda values: [
+            *("gcnsim", "validate", *(values["runs"].split(",") if values["runs"] else ["RUN"])),
+            *(["--calibration", values["calibration"]] if values["calibration"] else []),
+        ],
+    ),
+)
+
+
+def of_path(path: str) -> Form | None:
+    """The page at an address's path; None where there is none."""
+    return next((each for each in FORMS if each.path == path), None)
+
+
+def read(form: Form, query: str | None) -> dict[str, str]:
+    """The values of the fields that an address has. Raises ScenarioError."""
+    found = {field.name: field.usual for field in form.fields}
+    for name, text in parse_qsl((query or "").lstrip("?"), keep_blank_values=True):
+        if name not in found:
+            raise ScenarioError(f"address: unknown {name!r}; {nearest(name, found)}")
+        if len(text) > MOST_TEXT or not text.isprintable():
+            raise ScenarioError(f"{name}: {text[:40]!r} is not allowed; at most {MOST_TEXT} printable characters")
+        found[name] = text
+    return found
+
+
+def layout(form: Form, query: str | None) -> html.Div:
+    """The page with the values of an address, which is put right where it is wrong."""
+    wrong: list[Any] = []
+    try:
+        values = read(form, query)
+    except ScenarioError as error:
+        values, wrong = read(form, ""), [parts.alert(str(error))]
+    fields = [
+        parts.text_field({"field": field.name}, field.label, values[field.name], field.words) for field in form.fields
+    ]
+    return html.Div(
+        [
+            *wrong,
+            html.H1(form.title),
+            html.P(form.says),
+            html.Section([*fields], className="controls wide"),
+            parts.command_line(),
+            parts.job_panel(form.button, "Runs in the background; you may cancel it."),
+        ]
+    )
+
+
+def attach(app: Dash) -> None:
+    """The callback of the fields: address and command line follow them."""
+
+    @app.callback(
+        Output("query", "data", allow_duplicate=True),
+        Output("command", "children", allow_duplicate=True),
+        Input({"field": ALL}, "value"),
+        State({"field": ALL}, "id"),
+        State("url", "pathname"),
+        prevent_initial_call="initial_duplicate",
+    )
+    def follow(values: list[str | None], names: list[dict[str, str]], path: str) -> Any:
+        form = of_path(path)
+        if form is None:
+            return no_update, no_update
+        found = {name["field"]: (value or "").strip() for name, value in zip(names, values, strict=True)}
+        usual = {field.name: field.usual for field in form.fields}
+        told = {name: text for name, text in found.items() if text != usual[name]}
+        return (f"?{urlencode(told)}" if told else ""), shlex.join(form.command(found))

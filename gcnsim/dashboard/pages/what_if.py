@@ -1,0 +1,179 @@
+"""The What-if page, the first that anybody sees: sliders, the picture, the table, and the whole answer as a job."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from math import isclose
+from typing import Any, Final
+
+from dash import dcc, html
+
+from gcnsim.dashboard import parts
+from gcnsim.dashboard.answers import Answers
+from gcnsim.dashboard.files import Files
+from gcnsim.dashboard.state import FIGURES, STOPS, Question, moved, stops
+from gcnsim.methods import has_knob, methods
+from gcnsim.report.figures.breakdown import breakdown_figure, rows_data
+from gcnsim.report.figures.curves import AXES, curve_data, curve_figure, curve_of_rows, styled
+from gcnsim.report.palette import THEMES
+from gcnsim.results import Row
+from gcnsim.units import format_seconds
+
+LABELS: Final = {
+    "bandwidth": "Bandwidth of a server's network card",
+    "gpus": "GPUs, two to a server",
+    "tau": "tau: iterations of staleness",
+    "epsilon": "epsilon: share of boundary edges drawn",
+    "cache": "Cache: share of boundary features kept",
+}
+SLIDERS: Final = tuple(LABELS)
+PRESETS: Final = (
+    ("Six T4s at 15 Gbps", "/", "The question everyone has first."),
+    ("Is 25 Gbps worth it?", "/?beside=25", "Both networks beside each other."),
+    ("Buy or rent?", "/plan", "What rented machines cost for a target; compare with a quote."),
+    ("My own graph", "/?graph=", "A graph or a profile instead of a data set."),
+)
+CAPTIONS: Final = {
+    False: "Bars: compute, exposed communication and other; hatched beneath: what overlaps them, which adds no time.",
+    True: "Lines: iteration time; bands: its 90 % interval; the dotted line is the slider's place.",
+}
+MOST_BARS: Final = 12
+MOST_POINTS: Final = 7
+"""Values at which a line against an axis is simulated."""
+
+
+def shown(name: str, value: float) -> str:
+    """A slider's value for people."""
+    return {"bandwidth": f"{value:g} Gbps", "cache": f"{value:g} %"}.get(name, f"{value:g}")
+
+
+def layout(question: Question, datasets: Sequence[str], devices: Sequence[str], own: bool) -> html.Div:
+    """The page of a question; own: begin with the fields of one's own graph open."""
+    kept = {name: stops(name, getattr(question, name)) for name in SLIDERS}
+    presets = [
+        html.A([html.Strong(name), html.Span(says)], href=address, className="preset")
+        for name, address, says in PRESETS
+    ]
+    second = "" if question.beside is None else f"{question.beside:g}"
+    source = html.Details(
+        [
+            html.Summary("Data set, GPU, methods, own graph"),
+            parts.text_field("dataset", "Data set", question.dataset, datasets),
+            parts.text_field("device", "GPU", question.device, devices),
+            parts.text_field("methods", "Methods, by comma (empty: the usual)", ",".join(question.methods), methods()),
+            parts.text_field("beside", "A second bandwidth (Gbps)", second),
+            parts.text_field("graph", "Own graph or profile: a path below --files, or upload it", question.graph),
+            html.Label([html.Span("Upload"), html.Div(id="upload")], className="field"),
+        ],
+        open=own,
+    )
+    sliders = [parts.slider(name, LABELS[name], kept[name], getattr(question, name)) for name in SLIDERS]
+    figures = dcc.RadioItems(
+        id="figure",
+        options=[{"label": text, "value": name} for name, text in FIGURES.items()],
+        value=question.figure,
+        className="choices",
+    )
+    return html.Div(
+        [
+            html.Nav(presets, className="presets", **parts.aria(label="Questions to begin with")),
+            dcc.Store(id="stops", data=kept),
+            html.Div(
+                [
+                    html.Section([html.H2("Setting"), *sliders, source], className="controls"),
+                    html.Section(
+                        [
+                            html.Div(id="alert", **parts.aria(live="polite")),
+                            html.H1(id="headline"),
+                            figures,
+                            html.Div(id="legend"),
+                            parts.graph("picture"),
+                            html.P(id="caption", className="note"),
+                        ],
+                        className="result",
+                    ),
+                ],
+                className="columns",
+            ),
+            html.Section([html.H2("Results"), html.Div(id="rows")]),
+            parts.command_line(),
+            parts.job_panel("The whole answer", "Why, the next step of each knob, and files to take home."),
+        ]
+    )
+
+
+def asked(values: Mapping[str, Any], kept: Mapping[str, Sequence[float]], question: Question) -> Question:
+    """The question that the page's fields ask. Raises ScenarioError."""
+    found: dict[str, Any] = {}
+    for name in SLIDERS:
+        place = int(float(values[name]))
+        if not 0 <= place < len(kept[name]):
+            place = 0
+        found[name] = kept[name][place]
+    found |= {name: int(found[name]) for name in ("gpus", "tau")}
+    texts = {name: str(values[name] or "").strip() for name in ("dataset", "device", "graph", "figure", "beside")}
+    named = [each.strip() for each in str(values["methods"] or "").split(",")]
+    return moved(question, **(found | texts | {"methods": [each for each in named if each]}))
+
+
+def rows_of(question: Question, answers: Answers, files: Files) -> list[Row]:
+    """The rows of a question, slowest first as in the table of the command line."""
+    graph = files.path(question.graph)
+    return answers.rows(
+        [
+            question.row_options(graph, method, bandwidth=each)
+            for method in question.named
+            for each in question.bandwidths
+        ]
+    )
+
+
+def curve_rows(question: Question, answers: Answers, files: Files) -> list[Row]:
+    """Rows along the axis of the chosen figure, of the methods that it changes."""
+    axis = question.figure
+    graph = files.path(question.graph)
+    every = STOPS[axis]
+    step = -(-len(every) // MOST_POINTS)
+    now = getattr(question, axis)
+    values = sorted({*every[::step], now})
+    if axis == "gpus":
+        values = [each for each in values if each <= max(24, now)]
+    named = [each for each in question.named if axis in ("bandwidth", "gpus") or has_knob(each, axis)]
+    return answers.rows([question.row_options(graph, method, **{axis: each}) for method in named for each in values])
+
+
+def picture(question: Question, rows: Sequence[Row], along: Sequence[Row], theme: str) -> tuple[Any, html.Ul]:
+    """The chosen figure and its legend, which as text wraps on a phone."""
+    chosen = THEMES[theme]
+    if not along:
+        data = rows_data(rows, MOST_BARS)
+        marks = [(name, getattr(chosen, color), hatched) for name, color, hatched in data.legend]
+        return breakdown_figure(data, chosen), parts.legend(marks)
+    curve = curve_of_rows(along, question.figure)
+    size = AXES[question.figure].size
+    found = curve_data(curve._replace(asked=(getattr(question, question.figure) * size,)))
+    lines = [(series.name, color, False) for series, (color, _, _) in styled(found.series, chosen)]
+    return curve_figure(found, chosen), parts.legend(lines)
+
+
+def headline(question: Question, rows: Sequence[Row]) -> str:
+    """The answer in a sentence."""
+    asked = question.bandwidth * 1e9 / 8
+    best = min((row for row in rows if isclose(row.bandwidth_bytes_per_s, asked)), key=_time)
+    said = (
+        f"{best.method} is the fastest at {question.bandwidth:g} Gbps: {format_seconds(best.iteration_s)} an iteration"
+    )
+    if best.speedup_vs_full_graph is not None and best.speedup_vs_full_graph > 1.005:
+        said += f", {best.speedup_vs_full_graph:.2g} times as fast as full-graph training"
+    if question.beside is None or question.beside == question.bandwidth:
+        return said + "."
+    others = [row for row in rows if row.bandwidth_bytes_per_s != best.bandwidth_bytes_per_s]
+    other = min(others, key=_time)
+    gain = best.iteration_s / other.iteration_s
+    return f"{said}. At {question.beside:g} Gbps {other.method} takes {format_seconds(other.iteration_s)}: " + (
+        f"{gain:.3g} times as fast." if gain >= 1 else f"{1 / gain:.3g} times as long."
+    )
+
+
+def _time(row: Row) -> float:
+    return row.epoch_s

@@ -1,0 +1,124 @@
+"""Parts of pages: sliders, tables, figures, the panel of long work."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from dash import dcc, html
+
+from gcnsim.report.answer.columns import columns_of
+from gcnsim.results import Row
+
+CONFIG: Any = {"displayModeBar": False, "responsive": True}
+
+
+def aria(**said: str) -> dict[str, Any]:
+    """Attributes for those who hear a page: `label`, `live`."""
+    return {f"aria-{name}": text for name, text in said.items()}
+
+
+def slider(name: str, label: str, stops: Sequence[float], value: float) -> html.Div:
+    """A slider over the places of `stops`; the keyboard moves it a stop at a time."""
+    return html.Div(
+        [
+            html.Label([f"{label} ", html.Output("", id=f"{name}-shown")], htmlFor=name),
+            dcc.Input(
+                id=name, type="range", min=0, max=len(stops) - 1, step=1, value=list(stops).index(value), debounce=False
+            ),
+        ],
+        className="slider",
+    )
+
+
+def text_field(name: Any, label: str, value: str, options: Sequence[str] = ()) -> html.Div:
+    """A line of text, with suggestions."""
+    key = name if isinstance(name, str) else str(name["field"])
+    listed = f"{key}-names"
+    field = dcc.Input(
+        id=name,
+        type="text",
+        value=value,
+        debounce=True,
+        maxLength=300,
+        autoComplete="off",
+        **({"list": listed} if options else {}),
+    )
+    return html.Div(
+        [
+            html.Label([html.Span(label), field], className="field"),
+            *([html.Datalist([html.Option(value=each) for each in options], id=listed)] if options else []),
+        ]
+    )
+
+
+def table(rows: Sequence[Row], caption: str) -> html.Div:
+    """Rows as a table; on a phone each is a block."""
+    columns = columns_of(rows)
+    heads = [" ".join(each.head.split("\n")) for each in columns]
+    body = [
+        html.Tr([html.Td(cell, **{"data-head": head}) for head, cell in zip(heads, cells, strict=True)])
+        for cells in zip(*(each.cells for each in columns), strict=True)
+    ]
+    found = html.Table(
+        [html.Caption(caption), html.Thead(html.Tr([html.Th(head, scope="col") for head in heads])), html.Tbody(body)],
+        className="rows",
+    )
+    return html.Div(found, className="scroll", tabIndex="0", role="region", **aria(label=caption))
+
+
+def graph(name: str, figure: Any = None) -> dcc.Graph:
+    """A figure that is as wide as its place."""
+    return dcc.Graph(id=name, config=CONFIG, responsive=True, **({} if figure is None else {"figure": figure}))
+
+
+def legend(marks: Sequence[tuple[str, str, bool]]) -> html.Ul:
+    """Names with their colours; hatched: what overlaps other things."""
+    return html.Ul(
+        [
+            html.Li([html.Span(className="hatched" if hatched else "swatch", style={"--of": color}), f" {name}"])
+            for name, color, hatched in marks
+        ],
+        className="legend",
+    )
+
+
+def alert(text: str) -> html.P:
+    """One line that says what is wrong."""
+    return html.P(text, className="alert", role="alert")
+
+
+def job_panel(label: str, note: str) -> html.Section:
+    """A button that begins the page's long work, and its place."""
+    return html.Section(
+        [
+            html.Button(label, id="job-start", className="main"),
+            html.Span(note, className="note"),
+            dcc.Store(id="job"),
+            dcc.Interval(id="job-tick", interval=500, disabled=True),
+            html.Div(
+                [
+                    html.Span(id="job-said"),
+                    html.Progress(id="job-bar", max="1", **aria(label="how far it is")),
+                    html.Button("Cancel", id="job-cancel"),
+                ],
+                id="job-status",
+                hidden=True,
+                role="status",
+            ),
+            html.Div(id="job-result"),
+        ],
+        className="job",
+        **aria(label=label),
+    )
+
+
+def command_line(text: str = "") -> html.Div:
+    """The command line that asks the same, to copy."""
+    return html.Div(
+        [
+            html.Span("The same on the command line", className="note"),
+            html.Div([html.Code(text, id="command"), dcc.Clipboard(target_id="command", title="Copy the command")]),
+        ],
+        className="command",
+    )

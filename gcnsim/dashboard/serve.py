@@ -1,0 +1,70 @@
+"""The server: its processes and its temporary folder begin and end with it."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+import flask
+
+from gcnsim.dashboard.answers import Answers
+from gcnsim.dashboard.app import Behind, application
+from gcnsim.dashboard.files import Files
+from gcnsim.dashboard.guard import LARGEST, checked
+from gcnsim.dashboard.jobs import Jobs
+from gcnsim.errors import ScenarioError
+from gcnsim.hardware import devices
+from gcnsim.processes import cores
+from gcnsim.workload import datasets
+
+THREADS: Final = 16
+
+
+@contextmanager
+def application_of(
+    host: str, token: str | None, files: str | Path, processes: int | None = None
+) -> Iterator[flask.Flask]:
+    """The pages as a WSGI application; files: the folder below which pages may open files. Raises ScenarioError."""
+    checked(host, token)
+    if not Path(files).is_dir():
+        raise ScenarioError(f"--files: {files} is not a folder; allowed: an existing folder")
+    answers = Answers(processes or cores())
+    with tempfile.TemporaryDirectory(prefix="gcnsim-dashboard-") as kept:
+        places = {name: Path(kept, name) for name in ("uploads", "jobs")}
+        for place in places.values():
+            place.mkdir()
+        jobs = Jobs(places["jobs"])
+        try:
+            behind = Behind(answers, jobs, Files(places["uploads"], Path(files)), datasets(), devices())
+            yield application(behind, host, token)
+        finally:
+            jobs.end()
+            answers.end()
+
+
+def serve(
+    host: str, port: int, token: str | None, files: str | Path, processes: int | None, ready: Callable[[str], None]
+) -> None:
+    """Serve until somebody ends it; ready: told the address. Raises ScenarioError where it cannot listen there."""
+    import waitress
+
+    with application_of(host, token, files, processes) as pages:
+        try:
+            server = waitress.create_server(
+                pages,
+                host=host,
+                port=port,
+                threads=THREADS,
+                ident="",
+                max_request_body_size=LARGEST,
+                clear_untrusted_proxy_headers=True,
+            )
+        except OSError as error:
+            raise ScenarioError(
+                f"--port: cannot listen at {host}:{port}: {error.strerror}; allowed: a free port"
+            ) from None
+        ready(f"http://{'[' + host + ']' if ':' in host else host}:{server.effective_port}/")
+        server.run()

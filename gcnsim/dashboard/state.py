@@ -1,0 +1,198 @@
+"""What a What-if page asks, as its address has it: read strictly, written back, and as a command line."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any, Final
+from urllib.parse import parse_qsl, urlencode
+
+from gcnsim.errors import ScenarioError, nearest
+from gcnsim.hardware import devices
+from gcnsim.methods import COMPARED, has_knob, methods
+from gcnsim.workload import datasets
+
+BANDWIDTHS: Final = (1.0, 2.5, 5.0, 10.0, 15.0, 20.0, 25.0, 40.0, 50.0, 100.0, 200.0, 400.0)
+"""Stops of the slider, Gbit/s."""
+
+GPUS: Final = (2, 3, 4, 6, 8, 10, 12, 16, 24, 32, 48, 64)
+TAUS: Final = (0, 1, 2, 3, 4, 5, 6, 8)
+EPSILONS: Final = (0.01, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.7, 1.0)
+CACHES: Final = (0.0, 10.0, 20.0, 30.0, 40.0, 50.0, 60.0, 70.0, 80.0, 90.0, 100.0)
+"""Per cent of boundary rows."""
+
+STOPS: Final[Mapping[str, tuple[float, ...]]] = {
+    "bandwidth": BANDWIDTHS,
+    "gpus": GPUS,
+    "tau": TAUS,
+    "epsilon": EPSILONS,
+    "cache": CACHES,
+}
+"""The stops of each slider; a value that an address has besides is a stop of its own."""
+
+FIGURES: Final = {
+    "breakdown": "Where the time goes",
+    "bandwidth": "Against bandwidth",
+    "gpus": "Against GPUs",
+    "tau": "Against tau",
+    "epsilon": "Against epsilon",
+    "cache": "Against cache",
+}
+
+MOST_METHODS: Final = 6
+MOST_TEXT: Final = 300
+"""Characters of a name or path."""
+
+_RANGES: Final[Mapping[str, tuple[float, float]]] = {
+    "bandwidth": (0.01, 10_000.0),
+    "beside": (0.01, 10_000.0),
+    "gpus": (1, 64),
+    "tau": (0, 64),
+    "epsilon": (0.0, 1.0),
+    "cache": (0.0, 100.0),
+}
+_WHOLE: Final = ("gpus", "tau")
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """bandwidth, beside: Gbit/s of a server's card; cache: per cent. graph: a file in place of the data set, or an
+    upload. methods: empty for those compared by default. figure: of `FIGURES`."""
+
+    dataset: str = "reddit"
+    graph: str = ""
+    device: str = "t4"
+    gpus: int = 6
+    bandwidth: float = 15.0
+    beside: float | None = None
+    tau: int = 2
+    epsilon: float = 0.1
+    cache: float = 0.0
+    methods: tuple[str, ...] = ()
+    figure: str = "breakdown"
+
+    @property
+    def named(self) -> tuple[str, ...]:
+        """The methods that are asked for."""
+        return self.methods or tuple(COMPARED)
+
+    @property
+    def bandwidths(self) -> list[float]:
+        """Gbit/s, that of the slider first."""
+        return list(dict.fromkeys([self.bandwidth, *([] if self.beside is None else [self.beside])]))
+
+    def address(self) -> str:
+        """The query of the page's address, without what is as in the first question; empty for that one."""
+        usual = Question()
+        changed = {each.name: getattr(self, each.name) for each in fields(self)}
+        told = {name: _plain(value) for name, value in changed.items() if value != getattr(usual, name)}
+        return f"?{urlencode(told)}" if told else ""
+
+    def options(self, graph: str | None) -> dict[str, Any]:
+        """The options of `gcnsim.what_if`; graph: the path that `graph` stands for."""
+        told: dict[str, Any] = {
+            "gpus": self.gpus,
+            "bandwidth": [f"{each:g}Gbps" for each in self.bandwidths],
+            "device": self.device,
+        }
+        told |= {"dataset": self.dataset} if graph is None else {"graph": graph}
+        if self.methods:
+            told["method"] = list(self.methods)
+        knobs = {"tau": self.tau, "epsilon": self.epsilon, "cache": f"{self.cache:g}%"}
+        return told | {name: value for name, value in knobs.items() if any(has_knob(each, name) for each in self.named)}
+
+    def row_options(self, graph: str | None, method: str, **other: Any) -> dict[str, Any]:
+        """The options for the row of one method; other: values in place of the question's, Gbit/s and per cent."""
+        values = {"gpus": self.gpus, "bandwidth": self.bandwidth} | other
+        told: dict[str, Any] = {
+            "gpus": int(values["gpus"]),
+            "bandwidth": f"{values['bandwidth']:g}Gbps",
+            "device": self.device,
+            "method": method,
+        }
+        told |= {"dataset": self.dataset} if graph is None else {"graph": graph}
+        knobs = {"tau": self.tau, "epsilon": self.epsilon, "cache": self.cache}
+        knobs |= {name: value for name, value in other.items() if name in knobs}
+        told |= {name: value for name, value in knobs.items() if has_knob(method, name)}
+        if "tau" in told:
+            told["tau"] = int(told["tau"])
+        return told | ({"cache": f"{told['cache']:g}%"} if "cache" in told else {})
+
+    def command(self) -> str:
+        """The command line that asks the same."""
+        told = self.options(self.graph or None)
+        told["bandwidth"] = ",".join(told["bandwidth"])
+        if self.methods:
+            told["method"] = ",".join(self.methods)
+        usual = {"dataset": "reddit", "device": "t4"}
+        words = [
+            (f"--{name}", str(_plain(value))) for name, value in told.items() if usual.get(name) != value or self.graph
+        ]
+        return shlex.join(["gcnsim", "what-if", *(word for pair in words for word in pair)])
+
+
+def read_address(query: str | None) -> Question:
+    """The question that an address asks. Raises ScenarioError (one line) for what no slider could have set."""
+    names = [each.name for each in fields(Question)]
+    given: dict[str, Any] = {}
+    for name, text in parse_qsl((query or "").lstrip("?"), keep_blank_values=True):
+        if name not in names:
+            raise ScenarioError(f"address: unknown {name!r}; {nearest(name, names)}")
+        if name in given:
+            raise ScenarioError(f"address: {name} is given twice")
+        given[name] = _value(name, text)
+    return Question(**given)
+
+
+def moved(question: Question, **values: Any) -> Question:
+    """The question with other values, checked as those of an address are. Raises ScenarioError."""
+    told = {each.name: getattr(question, each.name) for each in fields(Question)} | values
+    return Question(**{name: _value(name, "" if value is None else _plain(value)) for name, value in told.items()})
+
+
+def stops(name: str, value: float) -> list[float]:
+    """The stops of a slider, `value` among them."""
+    return sorted({*STOPS[name], value})
+
+
+def _plain(value: Any) -> str:
+    if isinstance(value, list | tuple):
+        return ",".join(map(str, value))
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _value(name: str, text: str) -> Any:
+    if len(text) > MOST_TEXT or not text.isprintable():
+        raise ScenarioError(f"{name}: {text[:40]!r} is not allowed; at most {MOST_TEXT} printable characters")
+    if name == "beside" and not text:
+        return None
+    if name in _RANGES:
+        return _number(name, text)
+    if name == "methods":
+        found = tuple(dict.fromkeys(each for each in text.split(",") if each))
+        for each in found:
+            if each not in methods():
+                raise ScenarioError(f"methods: unknown {each!r}; {nearest(each, methods())}")
+        if len(found) > MOST_METHODS:
+            raise ScenarioError(f"methods: {len(found)} are asked for; allowed: at most {MOST_METHODS} at once")
+        return found
+    if name == "figure" and text not in FIGURES:
+        raise ScenarioError(f"figure: unknown {text!r}; {nearest(text, FIGURES)}")
+    known = {"dataset": datasets, "device": devices}.get(name)
+    if known is not None and text not in known():
+        raise ScenarioError(f"{name}: unknown {text!r}; {nearest(text, known())}")
+    return text
+
+
+def _number(name: str, text: str) -> float | int:
+    least, most = _RANGES[name]
+    try:
+        value: float | int = int(text) if name in _WHOLE else float(text)
+    except ValueError:
+        value = float("nan")
+    if not least <= value <= most or (name == "epsilon" and value == 0):
+        kind = "a whole number" if name in _WHOLE else "a number"
+        above = "above 0" if name == "epsilon" else f"from {least:g}"
+        raise ScenarioError(f"{name}: {text!r} is not allowed; {kind} {above} to {most:g}")
+    return value

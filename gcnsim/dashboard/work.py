@@ -1,0 +1,143 @@
+"""What the dashboard's own processes do: a line of JSON in, a line of JSON out; nothing but plain data travels.
+
+`python -m gcnsim.dashboard.work rows` answers row after row and keeps what they share. `... job` does one long piece
+of work, says how far it is, writes files into the folder it is given, and ends.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, Final, TextIO
+
+from gcnsim.ending import end_with
+from gcnsim.errors import GcnsimError
+
+Say = Callable[[str], None]
+RESULT: Final = "answer.json"
+FIGURES: Final = "figures.json"
+TEXTS: Final = "texts.json"
+
+
+def rows(lines: TextIO, out: TextIO) -> None:
+    """Answer options of a what-if, a line each, until there are no more."""
+    from gcnsim import api
+
+    warm = api.WarmRows()
+    for line in lines:
+        out.write(json.dumps(_guarded(lambda: _rows(warm, json.loads(line)))) + "\n")  # noqa: B023 - called at once
+        out.flush()
+
+
+def _rows(warm: Any, options: Mapping[str, Any]) -> dict[str, Any]:
+    return {"rows": [asdict(row) for row in warm.rows(**options)]}
+
+
+def _guarded(ask: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+    try:
+        return ask()
+    except GcnsimError as error:
+        return {"error": " ".join(str(error).split())}
+    except Exception as error:
+        sys.stderr.write(f"gcnsim dashboard: internal error: {type(error).__name__}: {error}\n")
+        return {"error": "internal error; the server's terminal has its name"}
+
+
+def job(lines: TextIO, out: TextIO) -> None:
+    """Do the one job that is asked for."""
+    asked = json.loads(lines.readline())
+
+    def say(text: str, share: float | None = None) -> None:
+        out.write(json.dumps({"progress": text, "share": share}) + "\n")
+        out.flush()
+
+    found = _guarded(lambda: JOBS[asked["kind"]](asked["options"], Path(asked["folder"]), say) or {"done": True})
+    out.write(json.dumps(found) + "\n")
+    out.flush()
+
+
+def _put(folder: Path, name: str, found: Any) -> None:
+    from gcnsim.io.atomic import atomic_write
+
+    with atomic_write(folder / name, text=True) as file:
+        file.write(json.dumps(found, allow_nan=False))
+
+
+def _drawn(title: str, caption: str, draw: Callable[[Any], Any]) -> dict[str, Any]:
+    """A figure in both themes, as plain data."""
+    from gcnsim.report.palette import THEMES
+
+    themes = {name: json.loads(draw(theme).to_json()) for name, theme in THEMES.items()}
+    return {"title": title, "caption": caption, **themes}
+
+
+def _what_if(options: Mapping[str, Any], folder: Path, say: Say) -> None:
+    from gcnsim import api
+    from gcnsim.report.answer import sentences
+
+    answer = api.what_if(**options, progress=say)
+    api.write_json(folder / RESULT, answer.payload)
+    answer.to_csv(folder / "answer.csv")
+    say("drawing the page")
+    answer.to_html(folder / "answer.html", progress=say)
+    answer.to_timeline(folder / "timeline.json")
+    told = answer.told
+    steps = [f"{each.knob}: {each.before} to {each.after}: {each.iteration}, {each.change}" for each in _steps(told)]
+    texts = {
+        "heading": sentences.verdict_of(told),
+        "lists": [["Why", list(sentences.reasons_of(told))], ["The next step of each knob", steps]],
+    }
+    _put(folder, TEXTS, texts)
+
+
+def _steps(told: Any) -> list[Any]:
+    from gcnsim.report.answer import sentences
+
+    return list(sentences.steps_of(told))
+
+
+def _recommend(options: Mapping[str, Any], folder: Path, say: Say) -> None:
+    from gcnsim import api
+
+    found = api.recommend(**options, progress=say)
+    api.write_json(folder / RESULT, found.payload)
+    _put(folder, TEXTS, {"heading": "", "text": str(found)})
+
+
+def _compare(options: Mapping[str, Any], folder: Path, say: Say) -> None:
+    from gcnsim import api
+
+    found = api.compare(options["a"], options["b"], progress=say)
+    api.write_json(folder / RESULT, found)
+    _put(folder, TEXTS, {"heading": "", "text": api.render_comparison(found)})
+
+
+def _validate(options: Mapping[str, Any], folder: Path, say: Say) -> None:
+    from gcnsim import api
+
+    found = api.validate(options["runs"], options.get("calibration"), progress=say)
+    api.write_json(folder / RESULT, found)
+    api.write_validation(folder, found)
+    _put(folder, TEXTS, {"heading": "", "text": api.render_validation(found)})
+
+
+JOBS: Final[Mapping[str, Callable[[Mapping[str, Any], Path, Say], None]]] = {
+    "what-if": _what_if,
+    "recommend": _recommend,
+    "compare": _compare,
+    "validate": _validate,
+}
+
+
+def main() -> None:
+    """Do what the first argument says."""
+    end_with(int(sys.argv[2]) if len(sys.argv) > 2 else os.getppid())
+    {"rows": rows, "job": job}[sys.argv[1]](sys.stdin, sys.stdout)
+
+
+if __name__ == "__main__":
+    main()
