@@ -142,7 +142,7 @@ def settings(**options: Any) -> list[Scenario]:
 
     Raises GcnsimError (one line: path, value, what is allowed).
     """
-    given = SimpleNamespace(**(_DEFAULTS | options))
+    given = SimpleNamespace(**{**_DEFAULTS, **options})
     base, grid, _ = _asked(given, _graph(given))
     every = scenarios(base, grid)
     refuse_undrawn(every)
@@ -151,12 +151,13 @@ def settings(**options: Any) -> list[Scenario]:
 
 def _graph(given: SimpleNamespace) -> str | Path | Graph | None:
     """The graph that was given, objects of other libraries as ours."""
-    graph: str | Path | Graph | None = given.graph
+    graph: Any = given.graph
     if graph is not None and not isinstance(graph, Graph | str | Path):
         graph = from_object(graph)
     if given.ids is not None and isinstance(graph, Graph):
         raise ScenarioError(f"ids: {given.ids} is for a file; {graph.name} is a graph at hand, with nodes of its own")
-    return graph
+    found: str | Path | Graph | None = graph
+    return found
 
 
 def _asked(given: SimpleNamespace, graph: str | Path | Graph | None) -> tuple[Scenario, Grid, list[str]]:

@@ -39,7 +39,8 @@ class Job:
             start_new_session=True,
         )
         asked = json.dumps({"kind": kind, "options": options, "folder": str(folder)})
-        Thread(target=self._listen, args=(asked,), daemon=True).start()
+        self._thread = Thread(target=self._listen, args=(asked,), daemon=True)
+        self._thread.start()
 
     @property
     def under_way(self) -> bool:
@@ -61,6 +62,7 @@ class Job:
                     self.error, self.done = told.get("error"), "done" in told
         except (OSError, ValueError):
             self.error = self.error or "its process has ended"
+        process.stdout.close()
         process.wait()
         if not self.done and self.error is None:
             self.error = "its process has ended"

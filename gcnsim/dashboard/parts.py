@@ -35,6 +35,7 @@ def text_field(name: Any, label: str, value: str, options: Sequence[str] = ()) -
     """A line of text, with suggestions."""
     key = name if isinstance(name, str) else str(name["field"])
     listed = f"{key}-names"
+    more: dict[str, Any] = {"list": listed} if options else {}
     field = dcc.Input(
         id=name,
         type="text",
@@ -42,7 +43,7 @@ def text_field(name: Any, label: str, value: str, options: Sequence[str] = ()) -
         debounce=True,
         maxLength=300,
         autoComplete="off",
-        **({"list": listed} if options else {}),
+        **more,
     )
     return html.Div(
         [
@@ -52,12 +53,17 @@ def text_field(name: Any, label: str, value: str, options: Sequence[str] = ()) -
     )
 
 
+def _headed(head: str) -> dict[str, Any]:
+    """What a cell is called where the table has no heading."""
+    return {"data-head": head}
+
+
 def table(rows: Sequence[Row], caption: str) -> html.Div:
     """Rows as a table; on a phone each is a block."""
     columns = columns_of(rows)
     heads = [" ".join(each.head.split("\n")) for each in columns]
     body = [
-        html.Tr([html.Td(cell, **{"data-head": head}) for head, cell in zip(heads, cells, strict=True)])
+        html.Tr([html.Td(cell, **_headed(head)) for head, cell in zip(heads, cells, strict=True)])
         for cells in zip(*(each.cells for each in columns), strict=True)
     ]
     found = html.Table(

@@ -1,0 +1,122 @@
+"""What the pages ask and show, without a browser."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from gcnsim.dashboard.answers import Answers
+from gcnsim.dashboard.files import Files
+from gcnsim.dashboard.jobs import Jobs
+from gcnsim.dashboard.pages import forms, what_if
+from gcnsim.dashboard.panel import found
+from gcnsim.dashboard.state import Question, stops
+from gcnsim.errors import FileError, ScenarioError
+from tests.gcnsim.dashboard.conftest import command_line
+
+
+@pytest.fixture(scope="module")
+def answers() -> Iterator[Answers]:
+    made = Answers(1)
+    yield made
+    made.end()
+
+
+def test_rows_are_those_of_the_command_line(answers: Answers, tmp_path: Path) -> None:
+    question = Question(gpus=4, bandwidth=10.0, tau=1, epsilon=0.2, cache=10.0)
+    rows = {row.method: row for row in what_if.rows_of(question, answers, Files(tmp_path, tmp_path))}
+    told = command_line(*question.command().split()[2:])
+    assert {each["method"] for each in told["results"]} == rows.keys()
+    for each in told["results"]:
+        row = rows[each["method"]]
+        assert row.iteration_s == each["iteration_s"]
+        assert row.compute_s == each["compute_s"]
+        assert row.speedup_vs_full_graph == each["speedup_vs_full_graph"]
+        assert row.memory_bytes == each["memory_bytes"]
+
+
+def test_what_a_slider_says_is_its_stop() -> None:
+    kept = {name: stops(name, getattr(Question(), name)) for name in what_if.SLIDERS}
+    values = dict.fromkeys(what_if.SLIDERS, "0") | {"bandwidth": 4} | dict.fromkeys(("graph", "methods", "beside"))
+    fields = values | {"dataset": "reddit", "device": "t4", "figure": "breakdown"}
+    question = what_if.asked(fields, kept, Question())
+    assert (question.bandwidth, question.gpus, question.tau, question.beside) == (15.0, 2, 0, None)
+    with pytest.raises(ScenarioError):
+        what_if.asked(fields | {"beside": "-3"}, kept, Question())
+
+
+def test_the_sentence_answers_whether_25_gbps_is_worth_it(answers: Answers, tmp_path: Path) -> None:
+    question = Question(beside=25.0)
+    rows = what_if.rows_of(question, answers, Files(tmp_path, tmp_path))
+    fastest = [min(r.iteration_s for r in rows if r.bandwidth_bytes_per_s == each * 1e9 / 8) for each in (15, 25)]
+    said = what_if.headline(question, sorted(rows, key=lambda row: row.epoch_s))
+    assert said.startswith(f"psc-gcn is the fastest at 15 Gbps: {1000 * fastest[0]:.0f} ms an iteration")
+    assert said.endswith(f"{fastest[0] / fastest[1]:.3g} times as fast.")
+
+
+def test_a_wrong_question_is_one_line_and_not_kept(answers: Answers) -> None:
+    for _ in range(2):
+        with pytest.raises(ScenarioError, match=r"^cluster\.device: "):
+            answers.rows([{"device": "t5", "gpus": 6}])
+
+
+def test_an_altered_profile_is_refused_in_one_line(answers: Answers, tmp_path: Path) -> None:
+    profile = bytearray((Path(what_if.__file__).parents[2] / "data/profiles/yelp-2.profile").read_bytes())
+    profile[len(profile) // 2] ^= 0xFF
+    files = Files(tmp_path, tmp_path)
+    key = files.take("yelp-2.profile", bytes(profile))
+    with pytest.raises(ScenarioError) as error:
+        what_if.rows_of(Question(graph=key, gpus=2), answers, files)
+    said = files.shown(str(error.value))
+    assert key in said
+    assert str(tmp_path) not in said
+    assert "\n" not in said
+
+
+def test_a_worker_that_ended_is_begun_again() -> None:
+    made = Answers(1)
+    try:
+        made._workers[0].end()
+        assert made.rows([{"gpus": 2, "method": "pipegcn"}])[0].gpus == 2
+    finally:
+        made.end()
+
+
+def test_a_job_writes_its_files_and_can_be_cancelled(tmp_path: Path) -> None:
+    jobs = Jobs(tmp_path)
+    done = jobs.start("what-if", Question(gpus=2, methods=("pipegcn",)).options(None))
+    done._process.wait(120)
+    long = jobs.start("recommend", {"dataset": "reddit", "target_iteration": "0.5s"})
+    long.cancel()
+    for each in (done, long):
+        each._thread.join(30)
+    assert (done.done, done.error) == (True, None)
+    names = {each.name for each in done.folder.iterdir()}
+    assert {"answer.json", "answer.csv", "answer.html", "timeline.json"} <= names
+    assert "pipegcn" in str(found(done, "light"))
+    assert (long.under_way, long.error) == (False, "cancelled")
+    assert jobs.get(done.key) is done
+    assert jobs.get("../" + done.key) is None
+
+
+@pytest.mark.parametrize("form", forms.FORMS, ids=lambda form: form.title)
+def test_a_form_reads_its_address(form: forms.Form, tmp_path: Path) -> None:
+    assert forms.of_path(form.path) is form
+    values = forms.read(form, "")
+    assert list(values) == [field.name for field in form.fields]
+    assert form.command(values)[0] == "gcnsim"
+    with pytest.raises(ScenarioError, match="address: unknown"):
+        forms.read(form, "?nothing=1")
+    first = form.fields[0].name
+    assert forms.read(form, f"?{first}=a%20b")[first] == "a b"
+
+
+def test_forms_open_files_below_the_folder_alone(tmp_path: Path) -> None:
+    compare = forms.of_path("/compare")
+    assert compare is not None
+    with pytest.raises(FileError, match="outside"):
+        compare.options({"a": "/etc/passwd", "b": "x"}, Files(tmp_path, tmp_path))
+    with pytest.raises(ScenarioError, match="a: is empty"):
+        compare.options({"a": "", "b": ""}, Files(tmp_path, tmp_path))
