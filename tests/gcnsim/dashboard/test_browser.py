@@ -1,0 +1,151 @@
+"""Every page in a real browser: it loads, moves, says what the command line says, and is usable on a phone."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from importlib.resources import files
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+
+from tests.gcnsim.dashboard.conftest import TOKEN, command_line
+
+PAGES = ("/", "/?beside=25&figure=bandwidth", "/compare", "/plan", "/validation")
+PATIENCE_MS = 20_000
+"""Other work on the machine may stop everything for a while."""
+
+
+class Looking:
+    """A page, and what its console said."""
+
+    def __init__(self, page: Any, address: str) -> None:
+        self.page, self.address, self.said = page, address, []
+        page.set_default_timeout(PATIENCE_MS)
+        page.on("console", lambda line: self.said.append(line.text) if line.type in ("error", "warning") else None)
+        page.on("pageerror", lambda error: self.said.append(str(error)))
+
+    def open(self, path: str) -> None:
+        self.page.goto(self.address.rstrip("/") + path)
+        self.page.wait_for_selector("#command:has-text('gcnsim')")
+        if urlsplit(path).path == "/":
+            self.page.wait_for_selector("#picture .main-svg")
+
+    def headline(self, past: str = "") -> str:
+        """The sentence, once it is another than `past`."""
+        # A function that waits in the page would be evaluated there, which its policy forbids.
+        other = "" if not past else f":not(:has-text({json.dumps(past)}))"
+        self.page.wait_for_selector(f"#headline:not(:empty){other}")
+        return str(self.page.inner_text("#headline"))
+
+
+@pytest.fixture
+def looking(chromium: Any, dashboard: str) -> Iterator[Looking]:
+    context = chromium.new_context(viewport={"width": 1280, "height": 900})
+    seen = Looking(context.new_page(), dashboard)
+    yield seen
+    context.close()
+    assert seen.said == []
+
+
+def test_a_slider_moves_the_number_to_the_command_lines(looking: Looking) -> None:
+    looking.open("/")
+    before = looking.headline()
+    looking.page.focus("#bandwidth")
+    looking.page.keyboard.press("ArrowRight")
+    looking.page.keyboard.press("ArrowRight")
+    looking.page.wait_for_selector("#command:has-text('25Gbps')")
+    after = looking.headline(before)
+    told = command_line(*looking.page.inner_text("#command").split()[2:])
+    best = min(told["results"], key=lambda row: row["epoch_s"])
+    assert f"{1000 * best['iteration_s']:.0f} ms an iteration" in after
+    assert looking.page.evaluate("location.search") == "?bandwidth=25"
+    looking.page.reload()
+    looking.page.wait_for_selector("#picture .main-svg")
+    assert looking.headline() == after
+    assert looking.page.inner_text("#bandwidth-shown") == "25 Gbps"
+
+
+def test_the_whole_answer_is_taken_home(looking: Looking) -> None:
+    looking.open("/?gpus=2&methods=pipegcn")
+    looking.headline()
+    looking.page.click("#job-start")
+    looking.page.wait_for_selector("#job-result .files a")
+    with looking.page.expect_download() as download:
+        looking.page.click("text=answer.json")
+    taken = json.loads(download.value.path().read_text(encoding="utf-8"))
+    told = command_line(*looking.page.inner_text("#command").split()[2:])
+    assert taken["results"] == told["results"]
+    with looking.page.expect_download() as download:
+        looking.page.click("text=answer.html")
+    assert "<h1>" in download.value.path().read_text(encoding="utf-8")
+
+
+def test_long_work_can_be_cancelled(looking: Looking) -> None:
+    looking.open("/plan")
+    looking.page.click("#job-start")
+    looking.page.wait_for_selector("#job-status:not([hidden])")
+    looking.page.click("#job-cancel")
+    looking.page.wait_for_selector("#job-result .alert")
+    assert looking.page.inner_text("#job-result .alert") == "cancelled"
+
+
+@pytest.mark.parametrize("query", ["?bandwidth=-15", "?gpus=<script>alert(1)</script>", "?nothing=1"])
+def test_a_wrong_address_says_so_and_shows_the_first_question(looking: Looking, query: str) -> None:
+    looking.open("/" + query)
+    assert looking.page.inner_text("p.alert").endswith("Shown instead: the first question.")
+    assert "15 Gbps" in looking.headline()
+
+
+def test_an_upload_that_no_reader_reads_is_refused(looking: Looking) -> None:
+    looking.open("/?graph=")
+    name = "<img src=x onerror=alert(1)>.exe"
+    looking.page.set_input_files("#upload-file", {"name": name, "mimeType": "text/plain", "buffer": b"x"})
+    looking.page.wait_for_selector("#upload p:has-text('its name says no format')")
+    assert looking.page.query_selector("#upload img") is None
+    looking.said[:] = [each for each in looking.said if "400" not in each]  # the browser names the refused request
+
+
+@pytest.mark.parametrize("path", PAGES)
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_pages_are_usable_by_ear_and_keyboard(chromium: Any, dashboard: str, path: str, scheme: str) -> None:
+    context = chromium.new_context(viewport={"width": 1280, "height": 900}, color_scheme=scheme, bypass_csp=True)
+    seen = Looking(context.new_page(), dashboard)
+    seen.open(path)
+    if urlsplit(path).path == "/":
+        seen.headline()
+    seen.page.add_script_tag(content=files("axe_core_python").joinpath("axe.min.js").read_text(encoding="utf-8"))
+    found = seen.page.evaluate("axe.run()")["violations"]
+    serious = [
+        (each["id"], [node["html"][:120] for node in each["nodes"]])
+        for each in found
+        if each["impact"] in ("serious", "critical")
+    ]
+    context.close()
+    assert serious == []
+
+
+@pytest.mark.parametrize("path", PAGES)
+def test_a_phone_scrolls_down_alone(chromium: Any, dashboard: str, path: str) -> None:
+    context = chromium.new_context(viewport={"width": 390, "height": 844}, has_touch=True)
+    seen = Looking(context.new_page(), dashboard)
+    seen.open(path)
+    if urlsplit(path).path == "/":
+        seen.headline()
+    assert seen.page.evaluate("document.documentElement.scrollWidth") <= 390
+    context.close()
+    assert seen.said == []
+
+
+def test_a_token_opens_the_pages(chromium: Any, guarded: str) -> None:
+    context = chromium.new_context()
+    page = context.new_page()
+    page.goto(f"{guarded}?token=wrong")
+    assert "This is not the token" in page.inner_text("body")
+    page.fill("input[name=token]", TOKEN)
+    page.click("button")
+    page.wait_for_selector("#headline:not(:empty)", timeout=PATIENCE_MS)
+    assert re.fullmatch(r"http://[^/]+/", page.url)
+    context.close()
