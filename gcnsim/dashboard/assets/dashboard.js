@@ -45,7 +45,20 @@
     field.addEventListener("change", function () { if (field.files.length) { send(place, field.files[0]); } });
     place.appendChild(field);
   }
-  new MutationObserver(offer).observe(document.documentElement, {childList: true, subtree: true});
+  /* Dash calls radio buttons a list box, which has no name and may not have radio buttons in it. */
+  function named() {
+    var group = document.getElementById("figure");
+    if (!group) { return; }
+    if (group.getAttribute("role") !== "radiogroup") {
+      group.setAttribute("role", "radiogroup");
+      group.setAttribute("aria-label", "Figure");
+    }
+    group.querySelectorAll("[role=option], [aria-selected]").forEach(function (each) {
+      each.removeAttribute("role");
+      each.removeAttribute("aria-selected");
+    });
+  }
+  new MutationObserver(function () { offer(); named(); }).observe(document.documentElement, {childList: true, subtree: true});
 
   window.dash_clientside = Object.assign({}, window.dash_clientside, {
     gcnsim: {

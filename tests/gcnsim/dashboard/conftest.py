@@ -2,42 +2,15 @@
 
 from __future__ import annotations
 
-import json
-import os
-import shutil
-import subprocess
-import sys
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.dashboards import CHROMIUM, TOKEN, served
+
 pytest.importorskip("dash", reason="the dashboard's packages are not installed")
 pytest.importorskip("waitress", reason="the dashboard's packages are not installed")
-
-TOKEN = "a-token-of-some-length"
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
-
-
-def begun(folder: Path, *options: str) -> tuple[subprocess.Popen[str], str]:
-    """A dashboard of its own process, and its address."""
-    process = subprocess.Popen(
-        [sys.executable, "-m", "gcnsim", "dashboard", "--port", "0", "--files", str(folder), *options],
-        stdout=subprocess.PIPE,
-        text=True,
-        env=os.environ | {"PYTHONPATH": str(Path(__file__).parents[3])},
-    )
-    assert process.stdout is not None
-    return process, process.stdout.readline().split()[0]
-
-
-def served(folder: Path, *options: str) -> Iterator[str]:
-    process, address = begun(folder, *options)
-    yield address
-    process.terminate()
-    process.communicate(timeout=60)
-    assert process.returncode == 143
 
 
 @pytest.fixture(scope="session")
@@ -62,16 +35,3 @@ def chromium() -> Iterator[Any]:
         browser = started.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
         yield browser
         browser.close()
-
-
-def command_line(*options: str) -> dict[str, Any]:
-    """What `gcnsim what-if --json` says."""
-    done = subprocess.run(
-        [sys.executable, "-m", "gcnsim", "what-if", *options, "--json"],
-        capture_output=True,
-        text=True,
-        check=True,
-        env=os.environ | {"PYTHONPATH": str(Path(__file__).parents[3])},
-    )
-    found: dict[str, Any] = json.loads(done.stdout)
-    return found

@@ -11,10 +11,10 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from tests.gcnsim.dashboard.conftest import TOKEN, command_line
+from tests.dashboards import TOKEN, command_line
 
 PAGES = ("/", "/?beside=25&figure=bandwidth", "/compare", "/plan", "/validation")
-PATIENCE_MS = 20_000
+PATIENCE_MS = 60_000
 """Other work on the machine may stop everything for a while."""
 
 
@@ -22,7 +22,8 @@ class Looking:
     """A page, and what its console said."""
 
     def __init__(self, page: Any, address: str) -> None:
-        self.page, self.address, self.said = page, address, []
+        self.page, self.address = page, address
+        self.said: list[str] = []
         page.set_default_timeout(PATIENCE_MS)
         page.on("console", lambda line: self.said.append(line.text) if line.type in ("error", "warning") else None)
         page.on("pageerror", lambda error: self.said.append(str(error)))

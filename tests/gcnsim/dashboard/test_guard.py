@@ -12,7 +12,7 @@ from gcnsim.cli import main
 from gcnsim.dashboard.files import Files
 from gcnsim.dashboard.guard import LARGEST, checked
 from gcnsim.errors import FileError, ScenarioError
-from tests.gcnsim.dashboard.conftest import TOKEN
+from tests.dashboards import TOKEN
 
 
 def asked(

@@ -14,7 +14,7 @@ from gcnsim.dashboard.pages import forms, what_if
 from gcnsim.dashboard.panel import found
 from gcnsim.dashboard.state import Question, stops
 from gcnsim.errors import FileError, ScenarioError
-from tests.gcnsim.dashboard.conftest import command_line
+from tests.dashboards import command_line
 
 
 @pytest.fixture(scope="module")
