@@ -49,7 +49,7 @@ class Worker:
             process.stdin.write(line + "\n")
             process.stdin.flush()
             answered = process.stdout.readline()
-        except OSError:
+        except (OSError, ValueError):  # it has ended, or is ended now
             answered = ""
         if not answered:
             self.end()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -51,6 +52,8 @@ def serve(
     """Serve until somebody ends it; ready: told the address. Raises ScenarioError where it cannot listen there."""
     import waitress
 
+    # Requests that wait for a thread are no news: a slider's answer takes longer than its next move.
+    logging.getLogger("waitress.queue").setLevel(logging.ERROR)
     with application_of(host, token, files, processes) as pages:
         try:
             server = waitress.create_server(
