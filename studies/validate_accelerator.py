@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import re
 import subprocess
 import sys
 import time
@@ -168,7 +169,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     there = [folder / name for setting in every for name, *_ in setting.runs if finished(folder / name)]
     judged, warnings = judge(there, None, processes=cores())
     found = payload(judged, None, warnings)
-    text = json.dumps(found, indent=1) + "\n"
+    # Partitions are known by their names, wherever they lay when the runs were made.
+    text = re.sub(r"(?<=partition )\S*/", "", json.dumps(found, indent=1)) + "\n"
     (folder / "validation.json").write_text(text, encoding="utf-8")
     if asked.keep:
         Path("docs/accelerator.json").write_text(text, encoding="utf-8")
