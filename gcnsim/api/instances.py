@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
 from gcnsim import hardware
-from gcnsim.errors import ScenarioError
-from gcnsim.hardware import PriceBook
 from gcnsim.scenario import ClusterSpec, Scenario
 
 BANDWIDTH_ELSE: Final = "15Gbps"
@@ -39,14 +36,3 @@ def instance(host: str | None) -> Instance:
         bandwidth=BANDWIDTH_ELSE if found.nic is None else f"{found.nic.value * 8 / 1e9:g}Gbps",
         gpus=None if found.gpus is None else round(found.gpus.value),
     )
-
-
-def refuse_idle_prices(book: PriceBook, clusters: Sequence[ClusterSpec]) -> None:
-    """Raises ScenarioError for a price given by option of what no cluster has."""
-    devices = {name for each in clusters for name in (each.devices or (each.device,))}
-    for price in book.given:
-        if price.named and price.device not in devices:
-            what = price.instance or price.device
-            raise ScenarioError(
-                f"--price: {what} is in no machine of the question; they have {', '.join(sorted(devices))}"
-            )

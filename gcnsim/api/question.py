@@ -10,7 +10,7 @@ from types import SimpleNamespace
 from typing import Any, Final, TypeAlias, TypeVar
 
 from gcnsim.api.answer import Answer
-from gcnsim.api.instances import instance, refuse_idle_prices
+from gcnsim.api.instances import instance
 from gcnsim.boundary import is_profile
 from gcnsim.errors import ScenarioError
 from gcnsim.graph import Graph, from_object
@@ -120,7 +120,8 @@ def _answered(given: SimpleNamespace) -> Answer:
     graph = _graph(given)
     base, grid, named = _asked(given, graph)
     book = given.prices or PriceBook()
-    refuse_idle_prices(book, [each.cluster for each in scenarios(base, grid)])
+    clusters = [each.cluster for each in scenarios(base, grid)]
+    book.refuse_idle({name for each in clusters for name in (each.devices or (each.device,))})
     budget_s = None if given.budget is None else read_budget(given.budget)
     times = [given.measured] if isinstance(given.measured, str) else given.measured
     found = _what_if(

@@ -5,11 +5,12 @@ from __future__ import annotations
 import importlib
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gcnsim.errors import ScenarioError, nearest
+from gcnsim.hardware import PriceBook
 from gcnsim.processes import cores
 from gcnsim.results import Row
 from gcnsim.sweeps import (
@@ -81,10 +82,13 @@ class Sweep:
             raise ScenarioError("to_frame: needs pandas (pip install pandas); to_arrow() does without") from error
         return self.to_arrow().to_pandas()
 
-    def best(self, count: int = 10, by: str = "iteration_s", *, descending: bool = False) -> list[dict[str, Any]]:
+    def best(
+        self, count: int | None = 10, by: str = "iteration_s", *, descending: bool = False
+    ) -> list[dict[str, Any]]:
         """The first points that are answered, sorted by a column; those that do not fit their GPUs last.
 
-        Raises ScenarioError for a column that there is not, or that is empty.
+        count: None for all of them that have a value there. Raises ScenarioError for a column that there is not, or that
+        is empty.
         """
         table = self.to_arrow()
         if by not in table.column_names:
@@ -110,17 +114,18 @@ class Sweep:
 
         return [row_of_record(each) for each in self.to_arrow().to_pylist() if each["state"] == DONE]
 
-    def to_html(self, path: str | Path) -> None:
-        """Write the points that are done as one offline page: the fastest, and time against each axis.
+    def to_html(self, path: str | Path, by: str = "iteration_s", *, descending: bool = False) -> None:
+        """Write the points that are done as one offline page: the first of `best`, and time against each axis.
 
-        Raises FileError; ScenarioError where no point is done.
+        Raises FileError; ScenarioError where no point is done, and as `best` does.
         """
-        from gcnsim.report import write_sweep
+        from gcnsim.report import PointOrder, row_of_record, write_sweep
 
-        rows = self.rows()
-        if not rows:
+        first = self.best(None, by, descending=descending)
+        if not first:
             raise ScenarioError(f"{self.folder.path}: no point is done; allowed: a sweep with one")
-        write_sweep(path, rows, f"sweep {Path(self.folder.path).name}")
+        order = PointOrder(by, first[0][by], descending=descending)
+        write_sweep(path, self.rows(), list(map(row_of_record, first)), order, f"sweep {Path(self.folder.path).name}")
 
     def export(self, path: str | Path) -> None:
         """Write all points so far as CSV, JSON or Parquet, by the file's suffix. Raises FileError."""
@@ -136,6 +141,7 @@ def sweep(
     axes: Mapping[str, object] | None = None,
     overrides: Sequence[str] = (),
     interval: str | None = None,
+    prices: PriceBook | None = None,
     executor: str = "cores",
     address: str | None = None,
     processes: int | None = None,
@@ -145,11 +151,12 @@ def sweep(
     """Answer every point of a question that the folder `out` does not have yet.
 
     question: a file or plain data (schema `gcnsim.sweep/1`). axes: over its own, values by field. overrides:
-    `PATH=VALUE` over its base. interval: `full` or `none`. executor: `cores`, `dask` or `ray`, with the address of its
-    cluster. limit: None for any number of points. progress: told how many points are done, and of how many.
+    `PATH=VALUE` over its base. interval: `full` or `none`. prices: `PriceBook.of`, for costs; None is
+    the question's own, else the catalogue's. executor: `cores`, `dask` or `ray`, with the address of its cluster.
+    limit: None for any number of points. progress: told how many points are done, and of how many.
     Raises GcnsimError (one line: path, value, what is allowed).
     """
-    asked = ask(question, axes, overrides, interval)
+    asked = ask(question, axes, overrides, interval, prices)
     if executor not in NAMES:
         raise ScenarioError(f"--executor: {executor!r} is not allowed; one of {', '.join(NAMES)}")
     made = lambda: executor_of(executor, address, processes or cores())  # noqa: E731
@@ -161,10 +168,18 @@ def ask(
     axes: Mapping[str, object] | None = None,
     overrides: Sequence[str] = (),
     interval: str | None = None,
+    prices: PriceBook | None = None,
 ) -> Question:
     """The question that `sweep` is given. Raises GcnsimError."""
     given = dict(question) if isinstance(question, Mapping) else {} if question is None else load_question(question)
-    return read_question(given | ({} if interval is None else {"interval": interval}), overrides, axes)
+    if interval is not None:
+        given["interval"] = interval
+    found = read_question(given, overrides, axes)
+    if prices is None or not prices.asked:
+        return found
+    if found.prices.asked:
+        raise ScenarioError("prices: the question chooses prices of its own; allowed: these, or those that are given")
+    return replace(found, prices=prices)
 
 
 def plan_sweep(question: Question, processes: int | None = None, limit: int | None = None) -> Expected:

@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from gcnsim.cli.outputs import check_outputs
+from gcnsim.cli.pricing import price_book, price_options
 from gcnsim.cli.progress import progress
 from gcnsim.cli.tables import print_columns
 from gcnsim.cli.what_if import Values, _text
@@ -63,6 +64,7 @@ class Axes(click.ParamType[tuple[str, str]]):
 @click.option("--sample", metavar="KIND:N", help=f"Draw N points instead of all: {', '.join(SAMPLES)}.")
 @click.option("--seed", type=click.IntRange(0, 2**31 - 1), help="Seed of --sample.  [default: 0]")
 @click.option("--interval", type=click.Choice(INTERVALS), help="That of what-if, or none.  [default: full]")
+@price_options
 @click.option("--dry-run", is_flag=True, help="Only say how many points, seconds and bytes it would be.")
 @click.option(
     "--limit", type=click.IntRange(min=1), default=LIMIT, show_default=True, help="Most points without --yes."
@@ -101,7 +103,8 @@ def run(
     """
     from gcnsim import api
 
-    asked = api.ask(_filtered(question, **filters), _each_once(axis), overrides, interval)
+    book = price_book(filters)
+    asked = api.ask(_filtered(question, **filters), _each_once(axis), overrides, interval, book)
     most = None if yes else limit
     if dry_run:
         _say_expected(api.plan_sweep(asked, processes, None), as_json)
@@ -277,7 +280,7 @@ def best(
     records = found.best(top, by, descending=descending)
     _print_records(found, records, found.status()["done"], columns, as_json)
     if html:
-        found.to_html(html)
+        found.to_html(html, by, descending=descending)
 
 
 def _print_records(

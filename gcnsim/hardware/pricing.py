@@ -7,7 +7,7 @@ pays for its GPUs, each at its share of the cheapest instance that has it.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from math import isfinite
@@ -105,6 +105,14 @@ class PriceBook:
                 usd = servers * fit[0].usd_per_hour if whole else gpus * fit[0].usd_per_gpu_hour
                 return self._told(fit[0], usd, whole=whole)
         return None
+
+    def refuse_idle(self, devices: Collection[str]) -> None:
+        """Raises ScenarioError for a price given by option of what is in no machine of the question."""
+        for price in self.given:
+            if price.named and price.device not in devices:
+                what = price.instance or price.device
+                have = ", ".join(sorted(devices))
+                raise ScenarioError(f"--price: {what} is in no machine of the question; they have {have}")
 
     def _told(self, price: Price, usd: float, *, whole: bool) -> Rent:
         rate, code = self.exchange.per_usd, self.exchange.currency

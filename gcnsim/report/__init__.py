@@ -91,7 +91,7 @@ if TYPE_CHECKING:
     from gcnsim.report.images import SUFFIXES, write_image
     from gcnsim.report.page.html import write_html
     from gcnsim.report.page.sections import write_advice, write_comparison_page, write_simulation
-    from gcnsim.report.page.sweep import write_sweep
+    from gcnsim.report.page.sweep import PointOrder, write_sweep
     from gcnsim.report.recommended import render_recommended
     from gcnsim.report.reproduction import left_out_lines, render_reproduction, write_reproduction
     from gcnsim.report.result import render_result, render_short_result
@@ -114,6 +114,7 @@ __all__ = [
     "Measured",
     "MemoryBars",
     "Pairs",
+    "PointOrder",
     "PolicyLine",
     "RunFacts",
     "Series",
@@ -271,7 +272,7 @@ _LATE: Final = {
         "write_comparison_page",
         "write_simulation",
     ),
-    "gcnsim.report.page.sweep": ("write_sweep",),
+    "gcnsim.report.page.sweep": ("PointOrder", "write_sweep"),
     "gcnsim.report.page.html": ("write_html",),
     "gcnsim.report.answer.notebook": ("render_notebook",),
     "gcnsim.report.recommended": ("render_recommended",),

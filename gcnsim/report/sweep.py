@@ -9,14 +9,22 @@ from typing import TYPE_CHECKING, Any, Final
 
 from gcnsim.errors import FileError
 from gcnsim.io.atomic import atomic_write
-from gcnsim.report.answer.columns import TEXT, columns_of
+from gcnsim.report.answer.columns import TEXT, columns_of, silent_costs
 from gcnsim.results import KEYS, Row
 from gcnsim.terminal.tables import aligned
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-SHOWN: Final = ("time", "speedup_vs_full_graph", "shares", "limited_by", "memory_bytes", "usd_per_1000_iterations")
+SHOWN: Final = (
+    "time",
+    "speedup_vs_full_graph",
+    "shares",
+    "limited_by",
+    "memory_bytes",
+    "usd_per_1000_iterations",
+    "cost_per_1000_iterations",
+)
 WITHOUT_INTERVAL: Final = ("iteration_s", *SHOWN[1:])
 SUFFIXES: Final = (".csv", ".json", ".parquet")
 
@@ -40,10 +48,11 @@ def render_points(records: Sequence[Mapping[str, Any]], axes: Sequence[str], key
     rows = [row_of_record(each) for each in records]
     plain = all(each["iteration_s_low"] is None for each in records)
     if keys is None:
+        other = silent_costs(rows)
         keys = [
             key
             for key in (WITHOUT_INTERVAL if plain else SHOWN)
-            if key in ("time", "shares") or any(getattr(row, key) is not None for row in rows)
+            if key in ("time", "shares") or (key not in other and any(getattr(row, key) is not None for row in rows))
         ]
     columns = columns_of(rows, keys)
     cells = [[str(each["point"]), *(_text(each[path]) for path in axes)] for each in records]

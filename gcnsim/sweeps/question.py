@@ -6,22 +6,24 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import prod
 from pathlib import Path
 from typing import Any, Final
 
 from gcnsim.errors import ScenarioError, nearest
 from gcnsim.fields import shown
+from gcnsim.hardware import PriceBook
 from gcnsim.io.yaml_files import read_yaml
 from gcnsim.methods import DEFAULT, all_knobs, method_type
 from gcnsim.scenario import SCHEMA as SCENARIO_SCHEMA
 from gcnsim.scenario import from_mapping, put_over
 from gcnsim.sweeps.conditions import FITS, Condition, read_condition
+from gcnsim.sweeps.prices import payload_of, read_prices
 from gcnsim.sweeps.ranges import Axis, read_axis
 
 SCHEMA: Final = "gcnsim.sweep/1"
-KEYS: Final = ("schema", "name", "base", "axes", "where", "constraints", "sample", "interval")
+KEYS: Final = ("schema", "name", "base", "axes", "where", "constraints", "sample", "interval", "prices")
 FULL: Final = "full"
 NONE: Final = "none"
 INTERVALS: Final = (FULL, NONE)
@@ -48,7 +50,7 @@ class Question:
 
     base: a scenario as plain data, of which points replace fields. sample: None where every combination is a point.
     where: conditions without which a combination is no point. constraints: the same, of what is wanted of an answer;
-    fits: only settings that every GPU holds are simulated. interval: `full` as what-if's, or `none`.
+    fits: only settings that every GPU holds are simulated. interval: `full` as what-if's, or `none`. prices: of costs.
     """
 
     name: str
@@ -59,6 +61,7 @@ class Question:
     fits: bool
     sample: Sample | None
     interval: str
+    prices: PriceBook = field(default_factory=PriceBook)
 
     @property
     def combinations(self) -> int:
@@ -73,7 +76,8 @@ class Question:
         told["constraints"] = [*([FITS] if self.fits else []), *(each.text for each in self.constraints)]
         if self.sample is not None:
             told["sample"] = {"kind": self.sample.kind, "points": self.sample.points, "seed": self.sample.seed}
-        return told | {"interval": self.interval}
+        prices = payload_of(self.prices)
+        return told | {"interval": self.interval} | ({"prices": prices} if prices else {})
 
     @property
     def hash(self) -> str:
@@ -134,6 +138,7 @@ def read_question(
         fits=any(text == FITS for _, text in constraints),
         sample=sample,
         interval=interval,
+        prices=read_prices(mapping.get("prices")),
     )
     if question.combinations > MOST_POINTS:
         raise ScenarioError(f"axes: {question.combinations:,} combinations; allowed: at most {MOST_POINTS:,}")

@@ -13,6 +13,7 @@ from gcnsim.errors import ScenarioError, plural
 from gcnsim.sweeps.executors import Executor
 from gcnsim.sweeps.folder import MANIFEST, Folder, alone, begin, refuse_foreign
 from gcnsim.sweeps.points import Point, points_of
+from gcnsim.sweeps.prices import payload_of
 from gcnsim.sweeps.question import Question
 from gcnsim.sweeps.work import DEVICE, FILE_FIELDS, LOST, REFUSED, file_hash, files_of, versions
 
@@ -35,14 +36,22 @@ class Plan:
 
 
 def plan(question: Question, limit: int | None = LIMIT) -> Plan:
-    """The points. limit: None for any number. Raises ScenarioError for more than that, and for what has no point."""
+    """The points. limit: None for any number. Raises ScenarioError for more than that, for what has no point, and
+    for a price of what no point has.
+    """
     most = question.combinations
     if limit is not None and most > 50 * limit:
         raise _too_many(most, "up to ", limit)
     points = points_of(question)
+    question.prices.refuse_idle(_devices(points))
     if limit is not None and len(points) > limit:
         raise _too_many(len(points), "", limit)
     return Plan(question, tuple(points))
+
+
+def _devices(points: Sequence[Point]) -> set[str]:
+    clusters = (each.scenario.cluster for each in points if each.scenario is not None)
+    return {name for cluster in clusters for name in (cluster.devices or (cluster.device,))}
 
 
 def _too_many(count: int, about: str, limit: int) -> ScenarioError:
@@ -109,7 +118,7 @@ def _answered(
     chunks = list(chunked(left))
     files = {path: file_hash(path) for path in dict.fromkeys(path for each in left for path in files_of(_of(each)))}
     asked: dict[str, Any] = {"versions": versions(), "files": files, "base": dict(question.base)}
-    asked |= {"interval": question.interval, "fits": question.fits}
+    asked |= {"interval": question.interval, "fits": question.fits, "prices": payload_of(question.prices) or None}
     texts = [json.dumps(asked | {"points": [[each.index, each.values] for each in chunk]}) for chunk in chunks]
     engine()  # found before processes are forked, so once for all of them
     for place, text in executor().answers(texts):

@@ -23,6 +23,7 @@ from gcnsim.scenario import Scenario
 from gcnsim.simulation import Result
 from gcnsim.simulation.templates import Templates
 from gcnsim.sweeps.points import Settings
+from gcnsim.sweeps.prices import read_prices
 from gcnsim.sweeps.question import NONE
 
 DONE: Final = "done"
@@ -45,6 +46,9 @@ FILE_FIELDS: Final = (
 
 DEVICE: Final = "cluster.device"
 """A field that names a file where its value is one's own device."""
+
+SHARED: Final = ("base", "interval", "fits", "prices")
+"""What all chunks of a sweep say, in the order of what `Answering` takes."""
 
 MANY_BASELINES: Final = 100_000
 
@@ -99,7 +103,7 @@ def answer(text: str) -> str:
     problem = _mismatch(asked)
     if problem is not None:
         return json.dumps({"mismatch": problem})
-    worker = _worker(json.dumps([asked["base"], asked["interval"], asked["fits"]], sort_keys=True))
+    worker = _worker(json.dumps([asked[key] for key in SHARED], sort_keys=True))
     return json.dumps({"rows": worker.rows(asked["points"])}, allow_nan=False)
 
 
@@ -132,9 +136,12 @@ def _worker(asked: str) -> Answering:
 class Answering:
     """Answers points of one base; what they share is read once."""
 
-    def __init__(self, base: Mapping[str, Any], interval: str, fits: bool) -> None:
+    def __init__(
+        self, base: Mapping[str, Any], interval: str, fits: bool, prices: Mapping[str, Any] | None = None
+    ) -> None:
         self._settings = Settings(base)
         self._interval, self._fits = interval, fits
+        self._book = read_prices(prices)
         self._templates = Templates()
         self._studies: dict[Any, StudyCache] = {}
         self._baselines: dict[Scenario, float | None] = {}
@@ -165,10 +172,10 @@ class Answering:
 
     def _answered(self, studies: StudyCache, scenario: Scenario) -> dict[str, Any]:
         baseline_s = self._baseline(studies, scenario)
-        if self._interval != NONE:
-            row = asdict(row_of(studies.estimate(scenario), baseline_s, studies.accesses.name))
-        else:
-            row = asdict(row_of(_plain(scenario, studies.result(scenario)), baseline_s, studies.accesses.name))
+        plain = self._interval == NONE
+        found = _plain(scenario, studies.result(scenario)) if plain else studies.estimate(scenario)
+        row = asdict(row_of(found, baseline_s, studies.accesses.name, self._book))
+        if plain:
             row |= {"iteration_s_low": None, "iteration_s_high": None}
         studies.forget()
         return row

@@ -1,13 +1,14 @@
-"""The page of a sweep: its fastest point, iteration time against each axis of figures that varies, the first points."""
+"""The page of a sweep: its first point, iteration time against each axis of figures that varies, the first points."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from gcnsim.errors import plural
-from gcnsim.report.answer.columns import columns_of
+from gcnsim.report.answer.columns import MEANINGS, columns_of
 from gcnsim.report.answer.provenance import plain
 from gcnsim.report.answer.rows import bandwidth_text, varies
 from gcnsim.report.figures.curves import AXES, curve_data, curve_figure, curve_of_rows
@@ -20,32 +21,57 @@ from gcnsim.results import Row
 from gcnsim.units import format_seconds
 
 SHOWN: Final = 30
-"""Points of the table, the fastest first."""
+"""Points of the table, the first of them."""
 
 
-def write_sweep(path: str | Path, rows: Sequence[Row], name: str) -> None:
-    """Write the rows of a sweep's points, at least one, as a page. Raises FileError."""
-    ordered = sorted(rows, key=lambda row: row.iteration_s)
-    best = ordered[0]
+@dataclass(frozen=True, slots=True)
+class PointOrder:
+    """By which column of a sweep's table points are ordered, and what the first has there."""
+
+    by: str
+    value: object
+    descending: bool = False
+
+    @property
+    def fastest(self) -> bool:
+        """Whether the first is the fastest."""
+        return self.by == "iteration_s" and not self.descending
+
+    @property
+    def text(self) -> str:
+        """In words."""
+        value = f"{self.value:.4g}" if isinstance(self.value, float) else str(self.value)
+        return f"by {self.by}{', the largest first' if self.descending else ''} ({value})"
+
+
+def write_sweep(path: str | Path, rows: Sequence[Row], first: Sequence[Row], order: PointOrder, name: str) -> None:
+    """Write the rows of a sweep's points as a page. first: those of the table, in `order`, at least one.
+
+    Raises FileError.
+    """
+    best = first[0]
     low, high = format_seconds(best.iteration_s_low), format_seconds(best.iteration_s_high)
     machine = f"{best.gpus} x {best.device} at {bandwidth_text(best)}"
     setting = ", ".join((best.method, *best.knobs))
-    columns = columns_of(ordered[:SHOWN])
+    columns = columns_of(first[:SHOWN])
+    if order.by in MEANINGS and order.by not in {column.key for column in columns}:
+        columns += columns_of(first[:SHOWN], [order.by])
     cells = [tuple(map(one_cell, row)) for row in zip(*(column.cells for column in columns), strict=True)]
     heads = [(one_line(column.head), "t") for column in columns]
-    table = Sheet(f"The fastest of {plural(len(rows), 'point')}", heads, cells, (0,))
+    count = plural(len(rows), "point")
+    leads = f"The fastest of {count} is" if order.fastest else f"Of {count} {order.text}, the first is"
+    table = Sheet(f"The fastest of {count}" if order.fastest else f"{count}, {order.text}", heads, cells, (0,))
     write_page(
         path,
         "report.html.j2",
         title=plain(name),
         label="",
         heading=plain(
-            f"The fastest of {plural(len(rows), 'point')} is {setting} on {machine}:"
-            f" {format_seconds(best.iteration_s)} per iteration ({low} to {high})."
+            f"{leads} {setting} on {machine}: {format_seconds(best.iteration_s)} per iteration ({low} to {high})."
         ),
         warned=[],
         said=[],
-        parts=[*_curves(ordered), Section("Points", None, "", (), table)],
+        parts=[*_curves(sorted(rows, key=lambda row: row.iteration_s)), Section("Points", None, "", (), table)],
         provenance=[],
     )
 

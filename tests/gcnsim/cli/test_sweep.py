@@ -134,6 +134,27 @@ def test_a_column_without_values_sorts_nothing(folder: Path, capsys: pytest.Capt
     assert "--by: reason is empty in every answered point; allowed: a column that has values" in capsys.readouterr().err
 
 
+def test_costs_are_in_the_currency_asked_for(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = str(tmp_path / "out")
+    euros = ["--price", "t4=0.5USD/h", "--currency", "EUR", "--exchange", "0.9", "--axis", "method.tau=1"]
+    said([*ASKED, *SMALL, *euros, "--out", out, "--processes", "1"], capsys)
+    best = said(["sweep", "best", out], capsys)
+    assert "EUR per" in best
+    assert "$" not in best
+    costs = json.loads(said(["sweep", "best", out, "--by", "cost_per_epoch", "--json"], capsys))
+    assert [each["cost_per_hour"] for each in costs] == [0.9] * 4
+    assert costs[0]["price"] == "0.45 EUR/h a GPU (as given); 1 USD = 0.9 EUR, as given"
+    for options, says in (
+        ([], "holds the results of another question"),
+        (["--price", "t4=0.5"], "--price t4: '0.5': a bare number, a price per hour needs its unit"),
+        (["--price", "l4=1USD/h"], "--price: l4 is in no machine of the question; they have t4"),
+    ):
+        place = out if not options else str(tmp_path / "other")
+        assert main([*ASKED, *SMALL, *options, "--axis", "method.tau=1", "--out", place]) == 2
+        assert says in capsys.readouterr().err
+    assert not (tmp_path / "other").exists()
+
+
 def test_how_long_it_will_still_take_is_of_what_was_done_since_it_began() -> None:
     clock = Remaining()
     assert clock.text(100, 200) == "100 of 200 points"
@@ -147,5 +168,22 @@ def test_a_page_leads_with_the_fastest_point(folder: Path, tmp_path: Path, capsy
     text = page.read_text(encoding="utf-8")
     assert text.split("<h1>")[1].startswith("The fastest of ")
     assert ">Points</h2>" in text
+    assert main(["sweep", "best", str(folder), "--html", str(page), "--by", "gpu_utilisation"]) == 2
+    capsys.readouterr()
     kept = next(path for path in folder.iterdir() if path.is_file())
     assert main(["sweep", "best", str(folder), "--html", str(kept)]) == 2
+
+
+@pytest.mark.parametrize(("by", "largest"), [("nic_utilization", True), ("cluster.bandwidth", False), ("point", True)])
+def test_a_page_leads_with_the_point_that_is_first_by_another_column(
+    by: str, largest: bool, folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    page = tmp_path / "page.html"
+    options = ["--by", by, *(["--descending"] if largest else [])]
+    (first,) = json.loads(said(["sweep", "best", str(folder), "--top", "1", "--json", *options], capsys))
+    said(["sweep", "best", str(folder), "--html", str(page), *options], capsys)
+    heading = page.read_text(encoding="utf-8").split("<h1>")[1].split("</h1>")[0]
+    value = f"{first[by]:.4g}" if isinstance(first[by], float) else str(first[by])
+    assert heading.startswith(f"Of 4 points by {by}{', the largest first' if largest else ''} ({value}), the first is ")
+    assert f"{first['method']}" in heading
+    assert first["bandwidth_bytes_per_s"] == (1.25e9 if "10Gbps" in heading else 0.625e9)
