@@ -87,8 +87,8 @@ class Sweep:
     ) -> list[dict[str, Any]]:
         """The first points that are answered, sorted by a column; those that do not fit their GPUs last.
 
-        count: None for all of them that have a value there. Raises ScenarioError for a column that there is not, or that
-        is empty.
+        count: None for all of them that have a value there. Raises ScenarioError for a column that there is not, or
+        that is empty.
         """
         table = self.to_arrow()
         if by not in table.column_names:
