@@ -59,7 +59,7 @@ def main() -> int:
             next(line for line in first.printed.splitlines() if line.startswith("done")).split()[1].replace(",", "")
         )
         again = min(finished(asked).wall_s for _ in range(3))
-        held = peak_bytes([*arguments(min(share, 0.1)), "--out", str(Path(folder) / "small")])
+        held = peak_bytes([*arguments(min(share, 0.3)), "--out", str(Path(folder) / "small")])
     figures = [
         Figure("points", count, ""),
         Figure("wall", first.wall_s, "s"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import cache, cached_property
+from functools import cached_property
 
 import numpy as np
 
@@ -19,21 +19,26 @@ class Spans:
     def __init__(self, timeline: Timeline, main: str | None) -> None:
         self.timeline = timeline
         self.main: BoolArray = self.streams([name == main for name in timeline.streams])
-        self.kinds = cache(self._kinds)
-        self.phase = cache(self._phase)
+        # Not `functools.cache` of a method: the spans would then hold themselves, and stay until garbage is looked for.
+        self._of_kinds: dict[tuple[OpKind, ...], BoolArray] = {}
+        self._of_phase: dict[Phase, BoolArray] = {}
 
     def streams(self, chosen: list[bool]) -> BoolArray:
         """Mask of the spans on the streams that are `chosen`, by their place in the timeline's."""
         mask: BoolArray = np.array(chosen, dtype=np.bool_)[self.timeline.stream]
         return mask
 
-    def _kinds(self, *kinds: OpKind) -> BoolArray:
+    def kinds(self, *kinds: OpKind) -> BoolArray:
         """Mask of the spans of these kinds."""
-        return of_kinds(self.timeline.kind, kinds)
+        if kinds not in self._of_kinds:
+            self._of_kinds[kinds] = of_kinds(self.timeline.kind, kinds)
+        return self._of_kinds[kinds]
 
-    def _phase(self, phase: Phase) -> BoolArray:
+    def phase(self, phase: Phase) -> BoolArray:
         """Mask of the spans of this phase."""
-        return self.timeline.of_phase(phase)
+        if phase not in self._of_phase:
+            self._of_phase[phase] = self.timeline.of_phase(phase)
+        return self._of_phase[phase]
 
     @cached_property
     def sent(self) -> BoolArray:

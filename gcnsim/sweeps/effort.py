@@ -14,19 +14,20 @@ from gcnsim.scenario import Scenario
 from gcnsim.sweeps.points import Point
 from gcnsim.sweeps.question import NONE, Question
 
-FIRST_S: Final = 0.004
+FIRST_S: Final = 0.002
 """Seconds of a point, whatever its size."""
 
-PAIR_S: Final = 0.42e-3
-"""Seconds for each pair of workers and four layers, with what-if's interval: 29 ms of a core at 6 GPUs, 136 at 16."""
+PAIR_S: Final = 0.33e-3
+"""Seconds for each pair of workers and four layers, with what-if's interval: measured 16 ms of a core at 6 GPUs, 24 at
+8, 66 at 12 and 125 at 16, where half of the points saturate their links; 48 in the mean of a sweep over all four."""
 
-PLAIN: Final = 0.75
+PLAIN: Final = 0.78
 """Share of it that is left without an interval."""
 
 PROCESS_BYTES: Final = 110e6
 """Of a process with the libraries."""
 
-PAIR_BYTES: Final = 0.27e6
+PAIR_BYTES: Final = 0.1e6
 """Of the schedules of a point, for each pair of workers and four layers."""
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import hashlib
 import json
 import os
@@ -101,6 +102,27 @@ def test_what_is_done_is_not_asked_again(tmp_path: Path) -> None:
     again = Counted()
     assert bytes_of(run(question, tmp_path / "out", lambda: again)) == bytes_of(expected)
     assert again.asked == []
+
+
+def test_a_point_that_is_answered_leaves_no_garbage(tmp_path: Path) -> None:
+    """What points keep alive until garbage is looked for adds up to gigabytes over ten thousand of them."""
+    left: list[int] = []
+
+    class Watched(Counted):
+        def answers(self, chunks: Sequence[str]) -> Iterator[tuple[int, str | None]]:
+            answer(chunks[0])  # what is kept for all that follow
+            gc.collect()
+            gc.disable()
+            try:
+                for place, text in super().answers(chunks):
+                    left.append(gc.collect())
+                    yield place, text
+            finally:
+                gc.enable()
+
+    run(small(), tmp_path / "out", Watched)
+    assert len(left) >= 4
+    assert max(left) < 10
 
 
 def test_the_number_of_processes_changes_no_byte(tmp_path: Path) -> None:
