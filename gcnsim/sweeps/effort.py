@@ -11,6 +11,7 @@ from typing import Final
 
 from gcnsim.ids import Seconds
 from gcnsim.scenario import Scenario
+from gcnsim.simulation.templates import MOST_GPUS
 from gcnsim.sweeps.points import Point
 from gcnsim.sweeps.question import NONE, Question
 
@@ -28,7 +29,10 @@ PROCESS_BYTES: Final = 110e6
 """Of a process with the libraries."""
 
 PAIR_BYTES: Final = 0.1e6
-"""Of the schedules of a point, for each pair of workers and four layers."""
+"""Of the schedules that are kept, for each pair of workers and four layers."""
+
+ALONE_BYTES: Final = 5e3
+"""The same of more workers, of whom no schedule is kept beside that of the point under way."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,9 +51,13 @@ def expected(question: Question, points: Sequence[Point], processes: int) -> Exp
     scenarios = [each.scenario for each in points if each.scenario is not None]
     share = PLAIN if question.interval == NONE else 1.0
     seconds = sum(FIRST_S + PAIR_S * share * _pairs(each) for each in scenarios) / processes
-    most = max((_pairs(each) for each in scenarios), default=0.0)
-    nbytes = (processes + 1) * PROCESS_BYTES + processes * PAIR_BYTES * most
+    most = max(map(_held, scenarios), default=0.0)
+    nbytes = (processes + 1) * PROCESS_BYTES + processes * most
     return Expected(len(points), len(points) - len(scenarios), seconds, nbytes, processes)
+
+
+def _held(scenario: Scenario) -> float:
+    return _pairs(scenario) * (PAIR_BYTES if scenario.cluster.gpus <= MOST_GPUS else ALONE_BYTES)
 
 
 def _pairs(scenario: Scenario) -> float:

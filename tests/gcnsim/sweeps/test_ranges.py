@@ -43,8 +43,10 @@ def test_what_is_written_of_an_axis_are_its_values(path: str, written: Any, valu
     ("path", "written", "says"),
     [
         ("cluster.bandwith", "1Gbps", "cluster.bandwith: unknown field; did you mean 'cluster.bandwidth'?"),
-        ("tau", "1", "tau: unknown field; "),
-        ("name", "a,b", "name: unknown field; "),
+        ("tau", "1", "tau: unknown field; did you mean 'method.tau'? a field is SECTION.NAME, e.g. cluster.gpus"),
+        ("seed", "1", "seed: unknown field; did you mean 'partition.seed' or 'run.seed'? "),
+        ("price", "1", "price: unknown field; a field is SECTION.NAME, e.g. cluster.gpus; sections: "),
+        ("name", "a,b", "name: unknown field; did you mean 'method.name'? "),
         ("method.tau", "4..0", "method.tau: 4..0 is an empty range"),
         ("method.tau", "0..4/0", "is an empty range"),
         ("method.tau", "0..99999999", "has more than 1,000,000 values"),
