@@ -102,6 +102,22 @@ def test_the_text_has_the_choice_and_its_confirmation(capsys: pytest.CaptureFixt
         assert words in text
 
 
+def test_what_costs_nothing_is_said_in_words(capsys: pytest.CaptureFixture[str]) -> None:
+    asked = ("--device", "t4,a10g", "--gpus", "2", "--method", "full-graph", "--iterations", "5")
+    free, none = ("--price", "t4=0USD/h"), "networks and GPUs per server are not priced"
+    assert main(["recommend", *asked, *free, "--price", "a10g=0USD/h"]) == 0
+    both = " ".join(capsys.readouterr().out.split())
+    assert "on 2 x a10g" in both
+    assert "runner-up full-graph on 2 x t4 at 15Gbps: both cost nothing; " in both
+    assert none in both
+    assert main(["recommend", *asked, *free]) == 0
+    one = " ".join(capsys.readouterr().out.split())
+    assert "Use full-graph on 2 x t4" in one
+    assert "dearer, since the choice costs nothing; " in one
+    assert main(["recommend", "--host", "g5.12xlarge", "--method", "full-graph", "--iterations", "5"]) == 0
+    assert none not in " ".join(capsys.readouterr().out.split())
+
+
 def test_the_same_question_has_the_same_bytes(capsys: pytest.CaptureFixture[str]) -> None:
     several = [answer(capsys, "--target-iteration", "1.8s", "--processes", count) for count in ("1", "2")]
     assert json.dumps(several[0]) == json.dumps(several[1])
