@@ -155,8 +155,8 @@ GAMMA: Final = Knob(
 ESTIMATOR: Final = choice(
     "estimator",
     "unbiased",
-    ("unbiased", "self-normalised"),
-    "weights of drawn edges: divided by their probability, or scaled to the weight of the whole row",
+    ("unbiased", "self-normalised", "mean"),
+    "weights of drawn edges: divided by their probability, scaled to the weight of the whole row, or a plain mean",
 )
 COLD_START: Final = choice(
     "cold_start",

@@ -100,6 +100,13 @@ class GraphBuilder:
         result: FloatArray = ratio[self._row]
         return result
 
+    def means(self, kept: BoolArray) -> Weights:
+        """Weights that make every row a plain mean of its k `kept` entries, 1/k each; with a self-loop 1/(k + 1)."""
+        count = np.bincount(self._row[kept], minlength=self.part.inner_nodes) + int(self._loops > 0)
+        share = 1.0 / np.maximum(count, 1)
+        inner, cross = (np.repeat(share, np.diff(block.indptr)) for block in (self._inner, self._cross))
+        return Weights(inner, cross)
+
     def _whole(self) -> Matrix:
         if self._whole_inner is None:
             block = self._inner

@@ -50,13 +50,16 @@ class GcnLayer(nn.Module):
 
 
 class SageLayer(nn.Module):
-    """h W_self^T + z W_neigh^T with z the mean over neighbours (GraphSAGE), each with its bias."""
+    """h W_self^T + z W_neigh^T with z the mean over neighbours (GraphSAGE), each with its bias.
 
-    def __init__(self, d_in: int, d_out: int, bias: bool) -> None:
+    joined: one map of the row [h; z], whose input is complete before training: it has one bias, that of `linear_self`.
+    """
+
+    def __init__(self, d_in: int, d_out: int, bias: bool, joined: bool = False) -> None:
         """Weights of two maps from d_in to d_out values."""
         super().__init__()
         self.linear_self = nn.Linear(d_in, d_out, bias)
-        self.linear_neigh = nn.Linear(d_in, d_out, bias)
+        self.linear_neigh = nn.Linear(d_in, d_out, bias and not joined)
 
     def forward(self, h: Tensor, neighbours: Neighbours) -> Tensor:
         """[I, d_out] from h [I, d_in]."""

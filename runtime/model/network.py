@@ -34,7 +34,8 @@ class Network(nn.Module):
         depth = options.layers
         self.widths = (features, *[options.hidden] * (depth - 1), classes)
         self.layers = nn.ModuleList(
-            _layer(options, *self.widths[place : place + 2], last=place == depth - 1) for place in range(depth)
+            _layer(options, *self.widths[place : place + 2], first=place == 0, last=place == depth - 1)
+            for place in range(depth)
         )
         self.norms = nn.ModuleList(
             nn.LayerNorm(width) if options.norm == "layer" else nn.Identity() for width in self.widths[1:-1]
@@ -70,9 +71,9 @@ class Network(nn.Module):
         return own + (list(self.norms[layer].parameters()) if layer < len(self.norms) else [])
 
 
-def _layer(options: Options, d_in: int, d_out: int, *, last: bool) -> Layer:
+def _layer(options: Options, d_in: int, d_out: int, *, first: bool, last: bool) -> Layer:
     if options.model == "gat":
         return GatLayer(d_in, d_out, options.bias, options.heads, last)
     if options.model == "graphsage":
-        return SageLayer(d_in, d_out, options.bias)
+        return SageLayer(d_in, d_out, options.bias, joined=first and options.preaggregate)
     return GcnLayer(d_in, d_out, options.bias)

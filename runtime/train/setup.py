@@ -223,7 +223,8 @@ def _first_weights(options: Options, network: Network, place: Place) -> None:
 def _weights_of(options: Options) -> str:
     if options.model == "graphsage":
         return "mean" if options.sage_mean == "neighbours" else "mean-with-self"
-    return "symmetric"
+    # What drawn graphs train is a mean, so the whole graph, which evaluation reads, is one too.
+    return "mean-with-self" if options.knobs.get("estimator") == "mean" else "symmetric"
 
 
 def _targets(share: Share, labels: Tensor) -> Targets:

@@ -24,7 +24,7 @@ from torch import Tensor
 
 from gcnsim.caching import cached_mask, capacity
 from gcnsim.errors import ScenarioError
-from gcnsim.ids import Float32Array, Iteration
+from gcnsim.ids import BoolArray, Float32Array, Iteration
 from gcnsim.sampling import draw_edges, inclusion
 from gcnsim.sampling import sampler as sampling_rule
 from gcnsim.streams import stream
@@ -46,7 +46,7 @@ NONE = -1
 class Version:
     """Probabilities since one measurement.
 
-    p: float32[nnz]. weights: of kept entries, P_ij / p_ij (None: self-normalised, they depend on the draw).
+    p: float32[nnz]. weights: of kept entries, P_ij / p_ij (None: of the other estimators, they depend on the draw).
     chance: inclusion, float32[B]. held: the cache.
     """
 
@@ -224,14 +224,20 @@ class PscGcnWorker(MethodWorker):
         start = recorder.mark()
         generator = stream(self.context.options.seed, "trace", share.part.rank, graph)
         kept = draw_edges(share.part, version.p, generator)
-        weights, builder = version.weights, self.context.builder
-        if weights is None:
-            weights = builder.weights(builder.self_normalised(kept))
+        builder = self.context.builder
+        weights = self._weights(kept) if version.weights is None else version.weights
         drawn = builder.thinned(graph, kept, weights, version.held)
         recorder.add(OpKind.SAMPLE, "sampler", max(at, 0), start, recorder.mark())
         self._chance += version.chance
         self._drawn += 1
         return self._with_requests(drawn, max(at, 0))
+
+    def _weights(self, kept: BoolArray) -> Weights:
+        """Of the estimators that look at the draw."""
+        builder = self.context.builder
+        if self.method.estimator == "mean":
+            return builder.means(kept)
+        return builder.weights(builder.self_normalised(kept))
 
     def _with_requests(self, drawn: SampledGraph, at: Iteration) -> SampledGraph:
         if self.context.world == 1:
@@ -267,8 +273,8 @@ class PscGcnWorker(MethodWorker):
     def _from_norms(self, norms: Float32Array, t: Iteration) -> Version:
         part, recorder = self.context.share.part, self.context.recorder
         start = recorder.mark()
-        if self.context.options.model == "graphsage":
-            # The mean's weights 1/deg_i are equal within a row: cancel the rule's column factor 1/sqrt(deg_j + 1).
+        if self.context.options.model == "graphsage" or self.method.estimator == "mean":
+            # A mean's weights are equal within a row: cancel the rule's column factor 1/sqrt(deg_j + 1).
             degree = np.concatenate([part.inner_degree, part.boundary_degree])
             norms = (norms * np.sqrt(degree + 1.0)).astype(np.float32)
         found = sampling_rule(self.rule)(part, norms).probabilities(self.epsilon)

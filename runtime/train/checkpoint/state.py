@@ -87,6 +87,7 @@ def resume(run: RunState, place: Path | None) -> None:
 
 def _restore(run: RunState, place: Path, found: Checkpoint) -> None:
     worker = run.worker
+    _refuse_others(run, place, found)
     with torch.no_grad():
         for name, weight in worker.network.named_parameters():
             saved = found.shared[f"{_WEIGHT}{name}"]
@@ -117,6 +118,14 @@ def _restore(run: RunState, place: Path, found: Checkpoint) -> None:
         run.normed = list(found.notes["norms"])
     if run.first and (home / ITERATIONS).is_file():
         run.rows = list(RunFolder(home).earlier_iterations(found.done))
+
+
+def _refuse_others(run: RunState, place: Path, found: Checkpoint) -> None:
+    """Raises FileError for a checkpoint with weights that this model lacks: an older version's of another shape."""
+    have = set(run.names.values())
+    saved = {name.removeprefix(_WEIGHT) for name in found.shared if name.startswith(_WEIGHT)}
+    if extra := sorted(saved - have):
+        raise FileError(f"{place}: has {', '.join(extra)}, which this model lacks; made by an older version")
 
 
 def save(run: RunState) -> None:

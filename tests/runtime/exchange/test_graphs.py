@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from gcnsim.ids import BoolArray
+from gcnsim.ids import BoolArray, IntArray
 from gcnsim.partition import Part
 from gcnsim.sampling import VarianceReduction, draw_edges
 from gcnsim.streams import stream
@@ -130,6 +130,71 @@ def test_self_normalised_rows_keep_their_sum(case: Case, weights: str) -> None:
         ratio = np.divide(found, wanted, out=np.zeros_like(found), where=(found > 0) & off)
         rows = [row[row > 0] for row in ratio[some]]
         assert all(np.allclose(row, row[0], rtol=1e-12) for row in rows), "one factor per row"
+
+
+@pytest.mark.parametrize("weights", WEIGHTS)
+def test_means_are_plain_means_of_what_is_kept(case: Case, weights: str) -> None:
+    for part in case.parts(3):
+        kept = kept_of(part, 0.3)
+        made = builder(part, weights)
+        found = of_drawn(part, made.thinned(0, kept, made.means(kept)))
+        present = (spread(part, kept) > 0) | (loops(part) if weights != "mean" else False)
+        count = present.sum(1, keepdims=True)
+        np.testing.assert_allclose(found, present / np.maximum(count, 1), rtol=1e-14, atol=0)
+        assert (count == (weights != "mean")).any(), "a row that keeps none of its neighbours is among them"
+
+
+@pytest.mark.parametrize("weights", ["mean", "mean-with-self"])
+def test_the_gradient_of_a_drawn_mean_is_the_dense_one(case: Case, weights: str) -> None:
+    for part in case.parts(3):
+        kept = kept_of(part, 0.3)
+        made = builder(part, weights)
+        drawn = made.thinned(0, kept, made.means(kept))
+        map_ = of_drawn(part, drawn)
+        g = torch.from_numpy(stream(6, "g").standard_normal((part.inner_nodes, 3)))
+        columns = np.concatenate([np.arange(part.inner_nodes), part.inner_nodes + drawn.needed])
+        blocks = [drawn.inner, *([] if drawn.boundary is None else [drawn.boundary])]
+        back = [torch.empty(block.rows.width, 3, dtype=torch.float64) for block in blocks]
+        for block, out in zip(blocks, back, strict=True):
+            block.multiply_transposed(g, out)
+        np.testing.assert_allclose(torch.cat(back).numpy(), map_[:, columns].T @ g.numpy(), rtol=1e-11, atol=1e-13)
+
+
+@pytest.mark.parametrize("weights", ["mean", "mean-with-self"])
+def test_of_k_uniform_draws_a_mean_is_right_but_for_the_node_itself(case: Case, weights: str) -> None:
+    """Given k, every set of k neighbours is as likely: neighbours' mean is unbiased; the node has 1/(k + 1), too much.
+
+    Over draws of k the mean is (k m_i + h_i) / (k + 1), where m_i is that of all neighbours; the whole row's is
+    (deg m_i + h_i) / (deg + 1).
+    """
+    part = case.parts(1)[0]
+    made = builder(part, weights)
+    node = int(np.argmax(part.inner_degree == 6))
+    first, last = part.indptr[node : node + 2]
+    around, x = part.columns[first:last], stream(8, "x").standard_normal(part.inner_nodes)
+    assert around.size == 6
+    found: dict[int, list[float]] = {}
+    for draw in range(2000):
+        kept = np.zeros(part.entries, np.bool_)
+        kept[first:last] = stream(9, "mean", draw).random(6) < 0.4
+        k = int(kept.sum())
+        inner = made.means(kept).inner
+        values = inner[made_places(part, weights, node)]
+        own = values[-1] * x[node] if weights != "mean" else 0.0
+        found.setdefault(k, []).append(float((values[:6] * x[around] * kept[first:last]).sum() + own))
+    for k in (1, 2, 3, 4):
+        own = x[node] if weights != "mean" else 0.0
+        wanted = (k * x[around].mean() + own) / (k + (weights != "mean"))
+        spread_ = np.std(found[k]) / np.sqrt(len(found[k]))
+        assert len(found[k]) > 100
+        assert abs(np.mean(found[k]) - wanted) < 5 * spread_
+
+
+def made_places(part: Part, weights: str, node: int) -> IntArray:
+    """Where a lone part's row is among the entries between inner nodes; a self-loop is the last of its row."""
+    loop = int(weights != "mean")
+    first = int(part.indptr[node]) + node * loop
+    return np.arange(first, first + int(part.indptr[node + 1] - part.indptr[node]) + loop)
 
 
 @pytest.mark.parametrize("weights", WEIGHTS)

@@ -60,6 +60,9 @@ PSC: list[dict[str, Any]] = [
     {"tau": 3, "epsilon": 0.4},
     {"tau": 2, "epsilon": 0.4, "sampler": "uniform"},
     {"tau": 1, "epsilon": 0.1, "estimator": "self-normalised"},
+    {"tau": 1, "epsilon": 0.1, "estimator": "mean"},
+    {"tau": 2, "epsilon": 0.4, "estimator": "mean", "sampler": "uniform"},
+    {"tau": 2, "epsilon": 1.0, "estimator": "mean"},
     {"tau": 2, "epsilon": 1.0},
     {"tau": 3, "epsilon": 1.0, "cold_start": "features"},
     {"tau": 2, "epsilon": 0.3, "cold_start": "features", "refresh": 1},
@@ -74,10 +77,20 @@ def test_psc_gcn(crew: Crew, case: Case, options: MakeOptions, knobs: dict[str, 
     told = crew.run(3, trained, asked)
     parts = case.parts(3)
     lag = Lag(knobs["tau"], features_first=knobs.get("cold_start") == "features")
-    estimator = "inverse" if knobs.get("estimator") is None else "self-normalised"
-    rule = Rule(knobs["epsilon"], knobs.get("sampler", "vr"), knobs["refresh"], estimator)
+    rule = Rule(knobs["epsilon"], knobs.get("sampler", "vr"), knobs["refresh"], str(knobs.get("estimator", "inverse")))
     params = params_of(told[0].weights[0])
     wanted = stale(parts, case.problem, model_of(asked, case), params, Training(10, asked.lr), lag, rule, seed=4)
+    equals_reference(told, wanted, parts)
+
+
+def test_the_mean_with_self_of_drawn_graphs(crew: Crew, case: Case, options: MakeOptions) -> None:
+    """As released code has it: 1/(k + 1) for the node and each of its k drawn neighbours, in every gradient too."""
+    knobs = {"tau": 1, "epsilon": 0.3, "estimator": "mean", "refresh": 3}
+    asked = options("psc-gcn", knobs, workers=3, model="graphsage", sage_mean="with-self", seed=4)
+    told = crew.run(3, trained, asked)
+    parts, params = case.parts(3), params_of(told[0].weights[0])
+    rule, training = Rule(0.3, "vr", 3, "mean"), Training(10, asked.lr)
+    wanted = stale(parts, case.problem, model_of(asked, case), params, training, Lag(1), rule, seed=4)
     equals_reference(told, wanted, parts)
 
 

@@ -53,6 +53,15 @@ def test_graphsage() -> None:
     }
 
 
+def test_graphsage_has_one_bias_where_the_input_is_summed_once() -> None:
+    """One map of a row beside its mean has one; two biases of it would learn at twice the rate."""
+    two, one = (shapes(network(model="graphsage", layers=2, preaggregate=once)) for once in (False, True))
+    assert two.keys() - one.keys() == {"layers.0.linear_neigh.bias"}
+    assert {name: two[name] for name in one} == one
+    none = shapes(network(model="graphsage", layers=2, preaggregate=True, bias=False))
+    assert not any(name.endswith(".bias") for name in none)
+
+
 def test_gat_concatenates_heads_and_averages_the_last_layer_s() -> None:
     assert shapes(network(model="gat", layers=2, heads=3)) == {
         "layers.0.linear.weight": (6, 7),

@@ -20,8 +20,8 @@ from tests.runtime.reference.model import Edges, Model, Params, edges_of, kept
 class Rule:
     """How graphs are drawn; at epsilon 1 nothing is drawn.
 
-    sampler: `uniform` or `vr`. refresh: R. estimator: kept entries weigh P/p (`inverse`), or P times the row's whole
-    weight over its kept weight (`self-normalised`).
+    sampler: `uniform` or `vr`. refresh: R. estimator: kept entries weigh P/p (`inverse`), P times the row's whole
+    weight over its kept weight (`self-normalised`), or a share of one each as does the node itself (`mean`).
     """
 
     epsilon: float = 1.0
@@ -64,7 +64,7 @@ def probabilities(
     if rule.sampler == "uniform" or measured is None:
         return np.full(part.entries, rule.epsilon, np.float32)
     local = norms[measured][np.concatenate([part.inner, part.boundary])]
-    if model.kind == "graphsage":
+    if model.kind == "graphsage" or rule.estimator == "mean":
         degree = np.concatenate([part.inner_degree, part.boundary_degree])
         # The rule weighs columns as the GCN does, by 1 / sqrt(deg_j + 1); a mean does not.
         local = (local * np.sqrt(degree + 1.0)).astype(np.float32)
@@ -89,8 +89,20 @@ def drawn(
     mask = draw_edges(part, p, stream(seed, "trace", part.rank, graph))
     columns = part.columns[mask].astype(np.int64)
     needed = np.unique(columns[columns >= part.inner_nodes]) - part.inner_nodes
+    if rule.estimator == "mean":
+        return SampledGraph(_means(edges, mask), mask, needed)
     factor = 1.0 / p.astype(np.float64) if rule.estimator == "inverse" else _row_factors(edges, mask)
     return SampledGraph(kept(edges, mask, factor), mask, needed)
+
+
+def _means(edges: Edges, mask: BoolArray) -> Edges:
+    """The entries in `mask`, and the node itself where it counts, in equal shares."""
+    chosen, looped = torch.tensor(mask), edges.own > 0
+    present = torch.zeros(edges.own.shape[0], dtype=torch.float64)
+    present.index_add_(0, edges.rows[chosen], torch.ones(int(chosen.sum()), dtype=torch.float64))
+    share = 1.0 / (present + looped).clamp(min=1.0)
+    rows = edges.rows[chosen]
+    return Edges(rows, edges.columns[chosen], share[rows], share * looped)
 
 
 def _row_factors(edges: Edges, mask: BoolArray) -> FloatArray:

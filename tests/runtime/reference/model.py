@@ -29,7 +29,8 @@ class Model:
     """kind: `gcn`, `graphsage` or `gat`. widths: d_0 (features), hidden ones, d_L (classes).
 
     heads: GAT alone; concatenated in hidden layers, averaged in the last. norm: LayerNorm before each ReLU.
-    with_self: GraphSAGE alone; a node counts among its own neighbours.
+    with_self: GraphSAGE alone; a node counts among its own neighbours. joined: GraphSAGE alone; the first layer is one
+    map of a row beside its mean, with one bias. mean: GCN alone; a mean over a node and its neighbours.
     """
 
     kind: str
@@ -37,6 +38,8 @@ class Model:
     heads: int = 1
     norm: bool = False
     with_self: bool = False
+    joined: bool = False
+    mean: bool = False
 
     @property
     def layers(self) -> int:
@@ -78,7 +81,9 @@ def shapes(model: Model) -> dict[str, tuple[int, ...]]:
             found[f"{layer}.bias"] = (out,)
         else:
             for linear in ("linear",) if model.kind == "gcn" else ("linear_self", "linear_neigh"):
-                found |= {f"{layer}.{linear}.weight": (out, wide), f"{layer}.{linear}.bias": (out,)}
+                found[f"{layer}.{linear}.weight"] = (out, wide)
+                if not (model.joined and index == 0 and linear == "linear_neigh"):
+                    found[f"{layer}.{linear}.bias"] = (out,)
         if model.norm and index < model.layers - 1:
             found |= {f"norms.{index}.weight": (out,), f"norms.{index}.bias": (out,)}
     return found
@@ -101,9 +106,9 @@ def edges_of(part: Part, model: Model) -> Edges:
     degree = np.concatenate([part.inner_degree, part.boundary_degree]).astype(np.float64)
     inner = degree[: part.inner_nodes]
     weights, own = np.ones(rows.size), np.zeros(part.inner_nodes)
-    if model.kind == "gcn":
+    if model.kind == "gcn" and not model.mean:
         weights, own = 1.0 / np.sqrt((degree[rows] + 1.0) * (degree[columns] + 1.0)), 1.0 / (inner + 1.0)
-    elif model.kind == "graphsage" and model.with_self:
+    elif model.mean or (model.kind == "graphsage" and model.with_self):
         weights, own = 1.0 / (degree[rows] + 1.0), 1.0 / (inner + 1.0)
     elif model.kind == "graphsage":
         weights = 1.0 / degree[rows]
@@ -146,7 +151,8 @@ def layer(model: Model, params: Params, index: int, edges: Edges, inner: Tensor,
 
 
 def _linear(params: Params, name: str, rows: Tensor) -> Tensor:
-    return rows @ params[f"{name}.weight"].T + params[f"{name}.bias"]
+    mapped = rows @ params[f"{name}.weight"].T
+    return mapped + params[f"{name}.bias"] if f"{name}.bias" in params else mapped
 
 
 def _aggregate(edges: Edges, rows: Tensor) -> Tensor:

@@ -36,6 +36,7 @@ RUNS: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
     **{f"psc-gcn tau {tau}": ("psc-gcn", DRAWN | {"tau": tau}, {}) for tau in range(4)},
     "psc-gcn sgd": ("psc-gcn", DRAWN | {"tau": 2}, {"optimizer": "sgd"}),
     "psc-gcn sage": ("psc-gcn", DRAWN | {"tau": 2, "estimator": "self-normalised"}, {"model": "graphsage"}),
+    "psc-gcn mean": ("psc-gcn", DRAWN | {"tau": 1, "estimator": "mean"}, {}),
     "psc-gcn uniform": ("psc-gcn", DRAWN | {"tau": 2, "sampler": "uniform", "cache": "0%"}, {"preaggregate": True}),
     **{f"psc-gcn tau {tau} whole": ("psc-gcn", {"tau": tau, "epsilon": 1.0, "cache": "30%"}, {}) for tau in (0, 1, 3)},
     "bns-gcn": ("bns-gcn", {"rate": 0.3}, {"norm": "layer"}),
@@ -281,6 +282,10 @@ def _signed(folder: Path, change: Callable[[dict[str, torch.Tensor]], object]) -
         (lambda tensors: tensors.pop("own.sent"), "its tensors are not those of this run: KeyError: 'sent'"),
         (lambda tensors: tensors.update({_weight(tensors): torch.zeros(1)}), "or of shape [1]; allowed: finite"),
         (lambda tensors: tensors[_weight(tensors)].fill_(torch.nan), "is not finite, or of shape"),
+        (
+            lambda tensors: tensors.update({"shared.weight.layers.9.bias": torch.zeros(1)}),
+            "has layers.9.bias, which this model lacks; made by an older version",
+        ),
     ],
 )
 def test_tensors_of_another_run_are_refused(

@@ -94,12 +94,29 @@ def test_full_graph_on_many_workers_equals_one(
         same_run(crew.run(workers, trained, options(workers=workers, **fields)), alone(model), case.graph.nodes)
 
 
-def test_a_layer_0_summed_once_changes_nothing(crew: Crew, case: Case, options: MakeOptions) -> None:
-    for model in ("gcn", "graphsage"):
-        plain = crew.run(3, trained, options(workers=3, model=model))
-        once = crew.run(3, trained, options(workers=3, model=model, preaggregate=True))
-        same_run(once, plain, case.graph.nodes)
-        assert all(0 not in layers for layers in once[0].used)
+def test_a_gcn_whose_layer_0_is_summed_once_is_the_same(crew: Crew, case: Case, options: MakeOptions) -> None:
+    plain = crew.run(3, trained, options(workers=3))
+    once = crew.run(3, trained, options(workers=3, preaggregate=True))
+    same_run(once, plain, case.graph.nodes)
+    assert all(0 not in layers for layers in once[0].used)
+
+
+def test_graphsage_summed_once_has_one_map_of_the_row_and_its_mean(
+    crew: Crew, case: Case, options: MakeOptions
+) -> None:
+    asked = options(workers=3, model="graphsage", preaggregate=True)
+    told = crew.run(3, trained, asked)
+    wanted = single(
+        case.graph, case.problem, model_of(asked, case), params_of(told[0].weights[0]), Training(10, asked.lr)
+    )
+    close(np.array(told[0].losses), np.array(wanted.losses), "losses")
+    for t, gradients in enumerate(wanted.gradients):
+        assert gradients.keys() == told[0].gradients[t].keys()
+        for name, gradient in gradients.items():
+            close(told[0].gradients[t][name], gradient.numpy(), f"gradient of {name} at {t}")
+    assert "layers.0.linear_neigh.bias" not in told[0].weights[0]
+    assert "layers.1.linear_neigh.bias" in told[0].weights[0]
+    assert all(0 not in layers for layers in told[0].used)
 
 
 def test_sgd_and_weight_decay(crew: Crew, case: Case, options: MakeOptions) -> None:
