@@ -15,11 +15,12 @@ COMPILE := $(BIN)/gcnsim doctor --compile > /dev/null || true
 CORE := $(VENV)/.core-installed
 RUNTIME := $(VENV)/.runtime-installed
 DEV := $(VENV)/.dev-installed
+RELEASE := $(VENV)/.release-installed
 RESOLVE := build/resolve
 # Chosen by hand: its builds differ by device, and the resolved one may carry the mark of this machine's.
 TORCH := torch==2.13.0
 
-.PHONY: help what-if train test check slow bench validate docs constraints clean
+.PHONY: help what-if train test check slow bench validate examples dist constraints clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -49,14 +50,19 @@ bench: $(DEV) ## Measure speed and memory; tables here, JSON in out/
 validate: $(DEV) ## Measure, emulate, calibrate, predict and compare, 30 minutes (VALIDATE=--quick: 4; --unseen: leave one graph out); needs root, ip and tc
 	$(BIN)/python -m studies.validate $(VALIDATE)
 
-docs: $(DEV) ## Write what the commands print today into README and docs/
+examples: $(DEV) ## Write what the commands print today into README and docs/
 	$(BIN)/python -m tests.docs.examples
 
-constraints: ## Resolve the newest versions of all core and dev dependencies into constraints.txt
+dist: $(RELEASE) ## Build wheel and source archive into dist/, and check what they say of themselves
+	rm -rf dist
+	$(BIN)/python -m build --outdir dist
+	$(BIN)/python -m twine check --strict dist/*
+
+constraints: ## Resolve the newest versions of all all dependencies into constraints.txt
 	rm -rf $(RESOLVE)
 	$(PYTHON) -m venv $(RESOLVE)
-	$(RESOLVE)/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]' $(TORCH)
-	echo '# Versions that the tests pass with, of core and dev dependencies; written by `make constraints`.' > $(RESOLVE)/found
+	$(RESOLVE)/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[dev,dask,ray,recommend,images,release]' $(TORCH)
+	echo '# Versions that the tests pass with, of all dependencies; written by `make constraints`.' > $(RESOLVE)/found
 	$(RESOLVE)/bin/python -m pip freeze --exclude-editable --exclude pip --exclude setuptools | sed 's/^\(torch==[^+]*\)+.*/\1/' >> $(RESOLVE)/found
 	mv $(RESOLVE)/found constraints.txt
 	rm -rf $(RESOLVE)
@@ -82,6 +88,11 @@ $(DEV): pyproject.toml constraints.txt
 	$(INSTALL) --editable '.[dev]'
 	@$(COMPILE)
 	@touch $(CORE) $(RUNTIME) $@
+
+$(RELEASE): pyproject.toml constraints.txt
+	@$(venv)
+	$(INSTALL) --editable '.[release]'
+	@touch $@
 
 # Debian splits venv from Python; without this its message drowns in the traceback of ensurepip.
 define venv

@@ -10,7 +10,7 @@ Rules for writers:
 - A `python` block runs in a process of its own; a `text` block right after it is what it prints.
 - The blocks of one document run in order, in one temporary folder with a copy of scenarios/.
 - Between `<!-- generated: NAME -->` and `<!-- end -->` stands a table that the code writes (`generated.py`).
-Numbers are compared to 2 %, spaces not at all. `make docs` runs this file, which writes the present output.
+Numbers are compared to 2 %, spaces not at all. `make examples` runs this file, which writes the present output.
 """
 
 from __future__ import annotations
@@ -33,6 +33,8 @@ from tests.docs.generated import generated
 ROOT = Path(__file__).resolve().parents[2]
 DOCUMENTS = (
     ROOT / "README.md",
+    ROOT / "CONTRIBUTING.md",
+    ROOT / "SECURITY.md",
     *sorted((ROOT / "docs").glob("*.md")),
     ROOT / "scenarios" / "README.md",
     ROOT / "benchmarks" / "README.md",
@@ -89,7 +91,7 @@ class Ran:
             return f"{where}: exit code {self.code}: {self.errors.strip()}"
         same = alike_in_shape if self.example.measured else alike
         if self.example.expected and not matches(self.example.expected, self.printed, same):
-            return f"{where}: prints something else (make docs rewrites it):\n" + "\n".join(self.printed)
+            return f"{where}: prints something else (make examples rewrites it):\n" + "\n".join(self.printed)
         return ""
 
 
