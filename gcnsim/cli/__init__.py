@@ -34,6 +34,7 @@ COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
         "gcnsim.cli.dashboard:command",
         "Pages in a browser: sliders, figures, plans.",
     ),
+    "images": ("gcnsim.cli.images:command", "The figures of a page that --html wrote, as PNG or SVG."),
     "graph": ("gcnsim.cli.graph:group", "Inspect and partition graph files."),
     "trace": ("gcnsim.cli.trace:group", "Record and inspect access traces."),
     "calibrate": ("gcnsim.cli.calibrate:command", "Fit the simulator's figures to this machine."),

@@ -88,7 +88,8 @@ if TYPE_CHECKING:
         validation_data,
         validation_figure,
     )
-    from gcnsim.report.images import SUFFIXES, write_image
+    from gcnsim.report.images import SUFFIXES, refuse_without_kaleido, write_image
+    from gcnsim.report.page.figures import page_figures
     from gcnsim.report.page.html import write_html
     from gcnsim.report.page.sections import write_advice, write_comparison_page, write_simulation
     from gcnsim.report.page.sweep import PointOrder, write_sweep
@@ -139,10 +140,12 @@ __all__ = [
     "links_figure",
     "memory_data",
     "memory_figure",
+    "page_figures",
     "pairs_data",
     "pairs_figure",
     "pairs_of_result",
     "parts_data",
+    "refuse_without_kaleido",
     "render_cache_curve",
     "render_calibration",
     "render_notebook",
@@ -266,7 +269,8 @@ _LATE: Final = {
         "validation_data",
         "validation_figure",
     ),
-    "gcnsim.report.images": ("SUFFIXES", "write_image"),
+    "gcnsim.report.images": ("SUFFIXES", "refuse_without_kaleido", "write_image"),
+    "gcnsim.report.page.figures": ("page_figures",),
     "gcnsim.report.page.sections": (
         "write_advice",
         "write_comparison_page",

@@ -22,8 +22,7 @@ def write_image(path: str | Path, figure: Figure) -> None:
     suffix = Path(path).suffix.lower()
     if suffix not in SUFFIXES:
         raise FileError(f"{path}: its suffix says no format; allowed: {', '.join(SUFFIXES)}")
-    if importlib.util.find_spec("kaleido") is None:
-        raise FileError(f"{path}: an image needs Kaleido; pip install 'gcnsim[images]'")
+    refuse_without_kaleido(path)
     try:
         drawn = figure.to_image(format=suffix[1:], width=WIDTH, scale=2 if suffix == ".png" else 1)
     except (OSError, RuntimeError, ValueError) as error:
@@ -31,3 +30,9 @@ def write_image(path: str | Path, figure: Figure) -> None:
         raise FileError(f"{path}: the image cannot be drawn: {reason[0]}") from error
     with atomic_write(path) as file:
         file.write(drawn)
+
+
+def refuse_without_kaleido(path: str | Path) -> None:
+    """Raises FileError, naming what was to be written, where nothing here can draw images."""
+    if importlib.util.find_spec("kaleido") is None:
+        raise FileError(f"{path}: an image needs Kaleido; pip install 'gcnsim[images]'")
