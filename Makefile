@@ -7,6 +7,7 @@ INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --co
 WHAT_IF ?= --bandwidth 15Gbps --gpus 6
 TRAIN ?=
 VALIDATE ?=
+FUZZ ?=
 
 # The engine as machine code; without it the reference engine answers, so a failure here is none of the installation.
 COMPILE := $(BIN)/gcnsim doctor --compile > /dev/null || true
@@ -20,7 +21,7 @@ RESOLVE := build/resolve
 # Chosen by hand: its builds differ by device, and the resolved one may carry the mark of this machine's.
 TORCH := torch==2.13.0
 
-.PHONY: help what-if train test check slow bench validate examples dist constraints clean
+.PHONY: help what-if train test check slow bench validate examples dist constraints clean fuzz
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -42,6 +43,9 @@ check: $(DEV) ## Lint, format, types, and which floor imports which
 
 slow: $(DEV) ## Run the slow tests
 	$(BIN)/python -m pytest -m slow
+
+fuzz: $(DEV) ## Mutated files into every reader, 100,000 each, hours (FUZZ="--seconds 60 --reader METIS" for less)
+	$(BIN)/python -m tests.fuzz $(FUZZ)
 
 bench: $(DEV) ## Measure speed and memory; tables here, JSON in out/
 	@missed=0; for name in engine periods what_if durations graph generate parts recorder runtime; do \

@@ -8,10 +8,30 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
+from typing import Final
+
+LONGEST: Final = 1_500
+"""Characters of a message: what is longer is nothing that anybody reads, and hides what is allowed."""
+
+_END: Final = 300
+"""Characters that stay at the end of a longer one, where what is allowed stands."""
 
 
 class GcnsimError(Exception):
-    """A user's error: the message is complete, one line, and names the value."""
+    """A user's error: the message is complete, one line, and names the value.
+
+    What a file holds may be anything: of a value in a message line breaks and control characters are written out (as
+    `\\n`), and a message that is too long loses its middle.
+    """
+
+    def __init__(self, message: str = "") -> None:
+        """Keep the message as one printable line."""
+        line = message
+        if not line.isprintable():
+            line = "".join(each if each.isprintable() else ascii(each)[1:-1] for each in line)
+        if len(line) > LONGEST:
+            line = f"{line[: LONGEST - _END]} ... {line[-_END:]}"
+        super().__init__(line)
 
 
 class UnitError(GcnsimError):

@@ -7,10 +7,10 @@ documentation cannot drift apart.
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import MISSING, Field, dataclass, field, fields
 from numbers import Integral, Real
-from pathlib import Path
 from typing import Any, Final, Protocol
 
 from gcnsim.errors import ScenarioError, UnitError, nearest
@@ -150,8 +150,9 @@ class Word:
             return
         if self.names is not None and value not in self.names():
             noun = self.noun.split(" ", 1)[-1]
-            file = Path(f"{value}.yaml")
-            known = f"the file {file} is given as {file}" if self.own and file.is_file() else None
+            file = f"{value}.yaml"
+            # Not Path.is_file, which raises for a name that is too long for a file.
+            known = f"the file {file} is given as {file}" if self.own and os.path.isfile(file) else None
             raise ScenarioError(f"{path}: unknown {noun} {shown(value)}; {known or nearest(str(value), self.names())}")
 
     def write(self, value: Any) -> object:

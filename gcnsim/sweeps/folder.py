@@ -26,7 +26,7 @@ from gcnsim.io.atomic import atomic_write
 from gcnsim.io.json_files import parse_json
 from gcnsim.sweeps.points import Point
 from gcnsim.sweeps.question import Question, read_question
-from gcnsim.sweeps.table import joined, read_table, schema_of, table_of, write_table
+from gcnsim.sweeps.table import joined, read_table, schema_of, table_of, write_table, wrong_rows
 from gcnsim.sweeps.work import LOST, versions
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ class Folder:
         """
         files = [self.results] if self.results.exists() else []
         files += sorted((self.path / PARTS).glob("*.parquet"))
-        found = joined(map(read_table, files), self.schema)
+        found = joined((self._rows(file) for file in files), self.schema)
         points, lost = (
             found["point"].to_numpy(),
             np.array([state == LOST for state in found["state"].to_pylist()], bool),
@@ -79,6 +79,14 @@ class Folder:
         order = np.lexsort((lost, points))
         first = np.flatnonzero(np.diff(points[order], prepend=-1))
         return found.take(order[first]).combine_chunks()
+
+    def _rows(self, path: Path) -> pa.Table:
+        """The table at `path`. Raises FileError, also for one of another sweep's columns or points."""
+        table = read_table(path)
+        wrong = wrong_rows(table, self.schema, self.points)
+        if wrong:
+            raise FileError(f"{path}: not a file of this sweep: {wrong}")
+        return table
 
     def done(self) -> frozenset[int]:
         """The points that need not be asked again."""

@@ -109,6 +109,21 @@ def read_table(path: Path) -> pa.Table:
     return table
 
 
+def wrong_rows(table: pa.Table, schema: pa.Schema, points: int) -> str | None:
+    """What keeps the table from being rows of a sweep of these columns and so many points; None: nothing."""
+    import pyarrow.compute as pc
+
+    if not table.schema.equals(schema, check_metadata=False):
+        names = {*table.column_names} ^ {*schema.names}
+        return f"column {min(names)!r} is there or missing" if names else "its columns are of other types or order"
+    if any(table[name].null_count for name in ("point", "id", "state")):
+        return "a row has no point, id or state"
+    ends = pc.min_max(table["point"]).as_py()
+    if table.num_rows and not 0 <= ends["min"] <= ends["max"] < points:
+        return f"points run from {ends['min']} to {ends['max']}; 0 to {points - 1} are allowed"
+    return None
+
+
 def joined(tables: Iterable[pa.Table], schema: pa.Schema) -> pa.Table:
     """All rows, in the order of their points, in one piece."""
     import pyarrow as pa

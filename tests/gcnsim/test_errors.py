@@ -2,14 +2,32 @@
 
 from __future__ import annotations
 
+import pickle
+
 import pytest
 
-from gcnsim.errors import FileError, GcnsimError, GraphError, ScenarioError, UnitError, nearest
+from gcnsim.errors import LONGEST, FileError, GcnsimError, GraphError, ScenarioError, UnitError, nearest
 
 
 @pytest.mark.parametrize("kind", [UnitError, ScenarioError, FileError, GraphError])
 def test_every_user_error_is_caught_at_the_doors(kind: type[Exception]) -> None:
     assert issubclass(kind, GcnsimError)
+
+
+def test_a_message_is_one_printable_line_whatever_value_it_names() -> None:
+    assert (
+        str(FileError("x.yaml: key 'a\nb' \x1b[2J \u2028 é is wrong"))
+        == r"x.yaml: key 'a\nb' \x1b[2J \u2028 é is wrong"
+    )
+    assert str(FileError("\udcff.npz: cannot be read")) == r"\udcff.npz: cannot be read"
+    assert pickle.loads(pickle.dumps(FileError("a\nb"))).args == (r"a\nb",)  # noqa: S301 - as processes hand it over
+
+
+def test_a_message_that_is_too_long_loses_its_middle() -> None:
+    told = str(FileError(f"x.yaml: {'9' * 5000} is not allowed; 1 or more"))
+    assert len(told) < LONGEST + 10
+    assert told.startswith("x.yaml: 999")
+    assert told.endswith("999 is not allowed; 1 or more")
 
 
 def test_the_nearest_name_comes_first() -> None:

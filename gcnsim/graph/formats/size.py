@@ -22,13 +22,18 @@ class Size:
 
 
 def text_size(path: Path) -> tuple[int, int]:
-    """Lines and bytes of the text at `path`, decompressed; counted by chunks. Raises FileError as `plain_bytes`."""
+    """Lines and bytes of the text at `path`, decompressed; counted by chunks. The last line may lack its end.
+
+    Raises FileError as `plain_bytes`.
+    """
     lines = size = 0
+    last = b"\n"
     with plain_bytes(path) as file:
         for chunk in _chunks(file):
             lines += chunk.count(b"\n")
             size += len(chunk)
-    return lines, size
+            last = chunk[-1:]
+    return lines + (last != b"\n"), size
 
 
 def _chunks(file: IO[bytes]) -> Iterator[bytes]:

@@ -9,7 +9,22 @@ import pyarrow.parquet as pq
 import pytest
 
 from gcnsim.errors import FileError
-from gcnsim.sweeps.table import LEAD, read_table
+from gcnsim.sweeps.table import LEAD, read_table, wrong_rows
+
+
+def test_rows_of_another_sweep_are_told_from_ones_own() -> None:
+    schema = pa.schema([("point", pa.int64()), ("id", pa.string()), ("state", pa.string()), ("reason", pa.string())])
+    rows = {"point": [0, 1], "id": ["a", "b"], "state": ["done", "lost"], "reason": [None, "x"]}
+    own = pa.table(rows, schema=schema)
+    assert wrong_rows(own, schema, 2) is None
+    assert wrong_rows(own.slice(0, 0), schema, 0) is None
+    assert wrong_rows(own, schema, 1) == "points run from 0 to 1; 0 to 0 are allowed"
+    assert wrong_rows(own.append_column("tau", own["point"]), schema, 2) == "column 'tau' is there or missing"
+    other = own.set_column(0, "point", own["point"].cast(pa.float64()))
+    assert wrong_rows(other, schema, 2) == "its columns are of other types or order"
+    assert wrong_rows(pa.table(rows | {"state": ["done", None]}, schema=schema), schema, 2) == (
+        "a row has no point, id or state"
+    )
 
 
 def test_columns_of_one_name_and_names_that_are_no_text_are_refused(tmp_path: Path) -> None:

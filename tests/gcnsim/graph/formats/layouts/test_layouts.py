@@ -84,6 +84,12 @@ def test_ogb_without_features_labels_or_split_is_a_bare_graph(tmp_path: Path) ->
     assert read_nodes(folder, NODES) == NodeArrays()
 
 
+def test_the_last_line_of_ogb_text_may_lack_its_end(tmp_path: Path) -> None:
+    rows = "\n".join(",".join(map(str, row)) for row in FEATURES.tolist())
+    assert load_graph(write_ogb_text(tmp_path / "whole", node_feat=f"{rows}\n")).features == FEATURES.shape[1]
+    assert load_graph(write_ogb_text(tmp_path / "open", node_feat=rows)).features == FEATURES.shape[1]
+
+
 def test_ogb_labels_without_a_number_are_unknown_and_several_tasks_are_several_classes(tmp_path: Path) -> None:
     given = LABELS[:, None].astype(np.float32)
     given[3] = np.nan

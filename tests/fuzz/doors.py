@@ -1,0 +1,110 @@
+"""Where the project opens or parses what comes from outside: found in the source, so that no reader is forgotten."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Final
+
+ROOT: Final = Path(__file__).resolve().parents[2]
+
+DOORS: Final = frozenset(
+    (
+        *("open", "read_text", "read_bytes", "read_yaml", "parse_yaml", "read_json", "parse_json", "read_sections"),
+        *("kind_of", "loadtxt", "genfromtxt", "fromstring", "fromfile", "ZipFile", "is_zipfile", "GzipFile"),
+        *("ParquetFile", "DictReader", "safe_open", "memmap", "file_text", "file_start", "plain_bytes", "opened"),
+        *("read_arrays", "read_npy", "npy_shape", "pidfd", "parse_qsl", "decompress", "raw_decode"),
+    )
+)
+"""Calls that open or parse, by their last name."""
+
+LOADING: Final = ("json.load", "json.loads", "np.load", "yaml.load", "csv.reader", "torch.load", "load", "tomllib.load")
+"""Such calls by their whole name: `load` alone means many things."""
+
+EXEMPT: Final[Mapping[str, str]] = {
+    "gcnsim/calibration/fit.py:_laws": "what was computed a line before",
+    "gcnsim/cli/__init__.py:_prepared": "writes to nowhere",
+    "gcnsim/cli/__init__.py:_reader_left": "writes to nowhere",
+    "gcnsim/cli/catalog.py:_titles": "of the catalogue, which ships with the package",
+    "gcnsim/cli/dashboard.py:command.ready": "opens a browser",
+    "gcnsim/dashboard/answers.py:Worker.ask": "of a process that this one started, by a pipe",
+    "gcnsim/dashboard/jobs.py:Job._listen": "of a process that this one started, by a pipe",
+    "gcnsim/dashboard/panel.py:found": "of a process that this one started, in a folder of its own",
+    "gcnsim/dashboard/work.py:rows": "of the process that started this one, by a pipe",
+    "gcnsim/dashboard/work.py:job": "of the process that started this one, by a pipe",
+    "gcnsim/dashboard/work.py:_drawn": "what was computed in the same line",
+    "gcnsim/engine/choice.py:_found": "a note of one's own in the cache of the compiled engine",
+    "gcnsim/engine/kernel/store.py:key": "the source of this package",
+    "gcnsim/engine/kernel/store.py:read": "code that is run as it stands: trusted by its owner alone, not by its form",
+    "gcnsim/engine/kernel/store.py:_alone": "a lock",
+    "gcnsim/engine/reference.py:_Engine.run": "opens nothing: an engine's own word",
+    "gcnsim/engine/reference.py:_Engine.tell": "opens nothing: an engine's own word",
+    "gcnsim/graph/formats/write.py:write_npz": "writes",
+    "gcnsim/graph/generate/fitted.py:_raw": "ships with the package",
+    "gcnsim/hardware/catalogue.py:_document": "ships with the package",
+    "gcnsim/hardware/catalogue.py:_assumed": "ships with the package",
+    "gcnsim/hardware/catalogue.py:_prices": "ships with the package",
+    "gcnsim/hardware/pricing.py:exchange_rates": "ships with the package",
+    "gcnsim/io/atomic.py:atomic_write": "writes",
+    "gcnsim/io/atomic.py:_remove_left": "locks what it removes",
+    "gcnsim/io/json_files.py:shipped_schema": "ships with the package",
+    "gcnsim/partition/spread.py:_known": "ships with the package",
+    "gcnsim/planning/durations.py:_read": "ships with the package",
+    "gcnsim/sweeps/folder.py:alone": "a lock",
+    "gcnsim/sweeps/run.py:_answered": "of a worker that this process started, or of one's own cluster",
+    "gcnsim/sweeps/work.py:answer": "of the process that started this one, or of one's own cluster",
+    "gcnsim/sweeps/work.py:_worker": "what was written a line before",
+    "gcnsim/sweeps/work.py:_file_hash": "bytes, whatever they are",
+    "gcnsim/calibration_record/record.py:content_hash": "bytes, whatever they are",
+    "gcnsim/workload/datasets.py:_raw": "ships with the package",
+    "runtime/accelerator/copies.py:Table.__init__": "memory that the parent made; all bytes are numbers",
+    "runtime/data/digits.py:_images": "ships with scikit-learn",
+    "runtime/emulation/cluster.py:_congestion": "of the kernel",
+    "runtime/emulation/cluster.py:_report": "of a process that this one started, in a folder of its own",
+    "runtime/exchange/exchange.py:Exchange.__init__": "opens a channel between workers",
+    "runtime/launch/failure_report.py:read_failures": "of workers that this process started, in a folder of its own",
+    "runtime/methods/bns_gcn/worker.py:BnsGcnWorker.__init__": "opens a channel between workers",
+    "runtime/methods/psc_gcn/worker.py:PscGcnWorker.__init__": "opens a channel between workers",
+    "runtime/methods/worker.py:MethodWorker.start": "opens a channel between workers",
+    "runtime/microbench/network.py:_interrupt_seconds": "of the kernel",
+    "runtime/microbench/process_group.py:measured": "of a process that this one started, by a pipe",
+    "runtime/microbench/request.py:from_json": "of the process that started this one",
+    "runtime/record/held.py:hold": "a lock",
+    "runtime/record/held.py:_holder": "of the kernel",
+    "runtime/record/machine.py:_cpu": "of the kernel",
+    "runtime/record/run_folder.py:RunFolder.write_record": "what was written a line before",
+    "runtime/survey/folder.py:_sha256": "bytes, whatever they are",
+    "runtime/survey/servers.py:meet": "of the workers of this run",
+    "runtime/train/session.py:Session._bring_best": "bytes, whatever they are",
+    "runtime/train/setup.py:prepare": "opens a channel between workers",
+    "runtime/train/setup.py:_emulation": "opens a channel between workers",
+    "runtime/train/waiting.py:_sampler": "opens a channel between workers",
+    "runtime/train/worker.py:_boot": "of the kernel",
+}
+"""Functions that open or parse something, but nothing that anybody else hands over, and why."""
+
+
+def doors() -> Iterator[str]:
+    """Every function of the project that opens or parses: `gcnsim/io/yaml_files.py:read_yaml`."""
+    found: dict[str, None] = {}
+    for path in sorted(each for room in ("gcnsim", "runtime") for each in (ROOT / room).rglob("*.py")):
+        name = path.relative_to(ROOT).as_posix()
+        for function in _opening(ast.parse(path.read_text(encoding="utf-8")), ()):
+            found[f"{name}:{function}"] = None
+    yield from found
+
+
+def _opening(node: ast.AST, within: tuple[str, ...]) -> Iterator[str]:
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.FunctionDef | ast.ClassDef):
+            yield from _opening(child, (*within, child.name))
+            continue
+        if isinstance(child, ast.Call) and within and _opens(child):
+            yield ".".join(within)
+        yield from _opening(child, within)
+
+
+def _opens(call: ast.Call) -> bool:
+    name = ast.unparse(call.func)
+    return name.rpartition(".")[2] in DOORS or name in LOADING

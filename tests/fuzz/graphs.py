@@ -1,0 +1,220 @@
+"""Readers of graphs, of what their nodes carry, and of what belongs to a graph: owners, degrees, norms."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Callable, Iterator
+from functools import cache, partial
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from gcnsim.graph import Graph, build_csr, load_graph
+from gcnsim.graph.formats.layouts import DglFolder, layout_of
+from gcnsim.graph.formats.nodes import check_features, read_nodes
+from gcnsim.graph.formats.write import write_npz
+from gcnsim.graph.generate.pairing import read_degrees
+from gcnsim.graph.memory import memory_to_load
+from gcnsim.partition import partition_graph, read_partition, write_partition
+from gcnsim.sampling.norms import read_norms, write_norms
+from tests.fuzz.readers import Reader, put, text
+
+EDGES = ((0, 1), (1, 2), (2, 3), (3, 4), (4, 5), (5, 0), (0, 3), (1, 4))
+NODES = 6
+
+
+@cache
+def ring() -> Graph:
+    """Six nodes."""
+    ends = np.array(EDGES)
+    return build_csr(ends[:, 0], ends[:, 1], NODES, "ring")
+
+
+def _matrix() -> Any:
+    ends = np.array(EDGES)
+    return sp.csr_array((np.ones(len(EDGES), np.float32), (ends[:, 0], ends[:, 1])), shape=(NODES, NODES))
+
+
+def _npy(array: Any) -> bytes:
+    made = BytesIO()
+    np.save(made, array)
+    return made.getvalue()
+
+
+def npz(**arrays: Any) -> bytes:
+    made = BytesIO()
+    np.savez(made, **arrays)
+    return made.getvalue()
+
+
+def _masks() -> dict[str, Any]:
+    kinds = np.array([1, 1, 1, 2, 2, 3])
+    return {f"{name}_mask": (kinds == kind).astype(np.uint8) for kind, name in enumerate(("train", "val", "test"), 1)}
+
+
+def _archives(home: Path) -> None:
+    rows = np.arange(12, dtype=np.float32).reshape(6, 2)
+    graph, labels = ring(), np.array([0, 1, 2, 0, 1, -1])
+    (home / "0").mkdir()
+    write_npz(home / "0" / "g.npz", graph, {"x": rows, "labels": labels, **_masks()})
+    for number, matrix in enumerate((_matrix(), _matrix().tocsc(), _matrix().tocoo()), 1):
+        (home / str(number)).mkdir()
+        sp.save_npz(home / str(number) / "g.npz", matrix)
+    sparse = sp.csr_array(rows)
+    parts = {"x_data": sparse.data, "x_indices": sparse.indices, "x_indptr": sparse.indptr}
+    several = np.eye(6, 3, dtype=np.float32)
+    shape = np.array(sparse.shape)
+    put(home / "4" / "g.npz", npz(indptr=graph.indptr, indices=graph.indices, labels=several, x_shape=shape, **parts))
+
+
+def _archive(folder: Path) -> None:
+    """As training and `--max-memory` read it; what one refuses, another may take."""
+    path = folder / "g.npz"
+    memory_to_load(path, features=True)
+    graph = load_graph(path)
+    check_features(path)
+    read_nodes(path, graph.nodes)
+
+
+_LINES = "\n".join(f"{one} {other}" for one, other in EDGES)
+_WEIGHTED = "\n".join(f"{one},{other},0.5" for one, other in EDGES)
+
+
+def _metis(kind: str, weighted: bool) -> str:
+    rows = (ring().indices[ring().indptr[node] : ring().indptr[node + 1]] + 1 for node in range(NODES))
+    lines = ("1 " * weighted + " ".join(f"{each} 1" if weighted else str(each) for each in row) for row in rows)
+    return "\n".join((f"% six nodes\n{NODES} {len(EDGES)}{kind}", *lines, ""))
+
+
+def _mtx(field: str, value: str) -> str:
+    head = f"%%MatrixMarket matrix coordinate {field} symmetric\n% six\n6 6 8\n"
+    return head + "".join(f"{max(pair) + 1} {min(pair) + 1}{value}\n" for pair in EDGES)
+
+
+def _texts(folder: Path) -> None:
+    for path in sorted(folder.iterdir()):
+        load_graph(path)
+        memory_to_load(path)
+
+
+def _edges(ids: str, folder: Path) -> object:
+    return load_graph(folder / "g.csv", ids)
+
+
+def _packed(name: str, *contents: str) -> Callable[[Path], None]:
+    def make(home: Path) -> None:
+        for number, content in enumerate(contents):
+            put(home / str(number) / name, gzip.compress(content.encode(), mtime=0))
+
+    return make
+
+
+def _layout(folder: Path) -> None:
+    """A folder as training reads it."""
+    memory_to_load(folder, features=True)
+    graph = load_graph(folder)
+    read_nodes(folder, graph.nodes)
+
+
+def _reddit(home: Path) -> None:
+    rows = np.arange(12, dtype=np.float32).reshape(6, 2)
+    data = {"feature": rows, "label": np.array([0, 1, 2, 0, 1, 2]), "node_types": np.array([1, 1, 1, 2, 2, 3])}
+    put(home / "0" / "reddit_data.npz", npz(**data))
+    sp.save_npz(home / "0" / "reddit_graph.npz", _matrix().tocoo())
+
+
+def _ogb(home: Path) -> None:
+    edges = "\n".join(f"{one},{other}" for one, other in EDGES)
+    texts = {
+        "raw/edge.csv.gz": edges,
+        "raw/num-node-list.csv.gz": "6\n",
+        "raw/node-feat.csv.gz": "\n".join(f"{node}.5,1.0" for node in range(6)),
+        "raw/node-label.csv.gz": "0\n1\n2\n0\n1\n2\n",
+        "split/time/train.csv.gz": "0\n1\n2\n",
+        "split/time/valid.csv.gz": "3\n4\n",
+        "split/time/test.csv.gz": "5\n",
+    }
+    for name, content in texts.items():
+        put(home / "0" / name, gzip.compress(content.encode(), mtime=0))
+        if name.startswith("split/"):
+            put(home / "1" / name.removesuffix(".gz"), content)
+    ends = np.array(EDGES).T
+    rows = np.ones((6, 2), np.float32)
+    put(home / "1" / "raw/data.npz", npz(edge_index=ends, num_nodes_list=np.array([6]), node_feat=rows))
+    labels = np.array([[0.0], [1.0], [2.0], [0.0], [np.nan], [2.0]])
+    put(home / "1" / "raw/node-label.npz", npz(node_label=labels))
+
+
+def _saint(home: Path) -> None:
+    for place, classes in ((0, [0, 1, 2, 0, 1, 2]), (1, [[0, 1], [1, 1], [0, 0], [1, 0], [0, 1], [0, 1]])):
+        (home / str(place)).mkdir()
+        sp.save_npz(home / str(place) / "adj_full.npz", _matrix())
+        put(home / str(place) / "feats.npy", _npy(np.ones((6, 2), np.float32)))
+        put(home / str(place) / "class_map.json", json.dumps({str(node): each for node, each in enumerate(classes)}))
+        put(home / str(place) / "role.json", json.dumps({"tr": [0, 1, 2], "va": [3, 4], "te": [5]}))
+
+
+def _dgl(home: Path) -> None:
+    parts = {
+        f"part-{part}": {name: f"part{part}/{name}.dgl" for name in ("node_feats", "edge_feats", "part_graph")}
+        for part in range(2)
+    }
+    about: dict[str, Any] = {
+        "graph_name": "ring", "part_method": "metis", "num_parts": 2, "halo_hops": 1, "num_nodes": 6, "num_edges": 16,
+        "node_map": {"_N": [[0, 3], [3, 6]]}, "edge_map": {"_N:_E:_N": [[0, 8], [8, 16]]}, "ntypes": {"_N": 0},
+    }  # fmt: skip
+    put(home / "0" / "ring.json", json.dumps(about | parts))
+    put(home / "0" / "part0/part_graph.dgl", b"\x01")
+    put(home / "1" / "ring.json", json.dumps(about | parts | {"node_map": "node_map.npy", "edge_map": "edge_map.npy"}))
+
+
+def _dgl_facts(folder: Path) -> None:
+    found = layout_of(folder)
+    assert isinstance(found, DglFolder)
+    found.facts()
+
+
+def _degrees(home: Path) -> None:
+    put(home / "0" / "degrees.npy", _npy(np.array([3, 2, 2, 1])))
+    put(home / "1" / "degrees.txt", "3\n2\n2\n1\n")
+    put(home / "2" / "degrees.txt", gzip.compress(b"3\n2\n2\n1\n", mtime=0))
+
+
+def _read_degrees(folder: Path) -> None:
+    for path in folder.iterdir():
+        read_degrees(path)
+
+
+def _partition(home: Path) -> None:
+    (home / "0").mkdir()
+    write_partition(home / "0" / "g.partition", partition_graph(ring(), 2, "block"))
+
+
+def _norms(home: Path) -> None:
+    (home / "0").mkdir()
+    write_norms(home / "0" / "g.norms", np.arange(6, dtype=np.float32), ring().content_hash())
+
+
+def readers() -> Iterator[Reader]:
+    """All of this file."""
+    yield Reader("graph archive", _archives, _archive)
+    lists = {"g.txt": (_LINES, f"# six\n{_LINES}"), "g.csv": (f"source,target,weight\n{_WEIGHTED}", _WEIGHTED)}
+    for name, contents in lists.items():
+        yield Reader(f"edge list {name[2:]}", text(name, *contents), _texts)
+    yield Reader("edge list packed", _packed("g.tsv.gz", _LINES.replace(" ", "\t")), _texts)
+    for ids in ("compact", "names"):
+        content = _LINES if ids == "compact" else 'src,dst\n"a, b",c\nc,d\nd,"a, b"\n'
+        yield Reader(f"edge list of {ids}", text("g.csv", content), partial(_edges, ids))
+    yield Reader("Matrix Market", text("g.mtx", _mtx("pattern", ""), _mtx("real", " 1.5")), _texts)
+    yield Reader("METIS", text("g.graph", _metis("", False), _metis(" 011 1", True)), _texts)
+    yield Reader("Reddit folder", _reddit, _layout)
+    yield Reader("OGB folder", _ogb, _layout)
+    yield Reader("GraphSAINT folder", _saint, _layout)
+    yield Reader("DGL partition", _dgl, _dgl_facts, frozenset({"part0/part_graph.dgl"}))
+    yield Reader("degree sequence", _degrees, _read_degrees)
+    yield Reader("partition", _partition, lambda folder: read_partition(folder / "g.partition"))
+    yield Reader("norms", _norms, lambda folder: read_norms(folder / "g.norms", ring()))

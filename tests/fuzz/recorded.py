@@ -1,0 +1,76 @@
+"""Readers of what was measured: run folders, micro-benchmarks, calibration records."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+from gcnsim.calibration_record.measurements import read_measurements
+from gcnsim.calibration_record.record import read_calibration, write_calibration
+from gcnsim.evidence import scenario_of
+from gcnsim.runs.cluster import Cluster, write_cluster
+from gcnsim.runs.measured import read_measured
+from gcnsim.runs.recorded_run import evaluated_after, read_learning_curve, read_recorded_run
+from gcnsim.timeline.parquet import write_spans
+from runtime.options import Options
+from runtime.record import read_run
+from runtime.record.run_folder import refuse_foreign
+from tests.fuzz.readers import Reader, file_named, put, text
+from tests.gcnsim.calibration.made import calibration, measurements
+from tests.gcnsim.timeline.test_parquet import timeline
+from tests.gcnsim.validation.conftest import EMULATED, run_document, write_folder
+
+KNOBS = {"tau": 2, "epsilon": 0.3}
+
+
+def _runs(home: Path) -> None:
+    """A run on an emulated cluster, and one on a real one."""
+    for number, method in enumerate(("full-graph", "psc-gcn")):
+        asked = Options(threads=1, hidden=32, method=method, knobs=KNOBS if number else {})
+        document = run_document(asked, emulation=None if number else EMULATED)
+        folder = write_folder(home / str(number), document, [0.1] * 10)
+        write_spans(folder / "timeline.parquet", timeline(20), {})
+        rows = (folder / "iterations.csv").read_text()
+        put(folder / "iterations.csv", rows.replace("0.5,,,", "0.5,0.8,0.7,", 3))
+        if number:
+            write_cluster(folder / "cluster.json", Cluster(2, 1, 1.25e9, 1.1e9))
+
+
+def _recorded(folder: Path) -> None:
+    """As `gcnsim validate` and `calibrate` read it."""
+    found = read_recorded_run(folder)
+    read_measured(folder)
+    found.work_spread()
+    scenario_of(found)
+    assert found.settings
+    assert found.phases
+
+
+def _curve(folder: Path) -> None:
+    evaluated_after(folder)
+    read_learning_curve(folder)
+
+
+def _own(folder: Path) -> None:
+    """As the runtime reads a folder that it is to write into."""
+    refuse_foreign(folder)
+    read_run(folder)
+
+
+def _calibration(home: Path) -> None:
+    (home / "0").mkdir()
+    write_calibration(home / "0" / "c.json", calibration())
+
+
+def readers() -> Iterator[Reader]:
+    """All of this file."""
+    yield Reader("recorded run", _runs, _recorded)
+    yield Reader("learning curve", _runs, _curve, frozenset({"timeline.parquet", "cluster.json"}))
+    yield Reader("run of one's own", _runs, _own, frozenset({"timeline.parquet", "cluster.json"}))
+    yield Reader("calibration record", _calibration, file_named(read_calibration, "c.json"))
+    yield Reader(
+        "micro-benchmarks",
+        text("m.json", json.dumps(measurements())),
+        file_named(read_measurements, "m.json"),
+    )
