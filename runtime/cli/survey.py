@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
@@ -17,6 +18,8 @@ from gcnsim.errors import GcnsimError, UnitError
 from gcnsim.units import BANDWIDTH
 from runtime.emulation import Emulation, end_with_agent
 from runtime.launch import Place, launch, place, run_worker
+from runtime.launch.group import quiet_sockets
+from runtime.record.held import hold
 from runtime.survey import RULE, SurveyRequest, read_rule
 
 PROGRAM: Final = "runtime.survey"
@@ -99,9 +102,18 @@ def _asked(argv: Sequence[str]) -> SurveyRequest | None:
 
 
 def _work(asked: SurveyRequest, place: Place) -> int:
-    from runtime.survey.program import survey
+    made = place.rank == 0 and not asked.out.exists()
+    if place.rank == 0:
+        hold(asked.out)
+    try:
+        quiet_sockets()
+        from runtime.survey.program import survey
 
-    return survey(asked, place)
+        return survey(asked, place)
+    finally:
+        if made:
+            with suppress(OSError):  # what a survey was written to stays
+                asked.out.rmdir()
 
 
 def _say(error: GcnsimError | click.ClickException) -> None:

@@ -6,7 +6,6 @@ tells who it is; so it also runs under torchrun.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -17,6 +16,7 @@ from gcnsim.errors import GcnsimError
 from runtime.emulation import Emulation, end_with_agent
 from runtime.launch import Place, launch, place, run_worker
 from runtime.launch.failure_report import say
+from runtime.launch.group import quiet_sockets
 from runtime.record.held import hold
 from runtime.train.plan import Task, naming
 from runtime.train.preflight import check_outputs, out_folder, writes_folder
@@ -54,9 +54,7 @@ def _work(tasks: tuple[Task, ...], place: Place) -> int:
                 folder = out_folder(task.options)
                 made += [] if folder.exists() else [folder]
                 hold(folder)
-    if os.environ.get("GCNSIM_DEBUG") != "1":
-        # What torch's sockets print of a peer that does not answer, forty lines each; the error says it in one.
-        os.environ.setdefault("TORCH_CPP_LOG_LEVEL", "FATAL")
+    quiet_sockets()
     from runtime.train.worker import work
 
     try:

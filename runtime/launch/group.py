@@ -81,6 +81,15 @@ def _round(store: Any, place: Place, timeout_s: float) -> str:
     raise TimeoutError(f"worker 0 did not answer within {timeout_s:g} s")
 
 
+def quiet_sockets() -> None:
+    """Keep torch's sockets from printing forty lines of a peer that does not answer: the error says it in one.
+
+    Before torch is imported; with GCNSIM_DEBUG=1 they print.
+    """
+    if os.environ.get("GCNSIM_DEBUG") != "1":
+        os.environ.setdefault("TORCH_CPP_LOG_LEVEL", "FATAL")
+
+
 def disconnect() -> None:
     """Leave the process group, if one was joined."""
     dist = sys.modules.get("torch.distributed")

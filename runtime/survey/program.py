@@ -19,11 +19,15 @@ from runtime.survey.graphs import made_up, save
 from runtime.survey.request import GRAPHS, SurveyRequest
 from runtime.survey.rule import BUDGETS, GeneratedGraph
 from runtime.survey.servers import Servers, carried, cluster_of, meet, transfers
+from runtime.train.agreement import agree_on
 from runtime.train.plan import naming
 from runtime.train.worker import DatasetCache, train
 
 MEETING_S: Final = 120.0
 """How long workers wait for one another at the start."""
+
+_SHOWN: Final = 12
+"""Digits of a hash that tell two files apart, and that a line has room for."""
 
 MOST_AT_ONCE: Final = 64
 """Processes that the micro-benchmarks may start."""
@@ -34,6 +38,8 @@ def survey(asked: SurveyRequest, place: Place) -> int:
     start = time.monotonic()
     with Watch(place) as watch:
         connect(place, MEETING_S, "gloo")
+        # All else of a run follows from these two, or is worker 0's to say.
+        agree_on([(0, "rule", asked.rule.sha256[:_SHOWN]), (0, "device", asked.device)], place)
         servers = meet(place, asked.device)
         folder = Folder(asked, _surveyed(asked, servers)) if place.rank == 0 else None
         _graphs(asked, servers)

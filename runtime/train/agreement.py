@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 
@@ -24,6 +24,9 @@ OWN: Final = frozenset(
 
 _BYTES: Final = 16
 
+Field: TypeAlias = tuple[int, str, Any]
+"""Of which run, the option's name, its value (plain JSON)."""
+
 
 def shared(options: Options) -> dict[str, Any]:
     """The options that all workers must have alike, knobs by their own names."""
@@ -37,10 +40,14 @@ def agree(runs: Sequence[Options], place: Place) -> None:
 
     Raises ScenarioError, on every worker, naming the first option in which one differs from worker 0.
     """
+    agree_on([(k, name, value) for k, run in enumerate(runs) for name, value in shared(run).items()], place)
+
+
+def agree_on(fields: Sequence[Field], place: Place) -> None:
+    """Return when all workers have the same fields. Raises ScenarioError as `agree`."""
     import torch
     import torch.distributed as dist
 
-    fields = [(k, name, value) for k, run in enumerate(runs) for name, value in shared(run).items()]
     counts = [torch.zeros(1, dtype=torch.int64) for _ in range(place.world)]
     dist.all_gather(counts, torch.tensor([len(fields)]))
     first = int(counts[0])
@@ -56,7 +63,7 @@ def agree(runs: Sequence[Options], place: Place) -> None:
             raise ScenarioError(_said(rank, fields[int(differing[0])][1], fields[int(differing[0])][2], place.rank))
 
 
-def _digest(field: tuple[int, str, Any]) -> bytes:
+def _digest(field: Field) -> bytes:
     return hashlib.sha256(json.dumps(field).encode()).digest()[:_BYTES]
 
 

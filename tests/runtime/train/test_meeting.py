@@ -6,19 +6,24 @@ import os
 import signal
 import socket
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 from gcnsim.errors import FileError
 from runtime.record.held import hold
+from runtime.survey import read_rule
 from tests.runtime.shell import TORCHRUN, TRAIN, Shell
 
+SURVEY = [*TRAIN[:2], "runtime.survey"]
+RULES = Path(__file__).parents[1] / "survey"
 
-def by_hand(rank: int, port: int) -> list[str]:
+
+def by_hand(rank: int, port: int, command: Sequence[str] = TRAIN, **more: str) -> list[str]:
     """The command of one of two workers that nobody launched."""
-    named = {"RANK": rank, "WORLD_SIZE": 2, "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port}
-    return ["env", *(f"{name}={value}" for name, value in named.items()), *TRAIN]
+    named = {"RANK": rank, "WORLD_SIZE": 2, "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port, **more}
+    return ["env", *(f"{name}={value}" for name, value in named.items()), *command]
 
 
 def free_port() -> int:
@@ -37,6 +42,43 @@ def test_unlike_seeds_are_told_before_the_first_iteration(tmp_path: Path) -> Non
         assert (code, out) == (2, "")
         assert err == f"runtime.train: worker {rank}: {said}; allowed: the same for all workers\n"
     assert os.listdir(tmp_path) == []
+
+
+def test_unlike_rules_of_a_survey_are_told_before_anything_is_measured(tmp_path: Path) -> None:
+    port = free_port()
+    hashes = [read_rule(RULES / name).sha256[:12] for name in ("tiny.yaml", "quick.yaml")]
+    shells = [
+        Shell(tmp_path, "--rule", str(RULES / name), "--out", "s", command=by_hand(rank, port, SURVEY))
+        for rank, name in enumerate(("tiny.yaml", "quick.yaml"))
+    ]
+    for rank, shell in enumerate(shells):
+        code, out, err = shell.end()
+        said = f"--rule: worker 1 was given another value than worker 0 (worker {rank} has '{hashes[rank]}')"
+        assert (code, out) == (2, "")
+        assert err == f"runtime.train: worker {rank}: {said}; allowed: the same for all workers\n"
+    assert os.listdir(tmp_path) == []
+
+
+def test_two_surveys_do_not_share_a_folder(tmp_path: Path) -> None:
+    handle = hold(tmp_path / "s")
+    assert handle is not None
+    code, out, err = Shell(tmp_path, "--rule", str(RULES / "tiny.yaml"), "--out", "s", command=SURVEY).end()
+    os.close(handle)
+    assert (code, out) == (2, "")
+    assert f"s: is being written by process {os.getpid()}; allowed: another folder, or when it has ended" in err
+    assert err.count("\n") == 1
+    assert os.listdir(tmp_path / "s") == []
+
+
+def test_debug_shows_the_stack_of_what_could_not_meet(tmp_path: Path) -> None:
+    port = free_port()
+    command = by_hand(1, port, GCNSIM_DEBUG="1")
+    code, _, err = Shell(tmp_path, "--iterations", "2", "--timeout", "2", command=command).end()
+    assert code == 2
+    assert "frame #0" in err, "torch's own stack"
+    assert err.endswith(
+        f"runtime.train: worker 1: MASTER_ADDR: nobody could be reached at 127.0.0.1, port {port}, within 2 s\n"
+    )
 
 
 def test_two_runs_do_not_share_a_folder_and_the_second_is_told_who_holds_it(tmp_path: Path) -> None:
