@@ -20,14 +20,15 @@ _END: Final = 300
 class GcnsimError(Exception):
     """A user's error: the message is complete, one line, and names the value.
 
-    What a file holds may be anything: of a value in a message line breaks and control characters are written out (as
-    `\\n`), and a message that is too long loses its middle.
+    What a file holds may be anything: of a value in a message line breaks become spaces, control characters are written
+    out (as `\\x1b`), and a message that is too long loses its middle.
     """
 
     def __init__(self, message: str = "") -> None:
         """Keep the message as one printable line."""
         line = message
         if not line.isprintable():
+            line = " ".join(filter(None, map(str.strip, line.splitlines())))
             line = "".join(each if each.isprintable() else ascii(each)[1:-1] for each in line)
         if len(line) > LONGEST:
             line = f"{line[: LONGEST - _END]} ... {line[-_END:]}"

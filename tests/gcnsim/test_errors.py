@@ -15,12 +15,9 @@ def test_every_user_error_is_caught_at_the_doors(kind: type[Exception]) -> None:
 
 
 def test_a_message_is_one_printable_line_whatever_value_it_names() -> None:
-    assert (
-        str(FileError("x.yaml: key 'a\nb' \x1b[2J \u2028 é is wrong"))
-        == r"x.yaml: key 'a\nb' \x1b[2J \u2028 é is wrong"
-    )
+    assert str(FileError("x.yaml: key 'a\nb' \x1b[2J \u2028 é is wrong")) == r"x.yaml: key 'a b' \x1b[2J é is wrong"
     assert str(FileError("\udcff.npz: cannot be read")) == r"\udcff.npz: cannot be read"
-    assert pickle.loads(pickle.dumps(FileError("a\nb"))).args == (r"a\nb",)  # noqa: S301 - as processes hand it over
+    assert pickle.loads(pickle.dumps(FileError("a\nb"))).args == ("a b",)  # noqa: S301 - as processes hand it over
 
 
 def test_a_message_that_is_too_long_loses_its_middle() -> None:
