@@ -10,8 +10,12 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 TOKEN = "a-token-of-some-length"
+PATIENCE_MS = 60_000
+"""Other work on the machine may stop everything for a while."""
+
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 
 
@@ -37,12 +41,49 @@ def served(folder: Path, *options: str) -> Iterator[str]:
 
 def command_line(*options: str) -> dict[str, Any]:
     """What `gcnsim what-if --json` says."""
+    found: dict[str, Any] = said("gcnsim", "what-if", *options)
+    return found
+
+
+def said(*words: str, folder: Path | None = None) -> Any:
+    """What a command line says, begun in `folder`, with --json."""
     done = subprocess.run(
-        [sys.executable, "-m", "gcnsim", "what-if", *options, "--json"],
+        [sys.executable, "-m", *words, "--json"],
         capture_output=True,
         text=True,
         check=True,
+        cwd=folder,
         env=os.environ | {"PYTHONPATH": str(Path(__file__).parents[1])},
     )
-    found: dict[str, Any] = json.loads(done.stdout)
-    return found
+    return json.loads(done.stdout)
+
+
+class Looking:
+    """A page, and what its console said."""
+
+    def __init__(self, page: Any, address: str) -> None:
+        self.page, self.address = page, address
+        self.said: list[str] = []
+        page.set_default_timeout(PATIENCE_MS)
+        page.on("console", lambda line: self.said.append(line.text) if line.type in ("error", "warning") else None)
+        page.on("pageerror", lambda error: self.said.append(str(error)))
+
+    def open(self, path: str) -> None:
+        self.page.goto(self.address.rstrip("/") + path)
+        self.page.wait_for_selector("#command:has-text('gcnsim')")
+        if urlsplit(path).path == "/":
+            self.page.wait_for_selector("#picture .main-svg")
+
+    def settled(self, path: str) -> None:
+        """Wait for what a page shows without being asked for more."""
+        if urlsplit(path).path == "/":
+            self.headline()
+        if urlsplit(path).path == "/sweep":
+            self.page.wait_for_selector("#parallel .main-svg")
+
+    def headline(self, past: str = "") -> str:
+        """The sentence, once it is another than `past`."""
+        # A function that waits in the page would be evaluated there, which its policy forbids.
+        other = "" if not past else f":not(:has-text({json.dumps(past)}))"
+        self.page.wait_for_selector(f"#headline:not(:empty){other}")
+        return str(self.page.inner_text("#headline"))

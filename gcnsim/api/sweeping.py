@@ -27,6 +27,7 @@ from gcnsim.sweeps import (
     load_question,
     open_folder,
     plan,
+    read_filters,
     read_question,
     run,
 )
@@ -83,17 +84,26 @@ class Sweep:
         return self.to_arrow().to_pandas()
 
     def best(
-        self, count: int | None = 10, by: str = "iteration_s", *, descending: bool = False
+        self,
+        count: int | None = 10,
+        by: str = "iteration_s",
+        *,
+        descending: bool = False,
+        where: Sequence[str] = (),
+        records: Sequence[Mapping[str, Any]] | None = None,
     ) -> list[dict[str, Any]]:
         """The first points that are answered, sorted by a column; those that do not fit their GPUs last.
 
-        count: None for all of them that have a value there. Raises ScenarioError for a column that there is not, or
-        that is empty.
+        count: None for all of them that have a value there. where: only points that keep these conditions, on fields
+        that vary or on columns (`iteration_s < 0.5`). records: the points of `to_arrow`, where they are at hand. Raises
+        ScenarioError for a column that there is not, or that is empty, and for what is no condition.
         """
-        table = self.to_arrow()
-        if by not in table.column_names:
-            raise ScenarioError(f"--by: unknown column {by!r}; {nearest(by, table.column_names)}")
-        done = [each for each in table.to_pylist() if each["state"] == DONE]
+        keeps = read_filters(where, self.question.axes)
+        columns = self.folder.schema.names
+        if by not in columns:
+            raise ScenarioError(f"--by: unknown column {by!r}; {nearest(by, columns)}")
+        told = self.to_arrow().to_pylist() if records is None else records
+        done = [dict(each) for each in told if each["state"] == DONE and keeps(each)]
         found = [each for each in done if each[by] is not None]
         if done and not found:
             raise ScenarioError(f"--by: {by} is empty in every answered point; allowed: a column that has values")
@@ -114,18 +124,22 @@ class Sweep:
 
         return [row_of_record(each) for each in self.to_arrow().to_pylist() if each["state"] == DONE]
 
-    def to_html(self, path: str | Path, by: str = "iteration_s", *, descending: bool = False) -> None:
+    def to_html(
+        self, path: str | Path, by: str = "iteration_s", *, descending: bool = False, where: Sequence[str] = ()
+    ) -> None:
         """Write the points that are done as one offline page: the first of `best`, and time against each axis.
 
-        Raises FileError; ScenarioError where no point is done, and as `best` does.
+        where: as for `best`. Raises FileError; ScenarioError where no point is left, and as `best` does.
         """
         from gcnsim.report import PointOrder, row_of_record, write_sweep
 
-        first = self.best(None, by, descending=descending)
+        first = self.best(None, by, descending=descending, where=where)
         if not first:
-            raise ScenarioError(f"{self.folder.path}: no point is done; allowed: a sweep with one")
+            left = "keeps the conditions; allowed: others" if where else "is done; allowed: a sweep with one"
+            raise ScenarioError(f"{self.folder.path}: no point {left}")
         order = PointOrder(by, first[0][by], descending=descending)
-        write_sweep(path, self.rows(), list(map(row_of_record, first)), order, f"sweep {Path(self.folder.path).name}")
+        rows = list(map(row_of_record, first)) if where else self.rows()
+        write_sweep(path, rows, list(map(row_of_record, first)), order, f"sweep {Path(self.folder.path).name}")
 
     def export(self, path: str | Path) -> None:
         """Write all points so far as CSV, JSON or Parquet, by the file's suffix. Raises FileError."""

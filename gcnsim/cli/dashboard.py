@@ -27,7 +27,7 @@ NEEDS = ("dash", "flask", "waitress")
 @click.option("--processes", type=click.IntRange(min=1), help="Processes that answer.  [default: one per core]")
 @click.option("--open", "opens", is_flag=True, help="Open the page in a browser.")
 def command(host: str, port: int, token: str | None, files: str, processes: int | None, opens: bool) -> None:
-    """Pages in a browser: what-if with sliders, compare, plan, validation.
+    """Pages in a browser: what-if with sliders, compare, plan, sweep, validation.
 
     Serves until Ctrl-C, to this machine alone unless --host says otherwise.
 

@@ -262,14 +262,24 @@ def show(folder: str, point: int | None, first: int, top: int, columns: list[str
 @click.argument("folder", type=click.Path())
 @click.option("--by", default="iteration_s", show_default=True, help="Column that decides.")
 @click.option("--descending", is_flag=True, help="The largest first.")
+@click.option("--where", multiple=True, metavar="CONDITION", help="Only points that keep it (repeatable).")
 @click.option("--top", type=click.IntRange(min=1), default=10, show_default=True, help="Most points to print.")
 @_columns
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.option("--html", type=click.Path(), help="Write an offline page with figures of all points.")
 def best(
-    folder: str, by: str, descending: bool, top: int, columns: list[str] | None, as_json: bool, html: str | None
+    folder: str,
+    by: str,
+    descending: bool,
+    where: tuple[str, ...],
+    top: int,
+    columns: list[str] | None,
+    as_json: bool,
+    html: str | None,
 ) -> None:
     """The fastest points of a sweep, or those first by another column.
+
+    Conditions compare fields that vary or columns: "iteration_s < 0.5".
 
     Example: gcnsim sweep best results --by usd_per_1000_iterations --top 5
     """
@@ -277,10 +287,11 @@ def best(
 
     check_outputs(folder, html=html)
     found = api.open_sweep(folder)
-    records = found.best(top, by, descending=descending)
-    _print_records(found, records, found.status()["done"], columns, as_json)
+    every = found.best(None, by, descending=descending, where=where)
+    count = len(every) if where else found.status()["done"]
+    _print_records(found, every[:top], count, columns, as_json)
     if html:
-        found.to_html(html, by, descending=descending)
+        found.to_html(html, by, descending=descending, where=where)
 
 
 def _print_records(

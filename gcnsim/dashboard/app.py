@@ -55,7 +55,7 @@ def application(behind: Behind, host: str, token: str | None) -> flask.Flask:
     app.layout = _frame()
     _pages(app, behind)
     _moves(app, behind)
-    forms.attach(app)
+    forms.attach(app, behind.files)
     attach_jobs(app, behind.jobs, behind.files)
     server = app.server
     assert isinstance(server, flask.Flask)

@@ -63,4 +63,4 @@ class Files:
         """A message without the paths of this machine."""
         for key, path in list(self._kept.items()):
             said = said.replace(str(path), key)
-        return said.replace(f"{self._root}{os.sep}", "")
+        return said.replace(f"{self._root}{os.sep}", "").replace(str(self._root), ".")

@@ -32,7 +32,7 @@ def slider(name: str, label: str, stops: Sequence[float], value: float) -> html.
 
 
 def text_field(name: Any, label: str, value: str, options: Sequence[str] = ()) -> html.Div:
-    """A line of text, with suggestions."""
+    """A line of text, with suggestions; what stands in it counts once it is left, or at Enter."""
     key = name if isinstance(name, str) else str(name["field"])
     listed = f"{key}-names"
     more: dict[str, Any] = {"list": listed} if options else {}
@@ -59,12 +59,16 @@ def _headed(head: str) -> dict[str, Any]:
 
 
 def table(rows: Sequence[Row], caption: str) -> html.Div:
-    """Rows as a table; on a phone each is a block."""
+    """Rows of an answer as a table."""
     columns = columns_of(rows)
     heads = [" ".join(each.head.split("\n")) for each in columns]
+    return sheet(caption, heads, list(zip(*(each.cells for each in columns), strict=True)))
+
+
+def sheet(caption: str, heads: Sequence[str], lines: Sequence[Sequence[str]]) -> html.Div:
+    """Lines of cells as a table; on a phone each is a block."""
     body = [
-        html.Tr([html.Td(cell, **_headed(head)) for head, cell in zip(heads, cells, strict=True)])
-        for cells in zip(*(each.cells for each in columns), strict=True)
+        html.Tr([html.Td(cell, **_headed(head)) for head, cell in zip(heads, cells, strict=True)]) for cells in lines
     ]
     found = html.Table(
         [html.Caption(caption), html.Thead(html.Tr([html.Th(head, scope="col") for head in heads])), html.Tbody(body)],
@@ -74,8 +78,11 @@ def table(rows: Sequence[Row], caption: str) -> html.Div:
 
 
 def graph(name: str, figure: Any = None) -> dcc.Graph:
-    """A figure that is as wide as its place."""
-    return dcc.Graph(id=name, config=CONFIG, responsive=True, **({} if figure is None else {"figure": figure}))
+    """A figure, as plain data, that is as wide as its place and as tall as it says."""
+    if figure is None:
+        return dcc.Graph(id=name, config=CONFIG, responsive=True)
+    height = {"height": f"{figure['layout']['height']}px"}
+    return dcc.Graph(id=name, config=CONFIG, responsive=True, figure=figure, style=height)
 
 
 def legend(marks: Sequence[tuple[str, str, bool]]) -> html.Ul:

@@ -125,11 +125,19 @@ def _validate(options: Mapping[str, Any], folder: Path, say: Say) -> None:
     _put(folder, TEXTS, {"heading": "", "text": api.render_validation(found)})
 
 
+def _sweep(options: Mapping[str, Any], folder: Path, say: Say) -> None:
+    from gcnsim.dashboard import taken
+
+    taken.sweep(options, folder, say)
+    _put(folder, TEXTS, {"heading": ""})
+
+
 JOBS: Final[Mapping[str, Callable[[Mapping[str, Any], Path, Say], None]]] = {
     "what-if": _what_if,
     "recommend": _recommend,
     "compare": _compare,
     "validate": _validate,
+    "sweep": _sweep,
 }
 
 

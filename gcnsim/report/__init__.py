@@ -68,6 +68,11 @@ if TYPE_CHECKING:
         memory_data,
         memory_figure,
     )
+    from gcnsim.report.figures.parallel import (
+        Parallel,
+        parallel_data,
+        parallel_figure,
+    )
     from gcnsim.report.figures.simulated import (
         pairs_of_result,
         timeline_of_result,
@@ -115,6 +120,7 @@ __all__ = [
     "Measured",
     "MemoryBars",
     "Pairs",
+    "Parallel",
     "PointOrder",
     "PolicyLine",
     "RunFacts",
@@ -144,6 +150,8 @@ __all__ = [
     "pairs_data",
     "pairs_figure",
     "pairs_of_result",
+    "parallel_data",
+    "parallel_figure",
     "parts_data",
     "refuse_without_kaleido",
     "render_cache_curve",
@@ -248,6 +256,11 @@ _LATE: Final = {
         "MemoryBars",
         "memory_data",
         "memory_figure",
+    ),
+    "gcnsim.report.figures.parallel": (
+        "Parallel",
+        "parallel_data",
+        "parallel_figure",
     ),
     "gcnsim.report.figures.simulated": (
         "pairs_of_result",

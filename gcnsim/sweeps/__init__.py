@@ -2,6 +2,7 @@
 
 from gcnsim.sweeps.effort import Expected, expected
 from gcnsim.sweeps.executors import NAMES, Executor, executor_of
+from gcnsim.sweeps.filters import Filter, read_filters
 from gcnsim.sweeps.folder import Folder, open_folder
 from gcnsim.sweeps.points import Point, Settings, hash_of, points_of
 from gcnsim.sweeps.question import INTERVALS, SAMPLES, Question, load_question, read_question
@@ -23,6 +24,7 @@ __all__ = [
     "TOO_LARGE",
     "Executor",
     "Expected",
+    "Filter",
     "Folder",
     "Plan",
     "Point",
@@ -36,6 +38,7 @@ __all__ = [
     "open_folder",
     "plan",
     "points_of",
+    "read_filters",
     "read_question",
     "run",
 ]

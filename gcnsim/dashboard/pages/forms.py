@@ -1,4 +1,4 @@
-"""Pages of a few fields and one long piece of work: Compare, Plan, Validation."""
+"""Pages of a few fields and one long piece of work: Compare, Plan, Sweep, Validation."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ from dash import ALL, Dash, Input, Output, State, html, no_update
 
 from gcnsim.dashboard import parts
 from gcnsim.dashboard.files import Files
+from gcnsim.dashboard.pages import sweep
 from gcnsim.dashboard.state import MOST_TEXT
-from gcnsim.errors import ScenarioError, nearest
+from gcnsim.errors import GcnsimError, ScenarioError, nearest
 
 Values = Mapping[str, str]
 
@@ -29,7 +30,9 @@ class Field(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """A page. options: of its job, from the fields' values; command: the command line that asks the same."""
+    """A page. options: of its job, from the fields' values; command: the command line that asks the same; view: what
+    it shows at once, in a theme, where that takes no long work.
+    """
 
     path: str
     title: str
@@ -39,6 +42,8 @@ class Form:
     fields: tuple[Field, ...]
     options: Callable[[Values, Files], dict[str, Any]]
     command: Callable[[Values], Sequence[str]]
+    note: str = "Runs in the background; you may cancel it."
+    view: Callable[[Values, Files, str], Any] | None = None
 
 
 def _whole(name: str, text: str) -> list[int]:
@@ -109,6 +114,24 @@ FORMS: Final = (
         _plan_line,
     ),
     Form(
+        "/sweep",
+        "Sweep",
+        "The points of a sweep, the first by a column, and what a filter leaves of them"
+        " (cluster.bandwidth >= 10Gbps; method.tau <= 1).",
+        "Files to take home",
+        "sweep",
+        (
+            Field("folder", "Folder of gcnsim sweep below --files"),
+            Field("where", "Filter, by semicolon (iteration_s < 0.5)"),
+            Field("by", "Column that decides", "iteration_s", sweep.COLUMNS),
+            Field("descending", "Largest first", "no", sweep.YES),
+        ),
+        sweep.options,
+        sweep.command,
+        "The points that the filter leaves as CSV and JSON, and one offline page.",
+        sweep.view,
+    ),
+    Form(
         "/validation",
         "Validation",
         "Recorded runs predicted and compared, phase by phase.",
@@ -160,14 +183,15 @@ def layout(form: Form, query: str | None) -> html.Div:
             html.H1(form.title),
             html.P(form.says),
             html.Section([*fields], className="controls wide"),
+            html.Div(id="view"),
             parts.command_line(),
-            parts.job_panel(form.button, "Runs in the background; you may cancel it."),
+            parts.job_panel(form.button, form.note),
         ]
     )
 
 
-def attach(app: Dash) -> None:
-    """The callback of the fields: address and command line follow them."""
+def attach(app: Dash, files: Files) -> None:
+    """The callbacks of the fields: address, command line and what the page shows at once follow them."""
 
     @app.callback(
         Output("query", "data", allow_duplicate=True),
@@ -181,7 +205,28 @@ def attach(app: Dash) -> None:
         form = of_path(path)
         if form is None:
             return no_update, no_update
-        found = {name["field"]: (value or "").strip() for name, value in zip(names, values, strict=True)}
+        found = _found(values, names)
         usual = {field.name: field.usual for field in form.fields}
         told = {name: text for name, text in found.items() if text != usual[name]}
         return (f"?{urlencode(told)}" if told else ""), shlex.join(form.command(found))
+
+    @app.callback(
+        Output("view", "children"),
+        Input({"field": ALL}, "value"),
+        State({"field": ALL}, "id"),
+        State("url", "pathname"),
+        State("theme", "data"),
+    )
+    def view(values: list[str | None], names: list[dict[str, str]], path: str, theme: str | None) -> Any:
+        form = of_path(path)
+        if form is None or form.view is None:
+            return no_update
+        try:
+            found = read(form, f"?{urlencode(_found(values, names))}")
+            return form.view(found, files, "dark" if theme == "dark" else "light")
+        except GcnsimError as error:
+            return parts.alert(files.shown(str(error)))
+
+
+def _found(values: Sequence[str | None], names: Sequence[Mapping[str, str]]) -> dict[str, str]:
+    return {name["field"]: (value or "").strip() for name, value in zip(names, values, strict=True)}

@@ -40,6 +40,9 @@ def test_a_folder_is_looked_at(folder: Path, capsys: pytest.CaptureFixture[str])
     assert best == sorted(every, key=lambda each: each["iteration_s"])[:2]
     busiest = said(["sweep", "best", str(folder), "--by", "gpu_utilization", "--descending", "--top", "1"], capsys)
     assert "(3 more points)" in busiest
+    kept = ["--where", "cluster.bandwidth < 7Gbps", "--where", "method.name == pipegcn"]
+    assert json.loads(said(["sweep", "best", str(folder), *kept, "--json"], capsys)) == [every[1]]
+    assert "more point" not in said(["sweep", "best", str(folder), *kept], capsys)
     one = said(["sweep", "show", str(folder), "--point", "3"], capsys)
     assert "10Gbps" in one
     assert "pipegcn" in one

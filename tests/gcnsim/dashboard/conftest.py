@@ -3,20 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.dashboards import CHROMIUM, TOKEN, served
+from gcnsim import api
+from tests.dashboards import CHROMIUM, TOKEN, Looking, served
 
 pytest.importorskip("dash", reason="the dashboard's packages are not installed")
 pytest.importorskip("waitress", reason="the dashboard's packages are not installed")
 
 
+AXES = {"cluster.bandwidth": "5Gbps,25Gbps", "method.name": "psc-gcn,pipegcn", "method.tau": "0,1"}
+SMALL = ("cluster.gpus=2", "cluster.gpus_per_server=1", "run.iterations=4")
+
+
 @pytest.fixture(scope="session")
-def dashboard(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What pages may open: a sweep `points`."""
+    found = tmp_path_factory.mktemp("files")
+    api.sweep(axes=AXES, overrides=SMALL, out=found / "points", processes=1)
+    return found
+
+
+@pytest.fixture(scope="session")
+def dashboard(folder: Path) -> Iterator[str]:
     """The address of a dashboard on loopback."""
-    yield from served(tmp_path_factory.mktemp("files"))
+    yield from served(folder)
 
 
 @pytest.fixture(scope="session")
@@ -35,3 +49,12 @@ def chromium() -> Iterator[Any]:
         browser = started.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
         yield browser
         browser.close()
+
+
+@pytest.fixture
+def looking(chromium: Any, dashboard: str) -> Iterator[Looking]:
+    context = chromium.new_context(viewport={"width": 1280, "height": 900})
+    seen = Looking(context.new_page(), dashboard)
+    yield seen
+    context.close()
+    assert seen.said == []

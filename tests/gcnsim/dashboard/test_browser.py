@@ -4,51 +4,14 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
 from importlib.resources import files
 from typing import Any
-from urllib.parse import urlsplit
 
 import pytest
 
-from tests.dashboards import TOKEN, command_line
+from tests.dashboards import PATIENCE_MS, TOKEN, Looking, command_line
 
-PAGES = ("/", "/?beside=25&figure=bandwidth", "/compare", "/plan", "/validation")
-PATIENCE_MS = 60_000
-"""Other work on the machine may stop everything for a while."""
-
-
-class Looking:
-    """A page, and what its console said."""
-
-    def __init__(self, page: Any, address: str) -> None:
-        self.page, self.address = page, address
-        self.said: list[str] = []
-        page.set_default_timeout(PATIENCE_MS)
-        page.on("console", lambda line: self.said.append(line.text) if line.type in ("error", "warning") else None)
-        page.on("pageerror", lambda error: self.said.append(str(error)))
-
-    def open(self, path: str) -> None:
-        self.page.goto(self.address.rstrip("/") + path)
-        self.page.wait_for_selector("#command:has-text('gcnsim')")
-        if urlsplit(path).path == "/":
-            self.page.wait_for_selector("#picture .main-svg")
-
-    def headline(self, past: str = "") -> str:
-        """The sentence, once it is another than `past`."""
-        # A function that waits in the page would be evaluated there, which its policy forbids.
-        other = "" if not past else f":not(:has-text({json.dumps(past)}))"
-        self.page.wait_for_selector(f"#headline:not(:empty){other}")
-        return str(self.page.inner_text("#headline"))
-
-
-@pytest.fixture
-def looking(chromium: Any, dashboard: str) -> Iterator[Looking]:
-    context = chromium.new_context(viewport={"width": 1280, "height": 900})
-    seen = Looking(context.new_page(), dashboard)
-    yield seen
-    context.close()
-    assert seen.said == []
+PAGES = ("/", "/?beside=25&figure=bandwidth", "/compare", "/plan", "/sweep?folder=points", "/validation")
 
 
 def test_a_slider_moves_the_number_to_the_command_lines(looking: Looking) -> None:
@@ -115,8 +78,7 @@ def test_pages_are_usable_by_ear_and_keyboard(chromium: Any, dashboard: str, pat
     context = chromium.new_context(viewport={"width": 1280, "height": 900}, color_scheme=scheme, bypass_csp=True)
     seen = Looking(context.new_page(), dashboard)
     seen.open(path)
-    if urlsplit(path).path == "/":
-        seen.headline()
+    seen.settled(path)
     seen.page.add_script_tag(content=files("axe_core_python").joinpath("axe.min.js").read_text(encoding="utf-8"))
     found = seen.page.evaluate("axe.run()")["violations"]
     serious = [
@@ -133,8 +95,7 @@ def test_a_phone_scrolls_down_alone(chromium: Any, dashboard: str, path: str) ->
     context = chromium.new_context(viewport={"width": 390, "height": 844}, has_touch=True)
     seen = Looking(context.new_page(), dashboard)
     seen.open(path)
-    if urlsplit(path).path == "/":
-        seen.headline()
+    seen.settled(path)
     assert seen.page.evaluate("document.documentElement.scrollWidth") <= 390
     context.close()
     assert seen.said == []

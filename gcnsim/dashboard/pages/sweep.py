@@ -1,0 +1,182 @@
+"""The Sweep page: the points of a folder as parallel coordinates, those that a filter leaves, and the best of them."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from threading import Lock
+from typing import Any, Final
+
+from dash import html
+
+from gcnsim.dashboard import parts
+from gcnsim.dashboard.files import Files
+from gcnsim.errors import FileError, ScenarioError, plural
+from gcnsim.report.figures.parallel import parallel_data, parallel_figure
+from gcnsim.report.palette import THEMES
+from gcnsim.units import format_seconds
+
+SHOWN: Final = 10
+"""Points of the table."""
+
+MOST_POINTS: Final = 100_000
+"""Points that a page opens; of larger sweeps the command line says the best."""
+
+MOST_KEPT: Final = 4
+FASTEST: Final = "iteration_s"
+YES: Final = ("yes", "no")
+COLUMNS: Final = (
+    FASTEST,
+    "epoch_s",
+    "usd_per_1000_iterations",
+    "cost_per_epoch",
+    "memory_bytes",
+    "speedup_vs_full_graph",
+    "gpu_utilization",
+)
+"""Columns that the page proposes to decide; it takes every other, too."""
+
+
+class Tables:
+    """Sweeps that were opened, kept until their folder changes."""
+
+    def __init__(self) -> None:
+        self._kept: OrderedDict[tuple[Any, ...], Any] = OrderedDict()
+        self._lock = Lock()
+
+    def open(self, path: str) -> Any:
+        """The sweep in a folder. Raises FileError."""
+        from gcnsim import api
+
+        found = api.open_sweep(path)
+        if found.folder.points > MOST_POINTS:
+            raise FileError(
+                f"{path}: has {found.folder.points:,} points; allowed here: {MOST_POINTS:,}; "
+                "gcnsim sweep best says the first of any number"
+            )
+        return found
+
+    def records(self, path: str) -> tuple[Any, list[dict[str, Any]]]:
+        """The sweep in a folder and its points so far. Raises FileError."""
+        found = self.open(path)
+        key = (path, *_stamps(Path(path)))
+        with self._lock:
+            if key in self._kept:
+                self._kept.move_to_end(key)
+                return found, self._kept[key]
+        records = found.to_arrow().to_pylist()
+        with self._lock:
+            self._kept[key] = records
+            while len(self._kept) > MOST_KEPT:
+                self._kept.popitem(last=False)
+        return found, records
+
+
+def _stamps(folder: Path) -> list[tuple[str, int, int]]:
+    """What changes where a sweep goes on."""
+    files = [each for each in (*folder.glob("*.parquet"), *folder.glob("parts/*.parquet")) if each.is_file()]
+    return [(each.name, each.stat().st_mtime_ns, each.stat().st_size) for each in sorted(files)]
+
+
+TABLES: Final = Tables()
+
+
+def conditions(values: Mapping[str, str]) -> list[str]:
+    """The filters that the page's field has, one after each semicolon."""
+    return [each.strip() for each in values["where"].split(";") if each.strip()]
+
+
+def options(values: Mapping[str, str], files: Files) -> dict[str, Any]:
+    """The options of the page's job. Raises GcnsimError."""
+    path = files.path(values["folder"])
+    if path is None:
+        raise ScenarioError("folder: is empty; allowed: a folder of gcnsim sweep below that of the dashboard (--files)")
+    return {
+        "folder": path,
+        "name": values["folder"],
+        "by": values["by"] or FASTEST,
+        "descending": _descending(values),
+        "where": conditions(values),
+    }
+
+
+def _descending(values: Mapping[str, str]) -> bool:
+    if values["descending"] not in YES:
+        raise ScenarioError(f"largest first: {values['descending'][:40]!r} is not allowed; {' or '.join(YES)}")
+    return values["descending"] == "yes"
+
+
+def command(values: Mapping[str, str]) -> list[str]:
+    """The command line that asks the same."""
+    found = ["gcnsim", "sweep", "best", values["folder"] or "FOLDER"]
+    found += ["--by", values["by"]] if values["by"] not in ("", FASTEST) else []
+    found += ["--descending"] if values["descending"] == "yes" else []
+    found += [word for each in conditions(values) for word in ("--where", each)]
+    return found
+
+
+def view(values: Mapping[str, str], files: Files, theme: str) -> html.Div:
+    """What the page shows of these values. Raises GcnsimError."""
+    if not values["folder"]:
+        return html.Div(html.P("Give a folder that gcnsim sweep wrote.", className="note"))
+    asked = options(values, files)
+    sweep, records = TABLES.records(asked["folder"])
+    order = {"descending": asked["descending"], "where": asked["where"]}
+    kept = sweep.best(None, asked["by"], records=records, **order)
+    told = [html.P(_status(sweep, records, kept), className="note")]
+    if not kept:
+        none = "No point is answered." if not asked["where"] else "No answered point keeps the filter."
+        return html.Div([html.H2(none), *told])
+    axes = [axis.path for axis in sweep.question.axes]
+    data = parallel_data(kept, axes, asked["by"])
+    left = f" {plural(data.left_out, 'point')} between them are not drawn." if data.left_out else ""
+    return html.Div(
+        [
+            html.H2(_headline(kept[0], axes, asked["by"])),
+            *told,
+            parts.legend([(name, getattr(THEMES[theme], color), hatched) for name, color, hatched in data.legend]),
+            parts.graph("parallel", parallel_figure(data, THEMES[theme]).to_plotly_json()),
+            html.P(f"A line is a point; each row is a field that varies, the lowest what decides.{left}",
+                   className="note"),
+            _table(kept, axes, asked["by"]),
+        ]
+    )  # fmt: skip
+
+
+def _status(sweep: Any, records: Sequence[Mapping[str, Any]], kept: Sequence[Any]) -> str:
+    done = sum(each["state"] == "done" for each in records)
+    others = len(records) - done
+    text = f"{len(kept):,} of {plural(done, 'answered point')} shown"
+    text += f"; {others:,} refused or too large" if others else ""
+    left = sweep.folder.points - len(records)
+    return text + (f"; {left:,} not yet asked, run the sweep again to go on." if left else ".")
+
+
+def _headline(first: Mapping[str, Any], axes: Sequence[str], by: str) -> str:
+    setting = ", ".join(f"{path.partition('.')[2]} {first[path]}" for path in axes if first[path] is not None)
+    leads = "The fastest" if by == FASTEST else f"First by {by} ({_cell(first[by])})"
+    return f"{leads} is {setting}: {format_seconds(first['iteration_s'])} an iteration."
+
+
+def _table(kept: Sequence[Mapping[str, Any]], axes: Sequence[str], by: str) -> html.Div:
+    from gcnsim.report import row_of_record
+    from gcnsim.report.answer.columns import MEANINGS, columns_of
+
+    first = kept[:SHOWN]
+    keys = ["iteration_s" if first[0]["iteration_s_low"] is None else "time"]
+    keys += [by] if by in MEANINGS and by != FASTEST else []
+    more = columns_of(list(map(row_of_record, first)), [*keys, "speedup_vs_full_graph", "limited_by", "memory_bytes"])
+    raw = [] if by in (FASTEST, *axes, *keys) else [by]
+    # A path may be broken after its point.
+    heads = ["point", *(each.replace(".", ". ") for each in axes)]
+    heads += [*(" ".join(each.head.split("\n")) for each in more), *raw]
+    lines = [
+        [str(each["point"]), *(_cell(each[path]) for path in axes), *own, *(_cell(each[name]) for name in raw)]
+        for each, own in zip(first, zip(*(column.cells for column in more), strict=True), strict=True)
+    ]
+    return parts.sheet(f"The first {plural(len(lines), 'point')} by {by}", heads, lines)
+
+
+def _cell(value: Any) -> str:
+    return "-" if value is None else f"{value:.4g}" if isinstance(value, float) else str(value)

@@ -1,0 +1,254 @@
+"""Points of a sweep as parallel coordinates: a row per axis, a line per point through its values.
+
+Axes lie across, one beneath the other, so that a phone shows as many as a wide screen. Values are placed by size,
+on a logarithmic row where they span a factor of six or more; names stand at even distances.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from gcnsim.caching import Cache
+from gcnsim.errors import UnitError
+from gcnsim.fields import Measure
+from gcnsim.fields import Number as Numeral
+from gcnsim.report.answer.provenance import plain
+from gcnsim.report.figures.style import LOG_FROM, Unit, byte_unit, layout, log_ticks, said, time_unit
+from gcnsim.report.palette import LIGHT, Theme, faded
+from gcnsim.scenario import rule_at
+from gcnsim.units import FRACTION
+
+if TYPE_CHECKING:
+    from plotly.graph_objects import Figure
+
+MOST_DRAWN: Final = 400
+"""Lines that are drawn: more are one colour."""
+
+MOST_TICKS: Final = 8
+"""Values that a row writes beneath itself."""
+
+LETTERS: Final = 44
+"""Letters that a row has room for on a phone."""
+
+FASTEST: Final = 0.1
+"""The share of points that stand out, besides the first."""
+
+EMPTY: Final = "none"
+"""What a point without a value of an axis has there."""
+
+Number = Callable[[Any], float]
+"""What an axis's value is worth, raising ValueError or UnitError where it is a name."""
+
+
+def number_of(path: str) -> Number:
+    """What values of the field at `path` are worth: quantities in their base unit, shares for `10%`."""
+    rule, _ = rule_at(path)
+    if isinstance(rule, Measure):
+        return rule.quantity.parse
+    if isinstance(rule, Cache):
+        return FRACTION.parse
+    return float if isinstance(rule, Numeral) else _name
+
+
+def _name(value: Any) -> float:
+    raise ValueError(f"{value} is a name")
+
+
+class Tick(NamedTuple):
+    """A mark of a row: its place in [0, 1] and what it says."""
+
+    place: float
+    text: str
+
+
+class Row(NamedTuple):
+    """An axis: what it is called, and its marks."""
+
+    name: str
+    ticks: tuple[Tick, ...]
+
+
+class Line(NamedTuple):
+    """A point: its number, its place on each row, its values in words, and whether it is among those that stand out."""
+
+    point: int
+    places: tuple[float, ...]
+    said: tuple[str, ...]
+    fast: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Parallel:
+    """Rows from top to bottom and lines, the first of `by` first. left_out: points that are not drawn."""
+
+    rows: tuple[Row, ...]
+    lines: tuple[Line, ...]
+    left_out: int
+
+    @property
+    def legend(self) -> list[tuple[str, str, bool]]:
+        """Names of the kinds of lines, their colours in a theme, and that they are not hatched."""
+        told = [("the first", "recommended", False), ("the first tenth", "compute", False), ("others", "other", False)]
+        kinds = [bool(self.lines), any(each.fast for each in self.lines[1:]), any(not e.fast for e in self.lines[1:])]
+        return [each for each, there in zip(told, kinds, strict=True) if there]
+
+
+def parallel_data(records: Sequence[Mapping[str, Any]], axes: Sequence[str], by: str) -> Parallel:
+    """Points, the first first, over `axes` (paths of fields) and the column `by`, which all of them have.
+
+    Axes in which the points do not differ have no row. Of many points the first and evenly spread others are drawn.
+    """
+    shown = _spread(len(records))
+    varied = [path for path in axes if len({str(each[path]) for each in records}) > 1]
+    columns = [_row(plain(path), [each[path] for each in records], number_of(path), None)
+               for path in varied]  # fmt: skip
+    columns.append(_row(plain(by), [each[by] for each in records], _name if _is_text(records, by) else float, by))
+    fast = math.ceil(FASTEST * len(records))
+    lines = tuple(
+        Line(
+            int(records[index]["point"]),
+            tuple(places[index] for _, places, _ in columns),
+            tuple(f"{row.name}: {texts[index]}" for row, _, texts in columns),
+            index < fast,
+        )
+        for index in shown
+    )
+    return Parallel(tuple(row for row, _, _ in columns), lines, len(records) - len(lines))
+
+
+def _is_text(records: Sequence[Mapping[str, Any]], by: str) -> bool:
+    return any(isinstance(each[by], str | bool) for each in records)
+
+
+def _spread(count: int) -> list[int]:
+    if count <= MOST_DRAWN:
+        return list(range(count))
+    return sorted({round(place * (count - 1) / (MOST_DRAWN - 1)) for place in range(MOST_DRAWN)})
+
+
+def _row(name: str, values: list[Any], number: Number, by: str | None) -> tuple[Row, list[float], list[str]]:
+    """The row of an axis, where each value lies on it, and each in words."""
+    held = [value for value in values if value is not None]
+    try:
+        worth = {value: number(value) for value in dict.fromkeys(held)}
+    except (TypeError, ValueError, UnitError):
+        return _named(name, values)
+    if not worth or not all(map(math.isfinite, worth.values())):
+        return _named(name, values)
+    low, high = min(worth.values()), max(worth.values())
+    log = low > 0 and high >= LOG_FROM * low
+    scale = math.log if log else float
+    ends = scale(low), (scale(high) - scale(low)) or 1.0
+    room = 1.0 if len(held) == len(values) else 0.86  # those without a value lie to the right of all others
+    place = {value: room * (scale(each) - ends[0]) / ends[1] for value, each in worth.items()}
+    if by is None:
+        known = sorted(worth, key=worth.__getitem__)
+        marks = [Tick(place[value], _text(value)) for value in known]
+        words = {value: _text(value) for value in worth}
+        title = name
+    else:
+        unit = _unit_of(by, high)
+        title = f"{plain(by)}{f' ({unit[0]})' if unit[0] else ''}"
+        words = {value: f"{each / unit[1]:.4g}" for value, each in worth.items()}
+        at = _marks(low, high, unit[1], log=log)
+        marks = [Tick(room * (scale(each) - ends[0]) / ends[1], f"{each / unit[1]:.4g}") for each in at]
+    ticks = _apart(marks if room == 1.0 else [*marks, Tick(1.0, EMPTY)])
+    places = [1.0 if value is None else place[value] for value in values]
+    return Row(title, tuple(ticks)), places, [EMPTY if value is None else words[value] for value in values]
+
+
+def _named(name: str, values: list[Any]) -> tuple[Row, list[float], list[str]]:
+    """A row of names at even distances, in the order in which they come."""
+    words = [EMPTY if value is None else _text(value) for value in values]
+    names = sorted(dict.fromkeys(words))
+    place = {word: (turn / (len(names) - 1) if len(names) > 1 else 0.5) for turn, word in enumerate(names)}
+    return Row(name, tuple(_apart([Tick(place[word], word) for word in names]))), [place[word] for word in words], words
+
+
+def _text(value: Any) -> str:
+    return f"{value:.4g}" if isinstance(value, float) else plain(str(value))
+
+
+def _unit_of(by: str, high: float) -> Unit:
+    """The unit of a column of the answers, by the end of its name."""
+    if by.endswith(("_s", "_s_low", "_s_high")):
+        return time_unit(high)
+    return byte_unit(high) if by.endswith("_bytes") else Unit("", 1.0)
+
+
+def _marks(low: float, high: float, unit: float, *, log: bool) -> list[float]:
+    inside = [each for each in log_ticks(low, high, unit).at if low < each < high] if log else []
+    return [low, *(inside or [low + (high - low) * share for share in (0.25, 0.5, 0.75)]), high]
+
+
+def _apart(ticks: Sequence[Tick]) -> list[Tick]:
+    """Marks of which the texts have room: both ends, and between them those far enough behind the one before."""
+    if len(ticks) < 3:
+        return list(ticks)
+    found = [ticks[0]]
+    for each in ticks[1:-1]:
+        room = _room(found[-1], each)
+        if each.place - found[-1].place >= room and ticks[-1].place - each.place >= _room(each, ticks[-1]):
+            found.append(each)
+    return [*found, ticks[-1]]
+
+
+def _room(one: Tick, other: Tick) -> float:
+    """The share of a row between two marks that their texts take on a phone; those at the ends lie inside the row."""
+    taken = len(one.text) / (1 if one.place <= 0 else 2) + len(other.text) / (1 if other.place >= 1 else 2)
+    return max(1 / MOST_TICKS, (taken + 1) / LETTERS)
+
+
+def parallel_figure(data: Parallel, theme: Theme = LIGHT) -> Figure:
+    """The rows with their marks, others faint, those that stand out above them, the first on top."""
+    import plotly.graph_objects as go
+
+    figure = go.Figure()
+    others = [each for each in data.lines[1:] if not each.fast]
+    fast = [each for each in data.lines[1:] if each.fast]
+    figure.add_scatter(**_lines(others, "others", faded(theme.other, 0.35), 1.0))
+    figure.add_scatter(**_lines(fast, "the first tenth", theme.compute, 1.4))
+    figure.add_scatter(**_lines(data.lines[:1], "the first", theme.recommended, 4.0))
+    for place, row in enumerate(data.rows):
+        figure.add_shape(type="line", x0=0, x1=1, y0=place, y1=place, line={"color": theme.muted, "width": 1})
+        figure.add_annotation(
+            x=0, xref="paper", xanchor="left", y=place - 0.08, yanchor="bottom", showarrow=False,
+            text=f"<b>{said(row.name)}</b>", font={"size": 13}, bgcolor=theme.paper, borderpad=1,
+        )  # fmt: skip
+        for tick in row.ticks:
+            anchor = "left" if tick.place < 0.02 else "right" if tick.place > 0.98 else "center"
+            figure.add_annotation(
+                x=tick.place, xanchor=anchor, y=place + 0.06, yanchor="top", showarrow=False, text=said(tick.text),
+                font={"size": 12, "color": theme.ink}, bgcolor=faded(theme.paper, 0.85), borderpad=1,
+            )  # fmt: skip
+    figure.update_layout(**layout(theme, "", height=40 + 88 * len(data.rows)))
+    figure.update_layout(margin={"l": 12, "r": 12, "t": 8, "b": 8}, hovermode="closest")
+    figure.update_xaxes(visible=False, range=[-0.01, 1.01], fixedrange=True)
+    figure.update_yaxes(visible=False, range=[len(data.rows) - 0.55, -0.42], fixedrange=True)
+    return figure
+
+
+def _lines(found: Sequence[Line], name: str, color: str, width: float) -> dict[str, Any]:
+    """Lines as one trace, with gaps between them."""
+    x: list[float | None] = []
+    y: list[int | None] = []
+    told: list[str] = []
+    for each in found:
+        words = f"point {each.point}<br>" + "<br>".join(map(said, each.said))
+        x += [*(round(place, 5) for place in each.places), None]
+        y += [*range(len(each.places)), None]
+        told += [words] * (len(each.places) + 1)
+    return {
+        "x": x,
+        "y": y,
+        "mode": "lines+markers",
+        "name": name,
+        "line": {"color": color, "width": width},
+        "marker": {"color": color, "size": 4 + width},
+        "customdata": told,
+        "hovertemplate": "%{customdata}<extra></extra>",
+        "connectgaps": False,
+    }
