@@ -80,6 +80,8 @@ class Looking:
             self.headline()
         if urlsplit(path).path == "/sweep":
             self.page.wait_for_selector("#parallel .main-svg")
+        if urlsplit(path).path == "/timeline":
+            self.page.wait_for_selector("#figure-0 .main-svg")
 
     def headline(self, past: str = "") -> str:
         """The sentence, once it is another than `past`."""

@@ -20,6 +20,7 @@ from gcnsim.api.question import what_if
 from gcnsim.api.recommending import Recommended, recommend
 from gcnsim.api.simulation import Simulation, simulate, write_result, write_timeline
 from gcnsim.api.sweeping import Sweep, ask, open_sweep, plan_sweep, sweep
+from gcnsim.api.timelines import RunTimeline, run_timeline, setting_run
 from gcnsim.api.warm import WarmRows
 from gcnsim.api.writing import write_json
 from gcnsim.calibration_record.record import write_calibration
@@ -31,6 +32,7 @@ __all__ = [
     "Graph",
     "PriceBook",
     "Recommended",
+    "RunTimeline",
     "Simulation",
     "Sweep",
     "WarmRows",
@@ -50,6 +52,8 @@ __all__ = [
     "render_comparison",
     "render_validation",
     "reproduce",
+    "run_timeline",
+    "setting_run",
     "simulate",
     "sweep",
     "validate",

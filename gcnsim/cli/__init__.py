@@ -30,6 +30,7 @@ COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
     "recommend": ("gcnsim.cli.recommend:command", "Which machine and setting to take for a target, of hundreds."),
     "simulate": ("gcnsim.cli.simulate:command", "Simulate one scenario file."),
     "compare": ("gcnsim.cli.compare:command", "Two iterations side by side: where the difference went."),
+    "timeline": ("gcnsim.cli.timeline:command", "A recorded run for Perfetto, beside its prediction."),
     "dashboard": (
         "gcnsim.cli.dashboard:command",
         "Pages in a browser: sliders, figures, plans.",

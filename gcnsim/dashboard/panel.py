@@ -14,6 +14,7 @@ from gcnsim.dashboard.pages import forms
 from gcnsim.dashboard.state import read_address
 from gcnsim.dashboard.work import FIGURES, TEXTS
 from gcnsim.errors import GcnsimError
+from gcnsim.report.palette import THEMES
 
 
 def attach_jobs(app: Dash, jobs: Jobs, files: Files) -> None:
@@ -90,7 +91,9 @@ def found(job: Job, theme: str) -> html.Div:
             shown += [html.H3(title), html.Ul([html.Li(line) for line in lines])]
     path = job.folder / FIGURES
     for place, each in enumerate(json.loads(path.read_text(encoding="utf-8")) if path.exists() else []):
-        shown += [html.H3(each["title"]), parts.graph(f"figure-{place}", each[theme])]
+        marks = [(name, THEMES[theme].color(color), hatched) for name, color, hatched in each["legend"]]
+        shown += [html.H3(each["title"]), *([parts.legend(marks)] if marks else [])]
+        shown.append(parts.graph(f"figure-{place}", each[theme]))
         shown.append(html.P(each["caption"], className="note"))
     if texts.get("text"):
         shown.append(html.Pre(texts["text"], tabIndex="0", role="region", **parts.aria(label="the answer as text")))

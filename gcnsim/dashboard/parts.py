@@ -101,11 +101,12 @@ def alert(text: str) -> html.P:
     return html.P(text, className="alert", role="alert")
 
 
-def job_panel(label: str, note: str) -> html.Section:
-    """A button that begins the page's long work, and its place."""
+def job_panel(label: str, note: str, *, begins: bool = False) -> html.Section:
+    """A button that begins the page's long work, and its place; begins: by itself, once the page is there."""
+    own: dict[str, Any] = {"data-begins": "yes"} if begins else {}
     return html.Section(
         [
-            html.Button(label, id="job-start", className="main"),
+            html.Button(label, id="job-start", className="main", **own),
             html.Span(note, className="note"),
             dcc.Store(id="job"),
             dcc.Interval(id="job-tick", interval=500, disabled=True),

@@ -67,14 +67,6 @@ def _put(folder: Path, name: str, found: Any) -> None:
         file.write(json.dumps(found, allow_nan=False))
 
 
-def _drawn(title: str, caption: str, draw: Callable[[Any], Any]) -> dict[str, Any]:
-    """A figure in both themes, as plain data."""
-    from gcnsim.report.palette import THEMES
-
-    themes = {name: json.loads(draw(theme).to_json()) for name, theme in THEMES.items()}
-    return {"title": title, "caption": caption, **themes}
-
-
 def _what_if(options: Mapping[str, Any], folder: Path, say: Say) -> None:
     from gcnsim import api
     from gcnsim.report.answer import sentences
@@ -125,11 +117,17 @@ def _validate(options: Mapping[str, Any], folder: Path, say: Say) -> None:
     _put(folder, TEXTS, {"heading": "", "text": api.render_validation(found)})
 
 
-def _sweep(options: Mapping[str, Any], folder: Path, say: Say) -> None:
-    from gcnsim.dashboard import taken
+def _of_page(kind: str) -> Callable[[Mapping[str, Any], Path, Say], None]:
+    """The job of a page that shows figures and text."""
 
-    taken.sweep(options, folder, say)
-    _put(folder, TEXTS, {"heading": ""})
+    def do(options: Mapping[str, Any], folder: Path, say: Say) -> None:
+        from gcnsim.dashboard.taken import JOBS
+
+        found = JOBS[kind](options, folder, say)
+        _put(folder, FIGURES, found.figures)
+        _put(folder, TEXTS, found.texts)
+
+    return do
 
 
 JOBS: Final[Mapping[str, Callable[[Mapping[str, Any], Path, Say], None]]] = {
@@ -137,7 +135,8 @@ JOBS: Final[Mapping[str, Callable[[Mapping[str, Any], Path, Say], None]]] = {
     "recommend": _recommend,
     "compare": _compare,
     "validate": _validate,
-    "sweep": _sweep,
+    "sweep": _of_page("sweep"),
+    "timeline": _of_page("timeline"),
 }
 
 

@@ -73,6 +73,10 @@ if TYPE_CHECKING:
         parallel_data,
         parallel_figure,
     )
+    from gcnsim.report.figures.recorded import (
+        in_one_unit,
+        timeline_of_run,
+    )
     from gcnsim.report.figures.simulated import (
         pairs_of_result,
         timeline_of_result,
@@ -141,6 +145,7 @@ __all__ = [
     "curve_of_rows",
     "front_data",
     "front_figure",
+    "in_one_unit",
     "left_out_lines",
     "links_data",
     "links_figure",
@@ -171,6 +176,7 @@ __all__ = [
     "timeline_data",
     "timeline_figure",
     "timeline_of_result",
+    "timeline_of_run",
     "tornado_data",
     "tornado_figure",
     "tornado_of_advice",
@@ -261,6 +267,10 @@ _LATE: Final = {
         "Parallel",
         "parallel_data",
         "parallel_figure",
+    ),
+    "gcnsim.report.figures.recorded": (
+        "in_one_unit",
+        "timeline_of_run",
     ),
     "gcnsim.report.figures.simulated": (
         "pairs_of_result",

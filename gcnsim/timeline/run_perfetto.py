@@ -190,6 +190,8 @@ def _track(timeline: Timeline, span: int, *, message: bool) -> str | None:
         return REDUCE
     if message:
         return "send"
+    if kind is OpKind.WIRE and timeline.nbytes[span] == 0:
+        return None  # a receiver that waits for a message, which is shown as its sender has it
     copies = {OpKind.D2H: "copy to host", OpKind.H2D: "copy to device", OpKind.INDEX: "copy to device"}
     if kind in copies:
         return copies[kind]

@@ -58,7 +58,15 @@
       each.removeAttribute("aria-selected");
     });
   }
-  new MutationObserver(function () { offer(); named(); }).observe(document.documentElement, {childList: true, subtree: true});
+  /* An address that asks for long work begins it, once the page has read it. */
+  function begin() {
+    var button = document.querySelector("#job-start[data-begins]");
+    var command = document.getElementById("command");
+    if (!button || !command || !command.textContent) { return; }
+    button.removeAttribute("data-begins");
+    window.setTimeout(function () { button.click(); }, 0);
+  }
+  new MutationObserver(function () { offer(); named(); begin(); }).observe(document.documentElement, {childList: true, subtree: true});
 
   window.dash_clientside = Object.assign({}, window.dash_clientside, {
     gcnsim: {

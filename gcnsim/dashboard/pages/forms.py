@@ -1,4 +1,4 @@
-"""Pages of a few fields and one long piece of work: Compare, Plan, Sweep, Validation."""
+"""Pages of a few fields and one long piece of work: Compare, Plan, Sweep, Timeline, Validation."""
 
 from __future__ import annotations
 
@@ -12,11 +12,21 @@ from dash import ALL, Dash, Input, Output, State, html, no_update
 
 from gcnsim.dashboard import parts
 from gcnsim.dashboard.files import Files
-from gcnsim.dashboard.pages import sweep
+from gcnsim.dashboard.pages import sweep, timeline
 from gcnsim.dashboard.state import MOST_TEXT
 from gcnsim.errors import GcnsimError, ScenarioError, nearest
+from gcnsim.hardware import devices
+from gcnsim.methods import methods
+from gcnsim.workload import datasets
 
 Values = Mapping[str, str]
+
+
+ASKED: Final = "asked"
+"""Where the address asks for something."""
+
+ALWAYS: Final = "always"
+NEVER: Final = "never"
 
 
 class Field(NamedTuple):
@@ -31,7 +41,7 @@ class Field(NamedTuple):
 @dataclass(frozen=True, slots=True)
 class Form:
     """A page. options: of its job, from the fields' values; command: the command line that asks the same; view: what
-    it shows at once, in a theme, where that takes no long work.
+    it shows at once, in a theme, where that takes no long work; begins: when the job begins by itself.
     """
 
     path: str
@@ -44,6 +54,7 @@ class Form:
     command: Callable[[Values], Sequence[str]]
     note: str = "Runs in the background; you may cancel it."
     view: Callable[[Values, Files, str], Any] | None = None
+    begins: str = ASKED
 
 
 def _whole(name: str, text: str) -> list[int]:
@@ -130,6 +141,31 @@ FORMS: Final = (
         sweep.command,
         "The points that the filter leaves as CSV and JSON, and one offline page.",
         sweep.view,
+        NEVER,
+    ),
+    Form(
+        "/timeline",
+        "Timeline",
+        "One steady iteration: what each worker and link does when, and what it waits for. Of a setting, or of a"
+        " recorded run beside its prediction.",
+        "Draw the timeline",
+        "timeline",
+        (
+            Field("method", "Method", timeline.METHOD, tuple(methods())),
+            Field("gpus", "GPUs, two to a server", timeline.usual("gpus")),
+            Field("bandwidth", "Bandwidth (Gbps)", timeline.usual("bandwidth")),
+            Field("tau", "tau", timeline.usual("tau")),
+            Field("epsilon", "epsilon", timeline.usual("epsilon")),
+            Field("cache", "Cache (%)", timeline.usual("cache")),
+            Field("dataset", "Data set", timeline.usual("dataset"), tuple(datasets())),
+            Field("device", "GPU", timeline.usual("device"), tuple(devices())),
+            Field("graph", "Own graph or profile below --files"),
+            Field("run", "Or a recorded run below --files"),
+            Field("calibration", "Its calibration record (may be empty)"),
+        ),
+        timeline.options,
+        timeline.command,
+        begins=ALWAYS,
     ),
     Form(
         "/validation",
@@ -174,6 +210,8 @@ def layout(form: Form, query: str | None) -> html.Div:
         values = read(form, query)
     except ScenarioError as error:
         values, wrong = read(form, ""), [parts.alert(str(error))]
+    usual = {field.name: field.usual for field in form.fields}
+    begins = form.begins == ALWAYS or (form.begins == ASKED and values != usual)
     fields = [
         parts.text_field({"field": field.name}, field.label, values[field.name], field.words) for field in form.fields
     ]
@@ -185,7 +223,7 @@ def layout(form: Form, query: str | None) -> html.Div:
             html.Section([*fields], className="controls wide"),
             html.Div(id="view"),
             parts.command_line(),
-            parts.job_panel(form.button, form.note),
+            parts.job_panel(form.button, form.note, begins=begins and not wrong),
         ]
     )
 

@@ -178,8 +178,10 @@ def _binned(
     return tuple(map(plain, names)), tuple(tuple(found[name].tolist()) for name in names)
 
 
-def timeline_figure(data: TimelineData, theme: Theme = LIGHT) -> Figure:
-    """Blocks by row, coloured by kind, above a row per link, the darker the busier; both on one axis of time."""
+def timeline_figure(data: TimelineData, theme: Theme = LIGHT, until_s: float | None = None) -> Figure:
+    """Blocks by row, coloured by kind, above a row per link, the darker the busier; both on one axis of time, which
+    ends at `until_s` or with the iteration.
+    """
     from plotly.subplots import make_subplots
 
     tall, links = 26 * len(data.rows) + 10, 20 * len(data.links)
@@ -196,7 +198,7 @@ def timeline_figure(data: TimelineData, theme: Theme = LIGHT) -> Figure:
     shape = layout(theme, "", height=tall + links + 90)
     axes = {name: shape.pop(name) for name in ("xaxis", "yaxis")}
     figure.update_layout(**shape, barmode="overlay", bargap=0.15)
-    figure.update_xaxes(**axes["xaxis"], range=[0, data.length_s / data.unit_s])
+    figure.update_xaxes(**axes["xaxis"], range=[0, (until_s or data.length_s) / data.unit_s])
     figure.update_xaxes(title_text=f"Time in iteration {data.iteration} ({data.unit})", row=len(heights), col=1)
     figure.update_yaxes(**axes["yaxis"])
     figure.update_yaxes(

@@ -10,6 +10,8 @@ import pytest
 
 from gcnsim import api
 from tests.dashboards import CHROMIUM, TOKEN, Looking, served
+from tests.gcnsim.comparison.test_compare import recorded
+from tests.gcnsim.validation.conftest import runs_in
 
 pytest.importorskip("dash", reason="the dashboard's packages are not installed")
 pytest.importorskip("waitress", reason="the dashboard's packages are not installed")
@@ -21,8 +23,9 @@ SMALL = ("cluster.gpus=2", "cluster.gpus_per_server=1", "run.iterations=4")
 
 @pytest.fixture(scope="session")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What pages may open: a sweep `points`."""
+    """What pages may open: a sweep `points`, a recorded run `run`."""
     found = tmp_path_factory.mktemp("files")
+    recorded(runs_in(found), "run")
     api.sweep(axes=AXES, overrides=SMALL, out=found / "points", processes=1)
     return found
 

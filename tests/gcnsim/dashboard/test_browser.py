@@ -11,7 +11,15 @@ import pytest
 
 from tests.dashboards import PATIENCE_MS, TOKEN, Looking, command_line
 
-PAGES = ("/", "/?beside=25&figure=bandwidth", "/compare", "/plan", "/sweep?folder=points", "/validation")
+PAGES = (
+    "/",
+    "/?beside=25&figure=bandwidth",
+    "/compare",
+    "/plan",
+    "/sweep?folder=points",
+    "/timeline?gpus=2",
+    "/validation",
+)
 
 
 def test_a_slider_moves_the_number_to_the_command_lines(looking: Looking) -> None:

@@ -1,0 +1,59 @@
+"""The Timeline page: one steady iteration of a setting, or of a recorded run beside its prediction."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from gcnsim.dashboard.files import Files
+from gcnsim.dashboard.state import Question, moved
+from gcnsim.errors import ScenarioError, nearest
+from gcnsim.methods import methods
+
+METHOD: Final = "psc-gcn"
+SETTING: Final = ("dataset", "graph", "device", "gpus", "bandwidth", "tau", "epsilon", "cache")
+"""Fields of the page that are fields of a question of What-if."""
+
+FIRST: Final = Question()
+
+
+def usual(name: str) -> str:
+    """What a field of the setting says at first."""
+    value = getattr(FIRST, name)
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def question(values: Mapping[str, str]) -> Question:
+    """The setting, checked as that of What-if is. Raises ScenarioError."""
+    method = values["method"]
+    if method not in methods():
+        raise ScenarioError(f"method: unknown {method[:40]!r}; {nearest(method, methods())}")
+    return moved(FIRST, methods=[method], **{name: values[name] for name in SETTING})
+
+
+def options(values: Mapping[str, str], files: Files) -> dict[str, Any]:
+    """The options of the page's job. Raises GcnsimError."""
+    run, calibration = files.path(values["run"]), files.path(values["calibration"])
+    if run is not None:
+        return {"run": run, "name": values["run"], "calibration": calibration}
+    if calibration is not None:
+        raise ScenarioError("calibration: is of a recorded run; allowed: with one, or nothing")
+    asked = question(values)
+    return {"setting": asked.row_options(files.path(asked.graph), values["method"])}
+
+
+def command(values: Mapping[str, str]) -> list[str]:
+    """The command line that writes the same for Perfetto."""
+    if values["run"]:
+        record = ["--calibration", values["calibration"]] if values["calibration"] else []
+        return ["gcnsim", "timeline", values["run"], *record, "--out", "measured.json", "--predicted", "predicted.json"]
+    try:
+        asked = question(values)
+    except ScenarioError:
+        return ["gcnsim", "what-if"]
+    told = asked.row_options(asked.graph or None, values["method"])
+    return ["gcnsim", "what-if", *_words(told), "--timeline", "timeline.json"]
+
+
+def _words(told: Mapping[str, Any]) -> list[str]:
+    return [word for name, value in told.items() for word in (f"--{name}", str(value))]

@@ -1,0 +1,71 @@
+"""Timelines of settings and recorded runs, and the command that writes them."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gcnsim.api import run_timeline, setting_run, what_if
+from gcnsim.cli import main
+from gcnsim.errors import ScenarioError
+from gcnsim.report import timeline_of_result
+from gcnsim.report.page.timelines import Drawn, write_timelines_csv
+from tests.gcnsim.comparison.test_compare import recorded
+from tests.gcnsim.validation.conftest import WriteRun, write_run
+
+__all__ = ["write_run"]
+
+
+def test_a_setting_is_the_run_that_what_if_writes() -> None:
+    options: dict[str, Any] = {"gpus": 2, "bandwidth": "15Gbps", "method": "psc-gcn", "tau": 1}
+    assert setting_run(**options).metrics == what_if(**options).recommended.metrics
+    with pytest.raises(ScenarioError, match="2 settings are asked for"):
+        setting_run(gpus=2, method=["psc-gcn", "pipegcn"])
+
+
+def test_measured_and_predicted_have_the_same_tracks(
+    write_run: WriteRun, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = recorded(write_run, "run")
+    paths = [tmp_path / name for name in ("measured.json", "predicted.json", "both.html")]
+    words = [f"{option}={path}" for option, path in zip(("--out", "--predicted", "--html"), paths, strict=True)]
+    assert main(["timeline", str(folder), *words]) == 0
+    measured, predicted = capsys.readouterr().out.splitlines()
+    assert measured == "measured   100 ms an iteration; steady: iteration 9"
+    assert predicted.startswith("predicted  ")
+    tracks = [
+        {each["args"]["name"] for each in json.loads(path.read_text())["traceEvents"] if each["name"] == "thread_name"}
+        for path in paths[:2]
+    ]
+    assert tracks[0] == {"iterations", "compute", "send", "receive", "all-reduce"}
+    assert tracks[0] <= tracks[1]
+    assert "<h1>full-graph on small, 2 workers, measured</h1>" in paths[2].read_text()
+
+
+def test_what_cannot_be_a_timeline_is_a_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for words, said in (
+        ([str(tmp_path)], "run.json: cannot be read"),
+        ([str(tmp_path), "--timeline-detail"], "--timeline-detail: is of files"),
+    ):
+        assert main(["timeline", *words]) == 2
+        line = capsys.readouterr().err
+        assert said in line
+        assert line.count("\n") == 1
+
+
+def test_blocks_are_lines_of_a_table(write_run: WriteRun, tmp_path: Path) -> None:
+    found = run_timeline(recorded(write_run, "run"))
+    measured, predicted = found.data()
+    assert measured.unit == predicted.unit
+    write_timelines_csv(tmp_path / "out.csv", [Drawn("measured", measured), Drawn("predicted", predicted)])
+    with open(tmp_path / "out.csv", encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == len(measured.blocks) + len(predicted.blocks)
+    first = measured.blocks[0]
+    assert rows[0]["row"] == measured.rows[first.row]
+    assert float(rows[0]["start_s"]) == first.start_s
+    assert timeline_of_result(found.predicted).blocks == predicted.blocks

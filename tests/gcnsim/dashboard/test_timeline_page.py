@@ -1,0 +1,115 @@
+"""The Timeline page: what it asks and what its job writes, without a browser and in one."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode
+
+import pytest
+
+from gcnsim.api import simulate
+from gcnsim.dashboard.files import Files
+from gcnsim.dashboard.jobs import Jobs
+from gcnsim.dashboard.pages import forms, timeline
+from gcnsim.dashboard.panel import found
+from gcnsim.dashboard.work import FIGURES
+from gcnsim.errors import GcnsimError
+from tests.dashboards import command_line
+
+
+def read(**values: str) -> dict[str, str]:
+    form = forms.of_path("/timeline")
+    assert form is not None
+    return forms.read(form, f"?{urlencode(values)}")
+
+
+def tracks(path: Path) -> set[str]:
+    events = json.loads(path.read_text(encoding="utf-8"))["traceEvents"]
+    return {each["args"]["name"] for each in events if each["name"] == "thread_name"}
+
+
+def test_the_command_line_asks_the_same() -> None:
+    words = timeline.command(read(method="pipegcn", gpus="2", bandwidth="2.5"))
+    assert shlex.join(words) == (
+        "gcnsim what-if --gpus 2 --bandwidth 2.5Gbps --device t4 --method pipegcn --dataset reddit"
+        " --timeline timeline.json"
+    )
+    words = timeline.command(read(run="a run", calibration="record.json"))
+    assert shlex.join(words) == (
+        "gcnsim timeline 'a run' --calibration record.json --out measured.json --predicted predicted.json"
+    )
+
+
+@pytest.mark.parametrize(
+    ("values", "said"),
+    [
+        ({"gpus": "-3"}, "gpus: '-3' is not allowed"),
+        ({"bandwidth": "nan"}, "bandwidth: 'nan'"),
+        ({"method": "<script>"}, "method: unknown '<script>'"),
+        ({"dataset": "../reddit"}, "dataset: unknown"),
+        ({"graph": "/etc/passwd"}, "outside the folder"),
+        ({"run": "../run"}, "outside the folder"),
+        ({"calibration": "."}, "calibration: is of a recorded run"),
+    ],
+)
+def test_what_cannot_be_drawn_is_a_line(folder: Path, values: dict[str, str], said: str) -> None:
+    with pytest.raises(GcnsimError) as error:
+        timeline.options(read(**values), Files(folder, folder))
+    assert said in str(error.value)
+    assert "\n" not in str(error.value)
+    assert timeline.command(read(**values))[0] == "gcnsim"
+
+
+def test_a_setting_is_drawn_and_taken_home(folder: Path, tmp_path: Path) -> None:
+    values = read(method="full-graph", gpus="2", bandwidth="5")
+    job = Jobs(tmp_path).start("timeline", timeline.options(values, Files(folder, folder)))
+    job._thread.join(120)
+    assert job.error is None
+    names = {each.name for each in job.folder.iterdir()}
+    assert {"timeline.json", "timeline.csv", "timeline.html"} <= names
+    assert {"compute", "send", "receive"} <= tracks(job.folder / "timeline.json")
+    (figure,) = json.loads((job.folder / FIGURES).read_text(encoding="utf-8"))
+    assert figure["title"] == "Predicted"
+    setting: dict[str, Any] = {"cluster": {"gpus": 2, "bandwidth": "5Gbps"}, "method": {"name": "full-graph"}}
+    told = simulate({"schema": "gcnsim.scenario/1", "name": "x", "workload": {"dataset": "reddit"}} | setting)
+    seconds = told.result.metrics.iteration_s
+    assert f"full-graph on 2 x t4: {seconds:.2f} s an iteration." in str(found(job, "dark"))
+
+
+def test_a_recorded_run_stands_beside_its_prediction(folder: Path, tmp_path: Path) -> None:
+    job = Jobs(tmp_path).start("timeline", timeline.options(read(run="run"), Files(folder, folder)))
+    job._thread.join(120)
+    assert job.error is None
+    assert tracks(job.folder / "measured.json") <= tracks(job.folder / "predicted.json")
+    figures = json.loads((job.folder / FIGURES).read_text(encoding="utf-8"))
+    assert [each["title"] for each in figures] == ["Measured", "Predicted"]
+    ends = [max(axis["range"][1] for name, axis in each["light"]["layout"].items() if name == "xaxis")
+            for each in figures]  # fmt: skip
+    assert ends[0] == ends[1], "one scale of time"
+    assert "run: 100 ms an iteration measured, " in str(found(job, "light"))
+
+
+def test_a_run_that_is_none_is_a_line(folder: Path, tmp_path: Path) -> None:
+    files = Files(folder, folder)
+    job = Jobs(tmp_path).start("timeline", timeline.options(read(run="points"), files))
+    job._thread.join(120)
+    assert files.shown(job.error or "").startswith("points/run.json: cannot be read")
+
+
+def test_the_page_draws_what_its_address_asks(looking: Any) -> None:
+    looking.open("/timeline?gpus=2&method=pipegcn")
+    looking.settled("/timeline")
+    told = command_line(*shlex.split(looking.page.inner_text("#command").partition(" --timeline")[0])[2:])
+    seconds = told["results"][0]["iteration_s"]
+    assert f"{seconds:.2f} s an iteration." in looking.page.inner_text("#job-result h2")
+    with looking.page.expect_download() as download:
+        looking.page.click(".files >> text=timeline.json")
+    assert {"compute", "send", "receive"} <= tracks(download.value.path())
+    looking.page.fill("input[id*=gpus]", "-3")
+    looking.page.keyboard.press("Enter")
+    looking.page.wait_for_selector("#command:text-is('gcnsim what-if')")
+    looking.page.click("#job-start")
+    looking.page.wait_for_selector("#job-result .alert:has-text(\"gpus: '-3' is not allowed\")")
