@@ -72,12 +72,17 @@ def peak_bytes(arguments: Sequence[str]) -> int:
 
     def watch(pid: int) -> None:
         nonlocal peak
-        while held := sum(map(_held_bytes, _family(pid))):
+        while held := held_bytes(pid):
             peak = max(peak, held)
             time.sleep(0.01)
 
     finished(arguments, watch)
     return peak
+
+
+def held_bytes(pid: int) -> int:
+    """Proportional set sizes of a process and all that descend from it, added up, in bytes; 0 when they have ended."""
+    return sum(map(_held_bytes, _family(pid)))
 
 
 def _family(pid: int) -> list[int]:

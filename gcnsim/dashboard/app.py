@@ -137,7 +137,7 @@ def _moves(app: Dash, behind: Behind) -> None:
         rows = sorted(rows, key=lambda row: row.epoch_s)
         figure, legend = what_if.picture(question, rows, along, "dark" if theme == "dark" else "light")
         return [
-            figure.to_plotly_json(),
+            figure,
             parts.table(rows, "Rows of the setting, the fastest first; the range is 90 % of the assumptions' draws"),
             what_if.headline(question, rows),
             question.command(),
@@ -145,7 +145,7 @@ def _moves(app: Dash, behind: Behind) -> None:
             None,
             what_if.CAPTIONS[question.figure != "breakdown"],
             legend,
-            {"height": f"{figure.layout.height}px"},
+            {"height": f"{figure['layout']['height']}px"},
             *(what_if.shown(name, getattr(question, name)) for name in what_if.SLIDERS),
         ]
 

@@ -7,6 +7,7 @@ import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from threading import Thread
 from typing import Final
 
 import flask
@@ -69,5 +70,8 @@ def serve(
             raise ScenarioError(
                 f"--port: cannot listen at {host}:{port}: {error.strerror}; allowed: a free port"
             ) from None
+        # A request to end reaches the main thread: waitress drops what it raises while a connection is read.
+        running = Thread(target=server.run, name="waitress", daemon=True)
+        running.start()
         ready(f"http://{'[' + host + ']' if ':' in host else host}:{server.effective_port}/")
-        server.run()
+        running.join()

@@ -13,8 +13,8 @@ from gcnsim.dashboard.answers import Answers
 from gcnsim.dashboard.files import Files
 from gcnsim.dashboard.state import FIGURES, STOPS, Question, moved, stops
 from gcnsim.methods import has_knob, methods
-from gcnsim.report.figures.breakdown import breakdown_figure, rows_data
-from gcnsim.report.figures.curves import AXES, curve_data, curve_figure, curve_of_rows, styled
+from gcnsim.report.figures.breakdown import breakdown_drawing, rows_data
+from gcnsim.report.figures.curves import AXES, curve_data, curve_drawing, curve_of_rows, styled
 from gcnsim.report.palette import THEMES
 from gcnsim.results import Row
 from gcnsim.units import format_seconds
@@ -142,18 +142,20 @@ def curve_rows(question: Question, answers: Answers, files: Files) -> list[Row]:
     return answers.rows([question.row_options(graph, method, **{axis: each}) for method in named for each in values])
 
 
-def picture(question: Question, rows: Sequence[Row], along: Sequence[Row], theme: str) -> tuple[Any, html.Ul]:
-    """The chosen figure and its legend, which as text wraps on a phone."""
+def picture(
+    question: Question, rows: Sequence[Row], along: Sequence[Row], theme: str
+) -> tuple[dict[str, Any], html.Ul]:
+    """The chosen figure, as plain data, and its legend, which as text wraps on a phone."""
     chosen = THEMES[theme]
     if not along:
         data = rows_data(rows, MOST_BARS)
         marks = [(name, getattr(chosen, color), hatched) for name, color, hatched in data.legend]
-        return breakdown_figure(data, chosen), parts.legend(marks)
+        return breakdown_drawing(data, chosen), parts.legend(marks)
     curve = curve_of_rows(along, question.figure)
     size = AXES[question.figure].size
     found = curve_data(curve._replace(asked=(getattr(question, question.figure) * size,)))
     lines = [(series.name, color, False) for series, (color, _, _) in styled(found.series, chosen)]
-    return curve_figure(found, chosen), parts.legend(lines)
+    return curve_drawing(found, chosen), parts.legend(lines)
 
 
 def headline(question: Question, rows: Sequence[Row]) -> str:

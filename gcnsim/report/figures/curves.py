@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from gcnsim.report.answer.provenance import plain
 from gcnsim.report.answer.rows import varies
-from gcnsim.report.figures.style import LOG_FROM, MOST_LINES, Ticks, layout, log_ticks, said, time_unit
+from gcnsim.report.figures.style import LOG_FROM, MOST_LINES, PLAIN, Ticks, layout, log_ticks, said, time_unit
 from gcnsim.report.palette import LIGHT, Theme, faded
 from gcnsim.results import Row
 from gcnsim.units import format_gbps, format_seconds
@@ -176,33 +176,46 @@ def _marks(values: Sequence[float], size: float) -> Ticks:
     return Ticks(tuple(found), tuple(f"{value / size:.6g}" for value in found))
 
 
+def curve_drawing(data: CurveData, theme: Theme = LIGHT) -> dict[str, Any]:
+    """What `curve_figure` draws, as plain data: quick, as `breakdown_drawing` is."""
+    traces = [trace for series, style in styled(data.series, theme) for trace in _line(data, series, style)]
+    if data.measured:
+        traces.append(_points(data, theme))
+    scale = ", log scale" if data.log_time else ""
+    found = layout(theme, data.axis.title, f"Time per iteration ({data.unit}{scale})", height=460) | PLAIN
+    if data.asked:
+        found["shapes"] = [_upright(value, theme) for value in data.asked]
+        found["annotations"] = [_mark(data.axis, value, theme) for value in data.asked]
+    found["xaxis"] |= {
+        "type": "log" if data.axis.log else "linear",
+        "tickvals": data.x_ticks.at,
+        "ticktext": data.x_ticks.text,
+    }
+    found["yaxis"] |= {"rangemode": "tozero"}
+    if data.log_time:
+        at = [value / data.unit_s for value in data.y_ticks.at]
+        found["yaxis"] |= {"type": "log", "tickvals": at, "ticktext": data.y_ticks.text}
+    return {"data": traces, "layout": found}
+
+
 def curve_figure(data: CurveData, theme: Theme = LIGHT) -> Figure:
     """Lines of `data` with their intervals as bands, measured runs as points with the spread of their repeats, and a
     mark at each value asked for."""
     import plotly.graph_objects as go
 
-    figure = go.Figure()
-    for series, style in styled(data.series, theme):
-        figure.add_traces(list(_line(data, series, style)))
-    if data.measured:
-        figure.add_trace(_points(data, theme))
-    for value in data.asked:
-        figure.add_vline(x=value, line={"color": theme.ink, "width": 1, "dash": "dot"})
-        figure.add_annotation(_mark(data.axis, value, theme))
-    scale = ", log scale" if data.log_time else ""
-    figure.update_layout(**layout(theme, data.axis.title, f"Time per iteration ({data.unit}{scale})", height=460))
-    figure.update_xaxes(type="log" if data.axis.log else "linear", tickvals=data.x_ticks.at, ticktext=data.x_ticks.text)
-    figure.update_yaxes(rangemode="tozero")
-    if data.log_time:
-        at = [value / data.unit_s for value in data.y_ticks.at]
-        figure.update_yaxes(type="log", tickvals=at, ticktext=data.y_ticks.text)
-    return figure
+    return go.Figure(curve_drawing(data, theme))
 
 
 def styled(series: Sequence[Series], theme: Theme = LIGHT) -> list[tuple[Series, Line]]:
     """Each line with its colour, dashes and marker."""
     places = accumulate((not each.recommended for each in series), initial=0)
     return [(each, theme.line(place, each.recommended)) for each, place in zip(series, places, strict=False)]
+
+
+def _upright(value: float, theme: Theme) -> dict[str, Any]:
+    """A dotted line at a value asked for."""
+    place = {"x0": value, "x1": value, "xref": "x", "y0": 0, "y1": 1, "yref": "y domain"}
+    return {"type": "line", **place, "line": {"color": theme.ink, "width": 1, "dash": "dot"}}
 
 
 def _mark(axis: Axis, value: float, theme: Theme) -> dict[str, Any]:
@@ -220,45 +233,43 @@ def _mark(axis: Axis, value: float, theme: Theme) -> dict[str, Any]:
     }
 
 
-def _line(data: CurveData, series: Series, style: Line) -> Iterator[Any]:
+def _line(data: CurveData, series: Series, style: Line) -> Iterator[dict[str, Any]]:
     """The band of `series` and its line, in the style given."""
-    import plotly.graph_objects as go
-
     color, dash, symbol = style
     values = list(series.values)
-    yield go.Scatter(
-        x=values + values[::-1],
-        y=[value / data.unit_s for value in (*series.high, *series.low[::-1])],
-        mode="lines",
-        fill="toself",
-        fillcolor=faded(color),
-        line={"width": 0},
-        hoverinfo="skip",
-        showlegend=False,
-        legendgroup=series.name,
-    )
+    yield {
+        "type": "scatter",
+        "x": values + values[::-1],
+        "y": [value / data.unit_s for value in (*series.high, *series.low[::-1])],
+        "mode": "lines",
+        "fill": "toself",
+        "fillcolor": faded(color),
+        "line": {"width": 0},
+        "hoverinfo": "skip",
+        "showlegend": False,
+        "legendgroup": series.name,
+    }
     rows = zip(values, series.seconds, series.low, series.high, strict=True)
-    yield go.Scatter(
-        x=values,
-        y=[value / data.unit_s for value in series.seconds],
-        name=said(series.name),
-        legendgroup=series.name,
-        mode="lines+markers",
-        line={"color": color, "width": 2.5, "dash": dash},
-        marker={"symbol": symbol, "size": 8},
-        customdata=[
+    yield {
+        "type": "scatter",
+        "x": values,
+        "y": [value / data.unit_s for value in series.seconds],
+        "name": said(series.name),
+        "legendgroup": series.name,
+        "mode": "lines+markers",
+        "line": {"color": color, "width": 2.5, "dash": dash},
+        "marker": {"symbol": symbol, "size": 8},
+        "customdata": [
             f"{said(series.name)} at {data.axis.text(value)}<br>{format_seconds(mean)}"
             f" [{format_seconds(low)}, {format_seconds(high)}]"
             for value, mean, low, high in rows
         ],
-        hovertemplate="%{customdata}<extra></extra>",
-    )
+        "hovertemplate": "%{customdata}<extra></extra>",
+    }
 
 
-def _points(data: CurveData, theme: Theme) -> Any:
+def _points(data: CurveData, theme: Theme) -> dict[str, Any]:
     """Measured runs, hollow, with the spread of their repeats."""
-    import plotly.graph_objects as go
-
     runs = data.measured
     ends = [
         (run.seconds if run.low is None else run.low, run.seconds if run.high is None else run.high) for run in runs
@@ -268,19 +279,20 @@ def _points(data: CurveData, theme: Theme) -> Any:
         + (f" ({format_seconds(low)} to {format_seconds(high)} between repeats)" if low < high else "")
         for run, (low, high) in zip(runs, ends, strict=True)
     ]
-    return go.Scatter(
-        x=[run.value for run in runs],
-        y=[run.seconds / data.unit_s for run in runs],
-        name="measured",
-        mode="markers",
-        marker={"symbol": "circle-open", "size": 12, "color": theme.ink, "line": {"width": 2.5, "color": theme.ink}},
-        error_y={
+    return {
+        "type": "scatter",
+        "x": [run.value for run in runs],
+        "y": [run.seconds / data.unit_s for run in runs],
+        "name": "measured",
+        "mode": "markers",
+        "marker": {"symbol": "circle-open", "size": 12, "color": theme.ink, "line": {"width": 2.5, "color": theme.ink}},
+        "error_y": {
             "type": "data",
             "array": [(high - run.seconds) / data.unit_s for run, (_, high) in zip(runs, ends, strict=True)],
             "arrayminus": [(run.seconds - low) / data.unit_s for run, (low, _) in zip(runs, ends, strict=True)],
             "color": theme.ink,
             "thickness": 1.5,
         },
-        customdata=told,
-        hovertemplate="%{customdata}<extra></extra>",
-    )
+        "customdata": told,
+        "hovertemplate": "%{customdata}<extra></extra>",
+    }

@@ -90,6 +90,10 @@ def layout(theme: Theme, x_title: str, y_title: str = "", *, height: int) -> dic
     }
 
 
+PLAIN: Final[Any] = {"template": {}}
+"""In place of the name of the template "none" where a figure stays plain data: only Plotly's Python knows names."""
+
+
 def legend(theme: Theme) -> dict[str, Any]:
     """The layout of a legend beneath the plot, for figures that stand alone."""
     return {

@@ -1,0 +1,46 @@
+"""Rows asked for again and again in one process are those that a new one gives."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from gcnsim.api import WarmRows, warm, what_if
+
+SETTINGS: tuple[dict[str, Any], ...] = (
+    {"method": "psc-gcn", "gpus": 2, "tau": 1, "epsilon": 0.3},
+    {"method": "full-graph", "gpus": 2},
+    {"method": "bns-gcn", "gpus": 4},
+)
+
+
+def test_warm_rows_are_those_of_the_command() -> None:
+    kept = WarmRows()
+    for bandwidth in ("15Gbps", "5Gbps"):
+        found = [row for setting in SETTINGS for row in kept.rows(**setting, bandwidth=bandwidth)]
+    for setting, row in zip(SETTINGS, found, strict=True):
+        told = what_if(**setting, bandwidth="5Gbps").rows[0]
+        # The whole answer also judges rows, and simulates draws where settings compete.
+        for name in ("iteration_s", "epoch_s", "compute_s", "exposed_comm_s", "speedup_vs_full_graph", "nic_bytes"):
+            assert getattr(row, name) == getattr(told, name), (setting, name)
+
+
+@pytest.mark.parametrize("most", [warm.MOST_PAIRS, 1])
+def test_what_was_asked_before_changes_nothing(most: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(warm, "MOST_PAIRS", most)
+    kept = WarmRows()
+    for bandwidth in ("15Gbps", "5Gbps", "15Gbps"):
+        for setting in SETTINGS:
+            asked = setting | {"bandwidth": bandwidth}
+            assert kept.rows(**asked) == WarmRows().rows(**asked)
+
+
+def test_schedules_are_kept_for_few_pairs_of_workers(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(warm, "MOST_PAIRS", 24)
+    kept = WarmRows()
+    for gpus in (2, 4, 2, 4, 2):
+        kept.rows(method="full-graph", gpus=gpus)
+    assert [each.cluster.gpus for each in kept._templates] == [4, 2]
+    kept.rows(method="full-graph", gpus=6)
+    assert [each.cluster.gpus for each in kept._templates] == [6]
