@@ -8,6 +8,7 @@ WHAT_IF ?= --bandwidth 15Gbps --gpus 6
 TRAIN ?=
 VALIDATE ?=
 FUZZ ?=
+PACKAGE ?=
 
 # The engine as machine code; without it the reference engine answers, so a failure here is none of the installation.
 COMPILE := $(BIN)/gcnsim doctor --compile > /dev/null || true
@@ -21,7 +22,7 @@ RESOLVE := build/resolve
 # Chosen by hand: its builds differ by device, and the resolved one may carry the mark of this machine's.
 TORCH := torch==2.13.0
 
-.PHONY: help what-if train test check slow bench validate examples dist constraints clean fuzz
+.PHONY: help what-if train test check slow bench validate examples dist constraints clean fuzz package licences
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -62,13 +63,21 @@ dist: $(RELEASE) ## Build wheel and source archive into dist/, and check what th
 	$(BIN)/python -m build --outdir dist
 	$(BIN)/python -m twine check --strict dist/*
 
-constraints: ## Resolve the newest versions of all all dependencies into constraints.txt
+package: $(DEV) dist ## Install the wheel into clean environments, by hash, and run README's commands there (PACKAGE=options)
+	$(BIN)/python -m studies.package $(PACKAGE)
+
+licences: $(DEV) ## List every installed package with version and licence
+	@$(BIN)/python -m studies.licences
+
+constraints: ## Resolve the newest versions of all all dependencies into constraints.txt, and their hashes
 	rm -rf $(RESOLVE)
 	$(PYTHON) -m venv $(RESOLVE)
 	$(RESOLVE)/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[dev,dask,ray,recommend,images,release]' $(TORCH)
 	echo '# Versions that the tests pass with, of all dependencies; written by `make constraints`.' > $(RESOLVE)/found
 	$(RESOLVE)/bin/python -m pip freeze --exclude-editable --exclude pip --exclude setuptools | sed 's/^\(torch==[^+]*\)+.*/\1/' >> $(RESOLVE)/found
 	mv $(RESOLVE)/found constraints.txt
+	$(RESOLVE)/bin/python -m pip install --quiet --disable-pip-version-check uv
+	UV=$(RESOLVE)/bin/uv $(RESOLVE)/bin/python -m studies.hashes
 	rm -rf $(RESOLVE)
 
 clean: ## Remove caches, build files and benchmark output (.venv stays)

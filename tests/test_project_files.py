@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-import subprocess
-import sys
 import tarfile
 import tomllib
 import zipfile
@@ -16,8 +14,7 @@ import pytest
 import yaml
 
 import gcnsim
-
-ROOT = Path(__file__).resolve().parents[1]
+from tests.building import ROOT, built, tracked
 
 
 def _yaml(name: str) -> dict[Any, Any]:
@@ -72,46 +69,15 @@ def test_hosted_ci_runs_what_everybody_can_run_and_may_only_read() -> None:
     ]
 
 
-@pytest.fixture(scope="module")
-def tracked() -> set[str]:
-    """The files of the checkout that git keeps."""
-    told = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=False)
-    if told.returncode:
-        pytest.skip("not a checkout of git")
-    return {name for name in told.stdout.split("\0") if name and (ROOT / name).is_file()}
-
-
-BUILD = """
-import os, sys
-from setuptools import build_meta
-os.chdir(sys.argv[1])
-print(getattr(build_meta, sys.argv[2])(sys.argv[3]))
-"""
-
-
-def _built(tracked: set[str], folder: Path, kind: str) -> Path:
-    """What the build backend makes of a copy of the checkout."""
-    source, out = folder / "source", folder / "out"
-    out.mkdir()
-    for name in tracked:
-        (source / name).parent.mkdir(parents=True, exist_ok=True)
-        (source / name).write_bytes((ROOT / name).read_bytes())
-    done = subprocess.run(
-        [sys.executable, "-c", BUILD, str(source), kind, str(out)], capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr
-    return out / done.stdout.splitlines()[-1]
-
-
 @pytest.mark.slow  # copies and packs everything: some 10 s each
-def test_the_wheel_holds_every_file_of_the_packages(tracked: set[str], tmp_path: Path) -> None:
-    with zipfile.ZipFile(_built(tracked, tmp_path, "build_wheel")) as wheel:
+def test_the_wheel_holds_every_file_of_the_packages(tmp_path: Path) -> None:
+    with zipfile.ZipFile(built(tmp_path, "build_wheel")) as wheel:
         held = {name for name in wheel.namelist() if ".dist-info/" not in name}
-    assert held == {name for name in tracked if name.split("/")[0] in ("gcnsim", "runtime")}
+    assert held == {name for name in tracked() if name.split("/")[0] in ("gcnsim", "runtime")}
 
 
 @pytest.mark.slow
-def test_the_source_archive_is_a_checkout(tracked: set[str], tmp_path: Path) -> None:
-    with tarfile.open(_built(tracked, tmp_path, "build_sdist")) as archive:
+def test_the_source_archive_is_a_checkout(tmp_path: Path) -> None:
+    with tarfile.open(built(tmp_path, "build_sdist")) as archive:
         held = {name.split("/", 1)[1] for name in archive.getnames() if "/" in name}
-    assert tracked - held == {".gitignore"}
+    assert tracked() - held == {".gitignore"}

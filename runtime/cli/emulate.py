@@ -24,7 +24,7 @@ from runtime.emulation.cluster import EmulationRequest, clean_folders, emulate
 from runtime.emulation.network import clean
 from runtime.emulation.privileges import enter, inside, limiter_of
 from runtime.emulation.spec import LIMITERS, PAYLOAD_SHARE
-from runtime.launch import place
+from runtime.launch import check_libraries, place
 from runtime.options import RULES
 from runtime.train.tasks import error_text, refuse, tasks_of
 
@@ -81,6 +81,7 @@ def main(argv: Sequence[str]) -> int:
         given = _parsed(argv)
         if given is None:
             return 0
+        check_libraries()
         asked, training = _asked(given)
         limiter = limiter_of(given["limiter"])
         if limiter == "exchange" and asked.accelerator is not None:

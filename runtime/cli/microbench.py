@@ -17,6 +17,7 @@ import click
 from gcnsim.errors import FileError, GcnsimError, ScenarioError
 from gcnsim.io.atomic import probe, writable
 from gcnsim.terminal.live import LiveLine
+from runtime.launch import check_libraries
 from runtime.microbench import (
     FULL,
     QUICK,
@@ -75,6 +76,7 @@ def main(argv: Sequence[str], budget: Budget | None = None) -> int:
 
 
 def _microbench(given: dict[str, Any], budget: Budget | None) -> int:
+    check_libraries()
     budget = budget or (QUICK if given["quick"] else FULL)
     workers = _numbers(given["workers"] or _WORKERS.get(budget.level, "1,2"))
     asked = MicrobenchRequest(budget, given["device"], given["threads"], workers, not given["no_network"])

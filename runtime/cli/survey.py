@@ -17,7 +17,7 @@ import click
 from gcnsim.errors import GcnsimError, UnitError
 from gcnsim.units import BANDWIDTH
 from runtime.emulation import Emulation, end_with_agent
-from runtime.launch import Place, launch, place, run_worker
+from runtime.launch import Place, check_libraries, launch, place, run_worker
 from runtime.launch.group import quiet_sockets
 from runtime.record.held import hold
 from runtime.survey import RULE, SurveyRequest, read_rule
@@ -66,6 +66,7 @@ def main(argv: Sequence[str]) -> int:
         asked = _asked(argv)
         if asked is None:
             return 0
+        check_libraries()
         if where is None or where.rank == 0:
             asked.refuse()
     except (GcnsimError, click.ClickException) as error:

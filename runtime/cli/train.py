@@ -14,7 +14,7 @@ import click
 
 from gcnsim.errors import GcnsimError
 from runtime.emulation import Emulation, end_with_agent
-from runtime.launch import Place, launch, place, run_worker
+from runtime.launch import Place, check_libraries, launch, place, run_worker
 from runtime.launch.failure_report import say
 from runtime.launch.group import quiet_sockets
 from runtime.record.held import hold
@@ -33,6 +33,7 @@ def main(argv: Sequence[str]) -> int:
         tasks = tasks_of(argv)
         if tasks is None:
             return 0
+        check_libraries()
         if where is None:
             refuse(tasks)
     except (GcnsimError, click.ClickException) as error:

@@ -150,15 +150,20 @@ def _commands(block: Block) -> Iterator[Example]:
         )
 
 
-def ran(text: str, *, slow: bool = False) -> Iterator[Ran]:
-    """Run the examples of a document, one after the other, in a folder of their own. slow: those that take long too."""
-    quiet = {name: value for name, value in os.environ.items() if name not in ("GCNSIM_DATA", "COLUMNS", "FORCE_COLOR")}
+def ran(text: str, *, slow: bool = False, python: str | None = None) -> Iterator[Ran]:
+    """Run the examples of a document, one after the other, in a folder of their own. slow: those that take long too.
+
+    python: an interpreter that has gcnsim installed, to run them with in place of this one and its modules.
+    """
+    hidden = {"GCNSIM_DATA", "COLUMNS", "FORCE_COLOR", *(["PYTHONPATH"] if python else [])}
+    quiet = {name: value for name, value in os.environ.items() if name not in hidden}
     with tempfile.TemporaryDirectory() as folder:
         shutil.copytree(ROOT / "scenarios", Path(folder) / "scenarios")
         for example in examples_of(text):
             if example.slow and not slow:
                 continue
-            done = subprocess.run(example.command, cwd=folder, env=quiet, capture_output=True, text=True, check=False)
+            command = (python or example.command[0], *example.command[1:])
+            done = subprocess.run(command, cwd=folder, env=quiet, capture_output=True, text=True, check=False)
             told = done.stdout + (done.stderr if example.code else "")
             printed = tuple(line.rstrip() for line in told.rstrip().splitlines())
             yield Ran(example, done.returncode, printed, done.stderr)
