@@ -165,8 +165,49 @@ COLD_START: Final = choice(
     "boundary rows of the first tau iterations: zeros, or the true features in layer 0",
 )
 
+STALE_TEST: Final = choice(
+    "stale_test",
+    "adaptive",
+    ("fixed", "adaptive", "gap"),
+    "when a block is sent again: by its age (SANCUS' E), by the age its readers see (A), by how far it moved (H)",
+)
+THRESHOLD: Final = Knob(
+    "threshold", "", "real", 0, 1000, False, 1.0, (), "of the stale test: iterations of age, or largest change of a row"
+)
+DETECTION: Final = choice(
+    "detection",
+    "delayed",
+    ("delayed", "at-once"),
+    "adaptive test: whether a stale block is sent one iteration after it is found, or at once",
+)
+SKIP_BACKWARD: Final = choice(
+    "skip_backward", "no", ("no", "yes"), "whether a skipped block's gradient is not sent either"
+)
+WARM_ITERATIONS: Final = Knob(
+    "warm_iterations",
+    "iterations",
+    "int",
+    0,
+    None,
+    False,
+    50,
+    (),
+    "first iterations, in which every block is sent whatever the stale test says",
+)
+CLIP: Final = Knob(
+    "clip",
+    "",
+    "real",
+    0,
+    None,
+    False,
+    0.0,
+    (),
+    "largest length of a layer's gradient, of which each of P workers has 1/sqrt(P); 0: none",
+)
+
 KNOBS: Final[Mapping[str, Knob]] = MappingProxyType(
     {knob.name: knob for knob in (TAU, EPSILON, CACHE, CACHE_POLICY, SAMPLER, REFRESH, NORMS, RATE)}
 )
-TRAINING_KNOBS: Final = (GAMMA, ESTIMATOR, BOUNDARY_SCALE, COLD_START)
-"""Knobs of training that change no time: no scenario has them, recorded runs do."""
+TRAINING_KNOBS: Final = (GAMMA, ESTIMATOR, BOUNDARY_SCALE, COLD_START, WARM_ITERATIONS, CLIP)
+"""Knobs of training alone: no scenario has them, recorded runs do."""

@@ -18,20 +18,11 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Final
 
 from gcnsim.ids import FloatArray
-from gcnsim.knobs import Knob, choice, knob
+from gcnsim.knobs import DETECTION, SKIP_BACKWARD, STALE_TEST, THRESHOLD, Knob, knob
 from gcnsim.methods.facts import Facts
 from gcnsim.methods.families.block_broadcast import BlockBroadcast
 from gcnsim.staleness import BlockRule, sent_blocks
 
-STALE_TEST: Final = choice(
-    "stale_test",
-    "adaptive",
-    ("fixed", "adaptive", "gap"),
-    "when a block is sent again: by its age (SANCUS' E), by the age its readers see (A), by how far it moved (H)",
-)
-THRESHOLD: Final = Knob(
-    "threshold", "", "real", 0, 1000, False, 1.0, (), "of the stale test: iterations of age, or largest change of a row"
-)
 DRIFT: Final = Knob(
     "drift", "", "real", 0, 1000, False, 0.01, (), "gap test: largest change of a row in one iteration, assumed"
 )
@@ -45,15 +36,6 @@ WARMUP: Final = Knob(
     0.0,
     (),
     "share of all iterations, the first ones, in which every block is sent; the mean is over all",
-)
-DETECTION: Final = choice(
-    "detection",
-    "delayed",
-    ("delayed", "at-once"),
-    "adaptive test: whether a stale block is sent one iteration after it is found, or at once",
-)
-SKIP_BACKWARD: Final = choice(
-    "skip_backward", "no", ("no", "yes"), "whether a skipped block's gradient is not sent either"
 )
 
 

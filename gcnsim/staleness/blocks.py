@@ -6,8 +6,9 @@ iteration 0. Readings of the three tests, k iterations after a block was sent la
   says threshold, its algorithm and examples one more);
 - `adaptive` (Algorithm 3): the readers find k > threshold and the block is sent in the iteration after, so one more
   still; `at-once`: as fixed. Collective broadcasts keep all versions equal, so the period is fixed here too;
-- `gap` (Algorithm 4): sent when its rows have moved more than threshold. How far they move is not a matter of time, so
-  it is a parameter: `drift` a iteration, lognormal from block to block (GAP_SPREAD), k iterations moving k drifts.
+- `gap` (Algorithm 4): sent when its rows have moved more than threshold. Training measures how far; that is no matter
+  of time, so a simulation has a parameter: `drift` a iteration, lognormal from block to block (GAP_SPREAD), k
+  iterations moving k drifts.
 """
 
 from __future__ import annotations
@@ -56,12 +57,26 @@ class BlockRule:
     skips_backward: bool = False
 
 
+def age_limit(rule: BlockRule) -> int:
+    """Iterations from one broadcast of a block to its next by the tests of age, `fixed` and `adaptive`."""
+    late = 1 if rule.test == "adaptive" and rule.delayed else 0
+    return floor(rule.threshold) + 1 + late
+
+
+def is_due(rule: BlockRule, age: int, moved: float) -> bool:
+    """Whether a block is sent again, `age` iterations after it was sent last, its rows having moved by `moved` since.
+
+    >>> [is_due(BlockRule("adaptive", 1.0), age, 0.0) for age in (1, 2, 3)]
+    [False, False, True]
+    """
+    return moved > rule.threshold if rule.test == "gap" else age >= age_limit(rule)
+
+
 def periods(rule: BlockRule, layers: int, workers: int, seed: int) -> IntArray:
     """Iterations from one broadcast of a block to its next, int64[layers, workers]."""
     shape = (layers, workers)
     if rule.test != "gap":
-        late = 1 if rule.test == "adaptive" and rule.delayed else 0
-        return np.full(shape, floor(rule.threshold) + 1 + late, dtype=np.int64)
+        return np.full(shape, age_limit(rule), dtype=np.int64)
     moved = rule.drift * stream(seed, "drift").lognormal(-(GAP_SPREAD**2) / 2, GAP_SPREAD, shape)
     with np.errstate(divide="ignore", invalid="ignore"):
         found = np.floor(rule.threshold / moved) + 1

@@ -1,5 +1,7 @@
 """Moving boundary rows and their gradients between workers, and the sums that need them."""
 
+from runtime.exchange.block_ring import BlockRing
+from runtime.exchange.blocks import BlockNeighbours, BlockSums, Grid, SendAll
 from runtime.exchange.boundary import Boundary, BoundaryView
 from runtime.exchange.channels import Channel, Channels
 from runtime.exchange.errors import PeerError
@@ -11,6 +13,9 @@ from runtime.exchange.sampled_graph import CachedRows, Requests, SampledGraph, s
 from runtime.exchange.stopwatch import Stopwatch
 
 __all__ = [
+    "BlockNeighbours",
+    "BlockRing",
+    "BlockSums",
     "Boundary",
     "BoundaryView",
     "CachedRows",
@@ -19,9 +24,11 @@ __all__ = [
     "Dropping",
     "Exchange",
     "GraphBuilder",
+    "Grid",
     "PeerError",
     "Requests",
     "SampledGraph",
+    "SendAll",
     "Step",
     "StepBoundaries",
     "Stopwatch",

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from gcnsim.ids import Iteration, Layer, Rank
 from gcnsim.streams import stream
@@ -106,6 +106,11 @@ class LayerNeighbours:
     step: Step
     layer: Layer
     fixed: Tensor | None
+
+    def mapped_sum(self, h: Tensor, linear: nn.Linear) -> tuple[Tensor, Tensor]:
+        """z W^T + b of the weighted sum z, and h'."""
+        z, own = self.weighted_sum(h)
+        return linear(z), own
 
     def weighted_sum(self, h: Tensor) -> tuple[Tensor, Tensor]:
         """z = P [h'; boundary rows] and h', the inner rows after dropout."""

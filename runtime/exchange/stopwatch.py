@@ -56,6 +56,12 @@ class Stopwatch:
         if self._undoing is not None:
             self._add(self._kind, self._undoing, Direction.BACKWARD)
 
+    def resumed(self, start: Mark, layer: Layer) -> None:
+        """Undoing the map of `layer` has gone on from `start` until now, after the sum of its gradient."""
+        self._since = start
+        self._add(self._kind, layer, Direction.BACKWARD)
+        self._undoing, self._since = layer, self._recorder.mark_compute()
+
     def _add(self, kind: OpKind, layer: Layer, direction: Direction) -> None:
         now = self._recorder.mark_compute()
         self._recorder.add(kind, "compute", self._t, self._since, now, layer=layer, direction=direction)

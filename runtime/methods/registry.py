@@ -12,6 +12,7 @@ from runtime.methods.full_graph import FullGraph
 from runtime.methods.method import Method
 from runtime.methods.pipegcn import PipeGcn, PipeGcnF, PipeGcnG, PipeGcnGF
 from runtime.methods.psc_gcn import PscGcn
+from runtime.methods.sancus import Sancus
 
 _ALL: Final[tuple[type[Method], ...]] = (
     FullGraph,
@@ -21,6 +22,7 @@ _ALL: Final[tuple[type[Method], ...]] = (
     PipeGcnGF,
     PscGcn,
     BnsGcn,
+    Sancus,
 )
 
 METHODS: Final[Mapping[str, type[Method]]] = MappingProxyType({method.name: method for method in _ALL})

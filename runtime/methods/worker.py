@@ -16,8 +16,19 @@ from torch import Tensor
 from gcnsim.ids import Float32Array, Iteration
 from gcnsim.timeline import Direction
 from runtime.data import Share
-from runtime.exchange import Boundary, BoundaryView, Channels, Exchange, GraphBuilder, SampledGraph, fetch_rows
+from runtime.exchange import (
+    Boundary,
+    BoundaryView,
+    Channels,
+    Exchange,
+    GraphBuilder,
+    SampledGraph,
+    Step,
+    StepBoundaries,
+    fetch_rows,
+)
 from runtime.exchange.exchange import Smooth
+from runtime.model import Boundaries
 from runtime.options import Options
 from runtime.record import Recorder
 
@@ -55,10 +66,11 @@ def completed(drawn: SampledGraph) -> Future[SampledGraph]:
 class MethodWorker:
     """Base of all methods' workers: the whole graph, rows of iteration t - tau.
 
-    caches: whether layer-0 rows of boundary nodes are kept.
+    caches: whether layer-0 rows of boundary nodes are kept. exchanges: whether boundary rows travel.
     """
 
     caches = False
+    exchanges = True
 
     def __init__(self, context: Context, tau: int = 0, cold_start: str = "zeros", smooth: Smooth | None = None) -> None:
         """Open the exchange; a single worker needs none. cold_start: rows that the first tau iterations read."""
@@ -66,7 +78,7 @@ class MethodWorker:
         self.tau = tau
         self._cold_start = cold_start
         self.exchange: Exchange | None = None
-        if context.world > 1:
+        if context.world > 1 and self.exchanges:
             self.exchange = context.exchange(
                 context.channels,
                 context.recorder,
@@ -89,6 +101,10 @@ class MethodWorker:
         """The graph that iteration t trains, and its boundary (None: a single worker)."""
         drawn = self.graph(t)
         return drawn, None if self.exchange is None else BoundaryView(self.exchange, drawn, self.upcoming(t))
+
+    def neighbours(self, step: Step, fixed: Tensor | None) -> Boundaries:
+        """The neighbours of each layer in one step. fixed: layer 0's sum when it was computed once."""
+        return StepBoundaries(step, fixed)
 
     def graph(self, t: Iteration) -> SampledGraph:
         """The graph that iteration t trains."""

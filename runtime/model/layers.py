@@ -17,8 +17,8 @@ from runtime.aggregate import Matrix, attention_sum
 class Neighbours(Protocol):
     """What a layer may ask about the neighbours of this worker's inner nodes, in one iteration and layer."""
 
-    def weighted_sum(self, h: Tensor) -> tuple[Tensor, Tensor]:
-        """(z, h'): z = P [h'; boundary rows], [I, d], and the inner rows h' after dropout, [I, d]."""
+    def mapped_sum(self, h: Tensor, linear: nn.Linear) -> tuple[Tensor, Tensor]:
+        """(z W^T + b, h'): z = P [h'; rows of others], W and b of `linear`, and the inner rows h' after dropout."""
         ...
 
     def gathered(self, h: Tensor) -> tuple[Tensor, Matrix]:
@@ -36,8 +36,8 @@ class GcnLayer(nn.Module):
 
     def forward(self, h: Tensor, neighbours: Neighbours) -> Tensor:
         """[I, d_out] from h [I, d_in]."""
-        z, _ = neighbours.weighted_sum(h)
-        return self.mapped(z)
+        out, _ = neighbours.mapped_sum(h, self.linear)
+        return out
 
     def mapped(self, z: Tensor) -> Tensor:
         """The learnt map alone."""
@@ -63,8 +63,9 @@ class SageLayer(nn.Module):
 
     def forward(self, h: Tensor, neighbours: Neighbours) -> Tensor:
         """[I, d_out] from h [I, d_in]."""
-        z, own = neighbours.weighted_sum(h)
-        return self.mapped(z, own)
+        out, own = neighbours.mapped_sum(h, self.linear_neigh)
+        result: Tensor = self.linear_self(own) + out
+        return result
 
     def mapped(self, z: Tensor, own: Tensor) -> Tensor:
         """The learnt maps alone."""

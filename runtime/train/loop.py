@@ -14,7 +14,7 @@ from torch import Tensor
 from gcnsim.errors import GcnsimError
 from gcnsim.ids import Iteration, Layer, Rank
 from gcnsim.timeline import Direction, OpKind
-from runtime.exchange import Channel, Dropping, SampledGraph, Step, StepBoundaries, Stopwatch
+from runtime.exchange import Channel, Dropping, SampledGraph, Step, Stopwatch
 from runtime.methods.worker import MethodWorker
 from runtime.model import Network
 from runtime.options import Options
@@ -99,7 +99,7 @@ class Trainer:
         watch = Stopwatch(self.recorder, t, OpKind.ATTENTION if self.options.model == "gat" else OpKind.UPDATE)
         step = Step(t, drawn, boundary, self.recorder, watch, self._dropping, self.options.overlap == "central")
         seen = _Seen(watch)
-        logits = self.network(self.x, StepBoundaries(step, self.fixed), seen.layer)
+        logits = self.network(self.x, self.method.neighbours(step, self.fixed), seen.layer)
         self.measured = self.network.row_norms(seen.inputs) if self.method.measures(t) else None
         if self.measured is not None:
             self.method.measured(t, self.measured)

@@ -10,8 +10,10 @@ import torch
 from torch import Tensor
 
 from gcnsim.ids import AnyArray
-from runtime.exchange import SampledGraph
+from gcnsim.timeline import Direction
+from runtime.exchange import BlockSums, SampledGraph
 from runtime.launch import Place, connect
+from runtime.methods.families.block_worker import BlockWorker
 from runtime.options import Options
 from runtime.train.reduce import LocalSums
 from runtime.train.setup import WorkerState, prepare
@@ -52,6 +54,8 @@ def trained(place: Place, options: Options) -> Told:
     told = Told(inner=ready.share.part.inner.copy(), boundary=ready.share.part.boundary.copy())
     if ready.method.exchange is not None:
         _watch(ready, told)
+    if isinstance(ready.method, BlockWorker):
+        _watch_blocks(ready, ready.method.sums, told)
     _watch_inputs(ready, told)
     hits = asked = 0
     for t in range(options.iterations):
@@ -97,6 +101,21 @@ def _watch(ready: WorkerState, told: Told) -> None:
         return found
 
     exchange.rows = rows  # type: ignore[method-assign]
+
+
+def _watch_blocks(ready: WorkerState, sums: BlockSums, told: Told) -> None:
+    """Keep a copy of every row of other workers that a layer multiplies, forward, and the global ids of these rows."""
+    read = sums.block
+    others = [np.setdiff1d(np.flatnonzero(ready.partitioning.owner == m), told.inner) for m in range(ready.place.world)]
+
+    def kept(t: int, layer: int, direction: Direction, block: int, own: Tensor, *, fetch: bool) -> Tensor:
+        found = read(t, layer, direction, block, own, fetch=fetch)
+        if direction is Direction.FORWARD and others[block].size:
+            index, rows = told.used[t].get(layer, (np.zeros(0, np.int64), np.zeros((0, found.shape[1]))))
+            told.used[t][layer] = np.append(index, others[block]), np.concatenate([rows, _array(found)])
+        return found
+
+    sums.block = kept  # type: ignore[method-assign]
 
 
 def _watch_inputs(ready: WorkerState, told: Told) -> None:

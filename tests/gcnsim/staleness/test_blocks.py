@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from gcnsim.staleness import BlockRule, sent_blocks
+from gcnsim.staleness import BlockRule, is_due, sent_blocks
 from gcnsim.staleness.blocks import CYCLE, periods
 
 
@@ -70,3 +70,22 @@ def test_a_training_that_only_warms_up_sends_everything() -> None:
 
 def test_cycles_are_short_enough_to_simulate() -> None:
     assert sent_blocks(BlockRule("gap", 0.05, drift=0.004), 4, 8).shape[0] <= 60
+
+
+@pytest.mark.parametrize("test", ["fixed", "adaptive"])
+@pytest.mark.parametrize("delayed", [True, False])
+@pytest.mark.parametrize("threshold", [0.0, 1.0, 1.5, 4.0])
+def test_training_sends_what_the_simulation_sends(test: str, delayed: bool, threshold: float) -> None:
+    """A block followed from iteration to iteration by the rule that training asks, and a cycle of the simulator's."""
+    rule = BlockRule(test, threshold, delayed=delayed)
+    sent, last = [], 0
+    for t in range(24):
+        sent.append(t == 0 or is_due(rule, t - last, 0.0))
+        last = t if sent[-1] else last
+    cycle = sent_blocks(rule, 1, 1)[:, 0, 0]
+    assert sent == [bool(cycle[t % cycle.size]) for t in range(24)]
+
+
+def test_the_gap_test_asks_how_far_rows_have_moved_and_nothing_else() -> None:
+    rule = BlockRule("gap", 0.5)
+    assert [is_due(rule, 100, moved) for moved in (0.0, 0.5, 0.6)] == [False, False, True]

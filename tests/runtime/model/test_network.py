@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import pytest
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from runtime.aggregate import Matrix, PlainMatrix
 from runtime.model import Network, initialise
@@ -124,8 +124,8 @@ class Dense:
     def of(self, layer: int) -> Dense:
         return self
 
-    def weighted_sum(self, h: Tensor) -> tuple[Tensor, Tensor]:
-        return self.whole @ h, h
+    def mapped_sum(self, h: Tensor, linear: nn.Linear) -> tuple[Tensor, Tensor]:
+        return linear(self.whole @ h), h
 
     def gathered(self, h: Tensor) -> tuple[Tensor, Matrix]:
         return h, self.matrix

@@ -24,6 +24,8 @@ from tests.runtime.conftest import MakeOptions, small_graph
 from tests.runtime.crew import Crew
 from tests.runtime.session_jobs import at_odds, one_bit_off, ran, refused, spoilt
 
+OWNED = {"dropout_order": "dropout-first"}
+SAGE = {"model": "graphsage"}
 DRAWN = {"epsilon": 0.3, "refresh": 3, "cache": "30%"}
 RUNS: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
     "full-graph": ("full-graph", {}, {}),
@@ -40,6 +42,9 @@ RUNS: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
     "psc-gcn uniform": ("psc-gcn", DRAWN | {"tau": 2, "sampler": "uniform", "cache": "0%"}, {"preaggregate": True}),
     **{f"psc-gcn tau {tau} whole": ("psc-gcn", {"tau": tau, "epsilon": 1.0, "cache": "30%"}, {}) for tau in (0, 1, 3)},
     "bns-gcn": ("bns-gcn", {"rate": 0.3}, {"norm": "layer"}),
+    "sancus": ("sancus", {"warm_iterations": 3}, OWNED),
+    "sancus gap": ("sancus", {"stale_test": "gap", "threshold": 0.2, "warm_iterations": 0}, OWNED | SAGE),
+    "sancus backward": ("sancus", {"warm_iterations": 2, "skip_backward": "yes"}, OWNED),
 }
 
 Going = Callable[..., Options]

@@ -16,6 +16,7 @@ from tests.runtime.conftest import Case, MakeOptions, params_of
 from tests.runtime.crew import Crew
 from tests.runtime.jobs import trained
 from tests.runtime.methods.test_methods import equals_reference
+from tests.runtime.reference.blocks import Stale, blocks
 from tests.runtime.reference.bns import bns
 from tests.runtime.reference.drawn import Rule
 from tests.runtime.reference.model import Model
@@ -55,6 +56,7 @@ METHODS: list[tuple[str, dict[str, Any]]] = [
     ("psc-gcn", {"tau": 1, "epsilon": 0.1, "refresh": 2}),
     ("psc-gcn", {"tau": 2, "epsilon": 0.3, "refresh": 2, "cache": "30%"}),
     ("bns-gcn", {"rate": 0.1}),
+    ("sancus", {"threshold": 1, "warm_iterations": 1}),
 ]
 
 
@@ -69,6 +71,9 @@ def test_methods_equal_their_references(
     training = Training(run.iterations, run.lr)
     if method == "bns-gcn":
         wanted = bns(parts, amazon.problem, model, params, training, p=0.1, scale="rate", seed=run.seed)
+    elif method == "sancus":
+        stale_test = Stale("adaptive", knobs["threshold"], knobs["warm_iterations"])
+        wanted = blocks(amazon.graph, parts, amazon.problem, model, params, training, stale_test)
     else:
         rule = Rule(knobs["epsilon"], "vr", knobs["refresh"]) if method == "psc-gcn" else None
         lag = Lag(int(knobs.get("tau", 1)))

@@ -53,8 +53,8 @@ def test_uniform_draws_are_the_simulators_byte_for_byte(
 
 @pytest.mark.parametrize(
     ("method", "knobs"),
-    [("full-graph", {}), ("pipegcn", {}), ("psc-gcn", {"epsilon": 1.0}), ("bns-gcn", {"rate": 1.0})],
-    ids=["full-graph", "pipegcn", "psc-gcn", "bns-gcn"],
+    [("full-graph", {}), ("pipegcn", {}), ("psc-gcn", {"epsilon": 1.0}), ("bns-gcn", {"rate": 1.0}), ("sancus", {})],
+    ids=["full-graph", "pipegcn", "psc-gcn", "bns-gcn", "sancus"],
 )
 def test_whole_graphs_are_the_simulators_too(
     crew: Crew, options: MakeOptions, case: Case, tmp_path: Path, method: str, knobs: dict[str, Any]
@@ -146,6 +146,7 @@ REPLAYS: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
         {"name": "psc-gcn", "tau": 1, "epsilon": 0.3, "sampler": "uniform"},
     ),
     "bns-gcn": ("bns-gcn", {"rate": 0.3}, {"name": "full-graph"}),
+    "sancus": ("sancus", {"threshold": 2.0}, {"name": "sancus", "threshold": 2.0}),
 }
 
 

@@ -1,0 +1,256 @@
+"""Sums over neighbours by whole blocks of rows, and the learnt map that follows, as one differentiable step.
+
+A worker holds the rows of its part of P. Forward, z_i = sum over j of P_ij H_j at the layer's input width, H_j being
+broadcast by j, or a copy kept of an earlier broadcast; then z_i W^T + b. Backward, with M the gradient of that result,
+S_i = sum over j of (P_ji)^T M_j at the output width, M_j being broadcast likewise; then dW = sum over i of S_i^T H_i
+and dH_i = S_i W (CAGNET, equations of the 1D algorithm; SANCUS, Algorithm 1). Where nothing is old these are the
+gradients that the chain rule gives; of old blocks they are SANCUS' own direction: H_i is fresh in them.
+
+P is A between two diagonals, so (P_ji)^T = diag(1/t_i) P_ij diag(t_j) with one number t for each row: each M_j is
+multiplied by t_j before it leaves, and one matrix for each block serves both ways. Nothing overlaps: what is not sent
+is multiplied before anything is waited for, then block after block is received and multiplied.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeVar
+
+import torch
+from torch import Tensor, nn
+
+from gcnsim.ids import Iteration, Layer
+from gcnsim.timeline import Direction, OpKind
+from runtime.aggregate import Matrix
+from runtime.exchange.block_ring import BlockRing
+from runtime.exchange.neighbours import Step
+from runtime.exchange.staging import Staging
+from runtime.record import Recorder
+
+FORWARD, BACKWARD = Direction.FORWARD, Direction.BACKWARD
+
+Key = TypeVar("Key")
+
+
+class Policy(Protocol):
+    """Which blocks are sent, the same on every worker."""
+
+    def keeps(self, direction: Direction) -> bool:
+        """Whether some are left out in this direction, so that copies of all others are kept."""
+        ...
+
+    def test(self, t: Iteration, layer: Layer, rows: Tensor) -> None:
+        """Decide of iteration t which blocks of the input of `layer` are sent. rows: of this worker, before dropout."""
+        ...
+
+    def sent(self, layer: Layer, direction: Direction) -> Sequence[bool]:
+        """For each block, whether it is sent; `test` has decided."""
+        ...
+
+
+@dataclass(frozen=True)
+class SendAll:
+    """All of `blocks` blocks, always."""
+
+    blocks: int
+
+    def keeps(self, direction: Direction) -> bool:
+        """See `Policy`."""
+        return False
+
+    def test(self, t: Iteration, layer: Layer, rows: Tensor) -> None:
+        """Nothing to decide."""
+
+    def sent(self, layer: Layer, direction: Direction) -> Sequence[bool]:
+        """See `Policy`."""
+        return (True,) * self.blocks
+
+
+@dataclass(frozen=True)
+class Grid:
+    """This worker's place among the blocks. own: the block whose rows it holds. sizes: rows of every block.
+
+    matrices: P_ij for every block j, [rows of i, rows of j]. scale: t of this worker's rows, [I, 1]; None where all
+    are equal. clip: the largest length of this worker's gradient M; 0: none.
+    """
+
+    own: int
+    sizes: tuple[int, ...]
+    matrices: tuple[Matrix, ...]
+    scale: Tensor | None
+    clip: float = 0.0
+
+
+class BlockSums:
+    """One worker's sums of blocks, with the blocks that it received."""
+
+    def __init__(self, grid: Grid, ring: BlockRing, policy: Policy, recorder: Recorder, backend: str) -> None:
+        """backend: of the channel that `ring` uses."""
+        self._grid, self._ring, self.policy = grid, ring, policy
+        self._recorder, self._backend = recorder, backend
+        matrix = grid.matrices[grid.own]
+        self._dtype, self._device = matrix.dtype, matrix.device
+        self._received: dict[tuple[Direction, Layer, int], Staging] = {}
+        self._shared: dict[int, Staging] = {}
+        self._outgoing: dict[int, Staging] = {}
+
+    def summed(self, t: Iteration, layer: Layer, direction: Direction, own: Tensor) -> Tensor:
+        """sum over j of P_ij (block j), [I, d]; own: this worker's block, [I, d]."""
+        sent, grid = self.policy.sent(layer, direction), self._grid
+        out = torch.empty_like(own)
+        done = False
+        for wanted in (False, True):
+            for block in range(len(grid.sizes)):
+                if sent[block] is wanted:
+                    rows = self.block(t, layer, direction, block, own, fetch=wanted)
+                    self._multiply(t, layer, direction, grid.matrices[block], rows, out, done)
+                    done = True
+        return out
+
+    def block(
+        self, t: Iteration, layer: Layer, direction: Direction, block: int, own: Tensor, *, fetch: bool
+    ) -> Tensor:
+        """The rows of `block` as this worker multiplies them, [rows, d]. fetch: it is broadcast now."""
+        if block == self._grid.own:
+            if fetch:
+                self._ring.broadcast(t, layer, direction, block, self._leaving(own))
+            return own
+        place = self._place(layer, direction, block, own.shape[1])
+        count = self._grid.sizes[block]
+        if fetch:
+            self._ring.broadcast(t, layer, direction, block, place.wire(count))
+            place.from_wire(count)
+        place.await_ready()
+        return place.rows(count)
+
+    def clipped(self, gradient: Tensor) -> Tensor:
+        """M, no longer than `clip`."""
+        clip = self._grid.clip
+        return gradient * (clip / gradient.norm().clamp_min(clip)) if clip else gradient
+
+    def scaled(self, gradient: Tensor) -> Tensor:
+        """M as it is sent: its rows times t."""
+        scale = self._grid.scale
+        return (gradient if scale is None else gradient * scale).contiguous()
+
+    def unscaled(self, summed: Tensor) -> Tensor:
+        """S of what `summed` made of scaled gradients."""
+        return summed if self._grid.scale is None else summed.div_(self._grid.scale)
+
+    def bytes_sent(self) -> dict[tuple[int, str], int]:
+        """Bytes sent so far per peer and kind."""
+        return dict(self._ring.bytes_sent)
+
+    def kept(self) -> dict[str, Tensor]:
+        """Copies kept of other workers' blocks, by name."""
+        found = {}
+        for (direction, layer, block), place in self._received.items():
+            place.await_ready()
+            rows = place.rows(self._grid.sizes[block])
+            found[f"block.{direction.name.lower()}.{layer}.{block}"] = rows.detach().cpu().clone()
+        return found
+
+    def put_back(self, state: dict[str, Tensor]) -> None:
+        """Restore what `kept` gave."""
+        for name, rows in state.items():
+            what, *rest = name.split(".")
+            if what == "block":
+                layer, block = int(rest[1]), int(rest[2])
+                place = self._place(layer, Direction[rest[0].upper()], block, rows.shape[1])
+                place.rows(rows.shape[0]).copy_(rows)
+
+    def _leaving(self, own: Tensor) -> Tensor:
+        """This worker's block where the wire reads it."""
+        width, count = own.shape[1], own.shape[0]
+        place = self._staging(self._outgoing, width, width)
+        if not place.staged:
+            return own
+        place.rows(count).copy_(own)
+        place.to_wire(count)
+        return place.wire(count)
+
+    def _place(self, layer: Layer, direction: Direction, block: int, width: int) -> Staging:
+        """Where another worker's block is received: a place of its own where it is kept."""
+        if not self.policy.keeps(direction):
+            return self._staging(self._shared, width, width)
+        return self._staging(self._received, (direction, layer, block), width)
+
+    def _staging(self, among: dict[Key, Staging], key: Key, width: int) -> Staging:
+        if key not in among:
+            among[key] = Staging(width, self._dtype, self._device, self._backend)
+        return among[key]
+
+    def _multiply(
+        self, t: Iteration, layer: Layer, direction: Direction, matrix: Matrix, rows: Tensor, out: Tensor, add: bool
+    ) -> None:
+        start = self._recorder.mark_compute()
+        matrix.multiply(rows, out, add=add)
+        end = self._recorder.mark_compute()
+        self._recorder.add(OpKind.AGGREGATE, "compute", t, start, end, layer=layer, direction=direction)
+
+
+@dataclass(frozen=True)
+class BlockNeighbours:
+    """The neighbours of each layer in one step. fixed: layer 0's sum when it was computed once for all iterations."""
+
+    sums: BlockSums
+    step: Step
+    fixed: Tensor | None = None
+
+    def of(self, layer: Layer) -> LayerBlocks:
+        """Those of `layer`."""
+        return LayerBlocks(self.sums, self.step, layer, self.fixed if layer == 0 else None)
+
+
+@dataclass(frozen=True)
+class LayerBlocks:
+    """See `runtime.model.layers.Neighbours`; attention has no sum of blocks."""
+
+    sums: BlockSums
+    step: Step
+    layer: Layer
+    fixed: Tensor | None
+
+    def mapped_sum(self, h: Tensor, linear: nn.Linear) -> tuple[Tensor, Tensor]:
+        """(P h') W^T + b and h', the inner rows after dropout."""
+        step = self.step
+        own = step.dropped(self.layer, h)
+        if self.fixed is not None:
+            fixed = step.dropped(self.layer, self.fixed, "sum")
+            step.watch.summed()
+            return linear(fixed), own
+        self.sums.policy.test(step.t, self.layer, h.detach())
+        out: Tensor = _BlockMap.apply(own, linear.weight, linear.bias, self)  # type: ignore[no-untyped-call]
+        return out, own
+
+    def gathered(self, h: Tensor) -> tuple[Tensor, Matrix]:
+        """Nothing: methods that sum blocks refuse attention."""
+        raise AssertionError("attention has no sum of blocks")
+
+
+class _BlockMap(torch.autograd.Function):
+    """The sum of blocks and the map W, b of it."""
+
+    @staticmethod
+    def forward(ctx: Any, own: Tensor, weight: Tensor, bias: Tensor | None, at: LayerBlocks) -> Tensor:
+        ctx.at = at
+        ctx.save_for_backward(own, weight)
+        z = at.sums.summed(at.step.t, at.layer, FORWARD, own.contiguous())
+        at.step.watch.summed()
+        return torch.nn.functional.linear(z, weight, bias)
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, Tensor, Tensor | None, None]:
+        at: LayerBlocks = ctx.at
+        own, weight = ctx.saved_tensors
+        sums, step = at.sums, at.step
+        below, with_bias = ctx.needs_input_grad[0], ctx.needs_input_grad[2]
+        m = sums.clipped(grads[0])
+        leaving = sums.scaled(m)
+        step.watch.undone()
+        s = sums.unscaled(sums.summed(step.t, at.layer, BACKWARD, leaving))
+        start = step.recorder.mark_compute()
+        result = s @ weight if below else None, s.T @ own, m.sum(0) if with_bias else None, None
+        step.watch.resumed(start, at.layer)
+        return result

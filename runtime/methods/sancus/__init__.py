@@ -1,0 +1,45 @@
+"""SANCUS (`sancus`): blocks of rows broadcast as in CAGNET 1D, but not those that a stale test lets be.
+
+Source: SANCUS, Algorithms 1 to 4. The tests are the simulator's (`gcnsim.staleness.blocks`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+from gcnsim.knobs import CLIP, DETECTION, SKIP_BACKWARD, STALE_TEST, THRESHOLD, WARM_ITERATIONS, knob
+from gcnsim.staleness import BlockRule
+from runtime.methods.families.block_method import BlockMethod
+
+if TYPE_CHECKING:
+    from runtime.methods.worker import Context, MethodWorker
+
+
+@dataclass(frozen=True)
+class Sancus(BlockMethod):
+    """See the module."""
+
+    name: ClassVar[str] = "sancus"
+    stale_test: str = knob(STALE_TEST)
+    threshold: float = knob(THRESHOLD)
+    warm_iterations: int = knob(WARM_ITERATIONS)
+    detection: str = knob(DETECTION)
+    skip_backward: str = knob(SKIP_BACKWARD)
+    clip: float = knob(CLIP)
+
+    @property
+    def block_rule(self) -> BlockRule:
+        """As its knobs say."""
+        return BlockRule(
+            test=self.stale_test,
+            threshold=float(self.threshold),
+            delayed=self.detection == "delayed",
+            skips_backward=self.skip_backward == "yes",
+        )
+
+    def worker(self, context: Context) -> MethodWorker:
+        """Blocks, kept and tested."""
+        from runtime.methods.sancus.worker import SancusWorker
+
+        return SancusWorker(context, self)

@@ -1,0 +1,148 @@
+"""What a worker does in SANCUS (Algorithm 1): its stale tests, and the copies of blocks that were sent before.
+
+A flag for each layer and worker. All blocks of a layer are sent in the first iteration and as long as
+`warm_iterations` says; then those that the test asks for. Age is the same on every worker, so each knows by itself
+what all others send. How far rows have moved since they were sent last only their owner knows: the largest absolute
+change of a value, before dropout; before each layer every worker tells every other one number, whether it sends. The
+features of layer 0 never move. A worker's own block is always fresh, and whoever sends nothing still receives.
+With `skip_backward` a block whose rows are not sent keeps its gradient too, and the others go on with the last one.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from gcnsim.ids import Iteration, Layer
+from gcnsim.staleness import is_due
+from gcnsim.timeline import Direction, OpKind
+from runtime.exchange.channels import Message, TimedChannel
+from runtime.methods.families.block_worker import BlockWorker
+from runtime.methods.worker import Context
+
+if TYPE_CHECKING:
+    from runtime.methods.sancus import Sancus
+
+NEVER = -1
+"""When a block was sent last that has not been sent yet."""
+
+
+class SancusWorker(BlockWorker):
+    """See the module."""
+
+    def __init__(self, context: Context, method: Sancus) -> None:
+        """Nothing has been sent yet."""
+        self._blocks = StaleBlocks(context, method)
+        super().__init__(context, self._blocks, float(method.clip) / math.sqrt(context.world))
+
+    def state(self) -> dict[str, Tensor]:
+        """The copies kept of others' blocks, and what the tests know."""
+        return super().state() | self._blocks.state()
+
+    def restore(self, done: Iteration, state: dict[str, Tensor]) -> None:
+        """Go on from `state`."""
+        super().restore(done, state)
+        self._blocks.restore(state)
+
+    def bytes_sent(self) -> dict[tuple[int, str], int]:
+        """With the flags."""
+        return super().bytes_sent() | self._blocks.flags_sent
+
+
+class StaleBlocks:
+    """Which blocks are sent: see `runtime.exchange.blocks.Policy`."""
+
+    def __init__(self, context: Context, method: Sancus) -> None:
+        """Open the channel of the flags where they must be told."""
+        self._context, self._rule = context, method.block_rule
+        self._warm = int(method.warm_iterations)
+        layers = len(context.widths) - 1
+        self._sent_in = np.full((layers, context.world), NEVER, np.int64)
+        self._flags = np.ones((layers, context.world), np.bool_)
+        self._copies: dict[Layer, Tensor] = {}
+        self._moves = self._rule.test == "gap"
+        self._channel = context.channels.open("ids")
+        self.flags_sent: dict[tuple[int, str], int] = {}
+
+    def keeps(self, direction: Direction) -> bool:
+        """Rows; gradients only where they are left out."""
+        return direction is Direction.FORWARD or self._rule.skips_backward
+
+    def test(self, t: Iteration, layer: Layer, rows: Tensor) -> None:
+        """See `Policy`."""
+        rank, world = self._context.channels.rank, self._context.world
+        flags = self._flags[layer]
+        if t < max(self._warm, 1):
+            flags[:] = True
+        elif self._moves:
+            flags[:] = self._told(t, layer, self._due(t, layer, rank, self._moved(t, layer, rows)))
+        else:
+            flags[:] = [self._due(t, layer, block, 0.0) for block in range(world)]
+        self._sent_in[layer][flags] = t
+        if self._moves and layer > 0 and flags[rank]:
+            self._keep(t, layer, rows)
+
+    def sent(self, layer: Layer, direction: Direction) -> Sequence[bool]:
+        """See `Policy`."""
+        if direction is Direction.BACKWARD and not self._rule.skips_backward:
+            return (True,) * self._context.world
+        return [bool(flag) for flag in self._flags[layer]]
+
+    def state(self) -> dict[str, Tensor]:
+        """When each block was sent last, and the copies of this worker's own rows."""
+        copies = {f"copy.{layer}": rows.cpu().clone() for layer, rows in self._copies.items()}
+        return {"sent_in": torch.from_numpy(self._sent_in.copy())} | copies
+
+    def restore(self, state: dict[str, Tensor]) -> None:
+        """The reverse of `state`."""
+        self._sent_in[:] = state["sent_in"].numpy()
+        for name, rows in state.items():
+            if name.startswith("copy."):
+                self._copies[int(name.removeprefix("copy."))] = rows.to(self._context.device)
+
+    def _due(self, t: Iteration, layer: Layer, block: int, moved: float) -> bool:
+        return is_due(self._rule, t - int(self._sent_in[layer, block]), moved)
+
+    def _moved(self, t: Iteration, layer: Layer, rows: Tensor) -> float:
+        """The largest change of a value since this worker's rows were sent last; features never change."""
+        if layer == 0:
+            return 0.0
+        start = self._context.recorder.mark_compute()
+        moved = float((rows - self._copies[layer]).abs().max())
+        self._tested(t, layer, start)
+        return moved
+
+    def _keep(self, t: Iteration, layer: Layer, rows: Tensor) -> None:
+        start = self._context.recorder.mark_compute()
+        if layer in self._copies:
+            self._copies[layer].copy_(rows)
+        else:
+            self._copies[layer] = rows.clone()
+        self._tested(t, layer, start)
+
+    def _tested(self, t: Iteration, layer: Layer, start: object) -> None:
+        """The span of a test of rows that the layer before has made."""
+        recorder = self._context.recorder
+        end = recorder.mark_compute()
+        recorder.add(OpKind.UPDATE, "compute", t, start, end, layer=layer - 1, direction=Direction.FORWARD)  # type: ignore[arg-type]
+
+    def _told(self, t: Iteration, layer: Layer, own: bool) -> list[bool]:
+        """Everybody's flag of a layer."""
+        world, rank = self._context.world, self._context.channels.rank
+        if world == 1:
+            return [own]
+        channel = TimedChannel.over(self._channel, self._context.recorder, "compute", t, OpKind.INDEX)
+        mine = torch.tensor([own], dtype=torch.int32)
+        heard = [mine.clone() for _ in range(world)]
+        peers = [peer for peer in range(world) if peer != rank]
+        channel.exchange([Message(m, heard[m], False) for m in peers] + [Message(m, mine, True) for m in peers])
+        channel.close()
+        for peer in peers:
+            key = peer, "ids"
+            self.flags_sent[key] = self.flags_sent.get(key, 0) + mine.numel() * mine.element_size()
+        return [bool(flag) for flag in heard]

@@ -1,0 +1,46 @@
+"""What ranks of a test do with the ring that blocks are broadcast around."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+
+import runtime.exchange.block_ring
+from gcnsim.ids import AnyArray
+from gcnsim.timeline import Direction, Timeline
+from runtime.exchange import BlockRing, Channels
+from runtime.launch import Place, connect
+from runtime.record import Recorder
+
+
+@dataclass(frozen=True)
+class Passed:
+    """What one rank has of each root's block, in order, and what it did."""
+
+    blocks: list[AnyArray]
+    sent: dict[tuple[int, str], int]
+    timeline: Timeline
+
+
+def passed_around(place: Place, members: list[int], rows: list[int], width: int, piece: int) -> Passed:
+    """Broadcast a block of each member, [rows, width], in pieces of `piece` bytes; its values say whose row it is."""
+    connect(place, 60.0, "gloo")
+    usual, runtime.exchange.block_ring.PIECE = runtime.exchange.block_ring.PIECE, piece  # type: ignore[misc]
+    try:
+        recorder = Recorder(place.rank)
+        ring = BlockRing(Channels(place.rank, place.world, 60.0, "gloo").open("blocks"), recorder, members)
+        found = []
+        for root, count in enumerate(rows):
+            own = members[root] == place.rank
+            block = torch.full((count, width), -1.0) if not own else values(root, count, width)
+            ring.broadcast(0, root, Direction.FORWARD, root, block)
+            found.append(block.numpy().copy())
+        return Passed(found, ring.bytes_sent, recorder.timeline(0))
+    finally:
+        runtime.exchange.block_ring.PIECE = usual  # type: ignore[misc]
+
+
+def values(root: int, count: int, width: int) -> torch.Tensor:
+    """The block of the member at place `root`."""
+    return 1000.0 * root + torch.arange(count * width, dtype=torch.float32).view(count, width)

@@ -1,0 +1,133 @@
+"""Training by blocks of rows equals its plain reference, and full-graph training where nothing is old."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from gcnsim.errors import ScenarioError
+from tests.runtime.conftest import Case, MakeOptions, model_of, params_of
+from tests.runtime.crew import Crew
+from tests.runtime.jobs import Told, trained
+from tests.runtime.methods.test_methods import equals_reference
+from tests.runtime.reference.blocks import Stale, blocks
+from tests.runtime.reference.training import History, Training
+from tests.runtime.train.test_equality import close, same_run
+
+BOUND = 1e-9
+"""Relative, float64: sums run in another order."""
+
+EVERY = {"stale_test": "fixed", "threshold": 0.0}
+MODELS: dict[str, dict[str, Any]] = {
+    "gcn": {},
+    "gcn-norm": {"norm": "layer"},
+    "sage": {"model": "graphsage"},
+    "sage-self": {"model": "graphsage", "sage_mean": "with-self", "norm": "layer"},
+}
+TESTS: dict[str, tuple[dict[str, Any], Stale]] = {
+    "fixed": ({"stale_test": "fixed", "threshold": 1}, Stale("fixed", 1)),
+    "adaptive": ({"stale_test": "adaptive", "threshold": 1}, Stale("adaptive", 1)),
+    "at-once": ({"stale_test": "adaptive", "threshold": 3, "detection": "at-once"}, Stale("at-once", 3)),
+    "gap": ({"stale_test": "gap", "threshold": 0.15}, Stale("gap", 0.15)),
+    "warm": ({"stale_test": "fixed", "threshold": 2, "warm_iterations": 4}, Stale("fixed", 2, warm=4)),
+    "backward": ({"stale_test": "gap", "threshold": 0.15, "skip_backward": "yes"}, Stale("gap", 0.15, backward=True)),
+    "clip": ({"stale_test": "fixed", "threshold": 1, "clip": 0.004}, Stale("fixed", 1, clip=0.004)),
+}
+
+
+def equals(told: list[Told], wanted: History, case: Case, workers: int) -> None:
+    equals_reference(told, wanted, case.parts(workers), BOUND)
+    for t, gradients in enumerate(wanted.gradients):
+        for name, gradient in gradients.items():
+            close(told[0].gradients[t][name], gradient.numpy(), f"gradient of {name} at {t}", BOUND)
+
+
+EACH = [(test, model) for test in TESTS for model in MODELS if test == "gap" or model in ("gcn", "sage-self")]
+
+
+@pytest.mark.parametrize(("test", "model"), EACH)
+def test_sancus(crew: Crew, case: Case, options: MakeOptions, test: str, model: str) -> None:
+    knobs, stale = TESTS[test]
+    asked = options("sancus", {"warm_iterations": 0} | knobs, workers=3, **MODELS[model])
+    told = crew.run(3, trained, asked)
+    params, training = params_of(told[0].weights[0]), Training(10, asked.lr)
+    wanted = blocks(case.graph, case.parts(3), case.problem, model_of(asked, case), params, training, stale)
+    equals(told, wanted, case, 3)
+
+
+def test_the_tests_tell_trainings_apart(case: Case, options: MakeOptions, crew: Crew) -> None:
+    """Each of them leaves out something of ten iterations, and no two the same."""
+    asked = options("sancus", workers=3)
+    params = params_of(crew.run(3, trained, options("sancus", workers=3, iterations=1))[0].weights[0])
+    model, training = model_of(asked, case), Training(10, asked.lr)
+    found = {
+        name: blocks(case.graph, case.parts(3), case.problem, model, params, training, stale).losses[-1]
+        for name, (_, stale) in (TESTS | {"none": ({}, Stale())}).items()
+    }
+    assert len({round(loss, 9) for loss in found.values()}) == len(found), sorted(found.items())
+
+
+@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("workers", [1, 2, 4])
+def test_without_a_skipped_block_it_is_full_graph_training(
+    crew: Crew, case: Case, options: MakeOptions, workers: int, model: str
+) -> None:
+    full = crew.run(workers, trained, options(workers=workers, **MODELS[model]))
+    found = crew.run(workers, trained, options("sancus", EVERY, workers=workers, **MODELS[model]))
+    same_run(found, full, case.graph.nodes)
+
+
+@pytest.mark.parametrize(
+    "fields", [{"preaggregate": True}, {"dropout": 0.3, "dropout_order": "dropout-first"}], ids=str
+)
+def test_layer_0_summed_once_and_rows_dropped_by_their_owner(
+    crew: Crew, case: Case, options: MakeOptions, fields: dict[str, Any]
+) -> None:
+    for model in ("gcn", "sage"):
+        full = crew.run(3, trained, options(workers=3, **fields, **MODELS[model]))
+        found = crew.run(3, trained, options("sancus", EVERY, workers=3, **fields, **MODELS[model]))
+        same_run(found, full, case.graph.nodes)
+
+
+def test_bytes_are_those_of_whole_blocks(crew: Crew, case: Case, options: MakeOptions) -> None:
+    """Every block goes around the ring once for each layer and direction in which it is sent."""
+    for workers in (2, 3):
+        knobs = {"stale_test": "fixed", "threshold": 1, "warm_iterations": 0}
+        told = crew.run(workers, trained, options("sancus", knobs, workers=workers, dtype="float32"))
+        sent = {kind: sum(n for rank in told for (_, what), n in rank.sent.items() if what == kind)
+                for kind in ("rows", "gradients")}  # fmt: skip
+        widths = (7, 6, 6, 4)
+        copies = (workers - 1) * case.graph.nodes * 4
+        assert sent == {"rows": 5 * copies * sum(widths[:-1]), "gradients": 10 * copies * sum(widths[1:])}
+        assert all({(rank + 1) % workers} == {peer for peer, _ in each.sent} for rank, each in enumerate(told))
+
+
+def test_own_rows_are_always_fresh_and_others_as_old_as_the_test_says(crew: Crew, options: MakeOptions) -> None:
+    knobs = {"stale_test": "adaptive", "threshold": 1, "warm_iterations": 2}
+    told = crew.run(3, trained, options("sancus", knobs, workers=3))
+    for t in range(10):
+        # Sent in 0, 1, then found two iterations old in 3, sent in 4, and so on.
+        made = t if t < 2 else 1 + 3 * ((t - 1) // 3)
+        for layer in range(3):
+            owners = np.empty((sum(rank.inner.size for rank in told), told[0].inputs[0][layer].shape[1]))
+            for rank in told:
+                owners[rank.inner] = rank.inputs[made][layer]
+            for rank in told:
+                index, rows = rank.used[t][layer]
+                assert np.array_equal(rows, owners[index]), (t, layer)
+
+
+@pytest.mark.parametrize(
+    ("fields", "said"),
+    [
+        ({"model": "gat"}, "--model: gat with sancus, which sums blocks; allowed: gcn, graphsage"),
+        ({"dropout": 0.2}, "--dropout-order: exchange-first with sancus, whose gradients are summed block by block for "
+         "rows that all workers have alike; allowed with dropout: dropout-first"),
+    ],
+)  # fmt: skip
+def test_what_does_not_combine_is_refused_in_one_line(options: MakeOptions, fields: dict[str, Any], said: str) -> None:
+    with pytest.raises(ScenarioError) as caught:
+        options("sancus", **fields)
+    assert str(caught.value) == said

@@ -1,0 +1,100 @@
+"""Spans of runs that broadcast blocks: products and broadcasts of each layer and direction, and nothing at once."""
+
+from __future__ import annotations
+
+from collections import Counter
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pytest
+
+from gcnsim.timeline import PHASE, Direction, OpKind, Phase, Span
+from runtime.record.summary import summarise
+from tests.runtime.conftest import MakeOptions
+from tests.runtime.crew import Crew
+from tests.runtime.reduce_jobs import Recorded, recorded
+
+ITERATIONS, LAYERS, WORKERS, WIDTHS = 6, 3, 3, (7, 6, 6, 4)
+FORWARD, BACKWARD = Direction.FORWARD, Direction.BACKWARD
+
+RUNS: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
+    "all": ("sancus", {}, {}),
+    "sage": ("sancus", {}, {"model": "graphsage", "norm": "layer"}),
+    "skipping": ("sancus", {"threshold": 1, "warm_iterations": 2}, {}),
+    "skipping both ways": ("sancus", {"threshold": 1, "warm_iterations": 2, "skip_backward": "yes"}, {}),
+    "once": ("sancus", {}, {"preaggregate": True}),
+    "gap": ("sancus", {"stale_test": "gap", "threshold": 0.1, "warm_iterations": 1}, {}),
+}
+SENT = {"skipping": {0, 1, 4}, "skipping both ways": {0, 1, 4}}
+"""Iterations in which blocks are sent, where not in all; two iterations old they are found, and sent in the next."""
+
+
+@pytest.fixture(scope="module", params=list(RUNS))
+def told(crew: Crew, options: MakeOptions, request: pytest.FixtureRequest) -> tuple[str, list[Recorded]]:
+    """A run of `RUNS` and all its ranks."""
+    method, knobs, fields = RUNS[request.param]
+    usual: dict[str, Any] = {"dtype": "float32", "iterations": ITERATIONS, "record": True}
+    return request.param, crew.run(WORKERS, recorded, options(method, knobs, workers=WORKERS, **(usual | fields)))
+
+
+def of(told: Recorded, *kinds: OpKind) -> list[Span]:
+    return [span for span in told.timeline if span.kind in kinds]
+
+
+def where(spans: list[Span]) -> Counter[tuple[int, int, Direction]]:
+    return Counter((span.iteration, span.layer, span.direction) for span in spans)
+
+
+def every(count: int, first: int = 0) -> Counter[tuple[int, int, Direction]]:
+    layers = range(first, LAYERS)
+    return Counter(
+        {(t, layer, way): count for t in range(ITERATIONS) for layer in layers for way in (FORWARD, BACKWARD)}
+    )
+
+
+def test_each_layer_multiplies_every_block_both_ways(told: tuple[str, list[Recorded]]) -> None:
+    name, ranks = told
+    for each in ranks:
+        assert where(of(each, OpKind.AGGREGATE)) == every(WORKERS, 1 if name == "once" else 0)
+        maps = where(of(each, OpKind.UPDATE))
+        for t in range(ITERATIONS):
+            for layer in range(LAYERS):
+                # Before the sum of the gradient, and after it; of layer 0 besides what is left when all is done.
+                summed = layer > 0 or name != "once"
+                assert maps[t, layer, BACKWARD] == 1 + summed + (summed and layer == 0)
+                assert maps[t, layer, FORWARD] >= 1
+                assert maps[t, layer, FORWARD] == 1 or name == "gap"
+        assert len(of(each, OpKind.ALLREDUCE)) == ITERATIONS * LAYERS
+
+
+def test_blocks_go_around_when_they_are_sent(told: tuple[str, list[Recorded]]) -> None:
+    name, ranks = told
+    for each in ranks:
+        wire = [span for span in of(each, OpKind.WIRE) if ".tx" in span.stream]
+        broadcasts = where(wire)
+        for t, layer, way in every(1, 1 if name == "once" else 0):
+            sent = t in SENT.get(name, range(ITERATIONS)) or (way is BACKWARD and "both" not in name)
+            if name == "gap" and way is FORWARD and t > 0:
+                # Features never move; how far others do is told before each layer.
+                assert broadcasts[t, layer, way] in (range(WORKERS) if layer else (0,))
+                continue
+            assert broadcasts[t, layer, way] == (WORKERS - 1 if sent else 0), (t, layer, way)
+        assert bool(of(each, OpKind.INDEX)) == (name == "gap")
+        for span in wire:
+            assert span.nbytes > 0
+            assert span.nbytes % (4 * WIDTHS[span.layer + (span.direction is BACKWARD)]) == 0
+
+
+def test_the_main_stream_does_one_thing_at_a_time_and_waits_for_what_travels(
+    told: tuple[str, list[Recorded]],
+) -> None:
+    for rank, each in enumerate(told[1]):
+        main = sorted((span.start_s, span.end_s) for span in each.timeline if span.stream == "compute")
+        assert all(start >= end for (_, end), (start, _) in pairwise(main))
+        seconds = np.diff(each.begins) / 1e12
+        shares = summarise(each.timeline, seconds, workers=WORKERS, warmup=1).workers[rank]
+        assert shares.hidden_transfer_s == pytest.approx(0.0, abs=1e-9)
+        waits = [span for span in of(each, OpKind.WAIT) if span.layer >= 0]
+        assert waits
+        assert all(PHASE[span.kind] is not Phase.COMPUTE for span in waits)

@@ -1,0 +1,29 @@
+"""Methods learn: digits, two workers, test accuracy of the weights with the best validation accuracy."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from runtime.methods import method_type
+from runtime.options import Options
+from runtime.record import read_run
+from tests.runtime.crew import Crew
+from tests.runtime.session_jobs import ran
+
+RUNS: dict[str, tuple[str, dict[str, Any]]] = {
+    "sancus adaptive": ("sancus", {"warm_iterations": 10}),
+    "sancus gap": ("sancus", {"stale_test": "gap", "threshold": 0.5, "warm_iterations": 10}),
+    "sancus skipping both ways": ("sancus", {"threshold": 4, "warm_iterations": 0, "skip_backward": "yes"}),
+}
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_digits_are_told_apart(crew: Crew, tmp_path: Path, name: str) -> None:
+    method, knobs = RUNS[name]
+    crew.run(2, ran, Options(method, method_type(method).settled(knobs), iterations=80, out=str(tmp_path / "run")))
+    accuracy = read_run(tmp_path / "run").record.accuracy
+    assert accuracy["test"] is not None
+    assert accuracy["test"] >= 0.95
