@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from gcnsim.errors import ScenarioError, nearest
 from runtime.methods.bns_gcn import BnsGcn
+from runtime.methods.cagnet_1d import Cagnet1d
 from runtime.methods.full_graph import FullGraph
 from runtime.methods.method import Method
 from runtime.methods.pipegcn import PipeGcn, PipeGcnF, PipeGcnG, PipeGcnGF
@@ -22,6 +23,7 @@ _ALL: Final[tuple[type[Method], ...]] = (
     PipeGcnGF,
     PscGcn,
     BnsGcn,
+    Cagnet1d,
     Sancus,
 )
 

@@ -10,10 +10,10 @@ import pytest
 from gcnsim.errors import ScenarioError
 from tests.runtime.conftest import Case, MakeOptions, model_of, params_of
 from tests.runtime.crew import Crew
-from tests.runtime.jobs import Told, trained
+from tests.runtime.jobs import Told, final_weights, trained
 from tests.runtime.methods.test_methods import equals_reference
 from tests.runtime.reference.blocks import Stale, blocks
-from tests.runtime.reference.training import History, Training
+from tests.runtime.reference.training import History, Training, single
 from tests.runtime.train.test_equality import close, same_run
 
 BOUND = 1e-9
@@ -37,8 +37,8 @@ TESTS: dict[str, tuple[dict[str, Any], Stale]] = {
 }
 
 
-def equals(told: list[Told], wanted: History, case: Case, workers: int) -> None:
-    equals_reference(told, wanted, case.parts(workers), BOUND)
+def equals(told: list[Told], wanted: History, case: Case, workers: int, cut: str = "random") -> None:
+    equals_reference(told, wanted, case.parts(workers, cut), BOUND)
     for t, gradients in enumerate(wanted.gradients):
         for name, gradient in gradients.items():
             close(told[0].gradients[t][name], gradient.numpy(), f"gradient of {name} at {t}", BOUND)
@@ -70,13 +70,37 @@ def test_the_tests_tell_trainings_apart(case: Case, options: MakeOptions, crew: 
 
 
 @pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("cut", ["random", "metis"])
+def test_cagnet_1d(crew: Crew, case: Case, options: MakeOptions, cut: str, model: str) -> None:
+    """The plain reference of blocks, all of them sent, which is that of one process."""
+    asked = options("cagnet-1d", workers=3, partition_method=cut, **MODELS[model])
+    told = crew.run(3, trained, asked)
+    params, training, kind = params_of(told[0].weights[0]), Training(10, asked.lr), model_of(asked, case)
+    wanted = blocks(case.graph, case.parts(3, cut), case.problem, kind, params, training, Stale())
+    equals(told, wanted, case, 3, cut)
+    plain = single(case.graph, case.problem, kind, params, training)
+    close(np.array(wanted.losses), np.array(plain.losses), "losses of the references", BOUND)
+    for t, gradients in enumerate(plain.gradients):
+        for name, gradient in gradients.items():
+            close(told[0].gradients[t][name], gradient.numpy(), f"gradient of {name} at {t}", BOUND)
+
+
+@pytest.mark.parametrize("model", ["gcn", "sage"])
 @pytest.mark.parametrize("workers", [1, 2, 4])
-def test_without_a_skipped_block_it_is_full_graph_training(
+def test_whole_blocks_are_full_graph_training(
     crew: Crew, case: Case, options: MakeOptions, workers: int, model: str
 ) -> None:
     full = crew.run(workers, trained, options(workers=workers, **MODELS[model]))
-    found = crew.run(workers, trained, options("sancus", EVERY, workers=workers, **MODELS[model]))
-    same_run(found, full, case.graph.nodes)
+    same_run(crew.run(workers, trained, options("cagnet-1d", workers=workers, **MODELS[model])), full, case.graph.nodes)
+
+
+def test_without_a_skipped_block_sancus_is_cagnet_1d_to_the_bit(crew: Crew, options: MakeOptions) -> None:
+    for model in MODELS.values():
+        runs = [
+            crew.run(3, final_weights, options(method, knobs, workers=3, dtype="float32", **model))
+            for method, knobs in (("cagnet-1d", {}), ("sancus", EVERY), ("sancus", {"warm_iterations": 10}))
+        ]
+        assert len({weights for run in runs for weights in run}) == 1
 
 
 @pytest.mark.parametrize(
@@ -87,7 +111,7 @@ def test_layer_0_summed_once_and_rows_dropped_by_their_owner(
 ) -> None:
     for model in ("gcn", "sage"):
         full = crew.run(3, trained, options(workers=3, **fields, **MODELS[model]))
-        found = crew.run(3, trained, options("sancus", EVERY, workers=3, **fields, **MODELS[model]))
+        found = crew.run(3, trained, options("cagnet-1d", workers=3, **fields, **MODELS[model]))
         same_run(found, full, case.graph.nodes)
 
 
@@ -119,6 +143,7 @@ def test_own_rows_are_always_fresh_and_others_as_old_as_the_test_says(crew: Crew
                 assert np.array_equal(rows, owners[index]), (t, layer)
 
 
+@pytest.mark.parametrize("method", ["sancus", "cagnet-1d"])
 @pytest.mark.parametrize(
     ("fields", "said"),
     [
@@ -127,7 +152,9 @@ def test_own_rows_are_always_fresh_and_others_as_old_as_the_test_says(crew: Crew
          "rows that all workers have alike; allowed with dropout: dropout-first"),
     ],
 )  # fmt: skip
-def test_what_does_not_combine_is_refused_in_one_line(options: MakeOptions, fields: dict[str, Any], said: str) -> None:
+def test_what_does_not_combine_is_refused_in_one_line(
+    options: MakeOptions, method: str, fields: dict[str, Any], said: str
+) -> None:
     with pytest.raises(ScenarioError) as caught:
-        options("sancus", **fields)
-    assert str(caught.value) == said
+        options(method, **fields)
+    assert str(caught.value) == said.replace("sancus", method)

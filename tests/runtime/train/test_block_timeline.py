@@ -19,7 +19,7 @@ ITERATIONS, LAYERS, WORKERS, WIDTHS = 6, 3, 3, (7, 6, 6, 4)
 FORWARD, BACKWARD = Direction.FORWARD, Direction.BACKWARD
 
 RUNS: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
-    "all": ("sancus", {}, {}),
+    "all": ("cagnet-1d", {}, {}),
     "sage": ("sancus", {}, {"model": "graphsage", "norm": "layer"}),
     "skipping": ("sancus", {"threshold": 1, "warm_iterations": 2}, {}),
     "skipping both ways": ("sancus", {"threshold": 1, "warm_iterations": 2, "skip_backward": "yes"}, {}),

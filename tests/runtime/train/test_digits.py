@@ -14,6 +14,7 @@ from tests.runtime.crew import Crew
 from tests.runtime.session_jobs import ran
 
 RUNS: dict[str, tuple[str, dict[str, Any]]] = {
+    "cagnet-1d": ("cagnet-1d", {}),
     "sancus adaptive": ("sancus", {"warm_iterations": 10}),
     "sancus gap": ("sancus", {"stale_test": "gap", "threshold": 0.5, "warm_iterations": 10}),
     "sancus skipping both ways": ("sancus", {"threshold": 4, "warm_iterations": 0, "skip_backward": "yes"}),

@@ -56,6 +56,7 @@ METHODS: list[tuple[str, dict[str, Any]]] = [
     ("psc-gcn", {"tau": 1, "epsilon": 0.1, "refresh": 2}),
     ("psc-gcn", {"tau": 2, "epsilon": 0.3, "refresh": 2, "cache": "30%"}),
     ("bns-gcn", {"rate": 0.1}),
+    ("cagnet-1d", {}),
     ("sancus", {"threshold": 1, "warm_iterations": 1}),
 ]
 
@@ -71,8 +72,8 @@ def test_methods_equal_their_references(
     training = Training(run.iterations, run.lr)
     if method == "bns-gcn":
         wanted = bns(parts, amazon.problem, model, params, training, p=0.1, scale="rate", seed=run.seed)
-    elif method == "sancus":
-        stale_test = Stale("adaptive", knobs["threshold"], knobs["warm_iterations"])
+    elif method in ("cagnet-1d", "sancus"):
+        stale_test = Stale("adaptive", knobs["threshold"], knobs["warm_iterations"]) if knobs else Stale()
         wanted = blocks(amazon.graph, parts, amazon.problem, model, params, training, stale_test)
     else:
         rule = Rule(knobs["epsilon"], "vr", knobs["refresh"]) if method == "psc-gcn" else None

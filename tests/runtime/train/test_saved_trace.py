@@ -146,6 +146,7 @@ REPLAYS: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
         {"name": "psc-gcn", "tau": 1, "epsilon": 0.3, "sampler": "uniform"},
     ),
     "bns-gcn": ("bns-gcn", {"rate": 0.3}, {"name": "full-graph"}),
+    "cagnet-1d": ("cagnet-1d", {}, {"name": "cagnet-1d"}),
     "sancus": ("sancus", {"threshold": 2.0}, {"name": "sancus", "threshold": 2.0}),
 }
 
