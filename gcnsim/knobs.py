@@ -165,6 +165,9 @@ COLD_START: Final = choice(
     "boundary rows of the first tau iterations: zeros, or the true features in layer 0",
 )
 
+REPLICATION: Final = Knob(
+    "replication", "", "int", 2, 1024, False, 2, (), "workers that hold the same block of rows (c of CAGNET 1.5D)"
+)
 STALE_TEST: Final = choice(
     "stale_test",
     "adaptive",

@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from gcnsim.knobs import Knob, knob
+from gcnsim.knobs import REPLICATION, knob
 from gcnsim.methods.families.block_broadcast import BlockBroadcast
 
 
@@ -22,19 +22,7 @@ class Cagnet15d(BlockBroadcast):
     name: ClassVar[str] = "cagnet-1.5d"
     about: ClassVar[str] = "as cagnet-1d, blocks held by several workers"
 
-    replication: int = knob(
-        Knob(
-            "replication",
-            "",
-            "int",
-            2,
-            1024,
-            False,
-            2,
-            (),
-            "workers that hold the same block of rows (c of CAGNET 1.5D)",
-        )
-    )
+    replication: int = knob(REPLICATION)
 
     @property
     def worker_multiple(self) -> int:

@@ -8,6 +8,7 @@ from gcnsim.partition.facts import PartitionFacts, Spread, partition_facts
 from gcnsim.partition.files import read_partition, write_partition
 from gcnsim.partition.metis import ALGORITHMS, BALANCES, EDGES, KWAY, NODES, RECURSIVE, metis_owners
 from gcnsim.partition.parts import Part, Partitioning
+from gcnsim.partition.replicas import Replicas, allowed_copies
 from gcnsim.partition.reuse import PRODUCTS, REUSE_ENTRIES, WINDOWS, entries_reuse, graph_reuse, reuse_of
 from gcnsim.partition.split import own_send_sets, part_of, send_set, split
 from gcnsim.partition.spread import Scatter, partition_scatter, partition_spread
@@ -28,9 +29,11 @@ __all__ = [
     "Part",
     "PartitionFacts",
     "Partitioning",
+    "Replicas",
     "Scatter",
     "Spread",
     "TrainingParts",
+    "allowed_copies",
     "entries_reuse",
     "graph_reuse",
     "metis_label",

@@ -1,4 +1,5 @@
-"""Broadcasts of whole blocks of rows around a ring of workers, pipelined: what has come is passed on piece by piece.
+"""Broadcasts of whole blocks of rows around a ring of workers, pipelined: what has come is passed on piece by piece;
+and sums of what the members of a ring have.
 
 Every member sends each block at most once, whoever its root is, so no link carries more than another. All members take
 part in the same broadcasts in the same order; one is through on a worker before its next begins.
@@ -58,10 +59,35 @@ class BlockRing:
             self._channel.await_all(posted)
         if leaving:
             nbytes = block.shape[0] * row
-            key = target, "rows" if direction is Direction.FORWARD else "gradients"
-            self.bytes_sent[key] = self.bytes_sent.get(key, 0) + nbytes
+            self._count(target, direction, nbytes)
             self._span(OpKind.WIRE, f"{TAG[direction]}.tx{target}", t, layer, direction, start, target, nbytes)
         self._span(OpKind.WAIT, "compute", t, layer, direction, start)
+
+    def add_up(self, t: Iteration, layer: Layer, direction: Direction, rows: Tensor) -> None:
+        """Add the `rows` of all members, contiguous and of equal shape, into each member's: around the ring and back.
+
+        Every value is summed once and handed to all, so all members end with the same bits.
+        """
+        size, place = len(self._members), self._place
+        if size == 1:
+            return
+        source, target = self._members[place - 1], self._members[(place + 1) % size]
+        pieces = torch.tensor_split(rows.view(-1), size)
+        start, nbytes = self._recorder.mark(), 0
+        for step in range(2 * (size - 1)):
+            leaving, coming = pieces[(place - step) % size], pieces[(place - step - 1) % size]
+            got = torch.empty_like(coming) if step < size - 1 else coming
+            self._channel.exchange([Message(source, got, False), Message(target, leaving, True)])
+            nbytes += leaving.numel() * leaving.element_size()
+            if got is not coming:
+                coming += got
+        self._count(target, direction, nbytes)
+        self._span(OpKind.ALLREDUCE, "replicas.ring", t, layer, direction, start, target, nbytes)
+        self._span(OpKind.WAIT, "compute", t, layer, direction, start)
+
+    def _count(self, peer: Rank, direction: Direction, nbytes: int) -> None:
+        key = peer, "rows" if direction is Direction.FORWARD else "gradients"
+        self.bytes_sent[key] = self.bytes_sent.get(key, 0) + nbytes
 
     def _span(
         self,

@@ -13,7 +13,7 @@ is multiplied before anything is waited for, then block after block is received 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
@@ -71,26 +71,28 @@ class SendAll:
 class Grid:
     """This worker's place among the blocks. own: the block whose rows it holds. sizes: rows of every block.
 
-    matrices: P_ij for every block j, [rows of i, rows of j]. scale: t of this worker's rows, [I, 1]; None where all
+    matrices: P_ij for every block j that it multiplies, [rows of i, rows of j]; not all where other workers hold the
+    same rows and multiply the rest. scale: t of this worker's rows, [I, 1]; None where all
     are equal. clip: the largest length of this worker's gradient M; 0: none.
     """
 
     own: int
     sizes: tuple[int, ...]
-    matrices: tuple[Matrix, ...]
+    matrices: Mapping[int, Matrix]
     scale: Tensor | None
+    device: torch.device
     clip: float = 0.0
 
 
 class BlockSums:
     """One worker's sums of blocks, with the blocks that it received."""
 
-    def __init__(self, grid: Grid, ring: BlockRing, policy: Policy, recorder: Recorder, backend: str) -> None:
-        """backend: of the channel that `ring` uses."""
-        self._grid, self._ring, self.policy = grid, ring, policy
+    def __init__(
+        self, grid: Grid, ring: BlockRing, holders: BlockRing, policy: Policy, recorder: Recorder, backend: str
+    ) -> None:
+        """ring: of those that multiply the same blocks. holders: of those that hold the same rows. backend: of both."""
+        self._grid, self._ring, self._holders, self.policy = grid, ring, holders, policy
         self._recorder, self._backend = recorder, backend
-        matrix = grid.matrices[grid.own]
-        self._dtype, self._device = matrix.dtype, matrix.device
         self._received: dict[tuple[Direction, Layer, int], Staging] = {}
         self._shared: dict[int, Staging] = {}
         self._outgoing: dict[int, Staging] = {}
@@ -98,14 +100,15 @@ class BlockSums:
     def summed(self, t: Iteration, layer: Layer, direction: Direction, own: Tensor) -> Tensor:
         """sum over j of P_ij (block j), [I, d]; own: this worker's block, [I, d]."""
         sent, grid = self.policy.sent(layer, direction), self._grid
-        out = torch.empty_like(own)
+        out = torch.empty_like(own) if grid.matrices else torch.zeros_like(own)
         done = False
         for wanted in (False, True):
-            for block in range(len(grid.sizes)):
+            for block in grid.matrices:
                 if sent[block] is wanted:
                     rows = self.block(t, layer, direction, block, own, fetch=wanted)
                     self._multiply(t, layer, direction, grid.matrices[block], rows, out, done)
                     done = True
+        self._add_up(t, layer, direction, out)
         return out
 
     def block(
@@ -116,7 +119,7 @@ class BlockSums:
             if fetch:
                 self._ring.broadcast(t, layer, direction, block, self._leaving(own))
             return own
-        place = self._place(layer, direction, block, own.shape[1])
+        place = self._place(layer, direction, block, own)
         count = self._grid.sizes[block]
         if fetch:
             self._ring.broadcast(t, layer, direction, block, place.wire(count))
@@ -157,28 +160,35 @@ class BlockSums:
             what, *rest = name.split(".")
             if what == "block":
                 layer, block = int(rest[1]), int(rest[2])
-                place = self._place(layer, Direction[rest[0].upper()], block, rows.shape[1])
+                on_device = rows.to(self._grid.device)
+                place = self._place(layer, Direction[rest[0].upper()], block, on_device)
                 place.rows(rows.shape[0]).copy_(rows)
 
     def _leaving(self, own: Tensor) -> Tensor:
         """This worker's block where the wire reads it."""
-        width, count = own.shape[1], own.shape[0]
-        place = self._staging(self._outgoing, width, width)
+        place, count = self._staging(self._outgoing, own.shape[1], own), own.shape[0]
         if not place.staged:
             return own
         place.rows(count).copy_(own)
         place.to_wire(count)
         return place.wire(count)
 
-    def _place(self, layer: Layer, direction: Direction, block: int, width: int) -> Staging:
+    def _add_up(self, t: Iteration, layer: Layer, direction: Direction, out: Tensor) -> None:
+        """Add to `out` what the others that hold the same rows have summed."""
+        summed = self._leaving(out)
+        self._holders.add_up(t, layer, direction, summed)
+        if summed is not out:
+            out.copy_(summed)
+
+    def _place(self, layer: Layer, direction: Direction, block: int, like: Tensor) -> Staging:
         """Where another worker's block is received: a place of its own where it is kept."""
         if not self.policy.keeps(direction):
-            return self._staging(self._shared, width, width)
-        return self._staging(self._received, (direction, layer, block), width)
+            return self._staging(self._shared, like.shape[1], like)
+        return self._staging(self._received, (direction, layer, block), like)
 
-    def _staging(self, among: dict[Key, Staging], key: Key, width: int) -> Staging:
+    def _staging(self, among: dict[Key, Staging], key: Key, like: Tensor) -> Staging:
         if key not in among:
-            among[key] = Staging(width, self._dtype, self._device, self._backend)
+            among[key] = Staging(like.shape[1], like.dtype, like.device, self._backend)
         return among[key]
 
     def _multiply(

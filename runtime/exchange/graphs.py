@@ -45,6 +45,7 @@ class GraphBuilder:
     def __init__(self, part: Part, weights: str, kind: type[Matrix], dtype: torch.dtype, device: torch.device) -> None:
         """Split the part's entries; every later graph shares the result."""
         self.part, self._kind, self._dtype, self._device = part, kind, dtype, device
+        self._weighing = weights
         row = np.repeat(np.arange(part.inner_nodes), np.diff(part.indptr))
         weight, own = _weights(part, weights, row)
         self._row, self._weight = row.astype(np.int32), weight
@@ -59,6 +60,10 @@ class GraphBuilder:
         self._place[self._inner.entry[stored]] = stored
         self._loop_place = np.flatnonzero(self._inner.entry == part.entries)
         self._whole_inner: Matrix | None = None
+
+    def beside(self, part: Part) -> GraphBuilder:
+        """The same of another part."""
+        return GraphBuilder(part, self._weighing, self._kind, self._dtype, self._device)
 
     def whole(self, held: CachedRows | None = None) -> SampledGraph:
         """The graph with every entry. held: the rows that a cache holds are set apart."""

@@ -48,6 +48,11 @@ class Method(ABC):
                 raise ScenarioError(f"{flag(name)}: {cls.name} has no {name.replace('_', ' ')}; {known}")
         return {name: _value(knob, asked) for name, knob in have.items()}
 
+    @property
+    def copies(self) -> int:
+        """Workers that hold and train the same rows."""
+        return 1
+
     def refuse(self, options: Options) -> None:  # noqa: B027 - most methods refuse nothing
         """Raise ScenarioError for options of the run that make no sense with these knobs."""
 

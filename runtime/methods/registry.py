@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from gcnsim.errors import ScenarioError, nearest
 from runtime.methods.bns_gcn import BnsGcn
+from runtime.methods.cagnet_1_5d import Cagnet15d
 from runtime.methods.cagnet_1d import Cagnet1d
 from runtime.methods.full_graph import FullGraph
 from runtime.methods.method import Method
@@ -24,6 +25,7 @@ _ALL: Final[tuple[type[Method], ...]] = (
     PscGcn,
     BnsGcn,
     Cagnet1d,
+    Cagnet15d,
     Sancus,
 )
 

@@ -35,7 +35,9 @@ from runtime.record import Recorder
 
 @dataclass(frozen=True)
 class Context:
-    """What a method works with. whole: the graph with all its entries. features: of the inner nodes, [I, d_0]."""
+    """What a method works with. whole: the graph of `share` with all its entries. features: of the inner nodes of
+    `held`, [I, d_0].
+    """
 
     options: Options
     share: Share
@@ -47,6 +49,8 @@ class Context:
     widths: tuple[int, ...]
     dtype: torch.dtype
     device: torch.device
+    held: Share
+    """What this worker trains: `share`, or a block of rows that other workers hold too."""
     exchange: Callable[..., Exchange] = Exchange
     """Makes the exchange of rows and gradients; arguments as of `Exchange`."""
 

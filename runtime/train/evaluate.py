@@ -38,8 +38,13 @@ class Evaluator:
         channel: Channel | None,
         widths: tuple[int, ...],
         labels: Tensor,
+        own: Tensor | None = None,
     ) -> None:
-        """whole: this worker's graph with all entries. labels: of all inner nodes. channel: for the counts."""
+        """whole: this worker's graph with all entries. labels: of all inner nodes. channel: for the counts.
+
+        own: places of its inner nodes among the rows that it trains, which it then evaluates; None: these are all.
+        """
+        self._own = own
         self._whole, self._channel, self._labels = whole, channel, labels
         self._recorder = Recorder(share.part.rank, enabled=False)
         self._masks = [_mask(getattr(share, name), labels.device) for name in SETS]
@@ -51,9 +56,9 @@ class Evaluator:
             )
 
     def logits(self, network: Network, x: Tensor, fixed: Tensor | None = None) -> Tensor:
-        """Of every inner node, [I, classes]. fixed: layer 0's sum, where it is computed once."""
+        """Of every inner node, [I, classes]. x: of the rows trained. fixed: layer 0's sum, if it is computed once."""
         with torch.no_grad():
-            logits: Tensor = network(x, StepBoundaries(self._step(), fixed))
+            logits: Tensor = network(x if self._own is None else x[self._own], StepBoundaries(self._step(), fixed))
         return logits
 
     def first_sum(self, x: Tensor) -> Tensor:

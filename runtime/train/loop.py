@@ -32,12 +32,14 @@ class Targets:
     """What this worker's inner nodes should become.
 
     nodes: int64[K] local ids of training nodes. labels: int64[K], or float[K, C] when several may hold.
-    total: training nodes of all workers.
+    total: training nodes of all workers, as often as one is trained. counted: places among `nodes` of those that this
+    worker counts when they are right, where others train them too; None: all.
     """
 
     nodes: Tensor
     labels: Tensor
     total: int
+    counted: Tensor | None = None
 
     def loss(self, logits: Tensor) -> Tensor:
         """Summed over this worker's training nodes, divided by the number of all workers': the global mean's share."""
@@ -50,7 +52,8 @@ class Targets:
 
     def correct(self, logits: Tensor) -> Tensor:
         """Training nodes whose labels are all right."""
-        return right(logits[self.nodes], self.labels).sum()
+        found = right(logits[self.nodes], self.labels)
+        return (found if self.counted is None else found[self.counted]).sum()
 
 
 def right(logits: Tensor, labels: Tensor) -> Tensor:

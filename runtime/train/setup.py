@@ -10,12 +10,11 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor
 
 from gcnsim.errors import ScenarioError
 from gcnsim.graph import Graph
 from gcnsim.ids import AnyArray, Float32Array, frozen
-from gcnsim.partition import Partitioning
+from gcnsim.partition import Partitioning, Replicas
 from runtime.accelerator.machine import WaitMachine
 from runtime.aggregate import matrix_kind
 from runtime.data import Dataset, Share, load_dataset, partitioning_of, share_of
@@ -38,6 +37,7 @@ DTYPES = {"float32": torch.float32, "float64": torch.float64}
 class WorkerState:
     """One worker before its first iteration. control: a channel for small things; None for a single worker.
 
+    held: what it trains (see `Context`).
     evaluator: None where nothing is computed. emulation: what this worker is a part of, as its record says it.
     """
 
@@ -47,6 +47,7 @@ class WorkerState:
     graph: Graph
     partitioning: Partitioning
     share: Share
+    held: Share
     network: Network
     method: MethodWorker
     trainer: Trainer
@@ -130,6 +131,9 @@ def prepare(options: Options, place: Place, device: torch.device, dataset: Datas
     dataset = load_dataset(options) if dataset is None else dataset
     partitioning = _agreed(options, dataset, place, control)
     share = share_of(dataset, partitioning, place.rank)
+    chosen = method_of(options.method, options.knobs)
+    chosen.refuse(options)
+    held = _held(dataset, partitioning, share, chosen.copies)
     dtype = DTYPES[options.dtype]
     machine = WaitMachine.here(place)
     recorder = (
@@ -141,15 +145,15 @@ def prepare(options: Options, place: Place, device: torch.device, dataset: Datas
     _first_weights(options, network, place)
     builder = GraphBuilder(share.part, _weights_of(options), matrix_kind(options.aggregator), dtype, device)
     whole = builder.whole().with_requests(static_requests(share.send_sets, device))
-    x = torch.from_numpy(share.features.copy()).to(device, dtype)
+    x = torch.from_numpy(held.features.copy()).to(device, dtype)
     made = Exchange if machine is None else machine.exchange
-    context = Context(options, share, channels, recorder, builder, whole, x, network.widths, dtype, device, made)
-    method = method_of(options.method, options.knobs).worker(context)
-    labels = torch.from_numpy(share.labels.copy()).to(device)
-    labels = labels.to(dtype) if dataset.multilabel else labels.long()
-    evaluator = Evaluator(share, whole, channels, control, network.widths, labels) if machine is None else None
+    context = Context(options, share, channels, recorder, builder, whole, x, network.widths, dtype, device, held, made)
+    method = chosen.worker(context)
+    kind = dtype if dataset.multilabel else torch.int64
+    evaluator = _evaluator(context, control, kind) if machine is None else None
     channel = channels.open("reduce", bulk=True) if place.world > 1 else None
-    given = options, network, method, x, _targets(share, labels), channel, control, recorder, place.rank
+    targets = _targets(context, kind)
+    given = options, network, method, x, targets, channel, control, recorder, held.part.rank
     trainer = Trainer(*given) if machine is None else WaitingTrainer(*given, machine=machine, context=context)
     if options.preaggregate and evaluator is not None:
         trainer.fixed = evaluator.first_sum(x)
@@ -162,6 +166,7 @@ def prepare(options: Options, place: Place, device: torch.device, dataset: Datas
         graph=dataset.graph,
         partitioning=partitioning,
         share=share,
+        held=held,
         network=network,
         method=method,
         trainer=trainer,
@@ -227,6 +232,30 @@ def _weights_of(options: Options) -> str:
     return "mean-with-self" if options.knobs.get("estimator") == "mean" else "symmetric"
 
 
-def _targets(share: Share, labels: Tensor) -> Targets:
-    nodes = torch.from_numpy(np.flatnonzero(share.train)).to(labels.device)
-    return Targets(nodes, labels[nodes], share.train_total)
+def _held(dataset: Dataset, partitioning: Partitioning, share: Share, copies: int) -> Share:
+    """What a worker trains: its own share, or that of the block that `copies` workers hold."""
+    if copies == 1:
+        return share
+    replicas = Replicas(partitioning.parts, copies)
+    return share_of(dataset, replicas.merged(partitioning), replicas.block(share.part.rank))
+
+
+def _evaluator(context: Context, control: Channel | None, kind: torch.dtype) -> Evaluator:
+    share, held = context.share, context.held
+    own = None if held is share else torch.from_numpy(np.searchsorted(held.part.inner, share.part.inner))
+    labels = torch.from_numpy(share.labels.copy()).to(context.device, kind)
+    on_device = None if own is None else own.to(context.device)
+    return Evaluator(share, context.whole, context.channels, control, context.widths, labels, on_device)
+
+
+def _targets(context: Context, kind: torch.dtype) -> Targets:
+    """The training nodes of the rows that a worker trains; it counts those of its own share."""
+    share, held = context.share, context.held
+    chosen = np.flatnonzero(held.train)
+    nodes = torch.from_numpy(chosen).to(context.device)
+    labels = torch.from_numpy(held.labels.copy()).to(context.device, kind)
+    if held is share:
+        return Targets(nodes, labels[nodes], share.train_total)
+    counted = np.flatnonzero(np.isin(held.part.inner[chosen], share.part.inner))
+    copies = context.world // held.part.parts
+    return Targets(nodes, labels[nodes], share.train_total * copies, torch.from_numpy(counted).to(context.device))

@@ -41,6 +41,16 @@ def passed_around(place: Place, members: list[int], rows: list[int], width: int,
         runtime.exchange.block_ring.PIECE = usual  # type: ignore[misc]
 
 
+def added_up(place: Place, members: list[int], rows: int, width: int) -> Passed:
+    """Add up [rows, width] of each member, all of whose values are 0.1 more than those of the one before."""
+    connect(place, 60.0, "gloo")
+    recorder = Recorder(place.rank)
+    ring = BlockRing(Channels(place.rank, place.world, 60.0, "gloo").open("blocks"), recorder, members)
+    own = values(0, rows, width) + 0.1 * members.index(place.rank)
+    ring.add_up(3, 1, Direction.BACKWARD, own)
+    return Passed([own.numpy().copy()], ring.bytes_sent, recorder.timeline(0))
+
+
 def values(root: int, count: int, width: int) -> torch.Tensor:
     """The block of the member at place `root`."""
     return 1000.0 * root + torch.arange(count * width, dtype=torch.float32).view(count, width)

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from gcnsim.ids import AnyArray
+from gcnsim.partition import Replicas
 from gcnsim.timeline import Direction
 from runtime.exchange import BlockSums, SampledGraph
 from runtime.launch import Place, connect
@@ -106,7 +107,9 @@ def _watch(ready: WorkerState, told: Told) -> None:
 def _watch_blocks(ready: WorkerState, sums: BlockSums, told: Told) -> None:
     """Keep a copy of every row of other workers that a layer multiplies, forward, and the global ids of these rows."""
     read = sums.block
-    others = [np.setdiff1d(np.flatnonzero(ready.partitioning.owner == m), told.inner) for m in range(ready.place.world)]
+    held = ready.held.part
+    owner = Replicas(ready.place.world, ready.place.world // held.parts).merged(ready.partitioning).owner
+    others = [np.setdiff1d(np.flatnonzero(owner == block), held.inner) for block in range(held.parts)]
 
     def kept(t: int, layer: int, direction: Direction, block: int, own: Tensor, *, fetch: bool) -> Tensor:
         found = read(t, layer, direction, block, own, fetch=fetch)

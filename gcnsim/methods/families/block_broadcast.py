@@ -12,6 +12,7 @@ from gcnsim.cost import Block, Memory, block_memory
 from gcnsim.errors import ScenarioError
 from gcnsim.ids import FloatArray, IntArray, Rank
 from gcnsim.methods.method import Method
+from gcnsim.partition import Replicas, allowed_copies
 from gcnsim.staleness import BlockRule
 from gcnsim.workload import LayerShape
 
@@ -33,22 +34,25 @@ class Grid:
         """G, the number of blocks."""
         return int(self.rows.size)
 
+    @property
+    def holders(self) -> Replicas:
+        """Who holds and who multiplies which block."""
+        return Replicas(self.blocks * self.replicas, self.replicas)
+
     def ring(self, member: int) -> list[Rank]:
         """The workers with place `member` among the replicas of each block, in the order of the blocks."""
-        return [block * self.replicas + member for block in range(self.blocks)]
+        return self.holders.ring(member)
 
     def stages(self, member: int) -> range:
         """The blocks that this member of each block's replicas multiplies."""
-        each = self.blocks // self.replicas
-        last = member == self.replicas - 1
-        return range(member * each, self.blocks if last else (member + 1) * each)
+        return self.holders.stages(member)
 
 
 def grid_of(counts: AccessCounts, replicas: int) -> Grid:
     """The blocks of a run. Raises ScenarioError where `replicas` does not divide the workers."""
     workers = counts.workers
     if workers % replicas:
-        allowed = ", ".join(str(n) for n in range(2, workers + 1) if workers % n == 0) or "none with one worker"
+        allowed = allowed_copies(workers)
         raise ScenarioError(f"method.replication: {replicas} does not divide the {workers} workers; allowed: {allowed}")
     rows = counts.rows.mean(axis=0)
     share = rows / np.maximum(rows.sum(axis=1, keepdims=True), 1.0)

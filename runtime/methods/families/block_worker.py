@@ -1,7 +1,8 @@
 """What a worker does in methods that broadcast whole blocks of rows (`runtime.exchange.blocks`).
 
-P_ij for another worker's block j has the crossing entries to j at the places that j's rows have in its block. The
-trace is that of the whole graph: a replay says by itself that blocks travel.
+A block is one worker's part, or what the parts of several workers are together, which all of them hold then. P_ij for
+another block j has the crossing entries to j at the places that j's rows have in it. The trace is that of the whole
+graph: a replay says by itself that blocks travel.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import torch
 from torch import Tensor
 
 from gcnsim.ids import FloatArray, IntArray, Iteration
+from gcnsim.partition import Replicas
 from runtime.aggregate import Matrix, Rows
 from runtime.exchange import BlockNeighbours, BlockRing, BlockSums, Boundary, Grid, SampledGraph, SendAll, Step
 from runtime.exchange.blocks import Policy
@@ -26,13 +28,17 @@ class BlockWorker(MethodWorker):
 
     exchanges = False
 
-    def __init__(self, context: Context, policy: Policy | None = None, clip: float = 0.0) -> None:
-        """Open the ring of all workers. policy: which blocks are sent; None: all. clip: see `Grid`."""
+    def __init__(self, context: Context, policy: Policy | None = None, clip: float = 0.0, copies: int = 1) -> None:
+        """Open the rings. policy: which blocks are sent; None: all. clip: see `Grid`. copies: holders of each block."""
         super().__init__(context)
-        channel = context.channels.open(CHANNEL, bulk=True)
-        ring = BlockRing(channel, context.recorder, range(context.world))
-        grid = _grid(context, clip)
-        self.sums = BlockSums(grid, ring, policy or SendAll(context.world), context.recorder, context.channels.backend)
+        replicas, rank = Replicas(context.world, copies), context.channels.rank
+        channel, recorder = context.channels.open(CHANNEL, bulk=True), context.recorder
+        ring = BlockRing(channel, recorder, replicas.ring(replicas.member(rank)))
+        holders = BlockRing(channel, recorder, replicas.holders(replicas.block(rank)))
+        grid = _grid(context, replicas, clip)
+        self.sums = BlockSums(
+            grid, ring, holders, policy or SendAll(replicas.blocks), recorder, context.channels.backend
+        )
 
     def begin(self, t: Iteration) -> tuple[SampledGraph, Boundary | None]:
         """The whole graph; no boundary rows travel."""
@@ -55,25 +61,28 @@ class BlockWorker(MethodWorker):
         return self.sums.bytes_sent()
 
 
-def _grid(context: Context, clip: float) -> Grid:
+def _grid(context: Context, replicas: Replicas, clip: float) -> Grid:
     """The blocks of all workers; every rank at the same time."""
-    part, whole = context.share.part, context.whole
+    part = context.held.part
+    whole = context.whole if context.held is context.share else context.builder.beside(part).whole()
     nodes = [part.inner]
     if context.world > 1:
         raw = context.channels.open("ids").gather_arrays(part.inner.astype(np.int64).tobytes())
-        nodes = [np.frombuffer(each, np.int64) for each in raw]
-    matrices: list[Matrix] = []
-    for block, inner in enumerate(nodes):
+        nodes = [np.frombuffer(each, np.int64) for each in raw[:: replicas.copies]]
+    matrices: dict[int, Matrix] = {}
+    for block in replicas.stages(replicas.member(context.channels.rank)):
+        inner = nodes[block]
         if block == part.rank:
-            matrices.append(whole.inner)
+            matrices[block] = whole.inner
             continue
         first, last = int(part.boundary_ptr[block]), int(part.boundary_ptr[block + 1])
         places = np.searchsorted(inner, part.boundary[first:last])
         rows = _columns(whole.boundary, part.inner_nodes, first, places, inner.size)
-        matrices.append(type(whole.inner)(rows, context.dtype, context.device))
+        matrices[block] = type(whole.inner)(rows, context.dtype, context.device)
     scale = _row_scale(context.options, part.inner_degree)
     on_device = None if scale is None else torch.from_numpy(scale).to(context.device, context.dtype)[:, None]
-    return Grid(part.rank, tuple(inner.size for inner in nodes), tuple(matrices), on_device, clip)
+    sizes = tuple(inner.size for inner in nodes)
+    return Grid(part.rank, sizes, matrices, on_device, context.device, clip)
 
 
 def _columns(boundary: Matrix | None, count: int, first: int, places: IntArray, width: int) -> Rows:

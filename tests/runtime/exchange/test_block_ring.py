@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from gcnsim.timeline import OpKind
-from tests.runtime.block_jobs import passed_around, values
+from tests.runtime.block_jobs import added_up, passed_around, values
 from tests.runtime.crew import Crew
 
 ROWS, WIDTH = [5, 1, 12, 7], 3
@@ -29,3 +29,20 @@ def test_every_member_has_every_block(crew: Crew, size: int, piece: int) -> None
         assert sum(span.nbytes for span in sent) == (nbytes if size > 1 else 0)
         assert len([span for span in spans if span.kind is OpKind.WIRE and ".rx" in span.stream]) == size - 1
         assert len([span for span in spans if span.kind is OpKind.WAIT]) == (size if size > 1 else 0)
+
+
+@pytest.mark.parametrize("rows", [1, 7], ids=["fewer values than members", "some"])
+@pytest.mark.parametrize("size", [1, 2, 4])
+def test_all_members_end_with_the_same_sum(crew: Crew, size: int, rows: int) -> None:
+    width = 3 if rows > 1 else 1
+    members = [2, 0, 3, 1] if size == 4 else list(range(size))
+    told = crew.run(size, added_up, members, rows, width)
+    wanted = size * values(0, rows, width).numpy() + 0.1 * sum(range(size))
+    assert np.allclose(told[0].blocks[0], wanted, rtol=1e-6)
+    assert len({each.blocks[0].tobytes() for each in told}) == 1
+    assert sum(sum(each.sent.values()) for each in told) == 2 * (size - 1) * 4 * rows * width
+    for rank, each in enumerate(told):
+        after = members[(members.index(rank) + 1) % size]
+        assert set(each.sent) <= {(after, "gradients")}
+        spans = [span for span in each.timeline if span.kind is OpKind.ALLREDUCE]
+        assert [(span.stream, span.iteration, span.layer) for span in spans] == [("replicas.ring", 3, 1)] * (size > 1)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 from gcnsim.errors import ScenarioError
+from gcnsim.partition import Replicas, split
 from tests.runtime.conftest import Case, MakeOptions, model_of, params_of
 from tests.runtime.crew import Crew
 from tests.runtime.jobs import Told, final_weights, trained
@@ -55,6 +57,58 @@ def test_sancus(crew: Crew, case: Case, options: MakeOptions, test: str, model: 
     params, training = params_of(told[0].weights[0]), Training(10, asked.lr)
     wanted = blocks(case.graph, case.parts(3), case.problem, model_of(asked, case), params, training, stale)
     equals(told, wanted, case, 3)
+
+
+@pytest.mark.parametrize(("workers", "replication"), [(2, 2), (4, 2), (3, 3), (4, 4)], ids=str)
+@pytest.mark.parametrize("model", ["gcn", "sage-self"])
+def test_cagnet_1_5d(crew: Crew, case: Case, options: MakeOptions, workers: int, replication: int, model: str) -> None:
+    """Losses, gradients and rows read are those of the plain reference of the blocks that several workers hold."""
+    asked = options("cagnet-1.5d", {"replication": replication}, workers=workers, **MODELS[model])
+    told = crew.run(workers, trained, asked)
+    replicas = Replicas(workers, replication)
+    parts = split(case.graph, replicas.merged(case.owners(workers)))
+    params, training = params_of(told[0].weights[0]), Training(10, asked.lr)
+    wanted = blocks(case.graph, parts, case.problem, model_of(asked, case), params, training, Stale())
+    close(np.array(told[0].losses), np.array(wanted.losses), "losses", BOUND)
+    for t, gradients in enumerate(wanted.gradients):
+        for name, gradient in gradients.items():
+            close(told[0].gradients[t][name], gradient.numpy(), f"gradient of {name} at {t}", BOUND)
+    for rank, each in enumerate(told):
+        mine = replicas.block(rank)
+        stages = [block for block in replicas.stages(replicas.member(rank)) if block != mine]
+        nodes = np.concatenate([parts[block].inner for block in stages] or [np.zeros(0, np.int64)])
+        for t, layers in enumerate(each.used):
+            assert set(layers) == (set(range(3)) if stages else set())
+            for layer, (index, rows) in layers.items():
+                assert np.array_equal(index, nodes)
+                close(rows, wanted.rows[t][layer].numpy()[nodes], f"rows of rank {rank}, {t}, {layer}", BOUND)
+            for layer in range(3):
+                own = wanted.rows[t][layer].numpy()[parts[mine].inner]
+                close(each.inputs[t][layer], own, f"own rows of rank {rank}, {t}, {layer}", BOUND)
+
+
+def test_blocks_held_by_several_are_full_graph_training_and_the_same_to_the_bit_on_all(
+    crew: Crew, case: Case, options: MakeOptions
+) -> None:
+    full = crew.run(4, trained, options(workers=4))
+    told = crew.run(4, trained, options("cagnet-1.5d", workers=4))
+    same_run(told, full, case.graph.nodes)
+    for one, other in ((0, 1), (2, 3)):
+        for mine, theirs in zip(told[one].inputs, told[other].inputs, strict=True):
+            assert all(np.array_equal(a, b) for a, b in zip(mine, theirs, strict=True))
+    dropped = options("cagnet-1.5d", workers=4, dropout=0.3, dropout_order="dropout-first", dtype="float32")
+    runs = [crew.run(4, final_weights, dropped) for _ in range(2)]
+    assert len({weights for run in runs for weights in run}) == 1
+
+
+def test_dropout_in_blocks_held_by_several_is_that_of_the_blocks(
+    crew: Crew, case: Case, options: MakeOptions, tmp_path: Path
+) -> None:
+    """Every holder drops what the block's one worker would: two blocks held by two each, and by one each."""
+    fields: dict[str, Any] = {"dropout": 0.3, "dropout_order": "dropout-first"}
+    np.save(tmp_path / "owners.npy", Replicas(4, 2).merged(case.owners(4)).owner)
+    one = crew.run(2, trained, options("cagnet-1d", workers=2, partition=str(tmp_path / "owners.npy"), **fields))
+    same_run(crew.run(4, trained, options("cagnet-1.5d", workers=4, **fields)), one, case.graph.nodes)
 
 
 def test_the_tests_tell_trainings_apart(case: Case, options: MakeOptions, crew: Crew) -> None:
@@ -143,7 +197,7 @@ def test_own_rows_are_always_fresh_and_others_as_old_as_the_test_says(crew: Crew
                 assert np.array_equal(rows, owners[index]), (t, layer)
 
 
-@pytest.mark.parametrize("method", ["sancus", "cagnet-1d"])
+@pytest.mark.parametrize("method", ["sancus", "cagnet-1d", "cagnet-1.5d"])
 @pytest.mark.parametrize(
     ("fields", "said"),
     [
@@ -158,3 +212,13 @@ def test_what_does_not_combine_is_refused_in_one_line(
     with pytest.raises(ScenarioError) as caught:
         options(method, **fields)
     assert str(caught.value) == said.replace("sancus", method)
+
+
+def test_replicas_that_do_not_divide_and_layer_0_summed_once_are_refused(options: MakeOptions) -> None:
+    with pytest.raises(ScenarioError) as caught:
+        options("cagnet-1.5d", {"replication": 3}, workers=4)
+    assert str(caught.value) == "--replication: 3 does not divide the 4 workers; allowed: 2, 4"
+    with pytest.raises(ScenarioError) as caught:
+        options("cagnet-1.5d", workers=4, preaggregate=True)
+    said = "--preaggregate: cagnet-1.5d cannot sum layer 0 once; allowed where a worker holds its part alone"
+    assert str(caught.value) == said

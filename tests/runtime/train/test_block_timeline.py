@@ -98,3 +98,18 @@ def test_the_main_stream_does_one_thing_at_a_time_and_waits_for_what_travels(
         waits = [span for span in of(each, OpKind.WAIT) if span.layer >= 0]
         assert waits
         assert all(PHASE[span.kind] is not Phase.COMPUTE for span in waits)
+
+
+def test_holders_of_a_block_share_its_products_and_add_them_up(crew: Crew, options: MakeOptions) -> None:
+    usual: dict[str, Any] = {"dtype": "float32", "iterations": ITERATIONS, "record": True}
+    for rank, each in enumerate(crew.run(4, recorded, options("cagnet-1.5d", workers=4, **usual))):
+        assert where(of(each, OpKind.AGGREGATE)) == every(1)
+        sums = [span for span in of(each, OpKind.ALLREDUCE) if span.stream == "replicas.ring"]
+        assert where(sums) == every(1)
+        assert {span.peer for span in sums} == {rank ^ 1}
+        assert len(of(each, OpKind.ALLREDUCE)) == len(sums) + ITERATIONS * LAYERS
+        # Member 0 of each block's holders multiplies block 0, member 1 block 1, which workers 0 and 3 have.
+        sent = [span for span in of(each, OpKind.WIRE) if ".tx" in span.stream]
+        assert where(sent) == (every(1) if rank in (0, 3) else Counter())
+        main = sorted((span.start_s, span.end_s) for span in each.timeline if span.stream == "compute")
+        assert all(start >= end for (_, end), (start, _) in pairwise(main))

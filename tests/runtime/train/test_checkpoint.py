@@ -43,6 +43,7 @@ RUNS: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
     **{f"psc-gcn tau {tau} whole": ("psc-gcn", {"tau": tau, "epsilon": 1.0, "cache": "30%"}, {}) for tau in (0, 1, 3)},
     "bns-gcn": ("bns-gcn", {"rate": 0.3}, {"norm": "layer"}),
     "cagnet-1d": ("cagnet-1d", {}, {"preaggregate": True} | OWNED),
+    "cagnet-1.5d": ("cagnet-1.5d", {"replication": 3}, OWNED),
     "sancus": ("sancus", {"warm_iterations": 3}, OWNED),
     "sancus gap": ("sancus", {"stale_test": "gap", "threshold": 0.2, "warm_iterations": 0}, OWNED | SAGE),
     "sancus backward": ("sancus", {"warm_iterations": 2, "skip_backward": "yes"}, OWNED),

@@ -53,8 +53,15 @@ def test_uniform_draws_are_the_simulators_byte_for_byte(
 
 @pytest.mark.parametrize(
     ("method", "knobs"),
-    [("full-graph", {}), ("pipegcn", {}), ("psc-gcn", {"epsilon": 1.0}), ("bns-gcn", {"rate": 1.0}), ("sancus", {})],
-    ids=["full-graph", "pipegcn", "psc-gcn", "bns-gcn", "sancus"],
+    [
+        ("full-graph", {}),
+        ("pipegcn", {}),
+        ("psc-gcn", {"epsilon": 1.0}),
+        ("bns-gcn", {"rate": 1.0}),
+        ("sancus", {}),
+        ("cagnet-1.5d", {"replication": 3}),
+    ],
+    ids=["full-graph", "pipegcn", "psc-gcn", "bns-gcn", "sancus", "cagnet-1.5d"],
 )
 def test_whole_graphs_are_the_simulators_too(
     crew: Crew, options: MakeOptions, case: Case, tmp_path: Path, method: str, knobs: dict[str, Any]
@@ -147,6 +154,7 @@ REPLAYS: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
     ),
     "bns-gcn": ("bns-gcn", {"rate": 0.3}, {"name": "full-graph"}),
     "cagnet-1d": ("cagnet-1d", {}, {"name": "cagnet-1d"}),
+    "cagnet-1.5d": ("cagnet-1.5d", {"replication": 3}, {"name": "cagnet-1.5d", "replication": 3}),
     "sancus": ("sancus", {"threshold": 2.0}, {"name": "sancus", "threshold": 2.0}),
 }
 
