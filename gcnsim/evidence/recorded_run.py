@@ -7,13 +7,16 @@ from typing import Any, Final
 from gcnsim.errors import GcnsimError, ScenarioError
 from gcnsim.evidence.accelerated import accelerated_cluster, accelerated_faults
 from gcnsim.hardware import gpu_of
+from gcnsim.knobs import WARM_ITERATIONS
 from gcnsim.methods import create_method, is_method, method_type
 from gcnsim.runs.recorded_run import RecordedRun
 from gcnsim.scenario import SCHEMA, Scenario, from_mapping
-from gcnsim.units import BANDWIDTH, SECONDS
+from gcnsim.units import BANDWIDTH, FRACTION, SECONDS
 
 CORE: Final = "cpu-core"
 TRAINED_ON: Final = ("cpu", "cuda")
+WARMUP: Final = "warmup"
+"""The knob of a method that sends everything in the first iterations: which share of all they are."""
 
 
 def scenario_of(run: RecordedRun, calibration: str | None = None) -> Scenario:
@@ -76,8 +79,16 @@ def _method(run: RecordedRun) -> dict[str, Any]:
     given = run.options["knobs"]
     knobs = method_type(name).knobs() if is_method(name) else ()
     own = {knob.name: given[knob.name] for knob in knobs if knob.name in given}
+    if WARM_ITERATIONS.name in given and any(knob.name == WARMUP for knob in knobs):
+        own[WARMUP] = FRACTION.exact(_warm(run, int(given[WARM_ITERATIONS.name])))
     asked = create_method(name, **{knob: own[knob] for knob in ("tau",) if knob in own})
     return {"name": name, "overlap": asked.overlapping(run.options["overlap"]).overlap, **own}
+
+
+def _warm(run: RecordedRun, warm: int) -> float:
+    """The share of the measured iterations, the run's last, that are among its first `warm`."""
+    measured = run.iterations.size
+    return float(min(1.0, max(0.0, (warm - (run.options["iterations"] - measured)) / measured)))
 
 
 def _refuse(run: RecordedRun) -> None:
@@ -85,6 +96,9 @@ def _refuse(run: RecordedRun) -> None:
     hidden = set(run.widths[1:-1])
     if len(hidden) > 1:
         raise ScenarioError(f"{run.path}: has hidden layers of {len(hidden)} widths; allowed: one width for all")
+    name = options["method"]
+    if device_of(run) == CORE and is_method(name) and not method_type(name).on_cores:
+        raise ScenarioError(f"{run.path}: trained with method {name} on CPU cores, which is modelled for GPUs only")
     # A thread more or less matters where threads compute.
     on_cores = {"threads": (1,), "model": ("gcn", "graphsage")} if device_of(run) == CORE else {}
     modelled_as = {"device": TRAINED_ON, **on_cores, "dtype": ("float32",), "preaggregate": (False,), "dropout": (0.0,)}

@@ -58,8 +58,8 @@ class Method(ABC):
     here beneath transfers it waits for. needs_boundary: it exchanges boundary rows, so it cannot be answered for where
     no boundary is known. cut_at_random: its publications deal nodes to workers in their order. sends_blocks: it sends
     whole blocks of rows, whatever the boundary. exchanges_rows: it sends boundary rows from worker to worker.
-    mini_batches: it updates the model once per mini-batch, several times an epoch. draws_on_host: CPU threads of their
-    own draw its graphs.
+    on_cores: it has a schedule for workers on CPU cores. mini_batches: it updates the model once per mini-batch,
+    several times an epoch. draws_on_host: CPU threads of their own draw its graphs.
 
     Raises ScenarioError for a knob out of range, or an overlap that it does not have.
     """
@@ -75,6 +75,7 @@ class Method(ABC):
     cut_at_random: ClassVar[bool] = False
     sends_blocks: ClassVar[bool] = False
     exchanges_rows: ClassVar[bool] = False
+    on_cores: ClassVar[bool] = False
     mini_batches: ClassVar[bool] = False
     draws_on_host: ClassVar[bool] = False
 

@@ -142,8 +142,8 @@ class BlockSums:
         return summed if self._grid.scale is None else summed.div_(self._grid.scale)
 
     def bytes_sent(self) -> dict[tuple[int, str], int]:
-        """Bytes sent so far per peer and kind."""
-        return dict(self._ring.bytes_sent)
+        """Bytes sent so far per peer and kind; no worker is a peer in both rings."""
+        return self._ring.bytes_sent | self._holders.bytes_sent
 
     def kept(self) -> dict[str, Tensor]:
         """Copies kept of other workers' blocks, by name."""

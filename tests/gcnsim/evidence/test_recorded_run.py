@@ -14,6 +14,7 @@ from gcnsim.errors import ScenarioError
 from gcnsim.evidence import scenario_of
 from gcnsim.methods import create_method
 from gcnsim.methods.psc_gcn import PscGcn
+from gcnsim.methods.sancus import Sancus
 from gcnsim.runs.cluster import Cluster
 from gcnsim.runs.recorded_run import read_recorded_run
 from gcnsim.scenario import Scenario, from_mapping, to_mapping
@@ -197,3 +198,21 @@ def test_a_run_that_drew_nodes_is_studied_with_its_own_draws(write_run: WriteRun
     assert found.metrics.nic_bytes < full.metrics.nic_bytes
     assert found.metrics.sampling_s > full.metrics.sampling_s == 0.0
     assert run.settings["rate"] == 0.2
+
+
+@pytest.mark.parametrize("method", ["sancus", "cagnet-1d", "cagnet-1.5d"])
+def test_blocks_on_cores_are_refused_in_one_line(asked: Callable[..., Scenario], method: str) -> None:
+    said = rf"run: trained with method {method} on CPU cores, which is modelled for GPUs only$"
+    with pytest.raises(ScenarioError, match=said):
+        asked(method=method)
+
+
+@pytest.mark.parametrize(("warm", "share"), [(0, 0.0), (5, 0.0), (7, 0.4), (50, 1.0)])
+def test_blocks_on_gpus_are_asked_as_they_were_trained(write_run: WriteRun, warm: int, share: float) -> None:
+    """Of ten iterations five are measured."""
+    knobs = {"stale_test": "fixed", "threshold": 3, "warm_iterations": warm, "clip": 0.5, "skip_backward": "yes"}
+    run = write_run("run", device="cuda", method="sancus", knobs=knobs, iterations=10)
+    method = scenario_of(read_recorded_run(on_gpus(run))).method
+    assert isinstance(method, Sancus)
+    assert (method.stale_test, method.threshold, method.skip_backward) == ("fixed", 3.0, "yes")
+    assert method.warmup == pytest.approx(share)

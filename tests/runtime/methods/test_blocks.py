@@ -182,6 +182,20 @@ def test_bytes_are_those_of_whole_blocks(crew: Crew, case: Case, options: MakeOp
         assert all({(rank + 1) % workers} == {peer for peer, _ in each.sent} for rank, each in enumerate(told))
 
 
+def test_bytes_of_blocks_held_by_several_are_broadcasts_and_sums(crew: Crew, case: Case, options: MakeOptions) -> None:
+    """Each of two blocks goes once to its other holders of the same place, and each holder's sum around two of them."""
+    told = crew.run(4, trained, options("cagnet-1.5d", workers=4, dtype="float32"))
+    sizes = np.bincount(Replicas(4, 2).merged(case.owners(4)).owner)
+    for rank, each in enumerate(told):
+        beside, across, block = rank ^ 1, (rank + 2) % 4, rank // 2
+        # Of two holders each sends half of its sum twice. Member 0 multiplies block 0, member 1 block 1.
+        leaves = 4 * sizes[block] * (block == rank % 2)
+        for kind, widths in (("rows", (7, 6, 6)), ("gradients", (6, 6, 4))):
+            values = 10 * sum(widths)
+            assert each.sent[beside, kind] == pytest.approx(4 * sizes[block] * values, rel=1e-3)
+            assert each.sent.get((across, kind), 0) == leaves * values
+
+
 def test_own_rows_are_always_fresh_and_others_as_old_as_the_test_says(crew: Crew, options: MakeOptions) -> None:
     knobs = {"stale_test": "adaptive", "threshold": 1, "warm_iterations": 2}
     told = crew.run(3, trained, options("sancus", knobs, workers=3))
