@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from math import ceil
 from statistics import median
 
-from benchmarks.measuring import Figure, held_bytes, report
+from benchmarks.measuring import Figure, held_bytes, report, spent_s
 from benchmarks.visitor import SLIDERS, Answered, Visitor, dashboard
 
 WARM, MOVES = 12, 60
@@ -96,7 +96,7 @@ def started(folder: str) -> Iterator[Figure]:
         visitor.close()
 
 
-def alone(address: str) -> Iterator[Figure]:
+def alone(process: int, address: str) -> Iterator[Figure]:
     """One user at 6 and at 24 GPUs, and a slider dragged over several stops at 24."""
     for gpus, limit in ((6, "<= 0.3"), (24, "<= 1")):
         visitor = Visitor(address)
@@ -104,7 +104,10 @@ def alone(address: str) -> Iterator[Figure]:
         walk = Walk(visitor, random.Random(gpus))
         for _ in range(WARM):
             walk.timed()
-        yield from spread(f"{gpus} GPUs", [walk.timed() for _ in range(MOVES)], limit)
+        before = spent_s(process)
+        taken = [walk.timed() for _ in range(MOVES)]
+        yield from spread(f"{gpus} GPUs", taken, limit)
+        yield Figure(f"{gpus} GPUs: processor time of a move", (spent_s(process) - before) / MOVES, "s")
         if gpus == 24:
             yield from spread("24 GPUs, dragged", [dragged(visitor, 41 + 2 * place) for place in range(5)])
         visitor.close()
@@ -154,15 +157,18 @@ def main() -> int:
         list(started(folder))  # what the system reads from disk once
         figures = list(started(folder))
         with dashboard("--files", folder) as (process, address):
-            figures += alone(address)
+            figures += alone(process, address)
             figures.append(Figure("memory after 24 GPUs", held_bytes(process) / 1e6, "MB"))
         with dashboard("--files", folder) as (process, address):
             for name, sliders, limit in (("6 GPUs", QUIET, "<= 1"), ("2 to 24 GPUs", SLIDERS, "")):
+                before = spent_s(process)
                 taken, wrong = together(address, seconds, sliders)
+                used = (spent_s(process) - before) / len(taken)
                 sys.stdout.writelines(f"  {each}\n" for each in wrong)
                 figures.append(Figure(f"{USERS} users, {name}: errors", len(wrong), "", "<= 0"))
                 figures.append(Figure(f"{USERS} users, {name}: moves", len(taken), ""))
                 figures += spread(f"{USERS} users, {name}", taken, limit)
+                figures.append(Figure(f"{USERS} users, {name}: processor time of a move", used, "s"))
             figures.append(Figure("memory after them", held_bytes(process) / 1e6, "MB"))
     return report("dashboard", f"gcnsim dashboard, {USERS} users for {seconds:g} s", figures)
 

@@ -1,68 +1,46 @@
-"""Rows of questions from processes that stay warm, the same question asked once however many users ask it."""
+"""Rows of questions from processes that stay warm: an equal one is asked once however many users ask it, the slowest
+row of a question first, and what a page no longer waits for not at all."""
 
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
+from dataclasses import dataclass, field
 from queue import SimpleQueue
-from threading import Lock
-from typing import Any, Final
+from threading import Lock, Timer
+from typing import TYPE_CHECKING, Any, Final
 
+from gcnsim.dashboard.workers import Origin, Worker
 from gcnsim.errors import ScenarioError
-from gcnsim.results import Row
+
+if TYPE_CHECKING:
+    from gcnsim.results import Row
 
 MOST_KEPT: Final = 20_000
 """Answers that are kept: about 2 KiB each."""
 
-GONE: Final = "the process that answers has ended; ask again"
+MOST_PAGES: Final = 1_000
+
+MOST_GPUS: Final = 24
+"""Rows of more GPUs take longer than a new process takes to begin: one that nobody waits for any more is given up
+where others wait."""
+
+PATIENCE_S: Final = 1.5
+"""How long it goes on even so: somebody may come back to it."""
 
 
-class Worker:
-    """One process that answers a line with a line. Not for two threads at once."""
+class SupersededError(Exception):
+    """The page that asked has asked something else since."""
 
-    def __init__(self) -> None:
-        self._process: subprocess.Popen[str] | None = None
 
-    def start(self) -> subprocess.Popen[str]:
-        """The process, begun if it is not there."""
-        if self._process is None or self._process.poll() is not None:
-            self._process = subprocess.Popen(
-                [sys.executable, "-m", "gcnsim.dashboard.work", "rows", str(os.getpid())],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                text=True,
-                encoding="utf-8",
-            )
-        return self._process
+@dataclass(eq=False, slots=True)
+class Turn:
+    """One question of a page. over: the page has asked another one since. lines: what it waits for."""
 
-    def ask(self, line: str) -> dict[str, Any]:
-        """The answer to one line."""
-        process = self.start()
-        assert process.stdin is not None
-        assert process.stdout is not None
-        try:
-            process.stdin.write(line + "\n")
-            process.stdin.flush()
-            answered = process.stdout.readline()
-        except (OSError, ValueError):  # it has ended, or is ended now
-            answered = ""
-        if not answered:
-            self.end()
-            return {"error": GONE}
-        found: dict[str, Any] = json.loads(answered)
-        return found
-
-    def end(self) -> None:
-        """End the process."""
-        if self._process is not None:
-            self._process.kill()
-            self._process.communicate()
-            self._process = None
+    over: bool = False
+    lines: list[str] = field(default_factory=list)
 
 
 class Answers:
@@ -71,44 +49,108 @@ class Answers:
     def __init__(self, processes: int) -> None:
         self._workers = [Worker() for _ in range(processes)]
         self._free: SimpleQueue[Worker] = SimpleQueue()
+        Origin(self._workers)
         for each in self._workers:
-            each.start()
             self._free.put(each)
         self._threads = ThreadPoolExecutor(processes, "answers")
         self._kept: OrderedDict[str, Future[dict[str, Any]]] = OrderedDict()
+        self._wanted: dict[str, set[Turn]] = {}
+        self._running: dict[str, Worker] = {}
+        self._given_up: set[str] = set()
+        self._turns: OrderedDict[str, Turn] = OrderedDict()
         self._lock = Lock()
 
-    def rows(self, asked: Sequence[Mapping[str, Any]]) -> list[Row]:
-        """The row of each of the options. Raises ScenarioError (one line)."""
-        found = [self._asked(json.dumps(each, sort_keys=True)) for each in asked]
+    def turn(self, page: str) -> Turn:
+        """A page asks anew: rows that it alone still waits for are not begun, and soon given up where others wait."""
+        made = Turn()
+        with self._lock:
+            before = self._turns.pop(page, None)
+            self._turns[page] = made
+            if len(self._turns) > MOST_PAGES:
+                self._turns.popitem(last=False)
+            if before is not None:
+                self._leave(before)
+        return made
+
+    def _leave(self, turn: Turn) -> None:
+        """Nobody waits for this question any more."""
+        turn.over = True
+        for line in turn.lines:
+            wanted = self._wanted.get(line)
+            if wanted is None:
+                continue
+            wanted.discard(turn)
+            if wanted:
+                continue
+            if self._kept[line].cancel():
+                del self._kept[line], self._wanted[line]
+            elif json.loads(line).get("gpus", 0) > MOST_GPUS:
+                timer = Timer(PATIENCE_S, self._give_up, [line])
+                timer.daemon = True
+                timer.start()
+
+    def _give_up(self, line: str) -> None:
+        """End the process that answers a line, where nobody waits for that and somebody for something else."""
+        with self._lock:
+            if self._wanted.get(line) == set() and line in self._running and len(self._wanted) > len(self._running):
+                self._given_up.add(line)
+                self._running[line].kill()
+
+    def rows(self, asked: Sequence[Mapping[str, Any]], turn: Turn | None = None) -> list[Row]:
+        """The row of each of the options. Raises ScenarioError (one line), and SupersededError once `turn` is over."""
+        from gcnsim.results import Row
+
+        turn = turn or Turn()
+        lines = [json.dumps(each, sort_keys=True) for each in asked]
+        order = sorted(zip(asked, lines, strict=True), key=lambda each: _effort(each[0]), reverse=True)
+        with self._lock:
+            if turn.over:
+                raise SupersededError
+            found = {line: self._asked(line, turn) for _, line in order}
         rows = []
-        for each in found:
-            answer = each.result()
+        for line in lines:
+            try:
+                answer = found[line].result()
+            except CancelledError:
+                raise SupersededError from None
+            if turn.over:
+                raise SupersededError
             if "error" in answer:
                 raise ScenarioError(answer["error"])
             rows += [Row(**told) for told in answer["rows"]]
         return rows
 
-    def _asked(self, line: str) -> Future[dict[str, Any]]:
-        with self._lock:
-            if line in self._kept:
-                self._kept.move_to_end(line)
-                return self._kept[line]
-            made = self._threads.submit(self._answered, line)
-            self._kept[line] = made
-            if len(self._kept) > MOST_KEPT:
-                self._kept.popitem(last=False)
+    def _asked(self, line: str, turn: Turn) -> Future[dict[str, Any]]:
+        turn.lines.append(line)
+        if line in self._kept:
+            self._kept.move_to_end(line)
+            if line in self._wanted:
+                self._wanted[line].add(turn)
+            return self._kept[line]
+        self._wanted[line] = {turn}
+        self._kept[line] = made = self._threads.submit(self._answered, line)
+        if len(self._kept) > MOST_KEPT:
+            oldest = next((each for each in self._kept if each not in self._wanted), line)
+            if oldest != line:
+                del self._kept[oldest]
         return made
 
     def _answered(self, line: str) -> dict[str, Any]:
         worker = self._free.get()
-        try:
+        with self._lock:
+            self._running[line] = worker
+        found = worker.ask(line)
+        with self._lock:
+            # Given up, and then somebody asked for it after all.
+            again = line in self._given_up and bool(self._wanted[line])
+            self._given_up.discard(line)
+        if again:
             found = worker.ask(line)
-        finally:
-            self._free.put(worker)
-        if "error" in found:
-            with self._lock:
+        with self._lock:
+            del self._running[line], self._wanted[line]
+            if "error" in found:
                 self._kept.pop(line, None)
+        self._free.put(worker)
         return found
 
     def end(self) -> None:
@@ -116,3 +158,9 @@ class Answers:
         self._threads.shutdown(wait=False, cancel_futures=True)
         for each in self._workers:
             each.end()
+
+
+def _effort(asked: Mapping[str, Any]) -> tuple[int, int]:
+    """What says which of several rows take long, which come first so that processes end together: GPUs, then how much
+    the method has to be told."""
+    return asked.get("gpus", 0), len(asked)

@@ -10,9 +10,10 @@ from typing import Any, Final
 import flask
 from dash import Dash, Input, Output, State, dcc, html, no_update
 from dash.dependencies import ClientsideFunction
+from dash.exceptions import PreventUpdate
 
 from gcnsim.dashboard import parts
-from gcnsim.dashboard.answers import Answers
+from gcnsim.dashboard.answers import Answers, SupersededError
 from gcnsim.dashboard.files import Files
 from gcnsim.dashboard.guard import Guard
 from gcnsim.dashboard.jobs import Jobs
@@ -26,6 +27,12 @@ INDEX: Final = """<!DOCTYPE html>
 <head>{%metas%}<title>{%title%}</title>{%favicon%}{%css%}</head>
 <body>{%app_entry%}{%config%}{%scripts%}{%renderer%}</body>
 </html>"""
+
+KEPT: Final = ("stops", "theme", "tab")
+"""What a page keeps beside its fields; its tab is a key that only it has."""
+
+MOST_TAB: Final = 32
+"""Characters of a tab's key."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,14 +130,17 @@ def _moves(app: Dash, behind: Behind) -> None:
     told += [Output("caption", "children"), Output("legend", "children"), Output("picture", "style")]
     told += [*(Output(f"{name}-shown", "children") for name in what_if.SLIDERS)]
 
-    @app.callback(told, [Input(name, "value") for name in fields], State("stops", "data"), State("theme", "data"))
+    @app.callback(told, [Input(name, "value") for name in fields], [State(name, "data") for name in KEPT])
     def moves(*given: Any) -> Any:
-        values: Mapping[str, Any] = dict(zip(fields, given[:-2], strict=True))
-        kept, theme = given[-2:]
+        values: Mapping[str, Any] = dict(zip(fields, given, strict=False))
+        kept, theme, tab = given[len(fields) :]
         try:
             question = what_if.asked(values, kept, Question())
-            rows = what_if.rows_of(question, behind.answers, behind.files)
-            along = [] if question.figure == "breakdown" else what_if.curve_rows(question, behind.answers, behind.files)
+            asked = (question, behind.answers, behind.files, behind.answers.turn(str(tab)[:MOST_TAB]))
+            rows = what_if.rows_of(*asked)
+            along = [] if question.figure == "breakdown" else what_if.curve_rows(*asked)
+        except SupersededError:
+            raise PreventUpdate from None
         except GcnsimError as error:
             wrong = parts.alert(behind.files.shown(str(error)))
             return [no_update] * 5 + [wrong] + [no_update] * (len(told) - 6)

@@ -8,21 +8,19 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from threading import Thread
-from typing import Final
-
-import flask
+from typing import TYPE_CHECKING, Final
 
 from gcnsim.dashboard.answers import Answers
-from gcnsim.dashboard.app import Behind, application
 from gcnsim.dashboard.files import Files
-from gcnsim.dashboard.guard import LARGEST, checked
 from gcnsim.dashboard.jobs import Jobs
 from gcnsim.errors import ScenarioError
-from gcnsim.hardware import devices
 from gcnsim.processes import cores
-from gcnsim.workload import datasets
 
-THREADS: Final = 16
+if TYPE_CHECKING:
+    import flask
+
+THREADS: Final = 32
+"""Most of them wait: for a row, or for the page's next question."""
 
 
 @contextmanager
@@ -30,32 +28,40 @@ def application_of(
     host: str, token: str | None, files: str | Path, processes: int | None = None
 ) -> Iterator[flask.Flask]:
     """The pages as a WSGI application; files: the folder below which pages may open files. Raises ScenarioError."""
-    checked(host, token)
     if not Path(files).is_dir():
         raise ScenarioError(f"--files: {files} is not a folder; allowed: an existing folder")
     answers = Answers(processes or cores())
-    with tempfile.TemporaryDirectory(prefix="gcnsim-dashboard-") as kept:
-        places = {name: Path(kept, name) for name in ("uploads", "jobs")}
-        for place in places.values():
-            place.mkdir()
-        jobs = Jobs(places["jobs"])
-        try:
-            behind = Behind(answers, jobs, Files(places["uploads"], Path(files)), datasets(), devices())
-            yield application(behind, host, token)
-        finally:
-            jobs.end()
-            answers.end()
+    try:
+        # Imported while the processes that answer import what they need.
+        from gcnsim.dashboard.app import Behind, application
+        from gcnsim.hardware import devices
+        from gcnsim.workload import datasets
+
+        with tempfile.TemporaryDirectory(prefix="gcnsim-dashboard-") as kept:
+            places = {name: Path(kept, name) for name in ("uploads", "jobs")}
+            for place in places.values():
+                place.mkdir()
+            jobs = Jobs(places["jobs"])
+            try:
+                behind = Behind(answers, jobs, Files(places["uploads"], Path(files)), datasets(), devices())
+                yield application(behind, host, token)
+            finally:
+                jobs.end()
+    finally:
+        answers.end()
 
 
 def serve(
     host: str, port: int, token: str | None, files: str | Path, processes: int | None, ready: Callable[[str], None]
 ) -> None:
     """Serve until somebody ends it; ready: told the address. Raises ScenarioError where it cannot listen there."""
-    import waitress
-
     # Requests that wait for a thread are no news: a slider's answer takes longer than its next move.
     logging.getLogger("waitress.queue").setLevel(logging.ERROR)
     with application_of(host, token, files, processes) as pages:
+        import waitress
+
+        from gcnsim.dashboard.guard import LARGEST
+
         try:
             server = waitress.create_server(
                 pages,

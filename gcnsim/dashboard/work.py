@@ -1,15 +1,17 @@
 """What the dashboard's own processes do: a line of JSON in, a line of JSON out; nothing but plain data travels.
 
-`python -m gcnsim.dashboard.work rows` answers row after row and keeps what they share. `... job` does one long piece
-of work, says how far it is, writes files into the folder it is given, and ends.
+`python -m gcnsim.dashboard.work rows` forks processes that answer row after row and keep what they share. `... job`
+does one long piece of work, says how far it is, writes files into the folder it is given, and ends.
 """
 
 from __future__ import annotations
 
+import gc
 import json
 import os
+import socket
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final, TextIO
@@ -23,14 +25,41 @@ FIGURES: Final = "figures.json"
 TEXTS: Final = "texts.json"
 
 
-def rows(lines: TextIO, out: TextIO) -> None:
-    """Answer options of a what-if, a line each, until there are no more."""
+def rows(numbers: Sequence[int]) -> None:
+    """Answer options of a what-if, a line each, at every one of these sockets, until there are no more; by a process
+    each, forked once all that the first page needs is read and written.
+    """
     from gcnsim import api
+    from gcnsim.dashboard.state import Question
 
-    warm = api.WarmRows()
-    for line in lines:
-        out.write(json.dumps(_guarded(lambda: _rows(warm, json.loads(line)))) + "\n")  # noqa: B023 - called at once
-        out.flush()
+    warm, first = api.WarmRows(), Question()
+    _guarded(lambda: {"rows": [warm.rows(**first.row_options(None, method)) for method in first.named]})
+    gc.collect()
+    gc.freeze()  # what is shared stays so: no collection writes into it
+    origin = os.getpid()
+    for number in numbers:
+        if os.fork() == 0:
+            for each in numbers:
+                if each != number:
+                    os.close(each)
+            try:
+                end_with(origin)
+                _answer(warm, number)
+            finally:
+                os._exit(0)
+    for each in numbers:
+        os.close(each)
+    sys.stdin.read()
+
+
+def _answer(warm: Any, number: int) -> None:
+    """Say the number of this process, then answer line after line."""
+    with socket.socket(fileno=number) as ours, ours.makefile("rw", encoding="utf-8", newline="\n") as lines:
+        lines.write(f"{os.getpid()}\n")
+        lines.flush()
+        while line := lines.readline():
+            lines.write(json.dumps(_guarded(lambda: _rows(warm, json.loads(line)))) + "\n")
+            lines.flush()
 
 
 def _rows(warm: Any, options: Mapping[str, Any]) -> dict[str, Any]:
@@ -143,7 +172,10 @@ JOBS: Final[Mapping[str, Callable[[Mapping[str, Any], Path, Say], None]]] = {
 def main() -> None:
     """Do what the first argument says."""
     end_with(int(sys.argv[2]) if len(sys.argv) > 2 else os.getppid())
-    {"rows": rows, "job": job}[sys.argv[1]](sys.stdin, sys.stdout)
+    if sys.argv[1] == "rows":
+        rows([int(each) for each in sys.argv[3:]])
+    else:
+        job(sys.stdin, sys.stdout)
 
 
 if __name__ == "__main__":

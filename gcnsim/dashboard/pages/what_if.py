@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from math import isclose
 from typing import Any, Final
@@ -9,7 +10,7 @@ from typing import Any, Final
 from dash import dcc, html
 
 from gcnsim.dashboard import parts
-from gcnsim.dashboard.answers import Answers
+from gcnsim.dashboard.answers import Answers, Turn
 from gcnsim.dashboard.files import Files
 from gcnsim.dashboard.state import FIGURES, STOPS, Question, moved, stops
 from gcnsim.methods import has_knob, methods
@@ -78,6 +79,7 @@ def layout(question: Question, datasets: Sequence[str], devices: Sequence[str], 
         [
             html.Nav(presets, className="presets", **parts.aria(label="Questions to begin with")),
             dcc.Store(id="stops", data=kept),
+            dcc.Store(id="tab", data=os.urandom(8).hex()),
             html.Div(
                 [
                     html.Section([html.H2("Setting"), *sliders, source], className="controls"),
@@ -116,7 +118,7 @@ def asked(values: Mapping[str, Any], kept: Mapping[str, Sequence[float]], questi
     return moved(question, **(found | texts | {"methods": [each for each in named if each]}))
 
 
-def rows_of(question: Question, answers: Answers, files: Files) -> list[Row]:
+def rows_of(question: Question, answers: Answers, files: Files, turn: Turn | None = None) -> list[Row]:
     """The rows of a question, slowest first as in the table of the command line."""
     graph = files.path(question.graph)
     return answers.rows(
@@ -124,11 +126,12 @@ def rows_of(question: Question, answers: Answers, files: Files) -> list[Row]:
             question.row_options(graph, method, bandwidth=each)
             for method in question.named
             for each in question.bandwidths
-        ]
+        ],
+        turn,
     )
 
 
-def curve_rows(question: Question, answers: Answers, files: Files) -> list[Row]:
+def curve_rows(question: Question, answers: Answers, files: Files, turn: Turn | None = None) -> list[Row]:
     """Rows along the axis of the chosen figure, of the methods that it changes."""
     axis = question.figure
     graph = files.path(question.graph)
@@ -139,7 +142,8 @@ def curve_rows(question: Question, answers: Answers, files: Files) -> list[Row]:
     if axis == "gpus":
         values = [each for each in values if each <= max(24, now)]
     named = [each for each in question.named if axis in ("bandwidth", "gpus") or has_knob(each, axis)]
-    return answers.rows([question.row_options(graph, method, **{axis: each}) for method in named for each in values])
+    asked = [question.row_options(graph, method, **{axis: each}) for method in named for each in values]
+    return answers.rows(asked, turn)
 
 
 def picture(
