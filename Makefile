@@ -74,7 +74,7 @@ constraints: ## Resolve the newest versions of all all dependencies into constra
 	$(PYTHON) -m venv $(RESOLVE)
 	$(RESOLVE)/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[dev,dask,ray,recommend,images,release]' $(TORCH)
 	echo '# Versions that the tests pass with, of all dependencies; written by `make constraints`.' > $(RESOLVE)/found
-	$(RESOLVE)/bin/python -m pip freeze --exclude-editable --exclude pip --exclude setuptools | sed 's/^\(torch==[^+]*\)+.*/\1/' >> $(RESOLVE)/found
+	$(RESOLVE)/bin/python -m pip freeze --all --exclude-editable --exclude pip | sed 's/^\(torch==[^+]*\)+.*/\1/' >> $(RESOLVE)/found
 	mv $(RESOLVE)/found constraints.txt
 	$(RESOLVE)/bin/python -m pip install --quiet --disable-pip-version-check uv
 	UV=$(RESOLVE)/bin/uv $(RESOLVE)/bin/python -m studies.hashes

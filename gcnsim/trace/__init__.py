@@ -6,10 +6,12 @@ from gcnsim.trace.cache_replay import CacheTally, Replay
 from gcnsim.trace.counting import counts
 from gcnsim.trace.files import read_trace, write_trace
 from gcnsim.trace.node_recording import record_nodes
+from gcnsim.trace.recorder import AccessRecorder, recorded_trace
 from gcnsim.trace.recording import PreparedSampling, local_norms, prepared_sampling, record_prepared, record_trace
 from gcnsim.trace.summary import WorkerSummary, summarise
 
 __all__ = [
+    "AccessRecorder",
     "AccessTrace",
     "CacheCurve",
     "CachePoint",
@@ -27,6 +29,7 @@ __all__ = [
     "record_nodes",
     "record_prepared",
     "record_trace",
+    "recorded_trace",
     "summarise",
     "write_trace",
 ]

@@ -1,0 +1,154 @@
+"""Recording an access trace from a training loop of one's own: which boundary rows each iteration of it asked for.
+
+A worker has an `AccessRecorder`, tells it the nodes whose rows it used, and leaves plain arrays; those of all workers
+make one trace (`recorded_trace`), which `write_trace` writes and `gcnsim simulate` replays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from gcnsim.boundary.profile import cross_edges
+from gcnsim.errors import ScenarioError
+from gcnsim.fields.columns import SHARE
+from gcnsim.ids import AnyArray, BoolArray, IntArray, frozen
+from gcnsim.partition import Part, Partitioning, graph_reuse
+from gcnsim.sampling import NODES
+from gcnsim.sampling import sampler as sampler_of
+from gcnsim.trace.access import AccessTrace, TraceOrigin, WorkerAccess
+
+
+class AccessRecorder:
+    """What one worker's iterations ask of other workers.
+
+    >>> from gcnsim.graph import build_csr
+    >>> from gcnsim.partition import partition_graph, split
+    >>> path = build_csr(np.arange(3), np.arange(1, 4), 4, "path")
+    >>> owners = partition_graph(path, 2, "block")
+    >>> recorders = [AccessRecorder(part) for part in split(path, owners)]
+    >>> for iteration in ([2], []):
+    ...     recorders[0].add(iteration)
+    ...     recorders[1].add([1])
+    >>> trace = recorded_trace(owners, [each.arrays() for each in recorders], rate=0.5)
+    >>> trace.workers[0].needed().tolist(), trace.workers[0].inclusion.tolist()
+    ([[True], [False]], [0.5])
+    """
+
+    def __init__(self, part: Part) -> None:
+        """Nothing recorded yet. part: the worker's share of the graph (`gcnsim.partition.split`)."""
+        self._part = part
+        self._crossing = cross_edges(part)
+        self._bits: list[AnyArray] = []
+        self._edges: list[tuple[int, int]] = []
+        self._reuse: AnyArray | None = None
+        self._order = np.argsort(part.boundary, kind="stable")
+        """The boundary is ascending within an owner only."""
+
+    def add(self, nodes: ArrayLike, edges: tuple[int, int] | None = None) -> None:
+        """Record an iteration. nodes: global ids of the boundary nodes whose rows it used, in any order.
+
+        edges: stored entries that its sums kept, within the part and across, without self-loops; None: all within, and
+        all those of the nodes. Raises ScenarioError for what is no boundary node of this worker, or more entries than
+        there are.
+        """
+        needed = self._needed(nodes)
+        most = (self._part.entries - int(self._crossing.sum()), int(self._crossing[needed].sum()))
+        kept = most if edges is None else (int(edges[0]), int(edges[1]))
+        if not all(0 <= count <= limit for count, limit in zip(kept, most, strict=True)):
+            raise ScenarioError(f"edges: {kept} of worker {self._part.rank}; there are {most}")
+        self._bits.append(np.packbits(needed, bitorder="little"))
+        self._edges.append(kept)
+        if self._reuse is None:
+            rows = np.append(np.ones(self._part.inner_nodes, np.bool_), needed)
+            self._reuse = graph_reuse(self._part, rows[self._part.columns])
+
+    def arrays(self) -> dict[str, AnyArray]:
+        """What this worker's share of a trace is made of: plain arrays, to be gathered. Raises ScenarioError before the
+        first iteration.
+        """
+        if self._reuse is None:
+            raise ScenarioError(f"worker {self._part.rank}: no iteration is recorded")
+        part = self._part
+        return {
+            "bits": np.stack(self._bits),
+            "edges": np.array(self._edges, np.int64),
+            "reuse": self._reuse,
+            "boundary_ptr": part.boundary_ptr,
+            "boundary_degree": part.boundary_degree.astype(np.uint32),
+            "sizes": np.array([part.inner_nodes, part.entries], np.int64),
+        }
+
+    def _needed(self, nodes: ArrayLike) -> BoolArray:
+        """bool[B] of the nodes."""
+        asked = np.asarray(nodes)
+        if asked.size and asked.dtype.kind not in "iu":
+            raise ScenarioError(f"nodes: {asked.dtype} are no ids of nodes; give whole numbers")
+        asked = np.unique(asked.astype(np.int64))
+        needed = np.zeros(self._part.boundary_nodes, np.bool_)
+        places = np.searchsorted(self._part.boundary, asked, sorter=self._order)
+        found = places < self._part.boundary_nodes
+        found[found] = self._part.boundary[self._order[places[found]]] == asked[found]
+        if not found.all():
+            stranger = int(asked[~found][0])
+            raise ScenarioError(f"nodes: {stranger} is no boundary node of worker {self._part.rank}")
+        needed[self._order[places]] = True
+        return needed
+
+
+def recorded_trace(
+    partitioning: Partitioning,
+    workers: Sequence[Mapping[str, AnyArray]],
+    *,
+    rate: float,
+    sampler: str = NODES,
+    seed: int = 0,
+) -> AccessTrace:
+    """The trace of all workers, in the order of their ranks.
+
+    partitioning: who owned which node. workers: what `AccessRecorder.arrays` gave. rate, sampler: how the iterations
+    were drawn, which is what a method must ask for to be answered by the trace: `bns` (nodes, bns-gcn's rate), `vr`
+    or `uniform` (edges, psc-gcn's epsilon), `full`. The chance that a node is needed is its share of the iterations.
+    Raises ScenarioError for another sampler or rate, a missing worker, or workers of unequal numbers of iterations.
+    """
+    if sampler != NODES:
+        sampler_of(sampler)
+    if wrong := SHARE.wrong(rate):
+        raise ScenarioError(f"rate: {wrong}")
+    if len(workers) != partitioning.parts:
+        raise ScenarioError(f"workers: {len(workers)} were recorded, the partition has {partitioning.parts}")
+    lengths = [len(worker["edges"]) for worker in workers]
+    if len(set(lengths)) != 1:
+        raise ScenarioError(f"workers: have {', '.join(map(str, lengths))} iterations; all need the same number")
+    sizes: IntArray = np.stack([worker["sizes"] for worker in workers])
+    return AccessTrace(
+        origin=TraceOrigin(
+            graph_name=partitioning.graph_name,
+            graph_hash=partitioning.graph_hash,
+            partition_method=partitioning.method,
+            partition_seed=partitioning.seed,
+            sampler=sampler,
+            epsilon=float(rate),
+            seed=seed,
+            norms_hash=None,
+            floored=0,
+        ),
+        workers=tuple(_access(worker) for worker in workers),
+        edges=frozen(np.stack([worker["edges"] for worker in workers], axis=1)),
+        inner_nodes=frozen(sizes[:, 0].copy()),
+        entries=frozen(sizes[:, 1].copy()),
+    )
+
+
+def _access(worker: Mapping[str, AnyArray]) -> WorkerAccess:
+    count = int(worker["boundary_ptr"][-1])
+    needed = np.unpackbits(worker["bits"], axis=1, count=count, bitorder="little")
+    return WorkerAccess(
+        bits=frozen(worker["bits"]),
+        boundary_ptr=frozen(worker["boundary_ptr"]),
+        inclusion=frozen(needed.mean(axis=0, dtype=np.float64).astype(np.float32)),
+        boundary_degree=frozen(worker["boundary_degree"]),
+        reuse=frozen(worker["reuse"]),
+    )
