@@ -18,7 +18,7 @@ CHOICES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
         "norm": ("none", "layer"),
         "sage_mean": ("neighbours", "with-self"),
         "optimizer": ("adam", "sgd"),
-        "aggregator": ("plain", "dgl"),
+        "aggregator": ("plain", "numba", "dgl"),
         "dropout_order": ("exchange-first", "dropout-first"),
         "overlap": ("none", "central"),
         "device": ("cpu", "cuda"),
@@ -127,6 +127,8 @@ class Options:
                 rule.check(getattr(self, name), flag(name))
         if self.backend == "nccl" and self.device != "cuda":
             raise ScenarioError(f"--backend: nccl needs --device cuda, it is {self.device}; allowed: auto, gloo")
+        if self.aggregator == "numba" and self.device != "cpu":
+            raise ScenarioError("--aggregator: numba sums on CPUs, --device is cuda; allowed: plain, dgl")
         if self.model == "gat" and self.hidden % self.heads:
             raise ScenarioError(f"--heads: {self.heads} does not divide --hidden {self.hidden}")
         if self.model == "gat" and self.preaggregate:

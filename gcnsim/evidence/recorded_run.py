@@ -99,11 +99,12 @@ def _refuse(run: RecordedRun) -> None:
     name = options["method"]
     if device_of(run) == CORE and is_method(name) and not method_type(name).on_cores:
         raise ScenarioError(f"{run.path}: trained with method {name} on CPU cores, which is modelled for GPUs only")
-    # A thread more or less matters where threads compute.
-    on_cores = {"threads": (1,), "model": ("gcn", "graphsage")} if device_of(run) == CORE else {}
+    # A thread more or less matters where threads compute, and calibrations measure plain torch's sums.
+    cores = {"threads": (1,), "model": ("gcn", "graphsage"), "aggregator": ("plain",)}
+    on_cores = cores if device_of(run) == CORE else {}
     modelled_as = {"device": TRAINED_ON, **on_cores, "dtype": ("float32",), "preaggregate": (False,), "dropout": (0.0,)}
     # By default the number of threads is the machine's to say: the record tells what it was.
-    options = {**options, "threads": run.threads}
+    options = {"aggregator": "plain", **options, "threads": run.threads}
     for name, modelled in modelled_as.items():
         if options.get(name) not in modelled:
             hint = " (by default a worker has its share of the cores; train with --threads 1)"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from typing import TypeAlias
 
 import numpy as np
 import torch
@@ -14,6 +15,9 @@ from runtime.aggregate.matrix import Rows
 os.environ.setdefault("DGLBACKEND", "pytorch")
 
 import dgl
+
+Scales: TypeAlias = tuple[Tensor | None, Tensor | None]
+"""Factors of rows and of columns, [n, 1] and [m, 1]; None: ones."""
 
 
 class DglMatrix:
@@ -27,15 +31,25 @@ class DglMatrix:
         self._graph = _graph(rows.indptr, rows.columns, rows.width, count, device)
         self._flipped = _graph(indptr, columns, count, rows.width, device)
         self._place = torch.from_numpy(place.astype(np.int64)).to(device)
-        self._values = torch.from_numpy(np.ascontiguousarray(rows.values)).to(device, dtype)
+        self._values: Tensor | None = None
+        self._scales: Scales = (None, None)
+        if rows.factors is None:
+            self._values = torch.from_numpy(np.ascontiguousarray(rows.values)).to(device, dtype)
+        else:
+            left, right = (
+                None if each is None else torch.from_numpy(each).to(device, dtype).unsqueeze(1) for each in rows.factors
+            )
+            self._scales = left, right
 
     def multiply(self, x: Tensor, out: Tensor, *, add: bool = False, values: Tensor | None = None) -> None:
         """See `Matrix`."""
-        _product(self._graph, x, self._values if values is None else values, out, add)
+        weights = self._values if values is None else values
+        _product(self._graph, x, weights, self._scales, out, add)
 
     def multiply_transposed(self, g: Tensor, out: Tensor, *, add: bool = False, values: Tensor | None = None) -> None:
         """See `Matrix`."""
-        _product(self._flipped, g, (self._values if values is None else values)[self._place], out, add)
+        weights = self._values if values is None else values
+        _product(self._flipped, g, None if weights is None else weights[self._place], self._scales[::-1], out, add)
 
 
 def _graph(indptr: object, columns: object, sources: int, targets: int, device: torch.device) -> dgl.DGLGraph:
@@ -47,14 +61,20 @@ def _graph(indptr: object, columns: object, sources: int, targets: int, device: 
     return dgl.heterograph({kind: ("csc", (*index, number))}, num_nodes_dict=nodes).to(device)
 
 
-def _product(graph: dgl.DGLGraph, x: Tensor, values: Tensor, out: Tensor, add: bool) -> None:
+def _product(graph: dgl.DGLGraph, x: Tensor, values: Tensor | None, scales: Scales, out: Tensor, add: bool) -> None:
+    """By the values of entries; where there are none by the factors of rows and columns, before and after a sum."""
     if not out.numel():
         return
-    if not x.numel() or not values.numel():
+    if not x.numel() or not graph.num_edges():
         if not add:
             out.zero_()
         return
-    product = dgl.ops.gspmm(graph, "mul", "sum", x, values.unsqueeze(1))
+    if values is not None:
+        product = dgl.ops.gspmm(graph, "mul", "sum", x, values.unsqueeze(1))
+    else:
+        product = dgl.ops.gspmm(graph, "copy_lhs", "sum", x if scales[1] is None else x * scales[1], None)
+        if scales[0] is not None:
+            product *= scales[0]
     if add:
         out += product
     else:

@@ -15,17 +15,22 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from gcnsim.ids import AnyArray, IntArray
+from gcnsim.ids import AnyArray, FloatArray, IntArray
 
 
 @dataclass(frozen=True)
 class Rows:
-    """Compressed rows as arrays. indptr: int64[n + 1], columns: int32[nnz], values: float[nnz], width: columns m."""
+    """Compressed rows as arrays. indptr: int64[n + 1], columns: int32[nnz], values: float[nnz], width: columns m.
+
+    factors: where every value is a factor of its row times one of its column, these, float64[n] and float64[m] (None:
+    ones): kernels then need no value per entry.
+    """
 
     indptr: IntArray
     columns: AnyArray
     values: AnyArray
     width: int
+    factors: tuple[FloatArray | None, FloatArray | None] | None = None
 
     @cached_property
     def places(self) -> tuple[IntArray, IntArray]:

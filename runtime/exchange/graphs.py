@@ -7,6 +7,7 @@ graph then takes a selection of each.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 import torch
@@ -27,12 +28,20 @@ class _Block:
     weight: FloatArray
 
 
+Factors: TypeAlias = tuple[FloatArray | None, FloatArray | None]
+"""What rows and columns weigh, whose products entries weigh; see `Rows.factors`."""
+
+
 @dataclass(frozen=True)
 class Weights:
-    """What kept entries weigh, float64, aligned with the entries between inner nodes and with those that cross."""
+    """What kept entries weigh, float64, aligned with the entries between inner nodes and with those that cross.
+
+    left: where all of a row weigh the same, what that is, float64[I].
+    """
 
     inner: FloatArray
     cross: FloatArray
+    left: FloatArray | None = None
 
 
 class GraphBuilder:
@@ -48,6 +57,7 @@ class GraphBuilder:
         self._weighing = weights
         row = np.repeat(np.arange(part.inner_nodes), np.diff(part.indptr))
         weight, own = _weights(part, weights, row)
+        self._left, self._right = _factors(part, weights)
         self._row, self._weight = row.astype(np.int32), weight
         self._loops = 0 if own is None else part.inner_nodes
         self._inner = self._inner_block(row, weight, own)
@@ -68,7 +78,8 @@ class GraphBuilder:
     def whole(self, held: CachedRows | None = None) -> SampledGraph:
         """The graph with every entry. held: the rows that a cache holds are set apart."""
         needed = np.ones(self.part.boundary_nodes, np.bool_)
-        return self._drawn(0, self._whole(), None, self._cross.weight, needed, held)
+        factors = self._left, None if self._right is None else self._right[self.part.inner_nodes :]
+        return self._drawn(0, self._whole(), None, self._cross.weight, factors, needed, held)
 
     def weights(self, factor: AnyArray) -> Weights:
         """The weights of all entries times `factor`, float[nnz]; self-loops keep theirs."""
@@ -83,18 +94,21 @@ class GraphBuilder:
         mask = np.zeros(self._inner.entry.size, np.bool_)
         mask[self._loop_place] = True
         mask[self._place[keep[~crossing]]] = True
-        rows = _select(self._inner, np.flatnonzero(mask), weights.inner)
+        factors = None if weights.left is None else (weights.left, None)
+        rows = _select(self._inner, np.flatnonzero(mask), weights.inner, factors)
         inner = self._kind(rows, self._dtype, self._device)
         cross = self._place[keep[crossing]]
         needed = np.zeros(self.part.boundary_nodes, np.bool_)
         needed[self._cross.columns[cross]] = True
-        return self._drawn(graph, inner, cross, weights.cross, needed, held)
+        return self._drawn(graph, inner, cross, weights.cross, factors, needed, held)
 
     def with_boundary(self, graph: int, chosen: BoolArray, factor: FloatArray) -> SampledGraph:
         """All inner entries, and the crossing ones of the `chosen` boundary nodes, bool[B], times factor, float[B]."""
         block = self._cross
         cross = np.flatnonzero(chosen[block.columns])
-        return self._drawn(graph, self._whole(), cross, block.weight * factor[block.columns], chosen, None)
+        right = factor if self._right is None else self._right[self.part.inner_nodes :] * factor
+        weight = block.weight * factor[block.columns]
+        return self._drawn(graph, self._whole(), cross, weight, (self._left, right), chosen, None)
 
     def self_normalised(self, kept: BoolArray) -> FloatArray:
         """Factors that give the kept entries of a row the summed weight of all its entries, float64[nnz]."""
@@ -110,12 +124,13 @@ class GraphBuilder:
         count = np.bincount(self._row[kept], minlength=self.part.inner_nodes) + int(self._loops > 0)
         share = 1.0 / np.maximum(count, 1)
         inner, cross = (np.repeat(share, np.diff(block.indptr)) for block in (self._inner, self._cross))
-        return Weights(inner, cross)
+        return Weights(inner, cross, share)
 
     def _whole(self) -> Matrix:
         if self._whole_inner is None:
             block = self._inner
-            rows = Rows(block.indptr, block.columns, block.weight, self.part.inner_nodes)
+            factors = self._left, None if self._right is None else self._right[: self.part.inner_nodes]
+            rows = Rows(block.indptr, block.columns, block.weight, self.part.inner_nodes, factors)
             self._whole_inner = self._kind(rows, self._dtype, self._device)
         return self._whole_inner
 
@@ -125,16 +140,22 @@ class GraphBuilder:
         inner: Matrix,
         cross: AnyArray | None,
         weight: FloatArray,
+        factors: Factors | None,
         needed: BoolArray,
         held: CachedRows | None,
     ) -> SampledGraph:
-        """The graph of `inner` and of the crossing entries at the places `cross` (None: all), weighing `weight`."""
+        """The graph of `inner` and of the crossing entries at the places `cross` (None: all), weighing `weight`.
+
+        factors: of `weight`, by row and by boundary index.
+        """
         index, ptr, misses = order_of(needed, self.part.boundary_ptr, held)
         place = np.full(self.part.boundary_nodes, -1, np.int32)
         place[index] = np.arange(index.size, dtype=np.int32)
         block = self._cross
         rows = Rows(block.indptr, block.columns, weight, index.size) if cross is None else _select(block, cross, weight)
-        rows = Rows(rows.indptr, place[rows.columns], rows.values, index.size)
+        if factors is not None:
+            factors = factors[0], None if factors[1] is None else factors[1][index]
+        rows = Rows(rows.indptr, place[rows.columns], rows.values, index.size, factors)
         boundary = self._kind(rows, self._dtype, self._device) if index.size else None
         edges = int(inner.rows.columns.size) - self._loops, int(rows.columns.size)
         return SampledGraph(graph, inner, boundary, index, ptr, misses, edges, held=held)
@@ -176,6 +197,17 @@ def _weights(part: Part, weights: str, row: IntArray) -> tuple[FloatArray, Float
     return (1.0 / np.maximum(degree, 1.0))[row], None
 
 
-def _select(block: _Block, keep: AnyArray, weight: FloatArray) -> Rows:
+def _factors(part: Part, weights: str) -> Factors:
+    """Factors of rows, float64[I], and of columns, float64[I + B] (None: ones), whose products `_weights` gives."""
+    degree = part.inner_degree.astype(np.float64)
+    if weights == "symmetric":
+        every = np.concatenate([part.inner_degree, part.boundary_degree]) + 1.0
+        scale = 1.0 / np.sqrt(every)
+        return scale[: part.inner_nodes], scale
+    return 1.0 / (degree + 1.0 if weights == "mean-with-self" else np.maximum(degree, 1.0)), None
+
+
+def _select(block: _Block, keep: AnyArray, weight: FloatArray, factors: Factors | None = None) -> Rows:
     """The entries of `block` at the places `keep`, ascending. weight: float64, one for each entry of the block."""
-    return Rows(np.searchsorted(keep, block.indptr), block.columns[keep], weight[keep], block.indptr.size - 1)
+    width = block.indptr.size - 1
+    return Rows(np.searchsorted(keep, block.indptr), block.columns[keep], weight[keep], width, factors)

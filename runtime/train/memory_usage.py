@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from gcnsim.ids import Iteration
-from runtime.aggregate import PlainMatrix
+from runtime.aggregate import NumbaMatrix, PlainMatrix
 from runtime.exchange.sampled_graph import CachedRows, Requests
 from runtime.exchange.staging import Buffer
 from runtime.options import Options
@@ -37,6 +37,7 @@ COMPONENTS: Final = (
 
 _KINDS: Final[Mapping[type, str]] = {
     PlainMatrix: "adjacency",
+    NumbaMatrix: "adjacency",
     Requests: "adjacency",
     Buffer: "boundary",
     CachedRows: "cache",
@@ -52,7 +53,7 @@ class MemoryUsage:
     def __init__(self, options: Options, begun: Iteration) -> None:
         """Nothing is counted yet; what autograd keeps will be in the last iteration that is not measured."""
         self._at = max(begun, min(begun + options.warmup, options.iterations) - 1)
-        self._plain = options.aggregator == "plain"
+        self._ours = options.aggregator != "dgl"
         self._last = options.iterations - 1
         self._activations = 0
         self._held: dict[str, int] | None = None
@@ -81,7 +82,7 @@ class MemoryUsage:
 
     def report(self, worker: WorkerState) -> dict[str, int] | None:
         """Bytes by COMPONENTS; None where another library holds the matrices."""
-        if not self._plain:
+        if not self._ours:
             return None
         return (self._held or _counted(worker)) | {"activations": self._activations}
 

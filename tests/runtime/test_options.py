@@ -83,6 +83,12 @@ def test_nccl_needs_gpus() -> None:
         Options(backend="nccl")
 
 
+def test_compiled_kernels_need_cpus() -> None:
+    assert Options(aggregator="numba").aggregator == "numba"
+    with pytest.raises(ScenarioError, match="--aggregator: numba sums on CPUs, --device is cuda; allowed: plain, dgl"):
+        Options(aggregator="numba", device="cuda")
+
+
 def test_heads_of_attention_divide_the_width() -> None:
     assert Options(model="gat", hidden=6, heads=3).heads == 3
     assert Options(model="gcn", hidden=6, heads=4).heads == 4

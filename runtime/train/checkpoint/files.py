@@ -15,7 +15,8 @@ import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from types import MappingProxyType
+from typing import Any, Final
 
 import torch
 from safetensors import SafetensorError
@@ -32,6 +33,9 @@ from runtime.train.optimizers import Optimizer
 STATE = "state.json"
 WORKERS = "--workers"
 """What an identity calls the number of workers."""
+_UNSAID: Final = MappingProxyType({"--aggregator": "plain"})
+"""What checkpoints of older versions do not say."""
+
 KEPT = 2
 """Whole checkpoints that stay; older ones are removed."""
 
@@ -111,8 +115,9 @@ def read_checkpoint(place: Path, rank: Rank, identity: Mapping[str, Any]) -> Che
     state = _state(place / STATE)
     made = state["identity"]
     for name, value in identity.items():
-        if made.get(name) != value:
-            raise FileError(f"{place}: made with {name} {made.get(name)!r}, but this run has {value!r}")
+        before = made.get(name, _UNSAID.get(name))
+        if before != value:
+            raise FileError(f"{place}: made with {name} {before!r}, but this run has {value!r}")
     parts = state["parts"]
     shared = _tensors(place / _part(0), parts[0], "shared.")
     return Checkpoint(state["done"], made, state["notes"], shared, _tensors(place / _part(rank), parts[rank], "own."))

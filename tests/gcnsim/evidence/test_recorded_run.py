@@ -124,6 +124,10 @@ def test_it_is_a_scenario_like_any_other(asked: Callable[..., Scenario], tmp_pat
             "of the cores; train with --threads 1)",
         ),
         ({"device": "cuda"}, "names no GPU; allowed: GPUs of one kind"),
+        (
+            {"aggregator": "numba"},
+            "trained with aggregator numba, which the simulator does not model; allowed: plain",
+        ),
         ({"preaggregate": True}, "trained with preaggregate True, which the simulator does not model; allowed: False"),
     ],
 )

@@ -15,12 +15,14 @@ from torch import Tensor
 from gcnsim.errors import ScenarioError
 from gcnsim.ids import FloatArray
 from gcnsim.streams import stream
-from runtime.aggregate import Matrix, PlainMatrix, Rows, matrix_kind
+from runtime.aggregate import Matrix, NumbaMatrix, PlainMatrix, Rows, matrix_kind
 from runtime.aggregate import matrix as matrix_module
+from runtime.aggregate.numba_matrix import turned
 from tests.runtime.aggregate.matrices import made, rows_of
 
 KINDS = [
     "plain",
+    "numba",
     pytest.param("dgl", marks=pytest.mark.skipif(find_spec("dgl") is None, reason="DGL is not installed")),
 ]
 BOUND = {torch.float32: 1e-5, torch.float64: 1e-12}
@@ -124,10 +126,44 @@ def test_entries_need_not_ascend_within_a_row(name: str) -> None:
     assert torch.equal(back, whole.T)
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("width", [1, 7, 16, 40, 128, 301])
+def test_compiled_sums_are_the_same_bytes_for_any_number_of_threads(width: int, dtype: torch.dtype) -> None:
+    """Every way of a width through vectors of 8, 2 and 1 and a rest; a sum goes entry by entry, so no thread shows."""
+    dense = sparse(400, 300, 0.1, 5)
+    dense[[0, 200, 399]] = 0.0
+    matrix = made(NumbaMatrix, dense, dtype)
+    whole = torch.from_numpy(dense).to(dtype)
+    x = torch.from_numpy(stream(1, "x").standard_normal((300, width))).to(dtype)
+    before, found = torch.get_num_threads(), []
+    try:
+        for threads in (1, 2, 3):
+            torch.set_num_threads(threads)
+            out, back = torch.full((400, width), torch.nan, dtype=dtype), torch.ones(300, width, dtype=dtype)
+            matrix.multiply(x, out)
+            matrix.multiply_transposed(out, back, add=True)
+            found.append((out, back))
+    finally:
+        torch.set_num_threads(before)
+    near(found[0][0], whole @ x)
+    near(found[0][1], whole.T @ (whole @ x) + 1.0)
+    assert all(torch.equal(out, found[0][0]) and torch.equal(back, found[0][1]) for out, back in found)
+
+
+def test_compiled_sums_take_rows_and_results_that_lie_apart() -> None:
+    dense = sparse(9, 6, 0.5, 5)
+    matrix = made(NumbaMatrix, dense)
+    x, out = torch.arange(24.0, dtype=torch.float64).view(4, 6).T, torch.ones(5, 9, dtype=torch.float64).T[:, :4]
+    matrix.multiply(x, out, add=True)
+    near(out, torch.from_numpy(dense) @ x + 1.0)
+
+
 def test_the_transpose_names_the_place_of_every_entry() -> None:
     dense = sparse(7, 5, 0.5, 2)
     rows = rows_of(dense)
     indptr, columns, place = rows.transposed
+    for mine, theirs in zip(turned(rows), rows.transposed, strict=True):
+        assert np.array_equal(mine, theirs)
     again = np.zeros((5, 7))
     again[np.repeat(np.arange(5), np.diff(indptr)), columns] = rows.values[place]
     assert np.array_equal(again, dense.T)
@@ -147,6 +183,7 @@ def test_without_mkl_the_products_are_the_same(monkeypatch: pytest.MonkeyPatch) 
 
 def test_kinds_by_name() -> None:
     assert matrix_kind("plain") is PlainMatrix
+    assert matrix_kind("numba") is NumbaMatrix
     pytest.importorskip("dgl", reason="DGL is not installed")
     assert matrix_kind("dgl").__name__ == "DglMatrix"
 

@@ -53,9 +53,9 @@ def loops(part: Part) -> BoolArray:
     return np.eye(part.inner_nodes, part.inner_nodes + part.boundary_nodes, dtype=np.bool_)
 
 
-def builder(part: Part, weights: str) -> GraphBuilder:
-    """A builder of plain float64 graphs."""
-    return GraphBuilder(part, weights, PlainMatrix, torch.float64, torch.device("cpu"))
+def builder(part: Part, weights: str, kind: type[Matrix] = PlainMatrix) -> GraphBuilder:
+    """A builder of float64 graphs."""
+    return GraphBuilder(part, weights, kind, torch.float64, torch.device("cpu"))
 
 
 def dense(matrix: Matrix) -> FloatArray:

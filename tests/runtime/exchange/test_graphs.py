@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
+
 import numpy as np
 import pytest
 import torch
@@ -10,6 +12,7 @@ from gcnsim.ids import BoolArray, IntArray
 from gcnsim.partition import Part
 from gcnsim.sampling import VarianceReduction, draw_edges
 from gcnsim.streams import stream
+from runtime.aggregate import matrix_kind
 from runtime.exchange import CachedRows
 from tests.runtime.conftest import Case
 from tests.runtime.exchange.dense import WEIGHTS, builder, local, loops, of_drawn, propagation, spread
@@ -195,6 +198,34 @@ def made_places(part: Part, weights: str, node: int) -> IntArray:
     loop = int(weights != "mean")
     first = int(part.indptr[node]) + node * loop
     return np.arange(first, first + int(part.indptr[node + 1] - part.indptr[node]) + loop)
+
+
+@pytest.mark.parametrize("weights", WEIGHTS)
+@pytest.mark.parametrize(
+    "name",
+    ["numba", pytest.param("dgl", marks=pytest.mark.skipif(find_spec("dgl") is None, reason="DGL is not installed"))],
+)
+def test_factors_of_rows_and_columns_are_the_weights_of_entries(case: Case, name: str, weights: str) -> None:
+    """Kernels that read factors multiply as those that read a value per entry, forward and backward."""
+    for part in case.parts(3):
+        plain, other = builder(part, weights), builder(part, weights, matrix_kind(name))
+        kept, chosen = kept_of(part, 0.4), stream(2, "chosen", part.rank).random(part.boundary_nodes) < 0.5
+        factor = stream(3, "factor", part.rank).uniform(1.0, 3.0, part.boundary_nodes)
+        for wanted, found in (
+            (plain.whole(), other.whole()),
+            (plain.with_boundary(1, chosen, factor), other.with_boundary(1, chosen, factor)),
+            (plain.thinned(2, kept, plain.means(kept)), other.thinned(2, kept, other.means(kept))),
+        ):
+            np.testing.assert_allclose(of_drawn(part, found), of_drawn(part, wanted), rtol=1e-13, atol=0)
+            assert found.inner.rows.factors is not None
+            g = torch.from_numpy(stream(4, "g").standard_normal((part.inner_nodes, 19)))
+            for mine, theirs in ((found.inner, wanted.inner), (found.boundary, wanted.boundary)):
+                if mine is None or theirs is None:
+                    continue
+                back, expected = (torch.empty(theirs.rows.width, 19, dtype=torch.float64) for _ in range(2))
+                mine.multiply_transposed(g, back)
+                theirs.multiply_transposed(g, expected)
+                np.testing.assert_allclose(back.numpy(), expected.numpy(), rtol=1e-11, atol=1e-13)
 
 
 @pytest.mark.parametrize("weights", WEIGHTS)

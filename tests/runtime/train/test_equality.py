@@ -127,8 +127,18 @@ def test_sgd_and_weight_decay(crew: Crew, case: Case, options: MakeOptions) -> N
     close(np.array(told.losses), np.array(wanted.losses), "losses")
 
 
-def test_dgl_sums_equal_plain_ones(crew: Crew, case: Case, options: MakeOptions) -> None:
-    pytest.importorskip("dgl", reason="DGL is not installed")
+@pytest.mark.parametrize("name", ["numba", "dgl"])
+def test_sums_by_other_kernels_equal_plain_ones(crew: Crew, case: Case, options: MakeOptions, name: str) -> None:
+    if name == "dgl":
+        pytest.importorskip("dgl", reason="DGL is not installed")
     for model in ("gcn", "graphsage", "gat"):
         plain = crew.run(2, trained, options(workers=2, model=model))
-        same_run(crew.run(2, trained, options(workers=2, model=model, aggregator="dgl")), plain, case.graph.nodes, 1e-5)
+        same_run(crew.run(2, trained, options(workers=2, model=model, aggregator=name)), plain, case.graph.nodes)
+    for method, knobs in (
+        ("psc-gcn", {"tau": 1, "epsilon": 0.3, "refresh": 3}),
+        ("psc-gcn", {"tau": 1, "epsilon": 0.3, "estimator": "mean", "sampler": "uniform"}),
+        ("bns-gcn", {"rate": 0.4}),
+    ):
+        plain = crew.run(2, trained, options(method, knobs, workers=2))
+        told = crew.run(2, trained, options(method, knobs, workers=2, aggregator=name))
+        same_run(told, plain, case.graph.nodes, 1e-6)

@@ -1,0 +1,131 @@
+"""The same products by kernels of our own, compiled by Numba (`compiled.py`). On CPUs alone.
+
+Weights that are a factor of the row times one of the column are never written out per entry, nor read.
+"""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from gcnsim.ids import AnyArray, IntArray
+from runtime.aggregate.matrix import Rows
+
+_PIECE = 1 << 15
+"""Entries times width that are worth another thread."""
+
+
+class NumbaMatrix:
+    """See `Matrix`."""
+
+    def __init__(self, rows: Rows, dtype: torch.dtype, device: torch.device) -> None:
+        """Take the matrix as it is; device: the CPU."""
+        assert device.type == "cpu", device
+        self.rows, self.dtype, self.device = rows, dtype, device
+        indptr, columns, place = turned(rows)
+        self._forward, self._backward = _side(rows.indptr, rows.columns), _side(indptr, columns)
+        self._place = torch.from_numpy(place)
+        self._values: Tensor | None = None
+        self._scales: tuple[Tensor | None, Tensor | None] = (None, None)
+        if rows.factors is None:
+            self._values = torch.from_numpy(np.ascontiguousarray(rows.values)).to(dtype)
+        else:
+            left, right = (None if each is None else torch.from_numpy(each).to(dtype) for each in rows.factors)
+            self._scales = left, right
+
+    def multiply(self, x: Tensor, out: Tensor, *, add: bool = False, values: Tensor | None = None) -> None:
+        """See `Matrix`."""
+        weights = self._values if values is None else values
+        _product(self._forward, x, out, weights, (None, None) if weights is not None else self._scales, add)
+
+    def multiply_transposed(self, g: Tensor, out: Tensor, *, add: bool = False, values: Tensor | None = None) -> None:
+        """See `Matrix`."""
+        weights = self._values if values is None else values
+        scales = (None, None) if weights is not None else self._scales[::-1]
+        _product(self._backward, g, out, None if weights is None else weights[self._place], scales, add)
+
+
+def turned(rows: Rows) -> tuple[IntArray, AnyArray, AnyArray]:
+    """indptr and columns of the transpose, and the place in the matrix of each of its entries."""
+    from runtime.aggregate.compiled import turn
+
+    indptr = np.zeros(rows.width + 1, np.int64)
+    columns, place = (np.empty(rows.columns.size, np.int32) for _ in range(2))
+    turn(rows.indptr.astype(np.int64, copy=False), rows.columns.astype(np.int32, copy=False), indptr, columns, place)
+    return indptr, columns, place
+
+
+def _side(indptr: AnyArray, columns: AnyArray) -> tuple[Tensor, Tensor]:
+    """Tensors, that memory can be counted, on arrays without a copy where they are of the right types."""
+    own = np.ascontiguousarray(indptr, np.int64), np.ascontiguousarray(columns, np.int32)
+    start, places = (torch.from_numpy(array if array.flags.writeable else array.copy()) for array in own)
+    return start, places
+
+
+def _product(
+    side: tuple[Tensor, Tensor],
+    x: Tensor,
+    out: Tensor,
+    weights: Tensor | None,
+    scales: tuple[Tensor | None, Tensor | None],
+    add: bool,
+) -> None:
+    """out = S_0 W S_1 x with the pattern of `side`, or added to it; S: factors of rows, of columns; W: of entries."""
+    from runtime.aggregate import compiled
+
+    indptr, columns = (each.numpy() for each in side)
+    if not out.numel():
+        return
+    if not out.is_contiguous():
+        whole = out.contiguous()
+        _product(side, x, whole, weights, scales, add)
+        out.copy_(whole)
+        return
+    given, found = x.detach().contiguous().numpy(), out.detach().numpy()
+    rows = indptr.size - 1
+    scale = _ones(rows, out.dtype) if scales[0] is None else scales[0].numpy()
+    wanted: Any
+    arguments: tuple[Any, ...]
+    if weights is not None:
+        wanted, arguments = compiled.sum_entries, (weights.detach().contiguous().numpy(), scale)
+    elif scales[1] is not None:
+        wanted, arguments = compiled.sum_columns, (scales[1].numpy(), scale)
+    else:
+        wanted, arguments = compiled.sum_plain, (scale,)
+
+    def part(low: int, high: int) -> None:
+        wanted(indptr, columns, given, *arguments, found, int(add), low, high)
+
+    pieces = min(torch.get_num_threads(), max(1, columns.size * given.shape[1] // _PIECE))
+    if pieces == 1:
+        part(0, rows)
+        return
+    # A row and its entries cost about as much as an entry more.
+    ends = np.searchsorted(indptr + np.arange(rows + 1), np.linspace(0, columns.size + rows, pieces + 1))
+    ends[0], ends[-1] = 0, rows
+    first, *others = zip(ends[:-1].tolist(), ends[1:].tolist(), strict=True)
+    under_way = [_threads(torch.get_num_threads()).submit(part, *span) for span in others]
+    part(*first)
+    for each in under_way:
+        each.result()
+
+
+@cache
+def _threads(count: int) -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(count - 1, "sums")
+
+
+def _ones(count: int, dtype: torch.dtype) -> AnyArray:
+    return _power_of_ones(count.bit_length(), dtype)[:count]
+
+
+@cache
+def _power_of_ones(bits: int, dtype: torch.dtype) -> AnyArray:
+    """2^bits ones: of as many lengths as there are bits, however many matrices come and go."""
+    ones: AnyArray = torch.ones(1 << bits, dtype=dtype).numpy()
+    return ones
