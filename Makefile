@@ -9,6 +9,7 @@ TRAIN ?=
 VALIDATE ?=
 FUZZ ?=
 PACKAGE ?=
+FAULTS ?=
 
 # The engine as machine code; without it the reference engine answers, so a failure here is none of the installation.
 COMPILE := $(BIN)/gcnsim doctor --compile > /dev/null || true
@@ -22,7 +23,7 @@ RESOLVE := build/resolve
 # Chosen by hand: its builds differ by device, and the resolved one may carry the mark of this machine's.
 TORCH := torch==2.13.0
 
-.PHONY: help what-if train test check slow bench validate examples dist constraints clean fuzz package licences
+.PHONY: help what-if train test check slow bench validate examples dist constraints clean fuzz package licences faults
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -47,6 +48,9 @@ slow: $(DEV) ## Run the slow tests
 
 fuzz: $(DEV) ## Mutated files into every reader, 100,000 each, hours (FUZZ="--seconds 60 --reader METIS" for less)
 	$(BIN)/python -m tests.fuzz $(FUZZ)
+
+faults: $(DEV) ## Kill, stop and cut off what trains and writes, 20 minutes (FAULTS="--only SIGSTOP" for less); needs root, ip and tc
+	$(BIN)/python -m tests.faults $(FAULTS)
 
 bench: $(DEV) ## Measure speed and memory; tables here, JSON in out/
 	@missed=0; for name in engine periods what_if durations graph generate parts recorder runtime; do \

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from gcnsim.errors import nearest
-from tests.fuzz.loop import ALARM_S, attack
+from tests.fuzz.loop import attack
 from tests.fuzz.readers import SLOW, room, rooms
 
 ROOT: Final = Path(__file__).resolve().parents[2]
@@ -32,8 +32,7 @@ CRASHERS: Final = ROOT / "tests" / "crashers"
 MANY, FEW = 100_000, 10_000
 """Inputs of a reader; of one that takes longer than SLOW a read."""
 
-DAY_S: Final = 86_400.0
-SILENT_S: Final = 4 * ALARM_S
+SILENT_S: Final = 60.0
 """A process that says nothing for so long hangs where no alarm reaches it."""
 
 
@@ -77,11 +76,7 @@ def _round(told: Told, place: Path, seed: int, last: int, seconds: float) -> Non
     command = [sys.executable, "-m", "tests.fuzz", "--one", *words]
     begun = time.monotonic()
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=ROOT)
-    try:
-        out, err = process.communicate(timeout=min(seconds, DAY_S) + SILENT_S)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        out, err = process.communicate()
+    out, err = _watched(process, place / "current")
     said = [json.loads(line) for line in out.splitlines()]
     final: dict[str, Any] = said[-1] if said else {"inputs": 0, "reading_s": 0.0}
     told.seconds += time.monotonic() - begun
@@ -98,6 +93,20 @@ def _round(told: Told, place: Path, seed: int, last: int, seconds: float) -> Non
     findings.mkdir(parents=True, exist_ok=True)
     about = {"wrong": f"the process ended with {process.returncode} at input {at}", "number": at, "stderr": err[-2000:]}
     (findings / "what.json").write_text(json.dumps(about), encoding="utf-8")
+
+
+def _watched(process: subprocess.Popen[str], current: Path) -> tuple[str, str]:
+    """What the process wrote, once it has ended; it is killed where no input ends for SILENT_S."""
+    last, since = b"", time.monotonic()
+    while True:
+        try:
+            return process.communicate(timeout=1.0)
+        except subprocess.TimeoutExpired:
+            now = current.read_bytes()
+            if now != last:
+                last, since = now, time.monotonic()
+            elif time.monotonic() - since > SILENT_S:
+                process.kill()
 
 
 def _found(place: Path) -> Iterator[str]:
