@@ -21,6 +21,10 @@ FAILURES: Final = "GCNSIM_FAILURES"
 """The folder where the workers of our own launcher leave their last words."""
 
 _LENGTH: Final = 600
+_ROOM: Final = ".room"
+_ROOM_BYTES: Final = 16_384
+"""Of the file that keeps room for a worker's last words: several blocks of the usual sizes."""
+
 _PEER_TYPES: Final = frozenset({"DistBackendError", "DistNetworkError", "DistStoreError", "DistQueueEmptyError"})
 _PEER_WORDS: Final = (
     "connection closed",
@@ -86,8 +90,14 @@ def report_failure(error: BaseException) -> None:
     folder = os.environ.get(FAILURES)
     if folder is not None:
         path = Path(folder, f"{failure.rank}.json")
-        if path.exists() or _written(path, json.dumps(asdict(failure))):
+        text = json.dumps(asdict(failure))
+        if path.exists() or _written(path, text):
             return
+        # A full disk is a reason to end, and the words may go to the same one.
+        with contextlib.suppress(OSError):
+            path.with_suffix(_ROOM).unlink()
+            if _written(path, text):
+                return
     say(f"worker {failure.rank}: {failure.reason}")
     if os.environ.get("TORCHELASTIC_ERROR_FILE"):
         _written(Path(os.environ["TORCHELASTIC_ERROR_FILE"]), json.dumps(_elastic(failure)))
@@ -106,6 +116,12 @@ def _written(path: Path, text: str) -> bool:
     except FileError:
         return False
     return True
+
+
+def keep_room(folder: Path, workers: int) -> None:
+    """Keep room in `folder` for the last words of each worker, should the disk be full by then. Raises OSError."""
+    for rank in range(workers):
+        (folder / f"{rank}{_ROOM}").write_bytes(bytes(_ROOM_BYTES))
 
 
 def read_failures(folder: Path) -> Iterator[Failure]:

@@ -20,7 +20,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, Final
 
-from runtime.launch.failure_report import FAILURES, Failure, read_failures, say
+from runtime.launch.failure_report import FAILURES, Failure, keep_room, read_failures, say
 from runtime.launch.place import RENDEZVOUS
 from runtime.launch.verdict import ENDED_BY_TERM, Exit, first_cause
 from runtime.launch.watch import PARENT
@@ -52,6 +52,7 @@ def launch(
         group = ProcessGroup(asked, grace_s, leave_s)
         with group.all_ended():
             try:
+                keep_room(Path(folder), workers)
                 group.start(_processes([*base, *argv], workers, {**os.environ, **(extra_env or {})}, Path(folder)))
             except OSError as error:
                 say(f"worker {len(group.processes)}: cannot be started: {error.strerror}")

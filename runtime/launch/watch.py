@@ -113,7 +113,7 @@ def _noted(signum: int, frame: FrameType | None) -> None:
 def _end_with_parent() -> None:
     """Remove what the parent no longer can, then end this process and all it has started."""
     with contextlib.suppress(OSError):
-        for path in (Path(os.environ[RENDEZVOUS]), *Path(os.environ[FAILURES]).glob("*.json")):
+        for path in (Path(os.environ[RENDEZVOUS]), *Path(os.environ[FAILURES]).glob("*.*")):
             path.unlink(missing_ok=True)
         Path(os.environ[FAILURES]).rmdir()
     _end_group()

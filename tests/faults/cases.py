@@ -8,7 +8,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -17,8 +17,6 @@ from runtime.emulation.network import DEVICE, Network, reshape
 from tests.faults.training import (
     BANDWIDTH,
     EVERY,
-    LIMIT_S,
-    RUN,
     WORDS,
     Alone,
     Watched,
@@ -219,14 +217,10 @@ def _one_folder(home: Path, alone: Alone) -> float:
     with plain(home) as run:
         run.under_way()
         holder = run.shell.worker(0)
-        with training(home / "other", TRAIN, *WORDS[:2], "--quiet", "--out", str(home / RUN)) as second:
-            second.shell.process.wait(timeout=LIMIT_S)
-        with suppress(FileNotFoundError):
-            must(not (home / "other" / RUN).exists(), "the second one wrote")
-        with training(home, TRAIN, *WORDS, *EVERY) as third:
-            third.strike()
-            third.ends(2, f"is being written by process {holder}")
-            seconds = float(third.seconds)
+        with training(home, TRAIN, *WORDS, *EVERY) as second:
+            second.strike()
+            second.ends(2, f"is being written by process {holder}")
+            seconds = float(second.seconds)
         run.ends(0, within=600.0)
         run.left_nothing(killed=False)
         same(run, alone)
