@@ -101,7 +101,7 @@ def read_rule(path: str | Path) -> Rule:
     if not isinstance(raw, dict):
         at.refuse(f"not a rule; allowed: a mapping with {', '.join(KEYS)}")
     at.keys("", raw, KEYS)
-    if raw["profile"] not in BUDGETS:
+    if not isinstance(raw["profile"], str) or raw["profile"] not in BUDGETS:
         at.refuse(f"profile: unknown {shown(raw['profile'])}; {nearest(str(raw['profile']), BUDGETS)}")
     repeats = at.number("repeats", raw["repeats"], 1)
     graphs = {str(name): _graph(at, f"graphs.{name}", each) for name, each in at.mapping("graphs", raw["graphs"])}
@@ -193,7 +193,7 @@ def _settings(at: _At, place: str, given: Any, graphs: Mapping[str, Any]) -> tup
         here = f"{place}[{number}]"
         fields = dict(at.mapping(here, each))
         at.keys(f"{here}.", fields, ("graph", "args"))
-        if fields["graph"] not in graphs:
+        if not isinstance(fields["graph"], str) or fields["graph"] not in graphs:
             at.refuse(f"{here}.graph: unknown {shown(fields['graph'])}; {nearest(str(fields['graph']), graphs)}")
         found.append((str(fields["graph"]), at.words(f"{here}.args", fields["args"])))
     return tuple(found)

@@ -60,7 +60,8 @@ class Watched:
         """Return when some iterations more are done, all processes of it noted."""
         goal = lines(self.losses) + more
         until(lambda: lines(self.losses) > goal or self.shell.process.poll() is not None, "training goes on", 90.0)
-        must(self.shell.process.poll() is None, f"ended by itself: {self.shell.process.poll()}")
+        if self.shell.process.poll() is not None:
+            raise BrokenError(f"ended by itself: {self.shell.end()}"[-500:])
         self.pids = tuple(below(self.shell.process.pid))
 
     def strike(self) -> None:
@@ -146,12 +147,12 @@ def torchrun(home: Path) -> Any:
     return training(home, TORCHRUN, "-m", "runtime.train", *WORDS, *EVERY)
 
 
-BANDWIDTH: Final = 500e6 / 8
+BANDWIDTH: Final = 100e6 / 8
 
 
 def emulated(home: Path, *words: str) -> Any:
     """A worker on each of two emulated hosts."""
-    how = ("--hosts", "2", "--bandwidth", "500Mbps", "--")
+    how = ("--hosts", "2", "--bandwidth", "100Mbps", "--")
     return training(home, EMULATE, *how, *WORDS, *EVERY, *words)
 
 
