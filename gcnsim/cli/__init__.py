@@ -45,6 +45,9 @@ COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
     "doctor": ("gcnsim.cli.doctor:command", "What is installed, what is missing, what each extra would add."),
 }
 
+_SHOWN: Final = 60
+"""Characters of a name that is too long for a file."""
+
 COMPLETE: Final = "_GCNSIM_COMPLETE"
 """Set by a shell that wants completions instead of a run (click's own protocol)."""
 
@@ -131,6 +134,8 @@ def _run(arguments: list[str]) -> int:
             return _reader_left()
         if error.errno == errno.ENOSPC:
             return _say(f"{error.strerror}", 2)
+        if error.errno == errno.ENAMETOOLONG:
+            return _say(f"{str(error.filename)[:_SHOWN]}...: {error.strerror}", 2)
         return _internal(error)
     except BaseException as error:
         asked = request(error)

@@ -95,7 +95,7 @@ class Watched:
         The next write of the same file removes that.
         """
         left = [each.name for each in (self.home / "tmp").iterdir() if each.name.startswith("gcnsim-")]
-        left += [] if killed else [str(each.relative_to(self.home)) for each in self.home.rglob("*.part")]
+        left += [] if killed else [str(each.relative_to(self.home)) for each in self.home.rglob(".*.part")]
         must(not left, f"left behind: {left}")
         must(not namespaces(self.shell.process.pid), "left a namespace behind")
 
@@ -147,12 +147,12 @@ def torchrun(home: Path) -> Any:
     return training(home, TORCHRUN, "-m", "runtime.train", *WORDS, *EVERY)
 
 
-BANDWIDTH: Final = 100e6 / 8
+BANDWIDTH: Final = 20e6 / 8
 
 
 def emulated(home: Path, *words: str) -> Any:
     """A worker on each of two emulated hosts."""
-    how = ("--hosts", "2", "--bandwidth", "100Mbps", "--")
+    how = ("--hosts", "2", "--bandwidth", "20Mbps", "--")
     return training(home, EMULATE, *how, *WORDS, *EVERY, *words)
 
 

@@ -80,7 +80,7 @@ def _sweep(path: Path) -> object:
 WRITERS: Final = (
     Writer("graph generate", "block --nodes 3000 --edges 20000 --out o.npz", {"o.npz": load_graph}),
     Writer("graph convert", "g.npz o.csv", {"o.csv": load_graph}),
-    Writer("graph partition", "g.npz --parts 2 --out o.part", {"o.part": read_partition}),
+    Writer("graph partition", "g.npz --parts 2 --out o.parts", {"o.parts": read_partition}),
     Writer("trace record", "g.npz --parts 2 --epsilon 0.3 --out o.trace", {"o.trace": read_trace}),
     Writer("trace profile", "g.npz --gpus 2 --out o.profile", {"o.profile": read_profile}),
     Writer("trace cache-curve", "t.trace --csv o.csv --html o.html", {"o.csv": _table, "o.html": _page}),
@@ -170,7 +170,7 @@ def _killed(writer: Writer, home: Path, folder: Path, kills: int, draw: random.R
             not writer.steady or _bytes(place / name) == _bytes(alone / name),
             f"{name}: other bytes than one left alone",
         )
-    left = [str(each.relative_to(place)) for each in place.rglob("*.part")]
+    left = [str(each.relative_to(place)) for each in place.rglob(".*.part")]
     must(not left, f"left behind: {left}")
 
 

@@ -83,6 +83,7 @@ def test_misuse_is_one_line_and_exit_code_2(argv: list[str], said: str, capsys: 
         (KeyboardInterrupt(), 130, "interrupted"),
         (click.Abort(), 130, "interrupted"),
         (ValueError("two\nlines"), 1, "internal error: ValueError: two lines (GCNSIM_DEBUG=1"),
+        (OSError(36, "File name too long", "a" * 500), 2, f"gcnsim: {'a' * 60}...: File name too long"),
         (PermissionError(13, "denied"), 1, "internal error: PermissionError"),
     ],
 )

@@ -7,6 +7,7 @@ binary of DGL's own, so the graph itself is not read. Format: `dgl.distributed.p
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
@@ -148,6 +149,7 @@ class DglFolder:
             name = files["part_graph"]
             if not name.isprintable() or len(name) > _MOST_NAME:
                 raise FileError(f"{self.config}: part-{part}: part_graph is {name!r:.40}; the name of a file is needed")
-            if not (self.config.parent / name).is_file():
+            # Not Path.is_file, which raises for a name that is too long for a file.
+            if not os.path.isfile(self.config.parent / name):
                 names.append(name)
         return tuple(names)
