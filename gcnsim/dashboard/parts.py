@@ -7,6 +7,7 @@ from typing import Any
 
 from dash import dcc, html
 
+from gcnsim.dashboard.state import MOST_TEXT
 from gcnsim.report.answer.columns import columns_of
 from gcnsim.results import Row
 
@@ -31,7 +32,7 @@ def slider(name: str, label: str, stops: Sequence[float], value: float) -> html.
     )
 
 
-def text_field(name: Any, label: str, value: str, options: Sequence[str] = ()) -> html.Div:
+def text_field(name: Any, label: str, value: str, options: Sequence[str] = (), most: int = MOST_TEXT) -> html.Div:
     """A line of text, with suggestions; what stands in it counts once it is left, or at Enter."""
     key = name if isinstance(name, str) else str(name["field"])
     listed = f"{key}-names"
@@ -41,7 +42,7 @@ def text_field(name: Any, label: str, value: str, options: Sequence[str] = ()) -
         type="text",
         value=value,
         debounce=True,
-        maxLength=300,
+        maxLength=most,
         autoComplete="off",
         **more,
     )

@@ -9,6 +9,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
+from gcnsim.errors import plural
+
 Say = Callable[[str], None]
 Options = Mapping[str, Any]
 Legend = Sequence[tuple[str, str, bool]]
@@ -99,4 +101,106 @@ def timeline(options: Options, folder: Path, say: Say) -> Told:
     return Told(heading, figures)
 
 
-JOBS: Final[Mapping[str, Callable[[Options, Path, Say], Told]]] = {"sweep": sweep, "timeline": timeline}
+def recommend(options: Options, folder: Path, say: Say) -> Told:
+    """A recommendation: time against cost, and what moves the time. Raises GcnsimError."""
+    from gcnsim import api
+    from gcnsim.report import front_data, front_figure, tornado_figure, tornado_of_advice
+    from gcnsim.report.tables import write_options_csv
+
+    found = api.recommend(**options, progress=say)
+    say("drawing")
+    api.write_json(folder / "answer.json", found.payload)
+    write_options_csv(folder / "options.csv", found.told)
+    found.to_html(folder / "answer.html")
+    front, tornado = front_data(found.told), tornado_of_advice(found.told)
+    figures = []
+    if front.options:
+        left = f" {front.unpriced} without a price are left out." if front.unpriced else ""
+        caption = f"Options that nothing beats, with their 90 % intervals, and the recommended one.{left}"
+        figures.append(drawn("Time against cost", caption, partial(front_figure, front), FRONT))
+    if tornado.swings:
+        caption = "The time if one thing alone were at either end of its range; the line is the time of the answer."
+        figures.append(drawn("What moves the time", caption, partial(tornado_figure, tornado), TORNADO))
+    return Told(found.told.verdict, figures, str(found))
+
+
+def compare(options: Options, folder: Path, say: Say) -> Told:
+    """Two iterations: where either goes, and where the difference does. Raises GcnsimError."""
+    from gcnsim import api
+    from gcnsim.report import breakdown_figure, difference_data, difference_figure, sides_data
+    from gcnsim.report.tables import write_parts_csv
+
+    found = api.compare(options["a"], options["b"], progress=say)
+    # The sides are called what the page's user called them.
+    for key in "ab":
+        found[key]["label"] = options["names"][key]
+    say("drawing")
+    api.write_json(folder / "answer.json", found)
+    api.write_comparison(folder / "answer.html", found)
+    write_parts_csv(folder / "parts.csv", found)
+    sides, change = sides_data(found), difference_data(found)
+    still = f" Less than 0.1 % of the iteration each: {', '.join(change.still)}." if change.still else ""
+    figures = [
+        drawn(
+            "Where the difference goes",
+            f"Each part of B less that of A; to the right B takes longer.{still}",
+            partial(difference_figure, change),
+        ),
+        drawn(
+            "Where the time goes",
+            f"One {found['per']} of either side, of its slowest worker; what is hatched adds no time.",
+            partial(breakdown_figure, sides),
+            sides.legend,
+        ),
+    ]
+    return Told(found["says"][0], figures, api.render_comparison(found))
+
+
+def validate(options: Options, folder: Path, say: Say) -> Told:
+    """Recorded runs and their predictions: against each other, and the error by configuration. Raises GcnsimError."""
+    from gcnsim import api
+    from gcnsim.report import errors_data, errors_figure, validation_data, validation_figure
+
+    found = api.validate(options["runs"], options.get("calibration"), progress=say)
+    say("drawing")
+    api.write_json(folder / "answer.json", found)
+    api.write_validation(folder, found)
+    data, errors = validation_data(found), errors_data(found)
+    left = f" {errors.left_out} configurations with smaller errors are left out." if errors.left_out else ""
+    figures = [
+        drawn(
+            "Predicted against measured",
+            "A run on the dotted line is predicted exactly; the whisker is the prediction's 90 % interval, the bar"
+            " across it the spread of its configuration's repeats.",
+            lambda theme: validation_figure(data, theme).update_layout(showlegend=False),
+            JUDGED,
+        ),
+        drawn(
+            "Error by configuration",
+            f"The bar is the mean of a configuration's runs, the marks are its runs.{left}",
+            partial(errors_figure, errors),
+            JUDGED,
+        ),
+    ]
+    heading = (
+        f"{plural(found['runs'], 'run')} predicted with a mean absolute error of {100 * found['mape']:.1f} %,"
+        f" bias {100 * found['bias']:+.1f} %."
+    )
+    return Told(heading, figures, api.render_validation(found))
+
+
+FRONT: Final = (
+    ("recommended", "recommended", False),
+    ("on the front", "compute", False),
+    ("cannot be told apart from it", "other", False),
+)
+TORNADO: Final = (("knob", "compute", False), ("assumption", "assumption", False))
+JUDGED: Final = (("within its interval", "compute", False), ("outside its interval", "exposed", False))
+
+JOBS: Final[Mapping[str, Callable[[Options, Path, Say], Told]]] = {
+    "compare": compare,
+    "recommend": recommend,
+    "sweep": sweep,
+    "timeline": timeline,
+    "validate": validate,
+}

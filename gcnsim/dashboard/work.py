@@ -121,31 +121,6 @@ def _steps(told: Any) -> list[Any]:
     return list(sentences.steps_of(told))
 
 
-def _recommend(options: Mapping[str, Any], folder: Path, say: Say) -> None:
-    from gcnsim import api
-
-    found = api.recommend(**options, progress=say)
-    api.write_json(folder / RESULT, found.payload)
-    _put(folder, TEXTS, {"heading": "", "text": str(found)})
-
-
-def _compare(options: Mapping[str, Any], folder: Path, say: Say) -> None:
-    from gcnsim import api
-
-    found = api.compare(options["a"], options["b"], progress=say)
-    api.write_json(folder / RESULT, found)
-    _put(folder, TEXTS, {"heading": "", "text": api.render_comparison(found)})
-
-
-def _validate(options: Mapping[str, Any], folder: Path, say: Say) -> None:
-    from gcnsim import api
-
-    found = api.validate(options["runs"], options.get("calibration"), progress=say)
-    api.write_json(folder / RESULT, found)
-    api.write_validation(folder, found)
-    _put(folder, TEXTS, {"heading": "", "text": api.render_validation(found)})
-
-
 def _of_page(kind: str) -> Callable[[Mapping[str, Any], Path, Say], None]:
     """The job of a page that shows figures and text."""
 
@@ -159,13 +134,10 @@ def _of_page(kind: str) -> Callable[[Mapping[str, Any], Path, Say], None]:
     return do
 
 
+PAGES: Final = ("compare", "recommend", "sweep", "timeline", "validate")
 JOBS: Final[Mapping[str, Callable[[Mapping[str, Any], Path, Say], None]]] = {
     "what-if": _what_if,
-    "recommend": _recommend,
-    "compare": _compare,
-    "validate": _validate,
-    "sweep": _of_page("sweep"),
-    "timeline": _of_page("timeline"),
+    **{kind: _of_page(kind) for kind in PAGES},
 }
 
 

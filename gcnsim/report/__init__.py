@@ -50,6 +50,16 @@ if TYPE_CHECKING:
         curve_figure,
         curve_of_rows,
     )
+    from gcnsim.report.figures.difference import (
+        Difference,
+        difference_data,
+        difference_figure,
+    )
+    from gcnsim.report.figures.errors import (
+        Errors,
+        errors_data,
+        errors_figure,
+    )
     from gcnsim.report.figures.front import (
         Front,
         front_data,
@@ -118,6 +128,8 @@ __all__ = [
     "Convergence",
     "Curve",
     "CurveData",
+    "Difference",
+    "Errors",
     "Front",
     "Learning",
     "LinkBars",
@@ -143,6 +155,10 @@ __all__ = [
     "curve_data",
     "curve_figure",
     "curve_of_rows",
+    "difference_data",
+    "difference_figure",
+    "errors_data",
+    "errors_figure",
     "front_data",
     "front_figure",
     "in_one_unit",
@@ -244,6 +260,16 @@ _LATE: Final = {
         "Learning",
         "convergence_data",
         "convergence_figure",
+    ),
+    "gcnsim.report.figures.difference": (
+        "Difference",
+        "difference_data",
+        "difference_figure",
+    ),
+    "gcnsim.report.figures.errors": (
+        "Errors",
+        "errors_data",
+        "errors_figure",
     ),
     "gcnsim.report.figures.front": (
         "Front",

@@ -28,14 +28,20 @@ ASKED: Final = "asked"
 ALWAYS: Final = "always"
 NEVER: Final = "never"
 
+MOST_LIST: Final = 4000
+"""Letters of a list of folders."""
+
 
 class Field(NamedTuple):
-    """One line of text. usual: what it says at first; words: what it may say, where these can be listed."""
+    """One line of text. usual: what it says at first; words: what it may say, where these can be listed; most: letters
+    that it takes.
+    """
 
     name: str
     label: str
     usual: str = ""
     words: tuple[str, ...] = ()
+    most: int = MOST_TEXT
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +93,8 @@ def _existing(name: str, text: str, files: Files) -> str:
 
 
 def _compare(values: Values, files: Files) -> dict[str, Any]:
-    return {name: _existing(name, values[name], files) for name in ("a", "b")}
+    paths = {name: _existing(name, values[name], files) for name in ("a", "b")}
+    return paths | {"names": {name: values[name] for name in ("a", "b")}}
 
 
 def _validation(values: Values, files: Files) -> dict[str, Any]:
@@ -174,7 +181,7 @@ FORMS: Final = (
         "Validate",
         "validate",
         (
-            Field("runs", "Folders of runs below --files, by comma"),
+            Field("runs", "Folders of runs below --files, by comma", most=MOST_LIST),
             Field("calibration", "Calibration record below --files (may be empty)"),
         ),
         _validation,
@@ -194,11 +201,12 @@ def of_path(path: str) -> Form | None:
 def read(form: Form, query: str | None) -> dict[str, str]:
     """The values of the fields that an address has. Raises ScenarioError."""
     found = {field.name: field.usual for field in form.fields}
+    most = {field.name: field.most for field in form.fields}
     for name, text in parse_qsl((query or "").lstrip("?"), keep_blank_values=True):
         if name not in found:
             raise ScenarioError(f"address: unknown {name!r}; {nearest(name, found)}")
-        if len(text) > MOST_TEXT or not text.isprintable():
-            raise ScenarioError(f"{name}: {text[:40]!r} is not allowed; at most {MOST_TEXT} printable characters")
+        if len(text) > most[name] or not text.isprintable():
+            raise ScenarioError(f"{name}: {text[:40]!r} is not allowed; at most {most[name]} printable characters")
         found[name] = text
     return found
 
@@ -213,7 +221,8 @@ def layout(form: Form, query: str | None) -> html.Div:
     usual = {field.name: field.usual for field in form.fields}
     begins = form.begins == ALWAYS or (form.begins == ASKED and values != usual)
     fields = [
-        parts.text_field({"field": field.name}, field.label, values[field.name], field.words) for field in form.fields
+        parts.text_field({"field": field.name}, field.label, values[field.name], field.words, field.most)
+        for field in form.fields
     ]
     return html.Div(
         [

@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 ROOMY = 90
 """Characters of a line that has room for every column."""
 
+LETTERS = 44
+"""Characters above a bar of the figure."""
+
 NARROWEST = 10
 """Characters of a bar where there is little room."""
 
@@ -121,13 +124,18 @@ def tornado_figure(tornado: Tornado, theme: Theme = LIGHT, most: int = 12) -> Fi
         )
         figure.add_annotation(
             x=0, xref="paper", xanchor="left", y=place - 0.08, yanchor="bottom", showarrow=False,
-            text=f"{said(each.name)} <span style='color:{theme.muted};font-size:12px'>{said(each.range)}</span>",
+            text=f"{said(each.name)} <span style='color:{theme.muted};font-size:12px'>{said(_short(each))}</span>",
             font={"size": 13},
         )  # fmt: skip
     figure.update_layout(**layout(theme, f"Time ({unit.name})", height=80 + 46 * len(shown)), barmode="overlay")
     figure.add_vline(x=tornado.center_s / unit.size, line={"color": theme.ink, "width": 1.5})
     figure.update_yaxes(range=[len(shown) - 0.4, -0.7], showticklabels=False, showgrid=False)
     return figure
+
+
+def _short(swing: Swing) -> str:
+    """The range in words, as long as a phone has room for beside the name; pointing at the bar says all of it."""
+    return cut(swing.range, max(NARROWEST, LETTERS - len(swing.name)))
 
 
 def tornado_lines(tornado: Tornado, width: int) -> list[str]:

@@ -11,6 +11,7 @@ from gcnsim.report.answer import provenance
 from gcnsim.report.answer.sentences import label_of, limit_text, money
 from gcnsim.report.comparison import times
 from gcnsim.report.figures.breakdown import MOST_BARS, breakdown_figure, parts_data, sides_data
+from gcnsim.report.figures.difference import difference_data, difference_figure
 from gcnsim.report.figures.front import front_data, front_figure
 from gcnsim.report.figures.links import links_data, links_figure, pairs_figure
 from gcnsim.report.figures.memory import memory_data, memory_figure
@@ -138,10 +139,18 @@ def write_comparison_page(path: str | Path, payload: Mapping[str, Any]) -> None:
         said=[*sides, *differs, *(("besides", provenance.plain(text)) for text in payload["says"][1:])],
         parts=[
             Section("Where the time goes", breakdown_figure(data), caption, data.legend),
+            _changes(payload),
             Section("Numbers", None, "", (), Sheet(f"Seconds per {payload['per']}", heads, rows)),
         ],
         provenance=[],
     )
+
+
+def _changes(payload: Mapping[str, Any]) -> Section:
+    data = difference_data(payload)
+    still = f" Less than 0.1 % of the {data.per} each: {', '.join(data.still)}." if data.still else ""
+    caption = f"Each part of B less that of A; to the right B takes longer.{still}"
+    return Section("Where the difference goes", difference_figure(data), caption)
 
 
 def write_advice(path: str | Path, advice: Advice) -> None:

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import csv
+import json
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from gcnsim.dashboard.answers import Answers
 from gcnsim.dashboard.files import Files
-from gcnsim.dashboard.jobs import Jobs
+from gcnsim.dashboard.jobs import Job, Jobs
 from gcnsim.dashboard.pages import forms, what_if
 from gcnsim.dashboard.panel import found
 from gcnsim.dashboard.state import Question, stops
+from gcnsim.dashboard.work import FIGURES
 from gcnsim.errors import FileError, ScenarioError
-from tests.dashboards import command_line
+from tests.dashboards import command_line, said
+
+SCENARIOS = Path(__file__).resolve().parents[3] / "scenarios"
 
 
 @pytest.fixture(scope="module")
@@ -51,9 +57,9 @@ def test_the_sentence_answers_whether_25_gbps_is_worth_it(answers: Answers, tmp_
     question = Question(beside=25.0)
     rows = what_if.rows_of(question, answers, Files(tmp_path, tmp_path))
     fastest = [min(r.iteration_s for r in rows if r.bandwidth_bytes_per_s == each * 1e9 / 8) for each in (15, 25)]
-    said = what_if.headline(question, sorted(rows, key=lambda row: row.epoch_s))
-    assert said.startswith(f"psc-gcn is the fastest at 15 Gbps: {1000 * fastest[0]:.0f} ms an iteration")
-    assert said.endswith(f"{fastest[0] / fastest[1]:.3g} times as fast.")
+    told = what_if.headline(question, sorted(rows, key=lambda row: row.epoch_s))
+    assert told.startswith(f"psc-gcn is the fastest at 15 Gbps: {1000 * fastest[0]:.0f} ms an iteration")
+    assert told.endswith(f"{fastest[0] / fastest[1]:.3g} times as fast.")
 
 
 def test_a_wrong_question_is_one_line_and_not_kept(answers: Answers) -> None:
@@ -69,10 +75,10 @@ def test_an_altered_profile_is_refused_in_one_line(answers: Answers, tmp_path: P
     key = files.take("yelp-2.profile", bytes(profile))
     with pytest.raises(ScenarioError) as error:
         what_if.rows_of(Question(graph=key, gpus=2), answers, files)
-    said = files.shown(str(error.value))
-    assert key in said
-    assert str(tmp_path) not in said
-    assert "\n" not in said
+    line = files.shown(str(error.value))
+    assert key in line
+    assert str(tmp_path) not in line
+    assert "\n" not in line
 
 
 def test_a_worker_that_ended_is_begun_again() -> None:
@@ -120,3 +126,54 @@ def test_forms_open_files_below_the_folder_alone(tmp_path: Path) -> None:
         compare.options({"a": "/etc/passwd", "b": "x"}, Files(tmp_path, tmp_path))
     with pytest.raises(ScenarioError, match="a: is empty"):
         compare.options({"a": "", "b": ""}, Files(tmp_path, tmp_path))
+
+
+def done(tmp_path: Path, kind: str, options: dict[str, Any]) -> tuple[Job, list[dict[str, Any]]]:
+    """A job of a page, ended, and its figures."""
+    job = Jobs(tmp_path).start(kind, options)
+    job._thread.join(120)
+    assert job.error is None
+    return job, json.loads((job.folder / FIGURES).read_text(encoding="utf-8"))
+
+
+def test_compare_shows_where_the_difference_goes(tmp_path: Path) -> None:
+    form = forms.of_path("/compare")
+    assert form is not None
+    values = {"a": "reddit-6xt4-full-graph.yaml", "b": "reddit-6xt4.yaml"}
+    job, figures = done(tmp_path, form.kind, form.options(values, Files(tmp_path, SCENARIOS)))
+    assert [each["title"] for each in figures] == ["Where the difference goes", "Where the time goes"]
+    told = said(*form.command(values), folder=SCENARIOS)
+    bars = [each for each in figures[0]["light"]["data"] if each["type"] == "bar"]
+    assert bars[-1]["x"] == pytest.approx([told["iteration_s"]["difference"]])
+    assert told["says"][0] in str(found(job, "light"))
+    assert {"answer.json", "answer.html", "parts.csv"} <= {each.name for each in job.folder.iterdir()}
+
+
+def test_plan_shows_the_front_and_what_moves_the_time(tmp_path: Path) -> None:
+    form = forms.of_path("/plan")
+    assert form is not None
+    values = forms.read(form, "?target_iteration=2s&gpus=2&method=pipegcn&host=g4dn.12xlarge")
+    job, figures = done(tmp_path, form.kind, form.options(values, Files(tmp_path, tmp_path)))
+    assert [each["title"] for each in figures] == ["Time against cost", "What moves the time"]
+    told = json.loads((job.folder / "answer.json").read_text(encoding="utf-8"))
+    star = figures[0]["dark"]["data"][-1]
+    assert star["name"] == "recommended"
+    with open(job.folder / "options.csv", encoding="utf-8", newline="") as file:
+        options = list(csv.DictReader(file))
+    (chosen,) = [each for each in options if each["recommended"] == "True"]
+    assert told["verdict"] in str(found(job, "dark"))
+    assert chosen["method"] == "pipegcn"
+    assert float(chosen["seconds"]) > 0
+
+
+def test_validation_shows_each_run_and_each_configuration(folder: Path, tmp_path: Path) -> None:
+    form = forms.of_path("/validation")
+    assert form is not None
+    values = {"runs": "run", "calibration": ""}
+    job, figures = done(tmp_path, form.kind, form.options(values, Files(tmp_path, folder)))
+    assert [each["title"] for each in figures] == ["Predicted against measured", "Error by configuration"]
+    told = json.loads((job.folder / "answer.json").read_text(encoding="utf-8"))
+    bar = figures[1]["light"]["data"][0]
+    assert bar["x"] == pytest.approx([100 * told["bias"]])
+    assert "1 runs" not in str(found(job, "light"))
+    assert {"validation.csv", "validation.html", "answer.json"} <= {each.name for each in job.folder.iterdir()}

@@ -11,8 +11,8 @@ import pytest
 
 from gcnsim.errors import FileError
 from gcnsim.report import calibration as calibration_report
+from gcnsim.report import errors_data, errors_figure, validation_data, validation_figure
 from gcnsim.report import validation as report
-from gcnsim.report import validation_data, validation_figure
 from gcnsim.validation import payload as plain
 from tests.gcnsim.calibration.made import calibration
 from tests.gcnsim.validation.made import SETTING, four
@@ -141,3 +141,25 @@ def test_hover_text_is_text_whatever_a_run_is_called(found: dict[str, Any]) -> N
     ]
     assert any(text.startswith("&lt;a href=&#x27;x&#x27;&gt;s&lt;/a&gt;<br>&lt;b&gt;c&lt;/b&gt;<br>") for text in texts)
     assert not any("<a" in text or "<b>" in text for text in texts)
+
+
+def test_errors_by_configuration_by_value(found: dict[str, Any]) -> None:
+    data = errors_data(found)
+    assert [each.configuration for each in data.judged] == ["b", "c", "a"]
+    assert data.judged[2].errors == pytest.approx((0.1, 1.1 / 1.2 - 1))
+    assert data.judged[2].mean == pytest.approx((0.1 + 1.1 / 1.2 - 1) / 2)
+    assert [each.covered for each in data.judged] == [(False,), (True,), (True, True)]
+    figure = errors_figure(data)
+    inside, outside = figure.data[-2:]
+    assert list(outside.x) == pytest.approx([-50.0])
+    assert list(inside.x) == pytest.approx([10.0, 10.0, 100 * (1.1 / 1.2 - 1)])
+    assert "configuration" not in str(figure.layout.title.text)
+
+
+def test_of_many_configurations_the_worst_are_drawn(found: dict[str, Any]) -> None:
+    row = found["rows"][0]
+    rows = [row | {"configuration": f"<b>{k}", "error": 0.01 * k} for k in range(30)]
+    data = errors_data(found | {"rows": rows})
+    assert (len(data.judged), data.left_out) == (24, 6)
+    assert data.judged[0].configuration == "<b>29"
+    assert "<b>29" not in errors_figure(data).to_json()

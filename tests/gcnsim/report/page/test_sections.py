@@ -74,7 +74,8 @@ def test_the_page_of_a_comparison(tmp_path: Path) -> None:
     assert main(["compare", A, B, "--html", str(page)]) == 0
     text = page.read_text(encoding="utf-8")
     assert text.split("<h1>")[1].startswith("B takes ")
-    assert text.count("gcnsim.draw(") == 1
+    assert text.count("gcnsim.draw(") == 2
+    assert text.index(">Where the time goes</h2>") < text.index(">Where the difference goes</h2>")
 
 
 def test_the_sides_of_a_comparison_add_up(tmp_path: Path) -> None:

@@ -1,0 +1,98 @@
+"""Where the difference of two iterations went: a bar per part, to the right where B takes longer, to the left where it
+takes less.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from gcnsim.comparison import PARTS as NAMES
+from gcnsim.report.figures.breakdown import PARTS
+from gcnsim.report.figures.style import layout, time_unit
+from gcnsim.report.palette import LIGHT, Theme
+from gcnsim.units import format_seconds
+
+if TYPE_CHECKING:
+    from plotly.graph_objects import Figure
+
+LEAST: Final = 1e-3
+"""The share of the longer iteration from which a part's difference is drawn."""
+
+
+class Change(NamedTuple):
+    """A part, a key of `PARTS` of a breakdown: its name, and seconds of A, of B, and of B less A."""
+
+    part: str
+    name: str
+    a_s: float
+    b_s: float
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """The parts that changed, that which changed most first; still: names of the others. whole_s: their sum."""
+
+    changes: tuple[Change, ...]
+    still: tuple[str, ...]
+    whole_s: float
+    per: str
+    unit: str
+    unit_s: float
+
+
+def difference_data(payload: Mapping[str, Any]) -> Difference:
+    """The parts of a comparison (`gcnsim.compare/1`), the finest that it tells."""
+    sums = {part["within"] for part in payload["parts"]}
+    found = [
+        Change(each["part"].removesuffix("_s"), NAMES[each["part"]], each["a"], each["b"], each["difference"])
+        for each in payload["parts"]
+        if each["part"] not in sums
+    ]
+    whole = payload["iteration_s"]
+    least = LEAST * max(whole["a"], whole["b"])
+    changed = sorted((each for each in found if abs(each.seconds) >= least), key=lambda each: -abs(each.seconds))
+    still = tuple(each.name for each in found if abs(each.seconds) < least)
+    unit = time_unit(max([abs(each.seconds) for each in changed], default=0.0))
+    return Difference(tuple(changed), still, whole["difference"], payload["per"], unit.name, unit.size)
+
+
+def difference_figure(data: Difference, theme: Theme = LIGHT) -> Figure:
+    """A bar per part from zero, and one of all parts beneath them."""
+    import plotly.graph_objects as go
+
+    figure = go.Figure()
+    rows = [
+        (each.name, each.seconds, theme.color(PARTS[each.part][1]), _hover(each, data.per)) for each in data.changes
+    ]
+    whole = f"{data.per}: {_signed(data.whole_s)}"
+    rows.append((f"the whole {data.per}", data.whole_s, theme.ink, whole))
+    for place, (name, seconds, color, told) in enumerate(rows):
+        figure.add_bar(
+            orientation="h", y=[place], x=[seconds / data.unit_s], width=0.42, offset=-0.02,
+            marker={"color": color, "line": {"width": 0}}, name=name,
+            customdata=[told], hovertemplate="%{customdata}<extra></extra>",
+        )  # fmt: skip
+        figure.add_annotation(
+            x=0, xref="paper", xanchor="left", y=place - 0.08, yanchor="bottom", showarrow=False,
+            text=f"{name} <span style='color:{theme.muted};font-size:12px'>{_signed(seconds)}</span>",
+            font={"size": 13},
+        )  # fmt: skip
+    title = f"B less A, time per {data.per} ({data.unit})"
+    figure.update_layout(**layout(theme, title, height=80 + 46 * len(rows)), barmode="overlay")
+    figure.add_vline(x=0, line={"color": theme.ink, "width": 1.5})
+    figure.update_yaxes(range=[len(rows) - 0.4, -0.7], showticklabels=False, showgrid=False)
+    return figure
+
+
+def _hover(change: Change, per: str) -> str:
+    return (
+        f"{change.name}<br>A {format_seconds(change.a_s)}, B {format_seconds(change.b_s)} per {per}"
+        f"<br>{_signed(change.seconds)}"
+    )
+
+
+def _signed(seconds: float) -> str:
+    return f"{'-' if seconds < 0 else '+'}{format_seconds(abs(seconds))}"
