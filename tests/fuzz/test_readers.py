@@ -129,8 +129,8 @@ def test_whatever_is_not_one_line_of_ours_is_a_finding(tmp_path: Path, monkeypat
 def test_the_table_has_a_row_for_each_reader_and_their_sum() -> None:
     rows = [Told("a", 1000, 0.5, 3.0, 0, ()), Told("b", 20, 1.0, 2.0, 1, ("KeyError at x:y",))]
     assert table(rows, {"a": 2}).splitlines()[2:] == [
-        "| a | 1,000 | 3 | 0 | 2 |",
+        "| a | 1,000 | 3 | 2 | 2 |",
         "| b | 20 | 2 | 1 | 0 |",
-        "| all 2 | 1,020 | 5 | 1 | 2 |",
+        "| all 2 | 1,020 | 5 | 3 | 2 |",
     ]
     assert (rows[0].goal, rows[1].goal) == (100_000, 10_000)
