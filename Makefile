@@ -18,12 +18,13 @@ COMPILE := $(BIN)/gcnsim doctor --compile > /dev/null || true
 CORE := $(VENV)/.core-installed
 RUNTIME := $(VENV)/.runtime-installed
 DEV := $(VENV)/.dev-installed
+SITE := $(VENV)/.docs-installed
 RELEASE := $(VENV)/.release-installed
 RESOLVE := build/resolve
 # Chosen by hand: its builds differ by device, and the resolved one may carry the mark of this machine's.
 TORCH := torch==2.13.0
 
-.PHONY: help what-if train test check slow fuzz faults bench validate examples dist package licences constraints clean
+.PHONY: help what-if train test check slow fuzz faults bench validate examples dist package licences constraints clean docs
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -59,6 +60,9 @@ bench: $(DEV) ## Measure speed and memory; tables here, JSON in out/
 validate: $(DEV) ## Measure, emulate, calibrate, predict and compare, 30 minutes (VALIDATE=--quick: 4; --unseen: leave one graph out); needs root, ip and tc
 	$(BIN)/python -m studies.validate $(VALIDATE)
 
+docs: $(SITE) ## Build the documents as a site in out/site, warnings are errors, every link followed
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
+
 examples: $(DEV) ## Write what the commands print today into README and docs/
 	$(BIN)/python -m tests.docs.examples
 
@@ -76,7 +80,7 @@ licences: $(DEV) ## List every installed package with version and licence
 constraints: ## Resolve the newest versions of all all dependencies into constraints.txt, and their hashes
 	rm -rf $(RESOLVE)
 	$(PYTHON) -m venv $(RESOLVE)
-	$(RESOLVE)/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[dev,dask,ray,recommend,images,release]' $(TORCH)
+	$(RESOLVE)/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[dev,dask,ray,recommend,images,docs,release]' $(TORCH)
 	echo '# Versions that the tests pass with, of all dependencies; written by `make constraints`.' > $(RESOLVE)/found
 	$(RESOLVE)/bin/python -m pip freeze --all --exclude-editable --exclude pip | sed 's/^\(torch==[^+]*\)+.*/\1/' >> $(RESOLVE)/found
 	mv $(RESOLVE)/found constraints.txt
@@ -105,6 +109,11 @@ $(DEV): pyproject.toml constraints.txt
 	$(INSTALL) --editable '.[dev]'
 	@$(COMPILE)
 	@touch $(CORE) $(RUNTIME) $@
+
+$(SITE): pyproject.toml constraints.txt
+	@$(venv)
+	$(INSTALL) --editable '.[docs]'
+	@touch $@
 
 $(RELEASE): pyproject.toml constraints.txt
 	@$(venv)

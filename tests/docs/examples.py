@@ -28,6 +28,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from studies.picture import main as draw
 from tests.docs.generated import generated
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -248,7 +249,8 @@ def refilled(expected: Sequence[str], printed: Sequence[str]) -> list[str] | Non
 
 
 def main(arguments: Sequence[str] = ()) -> None:
-    """Rewrite every document; with `--slow`, the output of examples that take long too."""
+    """Rewrite every document, and README's picture; with `--slow`, the output of examples that take long too."""
+    draw()
     for document in DOCUMENTS:
         before = document.read_text(encoding="utf-8")
         after = rewritten(before, slow="--slow" in arguments)
