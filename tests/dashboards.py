@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -82,6 +83,14 @@ class Looking:
             self.page.wait_for_selector("#parallel .main-svg")
         if urlsplit(path).path == "/timeline":
             self.page.wait_for_selector("#figure-0 .main-svg")
+
+    def kept(self, path: str) -> None:
+        """Keep a picture of the whole page in the folder that GCNSIM_SCREENSHOTS names, if it does."""
+        folder = os.environ.get("GCNSIM_SCREENSHOTS")
+        if folder:
+            name = re.sub(r"[^a-z0-9]+", "-", f"{urlsplit(path).path}-{urlsplit(path).query}").strip("-") or "what-if"
+            width = self.page.viewport_size["width"]
+            self.page.screenshot(path=str(Path(folder) / f"{name}-{width}.png"), full_page=True)
 
     def headline(self, past: str = "") -> str:
         """The sentence, once it is another than `past`."""

@@ -9,6 +9,7 @@ from dash import dcc, html
 
 from gcnsim.dashboard.state import MOST_TEXT
 from gcnsim.report.answer.columns import columns_of
+from gcnsim.report.page.html import one_line
 from gcnsim.results import Row
 
 CONFIG: Any = {"displayModeBar": False, "responsive": True}
@@ -62,7 +63,7 @@ def _headed(head: str) -> dict[str, Any]:
 def table(rows: Sequence[Row], caption: str) -> html.Div:
     """Rows of an answer as a table."""
     columns = columns_of(rows)
-    heads = [" ".join(each.head.split("\n")) for each in columns]
+    heads = [one_line(each.head) for each in columns]
     return sheet(caption, heads, list(zip(*(each.cells for each in columns), strict=True)))
 
 

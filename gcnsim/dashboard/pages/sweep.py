@@ -14,6 +14,7 @@ from gcnsim.dashboard import parts
 from gcnsim.dashboard.files import Files
 from gcnsim.errors import FileError, ScenarioError, plural
 from gcnsim.report.figures.parallel import parallel_data, parallel_figure
+from gcnsim.report.page.html import one_line
 from gcnsim.report.palette import THEMES
 from gcnsim.units import format_seconds
 
@@ -170,7 +171,7 @@ def _table(kept: Sequence[Mapping[str, Any]], axes: Sequence[str], by: str) -> h
     raw = [] if by in (FASTEST, *axes, *keys) else [by]
     # A path may be broken after its point.
     heads = ["point", *(each.replace(".", ". ") for each in axes)]
-    heads += [*(" ".join(each.head.split("\n")) for each in more), *raw]
+    heads += [*(one_line(each.head) for each in more), *raw]
     lines = [
         [str(each["point"]), *(_cell(each[path]) for path in axes), *own, *(_cell(each[name]) for name in raw)]
         for each, own in zip(first, zip(*(column.cells for column in more), strict=True), strict=True)

@@ -31,7 +31,7 @@ SLIDERS: Final = tuple(LABELS)
 PRESETS: Final = (
     ("Six T4s at 15 Gbps", "/", "The question everyone has first."),
     ("Is 25 Gbps worth it?", "/?beside=25", "Both networks beside each other."),
-    ("Buy or rent?", "/plan", "What rented machines cost for a target; compare with a quote."),
+    ("Buy or rent?", "/plan?target_iteration=0.75s", "What renting the speed of six T4s costs; compare with a quote."),
     ("My own graph", "/?graph=", "A graph or a profile instead of a data set."),
 )
 CAPTIONS: Final = {

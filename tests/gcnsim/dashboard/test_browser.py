@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -99,14 +100,72 @@ def test_pages_are_usable_by_ear_and_keyboard(chromium: Any, dashboard: str, pat
 
 
 @pytest.mark.parametrize("path", PAGES)
-def test_a_phone_scrolls_down_alone(chromium: Any, dashboard: str, path: str) -> None:
-    context = chromium.new_context(viewport={"width": 390, "height": 844}, has_touch=True)
+@pytest.mark.parametrize(("width", "height"), [(390, 844), (1280, 900)])
+def test_pages_scroll_down_alone(chromium: Any, dashboard: str, path: str, width: int, height: int) -> None:
+    context = chromium.new_context(viewport={"width": width, "height": height}, has_touch=width < 400)
     seen = Looking(context.new_page(), dashboard)
     seen.open(path)
     seen.settled(path)
-    assert seen.page.evaluate("document.documentElement.scrollWidth") <= 390
+    assert seen.page.evaluate("document.documentElement.scrollWidth") <= width
+    seen.kept(path)
     context.close()
     assert seen.said == []
+
+
+def test_fields_and_buttons_are_reached_by_the_keyboard(looking: Looking) -> None:
+    looking.open("/timeline?gpus=2")
+    looking.settled("/timeline")
+    reached = []
+    for _ in range(40):
+        looking.page.keyboard.press("Tab")
+        reached.append(looking.page.evaluate("document.activeElement.id + document.activeElement.textContent"))
+    assert reached[0].endswith("Skip to the page")
+    assert "theme-buttonLight or dark" in reached
+    assert "job-startDraw the timeline" in reached
+    assert len({each for each in reached if '"field"' in each}) == 11
+    assert any("timeline.json" in each for each in reached)
+
+
+def test_an_altered_profile_is_refused_in_one_line(looking: Looking) -> None:
+    looking.open("/?graph=&gpus=2")
+    looking.headline()
+    profile = bytearray(files("gcnsim").joinpath("data/profiles/yelp-2.profile").read_bytes())
+    profile[len(profile) // 2] ^= 0xFF
+    name = "../../<script>alert(1)</script>.profile"
+    looking.page.set_input_files("#upload-file", {"name": name, "mimeType": "text/plain", "buffer": bytes(profile)})
+    looking.page.wait_for_selector("#alert .alert")
+    line = looking.page.inner_text("#alert .alert")
+    assert line.startswith("upload:")
+    assert "\n" not in line
+    assert not any(word in line for word in ("Traceback", "script", "/tmp"))
+
+
+def test_a_huge_upload_is_refused_in_one_line(looking: Looking, tmp_path: Path) -> None:
+    huge = tmp_path / "huge.npz"
+    with open(huge, "wb") as file:
+        file.truncate(65 << 20)
+    looking.open("/?graph=")
+    looking.page.set_input_files("#upload-file", str(huge))
+    looking.page.wait_for_selector("#upload p:has-text('The file is larger than 64 MiB: give its path instead.')")
+
+
+@pytest.mark.parametrize(
+    ("path", "said"),
+    [
+        ("/compare?a=../x&b=y", "../x: is outside the folder of the dashboard (--files); allowed: files below it"),
+        ("/validation?runs=nothing", "nothing: does not exist below the folder of the dashboard (--files)"),
+        ("/plan?gpus=-1", "--gpus: -1 is not a whole number of at least 1"),
+        ("/timeline?tau=<script>alert(1)</script>", "tau: '<script>alert(1)</script>' is not allowed; "),
+        ("/plan?nothing=1", "address: unknown 'nothing'; "),
+        ("/sweep?by=" + "x" * 301, "at most 300 printable characters"),
+    ],
+)
+def test_a_wrong_address_of_any_page_is_a_line(looking: Looking, path: str, said: str) -> None:
+    looking.open(path)
+    looking.page.wait_for_selector(".alert")
+    line = looking.page.inner_text(".alert")
+    assert said in line
+    assert "\n" not in line
 
 
 def test_a_token_opens_the_pages(chromium: Any, guarded: str) -> None:
