@@ -100,7 +100,7 @@ WRITERS: Final = (
         "--gpus 2 --method pipegcn --csv o.csv --html o.html --timeline t.json",
         {"o.csv": _table, "o.html": _page, "t.json": _json},
     ),
-    Writer("reproduce", "--csv o.csv", {"o.csv": _table}),
+    Writer("reproduce", "--paper sancus --csv o.csv", {"o.csv": _table}),
     Writer("sweep run", "--axis cluster.bandwidth=5Gbps,10Gbps,20Gbps --axis method.tau=0..2 --out o", {"o": _sweep}),
     Writer(
         "recommend",
@@ -122,7 +122,7 @@ def kill_writers(home: Path, kills: int, seed: int, only: str) -> Iterator[tuple
             try:
                 _killed(writer, home, folder, kills, random.Random(f"{seed}/{writer.name}"))
                 wrong = None
-            except (BrokenError, GcnsimError) as error:
+            except (BrokenError, GcnsimError, subprocess.TimeoutExpired) as error:
                 wrong = " ".join(str(error).split())
             yield writer.name, kills, time.monotonic() - begun, wrong
 

@@ -207,8 +207,8 @@ def _header(where: str, file: IO[bytes]) -> _Header:
         raise FileError(f"{where}: truncated or altered: a header of {told:,} bytes; at most {_HEADER:,} are allowed")
     read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
     with warnings.catch_warnings():
-        # That a header of Python 2 takes longer to read is nothing that a user of ours could act upon.
-        warnings.simplefilter("ignore", UserWarning)
+        # That a header is of Python 2, or names a type by an older word, is nothing that a user of ours could act upon.
+        warnings.simplefilter("ignore")
         shape, fortran, dtype = read(BytesIO(length + file.read(told)))
     if dtype.hasobject:
         raise FileError(f"{where} is an object array (a pickle), which is never opened")
