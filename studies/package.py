@@ -74,7 +74,7 @@ class Environment:
     def _pip(self, *arguments: str) -> None:
         done = self.call(["-m", "pip", "--quiet", "--disable-pip-version-check", *arguments])
         if done.returncode:
-            raise RuntimeError(f"pip {' '.join(arguments)}: {done.stderr.strip()}")
+            raise RuntimeError(f"pip {' '.join(arguments)}: {(done.stderr or done.stdout).strip()}")
 
     def install(self, wheel: Path, extras: Sequence[str]) -> int:
         """Install the wheel and what it needs, each file by its hash; how many packages. Raises RuntimeError."""

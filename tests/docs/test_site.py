@@ -54,7 +54,9 @@ def test_nothing_is_loaded_from_elsewhere_by_the_theme() -> None:
     theme = settings["theme"]
     assert isinstance(theme, dict)
     assert theme["font"] is False
-    assert {"extra_css", "extra_javascript"}.isdisjoint(settings)
+    assert settings["extra_css"] == ["site.css"]
+    assert "extra_javascript" not in settings
+    assert "url(" not in (ROOT / "docs" / "site.css").read_text(encoding="utf-8")
 
 
 def test_a_page_and_its_file_are_told_apart_and_found_again() -> None:
