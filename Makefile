@@ -24,7 +24,7 @@ RESOLVE := build/resolve
 # Chosen by hand: its builds differ by device, and the resolved one may carry the mark of this machine's.
 TORCH := torch==2.13.0
 
-.PHONY: help what-if train test check slow fuzz faults bench validate examples dist package licences constraints clean docs
+.PHONY: help what-if train test check slow fuzz faults bench validate docs examples dist package licences constraints clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
