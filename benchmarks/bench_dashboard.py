@@ -92,6 +92,7 @@ def started(folder: str) -> Iterator[Figure]:
         yield Figure("start: listens", listens, "s")
         yield Figure("start: first page's fields", shown, "s")
         yield Figure("start: first page with its picture", time.perf_counter() - begun, "s", "<= 2")
+        yield Figure("start: processor time of all that", spent_s(process), "s")
         yield Figure("memory with the first page", held_bytes(process) / 1e6, "MB", "<= 400")
         visitor.close()
 
@@ -109,19 +110,24 @@ def alone(process: int, address: str) -> Iterator[Figure]:
         yield from spread(f"{gpus} GPUs", taken, limit)
         yield Figure(f"{gpus} GPUs: processor time of a move", (spent_s(process) - before) / MOVES, "s")
         if gpus == 24:
+            visitor.move("epsilon", 0)
             yield from spread("24 GPUs, dragged", [dragged(visitor, 41 + 2 * place) for place in range(5)])
         visitor.close()
 
 
 def dragged(visitor: Visitor, cache: int) -> float:
-    """Seconds from the last of several stops, each asked without waiting for the one before, to its picture."""
+    """Seconds from the last of several stops, each asked without waiting for the one before, to its picture: epsilon
+    from one end to the other, at another cache than before."""
     places = range(1, 1 + DRAGGED)
+    places = places if visitor.place("epsilon") < places[0] else places[::-1]
     visitor.move("cache", cache % len(visitor.stops("cache")))
     with ThreadPoolExecutor(DRAGGED) as threads:
         for place in places[:-1]:
             threads.submit(visitor.move, "epsilon", place, apart=True)
             time.sleep(STEP_S)
-        return timed(lambda: visitor.move("epsilon", places[-1]))
+        taken = timed(lambda: visitor.move("epsilon", places[-1]))
+    visitor.move("epsilon", 0 if places[-1] == 1 else 1 + DRAGGED)
+    return taken
 
 
 def together(address: str, seconds: float, sliders: Sequence[str]) -> tuple[list[float], list[str]]:

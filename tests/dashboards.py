@@ -34,9 +34,11 @@ def begun(folder: Path, *options: str) -> tuple[subprocess.Popen[str], str]:
 
 def served(folder: Path, *options: str) -> Iterator[str]:
     process, address = begun(folder, *options)
-    yield address
-    process.terminate()
-    process.communicate(timeout=60)
+    try:
+        yield address
+    finally:
+        process.terminate()
+        process.communicate(timeout=60)
     assert process.returncode == 143
 
 

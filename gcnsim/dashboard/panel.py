@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from typing import Any
 
 from dash import Dash, Input, Output, State, html, no_update
@@ -55,7 +56,7 @@ def attach_jobs(app: Dash, jobs: Jobs, files: Files) -> None:
             return False, f"{job.said} ...", None if job.share is None else str(job.share), False, no_update
         if job.error is not None:
             return True, "", None, True, parts.alert(files.shown(job.error))
-        return True, "", None, True, found(job, "dark" if theme == "dark" else "light")
+        return True, "", None, True, found(job, "dark" if theme == "dark" else "light", files.shown)
 
     @app.callback(
         Output("job-cancel", "n_clicks"),
@@ -79,8 +80,8 @@ def _asked(path: str, query: str | None, files: Files) -> tuple[str, dict[str, A
     return "what-if", question.options(files.path(question.graph))
 
 
-def found(job: Job, theme: str) -> html.Div:
-    """What a job wrote: its sentence, figures, text, and its files to take home."""
+def found(job: Job, theme: str, said: Callable[[str], str] = str) -> html.Div:
+    """What a job wrote: its sentence, figures, text, and its files to take home; said: how its text is told."""
     texts = json.loads((job.folder / TEXTS).read_text(encoding="utf-8"))
     shown: list[Any] = [html.H2(texts["heading"])] if texts["heading"] else []
     names = sorted(each.name for each in job.folder.iterdir() if each.name not in (TEXTS, FIGURES))
@@ -96,5 +97,7 @@ def found(job: Job, theme: str) -> html.Div:
         shown.append(parts.graph(f"figure-{place}", each[theme]))
         shown.append(html.P(each["caption"], className="note"))
     if texts.get("text"):
-        shown.append(html.Pre(texts["text"], tabIndex="0", role="region", **parts.aria(label="the answer as text")))
+        shown.append(
+            html.Pre(said(texts["text"]), tabIndex="0", role="region", **parts.aria(label="the answer as text"))
+        )
     return html.Div(shown)

@@ -1,0 +1,26 @@
+"""Twenty users at once: nobody is refused, and nobody's answer is another's."""
+
+from __future__ import annotations
+
+import pytest
+
+from benchmarks.bench_dashboard import QUIET, USERS, together
+from benchmarks.visitor import Visitor
+from gcnsim.units import format_seconds
+from tests.dashboards import command_line
+
+SECONDS = 15.0
+
+
+@pytest.mark.slow
+def test_twenty_users_move_sliders_without_an_error(dashboard: str) -> None:
+    taken, wrong = together(dashboard, SECONDS, QUIET)
+    assert wrong == [], f"{len(taken)} moves"
+    assert len(taken) >= USERS
+    visitor = Visitor(dashboard)
+    answered = visitor.open("?bandwidth=10&tau=1&epsilon=0.3")
+    visitor.close()
+    told = command_line(*str(answered.told["command"]["children"]).split()[2:])
+    best = min(told["results"], key=lambda row: row["epoch_s"])
+    said = f"{best['method']} is the fastest at 10 Gbps: {format_seconds(best['iteration_s'])} an iteration"
+    assert answered.headline.startswith(said)
