@@ -18,7 +18,7 @@ CHOICES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
         "norm": ("none", "layer"),
         "sage_mean": ("neighbours", "with-self"),
         "optimizer": ("adam", "sgd"),
-        "aggregator": ("plain", "numba", "dgl"),
+        "aggregator": ("plain", "numba", "dgl", "auto"),
         "dropout_order": ("exchange-first", "dropout-first"),
         "overlap": ("none", "central"),
         "device": ("cpu", "cuda"),
@@ -128,7 +128,7 @@ class Options:
         if self.backend == "nccl" and self.device != "cuda":
             raise ScenarioError(f"--backend: nccl needs --device cuda, it is {self.device}; allowed: auto, gloo")
         if self.aggregator == "numba" and self.device != "cpu":
-            raise ScenarioError("--aggregator: numba sums on CPUs, --device is cuda; allowed: plain, dgl")
+            raise ScenarioError("--aggregator: numba sums on CPUs, --device is cuda; allowed: plain, dgl, auto")
         if self.model == "gat" and self.hidden % self.heads:
             raise ScenarioError(f"--heads: {self.heads} does not divide --hidden {self.hidden}")
         if self.model == "gat" and self.preaggregate:

@@ -30,24 +30,29 @@ class NumbaMatrix:
         indptr, columns, place = turned(rows)
         self._forward, self._backward = _side(rows.indptr, rows.columns), _side(indptr, columns)
         self._place = torch.from_numpy(place)
-        self._values: Tensor | None = None
+        self._values: tuple[Tensor, Tensor] | None = None
         self._scales: tuple[Tensor | None, Tensor | None] = (None, None)
         if rows.factors is None:
-            self._values = torch.from_numpy(np.ascontiguousarray(rows.values)).to(dtype)
+            values = torch.from_numpy(np.ascontiguousarray(rows.values)).to(dtype)
+            self._values = values, values[self._place]
         else:
             left, right = (None if each is None else torch.from_numpy(each).to(dtype) for each in rows.factors)
             self._scales = left, right
 
     def multiply(self, x: Tensor, out: Tensor, *, add: bool = False, values: Tensor | None = None) -> None:
         """See `Matrix`."""
-        weights = self._values if values is None else values
+        weights = values
+        if values is None and self._values is not None:
+            weights = self._values[0]
         _product(self._forward, x, out, weights, (None, None) if weights is not None else self._scales, add)
 
     def multiply_transposed(self, g: Tensor, out: Tensor, *, add: bool = False, values: Tensor | None = None) -> None:
         """See `Matrix`."""
-        weights = self._values if values is None else values
+        weights = None if values is None else values[self._place]
+        if values is None and self._values is not None:
+            weights = self._values[1]
         scales = (None, None) if weights is not None else self._scales[::-1]
-        _product(self._backward, g, out, None if weights is None else weights[self._place], scales, add)
+        _product(self._backward, g, out, weights, scales, add)
 
 
 def turned(rows: Rows) -> tuple[IntArray, AnyArray, AnyArray]:

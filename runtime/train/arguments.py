@@ -47,7 +47,7 @@ HELP: Final[Mapping[str, str]] = {
     "device": "cpu or cuda.",
     "backend": "Of rows and gradients: gloo, nccl (not run yet), or auto: gloo, on cuda through pinned host memory.",
     "dtype": "float32 or float64.",
-    "aggregator": "Sums over neighbours by plain torch, by kernels of our own (numba) or by dgl.",
+    "aggregator": "Sums over neighbours: plain (torch), numba (kernels of our own), dgl, or auto (the quickest here).",
     "overlap": "tau 0: wait for rows first (none), or sum local rows during the transfer (central).",
     "threads": "CPU threads of each worker.  [default: cores / local workers]",
     "timeout": "Seconds after which a silent worker counts as lost.",

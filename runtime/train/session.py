@@ -14,15 +14,13 @@ from runtime.launch import Watch
 from runtime.model import save_weights
 from runtime.record import IterationRow, LossLog, Progress, RunFolder, read_run
 from runtime.train.checkpoint.files import set_aside
+from runtime.train.checkpoint.start import CHECKPOINTS, restarted, starting_point
 from runtime.train.checkpoint.state import (
-    CHECKPOINTS,
     last_good,
     refuse_bad_weights,
-    restarted,
     resume,
     same_replicas,
     save,
-    starting_point,
 )
 from runtime.train.loop import DivergedError
 from runtime.train.memory_usage import MemoryUsage

@@ -28,6 +28,7 @@ from runtime.options import Options, flag
 from runtime.record import Recorder
 from runtime.train.evaluate import Evaluator
 from runtime.train.loop import Targets, Trainer
+from runtime.train.quickest import with_kernels
 from runtime.train.waiting import WaitingTrainer
 
 DTYPES = {"float32": torch.float32, "float64": torch.float64}
@@ -135,6 +136,7 @@ def prepare(options: Options, place: Place, device: torch.device, dataset: Datas
     chosen.refuse(options)
     held = _held(dataset, partitioning, share, chosen.copies)
     dtype = DTYPES[options.dtype]
+    options = with_kernels(options, share.part, _weights_of(options), dtype, control)
     machine = WaitMachine.here(place)
     recorder = (
         Recorder(place.rank, enabled=options.record, cuda=device.type == "cuda")

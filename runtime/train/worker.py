@@ -19,6 +19,7 @@ from runtime.launch import Place, Watch, connect
 from runtime.options import Options
 from runtime.record import breakdown
 from runtime.train.agreement import agree
+from runtime.train.checkpoint.start import with_saved_kernels
 from runtime.train.finalize import FinalResults
 from runtime.train.plan import Task, naming
 from runtime.train.session import Session
@@ -49,7 +50,7 @@ def work(tasks: Sequence[Task], place: Place) -> int:
 def train(task: Task, place: Place, watch: Watch, datasets: DatasetCache) -> bool:
     """Train one run, the process group being joined; whether a worker was asked to stop."""
     started = time.perf_counter()
-    options = replace(task.options, workers=place.world)
+    options = with_saved_kernels(replace(task.options, workers=place.world))
     device = device_of(options, place)
     worker = prepare(options, place, device, datasets.dataset(options))
     session = Session(worker, watch)

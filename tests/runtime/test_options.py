@@ -85,7 +85,9 @@ def test_nccl_needs_gpus() -> None:
 
 def test_compiled_kernels_need_cpus() -> None:
     assert Options(aggregator="numba").aggregator == "numba"
-    with pytest.raises(ScenarioError, match="--aggregator: numba sums on CPUs, --device is cuda; allowed: plain, dgl"):
+    with pytest.raises(
+        ScenarioError, match="--aggregator: numba sums on CPUs, --device is cuda; allowed: plain, dgl, auto"
+    ):
         Options(aggregator="numba", device="cuda")
 
 

@@ -123,6 +123,14 @@ def read_checkpoint(place: Path, rank: Rank, identity: Mapping[str, Any]) -> Che
     return Checkpoint(state["done"], made, state["notes"], shared, _tensors(place / _part(rank), parts[rank], "own."))
 
 
+def made_with(place: Path, name: str) -> str:
+    """The option `name` of the run that made the checkpoint in the folder `place`. Raises FileError."""
+    found = _state(place / STATE)["identity"].get(name, _UNSAID.get(name))
+    if not isinstance(found, str):
+        raise FileError(f"{place / STATE}: identity.{name} is {found!r}, wanted text")
+    return found
+
+
 def _state(path: Path) -> dict[str, Any]:
     """The JSON of a checkpoint, of the right shape."""
     found = read_json(path, "checkpoint", "; not the state of a checkpoint, or one of an older version")

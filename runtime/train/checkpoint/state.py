@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-import os
 from pathlib import Path
-from typing import Final
 
 import numpy as np
 import torch
@@ -13,47 +11,24 @@ from torch import Tensor
 
 from gcnsim.errors import FileError, ScenarioError
 from gcnsim.ids import Iteration
-from runtime.options import Options
 from runtime.record import RunFolder
 from runtime.record.run_folder import ITERATIONS
 from runtime.train.checkpoint.files import (
     Checkpoint,
     complete,
     forget,
-    latest,
     optimizer_tensors,
     read_checkpoint,
     restore_optimizer,
     write_part,
 )
+from runtime.train.checkpoint.start import CHECKPOINTS
 from runtime.train.evaluate import Scores
 from runtime.train.loop import DivergedError
-from runtime.train.preflight import writes_folder
 from runtime.train.run_state import RunState
 from runtime.train.setup import WorkerState
 
-CHECKPOINTS: Final = "checkpoints"
 _METHOD, _WEIGHT = "method.", "weight."
-
-
-def restarted() -> bool:
-    """Whether torchrun started the workers again after one of them failed."""
-    return int(os.environ.get("TORCHELASTIC_RESTART_COUNT", "0") or "0") > 0
-
-
-def starting_point(options: Options, out: Path) -> Path | None:
-    """The checkpoint to go on from: the last one of this very run after a restart, else that which was asked for.
-
-    Raises FileError when what was asked for holds none.
-    """
-    own = latest(out / CHECKPOINTS) if restarted() and writes_folder(options) else None
-    if own is not None or options.resume is None:
-        return own
-    asked = Path(options.resume)
-    place = asked if (asked / "state.json").is_file() else latest(asked / CHECKPOINTS) or latest(asked)
-    if place is None:
-        raise FileError(f"--resume: {asked} has no complete checkpoint; allowed: the folder of a run that saved one")
-    return place
 
 
 def resume(run: RunState, place: Path | None) -> None:
