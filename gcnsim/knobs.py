@@ -7,7 +7,7 @@ default and help beside it. A knob that one method alone has is declared in that
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import Field, dataclass, field
+from dataclasses import Field, dataclass, field, replace
 from types import MappingProxyType
 from typing import Any, Final, Literal, TypeAlias
 
@@ -152,6 +152,27 @@ BOUNDARY_SCALE: Final = choice(
 GAMMA: Final = Knob(
     "gamma", "", "real", 0, 1, False, 0.95, (), "decay of the running average of received rows (PipeGCN's smoothing)"
 )
+BATCH: Final = Knob("batch", "", "int", 1, 2**31 - 1, False, 6000, (), "training nodes in a worker's mini-batch")
+FANOUT: Final = Knob(
+    "fanout",
+    "%",
+    "list",
+    None,
+    None,
+    False,
+    None,
+    (),
+    "neighbours that a node draws, number or share, per layer; none: 2 each, of distdgl and graphsage 10",
+)
+LAYER_SIZES: Final = Knob(
+    "layer_sizes", "", "list", None, None, False, None, (), "nodes that a layer draws, instead of neighbours per node"
+)
+WALKED: Final = Knob("subgraph", "%", "real", 0, 1, True, 0.053, (), "share of all nodes in a worker's mini-batch")
+CLUSTERED: Final = replace(WALKED, default=0.013)
+STATIC_CACHE: Final = replace(CACHE, default="auto", help="input rows kept on the GPU, of its part; auto: all it holds")
+QUEUE: Final = Knob("queue", "", "int", 1, 1000, False, 1, (), "mini-batches loaded ahead of the one that is trained")
+PREPROCESS: Final = choice("preprocess", "no", ("no", "yes"), "whether the input is aggregated once, before training")
+
 ESTIMATOR: Final = choice(
     "estimator",
     "unbiased",

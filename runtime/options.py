@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from types import MappingProxyType
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from gcnsim.caching import CacheSize
 from gcnsim.errors import ScenarioError, nearest
-from gcnsim.fields import Number
+from gcnsim.fields import Amounts, Number, PerLayer
 from gcnsim.knobs import KnobValue
+
+Held: TypeAlias = KnobValue | CacheSize | PerLayer
+"""A knob's value as a method holds it."""
 
 CHOICES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
     {
@@ -63,7 +66,7 @@ class Options:
     """
 
     method: str = "full-graph"
-    knobs: Mapping[str, KnobValue | CacheSize] = field(default_factory=dict)
+    knobs: Mapping[str, Held] = field(default_factory=dict)
     dataset: str = "digits"
     graph: str | None = None
     workers: int = 2
@@ -134,13 +137,23 @@ class Options:
         if self.model == "gat" and self.preaggregate:
             raise ScenarioError("--preaggregate: gat has no fixed first aggregation; allowed for gcn and graphsage")
 
+    @property
+    def sums_input(self) -> bool:
+        """Whether layer 0's sum over neighbours is made once, before training."""
+        return self.preaggregate or self.knobs.get("preprocess") == "yes"
+
     def asdict(self) -> dict[str, Any]:
-        """All fields as plain JSON values; a cache size as it is written (`30%`)."""
+        """All fields as plain JSON values; a cache size and a number for each layer as written (`30%`, `25,10`)."""
         plain = asdict(self)
-        plain["knobs"] = {
-            name: value.describe() if isinstance(value, CacheSize) else value for name, value in self.knobs.items()
-        }
+        plain["knobs"] = {name: _plain(value) for name, value in self.knobs.items()}
         return plain
+
+
+def _plain(value: Held) -> object:
+    """A knob's value as it is written."""
+    if isinstance(value, tuple):
+        return Amounts(shares=True).write(value)
+    return value.describe() if isinstance(value, CacheSize) else value
 
 
 def flag(name: str) -> str:

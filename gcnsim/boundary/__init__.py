@@ -1,6 +1,6 @@
 """What workers exchange, as counts: of one run, or drawn from a boundary profile when there is no graph to sample."""
 
-from gcnsim.boundary.batches import BatchCounts, Store, count_batches
+from gcnsim.boundary.batches import BatchCounts, Store, batch_counts, count_batches
 from gcnsim.boundary.bins import MANY_PARTS, towards_one
 from gcnsim.boundary.counts import AccessCounts
 from gcnsim.boundary.expected import ExpectedAccess
@@ -36,6 +36,7 @@ __all__ = [
     "ProfileOrigin",
     "Store",
     "StoredProfile",
+    "batch_counts",
     "cached_nodes",
     "class_inclusion",
     "count_batches",

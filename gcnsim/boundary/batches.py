@@ -55,18 +55,36 @@ class Store:
 
 def count_batches(drawn: Sequence[Sequence[Batch]], store: Store, per_epoch: int) -> BatchCounts:
     """The counts of real batches. drawn[t][n]: that of worker n in iteration t."""
-    shape = (len(drawn), len(drawn[0]))
+    return batch_counts(
+        [[batch.levels[0] for batch in row] for row in drawn],
+        np.array([[[level.size for level in one.levels] for one in row] for row in drawn], np.int64),
+        np.array([[one.entries for one in row] for row in drawn], np.int64),
+        np.array([[one.looked for one in row] for row in drawn], np.int64),
+        store,
+        per_epoch,
+    )
+
+
+def batch_counts(
+    read: Sequence[Sequence[IntArray]],
+    levels: IntArray,
+    entries: IntArray,
+    looked: IntArray,
+    store: Store,
+    per_epoch: int,
+) -> BatchCounts:
+    """The counts of batches whose sizes are known. read[t][n]: nodes whose input rows worker n reads in iteration t."""
+    shape = (len(read), len(read[0]))
     wanted, hits = np.zeros((*shape, shape[1]), np.int64), np.zeros((*shape, shape[1]), np.int64)
-    for t, batches in enumerate(drawn):
-        for rank, batch in enumerate(batches):
-            rows = batch.levels[0]
+    for t, batches in enumerate(read):
+        for rank, rows in enumerate(batches):
             wanted[t, rank] = _per_owner(rows, store.owner, rank, shape[1])
             if store.cached:
                 hits[t, rank] = _per_owner(rows[store.cached[rank][rows]], store.owner, rank, shape[1])
     return BatchCounts(
-        levels=frozen(np.array([[[level.size for level in one.levels] for one in row] for row in drawn], np.int64)),
-        entries=frozen(np.array([[one.entries for one in row] for row in drawn], np.int64)),
-        looked=frozen(np.array([[one.looked for one in row] for row in drawn], np.int64)),
+        levels=frozen(levels),
+        entries=frozen(entries),
+        looked=frozen(looked),
         wanted=frozen(wanted),
         hits=frozen(hits),
         cached=frozen(np.array([int(mask.sum()) for mask in store.cached] or [0] * shape[1], np.int64)),

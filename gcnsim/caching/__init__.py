@@ -13,6 +13,7 @@ from gcnsim.caching.policies import (
 )
 from gcnsim.caching.rule import CACHE_SIZES, STATIC_CACHE_SIZES, Cache, parse_cache
 from gcnsim.caching.size import CacheSize, capacity
+from gcnsim.caching.static import most_connected
 
 __all__ = [
     "CACHE_SIZES",
@@ -34,6 +35,7 @@ __all__ = [
     "capacity",
     "expanded",
     "expected_hit_rate",
+    "most_connected",
     "need_library",
     "parse_cache",
     "request_stream",

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from gcnsim.knobs import Knob, knob
+from gcnsim.knobs import CLUSTERED, knob
 from gcnsim.methods.families.mini_batch import SubgraphBatches
 
 
@@ -22,6 +22,4 @@ class ClusterGcn(SubgraphBatches):
     about: ClassVar[str] = "sub-graphs of a few small clusters as mini-batches"
     nodes_of: ClassVar[Literal["walks", "clusters"]] = "clusters"
 
-    subgraph: float = knob(
-        Knob("subgraph", "%", "real", 0, 1, True, 0.013, (), "share of all nodes in a worker's mini-batch")
-    )
+    subgraph: float = knob(CLUSTERED)

@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from gcnsim.knobs import Knob, knob
+from gcnsim.knobs import WALKED, knob
 from gcnsim.methods.families.mini_batch import SubgraphBatches
 
 
@@ -23,6 +23,4 @@ class GraphSaint(SubgraphBatches):
     about: ClassVar[str] = "sub-graphs of random walks as mini-batches"
     nodes_of: ClassVar[Literal["walks", "clusters"]] = "walks"
 
-    subgraph: float = knob(
-        Knob("subgraph", "%", "real", 0, 1, True, 0.053, (), "share of all nodes in a worker's mini-batch")
-    )
+    subgraph: float = knob(WALKED)

@@ -15,17 +15,13 @@ lookup's table (under 50 MB) is left out. Assumption: without a graph, a part is
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Final, Literal
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
 
 from gcnsim.caching import CacheSize
-from gcnsim.knobs import CACHE, Knob, choice, knob
+from gcnsim.knobs import PREPROCESS, QUEUE, STATIC_CACHE, knob
 from gcnsim.methods.families.mini_batch import Loading, NeighbourBatches, Plan
 from gcnsim.workload import LayerShape
-
-STATIC_CACHE: Final = replace(CACHE, default="auto", help="input rows kept on the GPU, of its part; auto: all it holds")
-QUEUE: Final = Knob("queue", "", "int", 1, 1000, False, 1, (), "mini-batches loaded ahead of the one that is trained")
-PREPROCESS: Final = choice("preprocess", "no", ("no", "yes"), "whether the input is aggregated once, before training")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,6 +1,18 @@
 """Sampling rules: which edges a drawn graph keeps, with what probability, and what that asks of other workers."""
 
 from gcnsim.sampling.draws import Draws, add_log_missed, draw, draw_edges, inclusion, inclusion_of
+from gcnsim.sampling.mini_batches import (
+    CLUSTERS,
+    BatchDraws,
+    ClusterDraws,
+    NeighbourDraws,
+    WalkDraws,
+    own_pools,
+    passes,
+    shuffled_pools,
+    subgraphs,
+    training_order,
+)
 from gcnsim.sampling.neighbours import (
     Batch,
     drawn_neighbours,
@@ -35,18 +47,23 @@ from gcnsim.sampling.samplers import (
 from gcnsim.sampling.weights import edge_weights
 
 __all__ = [
+    "CLUSTERS",
     "DEGREE_SPREAD",
     "NODES",
     "Batch",
+    "BatchDraws",
+    "ClusterDraws",
     "DegreeLaw",
     "Draws",
     "Expected",
     "Full",
     "Groups",
+    "NeighbourDraws",
     "Probabilities",
     "Sampler",
     "Uniform",
     "VarianceReduction",
+    "WalkDraws",
     "add_log_missed",
     "checked_rate",
     "checked_share",
@@ -65,8 +82,13 @@ __all__ = [
     "layer_batch",
     "lognormal_law",
     "neighbour_batch",
+    "own_pools",
+    "passes",
     "row_blocks",
     "sampler",
+    "shuffled_pools",
     "subgraph_batch",
+    "subgraphs",
+    "training_order",
     "walked_nodes",
 ]

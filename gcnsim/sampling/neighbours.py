@@ -24,40 +24,54 @@ HOPS = 2
 @dataclass(frozen=True, slots=True)
 class Batch:
     """One mini-batch. levels: L + 1 arrays of node ids, int64, ascending. entries: per layer, those it sums over,
-    self-loops not counted. looked: entries that drawing it looked at."""
+    self-loops not counted. looked: entries that drawing it looked at. places: where they were kept, per layer, the
+    entries' places among those of the graph, int64, in no order."""
 
     levels: tuple[IntArray, ...]
     entries: tuple[int, ...]
     looked: int
+    places: tuple[IntArray, ...] = ()
 
 
 def neighbour_batch(
-    graph: Graph, nodes: IntArray, fanout: Sequence[int | float], generator: np.random.Generator
+    graph: Graph,
+    nodes: IntArray,
+    fanout: Sequence[int | float],
+    generator: np.random.Generator,
+    *,
+    keep: bool = False,
 ) -> Batch:
     """Every node draws neighbours, anew in each layer (GraphSAGE, Algorithm 2).
 
     fanout: per layer, how many without replacement (int; all of a node's where it has fewer), or with which chance each
-    (float).
+    (float). keep: whether the places of the entries are kept.
     """
     levels, looked = [np.unique(nodes)], 0
     entries: list[int] = []
+    places: list[IntArray] = []
     for amount in reversed(fanout):
-        columns, seen = drawn_neighbours(graph, levels[0], amount, generator)
-        levels.insert(0, _union(levels[0], columns, graph.nodes))
-        entries.insert(0, int(columns.size))
+        drawn, seen = _drawn_places(graph, levels[0], amount, generator)
+        levels.insert(0, _union(levels[0], graph.indices[drawn].astype(np.int64), graph.nodes))
+        entries.insert(0, int(drawn.size))
+        places.insert(0, drawn)
         looked += seen
-    return Batch(tuple(levels), tuple(entries), looked)
+    return Batch(tuple(levels), tuple(entries), looked, tuple(places) if keep else ())
 
 
-def layer_batch(graph: Graph, nodes: IntArray, sizes: Sequence[int], generator: np.random.Generator) -> Batch:
+def layer_batch(
+    graph: Graph, nodes: IntArray, sizes: Sequence[int], generator: np.random.Generator, *, keep: bool = False
+) -> Batch:
     """Every layer draws so many nodes among the neighbours of the next one (LADIES; FastGCN draws among all nodes).
 
-    Without replacement, in proportion to the entries that lead to a node; all entries between the two levels are kept.
+    Without replacement, in proportion to the entries that lead to a node; all entries from the nodes drawn to the next
+    level count. keep: as of `neighbour_batch`.
     """
     levels, looked = [np.unique(nodes)], 0
     entries: list[int] = []
+    places: list[IntArray] = []
     for size in reversed(sizes):
-        columns = graph.indices[_entries(graph, levels[0])]
+        around = _entries(graph, levels[0])
+        columns = graph.indices[around]
         leading = np.bincount(columns, minlength=graph.nodes)
         candidates = np.flatnonzero(leading)
         # Of keys u^(1/w) the largest are a weighted draw without replacement (Efraimidis and Spirakis, 2006).
@@ -65,19 +79,22 @@ def layer_batch(graph: Graph, nodes: IntArray, sizes: Sequence[int], generator: 
         chosen = candidates[np.argsort(-keys, kind="stable")[:size]]
         kept = np.zeros(graph.nodes, np.bool_)
         kept[chosen] = True
-        entries.insert(0, int(np.count_nonzero(kept[columns])))
+        places.insert(0, around[kept[columns]])
+        entries.insert(0, int(places[0].size))
         looked += int(columns.size)
         levels.insert(0, _union(levels[0], chosen, graph.nodes))
-    return Batch(tuple(levels), tuple(entries), looked)
+    return Batch(tuple(levels), tuple(entries), looked, tuple(places) if keep else ())
 
 
-def subgraph_batch(graph: Graph, nodes: IntArray, layers: int) -> Batch:
-    """All layers train the subgraph of these nodes (GraphSAINT, ClusterGCN)."""
+def subgraph_batch(graph: Graph, nodes: IntArray, layers: int, *, keep: bool = False) -> Batch:
+    """All layers train the subgraph of these nodes (GraphSAINT, ClusterGCN). keep: as of `neighbour_batch`."""
     inside = np.zeros(graph.nodes, np.bool_)
     inside[nodes] = True
     ids = np.flatnonzero(inside)
-    columns = graph.indices[_entries(graph, ids)]
-    return Batch((ids,) * (layers + 1), (int(np.count_nonzero(inside[columns])),) * layers, int(columns.size))
+    around = _entries(graph, ids)
+    places = around[inside[graph.indices[around]]]
+    kept = (places,) * layers if keep else ()
+    return Batch((ids,) * (layers + 1), (int(places.size),) * layers, int(around.size), kept)
 
 
 def walked_nodes(graph: Graph, nodes: int, generator: np.random.Generator) -> IntArray:
@@ -100,18 +117,25 @@ def drawn_neighbours(
     graph: Graph, nodes: IntArray, amount: int | float, generator: np.random.Generator
 ) -> tuple[IntArray, int]:
     """Neighbours that each of `nodes` draws, one after the other, and how many entries were looked at."""
+    places, looked = _drawn_places(graph, nodes, amount, generator)
+    return graph.indices[places].astype(np.int64), looked
+
+
+def _drawn_places(
+    graph: Graph, nodes: IntArray, amount: int | float, generator: np.random.Generator
+) -> tuple[IntArray, int]:
+    """Where the entries that each of `nodes` draws are among those of the graph, and how many were looked at."""
     if isinstance(amount, float):
-        columns = graph.indices[_entries(graph, nodes)]
-        kept: BoolArray = generator.random(columns.size, dtype=np.float32) < amount
-        return columns[kept].astype(np.int64), int(columns.size)
+        around = _entries(graph, nodes)
+        kept: BoolArray = generator.random(around.size, dtype=np.float32) < amount
+        return around[kept], int(around.size)
     degree = graph.indptr[nodes + 1] - graph.indptr[nodes]
     more = degree > amount
-    whole = graph.indices[_entries(graph, nodes[~more])]
-    if not more.any():
-        return whole.astype(np.int64), int(whole.size)
-    some = _one_by_one if amount <= FEW else _by_keys
-    columns = np.concatenate([whole, graph.indices[some(graph, nodes[more], amount, generator)]])
-    return columns.astype(np.int64), int(columns.size)
+    places = _entries(graph, nodes[~more])
+    if more.any():
+        some = _one_by_one if amount <= FEW else _by_keys
+        places = np.concatenate([places, some(graph, nodes[more], amount, generator)])
+    return places, int(places.size)
 
 
 def _one_by_one(graph: Graph, nodes: IntArray, amount: int, generator: np.random.Generator) -> IntArray:

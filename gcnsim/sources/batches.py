@@ -20,9 +20,6 @@ from gcnsim.workload import LayerShape
 TRAIN: Final = 0.65
 """Share of the nodes that train where nobody says (PaGraph's split)."""
 
-CLUSTERS: Final = 20
-"""Clusters in a mini-batch of ClusterGCN (its setting for Reddit: 20 of 1500, 1.3 % of the nodes)."""
-
 
 def batching(scenario: Scenario) -> MiniBatch:
     """The scenario's method, of which it is known that it trains mini-batches."""

@@ -1,6 +1,7 @@
 """Access traces: what drawn graphs ask of other workers, recorded from real partitions, and replayed against caches."""
 
 from gcnsim.trace.access import AccessTrace, TraceOrigin, WorkerAccess
+from gcnsim.trace.batches import BatchOrigin, BatchTrace, packed, read_batch_trace, write_batch_trace
 from gcnsim.trace.cache_comparison import CacheCurve, CachePoint, cache_curve
 from gcnsim.trace.cache_replay import CacheTally, Replay
 from gcnsim.trace.counting import counts
@@ -13,6 +14,8 @@ from gcnsim.trace.summary import WorkerSummary, summarise
 __all__ = [
     "AccessRecorder",
     "AccessTrace",
+    "BatchOrigin",
+    "BatchTrace",
     "CacheCurve",
     "CachePoint",
     "CacheTally",
@@ -24,12 +27,15 @@ __all__ = [
     "cache_curve",
     "counts",
     "local_norms",
+    "packed",
     "prepared_sampling",
+    "read_batch_trace",
     "read_trace",
     "record_nodes",
     "record_prepared",
     "record_trace",
     "recorded_trace",
     "summarise",
+    "write_batch_trace",
     "write_trace",
 ]

@@ -1,5 +1,6 @@
 """Moving boundary rows and their gradients between workers, and the sums that need them."""
 
+from runtime.exchange.batches import BatchBoundaries, BatchBuilder, BatchGraph, DrawnScaling, LoadedBatch
 from runtime.exchange.block_ring import BlockRing
 from runtime.exchange.blocks import BlockNeighbours, BlockSums, Grid, SendAll
 from runtime.exchange.boundary import Boundary, BoundaryView
@@ -13,6 +14,9 @@ from runtime.exchange.sampled_graph import CachedRows, Requests, SampledGraph, s
 from runtime.exchange.stopwatch import Stopwatch
 
 __all__ = [
+    "BatchBoundaries",
+    "BatchBuilder",
+    "BatchGraph",
     "BlockNeighbours",
     "BlockRing",
     "BlockSums",
@@ -21,10 +25,12 @@ __all__ = [
     "CachedRows",
     "Channel",
     "Channels",
+    "DrawnScaling",
     "Dropping",
     "Exchange",
     "GraphBuilder",
     "Grid",
+    "LoadedBatch",
     "PeerError",
     "Requests",
     "SampledGraph",

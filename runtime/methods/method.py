@@ -11,10 +11,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from gcnsim.caching import CacheSize, parse_cache
 from gcnsim.errors import ScenarioError
-from gcnsim.knobs import Knob, KnobValue, knob_of
-from runtime.options import Options, flag
+from gcnsim.knobs import Knob, knob_of
+from runtime.options import Held, Options, flag
 
 if TYPE_CHECKING:
     from runtime.methods.worker import Context, MethodWorker
@@ -24,11 +23,13 @@ if TYPE_CHECKING:
 class Method(ABC):
     """Base of all methods. name: as it is typed; its fields, in order, are its knobs.
 
-    waits: whether waits may stand for what its workers compute (`runtime.accelerator`).
+    waits: whether waits may stand for what its workers compute (`runtime.accelerator`). one_server: whether its workers
+    share a graph in the memory of one server.
     """
 
     name: ClassVar[str]
     waits: ClassVar[bool] = False
+    one_server: ClassVar[bool] = False
 
     @classmethod
     def knobs(cls) -> tuple[Knob, ...]:
@@ -36,7 +37,7 @@ class Method(ABC):
         return tuple(knob for field in fields(cls) if (knob := knob_of(field)) is not None)
 
     @classmethod
-    def settled(cls, asked: Mapping[str, Any]) -> dict[str, KnobValue | CacheSize]:
+    def settled(cls, asked: Mapping[str, Any]) -> dict[str, Held]:
         """All knobs by name: those `asked` for, as typed on the command line, the others at their defaults.
 
         Raises ScenarioError for a knob that the method lacks, and for a value out of range.
@@ -66,7 +67,12 @@ def _value(knob: Knob, asked: Mapping[str, Any]) -> Any:
     if knob.name not in asked:
         return knob.standard
     given = asked[knob.name]
-    if knob.kind == "size":
-        return parse_cache(given, flag(knob.name))
+    if isinstance(given, str) and read_as_text(knob):
+        return knob.rule.read(given, flag(knob.name))
     knob.rule.check(given, flag(knob.name))
     return given
+
+
+def read_as_text(knob: Knob) -> bool:
+    """Whether it is typed with its unit: sizes of caches, shares, a number for each layer."""
+    return knob.kind in ("size", "list") or (knob.kind == "real" and knob.unit == "%")

@@ -10,8 +10,14 @@ from gcnsim.errors import ScenarioError, nearest
 from runtime.methods.bns_gcn import BnsGcn
 from runtime.methods.cagnet_1_5d import Cagnet15d
 from runtime.methods.cagnet_1d import Cagnet1d
+from runtime.methods.clustergcn import ClusterGcn
+from runtime.methods.dgl import Dgl
+from runtime.methods.distdgl import DistDgl
 from runtime.methods.full_graph import FullGraph
+from runtime.methods.graphsage import GraphSage
+from runtime.methods.graphsaint import GraphSaint
 from runtime.methods.method import Method
+from runtime.methods.pagraph import PaGraph
 from runtime.methods.pipegcn import PipeGcn, PipeGcnF, PipeGcnG, PipeGcnGF
 from runtime.methods.psc_gcn import PscGcn
 from runtime.methods.sancus import Sancus
@@ -27,6 +33,12 @@ _ALL: Final[tuple[type[Method], ...]] = (
     Cagnet1d,
     Cagnet15d,
     Sancus,
+    GraphSage,
+    ClusterGcn,
+    GraphSaint,
+    Dgl,
+    PaGraph,
+    DistDgl,
 )
 
 METHODS: Final[Mapping[str, type[Method]]] = MappingProxyType({method.name: method for method in _ALL})

@@ -14,8 +14,9 @@ import torch
 from torch import Tensor
 
 from gcnsim.ids import Float32Array, Iteration
+from gcnsim.partition import Partitioning
 from gcnsim.timeline import Direction
-from runtime.data import Share
+from runtime.data import Dataset, Share
 from runtime.exchange import (
     Boundary,
     BoundaryView,
@@ -36,7 +37,7 @@ from runtime.record import Recorder
 @dataclass(frozen=True)
 class Context:
     """What a method works with. whole: the graph of `share` with all its entries. features: of the inner nodes of
-    `held`, [I, d_0].
+    `held`, [I, d_0]. weights: what entries weigh, as of `GraphBuilder`. dataset, partitioning: of the whole graph.
     """
 
     options: Options
@@ -51,6 +52,9 @@ class Context:
     device: torch.device
     held: Share
     """What this worker trains: `share`, or a block of rows that other workers hold too."""
+    weights: str
+    dataset: Dataset
+    partitioning: Partitioning
     exchange: Callable[..., Exchange] = Exchange
     """Makes the exchange of rows and gradients; arguments as of `Exchange`."""
 

@@ -94,7 +94,7 @@ class GatLayer(nn.Module):
         """[I, d_out] from h [I, d_in]."""
         rows, matrix = neighbours.gathered(h)
         g = self.linear(rows).view(-1, self.heads, self.width)
-        inner = h.shape[0]
+        inner = matrix.rows.indptr.size - 1
         target = (g[:inner] * self.attn_target).sum(2)
         source = (g * self.attn_source).sum(2)
         summed = attention_sum(matrix, g, target, source)

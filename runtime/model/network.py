@@ -75,5 +75,5 @@ def _layer(options: Options, d_in: int, d_out: int, *, first: bool, last: bool) 
     if options.model == "gat":
         return GatLayer(d_in, d_out, options.bias, options.heads, last)
     if options.model == "graphsage":
-        return SageLayer(d_in, d_out, options.bias, joined=first and options.preaggregate)
+        return SageLayer(d_in, d_out, options.bias, joined=first and options.sums_input)
     return GcnLayer(d_in, d_out, options.bias)

@@ -25,8 +25,9 @@ class TraceRecord:
         self._edges: list[tuple[int, int]] = []
         self._reuse: Float32Array | None = None
 
-    def add(self, drawn: SampledGraph) -> None:
+    def add(self, drawn: object) -> None:
         """Record the graph that an iteration trained."""
+        assert isinstance(drawn, SampledGraph)
         needed = np.zeros(self._worker.share.part.boundary_nodes, np.bool_)
         needed[drawn.needed] = True
         self._bits.append(np.packbits(needed, bitorder="little"))
@@ -59,6 +60,23 @@ class TraceRecord:
             "boundary_degree": part.boundary_degree.astype(np.uint32),
             "sizes": np.array([part.inner_nodes, part.entries, self._worker.method.floored()], np.int64),
         }
+
+    def gathered(self) -> list[dict[str, AnyArray]]:
+        """What all workers recorded, by rank; all workers together."""
+        mine, worker = self.arrays(), self._worker
+        width = mine["bits"].shape[1]
+        widths = [int(found[0]) for found in worker.by_rank(np.array([width]))]
+        found = {name: worker.by_rank(array.ravel()) for name, array in mine.items()}
+        return [
+            {
+                # Its rows are counted by its edges: a worker without boundary has rows of no byte.
+                "bits": found["bits"][n].reshape(found["edges"][n].size // 2, widths[n]),
+                "edges": found["edges"][n].reshape(-1, 2),
+                **{name: found[name][n] for name in ("boundary_ptr", "inclusion", "boundary_degree", "sizes")},
+                **({"reuse": found["reuse"][n].reshape(mine["reuse"].shape)} if "reuse" in mine else {}),
+            }
+            for n in range(worker.place.world)
+        ]
 
     def write(self, path: str | Path, workers: list[dict[str, AnyArray]], norms: AnyArray | None) -> None:
         """Write the trace of all workers. norms: s_j of every node that the last graphs were drawn with."""

@@ -9,6 +9,7 @@ import click
 
 from gcnsim.knobs import Knob
 from runtime.methods import METHODS, method_of, method_type
+from runtime.methods.method import read_as_text
 from runtime.options import Options, flag
 
 SWITCHES: Final = frozenset({"bias", "preaggregate", "record", "json", "json_log", "quiet"})
@@ -63,17 +64,19 @@ HELP: Final[Mapping[str, str]] = {
     "quiet": "Show no progress line.",
 }
 
-_KNOBS: Final[Mapping[str, Knob]] = {knob.name: knob for method in METHODS.values() for knob in method.knobs()}
+_KNOBS: Final[Mapping[str, tuple[Knob, ...]]] = {
+    name: tuple(dict.fromkeys(knob for method in METHODS.values() for knob in method.knobs() if knob.name == name))
+    for name in dict.fromkeys(knob.name for method in METHODS.values() for knob in method.knobs())
+}
+"""By name, since methods may have different ranges and defaults of one."""
 
 
 def with_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """`command` with an option for each field of `Options`, and one for each knob of any method."""
-    for name, knob in reversed(list(_KNOBS.items())):
+    for name, knobs in reversed(list(_KNOBS.items())):
         names = [flag(name), *(["--p"] if name == "rate" else [])]
-        having = ", ".join(method for method, known in METHODS.items() if knob in known.knobs())
-        shown = f"{100 * float(str(knob.default)):g}%" if knob.kind == "size" else knob.default
-        text = f"{knob.help[0].upper()}{knob.help[1:]} ({having}).  [default: {shown}]"
-        kind: Any = {"int": int, "real": float}.get(knob.kind, str)
+        text = "  ".join(_explained(knob) for knob in knobs)
+        kind: Any = str if read_as_text(knobs[0]) else {"int": int, "real": float}.get(knobs[0].kind, str)
         command = click.option(*names, name, type=kind, help=text)(command)
     defaults = Options.__dataclass_fields__
     for name in reversed(list(HELP)):
@@ -87,6 +90,20 @@ def with_options(command: Callable[..., Any]) -> Callable[..., Any]:
             command
         )
     return command
+
+
+def _explained(knob: Knob) -> str:
+    """What a knob is, of which methods, and its default."""
+    having = ", ".join(method for method, known in METHODS.items() if knob in known.knobs())
+    share = knob.kind == "size" or (knob.kind == "real" and knob.unit == "%")
+    shown = (
+        f"{100 * float(str(knob.default)):g}%"
+        if share and knob.default != "auto"
+        else "none"
+        if knob.default is None
+        else knob.default
+    )
+    return f"{knob.help[0].upper()}{knob.help[1:]} ({having}).  [default: {shown}]"
 
 
 _TYPES: Final[Mapping[str, type]] = {

@@ -12,7 +12,6 @@ from gcnsim.ids import AnyArray
 from gcnsim.runs.recorded_run import TRACE
 from gcnsim.timeline import Timeline
 from runtime.record import IterationRow, RunFolder, Summary, from_arrays, merge, peak_memory, summarise, to_arrays
-from runtime.train.access_trace import TraceRecord
 from runtime.train.memory_usage import COMPONENTS
 from runtime.train.run_record import Outcome, run_record
 from runtime.train.run_state import KINDS
@@ -45,7 +44,7 @@ class FinalResults:
         self._trace: list[dict[str, AnyArray]] | None = None
         self._norms: AnyArray | None = None
         if session.trace is not None:
-            self._trace = self._accesses(session.trace)
+            self._trace = session.trace.gathered()
             measured = worker.method.norms()
             self._norms = None if measured is None else worker.whole(measured[1])
 
@@ -137,19 +136,3 @@ class FinalResults:
         if not self._session.cached or not asked:
             return None
         return sum(int(hits) for hits, _ in self._hits) / asked
-
-    def _accesses(self, trace: TraceRecord) -> list[dict[str, AnyArray]]:
-        mine = trace.arrays()
-        width = mine["bits"].shape[1]
-        widths = [int(found[0]) for found in self._worker.by_rank(np.array([width]))]
-        found = {name: self._worker.by_rank(array.ravel()) for name, array in mine.items()}
-        return [
-            {
-                # Its rows are counted by its edges: a worker without boundary has rows of no byte.
-                "bits": found["bits"][n].reshape(found["edges"][n].size // 2, widths[n]),
-                "edges": found["edges"][n].reshape(-1, 2),
-                **{name: found[name][n] for name in ("boundary_ptr", "inclusion", "boundary_degree", "sizes")},
-                **({"reuse": found["reuse"][n].reshape(mine["reuse"].shape)} if "reuse" in mine else {}),
-            }
-            for n in range(self._worker.place.world)
-        ]

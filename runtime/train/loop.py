@@ -14,11 +14,11 @@ from torch import Tensor
 from gcnsim.errors import GcnsimError
 from gcnsim.ids import Iteration, Layer, Rank
 from gcnsim.timeline import Direction, OpKind
-from runtime.exchange import Channel, Dropping, SampledGraph, Step, Stopwatch
+from runtime.exchange import Channel, Dropping, LoadedBatch, SampledGraph, Step, Stopwatch
 from runtime.methods.worker import MethodWorker
 from runtime.model import Network
 from runtime.options import Options
-from runtime.record import Recorder
+from runtime.record import Mark, Recorder
 from runtime.train.optimizers import Adam, Optimizer, Sgd
 from runtime.train.reduce import FlatGradients, GlobalSums, LocalSums
 
@@ -50,6 +50,11 @@ class Targets:
             )
         return torch.nn.functional.cross_entropy(chosen, self.labels, reduction="sum") / self.total
 
+    @property
+    def trained(self) -> int:
+        """Training nodes that this worker counts."""
+        return (self.nodes if self.counted is None else self.counted).numel()
+
     def correct(self, logits: Tensor) -> Tensor:
         """Training nodes whose labels are all right."""
         found = right(logits[self.nodes], self.labels)
@@ -64,7 +69,12 @@ def right(logits: Tensor, labels: Tensor) -> Tensor:
 
 
 class Trainer:
-    """One worker's replica: network, optimizer, method. x: features of its inner nodes, [I, d_0]."""
+    """One worker's replica: network, optimizer, method. x: features of its inner nodes, [I, d_0].
+
+    row: what a row of a layer's output is.
+    """
+
+    row = "inner node"
 
     def __init__(
         self,
@@ -92,7 +102,7 @@ class Trainer:
         self._dropping = Dropping(options.dropout, first, options.seed, rank) if options.dropout else None
         self._control = control
 
-    def iteration(self, t: Iteration, own: LocalSums) -> tuple[GlobalSums, SampledGraph]:
+    def iteration(self, t: Iteration, own: LocalSums) -> tuple[GlobalSums, SampledGraph | LoadedBatch]:
         """Model update t: run-wide sums, and the graph trained.
 
         own: bytes sent since the iteration before, and whether this worker was asked to stop.
@@ -101,24 +111,35 @@ class Trainer:
         drawn, boundary = self.method.begin(t)
         watch = Stopwatch(self.recorder, t, OpKind.ATTENTION if self.options.model == "gat" else OpKind.UPDATE)
         step = Step(t, drawn, boundary, self.recorder, watch, self._dropping, self.options.overlap == "central")
-        seen = _Seen(watch)
+        seen = Seen(watch)
         logits = self.network(self.x, self.method.neighbours(step, self.fixed), seen.layer)
         self.measured = self.network.row_norms(seen.inputs) if self.method.measures(t) else None
         if self.measured is not None:
             self.method.measured(t, self.measured)
         start = self.recorder.mark_compute()
         loss = self.targets.loss(logits)
-        own = replace(own, hits=drawn.hits, asked=drawn.rows)
+        own = replace(own, hits=drawn.hits, asked=drawn.rows, trained=self.targets.trained)
         self.gradients.begin(t, loss, self.targets.correct(logits), own)
+        return self.descend(t, start, loss, watch, seen), drawn
+
+    def descend(self, t: Iteration, start: Mark, loss: Tensor, watch: Stopwatch, seen: Seen) -> GlobalSums:
+        """The second half of iteration t: backward, sums over workers, step. start: when its loss began.
+
+        Raises DivergedError.
+        """
         self.recorder.add(OpKind.LOSS, "compute", t, start, self.recorder.mark_compute(), direction=Direction.FORWARD)
         watch.backward(loss)
-        sums = self.gradients.finish()
+        sums = self.summed()
         if sums.loss is None or not math.isfinite(sums.loss):
             raise DivergedError(f"iteration {t}: the loss is {sums.loss}; {self._where(seen.outputs)}")
         start = self.recorder.mark_compute()
         self.optimizer.step()
         self.recorder.add(OpKind.STEP, "compute", t, start, self.recorder.mark_compute())
-        return sums, drawn
+        return sums
+
+    def summed(self) -> GlobalSums:
+        """The sums over all workers, of the gradients too."""
+        return self.gradients.finish()
 
     def took(self, seconds: float) -> float:
         """How long the last iteration is said to have lasted; seconds: by the clock of whoever called it."""
@@ -140,10 +161,10 @@ class Trainer:
         layer, node = everywhere[rank].tolist()
         if layer == len(outputs):
             return "every layer's output is finite"
-        return f"first in the output of layer {layer}, worker {rank}, inner node {node}"
+        return f"first in the output of layer {layer}, worker {rank}, {self.row} {node}"
 
 
-class _Seen:
+class Seen:
     """Every layer's input and output in one iteration."""
 
     def __init__(self, watch: Stopwatch) -> None:

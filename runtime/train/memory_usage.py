@@ -19,6 +19,8 @@ from gcnsim.ids import Iteration
 from runtime.aggregate import NumbaMatrix, PlainMatrix
 from runtime.exchange.sampled_graph import CachedRows, Requests
 from runtime.exchange.staging import Buffer
+from runtime.methods.batches.cached import StaticCache
+from runtime.methods.batches.worker import BatchWorker
 from runtime.options import Options
 from runtime.train.setup import WorkerState
 
@@ -41,6 +43,8 @@ _KINDS: Final[Mapping[type, str]] = {
     Requests: "adjacency",
     Buffer: "boundary",
     CachedRows: "cache",
+    BatchWorker: "features",
+    StaticCache: "cache",
 }
 """What is inside such an object belongs to this component."""
 

@@ -19,9 +19,9 @@ from runtime.exchange import Channel
 from runtime.model import Network
 from runtime.record import Recorder
 
-EXTRAS = ("loss", "correct", "stop", "bytes_high", "bytes_low", "hits", "asked")
+EXTRAS = ("loss", "correct", "stop", "bytes_high", "bytes_low", "hits", "asked", "trained")
 """Run-wide sums that travel with the gradients of layer 0: loss, right training nodes, workers asked to stop, bytes
-sent in two parts (float32 counts exactly to 2^24), rows that the caches held and rows asked for."""
+sent in two parts (float32 counts exactly to 2^24), rows that the caches held and rows asked for, nodes in the loss."""
 
 _PART = 1 << 16
 
@@ -34,6 +34,7 @@ class LocalSums:
     nbytes: int = 0
     hits: int = 0
     asked: int = 0
+    trained: int = 0
 
 
 @dataclass(frozen=True)
@@ -46,6 +47,7 @@ class GlobalSums:
     nbytes: int
     hits: float
     asked: float
+    trained: int = 0
 
 
 class FlatGradients:
@@ -79,7 +81,8 @@ class FlatGradients:
         self.flat.zero_()
         self._extras[0], self._extras[1] = loss.detach(), correct
         high, low = divmod(own.nbytes, _PART)
-        self._extras[2:] = torch.tensor([float(own.stop), high, low, own.hits, own.asked], dtype=torch.float64)
+        own_sums = [float(own.stop), high, low, own.hits, own.asked, own.trained]
+        self._extras[2:] = torch.tensor(own_sums, dtype=torch.float64)
         self._left = list(self._sizes)
         self._works, self._t = [], t
 
@@ -98,8 +101,13 @@ class FlatGradients:
 
     def sums(self) -> GlobalSums:
         """The extras as they stand in the buffer."""
-        loss, correct, stop, high, low, hits, asked = self._extras.tolist()
-        return GlobalSums(loss, round(correct), stop > 0, round(high) * _PART + round(low), hits, asked)
+        loss, correct, stop, high, low, hits, asked, trained = self._extras.tolist()
+        nbytes = round(high) * _PART + round(low)
+        return GlobalSums(loss, round(correct), stop > 0, nbytes, hits, asked, round(trained))
+
+    def divide(self, count: int) -> None:
+        """Divide the summed gradients and the summed loss by `count`."""
+        self.flat[: -len(EXTRAS) + 1] /= count
 
     def _hook(self, place: int) -> Any:
         def accumulated(_: nn.Parameter) -> None:

@@ -8,8 +8,10 @@ from typing import Final
 import numpy as np
 
 from gcnsim.ids import AnyArray, IntArray, Iteration
+from runtime.methods.batches.worker import BatchWorker
 from runtime.record import IterationRow, RunFolder
 from runtime.train.access_trace import TraceRecord
+from runtime.train.batch_trace import BatchTraceRecord
 from runtime.train.evaluate import Scores
 from runtime.train.preflight import out_folder
 from runtime.train.setup import WorkerState
@@ -46,7 +48,7 @@ class RunState:
         self.cached = worker.method.caches
         self.drawn: tuple[int, int] = (0, 0)
         self.sent_before: AnyArray = np.zeros((worker.place.world, len(KINDS)), np.int64)
-        self.trace = TraceRecord(worker) if self.options.record or self.options.save_trace is not None else None
+        self.trace = trace_of(worker) if self.options.record or self.options.save_trace is not None else None
         self.names = {weight: name for name, weight in worker.network.named_parameters()}
         self._norms: dict[Iteration, AnyArray] = {}
         part = worker.share.part
@@ -69,3 +71,9 @@ class RunState:
                 self.folder.write_norms(t, whole, self.worker.partitioning.graph_hash)
             self.normed.append(t)
         self._norms.clear()
+
+
+def trace_of(worker: WorkerState) -> TraceRecord | BatchTraceRecord:
+    """What records the accesses of the worker's method."""
+    method = worker.method
+    return BatchTraceRecord(worker, method) if isinstance(method, BatchWorker) else TraceRecord(worker)

@@ -9,7 +9,7 @@ from pathlib import Path
 from gcnsim.errors import FileError
 from gcnsim.ids import Iteration
 from gcnsim.io.atomic import atomic_write
-from runtime.exchange import SampledGraph
+from runtime.exchange import LoadedBatch, SampledGraph
 from runtime.launch import Watch
 from runtime.model import save_weights
 from runtime.record import IterationRow, LossLog, Progress, RunFolder, read_run
@@ -135,7 +135,7 @@ class Session(RunState):
         sent, self._sent_last = total - self._sent_last, total
         return LocalSums(self._watch.stop, sent)
 
-    def _took(self, t: Iteration, drawn: SampledGraph) -> None:
+    def _took(self, t: Iteration, drawn: SampledGraph | LoadedBatch) -> None:
         """Keep what the record needs of iteration t."""
         self.drawn = self.drawn[0] + drawn.hits, self.drawn[1] + drawn.rows
         if self.trace is not None and (self.options.save_trace is not None or t < KEPT_GRAPHS):
@@ -165,7 +165,7 @@ class Session(RunState):
             iteration=t,
             seconds=seconds,
             loss=sums.loss,
-            train_accuracy=None if sums.loss is None else sums.correct / self.worker.share.train_total,
+            train_accuracy=None if sums.loss is None else sums.correct / max(1, sums.trained),
             val_accuracy=self.scores.val if self._scored else None,
             bytes_sent=sums.nbytes,
             hit_rate=sums.hits / sums.asked if self.cached and sums.asked else None,

@@ -21,13 +21,15 @@ from runtime.data import Dataset, Share, load_dataset, partitioning_of, share_of
 from runtime.emulation import Emulation
 from runtime.exchange import Channel, Channels, Exchange, GraphBuilder, static_requests
 from runtime.launch import Place
-from runtime.methods import method_of
+from runtime.methods import Method, method_of
+from runtime.methods.batches.worker import BatchWorker
 from runtime.methods.worker import Context, MethodWorker
 from runtime.model import Network, initialise, load_weights, save_weights
 from runtime.options import Options, flag
 from runtime.record import Recorder
 from runtime.train.evaluate import Evaluator
 from runtime.train.loop import Targets, Trainer
+from runtime.train.mini_batches import BatchTrainer
 from runtime.train.quickest import with_kernels
 from runtime.train.waiting import WaitingTrainer
 
@@ -132,8 +134,7 @@ def prepare(options: Options, place: Place, device: torch.device, dataset: Datas
     dataset = load_dataset(options) if dataset is None else dataset
     partitioning = _agreed(options, dataset, place, control)
     share = share_of(dataset, partitioning, place.rank)
-    chosen = method_of(options.method, options.knobs)
-    chosen.refuse(options)
+    chosen = _method(options, place)
     held = _held(dataset, partitioning, share, chosen.copies)
     dtype = DTYPES[options.dtype]
     options = with_kernels(options, share.part, _weights_of(options), dtype, control)
@@ -145,19 +146,24 @@ def prepare(options: Options, place: Place, device: torch.device, dataset: Datas
     )
     network = Network(options, dataset.features.width, dataset.classes).to(device, dtype)
     _first_weights(options, network, place)
-    builder = GraphBuilder(share.part, _weights_of(options), matrix_kind(options.aggregator), dtype, device)
+    weights = _weights_of(options)
+    builder = GraphBuilder(share.part, weights, matrix_kind(options.aggregator), dtype, device)
     whole = builder.whole().with_requests(static_requests(share.send_sets, device))
     x = torch.from_numpy(held.features.copy()).to(device, dtype)
     made = Exchange if machine is None else machine.exchange
-    context = Context(options, share, channels, recorder, builder, whole, x, network.widths, dtype, device, held, made)
+    data = held, weights, dataset, partitioning
+    context = Context(options, share, channels, recorder, builder, whole, x, network.widths, dtype, device, *data, made)
     method = chosen.worker(context)
     kind = dtype if dataset.multilabel else torch.int64
     evaluator = _evaluator(context, control, kind) if machine is None else None
     channel = channels.open("reduce", bulk=True) if place.world > 1 else None
     targets = _targets(context, kind)
     given = options, network, method, x, targets, channel, control, recorder, held.part.rank
-    trainer = Trainer(*given) if machine is None else WaitingTrainer(*given, machine=machine, context=context)
-    if options.preaggregate and evaluator is not None:
+    if machine is not None:
+        trainer: Trainer = WaitingTrainer(*given, machine=machine, context=context)
+    else:
+        trainer = BatchTrainer(*given) if isinstance(method, BatchWorker) else Trainer(*given)
+    if options.sums_input and evaluator is not None:
         trainer.fixed = evaluator.first_sum(x)
     if machine is None:
         method.start()
@@ -179,6 +185,18 @@ def prepare(options: Options, place: Place, device: torch.device, dataset: Datas
         classes=dataset.classes,
         emulation=_emulation(machine, channels, control),
     )
+
+
+def _method(options: Options, place: Place) -> Method:
+    """The method of `options`. Raises ScenarioError for what it refuses, or where it needs one server and has more."""
+    method = method_of(options.method, options.knobs)
+    method.refuse(options)
+    if method.one_server and place.local_world < place.world:
+        raise ScenarioError(
+            f"--method: {method.name} keeps the graph in the memory of one server, which has {place.local_world} of "
+            f"{place.world} workers; allowed: all on one server"
+        )
+    return method
 
 
 def _emulation(machine: WaitMachine | None, channels: Channels, control: Channel | None) -> Mapping[str, Any] | None:

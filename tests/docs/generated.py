@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from gcnsim.graph.generate import Check, FitRow
+    from gcnsim.knobs import Knob
 
 _GENERATED = re.compile(r"<!-- generated: (.+?) -->\n(.*?)<!-- end -->", re.DOTALL)
 
@@ -47,7 +48,6 @@ def _knobs() -> str:
 
 
 def _trained_knobs() -> str:
-    from gcnsim.knobs import Knob
     from runtime.methods import METHODS
 
     having: dict[Knob, list[str]] = {}
@@ -59,12 +59,20 @@ def _trained_knobs() -> str:
             f"`--{knob.name.replace('_', '-')}`",
             ", ".join(methods),
             knob.allowed,
-            f"`{knob.default if knob.kind != 'size' else '0%'}`",
+            f"`{_default(knob)}`",
             knob.help,
         )
         for knob, methods in having.items()
     ]
     return table(("option", "methods", "allowed", "default", "what it is"), rows)
+
+
+def _default(knob: Knob) -> object:
+    """As it is typed; `none` where nothing is."""
+    if knob.kind == "size":
+        return knob.standard.describe()
+    share = knob.kind == "real" and knob.unit == "%"
+    return "none" if knob.default is None else knob.rule.write(knob.default) if share else knob.default
 
 
 def _columns() -> str:

@@ -115,7 +115,7 @@ def model_of(options: Options, case: Case) -> Model:
     classes = 4
     widths = (case.problem.features.shape[1], *[options.hidden] * (options.layers - 1), classes)
     with_self = options.sage_mean == "with-self"
-    joined = options.preaggregate and options.model == "graphsage"
+    joined = options.sums_input and options.model == "graphsage"
     mean = options.model == "gcn" and options.knobs.get("estimator") == "mean"
     return Model(options.model, widths, options.heads, options.norm == "layer", with_self, joined, mean)
 

@@ -10,7 +10,7 @@ import torch
 
 from gcnsim.ids import AnyArray
 from gcnsim.timeline import Timeline
-from runtime.exchange import Channels
+from runtime.exchange import Channels, SampledGraph
 from runtime.launch import Place, connect
 from runtime.model import Network, initialise
 from runtime.options import Options
@@ -110,6 +110,7 @@ def recorded(place: Place, options: Options) -> Recorded:
     begins, rows, asked, misses = [perf_counter_ns()], [], [], []
     for t in range(options.iterations):
         _, drawn = ready.trainer.iteration(t, LocalSums())
+        assert isinstance(drawn, SampledGraph)
         begins.append(perf_counter_ns())
         rows.append(np.diff(drawn.ptr).tolist())
         requests = drawn.asked()

@@ -5,8 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import ceil
-from typing import TYPE_CHECKING, ClassVar, Final, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
 
@@ -14,29 +13,14 @@ from gcnsim.boundary import AccessCounts
 from gcnsim.cost import Memory, batch_memory
 from gcnsim.errors import ScenarioError
 from gcnsim.fields import PerLayer
-from gcnsim.knobs import Knob, knob
+from gcnsim.knobs import BATCH, FANOUT, LAYER_SIZES, knob
 from gcnsim.methods.method import Method
+from gcnsim.sampling import passes, subgraphs
 from gcnsim.workload import LayerShape
 
 if TYPE_CHECKING:
     from gcnsim.methods.facts import Facts
     from gcnsim.schedule import Schedule
-
-BATCH: Final = Knob("batch", "", "int", 1, 2**31 - 1, False, 6000, (), "training nodes in a worker's mini-batch")
-FANOUT: Final = Knob(
-    "fanout",
-    "%",
-    "list",
-    None,
-    None,
-    False,
-    None,
-    (),
-    "neighbours that a node draws, number or share, per layer; none: 2 each, of distdgl and graphsage 10",
-)
-LAYER_SIZES: Final = Knob(
-    "layer_sizes", "", "list", None, None, False, None, (), "nodes that a layer draws, instead of neighbours per node"
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +127,7 @@ class NeighbourBatches(MiniBatch):
 
     def epoch(self, nodes: int, training: int, workers: int) -> int:
         """Batches of the worker with the most training nodes."""
-        return max(1, ceil(ceil(training / workers) / self.batch))
+        return passes(training, workers, self.batch)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -160,4 +144,4 @@ class SubgraphBatches(MiniBatch):
 
     def epoch(self, nodes: int, training: int, workers: int) -> int:
         """An epoch reads as many nodes as the graph has."""
-        return max(1, ceil(1.0 / (self.subgraph * workers) - 1e-9))
+        return subgraphs(self.subgraph, workers)

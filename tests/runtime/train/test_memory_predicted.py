@@ -67,7 +67,7 @@ def test_tensors_are_counted_by_component(
             assert tensors[name] == pytest.approx(getattr(memory, name), rel=0.02, abs=64), name
         for name in ("adjacency", "boundary", "cache"):
             assert tensors[name] == pytest.approx(getattr(memory, name), rel=0.15, abs=4096), name
-        assert tensors["gradients"] == memory.gradients + 4 * 7, "seven sums travel with them"
+        assert tensors["gradients"] == memory.gradients + 4 * 8, "eight sums travel with them"
         assert tensors["features"] >= memory.features
 
 

@@ -1,0 +1,272 @@
+"""One mini-batch's layers: rectangular matrices over the rows that each layer reads, and the sums by them.
+
+Local rows are numbered once for all layers: the batch's own nodes first, then those that each layer below adds, so that
+a layer's targets are the first of the rows it reads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from gcnsim.graph import Graph
+from gcnsim.ids import FloatArray, IntArray, Iteration, Layer
+from gcnsim.sampling import Batch
+from gcnsim.timeline import Direction
+from runtime.aggregate import Matrix, Rows
+from runtime.exchange.neighbours import Step
+
+
+@dataclass(frozen=True)
+class BatchGraph:
+    """The graph that iteration `graph` trains on one worker.
+
+    drawn: as it was drawn. nodes: int64[n_0], ids of the local rows. rows: per layer, [n_(l + 1), n_l]; None: its sum
+    is made before training.
+    """
+
+    graph: Iteration
+    drawn: Batch
+    nodes: IntArray
+    rows: tuple[Rows | None, ...]
+
+
+class Scaling(Protocol):
+    """What kept entries weigh, beside their weight in the whole sum."""
+
+    def degrees(self, graph: Graph, nodes: IntArray, counts: IntArray) -> FloatArray:
+        """Neighbours of each of `nodes` as weights count them; counts: those kept of them, int64, all [n]."""
+
+    def factors(self, layer: Layer, nodes: IntArray, counts: IntArray, places: IntArray) -> FloatArray:
+        """The factor of each entry, float64[E]; nodes, counts: of the rows, places: of the entries, row by row."""
+
+
+@dataclass(frozen=True)
+class DrawnScaling:
+    """Entries drawn from a row stand for all of it: of n neighbours those k drawn weigh n / k as much each; where each
+    is drawn by chance, 1 over it. So sums are unbiased, and GraphSAGE's mean is that over the neighbours drawn.
+
+    amounts: per layer, as of `neighbour_batch`; where a layer draws so many nodes, n / k gives a row its whole weight,
+    but its sum is biased: nodes that many entries lead to are drawn more often.
+    """
+
+    graph: Graph
+    amounts: tuple[int | float, ...]
+
+    def degrees(self, graph: Graph, nodes: IntArray, counts: IntArray) -> FloatArray:
+        """Those in the whole graph."""
+        return graph.degrees[nodes].astype(np.float64)
+
+    def factors(self, layer: Layer, nodes: IntArray, counts: IntArray, places: IntArray) -> FloatArray:
+        """See the class."""
+        amount = self.amounts[layer]
+        if isinstance(amount, float):
+            return np.full(places.size, 1.0 / amount)
+        scale: FloatArray = self.graph.degrees[nodes] / np.maximum(counts, 1)
+        return np.repeat(scale, counts)
+
+
+class BatchBuilder:
+    """From drawn batches to matrices. weights: as of `GraphBuilder`. ready: layers, the first ones, whose sums are made
+    before training. One thread at a time."""
+
+    def __init__(self, graph: Graph, weights: str, scaling: Scaling, ready: int = 0) -> None:
+        self._graph, self._weights, self._scaling = graph, weights, scaling
+        self._ready = ready
+        self._place = np.zeros(graph.nodes, np.int32)
+        self._inside = np.zeros(graph.nodes, np.bool_)
+
+    def built(self, t: Iteration, drawn: Batch) -> BatchGraph:
+        """The graph of `drawn`, which must have kept its places."""
+        nodes = self._numbered(drawn.levels)
+        rows: list[Rows | None] = [None] * self._ready
+        for layer, places in enumerate(drawn.places[self._ready :], self._ready):
+            same = layer and places is drawn.places[layer - 1]
+            sizes = drawn.levels[layer + 1].size, drawn.levels[layer].size
+            rows.append(rows[-1] if same else self._rows(layer, nodes, places, *sizes))
+        return BatchGraph(t, drawn, nodes, tuple(rows))
+
+    def _numbered(self, levels: Sequence[IntArray]) -> IntArray:
+        """All nodes in the order of their local rows."""
+        pieces = [levels[-1]]
+        self._inside[levels[-1]] = True
+        for level in reversed(levels[:-1]):
+            pieces.append(level[~self._inside[level]])
+            self._inside[pieces[-1]] = True
+        nodes = np.concatenate(pieces)
+        self._inside[nodes] = False
+        self._place[nodes] = np.arange(nodes.size, dtype=np.int32)
+        return nodes
+
+    def _rows(self, layer: Layer, nodes: IntArray, places: IntArray, count: int, width: int) -> Rows:
+        graph, targets = self._graph, nodes[:count]
+        found = np.sort(places)
+        start = np.searchsorted(found, graph.indptr[targets])
+        counts = np.searchsorted(found, graph.indptr[targets + 1]) - start
+        first = np.cumsum(counts) - counts
+        kept = found[np.repeat(start - first, counts) + np.arange(found.size)]
+        columns = self._place[graph.indices[kept]]
+        row = np.repeat(np.arange(count), counts)
+        degree = self._scaling.degrees(graph, nodes[:width], _padded(counts, width))
+        weight, own = self._weighed(degree, row, columns)
+        weight = weight * self._scaling.factors(layer, targets, counts, kept)
+        if own is None:
+            return Rows(np.r_[first, found.size], columns, weight, width)
+        # A row's self-loop follows its entries.
+        ptr = np.r_[first, found.size] + np.arange(count + 1)
+        loop = np.zeros(found.size + count, np.bool_)
+        loop[ptr[1:] - 1] = True
+        every, values = np.empty(loop.size, np.int32), np.empty(loop.size)
+        every[~loop], every[loop] = columns, np.arange(count)
+        values[~loop], values[loop] = weight, own[:count]
+        return Rows(ptr, every, values, width)
+
+    def _weighed(self, degree: FloatArray, row: IntArray, columns: Any) -> tuple[FloatArray, FloatArray | None]:
+        """Weights of entries, float64[E], and of self-loops, float64[n] (None: none), by the degrees of local rows."""
+        if self._weights == "symmetric":
+            scale = 1.0 / np.sqrt(degree + 1.0)
+            return scale[row] * scale[columns], 1.0 / (degree + 1.0)
+        if self._weights == "mean-with-self":
+            share = 1.0 / (degree + 1.0)
+            return share[row], share
+        return (1.0 / np.maximum(degree, 1.0))[row], None
+
+
+def _padded(counts: IntArray, width: int) -> IntArray:
+    """`counts` of the first rows, 0 of the others."""
+    found = np.zeros(width, np.int64)
+    found[: counts.size] = counts
+    return found
+
+
+@dataclass(frozen=True)
+class LoadedBatch:
+    """A mini-batch ready to be trained.
+
+    matrices: per layer; None: its sum is among the input rows. x: input rows, [n_0, d_0], or what layer 0 sums besides.
+    targets: int64[K], its training nodes among the rows of the last layer. labels: of these. shares: float[K], their
+    shares in the loss; None: each one over the training nodes of all workers' batches. hits: input rows that the cache
+    held.
+    """
+
+    graph: BatchGraph
+    matrices: tuple[Matrix | None, ...]
+    x: Tensor
+    targets: Tensor
+    labels: Tensor
+    shares: Tensor | None
+    hits: int = 0
+
+    @property
+    def rows(self) -> int:
+        """Input rows asked for."""
+        return int(self.graph.nodes.size)
+
+
+@dataclass(frozen=True)
+class BatchBoundaries:
+    """The neighbours of each layer of a mini-batch in one step. width: d_0."""
+
+    step: Step
+    matrices: tuple[Matrix | None, ...]
+    width: int
+
+    def of(self, layer: Layer) -> BatchNeighbours | SummedNeighbours:
+        """Those of `layer`."""
+        matrix = self.matrices[layer]
+        return (
+            SummedNeighbours(self.step, layer, self.width)
+            if matrix is None
+            else BatchNeighbours(self.step, layer, matrix)
+        )
+
+
+@dataclass(frozen=True)
+class BatchNeighbours:
+    """See `runtime.model.layers.Neighbours`: all rows are here, and there are fewer targets than rows."""
+
+    step: Step
+    layer: Layer
+    matrix: Matrix
+
+    def weighted_sum(self, h: Tensor) -> tuple[Tensor, Tensor]:
+        """z = P h', and the targets' own rows of h' after dropout."""
+        own = self.step.dropped(self.layer, h)
+        z: Tensor = _BatchSum.apply(own, self.step, self.layer, self.matrix)  # type: ignore[no-untyped-call]
+        self.step.watch.summed()
+        return z, own[: z.shape[0]]
+
+    def mapped_sum(self, h: Tensor, linear: nn.Linear) -> tuple[Tensor, Tensor]:
+        """z W^T + b of the weighted sum z, and the targets' own rows."""
+        z, own = self.weighted_sum(h)
+        return linear(z), own
+
+    def gathered(self, h: Tensor) -> tuple[Tensor, Matrix]:
+        """All rows after dropout, and the pattern of the kept entries."""
+        rows: Tensor = _Gathered.apply(self.step.dropped(self.layer, h), self.step)  # type: ignore[no-untyped-call]
+        self.step.watch.summed()
+        return rows, self.matrix
+
+
+@dataclass(frozen=True)
+class SummedNeighbours:
+    """See `runtime.model.layers.Neighbours`: a row is its node's sum, or [its own row; the sum]. width: of each."""
+
+    step: Step
+    layer: Layer
+    width: int
+
+    def weighted_sum(self, h: Tensor) -> tuple[Tensor, Tensor]:
+        """The sums and the own rows, both after dropout."""
+        own = self.step.dropped(self.layer, h[:, : self.width])
+        z = self.step.dropped(self.layer, h[:, h.shape[1] - self.width :], "sum")
+        self.step.watch.summed()
+        return z, own
+
+    def mapped_sum(self, h: Tensor, linear: nn.Linear) -> tuple[Tensor, Tensor]:
+        """As of `BatchNeighbours`."""
+        z, own = self.weighted_sum(h)
+        return linear(z), own
+
+    def gathered(self, h: Tensor) -> tuple[Tensor, Matrix]:
+        """Refused: sums say nothing of the rows that they are made of."""
+        raise TypeError("rows that were summed before training cannot be gathered")
+
+
+class _BatchSum(torch.autograd.Function):
+    """z = P h of one layer."""
+
+    @staticmethod
+    def forward(ctx: Any, h: Tensor, step: Step, layer: Layer, matrix: Matrix) -> Tensor:
+        ctx.step, ctx.layer, ctx.matrix = step, layer, matrix
+        z = h.new_empty(matrix.rows.indptr.size - 1, h.shape[1])
+        step.multiply(layer, Direction.FORWARD, matrix, h, z, False)
+        return z
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None, None, None]:
+        step: Step = ctx.step
+        step.watch.undone()
+        g = grads[0].contiguous()
+        back = g.new_empty(ctx.matrix.rows.width, g.shape[1])
+        step.multiply(ctx.layer, Direction.BACKWARD, ctx.matrix, g, back, False)
+        return back, None, None, None
+
+
+class _Gathered(torch.autograd.Function):
+    """The identity; tells the watch when the layer's map is undone."""
+
+    @staticmethod
+    def forward(ctx: Any, h: Tensor, step: Step) -> Tensor:
+        ctx.step = step
+        return h.view_as(h)
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None]:
+        ctx.step.watch.undone()
+        return grads[0], None

@@ -1,0 +1,168 @@
+"""Where a worker's input rows are: its own part, or all of them; those of other parts are pulled from their owners."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from gcnsim.ids import BoolArray, Int32Array, IntArray, Iteration, Rank
+from gcnsim.timeline import Direction, OpKind
+from runtime.exchange import Channel
+from runtime.exchange.channels import Message
+from runtime.methods.worker import Context
+
+LOADING = "load"
+"""The stream of the loader's thread."""
+
+
+@dataclass(frozen=True)
+class Hits:
+    """What a cache has of a batch. mask: bool[n], which rows. slots: int64, where they are among the cache's `rows`."""
+
+    mask: BoolArray
+    slots: IntArray
+    rows: Tensor
+
+    def put_between(self, loaded: Tensor) -> Tensor:
+        """All n rows of a batch from those `loaded`, which the cache lacks, on the same device."""
+        device = loaded.device
+        found = loaded.new_empty(self.mask.size, loaded.shape[1])
+        found[torch.from_numpy(np.flatnonzero(~self.mask)).to(device)] = loaded
+        found[torch.from_numpy(np.flatnonzero(self.mask)).to(device)] = self.rows[
+            torch.from_numpy(self.slots).to(device)
+        ]
+        return found
+
+
+class Store:
+    """The input rows of all nodes in this worker's memory. owner: None, since every worker has all of them."""
+
+    owner: Int32Array | None = None
+    caches = False
+
+    def __init__(self, context: Context) -> None:
+        """Nothing is held yet."""
+        self.context = context
+        self.bytes_sent: dict[tuple[int, str], int] = {}
+        self._rows = torch.zeros(0)
+
+    def start(self) -> None:
+        """Read the rows."""
+        nodes = np.arange(self.context.dataset.graph.nodes)
+        self._rows = torch.from_numpy(self.context.dataset.features.rows(nodes)).to(self.context.dtype)
+
+    def held(self) -> BoolArray:
+        """The nodes whose rows are cached, bool[N]."""
+        return np.zeros(self.context.dataset.graph.nodes, np.bool_)
+
+    def trained_first(self) -> None:
+        """The first batch of this process has been trained."""
+
+    def load(self, t: Iteration, nodes: IntArray) -> tuple[Tensor, Hits | None]:
+        """The rows of `nodes` on the device, [n, d_0]; with a cache those that it lacks, and what it has."""
+        return self.copied(t, self.fetched(t, nodes)), None
+
+    def fetched(self, t: Iteration, nodes: IntArray) -> Tensor:
+        """The rows of `nodes` in the memory of the host."""
+        return self.gathered(t, LOADING, self._rows, nodes)
+
+    def gathered(self, t: Iteration, name: str, rows: Tensor, index: IntArray) -> Tensor:
+        """Some of `rows`, recorded on the stream `name`."""
+        recorder = self.context.recorder
+        start = recorder.mark()
+        found = rows.index_select(0, torch.from_numpy(np.ascontiguousarray(index)))
+        recorder.add(
+            OpKind.GATHER, name, t, start, recorder.mark(), layer=0, direction=Direction.FORWARD, nbytes=found.nbytes
+        )
+        return found
+
+    def copied(self, t: Iteration, rows: Tensor) -> Tensor:
+        """`rows` on the device; on a CPU they are there."""
+        device, recorder = self.context.device, self.context.recorder
+        if device.type == "cpu":
+            return rows
+        start = recorder.mark()
+        found = rows.to(device)
+        recorder.add(
+            OpKind.H2D, LOADING, t, start, recorder.mark(), layer=0, direction=Direction.FORWARD, nbytes=rows.nbytes
+        )
+        return found
+
+
+class PartStore(Store):
+    """The input rows of this worker's part; those of others are pulled, all workers together in each iteration.
+
+    An id on the wire is the place of a node among those of its owner, int32; before the ids goes their number.
+    """
+
+    def __init__(self, context: Context) -> None:
+        """Number every part's nodes."""
+        super().__init__(context)
+        self.owner = owner = context.partitioning.owner
+        counts = np.bincount(owner, minlength=context.world)
+        order = np.argsort(owner, kind="stable")
+        self._place = np.empty(owner.size, np.int32)
+        self._place[order] = np.arange(owner.size) - np.repeat(np.cumsum(counts) - counts, counts)
+        self._channel: Channel = context.channels.open(LOADING)
+
+    def start(self) -> None:
+        """The worker's own features, in the host's memory."""
+        self._rows = self.context.features.cpu()
+
+    def fetched(self, t: Iteration, nodes: IntArray) -> Tensor:
+        """Ask, answer, and put together what is here and what comes."""
+        assert self.owner is not None
+        rank, owner = self.context.channels.rank, self.owner[nodes]
+        mine = np.flatnonzero(owner == rank)
+        peers = [m for m in range(self.context.world) if m != rank]
+        if not peers:
+            return self.gathered(t, LOADING, self._rows, self._place[nodes].astype(np.int64))
+        wanted = {m: np.flatnonzero(owner == m) for m in peers}
+        asked = self._asked(t, {m: self._place[nodes[at]].astype(np.int64) for m, at in wanted.items()})
+        rows = self._rows.new_empty(nodes.size, self._rows.shape[1])
+        rows[torch.from_numpy(mine)] = self.gathered(t, LOADING, self._rows, self._place[nodes[mine]].astype(np.int64))
+        answers = {m: self.gathered(t, f"{LOADING}.gather{m}", self._rows, index) for m, index in asked.items()}
+        coming = {m: self._rows.new_empty(at.size, self._rows.shape[1]) for m, at in wanted.items()}
+        self._swap(t, LOADING, "rows", answers, coming)
+        for m, at in wanted.items():
+            rows[torch.from_numpy(at)] = coming[m]
+        return rows
+
+    def _asked(self, t: Iteration, wanted: dict[Rank, IntArray]) -> dict[Rank, IntArray]:
+        """Tell every owner which of its rows are wanted; places of own rows that the others want, by who wants them."""
+        numbers = {m: torch.tensor([places.size], dtype=torch.int32) for m, places in wanted.items()}
+        heard = {m: torch.zeros(1, dtype=torch.int32) for m in wanted}
+        self._swap(t, "ids", "ids", numbers, heard)
+        ids = {m: torch.from_numpy(places.astype(np.int32)) for m, places in wanted.items()}
+        asked = {m: torch.empty(int(number), dtype=torch.int32) for m, number in heard.items()}
+        self._swap(t, "ids", "ids", ids, asked)
+        return {m: places.numpy().astype(np.int64) for m, places in asked.items()}
+
+    def _swap(self, t: Iteration, name: str, kind: str, out: dict[Rank, Tensor], into: dict[Rank, Tensor]) -> None:
+        """Send `out` and receive `into`, by peer, as streams called `name`."""
+        recorder = self.context.recorder
+        direction = Direction.FORWARD if kind == "rows" else Direction.NONE
+        start = recorder.mark()
+
+        def through(message: Message) -> None:
+            way = f"{name}.{'tx' if message.outgoing else 'rx'}{message.peer}"
+            recorder.add(
+                OpKind.WIRE,
+                way,
+                t,
+                start,
+                recorder.mark(),
+                layer=0 if kind == "rows" else -1,
+                direction=direction,
+                peer=message.peer,
+                nbytes=message.nbytes,
+            )
+            if message.outgoing:
+                key = message.peer, kind
+                self.bytes_sent[key] = self.bytes_sent.get(key, 0) + message.nbytes
+
+        messages = [Message(m, tensor, False) for m, tensor in into.items()]
+        self._channel.exchange(messages + [Message(m, tensor, True) for m, tensor in out.items()], through)

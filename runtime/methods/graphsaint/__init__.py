@@ -1,0 +1,48 @@
+"""GraphSAINT (`graphsaint`): the sub-graph of nodes on random walks is the mini-batch of all layers.
+
+Source: GraphSAINT, its random-walk sampler and normalisation. A batch has about the share `subgraph` of all nodes, on
+walks of two steps from random roots, and all entries between them. Sub-graphs drawn before training, until they read
+each node `coverage` times in the mean, say how often a node v, C_v, and an entry from u to v, C_uv, are met: the entry
+then weighs C_v / C_uv times its weight in the whole graph, and a training node counts as S / C_v in the loss, S being
+the number of these sub-graphs. So sums and loss are unbiased, as far as the counts are exact.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar, Final
+
+from gcnsim.knobs import WALKED, Knob, knob
+from runtime.methods.batches.method import MiniBatch
+
+if TYPE_CHECKING:
+    from runtime.methods.batches.worker import BatchWorker
+    from runtime.methods.worker import Context
+
+COVERAGE: Final = Knob(
+    "coverage",
+    "",
+    "int",
+    1,
+    1_000_000,
+    False,
+    50,
+    (),
+    "how often sub-graphs drawn before training read a node in the mean, to find how often each is met",
+)
+
+
+@dataclass(frozen=True)
+class GraphSaint(MiniBatch):
+    """See the module."""
+
+    name: ClassVar[str] = "graphsaint"
+    everywhere: ClassVar[bool] = True
+    subgraph: float = knob(WALKED)
+    coverage: int = knob(COVERAGE)
+
+    def worker(self, context: Context) -> BatchWorker:
+        """Sub-graphs of walks."""
+        from runtime.methods.batches.subgraphs import walk_worker
+
+        return walk_worker(context, self, self.subgraph, self.coverage)
