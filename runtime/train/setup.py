@@ -139,11 +139,7 @@ def prepare(options: Options, place: Place, device: torch.device, dataset: Datas
     dtype = DTYPES[options.dtype]
     options = with_kernels(options, share.part, _weights_of(options), dtype, control)
     machine = WaitMachine.here(place)
-    recorder = (
-        Recorder(place.rank, enabled=options.record, cuda=device.type == "cuda")
-        if machine is None
-        else machine.recorder(enabled=options.record)
-    )
+    recorder = _recorder(options, place, device, machine)
     network = Network(options, dataset.features.width, dataset.classes).to(device, dtype)
     _first_weights(options, network, place)
     weights = _weights_of(options)
@@ -185,6 +181,12 @@ def prepare(options: Options, place: Place, device: torch.device, dataset: Datas
         classes=dataset.classes,
         emulation=_emulation(machine, channels, control),
     )
+
+
+def _recorder(options: Options, place: Place, device: torch.device, machine: WaitMachine | None) -> Recorder:
+    if machine is not None:
+        return machine.recorder(enabled=options.record)
+    return Recorder(place.rank, enabled=options.record, cuda=device.type == "cuda")
 
 
 def _method(options: Options, place: Place) -> Method:
