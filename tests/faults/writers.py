@@ -91,6 +91,7 @@ WRITERS: Final = (
         {"o": _result, "o.html": _page, "t.json": _json},
     ),
     Writer("compare", "a.json a.json --json-out o.json --html o.html", {"o.json": _json, "o.html": _page}),
+    Writer("timeline", "r --out o.json --html o.html", {"o.json": _json, "o.html": _page}),
     Writer("validate", "r --out o --json-out o.json", {"o": _report, "o.json": _json}),
     Writer("graph info", "n.csv --ids names --ids-map o.csv", {"o.csv": _table}),
     Writer("sweep best", "w --html o.html", {"o.html": _page}),
@@ -109,6 +110,9 @@ WRITERS: Final = (
     ),
 )
 """Commands that train are killed in `cases`."""
+
+ELSEWHERE: Final = {"images": "needs Kaleido and a browser; each image is written as all files are"}
+"""Commands that write and are not killed, and why."""
 
 
 def kill_writers(home: Path, kills: int, seed: int, only: str) -> Iterator[tuple[str, int, float, str | None]]:

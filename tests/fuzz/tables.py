@@ -8,22 +8,30 @@ from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
+from typing import Final
+
+import numpy as np
 
 from gcnsim.boundary.files import is_profile, read_profile
 from gcnsim.cli.trace_profile import _is_trace
 from gcnsim.partition import partition_graph, split
+from gcnsim.report import Series, curve_data, curve_figure, page_figures
+from gcnsim.report.figures.curves import Curve
 from gcnsim.runs.measured import read_measured
 from gcnsim.sweeps import read_question
 from gcnsim.sweeps.executors import Cores
+from gcnsim.sweeps.filters import read_filters
 from gcnsim.sweeps.folder import begin, open_folder
 from gcnsim.sweeps.points import points_of
+from gcnsim.sweeps.ranges import read_axis
 from gcnsim.sweeps.run import run
 from gcnsim.timeline.parquet import read_spans, write_spans
 from gcnsim.torch_profiler.profiled_run import is_profiler_trace
 from gcnsim.trace import AccessTrace, read_trace, record_trace, write_trace
+from gcnsim.trace.batches import BatchOrigin, BatchTrace, packed, read_batch_trace, write_batch_trace
 from tests.fuzz.documents import DATA
 from tests.fuzz.graphs import ring
-from tests.fuzz.readers import Reader, file_named, put
+from tests.fuzz.readers import Reader, file_named, put, text
 from tests.gcnsim.timeline.test_parquet import timeline
 from tests.gcnsim.torch_profiler import made_traces
 
@@ -97,9 +105,53 @@ def _read_profiler(folder: Path) -> None:
     read_measured(folder)
 
 
+def _batches(home: Path) -> None:
+    """Of three iterations of two workers on ten nodes."""
+    inputs = np.zeros((2, 3, 10), np.bool_)
+    inputs[:, :, :4] = True
+    levels = np.tile(np.array([4, 3, 2], np.int64), (3, 2, 1))
+    found = BatchTrace(
+        BatchOrigin("ring", "ab12", "distdgl", 0, 2),
+        10,
+        levels,
+        levels[:, :, :2] * 2,
+        levels[:, :, 0] * 3,
+        tuple(packed(each) for each in inputs),
+        tuple(packed(np.arange(10) < 3 * rank) for rank in range(2)),
+        np.full(2, 10, np.int64),
+        (np.arange(10) % 2).astype(np.int32),
+    )
+    for number, each in enumerate((found, replace(found, owner=None))):
+        (home / str(number)).mkdir()
+        write_batch_trace(home / str(number) / "a.trace", each)
+
+
+def _page(home: Path) -> None:
+    drawn = curve_figure(curve_data(Curve("tau", (Series("a", (0.0, 1.0), (2.0, 1.0), (2.0, 1.0), (2.0, 1.0)),))))
+    written = json.dumps(drawn.to_json())
+    put(home / "0" / "a.html", f'<script>\nfunction draw() {{ gcnsim.draw("a", {written}); }}\n</script>')
+
+
+AXES: Final = (read_axis("cluster.bandwidth", "5Gbps,10Gbps", ""), read_axis("method.tau", "0..2", ""))
+FILTERS: Final = (
+    "iteration_s < 0.5\ncluster.bandwidth >= 10Gbps",
+    "method in psc-gcn,pipegcn",
+    "method.tau <= 1 if cluster.bandwidth < 10Gbps",
+)
+POINT: Final = {"cluster.bandwidth": "5Gbps", "method.tau": 1, "iteration_s": 0.25, "method": "psc-gcn"}
+
+
+def _filter(folder: Path) -> None:
+    lines = (folder / "where.txt").read_bytes().decode("utf-8", "replace").splitlines()
+    read_filters(lines, AXES)(POINT)
+
+
 def readers() -> Iterator[Reader]:
     """All of this file."""
     yield Reader("access trace", _traces, file_named(read_trace, "a.trace"))
+    yield Reader("batch trace", _batches, file_named(read_batch_trace, "a.trace"))
+    yield Reader("figures of a page", _page, file_named(page_figures, "a.html"))
+    yield Reader("filter of a sweep", text("where.txt", *FILTERS), _filter)
     yield Reader("profile", _profiles, _profile)
     yield Reader("timeline", _spans, file_named(read_spans, "timeline.parquet"))
     yield Reader("folder of a sweep", _sweep, _read_sweep)
