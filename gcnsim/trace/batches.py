@@ -10,12 +10,14 @@ import numpy as np
 
 from gcnsim.boundary import BatchCounts, Store, batch_counts
 from gcnsim.errors import FileError
-from gcnsim.fields.columns import COUNT, POSITIVE, check_values
+from gcnsim.fields.columns import COUNT, check_values
 from gcnsim.ids import AnyArray, ByteArray, Int32Array, IntArray, frozen
 from gcnsim.io.container import Sections, read_sections, write_sections
 
 KIND: Final = "batch-trace"
 VERSION: Final = 1
+
+MOST_PER_EPOCH: Final = 2**31 - 1
 
 _ORIGIN: Final[dict[str, type]] = {"graph_name": str, "graph_hash": str, "method": str, "seed": int, "per_epoch": int}
 
@@ -166,5 +168,6 @@ def _origin(path: str | Path, stored: Any) -> BatchOrigin:
     for name, kind in _ORIGIN.items():
         if type(stored[name]) is not kind:
             raise FileError(f"{path}: origin.{name} is {stored[name]!r}, wanted {kind.__name__}")
-    check_values(np.array([stored["per_epoch"]]), POSITIVE, f"{path}: origin.per_epoch")
+    if not 1 <= stored["per_epoch"] <= MOST_PER_EPOCH:
+        raise FileError(f"{path}: origin.per_epoch is {stored['per_epoch']}; allowed: 1 to {MOST_PER_EPOCH:,}")
     return BatchOrigin(**stored)

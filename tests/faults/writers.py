@@ -91,7 +91,7 @@ WRITERS: Final = (
         {"o": _result, "o.html": _page, "t.json": _json},
     ),
     Writer("compare", "a.json a.json --json-out o.json --html o.html", {"o.json": _json, "o.html": _page}),
-    Writer("timeline", "r --out o.json --html o.html", {"o.json": _json, "o.html": _page}),
+    Writer("timeline", "run --out o.json --html o.html", {"o.json": _json, "o.html": _page}),
     Writer("validate", "r --out o --json-out o.json", {"o": _report, "o.json": _json}),
     Writer("graph info", "n.csv --ids names --ids-map o.csv", {"o.csv": _table}),
     Writer("sweep best", "w --html o.html", {"o.html": _page}),
@@ -145,6 +145,8 @@ def _inputs(home: Path) -> None:
     for each in words:
         subprocess.run([*GCNSIM, *each], cwd=home, env=_env(), check=True, capture_output=True)
     (home / "a" / "result.json").rename(home / "a.json")
+    train = ("runtime.train", "--workers", "2", "--iterations", "6", "--hidden", "8", "--threads", "1", "--out", "run")
+    subprocess.run([sys.executable, "-m", *train], cwd=home, env=_env(), check=True, capture_output=True)
 
 
 def _env() -> dict[str, str]:

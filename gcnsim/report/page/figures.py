@@ -56,7 +56,7 @@ def _figure(path: str | Path, name: str, text: str) -> Figure:
     document = parse_json(written, f"{path}: figure {name}")
     try:
         drawn = Figure(document)
-    except (ValueError, TypeError, AttributeError):
+    except (ValueError, TypeError, AttributeError, KeyError, IndexError):
         raise FileError(f"{path}: figure {name}: is not a figure of Plotly; {WANTED}") from None
     # A browser draws it: nothing that could make that ask for anything.
     if drawn.layout.images or any(trace.type not in KINDS for trace in drawn.data):
