@@ -84,24 +84,31 @@ def asked_of(run: Planned, words: Sequence[str]) -> str:
     return yaml.safe_dump(asdict(run) | {"args": list(words)}, sort_keys=True)
 
 
-def finished(run: Planned, asked: str) -> bool:
-    """Whether the run was made as asked."""
-    folder = FOLDER / "runs" / run.name
+def finished(run: Planned, asked: str, within: Path | None = None) -> bool:
+    """Whether the run was made as asked. within: the loop's folder."""
+    folder = (within or FOLDER) / "runs" / run.name
     known = folder / ASKED
     return (folder / "run.json").is_file() and known.is_file() and known.read_text(encoding="utf-8") == asked
 
 
-def make(runs: Sequence[Planned], rule: Mapping[str, Any], graphs: Mapping[str, Sequence[str]], until: float) -> bool:
-    """Make the runs that are lacking; whether all are there, or time ended before."""
-    words = {run: asked_of(run, arguments(run, rule, graphs, FOLDER)) for run in runs}
-    lacking = [run for run in runs if not finished(run, words[run])]
+def make(
+    runs: Sequence[Planned],
+    rule: Mapping[str, Any],
+    graphs: Mapping[str, Sequence[str]],
+    until: float,
+    within: Path | None = None,
+) -> bool:
+    """Make the runs that are lacking; whether all are there, or time ended before. within: the loop's folder."""
+    folder = within or FOLDER
+    words = {run: asked_of(run, arguments(run, rule, graphs, folder)) for run in runs}
+    lacking = [run for run in runs if not finished(run, words[run], folder)]
     for _, group in itertools.groupby(lacking, key=lambda run: (run.graph, run.cluster)):
         for batch in _batched(list(group)):
             if time.monotonic() > until:
                 return False
-            train(batch, rule, graphs, FOLDER)
+            train(batch, rule, graphs, folder)
             for run in batch:
-                (FOLDER / "runs" / run.name / ASKED).write_text(words[run], encoding="utf-8")
+                (folder / "runs" / run.name / ASKED).write_text(words[run], encoding="utf-8")
     return True
 
 

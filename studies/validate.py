@@ -2,8 +2,9 @@
 
 `python -m studies.validate` follows `studies/validation_rule.yaml`, which says before anything runs what is held
 out; `--quick` makes a small one. Everything lies in out/validation afterwards; with `--keep` the figures also go to
-docs/validation.json and the tables to docs/validation.md. `--unseen` is the other loop of the rule, which leaves one
-graph out (`studies/unseen_graphs.py`). Needs Linux, root, `ip` and `tc`; graphs come from GCNSIM_DATA, or are made up.
+docs/validation.json and the tables to docs/validation.md. The rule has two other loops: `--unseen` leaves one graph out
+(`studies/unseen_graphs.py`), `--systems` trains other methods and models (`studies/other_systems.py`). Needs Linux,
+root, `ip` and `tc`; graphs come from GCNSIM_DATA, or are made up.
 """
 
 from __future__ import annotations
@@ -165,8 +166,14 @@ def main() -> int:
     parser.add_argument("--quick", action="store_true", help="a small loop of at most 4 minutes")
     parser.add_argument("--keep", action="store_true", help="write the figures to docs/validation.json")
     parser.add_argument("--unseen", action="store_true", help="leave one graph out instead")
-    parser.add_argument("--minutes", type=float, default=float("inf"), help="with --unseen: begin no run after so many")
+    parser.add_argument("--systems", action="store_true", help="other methods and models instead")
+    several = "with --unseen or --systems: begin no run after so many"
+    parser.add_argument("--minutes", type=float, default=float("inf"), help=several)
     asked = parser.parse_args()
+    if asked.systems:
+        from studies.other_systems import loop as of_systems
+
+        return of_systems(asked.minutes, keep=asked.keep)
     if asked.unseen:
         from studies.unseen_graphs import loop
 

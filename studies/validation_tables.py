@@ -11,16 +11,19 @@ DOCS: Final = Path(__file__).resolve().parents[1] / "docs"
 JSON: Final = DOCS / "validation.json"
 PAGE: Final = DOCS / "validation.md"
 UNSEEN: Final = "unseen_graphs"
-"""Of docs/validation.json: what the loop over graphs left out found; all else is of the committed set."""
+SYSTEMS: Final = "systems"
+PARTS: Final = (UNSEEN, SYSTEMS)
+"""Of docs/validation.json: what the loop over graphs left out found, and that over other systems; all else is of the
+committed set."""
 
 
 def write_kept(part: str, found: Mapping[str, Any], path: Path = JSON) -> None:
-    """Write `found` as the file's part of this name ("": all but UNSEEN); the rest stays."""
+    """Write `found` as the file's part of this name ("": all but PARTS); the rest stays."""
     known: dict[str, Any] = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
     if part:
         known[part] = dict(found)
     else:
-        known = dict(found) | {name: each for name, each in known.items() if name == UNSEEN}
+        known = dict(found) | {name: each for name, each in known.items() if name in PARTS}
     _replace(path, json.dumps(known, indent=1) + "\n")
 
 

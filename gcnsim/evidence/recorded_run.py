@@ -52,6 +52,7 @@ def scenario_of(run: RecordedRun, calibration: str | None = None) -> Scenario:
             "features": widths[0],
             "classes": widths[-1],
             "norm": run.options["norm"],
+            "preaggregate": run.options["preaggregate"],
             **({"heads": run.options["heads"]} if run.options["model"] == "gat" else {}),
         },
         "method": method,
@@ -102,7 +103,7 @@ def _refuse(run: RecordedRun) -> None:
     # A thread more or less matters where threads compute, and calibrations measure plain torch's sums.
     cores = {"threads": (1,), "model": ("gcn", "graphsage"), "aggregator": ("plain",)}
     on_cores = cores if device_of(run) == CORE else {}
-    modelled_as = {"device": TRAINED_ON, **on_cores, "dtype": ("float32",), "preaggregate": (False,), "dropout": (0.0,)}
+    modelled_as = {"device": TRAINED_ON, **on_cores, "dtype": ("float32",), "dropout": (0.0,)}
     # By default the number of threads is the machine's to say: the record tells what it was.
     options = {"aggregator": "plain", **options, "threads": run.threads}
     for name, modelled in modelled_as.items():

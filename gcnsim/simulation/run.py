@@ -176,7 +176,7 @@ def _refuse_dense(scenario: Scenario, shapes: tuple[LayerShape, ...], device: De
         return
     name = "dense_layers" if shapes[0].gathers else "preaggregate"
     value = scenario.workload.dense_layers if shapes[0].gathers else "true"
-    if device.kind == "cpu":
+    if device.kind == "cpu" and not all(shape.gathers for shape in shapes[1:]):
         raise ScenarioError(f"workload.{name}: {value} is modelled for GPUs only; cluster.device is {device.name}")
     if not shapes[0].gathers and scenario.method.sampling().by_edge:
         raise ScenarioError(

@@ -169,6 +169,8 @@ class CpuWriter(CpuOps):
 
     def _forward(self, layer: Layer, ready: list[int | None], ids: list[list[int]]) -> list[int | None]:
         facts, width = self.facts, self.facts.shapes[layer].d_in
+        # What was summed before training needs no rows: nothing moves.
+        sums = facts.shapes[layer].gathers
         hits = facts.counts.hits if layer == 0 else np.zeros_like(facts.counts.hits)
         reads: list[int] = []
         frees: list[int] = []
@@ -179,8 +181,9 @@ class CpuWriter(CpuOps):
             before = [] if made is None else [made]
             if layer:
                 self._handed_over(rank)
-            if not self.exchanges:
-                self.work(OpKind.AGGREGATE, rank, cost.inner, layer, FORWARD)
+            if not self.exchanges or not sums:
+                if sums:
+                    self.work(OpKind.AGGREGATE, rank, cost.inner, layer, FORWARD)
             elif self.tau:
                 reads.append(self._read(rank, layer, FORWARD, self._averaging(FORWARD, self.trained[:, rank], width)))
                 frees.append(self.work(OpKind.AGGREGATE, rank, cost.boundary, layer, FORWARD))
@@ -194,7 +197,7 @@ class CpuWriter(CpuOps):
                 self.work(OpKind.AGGREGATE, rank, cost.boundary, layer, FORWARD)
             leaving.append(before)
             done.append(self.work(OpKind.UPDATE, rank, cost.update, layer, FORWARD))
-        if self.exchanges:
+        if self.exchanges and sums:
             sources = [leaving[rank] + (ids[rank] if layer == 0 else []) for rank in self.workers]
             misses = (self.ahead - np.roll(hits, -self.tau, axis=0)).transpose(0, 2, 1)
             held = np.roll(hits, -self.tau, axis=0).sum(axis=2)

@@ -18,6 +18,7 @@ from gcnsim.methods.sancus import Sancus
 from gcnsim.runs.cluster import Cluster
 from gcnsim.runs.recorded_run import read_recorded_run
 from gcnsim.scenario import Scenario, from_mapping, to_mapping
+from gcnsim.schedule import Schedule
 from gcnsim.simulation import study
 from gcnsim.sources import open_source
 from gcnsim.timeline import OpKind
@@ -113,6 +114,23 @@ def test_it_is_a_scenario_like_any_other(asked: Callable[..., Scenario], tmp_pat
     assert from_mapping(to_mapping(found), "again") == found
 
 
+def test_input_that_was_summed_before_training_is_neither_sent_nor_summed(write_run: WriteRun) -> None:
+    def scheduled(*, preaggregate: bool) -> Schedule:
+        scenario = scenario_of(read_recorded_run(write_run(f"run-{preaggregate}", preaggregate=preaggregate)))
+        return study(scenario, open_source(scenario)).run.schedule
+
+    plain, summed = scheduled(preaggregate=False), scheduled(preaggregate=True)
+
+    def layers(schedule: Schedule, kind: OpKind) -> set[int]:
+        return {op.layer for op in schedule.ops if op.kind is kind}
+
+    assert layers(plain, OpKind.WIRE) == {0, 1}
+    assert layers(plain, OpKind.AGGREGATE) == {0, 1}
+    assert layers(summed, OpKind.WIRE) == {1}
+    assert layers(summed, OpKind.AGGREGATE) == {1}
+    assert layers(summed, OpKind.UPDATE) == {0, 1}
+
+
 @pytest.mark.parametrize(
     ("options", "said"),
     [
@@ -128,7 +146,6 @@ def test_it_is_a_scenario_like_any_other(asked: Callable[..., Scenario], tmp_pat
             {"aggregator": "numba"},
             "trained with aggregator numba, which the simulator does not model; allowed: plain",
         ),
-        ({"preaggregate": True}, "trained with preaggregate True, which the simulator does not model; allowed: False"),
     ],
 )
 def test_what_is_not_modelled_is_refused_by_name(

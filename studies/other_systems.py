@@ -1,0 +1,165 @@
+"""The systems and models that the committed set does not train, on graphs that no calibration has seen.
+
+`python -m studies.validate --systems` follows `systems` of `studies/validation_rule.yaml`, written before it runs.
+The six calibration runs of the committed set calibrate; every other run is predicted, one that the simulator does not
+model is listed with its refusal. Runs in out/systems that are as the rule asks are not made again, so a loop that
+`--minutes` ended goes on. Needs Linux, root, `ip` and `tc`, and GCNSIM_DATA.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from benchmarks.measuring import OUT
+from gcnsim.errors import GcnsimError
+from gcnsim.evidence import scenario_of
+from gcnsim.io.yaml_files import read_yaml
+from gcnsim.runs.recorded_run import read_recorded_run
+from gcnsim.streams import stream
+from studies.unseen_graphs import asked_of, finished, make
+from studies.validate import RULE, Planned, arguments, data, data_folder, drawn, judged
+from studies.validation_tables import JSON, SYSTEMS, result_table, write_kept, write_table
+
+FOLDER = OUT / "systems"
+GENERATED = "generated"
+
+
+def planned(rule: Mapping[str, Any]) -> list[Planned]:
+    """All runs: those that calibrate the committed set, then the held-out ones, each setting's in a drawn order."""
+    asked = rule["systems"]
+    runs = [
+        Planned(
+            f"calibration-{place}",
+            each["graph"],
+            each["hosts"],
+            each["workers_per_host"],
+            each["bandwidth"],
+            tuple(each["args"]),
+            rule["iterations"][each["graph"]],
+            calibration=True,
+        )
+        for place, each in enumerate(rule["calibration"])
+    ]
+    for repeat in range(asked["repeats"]):
+        for place, each in enumerate(asked["held_out"]):
+            graph, hosts, workers = each["graph"], each["hosts"], each["workers_per_host"]
+            bandwidth = drawn(each["bandwidth"], asked["draw"], place)
+            order = stream(asked["draw"], "systems order", place, repeat).permutation(len(asked["methods"]))
+            runs += [
+                Planned(
+                    f"{graph}-{hosts}x{workers}-m{which}-r{repeat}",
+                    graph,
+                    hosts,
+                    workers,
+                    bandwidth,
+                    tuple(asked["methods"][which]),
+                    asked["iterations"][graph],
+                    calibration=False,
+                )
+                for which in order.tolist()
+            ]
+    return runs
+
+
+def graphs_of(rule: Mapping[str, Any], folder: Path) -> dict[str, list[str]]:
+    """How runtime.train is given each graph: those of the committed set, real ones of the folder, the generated one."""
+    width, found = str(rule["model"]["features"]), dict(data(rule, quick=False))
+    for name in rule["systems"]["iterations"]:
+        if name == GENERATED:
+            made = ["--random-features", width, "--random-classes", "10"]
+            found[name] = ["--graph", str(_generated(rule["systems"][GENERATED])), *made]
+        elif (folder / f"{name}.npz").is_file():
+            found[name] = ["--dataset", name, "--feature-dim", width]
+    return found
+
+
+def _generated(asked: Mapping[str, Any]) -> Path:
+    """The rule's block model, drawn where it lies not there yet: the same graph each time."""
+    path = FOLDER / f"{GENERATED}.npz"
+    if not path.is_file():
+        words = ["block", *(word for name in ("nodes", "edges", "seed") for word in (f"--{name}", str(asked[name])))]
+        words += ["--set", f"communities={asked['communities']}", "--out", str(path)]
+        subprocess.run([_gcnsim(), "graph", "generate", *words], check=True, stdout=subprocess.DEVNULL)
+    return path
+
+
+def refusals(runs: Sequence[Planned]) -> dict[Planned, str]:
+    """The runs that the simulator says it does not model, with what it says."""
+    found = {}
+    for run in runs:
+        path = FOLDER / "runs" / run.name
+        try:
+            scenario_of(read_recorded_run(path))
+        except GcnsimError as error:
+            found[run] = str(error).removeprefix(f"{path}: ")
+    return found
+
+
+def by_method(rule: Mapping[str, Any], rows: Sequence[Mapping[str, Any]], refused: Mapping[Planned, str]) -> str:
+    """A line for each of the rule's methods: its runs, their errors, or why none was predicted."""
+    errors: dict[tuple[str, ...], list[float]] = {}
+    args = {run.name: run.args for run in planned(rule)}
+    for row in rows:
+        errors.setdefault(args[Path(row["run"]).name], []).append(row["error"])
+    said = {run.args: words for run, words in refused.items()}
+    lines = ["| trained with | runs | mean error | largest | bias |", "|---|---|---|---|---|"]
+    for method in rule["systems"]["methods"]:
+        found = errors.get(tuple(method), [])
+        words = f"| `{' '.join(method)}` | {len(found)} |"
+        if found:
+            sizes = [abs(each) for each in found]
+            mean, bias = sum(sizes) / len(found), sum(found) / len(found)
+            lines.append(f"{words} {mean:.1%} | {max(sizes):.1%} | {bias:+.1%} |".replace("%", " %"))
+        else:
+            lines.append(f"{words} {said.get(tuple(method), 'not made')} | | |")
+    return "\n".join(lines) + "\n"
+
+
+def loop(minutes: float, *, keep: bool) -> int:
+    """Make what is lacking and judge what is modelled; 1 where a bound is missed, or not all runs are made."""
+    until = time.monotonic() + 60 * minutes
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    rule: dict[str, Any] = read_yaml(RULE)
+    graphs = graphs_of(rule, data_folder())
+    runs = planned(rule)
+    if lacking := {run.graph for run in runs} - graphs.keys():
+        sys.stderr.write(f"GCNSIM_DATA: has no {', '.join(sorted(lacking))}.npz, which the rule asks for\n")
+        return 1
+    profile, record, result = (FOLDER / name for name in ("profile.json", "calibration.json", "validation.json"))
+    if not profile.is_file():
+        command = [sys.executable, "-m", "runtime.profile", "--out", str(profile)]
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+    whole = make(runs, rule, graphs, until, FOLDER)
+    made = [run for run in runs if finished(run, asked_of(run, arguments(run, rule, graphs, FOLDER)), FOLDER)]
+    seen = [run for run in made if run.calibration]
+    held_out = [run for run in made if not run.calibration]
+    refused = refusals(held_out)
+    known = [run for run in held_out if run not in refused]
+    sys.stdout.write(f"{len(made)} of {len(runs)} runs are made; {len(known)} are modelled\n")
+    if len(seen) < len(rule["calibration"]) or not known:
+        return 1
+    words = [word for run in seen for word in ("--runs", str(FOLDER / "runs" / run.name))]
+    subprocess.run([_gcnsim(), "calibrate", str(profile), *words, "--out", str(record)], check=True)
+    words = [str(FOLDER / "runs" / run.name) for run in known]
+    command = [_gcnsim(), "validate", *words, "--calibration", str(record), "--json-out", str(result)]
+    subprocess.run([*command, "--out", str(FOLDER)], check=True)
+    found: dict[str, Any] = json.loads(result.read_text(encoding="utf-8"))
+    checks = judged(found, quick=False)
+    methods = by_method(rule, found["rows"], refused)
+    sys.stdout.write("\n" + methods)
+    if keep and whole:
+        write_kept(SYSTEMS, found | {"refused": {run.name: reason for run, reason in refused.items()}})
+        write_table("systems", result_table(found, checks) + "\n" + methods)
+    elif keep:
+        sys.stderr.write(f"{JSON} is as before: not all runs of the rule are made; call again to go on\n")
+    return int(not (whole and all(kept for _, kept in checks)))
+
+
+def _gcnsim() -> str:
+    return str(Path(sys.executable).with_name("gcnsim"))

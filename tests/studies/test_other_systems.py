@@ -1,0 +1,71 @@
+"""The loop over other systems and models: what is held out, what is listed, what becomes of the figures."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gcnsim.io.yaml_files import read_yaml
+from studies import other_systems
+from studies.other_systems import by_method, planned, refusals
+from studies.validate import RULE
+from studies.validate import planned as committed
+from studies.validation_tables import PARTS, SYSTEMS, write_kept
+from tests.gcnsim.validation.conftest import runs_in
+
+
+def rule() -> dict[str, Any]:
+    found: dict[str, Any] = read_yaml(RULE)
+    return found
+
+
+def test_forty_configurations_are_held_out_on_graphs_that_no_calibration_saw() -> None:
+    runs = planned(rule())
+    seen, held_out = [run for run in runs if run.calibration], [run for run in runs if not run.calibration]
+    assert len({(run.graph, run.hosts, run.workers_per_host, run.bandwidth, run.args) for run in held_out}) >= 40
+    assert {run.graph for run in held_out} == {"coauthor_phy", "generated"}
+    assert {run.graph for run in seen}.isdisjoint({run.graph for run in held_out})
+    assert [run.args for run in seen] == [run.args for run in committed(rule()) if run.calibration]
+    assert len({run.name for run in runs}) == len(runs)
+
+
+def test_nothing_that_the_committed_set_trains_is_trained_again() -> None:
+    known = {run.args for run in committed(rule())}
+    assert known.isdisjoint({run.args for run in planned(rule()) if not run.calibration})
+
+
+def test_a_draw_decides_the_bandwidths_and_repeats_itself() -> None:
+    other = rule()
+    other["systems"]["draw"] += 1
+    first, again, changed = ([run.bandwidth for run in planned(each)] for each in (rule(), rule(), other))
+    assert first == again
+    assert first != changed
+
+
+def test_what_is_not_modelled_is_listed_with_its_refusal(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(other_systems, "FOLDER", tmp_path)
+    (tmp_path / "runs").mkdir()
+    write_run = runs_in(tmp_path)
+    runs = [run for run in planned(rule()) if not run.calibration][:2]
+    write_run(f"runs/{runs[0].name}")
+    write_run(f"runs/{runs[1].name}", dtype="float64")
+    refused = refusals(runs)
+    assert list(refused) == [runs[1]]
+    assert refused[runs[1]].startswith("trained with dtype float64")
+    rows = [{"run": str(tmp_path / "runs" / runs[0].name), "error": -0.1}]
+    lines = by_method(rule(), rows, refused).splitlines()
+    assert len(lines) == 2 + len(rule()["systems"]["methods"])
+    assert f"| `{' '.join(runs[0].args)}` | 1 | 10.0 % | 10.0 % | -10.0 % |" in lines
+    assert any(line.startswith(f"| `{' '.join(runs[1].args)}` | 0 | trained with dtype") for line in lines)
+    assert sum("not made" in line for line in lines) == len(rule()["systems"]["methods"]) - 2
+
+
+def test_the_committed_figures_stay_beside_those_of_the_systems(tmp_path: Path) -> None:
+    path = tmp_path / "validation.json"
+    write_kept("", {"mape": 0.1}, path)
+    write_kept(SYSTEMS, {"mape": 0.2}, path)
+    write_kept("", {"mape": 0.3}, path)
+    assert read_yaml(path) == {"mape": 0.3, SYSTEMS: {"mape": 0.2}}
+    assert SYSTEMS in PARTS
