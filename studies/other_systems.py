@@ -23,7 +23,7 @@ from gcnsim.io.yaml_files import read_yaml
 from gcnsim.runs.recorded_run import read_recorded_run
 from gcnsim.streams import stream
 from studies.unseen_graphs import asked_of, finished, make
-from studies.validate import RULE, Planned, arguments, data, data_folder, drawn, judged
+from studies.validate import NO_NETWORK, RULE, Planned, arguments, data, data_folder, drawn, judged
 from studies.validation_tables import JSON, SYSTEMS, result_table, write_kept, write_table
 
 FOLDER = OUT / "systems"
@@ -50,21 +50,20 @@ def planned(rule: Mapping[str, Any]) -> list[Planned]:
         for place, each in enumerate(asked["held_out"]):
             graph, hosts, workers = each["graph"], each["hosts"], each["workers_per_host"]
             bandwidth = drawn(each["bandwidth"], asked["draw"], place)
-            order = stream(asked["draw"], "systems order", place, repeat).permutation(len(asked["methods"]))
-            runs += [
-                Planned(
-                    f"{graph}-{hosts}x{workers}-m{which}-r{repeat}",
-                    graph,
-                    hosts,
-                    workers,
-                    bandwidth,
-                    tuple(asked["methods"][which]),
-                    asked["iterations"][graph],
-                    calibration=False,
-                )
-                for which in order.tolist()
-            ]
-    return runs
+            every = _methods(asked)
+            for which in stream(asked["draw"], "systems order", place, repeat).permutation(len(every)).tolist():
+                name, args = f"{graph}-{hosts}x{workers}-m{which}-r{repeat}", tuple(every[which])
+                alone = args in map(tuple, asked["alone"])
+                cluster: tuple[int, int, str] = (hosts, workers, bandwidth)
+                if alone:
+                    cluster = (1, hosts * workers, NO_NETWORK)
+                runs.append(Planned(name, graph, *cluster, args, asked["iterations"][graph], calibration=False))
+    # Runs of one cluster and graph are one launch: those of one server come last.
+    return sorted(runs, key=lambda run: run.hosts == 1)
+
+
+def _methods(asked: Mapping[str, Any]) -> list[list[str]]:
+    return [*asked["methods"], *asked["alone"]]
 
 
 def graphs_of(rule: Mapping[str, Any], folder: Path) -> dict[str, list[str]]:
@@ -109,13 +108,14 @@ def by_method(rule: Mapping[str, Any], rows: Sequence[Mapping[str, Any]], refuse
         errors.setdefault(args[Path(row["run"]).name], []).append(row["error"])
     said = {run.args: words for run, words in refused.items()}
     lines = ["| trained with | runs | mean error | largest | bias |", "|---|---|---|---|---|"]
-    for method in rule["systems"]["methods"]:
+    for method in _methods(rule["systems"]):
         found = errors.get(tuple(method), [])
         words = f"| `{' '.join(method)}` | {len(found)} |"
         if found:
             sizes = [abs(each) for each in found]
             mean, bias = sum(sizes) / len(found), sum(found) / len(found)
-            lines.append(f"{words} {mean:.1%} | {max(sizes):.1%} | {bias:+.1%} |".replace("%", " %"))
+            figures = f"{mean:.1%} | {max(sizes):.1%} | {bias:+.1%}".replace("%", " %")
+            lines.append(f"{words} {figures} |")
         else:
             lines.append(f"{words} {said.get(tuple(method), 'not made')} | | |")
     return "\n".join(lines) + "\n"

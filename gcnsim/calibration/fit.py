@@ -62,6 +62,7 @@ def calibrate(
         figures=_figures(laws, device, recorded),
         curve=laws.curve,
         sums=laws.sums,
+        attention=laws.attention,
         graphs={},
         residuals=tuple(laws.residuals),
         error=None,

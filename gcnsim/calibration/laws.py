@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from gcnsim.calibration.attention import fit_attention
 from gcnsim.calibration.fitting import Laws, coefficients, curve_of, mean, residual, single
 from gcnsim.calibration.hosts import drawing, messages
 from gcnsim.calibration.sums import fit_sums
@@ -55,6 +56,7 @@ def fit_laws(measured: Measurements) -> Laws:
     _rates(laws, measured)
     _spmm(laws, measured)
     fit_sums(laws, measured)
+    fit_attention(laws, measured)
     _rows(laws, measured)
     _loss(laws, measured)
     drawing(laws, measured)

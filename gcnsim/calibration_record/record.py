@@ -15,13 +15,19 @@ from pathlib import Path
 from typing import Any, Final
 
 from gcnsim.errors import FileError
-from gcnsim.hardware import SumFigures
+from gcnsim.hardware import AttentionFigures, SumFigures
 from gcnsim.io.atomic import atomic_write
 from gcnsim.io.json_files import read_json
 
-SCHEMA: Final = "gcnsim.calibration/2"
+SCHEMA: Final = "gcnsim.calibration/3"
+SUMMED: Final = "gcnsim.calibration/2"
+"""Without `attention`: of older profiles and records."""
+
 PLAIN: Final = "gcnsim.calibration/1"
-"""Without `sums`: of GPUs, of profiles that do not tell the order of matrices, and of older records."""
+"""Without `sums` either: of GPUs, of profiles that do not tell the order of matrices, and of older records."""
+
+HAS: Final = {PLAIN: frozenset[str](), SUMMED: frozenset({"sums"}), SCHEMA: frozenset({"sums", "attention"})}
+"""What records of each schema have and those before lack."""
 
 ONLY_GPUS: Final = "copies"
 """The part that records of workers on cores lack."""
@@ -73,6 +79,7 @@ class Calibration:
     figures: by part (device, host, network; of a GPU also copies, its link to the host) and field of the profile.
     curve: SpMM efficiency by gathered bytes, as (bytes, share) pairs. graphs: by graph hash, SpMM seconds over those of
     the law; empty where `sums` is known. sums: what sums over neighbours cost a core, by the order of their matrices.
+    attention: what graph attention costs a core beside its sums; known only where they are.
     error: relative 90 % half-width of a predicted iteration, from the runs it was fitted to (None: no runs).
     spread: relative standard deviation of repeated runs (None: no repeats); part of `error`. ranges: lowest and highest
     value of each setting among the inputs. seconds: that the micro-benchmarks took.
@@ -91,6 +98,7 @@ class Calibration:
     ranges: Mapping[str, tuple[float, float]]
     seconds: float
     sums: SumFigures | None = None
+    attention: AttentionFigures | None = None
 
     def used(self, sha256: str) -> bool:
         """Whether an input had this hash."""
@@ -100,9 +108,10 @@ class Calibration:
 def write_calibration(path: str | Path, calibration: Calibration) -> None:
     """Write the record. Raises FileError."""
     told = asdict(calibration)
-    if calibration.sums is None:
-        del told["sums"]
-    schema = PLAIN if calibration.sums is None else SCHEMA
+    known = frozenset(name for name in HAS[SCHEMA] if told[name] is not None)
+    for name in HAS[SCHEMA] - known:
+        del told[name]
+    schema = next(schema for schema, has in HAS.items() if has == known)
     text = json.dumps({"schema": schema, **told}, indent=1, allow_nan=False, sort_keys=False)
     with atomic_write(Path(path), text=True) as file:
         file.write(text + "\n")
@@ -127,8 +136,9 @@ def _contradictions(raw: Mapping[str, Any]) -> Iterator[str]:
                 f"figures.{part}.{HALF_SIZE}: no longer a figure, and without {', '.join(RATE)} and latency_s it "
                 "cannot be read as seconds; write the record again with gcnsim calibrate"
             )
-    if ("sums" in raw) != (raw["schema"] == SCHEMA):
-        yield f"sums: is {'there' if 'sums' in raw else 'missing'} in a record of schema {raw['schema']}"
+    for name in sorted(HAS[SCHEMA]):
+        if (name in raw) != (name in HAS[raw["schema"]]):
+            yield f"{name}: is {'there' if name in raw else 'missing'} in a record of schema {raw['schema']}"
     caches = raw.get("sums", {"caches": []})["caches"]
     if caches != sorted(set(caches)):
         yield "sums.caches: sizes must ascend"
@@ -152,6 +162,7 @@ def _built(raw: dict[str, Any]) -> Calibration:
             "figures": figures,
             "curve": tuple((float(size), float(share)) for size, share in raw["curve"]),
             "sums": None if raw["sums"] is None else SumFigures(tuple(raw["sums"]["caches"]), raw["sums"]["seconds"]),
+            "attention": None if raw["attention"] is None else AttentionFigures(**raw["attention"]),
             "inputs": tuple(Source(**each) for each in raw["inputs"]),
             "residuals": tuple(Residual(**each) for each in raw["residuals"]),
             "graphs": {name: float(value) for name, value in raw["graphs"].items()},

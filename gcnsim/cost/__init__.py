@@ -15,6 +15,7 @@ from gcnsim.cost.core import (
     norms_seconds,
     socket_core_seconds,
 )
+from gcnsim.cost.core_attention import attention_terms, core_attention_cost
 from gcnsim.cost.device import (
     INDEX,
     VALUE,
@@ -78,6 +79,7 @@ __all__ = [
     "MemoryCounts",
     "adding_seconds",
     "attention_cost",
+    "attention_terms",
     "average_seconds",
     "batch_layer_cost",
     "batch_loss_seconds",
@@ -88,6 +90,7 @@ __all__ = [
     "build_core_seconds",
     "bytes_between",
     "columns_seconds",
+    "core_attention_cost",
     "core_cost",
     "draw_core_seconds",
     "draw_nodes_core_seconds",

@@ -71,9 +71,7 @@ class CoreCost:
 def core_cost(device: DeviceProfile, shape: LayerShape, kept: Kept, *, first: bool, last: bool, norm: bool) -> CoreCost:
     """The kernels of one layer on one worker. norm: a LayerNorm stands before each hidden layer's activation."""
     nodes, zero = float(kept.inner), np.zeros(kept.inner_entries.shape)
-    sums = _by_size(device, kept, shape.d_in)
-    if device.sums is not None and kept.reuse is not None:
-        sums = _by_order(device.sums, kept.reuse, kept, shape.d_in, first=first)
+    sums = neighbour_sums(device, kept, shape.d_in, first=first) if shape.gathers else (zero,) * 4
     values = nodes * shape.d_out
     hidden = 0.0 if last else 1.0
     extra = NORM_PASSES if norm else 0
@@ -90,6 +88,15 @@ def core_cost(device: DeviceProfile, shape: LayerShape, kept: Kept, *, first: bo
         boundary_backward=zero if first else sums[3],
         inner_backward=zero if first else sums[1],
     )
+
+
+def neighbour_sums(
+    device: DeviceProfile, kept: Kept, width: int, *, first: bool
+) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+    """Seconds of the four sums (`gcnsim.partition.PRODUCTS`) of rows of `width` values. first: rows are the input."""
+    if device.sums is not None and kept.reuse is not None:
+        return _by_order(device.sums, kept.reuse, kept, width, first=first)
+    return _by_size(device, kept, width)
 
 
 def _by_size(device: DeviceProfile, kept: Kept, width: int) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:

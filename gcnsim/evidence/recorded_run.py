@@ -8,9 +8,10 @@ from gcnsim.errors import GcnsimError, ScenarioError
 from gcnsim.evidence.accelerated import accelerated_cluster, accelerated_faults
 from gcnsim.hardware import gpu_of
 from gcnsim.knobs import WARM_ITERATIONS
-from gcnsim.methods import create_method, is_method, method_type
+from gcnsim.methods import NO_OVERLAP, create_method, is_method, method_type
 from gcnsim.runs.recorded_run import RecordedRun
 from gcnsim.scenario import SCHEMA, Scenario, from_mapping
+from gcnsim.sources.model import ATTENDS
 from gcnsim.units import BANDWIDTH, FRACTION, SECONDS
 
 CORE: Final = "cpu-core"
@@ -83,7 +84,9 @@ def _method(run: RecordedRun) -> dict[str, Any]:
     if WARM_ITERATIONS.name in given and any(knob.name == WARMUP for knob in knobs):
         own[WARMUP] = FRACTION.exact(_warm(run, int(given[WARM_ITERATIONS.name])))
     asked = create_method(name, **{knob: own[knob] for knob in ("tau",) if knob in own})
-    return {"name": name, "overlap": asked.overlapping(run.options["overlap"]).overlap, **own}
+    # A softmax needs all entries of a row, so attention sums nothing beneath transfers.
+    overlap = NO_OVERLAP if run.options["model"] == ATTENDS else run.options["overlap"]
+    return {"name": name, "overlap": asked.overlapping(overlap).overlap, **own}
 
 
 def _warm(run: RecordedRun, warm: int) -> float:
@@ -101,7 +104,7 @@ def _refuse(run: RecordedRun) -> None:
     if device_of(run) == CORE and is_method(name) and not method_type(name).on_cores:
         raise ScenarioError(f"{run.path}: trained with method {name} on CPU cores, which is modelled for GPUs only")
     # A thread more or less matters where threads compute, and calibrations measure plain torch's sums.
-    cores = {"threads": (1,), "model": ("gcn", "graphsage"), "aggregator": ("plain",)}
+    cores = {"threads": (1,), "aggregator": ("plain",)}
     on_cores = cores if device_of(run) == CORE else {}
     modelled_as = {"device": TRAINED_ON, **on_cores, "dtype": ("float32",), "dropout": (0.0,)}
     # By default the number of threads is the machine's to say: the record tells what it was.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from gcnsim.hardware.attention import ATTENTION_TERMS, AttentionFigures
 from gcnsim.hardware.catalogue import (
     GENERIC_LINK,
     device,
@@ -24,10 +25,12 @@ from gcnsim.hardware.sums import SumFigures
 from gcnsim.hardware.tables import QUANTITIES
 
 __all__ = [
+    "ATTENTION_TERMS",
     "GENERIC_LINK",
     "PRICINGS",
     "QUANTITIES",
     "SOURCES",
+    "AttentionFigures",
     "Curve",
     "DeviceProfile",
     "Exchange",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
+from gcnsim.hardware.attention import AttentionFigures
 from gcnsim.hardware.figure import Curve, Figure, origins
 from gcnsim.hardware.sums import SumFigures
 
@@ -21,7 +22,8 @@ class DeviceProfile:
     the memory bandwidth (of the fp32 peak for gemm) that the kernel reaches; for SpMM every gathered row counts as read
     from DRAM. launch_s: seconds a kernel costs before its first byte. link: name of the link to the host. spmm_curve:
     where calibrated, the SpMM efficiency by the bytes of the dense matrix that rows are gathered from. sums: of a core,
-    where calibrated, what sums over neighbours cost where the order of their matrices is known.
+    where calibrated, what sums over neighbours cost where the order of their matrices is known. attention: of a core,
+    where calibrated, what graph attention costs beside its sums.
     """
 
     name: str
@@ -40,6 +42,7 @@ class DeviceProfile:
     link: str
     spmm_curve: Curve | None = None
     sums: SumFigures | None = None
+    attention: AttentionFigures | None = None
 
     def provenance(self) -> tuple[str, ...]:
         """Kinds of origin among its figures, the weakest first."""

@@ -96,7 +96,8 @@ def find_profiles(spec: ClusterSpec) -> Profiles:
 
 
 def _calibrated(chosen: DeviceProfile, record: Calibration) -> DeviceProfile:
-    chosen = replace(with_fitted(chosen, record.figures["device"]), sums=record.sums)
+    fitted = with_fitted(chosen, record.figures["device"])
+    chosen = replace(fitted, sums=record.sums, attention=record.attention)
     if not record.curve:
         return chosen
     sizes, shares = zip(*record.curve, strict=True)

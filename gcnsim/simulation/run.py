@@ -159,8 +159,8 @@ def _refuse_attention(scenario: Scenario, shapes: tuple[LayerShape, ...], device
     """Raises ScenarioError for attention where no schedule has it."""
     if not any(shape.heads for shape in shapes):
         return
-    if device.kind == "cpu":
-        raise ScenarioError(f"workload.model: gat is modelled for GPUs only; cluster.device is {device.name}")
+    if device.kind == "cpu" and any(shape.keeps for shape in shapes):
+        raise ScenarioError(f"workload.keep_inputs: true is modelled for GPUs only; cluster.device is {device.name}")
     if not scenario.method.attends:
         allowed = ", ".join(named(lambda kind: kind.attends))
         raise ScenarioError(f"workload.model: gat is not modelled with {scenario.method.name}; allowed: {allowed}")

@@ -10,6 +10,8 @@ from typing import Any, Final
 KERNELS: Final[Mapping[str, str]] = {
     "spmm": "sum over neighbours: sparse matrix times rows",
     "spmm_t": "its gradient: the transposed matrix times rows",
+    "attention": "graph attention: scores of entries, softmax over each row, weighted sum",
+    "attention_backward": "its gradients",
     "gemm": "learnt map of a layer",
     "gemm_backward": "its gradients, of weights and (input_grad 1) of its input",
     "relu": "activation",

@@ -9,7 +9,19 @@ import torch.distributed as dist
 
 from runtime.exchange import Channel
 from runtime.launch import Place, connect
-from runtime.microbench import concurrent, copies, maps, network, overheads, rows, sampling, sharing, sums, training
+from runtime.microbench import (
+    attention,
+    concurrent,
+    copies,
+    maps,
+    network,
+    overheads,
+    rows,
+    sampling,
+    sharing,
+    sums,
+    training,
+)
 from runtime.microbench.bench import Bench
 from runtime.microbench.kernels import Measurement
 from runtime.microbench.request import MicrobenchRequest
@@ -42,7 +54,7 @@ def run(asked: MicrobenchRequest, place: Place, tell: Callable[[Measurement], No
 
 def _alone(bench: Bench) -> None:
     """What one process measures by itself; the others wait without using a core."""
-    for part in (overheads, sums, maps, rows, sampling, training):
+    for part in (overheads, sums, attention, maps, rows, sampling, training):
         part.measure(bench)
     if bench.device.type == "cuda":
         copies.measure(bench)

@@ -10,7 +10,7 @@ import pytest
 from gcnsim.io.yaml_files import read_yaml
 from studies import other_systems
 from studies.other_systems import by_method, planned, refusals
-from studies.validate import RULE
+from studies.validate import NO_NETWORK, RULE
 from studies.validate import planned as committed
 from studies.validation_tables import PARTS, SYSTEMS, write_kept
 from tests.gcnsim.validation.conftest import runs_in
@@ -36,6 +36,12 @@ def test_nothing_that_the_committed_set_trains_is_trained_again() -> None:
     assert known.isdisjoint({run.args for run in planned(rule()) if not run.calibration})
 
 
+def test_what_keeps_the_graph_on_one_server_needs_no_network() -> None:
+    alone = {tuple(each) for each in rule()["systems"]["alone"]}
+    for run in planned(rule()):
+        assert (run.args in alone) == (run.hosts == 1) == (run.bandwidth == NO_NETWORK)
+
+
 def test_a_draw_decides_the_bandwidths_and_repeats_itself() -> None:
     other = rule()
     other["systems"]["draw"] += 1
@@ -56,10 +62,11 @@ def test_what_is_not_modelled_is_listed_with_its_refusal(monkeypatch: pytest.Mon
     assert refused[runs[1]].startswith("trained with dtype float64")
     rows = [{"run": str(tmp_path / "runs" / runs[0].name), "error": -0.1}]
     lines = by_method(rule(), rows, refused).splitlines()
-    assert len(lines) == 2 + len(rule()["systems"]["methods"])
+    methods = len(rule()["systems"]["methods"]) + len(rule()["systems"]["alone"])
+    assert len(lines) == 2 + methods
     assert f"| `{' '.join(runs[0].args)}` | 1 | 10.0 % | 10.0 % | -10.0 % |" in lines
     assert any(line.startswith(f"| `{' '.join(runs[1].args)}` | 0 | trained with dtype") for line in lines)
-    assert sum("not made" in line for line in lines) == len(rule()["systems"]["methods"]) - 2
+    assert sum("not made" in line for line in lines) == methods - 2
 
 
 def test_the_committed_figures_stay_beside_those_of_the_systems(tmp_path: Path) -> None:

@@ -21,6 +21,7 @@ from gcnsim.cost import (
     average_seconds,
     build_core_seconds,
     bytes_between,
+    core_attention_cost,
     core_cost,
     draw_core_seconds,
     id_bytes,
@@ -61,7 +62,8 @@ class CpuWriter(CpuOps):
     def __init__(self, method: BoundaryRows, facts: Facts) -> None:
         super().__init__(method, facts)
         counts = self.facts.counts
-        self.overlap = method.overlap == CENTRAL
+        # A softmax needs all entries of a row, those that cross too.
+        self.overlap = method.overlap == CENTRAL and not any(shape.heads for shape in facts.shapes)
         self.sampled = method.samples(facts)
         self.trained = counts.rows
         self.ahead = np.roll(counts.rows, -self.tau, axis=0)
@@ -115,7 +117,9 @@ class CpuWriter(CpuOps):
         )
         last = len(facts.shapes) - 1
         return [
-            core_cost(facts.device, shape, kept, first=layer == 0, last=layer == last, norm=facts.norm)
+            (core_attention_cost if shape.heads else core_cost)(
+                facts.device, shape, kept, first=layer == 0, last=layer == last, norm=facts.norm
+            )
             for layer, shape in enumerate(facts.shapes)
         ]
 

@@ -9,6 +9,7 @@ import pytest
 
 from gcnsim.calibration_record.record import Source, content_hash, read_calibration, write_calibration
 from gcnsim.errors import FileError
+from gcnsim.hardware import ATTENTION_TERMS, AttentionFigures
 from gcnsim.hardware.sums import TERMS, SumFigures
 from tests.gcnsim.calibration.made import calibration, fitted
 
@@ -96,8 +97,9 @@ def test_a_record_knows_its_inputs() -> None:
 def test_another_schema_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "c.json"
     raw = document(path)
-    told = f'schema is "gcnsim.calibration/3", wanted "gcnsim.calibration/1" or "gcnsim.calibration/2"{HINT}'
-    assert changed(path, raw | {"schema": "gcnsim.calibration/3"}) == told
+    wanted = '"gcnsim.calibration/1" or "gcnsim.calibration/2" or "gcnsim.calibration/3"'
+    told = f'schema is "gcnsim.calibration/4", wanted {wanted}{HINT}'
+    assert changed(path, raw | {"schema": "gcnsim.calibration/4"}) == told
     del raw["schema"]
     assert changed(path, raw) == f"has no schema{HINT}"
     path.write_text("[]")
@@ -248,6 +250,29 @@ def test_a_hash_is_that_of_the_content(tmp_path: Path) -> None:
 
 
 SUMS = SumFigures((48e3, 2e6, 4e7), {name: 1e-9 * (place + 1) for place, name in enumerate(TERMS)})
+
+
+ATTENTION = AttentionFigures(dict.fromkeys(ATTENTION_TERMS, 1e-9), dict.fromkeys(ATTENTION_TERMS, 2e-9))
+
+
+def test_what_attention_costs_is_version_three(tmp_path: Path) -> None:
+    path = tmp_path / "c.json"
+    record = calibration(sums=SUMS, attention=ATTENTION, graphs={})
+    write_calibration(path, record)
+    assert read_calibration(path) == record
+    raw = json.loads(path.read_text())
+    assert raw["schema"] == "gcnsim.calibration/3"
+    older = raw | {"schema": "gcnsim.calibration/2"}
+    assert changed(path, older) == "attention: is there in a record of schema gcnsim.calibration/2"
+    del older["attention"]
+    path.write_text(json.dumps(older))
+    assert read_calibration(path).attention is None
+    assert (
+        changed(path, older | {"schema": raw["schema"]})
+        == f"attention: is missing in a record of schema {raw['schema']}"
+    )
+    negative = raw | {"attention": raw["attention"] | {"forward": dict(ATTENTION.forward) | {"entry": -1.0}}}
+    assert changed(path, negative).startswith("attention.forward.entry is -1.0")
 
 
 def test_what_sums_cost_is_version_two(tmp_path: Path) -> None:

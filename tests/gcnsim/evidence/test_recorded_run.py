@@ -10,8 +10,11 @@ from typing import Any
 import pytest
 
 from gcnsim.caching import CacheSize
+from gcnsim.calibration_record.record import write_calibration
 from gcnsim.errors import ScenarioError
 from gcnsim.evidence import scenario_of
+from gcnsim.hardware import ATTENTION_TERMS, AttentionFigures, SumFigures
+from gcnsim.hardware.sums import TERMS
 from gcnsim.methods import create_method
 from gcnsim.methods.psc_gcn import PscGcn
 from gcnsim.methods.sancus import Sancus
@@ -21,8 +24,9 @@ from gcnsim.scenario import Scenario, from_mapping, to_mapping
 from gcnsim.schedule import Schedule
 from gcnsim.simulation import study
 from gcnsim.sources import open_source
-from gcnsim.timeline import OpKind
+from gcnsim.timeline import Direction, OpKind
 from runtime.options import Options
+from tests.gcnsim.calibration.made import calibration
 from tests.gcnsim.calibration.made_gpu import on_gpus
 from tests.gcnsim.validation.conftest import EMULATED, WriteRun, run_document, write_folder
 
@@ -195,10 +199,27 @@ def test_mixed_and_unknown_gpus_are_refused_in_one_line(write_run: WriteRun, gpu
     assert "\n" not in str(caught.value)
 
 
-def test_attention_on_cores_is_refused(asked: Callable[..., Scenario]) -> None:
-    said = r"trained with model gat, which the simulator does not model; allowed: gcn, graphsage"
-    with pytest.raises(ScenarioError, match=said):
-        asked(model="gat", heads=4)
+def test_attention_waits_for_all_rows_whatever_the_run_was_asked(asked: Callable[..., Scenario]) -> None:
+    scenario = asked(model="gat", heads=4, overlap="central")
+    assert (scenario.workload.model, scenario.workload.heads) == ("gat", 4)
+    assert scenario.method.overlap == "none"
+
+
+@pytest.mark.parametrize("method", ["full-graph", "pipegcn"])
+def test_attention_on_cores_sums_after_the_rows_came(write_run: WriteRun, tmp_path: Path, method: str) -> None:
+    cost = AttentionFigures(*(dict.fromkeys(ATTENTION_TERMS, seconds) for seconds in (1e-9, 2e-9)))
+    sums = SumFigures((48e3, 2e6, 4e7), dict.fromkeys(TERMS, 1e-9))
+    write_calibration(tmp_path / "c.json", calibration(attention=cost, sums=sums, graphs={}))
+    run = read_recorded_run(write_run("run", method=method, model="gat", heads=4))
+    scenario = scenario_of(run, str(tmp_path / "c.json"))
+    schedule = study(scenario, open_source(scenario)).run.schedule
+    forward = [op for op in schedule.ops if op.worker == 0 and op.direction is Direction.FORWARD]
+    for layer in (0, 1):
+        (read,) = (op.index for op in forward if op.layer == layer and op.kind is OpKind.SCATTER)
+        summing = [op.index for op in forward if op.layer == layer and op.kind is OpKind.AGGREGATE]
+        busy = [op for op in summing if schedule.demand[:, op].any()]
+        assert len(busy) == 1
+        assert busy[0] > read
 
 
 @pytest.mark.parametrize("method", ["full-graph", "pipegcn", "psc-gcn"])

@@ -71,9 +71,11 @@ def test_others_refuse_it(name: str) -> None:
         asked(name)
 
 
-def test_it_is_for_gpus_and_overlaps_nothing() -> None:
-    with pytest.raises(ScenarioError, match=r"gat is modelled for GPUs only; cluster.device is cpu-core"):
+def test_it_needs_measured_cores_and_overlaps_nothing() -> None:
+    with pytest.raises(ScenarioError, match=r"gat on cpu-core needs a calibration that measured attention"):
         asked("full-graph", device="cpu-core")
+    with pytest.raises(ScenarioError, match=r"keep_inputs: true is modelled for GPUs only; cluster.device is cpu-core"):
+        asked("full-graph", device="cpu-core", keep_inputs=True)
     with pytest.raises(ScenarioError, match=r"method.overlap: central is not allowed with gat"):
         asked("full-graph", overlap="central")
     with pytest.raises(ScenarioError, match=r"workload.heads: 4 is not allowed; only gat has heads"):
