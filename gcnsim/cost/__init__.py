@@ -12,6 +12,7 @@ from gcnsim.cost.core import (
     core_cost,
     logits_seconds,
     map_bytes,
+    neighbour_sums,
     norms_seconds,
     socket_core_seconds,
 )
@@ -109,6 +110,7 @@ __all__ = [
     "loss_seconds",
     "making_core_seconds",
     "map_bytes",
+    "neighbour_sums",
     "norms_seconds",
     "pack_seconds",
     "parameters",

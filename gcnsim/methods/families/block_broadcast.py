@@ -74,6 +74,7 @@ class BlockBroadcast(Method):
     needs_boundary: ClassVar[bool] = False
     cut_at_random: ClassVar[bool] = True
     sends_blocks: ClassVar[bool] = True
+    on_cores: ClassVar[bool] = True
     skips: ClassVar[bool] = False
 
     @property
@@ -91,7 +92,11 @@ class BlockBroadcast(Method):
         return None
 
     def schedule(self, facts: Facts) -> Schedule:
-        """Broadcast, multiply, root after root. Raises ScenarioError for CPU cores and replicas that do not divide."""
+        """Broadcast, multiply, root after root. Raises ScenarioError for replicas that do not divide the workers."""
+        if facts.device.kind == "cpu":
+            from gcnsim.methods.families.cpu_blocks import CpuBlockWriter
+
+            return CpuBlockWriter(self, facts).write()
         from gcnsim.methods.families.block_workers import block_rows
 
         return block_rows(self, facts)

@@ -35,7 +35,6 @@ from gcnsim.cost import (
     row_bytes,
     step_seconds,
 )
-from gcnsim.errors import ScenarioError
 from gcnsim.ids import FloatArray, Layer, Rank
 from gcnsim.methods.facts import Facts
 from gcnsim.methods.families.block_broadcast import BlockBroadcast, grid_of
@@ -51,12 +50,8 @@ GAP_PASSES = 2
 def block_rows(method: BlockBroadcast, facts: Facts) -> Schedule:
     """The schedule of a method that broadcasts blocks.
 
-    Raises ScenarioError for workers on CPU cores, and where its replicas do not divide the workers.
+    Raises ScenarioError where its replicas do not divide the workers.
     """
-    if facts.device.kind == "cpu":
-        raise ScenarioError(
-            f"method.name: {method.name} is modelled for GPUs only; cluster.device is {facts.device.name}"
-        )
     return _Writer(method, facts).write()
 
 

@@ -8,7 +8,7 @@ takes now a little longer, now a little less, or workers would fall into a lock 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import permutations
 from math import ceil
 
@@ -17,7 +17,6 @@ import numpy as np
 from gcnsim.cost import adding_seconds, gradient_bytes, socket_core_seconds
 from gcnsim.ids import FloatArray, Layer, Rank
 from gcnsim.methods.facts import Facts
-from gcnsim.methods.families.boundary_rows import BoundaryRows
 from gcnsim.schedule import COMPUTE_STREAM, Builder
 from gcnsim.schedule.builder import Dependency, Work
 from gcnsim.streams import stream as random_stream
@@ -28,6 +27,9 @@ VARIED = 24
 """Iterations before work varies as it did before, at least."""
 
 SAMPLER = "sampler"
+TAG = {Direction.FORWARD: "f", Direction.BACKWARD: "b"}
+WOKEN_S = 1e-6
+"""A thread that waited needs a core again before it can go on: until it has one, it waits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,17 +41,14 @@ class Message:
 
 
 class CpuOps:
-    """Writes ops into the schedule of `method` for `facts`."""
+    """Writes ops into the schedule of the method `name` for `facts`. cycle: iterations after which it begins again."""
 
-    def __init__(self, method: BoundaryRows, facts: Facts) -> None:
-        self.method = method
-        self.tau = method.tau
+    def __init__(self, name: str, facts: Facts, cycle: int) -> None:
         self.spread = facts.host.work_spread.value
-        if self.spread:
-            facts = replace(facts, counts=facts.counts.repeated(ceil(VARIED / facts.counts.iterations)))
+        self.iterations = cycle * (ceil(VARIED / cycle) if self.spread else 1)
         self.facts = facts
         self.varied = random_stream(facts.seed, "work of cores")
-        self.builder = Builder(method.name, facts.cluster, facts.counts.iterations)
+        self.builder = Builder(name, facts.cluster, self.iterations)
         self.workers = range(facts.cluster.gpus)
         self.exchanges = facts.cluster.gpus > 1
 
@@ -83,7 +82,7 @@ class CpuOps:
 
     def _factors(self) -> FloatArray:
         """How much longer than usual some work takes, float64[T]: log-normal, 1 on average."""
-        return self.varied.lognormal(-(self.spread**2) / 2, self.spread, self.facts.counts.iterations)
+        return self.varied.lognormal(-(self.spread**2) / 2, self.spread, self.iterations)
 
     def pairs(self) -> Iterator[tuple[Rank, Rank]]:
         """Every ordered pair of workers."""
@@ -105,7 +104,7 @@ class CpuOps:
         A call at each end is `message_s`: at the receiving end half of it moves bytes, half wakes who waits for them.
         """
         facts, lane = self.facts, stream.partition(".")[0]
-        size = np.zeros(facts.counts.iterations) + nbytes
+        size = np.zeros(self.iterations) + nbytes
         moved = socket_core_seconds(facts.host, size)
         call = np.where(size > 0, facts.host.message_s.value, 0.0)
         route = facts.cluster.between(rank, peer)

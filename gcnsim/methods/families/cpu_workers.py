@@ -13,6 +13,8 @@ two products, and rows are received where they are read. Order of ops, from the 
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from gcnsim.cost import (
@@ -34,16 +36,13 @@ from gcnsim.cost import (
 from gcnsim.ids import FloatArray, IntArray, Layer, Rank
 from gcnsim.methods.facts import Facts
 from gcnsim.methods.families.boundary_rows import BoundaryRows
-from gcnsim.methods.families.cpu_ops import SAMPLER, CpuOps
+from gcnsim.methods.families.cpu_ops import SAMPLER, TAG, WOKEN_S, CpuOps
 from gcnsim.methods.method import CENTRAL
 from gcnsim.schedule import Schedule
 from gcnsim.schedule.builder import Dependency, Work
 from gcnsim.timeline import Direction, OpKind
 
 FORWARD, BACKWARD = Direction.FORWARD, Direction.BACKWARD
-TAG = {FORWARD: "f", BACKWARD: "b"}
-WOKEN_S = 1e-6
-"""A thread that waited needs a core again before it can go on: until it has one, it waits."""
 
 INTERPRETER_HELD = 0.6
 """Of a sampling thread's work, the share that the thread which trains stands still for. Both are of one interpreter,
@@ -60,7 +59,9 @@ class CpuWriter(CpuOps):
     """Writes the schedule of `method` for workers on CPU cores."""
 
     def __init__(self, method: BoundaryRows, facts: Facts) -> None:
-        super().__init__(method, facts)
+        super().__init__(method.name, facts, facts.counts.iterations)
+        self.method, self.tau = method, method.tau
+        self.facts = replace(facts, counts=facts.counts.repeated(self.iterations // facts.counts.iterations))
         counts = self.facts.counts
         # A softmax needs all entries of a row, those that cross too.
         self.overlap = method.overlap == CENTRAL and not any(shape.heads for shape in facts.shapes)

@@ -243,7 +243,15 @@ def test_a_run_that_drew_nodes_is_studied_with_its_own_draws(write_run: WriteRun
 
 
 @pytest.mark.parametrize("method", ["sancus", "cagnet-1d", "cagnet-1.5d"])
-def test_blocks_on_cores_are_refused_in_one_line(asked: Callable[..., Scenario], method: str) -> None:
+def test_blocks_on_cores_are_studied(write_run: WriteRun, method: str) -> None:
+    scenario = scenario_of(read_recorded_run(write_run("run", method=method)))
+    found = study(scenario, open_source(scenario))
+    assert found.metrics.iteration_s > 0.0
+    assert scenario.method.name == method
+
+
+@pytest.mark.parametrize("method", ["graphsage", "distdgl"])
+def test_mini_batches_on_cores_are_refused_in_one_line(asked: Callable[..., Scenario], method: str) -> None:
     said = rf"run: trained with method {method} on CPU cores, which is modelled for GPUs only$"
     with pytest.raises(ScenarioError, match=said):
         asked(method=method)

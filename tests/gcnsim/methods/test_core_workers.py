@@ -20,7 +20,7 @@ from gcnsim.cost import (
 )
 from gcnsim.engine import simulate
 from gcnsim.ids import FloatArray
-from gcnsim.methods.families.cpu_workers import WOKEN_S
+from gcnsim.methods.families.cpu_ops import WOKEN_S
 from gcnsim.schedule import COMPUTE_STREAM, Op, Schedule
 from gcnsim.timeline import Direction, OpKind
 from tests.cases import Case, method
