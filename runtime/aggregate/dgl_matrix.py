@@ -23,14 +23,15 @@ Scales: TypeAlias = tuple[Tensor | None, Tensor | None]
 class DglMatrix:
     """See `Matrix`: n destination nodes, m source nodes, an edge per stored entry."""
 
-    def __init__(self, rows: Rows, dtype: torch.dtype, device: torch.device) -> None:
+    def __init__(self, rows: Rows, dtype: torch.dtype, device: torch.device, *, turned: bool = True) -> None:
         """Build the graph of the matrix and that of its transpose on `device`."""
         self.rows, self.dtype, self.device = rows, dtype, device
         count = rows.indptr.size - 1
-        indptr, columns, place = rows.transposed
         self._graph = _graph(rows.indptr, rows.columns, rows.width, count, device)
-        self._flipped = _graph(indptr, columns, count, rows.width, device)
-        self._place = torch.from_numpy(place.astype(np.int64)).to(device)
+        if turned:
+            indptr, columns, place = rows.transposed
+            self._flipped = _graph(indptr, columns, count, rows.width, device)
+            self._place = torch.from_numpy(place.astype(np.int64)).to(device)
         self._values: Tensor | None = None
         self._scales: Scales = (None, None)
         if rows.factors is None:

@@ -57,7 +57,9 @@ class Matrix(Protocol):
     dtype: torch.dtype
     device: torch.device
 
-    def __init__(self, rows: Rows, dtype: torch.dtype, device: torch.device) -> None: ...
+    def __init__(self, rows: Rows, dtype: torch.dtype, device: torch.device, *, turned: bool = True) -> None:
+        """turned: whether the transpose is made too, without which `multiply_transposed` cannot be asked."""
+        ...
 
     def multiply(self, x: Tensor, out: Tensor, *, add: bool = False, values: Tensor | None = None) -> None:
         """out = A x, or out += A x. x: [m, d], out: [n, d]; values: other values in the places of A's, [nnz]."""
@@ -78,17 +80,19 @@ with warnings.catch_warnings():
 class PlainMatrix:
     """By torch's CSR product: MKL's kernel on CPU, cuSPARSE's on CUDA, torch's own where a CPU build has no MKL."""
 
-    def __init__(self, rows: Rows, dtype: torch.dtype, device: torch.device) -> None:
-        """Copy the matrix and its transpose to `device`."""
+    def __init__(self, rows: Rows, dtype: torch.dtype, device: torch.device, *, turned: bool = True) -> None:
+        """Copy the matrix and, unless not `turned`, its transpose to `device`."""
         self.rows, self.dtype, self.device = rows, dtype, device
         count = rows.indptr.size - 1
         self._shape, self._flipped_shape = (count, rows.width), (rows.width, count)
-        indptr, columns, place = rows.transposed
         self._index = _index(rows.indptr, device), _index(rows.columns, device)
-        self._flipped_index = _index(indptr, device), _index(columns, device)
         values = torch.from_numpy(np.ascontiguousarray(rows.values)).to(device, dtype)
-        self._place = torch.from_numpy(place.astype(np.int64)).to(device)
         self._matrix = _csr(self._index, values, self._shape)
+        if not turned:
+            return
+        indptr, columns, place = rows.transposed
+        self._flipped_index = _index(indptr, device), _index(columns, device)
+        self._place = torch.from_numpy(place.astype(np.int64)).to(device)
         self._flipped = _csr(self._flipped_index, values[self._place], self._flipped_shape)
 
     def multiply(self, x: Tensor, out: Tensor, *, add: bool = False, values: Tensor | None = None) -> None:

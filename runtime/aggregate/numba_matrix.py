@@ -23,18 +23,19 @@ _PIECE = 1 << 15
 class NumbaMatrix:
     """See `Matrix`."""
 
-    def __init__(self, rows: Rows, dtype: torch.dtype, device: torch.device) -> None:
+    def __init__(self, rows: Rows, dtype: torch.dtype, device: torch.device, *, turned: bool = True) -> None:
         """Take the matrix as it is; device: the CPU."""
         assert device.type == "cpu", device
         self.rows, self.dtype, self.device = rows, dtype, device
-        indptr, columns, place = turned(rows)
-        self._forward, self._backward = _side(rows.indptr, rows.columns), _side(indptr, columns)
-        self._place = torch.from_numpy(place)
-        self._values: tuple[Tensor, Tensor] | None = None
+        self._forward = _side(rows.indptr, rows.columns)
+        if turned:
+            indptr, columns, place = transpose(rows)
+            self._backward, self._place = _side(indptr, columns), torch.from_numpy(place)
+        self._values: tuple[Tensor, Tensor | None] | None = None
         self._scales: tuple[Tensor | None, Tensor | None] = (None, None)
         if rows.factors is None:
             values = torch.from_numpy(np.ascontiguousarray(rows.values)).to(dtype)
-            self._values = values, values[self._place]
+            self._values = values, values[self._place] if turned else None
         else:
             left, right = (None if each is None else torch.from_numpy(each).to(dtype) for each in rows.factors)
             self._scales = left, right
@@ -55,7 +56,7 @@ class NumbaMatrix:
         _product(self._backward, g, out, weights, scales, add)
 
 
-def turned(rows: Rows) -> tuple[IntArray, AnyArray, AnyArray]:
+def transpose(rows: Rows) -> tuple[IntArray, AnyArray, AnyArray]:
     """indptr and columns of the transpose, and the place in the matrix of each of its entries."""
     from runtime.aggregate.compiled import turn
 

@@ -70,6 +70,8 @@ class BatchWorker(MethodWorker):
         self._ahead, self._draws_ahead, self.source = method.ahead, method.draws_ahead, source
         self.caches = source.store.caches
         self._trained_any = self._told = False
+        # The input's rows learn nothing, so layer 0 sums no gradients by its transpose; attention's weights do.
+        self._turned = context.options.model == "gat"
         self._sampler, self._loader = (ThreadPoolExecutor(1, name) for name in ("sampler", "loader"))
         self._drawn: dict[Iteration, Future[tuple[BatchGraph, tuple[Matrix | None, ...]]]] = {}
         self._loaded: dict[Iteration, Future[_Ready]] = {}
@@ -154,7 +156,8 @@ class BatchWorker(MethodWorker):
                 made.append(None)
                 continue
             same = layer and rows is graph.rows[layer - 1]
-            made.append(made[-1] if same else kind(rows, context.dtype, context.device))
+            turned = self._turned or layer > 0 or any(rows is above for above in graph.rows[1:])
+            made.append(made[-1] if same else kind(rows, context.dtype, context.device, turned=turned))
         context.recorder.add(OpKind.INDEX, "sampler", t, drew, context.recorder.mark())
         return graph, tuple(made)
 

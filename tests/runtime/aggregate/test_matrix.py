@@ -17,7 +17,7 @@ from gcnsim.ids import FloatArray
 from gcnsim.streams import stream
 from runtime.aggregate import Matrix, NumbaMatrix, PlainMatrix, Rows, matrix_kind
 from runtime.aggregate import matrix as matrix_module
-from runtime.aggregate.numba_matrix import turned
+from runtime.aggregate.numba_matrix import transpose
 from tests.runtime.aggregate.matrices import made, rows_of
 
 KINDS = [
@@ -114,6 +114,18 @@ def test_other_values_leave_the_matrix_as_it_is(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", KINDS)
+def test_the_transpose_need_not_be_made(name: str) -> None:
+    rows = rows_of(sparse(6, 4, 0.6, 11))
+    one_way = matrix_kind(name)(rows, torch.float64, CPU, turned=False)
+    x, out, both = torch.randn(4, 3, dtype=torch.float64), *torch.empty(2, 6, 3, dtype=torch.float64)
+    one_way.multiply(x, out)
+    matrix_kind(name)(rows, torch.float64, CPU).multiply(x, both)
+    assert torch.equal(out, both)
+    with pytest.raises(AttributeError):
+        one_way.multiply_transposed(out, x)
+
+
+@pytest.mark.parametrize("name", KINDS)
 def test_entries_need_not_ascend_within_a_row(name: str) -> None:
     """Drawn graphs number boundary columns by owner, misses first: not ascending."""
     rows = Rows(np.array([0, 3, 3, 5]), np.array([2, 0, 3, 1, 0], np.int32), np.array([1.0, 2, 3, 4, 5]), 4)
@@ -162,7 +174,7 @@ def test_the_transpose_names_the_place_of_every_entry() -> None:
     dense = sparse(7, 5, 0.5, 2)
     rows = rows_of(dense)
     indptr, columns, place = rows.transposed
-    for mine, theirs in zip(turned(rows), rows.transposed, strict=True):
+    for mine, theirs in zip(transpose(rows), rows.transposed, strict=True):
         assert np.array_equal(mine, theirs)
     again = np.zeros((5, 7))
     again[np.repeat(np.arange(5), np.diff(indptr)), columns] = rows.values[place]
