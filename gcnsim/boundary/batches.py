@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -35,6 +36,12 @@ class BatchCounts:
     def iterations(self) -> int:
         """T, the number of iterations."""
         return int(self.levels.shape[0])
+
+    def repeated(self, times: int) -> BatchCounts:
+        """The same batches over again, `times` times in all."""
+        names = ("levels", "entries", "looked", "wanted", "hits")
+        more: dict[str, Any] = {name: frozen(np.concatenate([getattr(self, name)] * times)) for name in names}
+        return replace(self, **more)
 
     @property
     def hit_rate(self) -> float:

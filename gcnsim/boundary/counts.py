@@ -52,7 +52,8 @@ class AccessCounts:
             return self
         names = ("rows", "hits", "inner_edges", "boundary_edges")
         more: dict[str, Any] = {name: np.concatenate([getattr(self, name)] * times) for name in names}
-        return replace(self, **more)
+        batches = None if self.batches is None else self.batches.repeated(times)
+        return replace(self, batches=batches, **more)
 
     def placed(self, order: IntArray) -> AccessCounts:
         """The same graphs, worker n with what was worker order[n]'s. Of exchanges by layer alone (no `batches`)."""

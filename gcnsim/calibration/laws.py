@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from gcnsim.calibration.attention import fit_attention
+from gcnsim.calibration.batches import fit_batches
 from gcnsim.calibration.fitting import Laws, coefficients, curve_of, mean, residual, single
 from gcnsim.calibration.hosts import drawing, messages
 from gcnsim.calibration.sums import fit_sums
@@ -60,6 +61,7 @@ def fit_laws(measured: Measurements) -> Laws:
     _rows(laws, measured)
     _loss(laws, measured)
     drawing(laws, measured)
+    fit_batches(laws, measured)
     _sharing(laws, measured)
     _iteration(laws, measured)
     _varied(laws, measured)

@@ -17,6 +17,7 @@ from gcnsim.cost.core import (
     socket_core_seconds,
 )
 from gcnsim.cost.core_attention import attention_terms, core_attention_cost
+from gcnsim.cost.core_batches import BATCH_FIGURES, BatchCoreCost, BatchHost, batch_core_cost
 from gcnsim.cost.device import (
     INDEX,
     VALUE,
@@ -68,10 +69,13 @@ from gcnsim.cost.sampling import (
 )
 
 __all__ = [
+    "BATCH_FIGURES",
     "INDEX",
     "RESERVED",
     "VALUE",
     "WIDE_ID",
+    "BatchCoreCost",
+    "BatchHost",
     "Block",
     "CoreCost",
     "Kept",
@@ -82,6 +86,7 @@ __all__ = [
     "attention_cost",
     "attention_terms",
     "average_seconds",
+    "batch_core_cost",
     "batch_layer_cost",
     "batch_loss_seconds",
     "batch_memory",

@@ -181,7 +181,7 @@ def map_bytes(m: Size, k: Size, n: Size) -> FloatArray:
     return np.asarray(VALUE * (m * k + k * n + m * n), dtype=np.float64)
 
 
-def logits_seconds(device: DeviceProfile, host: HostProfile, values: float) -> float:
+def logits_seconds(device: DeviceProfile, host: HostProfile, values: float | FloatArray) -> float | FloatArray:
     """Seconds of the loss over `values` logits: softmax, gradient, count of right answers."""
     return values / host.loss_values_per_s.value + device.launch_s.value
 

@@ -7,7 +7,7 @@ from typing import Any, Final
 from gcnsim.errors import GcnsimError, ScenarioError
 from gcnsim.evidence.accelerated import accelerated_cluster, accelerated_faults
 from gcnsim.hardware import gpu_of
-from gcnsim.knobs import WARM_ITERATIONS
+from gcnsim.knobs import WARM_ITERATIONS, Knob
 from gcnsim.methods import NO_OVERLAP, create_method, is_method, method_type
 from gcnsim.runs.recorded_run import RecordedRun
 from gcnsim.scenario import SCHEMA, Scenario, from_mapping
@@ -16,6 +16,7 @@ from gcnsim.units import BANDWIDTH, FRACTION, SECONDS
 
 CORE: Final = "cpu-core"
 TRAINED_ON: Final = ("cpu", "cuda")
+PERCENT: Final = "%"
 WARMUP: Final = "warmup"
 """The knob of a method that sends everything in the first iterations: which share of all they are."""
 
@@ -80,13 +81,18 @@ def _method(run: RecordedRun) -> dict[str, Any]:
     name = run.options["method"]
     given = run.options["knobs"]
     knobs = method_type(name).knobs() if is_method(name) else ()
-    own = {knob.name: given[knob.name] for knob in knobs if knob.name in given}
+    own = {knob.name: _written(knob, given[knob.name]) for knob in knobs if knob.name in given}
     if WARM_ITERATIONS.name in given and any(knob.name == WARMUP for knob in knobs):
         own[WARMUP] = FRACTION.exact(_warm(run, int(given[WARM_ITERATIONS.name])))
     asked = create_method(name, **{knob: own[knob] for knob in ("tau",) if knob in own})
     # A softmax needs all entries of a row, so attention sums nothing beneath transfers.
     overlap = NO_OVERLAP if run.options["model"] == ATTENDS else run.options["overlap"]
     return {"name": name, "overlap": asked.overlapping(overlap).overlap, **own}
+
+
+def _written(knob: Knob, value: Any) -> Any:
+    """`value` as a question writes it: a share of one that is given in percent has its unit."""
+    return FRACTION.exact(value) if knob.unit == PERCENT and isinstance(value, float) else value
 
 
 def _warm(run: RecordedRun, warm: int) -> float:

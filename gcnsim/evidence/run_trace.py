@@ -8,7 +8,7 @@ from gcnsim.errors import FileError, ScenarioError
 from gcnsim.runs.recorded_run import TRACE, RecordedRun
 from gcnsim.sampling import NODES
 from gcnsim.scenario import Scenario
-from gcnsim.trace import AccessTrace, read_trace
+from gcnsim.trace import AccessTrace, BatchTrace, read_batch_trace, read_trace
 
 
 def refuse_other_trace(run: RecordedRun, scenario: Scenario) -> None:
@@ -19,9 +19,25 @@ def refuse_other_trace(run: RecordedRun, scenario: Scenario) -> None:
     if not run.trace.exists():
         asked = f"allowed: a run that has it (older ones need --save-trace {run.path / TRACE} in training)"
         raise FileError(f"{run.trace}: no access trace of the run; {asked}")
-    trace = read_trace(run.trace)
-    for wrong in (*_elsewhere(run, trace), *_drawn_otherwise(run, trace, scenario)):
+    if scenario.method.mini_batches:
+        found = [*_other_batches(run, read_batch_trace(run.trace))]
+    else:
+        trace = read_trace(run.trace)
+        found = [*_elsewhere(run, trace), *_drawn_otherwise(run, trace, scenario)]
+    for wrong in found:
         raise ScenarioError(f"{run.trace}: {wrong}; allowed: the trace of {run.path}")
+
+
+def _other_batches(run: RecordedRun, trace: BatchTrace) -> Iterator[str]:
+    """Graph, workers, method and seed of mini-batches."""
+    origin = trace.origin
+    if origin.graph_hash != run.graph["hash"]:
+        yield f"is of the graph {origin.graph_hash[:12]}, the run of {run.graph['hash'][:12]}"
+    if trace.workers != run.workers:
+        yield f"has {trace.workers} workers, the run {run.workers}"
+    for name, found in (("method", origin.method), ("seed", origin.seed)):
+        if found != run.options[name]:
+            yield f"was drawn with {name} {found}, the run with {run.options[name]}"
 
 
 def _elsewhere(run: RecordedRun, trace: AccessTrace) -> Iterator[str]:

@@ -91,6 +91,11 @@ class HostProfile:
 
     Of an instance type, or a server of a known make: gpus: how many it has. nic: raw bytes/s of its network, per
     direction, all its cards together. device: the name of its GPU.
+
+    Of mini-batches on cores, where calibrated: batch_s: CPU seconds of drawing one, however small, and of its layers'
+    rows. batch_looked_per_s, batch_drawn_per_s, batch_built_per_s: entries looked at, drawn one by one, and made into
+    rows. batch_stored_per_s, batch_turned_per_s: entries made into a matrix, and into its transpose. batch_matrix_s:
+    CPU seconds of a matrix, however small.
     """
 
     name: str
@@ -115,6 +120,13 @@ class HostProfile:
     gpus: Figure | None = None
     nic: Figure | None = None
     device: str | None = None
+    batch_s: Figure | None = None
+    batch_looked_per_s: Figure | None = None
+    batch_drawn_per_s: Figure | None = None
+    batch_built_per_s: Figure | None = None
+    batch_stored_per_s: Figure | None = None
+    batch_turned_per_s: Figure | None = None
+    batch_matrix_s: Figure | None = None
 
     def provenance(self) -> tuple[str, ...]:
         """Kinds of origin among its figures, the weakest first."""

@@ -50,7 +50,17 @@ HOST: Final[Table] = {
 }
 INSTANCE: Final[Table] = {"gpus": None, "nic": units.BANDWIDTH}
 """Figures of hosts that are an instance type, or a server of a known make."""
-QUANTITIES: Final[Table] = {**DEVICE, **LINK, **HOST, **INSTANCE}
+BATCHES_ON_CORES: Final[Table] = {
+    "batch_s": units.SECONDS,
+    "batch_looked_per_s": units.RATE,
+    "batch_drawn_per_s": units.RATE,
+    "batch_built_per_s": units.RATE,
+    "batch_stored_per_s": units.RATE,
+    "batch_turned_per_s": units.RATE,
+    "batch_matrix_s": units.SECONDS,
+}
+"""Figures of hosts that calibrations alone tell."""
+QUANTITIES: Final[Table] = {**DEVICE, **LINK, **HOST, **INSTANCE, **BATCHES_ON_CORES}
 """The quantity each figure of a profile is (None: a plain number)."""
 
 SHARES: Final = tuple(name for name, quantity in DEVICE.items() if quantity is units.FRACTION)

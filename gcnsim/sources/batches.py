@@ -12,7 +12,6 @@ from gcnsim.caching import capacity
 from gcnsim.cost import RESERVED, VALUE
 from gcnsim.errors import ScenarioError
 from gcnsim.ids import Bytes, IntArray, frozen
-from gcnsim.machine import resolve_machine
 from gcnsim.methods import MiniBatch, Plan
 from gcnsim.scenario import Scenario
 from gcnsim.workload import LayerShape
@@ -30,8 +29,6 @@ def batching(scenario: Scenario) -> MiniBatch:
 def refuse_unmodelled(scenario: Scenario, method: MiniBatch, shapes: Sequence[LayerShape]) -> None:
     """Raises ScenarioError for what no mini-batch schedule models."""
     cluster = scenario.cluster
-    if resolve_machine(cluster).kind == "cpu":
-        raise ScenarioError(f"cluster.device: {cluster.device} is not allowed; {method.name} is modelled for GPUs only")
     if method.one_server and cluster.servers > 1:
         raise ScenarioError(
             f"cluster.gpus_per_server: {cluster.gpus_per_server} gives {cluster.servers} servers; {method.name} keeps "

@@ -93,6 +93,10 @@ def _draws(graph: Graph, scenario: Scenario, plan: Plan, pools: list[IntArray]) 
 
 def _cache(scenario: Scenario, plan: Plan, drawn: list[Batch], stored: int) -> int:
     largest = max(drawn, key=lambda batch: batch.levels[0].size)
-    memory = resolve_machine(scenario.cluster).device.memory.value
+    machine = resolve_machine(scenario.cluster)
+    if machine.kind == "cpu" and batching(scenario).cache.auto:
+        # Device and host share one memory, so all rows of a part are kept.
+        return stored
+    memory = machine.device.memory.value
     levels = [level.size for level in largest.levels]
     return cached_rows(batching(scenario), memory, plan, levels, largest.entries, stored)

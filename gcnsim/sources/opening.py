@@ -11,6 +11,7 @@ from gcnsim.boundary import profiled_parts
 from gcnsim.errors import GraphError, ScenarioError, plural
 from gcnsim.graph import Graph
 from gcnsim.scenario import PartitionSpec, Scenario
+from gcnsim.sources.batch_trace import BatchTraceSource
 from gcnsim.sources.graph import GraphSource
 from gcnsim.sources.profile import ProfileSource
 from gcnsim.sources.published_tables import PublishedTables
@@ -38,7 +39,7 @@ def open_source(scenario: Scenario, graph: Graph | None = None, processes: int =
             )
         return source
     if workload.trace is not None:
-        return TraceSource(workload.trace)
+        return (BatchTraceSource if scenario.method.mini_batches else TraceSource)(workload.trace)
     if workload.profile is not None:
         return ProfileSource(workload.profile)
     facts = dataset(workload.dataset or "")

@@ -17,6 +17,7 @@ from typing import Final
 
 import numpy as np
 
+from gcnsim.cost import BATCH_FIGURES
 from gcnsim.errors import ScenarioError
 from gcnsim.hardware import Figure, LinkProfile, figures_of
 from gcnsim.ids import FloatArray
@@ -52,7 +53,9 @@ ON_CORES: Final = frozenset(
 OF_RELEASED: Final = frozenset({"operation_s of a host", "rebuild_bytes of a host"})
 """Figures that only the costs of the published systems' own code need."""
 
-OF_BATCHES: Final = frozenset({"gather_bandwidth of a host", "build_entries_per_s of a host"})
+OF_BATCHES: Final = frozenset(
+    f"{name} of a host" for name in ("gather_bandwidth", "build_entries_per_s", *BATCH_FIGURES)
+)
 """Figures that mini-batches need."""
 
 

@@ -32,6 +32,10 @@ KERNELS: Final[Mapping[str, str]] = {
     "reweigh": "weights of drawn edges from probabilities",
     "probabilities": "edge probabilities of least variance, from norms",
     "inclusion": "chance that each boundary node is needed",
+    "draw_batch": "mini-batch drawn",
+    "build_batch": "rows of its layers built",
+    "batch_matrix": "matrix of a layer made, with (turned 1) or without its transpose",
+    "load_rows": "input rows picked into new memory",
     "launch": "a kernel with next to nothing to do",
     "launch_backward": "a backward pass with next to nothing to do",
     "span": "one recorded span",
@@ -61,7 +65,12 @@ KERNELS: Final[Mapping[str, str]] = {
 }
 
 CUDA_ONLY: Final = frozenset({"copy_to_device", "copy_to_host", "spmm_copying", "gemm_copying"})
-CPU_ONLY: Final = frozenset(name for name in KERNELS if name.startswith("shared_") or name.endswith("_beside"))
+CPU_ONLY: Final = frozenset(name for name in KERNELS if name.startswith("shared_") or name.endswith("_beside")) | {
+    "draw_batch",
+    "build_batch",
+    "batch_matrix",
+    "load_rows",
+}
 NETWORK: Final = frozenset(name for name in KERNELS if name.startswith(("p2p_", "all_")) or name.endswith("_beside"))
 WHERE_VISIBLE: Final = frozenset({"p2p_both_softirq"})
 """Measured only where the system shows it."""

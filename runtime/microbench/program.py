@@ -11,6 +11,7 @@ from runtime.exchange import Channel
 from runtime.launch import Place, connect
 from runtime.microbench import (
     attention,
+    batches,
     concurrent,
     copies,
     maps,
@@ -56,8 +57,7 @@ def _alone(bench: Bench) -> None:
     """What one process measures by itself; the others wait without using a core."""
     for part in (overheads, sums, attention, maps, rows, sampling, training):
         part.measure(bench)
-    if bench.device.type == "cuda":
-        copies.measure(bench)
+    (copies if bench.device.type == "cuda" else batches).measure(bench)
 
 
 def _shared(bench: Bench, place: Place, channels: dict[int, Channel]) -> None:

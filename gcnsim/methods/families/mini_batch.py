@@ -49,13 +49,15 @@ class MiniBatch(Method):
     """A system that updates the model once per mini-batch, several times an epoch.
 
     one_server: its workers share a graph in the memory of one server. everywhere: every server's memory holds the whole
-    graph. trains: which training nodes a worker draws from: any, shuffled together; those of its `own` part; or those
-    `dealt` to a part that holds their neighbourhoods (PaGraph).
+    graph. one_graph: all layers sum over the same entries. trains: which training nodes a worker draws from: any,
+    shuffled together; those of its `own` part; or those `dealt` to a part that holds their neighbourhoods (PaGraph).
     """
 
     uses: ClassVar[frozenset[str]] = frozenset({"allreduce"})
     needs_boundary: ClassVar[bool] = False
     mini_batches: ClassVar[bool] = True
+    on_cores: ClassVar[bool] = True
+    one_graph: ClassVar[bool] = False
     one_server: ClassVar[bool] = False
     everywhere: ClassVar[bool] = False
     trains: ClassVar[Literal["shuffled", "own", "dealt"]] = "shuffled"
@@ -74,7 +76,11 @@ class MiniBatch(Method):
         """Iterations in which every training node is trained once."""
 
     def schedule(self, facts: Facts) -> Schedule:
-        """Draw, load, train, sum gradients."""
+        """Draw, load, train, sum gradients; on GPUs or on CPU cores."""
+        if facts.device.kind == "cpu":
+            from gcnsim.methods.families.cpu_batches import CpuBatchWriter
+
+            return CpuBatchWriter(self, facts).write()
         from gcnsim.methods.families.batch_workers import mini_batches
 
         return mini_batches(self, facts)
@@ -135,6 +141,7 @@ class SubgraphBatches(MiniBatch):
     """Mini-batches that are a sub-graph, the same in every layer. nodes_of: what chooses its nodes."""
 
     everywhere: ClassVar[bool] = True
+    one_graph: ClassVar[bool] = True
     nodes_of: ClassVar[Literal["walks", "clusters"]]
 
     @property

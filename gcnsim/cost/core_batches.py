@@ -1,0 +1,111 @@
+"""What a mini-batch costs a worker on a CPU core: drawing it, and the kernels of layers whose rows differ."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from gcnsim.cost.core import (
+    NORM_PASSES,
+    RELU_BACKWARD_PASSES,
+    RELU_PASSES,
+    RESULT_PASSES,
+    map_seconds,
+    result_seconds,
+    sum_seconds,
+)
+from gcnsim.cost.device import elementwise_seconds
+from gcnsim.errors import ScenarioError
+from gcnsim.hardware import DeviceProfile, HostProfile
+from gcnsim.ids import FloatArray, IntArray
+from gcnsim.workload import LayerShape
+
+BATCH_FIGURES = (
+    "batch_s",
+    "batch_looked_per_s",
+    "batch_drawn_per_s",
+    "batch_built_per_s",
+    "batch_stored_per_s",
+    "batch_turned_per_s",
+    "batch_matrix_s",
+)
+"""Figures of a host that no catalogue has: only a calibration tells them."""
+
+
+@dataclass(frozen=True, slots=True)
+class BatchCoreCost:
+    """Core-seconds of one worker's kernels of one layer, float64[T] each (0 where a kernel does not run)."""
+
+    aggregate: FloatArray
+    update: FloatArray
+    update_backward: FloatArray
+    aggregate_backward: FloatArray
+
+
+@dataclass(frozen=True, slots=True)
+class BatchHost:
+    """Core-seconds of the sampler's thread: of a batch, an entry looked at, drawn, built, stored, turned, a matrix."""
+
+    each: float
+    looked: float
+    drawn: float
+    built: float
+    stored: float
+    turned: float
+    matrix: float
+
+    @classmethod
+    def of(cls, host: HostProfile) -> BatchHost:
+        """The figures of `host`. Raises ScenarioError where no calibration has told them."""
+        found: list[float] = []
+        for name in BATCH_FIGURES:
+            figure = getattr(host, name)
+            if figure is None:
+                raise ScenarioError(
+                    f"cluster.calibration: has no {name}; mini-batches on CPU cores need a calibration of a profile "
+                    "that measured them (python -m runtime.profile, then gcnsim calibrate)"
+                )
+            rate = name.endswith("_per_s")
+            found.append(1.0 / figure.value if rate else figure.value)
+        return cls(*found)
+
+    def drawing(self, looked: IntArray, drawn: IntArray, built: IntArray) -> FloatArray:
+        """Of batches for which `looked` entries are looked at, `drawn` drawn one by one, `built` made into rows."""
+        return np.asarray(self.each + looked * self.looked + drawn * self.drawn + built * self.built, np.float64)
+
+    def making(self, stored: IntArray, *, turned: bool) -> FloatArray:
+        """Of a matrix of `stored` entries; turned: with its transpose."""
+        return np.asarray(self.matrix + stored * (self.stored + (self.turned if turned else 0.0)), np.float64)
+
+
+def batch_core_cost(
+    device: DeviceProfile,
+    shape: LayerShape,
+    *,
+    rows_in: IntArray,
+    rows_out: IntArray,
+    entries: IntArray,
+    first: bool,
+    last: bool,
+    norm: bool,
+) -> BatchCoreCost:
+    """The kernels of one layer: rows_in rows are read, rows_out made, int64[T].
+
+    entries: int64[T], those summed over, self-loops not counted. norm: a LayerNorm stands before each hidden layer's
+    activation. Sums by their sizes alone: nobody knows how soon a batch reads its rows again.
+    """
+    read, made, kept = (each.astype(np.float64) for each in (rows_in, rows_out, entries))
+    zero, width = np.zeros(made.shape), shape.d_in
+    own = result_seconds(device, made * width) / RESULT_PASSES
+    values = made * shape.d_out
+    hidden, extra = (0.0 if last else 1.0), (NORM_PASSES if norm else 0)
+    forward = map_seconds(device, made, shape.update_in, shape.d_out)
+    weight = map_seconds(device, shape.update_in, made, shape.d_out)
+    back = zero if first else map_seconds(device, made, shape.d_out, shape.update_in)
+    return BatchCoreCost(
+        aggregate=sum_seconds(device, kept, made, width, read) + own if shape.gathers else zero,
+        update=forward + hidden * elementwise_seconds(device, values, RELU_PASSES + extra),
+        update_backward=weight + back + hidden * elementwise_seconds(device, values, RELU_BACKWARD_PASSES + extra),
+        aggregate_backward=zero if first or not shape.gathers else sum_seconds(device, kept, read, width, made) + own,
+    )

@@ -1,0 +1,217 @@
+"""Mini-batch training by workers that compute on CPU cores, as the training runtime does it with gloo.
+
+A thread of each worker draws batches and makes their matrices, another loads their input rows, the main one trains.
+Order of ops, from the runtime's loop:
+- a batch is drawn, loaded and trained in turn; or the next one is drawn while it is trained; or `queue` batches are
+  loaded and one more is drawn while it is trained;
+- rows of other parts are pulled by all workers together: how many ids follow, the ids, the rows, each in a message to
+  every peer that both ends must have asked for; what a peer's batch wants is picked out by its owner's loading thread;
+- layer by layer forward, loss, and back; layer 0 learns nothing of its input, so it is not summed backward, and its
+  matrix has no transpose; weights' gradients are reduced during the backward pass.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from gcnsim.boundary import BatchCounts
+from gcnsim.cost import (
+    BatchCoreCost,
+    BatchHost,
+    batch_core_cost,
+    id_bytes,
+    logits_seconds,
+    row_bytes,
+    rows_seconds,
+    step_seconds,
+)
+from gcnsim.ids import FloatArray, IntArray, Rank
+from gcnsim.methods.facts import Facts
+from gcnsim.methods.families.cpu_ops import SAMPLER, WOKEN_S, CpuOps
+from gcnsim.methods.families.cpu_workers import COUNTS, INTERPRETER_HELD
+from gcnsim.methods.families.mini_batch import MiniBatch
+from gcnsim.schedule import Schedule
+from gcnsim.schedule.builder import Dependency, Work
+from gcnsim.timeline import Direction, OpKind
+
+FORWARD, BACKWARD = Direction.FORWARD, Direction.BACKWARD
+LOADER = "load"
+COUNT = COUNTS // 2
+"""Bytes of the message that says how many ids follow: half a number of the other exchange's."""
+
+
+class CpuBatchWriter(CpuOps):
+    """Writes the schedule of `method` for workers on CPU cores. Demand of what runs ahead is that of the batch it
+    prepares: rolled by as many iterations."""
+
+    def __init__(self, method: MiniBatch, facts: Facts) -> None:
+        plan, batches = method.plan(facts.shapes), facts.counts.batches
+        if batches is None:
+            raise ValueError(f"{method.name}: the counts have no mini-batches")
+        as_long = replace(facts.counts, batches=None).repeated(batches.iterations)
+        counts = replace(as_long, batches=batches)
+        super().__init__(method.name, replace(facts, shapes=plan.shapes, counts=counts), batches.iterations)
+        self.facts = replace(self.facts, counts=counts.repeated(self.iterations // batches.iterations))
+        assert self.facts.counts.batches is not None
+        self.batches: BatchCounts = self.facts.counts.batches
+        self.loading, self.width, self.one_graph = method.loading, plan.width, method.one_graph
+        self.sampler = BatchHost.of(facts.host)
+        ahead = self.loading.ahead
+        self.loaded: IntArray = np.roll(self.batches.wanted - self.batches.hits, -ahead, axis=0)
+        every = range(len(self.workers))
+        self.pulls = any(self.loaded[:, rank, peer].any() for rank in every for peer in every if rank != peer)
+        self.stalled: list[Work] = [0.0 for _ in self.workers]
+        """Seconds of an iteration in which a worker's sampling thread keeps the interpreter from its main one."""
+
+    def write(self) -> Schedule:
+        """The schedule."""
+        drawn, made = zip(*(self._draw(rank) for rank in self.workers), strict=True)
+        lag = int(self.loading.draws_ahead)
+        ready: list[list[Dependency]] = [[(op, lag)] for op in made]
+        begun, arrived = self._pulled(ready) if self.pulls else self._own_rows(ready)
+        taken = [self._taken(rank, arrived[rank]) for rank in self.workers]
+        reduced = self._trained()
+        steps = []
+        for rank in self.workers:
+            seconds = float(step_seconds(self.facts.device, self.facts.shapes))
+            self.work(OpKind.STEP, rank, seconds, after=reduced[rank])
+            steps.append(self._handed_over(rank))
+        for rank in self.workers:
+            self._begins(drawn[rank], begun[rank], taken[rank], steps[rank])
+        return self.builder.close(steps)
+
+    def _begins(self, drawn: int, begun: int, taken: int, step: int) -> None:
+        """What the main thread sets going, and when."""
+        if self.loading.ahead:
+            # Once it has a batch, the one that is `queue` later is loaded, and another drawn behind it.
+            self.builder.reuse(begun, taken)
+            self.builder.reuse(drawn, taken)
+            return
+        self.builder.wait_for(drawn, (step, 1))
+        self.builder.wait_for(begun, (step, 1))
+
+    def _draw(self, rank: Rank) -> tuple[int, int]:
+        """The sampler's thread: a batch is drawn and numbered, its matrices are made; the ops that do each."""
+        batches = self.batches
+        ahead = self.loading.ahead + self.loading.draws_ahead
+        layers = [layer for layer, shape in enumerate(self.facts.shapes) if shape.gathers]
+        distinct = layers[:1] if self.one_graph else layers
+        entries = batches.entries[:, rank]
+        built = entries[:, distinct].sum(axis=1)
+        drawn = np.zeros_like(built) if self.one_graph else built
+        seconds = self.sampler.drawing(batches.looked[:, rank], drawn, built)
+        making = np.zeros(seconds.shape)
+        for layer in distinct:
+            turned = layer > 0 or (self.one_graph and len(layers) > 1)
+            making = making + self.sampler.making(entries[:, layer] + batches.levels[:, rank, layer + 1], turned=turned)
+        if ahead:
+            held: FloatArray = INTERPRETER_HELD * np.roll(seconds, -ahead)
+            self.stalled[rank] = held
+        first = self.work(OpKind.SAMPLE, rank, np.roll(seconds, -ahead), stream=SAMPLER)
+        return first, self.work(OpKind.INDEX, rank, np.roll(making, -ahead), stream=SAMPLER)
+
+    def _own_rows(self, ready: list[list[Dependency]]) -> tuple[list[int], list[list[int]]]:
+        """Rows out of the worker's own memory; per worker, the op that begins to load, and those that end it."""
+        ops = [self._gather(rank, self.loaded[:, rank].sum(axis=1), ready[rank]) for rank in self.workers]
+        return ops, [[op] for op in ops]
+
+    def _gather(self, rank: Rank, rows: IntArray, after: list[Dependency]) -> int:
+        """Rows picked out of the worker's memory, by its loader's thread."""
+        seconds = row_bytes(rows, self.width) / self.facts.host.gather_bandwidth.value
+        return self.work(OpKind.GATHER, rank, seconds, 0, FORWARD, after=after, stream=LOADER)
+
+    def _pulled(self, ready: list[list[Dependency]]) -> tuple[list[int], list[list[int]]]:
+        """The same where rows of others are pulled from their owners: numbers, ids and rows, all workers together."""
+        begun = [self.work(OpKind.INDEX, rank, 0.0, after=ready[rank], stream=LOADER) for rank in self.workers]
+        counts: FloatArray = np.full(self.loaded.shape, float(COUNT))
+        told = self._swap(OpKind.INDEX, counts, "count", begun)
+        counted = [self.work(OpKind.INDEX, rank, 0.0, after=told[rank], stream=LOADER) for rank in self.workers]
+        told = self._swap(OpKind.INDEX, id_bytes(self.loaded), "ids", counted)
+        answering = []
+        for rank in self.workers:
+            self._gather(rank, self.loaded[:, rank, rank], told[rank])
+            others = self.loaded[:, :, rank].sum(axis=1) - self.loaded[:, rank, rank]
+            answering.append(self._gather(rank, others, []))
+        answers = row_bytes(self.loaded, self.width).transpose(0, 2, 1)
+        told = self._swap(OpKind.WIRE, answers, "rows", answering, 0, FORWARD)
+        placed = []
+        for rank in self.workers:
+            seconds = rows_seconds(self.facts.device, self.loaded[:, rank].sum(axis=1), self.width)
+            placed.append([self.work(OpKind.SCATTER, rank, seconds, 0, FORWARD, after=told[rank], stream=LOADER)])
+        return begun, placed
+
+    def _swap(
+        self,
+        kind: OpKind,
+        nbytes: FloatArray,
+        name: str,
+        posted: list[int],
+        layer: int = -1,
+        direction: Direction = Direction.NONE,
+    ) -> list[list[Dependency]]:
+        """nbytes[t, n, m] from n to m, for each pair once both have `posted`; per worker, what its part ends with."""
+        through: list[list[Dependency]] = [[] for _ in self.workers]
+        for rank, peer in self.pairs():
+            both: list[Dependency] = [posted[rank], posted[peer]]
+            stream = f"{LOADER}.{name}{peer}"
+            message = self.message(kind, rank, peer, nbytes[:, rank, peer], both, stream, layer, direction)
+            through[rank] += message.sent
+            through[peer].append(message.got)
+        return through
+
+    def _taken(self, rank: Rank, arrived: list[int]) -> int:
+        """The main thread has a loaded batch, and puts cached rows between those loaded."""
+        ahead = self.loading.ahead
+        rows = self.batches.wanted[:, rank].sum(axis=1) * (self.batches.hits[:, rank].sum(axis=1) > 0)
+        seconds = rows_seconds(self.facts.device, rows, self.width) + WOKEN_S
+        return self.work(OpKind.LOOKUP, rank, seconds, after=[(op, ahead) for op in arrived])
+
+    def _trained(self) -> list[list[int]]:
+        """Forward, loss and back; per worker, the ops that end the sums of the weights' gradients."""
+        facts, layers = self.facts, range(len(self.facts.shapes))
+        costs = [self._costs(rank) for rank in self.workers]
+        for rank in self.workers:
+            for layer in layers:
+                if layer:
+                    self._handed_over(rank)
+                if facts.shapes[layer].gathers:
+                    self.work(OpKind.AGGREGATE, rank, costs[rank][layer].aggregate, layer, FORWARD)
+                self.work(OpKind.UPDATE, rank, costs[rank][layer].update, layer, FORWARD)
+            values = self.batches.levels[:, rank, -1].astype(np.float64) * facts.shapes[-1].d_out
+            self.work(OpKind.LOSS, rank, logits_seconds(facts.device, facts.host, values))
+        reduced: list[list[int]] = [[] for _ in self.workers]
+        for layer in reversed(layers):
+            made = []
+            for rank in self.workers:
+                self._handed_over(rank)
+                cost = costs[rank][layer]
+                made.append(self.work(OpKind.UPDATE, rank, cost.update_backward, layer, BACKWARD))
+                if layer and facts.shapes[layer].gathers:
+                    self.work(OpKind.AGGREGATE, rank, cost.aggregate_backward, layer, BACKWARD)
+            for rank, op in enumerate(self.reduce(layer, made)):
+                reduced[rank].append(op)
+        return reduced
+
+    def _costs(self, rank: Rank) -> list[BatchCoreCost]:
+        facts, levels, entries = self.facts, self.batches.levels[:, rank], self.batches.entries[:, rank]
+        last = len(facts.shapes) - 1
+        return [
+            batch_core_cost(
+                facts.device,
+                shape,
+                rows_in=levels[:, layer],
+                rows_out=levels[:, layer + 1],
+                entries=entries[:, layer],
+                first=layer == 0,
+                last=layer == last,
+                norm=facts.norm,
+            )
+            for layer, shape in enumerate(facts.shapes)
+        ]
+
+    def _handed_over(self, rank: Rank) -> int:
+        """The interpreter and hand-overs between threads, spread evenly over the layers' two passes."""
+        seconds = self.facts.host.iteration_s.value + self.stalled[rank]
+        return self.work(OpKind.STEP, rank, seconds / (2 * len(self.facts.shapes)))

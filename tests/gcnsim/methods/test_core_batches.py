@@ -1,0 +1,207 @@
+"""What an iteration of mini-batches on CPU cores consists of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from gcnsim.cost import BATCH_FIGURES, batch_core_cost, rows_seconds
+from gcnsim.cost.core import RESULT_PASSES, map_seconds, result_seconds, sum_seconds
+from gcnsim.cost.device import elementwise_seconds
+from gcnsim.errors import ScenarioError
+from gcnsim.hardware import Figure
+from gcnsim.methods import method_type
+from gcnsim.methods.families.cpu_ops import WOKEN_S
+from gcnsim.methods.families.cpu_workers import INTERPRETER_HELD
+from gcnsim.schedule import COMPUTE_STREAM, Op, Schedule, bounds
+from gcnsim.timeline import Direction, OpKind
+from tests.cases import Case, method
+
+MakeFacts = Callable[..., Case]
+Pace = Callable[..., float]
+WIDTH = 64
+FIGURES = dict(zip(BATCH_FIGURES, (1e-3, 1e7, 2e7, 5e6, 1e8, 2e7, 1e-5), strict=True))
+PULLING = ("graphsage", "distdgl")
+AHEAD = ("dgl", "clustergcn", "graphsaint")
+
+
+@pytest.fixture(scope="module")
+def cases(on_cores: MakeFacts, batched: MakeFacts) -> MakeFacts:
+    """Two workers on two servers; `far` of their input rows are the other's, `hits` are cached."""
+
+    def make(*, far: float = 0.0, hits: float = 0.0, iterations: int = 1, queue: int = 1) -> Case:
+        cores = on_cores(workers=2, per_server=1)
+        given = batched(workers=2, per_server=1, far=far, hits=hits, iterations=iterations)
+        figures: dict[str, Any] = {name: Figure(value, "fitted", "a test", "2026") for name, value in FIGURES.items()}
+        return replace(cores, counts=given.counts, host=replace(cores.host, **figures), queue=queue)
+
+    return make
+
+
+def on(schedule: Schedule, worker: int, stream: str, *kinds: OpKind) -> list[Op]:
+    return [
+        op
+        for op in schedule.ops
+        if op.worker == worker and schedule.streams[op.stream].name == stream and (not kinds or op.kind in kinds)
+    ]
+
+
+def work(schedule: Schedule, op: Op, t: int = 0) -> float:
+    return float(schedule.demand[t, op.index])
+
+
+def test_a_batch_is_drawn_built_and_made_into_matrices(cases: MakeFacts) -> None:
+    given = cases()
+    schedule = method("graphsage")(given)
+    batches = given.counts.batches
+    assert batches is not None
+    entries, levels = batches.entries[0, 0], batches.levels[0, 0]
+    drawn, made = on(schedule, 0, "sampler")
+    assert (drawn.kind, made.kind) == (OpKind.SAMPLE, OpKind.INDEX)
+    total = float(entries.sum())
+    assert work(schedule, drawn) == pytest.approx(1e-3 + total / 1e7 + total / 2e7 + total / 5e6)
+    stored = entries + levels[1:]
+    # Layer 0's matrix has no transpose.
+    assert work(schedule, made) == pytest.approx(
+        entries.size * 1e-5 + stored.sum() / 1e8 + stored[1:].sum() / 2e7, rel=1e-9
+    )
+
+
+@pytest.mark.parametrize("name", ["clustergcn", "graphsaint"])
+def test_all_layers_of_a_sub_graph_have_one_matrix(cases: MakeFacts, name: str) -> None:
+    given = cases()
+    schedule = method(name)(given)
+    batches = given.counts.batches
+    assert batches is not None
+    entries, looked = int(batches.entries[0, 0, 0]), int(batches.looked[0, 0])
+    drawn, made = on(schedule, 0, "sampler")
+    assert work(schedule, drawn) == pytest.approx(1e-3 + looked / 1e7 + entries / 5e6)
+    stored = entries + int(batches.levels[0, 0, 1])
+    assert work(schedule, made) == pytest.approx(1e-5 + stored / 1e8 + stored / 2e7)
+
+
+@pytest.mark.parametrize("name", PULLING)
+def test_rows_of_others_are_asked_for_picked_out_sent_and_placed(cases: MakeFacts, name: str) -> None:
+    given = cases(far=0.25)
+    schedule = method(name)(given)
+    batches = given.counts.batches
+    assert batches is not None
+    wanted = batches.wanted[0]
+    sent = {stream: work(schedule, on(schedule, 0, f"load.{stream}1")[0]) for stream in ("count", "ids", "rows")}
+    assert sent == {"count": 4.0, "ids": 4.0 * wanted[0, 1], "rows": 4.0 * WIDTH * wanted[1, 0]}
+    own, others = on(schedule, 0, "load", OpKind.GATHER)
+    assert work(schedule, own) == pytest.approx(4 * WIDTH * wanted[0, 0] / 1e9)
+    assert work(schedule, others) == pytest.approx(4 * WIDTH * wanted[1, 0] / 1e9)
+    (placed,) = on(schedule, 0, "load", OpKind.SCATTER)
+    assert work(schedule, placed) == pytest.approx(float(rows_seconds(given.device, wanted[0].sum(), WIDTH)))
+
+
+@pytest.mark.parametrize("name", ["dgl", *AHEAD[1:]])
+def test_rows_at_hand_send_no_message(cases: MakeFacts, name: str) -> None:
+    schedule = method(name)(cases())
+    assert not [op for op in schedule.ops if op.kind is OpKind.WIRE]
+    (gathered,) = on(schedule, 0, "load")
+    rows = 100 * 10 ** len(cases().shapes)
+    assert work(schedule, gathered) == pytest.approx(4 * WIDTH * rows / 1e9)
+
+
+def test_training_goes_forward_and_back_without_the_inputs_gradient(cases: MakeFacts) -> None:
+    given = cases()
+    schedule = method("graphsage")(given)
+    layers = len(given.shapes)
+    sums = on(schedule, 0, COMPUTE_STREAM, OpKind.AGGREGATE)
+    assert [(op.direction, op.layer) for op in sums] == [
+        *((Direction.FORWARD, layer) for layer in range(layers)),
+        *((Direction.BACKWARD, layer) for layer in reversed(range(1, layers))),
+    ]
+    batches = given.counts.batches
+    assert batches is not None
+    for op in sums:
+        read, made = batches.levels[0, 0, op.layer], batches.levels[0, 0, op.layer + 1]
+        width, kept = given.shapes[op.layer].d_in, batches.entries[0, 0, op.layer]
+        into, out_of = (made, read) if op.direction is Direction.FORWARD else (read, made)
+        wanted = sum_seconds(given.device, float(kept), float(into), width, float(out_of))
+        assert work(schedule, op) == pytest.approx(
+            float(wanted) + float(result_seconds(given.device, float(made * width))) / RESULT_PASSES
+        )
+
+
+def test_a_layers_map_is_of_the_rows_it_makes(cases: MakeFacts) -> None:
+    given = cases()
+    shape, device = given.shapes[0], given.device
+    cost = batch_core_cost(
+        device,
+        shape,
+        rows_in=np.array([50]),
+        rows_out=np.array([7]),
+        entries=np.array([0]),
+        first=True,
+        last=False,
+        norm=False,
+    )
+    values = 7.0 * shape.d_out
+    forward = map_seconds(device, 7.0, shape.update_in, shape.d_out) + elementwise_seconds(device, values, 2)
+    backward = map_seconds(device, shape.update_in, 7.0, shape.d_out) + elementwise_seconds(device, values, 3)
+    assert cost.update[0] == pytest.approx(float(forward))
+    assert cost.update_backward[0] == pytest.approx(float(backward))
+    assert cost.aggregate_backward[0] == 0.0
+
+
+def test_in_turn_an_iteration_is_the_sum_of_its_parts(cases: MakeFacts, pace: Pace) -> None:
+    schedule = method("graphsage")(cases(far=0.0))
+    parts = sum(work(schedule, op) for name in ("sampler", "load", COMPUTE_STREAM) for op in on(schedule, 0, name))
+    assert pace(schedule) == pytest.approx(parts, rel=0.03)
+
+
+@pytest.mark.parametrize("name", AHEAD)
+def test_the_next_batch_is_drawn_beneath_training(cases: MakeFacts, pace: Pace, name: str) -> None:
+    given = cases()
+    schedule = method(name)(given)
+    drawn = sum(work(schedule, op) for op in on(schedule, 0, "sampler"))
+    train = sum(work(schedule, op) for name in ("load", COMPUTE_STREAM) for op in on(schedule, 0, name))
+    assert pace(schedule, 20) == pytest.approx(max(drawn, train), rel=0.05)
+    held = sum(work(schedule, op) for op in on(schedule, 0, COMPUTE_STREAM, OpKind.STEP)[:-2])
+    sampled = work(schedule, on(schedule, 0, "sampler")[0])
+    share = (2 * len(given.shapes) - 1) / (2 * len(given.shapes))
+    assert held == pytest.approx(INTERPRETER_HELD * sampled * share, rel=1e-6)
+
+
+def test_a_queue_loads_and_draws_beneath_training(cases: MakeFacts, pace: Pace) -> None:
+    schedule = method("pagraph")(cases(queue=2))
+    drawn, loaded, train = (
+        sum(work(schedule, op) for op in on(schedule, 0, name)) for name in ("sampler", "load", COMPUTE_STREAM)
+    )
+    assert pace(schedule, 24) == pytest.approx(max(drawn, loaded, train), rel=0.05)
+    assert bounds(schedule).lower_s <= pace(schedule, 24) <= bounds(schedule).upper_s
+
+
+def test_what_runs_ahead_is_of_the_batch_it_prepares(cases: MakeFacts) -> None:
+    given = cases(iterations=2, hits=0.5, queue=1)
+    schedule = method("pagraph")(given)
+    batches = given.counts.batches
+    assert batches is not None
+    (gathered,) = on(schedule, 0, "load")
+    missing = (batches.wanted - batches.hits)[:, 0].sum(axis=1)
+    assert [work(schedule, gathered, t) for t in (0, 1)] == pytest.approx(
+        [4 * WIDTH * missing[1] / 1e9, 4 * WIDTH * missing[0] / 1e9]
+    )
+    (taken,) = on(schedule, 0, COMPUTE_STREAM, OpKind.LOOKUP)
+    rows = batches.wanted[0, 0].sum()
+    assert work(schedule, taken) == pytest.approx(float(rows_seconds(given.device, rows, WIDTH)) + WOKEN_S)
+
+
+def test_figures_that_no_calibration_told_are_asked_for_in_one_line(on_cores: MakeFacts, batched: MakeFacts) -> None:
+    given = replace(on_cores(workers=2, per_server=1), counts=batched(workers=2, per_server=1).counts)
+    with pytest.raises(ScenarioError, match=r"^cluster.calibration: has no batch_s; .*runtime.profile") as told:
+        method("graphsage")(given)
+    assert "\n" not in str(told.value)
+
+
+def test_every_system_of_mini_batches_has_a_schedule_on_cores(cases: MakeFacts) -> None:
+    for name in ("graphsage", "clustergcn", "graphsaint", "dgl", "pagraph", "distdgl"):
+        assert method_type(name).on_cores
+        assert len(method(name)(cases()).ends) == 2
