@@ -101,10 +101,14 @@ def mistake(document: object, name: str, part: str = "") -> str | None:
 @cache
 def _validator(name: str, part: str) -> Draft202012Validator:
     from jsonschema import Draft202012Validator
+    from jsonschema.validators import extend
 
+    # JSON Schema also takes 3.0 for an integer, but no place in a list can be a float.
+    types = Draft202012Validator.TYPE_CHECKER.redefine("integer", lambda _, value: type(value) is int)
     schema = shipped_schema(name)
     whole = _inlined(schema, schema.get("$defs", {}))
-    return Draft202012Validator(whole["properties"][part] if part else whole)
+    kind: type[Draft202012Validator] = extend(Draft202012Validator, type_checker=types)  # type: ignore[no-untyped-call]
+    return kind(whole["properties"][part] if part else whole)
 
 
 def _inlined(schema: Any, definitions: Mapping[str, Any]) -> Any:

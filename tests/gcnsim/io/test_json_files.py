@@ -47,6 +47,7 @@ def test_a_document_of_its_schema_is_read(tmp_path: Path) -> None:
         (b"{}", "has no schema; write it again"),
         (canonical(CLUSTER | {"schema": "x"}).encode(), 'schema is "x", wanted "gcnsim.cluster/1"; write it again'),
         (canonical(CLUSTER | {"hosts": "y" * 99}).encode(), f'hosts is "{"y" * 56}..., wanted integer; write it again'),
+        (canonical(CLUSTER | {"hosts": 2.0}).encode(), "hosts is 2.0, wanted integer; write it again"),
         (b'{"hosts": NaN}', "hosts is nan; allowed: finite numbers up to 1e+30"),
         (b'{"hosts": 1e999}', "hosts is inf; allowed: finite numbers up to 1e+30"),
         (
@@ -55,7 +56,7 @@ def test_a_document_of_its_schema_is_read(tmp_path: Path) -> None:
         ),
         (b'{"hosts": 1' + 5000 * b"0" + b"}", "not a JSON document"),
     ],
-    ids=range(12),
+    ids=range(13),
 )
 def test_what_is_not_is_refused_in_one_line(tmp_path: Path, content: bytes, said: str) -> None:
     path = tmp_path / "c.json"

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Barrier
 
 import numpy as np
 import pytest
@@ -53,11 +54,17 @@ def test_stopping_on_the_way_changes_nothing() -> None:
 
 def test_threads_share_a_link_and_the_instants_are_exact() -> None:
     """The second comes when the first has half its bytes left: both then move at half the rate."""
-    link, begun = CopyLink(Table(), RATE), now() + 50 * MS
-    asked = [(begun, 40_000.0), (begun + 20 * MS, 40_000.0), (begun + 300 * MS, 5_000.0)]
+    link, begun = CopyLink(Table(), RATE), list[int]()
+    # A thread that starts late on a busy machine would find the first copy at its end.
+    together = Barrier(3, lambda: begun.append(now() + 100 * MS))
+
+    def carried(after: int, nbytes: float) -> float:
+        together.wait()
+        return (link.carry(begun[0] + after, nbytes) - begun[0]) / MS
+
     with ThreadPoolExecutor(3) as threads:
-        ends = list(threads.map(lambda each: link.carry(*each), asked))
-    assert [(end - begun) / MS for end in ends] == pytest.approx([60.0, 80.0, 305.0])
+        ends = list(threads.map(carried, (0, 20 * MS, 300 * MS), (40_000.0, 40_000.0, 5_000.0)))
+    assert ends == pytest.approx([60.0, 80.0, 305.0])
 
 
 CARRY = """
