@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import product
@@ -151,7 +152,7 @@ def _ways(parts: str, options: Mapping[str, str]) -> list[_Way]:
     counts = [word.strip() for word in parts.split(",")]
     given = {name: [word.strip() for word in text.split(",")] for name, text in options.items()}
     for word in counts:
-        if not (word.isascii() and word.isdecimal() and 0 < int(word) < 2**31):
+        if not (re.fullmatch("[0-9]{1,10}", word) and 0 < int(word) < 2**31):
             raise ScenarioError(f"--parts: {word!r} is not a number of parts; at least 1 is needed")
     for name, known in KNOWN.items():
         for word in given[name]:

@@ -166,7 +166,7 @@ def _filtered(question: str | None, **given: Any) -> dict[str, Any]:
             found[key] = [*before, *given[option]] if isinstance(before, list) else before
     if given["sample"] is not None:
         kind, _, count = given["sample"].partition(":")
-        if not count.isascii() or not count.isdigit():
+        if not re.fullmatch("[0-9]{1,9}", count):
             raise ScenarioError(f"--sample: {given['sample']!r} is not KIND:N, e.g. {SAMPLES[1]}:500")
         found["sample"] = {"kind": kind, "points": int(count), "seed": given["seed"] or 0}
     elif given["seed"] is not None:

@@ -38,7 +38,7 @@ FAMILIES: Final[Mapping[str, LinkFamily]] = {
 }
 """By what their names begin with."""
 
-_NAME: Final = re.compile(r"([a-z-]+?)(\d+)(?:\.(\d+))?(?:\.([a-z]+))?")
+_NAME: Final = re.compile(r"([a-z-]+?)([0-9]{1,9})(?:\.([0-9]{1,9}))?(?:\.([a-z]+))?")
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -85,7 +86,7 @@ def _row(number: str, rows: int, file: Path) -> int:
     """The place of a row. Raises FileError."""
     if not number and rows == 1:
         return 0
-    if not number.isascii() or not number.isdigit() or not 1 <= int(number) <= rows:
+    if not re.fullmatch("[0-9]{1,9}", number) or not 1 <= int(number) <= rows:
         asked = f"there is no row {number!r}" if number else f"has {rows} rows"
         raise FileError(f"{file}: {asked}; name one: {file}{ROW}1 to {file}{ROW}{rows}")
     return int(number) - 1

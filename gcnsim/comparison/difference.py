@@ -125,7 +125,7 @@ def _link(name: str, a: IterationReport, b: IterationReport) -> dict[str, Any]:
 
 def _natural(name: str) -> list[tuple[int, str]]:
     """`nic2.tx` before `nic10.tx`."""
-    return [(int(piece) if piece.isdigit() else -1, piece) for piece in re.split(r"(\d+)", name)]
+    return [(int(piece) if piece.isdecimal() and len(piece) < 19 else -1, piece) for piece in re.split(r"(\d+)", name)]
 
 
 def _said(a: IterationReport, b: IterationReport, leaves: Sequence[Mapping[str, Any]], epochs: bool) -> Iterator[str]:

@@ -21,7 +21,11 @@ DIGITS: Final = 6
 MOST_VALUES: Final = 1_000_000
 """Of one axis."""
 
-_WHOLE: Final = re.compile(r"(-?\d+)\.\.(-?\d+)(?:/(\d+))?")
+MOST_DIGITS: Final = 18
+"""Of a whole number."""
+
+_WHOLE: Final = re.compile(r"(-?[0-9]+)\.\.(-?[0-9]+)(?:/([0-9]+))?")
+_COUNT: Final = re.compile(r"[0-9]{1,9}")
 _RANGE: Final = re.compile(r"([a-z]+)\((.*)\)", re.DOTALL)
 _NUMBER: Final = re.compile(r"^\s*[+-]?[0-9.]+(?:[eE][+-]?[0-9]+)?\s*")
 _KINDS: Final = ("linear", "log")
@@ -164,6 +168,8 @@ def _one(item: object, rule: Rule, at: str) -> list[Any] | Between:
     text = item.strip()
     whole = _WHOLE.fullmatch(text)
     if whole is not None:
+        if len(max(whole.groups("1"), key=len)) > MOST_DIGITS:
+            raise ScenarioError(f"{at}: {shown(text)} has a number of more than {MOST_DIGITS} digits")
         return _counted(text, int(whole[1]), int(whole[2]), int(whole[3] or 1), at)
     named = _RANGE.fullmatch(text)
     assert named is not None
@@ -175,9 +181,9 @@ def _one(item: object, rule: Rule, at: str) -> list[Any] | Between:
     between = _between(kind, parts[0], parts[1], rule, f"{at}: {shown(text)}")
     if len(parts) == 2:
         return between
-    if not parts[2].isascii() or not parts[2].isdigit() or not 1 <= int(parts[2]) <= MOST_VALUES:
+    count = int(parts[2]) if _COUNT.fullmatch(parts[2]) else 0
+    if not 1 <= count <= MOST_VALUES:
         raise ScenarioError(f"{at}: {shown(text)}: {parts[2]!r} is no count; a whole number of 1 to {MOST_VALUES:,}")
-    count = int(parts[2])
     if count == 1 and between.low != between.high:
         raise ScenarioError(f"{at}: {shown(text)}: one value cannot be both ends; a count of 2 or more")
     shares: Sequence[float] = [step / (count - 1) for step in range(count)] if count > 1 else [0.0]

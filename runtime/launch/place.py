@@ -14,7 +14,8 @@ from gcnsim.ids import Rank
 RENDEZVOUS: Final = "GCNSIM_RENDEZVOUS"
 """The file through which the workers of our own launcher find one another; set by nobody else."""
 
-_TASKS: Final = re.compile(r"(\d+)(?:\(x(\d+)\))?")
+_COUNT: Final = re.compile(r"[0-9]{1,9}")
+_TASKS: Final = re.compile(r"([0-9]{1,9})(?:\(x([0-9]{1,6})\))?")
 """One run of Slurm's tasks per node: `4`, or `4(x3)` for three nodes with 4 each."""
 
 
@@ -73,8 +74,8 @@ def _together(env: Mapping[str, str], one: str, other: str) -> None:
 
 def _number(env: Mapping[str, str], name: str, default: int | None = None) -> int:
     text = env.get(name, "" if default is None else str(default))
-    if not (text.isascii() and text.isdigit()):
-        raise ScenarioError(f"{name}: {text!r} is not a whole number >= 0")
+    if not _COUNT.fullmatch(text):
+        raise ScenarioError(f"{name}: {text[:40]!r} is not a whole number >= 0")
     return int(text)
 
 

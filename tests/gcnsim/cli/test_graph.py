@@ -123,6 +123,7 @@ def test_what_metis_is_told_besides_multiplies_its_rows_alone(cycle: Path) -> No
 @pytest.mark.parametrize(
     ("words", "message"),
     [
+        (["--parts", "9" * 5000], "is not a number of parts"),
         (["--parts", "2,x"], "--parts: 'x' is not a number of parts"),
         (["--parts", "0"], "--parts: '0' is not a number of parts; at least 1 is needed"),
         (["--parts", "2", "--method", "metis,metiss"], "method 'metiss' is unknown: did you mean 'metis'"),

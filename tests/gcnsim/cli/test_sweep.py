@@ -103,6 +103,7 @@ def test_what_it_would_take_is_said_and_nothing_done(tmp_path: Path, capsys: pyt
             "--axis cluster.bandwidth: is given twice; allowed: once, e.g. cluster.bandwidth=5Gbps,10Gbps,25Gbps",
         ),
         (["sweep", "statsu", "x"], "unknown command 'statsu', nor a file; did you mean 'status'? known: best, export,"),
+        ([*ASKED, "--out", "x", "--sample", f"lhs:{'9' * 5000}"], "is not KIND:N"),
         ([*ASKED, "--out", "x", "--sample", "lhs"], "--sample: 'lhs' is not KIND:N"),
         ([*ASKED, "--out", "x", "--seed", "1"], "--seed: only valid with --sample"),
         ([*ASKED, "--out", "x", "--where", "tau < 1"], "where[0]: tau: unknown field; "),

@@ -57,6 +57,8 @@ def test_what_is_written_of_an_axis_are_its_values(path: str, written: Any, valu
         ("method.epsilon", "log(0,1,3)", "a logarithmic range starts above 0"),
         ("method.epsilon", "linear(1,0.5,3)", "an empty range"),
         ("method.epsilon", "linear(0.1,0.5,0)", "'0' is no count"),
+        ("method.epsilon", f"linear(0.1,0.5,{'9' * 5000})", "is no count"),
+        ("method.tau", f"0..{'9' * 5000}", "has a number of more than 18 digits"),
         ("method.epsilon", "linear(0.1,0.5,1)", "one value cannot be both ends"),
         ("method.epsilon", "cubic(0.1,0.5,3)", "unknown range 'cubic'"),
         ("method.epsilon", "linear(0.1)", "a range has two ends and a count"),

@@ -46,6 +46,7 @@ def test_a_slurm_job_of_one_task_or_without_a_meeting_point_is_no_launch() -> No
         ({"WORLD_SIZE": "2"}, "WORLD_SIZE: set to '2', but RANK is not set; set both, as torchrun does"),
         (TORCHRUN | {"RANK": "8"} | MEET, "RANK: 8 is not allowed; allowed: 0 to WORLD_SIZE - 1 (7)"),
         (TORCHRUN | {"RANK": "-1"} | MEET, "RANK: '-1' is not a whole number >= 0"),
+        (TORCHRUN | {"RANK": "9" * 5000} | MEET, f"RANK: '{'9' * 40}' is not a whole number >= 0"),
         (TORCHRUN | {"WORLD_SIZE": "x"} | MEET, "WORLD_SIZE: 'x' is not a whole number >= 0"),
         (TORCHRUN | {"LOCAL_RANK": "4"} | MEET, "LOCAL_RANK: 4 is not allowed; allowed: 0 to LOCAL_WORLD_SIZE - 1 (3)"),
         (
