@@ -56,6 +56,16 @@ def told_in_one_line(code: int, errors: str, extra: str) -> bool:
     return code in (1, 2) and len(errors.splitlines()) == 1 and f"gcnsim[{extra}]" in errors
 
 
+def from_file(entry: str, url: str) -> str:
+    """The entry of a package with its hashes, of the file at `url` alone.
+
+    By version and hash pip prefers an index that says hashes, so torch would be its build with CUDA where the resolved
+    one is the build for CPUs in a folder of wheels, and what that needs of CUDA would be missing.
+    """
+    pin, mark, hashes = entry.partition(" \\\n")
+    return f"{pin.split('==')[0]} @ {url}{mark}{hashes}"
+
+
 class Environment:
     """A virtual environment outside the checkout that has nothing but what the wheel asks for."""
 
@@ -72,7 +82,7 @@ class Environment:
         return subprocess.run(command, cwd=cwd or self.folder, env=env, capture_output=True, text=True, check=False)
 
     def _pip(self, *arguments: str) -> None:
-        done = self.call(["-m", "pip", "--quiet", "--disable-pip-version-check", *arguments])
+        done = self.call(["-m", "pip", "--disable-pip-version-check", *arguments])
         if done.returncode:
             raise RuntimeError(f"pip {' '.join(arguments)}: {(done.stderr or done.stdout).strip()}")
 
@@ -80,16 +90,17 @@ class Environment:
         """Install the wheel and what it needs, each file by its hash; how many packages. Raises RuntimeError."""
         asked = f"{wheel}[{','.join(extras)}]" if extras else str(wheel)
         report, needed = self.folder / "report.json", self.folder / "needed.txt"
-        self._pip("install", "--dry-run", "--report", str(report), "--constraint", str(VERSIONS), asked)
+        self._pip("install", "--quiet", "--dry-run", "--report", str(report), "--constraint", str(VERSIONS), asked)
         found = json.loads(report.read_text(encoding="utf-8"))["install"]
-        names = sorted({normal(each["metadata"]["name"]) for each in found} - {"gcnsim"})
+        files = {normal(each["metadata"]["name"]): str(each["download_info"]["url"]) for each in found}
+        names = sorted(files.keys() - {"gcnsim"})
         entries = hashed(HASHED.read_text(encoding="utf-8"))
         unknown = [name for name in names if name not in entries]
         if unknown:
             raise RuntimeError(f"{HASHED.name}: has no hashes of {', '.join(unknown)}; make constraints writes it")
-        needed.write_text("\n".join(entries[name] for name in names) + "\n", encoding="utf-8")
-        self._pip("install", "--require-hashes", "--no-deps", "--requirement", str(needed))
-        self._pip("install", "--no-deps", "--no-index", str(wheel))
+        needed.write_text("\n".join(from_file(entries[name], files[name]) for name in names) + "\n", encoding="utf-8")
+        self._pip("install", "--quiet", "--require-hashes", "--no-deps", "--requirement", str(needed))
+        self._pip("install", "--quiet", "--no-deps", "--no-index", str(wheel))
         self._pip("check")
         return len(names)
 

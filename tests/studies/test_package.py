@@ -14,7 +14,7 @@ import pytest
 from gcnsim.cli.doctor import CORE
 from studies.hashes import HASHED, ROOT, VERSIONS, hashed, normal, pins, with_wheels
 from studies.licences import licence, listed, text
-from studies.package import NEEDS, Environment, complaints, told_in_one_line
+from studies.package import NEEDS, Environment, complaints, from_file, told_in_one_line
 from tests.building import built
 
 
@@ -35,6 +35,12 @@ def test_a_wheel_at_hand_is_accepted_by_its_hash_when_it_is_of_the_version(tmp_p
     found = with_wheels({"torch": "torch==2.0 \\\n    --hash=sha256:ab"}, {"torch": "2.0"}, tmp_path.glob("*.whl"))
     own = hashlib.sha256(b"torch-2.0+cpu-cp311-cp311-linux.whl").hexdigest()
     assert found == {"torch": f"torch==2.0 \\\n    --hash=sha256:ab \\\n    --hash=sha256:{own}"}
+
+
+def test_the_file_that_was_resolved_is_installed_and_no_other_build_of_its_version() -> None:
+    entry = "torch==2.0 \\\n    --hash=sha256:ab \\\n    --hash=sha256:cd"
+    found = from_file(entry, "file:///wheels/torch-2.0%2Bcpu.whl")
+    assert found == "torch @ file:///wheels/torch-2.0%2Bcpu.whl \\\n    --hash=sha256:ab \\\n    --hash=sha256:cd"
 
 
 @pytest.mark.parametrize(
