@@ -43,13 +43,14 @@ def nothing_left(shell: Shell, pids: list[int]) -> None:
 
 
 @needs_namespaces
-def test_a_killed_worker_ends_all_and_is_named(start: Start) -> None:
-    shell, pids = start("--hosts", "2", "--workers-per-host", "2")
-    assert len(pids) == 4
-    os.kill(shell.worker(2), signal.SIGKILL)
+@pytest.mark.parametrize("workers", [1, pytest.param(2, marks=pytest.mark.slow)])
+def test_a_killed_worker_ends_all_and_is_named(workers: int, start: Start) -> None:
+    shell, pids = start("--hosts", "2", "--workers-per-host", str(workers))
+    assert len(pids) == 2 * workers
+    os.kill(shell.worker(workers), signal.SIGKILL)
     code, _, err = shell.end()
     assert code == 1
-    words = "worker 2 was killed by SIGKILL (by hand, or by the system for want of memory)"
+    words = f"worker {workers} was killed by SIGKILL (by hand, or by the system for want of memory)"
     assert err.splitlines()[1:] == [f"runtime.emulate: {words}"]
     nothing_left(shell, pids)
 

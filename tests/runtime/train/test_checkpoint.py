@@ -65,7 +65,11 @@ def going(options: MakeOptions, tmp_path: Path) -> Going:
     return make
 
 
-@pytest.mark.parametrize("name", RUNS)
+ALSO = ("full-graph sgd", "psc-gcn tau 1", "psc-gcn tau 3", "psc-gcn tau 0 whole")
+"""Of which others have the method, the optimizer and the staleness."""
+
+
+@pytest.mark.parametrize("name", [pytest.param(name, marks=[pytest.mark.slow] * (name in ALSO)) for name in RUNS])
 def test_going_on_is_the_same_to_the_bit(crew: Crew, going: Going, tmp_path: Path, name: str) -> None:
     method, knobs, fields = RUNS[name]
     whole = crew.run(3, ran, going(method, knobs, **fields))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import product
 
 import numpy as np
 import pytest
@@ -83,15 +84,28 @@ def alone(crew: Crew, options: MakeOptions) -> Alone:
     return run
 
 
-@pytest.mark.parametrize("overlap", ["none", "central"])
-@pytest.mark.parametrize("cut", ["random", "metis"])
+CUTS = [("random", "none", 2), ("random", "central", 3), ("metis", "none", 3), ("metis", "central", 4)]
+"""Partition, overlap and number of workers: each value with each model, the other combinations are slow."""
+
+OTHER_CUTS = set(product(("random", "metis"), ("none", "central"), (2, 3, 4))) - set(CUTS)
+
+
+@pytest.mark.parametrize(
+    ("cut", "overlap", "workers"), [*CUTS, *(pytest.param(*cut, marks=pytest.mark.slow) for cut in sorted(OTHER_CUTS))]
+)
 @pytest.mark.parametrize("model", MODELS)
 def test_full_graph_on_many_workers_equals_one(
-    crew: Crew, case: Case, options: MakeOptions, alone: Alone, model: dict[str, object], cut: str, overlap: str
+    crew: Crew,
+    case: Case,
+    options: MakeOptions,
+    alone: Alone,
+    model: dict[str, object],
+    cut: str,
+    overlap: str,
+    workers: int,
 ) -> None:
-    fields = model | {"partition_method": cut, "overlap": overlap}
-    for workers in (2, 3, 4):
-        same_run(crew.run(workers, trained, options(workers=workers, **fields)), alone(model), case.graph.nodes)
+    asked = options(workers=workers, partition_method=cut, overlap=overlap, **model)
+    same_run(crew.run(workers, trained, asked), alone(model), case.graph.nodes)
 
 
 def test_a_gcn_whose_layer_0_is_summed_once_is_the_same(crew: Crew, case: Case, options: MakeOptions) -> None:

@@ -122,8 +122,8 @@ def test_a_worker_that_stands_still_is_found_by_the_timeout(start: Start, log: P
 
 
 PSC = {"tau": 2, "epsilon": 0.5, "refresh": 3}
-ASKED = ["--method", "psc-gcn", "--tau", "2", "--epsilon", "0.5", "--refresh", "3", "--checkpoint-every", "5"]
-DONE = 250
+ASKED = ["--method", "psc-gcn", "--tau", "2", "--epsilon", "0.5", "--refresh", "3", "--checkpoint-every", "20"]
+DONE = 150
 
 
 @pytest.fixture
