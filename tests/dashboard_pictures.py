@@ -11,12 +11,15 @@ import hashlib
 import json
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
+from gcnsim import api
+from runtime.methods import method_type
 from tests.dashboards import CHROMIUM, served
+from tests.gcnsim.validation.conftest import runs_in
 
 FOLDER: Final = Path(__file__).resolve().parents[1] / "docs" / "pictures"
 RECORD: Final = FOLDER / "pages.json"
@@ -25,25 +28,22 @@ PATIENCE_MS: Final = 120_000
 WIDTH, HEIGHT = 1100, 820
 
 
-BEGINS: Final = "/timeline"
-"""The page that begins its work by itself."""
-
-
 class Picture(NamedTuple):
-    """address: of the page and its state. answered: its long work is done first."""
+    """address: of the page and its state. answered: the long work that it begins is done first. height: in pixels."""
 
     address: str
     answered: bool = False
+    height: int = HEIGHT
 
 
 PICTURES: Final = {
     "what-if": Picture("/?beside=25"),
     "what-if-bandwidth": Picture("/?figure=bandwidth"),
     "compare": Picture("/compare?a=a.yaml&b=b.yaml", answered=True),
-    "plan": Picture("/plan"),
-    "sweep": Picture("/sweep"),
-    "timeline": Picture(BEGINS, answered=True),
-    "validation": Picture("/validation"),
+    "plan": Picture("/plan?target_iteration=0.75s&gpus=4,6,8", answered=True, height=1180),
+    "sweep": Picture("/sweep?folder=points"),
+    "timeline": Picture("/timeline", answered=True),
+    "validation": Picture("/validation?runs=pipegcn,full-graph,bns-gcn", answered=True, height=1240),
 }
 """By the name of the file. Every page of the dashboard has one at least (`tests/gcnsim/dashboard/test_pictures.py`)."""
 
@@ -51,7 +51,16 @@ FILES: Final = {
     "a.yaml": "schema: gcnsim.scenario/1\ncluster: {gpus: 6, bandwidth: 15Gbps}\nmethod: {name: full-graph}\n",
     "b.yaml": "schema: gcnsim.scenario/1\ncluster: {gpus: 6, bandwidth: 15Gbps}\nmethod: {name: pipegcn}\n",
 }
-"""What pages open."""
+"""What Compare opens."""
+
+AXES: Final = {"cluster.bandwidth": "5Gbps,25Gbps", "method.name": "psc-gcn,pipegcn", "method.tau": "0,1"}
+SMALL: Final = ("cluster.gpus=2", "cluster.gpus_per_server=1", "run.iterations=4")
+RUNS: Final[Mapping[str, tuple[float, dict[str, float]]]] = {
+    "pipegcn": (0.0241, {}),
+    "full-graph": (0.0262, {}),
+    "bns-gcn": (0.0098, {"rate": 0.3}),
+}
+"""What Validation opens, made up: seconds of an iteration and knobs by method, on a graph of the tests."""
 
 SHOWN: Final = """() => {
   const kept = document.querySelector("#page").innerText.split("\\n");
@@ -60,31 +69,39 @@ SHOWN: Final = """() => {
 }"""
 
 
+def fill(folder: Path) -> None:
+    """Write what the pages open."""
+    for name, text in FILES.items():
+        Path(folder, name).write_text(text, encoding="utf-8")
+    api.sweep(axes=AXES, overrides=SMALL, out=folder / "points", processes=1)
+    for method, (seconds, knobs) in RUNS.items():
+        spread = (seconds, seconds * 1.02)
+        runs_in(folder)(method, method=method, knobs=method_type(method).settled(knobs), seconds=spread * 5)
+
+
 @contextmanager
-def looking(browser: Any) -> Iterator[tuple[Any, str]]:
-    """A page of a browser, and the address of a dashboard with the files that pictures need."""
-    with tempfile.TemporaryDirectory() as folder:
-        for name, text in FILES.items():
-            Path(folder, name).write_text(text, encoding="utf-8")
-        size: Any = {"width": WIDTH, "height": HEIGHT}
-        page = browser.new_page(viewport=size, color_scheme="light", reduced_motion="reduce", bypass_csp=True)
-        page.set_default_timeout(PATIENCE_MS)
-        with contextmanager(served)(Path(folder)) as address:
-            yield page, address
-        page.close()
+def looking(browser: Any) -> Iterator[Any]:
+    """A page of a browser."""
+    size: Any = {"width": WIDTH, "height": HEIGHT}
+    page = browser.new_page(viewport=size, color_scheme="light", reduced_motion="reduce", bypass_csp=True)
+    page.set_default_timeout(PATIENCE_MS)
+    yield page
+    page.close()
 
 
 def show(page: Any, address: str, picture: Picture) -> list[str]:
     """Open the page and wait until it is all there; every line of text that it shows."""
+    page.set_viewport_size({"width": WIDTH, "height": picture.height})
     page.goto(address.rstrip("/") + picture.address)
     page.wait_for_selector("#command:has-text('gcnsim')")
     if picture.address.startswith("/?"):
         page.wait_for_selector("#headline:not(:empty)")
         page.wait_for_selector("#picture .main-svg")
     if picture.answered:
-        if picture.address != BEGINS:
-            page.click("#job-start")
         page.wait_for_selector("#job-result .files a")
+        page.wait_for_selector("#job-result .main-svg")
+    if picture.address.startswith("/sweep"):
+        page.wait_for_selector("#page .main-svg")
     page.wait_for_timeout(300)
     found: list[str] = page.evaluate(SHOWN)
     return found
@@ -96,7 +113,13 @@ def take(names: Sequence[str]) -> None:
     record = recorded()
     from playwright.sync_api import sync_playwright
 
-    with sync_playwright() as started, looking(_browser(started)) as (page, address):
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        sync_playwright() as started,
+        looking(_browser(started)) as page,
+        contextmanager(served)(Path(folder)) as address,
+    ):
+        fill(Path(folder))
         for name in names:
             shown = show(page, address, PICTURES[name])
             path = FOLDER / f"{name}.png"

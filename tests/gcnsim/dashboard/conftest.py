@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from gcnsim import api
+from tests.dashboard_pictures import fill
 from tests.dashboards import CHROMIUM, TOKEN, Looking, served
 from tests.gcnsim.comparison.test_compare import recorded
 from tests.gcnsim.validation.conftest import runs_in
@@ -17,16 +17,12 @@ pytest.importorskip("dash", reason="the dashboard's packages are not installed")
 pytest.importorskip("waitress", reason="the dashboard's packages are not installed")
 
 
-AXES = {"cluster.bandwidth": "5Gbps,25Gbps", "method.name": "psc-gcn,pipegcn", "method.tau": "0,1"}
-SMALL = ("cluster.gpus=2", "cluster.gpus_per_server=1", "run.iterations=4")
-
-
 @pytest.fixture(scope="session")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What pages may open: a sweep `points`, a recorded run `run`."""
+    """What pages may open: what those of pictures do (a sweep `points`), and a recorded run `run`."""
     found = tmp_path_factory.mktemp("files")
     recorded(runs_in(found), "run")
-    api.sweep(axes=AXES, overrides=SMALL, out=found / "points", processes=1)
+    fill(found)
     return found
 
 

@@ -33,15 +33,15 @@ def test_no_picture_is_left_over() -> None:
     assert {each.stem for each in FOLDER.glob("*.png")} == set(PICTURES) == set(pictures.recorded())
 
 
-def _stale(browser: Any, names: list[str]) -> dict[str, list[str]]:
+def _stale(browser: Any, address: str, names: list[str]) -> dict[str, list[str]]:
     """Of pictures that show something else than their pages: the lines that one of both has."""
-    with pictures.looking(browser) as (page, address):
+    with pictures.looking(browser) as page:
         shown = {name: pictures.show(page, address, PICTURES[name]) for name in names}
     told = {name: pictures.recorded()[name]["shows"] for name in names}
     return {name: sorted({*shown[name]} ^ {*told[name]}) for name in names if shown[name] != told[name]}
 
 
 @pytest.mark.parametrize("answered", [False, pytest.param(True, marks=pytest.mark.slow)])
-def test_pictures_are_not_stale(chromium: Any, answered: bool) -> None:
-    stale = _stale(chromium, [name for name, each in PICTURES.items() if each.answered == answered])
+def test_pictures_are_not_stale(chromium: Any, dashboard: str, answered: bool) -> None:
+    stale = _stale(chromium, dashboard, [name for name, each in PICTURES.items() if each.answered == answered])
     assert stale == {}, HOW
