@@ -15,7 +15,7 @@ from gcnsim.errors import FileError
 from gcnsim.fields import Number
 from gcnsim.fields.columns import AMOUNT, COUNT, POSITIVE, SHARE, check_values
 from gcnsim.ids import AnyArray, frozen
-from gcnsim.io.container import Sections, kind_of, read_sections, write_sections
+from gcnsim.io.container import Sections, kind_of, read_sections, section_of, write_sections
 
 KIND: Final = "profile"
 VERSION: Final = 1
@@ -105,11 +105,7 @@ def _cells(path: str | Path, stored: Sections, sampler: str, parts: int) -> Bins
 def _section(
     path: str | Path, stored: Sections, name: str, dtype: str, shape: tuple[int, ...], rule: Number = AMOUNT
 ) -> AnyArray:
-    array = stored.arrays.get(name)
-    if array is None:
-        raise FileError(f"{path}: section {name!r} is missing")
-    if array.dtype != np.dtype(dtype) or array.shape != shape:
-        raise FileError(f"{path}: section {name!r} is {array.dtype} {array.shape}, wanted {dtype} {shape}")
+    array = section_of(path, stored, name, dtype, len(shape), shape)
     check_values(array, rule, f"{path}: section {name!r}")
     return array
 

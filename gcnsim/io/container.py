@@ -107,6 +107,23 @@ def read_sections(path: str | Path, *, kind: str, version: int | tuple[int, ...]
     return Sections(kind, header["version"], header["meta"], arrays, hashlib.sha256(raw).hexdigest())
 
 
+def section_of(
+    path: str | Path, stored: Sections, name: str, dtype: str, ndim: int, shape: tuple[int, ...] | None = None
+) -> AnyArray:
+    """The section `name` of what the file at `path` holds. shape: None where any of `ndim` dimensions will do.
+
+    Raises FileError when it is missing, or of another type or shape.
+    """
+    array = stored.arrays.get(name)
+    if array is None:
+        raise FileError(f"{path}: section {name!r} is missing")
+    if array.dtype != np.dtype(dtype) or array.ndim != ndim or (shape is not None and array.shape != shape):
+        raise FileError(
+            f"{path}: section {name!r} is {array.dtype} {array.shape}, wanted {dtype} {shape or ''}".rstrip()
+        )
+    return array
+
+
 def kind_of(path: str | Path) -> str:
     """The kind of the file at `path`, by its header alone. Raises FileError when it is missing or not ours."""
     source = Path(path)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from gcnsim.ids import AnyArray, BoolArray, ByteArray, Float32Array, IntArray
+from gcnsim.partition import Partitioning
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +25,29 @@ class TraceOrigin:
     """SHA-256 of the norms s_j the sampler used; None: all 1."""
     floored: int
     """Edge probabilities that were raised to the sampler's least value, over all workers."""
+
+    @classmethod
+    def of(
+        cls,
+        partitioning: Partitioning,
+        sampler: str,
+        epsilon: float,
+        seed: int,
+        norms_hash: str | None = None,
+        floored: int = 0,
+    ) -> TraceOrigin:
+        """That of graphs drawn from the parts of `partitioning`."""
+        return cls(
+            graph_name=partitioning.graph_name,
+            graph_hash=partitioning.graph_hash,
+            partition_method=partitioning.method,
+            partition_seed=partitioning.seed,
+            sampler=sampler,
+            epsilon=float(epsilon),
+            seed=seed,
+            norms_hash=norms_hash,
+            floored=floored,
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from gcnsim.boundary import BatchCounts, Store, batch_counts
 from gcnsim.errors import FileError
 from gcnsim.fields.columns import COUNT, check_values
 from gcnsim.ids import AnyArray, ByteArray, Int32Array, IntArray, frozen
-from gcnsim.io.container import Sections, read_sections, write_sections
+from gcnsim.io.container import Sections, read_sections, section_of, write_sections
 
 KIND: Final = "batch-trace"
 VERSION: Final = 1
@@ -114,7 +114,7 @@ def read_batch_trace(path: str | Path) -> BatchTrace:
             raise FileError(f"{path}: section 'worker{rank}.inputs' has other numbers of rows than 'levels'")
     owner = None
     if "owner" in stored.arrays:
-        owner = _array(path, stored, "owner", "<i4", 1, (nodes,))
+        owner = section_of(path, stored, "owner", "<i4", 1, (nodes,))
         if ((owner < 0) | (owner >= workers)).any():
             raise FileError(f"{path}: section 'owner' names workers other than 0 to {workers - 1}")
     return BatchTrace(
@@ -137,29 +137,16 @@ def _number(path: str | Path, stored: Sections, name: str) -> int:
 def _counted(
     path: str | Path, stored: Sections, name: str, ndim: int, shape: tuple[int, ...] | None = None
 ) -> AnyArray:
-    array = _array(path, stored, name, "<i8", ndim, shape)
+    array = section_of(path, stored, name, "<i8", ndim, shape)
     check_values(array, COUNT, f"{path}: section {name!r}")
     return array
 
 
 def _bits(path: str | Path, stored: Sections, name: str, nodes: int, shape: tuple[int, ...]) -> AnyArray:
-    bits = _array(path, stored, name, "|u1", len(shape), shape)
+    bits = section_of(path, stored, name, "|u1", len(shape), shape)
     if nodes % 8 and (bits[..., -1] >> (nodes % 8)).any():
         raise FileError(f"{path}: section {name!r} names nodes beyond the last, {nodes - 1}")
     return bits
-
-
-def _array(
-    path: str | Path, stored: Sections, name: str, dtype: str, ndim: int, shape: tuple[int, ...] | None
-) -> AnyArray:
-    array = stored.arrays.get(name)
-    if array is None:
-        raise FileError(f"{path}: section {name!r} is missing")
-    if array.dtype != np.dtype(dtype) or array.ndim != ndim or (shape is not None and array.shape != shape):
-        raise FileError(
-            f"{path}: section {name!r} is {array.dtype} {array.shape}, wanted {dtype} {shape or ''}".rstrip()
-        )
-    return array
 
 
 def _origin(path: str | Path, stored: Any) -> BatchOrigin:

@@ -11,7 +11,7 @@ import numpy as np
 from gcnsim.errors import FileError
 from gcnsim.fields.columns import COUNT, POSITIVE, SHARE, check_values
 from gcnsim.ids import AnyArray, IntArray
-from gcnsim.io.container import Sections, read_sections, write_sections
+from gcnsim.io.container import Sections, read_sections, section_of, write_sections
 from gcnsim.partition import PRODUCTS, WINDOWS
 from gcnsim.trace.access import AccessTrace, TraceOrigin, WorkerAccess
 
@@ -55,11 +55,11 @@ def read_trace(path: str | Path) -> AccessTrace:
     parts = stored.meta.get("parts")
     if type(parts) is not int or parts < 1:
         raise FileError(f"{path}: parts is {parts!r}; allowed: 1 or more")
-    edges = _section(path, stored, "edges", "<i8", 3)
+    edges = section_of(path, stored, "edges", "<i8", 3)
     if edges.shape[0] < 1 or edges.shape[1:] != (parts, 2):
         raise FileError(f"{path}: section 'edges' has shape {edges.shape}, wanted (1 or more, {parts}, 2)")
-    inner = _section(path, stored, "inner_nodes", "<i8", 1, (parts,))
-    entries = _section(path, stored, "entries", "<i8", 1, (parts,))
+    inner = section_of(path, stored, "inner_nodes", "<i8", 1, (parts,))
+    entries = section_of(path, stored, "entries", "<i8", 1, (parts,))
     check_values(inner, POSITIVE, f"{path}: section 'inner_nodes'")
     check_values(entries, COUNT, f"{path}: section 'entries'")
     check_values(edges, COUNT, f"{path}: section 'edges'")
@@ -71,38 +71,25 @@ def read_trace(path: str | Path) -> AccessTrace:
 
 def _worker(path: str | Path, stored: Sections, rank: int, inner: IntArray, iterations: int) -> WorkerAccess:
     name, parts = f"worker{rank}", inner.size
-    ptr = _section(path, stored, f"{name}.boundary_ptr", "<i8", 1, (parts + 1,))
+    ptr = section_of(path, stored, f"{name}.boundary_ptr", "<i8", 1, (parts + 1,))
     if ptr[0] != 0 or (np.diff(ptr) < 0).any() or ptr[rank] != ptr[rank + 1]:
         raise FileError(f"{path}: section '{name}.boundary_ptr' does not ascend from 0 with no rows of {rank} itself")
     if (np.diff(ptr) > inner).any():
         raise FileError(f"{path}: section '{name}.boundary_ptr' has more rows of a worker than 'inner_nodes' it has")
     boundary = int(ptr[-1])
-    bits = _section(path, stored, f"{name}.bits", "|u1", 2, (iterations, -(-boundary // 8)))
+    bits = section_of(path, stored, f"{name}.bits", "|u1", 2, (iterations, -(-boundary // 8)))
     if boundary % 8 and (bits[:, -1] >> (boundary % 8)).any():
         raise FileError(f"{path}: section '{name}.bits' names boundary nodes beyond the last, {boundary - 1}")
-    chance = _section(path, stored, f"{name}.inclusion", "<f4", 1, (boundary,))
+    chance = section_of(path, stored, f"{name}.inclusion", "<f4", 1, (boundary,))
     check_values(chance, SHARE, f"{path}: section '{name}.inclusion'")
-    degree = _section(path, stored, f"{name}.boundary_degree", "<u4", 1, (boundary,))
+    degree = section_of(path, stored, f"{name}.boundary_degree", "<u4", 1, (boundary,))
     if stored.version == PLAIN:
         return WorkerAccess(bits, ptr, chance, degree)
-    reuse = _section(path, stored, f"{name}.reuse", "<f4", 2, (len(PRODUCTS), len(WINDOWS)))
+    reuse = section_of(path, stored, f"{name}.reuse", "<f4", 2, (len(PRODUCTS), len(WINDOWS)))
     check_values(reuse, SHARE, f"{path}: section '{name}.reuse'")
     if (np.diff(reuse, axis=1) < 0).any():
         raise FileError(f"{path}: section '{name}.reuse' falls with the window")
     return WorkerAccess(bits, ptr, chance, degree, reuse)
-
-
-def _section(
-    path: str | Path, stored: Sections, name: str, dtype: str, ndim: int, shape: tuple[int, ...] | None = None
-) -> AnyArray:
-    array = stored.arrays.get(name)
-    if array is None:
-        raise FileError(f"{path}: section {name!r} is missing")
-    if array.dtype != np.dtype(dtype) or array.ndim != ndim or (shape is not None and array.shape != shape):
-        raise FileError(
-            f"{path}: section {name!r} is {array.dtype} {array.shape}, wanted {dtype} {shape or ''}".rstrip()
-        )
-    return array
 
 
 def _origin(path: str | Path, stored: Any) -> TraceOrigin:

@@ -29,17 +29,7 @@ def record_nodes(
         raise ScenarioError(f"iterations: {iterations} is not 1 or more")
     drawn = [_worker(part, rate, iterations, seed, reuse=reuse) for part in parts]
     return AccessTrace(
-        origin=TraceOrigin(
-            graph_name=partitioning.graph_name,
-            graph_hash=partitioning.graph_hash,
-            partition_method=partitioning.method,
-            partition_seed=partitioning.seed,
-            sampler=NODES,
-            epsilon=float(rate),
-            seed=seed,
-            norms_hash=None,
-            floored=0,
-        ),
+        origin=TraceOrigin.of(partitioning, NODES, rate, seed),
         workers=tuple(worker for worker, _ in drawn),
         edges=frozen(np.stack([kept for _, kept in drawn], axis=1)),
         inner_nodes=frozen(np.array([part.inner_nodes for part in parts], np.int64)),

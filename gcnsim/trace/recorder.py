@@ -124,17 +124,7 @@ def recorded_trace(
         raise ScenarioError(f"workers: have {', '.join(map(str, lengths))} iterations; all need the same number")
     sizes: IntArray = np.stack([worker["sizes"] for worker in workers])
     return AccessTrace(
-        origin=TraceOrigin(
-            graph_name=partitioning.graph_name,
-            graph_hash=partitioning.graph_hash,
-            partition_method=partitioning.method,
-            partition_seed=partitioning.seed,
-            sampler=sampler,
-            epsilon=float(rate),
-            seed=seed,
-            norms_hash=None,
-            floored=0,
-        ),
+        origin=TraceOrigin.of(partitioning, sampler, rate, seed),
         workers=tuple(_access(worker) for worker in workers),
         edges=frozen(np.stack([worker["edges"] for worker in workers], axis=1)),
         inner_nodes=frozen(sizes[:, 0].copy()),

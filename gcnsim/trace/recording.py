@@ -154,17 +154,8 @@ def _recorded(
 
 
 def _origin(settings: _Settings, partitioning: Partitioning, floored: int) -> TraceOrigin:
-    return TraceOrigin(
-        graph_name=partitioning.graph_name,
-        graph_hash=partitioning.graph_hash,
-        partition_method=partitioning.method,
-        partition_seed=partitioning.seed,
-        sampler=settings.sampler,
-        epsilon=1.0 if settings.sampler == Full.name else float(settings.epsilon),
-        seed=settings.seed,
-        norms_hash=settings.norms_hash,
-        floored=floored,
-    )
+    epsilon = 1.0 if settings.sampler == Full.name else settings.epsilon
+    return TraceOrigin.of(partitioning, settings.sampler, epsilon, settings.seed, settings.norms_hash, floored)
 
 
 def _worker(
