@@ -58,6 +58,7 @@ def fit_laws(measured: Measurements) -> Laws:
     _spmm(laws, measured)
     fit_sums(laws, measured)
     fit_attention(laws, measured)
+    _dropout(laws, measured)
     _rows(laws, measured)
     _loss(laws, measured)
     drawing(laws, measured)
@@ -150,6 +151,18 @@ def _rows(laws: Laws, measured: Measurements) -> None:
     laws.device["gather_efficiency"] = Fitted(share, "packing and adding of rows")
     predicted = [_call(s, launch) + nbytes / (bandwidth * share) for nbytes, s in points]
     laws.residuals.append(residual("rows", predicted, [s for _, s in points]))
+
+
+def _dropout(laws: Laws, measured: Measurements) -> None:
+    """Values per second of dropout: masks drawn and multiplied with. Profiles without it say nothing."""
+    found = [each for each in measured.of("dropout") if each.processes == 1]
+    if not found:
+        return
+    values = np.array([each.params["rows"] * each.params["width"] for each in found])
+    seconds = np.array([each.seconds for each in found])
+    per_value, each_time = coefficients(seconds, values, np.ones(values.shape))
+    laws.host["dropout_values_per_s"] = Fitted(1.0 / per_value, "dropout, its masks drawn and multiplied with")
+    laws.residuals.append(residual("dropout", values * per_value + each_time, seconds))
 
 
 def _loss(laws: Laws, measured: Measurements) -> None:

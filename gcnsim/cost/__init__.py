@@ -18,6 +18,7 @@ from gcnsim.cost.core import (
 )
 from gcnsim.cost.core_attention import attention_terms, core_attention_cost
 from gcnsim.cost.core_batches import BATCH_FIGURES, BatchCoreCost, BatchHost, batch_core_cost
+from gcnsim.cost.core_dropout import CoreDropout, core_dropout
 from gcnsim.cost.device import (
     INDEX,
     VALUE,
@@ -78,6 +79,7 @@ __all__ = [
     "BatchHost",
     "Block",
     "CoreCost",
+    "CoreDropout",
     "Kept",
     "LayerCost",
     "Memory",
@@ -98,6 +100,7 @@ __all__ = [
     "columns_seconds",
     "core_attention_cost",
     "core_cost",
+    "core_dropout",
     "draw_core_seconds",
     "draw_nodes_core_seconds",
     "drawing_core_seconds",

@@ -13,10 +13,10 @@ from statistics import NormalDist
 import numpy as np
 
 from gcnsim.cost.device import INDEX, SECTOR, VALUE, Size, elementwise_seconds, gemm_seconds, spmm_seconds
-from gcnsim.cost.layers import LayerCost, dressing_seconds
+from gcnsim.cost.layers import LayerCost, dressing_seconds, dropped_rows
 from gcnsim.hardware import DeviceProfile
 from gcnsim.ids import FloatArray, IntArray
-from gcnsim.workload import LayerShape
+from gcnsim.workload import EXCHANGE_FIRST, LayerShape
 
 SCORE_PASSES = 3
 """A row times a vector: row read, product written, product read and summed. One vector for each end of an entry."""
@@ -69,6 +69,7 @@ def attention_cost(
     boundary_rows: IntArray,
     norm: bool = True,
     last: bool = False,
+    dropout: str = EXCHANGE_FIRST,
     longest: Size = 0.0,
     weight_dropout: bool = False,
 ) -> LayerCost:
@@ -79,7 +80,8 @@ def attention_cost(
     kept, every = entries.astype(np.float64), inner + boundary_rows.astype(np.float64)
     width, heads = shape.projected, shape.heads
     nodes = np.asarray(inner, dtype=np.float64)
-    dressed, undressed = dressing_seconds(device, shape, nodes, every, first=first, last=last, norm=norm)
+    read = dropped_rows(dropout, nodes, every)
+    dressed, undressed = dressing_seconds(device, shape, nodes, read, first=first, last=last, norm=norm)
     project = gemm_seconds(device, every, shape.d_in, width)
     weight = gemm_seconds(device, shape.d_in, every, width)
     back = np.zeros(kept.shape) if first else gemm_seconds(device, every, width, shape.d_in)

@@ -7,11 +7,17 @@ from collections.abc import Sequence
 import numpy as np
 
 from gcnsim.cost.device import VALUE, elementwise_seconds, spmm_seconds
-from gcnsim.cost.layers import LOSS_PASSES, LayerCost, dressing_seconds, parameters, product_seconds
+from gcnsim.cost.layers import (
+    LOSS_PASSES,
+    LayerCost,
+    dressing_seconds,
+    parameters,
+    product_seconds,
+)
 from gcnsim.cost.memory import ENTRY, ID, MOMENTS, Memory
 from gcnsim.hardware import DeviceProfile
 from gcnsim.ids import FloatArray, IntArray
-from gcnsim.workload import LayerShape
+from gcnsim.workload import EXCHANGE_FIRST, NO_DROPOUT, LayerShape
 
 KEPT = 3
 """Copies of a layer's output: before and after the activation, and its gradient."""
@@ -27,16 +33,18 @@ def batch_layer_cost(
     entries: IntArray,
     norm: bool = True,
     last: bool = False,
+    dropout: str = EXCHANGE_FIRST,
 ) -> LayerCost:
     """The kernels of one layer on one worker, as of `layer_cost`: rows_in rows are read, rows_out made, int64[T].
 
     entries: int64[T], those summed over, self-loops not counted. norm: a LayerNorm follows each hidden
-    layer. last: it makes logits.
+    layer. last: it makes logits. dropout: one of `gcnsim.workload.DROPOUTS`; all rows are here, so any drops them all.
     """
     made, read = rows_out.astype(np.float64), rows_in.astype(np.float64)
     none = np.zeros(made.shape)
     kept = np.where(made > 0, entries + made, 0.0) if shape.gathers else none
-    dressed, undressed = dressing_seconds(device, shape, made, read, first=first, last=last, norm=norm)
+    dropped = np.zeros(read.shape) if dropout == NO_DROPOUT else read
+    dressed, undressed = dressing_seconds(device, shape, made, dropped, first=first, last=last, norm=norm)
     update, back = product_seconds(device, shape, made, first=first)
     update, back = update + dressed, back + undressed
     sums = shape.gathers and not first

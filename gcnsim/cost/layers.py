@@ -16,7 +16,7 @@ import numpy as np
 from gcnsim.cost.device import VALUE, Size, elementwise_seconds, gemm_seconds, spmm_seconds
 from gcnsim.hardware import DeviceProfile
 from gcnsim.ids import Bytes, FloatArray, IntArray
-from gcnsim.workload import LayerShape
+from gcnsim.workload import DROPOUT_FIRST, EXCHANGE_FIRST, LayerShape
 
 RELU_PASSES, RELU_BACKWARD_PASSES = 2, 3
 """Input read, output written; backward gradient and output read, gradient written."""
@@ -82,15 +82,17 @@ def layer_cost(
     norm: bool = True,
     last: bool = False,
     released: bool = False,
+    dropout: str = EXCHANGE_FIRST,
 ) -> LayerCost:
     """The kernels of one layer on one worker, or on P workers at once. norm: a LayerNorm follows each hidden layer.
 
     inner: its inner nodes, int64[P] of several. entries: int64[T] or int64[T, P], stored entries of the trained graphs,
     self-loops included. boundary_rows: of the same shape, rows of the boundary nodes in them. last: it makes logits.
-    released: with `released_passes`.
+    released: with `released_passes`. dropout: one of `gcnsim.workload.DROPOUTS`.
     """
     kept, every, nodes = entries.astype(np.float64), inner + boundary_rows, np.asarray(inner, dtype=np.float64)
-    dressed, undressed = dressing_seconds(device, shape, nodes, every, first=first, last=last, norm=norm)
+    read = dropped_rows(dropout, nodes, every)
+    dressed, undressed = dressing_seconds(device, shape, nodes, read, first=first, last=last, norm=norm)
     forward, backward = product_seconds(device, shape, nodes, first=first)
     more, undone = released_passes(device, shape, nodes, every, first=first) if released and shape.gathers else (0, 0)
     both = np.zeros(kept.shape)
@@ -102,12 +104,17 @@ def layer_cost(
     )
 
 
+def dropped_rows(dropout: str, own: FloatArray, every: Size) -> Size:
+    """Rows that a layer drops values of: none, its worker's own or all that it reads. dropout: one of DROPOUTS."""
+    return every if dropout == EXCHANGE_FIRST else own * float(dropout == DROPOUT_FIRST)
+
+
 def dressing_seconds(
     device: DeviceProfile, shape: LayerShape, made: FloatArray, read: Size, *, first: bool, last: bool, norm: bool
 ) -> tuple[FloatArray, FloatArray]:
-    """Seconds of what stands before and after a layer, forward and backward: dropout of the rows that it reads; of the
-    `made` rows of a hidden layer norm and activation."""
-    rows, width = (read, shape.d_in) if shape.gathers else (made, shape.update_in)
+    """Seconds of what stands before and after a layer, forward and backward: dropout of `read` rows that it reads; of
+    the `made` rows of a hidden layer norm and activation."""
+    rows, width = (read, shape.d_in) if shape.gathers else (np.minimum(read, made), shape.update_in)
     dropped = elementwise_seconds(device, rows * float(width), DROPOUT_PASSES)
     forward, backward = dropped, np.zeros_like(dropped) if first else dropped
     if not last:

@@ -42,7 +42,7 @@ def scenario_of(run: RecordedRun, calibration: str | None = None) -> Scenario:
     cluster |= accelerated_cluster(run)
     method = _method(run)
     widths = run.widths
-    mapping = {
+    mapping: dict[str, Any] = {
         "schema": SCHEMA,
         "name": "run",
         "cluster": cluster,
@@ -55,6 +55,7 @@ def scenario_of(run: RecordedRun, calibration: str | None = None) -> Scenario:
             "classes": widths[-1],
             "norm": run.options["norm"],
             "preaggregate": run.options["preaggregate"],
+            **_dropout(run),
             **({"heads": run.options["heads"]} if run.options["model"] == "gat" else {}),
         },
         "method": method,
@@ -75,6 +76,15 @@ def device_of(run: RecordedRun) -> str:
     if run.accelerator is not None:
         return str(run.accelerator["name"])
     return gpu_of(run.hardware["gpus"], str(run.path)) if run.options["device"] == "cuda" else CORE
+
+
+def _dropout(run: RecordedRun) -> dict[str, Any]:
+    """What a run on cores or GPUs dropped; waits in the place of a GPU are as long as the simulator says anyhow."""
+    share = float(run.options.get("dropout", 0.0))
+    if run.accelerator is not None:
+        return {}
+    order = {"dropout_order": run.options["dropout_order"]} if share else {}
+    return {"dropout": FRACTION.exact(share), **order}
 
 
 def _method(run: RecordedRun) -> dict[str, Any]:
@@ -112,7 +122,9 @@ def _refuse(run: RecordedRun) -> None:
     # A thread more or less matters where threads compute, and calibrations measure plain torch's sums.
     cores = {"threads": (1,), "aggregator": ("plain",)}
     on_cores = cores if device_of(run) == CORE else {}
-    modelled_as = {"device": TRAINED_ON, **on_cores, "dtype": ("float32",), "dropout": (0.0,)}
+    modelled_as: dict[str, tuple[object, ...]] = {"device": TRAINED_ON, **on_cores, "dtype": ("float32",)}
+    if run.accelerator is not None:
+        modelled_as["dropout"] = (0.0,)
     # By default the number of threads is the machine's to say: the record tells what it was.
     options = {"aggregator": "plain", **options, "threads": run.threads}
     for name, modelled in modelled_as.items():

@@ -96,6 +96,8 @@ class HostProfile:
     rows. batch_looked_per_s, batch_drawn_per_s, batch_built_per_s: entries looked at, drawn one by one, and made into
     rows. batch_stored_per_s, batch_turned_per_s: entries made into a matrix, and into its transpose. batch_matrix_s:
     CPU seconds of a matrix, however small.
+
+    dropout_values_per_s: of a core, where calibrated, values of rows that are dropped or kept per second.
     """
 
     name: str
@@ -127,6 +129,7 @@ class HostProfile:
     batch_stored_per_s: Figure | None = None
     batch_turned_per_s: Figure | None = None
     batch_matrix_s: Figure | None = None
+    dropout_values_per_s: Figure | None = None
 
     def provenance(self) -> tuple[str, ...]:
         """Kinds of origin among its figures, the weakest first."""

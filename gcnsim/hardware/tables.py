@@ -50,7 +50,8 @@ HOST: Final[Table] = {
 }
 INSTANCE: Final[Table] = {"gpus": None, "nic": units.BANDWIDTH}
 """Figures of hosts that are an instance type, or a server of a known make."""
-BATCHES_ON_CORES: Final[Table] = {
+CALIBRATED: Final[Table] = {
+    "dropout_values_per_s": units.RATE,
     "batch_s": units.SECONDS,
     "batch_looked_per_s": units.RATE,
     "batch_drawn_per_s": units.RATE,
@@ -60,7 +61,7 @@ BATCHES_ON_CORES: Final[Table] = {
     "batch_matrix_s": units.SECONDS,
 }
 """Figures of hosts that calibrations alone tell."""
-QUANTITIES: Final[Table] = {**DEVICE, **LINK, **HOST, **INSTANCE, **BATCHES_ON_CORES}
+QUANTITIES: Final[Table] = {**DEVICE, **LINK, **HOST, **INSTANCE, **CALIBRATED}
 """The quantity each figure of a profile is (None: a plain number)."""
 
 SHARES: Final = tuple(name for name, quantity in DEVICE.items() if quantity is units.FRACTION)

@@ -11,7 +11,7 @@ from gcnsim.cluster import Cluster
 from gcnsim.hardware import DeviceProfile, HostProfile
 from gcnsim.ids import IntArray, Iteration, Rank
 from gcnsim.sampling import DEGREE_SPREAD
-from gcnsim.workload import LayerShape
+from gcnsim.workload import EXCHANGE_FIRST, LayerShape
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,13 +19,14 @@ class Facts:
     """The machine, the model and the sampled accesses of one run; what the method's knobs are is the method's to know.
 
     counts: of the graphs drawn (one all-ones graph for methods that do not sample). norm: a LayerNorm stands before
-    each hidden activation. seed: of how much equal work varies. rate_beside_copies: share of its rate at which a GPU
-    computes while transfers are under way. payload: how boundary rows travel. devices: by rank, where GPUs are unequal;
-    empty where all are `device`. serial: a worker's messages of a direction follow one another. streaming: share of the
-    memory bandwidth at which products of whole blocks read entries. sampler_threads: CPU threads that share the drawing
-    of one worker's graph. samples_on_gpu: the GPU draws it. unrelated: the graphs do not follow one another: each
-    stands for a run of its like. released: with what the published systems' own code costs on GPUs
-    (`gcnsim.cost.released`). degree_spread: standard deviation of the logarithm of nodes' degrees, about.
+    each hidden activation. dropout: what of a layer's input is dropped, one of `gcnsim.workload.DROPOUTS`. seed: of how
+    much equal work varies. rate_beside_copies: share of its rate at which a GPU computes while transfers are under way.
+    payload: how boundary rows travel. devices: by rank, where GPUs are unequal; empty where all are `device`. serial: a
+    worker's messages of a direction follow one another. streaming: share of the memory bandwidth at which products of
+    whole blocks read entries. sampler_threads: CPU threads that share the drawing of one worker's graph.
+    samples_on_gpu: the GPU draws it. unrelated: the graphs do not follow one another: each stands for a run of its
+    like. released: with what the published systems' own code costs on GPUs (`gcnsim.cost.released`). degree_spread:
+    standard deviation of the logarithm of nodes' degrees, about.
     """
 
     cluster: Cluster
@@ -34,6 +35,7 @@ class Facts:
     shapes: tuple[LayerShape, ...]
     counts: AccessCounts
     norm: bool = True
+    dropout: str = EXCHANGE_FIRST
     rate_beside_copies: float = 1.0
     seed: int = 0
     payload: str = "fp32"

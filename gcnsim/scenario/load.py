@@ -46,6 +46,11 @@ SECTIONS: Final[Mapping[str, type]] = {
 
 METHOD: Final = "method"
 
+SELDOM: Final = (
+    "train_fraction", "profile", "training_subgraph", "ids", "heads_joined", "keep_inputs", "dropout", "dropout_order",
+)  # fmt: skip
+"""Fields of `workload` that are written only where somebody chose them."""
+
 
 def load_scenario(path: str | Path, overrides: Sequence[str] = ()) -> Scenario:
     """The scenario in the file at `path`, with `overrides` (`cluster.latency=20us`) put over it.
@@ -188,9 +193,7 @@ def _written(spec: Any, name: str) -> bool:
         return name in spec.besides
     if isinstance(spec, ClusterSpec) and name == "device":
         return spec.devices is None
-    if isinstance(spec, WorkloadSpec) and name in ("train_fraction", "profile"):
-        return getattr(spec, name) is not None
-    if isinstance(spec, WorkloadSpec) and name in ("training_subgraph", "ids", "heads_joined", "keep_inputs"):
+    if isinstance(spec, WorkloadSpec) and name in SELDOM:
         return bool(getattr(spec, name) != getattr(WorkloadSpec(), name))
     if isinstance(spec, RunSpec) and name == "fidelity":
         return spec.fidelity != RunSpec().fidelity

@@ -19,7 +19,7 @@ from gcnsim.scenario.figures import CatalogueFigures, Figures
 from gcnsim.scenario.names import Words
 from gcnsim.scenario.partition import PartitionSpec
 from gcnsim.units import BANDWIDTH, FRACTION, SECONDS
-from gcnsim.workload import CONCATENATED, HEADS_JOINED, MODELS, PAYLOADS, datasets
+from gcnsim.workload import CONCATENATED, DROPOUTS, EXCHANGE_FIRST, HEADS_JOINED, MODELS, PAYLOADS, datasets
 
 DEFAULT_DATASET: Final = "reddit"
 TOPOLOGY: Final = (
@@ -196,6 +196,18 @@ class WorkloadSpec:
     )
     keep_inputs: bool = entry(Truth(), "input rows of boundary nodes are fetched once, before training (gat)", False)
     norm: str = entry(Word("a normalisation", lambda: ("none", "layer")), "LayerNorm after hidden layers", "layer")
+    dropout: float | None = entry(
+        Measure(FRACTION, 0.0, 0.999),
+        "share of each layer's input values that is dropped; any share takes the same time; null: GPUs' models drop "
+        "some, those on CPU cores none",
+        None,
+        optional=True,
+    )
+    dropout_order: str = entry(
+        Word("an order", lambda: DROPOUTS[1:]),
+        "dropout once rows have arrived, or before they leave their owners",
+        EXCHANGE_FIRST,
+    )
     preaggregate: bool = entry(Truth(), "the input is aggregated once, before training", False)
     training_subgraph: bool = entry(Truth(), "of a graph file, only the nodes that train, and their edges", False)
     dense_layers: int = entry(Number(True, 0, 1000), "of the layers, the last so many sum no neighbours", 0)

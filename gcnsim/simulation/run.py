@@ -25,7 +25,7 @@ from gcnsim.machine import (
     with_l2_cache,
 )
 from gcnsim.methods import NO_OVERLAP, Facts, Method, MiniBatch, named
-from gcnsim.scenario import COARSE, EXACT, RELEASED, Scenario
+from gcnsim.scenario import COARSE, EXACT, RELEASED, Scenario, WorkloadSpec
 from gcnsim.schedule import Bounds, Schedule, bounds
 from gcnsim.simulation.faults import apply_static_faults, passing
 from gcnsim.simulation.fidelity import as_closely, wrong_by
@@ -39,7 +39,7 @@ from gcnsim.sources import Source, open_source
 from gcnsim.sources.batches import refuse_unmodelled
 from gcnsim.sources.model import resolve_model
 from gcnsim.sources.range_end import RangeEnd
-from gcnsim.workload import LayerShape
+from gcnsim.workload import NO_DROPOUT, LayerShape
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +124,7 @@ def _new_schedule(
         shapes=shapes,
         counts=counts,
         norm=scenario.workload.norm == "layer",
+        dropout=_dropout(scenario.workload, device),
         seed=scenario.run.seed,
         rate_beside_copies=machine.rate_beside_copies,
         payload=scenario.cluster.payload,
@@ -137,6 +138,12 @@ def _new_schedule(
         unrelated=drawn is not None,
     )
     return _written(chosen, facts)
+
+
+def _dropout(spec: WorkloadSpec, device: DeviceProfile) -> str:
+    """What is dropped: of GPUs that nobody said a share of, what the published systems drop."""
+    share = spec.dropout if spec.dropout is not None else float(device.kind == "gpu")
+    return spec.dropout_order if share else NO_DROPOUT
 
 
 def _written(method: Method, facts: Facts) -> Schedule:

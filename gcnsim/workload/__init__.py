@@ -4,13 +4,28 @@ from __future__ import annotations
 
 from gcnsim.workload.boundary import FAR, boundary_at, growth_of, leave_one_out, left_open
 from gcnsim.workload.datasets import BoundaryRow, DatasetFacts, dataset, datasets
-from gcnsim.workload.shapes import CONCATENATED, HEADS_JOINED, MODELS, PAYLOADS, LayerShape, layer_shapes
+from gcnsim.workload.shapes import (
+    CONCATENATED,
+    DROPOUT_FIRST,
+    DROPOUTS,
+    EXCHANGE_FIRST,
+    HEADS_JOINED,
+    MODELS,
+    NO_DROPOUT,
+    PAYLOADS,
+    LayerShape,
+    layer_shapes,
+)
 
 __all__ = [
     "CONCATENATED",
+    "DROPOUTS",
+    "DROPOUT_FIRST",
+    "EXCHANGE_FIRST",
     "FAR",
     "HEADS_JOINED",
     "MODELS",
+    "NO_DROPOUT",
     "PAYLOADS",
     "BoundaryRow",
     "DatasetFacts",

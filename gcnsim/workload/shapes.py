@@ -20,6 +20,13 @@ HEADS_JOINED: Final = (CONCATENATED, AVERAGED)
 """What becomes of the heads of a hidden layer of attention: side by side they share the width, averaged each has it."""
 
 
+NO_DROPOUT, EXCHANGE_FIRST, DROPOUT_FIRST = "none", "exchange-first", "dropout-first"
+
+DROPOUTS = (NO_DROPOUT, EXCHANGE_FIRST, DROPOUT_FIRST)
+"""What of a layer's input is dropped: nothing; all its rows, once those of others are there (PipeGCN); each worker's
+own, before others receive them (BNS-GCN)."""
+
+
 @dataclass(frozen=True, slots=True)
 class LayerShape:
     """One graph convolution: rows of width d_in in, of width d_out out, `weights` parameters (bias included).

@@ -187,6 +187,7 @@ class _Writer:
                 entries=entries[:, layer],
                 norm=self.facts.norm,
                 last=layer + 1 == len(self.facts.shapes),
+                dropout=self.facts.dropout,
             )
             for layer, shape in enumerate(self.facts.shapes)
         ]

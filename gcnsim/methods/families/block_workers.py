@@ -214,6 +214,7 @@ class _Writer:
                 boundary_rows=none,
                 norm=self.facts.norm,
                 last=layer + 1 == len(self.facts.shapes),
+                dropout=self.facts.dropout,
             )
             for layer, shape in enumerate(self.facts.shapes)
         ]

@@ -20,7 +20,9 @@ from gcnsim.boundary import BatchCounts
 from gcnsim.cost import (
     BatchCoreCost,
     BatchHost,
+    CoreDropout,
     batch_core_cost,
+    core_dropout,
     id_bytes,
     logits_seconds,
     row_bytes,
@@ -172,10 +174,13 @@ class CpuBatchWriter(CpuOps):
         """Forward, loss and back; per worker, the ops that end the sums of the weights' gradients."""
         facts, layers = self.facts, range(len(self.facts.shapes))
         costs = [self._costs(rank) for rank in self.workers]
+        dropped = [self._dropped(rank) for rank in self.workers]
         for rank in self.workers:
             for layer in layers:
                 if layer:
                     self._handed_over(rank)
+                if drops := dropped[rank][layer]:
+                    self.work(OpKind.UPDATE, rank, drops.inner, layer, FORWARD)
                 if facts.shapes[layer].gathers:
                     self.work(OpKind.AGGREGATE, rank, costs[rank][layer].aggregate, layer, FORWARD)
                 self.work(OpKind.UPDATE, rank, costs[rank][layer].update, layer, FORWARD)
@@ -190,9 +195,19 @@ class CpuBatchWriter(CpuOps):
                 made.append(self.work(OpKind.UPDATE, rank, cost.update_backward, layer, BACKWARD))
                 if layer and facts.shapes[layer].gathers:
                     self.work(OpKind.AGGREGATE, rank, cost.aggregate_backward, layer, BACKWARD)
+                drops = dropped[rank][layer]
+                if layer and drops:
+                    self.work(OpKind.UPDATE, rank, drops.inner_backward, layer, BACKWARD)
             for rank, op in enumerate(self.reduce(layer, made)):
                 reduced[rank].append(op)
         return reduced
+
+    def _dropped(self, rank: Rank) -> list[CoreDropout | None]:
+        facts, levels = self.facts, self.batches.levels[:, rank].astype(np.float64)
+        return [
+            core_dropout(facts.device, facts.host, facts.dropout, shape, levels[:, layer], 0.0, first=layer == 0)
+            for layer, shape in enumerate(facts.shapes)
+        ]
 
     def _costs(self, rank: Rank) -> list[BatchCoreCost]:
         facts, levels, entries = self.facts, self.batches.levels[:, rank], self.batches.entries[:, rank]

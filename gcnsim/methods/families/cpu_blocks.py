@@ -14,10 +14,12 @@ import numpy as np
 
 from gcnsim.cost import (
     CoreCost,
+    CoreDropout,
     Kept,
     adding_seconds,
     bytes_between,
     core_cost,
+    core_dropout,
     elementwise_seconds,
     logits_seconds,
     neighbour_sums,
@@ -51,6 +53,7 @@ class CpuBlockWriter(CpuOps):
         self.cycles = every.shape[0] > 1
         self.sent: FloatArray = np.tile(every, (self.iterations // every.shape[0], 1, 1))
         self.costs = [self._costs(rank) for rank in self.workers]
+        self.dropped = [self._dropped(rank) for rank in self.workers]
 
     def write(self) -> Schedule:
         """The schedule."""
@@ -58,6 +61,8 @@ class CpuBlockWriter(CpuOps):
         for layer, shape in enumerate(facts.shapes):
             for rank in self.workers:
                 self._handed_over(rank)
+                if dropped := self.dropped[rank][layer]:
+                    self.work(OpKind.UPDATE, rank, float(dropped.inner), layer, FORWARD)
                 self._test(rank, layer)
             self._tell(layer)
             if shape.gathers:
@@ -84,6 +89,9 @@ class CpuBlockWriter(CpuOps):
             self._sum(layer, BACKWARD, shape.d_out)
         costs = [self.costs[rank][layer].update_backward for rank in self.workers]
         made = [self.work(OpKind.UPDATE, rank, costs[rank], layer, BACKWARD) for rank in self.workers]
+        for rank in self.workers:
+            if dropped := self.dropped[rank][layer]:
+                self.work(OpKind.UPDATE, rank, float(dropped.inner_backward), layer, BACKWARD)
         return self.reduce(layer, made)
 
     def _sum(self, layer: Layer, direction: Direction, width: int) -> None:
@@ -212,6 +220,13 @@ class CpuBlockWriter(CpuOps):
 
     def _stages(self, rank: Rank) -> range:
         return self.grid.stages(rank % self.grid.replicas)
+
+    def _dropped(self, rank: Rank) -> list[CoreDropout | None]:
+        facts, own = self.facts, float(self._rows(rank))
+        return [
+            core_dropout(facts.device, facts.host, facts.dropout, shape, own, 0.0, first=layer == 0)
+            for layer, shape in enumerate(facts.shapes)
+        ]
 
     def _costs(self, rank: Rank) -> list[CoreCost]:
         """The dense kernels of each layer over the rows of a worker's block."""

@@ -19,12 +19,14 @@ import numpy as np
 
 from gcnsim.cost import (
     CoreCost,
+    CoreDropout,
     Kept,
     average_seconds,
     build_core_seconds,
     bytes_between,
     core_attention_cost,
     core_cost,
+    core_dropout,
     draw_core_seconds,
     id_bytes,
     logits_seconds,
@@ -69,6 +71,7 @@ class CpuWriter(CpuOps):
         self.trained = counts.rows
         self.ahead = np.roll(counts.rows, -self.tau, axis=0)
         self.costs = [self._costs(rank) for rank in self.workers]
+        self.dropped = [self._dropped(rank) for rank in self.workers]
         self.first: list[list[int]] = [[] for _ in self.workers]
         """Ops off the compute stream that wait for the end of the worker's previous iteration."""
         self.stalled: list[Work] = [0.0 for _ in self.workers]
@@ -121,6 +124,14 @@ class CpuWriter(CpuOps):
             (core_attention_cost if shape.heads else core_cost)(
                 facts.device, shape, kept, first=layer == 0, last=layer == last, norm=facts.norm
             )
+            for layer, shape in enumerate(facts.shapes)
+        ]
+
+    def _dropped(self, rank: Rank) -> list[CoreDropout | None]:
+        facts, own = self.facts, float(self.facts.counts.inner_nodes[rank])
+        received = facts.counts.rows[:, rank].sum(axis=1).astype(np.float64)
+        return [
+            core_dropout(facts.device, facts.host, facts.dropout, shape, own, received, first=layer == 0)
             for layer, shape in enumerate(facts.shapes)
         ]
 
@@ -182,15 +193,18 @@ class CpuWriter(CpuOps):
         leaving: list[list[int]] = []
         done: list[int | None] = []
         for rank in self.workers:
-            cost, made = self.costs[rank][layer], ready[rank]
+            cost, made, dropped = self.costs[rank][layer], ready[rank], self.dropped[rank][layer]
             before = [] if made is None else [made]
             if layer:
                 self._handed_over(rank)
+            if dropped is not None:
+                before = [self.work(OpKind.UPDATE, rank, dropped.inner, layer, FORWARD)]
             if not self.exchanges or not sums:
                 if sums:
                     self.work(OpKind.AGGREGATE, rank, cost.inner, layer, FORWARD)
             elif self.tau:
                 reads.append(self._read(rank, layer, FORWARD, self._averaging(FORWARD, self.trained[:, rank], width)))
+                self._drop_received(rank, layer)
                 frees.append(self.work(OpKind.AGGREGATE, rank, cost.boundary, layer, FORWARD))
                 self.work(OpKind.AGGREGATE, rank, cost.inner, layer, FORWARD)
             else:
@@ -199,6 +213,7 @@ class CpuWriter(CpuOps):
                 reads.append(self._read(rank, layer, FORWARD, 0.0))
                 if not self.overlap:
                     self.work(OpKind.AGGREGATE, rank, cost.inner, layer, FORWARD)
+                self._drop_received(rank, layer)
                 self.work(OpKind.AGGREGATE, rank, cost.boundary, layer, FORWARD)
             leaving.append(before)
             done.append(self.work(OpKind.UPDATE, rank, cost.update, layer, FORWARD))
@@ -209,23 +224,38 @@ class CpuWriter(CpuOps):
             self._transfer(layer, FORWARD, misses, width, sources, reads, frees, held if layer == 0 else None)
         return done
 
+    def _drop_received(self, rank: Rank, layer: Layer) -> None:
+        """Received rows are dropped where they are read."""
+        dropped = self.dropped[rank][layer]
+        if dropped is not None and dropped.boundary.any():
+            self.work(OpKind.UPDATE, rank, dropped.boundary, layer, FORWARD)
+
+    def _drop_gradients(self, rank: Rank, layer: Layer) -> None:
+        """The gradients of a worker's own rows meet the mask of these."""
+        dropped = self.dropped[rank][layer]
+        if dropped is not None:
+            self.work(OpKind.UPDATE, rank, dropped.inner_backward, layer, BACKWARD)
+
     def _backward(self, layer: Layer) -> list[int]:
         """One layer's backward pass; per worker, the op that makes its weights' gradient."""
         facts, width = self.facts, self.facts.shapes[layer].d_in
         weights, leaving, reads = [], [], []
         for rank in self.workers:
-            cost = self.costs[rank][layer]
+            cost, dropped = self.costs[rank][layer], self.dropped[rank][layer]
             self._handed_over(rank)
             weights.append(self.work(OpKind.UPDATE, rank, cost.update_backward, layer, BACKWARD))
             if layer == 0:
                 continue
             if not self.exchanges:
                 self.work(OpKind.AGGREGATE, rank, cost.inner_backward, layer, BACKWARD)
+                self._drop_gradients(rank, layer)
                 continue
             arrived = np.roll(self.trained, self.tau, axis=0).sum(axis=1)[:, rank]
             adding = rows_seconds(facts.device, arrived, width)
             adding += self._averaging(BACKWARD, np.roll(self.trained, self.tau, axis=0)[:, :, rank], width)
             made = self.work(OpKind.AGGREGATE, rank, cost.boundary_backward, layer, BACKWARD)
+            if dropped is not None and dropped.boundary_backward.any():
+                made = self.work(OpKind.UPDATE, rank, dropped.boundary_backward, layer, BACKWARD)
             if self.tau or self.overlap:
                 self.work(OpKind.AGGREGATE, rank, cost.inner_backward, layer, BACKWARD)
                 reads.append(self._read(rank, layer, BACKWARD, adding))
@@ -234,6 +264,7 @@ class CpuWriter(CpuOps):
                 self.work(OpKind.AGGREGATE, rank, cost.inner_backward, layer, BACKWARD)
                 self.work(OpKind.SCATTER, rank, adding, layer, BACKWARD)
                 reads.append(waited)
+            self._drop_gradients(rank, layer)
             leaving.append([made])
         if layer and self.exchanges:
             self._transfer(layer, BACKWARD, self.trained, width, leaving, reads, reads if self.tau else [], None)

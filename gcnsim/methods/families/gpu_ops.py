@@ -89,6 +89,7 @@ class GpuOps:
                 boundary_rows=rows[:, ranks],
                 norm=self.facts.norm,
                 last=layer + 1 == len(self.facts.shapes),
+                dropout=self.facts.dropout,
             )
             for device, ranks in self.devices
         ]

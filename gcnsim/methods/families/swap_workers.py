@@ -37,6 +37,7 @@ class SwapWriter:
                     boundary_rows=self.rows[rank].sum(keepdims=True).astype(np.int64),
                     norm=facts.norm,
                     last=layer + 1 == len(facts.shapes),
+                    dropout=facts.dropout,
                 )
                 for layer, shape in enumerate(facts.shapes)
             ]

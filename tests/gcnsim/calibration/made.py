@@ -38,6 +38,7 @@ HOST: Mapping[str, float] = {
     "reduce_step_s": 3e-4,
     "draw_s": 2e-4,
     "loss_values_per_s": 1e8,
+    "dropout_values_per_s": 2e8,
     "iteration_s": 1e-3,
     "work_spread": 0.0,
 }
@@ -89,7 +90,8 @@ def known_device(curve: Curve | None = None) -> DeviceProfile:
 def measurements(curve: Curve | None = None) -> dict[str, Any]:
     """What micro-benchmarks of that machine would write, were its laws exact."""
     chosen = known_device(curve)
-    found = [*_kernels(chosen), *_products(chosen), *_losses(), *sampling(), *_sharing(chosen), *messages()]
+    kernels = [*_kernels(chosen), *_dropouts(), *_products(chosen), *_losses()]
+    found = [*kernels, *sampling(), *_sharing(chosen), *messages()]
     return {
         "schema": "gcnsim.measurements/1",
         "machine": dict(MACHINE),
@@ -135,6 +137,11 @@ def _kernels(chosen: DeviceProfile) -> Iterator[dict[str, Any]]:
         for given in (0, 1):
             seconds = (1 + given) * forward
             yield point("gemm_backward", seconds, rows=rows, d_in=width, d_out=width, bias=1, input_grad=given)
+
+
+def _dropouts() -> Iterator[dict[str, Any]]:
+    for rows, width in ((256, 16), (4096, 128)):
+        yield point("dropout", 1e-5 + rows * width / HOST["dropout_values_per_s"], rows=rows, width=width)
 
 
 def _losses() -> Iterator[dict[str, Any]]:

@@ -42,7 +42,7 @@ def test_known_figures_come_back(tmp_path: Path) -> None:
 
 def test_residuals_of_exact_laws_are_nothing(tmp_path: Path) -> None:
     found = {each.term: each for each in fit(tmp_path, measurements()).residuals}
-    assert set(found) == {"elementwise", "gemm", "spmm", "rows", "sampling", "probabilities", "sockets"}
+    assert set(found) == {"elementwise", "gemm", "spmm", "rows", "sampling", "probabilities", "sockets", "dropout"}
     # The curve's points average over a factor of size, and a launch is no part of the products' rates.
     assert max(each.mape for each in found.values()) < 0.02
     assert max(each.p90 for each in found.values()) < 0.05

@@ -86,6 +86,12 @@ def test_the_model_arrives(asked: Callable[..., Scenario]) -> None:
     assert asked().workload.norm == "none"
 
 
+def test_dropout_arrives(asked: Callable[..., Scenario]) -> None:
+    found = asked(dropout=0.5, dropout_order="dropout-first").workload
+    assert (found.dropout, found.dropout_order) == (0.5, "dropout-first")
+    assert asked().workload.dropout == 0.0, "what a run did not drop is not what a question leaves open"
+
+
 def test_a_model_of_one_layer_has_no_hidden_width(tmp_path: Path) -> None:
     document = run_document(Options(threads=1, layers=1), widths=(32, 8))
     run = read_recorded_run(write_folder(tmp_path / "run", document, [0.1] * 10))
@@ -138,7 +144,6 @@ def test_input_that_was_summed_before_training_is_neither_sent_nor_summed(write_
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"dropout": 0.5}, "trained with dropout 0.5, which the simulator does not model; allowed: 0.0"),
         ({"dtype": "float64"}, "trained with dtype float64, which the simulator does not model; allowed: float32"),
         (
             {"threads": 2},

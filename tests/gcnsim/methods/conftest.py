@@ -14,9 +14,11 @@ from gcnsim.engine import simulate
 from gcnsim.hardware import Figure
 from gcnsim.schedule import Schedule
 from gcnsim.timeline import PS_PER_S
+from gcnsim.workload import NO_DROPOUT
 from tests.cases import Case
 
 MESSAGE_S = 2e-5
+DROPPED_PER_S = 2e8
 
 
 def _figure(value: float) -> Figure:
@@ -36,6 +38,7 @@ def on_cores(facts: Callable[..., Case]) -> Callable[..., Case]:
         shared: bool = False,
         overlap: bool = False,
         norm: bool = True,
+        dropout: str = NO_DROPOUT,
         tau: int = 0,
         sampled: bool = False,
         **more: float,
@@ -51,8 +54,8 @@ def on_cores(facts: Callable[..., Case]) -> Callable[..., Case]:
             shared_cores=shared,
         )
         device = replace(given.device, kind="cpu")
-        host = replace(given.host, message_s=_figure(MESSAGE_S))
-        return replace(given, cluster=cluster, device=device, host=host, overlap=overlap, norm=norm)
+        host = replace(given.host, message_s=_figure(MESSAGE_S), dropout_values_per_s=_figure(DROPPED_PER_S))
+        return replace(given, cluster=cluster, device=device, host=host, overlap=overlap, norm=norm, dropout=dropout)
 
     return make
 

@@ -1,0 +1,92 @@
+"""What workers on CPU cores drop, when, and what it costs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+
+from gcnsim.cost import VALUE, elementwise_seconds
+from gcnsim.errors import ScenarioError
+from gcnsim.schedule import COMPUTE_STREAM, Op, Schedule
+from gcnsim.timeline import Direction, OpKind
+from tests.cases import Case, method
+from tests.gcnsim.methods.conftest import DROPPED_PER_S
+from tests.gcnsim.methods.test_core_workers import ahead, on_stream, ops
+
+MakeFacts = Callable[..., Case]
+FORWARD, BACKWARD = Direction.FORWARD, Direction.BACKWARD
+WIDTHS = (48, 32, 16)
+LINE = ("psc-gcn", "pipegcn", "full-graph", "bns-gcn", "cagnet-1d", "cagnet-1.5d", "sancus")
+
+
+def updates(schedule: Schedule, worker: int, layer: int, direction: Direction) -> list[tuple[Op, float]]:
+    """A worker's maps and dropouts of one layer with their core-seconds, in their order."""
+    found = [op for op in on_stream(schedule, worker, COMPUTE_STREAM) if op.kind is OpKind.UPDATE]
+    chosen = [op for op in found if op.layer == layer and op.direction is direction]
+    return [(op, float(schedule.demand[0, op.index])) for op in chosen]
+
+
+@pytest.mark.parametrize("overlap", [False, True])
+def test_own_rows_are_dropped_before_they_leave_and_others_once_they_are_there(
+    on_cores: MakeFacts, overlap: bool
+) -> None:
+    facts = on_cores(workers=2, layers=2, widths=WIDTHS, dropout="exchange-first", overlap=overlap)
+    schedule, counts = method("full-graph")(facts), facts.counts
+    for layer in (0, 1):
+        (own, first), (other, then), _ = updates(schedule, 0, layer, FORWARD)
+        assert first == pytest.approx(int(counts.inner_nodes[0]) * WIDTHS[layer] / DROPPED_PER_S)
+        assert then == pytest.approx(int(counts.rows[0, 0].sum()) * WIDTHS[layer] / DROPPED_PER_S)
+        reads = ops(schedule, OpKind.SCATTER, worker=0, layer=layer, direction=FORWARD)
+        assert own.index < max(read.index for read in reads if read.after) < other.index
+        leaves = ops(schedule, OpKind.PACK, worker=0, layer=layer, direction=FORWARD)
+        assert all((own.index, 0) in [tuple(each) for each in op.after] for op in leaves)
+
+
+def test_gradients_meet_their_masks_others_before_they_leave(on_cores: MakeFacts) -> None:
+    facts = on_cores(workers=2, layers=2, widths=WIDTHS, dropout="exchange-first")
+    schedule, counts = method("full-graph")(facts), facts.counts
+    _, (boundary, given), (_, own) = updates(schedule, 0, 1, BACKWARD)
+    assert given == pytest.approx(float(elementwise_seconds(facts.device, float(counts.rows[0, 0].sum() * 32), 3)))
+    assert own == pytest.approx(float(elementwise_seconds(facts.device, float(counts.inner_nodes[0] * 32), 3)))
+    packed = ops(schedule, OpKind.PACK, worker=0, layer=1, direction=BACKWARD)
+    assert all((boundary.index, 0) in [tuple(each) for each in op.after] for op in packed)
+    assert len(updates(schedule, 0, 0, BACKWARD)) == 1, "the input learns nothing"
+
+
+@pytest.mark.parametrize("name", LINE)
+def test_dropout_first_drops_own_rows_alone(on_cores: MakeFacts, name: str) -> None:
+    facts = on_cores(workers=4, layers=2, widths=WIDTHS, dropout="dropout-first")
+    schedule, plain = method(name)(facts), method(name)(replace(facts, dropout="none"))
+    for layer in (0, 1):
+        found, before = (updates(each, 1, layer, FORWARD) for each in (schedule, plain))
+        assert len(found) == len(before) + 1
+        rows = found[0][1] * DROPPED_PER_S / WIDTHS[layer]
+        blocks = int(facts.counts.inner_nodes[0] + facts.counts.inner_nodes[1])
+        assert rows == pytest.approx(blocks if name == "cagnet-1.5d" else int(facts.counts.inner_nodes[1]))
+    bytes_sent = [sum(float(each.demand[0, op.index]) for op in each.ops if ahead(op)) for each in (schedule, plain)]
+    assert bytes_sent[0] == bytes_sent[1] > VALUE
+
+
+def test_one_worker_drops_its_own_rows(on_cores: MakeFacts) -> None:
+    facts = on_cores(workers=1, per_server=1, layers=2, widths=WIDTHS, dropout="exchange-first")
+    schedule = method("full-graph")(facts)
+    assert [len(updates(schedule, 0, layer, FORWARD)) for layer in (0, 1)] == [2, 2]
+    assert [len(updates(schedule, 0, layer, BACKWARD)) for layer in (0, 1)] == [1, 2]
+
+
+def test_a_sum_made_before_training_is_dropped_beside_the_own_rows(on_cores: MakeFacts) -> None:
+    facts = on_cores(workers=2, layers=2, widths=WIDTHS, dropout="exchange-first")
+    shapes = (replace(facts.shapes[0], gathers=False), *facts.shapes[1:])
+    schedule = method("full-graph")(replace(facts, shapes=shapes))
+    (_, first), _ = updates(schedule, 0, 0, FORWARD)
+    assert first == pytest.approx(2 * int(facts.counts.inner_nodes[0]) * WIDTHS[0] / DROPPED_PER_S)
+
+
+def test_a_calibration_that_never_measured_it_is_refused(on_cores: MakeFacts) -> None:
+    facts = on_cores(dropout="exchange-first")
+    facts = replace(facts, host=replace(facts.host, dropout_values_per_s=None))
+    with pytest.raises(ScenarioError, match="has no dropout_values_per_s; dropout on CPU cores needs a calibration"):
+        method("full-graph")(facts)
+    method("full-graph")(replace(facts, dropout="none"))
