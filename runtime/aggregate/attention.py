@@ -7,7 +7,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from runtime.aggregate.fused_attention import fused_attention
 from runtime.aggregate.matrix import Matrix
+from runtime.aggregate.numba_matrix import NumbaMatrix
 
 _CHUNK = {"cpu": 1 << 19, "cuda": 1 << 25}
 """Values of the rows that are gathered at a time in the gradient of the weights: bounds the working memory. On a CPU
@@ -25,6 +27,8 @@ def attention_sum(matrix: Matrix, h: Tensor, target: Tensor, source: Tensor) -> 
     h: [m, heads, d] rows of the matrix's columns; target: [n, heads] and source: [m, heads] scores. The
     matrix gives the pattern alone; rows without an entry become zero.
     """
+    if isinstance(matrix, NumbaMatrix):
+        return fused_attention(matrix, h, target, source, SLOPE)
     rows, columns = _entries(matrix, h.device)
     scores = torch.nn.functional.leaky_relu(target[rows] + source[columns], SLOPE)
     place = rows.unsqueeze(1).expand_as(scores)

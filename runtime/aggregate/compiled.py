@@ -1,116 +1,29 @@
 """Sums over neighbours as machine code: a row of the result at a time, eight vectors of it in registers.
 
-The columns of a row are summed in the order of its entries, one entry after the other, whatever the width, the number
-of threads and the processor; nothing allows LLVM to fuse a product with a sum. So the same entries give the same bytes.
-The rows of entries to come are asked of the memory ahead, since no processor foresees which they are.
-
-Each function is compiled when it is first called with a type, and kept beside this file or in the user's cache folder.
+The columns of a row are summed in the order of its entries, one entry after the other, whatever the width
+(`vectors`). The rows of entries to come are asked of the memory ahead, since no processor foresees which they are.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, Final, TypeVar, cast
+from typing import Any, Final
 
 from llvmlite import ir
-from numba import njit, types
-from numba.core import cgutils
+from numba import types
 from numba.extending import intrinsic
 
 from gcnsim.ids import AnyArray, IntArray
-
-Compiled = TypeVar("Compiled", bound=Callable[..., Any])
-
-LINE: Final = 64
-"""Bytes of a vector, and of a line of the caches."""
-
-AHEAD: Final = 8
-"""Entries between the one that is summed and the one whose row is asked for."""
-
-_declared: Final[Any] = cgutils.get_or_insert_function
-
-_BYTE: Final = ir.IntType(8)
-_INDEX: Final = ir.IntType(32)
-_PLACE: Final = ir.IntType(64)
+from runtime.aggregate.vectors import AHEAD, PLACE, Code, compiled
 
 
-def compiled(function: Compiled) -> Compiled:
-    """`function` as machine code, without the interpreter's lock, kept for the processes to come."""
-    try:
-        made: Any = njit(cache=True, nogil=True, error_model="numpy")(function)
-    except RuntimeError:  # Neither folder can be written: compile anew in each process.
-        made = njit(nogil=True, error_model="numpy")(function)
-    return cast(Compiled, made)
-
-
-class _Code:
-    """Instructions on vectors of LINE bytes. rest: how many values of a vector count (None: all of them)."""
-
-    def __init__(self, builder: Any, real: Any, rest: Any) -> None:
-        self.builder = builder
-        self.size = 4 if isinstance(real, ir.FloatType) else 8
-        self.lanes = LINE // self.size
-        self.kind = ir.VectorType(real, self.lanes)
-        self.zero = ir.Constant(self.kind, [0.0] * self.lanes)
-        self._mask: Any = None
-        if rest is not None:
-            wide = self.spread(builder.trunc(rest, _INDEX), ir.VectorType(_INDEX, self.lanes))
-            numbers = ir.Constant(wide.type, list(range(self.lanes)))
-            self._mask = builder.icmp_signed("<", numbers, wide)
-
-    def spread(self, value: Any, kind: Any) -> Any:
-        """`value` in every lane of a vector of `kind`."""
-        nothing = ir.Constant(kind, ir.Undefined)
-        first = self.builder.insert_element(nothing, value, ir.Constant(_INDEX, 0))
-        lanes = ir.Constant(ir.VectorType(_INDEX, self.lanes), [0] * self.lanes)
-        return self.builder.shuffle_vector(first, nothing, lanes)
-
-    def load(self, array: Any, place: Any) -> Any:
-        """The vector at `place`; zero where values do not count."""
-        address = self._address(array, place)
-        if self._mask is None:
-            return self.builder.load(address, align=self.size)
-        kinds = [address.type, _INDEX, self._mask.type, self.kind]
-        load = self._intrinsic("masked.load", ir.FunctionType(self.kind, kinds))
-        return self.builder.call(load, [address, ir.Constant(_INDEX, self.size), self._mask, self.zero])
-
-    def store(self, array: Any, place: Any, vector: Any) -> None:
-        """Write the values that count."""
-        address = self._address(array, place)
-        if self._mask is None:
-            self.builder.store(vector, address, align=self.size)
-            return
-        kinds = [self.kind, address.type, _INDEX, self._mask.type]
-        store = self._intrinsic("masked.store", ir.FunctionType(ir.VoidType(), kinds))
-        self.builder.call(store, [vector, address, ir.Constant(_INDEX, self.size), self._mask])
-
-    def prefetch(self, array: Any, place: Any) -> None:
-        """Ask for the line at `place`; it need not be there."""
-        address = self.builder.bitcast(self.builder.gep(array, [place]), _BYTE.as_pointer())
-        kind = ir.FunctionType(ir.VoidType(), [address.type, _INDEX, _INDEX, _INDEX])
-        ask = _declared(self.builder.module, kind, "llvm.prefetch.p0")
-        self.builder.call(ask, [address, *(ir.Constant(_INDEX, word) for word in (0, 3, 1))])
-
-    def plus(self, place: Any, count: int) -> Any:
-        """`place` and `count` on."""
-        return self.builder.add(place, ir.Constant(_PLACE, count))
-
-    def _address(self, array: Any, place: Any) -> Any:
-        return self.builder.bitcast(self.builder.gep(array, [place]), self.kind.as_pointer())
-
-    def _intrinsic(self, name: str, kind: Any) -> Any:
-        word = f"llvm.{name}.v{self.lanes}f{8 * self.size}.p0"
-        return _declared(self.builder.module, kind, word)
-
-
-def _summed(code: _Code, vectors: int, weighing: str, given: dict[str, Any]) -> list[Any]:
+def _summed(code: Code, vectors: int, weighing: str, given: dict[str, Any]) -> list[Any]:
     """The sum over the entries from `first` to `last`: a loop that carries its vectors in registers."""
     builder, lanes = code.builder, code.lanes
     before = builder.basic_block
     head, inside, after = (builder.append_basic_block(name) for name in ("head", "inside", "after"))
     builder.branch(head)
     builder.position_at_end(head)
-    entry = builder.phi(_PLACE)
+    entry = builder.phi(PLACE)
     entry.add_incoming(given["first"], before)
     sums = [builder.phi(code.kind) for _ in range(vectors)]
     for each in sums:
@@ -119,7 +32,7 @@ def _summed(code: _Code, vectors: int, weighing: str, given: dict[str, Any]) -> 
     builder.position_at_end(inside)
 
     def column(place: Any) -> Any:
-        return builder.sext(builder.load(builder.gep(given["columns"], [place])), _PLACE)
+        return builder.sext(builder.load(builder.gep(given["columns"], [place])), PLACE)
 
     def row(of: Any) -> Any:
         return builder.add(builder.mul(of, given["width"]), given["at"])
@@ -179,11 +92,11 @@ def _block(vectors: int, weighing: str, *, cut: bool = False) -> Any:
             for name, kind in zip(_NAMES, signature.args, strict=True):
                 if name in _ARRAYS:
                     given[name] = context.make_array(kind)(context, builder, given[name]).data
-            code = _Code(builder, given["x"].type.pointee, given["rest"] if cut else None)
+            code = Code(builder, given["x"].type.pointee, given["rest"] if cut else None)
             scale_ = code.spread(given["scale"], code.kind)
             sums = [builder.fmul(each, scale_) for each in _summed(code, vectors, weighing, given)]
             places = [code.plus(given["place"], k * code.lanes) for k in range(vectors)]
-            with builder.if_else(builder.icmp_signed("!=", given["add"], ir.Constant(_PLACE, 0))) as (more, anew):
+            with builder.if_else(builder.icmp_signed("!=", given["add"], ir.Constant(PLACE, 0))) as (more, anew):
                 with more:
                     for spot, each in zip(places, sums, strict=True):
                         code.store(given["out"], spot, builder.fadd(code.load(given["out"], spot), each))

@@ -5,6 +5,7 @@ Weights that are a factor of the row times one of the column are never written o
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from typing import Any
@@ -39,6 +40,18 @@ class NumbaMatrix:
         else:
             left, right = (None if each is None else torch.from_numpy(each).to(dtype) for each in rows.factors)
             self._scales = left, right
+
+    @property
+    def pattern(self) -> tuple[IntArray, AnyArray]:
+        """indptr and columns of its entries, int64[n + 1] and int32[nnz]."""
+        indptr, columns = self._forward
+        return indptr.numpy(), columns.numpy()
+
+    @property
+    def turned_pattern(self) -> tuple[IntArray, AnyArray, AnyArray]:
+        """Those of the transpose, and the place in the matrix of each of its entries, int32[nnz]."""
+        indptr, columns = self._backward
+        return indptr.numpy(), columns.numpy(), self._place.numpy()
 
     def multiply(self, x: Tensor, out: Tensor, *, add: bool = False, values: Tensor | None = None) -> None:
         """See `Matrix`."""
@@ -107,12 +120,18 @@ def _product(
     def part(low: int, high: int) -> None:
         wanted(indptr, columns, given, *arguments, found, int(add), low, high)
 
-    pieces = min(torch.get_num_threads(), max(1, columns.size * given.shape[1] // _PIECE))
+    in_parts(indptr, given.shape[1], part)
+
+
+def in_parts(indptr: IntArray, width: int, part: Callable[[int, int], None]) -> None:
+    """Call `part` with spans of rows that together are all of them, on as many threads as torch computes with."""
+    rows, entries = indptr.size - 1, int(indptr[-1])
+    pieces = min(torch.get_num_threads(), max(1, entries * width // _PIECE))
     if pieces == 1:
         part(0, rows)
         return
     # A row and its entries cost about as much as an entry more.
-    ends = np.searchsorted(indptr + np.arange(rows + 1), np.linspace(0, columns.size + rows, pieces + 1))
+    ends = np.searchsorted(indptr + np.arange(rows + 1), np.linspace(0, entries + rows, pieces + 1))
     ends[0], ends[-1] = 0, rows
     first, *others = zip(ends[:-1].tolist(), ends[1:].tolist(), strict=True)
     under_way = [_threads(torch.get_num_threads()).submit(part, *span) for span in others]

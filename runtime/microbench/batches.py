@@ -24,6 +24,7 @@ def measure(bench: Bench) -> None:
 
     params of draw_batch: entries looked at, drawn (one by one; 0 of a sub-graph). Of build_batch: entries. Of
     batch_matrix: entries, turned (1: its transpose too). Of load_rows: rows, width. They are means of AROUND batches.
+    Nothing is in a core's cache before any of them, since in training a whole batch is trained in between.
     """
     nodes, entries, sizes, shares = bench.budget.of(
         (400, 4_000, (20,), (0.2,)),
@@ -42,7 +43,7 @@ def measure(bench: Bench) -> None:
         [(1_000, 128), (10_000, 128), (10_000, 32)],
         [(rows, width) for rows in (500, 4_000, 20_000) for width in (16, 64, 128, 512)],
     ):
-        bench.time("load_rows", {"rows": rows, "width": width}, _loading(bench, rows, width))
+        bench.time_cold("load_rows", {"rows": rows, "width": width}, _loading(bench, rows, width))
 
 
 def _of(bench: Bench, graph: Graph, draws: BatchDraws, *, drawn: bool) -> None:
@@ -51,8 +52,8 @@ def _of(bench: Bench, graph: Graph, draws: BatchDraws, *, drawn: bool) -> None:
     built = [builder.built(t, batch) for t, batch in enumerate(batches)]
     entries = _mean([sum(batch.entries) for batch in batches])
     sizes = {"looked": _mean([batch.looked for batch in batches]), "drawn": entries if drawn else 0.0}
-    bench.time("draw_batch", sizes, lambda i: draws.draw(i % AROUND, 0, keep=True))
-    bench.time("build_batch", {"entries": entries}, lambda i: builder.built(i, batches[i % AROUND]))
+    bench.time_cold("draw_batch", sizes, lambda i: draws.draw(i % AROUND, 0, keep=True))
+    bench.time_cold("build_batch", {"entries": entries}, lambda i: builder.built(i, batches[i % AROUND]))
     kind = matrix_kind("plain")
     first = [graph.rows[0] for graph in built]
     stored = _mean([0 if rows is None else rows.columns.size for rows in first])
@@ -63,7 +64,7 @@ def _of(bench: Bench, graph: Graph, draws: BatchDraws, *, drawn: bool) -> None:
             assert rows is not None
             kind(rows, torch.float32, bench.device, turned=turned)
 
-        bench.time("batch_matrix", {"entries": stored, "turned": float(turned)}, made)
+        bench.time_cold("batch_matrix", {"entries": stored, "turned": float(turned)}, made)
 
 
 def _loading(bench: Bench, rows: int, width: int) -> Call:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import itertools
 import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -50,6 +51,11 @@ class Bench:
         sampled = _cuda_samples if self.device.type == "cuda" else samples
         self.found(kernel, params, sampled(call, self.budget))
 
+    def time_cold(self, kernel: str, params: Mapping[str, float], call: Call) -> None:
+        """As `time`, on CPUs: before each call other memory is touched, so that nothing is found in a core's cache."""
+        other = np.zeros(self._apart, np.uint8)
+        self.found(kernel, params, _cold_samples(call, lambda: other.__iadd__(1), self.budget))
+
     def found(
         self,
         kernel: str,
@@ -64,10 +70,14 @@ class Bench:
         plain = {name: float(number) for name, number in params.items()}
         self.tell(Measurement(kernel, plain, self.asked.threads, processes, value, low, high, len(seconds)))
 
-    def sets(self, nbytes: float, apart: int = APART) -> int:
-        """How many buffers of `nbytes` to take in turn, so that `apart` bytes lie between two uses of one."""
-        apart = apart if self.budget.level != "tiny" else 1 << 16
+    def sets(self, nbytes: float, apart: int | None = None) -> int:
+        """How many buffers of `nbytes` to take in turn, so that `apart` bytes (APART) lie between two uses of one."""
+        apart = self._apart if apart is None or self.budget.level == "tiny" else apart
         return max(1, min(math.ceil(apart / max(nbytes, 1)), 512))
+
+    @property
+    def _apart(self) -> int:
+        return APART if self.budget.level != "tiny" else 1 << 16
 
 
 @contextmanager
@@ -101,6 +111,21 @@ def samples(call: Call, budget: Budget) -> list[float]:
         batch = max(1, math.ceil(_LEAST_S / max(once, 1e-9)))
         several(batch)
         return _enough(lambda: several(batch) / batch, budget, batch)
+
+
+def _cold_samples(call: Call, before: Callable[[], object], budget: Budget) -> list[float]:
+    """Seconds of single calls, what is called before each not counted."""
+    calls = itertools.count()
+
+    def one() -> float:
+        before()
+        start = time.perf_counter()
+        call(next(calls))
+        return time.perf_counter() - start
+
+    with no_collector():
+        one()
+        return _enough(one, budget, 1)
 
 
 def _cuda_samples(call: Call, budget: Budget) -> list[float]:

@@ -166,8 +166,10 @@ class CpuBatchWriter(CpuOps):
     def _taken(self, rank: Rank, arrived: list[int]) -> int:
         """The main thread has a loaded batch, and puts cached rows between those loaded."""
         ahead = self.loading.ahead
-        rows = self.batches.wanted[:, rank].sum(axis=1) * (self.batches.hits[:, rank].sum(axis=1) > 0)
-        seconds = rows_seconds(self.facts.device, rows, self.width) + WOKEN_S
+        wanted, cached = (each[:, rank].sum(axis=1) for each in (self.batches.wanted, self.batches.hits))
+        # Cached rows are gathered before they are put between the others, which are put there at once.
+        moved = (wanted + cached) * (cached > 0)
+        seconds = rows_seconds(self.facts.device, moved, self.width) + WOKEN_S
         return self.work(OpKind.LOOKUP, rank, seconds, after=[(op, ahead) for op in arrived])
 
     def _trained(self) -> list[list[int]]:

@@ -16,6 +16,7 @@ from tests.runtime.aggregate.matrices import made
 
 KINDS = [
     "plain",
+    "numba",
     pytest.param("dgl", marks=pytest.mark.skipif(find_spec("dgl") is None, reason="DGL is not installed")),
 ]
 
@@ -65,8 +66,51 @@ def test_values_and_gradients_are_the_dense_softmax_s(name: str, heads: int) -> 
         assert torch.allclose(mine, theirs, rtol=0, atol=1e-12)
 
 
-def test_numerical_gradients() -> None:
-    matrix = made(matrix_kind("plain"), pattern(5, 6))
+@pytest.mark.parametrize(("heads", "width"), [(1, 1), (2, 7), (3, 16), (2, 40), (1, 150)])
+@pytest.mark.parametrize(("dtype", "bound"), [(torch.float32, 1e-5), (torch.float64, 1e-11)])
+def test_compiled_attention_of_any_width_is_the_dense_one(
+    heads: int, width: int, dtype: torch.dtype, bound: float
+) -> None:
+    dense = pattern(41, 57)
+    matrix: Matrix = made(matrix_kind("numba"), dense, dtype)
+    given = inputs(41, 57, heads, width)
+    own = [each.detach().to(dtype).requires_grad_() for each in given]
+    found, wanted = attention_sum(matrix, *own), dense_sum(dense, *given)
+    weight = torch.randn(wanted.shape, dtype=torch.float64, generator=torch.Generator().manual_seed(3))
+    mine = torch.autograd.grad((found * weight.to(dtype)).sum(), own)
+    theirs = torch.autograd.grad((wanted * weight).sum(), given)
+    for one, other in zip((found, *mine), (wanted, *theirs), strict=True):
+        assert (one.double() - other).abs().max() <= bound * other.abs().max()
+
+
+def test_compiled_attention_has_the_same_bytes_on_any_number_of_threads() -> None:
+    dense = pattern(300, 400)
+    matrix: Matrix = made(matrix_kind("numba"), dense, torch.float32)
+    given = [each.detach().float().requires_grad_() for each in inputs(300, 400, 2, 24)]
+    before, found = torch.get_num_threads(), []
+    try:
+        for threads in (1, 2, 3):
+            torch.set_num_threads(threads)
+            out = attention_sum(matrix, *given)
+            found.append([out, *torch.autograd.grad(out.square().sum(), given)])
+    finally:
+        torch.set_num_threads(before)
+    assert all(torch.equal(a, b) for other in found[1:] for a, b in zip(found[0], other, strict=True))
+
+
+@pytest.mark.parametrize("shape", [(0, 4, 2, 3), (3, 0, 2, 3), (3, 4, 2, 3)])
+def test_compiled_attention_over_nothing_is_zero(shape: tuple[int, int, int, int]) -> None:
+    rows, columns, heads, width = shape
+    matrix = made(matrix_kind("numba"), np.zeros((rows, columns)))
+    given = inputs(rows, columns, heads, width)
+    found = attention_sum(matrix, *given)
+    assert found.shape == (rows, heads, width)
+    assert not any(each.any() for each in (found, *torch.autograd.grad(found.sum(), given)))
+
+
+@pytest.mark.parametrize("name", ["plain", "numba"])
+def test_numerical_gradients(name: str) -> None:
+    matrix = made(matrix_kind(name), pattern(5, 6))
     assert torch.autograd.gradcheck(lambda *given: attention_sum(matrix, *given), inputs(5, 6, 2, 3))
 
 
@@ -82,17 +126,19 @@ def test_gradients_are_the_same_in_several_chunks(monkeypatch: pytest.MonkeyPatc
         assert all(torch.equal(one, other) for one, other in zip(whole, pieces, strict=True))
 
 
-def test_large_scores_do_not_overflow() -> None:
+@pytest.mark.parametrize("name", ["plain", "numba"])
+def test_large_scores_do_not_overflow(name: str) -> None:
     dense = pattern(7, 9)
     given = inputs(7, 9, 1, 2, scale=1e4)
-    found = attention_sum(made(matrix_kind("plain"), dense), *given)
+    found = attention_sum(made(matrix_kind(name), dense), *given)
     assert torch.allclose(found, dense_sum(dense, *given), rtol=0, atol=1e-9)
 
 
-def test_the_weights_of_a_row_sum_to_one_whatever_the_matrix_holds() -> None:
+@pytest.mark.parametrize("name", ["plain", "numba"])
+def test_the_weights_of_a_row_sum_to_one_whatever_the_matrix_holds(name: str) -> None:
     """Only the pattern counts."""
     dense = pattern(7, 9) * 123.0
-    matrix: Matrix = made(matrix_kind("plain"), dense, torch.float32)
+    matrix: Matrix = made(matrix_kind(name), dense, torch.float32)
     h = torch.ones(9, 2, 1)
     _, target, source = inputs(7, 9, 2, 1)
     found = attention_sum(matrix, h, target.detach().float(), source.detach().float())
