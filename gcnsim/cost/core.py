@@ -189,9 +189,9 @@ def logits_seconds(device: DeviceProfile, host: HostProfile, values: float | Flo
 def norms_seconds(device: DeviceProfile, inner: int, shapes: Sequence[LayerShape]) -> float:
     """Seconds to measure the norms of what every inner node sends: each layer's map, then its squares summed."""
     each = [
-        map_seconds(device, float(inner), shape.d_in, shape.d_out)
-        + elementwise_seconds(device, float(inner * shape.d_out), NORM_OF_ROWS_PASSES)
-        for shape in shapes
+        map_seconds(device, float(inner), shape.d_in, width)
+        + elementwise_seconds(device, float(inner * width), NORM_OF_ROWS_PASSES)
+        for shape, width in ((shape, shape.projected if shape.heads else shape.d_out) for shape in shapes)
     ]
     return float(np.sum(each))
 

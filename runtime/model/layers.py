@@ -90,6 +90,10 @@ class GatLayer(nn.Module):
         self.attn_source = nn.Parameter(torch.empty(heads, self.width))
         self.bias = nn.Parameter(torch.zeros(d_out)) if bias else None
 
+    def message_weight(self) -> Tensor:
+        """W of the rows that neighbours send, all heads side by side, [heads width, d_in]."""
+        return self.linear.weight
+
     def forward(self, h: Tensor, neighbours: Neighbours) -> Tensor:
         """[I, d_out] from h [I, d_in]."""
         rows, matrix = neighbours.gathered(h)

@@ -61,7 +61,7 @@ class Network(nn.Module):
         total = torch.zeros(inputs[0].shape[0], dtype=inputs[0].dtype, device=inputs[0].device)
         with torch.no_grad():
             for layer, h in zip(self.layers, inputs, strict=True):
-                assert isinstance(layer, GcnLayer | SageLayer)
+                assert isinstance(layer, GcnLayer | SageLayer | GatLayer)
                 total += (h.detach() @ layer.message_weight().T).square().sum(1)
         return total.sqrt().float()
 

@@ -158,7 +158,9 @@ class CpuWriter(CpuOps):
             entries = int(counts.entries[rank])
             kept = np.roll(counts.inner_edges[:, rank] + counts.boundary_edges[:, rank], -self.tau)
             work = draw_core_seconds(facts.host, entries, self.method.refresh, weighted=self.method.weighted)
-            built = build_core_seconds(facts.host, kept + int(counts.inner_nodes[rank]))
+            # Attention has a matrix of all its entries beside those of the sums.
+            matrices = 2 if any(shape.heads for shape in facts.shapes) else 1
+            built = matrices * build_core_seconds(facts.host, kept + int(counts.inner_nodes[rank]))
             seconds = facts.host.draw_s.value + work + built
             self.stalled[rank] = INTERPRETER_HELD * seconds
             drawn = self.work(OpKind.SAMPLE, rank, seconds, stream=SAMPLER)

@@ -34,14 +34,19 @@ class PscGcn(Method):
     cold_start: str = knob(COLD_START)
 
     def refuse(self, options: Options) -> None:
-        """A cache of rows that never travel."""
+        """A cache of rows that never travel; estimators of sums that a softmax makes itself."""
+        usual = ESTIMATOR.default
+        if options.model == "gat" and self.estimator != usual:
+            raise ScenarioError(
+                f"--estimator: {self.estimator} with gat, whose softmax weighs what is drawn; allowed: {usual}"
+            )
         if options.preaggregate and not self.cache.empty:
             raise ScenarioError(
                 f"--cache: {self.cache.describe()} with --preaggregate: no layer-0 row travels; allowed: 0%"
             )
 
     def worker(self, context: Context) -> MethodWorker:
-        """Sampled graphs, stale rows, a cache. Raises ScenarioError for GAT."""
+        """Sampled graphs, stale rows, a cache."""
         from runtime.methods.psc_gcn.worker import PscGcnWorker
 
         return PscGcnWorker(context, self)

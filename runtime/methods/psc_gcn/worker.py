@@ -7,8 +7,8 @@ backward fetch threads move rows and gradients. tau 0 is the vanilla iteration o
 nothing and, with tau 1, is PipeGCN.
 
 Edge probabilities are recomputed every `refresh` iterations from the norms that the iteration measured; before the
-first measurement every edge has probability epsilon. GAT is refused: its weights are learnt, so the variance that the
-rule minimises is not defined.
+first measurement every edge has probability epsilon. GAT's weights are learnt: the rule takes those of a row for equal,
+as of GraphSAGE's mean, and the softmax runs over the entries that are drawn and the node itself.
 """
 
 from __future__ import annotations
@@ -23,7 +23,6 @@ import torch
 from torch import Tensor
 
 from gcnsim.caching import cached_mask, capacity
-from gcnsim.errors import ScenarioError
 from gcnsim.ids import BoolArray, Float32Array, Iteration
 from gcnsim.sampling import draw_edges, inclusion
 from gcnsim.sampling import sampler as sampling_rule
@@ -61,9 +60,7 @@ class PscGcnWorker(MethodWorker):
     """See the module."""
 
     def __init__(self, context: Context, method: PscGcn) -> None:
-        """Open the exchange and the sampler's thread; refuse GAT."""
-        if context.options.model == "gat":
-            raise ScenarioError(f"--method: {method.name} cannot train gat, whose sampling weights are undefined")
+        """Open the exchange and the sampler's thread."""
         super().__init__(context, method.tau, method.cold_start)
         self.method = method
         self.caches = not method.cache.empty
@@ -227,6 +224,8 @@ class PscGcnWorker(MethodWorker):
         builder = self.context.builder
         weights = self._weights(kept) if version.weights is None else version.weights
         drawn = builder.thinned(graph, kept, weights, version.held)
+        if self.context.options.model == "gat":
+            assert drawn.pattern is not None, "made here, beside training"
         recorder.add(OpKind.SAMPLE, "sampler", max(at, 0), start, recorder.mark())
         self._chance += version.chance
         self._drawn += 1
@@ -273,8 +272,9 @@ class PscGcnWorker(MethodWorker):
     def _from_norms(self, norms: Float32Array, t: Iteration) -> Version:
         part, recorder = self.context.share.part, self.context.recorder
         start = recorder.mark()
-        if self.context.options.model == "graphsage" or self.method.estimator == "mean":
-            # A mean's weights are equal within a row: cancel the rule's column factor 1/sqrt(deg_j + 1).
+        if self.context.options.model != "gcn" or self.method.estimator == "mean":
+            # A mean's weights are equal within a row, attention's taken for equal: cancel the rule's column factor
+            # 1/sqrt(deg_j + 1).
             degree = np.concatenate([part.inner_degree, part.boundary_degree])
             norms = (norms * np.sqrt(degree + 1.0)).astype(np.float32)
         found = sampling_rule(self.rule)(part, norms).probabilities(self.epsilon)

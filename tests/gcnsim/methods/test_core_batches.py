@@ -15,8 +15,8 @@ from gcnsim.cost.device import elementwise_seconds
 from gcnsim.errors import ScenarioError
 from gcnsim.hardware import Figure
 from gcnsim.methods import method_type
+from gcnsim.methods.families.cpu_batches import CALLS, HELD_BENEATH_LOADING, INTERPRETER_HELD
 from gcnsim.methods.families.cpu_ops import WOKEN_S
-from gcnsim.methods.families.cpu_workers import INTERPRETER_HELD
 from gcnsim.schedule import COMPUTE_STREAM, Op, Schedule, bounds
 from gcnsim.timeline import Direction, OpKind
 from tests.cases import Case, method
@@ -157,6 +157,21 @@ def test_in_turn_an_iteration_is_the_sum_of_its_parts(cases: MakeFacts, pace: Pa
     assert pace(schedule) == pytest.approx(parts, rel=0.03)
 
 
+@pytest.mark.parametrize(
+    ("name", "held_for"), [*((name, HELD_BENEATH_LOADING) for name in AHEAD), ("pagraph", INTERPRETER_HELD)]
+)
+def test_the_training_thread_stands_still_for_a_share_of_the_drawing(
+    cases: MakeFacts, name: str, held_for: float
+) -> None:
+    given = cases()
+    schedule = method(name)(given)
+    held = sum(work(schedule, op) for op in on(schedule, 0, COMPUTE_STREAM, OpKind.STEP)[:-2])
+    sampled = work(schedule, on(schedule, 0, "sampler")[0])
+    share = (2 * len(given.shapes) - 1) / (2 * len(given.shapes))
+    calls = CALLS * given.device.launch_s.value
+    assert held == pytest.approx((calls + held_for * sampled) * share, rel=1e-6)
+
+
 @pytest.mark.parametrize("name", AHEAD)
 def test_the_next_batch_is_drawn_beneath_training(cases: MakeFacts, pace: Pace, name: str) -> None:
     given = cases()
@@ -164,10 +179,6 @@ def test_the_next_batch_is_drawn_beneath_training(cases: MakeFacts, pace: Pace, 
     drawn = sum(work(schedule, op) for op in on(schedule, 0, "sampler"))
     train = sum(work(schedule, op) for name in ("load", COMPUTE_STREAM) for op in on(schedule, 0, name))
     assert pace(schedule, 20) == pytest.approx(max(drawn, train), rel=0.05)
-    held = sum(work(schedule, op) for op in on(schedule, 0, COMPUTE_STREAM, OpKind.STEP)[:-2])
-    sampled = work(schedule, on(schedule, 0, "sampler")[0])
-    share = (2 * len(given.shapes) - 1) / (2 * len(given.shapes))
-    assert held == pytest.approx(INTERPRETER_HELD * sampled * share, rel=1e-6)
 
 
 def test_a_queue_loads_and_draws_beneath_training(cases: MakeFacts, pace: Pace) -> None:

@@ -168,7 +168,6 @@ UNFIT: dict[str, tuple[str, str]] = {
         "--graph {case} --resume {missing}",
         "--resume: {missing} has no complete checkpoint; allowed: ",
     ),
-    "gat": ("--graph {case} --method psc-gcn --model gat", "--method: psc-gcn cannot train gat, whose sampling"),
     "dataset": ("--dataset cora_typo", "--dataset: "),
 }
 

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from gcnsim.errors import ScenarioError
 from gcnsim.ids import AnyArray
 from gcnsim.partition import Part
 from tests.runtime.conftest import Case, MakeOptions, model_of, params_of
@@ -71,11 +72,18 @@ PSC: list[dict[str, Any]] = [
 ]
 
 
-@pytest.mark.parametrize("model", ["gcn", "graphsage"])
-@pytest.mark.parametrize("knobs", PSC, ids=str)
+DRAWN_MODELS = [
+    pytest.param(knobs, model, id=f"{model} {knobs}")
+    for model in ("gcn", "graphsage", "gat")
+    for knobs in PSC
+    if model != "gat" or "estimator" not in knobs
+]
+
+
+@pytest.mark.parametrize(("knobs", "model"), DRAWN_MODELS)
 def test_psc_gcn(crew: Crew, case: Case, options: MakeOptions, knobs: dict[str, Any], model: str) -> None:
     knobs = {"refresh": 3} | knobs
-    asked = options("psc-gcn", knobs, workers=3, model=model, seed=4)
+    asked = options("psc-gcn", knobs, workers=3, model=model, heads=2 if model == "gat" else 1, seed=4)
     told = crew.run(3, trained, asked)
     parts = case.parts(3)
     lag = Lag(knobs["tau"], features_first=knobs.get("cold_start") == "features")
@@ -222,9 +230,17 @@ def test_replicas_are_bitwise_equal_20_times(
         assert len(set(crew.run(4, final_weights, asked))) == 1
 
 
-def test_gat_is_refused_by_psc_gcn(crew: Crew, options: MakeOptions) -> None:
-    with pytest.raises(AssertionError, match="psc-gcn cannot train gat"):
-        crew.run(1, trained, options("psc-gcn", model="gat", workers=1))
+def test_sampled_attention_at_epsilon_1_is_that_of_all_entries(crew: Crew, case: Case, options: MakeOptions) -> None:
+    fields = {"workers": 3, "model": "gat", "heads": 2, "overlap": "none"}
+    full = crew.run(3, trained, options(**fields))
+    same_run(crew.run(3, trained, options("psc-gcn", {"tau": 0, "epsilon": 1.0}, **fields)), full, case.graph.nodes)
+
+
+@pytest.mark.parametrize("estimator", ["self-normalised", "mean"])
+def test_estimators_of_sums_are_refused_with_gat(options: MakeOptions, estimator: str) -> None:
+    said = f"^--estimator: {estimator} with gat, whose softmax weighs what is drawn; allowed: unbiased$"
+    with pytest.raises(ScenarioError, match=said):
+        options("psc-gcn", {"estimator": estimator}, model="gat")
 
 
 def test_graphs_drawn_ahead_are_drawn_again_from_a_checkpoint(crew: Crew, options: MakeOptions, tmp_path: Path) -> None:

@@ -47,7 +47,7 @@ def measured_in(graph: Iteration, tau: int, refresh: int) -> Iteration | None:
 
 def norms_of(model: Model, params: Params, rows: Sequence[Tensor]) -> Float32Array:
     """s_j = sqrt(sum over layers of ||H_j^(l) W_l||^2) of all nodes, float32[N]; rows[l]: H^(l), float64[N, d_l]."""
-    linear = "linear" if model.kind == "gcn" else "linear_neigh"
+    linear = "linear_neigh" if model.kind == "graphsage" else "linear"
     squares = torch.zeros(rows[0].shape[0], dtype=torch.float64)
     for index in range(model.layers):
         products = rows[index] @ params[f"layers.{index}.{linear}.weight"].detach().T
@@ -64,9 +64,9 @@ def probabilities(
     if rule.sampler == "uniform" or measured is None:
         return np.full(part.entries, rule.epsilon, np.float32)
     local = norms[measured][np.concatenate([part.inner, part.boundary])]
-    if model.kind == "graphsage" or rule.estimator == "mean":
+    if model.kind != "gcn" or rule.estimator == "mean":
         degree = np.concatenate([part.inner_degree, part.boundary_degree])
-        # The rule weighs columns as the GCN does, by 1 / sqrt(deg_j + 1); a mean does not.
+        # The rule weighs columns as the GCN does, by 1 / sqrt(deg_j + 1); a mean does not, nor is attention taken to.
         local = (local * np.sqrt(degree + 1.0)).astype(np.float32)
     return VarianceReduction(part, local).probabilities(rule.epsilon).p
 

@@ -38,6 +38,7 @@ RUNS: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
     **{f"psc-gcn tau {tau}": ("psc-gcn", DRAWN | {"tau": tau}, {}) for tau in range(4)},
     "psc-gcn sgd": ("psc-gcn", DRAWN | {"tau": 2}, {"optimizer": "sgd"}),
     "psc-gcn sage": ("psc-gcn", DRAWN | {"tau": 2, "estimator": "self-normalised"}, {"model": "graphsage"}),
+    "psc-gcn gat": ("psc-gcn", DRAWN | {"tau": 2}, {"model": "gat", "heads": 2}),
     "psc-gcn compiled": ("psc-gcn", DRAWN | {"tau": 1}, {"aggregator": "numba"}),
     "psc-gcn mean": ("psc-gcn", DRAWN | {"tau": 1, "estimator": "mean"}, {}),
     "psc-gcn uniform": ("psc-gcn", DRAWN | {"tau": 2, "sampler": "uniform", "cache": "0%"}, {"preaggregate": True}),
