@@ -139,8 +139,8 @@ def stale(
     tau = 0 is synchronous. seed: of the drawn graphs.
     """
     rule = rule or Rule()
-    if rule.epsilon < 1.0 and (model.kind == "gat" or lag.smoothing):
-        raise ValueError("sampling has no weights for GAT, and smoothing has no fixed rows under sampling")
+    if rule.epsilon < 1.0 and lag.smoothing:
+        raise ValueError("smoothing has no fixed rows under sampling")
     run = _Run(parts, problem, model, lag, Descent(params, training))
     history = run.descent.history
     for t in range(training.iterations):
