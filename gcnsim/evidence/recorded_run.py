@@ -122,11 +122,16 @@ def _refuse(run: RecordedRun) -> None:
     # A thread more or less matters where threads compute, and calibrations measure plain torch's sums.
     cores = {"threads": (1,), "aggregator": ("plain",)}
     on_cores = cores if device_of(run) == CORE else {}
-    modelled_as: dict[str, tuple[object, ...]] = {"device": TRAINED_ON, **on_cores, "dtype": ("float32",)}
+    modelled_as: dict[str, tuple[object, ...]] = {
+        "device": TRAINED_ON,
+        **on_cores,
+        "dtype": ("float32",),
+        "sage_aggregator": ("mean",),
+    }
     if run.accelerator is not None:
         modelled_as["dropout"] = (0.0,)
     # By default the number of threads is the machine's to say: the record tells what it was.
-    options = {"aggregator": "plain", **options, "threads": run.threads}
+    options = {"aggregator": "plain", "sage_aggregator": "mean", **options, "threads": run.threads}
     for name, modelled in modelled_as.items():
         if options.get(name) not in modelled:
             hint = " (by default a worker has its share of the cores; train with --threads 1)"

@@ -32,9 +32,12 @@ DECIDING: Final = ("tau", "epsilon", "sampler", "refresh", "rate")
 
 RECIPE: Final = (
     "optimizer", "lr", "weight_decay", "dropout", "dropout_order", "heads", "bias", "sage_mean", "feature_norm",
-    "random_features", "random_classes", "dtype",
+    "sage_aggregator", "random_features", "random_classes", "dtype",
 )  # fmt: skip
 """What decides accuracy too and no question says: runs are put together only where they agree in it."""
+
+BEFORE: Final = {"sage_aggregator": "mean"}
+"""What options stood at before there were such."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +84,8 @@ class Target:
         fitting = [curve for curve, found in zip(mine, apart, strict=True) if not found]
         if not fitting:
             return None, f"no recorded curve for it: {'; '.join(sorted(apart, key=len)[0])}"
-        mixed = [name for name in RECIPE if len({repr(curve.options.get(name)) for curve in fitting}) > 1]
+        recipes = [{name: repr(curve.options.get(name, BEFORE.get(name))) for name in RECIPE} for curve in fitting]
+        mixed = [name for name in RECIPE if len({recipe[name] for recipe in recipes}) > 1]
         if mixed:
             return None, f"the runs differ among themselves in {', '.join(mixed)}; give those of one recipe"
         return _first(fitting, self.accuracy)

@@ -3,6 +3,7 @@
 from runtime.aggregate.attention import attention_sum
 from runtime.aggregate.libraries import matrix_kind
 from runtime.aggregate.matrix import Matrix, PlainMatrix, Rows
+from runtime.aggregate.maximum import neighbour_max
 from runtime.aggregate.numba_matrix import NumbaMatrix
 
-__all__ = ["Matrix", "NumbaMatrix", "PlainMatrix", "Rows", "attention_sum", "matrix_kind"]
+__all__ = ["Matrix", "NumbaMatrix", "PlainMatrix", "Rows", "attention_sum", "matrix_kind", "neighbour_max"]

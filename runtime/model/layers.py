@@ -1,4 +1,4 @@
-"""One graph convolution each of GCN, GraphSAGE-mean and GAT, as what is learnt and how it turns rows into rows.
+"""One graph convolution each of GCN, GraphSAGE (two) and GAT, as what is learnt and how it turns rows into rows.
 
 A layer asks for the sum over neighbours through `Neighbours`: which rows come from other workers, and how old they are,
 is not its business.
@@ -11,7 +11,7 @@ from typing import Protocol
 import torch
 from torch import Tensor, nn
 
-from runtime.aggregate import Matrix, attention_sum
+from runtime.aggregate import Matrix, attention_sum, neighbour_max
 
 
 class Neighbours(Protocol):
@@ -75,6 +75,29 @@ class SageLayer(nn.Module):
     def message_weight(self) -> Tensor:
         """W of the rows that neighbours send, [d_out, d_in]."""
         return self.linear_neigh.weight
+
+
+class PoolLayer(nn.Module):
+    """h W_self^T + z W_neigh^T, each with its bias, with z_i the largest values of ReLU(h_j W_pool^T + b) over the
+    neighbours j of i, each column by itself (GraphSAGE, Equation 3)."""
+
+    def __init__(self, d_in: int, d_out: int, bias: bool) -> None:
+        """Weights of a map from d_in to d_in values and of two from d_in to d_out."""
+        super().__init__()
+        self.linear_pool = nn.Linear(d_in, d_in, bias)
+        self.linear_self = nn.Linear(d_in, d_out, bias)
+        self.linear_neigh = nn.Linear(d_in, d_out, bias)
+
+    def forward(self, h: Tensor, neighbours: Neighbours) -> Tensor:
+        """[I, d_out] from h [I, d_in]."""
+        rows, matrix = neighbours.gathered(h)
+        z = neighbour_max(matrix, torch.relu(self.linear_pool(rows)))
+        result: Tensor = self.linear_self(rows[: z.shape[0]]) + self.linear_neigh(z)
+        return result
+
+    def message_weight(self) -> Tensor:
+        """W of the rows that neighbours send, [d_in, d_in]."""
+        return self.linear_pool.weight
 
 
 class GatLayer(nn.Module):

@@ -8,10 +8,10 @@ from typing import Protocol
 import torch
 from torch import Tensor, nn
 
-from runtime.model.layers import GatLayer, GcnLayer, Neighbours, SageLayer
+from runtime.model.layers import GatLayer, GcnLayer, Neighbours, PoolLayer, SageLayer
 from runtime.options import Options
 
-Layer = GcnLayer | SageLayer | GatLayer
+Layer = GcnLayer | SageLayer | PoolLayer | GatLayer
 
 
 class Boundaries(Protocol):
@@ -61,7 +61,7 @@ class Network(nn.Module):
         total = torch.zeros(inputs[0].shape[0], dtype=inputs[0].dtype, device=inputs[0].device)
         with torch.no_grad():
             for layer, h in zip(self.layers, inputs, strict=True):
-                assert isinstance(layer, GcnLayer | SageLayer | GatLayer)
+                assert isinstance(layer, Layer)
                 total += (h.detach() @ layer.message_weight().T).square().sum(1)
         return total.sqrt().float()
 
@@ -74,6 +74,8 @@ class Network(nn.Module):
 def _layer(options: Options, d_in: int, d_out: int, *, first: bool, last: bool) -> Layer:
     if options.model == "gat":
         return GatLayer(d_in, d_out, options.bias, options.heads, last)
+    if options.pools:
+        return PoolLayer(d_in, d_out, options.bias)
     if options.model == "graphsage":
         return SageLayer(d_in, d_out, options.bias, joined=first and options.sums_input)
     return GcnLayer(d_in, d_out, options.bias)

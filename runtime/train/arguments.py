@@ -36,6 +36,7 @@ HELP: Final[Mapping[str, str]] = {
     "dropout": "Share of each layer's input values that is dropped.",
     "norm": "After every layer but the last: none or layer (LayerNorm).",
     "bias": "Whether the layers' maps have a bias.",
+    "sage_aggregator": "graphsage: mean of the neighbours, or pool (the largest values of a learnt map of them).",
     "sage_mean": "graphsage: mean over the neighbours, or with the node itself.",
     "dropout_order": "exchange-first drops after rows arrived (PipeGCN), dropout-first before they leave (BNS-GCN).",
     "preaggregate": "Sum layer 0's neighbours once: layer 0 never communicates.",

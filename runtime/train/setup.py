@@ -82,7 +82,7 @@ class WorkerState:
         options = self.options.asdict()
         names = (
             "method", "workers", "seed", "model", "layers", "hidden", "heads", "dropout", "dropout_order", "norm",
-            "bias", "sage_mean", "preaggregate", "optimizer", "dtype", "feature_norm", "aggregator",
+            "bias", "sage_aggregator", "sage_mean", "preaggregate", "optimizer", "dtype", "feature_norm", "aggregator",
         )  # fmt: skip
         return {
             **{flag(name): options[name] for name in names},

@@ -117,7 +117,13 @@ def model_of(options: Options, case: Case) -> Model:
     with_self = options.sage_mean == "with-self"
     joined = options.sums_input and options.model == "graphsage"
     mean = options.model == "gcn" and options.knobs.get("estimator") == "mean"
-    return Model(options.model, widths, options.heads, options.norm == "layer", with_self, joined, mean)
+    norm = options.norm == "layer"
+    return Model(options.model, widths, options.heads, norm, with_self, joined, mean, options.pools)
+
+
+def model_fields(name: str) -> dict[str, Any]:
+    """The options that say the model: `pool` is GraphSAGE's other aggregator."""
+    return {"model": "graphsage", "sage_aggregator": "pool"} if name == "pool" else {"model": name}
 
 
 def params_of(told_weights: dict[str, Any]) -> Params:

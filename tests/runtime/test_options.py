@@ -62,7 +62,8 @@ def test_every_number_of_a_run_has_a_range() -> None:
 
 @pytest.mark.parametrize("name", sorted(CHOICES))
 def test_a_choice_is_one_of_its_words(name: str) -> None:
-    more: dict[str, Any] = {"device": "cuda"} if name == "backend" else {}
+    needs: dict[str, dict[str, Any]] = {"backend": {"device": "cuda"}, "sage_aggregator": {"model": "graphsage"}}
+    more = needs.get(name, {})
     for word in CHOICES[name]:
         assert getattr(made(**more | {name: word}), name) == word
     with pytest.raises(ScenarioError, match=f"^{flag(name)}: unknown 'neither'; "):

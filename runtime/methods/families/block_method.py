@@ -14,9 +14,11 @@ class BlockMethod(Method):
     """Base of the methods whose workers broadcast blocks."""
 
     def refuse(self, options: Options) -> None:
-        """Attention, whose weights no block has by itself; masks of each receiver, through which no sum goes back."""
-        if options.model == "gat":
-            raise ScenarioError(f"--model: gat with {self.name}, which sums blocks; allowed: gcn, graphsage")
+        """Attention and pooling, which no block has by itself; masks of receivers, through which no sum goes back."""
+        if options.gathers:
+            name = "--sage-aggregator: pool" if options.pools else f"--model: {options.model}"
+            allowed = "mean" if options.pools else "gcn, graphsage"
+            raise ScenarioError(f"{name} with {self.name}, which sums blocks; allowed: {allowed}")
         if options.dropout and options.dropout_order != "dropout-first":
             raise ScenarioError(
                 f"--dropout-order: {options.dropout_order} with {self.name}, whose gradients are summed block by block "

@@ -54,8 +54,8 @@ class PaGraph(NeighbourBatches):
     def refuse(self, options: Options) -> None:
         """Sums of a model whose weights are learnt."""
         NeighbourBatches.refuse(self, options)
-        if self.ready and options.model == "gat":
-            raise ScenarioError("--preprocess: gat has no fixed first aggregation; allowed: no")
+        if self.ready and options.gathers:
+            raise ScenarioError(f"--preprocess: {options.layer_name} has no fixed first aggregation; allowed: no")
 
     def worker(self, context: Context) -> BatchWorker:
         """Batches of a part that holds their neighbourhoods, with a cache."""

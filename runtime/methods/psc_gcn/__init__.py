@@ -34,11 +34,12 @@ class PscGcn(Method):
     cold_start: str = knob(COLD_START)
 
     def refuse(self, options: Options) -> None:
-        """A cache of rows that never travel; estimators of sums that a softmax makes itself."""
+        """A cache of rows that never travel; estimators of sums where no layer has any."""
         usual = ESTIMATOR.default
-        if options.model == "gat" and self.estimator != usual:
+        if options.gathers and self.estimator != usual:
             raise ScenarioError(
-                f"--estimator: {self.estimator} with gat, whose softmax weighs what is drawn; allowed: {usual}"
+                f"--estimator: {self.estimator} with {options.layer_name}, which weighs what is drawn itself; "
+                f"allowed: {usual}"
             )
         if options.preaggregate and not self.cache.empty:
             raise ScenarioError(

@@ -224,7 +224,7 @@ class PscGcnWorker(MethodWorker):
         builder = self.context.builder
         weights = self._weights(kept) if version.weights is None else version.weights
         drawn = builder.thinned(graph, kept, weights, version.held)
-        if self.context.options.model == "gat":
+        if self.context.options.gathers:
             assert drawn.pattern is not None, "made here, beside training"
         recorder.add(OpKind.SAMPLE, "sampler", max(at, 0), start, recorder.mark())
         self._chance += version.chance

@@ -150,6 +150,10 @@ def test_input_that_was_summed_before_training_is_neither_sent_nor_summed(write_
             "trained with threads 2, which the simulator does not model; allowed: 1 (by default a worker has its share "
             "of the cores; train with --threads 1)",
         ),
+        (
+            {"model": "graphsage", "sage_aggregator": "pool"},
+            "trained with sage_aggregator pool, which the simulator does not model; allowed: mean",
+        ),
         ({"device": "cuda"}, "names no GPU; allowed: GPUs of one kind"),
         (
             {"aggregator": "numba"},

@@ -63,6 +63,7 @@ MODELS: list[dict[str, Any]] = [
     {"model": "gcn"},
     {"model": "graphsage"},
     {"model": "graphsage", "sage_mean": "with-self", "norm": "layer"},
+    {"model": "graphsage", "sage_aggregator": "pool"},
     {"model": "gat", "heads": 2},
 ]
 FANOUTS: list[PerLayer] = [(3, 2, 4), (0.4, 0.6, 3), (40, 1, 2)]

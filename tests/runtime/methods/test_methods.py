@@ -14,7 +14,7 @@ import pytest
 from gcnsim.errors import ScenarioError
 from gcnsim.ids import AnyArray
 from gcnsim.partition import Part
-from tests.runtime.conftest import Case, MakeOptions, model_of, params_of
+from tests.runtime.conftest import Case, MakeOptions, model_fields, model_of, params_of
 from tests.runtime.crew import Crew
 from tests.runtime.jobs import Told, final_weights, trained
 from tests.runtime.reference.bns import bns
@@ -44,10 +44,10 @@ def equals_reference(told: list[Told], wanted: History, parts: tuple[Part, ...],
 
 
 @pytest.mark.parametrize("variant", ["", "-g", "-f", "-gf"])
-@pytest.mark.parametrize("model", ["gcn", "graphsage", "gat"])
+@pytest.mark.parametrize("model", ["gcn", "graphsage", "pool", "gat"])
 def test_pipegcn(crew: Crew, case: Case, options: MakeOptions, variant: str, model: str) -> None:
     knobs = {"gamma": 0.7} if variant else {}
-    asked = options(f"pipegcn{variant}", knobs, workers=3, model=model)
+    asked = options(f"pipegcn{variant}", knobs, workers=3, **model_fields(model))
     told = crew.run(3, trained, asked)
     lag = Lag(1, variant.removeprefix("-"), 0.7)
     parts = case.parts(3)
@@ -72,18 +72,25 @@ PSC: list[dict[str, Any]] = [
 ]
 
 
+# What a model reads of a drawn graph does not depend on how its rows age: most combinations are left to the slow run.
+OFTEN = (PSC[0], PSC[2], PSC[4], PSC[11])
 DRAWN_MODELS = [
-    pytest.param(knobs, model, id=f"{model} {knobs}")
-    for model in ("gcn", "graphsage", "gat")
+    pytest.param(
+        knobs,
+        model,
+        id=f"{model} {knobs}",
+        marks=[] if model in ("gcn", "graphsage") or knobs in OFTEN else [pytest.mark.slow],
+    )
+    for model in ("gcn", "graphsage", "pool", "gat")
     for knobs in PSC
-    if model != "gat" or "estimator" not in knobs
+    if model in ("gcn", "graphsage") or "estimator" not in knobs
 ]
 
 
 @pytest.mark.parametrize(("knobs", "model"), DRAWN_MODELS)
 def test_psc_gcn(crew: Crew, case: Case, options: MakeOptions, knobs: dict[str, Any], model: str) -> None:
     knobs = {"refresh": 3} | knobs
-    asked = options("psc-gcn", knobs, workers=3, model=model, heads=2 if model == "gat" else 1, seed=4)
+    asked = options("psc-gcn", knobs, workers=3, heads=2 if model == "gat" else 1, seed=4, **model_fields(model))
     told = crew.run(3, trained, asked)
     parts = case.parts(3)
     lag = Lag(knobs["tau"], features_first=knobs.get("cold_start") == "features")
@@ -104,11 +111,12 @@ def test_the_mean_with_self_of_drawn_graphs(crew: Crew, case: Case, options: Mak
     equals_reference(told, wanted, parts)
 
 
-@pytest.mark.parametrize("model", ["gcn", "graphsage", "gat"])
+@pytest.mark.parametrize("model", ["gcn", "graphsage", "pool", "gat"])
 @pytest.mark.parametrize("scale", ["rate", "ratio"])
 @pytest.mark.parametrize("rate", [0.0, 0.35, 1.0])
 def test_bns_gcn(crew: Crew, case: Case, options: MakeOptions, rate: float, scale: str, model: str) -> None:
-    asked = options("bns-gcn", {"rate": rate, "boundary_scale": scale}, workers=3, model=model, seed=9)
+    knobs = {"rate": rate, "boundary_scale": scale}
+    asked = options("bns-gcn", knobs, workers=3, seed=9, **model_fields(model))
     told = crew.run(3, trained, asked)
     parts = case.parts(3)
     kind = "rate" if scale == "rate" else "ratio"
@@ -237,10 +245,13 @@ def test_sampled_attention_at_epsilon_1_is_that_of_all_entries(crew: Crew, case:
 
 
 @pytest.mark.parametrize("estimator", ["self-normalised", "mean"])
-def test_estimators_of_sums_are_refused_with_gat(options: MakeOptions, estimator: str) -> None:
-    said = f"^--estimator: {estimator} with gat, whose softmax weighs what is drawn; allowed: unbiased$"
+@pytest.mark.parametrize(("model", "name"), [("gat", "gat"), ("pool", "pooling")])
+def test_estimators_of_sums_are_refused_without_sums(
+    options: MakeOptions, estimator: str, model: str, name: str
+) -> None:
+    said = f"^--estimator: {estimator} with {name}, which weighs what is drawn itself; allowed: unbiased$"
     with pytest.raises(ScenarioError, match=said):
-        options("psc-gcn", {"estimator": estimator}, model="gat")
+        options("psc-gcn", {"estimator": estimator}, **model_fields(model))
 
 
 def test_graphs_drawn_ahead_are_drawn_again_from_a_checkpoint(crew: Crew, options: MakeOptions, tmp_path: Path) -> None:

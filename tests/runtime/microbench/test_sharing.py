@@ -55,7 +55,7 @@ def test_a_map_goes_through_what_it_reads_and_what_it_writes() -> None:
     asked: list[float] = []
 
     class Asked(Bench):
-        def sets(self, nbytes: float, apart: int = 0) -> int:
+        def sets(self, nbytes: float, apart: int | None = None) -> int:
             asked.append(nbytes)
             return 2
 

@@ -323,10 +323,7 @@ def test_kept_entries_weigh_for_the_dropped_ones(
     assert history.rows[0][1].numpy() == pytest.approx(expected @ weight.T + bias, rel=1e-6)
 
 
-def test_sampling_refuses_attention_and_smoothing(problem: Problem, parts: tuple[Part, ...]) -> None:
-    gat = MODELS["gat"]
-    with pytest.raises(ValueError, match="no weights for GAT"):
-        stale(parts, problem, gat, initial(gat, 1), SHORT, Lag(1), Rule(0.5))
+def test_sampling_refuses_smoothing(problem: Problem, parts: tuple[Part, ...]) -> None:
     with pytest.raises(ValueError, match="no fixed rows"):
         stale(parts, problem, GCN, initial(GCN, 1), SHORT, Lag(1, "g"), Rule(0.5))
 

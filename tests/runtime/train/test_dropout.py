@@ -13,7 +13,7 @@ from gcnsim.timeline import OpKind
 from runtime.exchange import Dropping, Step, StepBoundaries, Stopwatch
 from runtime.model import Network, initialise
 from runtime.record import Recorder
-from tests.runtime.conftest import Case, MakeOptions
+from tests.runtime.conftest import Case, MakeOptions, model_fields
 from tests.runtime.crew import Crew
 from tests.runtime.exchange.dense import builder
 from tests.runtime.jobs import Told, trained
@@ -22,7 +22,7 @@ from tests.runtime.train.test_equality import same_run
 
 RATE = 0.4
 ORDERS = ["exchange-first", "dropout-first"]
-MODELS = ["gcn", "graphsage", "gat"]
+MODELS = ["gcn", "graphsage", "pool", "gat"]
 METHODS: list[tuple[str, dict[str, Any]]] = [
     ("full-graph", {}),
     ("pipegcn", {}),
@@ -39,7 +39,7 @@ EVERY = [(method, knobs, model) for method, knobs in METHODS for model in MODELS
 def test_a_repeated_run_gives_the_same_bits(
     crew: Crew, options: MakeOptions, method: str, knobs: dict[str, Any], model: str, order: str
 ) -> None:
-    fields = {"workers": 2, "model": model, "dropout": RATE, "dropout_order": order, "iterations": 3}
+    fields = {"workers": 2, "dropout": RATE, "dropout_order": order, "iterations": 3, **model_fields(model)}
     asked = options(method, knobs, dtype="float32", norm="layer", **fields)
     first, again = (crew.run(2, trained, asked) for _ in range(2))
     assert first[0].losses == again[0].losses == first[1].losses
@@ -67,7 +67,7 @@ def sent_by_owners(told: list[Told], seed: int, t: int, layer: int, *, masked: b
 def test_rows_received_have_the_owner_s_zeros_only_when_dropout_comes_first(
     crew: Crew, options: MakeOptions, method: str, tau: int, model: str, order: str
 ) -> None:
-    asked = options(method, workers=3, model=model, dropout=RATE, dropout_order=order, iterations=3, seed=11)
+    asked = options(method, workers=3, **model_fields(model), dropout=RATE, dropout_order=order, iterations=3, seed=11)
     told = crew.run(3, trained, asked)
     for t in range(tau, 3):
         for layer in range(3):
@@ -100,11 +100,11 @@ def test_gradients_across_workers_are_those_of_the_masks_used(
 @pytest.mark.parametrize("order", ORDERS)
 @pytest.mark.parametrize("model", MODELS)
 def test_numerical_gradients_of_one_worker(case: Case, options: MakeOptions, model: str, order: str) -> None:
-    asked = options(workers=1, model=model, layers=2)
+    asked = options(workers=1, **model_fields(model), layers=2)
     part = case.parts(1)[0]
     network = Network(asked, 7, 4).double()
     initialise(network, 0)
-    drawn = builder(part, "mean" if model == "graphsage" else "symmetric").whole()
+    drawn = builder(part, "mean" if model in ("graphsage", "pool") else "symmetric").whole()
     recorder = Recorder(0, enabled=False)
     dropping = Dropping(RATE, order == "dropout-first", 5, 0)
     chosen = torch.arange(0, 120, 40)
@@ -124,8 +124,8 @@ def test_numerical_gradients_of_one_worker(case: Case, options: MakeOptions, mod
 @pytest.mark.parametrize("model", MODELS)
 def test_hardly_any_dropout_is_none(crew: Crew, case: Case, options: MakeOptions, model: str, order: str) -> None:
     """A rate of 10^-13 drops nothing in so few draws, yet goes every way that dropout goes."""
-    none = crew.run(3, trained, options(workers=3, model=model, dropout_order=order))
-    hardly = crew.run(3, trained, options(workers=3, model=model, dropout_order=order, dropout=1e-13))
+    none = crew.run(3, trained, options(workers=3, dropout_order=order, **model_fields(model)))
+    hardly = crew.run(3, trained, options(workers=3, **model_fields(model), dropout_order=order, dropout=1e-13))
     same_run(hardly, none, case.graph.nodes)
 
 

@@ -51,6 +51,8 @@ MODELS = [
     pytest.param({"model": "gcn", "norm": "layer", "bias": False}, id="gcn-norm"),
     pytest.param({"model": "graphsage"}, id="sage"),
     pytest.param({"model": "graphsage", "sage_mean": "with-self", "norm": "layer"}, id="sage-self"),
+    pytest.param({"model": "graphsage", "sage_aggregator": "pool"}, id="pool"),
+    pytest.param({"model": "graphsage", "sage_aggregator": "pool", "sage_mean": "with-self"}, id="pool-self"),
     pytest.param({"model": "gat", "heads": 2}, id="gat"),
 ]
 

@@ -1,0 +1,73 @@
+"""The largest value of each column over a row's neighbours (GraphSAGE's pooling), and where its gradient goes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from gcnsim.ids import AnyArray
+from runtime.aggregate.matrix import Matrix
+
+_CHUNK = {"cpu": 1 << 19, "cuda": 1 << 25}
+"""Values of the rows that are gathered at a time: bounds the working memory; on a CPU what one core's cache holds."""
+
+
+def neighbour_max(matrix: Matrix, x: Tensor) -> Tensor:
+    """max over the entries j of row i of x[j], each column by itself, [n, d] of x [m, d].
+
+    The matrix gives the pattern alone; rows without an entry become zero. Of equal values the first entry's counts: its
+    row alone gets the gradient.
+    """
+    result: Tensor = _Largest.apply(matrix, x)  # type: ignore[no-untyped-call]
+    return result
+
+
+class _Largest(torch.autograd.Function):
+    """out[i, c] = max over j of x[j, c]; the row it came from is kept."""
+
+    @staticmethod
+    def forward(ctx: Any, matrix: Matrix, x: Tensor) -> Tensor:
+        indptr, columns = matrix.rows.indptr, torch.from_numpy(matrix.rows.columns.astype(np.int64)).to(x.device)
+        rows, width = indptr.size - 1, x.shape[1]
+        out = x.new_zeros(rows, width)
+        winner = torch.full((rows, width), -1, dtype=torch.int64, device=x.device)
+        for low, high in _spans(indptr, max(1, _CHUNK[x.device.type] // max(1, width))):
+            first, last = int(indptr[low]), int(indptr[high])
+            if first == last:
+                continue
+            lengths = torch.from_numpy((indptr[low + 1 : high + 1] - indptr[low:high]).astype(np.int64)).to(x.device)
+            given = x[columns[first:last]]
+            place = torch.repeat_interleave(torch.arange(high - low, device=x.device), lengths)
+            most = given.new_full((high - low, width), -torch.inf)
+            most.scatter_reduce_(0, place.unsqueeze(1).expand_as(given), given, "amax")
+            entry = torch.arange(last - first, device=x.device).unsqueeze(1)
+            reached = torch.where(given == most[place], entry, last - first - 1)
+            at = reached.new_full((high - low, width), last - first - 1)
+            at.scatter_reduce_(0, place.unsqueeze(1).expand_as(given), reached, "amin")
+            filled = lengths > 0
+            out[low:high][filled] = most[filled]
+            winner[low:high][filled] = columns[first:last][at[filled]]
+        ctx.count = x.shape[0]
+        ctx.save_for_backward(winner)
+        return out
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> tuple[None, Tensor]:
+        (winner,) = ctx.saved_tensors
+        back = grads[0].new_zeros(ctx.count, grads[0].shape[1])
+        if ctx.count:
+            back.scatter_add_(0, winner.clamp_min(0), grads[0] * (winner >= 0))
+        return None, back
+
+
+def _spans(indptr: AnyArray, entries: int) -> list[tuple[int, int]]:
+    """Spans of rows of about so many entries each, at least a row."""
+    spans, low, rows = [], 0, indptr.size - 1
+    while low < rows:
+        high = int(np.searchsorted(indptr, indptr[low] + entries, side="right")) - 1
+        spans.append((low, min(rows, max(high, low + 1))))
+        low = spans[-1][1]
+    return spans
