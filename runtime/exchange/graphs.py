@@ -15,7 +15,7 @@ import torch
 from gcnsim.ids import AnyArray, BoolArray, FloatArray, Int32Array, IntArray
 from gcnsim.partition import Part
 from runtime.aggregate import Matrix, Rows
-from runtime.exchange.sampled_graph import CachedRows, SampledGraph, order_of
+from runtime.exchange.sampled_graph import CachedRows, SampledGraph, order_of, side_by_side
 
 
 @dataclass(frozen=True)
@@ -87,8 +87,10 @@ class GraphBuilder:
         inner, cross = (block.weight * extended[block.entry] for block in (self._inner, self._cross))
         return Weights(inner, cross)
 
-    def thinned(self, graph: int, kept: BoolArray, weights: Weights, held: CachedRows | None = None) -> SampledGraph:
-        """The graph with the `kept` entries, bool[nnz], and all self-loops."""
+    def thinned(
+        self, graph: int, kept: BoolArray, weights: Weights, held: CachedRows | None = None, *, joined: bool = False
+    ) -> SampledGraph:
+        """The graph with the `kept` entries, bool[nnz], and all self-loops. joined: it is read as one pattern only."""
         keep = np.flatnonzero(kept)
         crossing = self._crossing[keep]
         mask = np.zeros(self._inner.entry.size, np.bool_)
@@ -96,11 +98,11 @@ class GraphBuilder:
         mask[self._place[keep[~crossing]]] = True
         factors = None if weights.left is None else (weights.left, None)
         rows = _select(self._inner, np.flatnonzero(mask), weights.inner, factors)
-        inner = self._kind(rows, self._dtype, self._device)
+        inner = self._kind(rows, self._dtype, self._device, turned=not joined)
         cross = self._place[keep[crossing]]
         needed = np.zeros(self.part.boundary_nodes, np.bool_)
         needed[self._cross.columns[cross]] = True
-        return self._drawn(graph, inner, cross, weights.cross, factors, needed, held)
+        return self._drawn(graph, inner, cross, weights.cross, factors, needed, held, joined=joined)
 
     def with_boundary(self, graph: int, chosen: BoolArray, factor: FloatArray) -> SampledGraph:
         """All inner entries, and the crossing ones of the `chosen` boundary nodes, bool[B], times factor, float[B]."""
@@ -143,6 +145,8 @@ class GraphBuilder:
         factors: Factors | None,
         needed: BoolArray,
         held: CachedRows | None,
+        *,
+        joined: bool = False,
     ) -> SampledGraph:
         """The graph of `inner` and of the crossing entries at the places `cross` (None: all), weighing `weight`.
 
@@ -156,9 +160,10 @@ class GraphBuilder:
         if factors is not None:
             factors = factors[0], None if factors[1] is None else factors[1][index]
         rows = Rows(rows.indptr, place[rows.columns], rows.values, index.size, factors)
-        boundary = self._kind(rows, self._dtype, self._device) if index.size else None
+        boundary = self._kind(rows, self._dtype, self._device, turned=not joined) if index.size else None
+        pattern = self._kind(side_by_side(inner.rows, rows), self._dtype, self._device) if joined else None
         edges = int(inner.rows.columns.size) - self._loops, int(rows.columns.size)
-        return SampledGraph(graph, inner, boundary, index, ptr, misses, edges, held=held)
+        return SampledGraph(graph, inner, boundary, index, ptr, misses, edges, held=held, joined=pattern)
 
     def _inner_block(self, row: IntArray, weight: FloatArray, own: FloatArray | None) -> _Block:
         part = self.part

@@ -48,7 +48,8 @@ class SampledGraph:
     inner: [I, I] and boundary: [I, U] (None when U = 0) hold the weights of kept entries. needed: boundary indices in
     the order of the boundary matrix's columns, grouped by owner; within an owner those that the cache lacks come first.
     ptr: P + 1 places in `needed`. misses: per owner, rows that the cache lacks. edges: inner and boundary entries kept,
-    self-loops not counted.
+    self-loops not counted. joined: `pattern` where it was made with the graph; `inner` and `boundary` then have no
+    transposes.
     """
 
     graph: int
@@ -60,6 +61,7 @@ class SampledGraph:
     edges: tuple[int, int]
     requests: Requests | None = None
     held: CachedRows | None = None
+    joined: Matrix | None = None
 
     @property
     def rows(self) -> int:
@@ -74,15 +76,11 @@ class SampledGraph:
     @cached_property
     def pattern(self) -> Matrix:
         """Kept entries of inner and boundary columns side by side, [I, I + U]."""
+        if self.joined is not None:
+            return self.joined
         if self.boundary is None:
             return self.inner
-        left, right = self.inner.rows, self.boundary.rows
-        count = left.indptr.size - 1
-        row = np.concatenate([np.repeat(np.arange(count), np.diff(side.indptr)) for side in (left, right)])
-        order = np.argsort(row, kind="stable")
-        columns = np.concatenate([left.columns, right.columns + np.int32(left.width)])[order]
-        values = np.concatenate([left.values, right.values])[order]
-        rows = Rows(left.indptr + right.indptr, columns, values, left.width + self.rows)
+        rows = side_by_side(self.inner.rows, self.boundary.rows)
         return type(self.inner)(rows, self.inner.dtype, self.inner.device)
 
     def asked(self) -> Requests:
@@ -93,6 +91,16 @@ class SampledGraph:
     def with_requests(self, requests: Requests) -> SampledGraph:
         """This graph with the requests of the other workers."""
         return replace(self, requests=requests)
+
+
+def side_by_side(left: Rows, right: Rows) -> Rows:
+    """The entries of both, columns of `right` after those of `left`; within a row those of `left` first."""
+    count = left.indptr.size - 1
+    row = np.concatenate([np.repeat(np.arange(count), np.diff(side.indptr)) for side in (left, right)])
+    order = np.argsort(row, kind="stable")
+    columns = np.concatenate([left.columns, right.columns + np.int32(left.width)])[order]
+    values = np.concatenate([left.values, right.values])[order]
+    return Rows(left.indptr + right.indptr, columns, values, left.width + right.width)
 
 
 def order_of(

@@ -223,9 +223,7 @@ class PscGcnWorker(MethodWorker):
         kept = draw_edges(share.part, version.p, generator)
         builder = self.context.builder
         weights = self._weights(kept) if version.weights is None else version.weights
-        drawn = builder.thinned(graph, kept, weights, version.held)
-        if self.context.options.gathers:
-            assert drawn.pattern is not None, "made here, beside training"
+        drawn = builder.thinned(graph, kept, weights, version.held, joined=self.context.options.gathers)
         recorder.add(OpKind.SAMPLE, "sampler", max(at, 0), start, recorder.mark())
         self._chance += version.chance
         self._drawn += 1

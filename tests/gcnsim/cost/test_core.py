@@ -118,6 +118,11 @@ def test_losses_and_norms_and_sums_of_chunks(gpu: DeviceProfile, server: HostPro
         product(100, d_in, d_out) + LAUNCH + 4 * 4 * 100 * d_out / 100e9 for d_in, d_out in ((16, 8), (8, 8), (8, 4))
     ]
     assert norms_seconds(gpu, 100, SHAPES) == pytest.approx(sum(each), rel=1e-12)
+    # Of attention all heads' rows, those of the last layer too, whose result is their mean.
+    attending = [product(100, d_in, wide) + LAUNCH + 4 * 4 * 100 * wide / 100e9 for d_in, wide in ((16, 8), (8, 2 * 4))]
+    assert norms_seconds(gpu, 100, layer_shapes("gat", 16, 8, 2, 4, heads=2)) == pytest.approx(
+        sum(attending), rel=1e-12
+    )
 
 
 def test_a_drawn_graph_is_built_entry_by_entry(server: HostProfile) -> None:

@@ -214,12 +214,13 @@ def test_attention_waits_for_all_rows_whatever_the_run_was_asked(asked: Callable
     assert scenario.method.overlap == "none"
 
 
-@pytest.mark.parametrize("method", ["full-graph", "pipegcn"])
+@pytest.mark.parametrize("method", ["full-graph", "pipegcn", "psc-gcn"])
 def test_attention_on_cores_sums_after_the_rows_came(write_run: WriteRun, tmp_path: Path, method: str) -> None:
     cost = AttentionFigures(*(dict.fromkeys(ATTENTION_TERMS, seconds) for seconds in (1e-9, 2e-9)))
     sums = SumFigures((48e3, 2e6, 4e7), dict.fromkeys(TERMS, 1e-9))
     write_calibration(tmp_path / "c.json", calibration(attention=cost, sums=sums, graphs={}))
-    run = read_recorded_run(write_run("run", method=method, model="gat", heads=4))
+    knobs = KNOBS if method == "psc-gcn" else {}
+    run = read_recorded_run(write_run("run", method=method, knobs=knobs, model="gat", heads=4))
     scenario = scenario_of(run, str(tmp_path / "c.json"))
     schedule = study(scenario, open_source(scenario)).run.schedule
     forward = [op for op in schedule.ops if op.worker == 0 and op.direction is Direction.FORWARD]

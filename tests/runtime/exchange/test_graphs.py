@@ -9,11 +9,11 @@ import pytest
 import torch
 
 from gcnsim.ids import BoolArray, IntArray
-from gcnsim.partition import Part
+from gcnsim.partition import Part, own_send_sets
 from gcnsim.sampling import VarianceReduction, draw_edges
 from gcnsim.streams import stream
 from runtime.aggregate import matrix_kind
-from runtime.exchange import CachedRows
+from runtime.exchange import CachedRows, static_requests
 from tests.runtime.conftest import Case
 from tests.runtime.exchange.dense import WEIGHTS, builder, local, loops, of_drawn, propagation, spread
 
@@ -67,6 +67,30 @@ def test_a_thinned_graph_is_p_masked_and_divided(case: Case, weights: str, rate:
         assert np.array_equal(drawn.needed, wanted)
         assert drawn.ptr == tuple(np.searchsorted(wanted, part.boundary_ptr).tolist())
         assert (drawn.boundary is None) == (wanted.size == 0)
+
+
+@pytest.mark.parametrize("held", [False, True], ids=["none", "held"])
+@pytest.mark.parametrize("rate", [0.0, 0.3])
+def test_a_joined_graph_is_the_pattern_with_its_transpose(case: Case, rate: float, held: bool) -> None:
+    for part in case.parts(3):
+        slot = np.full(part.boundary_nodes, -1, np.int64)
+        slot[::3] = np.arange(slot[::3].size)
+        cached = CachedRows(slot, torch.zeros(slot[::3].size, 1)) if held else None
+        made, kept = builder(part, "symmetric"), kept_of(part, rate)
+        given = 0, kept, made.weights(np.ones(part.entries)), cached
+        plain, joined = made.thinned(*given), made.thinned(*given, joined=True)
+        assert joined.with_requests(static_requests(own_send_sets(part), torch.device("cpu"))).pattern is joined.pattern
+        for one, other in ((plain.pattern, joined.pattern), (plain.inner, joined.inner)):
+            assert all(
+                np.array_equal(getattr(one.rows, name), getattr(other.rows, name)) for name in ("indptr", "columns")
+            )
+        g = torch.from_numpy(stream(2, "g").standard_normal((part.inner_nodes, 4)))
+        out = torch.zeros(part.inner_nodes + joined.rows, 4, dtype=torch.float64)
+        joined.pattern.multiply_transposed(g, out)
+        rows, columns = (torch.from_numpy(each) for each in joined.pattern.rows.places)
+        weights = torch.from_numpy(joined.pattern.rows.values)
+        dense = torch.zeros_like(out).index_add_(0, columns, weights[:, None] * g[rows])
+        torch.testing.assert_close(out, dense, rtol=1e-12, atol=1e-15)
 
 
 def test_graphs_drawn_after_another_do_not_change_it(case: Case) -> None:

@@ -98,6 +98,10 @@ def test_psc_gcn(crew: Crew, case: Case, options: MakeOptions, knobs: dict[str, 
     params = params_of(told[0].weights[0])
     wanted = stale(parts, case.problem, model_of(asked, case), params, Training(10, asked.lr), lag, rule, seed=4)
     equals_reference(told, wanted, parts)
+    assert len(told[0].norms) == len(wanted.norms)
+    for t, norms in zip(wanted.norms, zip(*(rank.norms for rank in told), strict=True), strict=True):
+        for rank, part in enumerate(parts):
+            close(norms[rank], wanted.norms[t][part.inner], f"norms of rank {rank} at {t}", BOUND)
 
 
 def test_the_mean_with_self_of_drawn_graphs(crew: Crew, case: Case, options: MakeOptions) -> None:
@@ -195,6 +199,27 @@ def test_a_cache_changes_no_number_and_every_row_is_its_owners(
     held = crew.run(3, trained, options("psc-gcn", knobs | {"cache": "40%"}, workers=3))
     assert held[0].losses == plain[0].losses
     assert all(np.array_equal(held[0].weights[-1][name], weight) for name, weight in plain[0].weights[-1].items())
+    rows_come_from_owners_and_caches(held, plain)
+
+
+@pytest.mark.parametrize("epsilon", [0.3, 1.0])
+def test_a_cache_changes_nothing_of_attention_but_the_order_of_its_rows(
+    crew: Crew, options: MakeOptions, epsilon: float
+) -> None:
+    """The gradient of its map is a sum over the rows as they lie: those that the cache lacks come first."""
+    knobs = DRAWN | {"epsilon": epsilon}
+    plain, held = (
+        crew.run(3, trained, options("psc-gcn", knobs | more, workers=3, model="gat", heads=2))
+        for more in ({}, {"cache": "40%"})
+    )
+    close(np.array(held[0].losses), np.array(plain[0].losses), "losses")
+    for name, weight in plain[0].weights[-1].items():
+        close(held[0].weights[-1][name], weight, name)
+    rows_come_from_owners_and_caches(held, plain)
+
+
+def rows_come_from_owners_and_caches(held: list[Told], plain: list[Told]) -> None:
+    """Rows of layer 0 are the owners'; a part of them is held, so fewer travel than in `plain`."""
     features: dict[int, AnyArray] = {}
     for rank in held:
         features |= dict(zip(rank.inner.tolist(), rank.inputs[0][0], strict=True))

@@ -323,6 +323,26 @@ def test_kept_entries_weigh_for_the_dropped_ones(
     assert history.rows[0][1].numpy() == pytest.approx(expected @ weight.T + bias, rel=1e-6)
 
 
+def test_attention_over_drawn_neighbours_and_the_node_itself(problem: Problem, parts: tuple[Part, ...]) -> None:
+    model = Model("gat", (5, 3), heads=2)
+    params = initial(model, 1)
+    history = stale(parts, problem, model, params, SHORT, Lag(0), Rule(0.4, "vr", refresh=2))
+    projected = problem.features @ params["layers.0.linear.weight"].T
+    assert history.norms[0] == pytest.approx(projected.norm(dim=1).numpy(), rel=1e-6)
+    heads = projected.view(-1, 2, 3)
+    for part, mask in zip(parts, history.masks[0], strict=True):
+        nodes = np.concatenate([part.inner, part.boundary])
+        for i, node in enumerate(part.inner.tolist()):
+            entries = np.arange(part.indptr[i], part.indptr[i + 1])
+            around = [node, *nodes[part.columns[entries[mask[entries]]]].tolist()]
+            made = params["layers.0.bias"].clone()
+            for k in range(2):
+                source = heads[around, k] @ params["layers.0.attn_source"][k]
+                score = heads[node, k] @ params["layers.0.attn_target"][k] + source
+                made += torch.softmax(torch.where(score > 0, score, 0.2 * score), 0) @ heads[around, k] / 2
+            assert torch.allclose(history.rows[0][1][node], made, rtol=1e-10)
+
+
 def test_sampling_refuses_smoothing(problem: Problem, parts: tuple[Part, ...]) -> None:
     with pytest.raises(ValueError, match="no fixed rows"):
         stale(parts, problem, GCN, initial(GCN, 1), SHORT, Lag(1, "g"), Rule(0.5))

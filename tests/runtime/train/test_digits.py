@@ -14,6 +14,7 @@ from tests.runtime.crew import Crew
 from tests.runtime.session_jobs import ran
 
 RUNS: dict[str, tuple[str, dict[str, Any]]] = {
+    "psc-gcn gat": ("psc-gcn", {"tau": 1, "epsilon": 0.3}),
     "cagnet-1d": ("cagnet-1d", {}),
     "cagnet-1.5d": ("cagnet-1.5d", {}),
     "sancus adaptive": ("sancus", {"warm_iterations": 10}),
@@ -25,7 +26,9 @@ RUNS: dict[str, tuple[str, dict[str, Any]]] = {
 @pytest.mark.parametrize("name", RUNS)
 def test_digits_are_told_apart(crew: Crew, tmp_path: Path, name: str) -> None:
     method, knobs = RUNS[name]
-    crew.run(2, ran, Options(method, method_type(method).settled(knobs), iterations=80, out=str(tmp_path / "run")))
+    model: dict[str, Any] = {"model": "gat", "heads": 2} if name.endswith("gat") else {}
+    given = method_type(method).settled(knobs)
+    crew.run(2, ran, Options(method, given, iterations=80, out=str(tmp_path / "run"), **model))
     found = read_run(tmp_path / "run")
     accuracy, last = found.record.accuracy, found.iterations[-1].train_accuracy
     assert accuracy["test"] is not None

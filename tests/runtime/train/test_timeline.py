@@ -33,11 +33,12 @@ RUNS: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
     "pipegcn-gat": ("pipegcn", {}, {"model": "gat"}),
     "psc-0": ("psc-gcn", {"tau": 0, "epsilon": 0.3, "refresh": 2}, {}),
     "psc-2": ("psc-gcn", {"tau": 2, "epsilon": 0.3, "refresh": 2}, {}),
+    "psc-gat": ("psc-gcn", {"tau": 2, "epsilon": 0.3, "refresh": 2}, {"model": "gat"}),
     "psc-2-cache": ("psc-gcn", {"tau": 2, "epsilon": 0.3, "refresh": 2, "cache": "30%"}, {}),
     "psc-2-whole": ("psc-gcn", {"tau": 2, "epsilon": 1.0, "cache": "30%"}, {}),
     "bns": ("bns-gcn", {"rate": 0.3}, {}),
 }
-TAU = {"pipegcn-gf": 1, "pipegcn-gat": 1, "psc-2": 2, "psc-2-cache": 2, "psc-2-whole": 2}
+TAU = {"pipegcn-gf": 1, "pipegcn-gat": 1, "psc-2": 2, "psc-gat": 2, "psc-2-cache": 2, "psc-2-whole": 2}
 
 Run = Callable[[str], list[Recorded]]
 
