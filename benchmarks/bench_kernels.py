@@ -12,7 +12,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from statistics import median
 
@@ -38,7 +38,7 @@ CPU = torch.device("cpu")
 Call = Callable[[], object]
 
 
-def in_turn(calls: dict[str, Call], rounds: int) -> dict[str, float]:
+def in_turn(calls: Mapping[str, Call], rounds: int) -> dict[str, float]:
     """Median processor seconds of each call, all of them in turn, once before that to warm up."""
     found: dict[str, list[float]] = {name: [] for name in calls}
     for k in range(rounds + 1):

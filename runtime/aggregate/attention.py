@@ -7,8 +7,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from runtime.aggregate.fused_attention import fused_attention
 from runtime.aggregate.matrix import Matrix
+from runtime.aggregate.numba_attention import fused_attention
 from runtime.aggregate.numba_matrix import NumbaMatrix
 
 _CHUNK = {"cpu": 1 << 19, "cuda": 1 << 25}

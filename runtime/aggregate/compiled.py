@@ -1,7 +1,10 @@
 """Sums over neighbours as machine code: a row of the result at a time, eight vectors of it in registers.
 
-The columns of a row are summed in the order of its entries, one entry after the other, whatever the width
-(`vectors`). The rows of entries to come are asked of the memory ahead, since no processor foresees which they are.
+The columns of a row are summed in the order of its entries, one entry after the other, whatever the width, the number
+of threads and the processor; nothing allows LLVM to fuse a product with a sum. So the same entries give the same bytes.
+The rows of entries to come are asked of the memory ahead, since no processor foresees which they are.
+
+Each function is compiled when it is first called with a type, and kept beside this file or in the user's cache folder.
 """
 
 from __future__ import annotations
@@ -13,50 +16,38 @@ from numba import types
 from numba.extending import intrinsic
 
 from gcnsim.ids import AnyArray, IntArray
-from runtime.aggregate.vectors import AHEAD, PLACE, Code, compiled
+from runtime.aggregate.vectors import PLACE, VectorCode, Weigh, compiled, summed
 
 
-def _summed(code: Code, vectors: int, weighing: str, given: dict[str, Any]) -> list[Any]:
-    """The sum over the entries from `first` to `last`: a loop that carries its vectors in registers."""
-    builder, lanes = code.builder, code.lanes
-    before = builder.basic_block
-    head, inside, after = (builder.append_basic_block(name) for name in ("head", "inside", "after"))
-    builder.branch(head)
-    builder.position_at_end(head)
-    entry = builder.phi(PLACE)
-    entry.add_incoming(given["first"], before)
-    sums = [builder.phi(code.kind) for _ in range(vectors)]
-    for each in sums:
-        each.add_incoming(code.zero, before)
-    builder.cbranch(builder.icmp_signed("<", entry, given["last"]), inside, after)
-    builder.position_at_end(inside)
+def _weighing(code: VectorCode, vectors: int, given: dict[str, Any], kind: Any, value: Any, context: Any) -> Weigh:
+    """How a sum weighs: None, one; [nnz], by entry; ([m],), by column; [nnz, heads], by entry and head."""
+    builder = code.builder
+    if kind == types.none:
+        return lambda entry, source, coming: [None] * vectors
+    by_column = isinstance(kind, types.UniTuple)
+    made = context.make_array(kind.dtype if by_column else kind)
+    array = made(context, builder, builder.extract_value(value, 0) if by_column else value)
+    if by_column or kind.ndim == 1:
 
-    def column(place: Any) -> Any:
-        return builder.sext(builder.load(builder.gep(given["columns"], [place])), PLACE)
+        def weigh(entry: Any, source: Any, coming: Any) -> list[Any]:
+            at = builder.gep(array.data, [source if by_column else entry])
+            return [code.spread(builder.load(at), code.kind)] * vectors
 
-    def row(of: Any) -> Any:
-        return builder.add(builder.mul(of, given["width"]), given["at"])
+        return weigh
+    heads = builder.extract_value(array.shape, 1)
+    each = builder.sdiv(given["width"], heads)
+    own = [builder.sdiv(code.plus(given["at"], k * code.lanes), each) for k in range(vectors)]
 
-    coming = code.plus(entry, AHEAD)
-    coming = row(column(builder.select(builder.icmp_signed("<", coming, given["total"]), coming, entry)))
-    for k in range(vectors):
-        code.prefetch(given["x"], code.plus(coming, k * lanes))
-    source = column(entry)
-    weight = None
-    if weighing != "one":
-        place = entry if weighing == "entry" else source
-        weight = code.spread(builder.load(builder.gep(given["weights"], [place])), code.kind)
-    start = row(source)
-    for k, each in enumerate(sums):
-        values = code.load(given["x"], code.plus(start, k * lanes))
-        each.add_incoming(builder.fadd(each, values if weight is None else builder.fmul(values, weight)), inside)
-    entry.add_incoming(code.plus(entry, 1), inside)
-    builder.branch(head)
-    builder.position_at_end(after)
-    return sums
+    def weigh_heads(entry: Any, source: Any, coming: Any) -> list[Any]:
+        start = builder.mul(entry, heads)
+        return [code.spread(builder.load(builder.gep(array.data, [builder.add(start, k)])), code.kind) for k in own]
+
+    return weigh_heads
 
 
-_ARRAYS: Final = ("columns", "x", "weights", "out")
+VECTORS: Final = "98d84dd8b67660b6"
+"""Digest of the `vectors.py` that these kernels are made of."""
+
 _NAMES: Final = (
     "columns",
     "first",
@@ -74,11 +65,8 @@ _NAMES: Final = (
 )
 
 
-def _block(vectors: int, weighing: str, *, cut: bool = False) -> Any:
-    """A function that sums `vectors` vectors of one row; see `_row` for its arguments. cut: only `rest` values of one.
-
-    weighing: entries weigh `one`, what stands at their place (`entry`), or at that of their column (`column`).
-    """
+def _block(vectors: int, *, cut: bool = False) -> Any:
+    """A function that sums `vectors` vectors of one row; see `sum_rows`. cut: only `rest` values of one."""
 
     @intrinsic
     def block(  # type: ignore[no-untyped-def]
@@ -90,11 +78,12 @@ def _block(vectors: int, weighing: str, *, cut: bool = False) -> Any:
         def write(context: Any, builder: Any, signature: Any, values: Any) -> Any:
             given = dict(zip(_NAMES, values, strict=True))
             for name, kind in zip(_NAMES, signature.args, strict=True):
-                if name in _ARRAYS:
+                if name in ("columns", "x", "out"):
                     given[name] = context.make_array(kind)(context, builder, given[name]).data
-            code = Code(builder, given["x"].type.pointee, given["rest"] if cut else None)
+            code = VectorCode(builder, given["x"].type.pointee, given["rest"] if cut else None)
+            weigh = _weighing(code, vectors, given, weights, given["weights"], context)
             scale_ = code.spread(given["scale"], code.kind)
-            sums = [builder.fmul(each, scale_) for each in _summed(code, vectors, weighing, given)]
+            sums = [builder.fmul(each, scale_) for each in summed(code, vectors, given, weigh)]
             places = [code.plus(given["place"], k * code.lanes) for k in range(vectors)]
             with builder.if_else(builder.icmp_signed("!=", given["add"], ir.Constant(PLACE, 0))) as (more, anew):
                 with more:
@@ -110,93 +99,45 @@ def _block(vectors: int, weighing: str, *, cut: bool = False) -> Any:
     return block
 
 
-_one8, _one2, _one1, _one_cut = (_block(8, "one"), _block(2, "one"), _block(1, "one"), _block(1, "one", cut=True))
-_entry8, _entry2, _entry1 = (_block(n, "entry") for n in (8, 2, 1))
-_entry_cut = _block(1, "entry", cut=True)
-_column8, _column2, _column1 = (_block(n, "column") for n in (8, 2, 1))
-_column_cut = _block(1, "column", cut=True)
+_sum8, _sum2, _sum1, _sum_cut = _block(8), _block(2), _block(1), _block(1, cut=True)
 
 
 @compiled
-def sum_plain(
-    indptr: IntArray, columns: AnyArray, x: AnyArray, scale: AnyArray, out: AnyArray, add: int, low: int, high: int
+def sum_rows(
+    indptr: IntArray,
+    columns: AnyArray,
+    x: AnyArray,
+    weights: Any,
+    scale: AnyArray,
+    out: AnyArray,
+    spans: int,
+    add: int,
+    low: int,
+    high: int,
 ) -> None:
-    """out[i] = scale[i] sum of x[columns[e]] over the entries e of row i, for rows `low` to `high` - 1; or added to it.
+    """out[i] = scale[i] sum of w x[columns[e]] over the entries e of row i, for rows `low` to `high` - 1; or added.
 
     indptr: int64[n + 1]; columns: int32[nnz]; x: [m, d], scale: [n] and out: [n, d] of one type, rows side by side.
+    weights: None (w is 1), [nnz] (w of e), ([m],) (w of the column) or [nnz, heads] (w of e for d / heads values of x).
+    spans: into how many pieces of equal width a row falls that share no vector: the heads, or 1 where theirs are full.
     """
     width, total, lanes = x.shape[1], columns.size, 64 // x.itemsize
     for i in range(low, high):
         first, last, place, at = indptr[i], indptr[i + 1], i * width, 0
-        while at + 8 * lanes <= width:
-            _one8(columns, first, last, total, x, width, at, scale, scale[i], out, place + at, add, 0)
-            at += 8 * lanes
-        while at + 2 * lanes <= width:
-            _one2(columns, first, last, total, x, width, at, scale, scale[i], out, place + at, add, 0)
-            at += 2 * lanes
-        while at + lanes <= width:
-            _one1(columns, first, last, total, x, width, at, scale, scale[i], out, place + at, add, 0)
-            at += lanes
-        if at < width:
-            _one_cut(columns, first, last, total, x, width, at, scale, scale[i], out, place + at, add, width - at)
-
-
-@compiled
-def sum_entries(
-    indptr: IntArray,
-    columns: AnyArray,
-    x: AnyArray,
-    weights: AnyArray,
-    scale: AnyArray,
-    out: AnyArray,
-    add: int,
-    low: int,
-    high: int,
-) -> None:
-    """As `sum_plain`, entry e times weights[e]."""
-    width, total, lanes = x.shape[1], columns.size, 64 // x.itemsize
-    for i in range(low, high):
-        first, last, place, at = indptr[i], indptr[i + 1], i * width, 0
-        while at + 8 * lanes <= width:
-            _entry8(columns, first, last, total, x, width, at, weights, scale[i], out, place + at, add, 0)
-            at += 8 * lanes
-        while at + 2 * lanes <= width:
-            _entry2(columns, first, last, total, x, width, at, weights, scale[i], out, place + at, add, 0)
-            at += 2 * lanes
-        while at + lanes <= width:
-            _entry1(columns, first, last, total, x, width, at, weights, scale[i], out, place + at, add, 0)
-            at += lanes
-        if at < width:
-            _entry_cut(columns, first, last, total, x, width, at, weights, scale[i], out, place + at, add, width - at)
-
-
-@compiled
-def sum_columns(
-    indptr: IntArray,
-    columns: AnyArray,
-    x: AnyArray,
-    weights: AnyArray,
-    scale: AnyArray,
-    out: AnyArray,
-    add: int,
-    low: int,
-    high: int,
-) -> None:
-    """As `sum_plain`, entry e times weights[columns[e]]."""
-    width, total, lanes = x.shape[1], columns.size, 64 // x.itemsize
-    for i in range(low, high):
-        first, last, place, at = indptr[i], indptr[i + 1], i * width, 0
-        while at + 8 * lanes <= width:
-            _column8(columns, first, last, total, x, width, at, weights, scale[i], out, place + at, add, 0)
-            at += 8 * lanes
-        while at + 2 * lanes <= width:
-            _column2(columns, first, last, total, x, width, at, weights, scale[i], out, place + at, add, 0)
-            at += 2 * lanes
-        while at + lanes <= width:
-            _column1(columns, first, last, total, x, width, at, weights, scale[i], out, place + at, add, 0)
-            at += lanes
-        if at < width:
-            _column_cut(columns, first, last, total, x, width, at, weights, scale[i], out, place + at, add, width - at)
+        for k in range(spans):
+            stop = (k + 1) * width // spans
+            while at + 8 * lanes <= stop:
+                _sum8(columns, first, last, total, x, width, at, weights, scale[i], out, place + at, add, 0)
+                at += 8 * lanes
+            while at + 2 * lanes <= stop:
+                _sum2(columns, first, last, total, x, width, at, weights, scale[i], out, place + at, add, 0)
+                at += 2 * lanes
+            while at + lanes <= stop:
+                _sum1(columns, first, last, total, x, width, at, weights, scale[i], out, place + at, add, 0)
+                at += lanes
+            if at < stop:
+                _sum_cut(columns, first, last, total, x, width, at, weights, scale[i], out, place + at, add, stop - at)
+                at = stop
 
 
 @compiled

@@ -1,225 +1,242 @@
-"""Graph attention as machine code: the softmax over each row's entries and the weighted sum of rows, and back.
+"""Graph attention as machine code: scores, softmax and weighted sums without a row per entry, and their gradients.
 
-Forward each entry is met twice: for its score, and for the row it weighs, whose weight is then divided by the sum of
-the row's. Backward the entries are met in the transpose's order: the gradient of a result's row, once read, gives its
-share of an input row's gradient and the weight's own; the sums over the matrix's rows follow.
-
-Vectors and entries are added in the same order whatever the threads (`vectors`).
+The sums of the weights' gradients and of the rows' go over the same rows of the transpose at once, so every row that
+an entry asks for is read once. Orders as in `compiled.py`.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
+import numpy as np
+from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
 from gcnsim.ids import AnyArray, IntArray
-from runtime.aggregate.vectors import AHEAD, Code, compiled
+from runtime.aggregate.vectors import PLACE, VectorCode, compiled, summed
+
+VECTORS: Final = "98d84dd8b67660b6"
+"""Digest of the `vectors.py` that these kernels are made of."""
+
+_ARRAYS: Final = ("columns", "place_of", "alpha", "x", "h", "out", "products")
+_NUMBERS: Final = ("first", "last", "total", "width", "heads", "row")
 
 
-def _data(context: Any, builder: Any, kind: Any, value: Any) -> Any:
-    return context.make_array(kind)(context, builder, value).data
-
-
-def _asked() -> Any:
-    """A function that asks the memory for the line at `place` of x."""
-
-    @intrinsic
-    def ask(typing, x, place):  # type: ignore[no-untyped-def]
-        def write(context: Any, builder: Any, signature: Any, values: Any) -> Any:
-            data = _data(context, builder, signature.args[0], values[0])
-            Code(builder, data.type.pointee, None).prefetch(data, values[1])
-            return context.get_dummy_value()
-
-        return types.void(x, types.int64), write
-
-    return ask
-
-
-def _weighed(vectors: int, *, cut: bool = False) -> Any:
-    """A function that adds `weight` times `vectors` vectors of x, from `place` on, to those of `sums` from `at` on."""
+def _turned(heads_: int, vectors: int, *, cut: bool = False) -> Any:
+    """A function for `heads_` heads of `vectors` vectors each of one row of the transpose; see `attend_back`."""
 
     @intrinsic
-    def weighed(typing, sums, at, x, place, weight, rest):  # type: ignore[no-untyped-def]
+    def block(typing, arrays, numbers, at, head, add, rest):  # type: ignore[no-untyped-def]
         whole = types.int64
 
         def write(context: Any, builder: Any, signature: Any, values: Any) -> Any:
-            into, given = (_data(context, builder, signature.args[k], values[k]) for k in (0, 2))
-            code = Code(builder, given.type.pointee, values[5] if cut else None)
-            factor = code.spread(values[4], code.kind)
-            for k in range(vectors):
-                to, found = code.plus(values[1], k * code.lanes), code.load(given, code.plus(values[3], k * code.lanes))
-                code.store(into, to, builder.fadd(code.load(into, to), builder.fmul(found, factor)))
+            given = dict(zip(("at", "head", "add", "rest"), values[2:], strict=True))
+            for k, (name, kind) in enumerate(zip(_ARRAYS, arrays, strict=True)):
+                array = context.make_array(kind)(context, builder, builder.extract_value(values[0], k))
+                given[name] = array.data
+            for k, name in enumerate(_NUMBERS):
+                given[name] = builder.extract_value(values[1], k)
+            code = VectorCode(builder, given["x"].type.pointee, given["rest"] if cut else None)
+            count = heads_ * vectors
+            start_ = builder.add(given["row"], given["at"])
+            places = [code.plus(start_, k * code.lanes) for k in range(count)]
+            own = [code.load(given["h"], each) for each in places]
+            more = builder.icmp_signed("!=", given["add"], ir.Constant(PLACE, 0))
+
+            def spot(entry: Any) -> Any:
+                start = builder.mul(code.number(given["place_of"], entry), given["heads"])
+                return builder.add(start, given["head"])
+
+            def weigh(entry: Any, source: Any, coming: Any) -> list[Any]:
+                code.prefetch(given["alpha"], spot(coming))
+                code.prefetch(given["products"], spot(coming))
+                start = spot(entry)
+                found = [builder.load(builder.gep(given["alpha"], [code.plus(start, k)])) for k in range(heads_)]
+                return [code.spread(each, code.kind) for each in found for _ in range(vectors)]
+
+            def multiply(entry: Any, given_: list[Any]) -> None:
+                start = spot(entry)
+                for k in range(heads_):
+                    dot = code.zero
+                    for each, mine in list(zip(given_, own, strict=True))[k * vectors : (k + 1) * vectors]:
+                        term = builder.fmul(each, mine)
+                        dot = term if dot is code.zero else builder.fadd(dot, term)
+                    at_ = builder.gep(given["products"], [code.plus(start, k)])
+                    found = code.across(dot)
+                    builder.store(builder.select(more, builder.fadd(builder.load(at_), found), found), at_)
+
+            for each, sum_ in zip(places, summed(code, count, given, weigh, multiply), strict=True):
+                code.store(given["out"], each, sum_)
             return context.get_dummy_value()
 
-        return types.void(sums, whole, x, whole, x.dtype, whole), write
+        return types.void(arrays, numbers, whole, whole, whole, whole), write
 
-    return weighed
+    return block
 
 
-def _met(vectors: int, *, cut: bool = False) -> Any:
-    """As `_weighed`, and the sum of the products of x's vectors with those of y from `spot` on."""
+def _power(*, cut: bool = False) -> Any:
+    """A function that raises e to a vector of an array. cut: to `rest` values of it."""
 
     @intrinsic
-    def met(typing, sums, at, x, place, y, spot, weight, rest):  # type: ignore[no-untyped-def]
-        whole = types.int64
-
+    def power(typing, array, place, rest):  # type: ignore[no-untyped-def]
         def write(context: Any, builder: Any, signature: Any, values: Any) -> Any:
-            into, given, other = (_data(context, builder, signature.args[k], values[k]) for k in (0, 2, 4))
-            code = Code(builder, given.type.pointee, values[7] if cut else None)
-            factor, dots = code.spread(values[6], code.kind), code.zero
-            for k in range(vectors):
-                to, found = code.plus(values[1], k * code.lanes), code.load(given, code.plus(values[3], k * code.lanes))
-                code.store(into, to, builder.fadd(code.load(into, to), builder.fmul(found, factor)))
-                facing = code.load(other, code.plus(values[5], k * code.lanes))
-                dots = builder.fadd(dots, builder.fmul(found, facing))
-            return code.total(dots)
+            data = context.make_array(signature.args[0])(context, builder, values[0]).data
+            code = VectorCode(builder, data.type.pointee, values[2] if cut else None)
+            code.store(data, values[1], code.exp(code.load(data, values[1])))
+            return context.get_dummy_value()
 
-        return x.dtype(sums, whole, x, whole, x, whole, x.dtype, whole), write
+        return types.void(array, types.int64, types.int64), write
 
-    return met
+    return power
 
 
-_ask = _asked()
-_weighed4, _weighed1, _weighed_cut = _weighed(4), _weighed(1), _weighed(1, cut=True)
-_met4, _met1, _met_cut = _met(4), _met(1), _met(1, cut=True)
+_exp, _exp_cut = _power(), _power(cut=True)
+_turned8, _turned4, _turned2, _turned1 = (_turned(1, n) for n in (8, 4, 2, 1))
+_turned_cut, _turned4x2, _turned2x4, _turned8x1 = _turned(1, 1, cut=True), _turned(4, 2), _turned(2, 4), _turned(8, 1)
 
 
 @compiled
-def scores(
+def attend(
     indptr: IntArray,
     columns: AnyArray,
     target: AnyArray,
     source: AnyArray,
     slope: Any,
-    out: AnyArray,
+    alpha: AnyArray,
     low: int,
     high: int,
 ) -> None:
-    """out[e] = LeakyReLU(target[i] + source[columns[e]]), less the most of row i, of each head.
+    """alpha[e, k] = softmax over the entries e of row i of LeakyReLU(target[i, k] + source[columns[e], k]).
 
-    indptr: int64[n + 1]; columns: int32[nnz]; target: [n, K], source: [m, K] and out: [nnz, K] of one type.
+    target: [n, heads], source: [m, heads], alpha: [nnz, heads] and slope of one type.
     """
-    heads = target.shape[1]
-    most = target[0].copy()
+    heads, lanes = alpha.shape[1], 64 // alpha.itemsize
     for i in range(low, high):
         first, last = indptr[i], indptr[i + 1]
-        for e in range(first, last):
-            j = columns[e]
-            for k in range(heads):
-                score = target[i, k] + source[j, k]
-                if score < 0:
-                    score *= slope
-                out[e, k] = score
-                if e == first or score > most[k]:
-                    most[k] = score
-        for e in range(first, last):
-            for k in range(heads):
-                out[e, k] -= most[k]
-
-
-@compiled
-def weigh(
-    indptr: IntArray, columns: AnyArray, x: AnyArray, alpha: AnyArray, out: AnyArray, low: int, high: int
-) -> None:
-    """alpha becomes itself over the sum of its row; out[i] = the sum of alpha[e] x[columns[e]] over row i's entries.
-
-    x: [m, K d], heads side by side; alpha: [nnz, K]; out: [n, K d], zero where a row has no entry.
-    """
-    heads, width, total, lanes = alpha.shape[1], x.shape[1], columns.size, 64 // x.itemsize
-    each = width // heads
-    sums, whole = x[0].copy(), alpha[0].copy()
-    for i in range(low, high):
-        first, last = indptr[i], indptr[i + 1]
-        sums[:] = 0
-        whole[:] = 0
-        for e in range(first, last):
-            row, coming = columns[e] * width, columns[min(e + AHEAD, total - 1)] * width
-            for c in range(0, width, lanes):
-                _ask(x, coming + c)
-            for k in range(heads):
-                weight, at = alpha[e, k], 0
-                whole[k] += weight
-                while at + 4 * lanes <= each:
-                    _weighed4(sums, k * each + at, x, row + k * each + at, weight, 0)
-                    at += 4 * lanes
-                while at + lanes <= each:
-                    _weighed1(sums, k * each + at, x, row + k * each + at, weight, 0)
-                    at += lanes
-                if at < each:
-                    _weighed_cut(sums, k * each + at, x, row + k * each + at, weight, each - at)
+        if first == last:
+            continue
         for k in range(heads):
-            for c in range(k * each, (k + 1) * each):
-                out[i, c] = sums[c] / whole[k] if last > first else sums[c]
-        for e in range(first, last):
-            for k in range(heads):
-                alpha[e, k] /= whole[k]
+            own = target[i, k]
+            top = -alpha.dtype.type(np.inf)
+            for e in range(first, last):
+                score = own + source[columns[e], k]
+                if not score > 0:
+                    score *= slope
+                alpha[e, k] = score
+                top = max(top, score)
+            for e in range(first, last):
+                alpha[e, k] -= top
+        at, stop = first * heads, last * heads
+        while at + lanes <= stop:
+            _exp(alpha, at, 0)
+            at += lanes
+        if at < stop:
+            _exp_cut(alpha, at, stop - at)
+        for k in range(heads):
+            total = alpha.dtype.type(0)
+            for e in range(first, last):
+                total += alpha[e, k]
+            for e in range(first, last):
+                alpha[e, k] /= total
 
 
 @compiled
-def undo(
+def attend_back(
     indptr: IntArray,
-    rows: AnyArray,
-    place: AnyArray,
-    x: AnyArray,
+    columns: AnyArray,
+    place_of: AnyArray,
     grad: AnyArray,
+    h: AnyArray,
     alpha: AnyArray,
+    grad_h: AnyArray,
+    products: AnyArray,
+    low: int,
+    high: int,
+) -> None:
+    """grad_h[j] = sum of alpha[e] grad[i] over the entries e of column j, and products[e] = <grad[i], h[j]>, per head.
+
+    indptr, columns, place_of: the transpose, as `turn` writes it; its rows `low` to `high` - 1 are done. grad:
+    [n, heads * d], h and grad_h: [m, heads * d], alpha and products: [nnz, heads].
+    """
+    heads, total, lanes = alpha.shape[1], columns.size, 64 // h.itemsize
+    width = h.shape[1]
+    each = width // heads
+    arrays = columns, place_of, alpha, grad, h, grad_h, products
+    for j in range(low, high):
+        numbers = indptr[j], indptr[j + 1], total, width, heads, j * width
+        k = at = 0
+        while k < heads:
+            if each == lanes and k + 8 <= heads:
+                _turned8x1(arrays, numbers, at, k, 0, 0)
+                k, at = k + 8, at + 8 * each
+                continue
+            if each == 2 * lanes and k + 4 <= heads:
+                _turned4x2(arrays, numbers, at, k, 0, 0)
+                k, at = k + 4, at + 4 * each
+                continue
+            if each == 4 * lanes and k + 2 <= heads:
+                _turned2x4(arrays, numbers, at, k, 0, 0)
+                k, at = k + 2, at + 2 * each
+                continue
+            start, stop = at, at + each
+            while at + 8 * lanes <= stop:
+                _turned8(arrays, numbers, at, k, at - start, 0)
+                at += 8 * lanes
+            while at + 4 * lanes <= stop:
+                _turned4(arrays, numbers, at, k, at - start, 0)
+                at += 4 * lanes
+            while at + 2 * lanes <= stop:
+                _turned2(arrays, numbers, at, k, at - start, 0)
+                at += 2 * lanes
+            while at + lanes <= stop:
+                _turned1(arrays, numbers, at, k, at - start, 0)
+                at += lanes
+            if at < stop:
+                _turned_cut(arrays, numbers, at, k, at - start, stop - at)
+                at = stop
+            k += 1
+
+
+@compiled
+def scores_back(
+    indptr: IntArray,
+    columns: AnyArray,
     target: AnyArray,
     source: AnyArray,
-    shift: AnyArray,
     slope: Any,
-    grad_x: AnyArray,
-    grad_source: AnyArray,
-    grad_scores: AnyArray,
+    alpha: AnyArray,
+    products: AnyArray,
+    grad_target: AnyArray,
     low: int,
     high: int,
 ) -> None:
-    """The gradients of x, of source and, by entry, of the scores before the rectifier, of columns low to high - 1.
-
-    indptr, rows, place: of the transpose, place: where its entries stand in the matrix. grad: [n, K d], of `weigh`'s
-    result; shift: [n, K], its product with that result. grad_scores: [nnz, K], in the matrix's order.
-    """
-    heads, width, total, lanes = alpha.shape[1], x.shape[1], rows.size, 64 // x.itemsize
-    each = width // heads
-    sums, scored = x[0].copy(), alpha[0].copy()
-    for j in range(low, high):
-        sums[:] = 0
-        scored[:] = 0
-        for e in range(indptr[j], indptr[j + 1]):
-            i, p = rows[e], place[e]
-            row, own, coming = i * width, j * width, rows[min(e + AHEAD, total - 1)] * width
-            for c in range(0, width, lanes):
-                _ask(grad, coming + c)
-            _ask(alpha, place[min(e + AHEAD, total - 1)] * heads)
-            for k in range(heads):
-                weight, at = alpha[p, k], 0
-                slide = -shift[i, k]
-                while at + 4 * lanes <= each:
-                    spot = k * each + at
-                    slide += _met4(sums, spot, grad, row + spot, x, own + spot, weight, 0)
-                    at += 4 * lanes
-                while at + lanes <= each:
-                    spot = k * each + at
-                    slide += _met1(sums, spot, grad, row + spot, x, own + spot, weight, 0)
-                    at += lanes
-                if at < each:
-                    spot = k * each + at
-                    slide += _met_cut(sums, spot, grad, row + spot, x, own + spot, weight, each - at)
-                slide *= weight
-                if not target[i, k] + source[j, k] > 0:
-                    slide *= slope
-                scored[k] += slide
-                grad_scores[p, k] = slide
-        grad_x[j] = sums
-        grad_source[j] = scored
+    """The gradient of the scores before LeakyReLU, in the place of `products`, and its sums over rows `low` to
+    `high` - 1. See `attend` and `attend_back`."""
+    for i in range(low, high):
+        first, last = indptr[i], indptr[i + 1]
+        for k in range(alpha.shape[1]):
+            dot = total = alpha.dtype.type(0)
+            for e in range(first, last):
+                dot += alpha[e, k] * products[e, k]
+            for e in range(first, last):
+                grad = alpha[e, k] * (products[e, k] - dot)
+                if not target[i, k] + source[columns[e], k] > 0:
+                    grad *= slope
+                products[e, k] = grad
+                total += grad
+            grad_target[i, k] = total
 
 
 @compiled
-def sum_rows(indptr: IntArray, values: AnyArray, out: AnyArray, low: int, high: int) -> None:
-    """out[i] = the sum of values[e] over the entries of row i. values: [nnz, K]; out: [n, K]."""
-    for i in range(low, high):
-        out[i] = 0
-        for e in range(indptr[i], indptr[i + 1]):
-            for k in range(values.shape[1]):
-                out[i, k] += values[e, k]
+def sum_places(indptr: IntArray, place_of: AnyArray, values: AnyArray, out: AnyArray, low: int, high: int) -> None:
+    """out[j] = sum of values[place_of[e]] over the entries e of row j, for rows `low` to `high` - 1.
+
+    values: [nnz, heads], out: [m, heads].
+    """
+    for j in range(low, high):
+        for k in range(out.shape[1]):
+            total = out.dtype.type(0)
+            for e in range(indptr[j], indptr[j + 1]):
+                total += values[place_of[e], k]
+            out[j, k] = total

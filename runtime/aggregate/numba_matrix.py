@@ -28,45 +28,33 @@ class NumbaMatrix:
         """Take the matrix as it is; device: the CPU."""
         assert device.type == "cpu", device
         self.rows, self.dtype, self.device = rows, dtype, device
-        self._forward = _side(rows.indptr, rows.columns)
+        self.forward = _side(rows.indptr, rows.columns)
         if turned:
             indptr, columns, place = transpose(rows)
-            self._backward, self._place = _side(indptr, columns), torch.from_numpy(place)
+            self.backward, self.place = _side(indptr, columns), torch.from_numpy(place)
         self._values: tuple[Tensor, Tensor | None] | None = None
         self._scales: tuple[Tensor | None, Tensor | None] = (None, None)
         if rows.factors is None:
             values = torch.from_numpy(np.ascontiguousarray(rows.values)).to(dtype)
-            self._values = values, values[self._place] if turned else None
+            self._values = values, values[self.place] if turned else None
         else:
             left, right = (None if each is None else torch.from_numpy(each).to(dtype) for each in rows.factors)
             self._scales = left, right
-
-    @property
-    def pattern(self) -> tuple[IntArray, AnyArray]:
-        """indptr and columns of its entries, int64[n + 1] and int32[nnz]."""
-        indptr, columns = self._forward
-        return indptr.numpy(), columns.numpy()
-
-    @property
-    def turned_pattern(self) -> tuple[IntArray, AnyArray, AnyArray]:
-        """Those of the transpose, and the place in the matrix of each of its entries, int32[nnz]."""
-        indptr, columns = self._backward
-        return indptr.numpy(), columns.numpy(), self._place.numpy()
 
     def multiply(self, x: Tensor, out: Tensor, *, add: bool = False, values: Tensor | None = None) -> None:
         """See `Matrix`."""
         weights = values
         if values is None and self._values is not None:
             weights = self._values[0]
-        _product(self._forward, x, out, weights, (None, None) if weights is not None else self._scales, add)
+        _product(self.forward, x, out, weights, (None, None) if weights is not None else self._scales, add)
 
     def multiply_transposed(self, g: Tensor, out: Tensor, *, add: bool = False, values: Tensor | None = None) -> None:
         """See `Matrix`."""
-        weights = None if values is None else values[self._place]
+        weights = None if values is None else values[self.place]
         if values is None and self._values is not None:
             weights = self._values[1]
         scales = (None, None) if weights is not None else self._scales[::-1]
-        _product(self._backward, g, out, weights, scales, add)
+        _product(self.backward, g, out, weights, scales, add)
 
 
 def transpose(rows: Rows) -> tuple[IntArray, AnyArray, AnyArray]:
@@ -106,25 +94,27 @@ def _product(
         out.copy_(whole)
         return
     given, found = x.detach().contiguous().numpy(), out.detach().numpy()
-    rows = indptr.size - 1
-    scale = _ones(rows, out.dtype) if scales[0] is None else scales[0].numpy()
-    wanted: Any
-    arguments: tuple[Any, ...]
+    scale = _ones(indptr.size - 1, out.dtype) if scales[0] is None else scales[0].numpy()
+    wanted: Any = None if scales[1] is None else (scales[1].numpy(),)
+    spans = 1
     if weights is not None:
-        wanted, arguments = compiled.sum_entries, (weights.detach().contiguous().numpy(), scale)
-    elif scales[1] is not None:
-        wanted, arguments = compiled.sum_columns, (scales[1].numpy(), scale)
-    else:
-        wanted, arguments = compiled.sum_plain, (scale,)
+        wanted = weights.detach().contiguous().numpy()
+        spans = _spans(wanted, given)
 
     def part(low: int, high: int) -> None:
-        wanted(indptr, columns, given, *arguments, found, int(add), low, high)
+        compiled.sum_rows(indptr, columns, given, wanted, scale, found, spans, int(add), low, high)
 
-    in_parts(indptr, given.shape[1], part)
+    shared(indptr, given.shape[1], part)
 
 
-def in_parts(indptr: IntArray, width: int, part: Callable[[int, int], None]) -> None:
-    """Call `part` with spans of rows that together are all of them, on as many threads as torch computes with."""
+def _spans(weights: AnyArray, x: AnyArray) -> int:
+    """Into how many pieces a row of x falls that share no vector: its heads, or 1 where all their vectors are full."""
+    heads = 1 if weights.ndim == 1 else weights.shape[1]
+    return 1 if x.shape[1] // heads * x.itemsize % 64 == 0 else heads
+
+
+def shared(indptr: IntArray, width: int, part: Callable[[int, int], None]) -> None:
+    """Call `part` with the first row and that after the last of pieces that cost about the same, a thread each."""
     rows, entries = indptr.size - 1, int(indptr[-1])
     pieces = min(torch.get_num_threads(), max(1, entries * width // _PIECE))
     if pieces == 1:

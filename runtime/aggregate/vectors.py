@@ -1,15 +1,16 @@
-"""What compiled sums are made of: machine code that works on vectors of one length on every processor.
+"""Vectors of LINE bytes as LLVM's instructions, of which the compiled kernels are made.
 
-Nothing here allows LLVM to fuse a product with a sum, and vectors are always added in the same order. So the same
-entries give the same bytes, whatever the number of threads and the processor.
-
-Each function is compiled when it is first called with a type, and kept beside its file or in the user's cache folder.
+Nothing here allows LLVM to fuse a product with a sum, and every order is written out: the same bytes on any processor.
+Kernels that are kept are thrown away when the file of their function changes, not this one: each of those files notes
+the digest of this one, and a test compares them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Final, TypeVar, cast
+from decimal import Decimal
+from math import factorial, log
+from typing import Any, Final, TypeAlias, TypeVar, cast
 
 from llvmlite import ir
 from numba import njit
@@ -23,11 +24,15 @@ LINE: Final = 64
 AHEAD: Final = 8
 """Entries between the one that is summed and the one whose row is asked for."""
 
+Weigh: TypeAlias = Callable[[Any, Any, Any], list[Any]]
+Also: TypeAlias = Callable[[Any, list[Any]], None]
+
 _declared: Final[Any] = cgutils.get_or_insert_function
 
-_BYTE: Final = ir.IntType(8)
-_INDEX: Final = ir.IntType(32)
+BYTE: Final = ir.IntType(8)
+INDEX: Final = ir.IntType(32)
 PLACE: Final = ir.IntType(64)
+_LN2: Final = Decimal("0.693147180559945309417232121458")
 
 
 def compiled(function: Compiled) -> Compiled:
@@ -39,7 +44,7 @@ def compiled(function: Compiled) -> Compiled:
     return cast(Compiled, made)
 
 
-class Code:
+class VectorCode:
     """Instructions on vectors of LINE bytes. rest: how many values of a vector count (None: all of them)."""
 
     def __init__(self, builder: Any, real: Any, rest: Any) -> None:
@@ -50,25 +55,29 @@ class Code:
         self.zero = ir.Constant(self.kind, [0.0] * self.lanes)
         self._mask: Any = None
         if rest is not None:
-            wide = self.spread(builder.trunc(rest, _INDEX), ir.VectorType(_INDEX, self.lanes))
+            wide = self.spread(builder.trunc(rest, INDEX), ir.VectorType(INDEX, self.lanes))
             numbers = ir.Constant(wide.type, list(range(self.lanes)))
             self._mask = builder.icmp_signed("<", numbers, wide)
 
     def spread(self, value: Any, kind: Any) -> Any:
         """`value` in every lane of a vector of `kind`."""
         nothing = ir.Constant(kind, ir.Undefined)
-        first = self.builder.insert_element(nothing, value, ir.Constant(_INDEX, 0))
-        lanes = ir.Constant(ir.VectorType(_INDEX, self.lanes), [0] * self.lanes)
+        first = self.builder.insert_element(nothing, value, ir.Constant(INDEX, 0))
+        lanes = ir.Constant(ir.VectorType(INDEX, self.lanes), [0] * self.lanes)
         return self.builder.shuffle_vector(first, nothing, lanes)
+
+    def number(self, array: Any, place: Any) -> Any:
+        """The whole number at `place`, as a place."""
+        return self.builder.sext(self.builder.load(self.builder.gep(array, [place])), PLACE)
 
     def load(self, array: Any, place: Any) -> Any:
         """The vector at `place`; zero where values do not count."""
         address = self._address(array, place)
         if self._mask is None:
             return self.builder.load(address, align=self.size)
-        kinds = [address.type, _INDEX, self._mask.type, self.kind]
+        kinds = [address.type, INDEX, self._mask.type, self.kind]
         load = self._intrinsic("masked.load", ir.FunctionType(self.kind, kinds))
-        return self.builder.call(load, [address, ir.Constant(_INDEX, self.size), self._mask, self.zero])
+        return self.builder.call(load, [address, ir.Constant(INDEX, self.size), self._mask, self.zero])
 
     def store(self, array: Any, place: Any, vector: Any) -> None:
         """Write the values that count."""
@@ -76,28 +85,57 @@ class Code:
         if self._mask is None:
             self.builder.store(vector, address, align=self.size)
             return
-        kinds = [self.kind, address.type, _INDEX, self._mask.type]
+        kinds = [self.kind, address.type, INDEX, self._mask.type]
         store = self._intrinsic("masked.store", ir.FunctionType(ir.VoidType(), kinds))
-        self.builder.call(store, [vector, address, ir.Constant(_INDEX, self.size), self._mask])
+        self.builder.call(store, [vector, address, ir.Constant(INDEX, self.size), self._mask])
 
     def prefetch(self, array: Any, place: Any) -> None:
         """Ask for the line at `place`; it need not be there."""
-        address = self.builder.bitcast(self.builder.gep(array, [place]), _BYTE.as_pointer())
-        kind = ir.FunctionType(ir.VoidType(), [address.type, _INDEX, _INDEX, _INDEX])
+        address = self.builder.bitcast(self.builder.gep(array, [place]), BYTE.as_pointer())
+        kind = ir.FunctionType(ir.VoidType(), [address.type, INDEX, INDEX, INDEX])
         ask = _declared(self.builder.module, kind, "llvm.prefetch.p0")
-        self.builder.call(ask, [address, *(ir.Constant(_INDEX, word) for word in (0, 3, 1))])
+        self.builder.call(ask, [address, *(ir.Constant(INDEX, word) for word in (0, 3, 1))])
 
-    def total(self, vector: Any) -> Any:
-        """The sum of a vector's values, halves added to halves; those that do not count are zero."""
-        count = self.lanes
-        while count > 1:
-            count //= 2
-            half = ir.VectorType(_INDEX, count)
-            parts = [ir.Constant(half, list(range(low, low + count))) for low in (0, count)]
-            nothing = ir.Constant(vector.type, ir.Undefined)
-            one, other = (self.builder.shuffle_vector(vector, nothing, part) for part in parts)
-            vector = self.builder.fadd(one, other)
-        return self.builder.extract_element(vector, ir.Constant(_INDEX, 0))
+    def across(self, vector: Any) -> Any:
+        """The sum of the lanes, halves added to each other."""
+        size = self.lanes
+        while size > 1:
+            size //= 2
+            halves = (range(size), range(size, 2 * size))
+            low, high = (ir.Constant(ir.VectorType(INDEX, size), list(half)) for half in halves)
+            parts = (
+                self.builder.shuffle_vector(vector, ir.Constant(vector.type, ir.Undefined), k) for k in (low, high)
+            )
+            vector = self.builder.fadd(*parts)
+        return self.builder.extract_element(vector, ir.Constant(INDEX, 0))
+
+    def exp(self, vector: Any) -> Any:
+        """e to the power of each lane, all at most 0; nothing where the result is too small for a full number.
+
+        2^n times the series of e^r, r = x - n ln 2. Products and sums alone, so it gives the same on any processor.
+        """
+        builder, single = self.builder, self.size == 4
+        fraction, bias, terms, bits = (23, 127, 7, 12) if single else (52, 1023, 13, 32)
+        coarse = round(log(2) * 2**bits) / 2**bits  # So short that n times it is exact.
+        fine = float(_LN2 - Decimal(coarse))
+        whole = ir.VectorType(INDEX if single else PLACE, self.lanes)
+
+        def every(value: float) -> Any:
+            return ir.Constant(self.kind, [value] * self.lanes)
+
+        shift = every(1.5 * 2**fraction)  # The sum's last bits are those of the nearest whole number.
+        moved = builder.fadd(builder.fmul(vector, every(1 / log(2))), shift)
+        n = builder.fsub(moved, shift)
+        rest = builder.fsub(vector, builder.fmul(n, every(coarse)))
+        rest = builder.fsub(rest, builder.fmul(n, every(fine)))
+        found = every(1 / factorial(terms))
+        for k in reversed(range(terms)):
+            found = builder.fadd(builder.fmul(found, rest), every(1 / factorial(k)))
+        power = builder.add(builder.bitcast(moved, whole), ir.Constant(whole, [bias] * self.lanes))
+        power = builder.shl(power, ir.Constant(whole, [fraction] * self.lanes))
+        found = builder.fmul(found, builder.bitcast(power, self.kind))
+        small = builder.fcmp_ordered("<", vector, every((1 - bias) * log(2)))
+        return builder.select(small, self.zero, found)
 
     def plus(self, place: Any, count: int) -> Any:
         """`place` and `count` on."""
@@ -109,3 +147,44 @@ class Code:
     def _intrinsic(self, name: str, kind: Any) -> Any:
         word = f"llvm.{name}.v{self.lanes}f{8 * self.size}.p0"
         return _declared(self.builder.module, kind, word)
+
+
+def summed(code: VectorCode, vectors: int, given: dict[str, Any], weigh: Weigh, also: Also | None = None) -> list[Any]:
+    """The sum over the entries from `first` to `last`: a loop that carries its vectors in registers.
+
+    weigh: the weight of each vector, from the entry, its column and an entry to come. also: called with the entry and
+    its vectors.
+    """
+    builder, lanes = code.builder, code.lanes
+    before = builder.basic_block
+    head, inside, after = (builder.append_basic_block(name) for name in ("head", "inside", "after"))
+    builder.branch(head)
+    builder.position_at_end(head)
+    entry = builder.phi(PLACE)
+    entry.add_incoming(given["first"], before)
+    sums = [builder.phi(code.kind) for _ in range(vectors)]
+    for each in sums:
+        each.add_incoming(code.zero, before)
+    builder.cbranch(builder.icmp_signed("<", entry, given["last"]), inside, after)
+    builder.position_at_end(inside)
+
+    def row(of: Any) -> Any:
+        return builder.add(builder.mul(of, given["width"]), given["at"])
+
+    coming = code.plus(entry, AHEAD)
+    coming = builder.select(builder.icmp_signed("<", coming, given["total"]), coming, entry)
+    ahead = row(code.number(given["columns"], coming))
+    for k in range(vectors):
+        code.prefetch(given["x"], code.plus(ahead, k * lanes))
+    source = code.number(given["columns"], entry)
+    start = row(source)
+    weights = weigh(entry, source, coming)
+    values = [code.load(given["x"], code.plus(start, k * lanes)) for k in range(vectors)]
+    for each, value, weight in zip(sums, values, weights, strict=True):
+        each.add_incoming(builder.fadd(each, value if weight is None else builder.fmul(value, weight)), inside)
+    if also is not None:
+        also(entry, values)
+    entry.add_incoming(code.plus(entry, 1), inside)
+    builder.branch(head)
+    builder.position_at_end(after)
+    return sums

@@ -66,48 +66,6 @@ def test_values_and_gradients_are_the_dense_softmax_s(name: str, heads: int) -> 
         assert torch.allclose(mine, theirs, rtol=0, atol=1e-12)
 
 
-@pytest.mark.parametrize(("heads", "width"), [(1, 1), (2, 7), (3, 16), (2, 40), (1, 150)])
-@pytest.mark.parametrize(("dtype", "bound"), [(torch.float32, 1e-5), (torch.float64, 1e-11)])
-def test_compiled_attention_of_any_width_is_the_dense_one(
-    heads: int, width: int, dtype: torch.dtype, bound: float
-) -> None:
-    dense = pattern(41, 57)
-    matrix: Matrix = made(matrix_kind("numba"), dense, dtype)
-    given = inputs(41, 57, heads, width)
-    own = [each.detach().to(dtype).requires_grad_() for each in given]
-    found, wanted = attention_sum(matrix, *own), dense_sum(dense, *given)
-    weight = torch.randn(wanted.shape, dtype=torch.float64, generator=torch.Generator().manual_seed(3))
-    mine = torch.autograd.grad((found * weight.to(dtype)).sum(), own)
-    theirs = torch.autograd.grad((wanted * weight).sum(), given)
-    for one, other in zip((found, *mine), (wanted, *theirs), strict=True):
-        assert (one.double() - other).abs().max() <= bound * other.abs().max()
-
-
-def test_compiled_attention_has_the_same_bytes_on_any_number_of_threads() -> None:
-    dense = pattern(300, 400)
-    matrix: Matrix = made(matrix_kind("numba"), dense, torch.float32)
-    given = [each.detach().float().requires_grad_() for each in inputs(300, 400, 2, 24)]
-    before, found = torch.get_num_threads(), []
-    try:
-        for threads in (1, 2, 3):
-            torch.set_num_threads(threads)
-            out = attention_sum(matrix, *given)
-            found.append([out, *torch.autograd.grad(out.square().sum(), given)])
-    finally:
-        torch.set_num_threads(before)
-    assert all(torch.equal(a, b) for other in found[1:] for a, b in zip(found[0], other, strict=True))
-
-
-@pytest.mark.parametrize("shape", [(0, 4, 2, 3), (3, 0, 2, 3), (3, 4, 2, 3)])
-def test_compiled_attention_over_nothing_is_zero(shape: tuple[int, int, int, int]) -> None:
-    rows, columns, heads, width = shape
-    matrix = made(matrix_kind("numba"), np.zeros((rows, columns)))
-    given = inputs(rows, columns, heads, width)
-    found = attention_sum(matrix, *given)
-    assert found.shape == (rows, heads, width)
-    assert not any(each.any() for each in (found, *torch.autograd.grad(found.sum(), given)))
-
-
 @pytest.mark.parametrize("name", ["plain", "numba"])
 def test_numerical_gradients(name: str) -> None:
     matrix = made(matrix_kind(name), pattern(5, 6))
