@@ -129,6 +129,10 @@ def _differences(curve: LearningCurve, scenario: Scenario, subject: Subject) -> 
         expected = knobs.get(name, usual.get(name, value))
         if value != expected:
             yield _apart(name, value, expected)
+    # A question's GraphSAGE has the mean; older runs do not say which they had, as there was no other.
+    aggregator = options.get("sage_aggregator", "mean")
+    if aggregator != "mean":
+        yield _apart("sage_aggregator", aggregator, "mean")
     # Where every boundary row is fresh and whole, the sums are the same however the graph is divided.
     divided = method.tau > 0 or not method.sampling().whole
     if divided and curve.workers != scenario.cluster.gpus:

@@ -19,7 +19,7 @@ def neighbour_max(matrix: Matrix, x: Tensor) -> Tensor:
     """max over the entries j of row i of x[j], each column by itself, [n, d] of x [m, d].
 
     The matrix gives the pattern alone; rows without an entry become zero. Of equal values the first entry's counts: its
-    row alone gets the gradient.
+    row alone gets the gradient. On CUDA its sums have no fixed order.
     """
     result: Tensor = _Largest.apply(matrix, x)  # type: ignore[no-untyped-call]
     return result
@@ -43,13 +43,15 @@ class _Largest(torch.autograd.Function):
             place = torch.repeat_interleave(torch.arange(high - low, device=x.device), lengths)
             most = given.new_full((high - low, width), -torch.inf)
             most.scatter_reduce_(0, place.unsqueeze(1).expand_as(given), given, "amax")
-            entry = torch.arange(last - first, device=x.device).unsqueeze(1)
-            reached = torch.where(given == most[place], entry, last - first - 1)
-            at = reached.new_full((high - low, width), last - first - 1)
+            nobody, entry = last - first, torch.arange(last - first, device=x.device).unsqueeze(1)
+            reached = torch.where(given == most[place], entry, nobody)
+            at = reached.new_full((high - low, width), nobody)
             at.scatter_reduce_(0, place.unsqueeze(1).expand_as(given), reached, "amin")
             filled = lengths > 0
             out[low:high][filled] = most[filled]
-            winner[low:high][filled] = columns[first:last][at[filled]]
+            # A value that is no number equals none: nobody learns of it.
+            found = columns[first:last][at.clamp_max(nobody - 1)]
+            winner[low:high] = torch.where(at < nobody, found, -1)
         ctx.count = x.shape[0]
         ctx.save_for_backward(winner)
         return out

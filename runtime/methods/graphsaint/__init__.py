@@ -12,8 +12,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Final
 
+from gcnsim.errors import ScenarioError
 from gcnsim.knobs import WALKED, Knob, knob
 from runtime.methods.batches.method import MiniBatch
+from runtime.options import Options
 
 if TYPE_CHECKING:
     from runtime.methods.batches.worker import BatchWorker
@@ -40,6 +42,12 @@ class GraphSaint(MiniBatch):
     everywhere: ClassVar[bool] = True
     subgraph: float = knob(WALKED)
     coverage: int = knob(COVERAGE)
+
+    def refuse(self, options: Options) -> None:
+        """The greatest value among neighbours, which weighs no entry."""
+        super().refuse(options)
+        if options.pools:
+            raise ScenarioError(f"--sage-aggregator: pool with {self.name}, which weighs entries; allowed: mean")
 
     def worker(self, context: Context) -> BatchWorker:
         """Sub-graphs of walks."""

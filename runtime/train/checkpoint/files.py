@@ -33,7 +33,7 @@ from runtime.train.optimizers import Optimizer
 STATE = "state.json"
 WORKERS = "--workers"
 """What an identity calls the number of workers."""
-_UNSAID: Final = MappingProxyType({"--aggregator": "plain"})
+_UNSAID: Final = MappingProxyType({"--aggregator": "plain", "--sage-aggregator": "mean"})
 """What checkpoints of older versions do not say."""
 
 KEPT = 2

@@ -203,6 +203,12 @@ REFUSED: list[tuple[str, dict[str, Any], dict[str, Any], str]] = [
     ("psc-gcn", {"cache": "auto"}, {}, "--cache: auto is not allowed"),
     ("distdgl", {"fanout": "3"}, {}, "--fanout: 1 numbers, but the model has 3 layers"),
     ("graphsaint", {}, {"preaggregate": True}, "--preaggregate: graphsaint draws the neighbours of every batch anew"),
+    (
+        "graphsaint",
+        {},
+        {"model": "graphsage", "sage_aggregator": "pool"},
+        "--sage-aggregator: pool with graphsaint, which weighs entries; allowed: mean",
+    ),
     ("graphsage", {"queue": 2}, {}, "--queue: graphsage has no queue; its knobs: --batch, --fanout, --layer-sizes"),
 ]
 

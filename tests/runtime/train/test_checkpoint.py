@@ -39,6 +39,7 @@ RUNS: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
     "psc-gcn sgd": ("psc-gcn", DRAWN | {"tau": 2}, {"optimizer": "sgd"}),
     "psc-gcn sage": ("psc-gcn", DRAWN | {"tau": 2, "estimator": "self-normalised"}, {"model": "graphsage"}),
     "psc-gcn gat": ("psc-gcn", DRAWN | {"tau": 2}, {"model": "gat", "heads": 2}),
+    "psc-gcn pool": ("psc-gcn", DRAWN | {"tau": 1}, SAGE | {"sage_aggregator": "pool"}),
     "psc-gcn compiled": ("psc-gcn", DRAWN | {"tau": 1}, {"aggregator": "numba"}),
     "psc-gcn mean": ("psc-gcn", DRAWN | {"tau": 1, "estimator": "mean"}, {}),
     "psc-gcn uniform": ("psc-gcn", DRAWN | {"tau": 2, "sampler": "uniform", "cache": "0%"}, {"preaggregate": True}),

@@ -15,6 +15,8 @@ from tests.runtime.session_jobs import ran
 
 RUNS: dict[str, tuple[str, dict[str, Any]]] = {
     "psc-gcn gat": ("psc-gcn", {"tau": 1, "epsilon": 0.3}),
+    "psc-gcn pool": ("psc-gcn", {"tau": 1, "epsilon": 0.3}),
+    "graphsage pool": ("graphsage", {"batch": 200, "fanout": (10, 10)}),
     "cagnet-1d": ("cagnet-1d", {}),
     "cagnet-1.5d": ("cagnet-1.5d", {}),
     "sancus adaptive": ("sancus", {"warm_iterations": 10}),
@@ -27,6 +29,8 @@ RUNS: dict[str, tuple[str, dict[str, Any]]] = {
 def test_digits_are_told_apart(crew: Crew, tmp_path: Path, name: str) -> None:
     method, knobs = RUNS[name]
     model: dict[str, Any] = {"model": "gat", "heads": 2} if name.endswith("gat") else {}
+    if name.endswith("pool"):
+        model = {"model": "graphsage", "sage_aggregator": "pool"}
     given = method_type(method).settled(knobs)
     crew.run(2, ran, Options(method, given, iterations=80, out=str(tmp_path / "run"), **model))
     found = read_run(tmp_path / "run")
