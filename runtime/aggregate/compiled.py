@@ -122,10 +122,11 @@ def sum_rows(
     spans: into how many pieces of equal width a row falls that share no vector: the heads, or 1 where theirs are full.
     """
     width, total, lanes = x.shape[1], columns.size, 64 // x.itemsize
+    each = width // spans
     for i in range(low, high):
         first, last, place, at = indptr[i], indptr[i + 1], i * width, 0
-        for k in range(spans):
-            stop = (k + 1) * width // spans
+        for _ in range(spans):
+            stop = at + each
             while at + 8 * lanes <= stop:
                 _sum8(columns, first, last, total, x, width, at, weights, scale[i], out, place + at, add, 0)
                 at += 8 * lanes

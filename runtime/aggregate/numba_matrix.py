@@ -22,7 +22,11 @@ _PIECE = 1 << 15
 
 
 class NumbaMatrix:
-    """See `Matrix`."""
+    """See `Matrix`; values of products may be [nnz, heads] too: of as many parts of equal width, side by side in a row.
+
+    forward, backward: where rows start, int64, and columns, int32, of the matrix and of its transpose; place: where
+    each entry of the transpose stands in the matrix.
+    """
 
     def __init__(self, rows: Rows, dtype: torch.dtype, device: torch.device, *, turned: bool = True) -> None:
         """Take the matrix as it is; device: the CPU."""
