@@ -140,7 +140,7 @@ class Options:
             raise ScenarioError(f"--sage-aggregator: pool with --model {self.model}; only graphsage pools")
         if self.gathers and self.preaggregate:
             raise ScenarioError(
-                f"--preaggregate: {self.layer_name} has no fixed first aggregation; allowed for gcn and graphsage"
+                f"--preaggregate: {self.layer_name} has no fixed first aggregation; allowed: gcn, graphsage (mean)"
             )
 
     @property

@@ -21,6 +21,7 @@ from gcnsim.calibration_record.record import Calibration, Fitted, Residual, writ
 from gcnsim.evidence import scenario_of
 from gcnsim.hardware import device
 from gcnsim.ids import FloatArray
+from gcnsim.methods import is_method, method_type
 from gcnsim.processes import parallel_map
 from gcnsim.runs.recorded_run import TIMELINE, RecordedRun
 from gcnsim.scenario import Scenario
@@ -124,7 +125,7 @@ def _fitted(record: Calibration, runs: Sequence[RecordedRun], processes: int) ->
     from scipy.optimize import least_squares
 
     on_cores = device(record.device).kind == "cpu"
-    record = _outside_kernels(record, runs) if on_cores else record
+    record = outside_kernels(record, runs) if on_cores else record
     graphs = list(dict.fromkeys(run.graph["hash"] for run in runs))
     known = COEFFICIENTS if on_cores else OF_GPUS
     chosen = [one for one in known if one.name in record.figures.get(one.part, {})]
@@ -162,7 +163,7 @@ def freedom_over(slopes: FloatArray, runs: int) -> float:
     return float(onto[: runs * each_has : each_has].sum())
 
 
-def _outside_kernels(record: Calibration, runs: Sequence[RecordedRun]) -> Calibration:
+def outside_kernels(record: Calibration, runs: Sequence[RecordedRun]) -> Calibration:
     """`record` with an iteration's time outside its kernels as the runs had it, which benchmarks cannot see."""
     figures = {part: dict(given) for part, given in record.figures.items()}
     roomy = [run for run in runs if run.workers <= int(run.hardware["cores"])]
@@ -170,13 +171,19 @@ def _outside_kernels(record: Calibration, runs: Sequence[RecordedRun]) -> Calibr
     if spreads:
         source = "the time of equal work within the runs that had a core for each worker, median"
         figures["host"]["work_spread"] = Fitted(float(np.median(spreads)), source)
-    # Where workers share cores, or a sampler runs beside, what an iteration takes besides is mostly waiting.
-    plain = [run for run in roomy if run.options["knobs"].get("epsilon", 1.0) == 1.0]
+    # Where workers share cores, or a sampler runs beside, what an iteration takes besides is mostly waiting; a
+    # mini-batch has a time of its own.
+    plain = [run for run in roomy if run.options["knobs"].get("epsilon", 1.0) == 1.0 and not _in_batches(run)]
     besides = [max(run.phases["exposed_other"] - run.shares.optimizer_s, 0.0) for run in plain]
     if besides:
         source = "the runs' iterations outside their kernels, with a core for each worker and all edges, median"
         figures["host"]["iteration_s"] = Fitted(float(np.median(besides)), source)
     return replace(record, figures=figures)
+
+
+def _in_batches(run: RecordedRun) -> bool:
+    name = run.options["method"]
+    return is_method(name) and method_type(name).mini_batches
 
 
 def moved(record: Calibration, chosen: Sequence[Coefficient], logs: FloatArray) -> Calibration:

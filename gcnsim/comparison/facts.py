@@ -8,7 +8,7 @@ from typing import Any, Final
 from gcnsim.evidence import device_of
 from gcnsim.results import Row
 from gcnsim.runs.recorded_run import RecordedRun
-from gcnsim.units import BANDWIDTH, format_gbps
+from gcnsim.units import BANDWIDTH, FRACTION, format_gbps
 
 ASIDE: Final = ("schema", "name", "asked", "grid", "run.iterations")
 """What of a scenario makes no other machine, work or method of it."""
@@ -63,6 +63,10 @@ def facts_of_run(run: RecordedRun) -> dict[str, str]:
     if run.place is not None:
         found["cluster.gpus_per_server"] = run.place["workers_per_host"]
         found["cluster.bandwidth"] = BANDWIDTH.exact(float(run.place["bandwidth"]))
+    dropped = float(options.get("dropout", 0.0))
+    found["workload.dropout"] = FRACTION.exact(dropped)
+    if dropped:
+        found["workload.dropout_order"] = options["dropout_order"]
     found |= {f"method.{name}": value for name, value in options["knobs"].items()}
     return {name: _text(value) for name, value in found.items()}
 

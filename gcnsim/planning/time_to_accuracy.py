@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from gcnsim.errors import plural
 from gcnsim.hardware import PriceBook
@@ -23,6 +23,7 @@ from gcnsim.results import TargetRow
 from gcnsim.runs.recorded_run import LearningCurve, read_learning_curve
 from gcnsim.scenario import Scenario
 from gcnsim.sources import Model
+from gcnsim.units import FRACTION
 
 UNQUERIED: Final[Mapping[str, Knob]] = {knob.name: knob for knob in (ESTIMATOR, BOUNDARY_SCALE, COLD_START)}
 """Knobs of training that no question has: a run that moved one answers no question."""
@@ -34,7 +35,7 @@ RECIPE: Final = (
     "optimizer", "lr", "weight_decay", "dropout", "dropout_order", "heads", "bias", "sage_mean", "feature_norm",
     "sage_aggregator", "random_features", "random_classes", "dtype",
 )  # fmt: skip
-"""What decides accuracy too and no question says: runs are put together only where they agree in it."""
+"""What decides accuracy too and a question does not say, or need not: runs are put together only where they agree."""
 
 BEFORE: Final = {"sage_aggregator": "mean"}
 """What options stood at before there were such."""
@@ -133,10 +134,23 @@ def _differences(curve: LearningCurve, scenario: Scenario, subject: Subject) -> 
     aggregator = options.get("sage_aggregator", "mean")
     if aggregator != "mean":
         yield _apart("sage_aggregator", aggregator, "mean")
+    yield from _dropout_apart(options, scenario)
     # Where every boundary row is fresh and whole, the sums are the same however the graph is divided.
     divided = method.tau > 0 or not method.sampling().whole
     if divided and curve.workers != scenario.cluster.gpus:
         yield _apart("workers", curve.workers, scenario.cluster.gpus)
+
+
+def _dropout_apart(options: Mapping[str, Any], scenario: Scenario) -> Iterator[str]:
+    """In what the run drops other values than asked; nothing where the question does not say what is dropped."""
+    asked = scenario.workload.dropout
+    if asked is None:
+        return
+    ran = float(options.get("dropout", 0.0))
+    if ran != asked:
+        yield _apart("dropout", FRACTION.exact(ran), FRACTION.exact(asked))
+    elif asked and options["dropout_order"] != scenario.workload.dropout_order:
+        yield _apart("dropout_order", options["dropout_order"], scenario.workload.dropout_order)
 
 
 def _apart(name: str, ran: object, asked: object, same: str = "") -> str:

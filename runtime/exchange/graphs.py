@@ -88,9 +88,19 @@ class GraphBuilder:
         return Weights(inner, cross)
 
     def thinned(
-        self, graph: int, kept: BoolArray, weights: Weights, held: CachedRows | None = None, *, joined: bool = False
+        self,
+        graph: int,
+        kept: BoolArray,
+        weights: Weights,
+        held: CachedRows | None = None,
+        *,
+        joined: bool = False,
+        turned: bool = True,
     ) -> SampledGraph:
-        """The graph with the `kept` entries, bool[nnz], and all self-loops. joined: it is read as one pattern only."""
+        """The graph with the `kept` entries, bool[nnz], and all self-loops.
+
+        joined: it is read as one pattern only, which has a transpose where `turned`.
+        """
         keep = np.flatnonzero(kept)
         crossing = self._crossing[keep]
         mask = np.zeros(self._inner.entry.size, np.bool_)
@@ -102,7 +112,7 @@ class GraphBuilder:
         cross = self._place[keep[crossing]]
         needed = np.zeros(self.part.boundary_nodes, np.bool_)
         needed[self._cross.columns[cross]] = True
-        return self._drawn(graph, inner, cross, weights.cross, factors, needed, held, joined=joined)
+        return self._drawn(graph, inner, cross, weights.cross, factors, needed, held, joined=joined, turned=turned)
 
     def with_boundary(self, graph: int, chosen: BoolArray, factor: FloatArray) -> SampledGraph:
         """All inner entries, and the crossing ones of the `chosen` boundary nodes, bool[B], times factor, float[B]."""
@@ -147,6 +157,7 @@ class GraphBuilder:
         held: CachedRows | None,
         *,
         joined: bool = False,
+        turned: bool = True,
     ) -> SampledGraph:
         """The graph of `inner` and of the crossing entries at the places `cross` (None: all), weighing `weight`.
 
@@ -161,7 +172,9 @@ class GraphBuilder:
             factors = factors[0], None if factors[1] is None else factors[1][index]
         rows = Rows(rows.indptr, place[rows.columns], rows.values, index.size, factors)
         boundary = self._kind(rows, self._dtype, self._device, turned=not joined) if index.size else None
-        pattern = self._kind(side_by_side(inner.rows, rows), self._dtype, self._device) if joined else None
+        pattern = None
+        if joined:
+            pattern = self._kind(side_by_side(inner.rows, rows), self._dtype, self._device, turned=turned)
         edges = int(inner.rows.columns.size) - self._loops, int(rows.columns.size)
         return SampledGraph(graph, inner, boundary, index, ptr, misses, edges, held=held, joined=pattern)
 

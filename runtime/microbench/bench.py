@@ -53,7 +53,7 @@ class Bench:
     def time_cold(self, kernel: str, params: Mapping[str, float], call: Call) -> None:
         """As `time`, on CPUs: before each call other memory is touched, so that nothing is found in a core's cache."""
         other = np.zeros(self._apart, np.uint8)
-        self.found(kernel, params, _cold_samples(call, lambda: other.__iadd__(1), self.budget))
+        self.found(kernel, params, cold_samples(call, lambda: other.__iadd__(1), self.budget))
 
     def found(
         self,
@@ -112,7 +112,7 @@ def samples(call: Call, budget: Budget) -> list[float]:
         return _enough(lambda: several(batch) / batch, budget, batch)
 
 
-def _cold_samples(call: Call, before: Callable[[], object], budget: Budget) -> list[float]:
+def cold_samples(call: Call, before: Callable[[], object], budget: Budget) -> list[float]:
     """Seconds of single calls; what is called before each takes some of the budget, but is not told."""
     found: list[float] = []
 

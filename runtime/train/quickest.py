@@ -26,7 +26,7 @@ def with_kernels(options: Options, part: Part, weights: str, dtype: torch.dtype,
     """`options`, naming the kernels that `auto` stands for; all workers together, worker 0 measures on its part."""
     if options.aggregator != "auto":
         return options
-    if options.device != "cpu":
+    if options.device != "cpu" or options.pools:  # Pooling takes maxima, which no kernel of these computes.
         return replace(options, aggregator=KERNELS[0])
     chosen = torch.zeros(1, dtype=torch.int32)
     if part.rank == 0:

@@ -208,7 +208,10 @@ class CpuWriter(CpuOps):
                 before = [self.work(OpKind.UPDATE, rank, dropped.inner, layer, FORWARD)]
             if not self.exchanges or not sums:
                 if sums:
-                    self.work(OpKind.AGGREGATE, rank, cost.inner, layer, FORWARD)
+                    self._drop_received(rank, layer)
+                    # Attention's sums are all at the boundary's place, as they wait for it where there is one.
+                    alone = cost.boundary if facts.shapes[layer].heads else cost.inner
+                    self.work(OpKind.AGGREGATE, rank, alone, layer, FORWARD)
             elif self.tau:
                 reads.append(self._read(rank, layer, FORWARD, self._averaging(FORWARD, self.trained[:, rank], width)))
                 self._drop_received(rank, layer)
@@ -254,7 +257,10 @@ class CpuWriter(CpuOps):
             if layer == 0:
                 continue
             if not self.exchanges:
-                self.work(OpKind.AGGREGATE, rank, cost.inner_backward, layer, BACKWARD)
+                alone = cost.boundary_backward if facts.shapes[layer].heads else cost.inner_backward
+                self.work(OpKind.AGGREGATE, rank, alone, layer, BACKWARD)
+                if dropped is not None and dropped.boundary_backward.any():
+                    self.work(OpKind.UPDATE, rank, dropped.boundary_backward, layer, BACKWARD)
                 self._drop_gradients(rank, layer)
                 continue
             arrived = np.roll(self.trained, self.tau, axis=0).sum(axis=1)[:, rank]

@@ -21,7 +21,7 @@ from gcnsim.methods.families.overlap_slowdown import slowdown, slowed_beneath
 from gcnsim.methods.method import CENTRAL
 from gcnsim.schedule import COMPUTE_STREAM, Builder, Waits
 from gcnsim.timeline import Direction, OpKind
-from gcnsim.workload import LayerShape
+from gcnsim.workload import NO_DROPOUT, LayerShape
 
 TAG = {Direction.FORWARD: "f", Direction.BACKWARD: "b"}
 """Streams of the forward and the backward thread."""
@@ -102,7 +102,7 @@ class GpuOps:
     ) -> LayerCost:
         """As `attention_cost`, of some workers. A row has no more entries than there are columns."""
         longest = longest_row(entries, inner, self.facts.degree_spread, inner + more["boundary_rows"])
-        dropped = self.facts.released
+        dropped = self.facts.released and self.facts.dropout != NO_DROPOUT
         return attention_cost(
             device, shape, inner=inner, entries=entries, longest=longest, weight_dropout=dropped, **more
         )

@@ -71,7 +71,8 @@ class BatchWorker(MethodWorker):
         self.caches = source.store.caches
         self._trained_any = self._told = False
         # The input's rows learn nothing, so layer 0 sums no gradients by its transpose; attention's weights do.
-        self._turned = context.options.model == "gat"
+        # Pooling's gradients go to the rows that were the largest, by no transpose.
+        self._turned, self._pools = context.options.model == "gat", context.options.pools
         self._sampler, self._loader = (ThreadPoolExecutor(1, name) for name in ("sampler", "loader"))
         self._drawn: dict[Iteration, Future[tuple[BatchGraph, tuple[Matrix | None, ...]]]] = {}
         self._loaded: dict[Iteration, Future[_Ready]] = {}
@@ -157,6 +158,7 @@ class BatchWorker(MethodWorker):
                 continue
             same = layer and rows is graph.rows[layer - 1]
             turned = self._turned or layer > 0 or any(rows is above for above in graph.rows[1:])
+            turned = turned and not self._pools
             made.append(made[-1] if same else kind(rows, context.dtype, context.device, turned=turned))
         context.recorder.add(OpKind.INDEX, "sampler", t, drew, context.recorder.mark())
         return graph, tuple(made)

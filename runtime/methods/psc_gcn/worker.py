@@ -223,7 +223,9 @@ class PscGcnWorker(MethodWorker):
         kept = draw_edges(share.part, version.p, generator)
         builder = self.context.builder
         weights = self._weights(kept) if version.weights is None else version.weights
-        drawn = builder.thinned(graph, kept, weights, version.held, joined=self.context.options.gathers)
+        options = self.context.options
+        joined, turned = options.gathers, not options.pools  # Pooling's gradients go by no transpose.
+        drawn = builder.thinned(graph, kept, weights, version.held, joined=joined, turned=turned)
         recorder.add(OpKind.SAMPLE, "sampler", max(at, 0), start, recorder.mark())
         self._chance += version.chance
         self._drawn += 1

@@ -10,7 +10,15 @@ import pytest
 
 from gcnsim.calibration import calibrate
 from gcnsim.calibration.fit import ranges
-from gcnsim.calibration.runs import COEFFICIENTS, Coefficient, freedom_over, moved, refine, spread_of_repeats
+from gcnsim.calibration.runs import (
+    COEFFICIENTS,
+    Coefficient,
+    freedom_over,
+    moved,
+    outside_kernels,
+    refine,
+    spread_of_repeats,
+)
 from gcnsim.calibration_record.record import Calibration, Fitted, write_calibration
 from gcnsim.errors import FileError, ScenarioError
 from gcnsim.hardware.sums import TERMS, SumFigures
@@ -187,3 +195,14 @@ def test_no_graph_has_a_factor_where_the_order_of_its_matrices_is_known(tmp_path
     assert dict(found.graphs) == {}
     assert found.sums == sums
     assert found.residuals[-1].mape < 0.01
+
+
+def test_mini_batches_do_not_say_what_an_iteration_of_the_whole_graph_takes_besides(
+    tmp_path: Path, write_run: WriteRun
+) -> None:
+    measured = calibrate(write_measurements(tmp_path / "profile.json"))
+    whole, other = (read_recorded_run(write_run(name)) for name in "ab")
+    slow = replace(other, options={**other.options, "method": "dgl"}, iterations=other.iterations + 9.0)
+    alone, both = (outside_kernels(measured, runs).figures["host"]["iteration_s"] for runs in ([whole], [whole, slow]))
+    assert alone.value == both.value != measured.figures["host"]["iteration_s"].value
+    assert outside_kernels(measured, [slow]).figures["host"]["iteration_s"] == measured.figures["host"]["iteration_s"]

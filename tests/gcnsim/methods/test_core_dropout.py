@@ -9,8 +9,10 @@ import pytest
 
 from gcnsim.cost import VALUE, elementwise_seconds
 from gcnsim.errors import ScenarioError
+from gcnsim.hardware import ATTENTION_TERMS, AttentionFigures
 from gcnsim.schedule import COMPUTE_STREAM, Op, Schedule
 from gcnsim.timeline import Direction, OpKind
+from gcnsim.workload import layer_shapes
 from tests.cases import Case, method
 from tests.gcnsim.methods.conftest import DROPPED_PER_S
 from tests.gcnsim.methods.test_core_workers import ahead, on_stream, ops
@@ -74,6 +76,23 @@ def test_one_worker_drops_its_own_rows(on_cores: MakeFacts) -> None:
     schedule = method("full-graph")(facts)
     assert [len(updates(schedule, 0, layer, FORWARD)) for layer in (0, 1)] == [2, 2]
     assert [len(updates(schedule, 0, layer, BACKWARD)) for layer in (0, 1)] == [1, 2]
+
+
+@pytest.mark.parametrize("dropout", ["none", "exchange-first", "dropout-first"])
+def test_one_worker_attends_to_its_own_rows(on_cores: MakeFacts, dropout: str) -> None:
+    facts = on_cores(workers=1, per_server=1, layers=2, widths=WIDTHS, dropout=dropout)
+    attention = AttentionFigures(dict.fromkeys(ATTENTION_TERMS, 1e-9), dict.fromkeys(ATTENTION_TERMS, 1e-9))
+    shapes = layer_shapes("gat", 48, 32, 2, 16, heads=2)
+    facts = replace(facts, shapes=shapes, device=replace(facts.device, attention=attention))
+    schedule = method("full-graph")(facts)
+    for layer in (0, 1):
+        for direction in (FORWARD, BACKWARD) if layer else (FORWARD,):
+            (sums,) = ops(schedule, OpKind.AGGREGATE, worker=0, layer=layer, direction=direction)
+            assert schedule.demand[0, sums.index] > 0
+    more = 0 if dropout == "none" else 1
+    for direction, expected in ((FORWARD, [1 + more, 1 + more]), (BACKWARD, [1, 1 + more])):
+        found = [updates(schedule, 0, layer, direction) for layer in (0, 1)]
+        assert [sum(seconds > 0 for _, seconds in each) for each in found] == expected
 
 
 def test_a_sum_made_before_training_is_dropped_beside_the_own_rows(on_cores: MakeFacts) -> None:

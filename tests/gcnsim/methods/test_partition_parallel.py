@@ -193,6 +193,27 @@ def test_every_kernel_of_the_layers_is_scheduled_once(facts: MakeFacts, name: st
         np.testing.assert_allclose(scheduled, expected, rtol=1e-12)
 
 
+@pytest.mark.parametrize("name", ["full-graph", "psc-gcn", "bns-gcn", "cagnet-1d", "cagnet-1.5d", "sancus", "roc"])
+@pytest.mark.parametrize("model", ["gcn", "graphsage", "gat"])
+@pytest.mark.parametrize("released", [False, True])
+def test_what_is_dropped_costs_passes_over_the_rows_that_lose_values(
+    facts: MakeFacts, name: str, model: str, released: bool
+) -> None:
+    if model == "gat" and name not in ("full-graph", "psc-gcn", "bns-gcn"):
+        pytest.skip(f"{name} has no schedule for attention")
+    given = facts(model=model, slope=0.2)
+    given = replace(given, shapes=layer_shapes(model, 64, 64, 3, 16, heads=2), released=released)
+
+    def seconds(dropout: str) -> float:
+        schedule = method(name)(replace(given, dropout=dropout))
+        kernels = (OpKind.AGGREGATE, OpKind.UPDATE)
+        return float(sum(schedule.demand[:, op.index].sum() for op in schedule.ops if op.kind in kernels))
+
+    nothing, own, every = (seconds(each) for each in ("none", "dropout-first", "exchange-first"))
+    assert nothing < own <= every
+    assert own < every or name in ("cagnet-1d", "cagnet-1.5d", "sancus", "roc"), "others' rows are dropped too"
+
+
 def test_weights_that_act_before_the_sum_are_reduced_after_it_is_undone(facts: MakeFacts) -> None:
     given = facts(model="gat")
     schedule = method("full-graph")(given)

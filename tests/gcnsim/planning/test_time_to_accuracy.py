@@ -125,6 +125,30 @@ def test_another_estimator_is_another_curve() -> None:
     assert "estimator self-normalised in the run, unbiased asked" in reached(Target(0.9, (made,)), "psc-gcn")[1]
 
 
+@pytest.mark.parametrize(
+    ("ran", "asked", "words"),
+    [
+        ({}, {"dropout": "50%"}, "dropout 0% in the run, 50% asked"),
+        ({"dropout": 0.5}, {"dropout": "0%"}, "dropout 50% in the run, 0% asked"),
+        (
+            {"dropout": 0.5, "dropout_order": "dropout-first"},
+            {"dropout": "50%"},
+            "dropout_order dropout-first in the run, exchange-first asked",
+        ),
+        ({"dropout": 0.5}, {"dropout": "50%"}, None),
+        ({"dropout": 0.5}, {}, None),
+        ({"dropout_order": "dropout-first"}, {"dropout": "0%"}, None),
+    ],
+)
+def test_what_is_dropped_must_be_what_is_asked_where_it_is_asked(
+    ran: dict[str, Any], asked: dict[str, str], words: str | None
+) -> None:
+    mapping = {"schema": SCHEMA, "cluster": {"gpus": 2}, "method": {"name": "full-graph"}, "workload": asked}
+    found = Target(0.9, (curve(options=ran),)).reached(from_mapping(mapping, "test"), SUBJECT)
+    expected = (30, "a, to within 10 iterations") if words is None else (None, f"no recorded curve for it: {words}")
+    assert found == expected
+
+
 def test_a_graph_known_by_statistics_has_no_curve() -> None:
     unknown = Subject(None, "yelp", MODEL)
     assert reached(Target(0.9, (curve(),)), subject=unknown) == (

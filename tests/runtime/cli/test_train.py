@@ -62,7 +62,7 @@ WRONG: dict[str, tuple[str, str]] = {
     "dropout": ("--dropout 1", "--dropout: 1 is not allowed; a number of at least 0 and at most 0.999"),
     "timeout": ("--timeout 0.5", "--timeout: 0.5 is not allowed; a number of at least 1 and at most 86400"),
     "heads": ("--model gat --heads 3", "--heads: 3 does not divide --hidden 128"),
-    "preaggregate": ("--model gat --preaggregate", "--preaggregate: gat has no fixed first aggregation; allowed for"),
+    "preaggregate": ("--model gat --preaggregate", "--preaggregate: gat has no fixed first aggregation; allowed:"),
     "backend": ("--backend nccl", "--backend: nccl needs --device cuda, it is cpu; allowed: auto, gloo"),
     "loss log": ("--loss-log no/where.csv", "--loss-log: no/where.csv: cannot be written: No such file or directory"),
     "trace": ("--save-trace {tmp}", "--save-trace: {tmp}: is a directory"),

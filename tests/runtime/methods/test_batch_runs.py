@@ -195,7 +195,7 @@ REFUSED: list[tuple[str, dict[str, Any], dict[str, Any], str]] = [
         "full-graph",
         {},
         {"model": "graphsage", "sage_aggregator": "pool", "preaggregate": True},
-        "--preaggregate: pooling has no fixed first aggregation; allowed for gcn and graphsage",
+        "--preaggregate: pooling has no fixed first aggregation; allowed: gcn, graphsage (mean)",
     ),
     ("full-graph", {}, {"sage_aggregator": "pool"}, "--sage-aggregator: pool with --model gcn; only graphsage pools"),
     ("full-graph", {}, {"sage_aggregator": "lstm"}, "--sage-aggregator: unknown 'lstm'; known: mean, pool"),

@@ -274,7 +274,7 @@ def test_sampled_attention_at_epsilon_1_is_that_of_all_entries(crew: Crew, case:
 def test_estimators_of_sums_are_refused_without_sums(
     options: MakeOptions, estimator: str, model: str, name: str
 ) -> None:
-    said = f"^--estimator: {estimator} with {name}, which weighs what is drawn itself; allowed: unbiased$"
+    said = f"^--estimator: {estimator} with {name}, which reads no weight of a drawn edge; allowed: unbiased$"
     with pytest.raises(ScenarioError, match=said):
         options("psc-gcn", {"estimator": estimator}, **model_fields(model))
 

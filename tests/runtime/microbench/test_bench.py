@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from runtime.microbench import TINY, Budget, Measurement, MicrobenchRequest
-from runtime.microbench.bench import Bench, no_collector, samples
+from runtime.microbench.bench import Bench, cold_samples, no_collector, samples
 
 
 def bench(told: list[Measurement]) -> Bench:
@@ -29,6 +29,35 @@ def test_a_short_kernel_is_timed_over_several_calls() -> None:
     assert len(calls) > 10 * len(found)
     assert calls == list(range(len(calls)))
     assert all(0 < each < 1e-4 for each in found)
+
+
+def test_a_cold_kernel_is_timed_alone_after_other_memory_is_touched() -> None:
+    told: list[Measurement] = []
+    calls: list[int] = []
+    mine = Bench(MicrobenchRequest(Budget("tiny", 0.0, 5, 0.0)), torch.device("cpu"), told.append)
+
+    def slow(i: int) -> None:
+        calls.append(i)
+        time.sleep(0.002)
+
+    mine.time_cold("load_rows", {"rows": 2}, slow)
+    (found,) = told
+    assert (found.kernel, found.params, found.processes, found.repeats) == ("load_rows", {"rows": 2.0}, 1, 5)
+    assert 0.002 <= found.low <= found.seconds <= found.high < 0.1
+    assert calls == [0, *range(5)], "one call goes before, which is not counted"
+
+
+def test_what_is_touched_before_a_call_takes_the_budget_and_is_not_counted() -> None:
+    order: list[str] = []
+
+    def before() -> None:
+        order.append("before")
+        time.sleep(0.004)
+
+    found = cold_samples(lambda _: order.append("call"), before, Budget("tiny", 0.02, 1, 0.0))
+    assert order == ["before", "call"] * (len(found) + 1)
+    assert max(found) < 0.004
+    assert len(found) <= 6, "0.02 s hold five pauses of 4 ms"
 
 
 def test_the_collector_is_off_while_timing_and_on_again_after() -> None:
