@@ -41,6 +41,9 @@ SMALL = 65_536
 SLICE_S = 8e-3
 """How long a thread keeps a core that another waits for: two ticks of 250 a second. Runs refine it."""
 
+WAKE_S = 1e-4
+"""How long it keeps one from a thread that a message wakes: `benchmarks/bench_waking.py`, the mean."""
+
 NORMAL_90 = 1.2816
 """The 90th percentile of the standard normal distribution."""
 
@@ -160,9 +163,9 @@ def _dropout(laws: Laws, measured: Measurements) -> None:
         return
     values = np.array([each.params["rows"] * each.params["width"] for each in found])
     seconds = np.array([each.seconds for each in found])
-    per_value, each_time = coefficients(seconds, values, np.ones(values.shape))
+    per_value, _ = coefficients(seconds, values, np.ones(values.shape))
     laws.host["dropout_values_per_s"] = Fitted(1.0 / per_value, "dropout, its masks drawn and multiplied with")
-    laws.residuals.append(residual("dropout", values * per_value + each_time, seconds))
+    laws.residuals.append(residual("dropout", values * per_value, seconds))
 
 
 def _loss(laws: Laws, measured: Measurements) -> None:
@@ -212,6 +215,7 @@ def _sockets(laws: Laws, measured: Measurements) -> None:
         return
     laws.host["reduce_step_s"] = Fitted(_ring_step(measured), "processor time of small all-reduces, per step")
     laws.host["slice_s"] = Fitted(SLICE_S, "two ticks of 250 a second: a fair scheduler looks no more often")
+    laws.host["wake_s"] = Fitted(WAKE_S, "answers of a process that messages wake on busy cores, mean; another machine")
     laws.network["queue"] = Fitted(QUEUE, "bytes one connection may have in the queues of an emulated link")
 
 

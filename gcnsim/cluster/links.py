@@ -24,7 +24,8 @@ class LinkSpec:
     message (call, set-up) and not its way: so long the next one of its connection waits after it, too. At most
     latency_s. queue: bytes that each transfer under way has waiting in the link's queue, first in first out: a message
     that starts then waits for all of them. 0 where the link takes turns between connections. cores: of a CPU on which
-    threads take turns, each for slice_s while others wait; 0 where all work shares the cores equally.
+    threads take turns, each for slice_s while others wait; 0 where all work shares the cores equally. wake_s: so long
+    a thread keeps its core at most from one that has just been given work and has had less; None: slice_s.
     """
 
     capacity: float
@@ -33,6 +34,7 @@ class LinkSpec:
     queue: Bytes = 0.0
     cores: int = 0
     slice_s: Seconds = 0.0
+    wake_s: Seconds | None = None
 
 
 @dataclass(frozen=True, slots=True)

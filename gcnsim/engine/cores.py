@@ -1,11 +1,12 @@
 """Threads that take turns on the cores of a machine.
 
 As a fair scheduler does it (Linux: earliest eligible virtual deadline first, of the threads with equal weights): a
-thread that wakes gets an idle core at once; else it waits until a running one has had its time slice, and then the
-thread that has had least goes first. So short work among long work waits a part of a slice and hardly delays it, and
-long work shares the cores equally. A thread does its tasks in the order in which they became ready, and keeps its core
-from one task to the next. When all cores are busy each of them is slower than one alone (shared memory, shared
-execution units): `capacity` core-seconds per second in all.
+thread that wakes gets an idle core at once; else, where it has had less than a running one, it takes that one's core
+once that has kept it for a short while. Otherwise threads wait until a running one has had its time slice, and then the
+thread that has had least goes first. So short work among long work hardly waits and hardly delays it, and long work
+shares the cores equally. A thread does its tasks in the order in which they became ready, and keeps its core from one
+task to the next. When all cores are busy each of them is slower than one alone (shared memory, shared execution units):
+`capacity` core-seconds per second in all.
 """
 
 from __future__ import annotations
@@ -27,20 +28,22 @@ DONE = 1.0
 class _Thread:
     """One thread: its tasks, [core-picoseconds left, token] each, and how much core time it has had."""
 
-    __slots__ = ("had", "since", "tasks", "turn")
+    __slots__ = ("had", "since", "tasks", "turn", "woken")
 
     def __init__(self) -> None:
         self.tasks: deque[list[Token]] = deque()
         self.had = 0.0
         self.since = 0
         self.turn = 0
+        self.woken = False
 
 
 class Cores:
     """The cores of one machine and the threads that run on them.
 
     cores: how many. capacity: core-seconds per second that all of them do together. slice_ps: how long a thread keeps a
-    core that another waits for.
+    core that another waits for; wake_ps: and one that a thread waits for which has just been given work, at most
+    slice_ps.
     """
 
     __slots__ = (
@@ -57,11 +60,14 @@ class Cores:
         "_slice",
         "_threads",
         "_timer",
+        "_wake",
     )
 
-    def __init__(self, env: Environment, cores: int, capacity: float, slice_ps: int, arrived: Arrived) -> None:
+    def __init__(
+        self, env: Environment, cores: int, capacity: float, slice_ps: int, wake_ps: int, arrived: Arrived
+    ) -> None:
         self._env = env
-        self._cores, self._capacity, self._slice = cores, capacity, slice_ps
+        self._cores, self._capacity, self._slice, self._wake = cores, capacity, slice_ps, wake_ps
         self._arrived = arrived
         self._threads: dict[int, _Thread] = {}
         self._running: list[_Thread] = []
@@ -82,6 +88,7 @@ class Cores:
         one.tasks.append([work_ps, token])
         if len(one.tasks) == 1 and one not in self._running:
             one.had = max(one.had, self._least)
+            one.woken = True
             self._wait(one)
         self._decide_later()
 
@@ -123,9 +130,8 @@ class Cores:
                 else:
                     thread.since = now
         while self._ready and len(running) < self._cores:
-            thread = heappop(self._ready)[2]
-            thread.since = now
-            running.append(thread)
+            running.append(self._next(now))
+        self._preempt(running, now)
         self._running = running
         if not running:
             self._timer = None
@@ -135,7 +141,30 @@ class Cores:
         due = min(ceil(thread.tasks[0][0] / rate) for thread in running)
         if self._ready:
             due = min(due, min(thread.since for thread in running) + self._slice - now)
+            had, _serial, top = self._ready[0]
+            if top.woken:
+                taken = (max(each.since + self._wake - now, ceil((had - each.had) / rate)) for each in running)
+                due = min(due, *taken)
         self._timer = Call(self._env, self._turn, max(0, due))
+
+    def _next(self, now: int) -> _Thread:
+        """The thread whose turn it is; it has a core from now on."""
+        thread = heappop(self._ready)[2]
+        thread.since = now
+        thread.woken = False
+        return thread
+
+    def _preempt(self, running: list[_Thread], now: int) -> None:
+        """Give woken threads the cores of running ones that have had more and have kept them for a while."""
+        while self._ready and self._ready[0][2].woken:
+            had = self._ready[0][0]
+            able = [each for each in running if now - each.since >= self._wake and each.had >= had]
+            if not able:
+                return
+            most = max(able, key=lambda each: each.had)
+            running.remove(most)
+            running.append(self._next(now))
+            self._wait(most)
 
     def _turn(self, timer: Event) -> None:
         """A task is done, or a slice is over."""

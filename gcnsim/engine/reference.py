@@ -42,8 +42,15 @@ class _Engine:
         self.queue = [op.queue for op in schedule.ops]
         self.may_wait = [op.queue > 0 for op in schedule.ops]
         machines = {
-            link: Cores(self.env, spec, schedule.capacity[link], round(slice_s * PS_PER_S), self.end)
-            for link, (spec, slice_s) in schedule.cores.items()
+            link: Cores(
+                self.env,
+                own.cores,
+                schedule.capacity[link],
+                round(own.slice_s * PS_PER_S),
+                round(own.wake_s * PS_PER_S),
+                self.end,
+            )
+            for link, own in schedule.cores.items()
         }
         self.threads = [op.thread for op in schedule.ops]
         self.cores = [machines[op.route[0]] if op.thread >= 0 and op.route else None for op in schedule.ops]

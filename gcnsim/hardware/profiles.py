@@ -97,7 +97,8 @@ class HostProfile:
     rows. batch_stored_per_s, batch_turned_per_s: entries made into a matrix, and into its transpose. batch_matrix_s:
     CPU seconds of a matrix, however small.
 
-    dropout_values_per_s: of a core, where calibrated, values of rows that are dropped or kept per second.
+    Where calibrated: wake_s: seconds that a thread keeps a core while one waits for it that has just been given work
+    and has had less; else slice_s. dropout_values_per_s: of a core, values of rows that are dropped or kept per second.
     """
 
     name: str
@@ -129,6 +130,7 @@ class HostProfile:
     batch_stored_per_s: Figure | None = None
     batch_turned_per_s: Figure | None = None
     batch_matrix_s: Figure | None = None
+    wake_s: Figure | None = None
     dropout_values_per_s: Figure | None = None
 
     def provenance(self) -> tuple[str, ...]:

@@ -89,6 +89,7 @@ def build_topology(figures: Profiles, paths: Paths, platform: Platform | None) -
             host.cores.value * (host.busy_core_rate.value if on_cores else 1.0),
             cores=round(host.cores.value) if on_cores else 0,
             slice_s=host.slice_s.value,
+            wake_s=None if host.wake_s is None else min(host.wake_s.value, host.slice_s.value),
         ),
         shared_cores=spec.shared_cores,
         staging=staging_of(platform),

@@ -250,7 +250,7 @@ def _turns(schedule: Schedule, threads: IntArray, demand: FloatArray) -> FloatAr
     found = np.zeros(count)
     for each in known.tolist():
         cores = int(machine[each])
-        _, slice_s = schedule.cores[cores]
+        slice_s = schedule.cores[cores].slice_s
         others, mine = int(there[cores]) - 1, float(own[each])
         found[each] = max(mine, (mine + others * (mine + 2 * slice_s)) / schedule.capacity[cores])
     return found

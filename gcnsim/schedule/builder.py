@@ -18,7 +18,7 @@ from gcnsim.ids import FloatArray, IntArray, Layer, Rank
 from gcnsim.schedule.assembly import Parts, assembled
 from gcnsim.schedule.columns import Columns, Route
 from gcnsim.schedule.order import levels
-from gcnsim.schedule.schedule import COMPUTE_STREAM, Schedule
+from gcnsim.schedule.schedule import COMPUTE_STREAM, CoreTurns, Schedule
 from gcnsim.timeline import KIND_CODE, Direction, OpKind
 
 Dependency: TypeAlias = int | tuple[int, int]
@@ -240,7 +240,7 @@ class Builder:
             link_names=tuple(link.name for link in links),
             link_kinds=tuple(link.kind for link in links),
             ends=tuple(np.asarray(list(ends), dtype=np.int64).tolist()),
-            cores={index: (link.spec.cores, link.spec.slice_s) for index, link in enumerate(links) if link.spec.cores},
+            cores={index: CoreTurns.of(link.spec) for index, link in enumerate(links) if link.spec.cores},
             periodic=periodic,
         )
         levels(schedule)

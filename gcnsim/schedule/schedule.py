@@ -11,7 +11,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import isinf
+from typing import NamedTuple
 
+from gcnsim.cluster import LinkSpec
 from gcnsim.ids import BoolArray, FloatArray, IntArray, Layer, Rank, Seconds
 from gcnsim.schedule.columns import KIND_OF, Columns, rows_by
 from gcnsim.timeline import Direction, OpKind
@@ -64,6 +66,20 @@ class Op:
         return self.after + tuple((op, 0) for op in self.reuses)
 
 
+class CoreTurns(NamedTuple):
+    """Threads that take turns on the cores of a machine: for slice_s each while others wait, wake_s where one has just
+    been given work and has had less. wake_s <= slice_s."""
+
+    cores: int
+    slice_s: Seconds
+    wake_s: Seconds
+
+    @classmethod
+    def of(cls, spec: LinkSpec) -> CoreTurns:
+        """As the link `spec` has them."""
+        return cls(spec.cores, spec.slice_s, spec.slice_s if spec.wake_s is None else spec.wake_s)
+
+
 @dataclass(frozen=True)
 class Schedule:
     """Ops, their streams, and how much work each is in each iteration.
@@ -71,7 +87,7 @@ class Schedule:
     columns: the ops, a column for each fact. demand: float64[T, ops]: seconds for exclusive ops, link units (bytes;
     core-seconds on a CPU) for flows; an empty flow sends nothing and costs nothing. capacity: units per second of each
     link. ends: per worker, the op whose end closes its iteration. Iterations beyond T repeat from the start.
-    cores: per link that is a machine's cores, how many, and how long a thread keeps one that another waits for.
+    cores: per link that is a machine's cores, how its threads take turns.
     periodic: whether the T iterations are a cycle whose mean is the pace, and not draws of one distribution.
     grain_s: seconds for which an engine may share large groups of links at once; 0: they are shared exactly.
     """
@@ -83,7 +99,7 @@ class Schedule:
     link_names: tuple[str, ...]
     link_kinds: tuple[str, ...]
     ends: tuple[int, ...]
-    cores: Mapping[int, tuple[int, Seconds]] = field(default_factory=dict)
+    cores: Mapping[int, CoreTurns] = field(default_factory=dict)
     periodic: bool = False
     grain_s: Seconds = 0.0
 

@@ -41,6 +41,7 @@ ON_CORES: Final = frozenset(
         "socket_bandwidth",
         "busy_core_rate",
         "slice_s",
+        "wake_s",
         "reduce_step_s",
         "draw_s",
         "loss_values_per_s",

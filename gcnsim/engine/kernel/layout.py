@@ -195,8 +195,9 @@ def _machines(schedule: Schedule, columns: Columns, threads: BoolArray) -> tuple
     count = own.size
     specs = list(schedule.cores.values())
     return of_op, Machines(
-        cores=np.array([cores for cores, _ in specs], np.int64),
-        slice_ps=np.array([round(slice_s * PS_PER_S) for _, slice_s in specs], np.int64),
+        cores=np.array([each.cores for each in specs], np.int64),
+        slice_ps=np.array([round(each.slice_s * PS_PER_S) for each in specs], np.int64),
+        wake_ps=np.array([round(each.wake_s * PS_PER_S) for each in specs], np.int64),
         first=np.searchsorted(own, np.arange(len(specs))).astype(np.int64),
         running=_ints(count),
         running_size=_ints(len(specs)),
@@ -211,6 +212,7 @@ def _machines(schedule: Schedule, columns: Columns, threads: BoolArray) -> tuple
         size=_ints(count),
         since=_ints(count),
         on=_ints(count),
+        woken=_ints(count),
         tasks=_ints(int(at[-1])),
         ready_had=np.zeros(count),
         left=np.zeros(int(at[-1])),

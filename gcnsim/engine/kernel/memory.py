@@ -174,15 +174,16 @@ class Messages(NamedTuple):
 
 
 class Machines(NamedTuple):
-    """M machines whose cores threads take turns on, and their threads, numbered through. cores, slice_ps: of each
-    machine. first: its first place in running and ready. running, running_size: threads on cores. ready_thread,
-    ready_serial, ready_had, ready_size: a heap of those that wait. machine, at, head, size, since, on: of each thread
-    its machine, its ring of tasks, since when it has its core and whether it has one. tasks, left: events, and core
-    picoseconds left of them. had: core time of each thread. capacity: core-seconds per second of a machine. least:
-    core time of who has had least."""
+    """M machines whose cores threads take turns on, and their threads, numbered through. cores, slice_ps, wake_ps: of
+    each machine. first: its first place in running and ready. running, running_size: threads on cores. ready_thread,
+    ready_serial, ready_had, ready_size: a heap of those that wait. machine, at, head, size, since, on, woken: of each
+    thread its machine, its ring of tasks, since when it has its core, whether it has one, and whether it waits for its
+    first since it was given work. tasks, left: events, and core picoseconds left of them. had: core time of each
+    thread. capacity: core-seconds per second of a machine. least: core time of who has had least."""
 
     cores: IntArray
     slice_ps: IntArray
+    wake_ps: IntArray
     first: IntArray
     running: IntArray
     running_size: IntArray
@@ -197,6 +198,7 @@ class Machines(NamedTuple):
     size: IntArray
     since: IntArray
     on: IntArray
+    woken: IntArray
     tasks: IntArray
     ready_had: FloatArray
     left: FloatArray

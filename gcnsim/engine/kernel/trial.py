@@ -29,7 +29,7 @@ def sample() -> Schedule:
         for at in range(SERVERS)
     ]
     queued = Link("queue", "nic", "a", "b", LinkSpec(3e8, 1e-5, 2e-6, 4e5))
-    cores = Link("cpu", "cpu", "a", "b", LinkSpec(1.9, cores=2, slice_s=1e-3))
+    cores = Link("cpu", "cpu", "a", "b", LinkSpec(1.9, cores=2, slice_s=1e-3, wake_s=2e-4))
     builder = Builder("trial", Cluster((0,), (*wires, queued, cores)), 3)
     every: list[int] = []
     kind = OpKind.WIRE

@@ -54,6 +54,7 @@ def join_thread(calendar: Calendar, machines: Machines, thread: int, work: float
     machines.size[thread] += 1
     if machines.size[thread] == 1 and machines.on[thread] == 0:
         machines.had[thread] = max(machines.had[thread], machines.least[machine])
+        machines.woken[thread] = 1
         _wait(machines, machine, thread)
     share_later(calendar, scalar[GROUPS] + machine)
 
@@ -89,6 +90,54 @@ def _keep(machines: Machines, machine: int, now: int) -> None:
     machines.running_size[machine] = size
 
 
+def _next(machines: Machines, machine: int, now: int) -> int:
+    """The thread whose turn it is; it has a core from now on."""
+    ready = machines.ready_size[machine]
+    thread = pop_small(
+        machines.ready_had, machines.ready_serial, machines.ready_thread, machines.first[machine], ready
+    )  # fmt: skip
+    machines.ready_size[machine] = ready - 1
+    machines.since[thread] = now
+    machines.on[thread] = 1
+    machines.woken[thread] = 0
+    return thread
+
+
+def _preempt(machines: Machines, machine: int, now: int) -> None:
+    """Give woken threads the cores of running ones that have had more and have kept them for a while."""
+    first = machines.first[machine]
+    last = first + machines.running_size[machine] - 1
+    while machines.ready_size[machine] and machines.woken[machines.ready_thread[first]]:
+        most, had = -1, machines.ready_had[first]
+        for place in range(first, last + 1):
+            thread = machines.running[place]
+            able = now - machines.since[thread] >= machines.wake_ps[machine] and machines.had[thread] >= had
+            if able and (most < 0 or machines.had[thread] > machines.had[machines.running[most]]):
+                most = place
+        if most < 0:
+            return
+        thread = machines.running[most]
+        for place in range(most, last):
+            machines.running[place] = machines.running[place + 1]
+        machines.running[last] = _next(machines, machine, now)
+        machines.on[thread] = 0
+        _wait(machines, machine, thread)
+
+
+def _taken(machines: Machines, machine: int, now: int, rate: float) -> int:
+    """In how many picoseconds the woken thread that is next takes a core of a running one."""
+    first = machines.first[machine]
+    soonest = -1
+    for place in range(first, first + machines.running_size[machine]):
+        thread = machines.running[place]
+        kept = machines.since[thread] + machines.wake_ps[machine] - now
+        behind = ceil((machines.ready_had[first] - machines.had[thread]) / rate)
+        then = max(kept, behind)
+        if soonest < 0 or then < soonest:
+            soonest = then
+    return soonest
+
+
 def decide(calendar: Calendar, machines: Machines, machine: int) -> None:
     """Who runs from this instant on, and until when nothing changes by itself."""
     scalar = calendar.scalar
@@ -96,13 +145,9 @@ def decide(calendar: Calendar, machines: Machines, machine: int) -> None:
     _keep(machines, machine, now)
     first = machines.first[machine]
     while machines.ready_size[machine] and machines.running_size[machine] < machines.cores[machine]:
-        ready = machines.ready_size[machine]
-        thread = pop_small(machines.ready_had, machines.ready_serial, machines.ready_thread, first, ready)
-        machines.ready_size[machine] = ready - 1
-        machines.since[thread] = now
-        machines.on[thread] = 1
-        machines.running[first + machines.running_size[machine]] = thread
+        machines.running[first + machines.running_size[machine]] = _next(machines, machine, now)
         machines.running_size[machine] += 1
+    _preempt(machines, machine, now)
     size = machines.running_size[machine]
     if size == 0:
         clear_timer(calendar, scalar[GROUPS] + machine)
@@ -119,6 +164,8 @@ def decide(calendar: Calendar, machines: Machines, machine: int) -> None:
     due = ceil(shortest)
     if machines.ready_size[machine]:
         due = min(due, since + machines.slice_ps[machine] - now)
+        if machines.woken[machines.ready_thread[first]]:
+            due = min(due, _taken(machines, machine, now, rate))
     set_timer(calendar, scalar[GROUPS] + machine, now + max(0, due))
 
 

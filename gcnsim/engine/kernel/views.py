@@ -59,15 +59,15 @@ def machines_of(i: IntArray, f: FloatArray) -> Machines:
     return Machines(
         whole(i, 54), whole(i, 55), whole(i, 56), whole(i, 57), whole(i, 58), whole(i, 59), whole(i, 60),
         whole(i, 61), whole(i, 62), whole(i, 63), whole(i, 64), whole(i, 65), whole(i, 66), whole(i, 67),
-        whole(i, 68), whole(i, 69), whole(i, 70), real(i, f, 16), real(i, f, 17), real(i, f, 18), real(i, f, 19),
-        real(i, f, 20),
+        whole(i, 68), whole(i, 69), whole(i, 70), whole(i, 71), whole(i, 72), real(i, f, 16), real(i, f, 17),
+        real(i, f, 18), real(i, f, 19), real(i, f, 20),
     )  # fmt: skip
 
 
 def grains_of(i: IntArray, f: FloatArray) -> Grains:
     """Its arrays among those of the integers `i` and the floats `f`."""
     return Grains(
-        whole(i, 71), whole(i, 72), whole(i, 73), whole(i, 74), whole(i, 75), real(i, f, 21), real(i, f, 22),
+        whole(i, 73), whole(i, 74), whole(i, 75), whole(i, 76), whole(i, 77), real(i, f, 21), real(i, f, 22),
     )  # fmt: skip
 
 

@@ -35,6 +35,7 @@ HOST: Mapping[str, float] = {
     "socket_bandwidth": 1.5e9,
     "busy_core_rate": 0.7,
     "slice_s": 8e-3,
+    "wake_s": 1e-4,
     "reduce_step_s": 3e-4,
     "draw_s": 2e-4,
     "loss_values_per_s": 1e8,
@@ -140,7 +141,7 @@ def _kernels(chosen: DeviceProfile) -> Iterator[dict[str, Any]]:
 
 
 def _dropouts() -> Iterator[dict[str, Any]]:
-    for rows, width in ((256, 16), (4096, 128)):
+    for rows, width in ((65_536, 16), (65_536, 128)):
         yield point("dropout", 1e-5 + rows * width / HOST["dropout_values_per_s"], rows=rows, width=width)
 
 

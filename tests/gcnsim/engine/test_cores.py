@@ -15,9 +15,9 @@ S = PS_PER_S
 LOSS = OpKind.LOSS
 
 
-def cores(count: int, slice_s: float = 1.0, together: float | None = None) -> Builder:
+def cores(count: int, slice_s: float = 1.0, together: float | None = None, wake_s: float | None = None) -> Builder:
     """A machine of `count` cores that do `together` core-seconds a second when all are busy."""
-    spec = LinkSpec(together or float(count), cores=count, slice_s=slice_s)
+    spec = LinkSpec(together or float(count), cores=count, slice_s=slice_s, wake_s=wake_s)
     return Builder("test", Cluster((0,), (Link("cpu", "cpu", "a", "b", spec),)), 1)
 
 
@@ -67,6 +67,51 @@ def test_a_thread_that_wakes_waits_for_the_rest_of_the_slice() -> None:
     assert max(found) == pytest.approx(6.25, rel=1e-9)
 
 
+def test_a_thread_that_wakes_waits_no_longer_than_it_must() -> None:
+    b = cores(1, wake_s=0.125)
+    task(b, "a", 3.0)
+    task(b, "b", 3.0)
+    delay = b.compute(LOSS, 0, 1.25)
+    early = task(b, "early", 0.25, after=(delay,))
+    # All wake at 0: a until 0.125, b until 1.125, then a, which has kept the core for 0.125 when the early one wakes.
+    found = ends(b)
+    assert found[early] == pytest.approx(1.5, rel=1e-9)
+    # From there slices of 1 s: a to 2.5, b to 3.5, a to 4.5, b to its end.
+    assert found[:2] == pytest.approx([6.25, 5.5], rel=1e-9)
+
+
+def test_a_thread_that_has_just_got_its_core_keeps_it_for_a_while() -> None:
+    b = cores(1, wake_s=0.125)
+    task(b, "a", 3.0)
+    task(b, "b", 3.0)
+    delay = b.compute(LOSS, 0, 1.1875)
+    short = task(b, "short", 0.25, after=(delay,))
+    # a has its core again from 1.125, and keeps it until 1.25.
+    assert ends(b)[short] == pytest.approx(1.5, rel=1e-9)
+
+
+def test_a_thread_that_wakes_takes_the_core_of_who_has_had_most() -> None:
+    b = cores(2, slice_s=10.0, wake_s=0.125)
+    task(b, "old", 4.0)
+    late = b.compute(LOSS, 0, 1.0)
+    task(b, "young", 4.0, after=(late,))
+    later = b.compute(LOSS, 0, 1.0)
+    short = task(b, "short", 0.5, after=(later,))
+    # At 2 the old one has had 2 and the young one 1 or more, as much as the short one starts with.
+    found = ends(b)
+    assert (found[0], found[2], found[short]) == pytest.approx((4.5, 5.0, 2.5), rel=1e-9)
+
+
+def test_a_thread_that_has_had_more_waits_until_a_running_one_has_had_as_much() -> None:
+    b = cores(1, slice_s=10.0, wake_s=0.125)
+    first = task(b, "heavy", 2.0, stream="h1")
+    pause = b.compute(LOSS, 0, 0.25, after=(first,))
+    task(b, "light", 5.0, after=(first,))
+    again = task(b, "heavy", 0.5, stream="h2", after=(pause,))
+    # The light one runs from 2; the heavy one, which has had 2, wakes at 2.25 and runs from 4.
+    assert ends(b)[again] == pytest.approx(4.5, rel=1e-9)
+
+
 def test_a_thread_keeps_its_core_from_one_task_to_the_next() -> None:
     b = cores(1, slice_s=10.0)
     first = task(b, "a", 1.0, stream="a1")
@@ -96,9 +141,17 @@ work = st.lists(st.tuples(st.integers(0, 4), st.floats(1e-4, 3.0), st.booleans()
 
 
 @settings(deadline=None, max_examples=80)
-@given(tasks=work, count=st.integers(1, 3), slice_s=st.sampled_from([1e-3, 0.1, 1.0]))
-def test_work_is_conserved_and_bounded(tasks: list[tuple[int, float, bool]], count: int, slice_s: float) -> None:
-    b = cores(count, slice_s, together=0.9 * count if count > 1 else 1.0)
+@given(
+    tasks=work,
+    count=st.integers(1, 3),
+    slice_s=st.sampled_from([1e-3, 0.1, 1.0]),
+    wakes=st.sampled_from([None, 0.0, 0.01]),
+)
+def test_work_is_conserved_and_bounded(
+    tasks: list[tuple[int, float, bool]], count: int, slice_s: float, wakes: float | None
+) -> None:
+    wake_s = None if wakes is None else wakes * slice_s
+    b = cores(count, slice_s, together=0.9 * count if count > 1 else 1.0, wake_s=wake_s)
     last: int | None = None
     for place, (thread, seconds, chained) in enumerate(tasks):
         after = (last,) if chained and last is not None else ()

@@ -106,7 +106,9 @@ def cluster(draw: Callable[..., Any]) -> Cluster:
         spec = LinkSpec(capacity, latency, latency * draw(st.sampled_from([0.0, 0.5, 1.0])), draw(some))
         links.append(Link(f"wire{place}", "nic", "a", "b", spec))
     count = draw(st.integers(1, 3))
-    cores = LinkSpec(draw(st.sampled_from([1.0, 0.9])) * count, cores=count, slice_s=draw(st.sampled_from([0.1, 1.0])))
+    together = draw(st.sampled_from([1.0, 0.9])) * count
+    slice_s, wakes = draw(st.sampled_from([0.1, 1.0])), draw(st.sampled_from([None, 0.0, 0.1, 1.0]))
+    cores = LinkSpec(together, cores=count, slice_s=slice_s, wake_s=None if wakes is None else wakes * slice_s)
     return Cluster((0,), (*links, Link("cpu", "cpu", "a", "b", cores)))
 
 
