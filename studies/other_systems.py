@@ -1,9 +1,9 @@
 """The systems and models that the committed set does not train, on graphs that no calibration has seen.
 
 `python -m studies.validate --systems` follows `systems` of `studies/validation_rule.yaml`, written before it runs.
-The six calibration runs of the committed set calibrate; every other run is predicted, one that the simulator does not
-model is listed with its refusal. Runs in out/systems that are as the rule asks are not made again, so a loop that
-`--minutes` ended goes on. Needs Linux, root, `ip` and `tc`, and GCNSIM_DATA.
+The six calibration runs of the committed set, each made several times, calibrate; every other run is predicted, one
+that the simulator does not model is listed with its refusal. Runs in out/systems that are as the rule asks are not made
+again, so a loop that `--minutes` ended goes on. Needs Linux, root, `ip` and `tc`, and GCNSIM_DATA.
 """
 
 from __future__ import annotations
@@ -31,11 +31,27 @@ GENERATED = "generated"
 
 
 def planned(rule: Mapping[str, Any]) -> list[Planned]:
-    """All runs: those that calibrate the committed set, then the held-out ones, each setting's in a drawn order."""
+    """All runs: the held-out ones, each setting's in a drawn order, and those that calibrate the committed set.
+
+    These are made as often as asked, the first before all and the last after all that use a network, so that a slow
+    minute is in both.
+    """
     asked = rule["systems"]
-    runs = [
+    settings = [_of_setting(asked, repeat, place) for repeat in range(asked["repeats"])
+                for place in range(len(asked["held_out"]))]  # fmt: skip
+    runs: list[Planned] = []
+    times = asked["calibrations"]
+    for again in range(times):
+        first, last = (len(settings) * end // max(times - 1, 1) for end in (again, again + 1))
+        runs += _that_calibrate(rule, again) + [run for each in settings[first:last] for run in each]
+    # Runs of one cluster and graph are one launch: those of one server come last.
+    return sorted(runs, key=lambda run: run.hosts == 1)
+
+
+def _that_calibrate(rule: Mapping[str, Any], again: int) -> list[Planned]:
+    return [
         Planned(
-            f"calibration-{place}",
+            f"calibration-{place}-r{again}",
             each["graph"],
             each["hosts"],
             each["workers_per_host"],
@@ -46,20 +62,20 @@ def planned(rule: Mapping[str, Any]) -> list[Planned]:
         )
         for place, each in enumerate(rule["calibration"])
     ]
-    for repeat in range(asked["repeats"]):
-        for place, each in enumerate(asked["held_out"]):
-            graph, hosts, workers = each["graph"], each["hosts"], each["workers_per_host"]
-            bandwidth = drawn(each["bandwidth"], asked["draw"], place)
-            every = _methods(asked)
-            for which in stream(asked["draw"], "systems order", place, repeat).permutation(len(every)).tolist():
-                name, args = f"{graph}-{hosts}x{workers}-m{which}-r{repeat}", tuple(every[which])
-                alone = args in map(tuple, asked["alone"])
-                cluster: tuple[int, int, str] = (hosts, workers, bandwidth)
-                if alone:
-                    cluster = (1, hosts * workers, NO_NETWORK)
-                runs.append(Planned(name, graph, *cluster, args, asked["iterations"][graph], calibration=False))
-    # Runs of one cluster and graph are one launch: those of one server come last.
-    return sorted(runs, key=lambda run: run.hosts == 1)
+
+
+def _of_setting(asked: Mapping[str, Any], repeat: int, place: int) -> list[Planned]:
+    each = asked["held_out"][place]
+    graph, hosts, workers = each["graph"], each["hosts"], each["workers_per_host"]
+    bandwidth = drawn(each["bandwidth"], asked["draw"], place)
+    every, runs = _methods(asked), []
+    for which in stream(asked["draw"], "systems order", place, repeat).permutation(len(every)).tolist():
+        name, args = f"{graph}-{hosts}x{workers}-m{which}-r{repeat}", tuple(every[which])
+        cluster: tuple[int, int, str] = (hosts, workers, bandwidth)
+        if args in map(tuple, asked["alone"]):
+            cluster = (1, hosts * workers, NO_NETWORK)
+        runs.append(Planned(name, graph, *cluster, args, asked["iterations"][graph], calibration=False))
+    return runs
 
 
 def _methods(asked: Mapping[str, Any]) -> list[list[str]]:
@@ -142,7 +158,7 @@ def loop(minutes: float, *, keep: bool) -> int:
     refused = refusals(held_out)
     known = [run for run in held_out if run not in refused]
     sys.stdout.write(f"{len(made)} of {len(runs)} runs are made; {len(known)} are modelled\n")
-    if len(seen) < len(rule["calibration"]) or not known:
+    if len(seen) < sum(run.calibration for run in runs) or not known:
         return 1
     words = [word for run in seen for word in ("--runs", str(FOLDER / "runs" / run.name))]
     subprocess.run([_gcnsim(), "calibrate", str(profile), *words, "--out", str(record)], check=True)

@@ -41,8 +41,8 @@ SMALL = 65_536
 SLICE_S = 8e-3
 """How long a thread keeps a core that another waits for: two ticks of 250 a second. Runs refine it."""
 
-WAKE_S = 1e-4
-"""How long it keeps one from a thread that a message wakes: `benchmarks/bench_waking.py`, the mean."""
+WAKE_S = 5e-5
+"""How long it keeps one from a thread that a message wakes: `benchmarks/bench_waking.py`, the mean on crowded cores."""
 
 NORMAL_90 = 1.2816
 """The 90th percentile of the standard normal distribution."""

@@ -27,8 +27,20 @@ def test_forty_configurations_are_held_out_on_graphs_that_no_calibration_saw() -
     assert len({(run.graph, run.hosts, run.workers_per_host, run.bandwidth, run.args) for run in held_out}) >= 40
     assert {run.graph for run in held_out} == {"coauthor_phy", "generated"}
     assert {run.graph for run in seen}.isdisjoint({run.graph for run in held_out})
-    assert [run.args for run in seen] == [run.args for run in committed(rule()) if run.calibration]
+    times = rule()["systems"]["calibrations"]
+    assert [run.args for run in seen] == times * [run.args for run in committed(rule()) if run.calibration]
     assert len({run.name for run in runs}) == len(runs)
+
+
+def test_runs_that_calibrate_are_made_before_among_and_after_those_held_out() -> None:
+    which = [run.calibration for run in planned(rule()) if run.hosts > 1]
+    each = which.index(False)
+    assert which[:each] == which[-each:] == [True] * each
+    middle = len(which) // 2
+    assert which[middle - each // 2 : middle + each // 2] == [True] * each
+    few = rule()
+    few["systems"]["calibrations"] = 1
+    assert [run.calibration for run in planned(few)] == [True] * each + [False] * (len(planned(few)) - each)
 
 
 def test_nothing_that_the_committed_set_trains_is_trained_again() -> None:
