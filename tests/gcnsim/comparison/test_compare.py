@@ -14,9 +14,11 @@ from gcnsim.api import compare, render_comparison, simulate, what_if, write_json
 from gcnsim.breakdown import Parts, exposed_s, iteration_s, other_s
 from gcnsim.comparison import IterationReport, report_of_run
 from gcnsim.comparison.difference import _largest
+from gcnsim.comparison.facts import facts_of_run
 from gcnsim.comparison.iteration_report import report_of_row
 from gcnsim.errors import FileError
 from gcnsim.hardware import GENERIC_LINK, link
+from gcnsim.runs.recorded_run import read_recorded_run
 from gcnsim.simulation import balanced_parts, worker_parts
 from gcnsim.timeline import KIND_CODE, OpKind, Timeline
 from gcnsim.timeline.parquet import write_spans
@@ -221,6 +223,13 @@ def test_a_recorded_run_in_parts(write_run: WriteRun) -> None:
     assert side.links["nic0.tx"].nbytes == side.links["nic1.rx"].nbytes == pytest.approx(1e6)
     payload = link(GENERIC_LINK).efficiency.value
     assert side.links["nic0.tx"].seconds == pytest.approx(1e6 / (2.5e7 * payload)), "of the rate that payload gets"
+
+
+def test_what_a_recorded_run_dropped_is_named_and_in_which_order(write_run: WriteRun) -> None:
+    given = {"dropout": 0.5, "dropout_order": "dropout-first"}
+    found = [facts_of_run(read_recorded_run(write_run(name, **own))) for name, own in (("a", {}), ("b", given))]
+    assert [each.get("workload.dropout_order") for each in found] == [None, "dropout-first"]
+    assert [each["workload.dropout"] for each in found] == ["0%", "50%"]
 
 
 def test_measured_and_predicted_links_need_the_same_seconds_for_the_same_bytes(write_run: WriteRun) -> None:

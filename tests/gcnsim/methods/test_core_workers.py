@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import permutations
 
 import numpy as np
@@ -19,10 +20,12 @@ from gcnsim.cost import (
     socket_core_seconds,
 )
 from gcnsim.engine import simulate
+from gcnsim.hardware import ATTENTION_TERMS, AttentionFigures
 from gcnsim.ids import FloatArray
 from gcnsim.methods.families.cpu_ops import WOKEN_S
 from gcnsim.schedule import COMPUTE_STREAM, Op, Schedule
 from gcnsim.timeline import Direction, OpKind
+from gcnsim.workload import layer_shapes
 from tests.cases import Case, method
 
 MakeFacts = Callable[..., Case]
@@ -251,6 +254,22 @@ def test_a_step_waits_for_the_last_chunk_of_every_layer(on_cores: MakeFacts) -> 
         left = [each.index for each in on_stream(schedule, (rank - 1) % 4, "reduce.ring")]
         assert len(left) == 3 * 6
         assert (run.starts[:, op.index] >= run.ends[:, left].max(axis=1)).all()
+
+
+def test_a_sampler_builds_one_joined_matrix_for_attention(on_cores: MakeFacts) -> None:
+    facts = on_cores(iterations=5, spread=0.5, sampled=True, tau=2, weighted=True)
+    attention = AttentionFigures(dict.fromkeys(ATTENTION_TERMS, 1e-9), dict.fromkeys(ATTENTION_TERMS, 1e-9))
+    shapes = layer_shapes("gat", 48, 32, len(facts.shapes), 16, heads=2)
+    attends = replace(facts, shapes=shapes, device=replace(facts.device, attention=attention))
+    found = []
+    for each in (facts, attends):
+        schedule = method("psc-gcn")(each)
+        drawing = [op for op in ops(schedule, OpKind.SAMPLE) if stream(schedule, op) != COMPUTE_STREAM]
+        assert [op.worker for op in drawing] == [0, 1, 2, 3]
+        found.append(schedule.demand[:, [op.index for op in drawing]])
+    sums, joined = found
+    drawn = 0.01 + 0.1 / 20
+    assert joined - drawn == pytest.approx(1.2 * (sums - drawn))
 
 
 def test_a_sampler_draws_builds_and_asks(on_cores: MakeFacts) -> None:
