@@ -10,28 +10,16 @@ times as long without it at 24 GPUs (psc-gcn; figures in benchmarks/README.md).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from math import inf
-from typing import Any, TypeVar, cast
 
 import numpy as np
-from numba import njit
 
+from gcnsim.compiling import compiled
 from gcnsim.ids import FloatArray, IntArray
 
-Compiled = TypeVar("Compiled", bound=Callable[..., Any])
 
-
-def compiled(function: Compiled) -> Compiled:
-    """`function` as machine code, made once and kept beside this file (or in the user's cache folder)."""
-    try:
-        made: Any = njit(cache=True, error_model="numpy")(function)
-    except RuntimeError:  # Neither folder can be written: compile anew in each process.
-        made = njit(error_model="numpy")(function)
-    return cast(Compiled, made)
-
-
-@compiled
+@compiled()
 def advance(counts: IntArray, rates: FloatArray, service: FloatArray, elapsed: int) -> None:
     """Let `elapsed` picoseconds pass: service[bundle] grows by what each of its flows has received."""
     for bundle in range(counts.size):
@@ -39,7 +27,7 @@ def advance(counts: IntArray, rates: FloatArray, service: FloatArray, elapsed: i
             service[bundle] += rates[bundle] * elapsed
 
 
-@compiled
+@compiled()
 def reached(heads: FloatArray, rates: FloatArray, service: FloatArray, found: IntArray) -> int:
     """Write the bundles whose first flow is done within a picosecond into `found`, ascending; return how many."""
     size = 0
@@ -50,7 +38,7 @@ def reached(heads: FloatArray, rates: FloatArray, service: FloatArray, found: In
     return size
 
 
-@compiled
+@compiled()
 def first_due(counts: IntArray, rates: FloatArray, heads: FloatArray, service: FloatArray) -> float:
     """Picoseconds until the first flow is done, infinite when none is under way."""
     due = np.inf
@@ -60,7 +48,7 @@ def first_due(counts: IntArray, rates: FloatArray, heads: FloatArray, service: F
     return due
 
 
-@compiled
+@compiled()
 def share(
     network: tuple[FloatArray, IntArray, IntArray, IntArray, IntArray],
     shared: int,

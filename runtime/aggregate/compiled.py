@@ -15,8 +15,9 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
+from gcnsim.compiling import compiled
 from gcnsim.ids import AnyArray, IntArray
-from runtime.aggregate.vectors import PLACE, VectorCode, Weigh, compiled, summed
+from runtime.aggregate.vectors import PLACE, VectorCode, Weigh, summed
 
 
 def _weighing(code: VectorCode, vectors: int, given: dict[str, Any], kind: Any, value: Any, context: Any) -> Weigh:
@@ -45,7 +46,7 @@ def _weighing(code: VectorCode, vectors: int, given: dict[str, Any], kind: Any, 
     return weigh_heads
 
 
-VECTORS: Final = "98d84dd8b67660b6"
+VECTORS: Final = "72321c89a2ee036b"
 """Digest of the `vectors.py` that these kernels are made of."""
 
 _NAMES: Final = (
@@ -102,7 +103,7 @@ def _block(vectors: int, *, cut: bool = False) -> Any:
 _sum8, _sum2, _sum1, _sum_cut = _block(8), _block(2), _block(1), _block(1, cut=True)
 
 
-@compiled
+@compiled(nogil=True)
 def sum_rows(
     indptr: IntArray,
     columns: AnyArray,
@@ -141,7 +142,7 @@ def sum_rows(
                 at = stop
 
 
-@compiled
+@compiled(nogil=True)
 def turn(
     indptr: IntArray, columns: AnyArray, turned_indptr: IntArray, turned_columns: AnyArray, place: AnyArray
 ) -> None:

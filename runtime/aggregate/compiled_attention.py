@@ -13,10 +13,11 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
+from gcnsim.compiling import compiled
 from gcnsim.ids import AnyArray, IntArray
-from runtime.aggregate.vectors import PLACE, VectorCode, compiled, summed
+from runtime.aggregate.vectors import PLACE, VectorCode, summed
 
-VECTORS: Final = "98d84dd8b67660b6"
+VECTORS: Final = "72321c89a2ee036b"
 """Digest of the `vectors.py` that these kernels are made of."""
 
 _ARRAYS: Final = ("columns", "place_of", "alpha", "x", "h", "out", "products")
@@ -96,7 +97,7 @@ _turned8, _turned4, _turned2, _turned1 = (_turned(1, n) for n in (8, 4, 2, 1))
 _turned_cut, _turned4x2, _turned2x4, _turned8x1 = _turned(1, 1, cut=True), _turned(4, 2), _turned(2, 4), _turned(8, 1)
 
 
-@compiled
+@compiled(nogil=True)
 def attend(
     indptr: IntArray,
     columns: AnyArray,
@@ -141,7 +142,7 @@ def attend(
                 alpha[e, k] /= total
 
 
-@compiled
+@compiled(nogil=True)
 def attend_back(
     indptr: IntArray,
     columns: AnyArray,
@@ -198,7 +199,7 @@ def attend_back(
             k += 1
 
 
-@compiled
+@compiled(nogil=True)
 def scores_back(
     indptr: IntArray,
     columns: AnyArray,
@@ -228,7 +229,7 @@ def scores_back(
             grad_target[i, k] = total
 
 
-@compiled
+@compiled(nogil=True)
 def sum_places(indptr: IntArray, place_of: AnyArray, values: AnyArray, out: AnyArray, low: int, high: int) -> None:
     """out[j] = sum of values[place_of[e]] over the entries e of row j, for rows `low` to `high` - 1.
 

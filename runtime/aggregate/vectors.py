@@ -10,13 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from decimal import Decimal
 from math import factorial, log
-from typing import Any, Final, TypeAlias, TypeVar, cast
+from typing import Any, Final, TypeAlias
 
 from llvmlite import ir
-from numba import njit
 from numba.core import cgutils
-
-Compiled = TypeVar("Compiled", bound=Callable[..., Any])
 
 LINE: Final = 64
 """Bytes of a vector, and of a line of the caches."""
@@ -33,15 +30,6 @@ BYTE: Final = ir.IntType(8)
 INDEX: Final = ir.IntType(32)
 PLACE: Final = ir.IntType(64)
 _LN2: Final = Decimal("0.693147180559945309417232121458")
-
-
-def compiled(function: Compiled) -> Compiled:
-    """`function` as machine code, without the interpreter's lock, kept for the processes to come."""
-    try:
-        made: Any = njit(cache=True, nogil=True, error_model="numpy")(function)
-    except RuntimeError:  # Neither folder can be written: compile anew in each process.
-        made = njit(nogil=True, error_model="numpy")(function)
-    return cast(Compiled, made)
 
 
 class VectorCode:
