@@ -44,6 +44,7 @@ ALONE = ("tests/runtime/", "tests/studies/test_emulated_faults.py", "tests/studi
 """Tests of one group: they share ranks that take seconds to start, and measure what would be slower side by side."""
 
 
+@pytest.hookimpl(tryfirst=True)  # pytest-xdist reads the groups in the same hook
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """With `-n 2 --dist loadgroup` a file's tests stay together, and one process runs all that must not meet."""
     for item in items:

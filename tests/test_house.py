@@ -250,3 +250,9 @@ def test_no_circle_between_files_when_they_are_imported() -> None:
         graph[name] = {each for each in found if not any(other.startswith(f"{each}.") for other in found)}
     assert len(graph) > 300
     TopologicalSorter(graph).prepare()
+
+
+def test_one_process_runs_all_tests_of_a_file(request: pytest.FixtureRequest) -> None:
+    if not request.config.getoption("loadgroup", False):
+        pytest.skip("one process runs everything")
+    assert request.node.nodeid.endswith("@tests/test_house.py")
