@@ -36,7 +36,7 @@ train: $(RUNTIME) ## Install torch too and really train: handwritten digits on 2
 	@$(BIN)/python -m runtime.train $(TRAIN)
 
 test: check ## Run the checks, then all tests but the slow ones (GCNSIM_DATA=folder adds those on real graphs)
-	$(BIN)/python -m pytest -n 2 --dist loadgroup
+	$(BIN)/python -m pytest -n 2 --dist loadscope
 
 check: $(DEV) ## Lint, format, types, and which floor imports which
 	$(BIN)/ruff check .

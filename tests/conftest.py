@@ -44,12 +44,22 @@ ALONE = ("tests/runtime/", "tests/studies/test_emulated_faults.py", "tests/studi
 """Tests of one group: they share ranks that take seconds to start, and measure what would be slower side by side."""
 
 
-@pytest.hookimpl(tryfirst=True)  # pytest-xdist reads the groups in the same hook
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """With `-n 2 --dist loadgroup` a file's tests stay together, and one process runs all that must not meet."""
-    for item in items:
-        file = item.nodeid.split("::")[0]
-        item.add_marker(pytest.mark.xdist_group("alone" if file.startswith(ALONE) else file))
+def group_of(test: str) -> str:
+    """Which tests one process runs, with `--dist loadscope`: a file's stay together, as do all that must not meet."""
+    file = test.split("::")[0]
+    return "alone" if file.startswith(ALONE) else file
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """By groups; pytest 9.2 knows nothing of the names that `--dist loadgroup` of pytest-xdist 3.8 gives to tests."""
+    if config.getvalue("dist") != "loadscope":
+        return None
+    from xdist.scheduler import LoadScopeScheduling
+
+    scheduler = LoadScopeScheduling(config, log)
+    scheduler._split_scope = group_of
+    return scheduler
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:

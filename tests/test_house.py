@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -17,6 +18,7 @@ from pathlib import Path
 import pytest
 
 from gcnsim.methods import every_method
+from tests.conftest import group_of
 
 ROOT = Path(__file__).resolve().parents[1]
 SOURCES = sorted(path for room in ("gcnsim", "runtime", "studies") for path in (ROOT / room).rglob("*.py"))
@@ -252,7 +254,21 @@ def test_no_circle_between_files_when_they_are_imported() -> None:
     TopologicalSorter(graph).prepare()
 
 
-def test_one_process_runs_all_tests_of_a_file(request: pytest.FixtureRequest) -> None:
-    if not request.config.getoption("loadgroup", False):
+@pytest.fixture(scope="module")
+def only_process(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Fails in the second process of a run that runs tests of this file."""
+    run = os.environ.get("PYTEST_XDIST_TESTRUNUID")
+    if run is None:
         pytest.skip("one process runs everything")
-    assert request.node.nodeid.endswith("@tests/test_house.py")
+    (tmp_path_factory.getbasetemp().parent / f"house-{run}").touch(exist_ok=False)
+
+
+@pytest.mark.parametrize("place", range(8))
+def test_one_process_runs_all_tests_of_a_file(only_process: None, place: int) -> None:
+    assert group_of(f"tests/test_house.py::test[{place}::x]") == "tests/test_house.py"
+
+
+def test_tests_of_training_are_one_group() -> None:
+    assert (
+        group_of("tests/runtime/a.py::test") == group_of("tests/runtime/b/c.py::test") != group_of("tests/a.py::test")
+    )
