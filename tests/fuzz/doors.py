@@ -37,6 +37,7 @@ EXEMPT: Final[Mapping[str, str]] = {
     "gcnsim/dashboard/work.py:_answer": "of the process that started this one, by a pipe",
     "gcnsim/dashboard/work.py:job": "of the process that started this one, by a pipe",
     "gcnsim/engine/choice.py:_found": "a note of one's own in the cache of the compiled engine",
+    "gcnsim/compiling.py:_locked": "a lock",
     "gcnsim/engine/kernel/store.py:key": "the source of this package",
     "gcnsim/engine/kernel/store.py:read": "code that is run as it stands: trusted by its owner alone, not by its form",
     "gcnsim/engine/kernel/store.py:_alone": "a lock",
