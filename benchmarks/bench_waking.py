@@ -1,7 +1,8 @@
-"""How long a process that a message wakes waits for a core while all cores are busy.
+"""How long a process that a message wakes waits for a core while all are busy, and how long busy ones keep theirs.
 
-The mean with twice as many busy processes as cores is `gcnsim.calibration.laws.WAKE_S`: so long a thread keeps its core
-from one that has just been given work.
+With twice as many busy processes as cores, the mean of the first is `gcnsim.calibration.laws.WAKE_S`: so long a thread
+keeps its core from one that has just been given work. The median of the second is `SLICE_S` there: so long it keeps its
+core from one that is as busy.
 """
 
 from __future__ import annotations
@@ -22,6 +23,12 @@ from benchmarks.measuring import Figure, report
 
 MESSAGES, APART_S = 2_000, 5e-3
 WORDS = (("median", 50), ("90th percentile", 90), ("99th percentile", 99))
+BUSY_S, AWAY_S = 5.0, 2e-4
+"""How long busy processes are watched; what they are away for longer, another has run."""
+
+MESSAGE_BYTES = 1 << 17
+"""Of the times of one of them at most: a thousand turns a second would be 40 kB."""
+
 STAMP = struct.Struct("d")
 """When the message was sent, by the clock that all processes of a machine share."""
 
@@ -85,6 +92,32 @@ def waits(messages: int, crowd: int) -> NDArray[np.float64]:
     return np.frombuffer(received)
 
 
+def turns(crowd: int, seconds: float = BUSY_S) -> NDArray[np.float64]:
+    """Seconds for which each of `crowd` busy processes ran before another did, all of them together."""
+    context = multiprocessing.get_context("fork")
+    # Each process sends its times as one message, whole or not at all.
+    results, found = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+
+    def watched() -> None:
+        runs, last = [], time.monotonic()
+        began, until = last, last + seconds
+        while last < until:
+            now = time.monotonic()
+            if now - last > AWAY_S:
+                runs.append(last - began)
+                began = now
+            last = now
+        results.send(np.array(runs).tobytes())
+
+    processes = [context.Process(target=watched) for _ in range(crowd)]
+    for process in processes:
+        process.start()
+    kept = [np.frombuffer(found.recv(MESSAGE_BYTES)) for _ in processes]
+    for process in processes:
+        process.join()
+    return np.concatenate(kept)
+
+
 def main(messages: int = MESSAGES) -> int:
     """Print the figures of idle and of busy cores."""
     cores = len(os.sched_getaffinity(0))
@@ -93,6 +126,9 @@ def main(messages: int = MESSAGES) -> int:
         found = 1e3 * waits(messages, crowd)
         figures += [Figure(f"{name}: {word}", float(np.percentile(found, at)), "ms") for word, at in WORDS]
         figures.append(Figure(f"{name}: mean", float(found.mean()), "ms"))
+    kept = 1e3 * turns(2 * cores)
+    figures += [Figure(f"kept by busy processes, twice as many: {word}", float(np.percentile(kept, at)), "ms")
+                for word, at in (("10th percentile", 10), WORDS[0], WORDS[1])]  # fmt: skip
     return report("waking", f"how long does a woken process wait? ({messages:,} messages each)", figures)
 
 

@@ -38,11 +38,11 @@ QUEUE = 262_144.0
 SMALL = 65_536
 """Bytes of a message whose size costs little."""
 
-SLICE_S = 8e-3
-"""How long a thread keeps a core that another waits for: two ticks of 250 a second. Runs refine it."""
+SLICE_S = 4e-3
+"""How long a thread keeps a core that another waits for: `benchmarks/bench_waking.py`, a tick of 250 a second."""
 
 WAKE_S = 5e-5
-"""How long it keeps one from a thread that a message wakes: `benchmarks/bench_waking.py`, the mean on crowded cores."""
+"""How long it keeps one from a thread that a message wakes: the same benchmark, the mean on crowded cores."""
 
 NORMAL_90 = 1.2816
 """The 90th percentile of the standard normal distribution."""
@@ -214,7 +214,7 @@ def _sockets(laws: Laws, measured: Measurements) -> None:
     if not messages(laws, measured):
         return
     laws.host["reduce_step_s"] = Fitted(_ring_step(measured), "processor time of small all-reduces, per step")
-    laws.host["slice_s"] = Fitted(SLICE_S, "two ticks of 250 a second: a fair scheduler looks no more often")
+    laws.host["slice_s"] = Fitted(SLICE_S, "turns of busy processes on crowded cores, median; another machine")
     laws.host["wake_s"] = Fitted(WAKE_S, "answers of a process that messages wake on busy cores, mean; another machine")
     laws.network["queue"] = Fitted(QUEUE, "bytes one connection may have in the queues of an emulated link")
 

@@ -17,6 +17,7 @@ from typing import Final
 
 import numpy as np
 
+from gcnsim.calibration.kernels_in_runs import busy_sums_ratio
 from gcnsim.calibration_record.record import Calibration, Fitted, Residual, write_calibration
 from gcnsim.evidence import scenario_of
 from gcnsim.hardware import device
@@ -178,6 +179,8 @@ def outside_kernels(record: Calibration, runs: Sequence[RecordedRun]) -> Calibra
     if besides:
         source = "the runs' iterations outside their kernels, with a core for each worker and all edges, median"
         figures["host"]["iteration_s"] = Fitted(float(np.median(besides)), source)
+    if ratio := busy_sums_ratio(record, roomy):
+        figures["host"]["busy_sums_ratio"] = ratio
     return replace(record, figures=figures)
 
 

@@ -3,6 +3,7 @@
 from gcnsim.cost.attention import attention_cost, longest_row
 from gcnsim.cost.batches import batch_layer_cost, batch_loss_seconds, batch_memory
 from gcnsim.cost.block_memory import Block, block_memory, swapped_host_bytes, swapped_memory
+from gcnsim.cost.busy_cores import with_busy_sums
 from gcnsim.cost.core import (
     CoreCost,
     Kept,
@@ -140,4 +141,5 @@ __all__ = [
     "swapped_memory",
     "tensors",
     "unpack_seconds",
+    "with_busy_sums",
 ]

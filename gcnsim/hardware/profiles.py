@@ -98,7 +98,9 @@ class HostProfile:
     CPU seconds of a matrix, however small.
 
     Where calibrated: wake_s: seconds that a thread keeps a core while one waits for it that has just been given work
-    and has had less; else slice_s. dropout_values_per_s: of a core, values of rows that are dropped or kept per second.
+    and has had less; else slice_s. busy_sums_ratio: how much more sums over neighbours slow down than dense products do
+    where other workers are busy beside. dropout_values_per_s: of a core, values of rows that are dropped or kept per
+    second.
     """
 
     name: str
@@ -131,6 +133,7 @@ class HostProfile:
     batch_turned_per_s: Figure | None = None
     batch_matrix_s: Figure | None = None
     wake_s: Figure | None = None
+    busy_sums_ratio: Figure | None = None
     dropout_values_per_s: Figure | None = None
 
     def provenance(self) -> tuple[str, ...]:

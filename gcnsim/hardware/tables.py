@@ -52,6 +52,7 @@ INSTANCE: Final[Table] = {"gpus": None, "nic": units.BANDWIDTH}
 """Figures of hosts that are an instance type, or a server of a known make."""
 CALIBRATED: Final[Table] = {
     "wake_s": units.SECONDS,
+    "busy_sums_ratio": None,
     "dropout_values_per_s": units.RATE,
     "batch_s": units.SECONDS,
     "batch_looked_per_s": units.RATE,

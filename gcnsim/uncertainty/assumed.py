@@ -42,6 +42,7 @@ ON_CORES: Final = frozenset(
         "busy_core_rate",
         "slice_s",
         "wake_s",
+        "busy_sums_ratio",
         "reduce_step_s",
         "draw_s",
         "loss_values_per_s",

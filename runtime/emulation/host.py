@@ -10,9 +10,10 @@ from __future__ import annotations
 import json
 import logging
 import os
+import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -34,8 +35,10 @@ def main(argv: Sequence[str]) -> int:
         logging.disable(logging.CRITICAL)
     from torch.distributed.elastic.multiprocessing.api import SignalException
     from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
+    from torch.distributed.elastic.multiprocessing.subprocess_handler import SubprocessHandler
     from torch.distributed.run import parse_args, run
 
+    SubprocessHandler._popen = _in_this_session  # type: ignore[assignment]
     try:
         run(parse_args(words))  # type: ignore[no-untyped-call]
     except ChildFailedError as error:
@@ -49,6 +52,16 @@ def main(argv: Sequence[str]) -> int:
         _write(Path(report), {"exits": [], "error": describe(error)})
         return 1
     return 0
+
+
+def _in_this_session(handler: Any, args: Sequence[str], env: Mapping[str, str]) -> subprocess.Popen[bytes]:
+    """Start a worker in a process group of its own, by which torchrun ends it, and in the session of this host.
+
+    torchrun gives each worker a session. Linux shares cores among sessions first (autogroups, sched(7)), with weights
+    and debts per core: one worker then had both cores for 60 ms while others, with as much to do, had none. Workers of
+    emulated hosts are on the same cores only because they are emulated; there each gets an equal share.
+    """
+    return subprocess.Popen(args, env=env, stdout=handler._stdout, stderr=handler._stderr, process_group=0)
 
 
 def _write(path: Path, report: dict[str, Any]) -> None:

@@ -8,13 +8,14 @@ takes now a little longer, now a little less, or workers would fall into a lock 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import permutations
 from math import ceil
 
 import numpy as np
 
-from gcnsim.cost import adding_seconds, gradient_bytes, socket_core_seconds
+from gcnsim.cost import adding_seconds, gradient_bytes, socket_core_seconds, with_busy_sums
+from gcnsim.hardware import DeviceProfile
 from gcnsim.ids import FloatArray, Layer, Rank
 from gcnsim.methods.facts import Facts
 from gcnsim.schedule import COMPUTE_STREAM, Builder
@@ -32,6 +33,14 @@ WOKEN_S = 1e-6
 """A thread that waited needs a core again before it can go on: until it has one, it waits."""
 
 
+def _beside_others(facts: Facts) -> DeviceProfile:
+    """A core as it is where workers share the cores of a machine; `busy_core_rate` has what all kernels lose there."""
+    ranks, ratio = range(facts.cluster.gpus), facts.host.busy_sums_ratio
+    if ratio is None or len({facts.cluster.cores(rank) for rank in ranks}) == len(ranks):
+        return facts.device
+    return with_busy_sums(facts.device, ratio.value)
+
+
 @dataclass(frozen=True, slots=True)
 class Message:
     """The ops that end when a message is sent, and the one that ends when its receiver has all of it."""
@@ -46,7 +55,7 @@ class CpuOps:
     def __init__(self, name: str, facts: Facts, cycle: int) -> None:
         self.spread = facts.host.work_spread.value
         self.iterations = cycle * (ceil(VARIED / cycle) if self.spread else 1)
-        self.facts = facts
+        self.facts = replace(facts, device=_beside_others(facts))
         self.varied = random_stream(facts.seed, "work of cores")
         self.builder = Builder(name, facts.cluster, self.iterations)
         self.workers = range(facts.cluster.gpus)

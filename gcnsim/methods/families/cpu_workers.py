@@ -69,7 +69,7 @@ class CpuWriter(CpuOps):
     def __init__(self, method: BoundaryRows, facts: Facts) -> None:
         super().__init__(method.name, facts, facts.counts.iterations)
         self.method, self.tau = method, method.tau
-        self.facts = replace(facts, counts=facts.counts.repeated(self.iterations // facts.counts.iterations))
+        self.facts = replace(self.facts, counts=facts.counts.repeated(self.iterations // facts.counts.iterations))
         counts = self.facts.counts
         # A softmax needs all entries of a row, those that cross too.
         self.overlap = method.overlap == CENTRAL and not any(shape.heads for shape in facts.shapes)

@@ -34,7 +34,7 @@ HOST: Mapping[str, float] = {
     "message_s": 5e-5,
     "socket_bandwidth": 1.5e9,
     "busy_core_rate": 0.7,
-    "slice_s": 8e-3,
+    "slice_s": 4e-3,
     "wake_s": 5e-5,
     "reduce_step_s": 3e-4,
     "draw_s": 2e-4,

@@ -1,0 +1,29 @@
+"""A core beside busy ones: what its kernels lose there differs by what they need."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from math import sqrt
+
+from gcnsim.hardware import DeviceProfile, Figure, SumFigures
+
+
+def with_busy_sums(device: DeviceProfile, ratio: float) -> DeviceProfile:
+    """`device` with sums over neighbours slower, and dense products faster, by the root of `ratio` each.
+
+    Sums bring rows from caches and memory that all cores share, dense products work on what the core's own caches hold.
+    What kernels lose on average is the host's `busy_core_rate`, so the two factors are one another's inverse.
+    """
+    root = sqrt(ratio)
+    sums, curve = device.sums, device.spmm_curve
+    return replace(
+        device,
+        gemm_efficiency=_times(device.gemm_efficiency, root),
+        spmm_efficiency=_times(device.spmm_efficiency, 1.0 / root),
+        spmm_curve=None if curve is None else replace(curve, values=tuple(value / root for value in curve.values)),
+        sums=None if sums is None else SumFigures(sums.caches, {name: root * s for name, s in sums.seconds.items()}),
+    )
+
+
+def _times(figure: Figure, factor: float) -> Figure:
+    return replace(figure, value=figure.value * factor)
