@@ -112,9 +112,13 @@ def turns(crowd: int, seconds: float = BUSY_S) -> NDArray[np.float64]:
     processes = [context.Process(target=watched) for _ in range(crowd)]
     for process in processes:
         process.start()
+    # Only the processes have that end now: where one ends without a word, nothing is received in its place.
+    results.close()
     kept = [np.frombuffer(found.recv(MESSAGE_BYTES)) for _ in processes]
     for process in processes:
         process.join()
+    if not all(each.size for each in kept):
+        raise RuntimeError("a busy process never gave up its core, or ended")
     return np.concatenate(kept)
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from typing import Any, TypeVar, cast
+from contextlib import contextmanager, suppress
+from itertools import count
+from typing import Any, Final, TypeVar, cast
 
 from numba import njit
 
@@ -12,6 +14,9 @@ Compiled = TypeVar("Compiled", bound=Callable[..., Any])
 
 LOCK = ".lock"
 """What the lock's name has after that of the index of the code that is kept."""
+
+NEEDED: Final = ("_index_path", "_load_index", "_save_index", "_save_data", "_data_name")
+"""What Numba's files of a function must have to be kept one by one; it has had them since 0.20."""
 
 
 def compiled(*, nogil: bool = False) -> Callable[[Compiled], Compiled]:
@@ -22,43 +27,51 @@ def compiled(*, nogil: bool = False) -> Callable[[Compiled], Compiled]:
             made: Any = njit(cache=True, nogil=nogil, error_model="numpy")(function)
         except RuntimeError:  # Neither folder can be written: compile anew in each process.
             return cast(Compiled, njit(nogil=nogil, error_model="numpy")(function))
-        _kept_one_by_one(made._cache._cache_file)
+        # Numba makes nothing where it is told not to (NUMBA_DISABLE_JIT), and what is private to it may change.
+        kept = getattr(getattr(made, "_cache", None), "_cache_file", None)
+        if all(hasattr(kept, name) for name in NEEDED):
+            _kept_one_by_one(kept)
         return cast(Compiled, made)
 
     return made_of
 
 
 def _kept_one_by_one(kept: Any) -> None:
-    """Let one process at a time add to what is `kept` of a function.
+    """Let one process at a time add to what is `kept` of a function, the code before the index that names it.
 
-    Numba reads which file has the code of which types, takes the next number for that of new ones, and writes both. Of
-    two processes that do so at once both take the same number: from then on every process that asks for the one finds
-    the code of the other and fails.
+    Numba reads which file has the code of which types, takes the next number for that of new ones, and writes the index
+    and then the code. Of two processes that do so at once both take the same number, and one that is killed between the
+    two leaves the number of a file that has other code, or had it before the source changed: from then on every process
+    that asks for the one finds the other and fails.
     """
-    save = kept.save
 
     def alone(key: Any, data: Any) -> None:
         with _locked(kept._index_path + LOCK) as locked:
-            if locked:
-                save(key, data)
+            if not locked:
+                return
+            names = kept._load_index()
+            taken = set(names.values())
+            name = names.get(key) or next(each for each in map(kept._data_name, count(1)) if each not in taken)
+            kept._save_data(name, data)
+            kept._save_index({**names, key: name})
 
     kept.save = alone
 
 
 @contextmanager
 def _locked(path: str) -> Iterator[bool]:
-    """A block that one process at a time is in: False where the lock cannot be written, so that nothing else can."""
+    """A block that one process at a time is in: False where there can be no lock, so that nothing else can be there."""
     try:
-        file = open(path, "a", encoding="utf-8")  # noqa: SIM115
+        # To be read, since another user of the folder may have made it.
+        file = os.open(path, os.O_RDONLY | os.O_CREAT, 0o666)
     except OSError:
         yield False
         return
-    with file:
-        try:
+    try:
+        with suppress(ImportError, OSError):  # No such locks on this system.
             import fcntl
 
             fcntl.flock(file, fcntl.LOCK_EX)
-        except (ImportError, OSError):  # No such locks on this system.
-            yield True
-            return
         yield True
+    finally:
+        os.close(file)

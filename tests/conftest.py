@@ -51,6 +51,12 @@ def group_of(test: str) -> str:
 
 
 @pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node: Any) -> None:
+    """Tell each process how tests are dealt out."""
+    node.workerinput["dist"] = node.config.getvalue("dist")
+
+
+@pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     """By groups; pytest 9.2 knows nothing of the names that `--dist loadgroup` of pytest-xdist 3.8 gives to tests."""
     if config.getvalue("dist") != "loadscope":

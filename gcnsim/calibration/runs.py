@@ -165,7 +165,8 @@ def freedom_over(slopes: FloatArray, runs: int) -> float:
 
 
 def outside_kernels(record: Calibration, runs: Sequence[RecordedRun]) -> Calibration:
-    """`record` with an iteration's time outside its kernels as the runs had it, which benchmarks cannot see."""
+    """`record` with what runs show of themselves and benchmarks cannot see: an iteration's time outside its kernels,
+    how much equal work varies, how busy cores slow down sums more than products."""
     figures = {part: dict(given) for part, given in record.figures.items()}
     roomy = [run for run in runs if run.workers <= int(run.hardware["cores"])]
     spreads = [run.work_spread() for run in roomy if (run.path / TIMELINE).is_file()]

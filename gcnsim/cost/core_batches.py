@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 
@@ -41,6 +41,10 @@ class BatchCoreCost:
     update: FloatArray
     update_backward: FloatArray
     aggregate_backward: FloatArray
+
+    def times(self, factor: FloatArray) -> BatchCoreCost:
+        """All of it so many times as long."""
+        return BatchCoreCost(*(factor * getattr(self, each.name) for each in fields(self)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,10 +10,12 @@ from __future__ import annotations
 import json
 import logging
 import os
+import signal
 import subprocess
 import sys
 import time
 from collections.abc import Mapping, Sequence
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -35,11 +37,12 @@ def main(argv: Sequence[str]) -> int:
         logging.disable(logging.CRITICAL)
     from torch.distributed.elastic.multiprocessing.api import SignalException
     from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
-    from torch.distributed.elastic.multiprocessing.subprocess_handler import SubprocessHandler
     from torch.distributed.run import parse_args, run
 
-    SubprocessHandler._popen = _in_this_session  # type: ignore[assignment]
+    # Workers are no foreground processes of the terminal; where it stops such a one that writes, they write on.
+    signal.signal(signal.SIGTTOU, signal.SIG_IGN)
     try:
+        _one_session()
         run(parse_args(words))  # type: ignore[no-untyped-call]
     except ChildFailedError as error:
         at = time.time() - _SEEN_S
@@ -52,6 +55,15 @@ def main(argv: Sequence[str]) -> int:
         _write(Path(report), {"exits": [], "error": describe(error)})
         return 1
     return 0
+
+
+def _one_session() -> None:
+    """Have torchrun start its workers in the session of this process."""
+    from torch.distributed.elastic.multiprocessing.subprocess_handler import SubprocessHandler
+
+    if not hasattr(SubprocessHandler, "_popen"):
+        raise RuntimeError(f"torch {version('torch')} starts workers otherwise than the versions that are supported")
+    SubprocessHandler._popen = _in_this_session  # type: ignore[assignment]
 
 
 def _in_this_session(handler: Any, args: Sequence[str], env: Mapping[str, str]) -> subprocess.Popen[bytes]:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import fcntl
 import importlib.util
+import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -72,3 +75,40 @@ def test_where_the_lock_cannot_be_written_nothing_is_kept_and_the_answer_is_righ
     Path(kept(function)._index_path + LOCK).mkdir(parents=True)
     assert (function(2), function(2.5)) == (4, 5.0)
     assert not Path(kept(function)._index_path).exists()
+
+
+def test_a_process_that_is_killed_while_it_keeps_code_leaves_no_name_of_other_code(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    function = made(tmp_path)
+    function(2)
+    with monkeypatch.context() as killed:
+        killed.setattr(kept(function), "_save_index", _ended)
+        with pytest.raises(KeyboardInterrupt):
+            function(2.5)
+    again = made(tmp_path)
+    assert (again(2.5), again(3)) == (5.0, 6)
+    # The code of the other types was never named; that of the first was.
+    assert sum(again.stats.cache_hits.values()) == 1
+
+
+def _ended(names: object) -> None:
+    raise KeyboardInterrupt
+
+
+def test_code_is_kept_beside_a_lock_that_one_may_only_read(tmp_path: Path) -> None:
+    function = made(tmp_path)
+    lock = Path(kept(function)._index_path + LOCK)
+    lock.parent.mkdir(parents=True, exist_ok=True)
+    lock.touch(0o444)
+    assert function(2) == 4
+    assert Path(kept(function)._index_path).exists()
+
+
+def test_functions_work_where_numba_compiles_nothing() -> None:
+    asked = "from gcnsim.compiling import compiled; print(compiled()(lambda value: value + value)(2))"
+    done = subprocess.run(
+        [sys.executable, "-c", asked], env=os.environ | {"NUMBA_DISABLE_JIT": "1"}, capture_output=True, text=True,
+        check=True,
+    )  # fmt: skip
+    assert done.stdout == "4\n"

@@ -18,6 +18,7 @@ import numpy as np
 
 from gcnsim.boundary import BatchCounts
 from gcnsim.cost import (
+    VALUE,
     BatchCoreCost,
     BatchHost,
     CoreDropout,
@@ -224,9 +225,9 @@ class CpuBatchWriter(CpuOps):
 
     def _costs(self, rank: Rank) -> list[BatchCoreCost]:
         facts, levels, entries = self.facts, self.batches.levels[:, rank], self.batches.entries[:, rank]
-        last = len(facts.shapes) - 1
-        return [
-            batch_core_cost(
+        last, found = len(facts.shapes) - 1, []
+        for layer, shape in enumerate(facts.shapes):
+            cost = batch_core_cost(
                 facts.device,
                 shape,
                 rows_in=levels[:, layer],
@@ -236,8 +237,9 @@ class CpuBatchWriter(CpuOps):
                 last=layer == last,
                 norm=facts.norm,
             )
-            for layer, shape in enumerate(facts.shapes)
-        ]
+            touched = VALUE * (levels[:, layer] * shape.d_in + levels[:, layer + 1] * shape.d_out)
+            found.append(cost.times(self.beside(rank, touched.astype(np.float64))))
+        return found
 
     def _handed_over(self, rank: Rank) -> int:
         """The interpreter, spread evenly over the layers' two passes. No thread hands rows over while it trains."""

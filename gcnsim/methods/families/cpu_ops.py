@@ -14,7 +14,7 @@ from math import ceil
 
 import numpy as np
 
-from gcnsim.cost import adding_seconds, gradient_bytes, socket_core_seconds, with_busy_sums
+from gcnsim.cost import adding_seconds, gradient_bytes, left_own_cache, socket_core_seconds, with_busy_sums
 from gcnsim.hardware import DeviceProfile
 from gcnsim.ids import FloatArray, Layer, Rank
 from gcnsim.methods.facts import Facts
@@ -34,11 +34,17 @@ WOKEN_S = 1e-6
 
 
 def _beside_others(facts: Facts) -> DeviceProfile:
-    """A core as it is where workers share the cores of a machine; `busy_core_rate` has what all kernels lose there."""
-    ranks, ratio = range(facts.cluster.gpus), facts.host.busy_sums_ratio
-    if ratio is None or len({facts.cluster.cores(rank) for rank in ranks}) == len(ranks):
+    """A core as it is where every worker is beside busy cores; `busy_core_rate` has what all kernels lose there."""
+    ratio, cores = facts.host.busy_sums_ratio, facts.host.cores.value
+    if ratio is None or any(_workers_beside(facts, rank) < cores for rank in range(facts.cluster.gpus)):
         return facts.device
     return with_busy_sums(facts.device, ratio.value)
+
+
+def _workers_beside(facts: Facts, rank: Rank) -> int:
+    """How many workers are on the cores of `rank`, itself among them."""
+    own = facts.cluster.cores(rank)
+    return sum(facts.cluster.cores(each) == own for each in range(facts.cluster.gpus))
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +66,19 @@ class CpuOps:
         self.builder = Builder(name, facts.cluster, self.iterations)
         self.workers = range(facts.cluster.gpus)
         self.exchanges = facts.cluster.gpus > 1
+
+    def beside(self, rank: Rank, touched: FloatArray) -> FloatArray:
+        """What a kernel that touches so many bytes takes beside busy cores, over what `busy_core_rate` makes of it.
+
+        Who finds all of it in a core's own cache meets no other core on the way: it loses nothing. The workers that a
+        core takes turns with have their share of its cache.
+        """
+        facts, workers = self.facts, _workers_beside(self.facts, rank)
+        cores, sums = facts.host.cores.value, facts.device.sums
+        if sums is None or workers < cores:
+            return np.ones(np.shape(touched))
+        rate = facts.host.busy_core_rate.value
+        return rate + (1.0 - rate) * left_own_cache(touched * (workers / cores), sums)
 
     def work(
         self,
@@ -159,7 +178,8 @@ class CpuOps:
         """One step of the ring: a chunk to the right neighbour, which adds its own; the op that ends it."""
         facts, right = self.facts, (rank + 1) % self.facts.cluster.gpus
         kind, run = OpKind.ALLREDUCE, "reduce.run"
-        half = facts.host.reduce_step_s.value / 2 + float(socket_core_seconds(facts.host, np.array(chunk)))
+        beside = float(self.beside(rank, np.array(chunk)))
+        half = beside * facts.host.reduce_step_s.value / 2 + float(socket_core_seconds(facts.host, np.array(chunk)))
         sent = self.work(kind, rank, half, layer, after=[ready], stream="reduce.out", thread=run)
         route = facts.cluster.between(rank, right)
         wire = self.builder.flow(kind, rank, chunk, route, stream="reduce.ring", after=[sent], peer=right, layer=layer)

@@ -13,6 +13,7 @@ from gcnsim.calibration.kernels_in_runs import busy_sums_ratio
 from gcnsim.calibration.runs import outside_kernels
 from gcnsim.calibration_record.record import Calibration, Fitted, write_calibration
 from gcnsim.evidence import scenario_of
+from gcnsim.hardware.sums import TERMS, SumFigures
 from gcnsim.runs.recorded_run import COMPUTE, RecordedRun, read_recorded_run
 from gcnsim.schedule import Schedule
 from gcnsim.simulation import study
@@ -27,7 +28,9 @@ WORKERS, ITERATIONS = 2, 10
 
 @pytest.fixture
 def measured(tmp_path: Path) -> Calibration:
-    return calibrate(write_measurements(tmp_path / "profile.json"))
+    """A record that knows what the order of a matrix does to its sums."""
+    sums = SumFigures((48e3, 2e6, 4e7), dict.fromkeys(TERMS, 2e-10))
+    return replace(calibrate(write_measurements(tmp_path / "profile.json")), sums=sums)
 
 
 def with_kernels(folder: Path, sums_s: float, maps_s: float) -> RecordedRun:
@@ -70,6 +73,7 @@ def test_the_ratio_is_that_of_spans_over_laws(tmp_path: Path, measured: Calibrat
         pytest.param({"method": "full-graph", "overlap": "central"}, id="sums beneath messages"),
         pytest.param({"method": "pipegcn", "overlap": "none"}, id="messages beneath all"),
         pytest.param({"method": "full-graph", "overlap": "none", "workers": 4}, id="no core for each"),
+        pytest.param({"method": "psc-gcn", "overlap": "none", "knobs": {"epsilon": 0.5}}, id="drawn entries"),
         pytest.param({"method": "full-graph", "overlap": "none", "model": "gat"}, id="attention"),
         pytest.param({"method": "full-graph", "overlap": "none", "dropout": 0.5}, id="dropout"),
     ],

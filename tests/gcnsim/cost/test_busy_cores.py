@@ -1,0 +1,36 @@
+"""What kernels lose beside busy cores, by kind and by what they touch."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from gcnsim.cost import left_own_cache, with_busy_sums
+from gcnsim.hardware import Curve, DeviceProfile, SumFigures
+from gcnsim.hardware.sums import TERMS
+
+SUMS = SumFigures((48e3, 2e6, 4e7), dict.fromkeys(TERMS, 1e-9))
+
+
+def test_sums_take_the_root_longer_and_arithmetic_the_root_less(gpu: DeviceProfile) -> None:
+    curve = Curve((1e4, 1e8), (0.5, 0.3), "fitted", "a test", "2026")
+    alone = replace(gpu, sums=SUMS, spmm_curve=curve)
+    beside = with_busy_sums(alone, 1.44)
+    assert beside.sums is not None
+    assert beside.sums.caches == SUMS.caches
+    assert dict(beside.sums.seconds) == pytest.approx(dict.fromkeys(TERMS, 1.2e-9))
+    assert beside.spmm_curve is not None
+    assert beside.spmm_curve.values == pytest.approx((0.5 / 1.2, 0.3 / 1.2))
+    assert beside.spmm_efficiency.value == pytest.approx(alone.spmm_efficiency.value / 1.2)
+    assert beside.gemm_efficiency.value == pytest.approx(alone.gemm_efficiency.value * 1.2)
+    unchanged = replace(
+        beside, sums=SUMS, spmm_curve=curve, spmm_efficiency=gpu.spmm_efficiency, gemm_efficiency=gpu.gemm_efficiency
+    )
+    assert unchanged == alone
+
+
+def test_what_a_core_does_not_hold_grows_from_half_its_cache_to_twice(gpu: DeviceProfile) -> None:
+    touched = np.array([0.0, 1e6, 2e6, 4e6, 1e9])
+    assert left_own_cache(touched, SUMS) == pytest.approx([0.0, 0.0, 0.5, 1.0, 1.0])
