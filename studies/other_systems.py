@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.measuring import OUT
+from gcnsim.calibration_record.record import read_calibration
 from gcnsim.errors import GcnsimError
 from gcnsim.evidence import scenario_of
 from gcnsim.io.yaml_files import read_yaml
@@ -167,14 +168,29 @@ def loop(minutes: float, *, keep: bool) -> int:
     subprocess.run([*command, "--out", str(FOLDER)], check=True)
     found: dict[str, Any] = json.loads(result.read_text(encoding="utf-8"))
     checks = judged(found, quick=False)
+    quiet = was_quiet(record, rule["systems"]["quiet"])
     methods = by_method(rule, found["rows"], refused)
     sys.stdout.write("\n" + methods)
-    if keep and whole:
+    if keep and whole and quiet:
         write_kept(SYSTEMS, found | {"refused": {run.name: reason for run, reason in refused.items()}})
         write_table("systems", result_table(found, checks) + "\n" + methods)
     elif keep:
-        sys.stderr.write(f"{JSON} is as before: not all runs of the rule are made; call again to go on\n")
-    return int(not (whole and all(kept for _, kept in checks)))
+        why = "the machine was not quiet" if whole else "not all runs of the rule are made; call again to go on"
+        sys.stderr.write(f"{JSON} is as before: {why}\n")
+    return int(not (whole and quiet and all(kept for _, kept in checks)))
+
+
+def was_quiet(record: Path, allowed: float) -> bool:
+    """Whether the calibrating runs of one configuration took alike, before, among and after the others.
+
+    They say nothing of predictions: where they differ, so do the runs that are predicted, and no model can be judged.
+    """
+    spread = read_calibration(record).spread
+    quiet = spread is not None and spread <= allowed
+    differ = "are not repeated" if spread is None else f"differ by {100 * spread:.1f} % (standard deviation)"
+    words = f"calibrating runs of one configuration {differ}; a quiet machine: at most {100 * allowed:g} %"
+    sys.stdout.write(f"{'quiet  ' if quiet else 'NOT JUDGED:'} {words}\n")
+    return quiet
 
 
 def _gcnsim() -> str:

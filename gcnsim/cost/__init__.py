@@ -3,7 +3,7 @@
 from gcnsim.cost.attention import attention_cost, longest_row
 from gcnsim.cost.batches import batch_layer_cost, batch_loss_seconds, batch_memory
 from gcnsim.cost.block_memory import Block, block_memory, swapped_host_bytes, swapped_memory
-from gcnsim.cost.busy_cores import left_own_cache, with_busy_sums
+from gcnsim.cost.busy_cores import lost_beside, with_busy_sums
 from gcnsim.cost.core import (
     CoreCost,
     Kept,
@@ -114,10 +114,10 @@ __all__ = [
     "id_bytes",
     "layer_cost",
     "layer_gradient_bytes",
-    "left_own_cache",
     "logits_seconds",
     "longest_row",
     "loss_seconds",
+    "lost_beside",
     "making_core_seconds",
     "map_bytes",
     "neighbour_sums",

@@ -28,11 +28,11 @@ def with_busy_sums(device: DeviceProfile, ratio: float) -> DeviceProfile:
     )
 
 
-def left_own_cache(touched: FloatArray, sums: SumFigures) -> FloatArray:
-    """Share of so many bytes that a core's own caches, the first and the second of `sums`, do not hold while a kernel
-    goes through them, float64 of the shape of `touched`: none of half the second's size, all of twice as much.
+def lost_beside(touched: FloatArray, half: float) -> FloatArray:
+    """Share of what kernels lose beside busy cores that one loses which goes through so many bytes, float64 of the
+    shape of `touched`: half of it where they are `half`, none of half as many, all of twice as many.
     """
-    found: FloatArray = np.clip(0.5 + 0.5 * np.log2(np.maximum(touched, 1.0) / sums.caches[1]), 0.0, 1.0)
+    found: FloatArray = np.clip(0.5 + 0.5 * np.log2(np.maximum(touched, 1.0) / half), 0.0, 1.0)
     return found
 
 

@@ -46,6 +46,10 @@ class BatchCoreCost:
         """All of it so many times as long."""
         return BatchCoreCost(*(factor * getattr(self, each.name) for each in fields(self)))
 
+    def plus(self, other: BatchCoreCost) -> BatchCoreCost:
+        """Both."""
+        return BatchCoreCost(*(getattr(self, each.name) + getattr(other, each.name) for each in fields(self)))
+
 
 @dataclass(frozen=True, slots=True)
 class BatchHost:

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from gcnsim.calibration_record.record import write_calibration
 from gcnsim.io.yaml_files import read_yaml
 from studies import other_systems
-from studies.other_systems import by_method, planned, refusals
+from studies.other_systems import by_method, planned, refusals, was_quiet
 from studies.validate import NO_NETWORK, RULE
 from studies.validate import planned as committed
 from studies.validation_tables import PARTS, SYSTEMS, write_kept
+from tests.gcnsim.calibration.made import calibration
 from tests.gcnsim.validation.conftest import runs_in
 
 
@@ -88,3 +91,20 @@ def test_the_committed_figures_stay_beside_those_of_the_systems(tmp_path: Path) 
     write_kept("", {"mape": 0.3}, path)
     assert read_yaml(path) == {"mape": 0.3, SYSTEMS: {"mape": 0.2}}
     assert SYSTEMS in PARTS
+
+
+@pytest.mark.parametrize(
+    ("spread", "quiet", "said"),
+    [
+        (0.03, True, "quiet   calibrating runs of one configuration differ by 3.0 % (standard deviation)"),
+        (0.21, False, "NOT JUDGED: calibrating runs of one configuration differ by 21.0 % (standard deviation)"),
+        (None, False, "NOT JUDGED: calibrating runs of one configuration are not repeated"),
+    ],
+)
+def test_a_draw_is_judged_only_where_the_calibrating_runs_repeat_themselves(
+    spread: float | None, quiet: bool, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "calibration.json"
+    write_calibration(path, replace(calibration(), spread=spread))
+    assert was_quiet(path, 0.05) == quiet
+    assert capsys.readouterr().out == f"{said}; a quiet machine: at most 5 %\n"

@@ -30,7 +30,8 @@ from gcnsim.cost import (
     rows_seconds,
     step_seconds,
 )
-from gcnsim.ids import FloatArray, IntArray, Rank
+from gcnsim.hardware import DeviceProfile
+from gcnsim.ids import FloatArray, IntArray, Layer, Rank
 from gcnsim.methods.facts import Facts
 from gcnsim.methods.families.cpu_ops import SAMPLER, WOKEN_S, CpuOps
 from gcnsim.methods.families.cpu_workers import COUNTS
@@ -224,22 +225,28 @@ class CpuBatchWriter(CpuOps):
         ]
 
     def _costs(self, rank: Rank) -> list[BatchCoreCost]:
-        facts, levels, entries = self.facts, self.batches.levels[:, rank], self.batches.entries[:, rank]
-        last, found = len(facts.shapes) - 1, []
+        facts, levels = self.facts, self.batches.levels[:, rank]
+        rate, found = facts.host.busy_core_rate.value, []
         for layer, shape in enumerate(facts.shapes):
-            cost = batch_core_cost(
-                facts.device,
-                shape,
-                rows_in=levels[:, layer],
-                rows_out=levels[:, layer + 1],
-                entries=entries[:, layer],
-                first=layer == 0,
-                last=layer == last,
-                norm=facts.norm,
-            )
             touched = VALUE * (levels[:, layer] * shape.d_in + levels[:, layer + 1] * shape.d_out)
-            found.append(cost.times(self.beside(rank, touched.astype(np.float64))))
+            lost = self.lost(rank, touched.astype(np.float64))
+            # The engine has every core that is beside busy ones at `busy_core_rate`, those too that lose nothing.
+            undisturbed = self._cost(self.alone, rank, layer).times((1.0 - lost) * rate)
+            found.append(self._cost(facts.device, rank, layer).times(lost).plus(undisturbed))
         return found
+
+    def _cost(self, device: DeviceProfile, rank: Rank, layer: Layer) -> BatchCoreCost:
+        levels = self.batches.levels[:, rank]
+        return batch_core_cost(
+            device,
+            self.facts.shapes[layer],
+            rows_in=levels[:, layer],
+            rows_out=levels[:, layer + 1],
+            entries=self.batches.entries[:, rank, layer],
+            first=layer == 0,
+            last=layer == len(self.facts.shapes) - 1,
+            norm=self.facts.norm,
+        )
 
     def _handed_over(self, rank: Rank) -> int:
         """The interpreter, spread evenly over the layers' two passes. No thread hands rows over while it trains."""

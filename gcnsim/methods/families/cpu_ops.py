@@ -14,7 +14,7 @@ from math import ceil
 
 import numpy as np
 
-from gcnsim.cost import adding_seconds, gradient_bytes, left_own_cache, socket_core_seconds, with_busy_sums
+from gcnsim.cost import adding_seconds, gradient_bytes, lost_beside, socket_core_seconds, with_busy_sums
 from gcnsim.hardware import DeviceProfile
 from gcnsim.ids import FloatArray, Layer, Rank
 from gcnsim.methods.facts import Facts
@@ -61,14 +61,16 @@ class CpuOps:
     def __init__(self, name: str, facts: Facts, cycle: int) -> None:
         self.spread = facts.host.work_spread.value
         self.iterations = cycle * (ceil(VARIED / cycle) if self.spread else 1)
+        self.alone = facts.device
+        """A core as it is where no other is busy."""
         self.facts = replace(facts, device=_beside_others(facts))
         self.varied = random_stream(facts.seed, "work of cores")
         self.builder = Builder(name, facts.cluster, self.iterations)
         self.workers = range(facts.cluster.gpus)
         self.exchanges = facts.cluster.gpus > 1
 
-    def beside(self, rank: Rank, touched: FloatArray) -> FloatArray:
-        """What a kernel that touches so many bytes takes beside busy cores, over what `busy_core_rate` makes of it.
+    def lost(self, rank: Rank, touched: FloatArray) -> FloatArray:
+        """Share of what kernels lose beside busy cores that one loses which touches so many bytes.
 
         Who finds all of it in a core's own cache meets no other core on the way: it loses nothing. The workers that a
         core takes turns with have their share of its cache.
@@ -77,8 +79,12 @@ class CpuOps:
         cores, sums = facts.host.cores.value, facts.device.sums
         if sums is None or workers < cores:
             return np.ones(np.shape(touched))
-        rate = facts.host.busy_core_rate.value
-        return rate + (1.0 - rate) * left_own_cache(touched * (workers / cores), sums)
+        return lost_beside(touched * (workers / cores), sums.caches[1])
+
+    def beside(self, rank: Rank, touched: FloatArray) -> FloatArray:
+        """What a kernel that touches so many bytes takes beside busy cores, over what `busy_core_rate` makes of it."""
+        rate = self.facts.host.busy_core_rate.value
+        return rate + (1.0 - rate) * self.lost(rank, touched)
 
     def work(
         self,

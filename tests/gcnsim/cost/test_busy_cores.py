@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from gcnsim.cost import left_own_cache, with_busy_sums
+from gcnsim.cost import lost_beside, with_busy_sums
 from gcnsim.hardware import Curve, DeviceProfile, SumFigures
 from gcnsim.hardware.sums import TERMS
 
@@ -31,6 +31,6 @@ def test_sums_take_the_root_longer_and_arithmetic_the_root_less(gpu: DeviceProfi
     assert unchanged == alone
 
 
-def test_what_a_core_does_not_hold_grows_from_half_its_cache_to_twice(gpu: DeviceProfile) -> None:
+def test_what_is_lost_grows_from_half_of_the_bytes_to_twice_as_many() -> None:
     touched = np.array([0.0, 1e6, 2e6, 4e6, 1e9])
-    assert left_own_cache(touched, SUMS) == pytest.approx([0.0, 0.0, 0.5, 1.0, 1.0])
+    assert lost_beside(touched, 2e6) == pytest.approx([0.0, 0.0, 0.5, 1.0, 1.0])

@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gcnsim.cost import BATCH_FIGURES, batch_core_cost, rows_seconds
+from gcnsim.cost import BATCH_FIGURES, batch_core_cost, rows_seconds, with_busy_sums
 from gcnsim.cost.core import RESULT_PASSES, map_seconds, result_seconds, sum_seconds
 from gcnsim.cost.device import elementwise_seconds
 from gcnsim.errors import ScenarioError
-from gcnsim.hardware import Figure
+from gcnsim.hardware import Figure, SumFigures
+from gcnsim.hardware.sums import TERMS
 from gcnsim.methods import method_type
 from gcnsim.methods.families.cpu_batches import CALLS, HELD_BENEATH_LOADING, INTERPRETER_HELD
 from gcnsim.methods.families.cpu_ops import WOKEN_S
@@ -217,3 +218,29 @@ def test_every_system_of_mini_batches_has_a_schedule_on_cores(cases: MakeFacts) 
     for name in ("graphsage", "clustergcn", "graphsaint", "dgl", "pagraph", "distdgl"):
         assert method_type(name).on_cores
         assert len(method(name)(cases()).ends) == 2
+
+
+@pytest.mark.parametrize(("second_cache", "lost"), [(1e3, 1.0), (1e9, 0.0)], ids=["from memory", "from a core's cache"])
+def test_layers_that_a_core_holds_lose_nothing_beside_busy_cores(
+    on_cores: MakeFacts, batched: MakeFacts, second_cache: float, lost: float
+) -> None:
+    """Neither the ratio of sums nor what the engine takes off the rate of a core that is beside busy ones."""
+    cores, given = on_cores(workers=2, per_server=2), batched(workers=2, per_server=2)
+    figures: dict[str, Any] = {name: Figure(value, "fitted", "a test", "2026") for name, value in FIGURES.items()}
+    sums = SumFigures((5e2, second_cache, 2e9), dict.fromkeys(TERMS, 1e-9))
+    alone = replace(cores.device, sums=sums)
+    ratio, count = (Figure(value, "fitted", "a test", "2026") for value in (1.44, 2.0))
+    host = replace(cores.host, cores=count, busy_sums_ratio=ratio, **figures)
+    case = replace(cores, counts=given.counts, device=alone, host=host)
+    schedule = method("graphsage")(case)
+    batches, shape = case.counts.batches, case.shapes[0]
+    assert batches is not None
+    rows, entries = batches.levels[0, 0], batches.entries[:1, 0, 0]
+    read, made = rows[:1], rows[1:2]
+    rate = host.busy_core_rate.value
+    device = with_busy_sums(alone, 1.44) if lost else alone
+    expected = float(sum_seconds(device, entries, made, shape.d_in, read)[0])
+    expected += float(result_seconds(device, made * shape.d_in)[0]) / RESULT_PASSES
+    (op,) = [op for op in on(schedule, 0, COMPUTE_STREAM, OpKind.AGGREGATE) if op.layer == 0]
+    assert rate < 1.0
+    assert work(schedule, op) == pytest.approx(expected * (1.0 if lost else rate))
