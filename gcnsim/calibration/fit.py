@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -20,8 +20,11 @@ from gcnsim.errors import ScenarioError
 from gcnsim.evidence import CORE, device_of, refuse_other_trace, scenario_of
 from gcnsim.hardware import gpu_of
 from gcnsim.io.json_files import mistake, parse_json
-from gcnsim.runs.notes import first_repeat, link_notes, trace_notes, version_notes
+from gcnsim.runs.notes import first_repeat, link_notes, session_notes, trace_notes, version_notes
 from gcnsim.runs.recorded_run import RecordedRun, read_recorded_run
+
+QUIET: Final = 0.05
+"""By how much runs of one configuration differ at most, on machines that nothing else slows down."""
 
 Progress = Callable[[str], None]
 
@@ -48,7 +51,8 @@ def calibrate(
     if again := first_repeat(recorded):
         raise ScenarioError(f"--runs: {again[1].path} is the same run as {again[0].path}; allowed: each once")
     for run in recorded:
-        for note in (*version_notes(run, measured.versions, "measured"), *link_notes(run), *trace_notes(run)):
+        versions = version_notes(run, measured.versions, "measured")
+        for note in (*versions, *link_notes(run), *session_notes(run), *trace_notes(run)):
             warn(note)
     laws = _laws(measured, device)
     record = Calibration(
@@ -70,7 +74,15 @@ def calibrate(
         ranges=ranges(recorded),
         seconds=measured.seconds,
     )
-    return refine(record, recorded, progress, processes) if recorded else record
+    if not recorded:
+        return record
+    fitted = refine(record, recorded, progress, processes)
+    if fitted.spread is not None and fitted.spread > QUIET:
+        warn(
+            f"--runs: runs of one configuration differ by {100 * fitted.spread:.0f} % (standard deviation), more than "
+            f"{100 * QUIET:.0f} %: something else slowed the machine down, and no prediction can be nearer than that"
+        )
+    return fitted
 
 
 def _refuse(run: RecordedRun, measured: Measurements, device: str) -> None:

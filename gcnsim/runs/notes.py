@@ -24,6 +24,16 @@ def link_notes(run: RecordedRun) -> Iterator[str]:
         yield f"{run.path}: its links were paced in the exchange (limiter exchange), which the simulator does not model"
 
 
+def session_notes(run: RecordedRun) -> Iterator[str]:
+    """Emulated workers that shared cores in sessions of their own, as they did in versions of before."""
+    made = run.emulation
+    if made is not None and run.workers > made["cores"] and not made.get("one_session"):
+        yield (
+            f"{run.path}: each of its {run.workers} workers on {made['cores']} cores was in a session of its own, "
+            "among which Linux shares cores first: it waited longer at a time than the simulator has it"
+        )
+
+
 def trace_notes(run: RecordedRun) -> Iterator[str]:
     """A trace that is not beside the run."""
     if run.trace != run.path / TRACE:

@@ -140,6 +140,7 @@ def _measured(asked: EmulationRequest, made: Network | None, latency_by: str, re
         cores=cores(),
         congestion=CONGESTION if made is not None else _congestion(),
         accelerator=None if asked.accelerator is None else asked.accelerator.asdict(),
+        one_session=True,
     )
 
 

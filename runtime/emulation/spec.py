@@ -29,7 +29,8 @@ class Emulation:
     wire, of which TCP payload gets PAYLOAD_SHARE. measured: payload bytes/s that the slowest host received before the
     training, None where nothing was measured (one host; no link, but a limiter in the exchange). burst: bytes that an
     idle link lets pass at once. cores: of the machine, shared by all hosts. congestion: TCP's control of it.
-    accelerator: what waits stand for (`runtime.emulation.accelerator`); None where workers compute.
+    accelerator: what waits stand for (`runtime.emulation.accelerator`); None where workers compute. one_session:
+    whether all workers are in one session of the system, and so share the cores as equals.
     """
 
     hosts: int
@@ -43,6 +44,7 @@ class Emulation:
     cores: int
     congestion: str
     accelerator: Mapping[str, Any] | None = None
+    one_session: bool = False
 
     def host_of(self, rank: Rank) -> int:
         """The host of a worker; torchrun numbers them host by host."""

@@ -184,6 +184,36 @@ def test_the_spread_is_that_of_repeats_about_their_own_mean(tmp_path: Path, writ
     assert spread_of_repeats(runs[1:]) is None
 
 
+@pytest.mark.parametrize(("apart", "noted"), [(0.02, False), (0.10, True)])
+def test_runs_that_differ_among_themselves_are_noted(
+    tmp_path: Path, write_run: WriteRun, apart: float, noted: bool
+) -> None:
+    folders = [
+        write_run(name, seconds=(each,) * 10) for name, each in (("a", 0.2 - apart / 10), ("b", 0.2 + apart / 10))
+    ]
+    heard: list[str] = []
+    record = calibrate(write_measurements(tmp_path / "profile.json"), folders, warn=heard.append)
+    assert record.spread == pytest.approx(apart / 2 * np.sqrt(2.0))
+    said = "--runs: runs of one configuration differ by 7 % (standard deviation), more than 5 %: something else slowed"
+    assert [each.startswith(said) for each in heard] == [True] * noted
+
+
+def test_runs_in_sessions_of_their_own_are_noted_where_workers_share_cores(tmp_path: Path, write_run: WriteRun) -> None:
+    before = {name: value for name, value in EMULATED.items() if name != "one_session"}
+    measured, said = write_measurements(tmp_path / "profile.json"), []
+    for name, workers, emulation in (("a", 4, before), ("b", 2, before), ("c", 4, EMULATED)):
+        folder = write_run(name, workers=workers, emulation=emulation | {"workers_per_host": workers // 2})
+        heard: list[str] = []
+        calibrate(measured, [folder], warn=heard.append)
+        said.append(heard)
+        assert judge([folder], None)[1] == heard
+    assert said[1:] == [[], []]
+    assert said[0] == [
+        f"{tmp_path / 'a'}: each of its 4 workers on 2 cores was in a session of its own, among which Linux shares "
+        "cores first: it waited longer at a time than the simulator has it"
+    ]
+
+
 def test_no_graph_has_a_factor_where_the_order_of_its_matrices_is_known(tmp_path: Path) -> None:
     sums = SumFigures((48e3, 2e6, 4e7), dict.fromkeys(TERMS, 2e-10))
     record = replace(calibrate(write_measurements(tmp_path / "profile.json")), sums=sums)

@@ -34,6 +34,7 @@ EMULATED: Final[dict[str, Any]] = {
     "limiter": "netns",
     "cores": 2,
     "congestion": "cubic",
+    "one_session": True,
 }
 """The `emulation` of a run.json."""
 
