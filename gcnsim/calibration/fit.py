@@ -67,6 +67,7 @@ def calibrate(
         curve=laws.curve,
         sums=laws.sums,
         attention=laws.attention,
+        maps=laws.maps,
         graphs={},
         residuals=tuple(laws.residuals),
         error=None,

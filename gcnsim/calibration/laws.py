@@ -13,11 +13,13 @@ from gcnsim.calibration.attention import fit_attention
 from gcnsim.calibration.batches import fit_batches
 from gcnsim.calibration.fitting import Laws, coefficients, curve_of, mean, residual, single
 from gcnsim.calibration.hosts import drawing, messages
+from gcnsim.calibration.maps import fit_maps
 from gcnsim.calibration.sums import fit_sums
 from gcnsim.calibration_record.measurements import Measurement, Measurements
 from gcnsim.calibration_record.record import Fitted
-from gcnsim.cost.core import RELU_BACKWARD_PASSES, RELU_PASSES, RESULT_PASSES, map_bytes
+from gcnsim.cost.core import RELU_BACKWARD_PASSES, RELU_PASSES, RESULT_PASSES
 from gcnsim.cost.device import INDEX, VALUE
+from gcnsim.cost.maps import map_bytes
 from gcnsim.errors import ScenarioError
 
 LARGE_ROWS = 200
@@ -61,6 +63,7 @@ def fit_laws(measured: Measurements) -> Laws:
     _spmm(laws, measured)
     fit_sums(laws, measured)
     fit_attention(laws, measured)
+    fit_maps(laws, measured)
     _dropout(laws, measured)
     _rows(laws, measured)
     _loss(laws, measured)

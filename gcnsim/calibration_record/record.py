@@ -15,18 +15,26 @@ from pathlib import Path
 from typing import Any, Final
 
 from gcnsim.errors import FileError
-from gcnsim.hardware import AttentionFigures, SumFigures
+from gcnsim.hardware import AttentionFigures, MapFigures, SumFigures
 from gcnsim.io.atomic import atomic_write
 from gcnsim.io.json_files import read_json
 
-SCHEMA: Final = "gcnsim.calibration/3"
+SCHEMA: Final = "gcnsim.calibration/4"
+ATTENDED: Final = "gcnsim.calibration/3"
+"""Without `maps`: of older profiles and records."""
+
 SUMMED: Final = "gcnsim.calibration/2"
-"""Without `attention`: of older profiles and records."""
+"""Without `attention` too."""
 
 PLAIN: Final = "gcnsim.calibration/1"
 """Without `sums` either: of GPUs, of profiles that do not tell the order of matrices, and of older records."""
 
-HAS: Final = {PLAIN: frozenset[str](), SUMMED: frozenset({"sums"}), SCHEMA: frozenset({"sums", "attention"})}
+HAS: Final = {
+    PLAIN: frozenset[str](),
+    SUMMED: frozenset({"sums"}),
+    ATTENDED: frozenset({"sums", "attention"}),
+    SCHEMA: frozenset({"sums", "attention", "maps"}),
+}
 """What records of each schema have and those before lack."""
 
 ONLY_GPUS: Final = "copies"
@@ -79,7 +87,8 @@ class Calibration:
     figures: by part (device, host, network; of a GPU also copies, its link to the host) and field of the profile.
     curve: SpMM efficiency by gathered bytes, as (bytes, share) pairs. graphs: by graph hash, SpMM seconds over those of
     the law; empty where `sums` is known. sums: what sums over neighbours cost a core, by the order of their matrices.
-    attention: what graph attention costs a core beside its sums; known only where they are.
+    attention: what graph attention costs a core beside its sums; known only where they are. maps: what learnt maps and
+    the loss cost it; known only where attention is.
     error: relative 90 % half-width of a predicted iteration, from the runs it was fitted to (None: no runs).
     spread: relative standard deviation of repeated runs (None: no repeats); part of `error`. ranges: lowest and highest
     value of each setting among the inputs. seconds: that the micro-benchmarks took.
@@ -99,6 +108,7 @@ class Calibration:
     seconds: float
     sums: SumFigures | None = None
     attention: AttentionFigures | None = None
+    maps: MapFigures | None = None
 
     def used(self, sha256: str) -> bool:
         """Whether an input had this hash."""
@@ -142,6 +152,9 @@ def _contradictions(raw: Mapping[str, Any]) -> Iterator[str]:
     caches = raw.get("sums", {"caches": []})["caches"]
     if caches != sorted(set(caches)):
         yield "sums.caches: sizes must ascend"
+    counts = [classes for classes, _ in raw.get("maps", {"loss": []})["loss"]]
+    if counts != sorted(set(counts)):
+        yield "maps.loss: numbers of classes must ascend"
     sizes = [size for size, _ in raw["curve"]]
     if sizes != sorted(set(sizes)):
         yield "curve: sizes must ascend"
@@ -163,12 +176,17 @@ def _built(raw: dict[str, Any]) -> Calibration:
             "curve": tuple((float(size), float(share)) for size, share in raw["curve"]),
             "sums": None if raw["sums"] is None else SumFigures(tuple(raw["sums"]["caches"]), raw["sums"]["seconds"]),
             "attention": None if raw["attention"] is None else AttentionFigures(**raw["attention"]),
+            "maps": None if raw["maps"] is None else _maps(raw["maps"]),
             "inputs": tuple(Source(**each) for each in raw["inputs"]),
             "residuals": tuple(Residual(**each) for each in raw["residuals"]),
             "graphs": {name: float(value) for name, value in raw["graphs"].items()},
             "ranges": {name: (float(low), float(high)) for name, (low, high) in raw["ranges"].items()},
         }
     )
+
+
+def _maps(raw: Mapping[str, Any]) -> MapFigures:
+    return MapFigures(raw["seconds"], tuple((float(classes), float(seconds)) for classes, seconds in raw["loss"]))
 
 
 def _in_seconds(figures: dict[str, Fitted]) -> dict[str, Fitted]:

@@ -11,8 +11,6 @@ from gcnsim.cost.core import (
     build_core_seconds,
     bytes_between,
     core_cost,
-    logits_seconds,
-    map_bytes,
     neighbour_sums,
     norms_seconds,
     socket_core_seconds,
@@ -38,6 +36,7 @@ from gcnsim.cost.layers import (
     parameters,
     step_seconds,
 )
+from gcnsim.cost.maps import logits_seconds, map_bytes
 from gcnsim.cost.memory import (
     RESERVED,
     Memory,

@@ -7,7 +7,7 @@ from math import sqrt
 
 import numpy as np
 
-from gcnsim.hardware import DeviceProfile, Figure, SumFigures
+from gcnsim.hardware import DeviceProfile, Figure, MapFigures, SumFigures
 from gcnsim.ids import FloatArray
 
 
@@ -18,12 +18,13 @@ def with_busy_sums(device: DeviceProfile, ratio: float) -> DeviceProfile:
     What kernels lose on average is the host's `busy_core_rate`, so the two factors are one another's inverse.
     """
     root = sqrt(ratio)
-    sums, curve = device.sums, device.spmm_curve
+    sums, curve, maps = device.sums, device.spmm_curve, device.maps
     return replace(
         device,
         gemm_efficiency=_times(device.gemm_efficiency, root),
         spmm_efficiency=_times(device.spmm_efficiency, 1.0 / root),
         spmm_curve=None if curve is None else replace(curve, values=tuple(value / root for value in curve.values)),
+        maps=None if maps is None else _arithmetic(maps, 1.0 / root),
         sums=None if sums is None else SumFigures(sums.caches, {name: root * s for name, s in sums.seconds.items()}),
     )
 
@@ -34,6 +35,12 @@ def lost_beside(touched: FloatArray, half: float) -> FloatArray:
     """
     found: FloatArray = np.clip(0.5 + 0.5 * np.log2(np.maximum(touched, 1.0) / half), 0.0, 1.0)
     return found
+
+
+def _arithmetic(maps: MapFigures, factor: float) -> MapFigures:
+    """`maps` with their arithmetic so many times as long."""
+    slower = {name: seconds * (factor if name.endswith("flop") else 1.0) for name, seconds in maps.seconds.items()}
+    return replace(maps, seconds=slower)
 
 
 def _times(figure: Figure, factor: float) -> Figure:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from gcnsim.cost.device import INDEX, VALUE, Size, elementwise_seconds
+from gcnsim.cost.maps import map_seconds, weight_seconds
 from gcnsim.cost.sums import Product, product_seconds
 from gcnsim.hardware import DeviceProfile, HostProfile, SumFigures
 from gcnsim.ids import Float32Array, FloatArray, IntArray
@@ -78,7 +79,7 @@ def core_cost(device: DeviceProfile, shape: LayerShape, kept: Kept, *, first: bo
     forward = map_seconds(device, nodes, shape.update_in, shape.d_out)
     activation = hidden * elementwise_seconds(device, values, RELU_PASSES + extra)
     undone = hidden * elementwise_seconds(device, values, RELU_BACKWARD_PASSES + extra)
-    weight = map_seconds(device, shape.update_in, nodes, shape.d_out)
+    weight = weight_seconds(device, nodes, shape.update_in, shape.d_out)
     back = 0.0 if first else map_seconds(device, nodes, shape.d_out, shape.update_in)
     return CoreCost(
         inner=sums[0],
@@ -163,27 +164,6 @@ def result_seconds(device: DeviceProfile, values: Size) -> FloatArray:
     """Seconds to zero and write `values` values of a result."""
     rate = device.memory_bandwidth.value * device.elementwise_efficiency.value
     return np.asarray(values * (VALUE * RESULT_PASSES) / rate, dtype=np.float64)
-
-
-def map_seconds(device: DeviceProfile, m: Size, k: Size, n: Size) -> FloatArray:
-    """Seconds of an (m x k) times (k x n) product on a core: arithmetic, and its operands brought and written.
-
-    Unlike a GPU's many waves, one core overlaps the two little: narrow maps are slower than arithmetic says.
-    """
-    rate = device.memory_bandwidth.value * device.elementwise_efficiency.value
-    arithmetic = 2.0 * m * k * n / (device.flops_fp32.value * device.gemm_efficiency.value)
-    seconds = arithmetic + map_bytes(m, k, n) / rate
-    return np.where(seconds > 0, seconds + device.launch_s.value, 0.0)
-
-
-def map_bytes(m: Size, k: Size, n: Size) -> FloatArray:
-    """Bytes of the operands and of the result of an (m x k) times (k x n) product, each once."""
-    return np.asarray(VALUE * (m * k + k * n + m * n), dtype=np.float64)
-
-
-def logits_seconds(device: DeviceProfile, host: HostProfile, values: float | FloatArray) -> float | FloatArray:
-    """Seconds of the loss over `values` logits: softmax, gradient, count of right answers."""
-    return values / host.loss_values_per_s.value + device.launch_s.value
 
 
 def norms_seconds(device: DeviceProfile, inner: int, shapes: Sequence[LayerShape]) -> float:

@@ -18,10 +18,10 @@ from gcnsim.cost.core import (
     RELU_PASSES,
     CoreCost,
     Kept,
-    map_seconds,
     neighbour_sums,
 )
 from gcnsim.cost.device import Size, elementwise_seconds
+from gcnsim.cost.maps import map_seconds, weight_seconds
 from gcnsim.errors import ScenarioError
 from gcnsim.hardware import ATTENTION_TERMS, DeviceProfile
 from gcnsim.ids import FloatArray
@@ -68,7 +68,7 @@ def core_attention_cost(
         + sums[3]
         + undo
         + scores[1]
-        + map_seconds(device, shape.d_in, every, width),
+        + weight_seconds(device, every, shape.d_in, width),
         boundary_backward=zero + back,
         inner_backward=zero,
     )

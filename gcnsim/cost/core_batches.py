@@ -11,11 +11,11 @@ from gcnsim.cost.core import (
     RELU_BACKWARD_PASSES,
     RELU_PASSES,
     RESULT_PASSES,
-    map_seconds,
     result_seconds,
     sum_seconds,
 )
 from gcnsim.cost.device import elementwise_seconds
+from gcnsim.cost.maps import map_seconds, weight_seconds
 from gcnsim.errors import ScenarioError
 from gcnsim.hardware import DeviceProfile, HostProfile
 from gcnsim.ids import FloatArray, IntArray
@@ -109,7 +109,7 @@ def batch_core_cost(
     values = made * shape.d_out
     hidden, extra = (0.0 if last else 1.0), (NORM_PASSES if norm else 0)
     forward = map_seconds(device, made, shape.update_in, shape.d_out)
-    weight = map_seconds(device, shape.update_in, made, shape.d_out)
+    weight = weight_seconds(device, made, shape.update_in, shape.d_out)
     back = zero if first else map_seconds(device, made, shape.d_out, shape.update_in)
     return BatchCoreCost(
         aggregate=sum_seconds(device, kept, made, width, read) + own if shape.gathers else zero,

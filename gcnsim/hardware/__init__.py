@@ -16,6 +16,7 @@ from gcnsim.hardware.catalogue import (
     prices,
 )
 from gcnsim.hardware.figure import SOURCES, Curve, Figure, figures_of, origins
+from gcnsim.hardware.maps import MAP_TERMS, MapFigures
 from gcnsim.hardware.naming import gpu_named, gpu_of
 from gcnsim.hardware.own_device import file_stamp, is_file
 from gcnsim.hardware.platforms import Platform, platform, platforms, read_platform
@@ -27,6 +28,7 @@ from gcnsim.hardware.tables import QUANTITIES
 __all__ = [
     "ATTENTION_TERMS",
     "GENERIC_LINK",
+    "MAP_TERMS",
     "PRICINGS",
     "QUANTITIES",
     "SOURCES",
@@ -37,6 +39,7 @@ __all__ = [
     "Figure",
     "HostProfile",
     "LinkProfile",
+    "MapFigures",
     "Platform",
     "Price",
     "PriceBook",

@@ -7,6 +7,7 @@ from typing import Final
 
 from gcnsim.hardware.attention import AttentionFigures
 from gcnsim.hardware.figure import Curve, Figure, origins
+from gcnsim.hardware.maps import MapFigures
 from gcnsim.hardware.sums import SumFigures
 
 GIVEN: Final = "as given"
@@ -23,7 +24,8 @@ class DeviceProfile:
     from DRAM. launch_s: seconds a kernel costs before its first byte. link: name of the link to the host. spmm_curve:
     where calibrated, the SpMM efficiency by the bytes of the dense matrix that rows are gathered from. sums: of a core,
     where calibrated, what sums over neighbours cost where the order of their matrices is known. attention: of a core,
-    where calibrated, what graph attention costs beside its sums.
+    where calibrated, what graph attention costs beside its sums. maps: of a core, where calibrated, what learnt maps,
+    their gradients and the loss cost.
     """
 
     name: str
@@ -43,6 +45,7 @@ class DeviceProfile:
     spmm_curve: Curve | None = None
     sums: SumFigures | None = None
     attention: AttentionFigures | None = None
+    maps: MapFigures | None = None
 
     def provenance(self) -> tuple[str, ...]:
         """Kinds of origin among its figures, the weakest first."""

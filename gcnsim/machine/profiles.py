@@ -97,7 +97,7 @@ def find_profiles(spec: ClusterSpec) -> Profiles:
 
 def _calibrated(chosen: DeviceProfile, record: Calibration) -> DeviceProfile:
     fitted = with_fitted(chosen, record.figures["device"])
-    chosen = replace(fitted, sums=record.sums, attention=record.attention)
+    chosen = replace(fitted, sums=record.sums, attention=record.attention, maps=record.maps)
     if not record.curve:
         return chosen
     sizes, shares = zip(*record.curve, strict=True)

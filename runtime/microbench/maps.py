@@ -37,7 +37,8 @@ def measure(bench: Bench) -> None:
     full = [(256, 16), (256, 128), (2_048, 64), (4_096, 128), (4_096, 512), (16_384, 128), (65_536, 64), (32_768, 128)]
     for rows, width in bench.budget.of(tiny, quick, full):
         _passes(bench, rows, width)
-    for rows, classes in bench.budget.of([(64, 8)], [(1_000, 16), (16_384, 16)], [(64, 8), (1_000, 16), (16_384, 48)]):
+    several = [(1_000, 16), *((16_384, classes) for classes in (2, 5, 10, 16, 48, 120))]
+    for rows, classes in bench.budget.of([(64, 8)], several[:1] + several[2:6], [(64, 8), *several]):
         _loss(bench, rows, classes)
 
 

@@ -199,8 +199,8 @@ class CpuBatchWriter(CpuOps):
                 if facts.shapes[layer].gathers:
                     self.work(OpKind.AGGREGATE, rank, costs[rank][layer].aggregate, layer, FORWARD)
                 self.work(OpKind.UPDATE, rank, costs[rank][layer].update, layer, FORWARD)
-            values = self.batches.levels[:, rank, -1].astype(np.float64) * facts.shapes[-1].d_out
-            self.work(OpKind.LOSS, rank, logits_seconds(facts.device, facts.host, values))
+            rows = self.batches.levels[:, rank, -1]
+            self.work(OpKind.LOSS, rank, logits_seconds(facts.device, facts.host, rows, facts.shapes[-1].d_out))
         reduced: list[list[int]] = [[] for _ in self.workers]
         for layer in reversed(layers):
             made = []

@@ -70,8 +70,8 @@ class CpuBlockWriter(CpuOps):
             for rank in self.workers:
                 self.work(OpKind.UPDATE, rank, self.costs[rank][layer].update, layer, FORWARD)
         for rank in self.workers:
-            values = float(facts.counts.inner_nodes[rank] * facts.shapes[last].d_out)
-            self.work(OpKind.LOSS, rank, logits_seconds(facts.device, facts.host, values))
+            inner = int(facts.counts.inner_nodes[rank])
+            self.work(OpKind.LOSS, rank, logits_seconds(facts.device, facts.host, inner, facts.shapes[last].d_out))
         reduced: list[list[int]] = [[] for _ in self.workers]
         for layer in range(last, -1, -1):
             for rank, op in enumerate(self._backward(layer)):

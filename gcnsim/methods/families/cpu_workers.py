@@ -92,8 +92,7 @@ class CpuWriter(CpuOps):
             ready = self._forward(layer, ready, ids)
         for rank in self.workers:
             inner = int(facts.counts.inner_nodes[rank])
-            seconds = logits_seconds(facts.device, facts.host, float(inner * facts.shapes[-1].d_out))
-            self.work(OpKind.LOSS, rank, seconds)
+            self.work(OpKind.LOSS, rank, logits_seconds(facts.device, facts.host, inner, facts.shapes[-1].d_out))
             if self.sampled and self.method.weighted:
                 norms = norms_seconds(facts.device, inner, facts.shapes) / self.method.refresh
                 self.work(OpKind.SAMPLE, rank, norms)

@@ -11,7 +11,8 @@ from typing import Any
 from gcnsim import __version__
 from gcnsim.calibration_record.record import Calibration, Fitted, Residual, Source
 from gcnsim.cost import elementwise_seconds, rows_seconds
-from gcnsim.cost.core import RELU_BACKWARD_PASSES, RELU_PASSES, map_seconds, sum_seconds
+from gcnsim.cost.core import RELU_BACKWARD_PASSES, RELU_PASSES, sum_seconds
+from gcnsim.cost.maps import map_seconds
 from gcnsim.hardware import Curve, DeviceProfile, Figure, device
 
 MACHINE: Mapping[str, Any] = {"cpu": "Xeon", "cores": 2, "memory_bytes": 2**34, "gpus": []}

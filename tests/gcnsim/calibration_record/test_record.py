@@ -9,7 +9,7 @@ import pytest
 
 from gcnsim.calibration_record.record import Source, content_hash, read_calibration, write_calibration
 from gcnsim.errors import FileError
-from gcnsim.hardware import ATTENTION_TERMS, AttentionFigures
+from gcnsim.hardware import ATTENTION_TERMS, MAP_TERMS, AttentionFigures, MapFigures
 from gcnsim.hardware.sums import TERMS, SumFigures
 from tests.gcnsim.calibration.made import calibration, fitted
 
@@ -97,9 +97,9 @@ def test_a_record_knows_its_inputs() -> None:
 def test_another_schema_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "c.json"
     raw = document(path)
-    wanted = '"gcnsim.calibration/1" or "gcnsim.calibration/2" or "gcnsim.calibration/3"'
-    told = f'schema is "gcnsim.calibration/4", wanted {wanted}{HINT}'
-    assert changed(path, raw | {"schema": "gcnsim.calibration/4"}) == told
+    wanted = " or ".join(f'"gcnsim.calibration/{version}"' for version in (1, 2, 3, 4))
+    told = f'schema is "gcnsim.calibration/5", wanted {wanted}{HINT}'
+    assert changed(path, raw | {"schema": "gcnsim.calibration/5"}) == told
     del raw["schema"]
     assert changed(path, raw) == f"has no schema{HINT}"
     path.write_text("[]")
@@ -253,6 +253,30 @@ SUMS = SumFigures((48e3, 2e6, 4e7), {name: 1e-9 * (place + 1) for place, name in
 
 
 ATTENTION = AttentionFigures(dict.fromkeys(ATTENTION_TERMS, 1e-9), dict.fromkeys(ATTENTION_TERMS, 2e-9))
+
+
+MAPS = MapFigures({name: 1e-9 * (place + 1) for place, name in enumerate(MAP_TERMS)}, ((5.0, 1e-7), (16.0, 8e-8)))
+
+
+def test_what_maps_and_the_loss_cost_is_version_four(tmp_path: Path) -> None:
+    path = tmp_path / "c.json"
+    record = calibration(sums=SUMS, attention=ATTENTION, maps=MAPS, graphs={})
+    write_calibration(path, record)
+    assert read_calibration(path) == record
+    raw = json.loads(path.read_text())
+    assert raw["schema"] == "gcnsim.calibration/4"
+    older = raw | {"schema": "gcnsim.calibration/3"}
+    assert changed(path, older) == "maps: is there in a record of schema gcnsim.calibration/3"
+    del older["maps"]
+    path.write_text(json.dumps(older))
+    assert read_calibration(path).maps is None
+    assert changed(path, older | {"schema": raw["schema"]}) == f"maps: is missing in a record of schema {raw['schema']}"
+    unsorted = raw | {"maps": raw["maps"] | {"loss": [[16, 8e-8], [5, 1e-7]]}}
+    assert changed(path, unsorted) == "maps.loss: numbers of classes must ascend"
+    none = raw | {"maps": raw["maps"] | {"loss": []}}
+    assert changed(path, none).startswith("maps.loss")
+    fewer = raw | {"maps": raw["maps"] | {"seconds": {}}}
+    assert changed(path, fewer) == f"has no maps.seconds.call{HINT}"
 
 
 def test_what_attention_costs_is_version_three(tmp_path: Path) -> None:

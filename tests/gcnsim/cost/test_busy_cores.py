@@ -8,15 +8,16 @@ import numpy as np
 import pytest
 
 from gcnsim.cost import lost_beside, with_busy_sums
-from gcnsim.hardware import Curve, DeviceProfile, SumFigures
+from gcnsim.hardware import MAP_TERMS, Curve, DeviceProfile, MapFigures, SumFigures
 from gcnsim.hardware.sums import TERMS
 
+MAPS = MapFigures(dict.fromkeys(MAP_TERMS, 1e-9), ((5.0, 1e-7),))
 SUMS = SumFigures((48e3, 2e6, 4e7), dict.fromkeys(TERMS, 1e-9))
 
 
 def test_sums_take_the_root_longer_and_arithmetic_the_root_less(gpu: DeviceProfile) -> None:
     curve = Curve((1e4, 1e8), (0.5, 0.3), "fitted", "a test", "2026")
-    alone = replace(gpu, sums=SUMS, spmm_curve=curve)
+    alone = replace(gpu, sums=SUMS, spmm_curve=curve, maps=MAPS)
     beside = with_busy_sums(alone, 1.44)
     assert beside.sums is not None
     assert beside.sums.caches == SUMS.caches
@@ -25,8 +26,17 @@ def test_sums_take_the_root_longer_and_arithmetic_the_root_less(gpu: DeviceProfi
     assert beside.spmm_curve.values == pytest.approx((0.5 / 1.2, 0.3 / 1.2))
     assert beside.spmm_efficiency.value == pytest.approx(alone.spmm_efficiency.value / 1.2)
     assert beside.gemm_efficiency.value == pytest.approx(alone.gemm_efficiency.value * 1.2)
+    assert beside.maps is not None
+    slower = {name: 1e-9 / (1.2 if name in ("flop", "weight_flop") else 1.0) for name in MAP_TERMS}
+    assert dict(beside.maps.seconds) == pytest.approx(slower)
+    assert beside.maps.loss == MAPS.loss
     unchanged = replace(
-        beside, sums=SUMS, spmm_curve=curve, spmm_efficiency=gpu.spmm_efficiency, gemm_efficiency=gpu.gemm_efficiency
+        beside,
+        maps=MAPS,
+        sums=SUMS,
+        spmm_curve=curve,
+        spmm_efficiency=gpu.spmm_efficiency,
+        gemm_efficiency=gpu.gemm_efficiency,
     )
     assert unchanged == alone
 

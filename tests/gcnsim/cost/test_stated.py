@@ -19,9 +19,10 @@ from gcnsim.cost import (
     sampling,
     swapped_memory,
 )
-from gcnsim.cost.core import map_bytes, result_seconds, sum_seconds
+from gcnsim.cost.core import result_seconds, sum_seconds
 from gcnsim.cost.device import SECTOR, columns_seconds, gemm_seconds, spmm_seconds
 from gcnsim.cost.layers import average_seconds
+from gcnsim.cost.maps import map_bytes
 from gcnsim.cost.sampling import edges_seconds, sampler_seconds
 from gcnsim.hardware import Curve, DeviceProfile
 from gcnsim.workload import layer_shapes

@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 
 from gcnsim.cost import BATCH_FIGURES, batch_core_cost, rows_seconds, with_busy_sums
-from gcnsim.cost.core import RESULT_PASSES, map_seconds, result_seconds, sum_seconds
+from gcnsim.cost.core import RESULT_PASSES, result_seconds, sum_seconds
 from gcnsim.cost.device import elementwise_seconds
+from gcnsim.cost.maps import map_seconds
 from gcnsim.errors import ScenarioError
 from gcnsim.hardware import Figure, SumFigures
 from gcnsim.hardware.sums import TERMS

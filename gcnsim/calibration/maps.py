@@ -1,0 +1,61 @@
+"""The law of learnt maps, fitted to layers of many shapes, and what the loss takes by its number of classes."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+
+from gcnsim.calibration.fitting import Laws, residual, single
+from gcnsim.calibration.sums import solved
+from gcnsim.calibration_record.measurements import Measurement, Measurements
+from gcnsim.cost.maps import PRODUCT, WEIGHT, map_terms
+from gcnsim.hardware import MAP_TERMS, MapFigures
+from gcnsim.ids import FloatArray
+
+FEWEST: Final = 3 * len(MAP_TERMS)
+"""Measured layers that tell the terms."""
+
+MANY_ROWS: Final = 4_000
+"""A loss over fewer says more of its calls."""
+
+FEWEST_CLASSES: Final = 3
+
+
+def fit_maps(laws: Laws, measured: Measurements) -> None:
+    """Seconds of each of MAP_TERMS and of the loss; nothing where the measurements have too few shapes of either.
+
+    Only beside attention: records have all that older profiles lack, or none of it.
+    """
+    maps = [*single(measured, "gemm"), *single(measured, "gemm_backward")]
+    loss = _loss(measured)
+    if laws.attention is None or len(maps) < FEWEST or len(loss) < FEWEST_CLASSES:
+        return
+    terms, seconds = np.array([_terms(each) for each in maps]), np.array([each.seconds for each in maps])
+    found, _ = solved(terms, seconds)
+    laws.maps = MapFigures(dict(zip(MAP_TERMS, found.tolist(), strict=True)), loss)
+    laws.residuals.append(residual("learnt maps", terms @ found, seconds))
+
+
+def _terms(each: Measurement) -> FloatArray:
+    """Of a layer's forward pass; of its backward pass, with the gradient of its input where that was needed."""
+    facts = each.params
+    rows, d_in, d_out = facts["rows"], facts["d_in"], facts["d_out"]
+    ahead, weight = np.zeros(len(PRODUCT)), np.zeros(len(WEIGHT))
+    if each.kernel == "gemm":
+        ahead = np.array(map_terms(rows, d_in, d_out))
+    else:
+        weight = np.array(map_terms(rows, d_in, d_out))
+        ahead = facts["input_grad"] * np.array(map_terms(rows, d_out, d_in))
+    return np.concatenate([ahead, weight])
+
+
+def _loss(measured: Measurements) -> tuple[tuple[float, float], ...]:
+    """(classes, seconds a row) of the loss, its gradient and the count of right answers, over many rows."""
+    found: dict[float, float] = {}
+    for name in ("loss", "loss_backward", "correct"):
+        for each in single(measured, name):
+            if each.params["rows"] >= MANY_ROWS:
+                classes = each.params["classes"]
+                found[classes] = found.get(classes, 0.0) + each.seconds / each.params["rows"]
+    return tuple(sorted(found.items()))

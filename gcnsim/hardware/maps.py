@@ -1,0 +1,29 @@
+"""What learnt maps and the loss over their logits cost a core, as a calibration finds it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+MAP_TERMS: Final = (
+    "call",
+    "flop",
+    "read_byte",
+    "written_byte",
+    "weight_call",
+    "weight_flop",
+    "weight_read_byte",
+    "weight_gradient_byte",
+)
+"""Of rows times weights: calls, floating-point operations, bytes of the rows read and of those written. Of the weights'
+gradient, a product over all rows: calls, operations, bytes of the rows and of the gradients that are read."""
+
+
+@dataclass(frozen=True, slots=True)
+class MapFigures:
+    """seconds: of one of each of MAP_TERMS. loss: (classes, seconds a row) of the loss, its gradient and the count of
+    right answers, classes ascending."""
+
+    seconds: Mapping[str, float]
+    loss: tuple[tuple[float, float], ...]
