@@ -42,10 +42,9 @@ from gcnsim.timeline import Direction, OpKind
 
 FORWARD, BACKWARD = Direction.FORWARD, Direction.BACKWARD
 LOADER = "load"
-INTERPRETER_HELD, HELD_BENEATH_LOADING = 0.6, 0.2
-"""Of a sampling thread's work, the share that the thread which trains stands still for, as of graphs that are drawn
-beside training (`cpu_workers`); and where only the next batch is drawn ahead, whose drawing begins beneath the loading
-that is waited for. Chosen on the runs of draw 1 of the other systems: pagraph; dgl, clustergcn and graphsaint.
+INTERPRETER_HELD = 0.2
+"""Of a sampling thread's work, the share that the thread which trains stands still for: both are of one interpreter.
+Chosen on the runs of draws 1 (dgl, clustergcn, graphsaint) and 6 (pagraph) of the other systems.
 """
 CALLS = 20
 """Calls of the framework that an iteration makes outside its kernels: labels and targets picked out, gradients zeroed,
@@ -121,8 +120,7 @@ class CpuBatchWriter(CpuOps):
             turned = layer > 0 or (self.one_graph and len(layers) > 1)
             making = making + self.sampler.making(entries[:, layer] + batches.levels[:, rank, layer + 1], turned=turned)
         if ahead:
-            share = INTERPRETER_HELD if self.loading.ahead else HELD_BENEATH_LOADING
-            held: FloatArray = share * np.roll(seconds, -ahead)
+            held: FloatArray = INTERPRETER_HELD * np.roll(seconds, -ahead)
             self.stalled[rank] = held
         first = self.work(OpKind.SAMPLE, rank, np.roll(seconds, -ahead), stream=SAMPLER)
         return first, self.work(OpKind.INDEX, rank, np.roll(making, -ahead), stream=SAMPLER)

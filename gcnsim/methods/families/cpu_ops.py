@@ -72,14 +72,14 @@ class CpuOps:
     def lost(self, rank: Rank, touched: FloatArray) -> FloatArray:
         """Share of what kernels lose beside busy cores that one loses which touches so many bytes.
 
-        Who finds all of it in a core's own cache meets no other core on the way: it loses nothing. The workers that a
-        core takes turns with have their share of its cache.
+        What cores share is the way to memory: who finds all of it in the last cache loses nothing. The workers that a
+        core takes turns with have their share of it.
         """
         facts, workers = self.facts, _workers_beside(self.facts, rank)
         cores, sums = facts.host.cores.value, facts.device.sums
         if sums is None or workers < cores:
             return np.ones(np.shape(touched))
-        return lost_beside(touched * (workers / cores), sums.caches[1])
+        return lost_beside(touched * (workers / cores), sums.caches[-1])
 
     def beside(self, rank: Rank, touched: FloatArray) -> FloatArray:
         """What a kernel that touches so many bytes takes beside busy cores, over what `busy_core_rate` makes of it."""
