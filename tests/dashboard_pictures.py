@@ -25,6 +25,9 @@ FOLDER: Final = Path(__file__).resolve().parents[1] / "docs" / "pictures"
 RECORD: Final = FOLDER / "pages.json"
 MOST_BYTES: Final = 150_000
 PATIENCE_MS: Final = 120_000
+STILL_MS, LOOKS = 300, 40
+"""A page is all there when it shows the same after so long; how often that is looked at."""
+
 WIDTH, HEIGHT = 1100, 820
 
 
@@ -102,8 +105,12 @@ def show(page: Any, address: str, picture: Picture) -> list[str]:
         page.wait_for_selector("#job-result .main-svg")
     if picture.address.startswith("/sweep"):
         page.wait_for_selector("#page .main-svg")
-    page.wait_for_timeout(300)
-    found: list[str] = page.evaluate(SHOWN)
+    found: list[str] = []
+    for _ in range(LOOKS):
+        page.wait_for_timeout(STILL_MS)
+        before, found = found, page.evaluate(SHOWN)
+        if found == before:
+            break
     return found
 
 
