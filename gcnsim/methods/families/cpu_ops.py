@@ -72,14 +72,13 @@ class CpuOps:
     def lost(self, rank: Rank, touched: FloatArray) -> FloatArray:
         """Share of what kernels lose beside busy cores that one loses which touches so many bytes.
 
-        What cores share is the way to memory: who finds all of it in the last cache loses nothing. The workers that a
-        core takes turns with have their share of it.
+        What cores share is the way to memory: who finds all of it in the last cache loses nothing. That cache is the
+        worker's that has the core: a slice of time is long against filling it again.
         """
-        facts, workers = self.facts, _workers_beside(self.facts, rank)
-        cores, sums = facts.host.cores.value, facts.device.sums
-        if sums is None or workers < cores:
+        facts, sums = self.facts, self.facts.device.sums
+        if sums is None or _workers_beside(facts, rank) < facts.host.cores.value:
             return np.ones(np.shape(touched))
-        return lost_beside(touched * (workers / cores), sums.caches[-1])
+        return lost_beside(touched, sums.caches[-1])
 
     def beside(self, rank: Rank, touched: FloatArray) -> FloatArray:
         """What a kernel that touches so many bytes takes beside busy cores, over what `busy_core_rate` makes of it."""
