@@ -12,7 +12,7 @@ from gcnsim.calibration.sums import product_of, solved
 from gcnsim.calibration_record.measurements import Measurement, Measurements
 from gcnsim.cost import VALUE, attention_terms
 from gcnsim.cost.sums import product_seconds
-from gcnsim.hardware import ATTENTION_TERMS, AttentionFigures, SumFigures
+from gcnsim.hardware import ATTENTION_TERMS, NUMBA, AttentionFigures, SumFigures
 from gcnsim.ids import FloatArray
 
 PASSES: Final = {"attention": "spmm", "attention_backward": "spmm_t"}
@@ -23,7 +23,10 @@ LEAST: Final = 0.1
 
 
 def fit_attention(laws: Laws, measured: Measurements) -> None:
-    """Seconds of each of ATTENTION_TERMS; nothing where the measurements have no attention or products are unknown."""
+    """Seconds of each of ATTENTION_TERMS; nothing where the measurements have no attention or products are unknown.
+
+    Kernels of the runtime's own sum within the pass: all of it is then in the terms.
+    """
     if laws.sums is None:
         return
     found = {}
@@ -31,7 +34,8 @@ def fit_attention(laws: Laws, measured: Measurements) -> None:
         points = [each for each in measured.of(kernel) if each.processes == 1]
         if len(points) < len(ATTENTION_TERMS):
             return
-        products = np.array([_products_s(laws.sums, each, product) for each in points])
+        apart = measured.kernels.aggregator != NUMBA
+        products = np.array([_products_s(laws.sums, each, product) if apart else 0.0 for each in points])
         seconds = np.array([each.seconds for each in points])
         terms = np.array([_terms(each) for each in points])
         per_term, _ = solved(terms, np.maximum(seconds - products, LEAST * seconds))

@@ -17,8 +17,8 @@ from gcnsim.calibration.runs import refine
 from gcnsim.calibration_record.measurements import Measurements, read_measurements
 from gcnsim.calibration_record.record import Calibration, Fitted, Source
 from gcnsim.errors import ScenarioError
-from gcnsim.evidence import CORE, device_of, refuse_other_trace, scenario_of
-from gcnsim.hardware import gpu_of
+from gcnsim.evidence import CORE, device_of, refuse_other_kernels, refuse_other_trace, scenario_of
+from gcnsim.hardware import PLAIN_KERNELS, gpu_of
 from gcnsim.io.json_files import mistake, parse_json
 from gcnsim.runs.notes import first_repeat, link_notes, session_notes, trace_notes, version_notes
 from gcnsim.runs.recorded_run import RecordedRun, read_recorded_run
@@ -68,6 +68,8 @@ def calibrate(
         sums=laws.sums,
         attention=laws.attention,
         maps=laws.maps,
+        pooling=laws.pooling,
+        kernels=None if laws.pooling is None else measured.kernels,
         graphs={},
         residuals=tuple(laws.residuals),
         error=None,
@@ -96,6 +98,8 @@ def _refuse(run: RecordedRun, measured: Measurements, device: str) -> None:
     ):
         if ran != was:
             raise ScenarioError(f"{run.path}: ran on {ran}{what}, measured was {was}{what}")
+    if device == CORE:
+        refuse_other_kernels(run, measured.kernels, measured.path.name)
     refuse_other_trace(run, scenario_of(run))
 
 
@@ -108,6 +112,12 @@ def _laws(measured: Measurements, device: str) -> Laws:
         raise ScenarioError(
             f"{measured.path}: cannot be fitted ({error}); take a profile with --quick or more"
         ) from None
+    if device == CORE and laws.pooling is None and measured.kernels != PLAIN_KERNELS:
+        # Records say of which kernels they are since they know pooling.
+        raise ScenarioError(
+            f"{measured.path}: measured with {measured.kernels.words}, but no pooling, so it is of an older version or "
+            "too short; take a profile with --quick or more"
+        )
     parts = {"device": laws.device, "host": laws.host, "network": laws.network, "copies": laws.copies}
     told = {part: {name: asdict(figure) for name, figure in figures.items()} for part, figures in parts.items()}
     if wrong := mistake(parse_json(json.dumps(told), measured.path), "calibration", "figures"):

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from gcnsim.calibration_record.measurements import Measurement, Measurements
 from gcnsim.calibration_record.record import Fitted, Residual
 from gcnsim.errors import ScenarioError
-from gcnsim.hardware import AttentionFigures, MapFigures, SumFigures
+from gcnsim.hardware import AttentionFigures, MapFigures, PoolingFigures, SumFigures
 from gcnsim.ids import FloatArray
 
 Values: TypeAlias = Sequence[float] | NDArray[Any]
@@ -36,6 +36,7 @@ class Laws:
     sums: SumFigures | None = None
     attention: AttentionFigures | None = None
     maps: MapFigures | None = None
+    pooling: PoolingFigures | None = None
     residuals: list[Residual] = field(default_factory=list)
 
 

@@ -18,6 +18,7 @@ from gcnsim.scenario import Scenario
 from gcnsim.simulation import study
 from gcnsim.sources import open_source
 from gcnsim.timeline import KIND_CODE, OpKind
+from gcnsim.workload import MEAN
 
 SUMS, PRODUCTS = OpKind.AGGREGATE, OpKind.UPDATE
 WHOLE: Final = {"epsilon": 1.0, "rate": 1.0, "tau": 0}
@@ -32,9 +33,9 @@ def busy_sums_ratio(record: Calibration, runs: Sequence[RecordedRun]) -> Fitted 
     """How much longer sums over neighbours take than learnt maps in `runs`, each over its law: the geometric mean.
 
     None where no run tells: of workers that have the cores of their machine to themselves, one each, over the whole
-    graph and without attention or dropout, which exchange only while they do not compute (`--overlap none`); or where
-    `record` does not know what the order of a matrix does to its sums, which would be in the ratio. What the laws are
-    wrong by on the runs' graphs is in it. Raises FileError for a run whose spans or trace cannot be read.
+    graph and without attention, pooling or dropout, which exchange only while they do not compute (`--overlap none`);
+    or where `record` does not know what the order of a matrix does to its sums, which would be in the ratio. What the
+    laws are wrong by on the runs' graphs is in it. Raises FileError for a run whose spans or trace cannot be read.
     """
     told = [run for run in runs if _tells(run)]
     if not told or record.sums is None:
@@ -54,12 +55,13 @@ def _tells(run: RecordedRun) -> bool:
     beside = run.workers if cluster is None else cluster.workers_per_host
     drawn = {asked["knobs"].get(knob, whole) != whole for knob, whole in WHOLE.items()}
     return (
-        1 < beside == int(run.hardware["cores"])
+        1 < beside == int(run.hardware["cores"]) // run.threads
         and is_method(name)
         and method_type(name).overlaps
         and asked["overlap"] == NO_OVERLAP
         and drawn <= {False}
         and asked["model"] != "gat"
+        and asked.get("sage_aggregator", MEAN) == MEAN
         and not asked.get("dropout")
         and (run.path / TIMELINE).is_file()
     )

@@ -14,6 +14,7 @@ from gcnsim.calibration.batches import fit_batches
 from gcnsim.calibration.fitting import Laws, coefficients, curve_of, mean, residual, single
 from gcnsim.calibration.hosts import drawing, messages
 from gcnsim.calibration.maps import fit_maps
+from gcnsim.calibration.pooling import fit_pooling
 from gcnsim.calibration.sums import fit_sums
 from gcnsim.calibration_record.measurements import Measurement, Measurements
 from gcnsim.calibration_record.record import Fitted
@@ -64,6 +65,7 @@ def fit_laws(measured: Measurements) -> Laws:
     fit_sums(laws, measured)
     fit_attention(laws, measured)
     fit_maps(laws, measured)
+    fit_pooling(laws, measured)
     _dropout(laws, measured)
     _rows(laws, measured)
     _loss(laws, measured)
@@ -182,8 +184,8 @@ def _loss(laws: Laws, measured: Measurements) -> None:
 
 def _sharing(laws: Laws, measured: Measurements) -> None:
     """What a core does when all are busy."""
-    cores = int(measured.machine["cores"])
-    laws.host["cores"] = Fitted(float(cores), "cores of the machine")
+    laws.host["cores"] = Fitted(float(measured.machine["cores"]), "cores of the machine")
+    cores = max(1, int(measured.machine["cores"]) // measured.kernels.threads)
     rates = []
     for name in ("shared_spmm", "shared_gemm", "shared_relu", "shared_iteration"):
         for alone in [each for each in measured.of(name) if each.processes == 1]:

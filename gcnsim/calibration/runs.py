@@ -168,7 +168,7 @@ def outside_kernels(record: Calibration, runs: Sequence[RecordedRun]) -> Calibra
     """`record` with what runs show of themselves and benchmarks cannot see: an iteration's time outside its kernels,
     how much equal work varies, how busy cores slow down sums more than products."""
     figures = {part: dict(given) for part, given in record.figures.items()}
-    roomy = [run for run in runs if run.workers <= int(run.hardware["cores"])]
+    roomy = [run for run in runs if run.workers * run.threads <= int(run.hardware["cores"])]
     spreads = [run.work_spread() for run in roomy if (run.path / TIMELINE).is_file()]
     if spreads:
         source = "the time of equal work within the runs that had a core for each worker, median"

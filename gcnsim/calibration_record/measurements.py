@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from gcnsim.calibration_record.record import content_hash
+from gcnsim.hardware import PLAIN, PLAIN_KERNELS, CoreKernels
 from gcnsim.io.json_files import read_json
 
 
@@ -26,7 +27,7 @@ class Measurement:
 
 @dataclass(frozen=True, slots=True)
 class Measurements:
-    """A file of them. seconds: that measuring took."""
+    """A file of them. kernels: that were measured. seconds: that measuring took."""
 
     path: Path
     machine: Mapping[str, Any]
@@ -35,6 +36,7 @@ class Measurements:
     seconds: float
     found: tuple[Measurement, ...]
     sha256: str
+    kernels: CoreKernels = PLAIN_KERNELS
 
     def of(self, kernel: str, **wanted: float) -> list[Measurement]:
         """Those of one kernel whose params hold `wanted`."""
@@ -55,6 +57,7 @@ def read_measurements(path: str | Path) -> Measurements:
         machine=raw["machine"],
         versions=raw["versions"],
         device=raw["options"]["device"],
+        kernels=CoreKernels(raw["options"].get("aggregator", PLAIN), raw["options"]["threads"]),
         seconds=raw["seconds"],
         found=tuple(Measurement(**{name: each[name] for name in names}) for each in raw["measurements"]),
         sha256=digest,

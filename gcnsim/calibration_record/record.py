@@ -15,13 +15,16 @@ from pathlib import Path
 from typing import Any, Final
 
 from gcnsim.errors import FileError
-from gcnsim.hardware import AttentionFigures, MapFigures, SumFigures
+from gcnsim.hardware import PLAIN_KERNELS, AttentionFigures, CoreKernels, MapFigures, PoolingFigures, SumFigures
 from gcnsim.io.atomic import atomic_write
 from gcnsim.io.json_files import read_json
 
-SCHEMA: Final = "gcnsim.calibration/4"
+SCHEMA: Final = "gcnsim.calibration/5"
+MAPPED: Final = "gcnsim.calibration/4"
+"""Without `pooling` and `kernels`: of older profiles and records, of torch's own kernels on one thread."""
+
 ATTENDED: Final = "gcnsim.calibration/3"
-"""Without `maps`: of older profiles and records."""
+"""Without `maps` too."""
 
 SUMMED: Final = "gcnsim.calibration/2"
 """Without `attention` too."""
@@ -33,7 +36,8 @@ HAS: Final = {
     PLAIN: frozenset[str](),
     SUMMED: frozenset({"sums"}),
     ATTENDED: frozenset({"sums", "attention"}),
-    SCHEMA: frozenset({"sums", "attention", "maps"}),
+    MAPPED: frozenset({"sums", "attention", "maps"}),
+    SCHEMA: frozenset({"sums", "attention", "maps", "pooling", "kernels"}),
 }
 """What records of each schema have and those before lack."""
 
@@ -88,7 +92,8 @@ class Calibration:
     curve: SpMM efficiency by gathered bytes, as (bytes, share) pairs. graphs: by graph hash, SpMM seconds over those of
     the law; empty where `sums` is known. sums: what sums over neighbours cost a core, by the order of their matrices.
     attention: what graph attention costs a core beside its sums; known only where they are. maps: what learnt maps and
-    the loss cost it; known only where attention is.
+    the loss cost it; known only where attention is. pooling: what GraphSAGE's pooling costs it, and kernels: which
+    ones all of this is of; known only where maps are.
     error: relative 90 % half-width of a predicted iteration, from the runs it was fitted to (None: no runs).
     spread: relative standard deviation of repeated runs (None: no repeats); part of `error`. ranges: lowest and highest
     value of each setting among the inputs. seconds: that the micro-benchmarks took.
@@ -109,6 +114,13 @@ class Calibration:
     sums: SumFigures | None = None
     attention: AttentionFigures | None = None
     maps: MapFigures | None = None
+    pooling: PoolingFigures | None = None
+    kernels: CoreKernels | None = None
+
+    @property
+    def of_kernels(self) -> CoreKernels:
+        """The kernels that its figures are of."""
+        return self.kernels or PLAIN_KERNELS
 
     def used(self, sha256: str) -> bool:
         """Whether an input had this hash."""
@@ -177,6 +189,8 @@ def _built(raw: dict[str, Any]) -> Calibration:
             "sums": None if raw["sums"] is None else SumFigures(tuple(raw["sums"]["caches"]), raw["sums"]["seconds"]),
             "attention": None if raw["attention"] is None else AttentionFigures(**raw["attention"]),
             "maps": None if raw["maps"] is None else _maps(raw["maps"]),
+            "pooling": None if raw["pooling"] is None else PoolingFigures(**raw["pooling"]),
+            "kernels": None if raw["kernels"] is None else CoreKernels(**raw["kernels"]),
             "inputs": tuple(Source(**each) for each in raw["inputs"]),
             "residuals": tuple(Residual(**each) for each in raw["residuals"]),
             "graphs": {name: float(value) for name, value in raw["graphs"].items()},

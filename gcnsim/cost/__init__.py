@@ -18,6 +18,7 @@ from gcnsim.cost.core import (
 from gcnsim.cost.core_attention import attention_terms, core_attention_cost
 from gcnsim.cost.core_batches import BATCH_FIGURES, BatchCoreCost, BatchHost, batch_core_cost
 from gcnsim.cost.core_dropout import CoreDropout, core_dropout
+from gcnsim.cost.core_pooling import core_pooling_cost, pooling_terms
 from gcnsim.cost.device import (
     INDEX,
     VALUE,
@@ -101,6 +102,7 @@ __all__ = [
     "core_attention_cost",
     "core_cost",
     "core_dropout",
+    "core_pooling_cost",
     "draw_core_seconds",
     "draw_nodes_core_seconds",
     "drawing_core_seconds",
@@ -126,6 +128,7 @@ __all__ = [
     "partition_memory",
     "payload_bytes",
     "payload_width",
+    "pooling_terms",
     "rebuild_seconds",
     "receiving_seconds",
     "reduce_seconds",

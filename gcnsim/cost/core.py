@@ -171,7 +171,7 @@ def norms_seconds(device: DeviceProfile, inner: int, shapes: Sequence[LayerShape
     each = [
         map_seconds(device, float(inner), shape.d_in, width)
         + elementwise_seconds(device, float(inner * width), NORM_OF_ROWS_PASSES)
-        for shape, width in ((shape, shape.projected if shape.heads else shape.d_out) for shape in shapes)
+        for shape, width in ((shape, shape.projected if shape.joins else shape.d_out) for shape in shapes)
     ]
     return float(np.sum(each))
 

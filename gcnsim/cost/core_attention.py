@@ -2,7 +2,8 @@
 
 All rows, those of the boundary too, meet the weights of K heads side by side; scores, a softmax over each row's entries
 and, per head, a sparse product (Velickovic et al., Graph Attention Networks, eqs. 1 to 6). Nothing of it can begin
-before all rows are there. What the entries cost beside the products is measured (`gcnsim.hardware.attention`).
+before all rows are there. What the entries cost beside the products is measured (`gcnsim.hardware.attention`); where
+sums are by kernels of the runtime's own, whose attention is one kernel, all that the entries cost is.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from gcnsim.cost.core import (
 from gcnsim.cost.device import Size, elementwise_seconds
 from gcnsim.cost.maps import map_seconds, weight_seconds
 from gcnsim.errors import ScenarioError
-from gcnsim.hardware import ATTENTION_TERMS, DeviceProfile
+from gcnsim.hardware import ATTENTION_TERMS, NUMBA, DeviceProfile
 from gcnsim.ids import FloatArray
 from gcnsim.workload import LayerShape
 
@@ -48,8 +49,12 @@ def core_attention_cost(
     nodes, zero = float(kept.inner), np.zeros(kept.inner_entries.shape)
     every = nodes + kept.boundary_rows.astype(np.float64)
     entries = (kept.inner_entries + kept.cross_entries).astype(np.float64)
-    # Heads are summed one after the other, each as wide as it is.
-    sums = [heads * each for each in neighbour_sums(device, kept, width // heads, first=False)]
+    if device.kernels.aggregator == NUMBA:
+        # One kernel of all heads: what its sums take is among what was measured.
+        sums = [zero] * 4
+    else:
+        # Heads are summed one after the other, each as wide as it is.
+        sums = [heads * each for each in neighbour_sums(device, kept, width // heads, first=False)]
     joined = elementwise_seconds(device, every * shape.d_in, JOINED_PASSES)
     scores = [elementwise_seconds(device, (every + nodes) * width, n) for n in (SCORE_PASSES, SCORE_BACKWARD_PASSES)]
     hidden, extra = (0.0 if last else 1.0), (NORM_PASSES if norm else 0)

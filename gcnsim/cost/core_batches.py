@@ -14,6 +14,7 @@ from gcnsim.cost.core import (
     result_seconds,
     sum_seconds,
 )
+from gcnsim.cost.core_pooling import pooling_cost
 from gcnsim.cost.device import elementwise_seconds
 from gcnsim.cost.maps import map_seconds, weight_seconds
 from gcnsim.errors import ScenarioError
@@ -104,16 +105,32 @@ def batch_core_cost(
     activation. Sums by their sizes alone: nobody knows how soon a batch reads its rows again.
     """
     read, made, kept = (each.astype(np.float64) for each in (rows_in, rows_out, entries))
-    zero, width = np.zeros(made.shape), shape.d_in
-    own = result_seconds(device, made * width) / RESULT_PASSES
+    zero = np.zeros(made.shape)
     values = made * shape.d_out
     hidden, extra = (0.0 if last else 1.0), (NORM_PASSES if norm else 0)
     forward = map_seconds(device, made, shape.update_in, shape.d_out)
+    summed, undone = _sums(device, shape, kept, read, made, first=first)
     weight = weight_seconds(device, made, shape.update_in, shape.d_out)
     back = zero if first else map_seconds(device, made, shape.d_out, shape.update_in)
     return BatchCoreCost(
-        aggregate=sum_seconds(device, kept, made, width, read) + own if shape.gathers else zero,
+        aggregate=summed,
         update=forward + hidden * elementwise_seconds(device, values, RELU_PASSES + extra),
         update_backward=weight + back + hidden * elementwise_seconds(device, values, RELU_BACKWARD_PASSES + extra),
-        aggregate_backward=zero if first or not shape.gathers else sum_seconds(device, kept, read, width, made) + own,
+        aggregate_backward=undone,
     )
+
+
+def _sums(
+    device: DeviceProfile, shape: LayerShape, kept: FloatArray, read: FloatArray, made: FloatArray, *, first: bool
+) -> tuple[FloatArray, FloatArray]:
+    """What neighbours become, and its gradient: 0 where nothing learns of it."""
+    zero, width = np.zeros(made.shape), shape.d_in
+    if not shape.gathers:
+        return zero, zero
+    if shape.pooled:
+        pooled = pooling_cost(device, shape, entries=kept, read=read, made=made, first=first)
+        undone = pooled.largest_backward + pooled.mapped_backward + pooled.input_backward
+        return pooled.mapped + pooled.largest, undone
+    own = result_seconds(device, made * width) / RESULT_PASSES
+    back = zero if first else sum_seconds(device, kept, read, width, made) + own
+    return sum_seconds(device, kept, made, width, read) + own, back

@@ -32,8 +32,8 @@ def core_dropout(
     """Of `own` rows and `received` ones that a layer reads; None where nothing is dropped.
 
     order: one of `gcnsim.workload.DROPOUTS`. first: the layer's rows are the input, which learns nothing. Attention
-    drops all its rows at once, when they are there; where the sum was made before training, it and the own rows are
-    dropped.
+    and pooling drop all their rows at once, when they are there; where the sum was made before training, it and the own
+    rows are dropped.
     Raises ScenarioError where no calibration has measured dropout.
     """
     if order == NO_DROPOUT:
@@ -46,7 +46,7 @@ def core_dropout(
     none: FloatArray = np.zeros(np.broadcast_shapes(np.shape(own), np.shape(received)))
     mine, others = none + own, none
     if shape.gathers and order != DROPOUT_FIRST:
-        mine, others = (none, mine + received) if shape.heads else (mine, none + received)
+        mine, others = (none, mine + received) if shape.joins else (mine, none + received)
     masks = 1 if shape.gathers else 2
 
     def seconds(rows: FloatArray) -> tuple[FloatArray, FloatArray]:

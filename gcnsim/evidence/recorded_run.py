@@ -6,13 +6,14 @@ from typing import Any, Final
 
 from gcnsim.errors import GcnsimError, ScenarioError
 from gcnsim.evidence.accelerated import accelerated_cluster, accelerated_faults
-from gcnsim.hardware import gpu_of
+from gcnsim.hardware import PLAIN, CoreKernels, gpu_of
 from gcnsim.knobs import WARM_ITERATIONS, Knob
 from gcnsim.methods import NO_OVERLAP, create_method, is_method, method_type
 from gcnsim.runs.recorded_run import RecordedRun
 from gcnsim.scenario import SCHEMA, Scenario, from_mapping
 from gcnsim.sources.model import ATTENDS
 from gcnsim.units import BANDWIDTH, FRACTION, SECONDS
+from gcnsim.workload import MEAN, SAGE_AGGREGATORS
 
 CORE: Final = "cpu-core"
 TRAINED_ON: Final = ("cpu", "cuda")
@@ -39,6 +40,9 @@ def scenario_of(run: RecordedRun, calibration: str | None = None) -> Scenario:
         cluster["bandwidth"] = BANDWIDTH.exact(float(place["bandwidth"]))
         if place["latency_s"]:
             cluster["latency"] = SECONDS.exact(float(place["latency_s"]))
+    if device_of(run) == CORE:
+        kernels = kernels_of(run)
+        cluster |= {"aggregator": kernels.aggregator, "threads": kernels.threads}
     cluster |= accelerated_cluster(run)
     method = _method(run)
     widths = run.widths
@@ -57,6 +61,7 @@ def scenario_of(run: RecordedRun, calibration: str | None = None) -> Scenario:
             "preaggregate": run.options["preaggregate"],
             **_dropout(run),
             **({"heads": run.options["heads"]} if run.options["model"] == "gat" else {}),
+            "sage_aggregator": run.options.get("sage_aggregator", MEAN),
         },
         "method": method,
         "run": {"seed": run.options["seed"]},
@@ -78,6 +83,20 @@ def device_of(run: RecordedRun) -> str:
     return gpu_of(run.hardware["gpus"], str(run.path)) if run.options["device"] == "cuda" else CORE
 
 
+def kernels_of(run: RecordedRun) -> CoreKernels:
+    """What workers on cores computed with. By default their threads are the machine's to say: the record tells."""
+    return CoreKernels(run.options.get("aggregator", PLAIN), run.threads)
+
+
+def refuse_other_kernels(run: RecordedRun, known: CoreKernels, source: str) -> None:
+    """Raise ScenarioError, naming the run, where it computed on cores with other kernels than `source` is of."""
+    if device_of(run) == CORE and (own := kernels_of(run)) != known:
+        raise ScenarioError(
+            f"{run.path}: trained with {own.words}, {source} is of {known.words}; train with these, or calibrate with "
+            "a profile of the others (python -m runtime.profile)"
+        )
+
+
 def _dropout(run: RecordedRun) -> dict[str, Any]:
     """What a run on cores or GPUs dropped; waits in the place of a GPU are as long as the simulator says anyhow."""
     share = float(run.options.get("dropout", 0.0))
@@ -95,8 +114,9 @@ def _method(run: RecordedRun) -> dict[str, Any]:
     if WARM_ITERATIONS.name in given and any(knob.name == WARMUP for knob in knobs):
         own[WARMUP] = FRACTION.exact(_warm(run, int(given[WARM_ITERATIONS.name])))
     asked = create_method(name, **{knob: own[knob] for knob in ("tau",) if knob in own})
-    # A softmax needs all entries of a row, so attention sums nothing beneath transfers.
-    overlap = NO_OVERLAP if run.options["model"] == ATTENDS else run.options["overlap"]
+    # A softmax needs all entries of a row, and so does a maximum: neither sums anything beneath transfers.
+    joins = run.options["model"] == ATTENDS or run.options.get("sage_aggregator", MEAN) != MEAN
+    overlap = NO_OVERLAP if joins else run.options["overlap"]
     return {"name": name, "overlap": asked.overlapping(overlap).overlap, **own}
 
 
@@ -119,23 +139,17 @@ def _refuse(run: RecordedRun) -> None:
     name = options["method"]
     if device_of(run) == CORE and is_method(name) and not method_type(name).on_cores:
         raise ScenarioError(f"{run.path}: trained with method {name} on CPU cores, which is modelled for GPUs only")
-    # A thread more or less matters where threads compute, and calibrations measure plain torch's sums.
-    cores = {"threads": (1,), "aggregator": ("plain",)}
-    on_cores = cores if device_of(run) == CORE else {}
     modelled_as: dict[str, tuple[object, ...]] = {
         "device": TRAINED_ON,
-        **on_cores,
         "dtype": ("float32",),
-        "sage_aggregator": ("mean",),
+        "sage_aggregator": SAGE_AGGREGATORS if device_of(run) == CORE else (MEAN,),
     }
     if run.accelerator is not None:
         modelled_as["dropout"] = (0.0,)
-    # By default the number of threads is the machine's to say: the record tells what it was.
-    options = {"aggregator": "plain", "sage_aggregator": "mean", **options, "threads": run.threads}
+    options = {"sage_aggregator": MEAN, **options}
     for name, modelled in modelled_as.items():
         if options.get(name) not in modelled:
-            hint = " (by default a worker has its share of the cores; train with --threads 1)"
             raise ScenarioError(
                 f"{run.path}: trained with {name} {options.get(name)}, which the simulator does not model; "
-                f"allowed: {', '.join(map(str, modelled))}{hint if name == 'threads' else ''}"
+                f"allowed: {', '.join(map(str, modelled))}"
             )

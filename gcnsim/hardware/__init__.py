@@ -16,23 +16,31 @@ from gcnsim.hardware.catalogue import (
     prices,
 )
 from gcnsim.hardware.figure import SOURCES, Curve, Figure, figures_of, origins
+from gcnsim.hardware.kernels import AGGREGATORS, NUMBA, PLAIN, PLAIN_KERNELS, CoreKernels
 from gcnsim.hardware.maps import MAP_TERMS, MapFigures
 from gcnsim.hardware.naming import gpu_named, gpu_of
 from gcnsim.hardware.own_device import file_stamp, is_file
 from gcnsim.hardware.platforms import Platform, platform, platforms, read_platform
+from gcnsim.hardware.pooling import POOLING_TERMS, PoolingFigures
 from gcnsim.hardware.pricing import PRICINGS, Exchange, PriceBook, Rent, amount_in, exchange_rates
 from gcnsim.hardware.profiles import DeviceProfile, HostProfile, LinkProfile, Price
 from gcnsim.hardware.sums import SumFigures
 from gcnsim.hardware.tables import QUANTITIES
 
 __all__ = [
+    "AGGREGATORS",
     "ATTENTION_TERMS",
     "GENERIC_LINK",
     "MAP_TERMS",
+    "NUMBA",
+    "PLAIN",
+    "PLAIN_KERNELS",
+    "POOLING_TERMS",
     "PRICINGS",
     "QUANTITIES",
     "SOURCES",
     "AttentionFigures",
+    "CoreKernels",
     "Curve",
     "DeviceProfile",
     "Exchange",
@@ -41,6 +49,7 @@ __all__ = [
     "LinkProfile",
     "MapFigures",
     "Platform",
+    "PoolingFigures",
     "Price",
     "PriceBook",
     "Rent",

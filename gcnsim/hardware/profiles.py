@@ -7,7 +7,9 @@ from typing import Final
 
 from gcnsim.hardware.attention import AttentionFigures
 from gcnsim.hardware.figure import Curve, Figure, origins
+from gcnsim.hardware.kernels import PLAIN_KERNELS, CoreKernels
 from gcnsim.hardware.maps import MapFigures
+from gcnsim.hardware.pooling import PoolingFigures
 from gcnsim.hardware.sums import SumFigures
 
 GIVEN: Final = "as given"
@@ -24,8 +26,10 @@ class DeviceProfile:
     from DRAM. launch_s: seconds a kernel costs before its first byte. link: name of the link to the host. spmm_curve:
     where calibrated, the SpMM efficiency by the bytes of the dense matrix that rows are gathered from. sums: of a core,
     where calibrated, what sums over neighbours cost where the order of their matrices is known. attention: of a core,
-    where calibrated, what graph attention costs beside its sums. maps: of a core, where calibrated, what learnt maps,
-    their gradients and the loss cost.
+    where calibrated, what graph attention costs (beside its sums where these are of other kernels than it). maps: of a
+    core, where calibrated, what learnt maps, their gradients and the loss cost. pooling: of a core, where calibrated,
+    what GraphSAGE's pooling costs. kernels: which kernels a core's figures are of; a worker of several threads has a
+    core that is as many of them.
     """
 
     name: str
@@ -46,6 +50,8 @@ class DeviceProfile:
     sums: SumFigures | None = None
     attention: AttentionFigures | None = None
     maps: MapFigures | None = None
+    pooling: PoolingFigures | None = None
+    kernels: CoreKernels = PLAIN_KERNELS
 
     def provenance(self) -> tuple[str, ...]:
         """Kinds of origin among its figures, the weakest first."""

@@ -9,7 +9,18 @@ from typing import Final
 
 from gcnsim.calibration_record.record import Calibration, read_calibration
 from gcnsim.errors import ScenarioError
-from gcnsim.hardware import Curve, DeviceProfile, HostProfile, LinkProfile, device, host, link, platform
+from gcnsim.hardware import (
+    PLAIN_KERNELS,
+    CoreKernels,
+    Curve,
+    DeviceProfile,
+    HostProfile,
+    LinkProfile,
+    device,
+    host,
+    link,
+    platform,
+)
 from gcnsim.ids import Rank
 from gcnsim.machine.replaced import CALIBRATED, with_fitted, with_given
 from gcnsim.scenario import ClusterSpec
@@ -78,6 +89,12 @@ def find_profiles(spec: ClusterSpec) -> Profiles:
         servers = with_fitted(servers, record.figures["host"])
         network = with_fitted(network, record.figures["network"])
         copies = with_fitted(copies, record.figures.get("copies", {}))
+    own = PLAIN_KERNELS if record is None else record.of_kernels
+    _refuse_kernels(spec, chosen, own, servers)
+    if own.threads > 1:
+        # Threads of a kernel end together, so a worker computes on a core that is as many, or waits for all of them.
+        wide = servers.cores.value // own.threads
+        servers = replace(servers, cores=replace(servers.cores, value=wide))
     if spec.platform is not None and (fitted := platform(spec.platform).operation_s) is not None:
         servers = replace(servers, operation_s=fitted)
     devices = _by_rank(spec)
@@ -97,11 +114,43 @@ def find_profiles(spec: ClusterSpec) -> Profiles:
 
 def _calibrated(chosen: DeviceProfile, record: Calibration) -> DeviceProfile:
     fitted = with_fitted(chosen, record.figures["device"])
-    chosen = replace(fitted, sums=record.sums, attention=record.attention, maps=record.maps)
+    chosen = replace(
+        fitted,
+        sums=record.sums,
+        attention=record.attention,
+        maps=record.maps,
+        pooling=record.pooling,
+        kernels=record.of_kernels,
+    )
     if not record.curve:
         return chosen
     sizes, shares = zip(*record.curve, strict=True)
     return replace(chosen, spmm_curve=Curve(sizes, shares, "fitted", "micro-benchmarks", CALIBRATED))
+
+
+def _refuse_kernels(spec: ClusterSpec, chosen: DeviceProfile, own: CoreKernels, servers: HostProfile) -> None:
+    """Raises ScenarioError for kernels, or numbers of threads, that no figure of the machine is of."""
+    for name, given, known in (
+        ("aggregator", spec.aggregator, own.aggregator),
+        ("threads", spec.threads, own.threads),
+    ):
+        if given is None or (given == known and chosen.kind == "cpu"):
+            continue
+        if chosen.kind != "cpu":
+            raise ScenarioError(
+                f"cluster.{name}: {given} is modelled for workers on CPU cores only; cluster.device is {spec.device}"
+            )
+        held = "the catalogue" if spec.calibration is None else spec.calibration
+        raise ScenarioError(
+            f"cluster.{name}: {given} needs a calibration of a profile taken with it (python -m runtime.profile "
+            f"--{name} {given}, then gcnsim calibrate); {held} has {known}"
+        )
+    workers = spec.gpus if spec.shared_cores else min(spec.gpus, spec.gpus_per_server)
+    if own.threads > 1 and workers * own.threads > servers.cores.value:
+        raise ScenarioError(
+            f"cluster.threads: {own.threads} of each of {workers} workers on {servers.cores.value:g} cores are not "
+            "modelled; allowed: at most a core for each thread"
+        )
 
 
 def _by_rank(spec: ClusterSpec) -> tuple[DeviceProfile, ...]:

@@ -54,12 +54,13 @@ class Method(ABC):
 
     name: as users write it. about: one line of what it does. baseline: it is what others are compared with. variants:
     settings of its knobs that a comparison of all methods shows. uses: options of the cluster that its schedule models
-    besides the plain machine. attends: whether it models attention (GAT). overlaps: whether it can sum rows that are
-    here beneath transfers it waits for. needs_boundary: it exchanges boundary rows, so it cannot be answered for where
-    no boundary is known. cut_at_random: its publications deal nodes to workers in their order. sends_blocks: it sends
-    whole blocks of rows, whatever the boundary. exchanges_rows: it sends boundary rows from worker to worker.
-    on_cores: it has a schedule for workers on CPU cores. mini_batches: it updates the model once per mini-batch,
-    several times an epoch. draws_on_host: CPU threads of their own draw its graphs.
+    besides the plain machine. attends: whether it models attention (GAT). pools: whether it models GraphSAGE's pooling,
+    on CPU cores. overlaps: whether it can sum rows that are here beneath transfers it waits for. needs_boundary: it
+    exchanges boundary rows, so it cannot be answered for where no boundary is known. cut_at_random: its publications
+    deal nodes to workers in their order. sends_blocks: it sends whole blocks of rows, whatever the boundary.
+    exchanges_rows: it sends boundary rows from worker to worker. on_cores: it has a schedule for workers on CPU cores.
+    mini_batches: it updates the model once per mini-batch, several times an epoch. draws_on_host: CPU threads of their
+    own draw its graphs.
 
     Raises ScenarioError for a knob out of range, or an overlap that it does not have.
     """
@@ -70,6 +71,7 @@ class Method(ABC):
     variants: ClassVar[tuple[Mapping[str, Any], ...]] = ({},)
     uses: ClassVar[frozenset[str]] = frozenset()
     attends: ClassVar[bool] = False
+    pools: ClassVar[bool] = False
     overlaps: ClassVar[bool] = False
     needs_boundary: ClassVar[bool] = True
     cut_at_random: ClassVar[bool] = False

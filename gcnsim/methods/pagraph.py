@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 from gcnsim.caching import CacheSize
+from gcnsim.errors import ScenarioError
 from gcnsim.knobs import PREPROCESS, QUEUE, STATIC_CACHE, knob
 from gcnsim.methods.families.mini_batch import Loading, NeighbourBatches, Plan
 from gcnsim.workload import LayerShape
@@ -47,10 +48,18 @@ class PaGraph(NeighbourBatches):
         return Loading(ahead=self.queue)
 
     def plan(self, shapes: tuple[LayerShape, ...]) -> Plan:
-        """With `preprocess`, the first layer draws nothing: a batch loads the rows that it makes."""
+        """With `preprocess`, the first layer draws nothing: a batch loads the rows that it makes.
+
+        Raises ScenarioError for a first layer that pools.
+        """
         whole = NeighbourBatches.plan(self, shapes)
         if self.preprocess == "no":
             return whole
         first = shapes[0]
+        if first.pooled:
+            raise ScenarioError(
+                f"method.preprocess: {self.preprocess} is not allowed with sage_aggregator: pool, whose map changes "
+                "every iteration; allowed: no"
+            )
         trained = (LayerShape(first.d_in, first.d_out, first.weights, gathers=False), *shapes[1:])
         return Plan(whole.fanout[1:], whole.sizes[1:], trained, trained[0].update_in)

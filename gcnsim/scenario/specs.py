@@ -12,14 +12,24 @@ from gcnsim.cluster import ALLREDUCES, RING
 from gcnsim.errors import ScenarioError, plural
 from gcnsim.fields import Measure, Number, Truth, Word, check_fields, entry
 from gcnsim.graph import IDS
-from gcnsim.hardware import GENERIC_LINK, device, devices, hosts, is_file, links
+from gcnsim.hardware import AGGREGATORS, GENERIC_LINK, device, devices, hosts, is_file, links
 from gcnsim.methods import Method
 from gcnsim.scenario.faults import Fault, check_faults
 from gcnsim.scenario.figures import CatalogueFigures, Figures
 from gcnsim.scenario.names import Words
 from gcnsim.scenario.partition import PartitionSpec
 from gcnsim.units import BANDWIDTH, FRACTION, SECONDS
-from gcnsim.workload import CONCATENATED, DROPOUTS, EXCHANGE_FIRST, HEADS_JOINED, MODELS, PAYLOADS, datasets
+from gcnsim.workload import (
+    CONCATENATED,
+    DROPOUTS,
+    EXCHANGE_FIRST,
+    HEADS_JOINED,
+    MEAN,
+    MODELS,
+    PAYLOADS,
+    SAGE_AGGREGATORS,
+    datasets,
+)
 
 DEFAULT_DATASET: Final = "reddit"
 TOPOLOGY: Final = (
@@ -40,6 +50,8 @@ TOPOLOGY: Final = (
     "sampler_device",
     "sampler_threads",
     "implementation",
+    "aggregator",
+    "threads",
     "figures",
 )
 """Fields of a cluster that a scenario without them answers as it did before there were any."""
@@ -128,6 +140,18 @@ class ClusterSpec:
         "whose code trains on GPUs: one without costs besides, or that of the papers",
         LEAN,
     )
+    aggregator: str | None = entry(
+        Word("an aggregator", lambda: AGGREGATORS),
+        "what sums neighbours on CPU cores; null: what the calibration measured, else plain",
+        None,
+        optional=True,
+    )
+    threads: int | None = entry(
+        Number(True, 1, 1024),
+        "CPU threads that each worker on cores computes with; null: as many as the calibration measured, else 1",
+        None,
+        optional=True,
+    )
     figures: Figures = entry(CatalogueFigures(), "figures of the catalogue that are replaced in this question", ())
 
     def __post_init__(self) -> None:
@@ -194,6 +218,11 @@ class WorkloadSpec:
         "heads of hidden layers share the width, or each has it and they are averaged (gat)",
         CONCATENATED,
     )
+    sage_aggregator: str = entry(
+        Word("an aggregator", lambda: SAGE_AGGREGATORS),
+        "of graphsage: mean of the neighbours, or the largest values of a learnt map of them (on CPU cores)",
+        MEAN,
+    )
     keep_inputs: bool = entry(Truth(), "input rows of boundary nodes are fetched once, before training (gat)", False)
     norm: str = entry(Word("a normalisation", lambda: ("none", "layer")), "LayerNorm after hidden layers", "layer")
     dropout: float | None = entry(
@@ -236,6 +265,11 @@ class WorkloadSpec:
         if self.heads_joined != CONCATENATED and self.heads == 1:
             raise ScenarioError(
                 f"workload.heads_joined: {self.heads_joined} needs workload.heads of at least 2; it is 1"
+            )
+        if self.sage_aggregator != MEAN and self.model not in (None, "graphsage"):
+            raise ScenarioError(
+                f"workload.sage_aggregator: {self.sage_aggregator} is not allowed; only graphsage pools, not "
+                f"{self.model}"
             )
         if self.keep_inputs and self.model not in (None, "gat"):
             raise ScenarioError(

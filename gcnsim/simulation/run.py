@@ -114,6 +114,7 @@ def _new_schedule(
     shapes = resolve_model(scenario.workload, accesses.declared).shapes
     _refuse_dense(scenario, shapes, device)
     _refuse_attention(scenario, shapes, device)
+    _refuse_pooling(scenario, shapes, device)
     refuse_unused(scenario.cluster, chosen)
     if isinstance(chosen, MiniBatch):
         refuse_unmodelled(scenario, chosen, shapes)
@@ -174,6 +175,22 @@ def _refuse_attention(scenario: Scenario, shapes: tuple[LayerShape, ...], device
     if scenario.method.overlap != NO_OVERLAP:
         raise ScenarioError(
             f"method.overlap: {scenario.method.overlap} is not allowed with gat; none is: a softmax needs every entry"
+        )
+
+
+def _refuse_pooling(scenario: Scenario, shapes: tuple[LayerShape, ...], device: DeviceProfile) -> None:
+    """Raises ScenarioError for pooling where no schedule has it."""
+    if not any(shape.pooled for shape in shapes):
+        return
+    asked = f"workload.sage_aggregator: {scenario.workload.sage_aggregator}"
+    if device.kind != "cpu":
+        raise ScenarioError(f"{asked} is modelled for workers on CPU cores only; cluster.device is {device.name}")
+    if not scenario.method.pools:
+        allowed = ", ".join(named(lambda kind: kind.pools))
+        raise ScenarioError(f"{asked} is not modelled with {scenario.method.name}; allowed: {allowed}")
+    if scenario.method.overlap != NO_OVERLAP:
+        raise ScenarioError(
+            f"method.overlap: {scenario.method.overlap} is not allowed with pooling; none is: a maximum needs every row"
         )
 
 

@@ -11,7 +11,8 @@ from gcnsim.breakdown import PHASES
 from gcnsim.calibration_record.coverage import beyond
 from gcnsim.calibration_record.record import Calibration, read_calibration
 from gcnsim.errors import FileError, ScenarioError
-from gcnsim.evidence import refuse_other_trace, scenario_of
+from gcnsim.evidence import CORE, refuse_other_kernels, refuse_other_trace, scenario_of
+from gcnsim.hardware import PLAIN_KERNELS
 from gcnsim.knobs import KNOBS, TRAINING_KNOBS
 from gcnsim.processes import parallel_map
 from gcnsim.runs.notes import first_repeat, link_notes, session_notes, trace_notes, version_notes
@@ -108,7 +109,9 @@ def judge(
     asked = [scenario_of(run, None if calibration is None else str(calibration)) for run in runs]
     if again := first_repeat(runs):
         raise FileError(f"--runs: a run is given twice, as {again[0].path} and {again[1].path}; allowed: each once")
+    known, source = (PLAIN_KERNELS, CORE) if record is None else (record.of_kernels, str(calibration))
     for run, scenario in zip(runs, asked, strict=True):
+        refuse_other_kernels(run, known, source)
         refuse_other_trace(run, scenario)
     warnings += [note for run in runs for note in trace_notes(run)]
     unique = list(dict.fromkeys(asked))

@@ -14,6 +14,11 @@ PAYLOADS: Final = MappingProxyType({"fp32": 32, "fp16": 16, "bf16": 16, "int8": 
 
 MODELS: Final = ("gcn", "graphsage", "gat")
 
+MEAN, POOL = "mean", "pool"
+
+SAGE_AGGREGATORS: Final = (MEAN, POOL)
+"""What GraphSAGE makes of a node's neighbours: their mean, or the largest values of a learnt map of them."""
+
 CONCATENATED, AVERAGED = "concatenated", "averaged"
 
 HEADS_JOINED: Final = (CONCATENATED, AVERAGED)
@@ -34,6 +39,7 @@ class LayerShape:
     gathers: whether every iteration sums rows of neighbours; a dense layer does not, nor a first layer whose input was
     aggregated once before training. Such a layer exchanges nothing. heads: of attention; 0 where sums have none.
     keeps: its rows of boundary nodes stay where they are needed, fetched once: it sums them and exchanges nothing.
+    pooled: of `weights`, those of the map whose largest values over the neighbours are taken; 0 where nothing pools.
     """
 
     d_in: int
@@ -42,6 +48,7 @@ class LayerShape:
     gathers: bool = True
     heads: int = 0
     keeps: bool = False
+    pooled: int = 0
 
     @property
     def exchanges(self) -> bool:
@@ -49,14 +56,19 @@ class LayerShape:
         return self.gathers and not self.keeps
 
     @property
+    def joins(self) -> bool:
+        """Whether its inner and boundary rows are read side by side: nothing of it can begin before all are there."""
+        return self.heads > 0 or self.pooled > 0
+
+    @property
     def projected(self) -> int:
-        """Width of a row that has met the weights of all heads of attention."""
-        return (self.weights - self.d_out) // (self.d_in + 2)
+        """Width of a row that has met the weights of all heads of attention, or the map before pooling."""
+        return self.d_in if self.pooled else (self.weights - self.d_out) // (self.d_in + 2)
 
     @property
     def update_in(self) -> int:
         """Width of the rows that meet the weights: d_in, or 2 d_in where a row stands beside its neighbours' mean."""
-        return (self.weights - self.d_out) // self.d_out
+        return (self.weights - self.pooled - self.d_out) // self.d_out
 
 
 def layer_shapes(
@@ -71,18 +83,20 @@ def layer_shapes(
     heads: int = 1,
     heads_joined: str = CONCATENATED,
     keep_inputs: bool = False,
+    sage_aggregator: str = MEAN,
 ) -> tuple[LayerShape, ...]:
     """The shapes of the `layers` layers of `model`, layer 0 first: features -> hidden -> ... -> classes.
 
     GCN multiplies the aggregated row by d_in x d_out weights (Kipf and Welling, eq. 2); GraphSAGE-mean multiplies the
     row beside its neighbours' mean, so 2 d_in x d_out (Hamilton et al., Algorithm 1); both add d_out biases.
+    sage_aggregator `pool`: beside the largest values of ReLU(h_j W^T + b), W of d_in x d_in (ibid., Equation 3).
     A GAT has a map and two vectors for each of its `heads`, side by side in hidden layers, where they share the width,
     and averaged in the last (Velickovic et al., eqs. 5 and 6); heads_joined `averaged`: in all, each of full width.
     preaggregate: the input is aggregated once, before training. keep_inputs: a GAT's input rows of boundary nodes stay
     with who needs them. dense: the last so many layers are plain linear maps.
 
     Raises ScenarioError for an unknown model, a count below one, no graph convolution, heads that do not divide the
-    hidden width they share, or an input that attention sums and that is to be aggregated before.
+    hidden width they share, or an input that attention or pooling reads and that is to be aggregated before.
     """
     if model not in MODELS:
         raise ScenarioError(f"workload.model: unknown model {model!r}; {nearest(model, MODELS)}")
@@ -104,7 +118,9 @@ def layer_shapes(
         ]
         shapes[0] = replace(shapes[0], keeps=keep_inputs)
     else:
-        shapes = [LayerShape(d_in, d_out, inputs * d_in * d_out + d_out) for d_in, d_out in pairs[: layers - dense]]
+        pools = sage_aggregator == POOL
+        _refuse_pooling(model, pools=pools, preaggregate=preaggregate)
+        shapes = [_sums(*pair, inputs, pools=pools) for pair in pairs[: layers - dense]]
     shapes += [LayerShape(d_in, d_out, d_in * d_out + d_out, gathers=False) for d_in, d_out in pairs[layers - dense :]]
     if preaggregate:
         shapes[0] = replace(shapes[0], gathers=False)
@@ -117,6 +133,22 @@ def _refuse_heads(hidden: int, heads: int, joined: str, *, preaggregate: bool) -
         raise ScenarioError(f"workload.heads: {heads} does not divide the hidden width {hidden}")
     if preaggregate:
         raise ScenarioError("workload.preaggregate: true is not allowed with gat: its weights change every iteration")
+
+
+def _refuse_pooling(model: str, *, pools: bool, preaggregate: bool) -> None:
+    """Raises ScenarioError for what pooling cannot be."""
+    if pools and model != "graphsage":
+        raise ScenarioError(f"workload.sage_aggregator: {POOL} is not allowed; only graphsage pools, not {model}")
+    if pools and preaggregate:
+        raise ScenarioError(
+            "workload.preaggregate: true is not allowed with sage_aggregator: pool, whose map changes every iteration"
+        )
+
+
+def _sums(d_in: int, d_out: int, inputs: int, *, pools: bool) -> LayerShape:
+    """One layer of GCN or GraphSAGE. inputs: rows of d_in values that stand side by side before the map."""
+    pooled = d_in * d_in + d_in if pools else 0
+    return LayerShape(d_in, d_out, inputs * d_in * d_out + d_out + pooled, pooled=pooled)
 
 
 def _attention(d_in: int, d_out: int, heads: int, *, full: bool) -> LayerShape:

@@ -45,6 +45,7 @@ class BoundaryRows(Method):
 
     uses: ClassVar[frozenset[str]] = EVERY_OPTION
     attends: ClassVar[bool] = True
+    pools: ClassVar[bool] = True
     exchanges_rows: ClassVar[bool] = True
     on_cores: ClassVar[bool] = True
     smooths: ClassVar[tuple[Direction, ...]] = ()

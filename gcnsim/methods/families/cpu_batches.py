@@ -7,7 +7,7 @@ Order of ops, from the runtime's loop:
 - rows of other parts are pulled by all workers together: how many ids follow, the ids, the rows, each in a message to
   every peer that both ends must have asked for; what a peer's batch wants is picked out by its owner's loading thread;
 - layer by layer forward, loss, and back; layer 0 learns nothing of its input, so it is not summed backward, and its
-  matrix has no transpose; weights' gradients are reduced during the backward pass.
+  matrix has no transpose, nor has one that is pooled over; weights' gradients are reduced during the backward pass.
 """
 
 from __future__ import annotations
@@ -117,7 +117,7 @@ class CpuBatchWriter(CpuOps):
         seconds = self.sampler.drawing(batches.looked[:, rank], drawn, built)
         making = np.zeros(seconds.shape)
         for layer in distinct:
-            turned = layer > 0 or (self.one_graph and len(layers) > 1)
+            turned = (layer > 0 or (self.one_graph and len(layers) > 1)) and not self.facts.shapes[layer].pooled
             making = making + self.sampler.making(entries[:, layer] + batches.levels[:, rank, layer + 1], turned=turned)
         if ahead:
             held: FloatArray = INTERPRETER_HELD * np.roll(seconds, -ahead)
@@ -206,7 +206,9 @@ class CpuBatchWriter(CpuOps):
                 self._handed_over(rank)
                 cost = costs[rank][layer]
                 made.append(self.work(OpKind.UPDATE, rank, cost.update_backward, layer, BACKWARD))
-                if layer and facts.shapes[layer].gathers:
+                shape = facts.shapes[layer]
+                # The map before pooling learns in layer 0 too.
+                if shape.gathers and (layer or shape.pooled):
                     self.work(OpKind.AGGREGATE, rank, cost.aggregate_backward, layer, BACKWARD)
                 drops = dropped[rank][layer]
                 if layer and drops:

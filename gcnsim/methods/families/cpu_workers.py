@@ -13,6 +13,7 @@ two products, and rows are received where they are read. Order of ops, from the 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -27,6 +28,7 @@ from gcnsim.cost import (
     core_attention_cost,
     core_cost,
     core_dropout,
+    core_pooling_cost,
     draw_core_seconds,
     id_bytes,
     logits_seconds,
@@ -43,6 +45,7 @@ from gcnsim.methods.method import CENTRAL
 from gcnsim.schedule import Schedule
 from gcnsim.schedule.builder import Dependency, Work
 from gcnsim.timeline import Direction, OpKind
+from gcnsim.workload import LayerShape
 
 FORWARD, BACKWARD = Direction.FORWARD, Direction.BACKWARD
 
@@ -54,13 +57,20 @@ on two cores: 0.26 to 1.3, geometric mean 0.6.
 """
 
 JOINED_GRAPH = 1.2
-"""Building a drawn graph for attention, which reads its inner and boundary entries side by side, over building the same
-for sums: these have no transposes then. Measured in processor time on four graphs, two and four workers, epsilon 0.1
-and 0.3: 1.03 to 1.42, geometric mean 1.17.
+"""Building a drawn graph for attention or pooling, which read its inner and boundary entries side by side, over
+building the same for sums: these have no transposes then. Measured of attention in processor time on four graphs, two
+and four workers, epsilon 0.1 and 0.3: 1.03 to 1.42, geometric mean 1.17.
 """
 
 COUNTS = 8
 """Bytes of the message that says how many ids follow."""
+
+
+def _law(shape: LayerShape) -> Callable[..., CoreCost]:
+    """What a layer of this kind costs a core."""
+    if shape.heads:
+        return core_attention_cost
+    return core_pooling_cost if shape.pooled else core_cost
 
 
 class CpuWriter(CpuOps):
@@ -71,8 +81,8 @@ class CpuWriter(CpuOps):
         self.method, self.tau = method, method.tau
         self.facts = replace(self.facts, counts=facts.counts.repeated(self.iterations // facts.counts.iterations))
         counts = self.facts.counts
-        # A softmax needs all entries of a row, those that cross too.
-        self.overlap = method.overlap == CENTRAL and not any(shape.heads for shape in facts.shapes)
+        # A softmax needs all entries of a row, those that cross too, and so does a maximum.
+        self.overlap = method.overlap == CENTRAL and not any(shape.joins for shape in facts.shapes)
         self.sampled = method.samples(facts)
         self.trained = counts.rows
         self.ahead = np.roll(counts.rows, -self.tau, axis=0)
@@ -126,9 +136,7 @@ class CpuWriter(CpuOps):
         )
         last = len(facts.shapes) - 1
         return [
-            (core_attention_cost if shape.heads else core_cost)(
-                facts.device, shape, kept, first=layer == 0, last=layer == last, norm=facts.norm
-            )
+            _law(shape)(facts.device, shape, kept, first=layer == 0, last=layer == last, norm=facts.norm)
             for layer, shape in enumerate(facts.shapes)
         ]
 
@@ -163,7 +171,7 @@ class CpuWriter(CpuOps):
             entries = int(counts.entries[rank])
             kept = np.roll(counts.inner_edges[:, rank] + counts.boundary_edges[:, rank], -self.tau)
             work = draw_core_seconds(facts.host, entries, self.method.refresh, weighted=self.method.weighted)
-            more = JOINED_GRAPH if any(shape.heads for shape in facts.shapes) else 1.0
+            more = JOINED_GRAPH if any(shape.joins for shape in facts.shapes) else 1.0
             built = more * build_core_seconds(facts.host, kept + int(counts.inner_nodes[rank]))
             seconds = facts.host.draw_s.value + work + built
             self.stalled[rank] = INTERPRETER_HELD * seconds
@@ -208,8 +216,8 @@ class CpuWriter(CpuOps):
             if not self.exchanges or not sums:
                 if sums:
                     self._drop_received(rank, layer)
-                    # Attention's sums are all at the boundary's place, as they wait for it where there is one.
-                    alone = cost.boundary if facts.shapes[layer].heads else cost.inner
+                    # What joins all rows is at the boundary's place, as it waits for it where there is one.
+                    alone = cost.boundary if facts.shapes[layer].joins else cost.inner
                     self.work(OpKind.AGGREGATE, rank, alone, layer, FORWARD)
             elif self.tau:
                 reads.append(self._read(rank, layer, FORWARD, self._averaging(FORWARD, self.trained[:, rank], width)))
@@ -256,7 +264,7 @@ class CpuWriter(CpuOps):
             if layer == 0:
                 continue
             if not self.exchanges:
-                alone = cost.boundary_backward if facts.shapes[layer].heads else cost.inner_backward
+                alone = cost.boundary_backward if facts.shapes[layer].joins else cost.inner_backward
                 self.work(OpKind.AGGREGATE, rank, alone, layer, BACKWARD)
                 if dropped is not None and dropped.boundary_backward.any():
                     self.work(OpKind.UPDATE, rank, dropped.boundary_backward, layer, BACKWARD)

@@ -57,6 +57,7 @@ class MiniBatch(Method):
     needs_boundary: ClassVar[bool] = False
     mini_batches: ClassVar[bool] = True
     on_cores: ClassVar[bool] = True
+    pools: ClassVar[bool] = True
     one_graph: ClassVar[bool] = False
     one_server: ClassVar[bool] = False
     everywhere: ClassVar[bool] = False

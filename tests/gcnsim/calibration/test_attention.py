@@ -14,7 +14,7 @@ from gcnsim.calibration.sums import product_of
 from gcnsim.calibration_record.measurements import Measurement, Measurements
 from gcnsim.cost import attention_terms
 from gcnsim.cost.sums import product_seconds
-from gcnsim.hardware import ATTENTION_TERMS, AttentionFigures
+from gcnsim.hardware import ATTENTION_TERMS, AttentionFigures, CoreKernels
 from tests.gcnsim.calibration.test_sums import KNOWN, points
 
 FORWARD = dict(zip(ATTENTION_TERMS, (2e-5, 3e-9, 2e-8, 1e-10, 4e-10), strict=True))
@@ -50,6 +50,22 @@ def test_seconds_come_back() -> None:
     assert all(each.mape < 0.05 for each in laws.residuals)
     assert laws.attention.forward["entry_head"] == pytest.approx(FORWARD["entry_head"], rel=0.2)
     assert laws.attention.backward["entry_value"] == pytest.approx(BACKWARD["entry_value"], rel=0.2)
+
+
+def test_a_kernel_that_sums_itself_leaves_nothing_to_products() -> None:
+    """All of its time is in the terms, where products by another kernel's law would have taken up to nine tenths."""
+    found = [each for each in made() if each.kernel == "attention"]
+    own = []
+    for each in found:
+        terms = attention_terms(each.params["entries"], each.params["columns"], int(each.params["heads"]),
+                                int(each.params["width"]))  # fmt: skip
+        seconds = sum(FORWARD[name] * float(term) for name, term in zip(ATTENTION_TERMS, terms, strict=True))
+        own += [replace(each, kernel=kernel, seconds=seconds) for kernel in PASSES]
+    laws = Laws(sums=KNOWN)
+    fit_attention(laws, replace(measured(tuple(own)), kernels=CoreKernels("numba")))
+    assert laws.attention is not None
+    assert all(each.mape < 1e-3 for each in laws.residuals)
+    assert laws.attention.forward["entry_value"] == pytest.approx(FORWARD["entry_value"], rel=0.05)
 
 
 @pytest.mark.parametrize("laws", [Laws(sums=KNOWN), Laws()])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import numpy as np
@@ -21,10 +21,16 @@ from gcnsim.calibration.runs import (
 )
 from gcnsim.calibration_record.record import Calibration, Fitted, write_calibration
 from gcnsim.errors import FileError, ScenarioError
+from gcnsim.hardware import CoreKernels, device
 from gcnsim.hardware.sums import TERMS, SumFigures
 from gcnsim.runs.recorded_run import RecordedRun, read_recorded_run
 from gcnsim.validation import judge
 from tests.gcnsim.calibration.made import World, calibration, measurements, write_measurements
+from tests.gcnsim.calibration.test_attention import made as attention
+from tests.gcnsim.calibration.test_maps import KNOWN as MAPS
+from tests.gcnsim.calibration.test_maps import losses, maps
+from tests.gcnsim.calibration.test_pooling import made as pooling
+from tests.gcnsim.calibration.test_sums import KNOWN, points
 from tests.gcnsim.validation.conftest import EMULATED, WIDTHS, WriteRun, runs_in, simulated, small_graph
 
 FACTORS = {"socket_bandwidth": 0.6, "busy_core_rate": 0.85}
@@ -147,6 +153,36 @@ def test_measurements_of_another_kind_and_runs_of_another_machine_are_refused(
     with pytest.raises(ScenarioError) as caught:
         calibrate(write_measurements(tmp_path / "other.json", other), [folder])
     assert str(caught.value) == f"{folder}: ran on Xeon, measured was EPYC"
+
+
+def test_runs_by_other_kernels_and_profiles_too_short_for_them_are_refused(tmp_path: Path, write_run: WriteRun) -> None:
+    folder = write_run("a", aggregator="numba")
+    plain = write_measurements(tmp_path / "plain.json")
+    with pytest.raises(ScenarioError) as caught:
+        calibrate(plain, [folder])
+    assert str(caught.value) == (
+        f"{folder}: trained with --aggregator numba and --threads 1, plain.json is of --aggregator plain and --threads "
+        "1; train with these, or calibrate with a profile of the others (python -m runtime.profile)"
+    )
+    document = measurements()
+    document["options"]["aggregator"] = "numba"
+    own = write_measurements(tmp_path / "numba.json", document)
+    with pytest.raises(ScenarioError, match=r"numba.json: measured with --aggregator numba and .*, but no pooling"):
+        calibrate(own)
+
+
+def test_a_record_says_of_which_kernels_it_is(tmp_path: Path) -> None:
+    document = measurements()
+    document["options"] |= {"aggregator": "numba", "threads": 2}
+    known = [*points(KNOWN), *attention(), *maps(replace(device("cpu-core"), maps=MAPS)), *pooling()]
+    # One that says more of its calls is of `loss` alone.
+    known += [each for each in losses() if each.params["rows"] > 64]
+    document["measurements"] += [{**asdict(each), "repeats": 5} for each in known]
+    record = calibrate(write_measurements(tmp_path / "numba.json", document))
+    assert record.pooling is not None
+    assert record.kernels == CoreKernels("numba", 2)
+    assert record.figures["host"]["cores"].value == 2.0
+    assert record.figures["host"]["busy_core_rate"].value == 1.0, "two threads of one worker fill both cores"
 
 
 def test_ranges_reach_from_the_lowest_to_the_highest(write_run: WriteRun) -> None:

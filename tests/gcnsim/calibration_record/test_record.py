@@ -9,7 +9,16 @@ import pytest
 
 from gcnsim.calibration_record.record import Source, content_hash, read_calibration, write_calibration
 from gcnsim.errors import FileError
-from gcnsim.hardware import ATTENTION_TERMS, MAP_TERMS, AttentionFigures, MapFigures
+from gcnsim.hardware import (
+    ATTENTION_TERMS,
+    MAP_TERMS,
+    PLAIN_KERNELS,
+    POOLING_TERMS,
+    AttentionFigures,
+    CoreKernels,
+    MapFigures,
+    PoolingFigures,
+)
 from gcnsim.hardware.sums import TERMS, SumFigures
 from tests.gcnsim.calibration.made import calibration, fitted
 
@@ -97,9 +106,9 @@ def test_a_record_knows_its_inputs() -> None:
 def test_another_schema_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "c.json"
     raw = document(path)
-    wanted = " or ".join(f'"gcnsim.calibration/{version}"' for version in (1, 2, 3, 4))
-    told = f'schema is "gcnsim.calibration/5", wanted {wanted}{HINT}'
-    assert changed(path, raw | {"schema": "gcnsim.calibration/5"}) == told
+    wanted = " or ".join(f'"gcnsim.calibration/{version}"' for version in (1, 2, 3, 4, 5))
+    told = f'schema is "gcnsim.calibration/6", wanted {wanted}{HINT}'
+    assert changed(path, raw | {"schema": "gcnsim.calibration/6"}) == told
     del raw["schema"]
     assert changed(path, raw) == f"has no schema{HINT}"
     path.write_text("[]")
@@ -256,6 +265,30 @@ ATTENTION = AttentionFigures(dict.fromkeys(ATTENTION_TERMS, 1e-9), dict.fromkeys
 
 
 MAPS = MapFigures({name: 1e-9 * (place + 1) for place, name in enumerate(MAP_TERMS)}, ((5.0, 1e-7), (16.0, 8e-8)))
+
+
+POOLING = PoolingFigures(dict.fromkeys(POOLING_TERMS, 1e-9), dict.fromkeys(POOLING_TERMS, 2e-9))
+
+
+def test_what_pooling_costs_and_which_kernels_is_version_five(tmp_path: Path) -> None:
+    path = tmp_path / "c.json"
+    known: dict[str, Any] = {"sums": SUMS, "attention": ATTENTION, "maps": MAPS, "graphs": {}}
+    record = calibration(**known, pooling=POOLING, kernels=CoreKernels("numba", 2))
+    write_calibration(path, record)
+    assert read_calibration(path) == record
+    assert read_calibration(path).of_kernels == CoreKernels("numba", 2)
+    raw = json.loads(path.read_text())
+    assert raw["schema"] == "gcnsim.calibration/5"
+    older = raw | {"schema": "gcnsim.calibration/4"}
+    assert changed(path, older) == "kernels: is there in a record of schema gcnsim.calibration/4"
+    del older["kernels"], older["pooling"]
+    path.write_text(json.dumps(older))
+    assert read_calibration(path).pooling is None
+    assert read_calibration(path).of_kernels == PLAIN_KERNELS
+    assert changed(path, raw | {"kernels": {"aggregator": "auto", "threads": 1}}).startswith("kernels.aggregator is")
+    assert changed(path, raw | {"kernels": {"aggregator": "dgl", "threads": 0}}).startswith("kernels.threads is 0")
+    fewer = raw | {"pooling": raw["pooling"] | {"backward": {}}}
+    assert changed(path, fewer) == f"has no pooling.backward.call{HINT}"
 
 
 def test_what_maps_and_the_loss_cost_is_version_four(tmp_path: Path) -> None:

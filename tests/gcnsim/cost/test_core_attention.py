@@ -9,7 +9,7 @@ import pytest
 
 from gcnsim.cost import Kept, attention_terms, core_attention_cost, core_cost
 from gcnsim.errors import ScenarioError
-from gcnsim.hardware import ATTENTION_TERMS, AttentionFigures, DeviceProfile, device
+from gcnsim.hardware import ATTENTION_TERMS, AttentionFigures, CoreKernels, DeviceProfile, device
 from gcnsim.workload import layer_shapes
 
 NONE = dict.fromkeys(ATTENTION_TERMS, 0.0)
@@ -39,6 +39,15 @@ def test_what_is_measured_is_added_to_the_products_of_all_heads() -> None:
     assert (some.update_backward - none.update_backward).tolist() == pytest.approx([1_200, 1_400])
     plain = core_cost(core({}, {}), layer_shapes("gcn", 16, 16, 2, 5)[1], KEPT, first=False, last=False, norm=False)
     assert none.boundary.tolist() == pytest.approx((2 * (plain.inner + plain.boundary)).tolist())
+
+
+def test_one_kernel_of_all_heads_has_its_sums_in_what_was_measured() -> None:
+    (_, shape, _) = layer_shapes("gat", 16, 32, 3, 5, heads=2)
+    own = replace(core({"entry": 1.0}, {}), kernels=CoreKernels("numba"))
+    found = core_attention_cost(own, shape, KEPT, first=False, last=False, norm=False)
+    assert found.boundary.tolist() == [1_200, 1_400]
+    with_products = core_attention_cost(core({"entry": 1.0}, {}), shape, KEPT, first=False, last=False, norm=False)
+    assert (with_products.boundary > found.boundary).all()
 
 
 def test_nothing_is_summed_before_all_rows_are_there() -> None:

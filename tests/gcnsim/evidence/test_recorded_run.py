@@ -12,8 +12,8 @@ import pytest
 from gcnsim.caching import CacheSize
 from gcnsim.calibration_record.record import write_calibration
 from gcnsim.errors import ScenarioError
-from gcnsim.evidence import scenario_of
-from gcnsim.hardware import ATTENTION_TERMS, AttentionFigures, SumFigures
+from gcnsim.evidence import refuse_other_kernels, scenario_of
+from gcnsim.hardware import ATTENTION_TERMS, PLAIN_KERNELS, AttentionFigures, CoreKernels, SumFigures
 from gcnsim.hardware.sums import TERMS
 from gcnsim.methods import create_method
 from gcnsim.methods.psc_gcn import PscGcn
@@ -145,20 +145,7 @@ def test_input_that_was_summed_before_training_is_neither_sent_nor_summed(write_
     ("options", "said"),
     [
         ({"dtype": "float64"}, "trained with dtype float64, which the simulator does not model; allowed: float32"),
-        (
-            {"threads": 2},
-            "trained with threads 2, which the simulator does not model; allowed: 1 (by default a worker has its share "
-            "of the cores; train with --threads 1)",
-        ),
-        (
-            {"model": "graphsage", "sage_aggregator": "pool"},
-            "trained with sage_aggregator pool, which the simulator does not model; allowed: mean",
-        ),
         ({"device": "cuda"}, "names no GPU; allowed: GPUs of one kind"),
-        (
-            {"aggregator": "numba"},
-            "trained with aggregator numba, which the simulator does not model; allowed: plain",
-        ),
     ],
 )
 def test_what_is_not_modelled_is_refused_by_name(
@@ -173,8 +160,30 @@ def test_a_run_with_default_threads_is_what_it_was(asked: Callable[..., Scenario
     assert asked(threads=None).cluster.gpus == 2, "two workers on two cores: one thread each, as one was asked for"
     document = run_document(Options(threads=None, hidden=32)) | {"threads": 4}
     folder = write_folder(tmp_path / "new", document, [0.1] * 10)
-    with pytest.raises(ScenarioError, match=r"new: trained with threads 4, which the simulator does not model"):
-        scenario_of(read_recorded_run(folder))
+    run = read_recorded_run(folder)
+    assert scenario_of(run).cluster.threads == 4
+    with pytest.raises(ScenarioError) as caught:
+        refuse_other_kernels(run, PLAIN_KERNELS, "c.json")
+    assert str(caught.value) == (
+        f"{folder}: trained with --aggregator plain and --threads 4, c.json is of --aggregator plain and --threads 1; "
+        "train with these, or calibrate with a profile of the others (python -m runtime.profile)"
+    )
+    refuse_other_kernels(run, CoreKernels("plain", 4), "c.json")
+
+
+def test_kernels_and_pooling_arrive(asked: Callable[..., Scenario], write_run: WriteRun) -> None:
+    scenario = asked(model="graphsage", sage_aggregator="pool", aggregator="numba", overlap="central")
+    assert (scenario.cluster.aggregator, scenario.cluster.threads) == ("numba", 1)
+    assert scenario.workload.sage_aggregator == "pool"
+    assert scenario.method.overlap == "none", "a maximum waits for all rows"
+    gpus = read_recorded_run(
+        on_gpus(write_run("gpus", device="cuda", model="graphsage", sage_aggregator="pool", aggregator="dgl"))
+    )
+    refuse_other_kernels(gpus, PLAIN_KERNELS, "c.json")
+    with pytest.raises(
+        ScenarioError, match="with sage_aggregator pool, which the simulator does not model; allowed: m"
+    ):
+        scenario_of(gpus)
 
 
 @pytest.mark.parametrize("threads", [None, 1, 8])

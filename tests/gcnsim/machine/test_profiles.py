@@ -12,7 +12,22 @@ import pytest
 from gcnsim.calibration_record.record import Calibration, write_calibration
 from gcnsim.cost import elementwise_seconds, gemm_seconds, rows_seconds, spmm_seconds
 from gcnsim.errors import FileError, ScenarioError
-from gcnsim.hardware import device, figures_of, host, link
+from gcnsim.hardware import (
+    ATTENTION_TERMS,
+    MAP_TERMS,
+    PLAIN_KERNELS,
+    POOLING_TERMS,
+    AttentionFigures,
+    CoreKernels,
+    MapFigures,
+    PoolingFigures,
+    SumFigures,
+    device,
+    figures_of,
+    host,
+    link,
+)
+from gcnsim.hardware.sums import TERMS
 from gcnsim.machine import for_graph, resolve_machine
 from gcnsim.machine.profiles import calibration_of
 from gcnsim.methods import create_method
@@ -183,3 +198,55 @@ def test_a_record_without_figures_changes_nothing(tmp_path: Path) -> None:
     calibrated = spec(tmp_path, empty)
     found, plain = resolve_machine(calibrated), resolve_machine(replace(calibrated, calibration=None))
     assert (found.device, found.host, found.network) == (plain.device, plain.host, plain.network)
+
+
+KNOWN: Any = {
+    "sums": SumFigures((48e3, 2e6, 4e7), dict.fromkeys(TERMS, 1e-9)),
+    "attention": AttentionFigures(*(dict.fromkeys(ATTENTION_TERMS, 1e-9) for _ in range(2))),
+    "maps": MapFigures(dict.fromkeys(MAP_TERMS, 1e-9), ((5.0, 1e-7), (16.0, 8e-8))),
+    "pooling": PoolingFigures(*(dict.fromkeys(POOLING_TERMS, 1e-9) for _ in range(2))),
+    "graphs": {},
+}
+
+
+def test_a_worker_of_several_threads_has_a_core_that_is_as_many(tmp_path: Path) -> None:
+    four = {name: figure for name, figure in fitted(HOST).items() if name != "cores"} | fitted({"cores": 5.0})
+    figures = {**calibration().figures, "host": four}
+    record = calibration(**KNOWN, figures=figures, kernels=CoreKernels("numba", 2))
+    asked = spec(tmp_path, record, gpus=2, gpus_per_server=2, threads=2)
+    machine = resolve_machine(asked)
+    assert machine.host.cores.value == 2.0
+    assert machine.device.kernels == CoreKernels("numba", 2)
+    (cores,) = machine.topology.cores(0)
+    assert machine.topology.links[cores].spec.cores == 2
+    assert resolve_machine(replace(asked, threads=None, aggregator=None)).host.cores.value == 2.0, "as measured"
+    with pytest.raises(
+        ScenarioError, match=r"cluster.threads: 2 of each of 3 workers on 5 cores are not modelled; allo"
+    ):
+        resolve_machine(replace(asked, gpus=3, gpus_per_server=3, gpus_per_server_explicit=False))
+    with pytest.raises(ScenarioError, match=r"cluster.threads: 2 of each of 4 workers on 5 cores"):
+        resolve_machine(replace(asked, gpus=4, gpus_per_server=1, shared_cores=True))
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        (
+            {"threads": 2},
+            r"cluster.threads: 2 needs a calibration of a profile taken with it .*--threads 2.*c.json has 1",
+        ),
+        (
+            {"aggregator": "dgl"},
+            r"cluster.aggregator: dgl needs a calibration .*--aggregator dgl.*; \S*c.json has plain",
+        ),
+        ({"threads": 2, "calibration": None}, r"cluster.threads: 2 needs a calibration .*; the catalogue has 1"),
+        (
+            {"threads": 1, "device": "t4", "calibration": None},
+            r"cluster.threads: 1 is modelled for workers on CPU cores only; cluster.device is t4",
+        ),
+    ],
+)
+def test_kernels_that_no_figure_is_of_are_refused(tmp_path: Path, changes: dict[str, Any], said: str) -> None:
+    with pytest.raises(ScenarioError, match=said):
+        resolve_machine(spec(tmp_path, **changes))
+    assert resolve_machine(spec(tmp_path, threads=1, aggregator="plain")).device.kernels == PLAIN_KERNELS

@@ -14,13 +14,14 @@ from gcnsim.cost.core import RESULT_PASSES, result_seconds, sum_seconds
 from gcnsim.cost.device import elementwise_seconds
 from gcnsim.cost.maps import map_seconds
 from gcnsim.errors import ScenarioError
-from gcnsim.hardware import Figure, SumFigures
+from gcnsim.hardware import POOLING_TERMS, Figure, PoolingFigures, SumFigures
 from gcnsim.hardware.sums import TERMS
 from gcnsim.methods import method_type
 from gcnsim.methods.families.cpu_batches import CALLS, INTERPRETER_HELD
 from gcnsim.methods.families.cpu_ops import WOKEN_S
 from gcnsim.schedule import COMPUTE_STREAM, Op, Schedule, bounds
 from gcnsim.timeline import Direction, OpKind
+from gcnsim.workload import layer_shapes
 from tests.cases import Case, method
 
 MakeFacts = Callable[..., Case]
@@ -84,6 +85,23 @@ def test_all_layers_of_a_sub_graph_have_one_matrix(cases: MakeFacts, name: str) 
     assert work(schedule, drawn) == pytest.approx(1e-3 + looked / 1e7 + entries / 5e6)
     stored = entries + int(batches.levels[0, 0, 1])
     assert work(schedule, made) == pytest.approx(1e-5 + stored / 1e8 + stored / 2e7)
+
+
+def test_what_pools_learns_in_layer_0_too_and_needs_no_transpose(cases: MakeFacts) -> None:
+    given = cases()
+    pooling = PoolingFigures(dict.fromkeys(POOLING_TERMS, 1e-9), dict.fromkeys(POOLING_TERMS, 2e-9))
+    widths = given.shapes[0].d_in, given.shapes[0].d_out, len(given.shapes), given.shapes[-1].d_out
+    shapes = layer_shapes("graphsage", *widths, sage_aggregator="pool")
+    pooled = replace(given, shapes=shapes, device=replace(given.device, pooling=pooling))
+    mean = replace(given, shapes=layer_shapes("graphsage", *widths))
+    for each, learns in ((mean, set(range(1, len(shapes)))), (pooled, set(range(len(shapes))))):
+        sums = on(method("graphsage")(each), 0, COMPUTE_STREAM, OpKind.AGGREGATE)
+        assert {op.layer for op in sums if op.direction is Direction.BACKWARD} == learns
+    schedule, batches = method("graphsage")(pooled), given.counts.batches
+    assert batches is not None
+    _, made = on(schedule, 0, "sampler")
+    entries, levels = batches.entries[0, 0], batches.levels[0, 0]
+    assert work(schedule, made) == pytest.approx(entries.size * 1e-5 + (entries + levels[1:]).sum() / 1e8)
 
 
 @pytest.mark.parametrize("name", PULLING)

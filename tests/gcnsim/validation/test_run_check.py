@@ -125,6 +125,15 @@ def test_another_machine_or_version_is_warned_of_and_refused_when_strict(
     assert str(caught.value) == warnings[0]
 
 
+def test_a_run_by_other_kernels_than_were_measured_is_refused(write_run: WriteRun, record: Path) -> None:
+    folder = write_run("a", aggregator="numba")
+    for given, source in ((record, str(record)), (None, "cpu-core")):
+        with pytest.raises(ScenarioError) as caught:
+            judge([folder], given)
+        told = f"{folder}: trained with --aggregator numba and --threads 1, {source} is of --aggregator plain and"
+        assert str(caught.value).startswith(told)
+
+
 def test_a_run_counts_once(write_run: WriteRun) -> None:
     folder = write_run("a")
     with pytest.raises(FileError, match="a run is given twice"):

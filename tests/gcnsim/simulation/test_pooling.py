@@ -1,0 +1,105 @@
+"""GraphSAGE's pooling in studies: where it is modelled, and in one line where it is not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gcnsim.calibration_record.record import write_calibration
+from gcnsim.errors import ScenarioError
+from gcnsim.hardware import CoreKernels
+from gcnsim.methods import create_method
+from gcnsim.methods.pagraph import PaGraph
+from gcnsim.scenario import Scenario, from_mapping
+from gcnsim.schedule import Schedule
+from gcnsim.simulation import study
+from gcnsim.timeline import Direction, OpKind
+from gcnsim.workload import layer_shapes
+from tests.gcnsim.calibration.made import calibration
+from tests.gcnsim.machine.test_profiles import KNOWN
+from tests.gcnsim.validation.conftest import save_trace
+
+
+def asked(folder: Path, name: str = "full-graph", overlap: str = "none", **workload: Any) -> Scenario:
+    """2 workers on cores that were measured, on a trace."""
+    record = calibration(**KNOWN, kernels=CoreKernels())
+    write_calibration(folder / "c.json", record)
+    save_trace(folder / "access.trace")
+    sizes = {"layers": 2, "hidden": 32, "features": 32, "classes": 8}
+    mapping = {
+        "schema": "gcnsim.scenario/1",
+        "cluster": {"gpus": 2, "gpus_per_server": 1, "device": "cpu-core", "calibration": str(folder / "c.json")},
+        "workload": {
+            "trace": str(folder / "access.trace"),
+            "model": "graphsage",
+            "sage_aggregator": "pool",
+            **sizes,
+            **workload,
+        },
+        "method": {"name": name, "overlap": overlap},
+        "run": {"iterations": 3},
+    }
+    return from_mapping(mapping, "test")
+
+
+def scheduled(scenario: Scenario) -> Schedule:
+    return study(scenario).run.schedule
+
+
+@pytest.mark.parametrize("name", ["full-graph", "pipegcn"])
+def test_a_layer_pools_once_after_its_rows_came(tmp_path: Path, name: str) -> None:
+    schedule = scheduled(asked(tmp_path, name))
+    forward = [op for op in schedule.ops if op.worker == 0 and op.direction is Direction.FORWARD]
+    for layer in (0, 1):
+        (read,) = (op.index for op in forward if op.layer == layer and op.kind is OpKind.SCATTER)
+        pooling = [op.index for op in forward if op.layer == layer and op.kind is OpKind.AGGREGATE]
+        busy = [op for op in pooling if schedule.demand[:, op].any()]
+        assert len(busy) == 1
+        assert busy[0] > read
+
+
+def test_pooling_costs_more_than_a_mean(tmp_path: Path) -> None:
+    pooled, mean = (study(asked(tmp_path, sage_aggregator=each)).metrics for each in ("pool", "mean"))
+    assert pooled.compute_s > 1.2 * mean.compute_s
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"name": "cagnet-1d"}, "pool is not modelled with cagnet-1d; allowed: full-graph, pipegcn, "),
+        (
+            {"name": "full-graph", "overlap": "central"},
+            "method.overlap: central is not allowed with pooling; none is: a",
+        ),
+        ({"preaggregate": True}, "workload.preaggregate: true is not allowed with sage_aggregator: pool, whose map"),
+        ({"model": "gcn"}, "workload.sage_aggregator: pool is not allowed; only graphsage pools, not gcn"),
+        ({"sage_aggregator": "max"}, "workload.sage_aggregator: unknown aggregator 'max'"),
+    ],
+)
+def test_what_cannot_pool_says_so(tmp_path: Path, changes: dict[str, Any], said: str) -> None:
+    with pytest.raises(ScenarioError) as caught:
+        study(asked(tmp_path, **changes))
+    assert said in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_no_loader_pools_before_training() -> None:
+    shapes = layer_shapes("graphsage", 32, 32, 2, 8, sage_aggregator="pool")
+    loader = create_method("pagraph", preprocess="yes")
+    assert isinstance(loader, PaGraph)
+    with pytest.raises(ScenarioError, match="preprocess: yes is not allowed with sage_aggregator: pool"):
+        loader.plan(shapes)
+
+
+def test_on_gpus_it_is_not_modelled() -> None:
+    mapping = {
+        "schema": "gcnsim.scenario/1",
+        "workload": {"dataset": "yelp", "model": "graphsage", "sage_aggregator": "pool"},
+        "method": {"name": "full-graph"},
+    }
+    with pytest.raises(
+        ScenarioError, match=r"sage_aggregator: pool is modelled for workers on CPU cores only; cluster.d"
+    ):
+        study(from_mapping(mapping, "test"))
