@@ -10,6 +10,8 @@ from torch import Tensor
 
 from gcnsim.ids import AnyArray
 from runtime.aggregate.matrix import Matrix
+from runtime.aggregate.numba_matrix import NumbaMatrix
+from runtime.aggregate.numba_maximum import fused_max
 
 _CHUNK = {"cpu": 1 << 19, "cuda": 1 << 25}
 """Values of the rows that are gathered at a time: bounds the working memory; on a CPU what one core's cache holds."""
@@ -21,6 +23,8 @@ def neighbour_max(matrix: Matrix, x: Tensor) -> Tensor:
     The matrix gives the pattern alone; rows without an entry become zero. Of equal values the first entry's counts: its
     row alone gets the gradient. On CUDA its sums have no fixed order.
     """
+    if isinstance(matrix, NumbaMatrix):
+        return fused_max(matrix, x)
     result: Tensor = _Largest.apply(matrix, x)  # type: ignore[no-untyped-call]
     return result
 

@@ -40,6 +40,9 @@ _WORKERS: Final = {"quick": "1,2,4", "full": "1,2,3,4,6"}
 @click.option("--out", default="profile.json", show_default=True, help="File of the measurements.")
 @click.option("--device", default="cpu", show_default=True, help="cpu or cuda.")
 @click.option("--threads", type=int, default=1, show_default=True, help="CPU threads of each process.")
+@click.option(
+    "--aggregator", default="plain", show_default=True, help="Kernels that sum neighbours: plain, numba or dgl."
+)
 @click.option("--workers", help="Numbers of processes to run at once.  [default: 1,2,3,4,6; with --quick 1,2,4]")
 @click.option("--no-network", is_flag=True, help="Measure no transfers between processes.")
 @click.option("--json", "as_json", is_flag=True, help="Print the measurements as JSON too (gcnsim.measurements/1).")
@@ -51,6 +54,7 @@ def command(context: click.Context, /, **given: Any) -> None:
     Examples:
       python -m runtime.profile --quick
       python -m runtime.profile --threads 1 --workers 1,2,4 --out this-machine.json
+      python -m runtime.profile --aggregator numba --out numba.json
     """
     context.obj = given
 
@@ -79,7 +83,9 @@ def _microbench(given: dict[str, Any], budget: Budget | None) -> int:
     check_libraries()
     budget = budget or (QUICK if given["quick"] else FULL)
     workers = _numbers(given["workers"] or _WORKERS.get(budget.level, "1,2"))
-    asked = MicrobenchRequest(budget, given["device"], given["threads"], workers, not given["no_network"])
+    asked = MicrobenchRequest(
+        budget, given["device"], given["threads"], workers, not given["no_network"], given["aggregator"]
+    )
     try:
         if writable(given["out"]):
             probe(given["out"])

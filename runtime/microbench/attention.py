@@ -10,7 +10,7 @@ from runtime.microbench.inputs import Shape, facts_of, made_rows, matrix_of
 
 
 def measure(bench: Bench) -> None:
-    """`attention` and `attention_backward`, as trained with plain torch.
+    """`attention` and `attention_backward`.
 
     params: those of `facts_of`; heads; width, of all heads together.
     """
@@ -27,7 +27,7 @@ def measure(bench: Bench) -> None:
     ]
     for shape, heads, width in bench.budget.of(tiny, quick, full):
         rows = shape.made()
-        matrix, facts = matrix_of(rows, bench.device), facts_of(rows)
+        matrix, facts = matrix_of(rows, bench.device, bench.asked.aggregator), facts_of(rows)
         _both(bench, matrix, facts | {"heads": heads, "width": width})
 
 

@@ -54,7 +54,7 @@ def _of(bench: Bench, graph: Graph, draws: BatchDraws, *, drawn: bool) -> None:
     sizes = {"looked": _mean([batch.looked for batch in batches]), "drawn": entries if drawn else 0.0}
     bench.time_cold("draw_batch", sizes, lambda i: draws.draw(i % AROUND, 0, keep=True))
     bench.time_cold("build_batch", {"entries": entries}, lambda i: builder.built(i, batches[i % AROUND]))
-    kind = matrix_kind("plain")
+    kind = matrix_kind(bench.asked.aggregator)
     first = [graph.rows[0] for graph in built]
     stored = _mean([0 if rows is None else rows.columns.size for rows in first])
     for turned in (False, True):

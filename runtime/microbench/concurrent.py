@@ -147,9 +147,10 @@ def _beside(bench: Bench, channel: Channel, wire: Channel, traffic: Traffic, cal
 def _kernels(bench: Bench) -> list[tuple[str, dict[str, float], Call]]:
     entries, nodes = bench.budget.of((1_000, 100), (200_000, 10_000), (200_000, 10_000))
     made = Shape(entries, nodes, nodes, skewed=True, local=True).made()
+    matrix = matrix_of(made, bench.device, bench.asked.aggregator)
     width = bench.budget.of(16, 64, 64)
     rows, d = bench.budget.of((64, 16), (4_096, 128), (4_096, 128))
     return [
-        ("spmm", {**facts_of(made), "width": width, "hot": 0}, product(bench, matrix_of(made, bench.device), width)[0]),
+        ("spmm", {**facts_of(made), "width": width, "hot": 0}, product(bench, matrix, width)[0]),
         ("gemm", {"rows": rows, "d_in": d, "d_out": d, "bias": 1}, learnt_map(bench, rows, d, d)),
     ]

@@ -34,10 +34,11 @@ def measure(bench: Bench) -> None:
 def _kernels(bench: Bench) -> None:
     entries, nodes = bench.budget.of((1_000, 100), (1_000_000, 50_000), (1_000_000, 50_000))
     made = Shape(entries, nodes, nodes, skewed=True, local=True).made()
+    matrix = matrix_of(made, bench.device, bench.asked.aggregator)
     facts: dict[str, float] = {**facts_of(made), "width": 128, "hot": 0}
     shape: dict[str, float] = {"rows": nodes, "d_in": 128, "d_out": 128, "bias": 1}
     kernels = {
-        "spmm": (facts, product(bench, matrix_of(made, bench.device), 128)[0]),
+        "spmm": (facts, product(bench, matrix, 128)[0]),
         "gemm": (shape, learnt_map(bench, nodes, 128, 128)),
     }
     for name, (params, call) in kernels.items():

@@ -53,8 +53,9 @@ class Shape:
         key = np.unique(row * self.columns + column)
         row, column = np.divmod(key, self.columns)
         indptr = np.searchsorted(row, np.arange(self.rows + 1))
-        values = generator.random(key.size) + 0.5
-        return Rows(indptr, column.astype(np.int32), values, self.columns)
+        # As in training, weights are a factor of the row times one of the column: some kernels read none per entry.
+        left, right = generator.random(self.rows) + 0.5, generator.random(self.columns) + 0.5
+        return Rows(indptr, column.astype(np.int32), left[row] * right[column], self.columns, (left, right))
 
     def _lengths(self, generator: np.random.Generator) -> IntArray:
         lengths: IntArray
@@ -72,9 +73,9 @@ class Shape:
         return uniform ** (1 / (1 - POWER)) if self.skewed else uniform
 
 
-def matrix_of(rows: Rows, device: torch.device) -> Matrix:
-    """`rows` as training multiplies them by default."""
-    return matrix_kind("plain")(rows, torch.float32, device)
+def matrix_of(rows: Rows, device: torch.device, aggregator: str = "plain") -> Matrix:
+    """`rows` as training with `--aggregator aggregator` multiplies them."""
+    return matrix_kind(aggregator)(rows, torch.float32, device)
 
 
 def facts_of(rows: Rows) -> dict[str, float]:

@@ -12,6 +12,8 @@ KERNELS: Final[Mapping[str, str]] = {
     "spmm_t": "its gradient: the transposed matrix times rows",
     "attention": "graph attention: scores of entries, softmax over each row, weighted sum",
     "attention_backward": "its gradients",
+    "pool": "GraphSAGE's pooling: the largest value of each column over neighbours",
+    "pool_backward": "its gradient, to the rows that the values came from",
     "gemm": "learnt map of a layer",
     "gemm_backward": "its gradients, of weights and (input_grad 1) of its input",
     "relu": "activation",

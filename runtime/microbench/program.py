@@ -7,6 +7,7 @@ from datetime import timedelta
 
 import torch.distributed as dist
 
+from runtime.aggregate import matrix_kind
 from runtime.exchange import Channel
 from runtime.launch import Place, connect
 from runtime.microbench import (
@@ -17,6 +18,7 @@ from runtime.microbench import (
     maps,
     network,
     overheads,
+    pooling,
     rows,
     sampling,
     sharing,
@@ -36,10 +38,11 @@ PATIENCE_S = 1800.0
 def run(asked: MicrobenchRequest, place: Place, tell: Callable[[Measurement], None]) -> None:
     """Take all measurements with the other members; the first one tells of them.
 
-    Raises ScenarioError for CUDA where there is none.
+    Raises ScenarioError for CUDA where there is none, and for kernels of a library that cannot be imported.
     """
     options = Options(device=asked.device, threads=asked.threads)
     bench = Bench(asked, device_of(options, training.ALONE), tell)
+    matrix_kind(asked.aggregator)
     channels: dict[int, Channel] = {}
     if place.world > 1:
         connect(place, PATIENCE_S, "gloo")
@@ -55,7 +58,7 @@ def run(asked: MicrobenchRequest, place: Place, tell: Callable[[Measurement], No
 
 def _alone(bench: Bench) -> None:
     """What one process measures by itself; the others wait without using a core."""
-    for part in (overheads, sums, attention, maps, rows, sampling, training):
+    for part in (overheads, sums, attention, pooling, maps, rows, sampling, training):
         part.measure(bench)
     (copies if bench.device.type == "cuda" else batches).measure(bench)
 

@@ -17,6 +17,9 @@ LEVELS: Final = ("tiny", "quick", "full")
 AT_ONCE: Final = Number(True, 1, 64)
 """Each is a process that imports torch."""
 
+AGGREGATORS: Final = tuple(name for name in CHOICES["aggregator"] if name != "auto")
+"""What is measured has one name: what `auto` takes depends on the graph."""
+
 
 @dataclass(frozen=True, slots=True)
 class Budget:
@@ -48,7 +51,7 @@ class MicrobenchRequest:
     """One run of the micro-benchmarks; raises ScenarioError for what is not allowed.
 
     threads: of each process. workers: numbers of processes to run at once, ascending. network: whether to measure
-    transfers between processes.
+    transfers between processes. aggregator: one of AGGREGATORS, which kernels sum neighbours.
     """
 
     budget: Budget = FULL
@@ -56,11 +59,16 @@ class MicrobenchRequest:
     threads: int = 1
     workers: tuple[int, ...] = (1, 2, 3, 4, 6)
     network: bool = True
+    aggregator: str = "plain"
 
     def __post_init__(self) -> None:
         """Refuse values that mean nothing."""
         if self.device not in CHOICES["device"]:
             raise ScenarioError(f"--device: unknown {self.device!r}; {nearest(self.device, CHOICES['device'])}")
+        if self.aggregator not in AGGREGATORS:
+            raise ScenarioError(f"--aggregator: unknown {self.aggregator!r}; {nearest(self.aggregator, AGGREGATORS)}")
+        if self.aggregator == "numba" and self.device != "cpu":
+            raise ScenarioError("--aggregator: numba sums on CPUs, --device is cuda; allowed: plain, dgl")
         RULES["threads"].check(self.threads, "--threads")
         for count in self.workers:
             AT_ONCE.check(count, "--workers")

@@ -24,9 +24,10 @@ def measure(bench: Bench) -> None:
     sizes = bench.budget.of([(400, 4_000)], [(8_000, 80_000), (40_000, 800_000)], [
         (8_000, 80_000), (40_000, 400_000), (16_000, 800_000), (80_000, 2_000_000),
     ])  # fmt: skip
+    kind = matrix_kind(bench.asked.aggregator)
     for nodes, entries in sizes:
         part = made_part(nodes, entries)
-        builder = GraphBuilder(part, "symmetric", matrix_kind("plain"), torch.float32, bench.device)
+        builder = GraphBuilder(part, "symmetric", kind, torch.float32, bench.device)
         for epsilon in bench.budget.of((0.1,), (0.03, 0.3), (0.03, 0.1, 0.3)):
             _at(bench, part, builder, epsilon)
 

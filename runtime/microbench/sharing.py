@@ -54,7 +54,7 @@ def _products(bench: Bench) -> list[Kernel]:
     sizes = bench.budget.of([(1_000, 100)], [(30_000, 2_000), (600_000, 40_000)], [(30_000, 2_000), (600_000, 40_000)])
     for entries, nodes in sizes:
         rows = Shape(entries, nodes, nodes, skewed=True, local=True).made()
-        matrix = matrix_of(rows, bench.device)
+        matrix = matrix_of(rows, bench.device, bench.asked.aggregator)
         width = bench.budget.of(16, 64, 64)
         found.append(("spmm", {**facts_of(rows), "width": width, "hot": 0}, product(bench, matrix, width)[0]))
     return found

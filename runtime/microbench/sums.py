@@ -31,7 +31,7 @@ def measure(bench: Bench) -> None:
     widths = bench.budget.of((16,), (16, 64, 128), (16, 64, 128, 256, 512))
     for shape in _shapes(bench):
         rows = shape.made()
-        matrix, facts = matrix_of(rows, bench.device), facts_of(rows)
+        matrix, facts = matrix_of(rows, bench.device, bench.asked.aggregator), facts_of(rows)
         for width in widths:
             if shape.entries * width > MOST_WORK:
                 continue

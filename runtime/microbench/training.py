@@ -78,6 +78,7 @@ def _worker(
             workers=1,
             device=bench.asked.device,
             threads=bench.asked.threads,
+            aggregator=bench.asked.aggregator,
         )
         worker = prepare(options, ALONE, bench.device)
     sizes = {"nodes": nodes, "entries": graph.entries, "features": features, "hidden": hidden}

@@ -26,8 +26,11 @@ def with_kernels(options: Options, part: Part, weights: str, dtype: torch.dtype,
     """`options`, naming the kernels that `auto` stands for; all workers together, worker 0 measures on its part."""
     if options.aggregator != "auto":
         return options
-    if options.device != "cpu" or options.pools:  # Pooling takes maxima, which no kernel of these computes.
-        return replace(options, aggregator=KERNELS[0])
+    if options.device != "cpu":
+        return replace(options, aggregator="plain")
+    if options.pools:
+        # Maxima are not timed here: compiled ones took 0.03 to 0.07 of torch's (`benchmarks/bench_pooling.py`).
+        return replace(options, aggregator="numba")
     chosen = torch.zeros(1, dtype=torch.int32)
     if part.rank == 0:
         chosen[0] = KERNELS.index(quickest(options, part, weights, dtype))

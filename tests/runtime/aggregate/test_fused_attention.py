@@ -12,7 +12,16 @@ from torch import Tensor
 
 from gcnsim.ids import FloatArray
 from gcnsim.streams import stream
-from runtime.aggregate import NumbaMatrix, PlainMatrix, Rows, attention_sum, compiled, compiled_attention, vectors
+from runtime.aggregate import (
+    NumbaMatrix,
+    PlainMatrix,
+    Rows,
+    attention_sum,
+    compiled,
+    compiled_attention,
+    compiled_maximum,
+    vectors,
+)
 from tests.runtime.aggregate.matrices import made
 from tests.runtime.aggregate.test_attention import dense_sum
 
@@ -166,6 +175,6 @@ def test_inputs_and_gradients_may_lie_apart() -> None:
 
 
 def test_kept_kernels_are_thrown_away_when_their_vectors_change() -> None:
-    """Numba looks at the file of the function alone: who changes `vectors.py` notes its digest in both others."""
+    """Numba looks at the file of the function alone: who changes `vectors.py` notes its digest in all others."""
     digest = hashlib.sha256(Path(vectors.__file__).read_bytes()).hexdigest()[:16]
-    assert compiled.VECTORS == compiled_attention.VECTORS == digest
+    assert compiled.VECTORS == compiled_attention.VECTORS == compiled_maximum.VECTORS == digest

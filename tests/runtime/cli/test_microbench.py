@@ -27,6 +27,8 @@ SCHEMA = json.loads(files("gcnsim").joinpath("data/measurements.schema.json").re
 
 WRONG = {
     "device": ("--device gpu", "--device: unknown 'gpu'; did you mean 'cpu'? known: cpu, cuda"),
+    "aggregator": ("--aggregator auto", "--aggregator: unknown 'auto'; known: dgl, numba, plain"),
+    "numba on cuda": ("--aggregator numba --device cuda", "--aggregator: numba sums on CPUs, --device is cuda"),
     "threads": ("--threads 0", "--threads: 0 is not allowed; a whole number of at least 1 and at most 4096"),
     "workers": ("--workers 0", "--workers: 0 is not allowed; a whole number of at least 1 and at most 64"),
     "list": ("--workers 1,two", "--workers: '1,two' is not a list of whole numbers; write e.g. 1,2,4"),
@@ -53,6 +55,7 @@ def test_the_file_keeps_its_schema(profile: dict[str, Any]) -> None:
     Draft202012Validator.check_schema(SCHEMA)
     Draft202012Validator(SCHEMA).validate(profile)
     assert profile["options"]["workers"] == [1, 2]
+    assert profile["options"]["aggregator"] == "plain"
 
 
 def test_every_kernel_is_measured(profile: dict[str, Any]) -> None:
@@ -88,10 +91,13 @@ def test_compute_is_measured_with_and_without_transfers(profile: dict[str, Any])
 
 def test_without_network_no_transfer_is_measured(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     out = tmp_path / "profile.json"
-    assert main(["--out", str(out), "--workers", "1", "--no-network", "--json"], TINY) == 0
+    given = ["--out", str(out), "--workers", "1", "--no-network", "--json", "--aggregator", "numba"]
+    assert main(given, TINY) == 0
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     printed = json.loads(capsys.readouterr().out)
     assert printed == json.loads(out.read_text(encoding="utf-8"))
+    Draft202012Validator(SCHEMA).validate(printed)
+    assert printed["options"]["aggregator"] == "numba"
     assert not NETWORK & {each["kernel"] for each in printed["measurements"]}
 
 
@@ -139,6 +145,23 @@ def test_cuda_without_cuda_is_refused(capsys: pytest.CaptureFixture[str], tmp_pa
     assert "--device: cuda is not available here" in capsys.readouterr().err
 
 
+def test_kernels_that_cannot_be_imported_are_refused_before_anything_is_measured(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    broken = tmp_path / "packages"
+    broken.mkdir()
+    (broken / "dgl.py").write_text("raise ImportError('libcudart is missing')", encoding="utf-8")
+    monkeypatch.setenv("PYTHONPATH", str(broken))
+    out = tmp_path / "profile.json"
+    assert main(["--aggregator", "dgl", "--workers", "2", "--out", str(out)], FULL) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    (line,) = captured.err.splitlines()
+    assert line.startswith("runtime.profile: ")
+    assert "--aggregator: dgl cannot be imported (libcudart is missing); install it" in line
+    assert not out.exists()
+
+
 def test_a_member_that_fails_is_named() -> None:
     code = "import os, sys; sys.exit(3 if os.environ['RANK'] == '1' else os.read(int(os.environ['GCNSIM_WATCH']), 1))"
     with pytest.raises(ProcessError, match="worker 1: ended with exit code 3 and gave no reason") as caught:
@@ -184,7 +207,7 @@ def test_docs_show_the_help_and_name_every_kernel(capsys: pytest.CaptureFixture[
 
 
 def test_what_was_asked_reaches_the_members() -> None:
-    asked = MicrobenchRequest(FULL, "cuda", 3, (1, 5), False)
+    asked = MicrobenchRequest(FULL, "cuda", 3, (1, 5), False, "dgl")
     assert from_json(asked.to_json()) == asked
     assert asked.members == 5
     assert MicrobenchRequest(workers=(1,)).members == 2

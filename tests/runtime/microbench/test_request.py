@@ -1,0 +1,103 @@
+"""What the micro-benchmarks may be asked for, and that what was asked reaches every matrix and every thread."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from typing import NoReturn
+
+import pytest
+import torch
+
+from gcnsim.errors import ScenarioError
+from runtime.aggregate import NumbaMatrix, PlainMatrix, compiled
+from runtime.microbench import KERNELS, TINY, Measurement, MicrobenchRequest, concurrent, copies, pooling, program
+from runtime.microbench.bench import Bench
+from runtime.microbench.inputs import Shape, matrix_of
+from runtime.microbench.kernels import CUDA_ONLY, NETWORK
+from runtime.microbench.request import from_json
+from runtime.microbench.sums import product
+from runtime.microbench.training import ALONE
+
+REFUSED = {
+    "auto": ("cpu", "--aggregator: unknown 'auto'; known: dgl, numba, plain"),
+    "nunba": ("cpu", "--aggregator: unknown 'nunba'; did you mean 'numba'? known: dgl, numba, plain"),
+    "numba": ("cuda", "--aggregator: numba sums on CPUs, --device is cuda; allowed: plain, dgl"),
+}
+
+
+@pytest.fixture
+def threads() -> Iterator[None]:
+    """Whatever a run of this process sets."""
+    before = torch.get_num_threads()
+    yield
+    torch.set_num_threads(before)
+
+
+def asked(threads: int = 1, aggregator: str = "numba") -> MicrobenchRequest:
+    return MicrobenchRequest(TINY, "cpu", threads, (1,), False, aggregator)
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_kernels_that_cannot_sum_here_are_refused(name: str) -> None:
+    device, words = REFUSED[name]
+    with pytest.raises(ScenarioError) as caught:
+        MicrobenchRequest(TINY, device, aggregator=name)
+    assert str(caught.value) == words
+
+
+def test_the_kernels_are_plain_unless_asked_and_told_with_the_rest() -> None:
+    assert MicrobenchRequest().options()["aggregator"] == "plain"
+    assert asked().options()["aggregator"] == "numba"
+    assert from_json(asked().to_json()) == asked()
+    assert MicrobenchRequest(TINY, "cuda", aggregator="dgl").aggregator == "dgl"
+
+
+def test_every_matrix_is_of_the_kernels_that_are_asked_for(monkeypatch: pytest.MonkeyPatch, threads: None) -> None:
+    """A whole profile of one process, and what only several processes or a GPU measure."""
+    made: list[NumbaMatrix] = []
+    told: list[Measurement] = []
+    begin = NumbaMatrix.__init__
+
+    def noted(self: NumbaMatrix, *given: object, **named: object) -> None:
+        made.append(self)
+        begin(self, *given, **named)  # type: ignore[arg-type]
+
+    def refused(self: PlainMatrix, *given: object, **named: object) -> NoReturn:
+        raise AssertionError("a matrix of other kernels")
+
+    monkeypatch.setattr(NumbaMatrix, "__init__", noted)
+    monkeypatch.setattr(PlainMatrix, "__init__", refused)
+    program.run(asked(), ALONE, told.append)
+    assert {each.kernel for each in told} == set(KERNELS) - CUDA_ONLY - NETWORK
+    bench, before = Bench(asked(), torch.device("cpu"), told.append), len(made)
+    concurrent._kernels(bench)
+    assert len(made) == before + 1
+    monkeypatch.setattr(copies, "_beside", lambda bench, call: call)
+    copies._kernels(bench)
+    assert len(made) == before + 2
+
+
+def test_pooling_is_measured_forward_and_backward() -> None:
+    told: list[Measurement] = []
+    pooling.measure(Bench(asked(), torch.device("cpu"), told.append))
+    assert [each.kernel for each in told] == ["pool", "pool_backward"]
+    assert told[0].params == told[1].params
+    assert told[0].params["width"] == 16
+    assert told[0].params["entries"] > 900
+
+
+def test_sums_use_as_many_threads_as_asked(threads: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    used: set[int] = set()
+
+    def alone(bench: Bench) -> None:
+        rows = Shape(10_000, 1_000, 1_000).made()
+        product(bench, matrix_of(rows, bench.device, bench.asked.aggregator), 64)[0](0)
+
+    monkeypatch.setattr(compiled, "sum_rows", lambda *given: used.add(threading.get_ident()))
+    monkeypatch.setattr(program, "_alone", alone)
+    monkeypatch.setattr(program, "_shared", lambda *given: None)
+    for count in (1, 2):
+        used.clear()
+        program.run(asked(count), ALONE, lambda _: None)
+        assert len(used) == count
