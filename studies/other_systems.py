@@ -1,9 +1,10 @@
 """The systems and models that the committed set does not train, on graphs that no calibration has seen.
 
-`python -m studies.validate --systems` follows `systems` of `studies/validation_rule.yaml`, written before it runs.
-The six calibration runs of the committed set, each made several times, calibrate; every other run is predicted, one
-that the simulator does not model is listed with its refusal. Runs in out/systems that are as the rule asks are not made
-again, so a loop that `--minutes` ended goes on. Needs Linux, root, `ip` and `tc`, and GCNSIM_DATA.
+`python -m studies.validate --systems` follows `systems` of `studies/validation_rule.yaml`, written before it runs, and
+`--kernels` follows `kernels`, whose runs sum neighbours by other kernels, profiles and calibration included. The six
+calibration runs of the committed set, each made several times, calibrate; every other run is predicted, one that the
+simulator does not model is listed with its refusal. Runs in out/systems (out/kernels) that are as the rule asks are not
+made again, so a loop that `--minutes` ended goes on. Needs Linux, root, `ip` and `tc`, and GCNSIM_DATA.
 """
 
 from __future__ import annotations
@@ -27,29 +28,33 @@ from studies.unseen_graphs import asked_of, finished, make
 from studies.validate import NO_NETWORK, RULE, Planned, arguments, data, data_folder, drawn, judged
 from studies.validation_tables import JSON, SYSTEMS, result_table, write_kept, write_table
 
-FOLDER = OUT / "systems"
 GENERATED = "generated"
 
 
-def planned(rule: Mapping[str, Any]) -> list[Planned]:
+def folder_of(part: str) -> Path:
+    """Where everything of a part lies."""
+    return OUT / part
+
+
+def planned(rule: Mapping[str, Any], part: str = SYSTEMS) -> list[Planned]:
     """All runs: the held-out ones, each setting's in a drawn order, and those that calibrate the committed set.
 
     These are made as often as asked, the first before all and the last after all that use a network, so that a slow
     minute is in both.
     """
-    asked = rule["systems"]
+    asked = rule[part]
     settings = [_of_setting(asked, repeat, place) for repeat in range(asked["repeats"])
                 for place in range(len(asked["held_out"]))]  # fmt: skip
     runs: list[Planned] = []
     times = asked["calibrations"]
     for again in range(times):
         first, last = (len(settings) * end // max(times - 1, 1) for end in (again, again + 1))
-        runs += _that_calibrate(rule, again) + [run for each in settings[first:last] for run in each]
+        runs += _that_calibrate(rule, again, asked["with"]) + [run for each in settings[first:last] for run in each]
     # Runs of one cluster and graph are one launch: those of one server come last.
     return sorted(runs, key=lambda run: run.hosts == 1)
 
 
-def _that_calibrate(rule: Mapping[str, Any], again: int) -> list[Planned]:
+def _that_calibrate(rule: Mapping[str, Any], again: int, words: Sequence[str]) -> list[Planned]:
     return [
         Planned(
             f"calibration-{place}-r{again}",
@@ -57,7 +62,7 @@ def _that_calibrate(rule: Mapping[str, Any], again: int) -> list[Planned]:
             each["hosts"],
             each["workers_per_host"],
             each["bandwidth"],
-            tuple(each["args"]),
+            (*each["args"], *words),
             rule["iterations"][each["graph"]],
             calibration=True,
         )
@@ -75,7 +80,8 @@ def _of_setting(asked: Mapping[str, Any], repeat: int, place: int) -> list[Plann
         cluster: tuple[int, int, str] = (hosts, workers, bandwidth)
         if args in map(tuple, asked["alone"]):
             cluster = (1, hosts * workers, NO_NETWORK)
-        runs.append(Planned(name, graph, *cluster, args, asked["iterations"][graph], calibration=False))
+        words = (*args, *asked["with"])
+        runs.append(Planned(name, graph, *cluster, words, asked["iterations"][graph], calibration=False))
     return runs
 
 
@@ -83,21 +89,21 @@ def _methods(asked: Mapping[str, Any]) -> list[list[str]]:
     return [*asked["methods"], *asked["alone"]]
 
 
-def graphs_of(rule: Mapping[str, Any], folder: Path) -> dict[str, list[str]]:
+def graphs_of(rule: Mapping[str, Any], folder: Path, part: str = SYSTEMS) -> dict[str, list[str]]:
     """How runtime.train is given each graph: those of the committed set, real ones of the folder, the generated one."""
     width, found = str(rule["model"]["features"]), dict(data(rule, quick=False))
-    for name in rule["systems"]["iterations"]:
+    for name in rule[part]["iterations"]:
         if name == GENERATED:
             made = ["--random-features", width, "--random-classes", "10"]
-            found[name] = ["--graph", str(_generated(rule["systems"][GENERATED])), *made]
+            found[name] = ["--graph", str(_generated(rule[part][GENERATED], folder_of(part))), *made]
         elif (folder / f"{name}.npz").is_file():
             found[name] = ["--dataset", name, "--feature-dim", width]
     return found
 
 
-def _generated(asked: Mapping[str, Any]) -> Path:
+def _generated(asked: Mapping[str, Any], within: Path) -> Path:
     """The rule's block model, drawn where it lies not there yet: the same graph each time."""
-    path = FOLDER / f"{GENERATED}.npz"
+    path = within / f"{GENERATED}.npz"
     if not path.is_file():
         words = ["block", *(word for name in ("nodes", "edges", "seed") for word in (f"--{name}", str(asked[name])))]
         words += ["--set", f"communities={asked['communities']}", "--out", str(path)]
@@ -105,11 +111,11 @@ def _generated(asked: Mapping[str, Any]) -> Path:
     return path
 
 
-def refusals(runs: Sequence[Planned]) -> dict[Planned, str]:
+def refusals(runs: Sequence[Planned], within: Path) -> dict[Planned, str]:
     """The runs that the simulator says it does not model, with what it says."""
     found = {}
     for run in runs:
-        path = FOLDER / "runs" / run.name
+        path = within / "runs" / run.name
         try:
             scenario_of(read_recorded_run(path))
         except GcnsimError as error:
@@ -117,67 +123,80 @@ def refusals(runs: Sequence[Planned]) -> dict[Planned, str]:
     return found
 
 
-def by_method(rule: Mapping[str, Any], rows: Sequence[Mapping[str, Any]], refused: Mapping[Planned, str]) -> str:
+def by_method(
+    rule: Mapping[str, Any],
+    rows: Sequence[Mapping[str, Any]],
+    refused: Mapping[Planned, str],
+    part: str = SYSTEMS,
+) -> str:
     """A line for each of the rule's methods: its runs, their errors, or why none was predicted."""
     errors: dict[tuple[str, ...], list[float]] = {}
-    args = {run.name: run.args for run in planned(rule)}
+    args, words = {run.name: run.args for run in planned(rule, part)}, tuple(rule[part]["with"])
     for row in rows:
         errors.setdefault(args[Path(row["run"]).name], []).append(row["error"])
     said = {run.args: words for run, words in refused.items()}
     lines = ["| trained with | runs | mean error | largest | bias |", "|---|---|---|---|---|"]
-    for method in _methods(rule["systems"]):
-        found = errors.get(tuple(method), [])
-        words = f"| `{' '.join(method)}` | {len(found)} |"
+    for method in _methods(rule[part]):
+        found = errors.get((*method, *words), [])
+        line = f"| `{' '.join(method)}` | {len(found)} |"
         if found:
             sizes = [abs(each) for each in found]
             mean, bias = sum(sizes) / len(found), sum(found) / len(found)
             figures = f"{mean:.1%} | {max(sizes):.1%} | {bias:+.1%}".replace("%", " %")
-            lines.append(f"{words} {figures} |")
+            lines.append(f"{line} {figures} |")
         else:
-            lines.append(f"{words} {said.get(tuple(method), 'not made')} | | |")
+            lines.append(f"{line} {said.get((*method, *words), 'not made')} | | |")
     return "\n".join(lines) + "\n"
 
 
-def loop(minutes: float, *, keep: bool) -> int:
+def loop(minutes: float, *, keep: bool, part: str = SYSTEMS) -> int:
     """Make what is lacking and judge what is modelled; 1 where a bound is missed, or not all runs are made."""
-    until = time.monotonic() + 60 * minutes
-    FOLDER.mkdir(parents=True, exist_ok=True)
+    until, folder = time.monotonic() + 60 * minutes, folder_of(part)
+    folder.mkdir(parents=True, exist_ok=True)
     rule: dict[str, Any] = read_yaml(RULE)
-    graphs = graphs_of(rule, data_folder())
-    runs = planned(rule)
+    graphs = graphs_of(rule, data_folder(), part)
+    runs = planned(rule, part)
     if lacking := {run.graph for run in runs} - graphs.keys():
         sys.stderr.write(f"GCNSIM_DATA: has no {', '.join(sorted(lacking))}.npz, which the rule asks for\n")
         return 1
-    profile, record, result = (FOLDER / name for name in ("profile.json", "calibration.json", "validation.json"))
+    profile = folder / "profile.json"
     if not profile.is_file():
-        command = [sys.executable, "-m", "runtime.profile", "--out", str(profile)]
+        command = [sys.executable, "-m", "runtime.profile", "--out", str(profile), *rule[part]["with"]]
         subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
-    whole = make(runs, rule, graphs, until, FOLDER)
-    made = [run for run in runs if finished(run, asked_of(run, arguments(run, rule, graphs, FOLDER)), FOLDER)]
+    whole = make(runs, rule, graphs, until, folder)
+    made = [run for run in runs if finished(run, asked_of(run, arguments(run, rule, graphs, folder)), folder)]
     seen = [run for run in made if run.calibration]
     held_out = [run for run in made if not run.calibration]
-    refused = refusals(held_out)
+    refused = refusals(held_out, folder)
     known = [run for run in held_out if run not in refused]
     sys.stdout.write(f"{len(made)} of {len(runs)} runs are made; {len(known)} are modelled\n")
     if len(seen) < sum(run.calibration for run in runs) or not known:
         return 1
-    words = [word for run in seen for word in ("--runs", str(FOLDER / "runs" / run.name))]
-    subprocess.run([_gcnsim(), "calibrate", str(profile), *words, "--out", str(record)], check=True)
-    words = [str(FOLDER / "runs" / run.name) for run in known]
-    command = [_gcnsim(), "validate", *words, "--calibration", str(record), "--json-out", str(result)]
-    subprocess.run([*command, "--out", str(FOLDER)], check=True)
-    found: dict[str, Any] = json.loads(result.read_text(encoding="utf-8"))
+    found = _predicted(folder, seen, known)
     checks = judged(found, quick=False)
-    quiet = was_quiet(record, rule["systems"]["quiet"])
-    methods = by_method(rule, found["rows"], refused)
+    quiet = was_quiet(folder / "calibration.json", rule[part]["quiet"])
+    methods = by_method(rule, found["rows"], refused, part)
     sys.stdout.write("\n" + methods)
     if keep and whole and quiet:
-        write_kept(SYSTEMS, found | {"refused": {run.name: reason for run, reason in refused.items()}})
-        write_table("systems", result_table(found, checks) + "\n" + methods)
+        write_kept(part, found | {"refused": {run.name: reason for run, reason in refused.items()}})
+        write_table(part, result_table(found, checks) + "\n" + methods)
     elif keep:
         why = "the machine was not quiet" if whole else "not all runs of the rule are made; call again to go on"
         sys.stderr.write(f"{JSON} is as before: {why}\n")
     return int(not (whole and quiet and all(kept for _, kept in checks)))
+
+
+def _predicted(folder: Path, seen: Sequence[Planned], held_out: Sequence[Planned]) -> dict[str, Any]:
+    """What `gcnsim validate` says of the runs that are held out, by a calibration on those seen."""
+    record, result = folder / "calibration.json", folder / "validation.json"
+    words = [word for run in seen for word in ("--runs", str(folder / "runs" / run.name))]
+    profile = str(folder / "profile.json")
+    subprocess.run([_gcnsim(), "calibrate", profile, *words, "--out", str(record)], check=True)
+    words = [str(folder / "runs" / run.name) for run in held_out]
+    command = [_gcnsim(), "validate", *words, "--calibration", str(record), "--json-out", str(result)]
+    subprocess.run([*command, "--out", str(folder)], check=True)
+    found: dict[str, Any] = json.loads(result.read_text(encoding="utf-8"))
+    return found
 
 
 def was_quiet(record: Path, allowed: float) -> bool:

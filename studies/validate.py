@@ -2,9 +2,9 @@
 
 `python -m studies.validate` follows `studies/validation_rule.yaml`, which says before anything runs what is held
 out; `--quick` makes a small one. Everything lies in out/validation afterwards; with `--keep` the figures also go to
-docs/validation.json and the tables to docs/validation.md. The rule has two other loops: `--unseen` leaves one graph out
-(`studies/unseen_graphs.py`), `--systems` trains other methods and models (`studies/other_systems.py`). Needs Linux,
-root, `ip` and `tc`; graphs come from GCNSIM_DATA, or are made up.
+docs/validation.json and the tables to docs/validation.md. The rule has three other loops: `--unseen` leaves one graph
+out (`studies/unseen_graphs.py`), `--systems` trains other methods and models, `--kernels` by other kernels
+(`studies/other_systems.py`). Needs Linux, root, `ip` and `tc`; graphs come from GCNSIM_DATA, or are made up.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from benchmarks.measuring import OUT
 from gcnsim import units
 from gcnsim.io.yaml_files import read_yaml
 from gcnsim.streams import stream
-from studies.validation_tables import result_table, write_kept, write_table
+from studies.validation_tables import KERNELS, SYSTEMS, result_table, write_kept, write_table
 
 RULE = Path(__file__).with_name("validation_rule.yaml")
 FOLDER = OUT / "validation"
@@ -175,13 +175,14 @@ def main() -> int:
     parser.add_argument("--keep", action="store_true", help="write the figures to docs/validation.json")
     parser.add_argument("--unseen", action="store_true", help="leave one graph out instead")
     parser.add_argument("--systems", action="store_true", help="other methods and models instead")
-    several = "with --unseen or --systems: begin no run after so many"
+    parser.add_argument("--kernels", action="store_true", help="other kernels, and pooling, instead")
+    several = "with --unseen, --systems or --kernels: begin no run after so many"
     parser.add_argument("--minutes", type=float, default=float("inf"), help=several)
     asked = parser.parse_args()
-    if asked.systems:
-        from studies.other_systems import loop as of_systems
+    if asked.systems or asked.kernels:
+        from studies.other_systems import loop as of_part
 
-        return of_systems(asked.minutes, keep=asked.keep)
+        return of_part(asked.minutes, keep=asked.keep, part=SYSTEMS if asked.systems else KERNELS)
     if asked.unseen:
         from studies.unseen_graphs import loop
 

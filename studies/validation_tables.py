@@ -12,9 +12,10 @@ JSON: Final = DOCS / "validation.json"
 PAGE: Final = DOCS / "validation.md"
 UNSEEN: Final = "unseen_graphs"
 SYSTEMS: Final = "systems"
-PARTS: Final = (UNSEEN, SYSTEMS)
-"""Of docs/validation.json: what the loop over graphs left out found, and that over other systems; all else is of the
-committed set."""
+KERNELS: Final = "kernels"
+PARTS: Final = (UNSEEN, SYSTEMS, KERNELS)
+"""Of docs/validation.json: what the loop over graphs left out found, and those over other systems and kernels; all else
+is of the committed set."""
 
 
 def write_kept(part: str, found: Mapping[str, Any], path: Path = JSON) -> None:

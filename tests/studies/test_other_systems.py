@@ -10,11 +10,10 @@ import pytest
 
 from gcnsim.calibration_record.record import write_calibration
 from gcnsim.io.yaml_files import read_yaml
-from studies import other_systems
 from studies.other_systems import by_method, planned, refusals, was_quiet
 from studies.validate import NO_NETWORK, RULE
 from studies.validate import planned as committed
-from studies.validation_tables import PARTS, SYSTEMS, write_kept
+from studies.validation_tables import KERNELS, PARTS, SYSTEMS, write_kept
 from tests.gcnsim.calibration.made import calibration
 from tests.gcnsim.validation.conftest import runs_in
 
@@ -57,6 +56,18 @@ def test_what_keeps_the_graph_on_one_server_needs_no_network() -> None:
         assert (run.args in alone) == (run.hosts == 1) == (run.bandwidth == NO_NETWORK)
 
 
+def test_other_kernels_are_those_of_every_run_that_calibrates_or_is_held_out() -> None:
+    words = tuple(rule()[KERNELS]["with"])
+    assert words == ("--aggregator", "numba")
+    runs = planned(rule(), KERNELS)
+    assert {run.args[-2:] for run in runs} == {words}
+    assert {run.graph for run in runs if run.calibration}.isdisjoint({run.graph for run in runs if not run.calibration})
+    assert any("pool" in run.args for run in runs)
+    rows = [{"run": run.name, "error": 0.5} for run in runs if not run.calibration]
+    lines = by_method(rule(), rows, {}, KERNELS).splitlines()
+    assert [line.split(" | ")[1] for line in lines[2:]] == ["4"] * len(rule()[KERNELS]["methods"])
+
+
 def test_a_draw_decides_the_bandwidths_and_repeats_itself() -> None:
     other = rule()
     other["systems"]["draw"] += 1
@@ -65,14 +76,13 @@ def test_a_draw_decides_the_bandwidths_and_repeats_itself() -> None:
     assert first != changed
 
 
-def test_what_is_not_modelled_is_listed_with_its_refusal(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(other_systems, "FOLDER", tmp_path)
+def test_what_is_not_modelled_is_listed_with_its_refusal(tmp_path: Path) -> None:
     (tmp_path / "runs").mkdir()
     write_run = runs_in(tmp_path)
     runs = [run for run in planned(rule()) if not run.calibration][:2]
     write_run(f"runs/{runs[0].name}")
     write_run(f"runs/{runs[1].name}", dtype="float64")
-    refused = refusals(runs)
+    refused = refusals(runs, tmp_path)
     assert list(refused) == [runs[1]]
     assert refused[runs[1]].startswith("trained with dtype float64")
     rows = [{"run": str(tmp_path / "runs" / runs[0].name), "error": -0.1}]
@@ -90,7 +100,7 @@ def test_the_committed_figures_stay_beside_those_of_the_systems(tmp_path: Path) 
     write_kept(SYSTEMS, {"mape": 0.2}, path)
     write_kept("", {"mape": 0.3}, path)
     assert read_yaml(path) == {"mape": 0.3, SYSTEMS: {"mape": 0.2}}
-    assert SYSTEMS in PARTS
+    assert {SYSTEMS, KERNELS} <= set(PARTS)
 
 
 @pytest.mark.parametrize(
