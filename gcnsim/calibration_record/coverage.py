@@ -40,6 +40,11 @@ def settings(
     return found | {name: float(value) for name, value in numbers.items()}
 
 
+def model_name(model: str, *, pools: bool) -> str:
+    """The name of a model, GraphSAGE's pooling beside its mean: a calibration on the one says little of the other."""
+    return f"{model}-pool" if pools else model
+
+
 def beyond(asked: Mapping[str, float], ranges: Mapping[str, tuple[float, float]], graph: str) -> Iterator[str]:
     """Each of the settings `asked` that is outside of `ranges` or has none there, in words; graph: its name."""
     if not ranges:

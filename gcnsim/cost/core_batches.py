@@ -14,7 +14,7 @@ from gcnsim.cost.core import (
     result_seconds,
     sum_seconds,
 )
-from gcnsim.cost.core_pooling import pooling_cost
+from gcnsim.cost.core_pooling import learning_width, pooling_cost
 from gcnsim.cost.device import elementwise_seconds
 from gcnsim.cost.maps import map_seconds, weight_seconds
 from gcnsim.errors import ScenarioError
@@ -111,7 +111,10 @@ def batch_core_cost(
     forward = map_seconds(device, made, shape.update_in, shape.d_out)
     summed, undone = _sums(device, shape, kept, read, made, first=first)
     weight = weight_seconds(device, made, shape.update_in, shape.d_out)
-    back = zero if first else map_seconds(device, made, shape.d_out, shape.update_in)
+    if shape.pooled:
+        back = map_seconds(device, made, shape.d_out, learning_width(shape, first=first))
+    else:
+        back = zero if first else map_seconds(device, made, shape.d_out, shape.update_in)
     return BatchCoreCost(
         aggregate=summed,
         update=forward + hidden * elementwise_seconds(device, values, RELU_PASSES + extra),

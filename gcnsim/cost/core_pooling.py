@@ -24,6 +24,15 @@ from gcnsim.workload import LayerShape
 JOINED_PASSES = 2
 """Inner and boundary rows are read and written side by side."""
 
+OWN_PASSES = 2
+"""Backward, the gradient of a worker's own rows is read and written,"""
+
+ALL_PASSES = 4
+"""among as many rows as there are, all zero, and added to that of the map before pooling: two read, one written."""
+
+PARTED_PASSES = 2
+"""Then own rows' gradients and those of others are read and written apart."""
+
 
 @dataclass(frozen=True, slots=True)
 class PoolingCost:
@@ -35,7 +44,8 @@ class PoolingCost:
     largest_backward: FloatArray
     mapped_backward: FloatArray
     input_backward: FloatArray
-    """The gradient of the rows read, 0 where they are the input."""
+    """The gradient of the rows read: of the map before pooling, and of the own rows put among the others; 0 where they
+    are the input."""
 
 
 def pooling_cost(
@@ -50,12 +60,14 @@ def pooling_cost(
     values, zero = rows * width, np.zeros(np.broadcast_shapes(np.shape(entries), np.shape(read), np.shape(made)))
     ahead, behind = (_seconds(each, entries, rows, made, width) for each in (figures.forward, figures.backward))
     relu, undone = (elementwise_seconds(device, values, passes) for passes in (RELU_PASSES, RELU_BACKWARD_PASSES))
+    own = elementwise_seconds(device, np.asarray(made, np.float64) * width, OWN_PASSES)
+    added = own + elementwise_seconds(device, values, ALL_PASSES)
     return PoolingCost(
         largest=zero + ahead,
         mapped=zero + map_seconds(device, rows, width, width) + relu,
         largest_backward=zero + behind,
         mapped_backward=zero + undone + weight_seconds(device, rows, width, width),
-        input_backward=zero if first else zero + map_seconds(device, rows, width, width),
+        input_backward=zero if first else zero + map_seconds(device, rows, width, width) + added,
     )
 
 
@@ -76,7 +88,8 @@ def core_pooling_cost(
     hidden, extra = (0.0 if last else 1.0), (NORM_PASSES if norm else 0)
     activation = hidden * elementwise_seconds(device, nodes * shape.d_out, RELU_PASSES + extra)
     undone = hidden * elementwise_seconds(device, nodes * shape.d_out, RELU_BACKWARD_PASSES + extra)
-    back = 0.0 if first else map_seconds(device, nodes, shape.d_out, shape.update_in)
+    back = map_seconds(device, nodes, shape.d_out, learning_width(shape, first=first))
+    apart = elementwise_seconds(device, every * shape.d_in, PARTED_PASSES)
     return CoreCost(
         inner=zero,
         boundary=pooled.mapped + pooled.largest,
@@ -87,9 +100,15 @@ def core_pooling_cost(
         + back
         + pooled.largest_backward
         + pooled.mapped_backward,
-        boundary_backward=pooled.input_backward,
+        boundary_backward=zero if first else pooled.input_backward + apart,
         inner_backward=zero,
     )
+
+
+def learning_width(shape: LayerShape, *, first: bool) -> int:
+    """Width of the rows before a layer's own maps whose gradient is needed: the largest values are of rows that learn,
+    in layer 0 too, where the own rows beside them are the input."""
+    return shape.d_in if first else shape.update_in
 
 
 def pooling_terms(entries: Size, read: Size, made: Size, width: int) -> list[FloatArray]:

@@ -83,6 +83,17 @@ def device_of(run: RecordedRun) -> str:
     return gpu_of(run.hardware["gpus"], str(run.path)) if run.options["device"] == "cuda" else CORE
 
 
+def _refuse_crowds(run: RecordedRun) -> None:
+    """Raise ScenarioError for workers of several threads that had less than a core for each."""
+    cluster, cores = run.cluster, int(run.hardware["cores"])
+    beside = run.workers if cluster is None or run.emulation is not None else cluster.workers_per_host
+    if run.threads > 1 and beside * run.threads > cores:
+        raise ScenarioError(
+            f"{run.path}: {beside} workers of {run.threads} threads each on {cores} cores; more threads than cores are "
+            "not modelled (train with --threads 1)"
+        )
+
+
 def kernels_of(run: RecordedRun) -> CoreKernels:
     """What workers on cores computed with. By default their threads are the machine's to say: the record tells."""
     return CoreKernels(run.options.get("aggregator", PLAIN), run.threads)
@@ -139,6 +150,8 @@ def _refuse(run: RecordedRun) -> None:
     name = options["method"]
     if device_of(run) == CORE and is_method(name) and not method_type(name).on_cores:
         raise ScenarioError(f"{run.path}: trained with method {name} on CPU cores, which is modelled for GPUs only")
+    if device_of(run) == CORE and run.accelerator is None:
+        _refuse_crowds(run)
     modelled_as: dict[str, tuple[object, ...]] = {
         "device": TRAINED_ON,
         "dtype": ("float32",),

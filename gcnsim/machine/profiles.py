@@ -89,20 +89,21 @@ def find_profiles(spec: ClusterSpec) -> Profiles:
         servers = with_fitted(servers, record.figures["host"])
         network = with_fitted(network, record.figures["network"])
         copies = with_fitted(copies, record.figures.get("copies", {}))
+    if spec.platform is not None and (fitted := platform(spec.platform).operation_s) is not None:
+        servers = replace(servers, operation_s=fitted)
+    servers = with_given(servers, spec)
     own = PLAIN_KERNELS if record is None else record.of_kernels
     _refuse_kernels(spec, chosen, own, servers)
     if own.threads > 1:
         # Threads of a kernel end together, so a worker computes on a core that is as many, or waits for all of them.
         wide = servers.cores.value // own.threads
         servers = replace(servers, cores=replace(servers.cores, value=wide))
-    if spec.platform is not None and (fitted := platform(spec.platform).operation_s) is not None:
-        servers = replace(servers, operation_s=fitted)
     devices = _by_rank(spec)
     return Profiles(
         spec=spec,
         device=with_given(chosen, spec),
         devices=devices,
-        host=with_given(servers, spec),
+        host=servers,
         network=with_given(network, spec),
         copies=with_given(copies if spec.pcie is None else link(spec.pcie), spec),
         own_copies=tuple(with_given(link(each.link), spec) for each in devices) if spec.pcie is None else (),
@@ -148,8 +149,8 @@ def _refuse_kernels(spec: ClusterSpec, chosen: DeviceProfile, own: CoreKernels, 
     workers = spec.gpus if spec.shared_cores else min(spec.gpus, spec.gpus_per_server)
     if own.threads > 1 and workers * own.threads > servers.cores.value:
         raise ScenarioError(
-            f"cluster.threads: {own.threads} of each of {workers} workers on {servers.cores.value:g} cores are not "
-            "modelled; allowed: at most a core for each thread"
+            f"cluster.threads: {workers} workers of {own.threads} threads each need {workers * own.threads} cores, a "
+            f"server has {servers.cores.value:g}; more threads than cores are not modelled"
         )
 
 

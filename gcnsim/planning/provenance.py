@@ -10,7 +10,7 @@ from typing import Any
 
 from gcnsim import __version__
 from gcnsim.alternatives import known_at_other_sizes
-from gcnsim.calibration_record.coverage import beyond, settings
+from gcnsim.calibration_record.coverage import beyond, model_name, settings
 from gcnsim.calibration_record.record import Calibration, content_hash
 from gcnsim.cost import RESERVED
 from gcnsim.errors import plural
@@ -243,12 +243,17 @@ def _uncalibrated(scenario: Scenario, record: Calibration, model: Model, accesse
     }
     values = {"tau": method.tau, "epsilon": method.epsilon, "rate": method.rate, "cache": method.cache.describe()}
     asked = settings(
-        {"method": method.name, "model": model.name, "graph": accesses.graph_hash},
+        {
+            "method": method.name,
+            "model": model_name(model.name, pools=bool(model.shapes[0].pooled)),
+            "graph": accesses.graph_hash,
+        },
         place,
         (model.features, *(shape.d_out for shape in model.shapes)),
         {name: value for name, value in values.items() if method.has(name)},
     )
     for words in beyond(asked, record.ranges, accesses.name):
         yield f"outside the calibrated range: {words}"
-    for name in cluster.besides:
+    # Kernels that are not the record's are refused.
+    for name in (each for each in cluster.besides if each not in ("aggregator", "threads")):
         yield f"outside the calibrated range: cluster.{name} (never calibrated)"

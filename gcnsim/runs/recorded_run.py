@@ -15,7 +15,7 @@ from typing import Any, Final
 import numpy as np
 
 from gcnsim.breakdown import phases_of_means
-from gcnsim.calibration_record.coverage import settings
+from gcnsim.calibration_record.coverage import model_name, settings
 from gcnsim.errors import FileError
 from gcnsim.ids import FloatArray, Rank
 from gcnsim.io.json_files import canonical
@@ -23,6 +23,7 @@ from gcnsim.runs.cluster import CLUSTER, Cluster, read_cluster
 from gcnsim.runs.files import ITERATIONS, RUN, read_facts, read_iterations, read_rows
 from gcnsim.timeline import KIND_CODE, OpKind, Timeline
 from gcnsim.timeline.parquet import read_spans
+from gcnsim.workload import MEAN, POOL
 
 TIMELINE, TRACE = "timeline.parquet", "access.trace"
 
@@ -115,7 +116,12 @@ class RecordedRun:
     def settings(self) -> dict[str, float]:
         """What a calibration keeps a range of, by `gcnsim.calibration_record.coverage`."""
         place = self.place or {"hosts": 1, "workers_per_host": self.workers}
-        names = {"method": self.options["method"], "model": self.options["model"], "graph": self.graph["hash"]}
+        pools = self.options.get("sage_aggregator", MEAN) == POOL
+        names = {
+            "method": self.options["method"],
+            "model": model_name(self.options["model"], pools=pools),
+            "graph": self.graph["hash"],
+        }
         return settings(names, place, self.widths, self.options["knobs"])
 
     @property

@@ -10,7 +10,7 @@ from typing import Final
 from gcnsim.breakdown import PHASES
 from gcnsim.calibration_record.coverage import beyond
 from gcnsim.calibration_record.record import Calibration, read_calibration
-from gcnsim.errors import FileError, ScenarioError
+from gcnsim.errors import FileError, ScenarioError, plural
 from gcnsim.evidence import CORE, refuse_other_kernels, refuse_other_trace, scenario_of
 from gcnsim.hardware import PLAIN_KERNELS
 from gcnsim.knobs import KNOBS, TRAINING_KNOBS
@@ -24,6 +24,9 @@ from gcnsim.sources import open_source
 SHOWN: Final = ("tau", "epsilon", "cache", "rate")
 USUAL: Final = {knob.name: knob.default for knob in (*KNOBS.values(), *TRAINING_KNOBS)}
 """Knobs that stand where they do by default are not told."""
+
+CATALOGUE: Final = f"the catalogue's {CORE}"
+"""What predicts runs on cores where no record is given."""
 
 TRAINED: Final[Mapping[str, object]] = {
     "norm": "none",
@@ -109,7 +112,7 @@ def judge(
     asked = [scenario_of(run, None if calibration is None else str(calibration)) for run in runs]
     if again := first_repeat(runs):
         raise FileError(f"--runs: a run is given twice, as {again[0].path} and {again[1].path}; allowed: each once")
-    known, source = (PLAIN_KERNELS, CORE) if record is None else (record.of_kernels, str(calibration))
+    known, source = (PLAIN_KERNELS, CATALOGUE) if record is None else (record.of_kernels, str(calibration))
     for run, scenario in zip(runs, asked, strict=True):
         refuse_other_kernels(run, known, source)
         refuse_other_trace(run, scenario)
@@ -125,7 +128,7 @@ def setting_of(run: RecordedRun) -> str:
     """Graph, model and cluster of a run, in words."""
     place = run.place
     widths = "-".join(map(str, run.widths))
-    where = f"{run.workers} workers on one machine"
+    where = f"{plural(run.workers, 'worker')} on one machine"
     if place is not None:
         where = f"{place['hosts']} x {place['workers_per_host']} at {float(place['bandwidth']) * 8e-6:g} Mbit/s"
         where += f", latency {float(place['latency_s']) * 1e3:g} ms" if place["latency_s"] else ""

@@ -193,7 +193,8 @@ class CpuBatchWriter(CpuOps):
                 if layer:
                     self._handed_over(rank)
                 if drops := dropped[rank][layer]:
-                    self.work(OpKind.UPDATE, rank, drops.inner, layer, FORWARD)
+                    # Rows that are read side by side are dropped at once: all are a batch's own.
+                    self.work(OpKind.UPDATE, rank, drops.inner + drops.boundary, layer, FORWARD)
                 if facts.shapes[layer].gathers:
                     self.work(OpKind.AGGREGATE, rank, costs[rank][layer].aggregate, layer, FORWARD)
                 self.work(OpKind.UPDATE, rank, costs[rank][layer].update, layer, FORWARD)
@@ -205,14 +206,16 @@ class CpuBatchWriter(CpuOps):
             for rank in self.workers:
                 self._handed_over(rank)
                 cost = costs[rank][layer]
-                made.append(self.work(OpKind.UPDATE, rank, cost.update_backward, layer, BACKWARD))
+                learnt = self.work(OpKind.UPDATE, rank, cost.update_backward, layer, BACKWARD)
                 shape = facts.shapes[layer]
-                # The map before pooling learns in layer 0 too.
                 if shape.gathers and (layer or shape.pooled):
-                    self.work(OpKind.AGGREGATE, rank, cost.aggregate_backward, layer, BACKWARD)
+                    summed = self.work(OpKind.AGGREGATE, rank, cost.aggregate_backward, layer, BACKWARD)
+                    # The map before pooling learns too, in layer 0 as well, and a layer's gradients are summed at once.
+                    learnt = summed if shape.pooled else learnt
+                made.append(learnt)
                 drops = dropped[rank][layer]
                 if layer and drops:
-                    self.work(OpKind.UPDATE, rank, drops.inner_backward, layer, BACKWARD)
+                    self.work(OpKind.UPDATE, rank, drops.inner_backward + drops.boundary_backward, layer, BACKWARD)
             for rank, op in enumerate(self.reduce(layer, made)):
                 reduced[rank].append(op)
         return reduced

@@ -57,9 +57,10 @@ on two cores: 0.26 to 1.3, geometric mean 0.6.
 """
 
 JOINED_GRAPH = 1.2
-"""Building a drawn graph for attention or pooling, which read its inner and boundary entries side by side, over
-building the same for sums: these have no transposes then. Measured of attention in processor time on four graphs, two
-and four workers, epsilon 0.1 and 0.3: 1.03 to 1.42, geometric mean 1.17.
+"""Building a drawn graph for attention, which reads its inner and boundary entries side by side, over building the same
+for sums: these have no transposes then. Measured in processor time on four graphs, two and four workers, epsilon 0.1
+and 0.3: 1.03 to 1.42, geometric mean 1.17. That of pooling, which has no transpose at all, is not measured and taken to
+be that of sums.
 """
 
 COUNTS = 8
@@ -171,7 +172,7 @@ class CpuWriter(CpuOps):
             entries = int(counts.entries[rank])
             kept = np.roll(counts.inner_edges[:, rank] + counts.boundary_edges[:, rank], -self.tau)
             work = draw_core_seconds(facts.host, entries, self.method.refresh, weighted=self.method.weighted)
-            more = JOINED_GRAPH if any(shape.joins for shape in facts.shapes) else 1.0
+            more = JOINED_GRAPH if any(shape.heads for shape in facts.shapes) else 1.0
             built = more * build_core_seconds(facts.host, kept + int(counts.inner_nodes[rank]))
             seconds = facts.host.draw_s.value + work + built
             self.stalled[rank] = INTERPRETER_HELD * seconds

@@ -8,11 +8,40 @@ import numpy as np
 import pytest
 
 from gcnsim.cost import lost_beside, with_busy_sums
-from gcnsim.hardware import MAP_TERMS, Curve, DeviceProfile, MapFigures, SumFigures
+from gcnsim.hardware import (
+    ATTENTION_TERMS,
+    MAP_TERMS,
+    POOLING_TERMS,
+    AttentionFigures,
+    CoreKernels,
+    Curve,
+    DeviceProfile,
+    MapFigures,
+    PoolingFigures,
+    SumFigures,
+)
 from gcnsim.hardware.sums import TERMS
 
 MAPS = MapFigures(dict.fromkeys(MAP_TERMS, 1e-9), ((5.0, 1e-7),))
 SUMS = SumFigures((48e3, 2e6, 4e7), dict.fromkeys(TERMS, 1e-9))
+
+
+@pytest.mark.parametrize("aggregator", ["plain", "numba"])
+def test_other_kernels_that_bring_rows_of_neighbours_slow_down_as_sums_do(gpu: DeviceProfile, aggregator: str) -> None:
+    pooling = PoolingFigures(*(dict.fromkeys(POOLING_TERMS, 1e-9) for _ in range(2)))
+    attention = AttentionFigures(*(dict.fromkeys(ATTENTION_TERMS, 1e-9) for _ in range(2)))
+    alone = replace(gpu, pooling=pooling, attention=attention, kernels=CoreKernels(aggregator))
+    beside = with_busy_sums(alone, 1.44)
+    assert beside.pooling is not None
+    assert beside.attention is not None
+    for found in (beside.pooling.forward, beside.pooling.backward):
+        assert dict(found) == pytest.approx({name: 1.2e-9 if "value" in name else 1e-9 for name in POOLING_TERMS})
+    if aggregator == "plain":
+        assert beside.attention == attention, "its sums are products of their own"
+    else:
+        slower = {name: 1.2e-9 if "value" in name else 1e-9 for name in ATTENTION_TERMS}
+        assert dict(beside.attention.forward) == pytest.approx(slower)
+        assert dict(beside.attention.backward) == pytest.approx(slower)
 
 
 def test_sums_take_the_root_longer_and_arithmetic_the_root_less(gpu: DeviceProfile) -> None:

@@ -7,7 +7,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from gcnsim.cost import Kept, batch_core_cost, core_cost, core_pooling_cost, pooling_terms
+from gcnsim.cost import (
+    Kept,
+    batch_core_cost,
+    core_cost,
+    core_pooling_cost,
+    elementwise_seconds,
+    pooling_terms,
+)
 from gcnsim.cost.maps import map_seconds, weight_seconds
 from gcnsim.errors import ScenarioError
 from gcnsim.hardware import POOLING_TERMS, DeviceProfile, PoolingFigures, device
@@ -57,7 +64,9 @@ def test_every_row_meets_the_map_before_pooling() -> None:
     every = np.array([150.0, 160.0])
     assert (pooled.boundary > map_seconds(plain, every, 32, 32)).all()
     assert (pooled.update_backward > mean.update_backward + weight_seconds(plain, every, 32, 32)).all()
-    assert pooled.boundary_backward.tolist() == pytest.approx(map_seconds(plain, every, 32, 32).tolist())
+    passes = ((100.0 * 32, 2), (every * 32, 4), (every * 32, 2))
+    added = sum(elementwise_seconds(plain, values, count) for values, count in passes)
+    assert pooled.boundary_backward.tolist() == pytest.approx((map_seconds(plain, every, 32, 32) + added).tolist())
 
 
 def test_nothing_is_pooled_before_all_rows_are_there_and_the_input_has_no_gradient() -> None:
@@ -66,6 +75,13 @@ def test_nothing_is_pooled_before_all_rows_are_there_and_the_input_has_no_gradie
     assert not found.inner_backward.any()
     assert not found.boundary_backward.any()
     assert found.boundary.all()
+    mean = layer_shapes("graphsage", 16, 32, 3, 5)[0]
+    plain = core_cost(device("cpu-core"), mean, KEPT, first=True, last=False, norm=False)
+    # Beside the map before pooling, its ReLU and its weights: the gradient of the largest values.
+    every = np.array([150.0, 160.0])
+    more = weight_seconds(device("cpu-core"), every, 16, 16) + elementwise_seconds(device("cpu-core"), every * 16, 3)
+    learnt = map_seconds(device("cpu-core"), 100.0, 32, 16)
+    assert found.update_backward.tolist() == pytest.approx((plain.update_backward + more + learnt).tolist())
 
 
 @pytest.mark.parametrize(("shape", "first"), [(FIRST, True), (HIDDEN, False)])
@@ -79,8 +95,11 @@ def test_a_mini_batch_pools_its_rows_and_the_map_before_learns_in_every_layer(sh
     assert found.aggregate[0] == pytest.approx(200 + 40 * width, rel=1e-3)
     assert found.aggregate_backward[0] == pytest.approx(90 * width, rel=1e-3)
     assert found.update.tolist() == plain.update.tolist()
-    assert found.update_backward.tolist() == plain.update_backward.tolist()
+    learnt = float(map_seconds(chosen, 40.0, shape.d_out, width)) if first else 0.0
+    assert found.update_backward[0] == pytest.approx(plain.update_backward[0] + learnt), "the largest values learn"
     back = float(map_seconds(chosen, 90.0, width, width))
+    # The own rows' gradient is put among all rows and added: two passes over these, four over all.
+    back += float(elementwise_seconds(chosen, 40.0 * width, 2) + elementwise_seconds(chosen, 90.0 * width, 4))
     without = batch_core_cost(core({}, {}), shape, **sizes, first=True, last=False, norm=False).aggregate_backward[0]
     whole = batch_core_cost(core({}, {}), shape, **sizes, first=False, last=False, norm=False).aggregate_backward[0]
     assert whole - without == pytest.approx(back)

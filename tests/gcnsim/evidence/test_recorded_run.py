@@ -26,7 +26,7 @@ from gcnsim.simulation import study
 from gcnsim.sources import open_source
 from gcnsim.timeline import Direction, OpKind
 from runtime.options import Options
-from tests.gcnsim.calibration.made import calibration
+from tests.gcnsim.calibration.made import MACHINE, calibration
 from tests.gcnsim.calibration.made_gpu import on_gpus
 from tests.gcnsim.validation.conftest import EMULATED, WriteRun, run_document, write_folder
 
@@ -160,6 +160,13 @@ def test_a_run_with_default_threads_is_what_it_was(asked: Callable[..., Scenario
     assert asked(threads=None).cluster.gpus == 2, "two workers on two cores: one thread each, as one was asked for"
     document = run_document(Options(threads=None, hidden=32)) | {"threads": 4}
     folder = write_folder(tmp_path / "new", document, [0.1] * 10)
+    with pytest.raises(ScenarioError) as crowded:
+        scenario_of(read_recorded_run(folder))
+    assert str(crowded.value) == (
+        f"{folder}: 2 workers of 4 threads each on 2 cores; more threads than cores are not modelled (train with "
+        "--threads 1)"
+    )
+    folder = write_folder(folder, document | {"hardware": {**MACHINE, "cores": 8}}, [0.1] * 10)
     run = read_recorded_run(folder)
     assert scenario_of(run).cluster.threads == 4
     with pytest.raises(ScenarioError) as caught:

@@ -220,11 +220,15 @@ def test_a_worker_of_several_threads_has_a_core_that_is_as_many(tmp_path: Path) 
     (cores,) = machine.topology.cores(0)
     assert machine.topology.links[cores].spec.cores == 2
     assert resolve_machine(replace(asked, threads=None, aggregator=None)).host.cores.value == 2.0, "as measured"
+    more = replace(asked, figures=(("generic-16.cores", 8.0),))
+    assert resolve_machine(more).host.cores.value == 4.0, "a figure of the question is of single cores too"
+    with pytest.raises(ScenarioError, match=r"2 workers of 2 threads each need 4 cores, a server has 3"):
+        resolve_machine(replace(asked, figures=(("generic-16.cores", 3.0),)))
     with pytest.raises(
-        ScenarioError, match=r"cluster.threads: 2 of each of 3 workers on 5 cores are not modelled; allo"
+        ScenarioError, match=r"cluster.threads: 3 workers of 2 threads each need 6 cores, a server has 5; more"
     ):
         resolve_machine(replace(asked, gpus=3, gpus_per_server=3, gpus_per_server_explicit=False))
-    with pytest.raises(ScenarioError, match=r"cluster.threads: 2 of each of 4 workers on 5 cores"):
+    with pytest.raises(ScenarioError, match=r"cluster.threads: 4 workers of 2 threads each need 8 cores"):
         resolve_machine(replace(asked, gpus=4, gpus_per_server=1, shared_cores=True))
 
 

@@ -99,9 +99,35 @@ def test_what_pools_learns_in_layer_0_too_and_needs_no_transpose(cases: MakeFact
         assert {op.layer for op in sums if op.direction is Direction.BACKWARD} == learns
     schedule, batches = method("graphsage")(pooled), given.counts.batches
     assert batches is not None
+    for layer in range(len(shapes)):
+        (back,) = (op.index for op in on(schedule, 0, COMPUTE_STREAM, OpKind.AGGREGATE)
+                   if op.layer == layer and op.direction is Direction.BACKWARD)  # fmt: skip
+        begun = [op for op in on(schedule, 0, "reduce.out") if op.layer == layer]
+        assert (back, 0) in begun[0].after, "a layer's gradients are summed once the map before pooling has its own"
     _, made = on(schedule, 0, "sampler")
     entries, levels = batches.entries[0, 0], batches.levels[0, 0]
     assert work(schedule, made) == pytest.approx(entries.size * 1e-5 + (entries + levels[1:]).sum() / 1e8)
+
+
+def test_what_pools_drops_its_rows_all_at_once(cases: MakeFacts) -> None:
+    given = cases()
+    pooling = PoolingFigures(dict.fromkeys(POOLING_TERMS, 1e-9), dict.fromkeys(POOLING_TERMS, 2e-9))
+    widths = given.shapes[0].d_in, given.shapes[0].d_out, len(given.shapes), given.shapes[-1].d_out
+    host = replace(given.host, dropout_values_per_s=Figure(1e6, "fitted", "a test", "2026"))
+    device = replace(given.device, pooling=pooling)
+    batches, found = given.counts.batches, {}
+    assert batches is not None
+    for name in ("mean", "pool"):
+        shapes = layer_shapes("graphsage", *widths, sage_aggregator=name)
+        facts = replace(given, shapes=shapes, device=device, host=host, dropout="exchange-first")
+        schedule = method("graphsage")(facts)
+        first = on(schedule, 0, COMPUTE_STREAM, OpKind.UPDATE)[0]
+        back = [op for op in on(schedule, 0, COMPUTE_STREAM, OpKind.UPDATE) if op.direction is Direction.BACKWARD]
+        found[name] = work(schedule, first), len(back)
+    values = float(batches.levels[0, 0, 0]) * widths[0]
+    assert found["pool"] == found["mean"]
+    assert found["pool"][0] == pytest.approx(values / 1e6)
+    assert found["pool"][1] == 2 * len(given.shapes) - 1, "a map of each layer, and a mask of all but the input"
 
 
 @pytest.mark.parametrize("name", PULLING)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import pytest
@@ -22,7 +24,13 @@ from tests.gcnsim.machine.test_profiles import KNOWN
 from tests.gcnsim.validation.conftest import save_trace
 
 
-def asked(folder: Path, name: str = "full-graph", overlap: str = "none", **workload: Any) -> Scenario:
+def asked(
+    folder: Path,
+    name: str = "full-graph",
+    overlap: str = "none",
+    knobs: Mapping[str, float] = MappingProxyType({}),
+    **workload: Any,
+) -> Scenario:
     """2 workers on cores that were measured, on a trace."""
     record = calibration(**KNOWN, kernels=CoreKernels())
     write_calibration(folder / "c.json", record)
@@ -38,7 +46,7 @@ def asked(folder: Path, name: str = "full-graph", overlap: str = "none", **workl
             **sizes,
             **workload,
         },
-        "method": {"name": name, "overlap": overlap},
+        "method": {"name": name, "overlap": overlap, **knobs},
         "run": {"iterations": 3},
     }
     return from_mapping(mapping, "test")
@@ -68,6 +76,10 @@ def test_pooling_costs_more_than_a_mean(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
+        (
+            {"name": "bns-gcn", "knobs": {"rate": 1.0}},
+            "pool is not modelled with bns-gcn; allowed: full-graph, pipegcn, psc-gcn, ",
+        ),
         ({"name": "cagnet-1d"}, "pool is not modelled with cagnet-1d; allowed: full-graph, pipegcn, "),
         (
             {"name": "full-graph", "overlap": "central"},

@@ -127,7 +127,7 @@ def test_another_machine_or_version_is_warned_of_and_refused_when_strict(
 
 def test_a_run_by_other_kernels_than_were_measured_is_refused(write_run: WriteRun, record: Path) -> None:
     folder = write_run("a", aggregator="numba")
-    for given, source in ((record, str(record)), (None, "cpu-core")):
+    for given, source in ((record, str(record)), (None, "the catalogue's cpu-core")):
         with pytest.raises(ScenarioError) as caught:
             judge([folder], given)
         told = f"{folder}: trained with --aggregator numba and --threads 1, {source} is of --aggregator plain and"
@@ -174,6 +174,14 @@ def test_what_no_calibration_run_had_is_flagged_by_name(write_run: WriteRun) -> 
         "rate 0.1 (never calibrated)",
     )
     assert outside(run, calibration(ranges={})) == ("every setting (calibrated without runs)",)
+
+
+def test_pooling_is_no_model_that_a_calibration_on_means_has_seen(write_run: WriteRun) -> None:
+    mean = read_recorded_run(write_run("mean", model="graphsage"))
+    pool = read_recorded_run(write_run("pool", model="graphsage", sage_aggregator="pool"))
+    record = calibration(ranges=ranges([mean]))
+    assert outside(mean, record) == ()
+    assert outside(pool, record) == ("model graphsage-pool (never calibrated)",)
 
 
 def test_settings_and_configurations_in_words(write_run: WriteRun) -> None:
