@@ -24,7 +24,7 @@ from gcnsim.evidence import scenario_of
 from gcnsim.io.yaml_files import read_yaml
 from gcnsim.runs.recorded_run import read_recorded_run
 from gcnsim.streams import stream
-from studies.unseen_graphs import asked_of, finished, make
+from studies.unseen_graphs import asked_of, batched, finished, make
 from studies.validate import NO_NETWORK, RULE, Planned, arguments, data, data_folder, drawn, judged
 from studies.validation_tables import JSON, SYSTEMS, result_table, write_kept, write_table
 
@@ -37,7 +37,8 @@ def folder_of(part: str) -> Path:
 
 
 def planned(rule: Mapping[str, Any], part: str = SYSTEMS) -> list[Planned]:
-    """All runs: the held-out ones, each setting's in a drawn order, and those that calibrate the committed set.
+    """All runs: the held-out ones, a few of each setting in turn so that a slow quarter of an hour is no setting's own,
+    and those that calibrate the committed set.
 
     These are made as often as asked, the first before all and the last after all that use a network, so that a slow
     minute is in both.
@@ -45,13 +46,25 @@ def planned(rule: Mapping[str, Any], part: str = SYSTEMS) -> list[Planned]:
     asked = rule[part]
     settings = [_of_setting(asked, repeat, place) for repeat in range(asked["repeats"])
                 for place in range(len(asked["held_out"]))]  # fmt: skip
+    # Runs of one cluster and graph are one launch: those of one server come last.
+    alone = [run for each in settings for run in each if run.hosts == 1]
+    launches = _in_turn(asked["draw"], [batched([run for run in each if run.hosts > 1]) for each in settings])
     runs: list[Planned] = []
     times = asked["calibrations"]
     for again in range(times):
-        first, last = (len(settings) * end // max(times - 1, 1) for end in (again, again + 1))
-        runs += _that_calibrate(rule, again, asked["with"]) + [run for each in settings[first:last] for run in each]
-    # Runs of one cluster and graph are one launch: those of one server come last.
-    return sorted(runs, key=lambda run: run.hosts == 1)
+        first, last = (len(launches) * end // max(times - 1, 1) for end in (again, again + 1))
+        runs += _that_calibrate(rule, again, asked["with"])
+        runs += [run for few in launches[first:last] for run in few]
+    return runs + alone
+
+
+def _in_turn(draw: int, settings: Sequence[Sequence[tuple[Planned, ...]]]) -> list[tuple[Planned, ...]]:
+    """A launch of every setting, in a drawn order, then the next one of each."""
+    found = []
+    for turn in range(max(map(len, settings))):
+        order = stream(draw, "systems turn", turn).permutation(len(settings)).tolist()
+        found += [settings[which][turn] for which in order if turn < len(settings[which])]
+    return found
 
 
 def _that_calibrate(rule: Mapping[str, Any], again: int, words: Sequence[str]) -> list[Planned]:

@@ -103,7 +103,7 @@ def make(
     words = {run: asked_of(run, arguments(run, rule, graphs, folder)) for run in runs}
     lacking = [run for run in runs if not finished(run, words[run], folder)]
     for _, group in itertools.groupby(lacking, key=lambda run: (run.graph, run.cluster)):
-        for batch in _batched(list(group)):
+        for batch in batched(list(group)):
             if time.monotonic() > until:
                 return False
             train(batch, rule, graphs, folder)
@@ -112,7 +112,8 @@ def make(
     return True
 
 
-def _batched(runs: Sequence[Planned]) -> list[tuple[Planned, ...]]:
+def batched(runs: Sequence[Planned]) -> list[tuple[Planned, ...]]:
+    """`runs` in launches of BATCH at most."""
     return [tuple(runs[first : first + BATCH]) for first in range(0, len(runs), BATCH)]
 
 

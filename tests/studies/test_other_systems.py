@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 from gcnsim.calibration_record.record import write_calibration
 from gcnsim.io.yaml_files import read_yaml
 from studies.other_systems import by_method, planned, refusals, was_quiet
+from studies.unseen_graphs import BATCH
 from studies.validate import NO_NETWORK, RULE
 from studies.validate import planned as committed
 from studies.validation_tables import KERNELS, PARTS, SYSTEMS, write_kept
@@ -43,6 +45,18 @@ def test_runs_that_calibrate_are_made_before_among_and_after_those_held_out() ->
     few = rule()
     few["systems"]["calibrations"] = 1
     assert [run.calibration for run in planned(few)] == [True] * each + [False] * (len(planned(few)) - each)
+
+
+def test_settings_take_turns_a_launch_at_a_time() -> None:
+    runs = [run for run in planned(rule()) if run.hosts > 1 and not run.calibration]
+    where = [(run.graph, run.workers_per_host) for run in runs]
+    for setting in set(where):
+        places = [place for place, each in enumerate(where) if each == setting]
+        halves = sum(place < len(where) / 2 for place in places)
+        assert len(places) / 4 <= halves <= 3 * len(places) / 4, "all of a setting is not made at once"
+    changes = sum(one != other for one, other in pairwise(where))
+    assert len(where) // 6 <= changes < len(where) // BATCH
+    assert sorted(run.name for run in planned(rule())) == sorted({run.name for run in planned(rule())})
 
 
 def test_nothing_that_the_committed_set_trains_is_trained_again() -> None:
