@@ -231,8 +231,11 @@ class CpuBatchWriter(CpuOps):
         facts, levels = self.facts, self.batches.levels[:, rank]
         rate, found = facts.host.busy_core_rate.value, []
         for layer, shape in enumerate(facts.shapes):
-            touched = VALUE * (levels[:, layer] * shape.d_in + levels[:, layer + 1] * shape.d_out)
-            lost = self.lost(rank, touched.astype(np.float64))
+            values = levels[:, layer] * shape.d_in + levels[:, layer + 1] * shape.d_out
+            if shape.pooled:
+                # Rows after the map before pooling and after its ReLU; the largest values, and whose they are.
+                values = values + 2 * (levels[:, layer] + levels[:, layer + 1]) * shape.d_in
+            lost = self.lost(rank, (VALUE * values).astype(np.float64))
             # The engine has every core that is beside busy ones at `busy_core_rate`, those too that lose nothing.
             undisturbed = self._cost(self.alone, rank, layer).times((1.0 - lost) * rate)
             found.append(self._cost(facts.device, rank, layer).times(lost).plus(undisturbed))

@@ -29,6 +29,7 @@ Pace = Callable[..., float]
 WIDTH = 64
 FIGURES = dict(zip(BATCH_FIGURES, (1e-3, 1e7, 2e7, 5e6, 1e8, 2e7, 1e-5), strict=True))
 PULLING = ("graphsage", "distdgl")
+FORWARD = Direction.FORWARD
 AHEAD = ("dgl", "clustergcn", "graphsaint")
 
 
@@ -259,6 +260,31 @@ def test_every_system_of_mini_batches_has_a_schedule_on_cores(cases: MakeFacts) 
     for name in ("graphsage", "clustergcn", "graphsaint", "dgl", "pagraph", "distdgl"):
         assert method_type(name).on_cores
         assert len(method(name)(cases()).ends) == 2
+
+
+def test_what_pools_goes_through_more_than_a_mean_beside_busy_cores(on_cores: MakeFacts, batched: MakeFacts) -> None:
+    """A last cache that just holds what a mean reads and makes does not hold the mapped rows besides."""
+    cores, given = on_cores(workers=2, per_server=2), batched(workers=2, per_server=2)
+    batches, widths = given.counts.batches, (cores.shapes[0].d_in, cores.shapes[0].d_out)
+    assert batches is not None
+    read, made = (int(each) for each in batches.levels[0, 0, :2])
+    figures: dict[str, Any] = {name: Figure(value, "fitted", "a test", "2026") for name, value in FIGURES.items()}
+    pooling = PoolingFigures(*(dict.fromkeys(POOLING_TERMS, 0.0) for _ in range(2)))
+    host = replace(cores.host, cores=Figure(2.0, "fitted", "a test", "2026"), **figures)
+    rate, took = host.busy_core_rate.value, {}
+    for name in ("mean", "pool"):
+        shapes = layer_shapes("graphsage", *widths, len(cores.shapes), cores.shapes[-1].d_out, sage_aggregator=name)
+        # Half of it: less loses nothing, twice as much all.
+        held = 2.0 * 4 * (read * widths[0] + made * widths[1])
+        sums = SumFigures((2e2, 5e2, held), dict.fromkeys(TERMS, 1e-9))
+        device = replace(cores.device, sums=sums, pooling=pooling)
+        schedule = method("graphsage")(replace(cores, counts=given.counts, shapes=shapes, device=device, host=host))
+        (op,) = [
+            op for op in on(schedule, 0, COMPUTE_STREAM, OpKind.UPDATE) if op.layer == 0 and op.direction is FORWARD
+        ]
+        took[name] = work(schedule, op)
+    assert rate < 1.0
+    assert took["pool"] > took["mean"] * (1.0 + 0.5 * (1.0 / rate - 1.0)), "the same map, most of it from memory"
 
 
 @pytest.mark.parametrize(("last_cache", "lost"), [(1e3, 1.0), (1e9, 0.0)], ids=["from memory", "from caches"])
