@@ -39,6 +39,9 @@ ADDING_PASSES = 3
 NORM_PASSES = 4
 """LayerNorm reads its input twice (moments, then values) and writes it; its backward pass costs the same again."""
 
+JOINED_PASSES = 2
+"""Of layers that join inner and boundary rows: these are read, and written side by side."""
+
 
 @dataclass(frozen=True, slots=True)
 class Kept:

@@ -14,6 +14,7 @@ import numpy as np
 
 from gcnsim.cost.attention import SCORE_BACKWARD_PASSES, SCORE_PASSES
 from gcnsim.cost.core import (
+    JOINED_PASSES,
     NORM_PASSES,
     RELU_BACKWARD_PASSES,
     RELU_PASSES,
@@ -27,9 +28,6 @@ from gcnsim.errors import ScenarioError
 from gcnsim.hardware import ATTENTION_TERMS, NUMBA, DeviceProfile
 from gcnsim.ids import FloatArray
 from gcnsim.workload import LayerShape
-
-JOINED_PASSES = 2
-"""Inner and boundary rows are read and written side by side."""
 
 
 def core_attention_cost(

@@ -13,16 +13,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gcnsim.cost.core import NORM_PASSES, RELU_BACKWARD_PASSES, RELU_PASSES, CoreCost, Kept
+from gcnsim.cost.core import JOINED_PASSES, NORM_PASSES, RELU_BACKWARD_PASSES, RELU_PASSES, CoreCost, Kept
 from gcnsim.cost.device import Size, elementwise_seconds
 from gcnsim.cost.maps import map_seconds, weight_seconds
 from gcnsim.errors import ScenarioError
 from gcnsim.hardware import POOLING_TERMS, DeviceProfile, PoolingFigures
 from gcnsim.ids import FloatArray
 from gcnsim.workload import LayerShape
-
-JOINED_PASSES = 2
-"""Inner and boundary rows are read and written side by side."""
 
 OWN_PASSES = 2
 """Backward, the gradient of a worker's own rows is read and written,"""
