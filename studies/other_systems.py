@@ -94,8 +94,13 @@ def _of_setting(asked: Mapping[str, Any], repeat: int, place: int) -> list[Plann
         if args in map(tuple, asked["alone"]):
             cluster = (1, hosts * workers, NO_NETWORK)
         words = (*args, *asked["with"])
-        runs.append(Planned(name, graph, *cluster, words, asked["iterations"][graph], calibration=False))
+        iterations = asked["short"].get(_method_of(args), asked["iterations"][graph])
+        runs.append(Planned(name, graph, *cluster, words, iterations, calibration=False))
     return runs
+
+
+def _method_of(args: Sequence[str]) -> str:
+    return args[args.index("--method") + 1]
 
 
 def _methods(asked: Mapping[str, Any]) -> list[list[str]]:

@@ -17,6 +17,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from statistics import median
 from typing import Final
 
 from runtime.launch.failure_report import FAILURES, read_failures
@@ -49,7 +50,7 @@ class ProcessError(Exception):
 def measured(
     asked: MicrobenchRequest, show: Callable[[Measurement], None] = lambda _: None, command: Sequence[str] = MEMBER
 ) -> list[Measurement]:
-    """All measurements of `asked`, in the order taken; `show` is told of each as it comes.
+    """All measurements of `asked`, in the order first taken; `show` is told of each as it comes.
 
     Raises MemberError when a process fails. Whatever ends this, no member is alive after it.
     """
@@ -66,7 +67,22 @@ def measured(
         cause = first_cause(_exits(group), read_failures(folder))
         if cause is not None:
             raise ProcessError(cause.line, cause.code)
-    return found
+    return merged(found)
+
+
+def merged(found: Sequence[Measurement]) -> list[Measurement]:
+    """One measurement of each kernel and size, in the order first taken: of several, the medians of what they say."""
+    alike: dict[object, list[Measurement]] = {}
+    for each in found:
+        alike.setdefault((each.kernel, *sorted(each.params.items()), each.threads, each.processes), []).append(each)
+    return [_middle(every) for every in alike.values()]
+
+
+def _middle(every: Sequence[Measurement]) -> Measurement:
+    first = every[0]
+    seconds, low, high = (median(getattr(each, name) for each in every) for name in ("seconds", "low", "high"))
+    repeats = sum(each.repeats for each in every)
+    return Measurement(first.kernel, first.params, first.threads, first.processes, seconds, low, high, repeats)
 
 
 @contextlib.contextmanager

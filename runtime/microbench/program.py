@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import timedelta
 
 import torch.distributed as dist
@@ -48,19 +49,33 @@ def run(asked: MicrobenchRequest, place: Place, tell: Callable[[Measurement], No
         connect(place, PATIENCE_S, "gloo")
         counts = {*asked.workers, 2, place.world} if asked.network else {*asked.workers, place.world}
         channels = {count: _channel(count, place) for count in sorted(counts) if count > 1}
+    # Two rounds before what processes cost one another, the others after it: one slow minute is not in all.
+    rounds = asked.budget.rounds
     if place.rank == 0:
-        _alone(bench)
+        _in_rounds(bench, rounds - rounds // 3 - 1)
+        _at_once(bench)
+        _in_rounds(bench, 1)
     if bench.device.type == "cpu":
         _shared(bench, place, channels)
+    if place.rank == 0:
+        _in_rounds(bench, rounds // 3)
     if asked.network:
         _network(bench, place, channels)
 
 
-def _alone(bench: Bench) -> None:
-    """What one process measures by itself; the others wait without using a core."""
-    for part in (overheads, sums, attention, pooling, maps, rows, sampling, training):
+def _at_once(bench: Bench) -> None:
+    """What one process measures by itself at many sizes; the others wait without using a core."""
+    for part in (sums, sampling):
         part.measure(bench)
-    (copies if bench.device.type == "cuda" else batches).measure(bench)
+
+
+def _in_rounds(bench: Bench, rounds: int) -> None:
+    """What it measures at few sizes, so many times."""
+    shorter = replace(bench, asked=replace(bench.asked, budget=bench.budget.of_a_round()))
+    for _ in range(rounds):
+        for part in (overheads, attention, pooling, maps, rows, training):
+            part.measure(shorter)
+        (copies if bench.device.type == "cuda" else batches).measure(shorter)
 
 
 def _shared(bench: Bench, place: Place, channels: dict[int, Channel]) -> None:

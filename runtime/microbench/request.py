@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
+from math import ceil
 from typing import Any, Final, TypeVar
 
 from gcnsim.errors import ScenarioError, nearest
@@ -26,24 +27,30 @@ class Budget:
     """How thoroughly to measure.
 
     level: which sizes. sample_s, samples: each kernel is repeated until it has at least both, in seconds and in number.
-    window_s: how long processes run at once to measure what they cost one another.
+    window_s: how long processes run at once to measure what they cost one another. rounds: in how many parts, minutes
+    apart, those are taken of kernels whose laws rest on few sizes: one slow minute is not all that is known of them.
     """
 
     level: str
     sample_s: float
     samples: int
     window_s: float
+    rounds: int = 1
 
     def of(self, tiny: T, quick: T, full: T) -> T:
         """The one of three that belongs to this level."""
         return (tiny, quick, full)[LEVELS.index(self.level)]
+
+    def of_a_round(self) -> Budget:
+        """What one of the rounds may take."""
+        return replace(self, sample_s=self.sample_s / self.rounds, samples=ceil(self.samples / self.rounds))
 
 
 TINY: Final = Budget("tiny", 0.002, 5, 0.02)
 """For tests: the smallest sizes, too few repeats to mean anything."""
 
 QUICK: Final = Budget("quick", 0.05, 5, 0.25)
-FULL: Final = Budget("full", 0.2, 5, 0.8)
+FULL: Final = Budget("full", 0.2, 5, 0.8, rounds=3)
 
 
 @dataclass(frozen=True, slots=True)

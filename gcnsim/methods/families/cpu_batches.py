@@ -256,5 +256,6 @@ class CpuBatchWriter(CpuOps):
 
     def _handed_over(self, rank: Rank) -> int:
         """The interpreter, spread evenly over the layers' two passes. No thread hands rows over while it trains."""
-        seconds = CALLS * self.facts.device.launch_s.value + self.stalled[rank]
-        return self.work(OpKind.STEP, rank, seconds / (2 * len(self.facts.shapes)))
+        passes = 2 * len(self.facts.shapes)
+        self.stands_still(rank, self.stalled[rank] / passes)
+        return self.work(OpKind.STEP, rank, CALLS * self.facts.device.launch_s.value / passes)

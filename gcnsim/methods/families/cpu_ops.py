@@ -113,6 +113,17 @@ class CpuOps:
             thread=thread or stream,
         )
 
+    def stands_still(self, rank: Rank, seconds: Work) -> None:
+        """The worker's computing thread waits for the interpreter, without a core: another worker's may have it.
+
+        seconds: core-seconds that its sampler works meanwhile, which take longer where all cores are busy.
+        """
+        if not np.any(seconds):
+            return
+        if 2 * _workers_beside(self.facts, rank) >= self.facts.host.cores.value:
+            seconds = seconds / self.facts.host.busy_core_rate.value
+        self.builder.compute(OpKind.STEP, rank, seconds * self._factors() if self.spread else seconds)
+
     def _factors(self) -> FloatArray:
         """How much longer than usual some work takes, float64[T]: log-normal, 1 on average."""
         return self.varied.lognormal(-(self.spread**2) / 2, self.spread, self.iterations)

@@ -293,8 +293,9 @@ class CpuWriter(CpuOps):
 
     def _handed_over(self, rank: Rank) -> int:
         """The interpreter and hand-overs between threads, spread evenly over the layers' two passes."""
-        seconds = self.facts.host.iteration_s.value + self.stalled[rank]
-        return self.work(OpKind.STEP, rank, seconds / (2 * len(self.facts.shapes)))
+        passes = 2 * len(self.facts.shapes)
+        self.stands_still(rank, self.stalled[rank] / passes)
+        return self.work(OpKind.STEP, rank, self.facts.host.iteration_s.value / passes)
 
     def _read(self, rank: Rank, layer: Layer, direction: Direction, seconds: Work) -> int:
         """The op that waits for what arrives, and adds it where it must be added."""
