@@ -6,7 +6,7 @@ import torch
 
 from runtime.aggregate import Matrix, attention_sum
 from runtime.microbench.bench import Bench
-from runtime.microbench.inputs import Shape, facts_of, made_rows, matrix_of
+from runtime.microbench.inputs import Shape, made_rows, prepared
 
 
 def measure(bench: Bench) -> None:
@@ -26,9 +26,8 @@ def measure(bench: Bench) -> None:
         *((Shape(100_000, 40_000, 50_000), heads, width) for heads, width in ((1, 64), (4, 256))),
     ]
     for shape, heads, width in bench.budget.of(tiny, quick, full):
-        rows = shape.made()
-        matrix, facts = matrix_of(rows, bench.device, bench.asked.aggregator), facts_of(rows)
-        _both(bench, matrix, facts | {"heads": heads, "width": width})
+        matrix, facts = prepared(shape, bench.device, bench.asked.aggregator)
+        _both(bench, matrix, {**facts, "heads": heads, "width": width})
 
 
 def _both(bench: Bench, matrix: Matrix, params: dict[str, float]) -> None:

@@ -6,8 +6,11 @@ that a fit over these holds for real ones.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
+from types import MappingProxyType
 from typing import Final
 
 import numpy as np
@@ -76,6 +79,13 @@ class Shape:
 def matrix_of(rows: Rows, device: torch.device, aggregator: str = "plain") -> Matrix:
     """`rows` as training with `--aggregator aggregator` multiplies them."""
     return matrix_kind(aggregator)(rows, torch.float32, device)
+
+
+@lru_cache(maxsize=64)
+def prepared(shape: Shape, device: torch.device, aggregator: str) -> tuple[Matrix, Mapping[str, float]]:
+    """The matrix of a shape and its facts: made once, whichever kernels and rounds ask for it."""
+    rows = shape.made()
+    return matrix_of(rows, device, aggregator), MappingProxyType(facts_of(rows))
 
 
 def facts_of(rows: Rows) -> dict[str, float]:

@@ -83,7 +83,8 @@ class Measurement:
     """One kernel at one size.
 
     params: the size and all else that it depends on, numbers. threads: of each process. processes: at work at once.
-    seconds: of one call, the median; low, high: 10th and 90th percentile. repeats: samples they are of.
+    seconds: of one call, the mean, of messages the median; low, high: 10th and 90th percentile. repeats: samples that
+    they are of.
     """
 
     kernel: str

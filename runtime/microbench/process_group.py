@@ -17,7 +17,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from statistics import median
+from statistics import fmean
 from typing import Final
 
 from runtime.launch.failure_report import FAILURES, read_failures
@@ -71,16 +71,16 @@ def measured(
 
 
 def merged(found: Sequence[Measurement]) -> list[Measurement]:
-    """One measurement of each kernel and size, in the order first taken: of several, the medians of what they say."""
+    """One measurement of each kernel and size, in the order first taken: of several, the means of what they say."""
     alike: dict[object, list[Measurement]] = {}
     for each in found:
         alike.setdefault((each.kernel, *sorted(each.params.items()), each.threads, each.processes), []).append(each)
-    return [_middle(every) for every in alike.values()]
+    return [_mean(every) for every in alike.values()]
 
 
-def _middle(every: Sequence[Measurement]) -> Measurement:
+def _mean(every: Sequence[Measurement]) -> Measurement:
     first = every[0]
-    seconds, low, high = (median(getattr(each, name) for each in every) for name in ("seconds", "low", "high"))
+    seconds, low, high = (fmean(getattr(each, name) for each in every) for name in ("seconds", "low", "high"))
     repeats = sum(each.repeats for each in every)
     return Measurement(first.kernel, first.params, first.threads, first.processes, seconds, low, high, repeats)
 

@@ -27,6 +27,7 @@ from runtime.microbench import (
     training,
 )
 from runtime.microbench.bench import Bench
+from runtime.microbench.inputs import prepared
 from runtime.microbench.kernels import Measurement
 from runtime.microbench.request import MicrobenchRequest
 from runtime.options import Options
@@ -52,28 +53,21 @@ def run(asked: MicrobenchRequest, place: Place, tell: Callable[[Measurement], No
     # Two rounds before what processes cost one another, the others after it: one slow minute is not in all.
     rounds = asked.budget.rounds
     if place.rank == 0:
-        _in_rounds(bench, rounds - rounds // 3 - 1)
-        _at_once(bench)
-        _in_rounds(bench, 1)
+        _alone(bench, rounds - rounds // 3)
     if bench.device.type == "cpu":
         _shared(bench, place, channels)
     if place.rank == 0:
-        _in_rounds(bench, rounds // 3)
+        _alone(bench, rounds // 3)
+    prepared.cache_clear()
     if asked.network:
         _network(bench, place, channels)
 
 
-def _at_once(bench: Bench) -> None:
-    """What one process measures by itself at many sizes; the others wait without using a core."""
-    for part in (sums, sampling):
-        part.measure(bench)
-
-
-def _in_rounds(bench: Bench, rounds: int) -> None:
-    """What it measures at few sizes, so many times."""
+def _alone(bench: Bench, rounds: int) -> None:
+    """So many rounds of what one process measures by itself; the others wait without using a core."""
     shorter = replace(bench, asked=replace(bench.asked, budget=bench.budget.of_a_round()))
     for _ in range(rounds):
-        for part in (overheads, attention, pooling, maps, rows, training):
+        for part in (overheads, sums, attention, pooling, maps, rows, sampling, training):
             part.measure(shorter)
         (copies if bench.device.type == "cuda" else batches).measure(shorter)
 

@@ -28,7 +28,7 @@ class Budget:
 
     level: which sizes. sample_s, samples: each kernel is repeated until it has at least both, in seconds and in number.
     window_s: how long processes run at once to measure what they cost one another. rounds: in how many parts, minutes
-    apart, those are taken of kernels whose laws rest on few sizes: one slow minute is not all that is known of them.
+    apart, those of one process alone are taken: one slow minute is not all that is known of a kernel.
     """
 
     level: str

@@ -10,7 +10,7 @@ import torch
 from gcnsim.partition.reuse import REUSE_NAMES, TURNED_NAMES
 from runtime.aggregate import Matrix
 from runtime.microbench.bench import APART, Bench, Call
-from runtime.microbench.inputs import Shape, facts_of, made_rows, matrix_of
+from runtime.microbench.inputs import Shape, made_rows, prepared
 
 FAR = 128 << 20
 """Bytes between two uses of the same rows where they shall come from memory: more than a share of a last cache."""
@@ -30,16 +30,15 @@ def measure(bench: Bench) -> None:
     """
     widths = bench.budget.of((16,), (16, 64, 128), (16, 64, 128, 256, 512))
     for shape in _shapes(bench):
-        rows = shape.made()
-        matrix, facts = matrix_of(rows, bench.device, bench.asked.aggregator), facts_of(rows)
+        matrix, facts = prepared(shape, bench.device, bench.asked.aggregator)
         for width in widths:
             if shape.entries * width > MOST_WORK:
                 continue
-            _both(bench, matrix, facts | {"width": width}, hot=False)
+            _both(bench, matrix, {**facts, "width": width}, hot=False)
             if width in FAR_WIDTHS and not shape.skewed and bench.budget.level != "tiny":
-                _both(bench, matrix, facts | {"width": width}, hot=False, apart=FAR)
+                _both(bench, matrix, {**facts, "width": width}, hot=False, apart=FAR)
             if width in (16, 128) and not shape.skewed and not shape.local:
-                _both(bench, matrix, facts | {"width": width}, hot=True)
+                _both(bench, matrix, {**facts, "width": width}, hot=True)
 
 
 def _shapes(bench: Bench) -> Iterator[Shape]:
