@@ -36,7 +36,7 @@ _WORKERS: Final = {"quick": "1,2,4", "full": "1,2,3,4,6"}
 
 
 @click.command(PROGRAM, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
-@click.option("--quick", is_flag=True, help="Fewer sizes and repeats: about a minute instead of about seven.")
+@click.option("--quick", is_flag=True, help="Fewer sizes and repeats: about a minute instead of about nine.")
 @click.option("--out", default="profile.json", show_default=True, help="File of the measurements.")
 @click.option("--device", default="cpu", show_default=True, help="cpu or cuda.")
 @click.option("--threads", type=int, default=1, show_default=True, help="CPU threads of each process.")
