@@ -3,8 +3,8 @@
 `python -m studies.validate --systems` follows `systems` of `studies/validation_rule.yaml`, written before it runs, and
 `--kernels` follows `kernels`, whose runs sum neighbours by other kernels, profiles and calibration included. The six
 calibration runs of the committed set, each made several times, calibrate; every other run is predicted, one that the
-simulator does not model is listed with its refusal. Runs in out/systems (out/kernels) that are as the rule asks are not
-made again, so a loop that `--minutes` ended goes on. Needs Linux, root, `ip` and `tc`, and GCNSIM_DATA.
+simulator does not model is listed with its refusal. Runs in out/systems-DRAW (out/kernels-DRAW) that are as the rule
+asks are not made again, so a loop that `--minutes` ended goes on. Needs Linux, root, `ip` and `tc`, and GCNSIM_DATA.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ from studies.validation_tables import JSON, SYSTEMS, result_table, write_kept, w
 GENERATED = "generated"
 
 
-def folder_of(part: str) -> Path:
-    """Where everything of a part lies."""
-    return OUT / part
+def folder_of(part: str, draw: int) -> Path:
+    """Where everything of a draw of a part lies: its profile and calibrating runs are of no other."""
+    return OUT / f"{part}-{draw}"
 
 
 def planned(rule: Mapping[str, Any], part: str = SYSTEMS) -> list[Planned]:
@@ -113,7 +113,8 @@ def graphs_of(rule: Mapping[str, Any], folder: Path, part: str = SYSTEMS) -> dic
     for name in rule[part]["iterations"]:
         if name == GENERATED:
             made = ["--random-features", width, "--random-classes", "10"]
-            found[name] = ["--graph", str(_generated(rule[part][GENERATED], folder_of(part))), *made]
+            path = _generated(rule[part][GENERATED], folder_of(part, rule[part]["draw"]))
+            found[name] = ["--graph", str(path), *made]
         elif (folder / f"{name}.npz").is_file():
             found[name] = ["--dataset", name, "--feature-dim", width]
     return found
@@ -169,9 +170,10 @@ def by_method(
 
 def loop(minutes: float, *, keep: bool, part: str = SYSTEMS) -> int:
     """Make what is lacking and judge what is modelled; 1 where a bound is missed, or not all runs are made."""
-    until, folder = time.monotonic() + 60 * minutes, folder_of(part)
-    folder.mkdir(parents=True, exist_ok=True)
+    until = time.monotonic() + 60 * minutes
     rule: dict[str, Any] = read_yaml(RULE)
+    folder = folder_of(part, rule[part]["draw"])
+    folder.mkdir(parents=True, exist_ok=True)
     graphs = graphs_of(rule, data_folder(), part)
     runs = planned(rule, part)
     if lacking := {run.graph for run in runs} - graphs.keys():

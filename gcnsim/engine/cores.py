@@ -4,10 +4,10 @@ As a fair scheduler does it (Linux: earliest eligible virtual deadline first, of
 thread that wakes gets an idle core at once; else, where it has had less than a running one, it takes that one's core
 once that has kept it for a short while. Otherwise threads wait until a running one has had its time slice, and then the
 thread that has had least goes first. So short work among long work hardly waits and hardly delays it, and long work
-shares the cores equally. What a thread has had more than others counts up to a slice (Linux clamps a thread's lag): one
-that ran while others slept does not wait until they have caught up with all of it. A thread does its tasks in the order
-in which they became ready, and keeps its core from one task to the next. When all cores are busy each of them is slower
-than one alone (shared memory, shared execution units): `capacity` core-seconds per second in all.
+shares the cores equally. Of what a waiting thread has had more than others a slice counts at most (Linux clamps a
+thread's lag): one that ran while others slept does not wait until they have caught up with all of it. A thread does its
+tasks in the order in which they became ready, and keeps its core from one task to the next. When all cores are busy
+each of them is slower than one alone (shared memory, shared execution units): `capacity` core-seconds a second in all.
 """
 
 from __future__ import annotations
@@ -88,12 +88,13 @@ class Cores:
             one = self._threads[thread] = _Thread()
         one.tasks.append([work_ps, token])
         if len(one.tasks) == 1 and one not in self._running:
-            one.had = min(max(one.had, self._least), self._least + self._slice)
+            one.had = max(one.had, self._least)
             one.woken = True
             self._wait(one)
         self._decide_later()
 
     def _wait(self, thread: _Thread) -> None:
+        thread.had = min(thread.had, self._least + self._slice)
         self._serial += 1
         heappush(self._ready, (thread.had, self._serial, thread))
 
@@ -138,8 +139,6 @@ class Cores:
             self._timer = None
             return
         self._least = max(self._least, min(thread.had for thread in running))
-        for thread in running:
-            thread.had = min(thread.had, self._least + self._slice)
         rate = self._rate
         due = min(ceil(thread.tasks[0][0] / rate) for thread in running)
         if self._ready:

@@ -95,7 +95,7 @@ def measure(bench: Bench, channel: Channel, wire: Channel) -> None:
     params: those of the kernel; computing: processes that compute; message: bytes, each way; asked: bytes per second
     each way, 0 for none, left out where nothing limits it; rate: bytes per second each way that there were. seconds:
     the while over the calls in it; low, high: of single calls. `transfer_beside` is one exchange of those transfers,
-    the median as of other kernels; its params are bytes, computing, asked, and gemm (1 beside gemm, 0 beside spmm).
+    the median as of other messages; its params are bytes, computing, asked, and gemm (1 beside gemm, 0 beside spmm).
     """
     for name, params, call in _kernels(bench):
         for computing in bench.budget.of((1,), (1, 2), (1, 2)):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache
 from pathlib import Path
 from types import MappingProxyType
 from typing import Final
@@ -81,7 +81,7 @@ def matrix_of(rows: Rows, device: torch.device, aggregator: str = "plain") -> Ma
     return matrix_kind(aggregator)(rows, torch.float32, device)
 
 
-@lru_cache(maxsize=64)
+@cache
 def prepared(shape: Shape, device: torch.device, aggregator: str) -> tuple[Matrix, Mapping[str, float]]:
     """The matrix of a shape and its facts: made once, whichever kernels and rounds ask for it."""
     rows = shape.made()

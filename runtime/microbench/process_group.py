@@ -52,7 +52,7 @@ def measured(
 ) -> list[Measurement]:
     """All measurements of `asked`, in the order first taken; `show` is told of each as it comes.
 
-    Raises MemberError when a process fails. Whatever ends this, no member is alive after it.
+    Raises ProcessError when a process fails. Whatever ends this, no member is alive after it.
     """
     found: list[Measurement] = []
     with _members(asked, command) as (group, reader, folder):

@@ -50,14 +50,15 @@ def run(asked: MicrobenchRequest, place: Place, tell: Callable[[Measurement], No
         connect(place, PATIENCE_S, "gloo")
         counts = {*asked.workers, 2, place.world} if asked.network else {*asked.workers, place.world}
         channels = {count: _channel(count, place) for count in sorted(counts) if count > 1}
-    # Two rounds before what processes cost one another, the others after it: one slow minute is not in all.
-    rounds = asked.budget.rounds
+    # Some rounds before what processes cost one another, the others after it: one slow minute is not in all.
+    after = asked.budget.rounds // 2
     if place.rank == 0:
-        _alone(bench, rounds - rounds // 3)
+        _alone(bench, asked.budget.rounds - after)
     if bench.device.type == "cpu":
         _shared(bench, place, channels)
     if place.rank == 0:
-        _alone(bench, rounds // 3)
+        _alone(bench, after)
+    _together(place, channels)
     prepared.cache_clear()
     if asked.network:
         _network(bench, place, channels)

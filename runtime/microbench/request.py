@@ -89,7 +89,12 @@ class MicrobenchRequest:
 
     def options(self) -> dict[str, Any]:
         """What was asked, as plain JSON values."""
-        return {**asdict(self), "budget": self.budget.level, "workers": list(self.workers)}
+        return {
+            **asdict(self),
+            "budget": self.budget.level,
+            "rounds": self.budget.rounds,
+            "workers": list(self.workers),
+        }
 
     def to_json(self) -> str:
         """Everything, for a member."""

@@ -47,6 +47,18 @@ def test_runs_that_calibrate_are_made_before_among_and_after_those_held_out() ->
     assert [run.calibration for run in planned(few)] == [True] * each + [False] * (len(planned(few)) - each)
 
 
+@pytest.mark.parametrize("part", [SYSTEMS, KERNELS])
+def test_methods_of_short_iterations_run_longer(part: str) -> None:
+    asked = rule()[part]
+    named = {words[words.index("--method") + 1] for words in (*asked["methods"], *asked["alone"])}
+    assert asked["short"].keys() <= named
+    for run in planned(rule(), part):
+        name = run.args[run.args.index("--method") + 1]
+        usual = (rule() if run.calibration else asked)["iterations"][run.graph]
+        assert run.iterations == (usual if run.calibration else asked["short"].get(name, usual))
+    assert {run.iterations for run in planned(rule(), part) if not run.calibration} == {44, *asked["short"].values()}
+
+
 def test_settings_take_turns_a_launch_at_a_time() -> None:
     runs = [run for run in planned(rule()) if run.hosts > 1 and not run.calibration]
     where = [(run.graph, run.workers_per_host) for run in runs]

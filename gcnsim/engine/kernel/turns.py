@@ -33,6 +33,7 @@ def _advance(machines: Machines, machine: int, now: int) -> None:
 
 def _wait(machines: Machines, machine: int, thread: int) -> None:
     """Let `thread` wait for a core, after those that have had less."""
+    machines.had[thread] = min(machines.had[thread], machines.least[machine] + machines.slice_ps[machine])
     machines.serial[machine] += 1
     size = machines.ready_size[machine]
     machines.ready_size[machine] = size + 1
@@ -53,8 +54,7 @@ def join_thread(calendar: Calendar, machines: Machines, thread: int, work: float
     machines.tasks[at], machines.left[at] = event, work
     machines.size[thread] += 1
     if machines.size[thread] == 1 and machines.on[thread] == 0:
-        least = machines.least[machine]
-        machines.had[thread] = min(max(machines.had[thread], least), least + machines.slice_ps[machine])
+        machines.had[thread] = max(machines.had[thread], machines.least[machine])
         machines.woken[thread] = 1
         _wait(machines, machine, thread)
     share_later(calendar, scalar[GROUPS] + machine)
@@ -162,9 +162,6 @@ def decide(calendar: Calendar, machines: Machines, machine: int) -> None:
         since = min(since, machines.since[thread])
         shortest = min(shortest, machines.left[machines.at[thread] + machines.head[thread]] / rate)
     machines.least[machine] = max(machines.least[machine], had)
-    most = machines.least[machine] + machines.slice_ps[machine]
-    for place in range(first, first + size):
-        machines.had[machines.running[place]] = min(machines.had[machines.running[place]], most)
     due = ceil(shortest)
     if machines.ready_size[machine]:
         due = min(due, since + machines.slice_ps[machine] - now)

@@ -120,7 +120,7 @@ class CpuOps:
         """
         if not np.any(seconds):
             return
-        if 2 * _workers_beside(self.facts, rank) >= self.facts.host.cores.value:
+        if 2 * _workers_beside(self.facts, rank) > self.facts.host.cores.value:
             seconds = seconds / self.facts.host.busy_core_rate.value
         self.builder.compute(OpKind.STEP, rank, seconds * self._factors() if self.spread else seconds)
 

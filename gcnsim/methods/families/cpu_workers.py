@@ -1,7 +1,7 @@
 """Partition-parallel training by workers that compute on CPU cores, as the training runtime does it with gloo.
 
-What differs from GPU workers: everything a worker does takes turns on the cores of its server, its transfers included
-(an equal share for every runnable thread); nothing is copied to a device; sums over inner and over boundary columns are
+What differs from GPU workers: everything a worker does takes turns on the cores of its server, its transfers included;
+nothing is copied to a device; sums over inner and over boundary columns are
 two products, and rows are received where they are read. Order of ops, from the runtime's loop:
 - synchronous: rows leave at the start of a layer; inner columns are summed beneath the transfer (`overlap: central`)
   or after it (`none`), boundary columns last; backward, the boundary's gradients are made and sent first;

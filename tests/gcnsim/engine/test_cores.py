@@ -112,15 +112,24 @@ def test_a_thread_that_has_had_more_waits_until_a_running_one_has_had_as_much() 
     assert ends(b)[again] == pytest.approx(4.5, rel=1e-9)
 
 
-def test_a_thread_that_ran_while_others_slept_waits_no_longer_than_a_slice() -> None:
+def test_of_what_a_waiting_thread_has_had_more_a_slice_counts() -> None:
+    b = cores(1)
+    task(b, "a", 10.0)
+    task(b, "b", 10.0, after=(b.compute(LOSS, 0, 5.0),))
+    # At 5 s b takes the core of a, which has had 5 s: that counts as 1 s, so a is back at 6 s, and the two take turns
+    # until a has had its other 5 s at 15 s. By all it has had it would be back at 10 s, and end at 19 s.
+    assert ends(b) == [15.0, 5.0, 20.0]
+
+
+def test_a_thread_that_ran_while_others_slept_shares_the_cores_with_them() -> None:
     b = cores(2)
     task(b, "a", 10.0)
     second = b.compute(LOSS, 0, 5.0)
     third = b.compute(LOSS, 0, 6.0, stream="another")
     task(b, "b", 4.0, after=(second,))
     task(b, "c", 4.0, after=(third,))
-    # At 6 s a has had 6 s, b 1 s: c takes the core of a. By all it has had, a would wait until b is done at 9 s and
-    # end at 13 s. It counts as 2 s, so that b, which has had as much, yields to it at 7 s: the three share two cores.
+    # At 6 s a has had 6 s, b 1 s: c takes the core of a. By all it has had a would wait until b is done at 9 s, and
+    # end at 13 s. It counts as 1 s, so b, which has had as much, yields to it: the three share two cores.
     assert ends(b) == [12.0, 5.0, 6.0, 10.0, 11.0]
 
 

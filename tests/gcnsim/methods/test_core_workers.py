@@ -294,6 +294,24 @@ def test_a_sampler_draws_builds_and_asks(on_cores: MakeFacts) -> None:
         assert [lag for _, lag in trains.after] == [2], "what was drawn two iterations ago is trained now"
 
 
+@pytest.mark.parametrize(("cores", "slower"), [(3.0, 2.0), (4.0, 1.0), (5.0, 1.0)])
+def test_a_worker_that_waits_for_its_sampler_keeps_no_core(on_cores: MakeFacts, cores: float, slower: float) -> None:
+    """Two workers of a server, each with a sampler: of four cores none is lacking while they stand still."""
+    facts = on_cores(sampled=True, tau=2, weighted=True)
+    count, rate = replace(facts.host.cores, value=cores), replace(facts.host.busy_core_rate, value=0.5)
+    given = replace(facts, host=replace(facts.host, cores=count, busy_core_rate=rate))
+    schedule = method("psc-gcn")(given)
+    (drawn,) = (op for op in ops(schedule, OpKind.SAMPLE, worker=0) if stream(schedule, op) != COMPUTE_STREAM)
+    steps = [op for op in on_stream(schedule, 0, COMPUTE_STREAM) if op.kind is OpKind.STEP]
+    stalls = [op for op in steps if not schedule.is_flow[op.index]]
+    assert len(stalls) == 2 * len(given.shapes)
+    assert schedule.demand[:, [op.index for op in stalls]].sum(axis=1) == pytest.approx(
+        0.6 * slower * schedule.demand[:, drawn.index]
+    )
+    whole = method("psc-gcn")(on_cores(tau=2))
+    assert all(whole.is_flow[op.index] for op in ops(whole, OpKind.STEP)), "who does not sample waits for no sampler"
+
+
 def test_cached_rows_are_put_beside_those_received(on_cores: MakeFacts) -> None:
     facts = on_cores(iterations=3, spread=0.5, sampled=True, tau=1, hits=0.25)
     schedule = method("psc-gcn")(facts)

@@ -74,7 +74,9 @@ def test_times_are_ordered_and_above_zero(profile: dict[str, Any]) -> None:
         if each["kernel"] not in WHERE_VISIBLE:
             assert each["seconds"] > 0, each
         if not each["kernel"].startswith("shared_") and not each["kernel"].endswith("_beside"):
-            assert each["low"] <= each["seconds"] <= each["high"], each
+            assert each["low"] <= each["seconds"], each
+        if each["kernel"].startswith(("p2p_", "all_", "transfer_")):
+            assert each["seconds"] <= each["high"], "a median; a mean may lie above"
 
 
 def test_kernels_run_at_once_in_as_many_processes_as_asked(profile: dict[str, Any]) -> None:
