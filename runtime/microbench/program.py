@@ -50,12 +50,15 @@ def run(asked: MicrobenchRequest, place: Place, tell: Callable[[Measurement], No
         connect(place, PATIENCE_S, "gloo")
         counts = {*asked.workers, 2, place.world} if asked.network else {*asked.workers, place.world}
         channels = {count: _channel(count, place) for count in sorted(counts) if count > 1}
+    # Made before anything is timed: who makes it keeps a core from the one that measures.
+    ready = sharing.kernels(bench) if bench.device.type == "cpu" else []
+    _together(place, channels)
     # Some rounds before what processes cost one another, the others after it: one slow minute is not in all.
     after = asked.budget.rounds // 2
     if place.rank == 0:
         _alone(bench, asked.budget.rounds - after)
     if bench.device.type == "cpu":
-        _shared(bench, place, channels)
+        _shared(bench, ready, place, channels)
     if place.rank == 0:
         _alone(bench, after)
     _together(place, channels)
@@ -73,8 +76,7 @@ def _alone(bench: Bench, rounds: int) -> None:
         (copies if bench.device.type == "cuda" else batches).measure(shorter)
 
 
-def _shared(bench: Bench, place: Place, channels: dict[int, Channel]) -> None:
-    ready = sharing.kernels(bench)
+def _shared(bench: Bench, ready: list[sharing.Kernel], place: Place, channels: dict[int, Channel]) -> None:
     for count in bench.asked.workers:
         _together(place, channels)
         if place.rank < count:

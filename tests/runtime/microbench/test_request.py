@@ -23,6 +23,7 @@ from runtime.microbench import (
     copies,
     pooling,
     program,
+    sharing,
 )
 from runtime.microbench.bench import Bench
 from runtime.microbench.inputs import Shape, matrix_of
@@ -145,3 +146,18 @@ def test_rounds_are_one_measurement_by_their_means() -> None:
         Measurement("relu", {"rows": 2.0}, 1, 1, 5.0, 2.5, 10.0, 15),
         other,
     ]
+
+
+def test_nothing_is_made_for_others_while_one_process_measures(monkeypatch: pytest.MonkeyPatch, threads: None) -> None:
+    order: list[str] = []
+
+    def made(bench: Bench) -> list[sharing.Kernel]:
+        order.append("made")
+        return []
+
+    monkeypatch.setattr(sharing, "kernels", made)
+    monkeypatch.setattr(program, "_together", lambda *given: order.append("together"))
+    monkeypatch.setattr(program, "_alone", lambda bench, rounds: order.append(f"{rounds} alone"))
+    monkeypatch.setattr(program, "_shared", lambda *given: order.append("at once"))
+    program.run(replace(asked(), budget=replace(TINY, rounds=3)), ALONE, lambda _: None)
+    assert order == ["made", "together", "2 alone", "at once", "1 alone", "together"]
