@@ -7,6 +7,7 @@ Nothing here imports torch before a worker connects.
 
 from runtime.launch.failure_report import report_failure
 from runtime.launch.group import connect, disconnect
+from runtime.launch.heap import keep_heap
 from runtime.launch.libraries import check_libraries
 from runtime.launch.parent import launch
 from runtime.launch.place import Place, place
@@ -19,6 +20,7 @@ __all__ = [
     "check_libraries",
     "connect",
     "disconnect",
+    "keep_heap",
     "launch",
     "place",
     "report_failure",

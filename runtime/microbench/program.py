@@ -10,7 +10,7 @@ import torch.distributed as dist
 
 from runtime.aggregate import matrix_kind
 from runtime.exchange import Channel
-from runtime.launch import Place, connect
+from runtime.launch import Place, connect, keep_heap
 from runtime.microbench import (
     attention,
     batches,
@@ -45,6 +45,9 @@ def run(asked: MicrobenchRequest, place: Place, tell: Callable[[Measurement], No
     options = Options(device=asked.device, threads=asked.threads)
     bench = Bench(asked, device_of(options, training.ALONE), tell)
     matrix_kind(asked.aggregator)
+    if bench.device.type == "cpu":
+        # Memory as training has it.
+        keep_heap()
     channels: dict[int, Channel] = {}
     if place.world > 1:
         connect(place, PATIENCE_S, "gloo")

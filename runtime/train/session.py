@@ -10,7 +10,7 @@ from gcnsim.errors import FileError
 from gcnsim.ids import Iteration
 from gcnsim.io.atomic import atomic_write
 from runtime.exchange import LoadedBatch, SampledGraph
-from runtime.launch import Watch
+from runtime.launch import Watch, keep_heap
 from runtime.model import save_weights
 from runtime.record import IterationRow, LossLog, Progress, RunFolder, read_run
 from runtime.train.checkpoint.files import set_aside
@@ -65,6 +65,8 @@ class Session(RunState):
             quiet=options.quiet or not self.first,
             json_log=options.json_log and self.first,
         )
+        if self.worker.device.type == "cpu":
+            keep_heap()
         self._watch.ready()
         self._sent_last = sum(self.worker.method.bytes_sent().values()) if self.begun else 0
         try:
