@@ -13,7 +13,7 @@ from runtime.aggregate.numba_matrix import NumbaMatrix
 
 _CHUNK = {"cpu": 1 << 19, "cuda": 1 << 25}
 """Values of the rows that are gathered at a time in the gradient of the weights: bounds the working memory. On a CPU
-what one core's cache holds: large temporaries are new pages each time (2 to 4 times as long at widths of 64 and 128).
+what one core's cache holds: larger ones took 2 to 4 times as long at widths of 64 and 128, each in new pages then.
 """
 
 SLOPE = 0.2
