@@ -7,11 +7,14 @@ first: memory bandwidth is what the quickest pass over rows reached, flop/s what
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
 import numpy as np
 
 from gcnsim.calibration.attention import fit_attention
 from gcnsim.calibration.batches import fit_batches
-from gcnsim.calibration.fitting import Laws, coefficients, curve_of, mean, residual, single
+from gcnsim.calibration.fitting import Laws, coefficients, curve_of, far, mean, near, residual, single
 from gcnsim.calibration.hosts import drawing, messages
 from gcnsim.calibration.maps import fit_maps
 from gcnsim.calibration.pooling import fit_pooling
@@ -84,17 +87,29 @@ def _rates(laws: Laws, measured: Measurements) -> None:
     launch = tiny.seconds / KERNELS_OF_TINY
     laws.device["launch_s"] = Fitted(launch, "iteration of a tiny graph over its kernels")
     passes = {"relu": RELU_PASSES, "relu_backward": RELU_BACKWARD_PASSES}
-    points = [
-        (VALUE * count * each.params["rows"] * each.params["width"], each.seconds)
-        for name, count in passes.items()
-        for each in single(measured, name)
-        if each.params["rows"] >= LARGE_ROWS
-    ]
-    rates = [nbytes / max(seconds - _call(seconds, launch), 1e-9) for nbytes, seconds in points]
+
+    def points_of(chosen: Callable[[Sequence[Measurement]], list[Measurement]]) -> list[tuple[float, float]]:
+        return [
+            (VALUE * count * each.params["rows"] * each.params["width"], each.seconds)
+            for name, count in passes.items()
+            for each in chosen(single(measured, name))
+            if each.params["rows"] >= LARGE_ROWS
+        ]
+
+    points, distant = points_of(near), points_of(far)
+
+    def rate_of(nbytes: float, seconds: float) -> float:
+        return nbytes / max(seconds - _call(seconds, launch), 1e-9)
+
+    rates = [rate_of(*point) for point in points]
     bandwidth = max(rates)
     share = mean([rate / bandwidth for rate in rates])
     laws.device["memory_bandwidth"] = Fitted(bandwidth, "quickest elementwise pass")
     laws.device["elementwise_efficiency"] = Fitted(share, "elementwise passes")
+    if distant:
+        laws.far_passes = max(bandwidth * share / mean([rate_of(*point) for point in distant]), 1.0)
+    if cold := far(single(measured, "iteration")):
+        laws.far_launch = max(min(each.seconds for each in cold) / tiny.seconds, 1.0)
     seconds = [each for _, each in points]
     laws.residuals.append(
         residual("elementwise", [_call(s, launch) + n / (bandwidth * share) for n, s in points], seconds)
@@ -149,13 +164,22 @@ def _spmm(laws: Laws, measured: Measurements) -> None:
 def _rows(laws: Laws, measured: Measurements) -> None:
     """Packing and adding rows."""
     bandwidth, launch = laws.device["memory_bandwidth"].value, laws.device["launch_s"].value
-    points = [
-        (each.params["rows"] * (2 * VALUE * each.params["width"] + INDEX), each.seconds)
-        for name in ("pack", "scatter")
-        for each in single(measured, name)
-        if each.params["rows"] >= LARGE_ROWS
-    ]
-    share = mean([nbytes / (bandwidth * max(s - _call(s, launch), 1e-9)) for nbytes, s in points])
+
+    def points_of(chosen: Callable[[Sequence[Measurement]], list[Measurement]]) -> list[tuple[float, float]]:
+        return [
+            (each.params["rows"] * (2 * VALUE * each.params["width"] + INDEX), each.seconds)
+            for name in ("pack", "scatter")
+            for each in chosen(single(measured, name))
+            if each.params["rows"] >= LARGE_ROWS
+        ]
+
+    def share_of(points: list[tuple[float, float]]) -> float:
+        return mean([nbytes / (bandwidth * max(s - _call(s, launch), 1e-9)) for nbytes, s in points])
+
+    points, distant = points_of(near), points_of(far)
+    share = share_of(points)
+    if distant and laws.far is not None:
+        laws.far = replace(laws.far, rows=max(share / share_of(distant), 1.0))
     laws.device["gather_efficiency"] = Fitted(share, "packing and adding of rows")
     predicted = [_call(s, launch) + nbytes / (bandwidth * share) for nbytes, s in points]
     laws.residuals.append(residual("rows", predicted, [s for _, s in points]))

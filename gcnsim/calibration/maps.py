@@ -9,12 +9,16 @@ import numpy as np
 from gcnsim.calibration.fitting import Laws, residual, single
 from gcnsim.calibration.sums import solved
 from gcnsim.calibration_record.measurements import Measurement, Measurements
+from gcnsim.cost.far import far_share
 from gcnsim.cost.maps import PRODUCT, WEIGHT, map_terms
-from gcnsim.hardware import MAP_TERMS, MapFigures
+from gcnsim.hardware import MAP_TERMS, FarFigures, MapFigures
 from gcnsim.ids import FloatArray
 
 FEWEST: Final = 3 * len(MAP_TERMS)
 """Measured layers that tell the terms."""
+
+CACHES: Final = (8e6, 12e6, 16e6, 24e6, 32e6, 48e6, 64e6)
+"""Bytes of caches that are tried."""
 
 MANY_ROWS: Final = 4_000
 """A loss over fewer says more of its calls."""
@@ -31,10 +35,28 @@ def fit_maps(laws: Laws, measured: Measurements) -> None:
     loss = _loss(measured)
     if laws.attention is None or len(maps) < FEWEST or len(loss) < FEWEST_CLASSES:
         return
-    terms, seconds = np.array([_terms(each) for each in maps]), np.array([each.seconds for each in maps])
-    found, _ = solved(terms, seconds)
-    laws.maps = MapFigures(dict(zip(MAP_TERMS, found.tolist(), strict=True)), loss)
-    laws.residuals.append(residual("learnt maps", terms @ found, seconds))
+    near, seconds = np.array([_terms(each) for each in maps]), np.array([each.seconds for each in maps])
+    if laws.far_passes is None or any("apart" not in each.params for each in maps):
+        found, _ = solved(near, seconds)
+        laws.maps = MapFigures(dict(zip(MAP_TERMS, found.tolist(), strict=True)), loss)
+        laws.residuals.append(residual("learnt maps", near @ found, seconds))
+        return
+    best: tuple[float, float, FloatArray, FloatArray] | None = None
+    nbytes = near[:, MAP_TERMS.index("read_byte")] + near[:, MAP_TERMS.index("written_byte")]
+    # A backward pass takes memory that it has just freed: it is measured at one distance, and no byte of it is far.
+    nbytes = np.where([each.kernel == "gemm" for each in maps], nbytes, 0.0)
+    for cache in CACHES:
+        distant = nbytes * np.array([far_share(cache, each.params["apart"]) for each in maps])
+        terms = np.concatenate([near, distant[:, None]], axis=1)
+        found, error = solved(terms, seconds)
+        if best is None or error < best[0]:
+            best = error, cache, found, terms @ found
+    assert best is not None
+    _, cache, found, told = best
+    *seconds_of, byte = found.tolist()
+    laws.far = FarFigures(cache, byte, laws.far_passes, 1.0, laws.far_launch, {})
+    laws.maps = MapFigures(dict(zip(MAP_TERMS, seconds_of, strict=True)), loss)
+    laws.residuals.append(residual("learnt maps", told, seconds))
 
 
 def _terms(each: Measurement) -> FloatArray:

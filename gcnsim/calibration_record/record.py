@@ -15,13 +15,24 @@ from pathlib import Path
 from typing import Any, Final
 
 from gcnsim.errors import FileError
-from gcnsim.hardware import PLAIN_KERNELS, AttentionFigures, CoreKernels, MapFigures, PoolingFigures, SumFigures
+from gcnsim.hardware import (
+    PLAIN_KERNELS,
+    AttentionFigures,
+    CoreKernels,
+    FarFigures,
+    MapFigures,
+    PoolingFigures,
+    SumFigures,
+)
 from gcnsim.io.atomic import atomic_write
 from gcnsim.io.json_files import read_json
 
-SCHEMA: Final = "gcnsim.calibration/5"
+SCHEMA: Final = "gcnsim.calibration/6"
+POOLED: Final = "gcnsim.calibration/5"
+"""Without `far`: of profiles that measure maps and passes at one distance only."""
+
 MAPPED: Final = "gcnsim.calibration/4"
-"""Without `pooling` and `kernels`: of older profiles and records, of torch's own kernels on one thread."""
+"""Without `pooling` and `kernels` too: of older profiles and records, of torch's own kernels on one thread."""
 
 ATTENDED: Final = "gcnsim.calibration/3"
 """Without `maps` too."""
@@ -37,7 +48,8 @@ HAS: Final = {
     SUMMED: frozenset({"sums"}),
     ATTENDED: frozenset({"sums", "attention"}),
     MAPPED: frozenset({"sums", "attention", "maps"}),
-    SCHEMA: frozenset({"sums", "attention", "maps", "pooling", "kernels"}),
+    POOLED: frozenset({"sums", "attention", "maps", "pooling", "kernels"}),
+    SCHEMA: frozenset({"sums", "attention", "maps", "pooling", "kernels", "far"}),
 }
 """What records of each schema have and those before lack."""
 
@@ -115,6 +127,7 @@ class Calibration:
     attention: AttentionFigures | None = None
     maps: MapFigures | None = None
     pooling: PoolingFigures | None = None
+    far: FarFigures | None = None
     kernels: CoreKernels | None = None
 
     @property
@@ -189,6 +202,7 @@ def _built(raw: dict[str, Any]) -> Calibration:
             "sums": None if raw["sums"] is None else SumFigures(tuple(raw["sums"]["caches"]), raw["sums"]["seconds"]),
             "attention": None if raw["attention"] is None else AttentionFigures(**raw["attention"]),
             "maps": None if raw["maps"] is None else _maps(raw["maps"]),
+            "far": None if raw["far"] is None else FarFigures(**raw["far"]),
             "pooling": None if raw["pooling"] is None else PoolingFigures(**raw["pooling"]),
             "kernels": None if raw["kernels"] is None else CoreKernels(**raw["kernels"]),
             "inputs": tuple(Source(**each) for each in raw["inputs"]),

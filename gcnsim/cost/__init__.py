@@ -16,7 +16,7 @@ from gcnsim.cost.core import (
     socket_core_seconds,
 )
 from gcnsim.cost.core_attention import attention_terms, core_attention_cost
-from gcnsim.cost.core_batches import BATCH_FIGURES, BatchCoreCost, BatchHost, batch_core_cost
+from gcnsim.cost.core_batches import BATCH_FIGURES, BatchCoreCost, BatchHost, batch_core_cost, loading_seconds
 from gcnsim.cost.core_dropout import CoreDropout, core_dropout
 from gcnsim.cost.core_pooling import core_pooling_cost, pooling_terms
 from gcnsim.cost.device import (
@@ -28,6 +28,7 @@ from gcnsim.cost.device import (
     rows_seconds,
     spmm_seconds,
 )
+from gcnsim.cost.far import device_in_training, host_in_training, trained_share
 from gcnsim.cost.layers import (
     LayerCost,
     average_seconds,
@@ -103,6 +104,7 @@ __all__ = [
     "core_cost",
     "core_dropout",
     "core_pooling_cost",
+    "device_in_training",
     "draw_core_seconds",
     "draw_nodes_core_seconds",
     "drawing_core_seconds",
@@ -112,9 +114,11 @@ __all__ = [
     "gradient_bytes",
     "graph_bytes",
     "host_bound",
+    "host_in_training",
     "id_bytes",
     "layer_cost",
     "layer_gradient_bytes",
+    "loading_seconds",
     "logits_seconds",
     "longest_row",
     "loss_seconds",
@@ -143,6 +147,7 @@ __all__ = [
     "swapped_host_bytes",
     "swapped_memory",
     "tensors",
+    "trained_share",
     "unpack_seconds",
     "with_busy_sums",
 ]

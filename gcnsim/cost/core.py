@@ -7,11 +7,12 @@ are there, and receives rows where they are read. Seconds are those of one core 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 
 from gcnsim.cost.device import INDEX, VALUE, Size, elementwise_seconds
+from gcnsim.cost.far import device_in_training
 from gcnsim.cost.maps import map_seconds, weight_seconds
 from gcnsim.cost.sums import Product, product_seconds
 from gcnsim.hardware import DeviceProfile, HostProfile, SumFigures
@@ -71,16 +72,21 @@ class CoreCost:
     boundary_backward: FloatArray
     inner_backward: FloatArray
 
+    def times(self, factor: float) -> CoreCost:
+        """All of it so many times as long."""
+        return CoreCost(*(factor * getattr(self, each.name) for each in fields(self)))
+
 
 def core_cost(device: DeviceProfile, shape: LayerShape, kept: Kept, *, first: bool, last: bool, norm: bool) -> CoreCost:
     """The kernels of one layer on one worker. norm: a LayerNorm stands before each hidden layer's activation."""
+    ahead = device_in_training(device, kept.between)
     nodes, zero = float(kept.inner), np.zeros(kept.inner_entries.shape)
     sums = neighbour_sums(device, kept, shape.d_in, first=first) if shape.gathers else (zero,) * 4
     values = nodes * shape.d_out
     hidden = 0.0 if last else 1.0
     extra = NORM_PASSES if norm else 0
-    forward = map_seconds(device, nodes, shape.update_in, shape.d_out)
-    activation = hidden * elementwise_seconds(device, values, RELU_PASSES + extra)
+    forward = map_seconds(ahead, nodes, shape.update_in, shape.d_out)
+    activation = hidden * elementwise_seconds(ahead, values, RELU_PASSES + extra)
     undone = hidden * elementwise_seconds(device, values, RELU_BACKWARD_PASSES + extra)
     weight = weight_seconds(device, nodes, shape.update_in, shape.d_out)
     back = 0.0 if first else map_seconds(device, nodes, shape.d_out, shape.update_in)

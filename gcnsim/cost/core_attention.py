@@ -23,6 +23,7 @@ from gcnsim.cost.core import (
     neighbour_sums,
 )
 from gcnsim.cost.device import Size, elementwise_seconds
+from gcnsim.cost.far import device_in_training
 from gcnsim.cost.maps import map_seconds, weight_seconds
 from gcnsim.errors import ScenarioError
 from gcnsim.hardware import ATTENTION_TERMS, NUMBA, DeviceProfile
@@ -53,10 +54,14 @@ def core_attention_cost(
     else:
         # Heads are summed one after the other, each as wide as it is.
         sums = [heads * each for each in neighbour_sums(device, kept, width // heads, first=False)]
-    joined = elementwise_seconds(device, every * shape.d_in, JOINED_PASSES)
-    scores = [elementwise_seconds(device, (every + nodes) * width, n) for n in (SCORE_PASSES, SCORE_BACKWARD_PASSES)]
+    forward = device_in_training(device, kept.between)
+    joined = elementwise_seconds(forward, every * shape.d_in, JOINED_PASSES)
+    scores = [
+        elementwise_seconds(each, (every + nodes) * width, passes)
+        for each, passes in ((forward, SCORE_PASSES), (device, SCORE_BACKWARD_PASSES))
+    ]
     hidden, extra = (0.0 if last else 1.0), (NORM_PASSES if norm else 0)
-    activation = hidden * elementwise_seconds(device, nodes * shape.d_out, RELU_PASSES + extra)
+    activation = hidden * elementwise_seconds(forward, nodes * shape.d_out, RELU_PASSES + extra)
     undone = hidden * elementwise_seconds(device, nodes * shape.d_out, RELU_BACKWARD_PASSES + extra)
     back = zero if first else map_seconds(device, every, width, shape.d_in)
     ahead, behind = device.attention.forward, device.attention.backward
@@ -64,7 +69,7 @@ def core_attention_cost(
     return CoreCost(
         inner=zero,
         boundary=sums[0] + sums[2] + rest,
-        update=zero + joined + map_seconds(device, every, shape.d_in, width) + scores[0] + activation,
+        update=zero + joined + map_seconds(forward, every, shape.d_in, width) + scores[0] + activation,
         update_backward=zero
         + undone
         + sums[1]

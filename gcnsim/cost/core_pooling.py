@@ -15,6 +15,7 @@ import numpy as np
 
 from gcnsim.cost.core import JOINED_PASSES, NORM_PASSES, RELU_BACKWARD_PASSES, RELU_PASSES, CoreCost, Kept
 from gcnsim.cost.device import Size, elementwise_seconds
+from gcnsim.cost.far import device_in_training
 from gcnsim.cost.maps import map_seconds, weight_seconds
 from gcnsim.errors import ScenarioError
 from gcnsim.hardware import POOLING_TERMS, DeviceProfile, PoolingFigures
@@ -81,16 +82,17 @@ def core_pooling_cost(
     # A node is not its own neighbour here: self-loops are in the counts, not in what is pooled.
     entries = (kept.inner_entries + kept.cross_entries).astype(np.float64) - nodes
     pooled = pooling_cost(device, shape, entries=entries, read=every, made=nodes, first=first)
-    joined = elementwise_seconds(device, every * shape.d_in, JOINED_PASSES)
+    ahead = device_in_training(device, kept.between)
+    joined = elementwise_seconds(ahead, every * shape.d_in, JOINED_PASSES)
     hidden, extra = (0.0 if last else 1.0), (NORM_PASSES if norm else 0)
-    activation = hidden * elementwise_seconds(device, nodes * shape.d_out, RELU_PASSES + extra)
+    activation = hidden * elementwise_seconds(ahead, nodes * shape.d_out, RELU_PASSES + extra)
     undone = hidden * elementwise_seconds(device, nodes * shape.d_out, RELU_BACKWARD_PASSES + extra)
     back = map_seconds(device, nodes, shape.d_out, learning_width(shape, first=first))
     apart = elementwise_seconds(device, every * shape.d_in, PARTED_PASSES)
     return CoreCost(
         inner=zero,
         boundary=pooled.mapped + pooled.largest,
-        update=zero + joined + map_seconds(device, nodes, shape.update_in, shape.d_out) + activation,
+        update=zero + joined + map_seconds(ahead, nodes, shape.update_in, shape.d_out) + activation,
         update_backward=zero
         + undone
         + weight_seconds(device, nodes, shape.update_in, shape.d_out)

@@ -15,6 +15,7 @@ from gcnsim.hardware.catalogue import (
     links,
     prices,
 )
+from gcnsim.hardware.far import FarFigures
 from gcnsim.hardware.figure import SOURCES, Curve, Figure, figures_of, origins
 from gcnsim.hardware.kernels import AGGREGATORS, NUMBA, PLAIN, PLAIN_KERNELS, CoreKernels
 from gcnsim.hardware.maps import MAP_TERMS, MapFigures
@@ -44,6 +45,7 @@ __all__ = [
     "Curve",
     "DeviceProfile",
     "Exchange",
+    "FarFigures",
     "Figure",
     "HostProfile",
     "LinkProfile",

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from gcnsim.hardware.attention import AttentionFigures
+from gcnsim.hardware.far import FarFigures
 from gcnsim.hardware.figure import Curve, Figure, origins
 from gcnsim.hardware.kernels import PLAIN_KERNELS, CoreKernels
 from gcnsim.hardware.maps import MapFigures
@@ -28,7 +29,8 @@ class DeviceProfile:
     where calibrated, what sums over neighbours cost where the order of their matrices is known. attention: of a core,
     where calibrated, what graph attention costs (beside its sums where these are of other kernels than it). maps: of a
     core, where calibrated, what learnt maps, their gradients and the loss cost. pooling: of a core, where calibrated,
-    what GraphSAGE's pooling costs. kernels: which kernels a core's figures are of; a worker of several threads has a
+    what GraphSAGE's pooling costs. far: of a core, where calibrated, what its maps and passes take longer on rows that
+    come from memory. kernels: which kernels a core's figures are of; a worker of several threads has a
     core that is as many of them.
     """
 
@@ -51,6 +53,7 @@ class DeviceProfile:
     attention: AttentionFigures | None = None
     maps: MapFigures | None = None
     pooling: PoolingFigures | None = None
+    far: FarFigures | None = None
     kernels: CoreKernels = PLAIN_KERNELS
 
     def provenance(self) -> tuple[str, ...]:
@@ -104,7 +107,8 @@ class HostProfile:
     Of mini-batches on cores, where calibrated: batch_s: CPU seconds of drawing one, however small, and of its layers'
     rows. batch_looked_per_s, batch_drawn_per_s, batch_built_per_s: entries looked at, drawn one by one, and made into
     rows. batch_stored_per_s, batch_turned_per_s: entries made into a matrix, and into its transpose. batch_matrix_s:
-    CPU seconds of a matrix, however small.
+    CPU seconds of a matrix, however small. batch_row_s: of a row of a layer, drawn and built. load_s, load_row_s: of
+    picking rows out of memory, however few, and of a row, however short.
 
     Where calibrated: wake_s: seconds that a thread keeps a core while one waits for it that has just been given work
     and has had less; else slice_s. busy_sums_ratio: how much more sums over neighbours slow down than dense products do
@@ -141,6 +145,9 @@ class HostProfile:
     batch_stored_per_s: Figure | None = None
     batch_turned_per_s: Figure | None = None
     batch_matrix_s: Figure | None = None
+    batch_row_s: Figure | None = None
+    load_s: Figure | None = None
+    load_row_s: Figure | None = None
     wake_s: Figure | None = None
     busy_sums_ratio: Figure | None = None
     dropout_values_per_s: Figure | None = None

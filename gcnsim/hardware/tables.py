@@ -61,6 +61,9 @@ CALIBRATED: Final[Table] = {
     "batch_stored_per_s": units.RATE,
     "batch_turned_per_s": units.RATE,
     "batch_matrix_s": units.SECONDS,
+    "batch_row_s": units.SECONDS,
+    "load_s": units.SECONDS,
+    "load_row_s": units.SECONDS,
 }
 """Figures of hosts that calibrations alone tell."""
 QUANTITIES: Final[Table] = {**DEVICE, **LINK, **HOST, **INSTANCE, **CALIBRATED}

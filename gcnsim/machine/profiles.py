@@ -121,6 +121,7 @@ def _calibrated(chosen: DeviceProfile, record: Calibration) -> DeviceProfile:
         attention=record.attention,
         maps=record.maps,
         pooling=record.pooling,
+        far=record.far,
         kernels=record.of_kernels,
     )
     if not record.curve:

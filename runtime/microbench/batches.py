@@ -22,8 +22,9 @@ AROUND = 16
 def measure(bench: Bench) -> None:
     """`draw_batch`, `build_batch`, `batch_matrix` and `load_rows`; on CPUs alone, where batches are drawn.
 
-    params of draw_batch: entries looked at, drawn (one by one; 0 of a sub-graph). Of build_batch: entries. Of
-    batch_matrix: entries, turned (1: its transpose too). Of load_rows: rows, width. They are means of AROUND batches.
+    params of draw_batch: entries looked at, drawn (one by one; 0 of a sub-graph), rows (of all layers that are drawn).
+    Of build_batch: entries, rows. Of batch_matrix: entries, turned (1: its transpose too). Of load_rows: rows, width.
+    They are means of AROUND batches.
     Nothing is in a core's cache before any of them, since in training a whole batch is trained in between.
     """
     nodes, entries, sizes, shares = bench.budget.of(
@@ -33,11 +34,11 @@ def measure(bench: Bench) -> None:
     )
     graph = made_graph(nodes, entries)
     around = range(graph.nodes)
-    for fanout in bench.budget.of(((2, 2),), ((3, 3), (10, 10)), ((2, 2), (5, 5), (10, 10), (25, 10))):
+    for fanout in bench.budget.of(((2, 2),), ((3, 3), (10, 10)), ((2, 2), (5, 5), (5, 5, 5), (25, 10))):
         for batch in sizes:
-            _of(bench, graph, NeighbourDraws(graph, [np.array(around)], batch, fanout, (), SEED), drawn=True)
+            _of(bench, graph, NeighbourDraws(graph, [np.array(around)], batch, fanout, (), SEED), fanout, drawn=True)
     for share in shares:
-        _of(bench, graph, WalkDraws(graph, share, 1, 1, SEED), drawn=False)
+        _of(bench, graph, WalkDraws(graph, share, 1, 1, SEED), (1,), drawn=False)
     for rows, width in bench.budget.of(
         [(100, 16)],
         [(1_000, 128), (10_000, 128), (10_000, 32)],
@@ -46,14 +47,16 @@ def measure(bench: Bench) -> None:
         bench.time_cold("load_rows", {"rows": rows, "width": width}, _loading(bench, rows, width))
 
 
-def _of(bench: Bench, graph: Graph, draws: BatchDraws, *, drawn: bool) -> None:
-    builder = BatchBuilder(graph, "symmetric", DrawnScaling(graph, (1, 1)))
+def _of(bench: Bench, graph: Graph, draws: BatchDraws, amounts: tuple[int, ...], *, drawn: bool) -> None:
+    builder = BatchBuilder(graph, "symmetric", DrawnScaling(graph, amounts))
     batches = [draws.draw(t, 0, keep=True) for t in range(AROUND)]
     built = [builder.built(t, batch) for t, batch in enumerate(batches)]
     entries = _mean([sum(batch.entries) for batch in batches])
-    sizes = {"looked": _mean([batch.looked for batch in batches]), "drawn": entries if drawn else 0.0}
+    # A sub-graph is one matrix, whichever layers use it.
+    rows = _mean([sum(level.size for level in (batch.levels[1:] if drawn else batch.levels[-1:])) for batch in batches])
+    sizes = {"looked": _mean([batch.looked for batch in batches]), "drawn": entries if drawn else 0.0, "rows": rows}
     bench.time_cold("draw_batch", sizes, lambda i: draws.draw(i % AROUND, 0, keep=True))
-    bench.time_cold("build_batch", {"entries": entries}, lambda i: builder.built(i, batches[i % AROUND]))
+    bench.time_cold("build_batch", {"entries": entries, "rows": rows}, lambda i: builder.built(i, batches[i % AROUND]))
     kind = matrix_kind(bench.asked.aggregator)
     first = [graph.rows[0] for graph in built]
     stored = _mean([0 if rows is None else rows.columns.size for rows in first])

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import gc
 import math
+import operator
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from statistics import fmean
 from typing import Any, Final
 
@@ -20,9 +22,15 @@ from runtime.microbench.request import Budget, MicrobenchRequest
 SEED: Final = 0
 """Of all inputs, which are the same in every run."""
 
+NEAR: Final = 8 << 20
+"""Bytes touched between two uses of the same rows where they shall be in the last cache still."""
+
 APART: Final = 32 << 20
-"""Bytes touched between two uses of the same rows: more than the cache of one core, so rows come from where those of
-training come from, whose other work lies between."""
+"""The same where they shall not be in the cache of one core: as in training, whose other work lies between."""
+
+FAR: Final = 192 << 20
+"""The same where they shall come from memory: more than a share of a last cache. Measured on an Intel Xeon: from 160 MB
+on nothing takes longer any more."""
 
 _LEAST_S: Final = 20e-6
 """A sample shorter than this is of several calls: reading the clock costs a thousandth of it."""
@@ -52,9 +60,11 @@ class Bench:
         self._alone(kernel, params, sampled(call, self.budget))
 
     def time_cold(self, kernel: str, params: Mapping[str, float], call: Call) -> None:
-        """As `time`, on CPUs: before each call other memory is touched, so that nothing is found in a core's cache."""
-        other = np.zeros(self._apart, np.uint8)
-        self._alone(kernel, params, cold_samples(call, lambda: other.__iadd__(1), self.budget))
+        """As `time`, on CPUs: before each call other bytes are touched (`apart`), once NEAR and once FAR: it finds as
+        little in the caches as in training, where an iteration that touches as much lies between two calls."""
+        for apart in (self._apart,) if self.budget.level == "tiny" else (NEAR, FAR):
+            found = cold_samples(call, partial(operator.iadd, np.zeros(apart, np.uint8), 1), self.budget)
+            self._alone(kernel, {**params, "apart": apart}, found)
 
     def _alone(self, kernel: str, params: Mapping[str, float], seconds: Sequence[float]) -> None:
         # An iteration takes as long as all its kernels together, so what one takes on average counts, slow ones too.
@@ -78,6 +88,12 @@ class Bench:
         """How many buffers of `nbytes` to take in turn, so that `apart` bytes (APART) lie between two uses of one."""
         apart = self._apart if apart is None or self.budget.level == "tiny" else apart
         return max(1, min(math.ceil(apart / max(nbytes, 1)), 512))
+
+    def distances(self, nbytes: int) -> list[int]:
+        """Bytes between two uses at which a kernel is measured that touches `nbytes`: all that its buffers reach."""
+        if self.budget.level == "tiny" or self.device.type == "cuda":
+            return [FAR]
+        return [each for each in (NEAR, APART, FAR) if self.sets(nbytes, each) * nbytes >= each >= nbytes] or [FAR]
 
     @property
     def _apart(self) -> int:

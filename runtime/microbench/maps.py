@@ -10,7 +10,7 @@ from torch import Tensor
 
 from gcnsim.streams import stream
 from runtime.exchange import Dropping
-from runtime.microbench.bench import SEED, Bench, Call
+from runtime.microbench.bench import FAR, SEED, Bench, Call
 from runtime.microbench.inputs import made_rows
 from runtime.model import Network
 from runtime.model.layers import GcnLayer
@@ -29,7 +29,9 @@ def measure(bench: Bench) -> None:
     """`gemm`, the passes over rows, and `loss`, each with its backward pass.
 
     params of gemm: rows, d_in, d_out, bias; input_grad: 0 as in layer 0, whose input needs no gradient. Of the others:
-    rows, width; of the loss: nodes (rows it is taken over), classes.
+    rows, width; of the loss: nodes (rows it is taken over), classes. apart: bytes touched between two uses of the same
+    rows and of the memory of the same result, of maps and passes: NEAR, APART and FAR, those that rows of this
+    size reach; of their backward passes, which take memory that was just freed, the first of these.
     """
     _maps(bench)
     tiny = [(64, 16)]
@@ -57,33 +59,43 @@ def _maps(bench: Bench) -> None:
 
 
 def _map(bench: Bench, rows: int, d_in: int, d_out: int, bias: bool) -> None:
-    params = {"rows": rows, "d_in": d_in, "d_out": d_out, "bias": int(bias)}
-    bench.time("gemm", params, learnt_map(bench, rows, d_in, d_out, bias))
-    for needed in (True, False):
-        layer, given = _layer(bench, rows, d_in, d_out, bias, needed)
-        bench.time("gemm_backward", params | {"input_grad": int(needed)}, backward(layer.mapped, given))
+    nbytes = 4 * rows * (d_in + d_out)
+    nearest, *_ = distances = bench.distances(nbytes)
+    for apart in distances:
+        params = {
+            "rows": rows,
+            "d_in": d_in,
+            "d_out": d_out,
+            "bias": int(bias),
+            "apart": bench.sets(nbytes, apart) * nbytes,
+        }
+        bench.time("gemm", params, learnt_map(bench, rows, d_in, d_out, bias, apart))
+        for needed in (True, False) if apart == nearest else ():
+            layer, given = _layer(bench, rows, d_in, d_out, bias, needed, apart)
+            bench.time("gemm_backward", params | {"input_grad": int(needed)}, backward(layer.mapped, given))
 
 
-def learnt_map(bench: Bench, rows: int, d_in: int, d_out: int, bias: bool = True) -> Call:
+def learnt_map(bench: Bench, rows: int, d_in: int, d_out: int, bias: bool = True, apart: int = FAR) -> Call:
     """The map of one layer, its graph for the backward pass made as in training."""
-    layer, given = _layer(bench, rows, d_in, d_out, bias, True)
+    layer, given = _layer(bench, rows, d_in, d_out, bias, True, apart)
     return forward(layer.mapped, given)
 
 
-def _layer(bench: Bench, rows: int, d_in: int, d_out: int, bias: bool, needed: bool) -> tuple[GcnLayer, list[Tensor]]:
+def _layer(
+    bench: Bench, rows: int, d_in: int, d_out: int, bias: bool, needed: bool, apart: int
+) -> tuple[GcnLayer, list[Tensor]]:
     layer = GcnLayer(d_in, d_out, bias).to(bench.device)
     for weight in layer.parameters():
         # Training adds to a view of its flat buffer; here too the gradient is there before the first pass.
         weight.grad = torch.zeros_like(weight)
-    return layer, _given(bench, rows, d_in, 4 * rows * (d_in + d_out), needed)
+    return layer, _given(bench, rows, d_in, 4 * rows * (d_in + d_out), needed, apart)
 
 
 def _passes(bench: Bench, rows: int, width: int) -> None:
     network = Network(Options(norm="layer", hidden=width), width, 2).to(bench.device)
     for weight in network.parameters():
         weight.grad = torch.zeros_like(weight)
-    params = {"rows": rows, "width": width}
-    given = _given(bench, rows, width, 8 * rows * width, True)
+    nbytes = 8 * rows * width
     dropping = Dropping(DROPPED, False, SEED, 0)
 
     def dropped(h: Tensor) -> Tensor:
@@ -94,14 +106,19 @@ def _passes(bench: Bench, rows: int, width: int) -> None:
         "layer_norm": network.norms[0],
         "dropout": dropped,
     }
-    for name, kernel in kernels.items():
-        bench.time(name, params, forward(kernel, given))
-        bench.time(f"{name}_backward", params, backward(kernel, given))
+    nearest, *_ = distances = bench.distances(nbytes)
+    for apart in distances:
+        given = _given(bench, rows, width, nbytes, True, apart)
+        params = {"rows": rows, "width": width, "apart": len(given) * nbytes}
+        for name, kernel in kernels.items():
+            bench.time(name, params, forward(kernel, given))
+            if apart == nearest:
+                bench.time(f"{name}_backward", params, backward(kernel, given))
 
 
 def activation(bench: Bench, rows: int, width: int) -> Call:
     """The activation of one layer."""
-    return forward(torch.relu, _given(bench, rows, width, 8 * rows * width, True))
+    return forward(torch.relu, _given(bench, rows, width, 8 * rows * width, True, FAR))
 
 
 def _loss(bench: Bench, rows: int, classes: int) -> None:
@@ -110,25 +127,28 @@ def _loss(bench: Bench, rows: int, classes: int) -> None:
     nodes = torch.from_numpy(generator.permutation(rows)[:count].copy()).sort().values.to(bench.device)
     labels = torch.from_numpy(generator.integers(classes, size=count)).to(bench.device)
     targets = Targets(nodes, labels, count)
-    given = _given(bench, rows, classes, 8 * rows * classes, True)
+    given = _given(bench, rows, classes, 8 * rows * classes, True, FAR)
     params = {"rows": rows, "nodes": count, "classes": classes}
     bench.time("loss", params, forward(targets.loss, given))
     bench.time("loss_backward", params, backward(targets.loss, given))
     bench.time("correct", params, forward(targets.correct, given))
 
 
-def _given(bench: Bench, rows: int, width: int, nbytes: int, needed: bool) -> list[Tensor]:
-    """Rows to be taken in turn; needed: their gradient is."""
+def _given(bench: Bench, rows: int, width: int, nbytes: int, needed: bool, apart: int) -> list[Tensor]:
+    """Rows to be taken in turn, `apart` bytes of kernels that touch `nbytes` in all; needed: their gradient is."""
     first = made_rows(rows, width, bench.device, "given")
-    every = [first, *(first.clone() for _ in range(bench.sets(nbytes) - 1))]
+    every = [first, *(first.clone() for _ in range(bench.sets(nbytes, apart) - 1))]
     return [each.requires_grad_(needed) for each in every]
 
 
 def forward(kernel: Callable[[Tensor], Tensor], given: list[Tensor]) -> Call:
-    """`kernel` of the rows `given`, in turn."""
+    """`kernel` of the rows `given`, in turn. Results are kept for as long as their rows are: in training the backward
+    pass needs them, so a new one lies in memory that no cache has."""
+    results = [kernel(each) for each in given]
 
-    def call(i: int) -> object:
-        return kernel(given[i % len(given)])
+    def call(i: int) -> None:
+        place = i % len(given)
+        results[place] = kernel(given[place])
 
     return call
 
@@ -145,4 +165,7 @@ def backward(kernel: Callable[[Tensor], Tensor], given: list[Tensor]) -> Call:
         given[place].grad = None
         engine(results[place], gradients[place], retain_graph=True)
 
+    for place in range(len(given)):
+        # Gradients of all in turn, so that none is the first to use its memory.
+        call(place)
     return call

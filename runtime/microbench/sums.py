@@ -9,11 +9,8 @@ import torch
 
 from gcnsim.partition.reuse import REUSE_NAMES, TURNED_NAMES
 from runtime.aggregate import Matrix
-from runtime.microbench.bench import APART, Bench, Call
+from runtime.microbench.bench import APART, FAR, Bench, Call
 from runtime.microbench.inputs import Shape, made_rows, prepared
-
-FAR = 128 << 20
-"""Bytes between two uses of the same rows where they shall come from memory: more than a share of a last cache."""
 
 FAR_WIDTHS = (64, 256)
 """Of rows, at which products of rows alike are timed so too."""

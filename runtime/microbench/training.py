@@ -16,12 +16,15 @@ from runtime.train.setup import WorkerState, prepare
 
 ALONE = Place(0, 1, 0, 1, True)
 CLASSES = 16
+FEW = 100
+"""Nodes of a graph whose training is next to nothing but calls."""
 
 
 def measure(bench: Bench) -> None:
     """`iteration`, `optimizer_step` and `gradients`.
 
-    params of iteration: nodes, entries, features, hidden, classes, layers. Of the others: parameters, tensors.
+    params of iteration: nodes, entries, features, hidden, classes, layers; of few nodes also apart (bytes touched
+    between two of them). Of the others: parameters, tensors.
     """
     tiny = [(64, 400, 16, 16, 2)]
     quick = [(64, 400, 16, 16, 2), (2_000, 30_000, 128, 128, 2), (8_000, 200_000, 128, 128, 2)]
@@ -29,6 +32,9 @@ def measure(bench: Bench) -> None:
     for nodes, entries, features, hidden, layers in bench.budget.of(tiny, quick, full):
         params, call = iterations(bench, nodes, entries, features, hidden, layers)
         bench.time("iteration", params, call)
+        if nodes < FEW and bench.device.type == "cpu":
+            # Next to nothing but calls: what these take where an iteration has driven their code out of the caches.
+            bench.time_cold("iteration", params, call)
     for hidden, layers in bench.budget.of([(16, 2)], [(16, 2), (128, 2), (512, 4)], [
         (16, 2), (64, 2), (128, 2), (128, 4), (256, 2), (512, 2), (512, 4), (1_024, 4),
     ]):  # fmt: skip

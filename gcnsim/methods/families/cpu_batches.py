@@ -24,7 +24,10 @@ from gcnsim.cost import (
     CoreDropout,
     batch_core_cost,
     core_dropout,
+    device_in_training,
+    host_in_training,
     id_bytes,
+    loading_seconds,
     logits_seconds,
     row_bytes,
     rows_seconds,
@@ -51,6 +54,8 @@ CALLS = 20
 sums of the loss, the optimizer's; each as long as a launch. On the same runs an iteration takes 0.7 to 1.3 ms beside
 its kernels, its sampler and its optimizer, where a launch takes 37 us.
 """
+ENTRY_BYTES = 150
+"""Of an entry that is drawn, built and made into a matrix: some ten arrays of 8 bytes each, and the matrix."""
 COUNT = COUNTS // 2
 """Bytes of the message that says how many ids follow: half a number of the other exchange's."""
 
@@ -70,7 +75,9 @@ class CpuBatchWriter(CpuOps):
         assert self.facts.counts.batches is not None
         self.batches: BatchCounts = self.facts.counts.batches
         self.loading, self.width, self.one_graph = method.loading, plan.width, method.one_graph
-        self.sampler = BatchHost.of(facts.host)
+        far = facts.device.far
+        self.hosts = [host_in_training(facts.host, far, self._between(rank)) for rank in self.workers]
+        self.samplers = [BatchHost.of(host) for host in self.hosts]
         ahead = self.loading.ahead
         self.loaded: IntArray = np.roll(self.batches.wanted - self.batches.hits, -ahead, axis=0)
         every = range(len(self.workers))
@@ -114,16 +121,27 @@ class CpuBatchWriter(CpuOps):
         entries = batches.entries[:, rank]
         built = entries[:, distinct].sum(axis=1)
         drawn = np.zeros_like(built) if self.one_graph else built
-        seconds = self.sampler.drawing(batches.looked[:, rank], drawn, built)
+        made = batches.levels[:, rank, 1:]
+        rows = made[:, 0] if self.one_graph else made[:, layers].sum(axis=1)
+        seconds = self.samplers[rank].drawing(batches.looked[:, rank], drawn, built, rows)
         making = np.zeros(seconds.shape)
         for layer in distinct:
             turned = (layer > 0 or (self.one_graph and len(layers) > 1)) and not self.facts.shapes[layer].pooled
-            making = making + self.sampler.making(entries[:, layer] + batches.levels[:, rank, layer + 1], turned=turned)
+            stored = entries[:, layer] + batches.levels[:, rank, layer + 1]
+            making = making + self.samplers[rank].making(stored, turned=turned)
         if ahead:
             held: FloatArray = INTERPRETER_HELD * np.roll(seconds, -ahead)
             self.stalled[rank] = held
-        first = self.work(OpKind.SAMPLE, rank, np.roll(seconds, -ahead), stream=SAMPLER)
-        return first, self.work(OpKind.INDEX, rank, np.roll(making, -ahead), stream=SAMPLER)
+        quiet = self._quiet(rank)
+        first = self.work(OpKind.SAMPLE, rank, quiet * np.roll(seconds, -ahead), stream=SAMPLER)
+        return first, self.work(OpKind.INDEX, rank, quiet * np.roll(making, -ahead), stream=SAMPLER)
+
+    def _quiet(self, rank: Rank) -> float:
+        """What drawing, loading and calls take beside busy cores, over what `busy_core_rate` makes of it: they lose
+        nothing there, since most of it is spent in the interpreter. 1 by records that do not know distances."""
+        if self.facts.device.far is None or not self.crowded(rank):
+            return 1.0
+        return float(self.beside(0.0))
 
     def _own_rows(self, ready: list[list[Dependency]]) -> tuple[list[int], list[list[int]]]:
         """Rows out of the worker's own memory; per worker, the op that begins to load, and those that end it."""
@@ -132,7 +150,7 @@ class CpuBatchWriter(CpuOps):
 
     def _gather(self, rank: Rank, rows: IntArray, after: list[Dependency]) -> int:
         """Rows picked out of the worker's memory, by its loader's thread."""
-        seconds = row_bytes(rows, self.width) / self.facts.host.gather_bandwidth.value
+        seconds = self._quiet(rank) * loading_seconds(self.hosts[rank], rows, self.width)
         return self.work(OpKind.GATHER, rank, seconds, 0, FORWARD, after=after, stream=LOADER)
 
     def _pulled(self, ready: list[list[Dependency]]) -> tuple[list[int], list[list[int]]]:
@@ -151,7 +169,7 @@ class CpuBatchWriter(CpuOps):
         told = self._swap(OpKind.WIRE, answers, "rows", answering, 0, FORWARD)
         placed = []
         for rank in self.workers:
-            seconds = rows_seconds(self.facts.device, self.loaded[:, rank].sum(axis=1), self.width)
+            seconds = self._moved(rank, self.loaded[:, rank].sum(axis=1))
             placed.append([self.work(OpKind.SCATTER, rank, seconds, 0, FORWARD, after=told[rank], stream=LOADER)])
         return begun, placed
 
@@ -180,8 +198,14 @@ class CpuBatchWriter(CpuOps):
         wanted, cached = (each[:, rank].sum(axis=1) for each in (self.batches.wanted, self.batches.hits))
         # Cached rows are gathered before they are put between the others, which are put there at once.
         moved = (wanted + cached) * (cached > 0)
-        seconds = rows_seconds(self.facts.device, moved, self.width) + WOKEN_S
+        seconds = self._moved(rank, moved) + WOKEN_S
         return self.work(OpKind.LOOKUP, rank, seconds, after=[(op, ahead) for op in arrived])
+
+    def _moved(self, rank: Rank, rows: IntArray) -> FloatArray:
+        """Input rows put where the others are."""
+        between = self._between(rank)
+        device = device_in_training(self.facts.device, between)
+        return self.kernels_beside(rank, between) * rows_seconds(device, rows, self.width)
 
     def _trained(self) -> list[list[int]]:
         """Forward, loss and back; per worker, the ops that end the sums of the weights' gradients."""
@@ -230,18 +254,31 @@ class CpuBatchWriter(CpuOps):
     def _costs(self, rank: Rank) -> list[BatchCoreCost]:
         facts, levels = self.facts, self.batches.levels[:, rank]
         rate, found = facts.host.busy_core_rate.value, []
+        between = self._between(rank)
         for layer, shape in enumerate(facts.shapes):
             values = levels[:, layer] * shape.d_in + levels[:, layer + 1] * shape.d_out
             if shape.pooled:
                 # Rows after the map before pooling and after its ReLU; the largest values, and whose they are.
                 values = values + 2 * (levels[:, layer] + levels[:, layer + 1]) * shape.d_in
-            lost = self.lost(rank, (VALUE * values).astype(np.float64))
+            lost = self.lost(rank, (VALUE * values).astype(np.float64), between)
             # The engine has every core that is beside busy ones at `busy_core_rate`, those too that lose nothing.
-            undisturbed = self._cost(self.alone, rank, layer).times((1.0 - lost) * rate)
-            found.append(self._cost(facts.device, rank, layer).times(lost).plus(undisturbed))
+            undisturbed = self._cost(self.alone, rank, layer, between).times((1.0 - lost) * rate)
+            found.append(self._cost(facts.device, rank, layer, between).times(lost).plus(undisturbed))
         return found
 
-    def _cost(self, device: DeviceProfile, rank: Rank, layer: Layer) -> BatchCoreCost:
+    def _between(self, rank: Rank) -> float:
+        """Bytes that the workers whose last cache is that of `rank` touch in an iteration: rows read, summed, made by
+        maps and by activations, all their gradients, and what drawing goes through."""
+        cores, extra = self.facts.cluster.cores(rank), (1 if self.facts.norm else 0)
+        beside = [each for each in self.workers if self.facts.cluster.cores(each) == cores]
+        levels = sum(self.batches.levels[:, each].mean(axis=0) for each in beside)
+        values = 0.0
+        for layer, shape in enumerate(self.facts.shapes):
+            values += 2 * levels[layer] * shape.d_in + 2 * levels[layer + 1] * (shape.d_in + (2 + extra) * shape.d_out)
+        entries = sum(float(self.batches.entries[:, each].mean(axis=0).sum()) for each in beside)
+        return float(VALUE * values + ENTRY_BYTES * entries)
+
+    def _cost(self, device: DeviceProfile, rank: Rank, layer: Layer, between: float) -> BatchCoreCost:
         levels = self.batches.levels[:, rank]
         return batch_core_cost(
             device,
@@ -252,10 +289,12 @@ class CpuBatchWriter(CpuOps):
             first=layer == 0,
             last=layer == len(self.facts.shapes) - 1,
             norm=self.facts.norm,
+            between=between,
         )
 
     def _handed_over(self, rank: Rank) -> int:
         """The interpreter, spread evenly over the layers' two passes. No thread hands rows over while it trains."""
         passes = 2 * len(self.facts.shapes)
         self.stands_still(rank, self.stalled[rank] / passes)
-        return self.work(OpKind.STEP, rank, CALLS * self.facts.device.launch_s.value / passes)
+        calls = self._quiet(rank) * CALLS * self.facts.device.launch_s.value
+        return self.work(OpKind.STEP, rank, calls / passes)

@@ -204,7 +204,8 @@ class CpuBlockWriter(CpuOps):
         inner, cross = (entries, nothing) if block == own else (nothing, entries)
         kept = self._kept(rank, inner, cross, np.array([int(self.grid.rows[block])]))
         sums = neighbour_sums(self.facts.device, kept, width, first=first)
-        return float(sums[0 if block == own else 2][0]) if entries[0] else 0.0
+        beside = self.kernels_beside(rank, kept.between)
+        return beside * float(sums[0 if block == own else 2][0]) if entries[0] else 0.0
 
     def _kept(self, rank: Rank, inner: IntArray, cross: IntArray, rows: IntArray) -> Kept:
         counts = self.facts.counts
@@ -231,8 +232,9 @@ class CpuBlockWriter(CpuOps):
     def _costs(self, rank: Rank) -> list[CoreCost]:
         """The dense kernels of each layer over the rows of a worker's block."""
         nothing = np.zeros(1, np.int64)
-        kept, last = self._kept(rank, nothing, nothing, nothing), len(self.facts.shapes) - 1
+        kept, last, facts = self._kept(rank, nothing, nothing, nothing), len(self.facts.shapes) - 1, self.facts
+        beside = self.kernels_beside(rank, kept.between)
         return [
-            core_cost(self.facts.device, shape, kept, first=layer == 0, last=layer == last, norm=self.facts.norm)
-            for layer, shape in enumerate(self.facts.shapes)
+            core_cost(facts.device, shape, kept, first=layer == 0, last=layer == last, norm=facts.norm).times(beside)
+            for layer, shape in enumerate(facts.shapes)
         ]

@@ -14,7 +14,7 @@ from math import ceil
 
 import numpy as np
 
-from gcnsim.cost import adding_seconds, gradient_bytes, lost_beside, socket_core_seconds, with_busy_sums
+from gcnsim.cost import adding_seconds, gradient_bytes, lost_beside, socket_core_seconds, trained_share, with_busy_sums
 from gcnsim.hardware import DeviceProfile
 from gcnsim.ids import FloatArray, Layer, Rank
 from gcnsim.methods.facts import Facts
@@ -69,21 +69,34 @@ class CpuOps:
         self.workers = range(facts.cluster.gpus)
         self.exchanges = facts.cluster.gpus > 1
 
-    def lost(self, rank: Rank, touched: FloatArray) -> FloatArray:
+    def lost(self, rank: Rank, touched: FloatArray, between: float) -> FloatArray:
         """Share of what kernels lose beside busy cores that one loses which touches so many bytes.
 
-        What cores share is the way to memory: who finds all of it in the last cache loses nothing. That cache is the
-        worker's that has the core: a slice of time is long against filling it again.
+        What cores share is the way to memory: who finds all of it in the last cache loses nothing. What is still there
+        follows from the bytes that an iteration touches between two uses; where that is not known, from those of the
+        kernel alone. That cache is the worker's that has the core: a slice of time is long against filling it again.
         """
-        facts, sums = self.facts, self.facts.device.sums
-        if sums is None or _workers_beside(facts, rank) < facts.host.cores.value:
+        sums, far = self.facts.device.sums, self.facts.device.far
+        if sums is None or not self.crowded(rank):
             return np.ones(np.shape(touched))
+        if far is not None:
+            return np.full(np.shape(touched), trained_share(far.cache, between))
         return lost_beside(touched, sums.caches[-1])
 
-    def beside(self, rank: Rank, touched: FloatArray) -> FloatArray:
-        """What a kernel that touches so many bytes takes beside busy cores, over what `busy_core_rate` makes of it."""
+    def crowded(self, rank: Rank) -> bool:
+        """Whether workers may keep all cores of the machine of `rank` busy."""
+        return _workers_beside(self.facts, rank) >= self.facts.host.cores.value
+
+    def beside(self, lost: float | FloatArray) -> FloatArray:
+        """What a kernel that loses this share takes beside busy cores, over what `busy_core_rate` makes of it."""
         rate = self.facts.host.busy_core_rate.value
-        return rate + (1.0 - rate) * self.lost(rank, touched)
+        return np.asarray(rate + (1.0 - rate) * lost, np.float64)
+
+    def kernels_beside(self, rank: Rank, between: float) -> float:
+        """The same of the kernels of an iteration that touches so many bytes; 1 where distances were not measured."""
+        if self.facts.device.far is None:
+            return 1.0
+        return float(self.beside(self.lost(rank, np.zeros(()), between)))
 
     def work(
         self,
@@ -194,7 +207,7 @@ class CpuOps:
         """One step of the ring: a chunk to the right neighbour, which adds its own; the op that ends it."""
         facts, right = self.facts, (rank + 1) % self.facts.cluster.gpus
         kind, run = OpKind.ALLREDUCE, "reduce.run"
-        beside = float(self.beside(rank, np.array(chunk)))
+        beside = float(self.beside(self.lost(rank, np.array(chunk), chunk)))
         half = beside * facts.host.reduce_step_s.value / 2 + float(socket_core_seconds(facts.host, np.array(chunk)))
         sent = self.work(kind, rank, half, layer, after=[ready], stream="reduce.out", thread=run)
         route = facts.cluster.between(rank, right)

@@ -30,6 +30,7 @@ from gcnsim.cost import (
     core_dropout,
     core_pooling_cost,
     draw_core_seconds,
+    host_in_training,
     id_bytes,
     logits_seconds,
     norms_seconds,
@@ -132,12 +133,12 @@ class CpuWriter(CpuOps):
             counts.boundary_edges[:, rank],
             counts.rows[:, rank].sum(axis=1),
             None if counts.reuse is None else counts.reuse[rank],
-            sum(self._touched(each) for each in beside),
+            self._between(rank),
             min(len(beside), len(facts.cluster.cores(rank))),
         )
-        last = len(facts.shapes) - 1
+        last, busy = len(facts.shapes) - 1, self.kernels_beside(rank, kept.between)
         return [
-            _law(shape)(facts.device, shape, kept, first=layer == 0, last=layer == last, norm=facts.norm)
+            _law(shape)(facts.device, shape, kept, first=layer == 0, last=layer == last, norm=facts.norm).times(busy)
             for layer, shape in enumerate(facts.shapes)
         ]
 
@@ -154,6 +155,10 @@ class CpuWriter(CpuOps):
         cores = self.facts.cluster.cores(rank)
         return [each for each in self.workers if self.facts.cluster.cores(each) == cores]
 
+    def _between(self, rank: Rank) -> float:
+        """Bytes that they touch in an iteration."""
+        return sum(self._touched(each) for each in self._beside(rank))
+
     def _touched(self, rank: Rank) -> float:
         """Bytes that a worker touches in an iteration."""
         counts = self.facts.counts
@@ -169,12 +174,13 @@ class CpuWriter(CpuOps):
         ready: list[int] = []
         told: list[list[Dependency]] = [[] for _ in self.workers]
         for rank in self.workers:
+            host = host_in_training(facts.host, facts.device.far, self._between(rank))
             entries = int(counts.entries[rank])
             kept = np.roll(counts.inner_edges[:, rank] + counts.boundary_edges[:, rank], -self.tau)
-            work = draw_core_seconds(facts.host, entries, self.method.refresh, weighted=self.method.weighted)
+            work = draw_core_seconds(host, entries, self.method.refresh, weighted=self.method.weighted)
             more = JOINED_GRAPH if any(shape.heads for shape in facts.shapes) else 1.0
-            built = more * build_core_seconds(facts.host, kept + int(counts.inner_nodes[rank]))
-            seconds = facts.host.draw_s.value + work + built
+            built = more * build_core_seconds(host, kept + int(counts.inner_nodes[rank]))
+            seconds = host.draw_s.value + work + built
             self.stalled[rank] = INTERPRETER_HELD * seconds
             drawn = self.work(OpKind.SAMPLE, rank, seconds, stream=SAMPLER)
             self.first[rank].append(drawn)

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from gcnsim.calibration import calibrate
+from gcnsim.calibration.batches import fit_batches
+from gcnsim.calibration.fitting import Laws
+from gcnsim.calibration_record.measurements import read_measurements
+from gcnsim.hardware import FarFigures
 from tests.gcnsim.calibration.made import measurements, point, write_measurements
 
 FIGURES = {
@@ -18,23 +24,70 @@ FIGURES = {
     "batch_turned_per_s": 2e8,
     "batch_matrix_s": 1e-5,
     "gather_bandwidth": 3e9,
+    "batch_row_s": 2e-8,
+    "load_s": 2e-5,
+    "load_row_s": 4e-8,
 }
+TERMS = (
+    "drawing of mini-batches",
+    "rows of mini-batches",
+    "matrices of mini-batches",
+    "input rows of mini-batches",
+)
+
+
+def told_of(figures: dict[str, float], **more: float) -> Iterator[dict[str, Any]]:
+    """What a profile says of a machine with these figures."""
+    each = {name: 1 / value if name.endswith("_per_s") else value for name, value in figures.items()}
+    for entries, rows in ((1_000, 300), (20_000, 1_000), (90_000, 30_000)):
+        for looked, drawn in ((entries, entries), (8 * entries, 0)):
+            amounts = {"rows": float(rows), **more} if each["batch_row_s"] else more
+            seconds = each["batch_s"] / 3 + looked * each["batch_looked_per_s"] + drawn * each["batch_drawn_per_s"]
+            seconds += rows * each["batch_row_s"] / 4
+            yield point("draw_batch", seconds, looked=looked, drawn=drawn, **amounts)
+            seconds = each["batch_s"] * 2 / 3 + entries * each["batch_built_per_s"] + rows * each["batch_row_s"] * 3 / 4
+            yield point("build_batch", seconds, entries=entries, **amounts)
+        for turned in (0, 1):
+            seconds = each["batch_matrix_s"] + entries * each["batch_stored_per_s"]
+            seconds += turned * entries * each["batch_turned_per_s"]
+            yield point("batch_matrix", seconds, entries=entries, turned=turned, **more)
+        for width in (16, 64):
+            seconds = each["load_s"] + entries * (each["load_row_s"] + width * 4 / each["gather_bandwidth"])
+            yield point("load_rows", seconds, rows=entries, width=width, **more)
 
 
 def test_figures_come_back(tmp_path: Path) -> None:
     told = measurements()
-    for entries in (1_000, 20_000, 90_000):
-        for looked, drawn in ((entries, entries), (8 * entries, 0)):
-            told["measurements"] += [
-                point("draw_batch", 1e-4 + looked / 1e8 + drawn / 1e7, looked=looked, drawn=drawn),
-                point("build_batch", 2e-4 + entries / 5e6, entries=entries),
-            ]
-        for turned in (0, 1):
-            seconds = 1e-5 + entries / 4e8 + turned * entries / 2e8
-            told["measurements"].append(point("batch_matrix", seconds, entries=entries, turned=turned))
-        told["measurements"].append(point("load_rows", entries * 64 * 4 / 3e9, rows=entries, width=64))
+    told["measurements"] += told_of(FIGURES)
     found = calibrate(write_measurements(tmp_path / "p.json", told)).figures["host"]
     assert {name: found[name].value for name in FIGURES} == pytest.approx(FIGURES, rel=1e-6)
+
+
+def test_profiles_that_do_not_count_rows_tell_nothing_of_them(tmp_path: Path) -> None:
+    told = measurements()
+    told["measurements"] += told_of({**FIGURES, "batch_row_s": 0.0})
+    found = calibrate(write_measurements(tmp_path / "p.json", told)).figures["host"]
+    assert "batch_row_s" not in found
+    assert found["batch_s"].value == pytest.approx(FIGURES["batch_s"], rel=1e-6)
+
+
+def test_figures_of_what_comes_from_memory_come_back_beside_them(tmp_path: Path) -> None:
+    distant = {
+        name: value / 2 if name.endswith(("_per_s", "bandwidth")) else 3 * value for name, value in FIGURES.items()
+    }
+    told = measurements()
+    told["measurements"] += [*told_of(FIGURES, apart=8e6), *told_of(distant, apart=128e6)]
+    read = read_measurements(write_measurements(tmp_path / "p.json", told))
+    laws = Laws(far=FarFigures(3e7, 0.0, 1.5, 2.0, 2.5, {"draw_s": 1e-3}))
+    fit_batches(laws, read)
+    assert {name: laws.host[name].value for name in FIGURES} == pytest.approx(FIGURES, rel=1e-6)
+    assert laws.far is not None
+    assert laws.far.host == pytest.approx({**distant, "draw_s": 1e-3}, rel=1e-6)
+    assert [each.term for each in laws.residuals][:5] == [*TERMS, f"{TERMS[0]}, from memory"]
+    unknown = Laws()
+    fit_batches(unknown, read)
+    assert {name: unknown.host[name].value for name in FIGURES} == pytest.approx(FIGURES, rel=1e-6)
+    assert unknown.far is None, "distances mean nothing where maps do not know them"
 
 
 def test_a_profile_without_them_is_still_fitted(tmp_path: Path) -> None:

@@ -49,6 +49,27 @@ def test_residuals_of_exact_laws_are_nothing(tmp_path: Path) -> None:
     assert found["gemm"].points == 6
 
 
+def test_what_is_slower_from_memory_comes_back(tmp_path: Path) -> None:
+    slower = {"relu": 1.5, "pack": 3.0, "scatter": 3.0, "iteration": 2.5, "draw": 2.0, "thin": 2.0}
+    document = measurements()
+    for each in list(document["measurements"]):
+        if each["kernel"] in slower and each["processes"] == 1:
+            each["params"]["apart"] = 8e6
+            distant = {name: slower[each["kernel"]] * each[name] for name in ("seconds", "low", "high")}
+            document["measurements"].append({**each, **distant, "params": {**each["params"], "apart": 2e8}})
+    near, laws = fit(tmp_path, measurements()), fit(tmp_path, document)
+    # A pass takes its launch too, which is taken off before.
+    assert laws.far_passes == pytest.approx(1.5, rel=0.05)
+    assert laws.far_launch == pytest.approx(2.5)
+    assert {name: each.value for name, each in laws.device.items()} == pytest.approx(
+        {name: each.value for name, each in near.device.items()}
+    ), "what is near is told by what was measured near"
+    assert {name: each.value for name, each in laws.host.items()} == pytest.approx(
+        {name: each.value for name, each in near.host.items()}
+    )
+    assert laws.far is None, "maps tell at which distance"
+
+
 def test_every_figure_says_what_it_was_fitted_to(tmp_path: Path) -> None:
     laws = fit(tmp_path, measurements())
     for part in (laws.device, laws.host, laws.network):

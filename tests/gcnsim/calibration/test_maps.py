@@ -11,14 +11,18 @@ import numpy as np
 import pytest
 
 from gcnsim.calibration.fitting import Laws
-from gcnsim.calibration.maps import FEWEST, fit_maps
+from gcnsim.calibration.maps import CACHES, FEWEST, fit_maps
 from gcnsim.calibration_record.measurements import Measurement, Measurements
+from gcnsim.cost.far import far_share
 from gcnsim.cost.maps import map_seconds, weight_seconds
-from gcnsim.hardware import ATTENTION_TERMS, MAP_TERMS, AttentionFigures, DeviceProfile, MapFigures
+from gcnsim.hardware import ATTENTION_TERMS, MAP_TERMS, AttentionFigures, DeviceProfile, FarFigures, MapFigures
 
 ATTENTION = AttentionFigures(dict.fromkeys(ATTENTION_TERMS, 1e-9), dict.fromkeys(ATTENTION_TERMS, 2e-9))
 LOSS = ((2.0, 5e-8), (10.0, 2e-7), (16.0, 8e-8))
 KNOWN = MapFigures(dict(zip(MAP_TERMS, (1e-5, 1e-11, 1e-10, 2e-11, 3e-5, 1.1e-11, 9e-11, 1e-10), strict=True)), LOSS)
+
+
+TOLD = KNOWN.seconds
 
 
 def maps(core: DeviceProfile) -> Iterator[Measurement]:
@@ -55,6 +59,36 @@ def test_known_terms_come_back(gpu: DeviceProfile) -> None:
     assert np.array(laws.maps.loss) == pytest.approx(np.array(LOSS))
     assert [(each.term, each.points) for each in laws.residuals] == [("learnt maps", 36)]
     assert laws.residuals[0].mape < 1e-6
+
+
+@pytest.mark.parametrize("cache", [CACHES[0], CACHES[-2]])
+def test_what_bytes_cost_from_memory_comes_back_with_the_cache(gpu: DeviceProfile, cache: float) -> None:
+    known = FarFigures(cache, 4e-11, 1.4, 1.0, 2.5, {})
+    core = replace(gpu, maps=KNOWN)
+    every = []
+    for apart in (8e6, 32e6, 128e6):
+        byte = far_share(cache, apart) * known.byte
+        seconds = {name: each + (byte if name in ("read_byte", "written_byte") else 0) for name, each in TOLD.items()}
+        slower = replace(core, maps=replace(KNOWN, seconds=seconds))
+        ahead = [each for each in maps(slower) if each.kernel == "gemm"]
+        every += [replace(each, params={**each.params, "apart": apart}) for each in ahead]
+    every += [
+        replace(each, params={**each.params, "apart": 128e6}) for each in maps(core) if each.kernel == "gemm_backward"
+    ]
+    laws = Laws(attention=ATTENTION, far_passes=1.4, far_launch=2.5)
+    fit_maps(laws, profile((*every, *losses())))
+    assert laws.maps is not None
+    assert dict(laws.maps.seconds) == pytest.approx(dict(KNOWN.seconds), rel=1e-6)
+    assert laws.far == replace(known, byte=pytest.approx(4e-11, rel=1e-6))
+    assert [(each.term, each.points) for each in laws.residuals] == [("learnt maps", 3 * 12 + 24)]
+
+
+def test_without_passes_from_memory_a_byte_is_a_byte(gpu: DeviceProfile) -> None:
+    every = [replace(each, params={**each.params, "apart": 8e6}) for each in maps(replace(gpu, maps=KNOWN))]
+    laws = Laws(attention=ATTENTION)
+    fit_maps(laws, profile((*every, *losses())))
+    assert laws.maps is not None
+    assert laws.far is None
 
 
 def test_too_few_shapes_too_few_classes_or_no_attention_tell_nothing(gpu: DeviceProfile) -> None:

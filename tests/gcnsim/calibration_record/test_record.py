@@ -16,6 +16,7 @@ from gcnsim.hardware import (
     POOLING_TERMS,
     AttentionFigures,
     CoreKernels,
+    FarFigures,
     MapFigures,
     PoolingFigures,
 )
@@ -106,9 +107,9 @@ def test_a_record_knows_its_inputs() -> None:
 def test_another_schema_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "c.json"
     raw = document(path)
-    wanted = " or ".join(f'"gcnsim.calibration/{version}"' for version in (1, 2, 3, 4, 5))
-    told = f'schema is "gcnsim.calibration/6", wanted {wanted}{HINT}'
-    assert changed(path, raw | {"schema": "gcnsim.calibration/6"}) == told
+    wanted = " or ".join(f'"gcnsim.calibration/{version}"' for version in (1, 2, 3, 4, 5, 6))
+    told = f'schema is "gcnsim.calibration/7", wanted {wanted}{HINT}'
+    assert changed(path, raw | {"schema": "gcnsim.calibration/7"}) == told
     del raw["schema"]
     assert changed(path, raw) == f"has no schema{HINT}"
     path.write_text("[]")
@@ -268,6 +269,29 @@ MAPS = MapFigures({name: 1e-9 * (place + 1) for place, name in enumerate(MAP_TER
 
 
 POOLING = PoolingFigures(dict.fromkeys(POOLING_TERMS, 1e-9), dict.fromkeys(POOLING_TERMS, 2e-9))
+
+
+FAR = FarFigures(3.2e7, 8e-11, 1.2, 2.0, 2.5, {"draw_s": 5e-4, "gather_bandwidth": 5e9})
+
+
+def test_what_comes_from_memory_is_version_six(tmp_path: Path) -> None:
+    path = tmp_path / "c.json"
+    known: dict[str, Any] = {"sums": SUMS, "attention": ATTENTION, "maps": MAPS, "pooling": POOLING, "graphs": {}}
+    record = calibration(**known, kernels=CoreKernels("plain", 1), far=FAR)
+    write_calibration(path, record)
+    assert read_calibration(path) == record
+    raw = json.loads(path.read_text())
+    assert raw["schema"] == "gcnsim.calibration/6"
+    older = raw | {"schema": "gcnsim.calibration/5"}
+    assert changed(path, older) == "far: is there in a record of schema gcnsim.calibration/5"
+    del older["far"]
+    path.write_text(json.dumps(older))
+    assert read_calibration(path).far is None
+    assert changed(path, older | {"schema": raw["schema"]}) == f"far: is missing in a record of schema {raw['schema']}"
+    assert changed(path, raw | {"far": raw["far"] | {"passes": 0.5}}).startswith("far.passes is 0.5")
+    assert changed(path, raw | {"far": raw["far"] | {"host": {"cores": 2}}}).startswith("far.host")
+    fewer = {name: value for name, value in raw["far"].items() if name != "byte"}
+    assert changed(path, raw | {"far": fewer}) == f"has no far.byte{HINT}"
 
 
 def test_what_pooling_costs_and_which_kernels_is_version_five(tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ from gcnsim.hardware import (
     POOLING_TERMS,
     AttentionFigures,
     CoreKernels,
+    FarFigures,
     MapFigures,
     PoolingFigures,
     SumFigures,
@@ -207,6 +208,13 @@ KNOWN: Any = {
     "pooling": PoolingFigures(*(dict.fromkeys(POOLING_TERMS, 1e-9) for _ in range(2))),
     "graphs": {},
 }
+
+
+def test_what_comes_from_memory_reaches_the_core(tmp_path: Path) -> None:
+    far = FarFigures(3.2e7, 8e-11, 1.2, 2.0, 2.5, {"draw_s": 5e-4})
+    record = calibration(**KNOWN, kernels=CoreKernels("plain", 1), far=far)
+    assert resolve_machine(spec(tmp_path, record)).device.far == far
+    assert resolve_machine(spec(tmp_path, replace(record, far=None, kernels=record.kernels))).device.far is None
 
 
 def test_a_worker_of_several_threads_has_a_core_that_is_as_many(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from gcnsim.cost.core import RESULT_PASSES, result_seconds, sum_seconds
 from gcnsim.cost.device import elementwise_seconds
 from gcnsim.cost.maps import map_seconds
 from gcnsim.errors import ScenarioError
-from gcnsim.hardware import POOLING_TERMS, Figure, PoolingFigures, SumFigures
+from gcnsim.hardware import MAP_TERMS, POOLING_TERMS, FarFigures, Figure, MapFigures, PoolingFigures, SumFigures
 from gcnsim.hardware.sums import TERMS
 from gcnsim.methods import method_type
 from gcnsim.methods.families.cpu_batches import CALLS, INTERPRETER_HELD
@@ -198,6 +198,45 @@ def test_a_layers_map_is_of_the_rows_it_makes(cases: MakeFacts) -> None:
     assert cost.aggregate_backward[0] == 0.0
 
 
+def test_sums_of_drawn_rows_follow_the_law_that_knows_the_caches(cases: MakeFacts) -> None:
+    """1,000 entries read 100 rows of 64 values in any order, 40 rows are made: 25.6 kB are read again and again."""
+    given = cases()
+    shape = replace(given.shapes[0], d_in=WIDTH)
+
+    def cost(between: float, caches: tuple[float, ...], first: bool = False, **seconds: float) -> tuple[float, float]:
+        far = FarFigures(1e6, 0.0, 1.0, 1.0, 1.0, {})
+        device = replace(given.device, far=far, sums=SumFigures(caches, dict.fromkeys(TERMS, 0.0) | seconds))
+        found = batch_core_cost(
+            device,
+            shape,
+            rows_in=np.array([100]),
+            rows_out=np.array([40]),
+            entries=np.array([960]),
+            first=first,
+            last=False,
+            norm=False,
+            between=between,
+        )
+        return float(found.aggregate[0]), float(found.aggregate_backward[0])
+
+    large, small = (1e6, 2e6, 4e6), (1.0, 2.0, 4.0)
+    assert cost(0.0, large, entry=1e-9) == pytest.approx((1e-6, 1e-6)), "self-loops are entries too"
+    assert cost(0.0, large, row=1e-9) == pytest.approx((40e-9, 100e-9))
+    assert cost(0.0, large, first=True, row=1e-9) == pytest.approx((40e-9, 0.0)), "nothing learns of the input"
+    far = 4 * WIDTH * 1e-9
+    assert cost(0.0, large, far_row_byte=1e-9) == (0.0, 0.0)
+    assert cost(1e9, large, far_row_byte=1e-9) == pytest.approx((40 * far, 100 * far)), "results an iteration ago"
+    assert cost(1e9, small, first_miss=1e-9) == pytest.approx((1e-6, 1e-6), rel=1e-3), "no cache holds a row"
+    new = 100 * 4 * WIDTH * 1e-9
+    assert cost(0.0, large, last_miss_byte=1e-9) == (0.0, 0.0)
+    assert cost(0.0, large, first=True, last_miss_byte=1e-9)[0] == pytest.approx(new), "another thread's rows"
+    assert cost(1e9, large, last_miss_byte=1e-9)[0] == pytest.approx(new), "rows just made lie where old ones did"
+    missed = cost(1e9, large, first_miss=1e-9)
+    assert missed == pytest.approx((100e-9, 40e-9), rel=0.01), "each row is new once"
+    between = cost(1e9, (6e3, 2e6, 4e6), first_miss=1e-9)[0]
+    assert missed[0] < between < 1e-6, "some rows come back before they have left the first cache"
+
+
 def test_in_turn_an_iteration_is_the_sum_of_its_parts(cases: MakeFacts, pace: Pace) -> None:
     schedule = method("graphsage")(cases(far=0.0))
     parts = sum(work(schedule, op) for name in ("sampler", "load", COMPUTE_STREAM) for op in on(schedule, 0, name))
@@ -317,3 +356,51 @@ def test_layers_that_caches_hold_lose_nothing_beside_busy_cores(
     (op,) = [op for op in on(schedule, 0, COMPUTE_STREAM, OpKind.AGGREGATE) if op.layer == 0]
     assert rate < 1.0
     assert work(schedule, op) == pytest.approx(expected * (1.0 if lost else rate))
+
+
+def test_a_rows_drawing_and_a_loads_call_cost_what_was_measured(cases: MakeFacts) -> None:
+    given = cases()
+    more: dict[str, Any] = {
+        name: Figure(value, "fitted", "a test", "2026")
+        for name, value in {"batch_row_s": 1e-6, "load_s": 1e-4, "load_row_s": 1e-7}.items()
+    }
+    batches = given.counts.batches
+    assert batches is not None
+    for name, made in (
+        ("graphsage", int(batches.levels[0, 0, 1:].sum())),
+        ("clustergcn", int(batches.levels[0, 0, 1])),
+    ):
+        plain, known = (method(name)(replace(given, host=host)) for host in (given.host, replace(given.host, **more)))
+        drawn = [work(schedule, on(schedule, 0, "sampler")[0]) for schedule in (plain, known)]
+        assert drawn[1] - drawn[0] == pytest.approx(made * 1e-6)
+        loaded = [work(schedule, on(schedule, 0, "load", OpKind.GATHER)[0]) for schedule in (plain, known)]
+        rows = int((batches.wanted - batches.hits)[0, 0, 0])
+        assert loaded[1] - loaded[0] == pytest.approx(1e-4 + rows * 1e-7)
+
+
+def test_what_comes_from_memory_slows_down_a_batch_that_touches_much(cases: MakeFacts) -> None:
+    given = cases()
+    figures: dict[str, Any] = {name: Figure(value, "fitted", "a test", "2026") for name, value in FIGURES.items()}
+    far = FarFigures(1.0, 1e-9, 1.5, 2.0, 3.0, {"batch_s": 5e-3, "gather_bandwidth": 1e6})
+    launch = replace(given.device.launch_s, source="fitted")
+    gather = Figure(1e9, "fitted", "a test", "2026")
+    near = replace(
+        given,
+        device=replace(given.device, maps=MapFigures(dict.fromkeys(MAP_TERMS, 1e-9), ((5.0, 1e-7),)), launch_s=launch),
+        host=replace(given.host, **figures, gather_bandwidth=gather),
+    )
+    batches = given.counts.batches
+    assert batches is not None
+    schedules = [method("graphsage")(replace(near, device=replace(near.device, far=each))) for each in (None, far)]
+    drawn = [work(schedule, on(schedule, 0, "sampler")[0]) for schedule in schedules]
+    assert drawn[1] - drawn[0] == pytest.approx(5e-3 - 1e-3)
+    loaded = [work(schedule, on(schedule, 0, "load", OpKind.GATHER)[0]) for schedule in schedules]
+    assert loaded[1] == pytest.approx(1e3 * loaded[0])
+    ahead, behind = (
+        [work(schedule, next(op for op in on(schedule, 0, COMPUTE_STREAM, OpKind.UPDATE) if op.direction is way))
+         for schedule in schedules]
+        for way in (FORWARD, Direction.BACKWARD)
+    )  # fmt: skip
+    shape, made = given.shapes[0], int(batches.levels[0, 0, 1])
+    assert ahead[1] - ahead[0] > 4 * made * (shape.update_in + shape.d_out) * 1e-9, "passes and launches too"
+    assert behind[0] == behind[1]

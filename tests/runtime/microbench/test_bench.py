@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from runtime.microbench import TINY, Budget, Measurement, MicrobenchRequest
-from runtime.microbench.bench import Bench, cold_samples, no_collector, samples
+from runtime.microbench.bench import APART, FAR, NEAR, Bench, cold_samples, no_collector, samples
 
 
 def bench(told: list[Measurement]) -> Bench:
@@ -42,9 +42,34 @@ def test_a_cold_kernel_is_timed_alone_after_other_memory_is_touched() -> None:
 
     mine.time_cold("load_rows", {"rows": 2}, slow)
     (found,) = told
-    assert (found.kernel, found.params, found.processes, found.repeats) == ("load_rows", {"rows": 2.0}, 1, 5)
+    params = {"rows": 2.0, "apart": float(1 << 16)}
+    assert (found.kernel, found.params, found.processes, found.repeats) == ("load_rows", params, 1, 5)
     assert 0.002 <= found.low <= found.seconds <= found.high < 0.1
     assert calls == [0, *range(5)], "one call goes before, which is not counted"
+
+
+def test_a_cold_kernel_is_timed_near_and_far() -> None:
+    told: list[Measurement] = []
+    mine = Bench(MicrobenchRequest(Budget("quick", 0.0, 2, 0.0)), torch.device("cpu"), told.append)
+    mine.time_cold("draw", {"kept": 3}, lambda _: None)
+    assert [each.params for each in told] == [{"kept": 3.0, "apart": float(apart)} for apart in (NEAR, FAR)]
+
+
+@pytest.mark.parametrize(
+    ("nbytes", "distances"),
+    [
+        (1 << 14, [NEAR]),
+        (1 << 18, [NEAR, APART]),
+        (1 << 19, [NEAR, APART, FAR]),
+        (NEAR, [NEAR, APART, FAR]),
+        (NEAR + 1, [APART, FAR]),
+        (FAR + 1, [FAR]),
+    ],
+)
+def test_kernels_are_timed_at_the_distances_that_their_buffers_reach(nbytes: int, distances: list[int]) -> None:
+    mine = Bench(MicrobenchRequest(), torch.device("cpu"), lambda _: None)
+    assert mine.distances(nbytes) == distances
+    assert bench([]).distances(nbytes) == [FAR], "tests measure once"
 
 
 def test_what_is_touched_before_a_call_takes_the_budget_and_is_not_counted() -> None:
