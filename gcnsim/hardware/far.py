@@ -10,7 +10,7 @@ from dataclasses import dataclass
 class FarFigures:
     """What takes longer where an iteration touches more than the last cache has room for.
 
-    cache: bytes of an iteration at which half of the rows are no longer in it. byte: seconds added to one of a map.
+    cache: bytes between two uses after which half of the rows are not in it. byte: seconds added to one of a map.
     passes, rows, launch: how many times as long elementwise passes, moved rows and launches take when all, code too,
     comes from memory. host: figures of a host (`HostProfile`) where all does: of what samples, draws mini-batches and
     loads their rows.

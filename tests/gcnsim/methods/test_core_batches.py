@@ -404,3 +404,25 @@ def test_what_comes_from_memory_slows_down_a_batch_that_touches_much(cases: Make
     shape, made = given.shapes[0], int(batches.levels[0, 0, 1])
     assert ahead[1] - ahead[0] > 4 * made * (shape.update_in + shape.d_out) * 1e-9, "passes and launches too"
     assert behind[0] == behind[1]
+
+
+@pytest.mark.parametrize(("cores", "slower"), [(2.0, 0.5), (3.0, 1.0)], ids=["crowded", "room"])
+def test_drawing_loading_and_calls_lose_nothing_beside_busy_cores(
+    on_cores: MakeFacts, batched: MakeFacts, cores: float, slower: float
+) -> None:
+    """By records that know distances: what the engine takes off the rate of a busy core is given back."""
+    given, counts = on_cores(workers=2, per_server=2), batched(workers=2, per_server=2).counts
+    figures: dict[str, Any] = {name: Figure(value, "fitted", "a test", "2026") for name, value in FIGURES.items()}
+    count, rate = (replace(given.host.cores, value=value) for value in (cores, 0.5))
+    host = replace(given.host, cores=count, busy_core_rate=rate, **figures)
+    sums = SumFigures((2e2, 5e2, 1e3), dict.fromkeys(TERMS, 1e-9))
+    case = replace(given, counts=counts, host=host, device=replace(given.device, sums=sums))
+    far = FarFigures(1.0, 0.0, 1.0, 1.0, 1.0, {})
+    plain, knows = (method("graphsage")(replace(case, device=replace(case.device, far=each))) for each in (None, far))
+    for name, kind in (("sampler", OpKind.SAMPLE), ("sampler", OpKind.INDEX), ("load", OpKind.GATHER)):
+        before, after = (work(schedule, on(schedule, 0, name, kind)[0]) for schedule in (plain, knows))
+        assert after == pytest.approx(slower * before)
+    calls = [
+        sum(work(schedule, op) for op in on(schedule, 0, COMPUTE_STREAM, OpKind.STEP)) for schedule in (plain, knows)
+    ]
+    assert calls[0] - calls[1] == pytest.approx((1.0 - slower) * CALLS * given.device.launch_s.value)
