@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from gcnsim.calibration.fitting import Chosen, Found, Laws, coefficients, residual, single, tell_host
+from gcnsim.calibration.fitting import Chosen, Found, Laws, coefficients, mean, residual, single, tell_host
 from gcnsim.calibration_record.measurements import Measurement, Measurements
 from gcnsim.calibration_record.record import Fitted
 from gcnsim.cost.device import VALUE
@@ -76,6 +76,12 @@ def _loaded(measured: Measurements, chosen: Chosen) -> Found:
     loads = chosen(single(measured, "load_rows"))
     rows, seconds = _amounts(loads, "rows"), _seconds(loads)
     nbytes = VALUE * rows * _amounts(loads, "width")
+    if not any("apart" in each.params for each in loads):
+        # Profiles of before measured at one distance; their rows are told as they were.
+        rate = mean(nbytes / seconds)
+        told = nbytes / rate
+        figures = {"gather_bandwidth": Fitted(rate, "input rows of mini-batches picked out of memory")}
+        return figures, [residual("input rows of mini-batches", told, seconds)]
     per_byte, per_row, each_load = coefficients(seconds, nbytes, rows, np.ones(seconds.shape))
     figures = {
         "gather_bandwidth": Fitted(1.0 / per_byte, "input rows of mini-batches picked out of memory, per byte"),

@@ -69,7 +69,7 @@ def calibrate(
         attention=laws.attention,
         maps=laws.maps,
         pooling=laws.pooling,
-        far=laws.far,
+        far=None if laws.pooling is None else laws.far,
         kernels=None if laws.pooling is None else measured.kernels,
         graphs={},
         residuals=tuple(laws.residuals),

@@ -26,8 +26,9 @@ Found: TypeAlias = tuple[dict[str, Fitted], list[Residual]]
 Shares: TypeAlias = tuple[tuple[float, float], ...]
 """Efficiency by size, as (bytes, share) pairs, sizes ascending."""
 
-NEAR_BY = 16e6
-"""Bytes touched between two uses of a row up to which kernels are taken to find it in the last cache."""
+NEAR_BY = 17e6
+"""Bytes touched between two uses of a row up to which kernels are taken to find it in the last cache: the least
+distance of the benchmarks, rounded up to whole buffers."""
 
 FAR_OFF = 100e6
 """Such bytes from which they are taken to find it in memory."""
@@ -107,6 +108,19 @@ def near(found: Sequence[Measurement]) -> list[Measurement]:
 def far(found: Sequence[Measurement]) -> list[Measurement]:
     """Those whose rows come from memory."""
     return [each for each in found if each.params.get("apart", 0.0) >= FAR_OFF]
+
+
+def slower_far(found: Sequence[Measurement]) -> float | None:
+    """How many times as long kernels take from memory as in the last cache: the mean over those measured in both, at
+    least 1; None where none was."""
+
+    def alike(each: Measurement) -> tuple[object, ...]:
+        return each.kernel, *sorted((name, value) for name, value in each.params.items() if name != "apart")
+
+    told = [each for each in found if "apart" in each.params]
+    close = {alike(each): each.seconds for each in told if each.params["apart"] <= NEAR_BY}
+    ratios = [each.seconds / close[alike(each)] for each in far(told) if alike(each) in close]
+    return max(mean(ratios), 1.0) if ratios else None
 
 
 def tell_host(laws: Laws, kernel: Sequence[Measurement], figures: Callable[[Chosen], Found]) -> None:

@@ -7,14 +7,13 @@ first: memory bandwidth is what the quickest pass over rows reached, flop/s what
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import numpy as np
 
 from gcnsim.calibration.attention import fit_attention
 from gcnsim.calibration.batches import fit_batches
-from gcnsim.calibration.fitting import Laws, coefficients, curve_of, far, mean, near, residual, single
+from gcnsim.calibration.fitting import Laws, coefficients, curve_of, far, mean, near, residual, single, slower_far
 from gcnsim.calibration.hosts import drawing, messages
 from gcnsim.calibration.maps import fit_maps
 from gcnsim.calibration.pooling import fit_pooling
@@ -88,15 +87,12 @@ def _rates(laws: Laws, measured: Measurements) -> None:
     laws.device["launch_s"] = Fitted(launch, "iteration of a tiny graph over its kernels")
     passes = {"relu": RELU_PASSES, "relu_backward": RELU_BACKWARD_PASSES}
 
-    def points_of(chosen: Callable[[Sequence[Measurement]], list[Measurement]]) -> list[tuple[float, float]]:
-        return [
-            (VALUE * count * each.params["rows"] * each.params["width"], each.seconds)
-            for name, count in passes.items()
-            for each in chosen(single(measured, name))
-            if each.params["rows"] >= LARGE_ROWS
-        ]
-
-    points, distant = points_of(near), points_of(far)
+    points = [
+        (VALUE * count * each.params["rows"] * each.params["width"], each.seconds)
+        for name, count in passes.items()
+        for each in near(single(measured, name))
+        if each.params["rows"] >= LARGE_ROWS
+    ]
 
     def rate_of(nbytes: float, seconds: float) -> float:
         return nbytes / max(seconds - _call(seconds, launch), 1e-9)
@@ -106,8 +102,7 @@ def _rates(laws: Laws, measured: Measurements) -> None:
     share = mean([rate / bandwidth for rate in rates])
     laws.device["memory_bandwidth"] = Fitted(bandwidth, "quickest elementwise pass")
     laws.device["elementwise_efficiency"] = Fitted(share, "elementwise passes")
-    if distant:
-        laws.far_passes = max(bandwidth * share / mean([rate_of(*point) for point in distant]), 1.0)
+    laws.far_passes = slower_far(single(measured, "relu"))
     if cold := far(single(measured, "iteration")):
         laws.far_launch = max(min(each.seconds for each in cold) / tiny.seconds, 1.0)
     seconds = [each for _, each in points]
@@ -115,7 +110,7 @@ def _rates(laws: Laws, measured: Measurements) -> None:
         residual("elementwise", [_call(s, launch) + n / (bandwidth * share) for n, s in points], seconds)
     )
     rate = bandwidth * share
-    maps = [*single(measured, "gemm"), *single(measured, "gemm_backward")]
+    maps = [*near(single(measured, "gemm")), *near(single(measured, "gemm_backward"))]
     products = [found for found in (_product(each, rate) for each in maps) if found is not None]
     speeds = [flop / max(seconds - brought, LEAST_ARITHMETIC * seconds) for flop, brought, seconds in products]
     peak = max(speeds)
@@ -165,21 +160,13 @@ def _rows(laws: Laws, measured: Measurements) -> None:
     """Packing and adding rows."""
     bandwidth, launch = laws.device["memory_bandwidth"].value, laws.device["launch_s"].value
 
-    def points_of(chosen: Callable[[Sequence[Measurement]], list[Measurement]]) -> list[tuple[float, float]]:
-        return [
-            (each.params["rows"] * (2 * VALUE * each.params["width"] + INDEX), each.seconds)
-            for name in ("pack", "scatter")
-            for each in chosen(single(measured, name))
-            if each.params["rows"] >= LARGE_ROWS
-        ]
-
-    def share_of(points: list[tuple[float, float]]) -> float:
-        return mean([nbytes / (bandwidth * max(s - _call(s, launch), 1e-9)) for nbytes, s in points])
-
-    points, distant = points_of(near), points_of(far)
-    share = share_of(points)
-    if distant and laws.far is not None:
-        laws.far = replace(laws.far, rows=max(share / share_of(distant), 1.0))
+    moves = [each for name in ("pack", "scatter") for each in single(measured, name)]
+    moves = [each for each in moves if each.params["rows"] >= LARGE_ROWS]
+    points = [(each.params["rows"] * (2 * VALUE * each.params["width"] + INDEX), each.seconds) for each in near(moves)]
+    share = mean([nbytes / (bandwidth * max(s - _call(s, launch), 1e-9)) for nbytes, s in points])
+    slower = slower_far(moves)
+    if laws.far is not None and slower is not None:
+        laws.far = replace(laws.far, rows=slower)
     laws.device["gather_efficiency"] = Fitted(share, "packing and adding of rows")
     predicted = [_call(s, launch) + nbytes / (bandwidth * share) for nbytes, s in points]
     laws.residuals.append(residual("rows", predicted, [s for _, s in points]))
@@ -187,7 +174,7 @@ def _rows(laws: Laws, measured: Measurements) -> None:
 
 def _dropout(laws: Laws, measured: Measurements) -> None:
     """Values per second of dropout: masks drawn and multiplied with. Profiles without it say nothing."""
-    found = [each for each in measured.of("dropout") if each.processes == 1]
+    found = near([each for each in measured.of("dropout") if each.processes == 1])
     if not found:
         return
     values = np.array([each.params["rows"] * each.params["width"] for each in found])

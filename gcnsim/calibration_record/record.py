@@ -106,6 +106,7 @@ class Calibration:
     attention: what graph attention costs a core beside its sums; known only where they are. maps: what learnt maps and
     the loss cost it; known only where attention is. pooling: what GraphSAGE's pooling costs it, and kernels: which
     ones all of this is of; known only where maps are.
+    far: what takes longer on rows that come from memory; known only where pooling is.
     error: relative 90 % half-width of a predicted iteration, from the runs it was fitted to (None: no runs).
     spread: relative standard deviation of repeated runs (None: no repeats); part of `error`. ranges: lowest and highest
     value of each setting among the inputs. seconds: that the micro-benchmarks took.

@@ -76,6 +76,10 @@ class CoreCost:
         """All of it so many times as long."""
         return CoreCost(*(factor * getattr(self, each.name) for each in fields(self)))
 
+    def plus(self, other: CoreCost) -> CoreCost:
+        """Both."""
+        return CoreCost(*(getattr(self, each.name) + getattr(other, each.name) for each in fields(self)))
+
 
 def core_cost(device: DeviceProfile, shape: LayerShape, kept: Kept, *, first: bool, last: bool, norm: bool) -> CoreCost:
     """The kernels of one layer on one worker. norm: a LayerNorm stands before each hidden layer's activation."""

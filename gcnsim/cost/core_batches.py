@@ -87,8 +87,8 @@ class BatchHost:
 
     def drawing(self, looked: IntArray, drawn: IntArray, built: IntArray, rows: IntArray) -> FloatArray:
         """Of batches of `rows` rows: `looked` entries looked at, `drawn` drawn one by one, `built` put into rows."""
-        entries = looked * self.looked + drawn * self.drawn + built * self.built
-        return np.asarray(self.each + entries + rows * self.row, np.float64)
+        whole = self.each + looked * self.looked + drawn * self.drawn + built * self.built + rows * self.row
+        return np.asarray(whole, np.float64)
 
     def making(self, stored: IntArray, *, turned: bool) -> FloatArray:
         """Of a matrix of `stored` entries; turned: with its transpose."""
@@ -157,7 +157,7 @@ def _sums(
     if not shape.gathers:
         return zero, zero
     if shape.pooled:
-        pooled = pooling_cost(device, shape, entries=kept, read=read, made=made, first=first)
+        pooled = pooling_cost(device, shape, entries=kept, read=read, made=made, first=first, between=between)
         undone = pooled.largest_backward + pooled.mapped_backward + pooled.input_backward
         return pooled.mapped + pooled.largest, undone
     if device.sums is not None and device.far is not None:

@@ -47,9 +47,10 @@ class PoolingCost:
 
 
 def pooling_cost(
-    device: DeviceProfile, shape: LayerShape, *, entries: Size, read: Size, made: Size, first: bool
+    device: DeviceProfile, shape: LayerShape, *, entries: Size, read: Size, made: Size, first: bool, between: float
 ) -> PoolingCost:
-    """Of `read` rows that `entries` entries gather into `made` ones. first: the rows are the input.
+    """Of `read` rows that `entries` entries gather into `made` ones. first: the rows are the input. between: bytes that
+    an iteration touches.
 
     Raises ScenarioError where the device's calibration does not know pooling.
     """
@@ -57,12 +58,14 @@ def pooling_cost(
     width, rows = shape.d_in, np.asarray(read, np.float64)
     values, zero = rows * width, np.zeros(np.broadcast_shapes(np.shape(entries), np.shape(read), np.shape(made)))
     ahead, behind = (_seconds(each, entries, rows, made, width) for each in (figures.forward, figures.backward))
-    relu, undone = (elementwise_seconds(device, values, passes) for passes in (RELU_PASSES, RELU_BACKWARD_PASSES))
+    trains = device_in_training(device, between)
+    relu = elementwise_seconds(trains, values, RELU_PASSES)
+    undone = elementwise_seconds(device, values, RELU_BACKWARD_PASSES)
     own = elementwise_seconds(device, np.asarray(made, np.float64) * width, OWN_PASSES)
     added = own + elementwise_seconds(device, values, ALL_PASSES)
     return PoolingCost(
         largest=zero + ahead,
-        mapped=zero + map_seconds(device, rows, width, width) + relu,
+        mapped=zero + map_seconds(trains, rows, width, width) + relu,
         largest_backward=zero + behind,
         mapped_backward=zero + undone + weight_seconds(device, rows, width, width),
         input_backward=zero if first else zero + map_seconds(device, rows, width, width) + added,
@@ -81,7 +84,8 @@ def core_pooling_cost(
     every = nodes + kept.boundary_rows.astype(np.float64)
     # A node is not its own neighbour here: self-loops are in the counts, not in what is pooled.
     entries = (kept.inner_entries + kept.cross_entries).astype(np.float64) - nodes
-    pooled = pooling_cost(device, shape, entries=entries, read=every, made=nodes, first=first)
+    between = kept.between
+    pooled = pooling_cost(device, shape, entries=entries, read=every, made=nodes, first=first, between=between)
     ahead = device_in_training(device, kept.between)
     joined = elementwise_seconds(ahead, every * shape.d_in, JOINED_PASSES)
     hidden, extra = (0.0 if last else 1.0), (NORM_PASSES if norm else 0)

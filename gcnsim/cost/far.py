@@ -15,7 +15,7 @@ import numpy as np
 from gcnsim.hardware import DeviceProfile, FarFigures, Figure, HostProfile
 
 BLUR: Final = 1.0
-"""Of what an iteration touches, a factor of 2 to this power either way of the cache's size is half in it. Rows of maps
+"""Of what lies between two uses, a factor of 2 to this power either way of the cache's size is half in it. Rows of maps
 leave a cache less at once than those that sums read again: on one machine from 8 to 35 MB."""
 
 REUSED: Final = 2.3
@@ -72,8 +72,8 @@ def device_in_training(device: DeviceProfile, between: float) -> DeviceProfile:
 def host_in_training(host: HostProfile, far: FarFigures | None, between: float) -> HostProfile:
     """`host` with its figures of sampling, drawing and loading as they are where iterations touch `between` bytes.
 
-    Half way from near to far at least, since they run once for all that an iteration does: measured, with one worker,
-    0.4 to 0.6 of the way for iterations of 7 to 220 MB. Figures that a question gives stay as they are."""
+    Half way from near to far at least, since they run once for all that an iteration does: measured, on a core of their
+    own, 0.4 to 0.6 of the way for iterations of 7 to 220 MB. Figures that a question gives stay as they are."""
     if far is None:
         return host
     share, found = (1.0 + trained_share(far.cache, between)) / 2.0, dict[str, Any]()

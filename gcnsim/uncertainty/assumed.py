@@ -56,7 +56,8 @@ OF_RELEASED: Final = frozenset({"operation_s of a host", "rebuild_bytes of a hos
 """Figures that only the costs of the published systems' own code need."""
 
 OF_BATCHES: Final = frozenset(
-    f"{name} of a host" for name in ("gather_bandwidth", "build_entries_per_s", *BATCH_FIGURES)
+    f"{name} of a host"
+    for name in ("gather_bandwidth", "build_entries_per_s", "batch_row_s", "load_s", "load_row_s", *BATCH_FIGURES)
 )
 """Figures that mini-batches need."""
 

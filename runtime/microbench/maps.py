@@ -116,9 +116,9 @@ def _passes(bench: Bench, rows: int, width: int) -> None:
                 bench.time(f"{name}_backward", params, backward(kernel, given))
 
 
-def activation(bench: Bench, rows: int, width: int) -> Call:
+def activation(bench: Bench, rows: int, width: int, apart: int = FAR) -> Call:
     """The activation of one layer."""
-    return forward(torch.relu, _given(bench, rows, width, 8 * rows * width, True, FAR))
+    return forward(torch.relu, _given(bench, rows, width, 8 * rows * width, True, apart))
 
 
 def _loss(bench: Bench, rows: int, classes: int) -> None:

@@ -24,13 +24,11 @@ from gcnsim.cost import (
     CoreDropout,
     batch_core_cost,
     core_dropout,
-    device_in_training,
     host_in_training,
     id_bytes,
     loading_seconds,
     logits_seconds,
     row_bytes,
-    rows_seconds,
     step_seconds,
 )
 from gcnsim.hardware import DeviceProfile
@@ -129,10 +127,10 @@ class CpuBatchWriter(CpuOps):
             turned = (layer > 0 or (self.one_graph and len(layers) > 1)) and not self.facts.shapes[layer].pooled
             stored = entries[:, layer] + batches.levels[:, rank, layer + 1]
             making = making + self.samplers[rank].making(stored, turned=turned)
-        if ahead:
-            held: FloatArray = INTERPRETER_HELD * np.roll(seconds, -ahead)
-            self.stalled[rank] = held
         quiet = self._quiet(rank)
+        if ahead:
+            held: FloatArray = quiet * INTERPRETER_HELD * np.roll(seconds, -ahead)
+            self.stalled[rank] = held
         first = self.work(OpKind.SAMPLE, rank, quiet * np.roll(seconds, -ahead), stream=SAMPLER)
         return first, self.work(OpKind.INDEX, rank, quiet * np.roll(making, -ahead), stream=SAMPLER)
 
@@ -203,9 +201,7 @@ class CpuBatchWriter(CpuOps):
 
     def _moved(self, rank: Rank, rows: IntArray) -> FloatArray:
         """Input rows put where the others are."""
-        between = self._between(rank)
-        device = device_in_training(self.facts.device, between)
-        return self.kernels_beside(rank, between) * rows_seconds(device, rows, self.width)
+        return self.moved(rank, self._between(rank), rows, self.width)
 
     def _trained(self) -> list[list[int]]:
         """Forward, loss and back; per worker, the ops that end the sums of the weights' gradients."""
@@ -275,7 +271,9 @@ class CpuBatchWriter(CpuOps):
         values = 0.0
         for layer, shape in enumerate(self.facts.shapes):
             values += 2 * levels[layer] * shape.d_in + 2 * levels[layer + 1] * (shape.d_in + (2 + extra) * shape.d_out)
-        entries = sum(float(self.batches.entries[:, each].mean(axis=0).sum()) for each in beside)
+        # A sub-graph is drawn once for all its layers.
+        drawn = slice(1) if self.one_graph else slice(None)
+        entries = sum(float(self.batches.entries[:, each, drawn].mean(axis=0).sum()) for each in beside)
         return float(VALUE * values + ENTRY_BYTES * entries)
 
     def _cost(self, device: DeviceProfile, rank: Rank, layer: Layer, between: float) -> BatchCoreCost:

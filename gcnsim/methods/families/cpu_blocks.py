@@ -26,6 +26,7 @@ from gcnsim.cost import (
     row_bytes,
     step_seconds,
 )
+from gcnsim.hardware import DeviceProfile
 from gcnsim.ids import FloatArray, IntArray, Layer, Rank
 from gcnsim.methods.facts import Facts
 from gcnsim.methods.families.block_broadcast import BlockBroadcast, grid_of
@@ -203,9 +204,12 @@ class CpuBlockWriter(CpuOps):
         entries = np.array([round(float(self.grid.entries[own, block]))])
         inner, cross = (entries, nothing) if block == own else (nothing, entries)
         kept = self._kept(rank, inner, cross, np.array([int(self.grid.rows[block])]))
-        sums = neighbour_sums(self.facts.device, kept, width, first=first)
-        beside = self.kernels_beside(rank, kept.between)
-        return beside * float(sums[0 if block == own else 2][0]) if entries[0] else 0.0
+        if not entries[0]:
+            return 0.0
+
+        which, devices = (0 if block == own else 2), (self.facts.device, self.alone)
+        sums = [float(neighbour_sums(each, kept, width, first=first)[which][0]) for each in devices]
+        return sum(part * seconds for part, seconds in zip(self.parts(rank, kept.between), sums, strict=True))
 
     def _kept(self, rank: Rank, inner: IntArray, cross: IntArray, rows: IntArray) -> Kept:
         counts = self.facts.counts
@@ -233,8 +237,13 @@ class CpuBlockWriter(CpuOps):
         """The dense kernels of each layer over the rows of a worker's block."""
         nothing = np.zeros(1, np.int64)
         kept, last, facts = self._kept(rank, nothing, nothing, nothing), len(self.facts.shapes) - 1, self.facts
-        beside = self.kernels_beside(rank, kept.between)
+        busy, alone = self.parts(rank, kept.between)
+
+        def cost(device: DeviceProfile, layer: Layer) -> CoreCost:
+            shape = facts.shapes[layer]
+            return core_cost(device, shape, kept, first=layer == 0, last=layer == last, norm=facts.norm)
+
         return [
-            core_cost(facts.device, shape, kept, first=layer == 0, last=layer == last, norm=facts.norm).times(beside)
-            for layer, shape in enumerate(facts.shapes)
+            cost(facts.device, layer).times(busy).plus(cost(self.alone, layer).times(alone))
+            for layer in range(last + 1)
         ]

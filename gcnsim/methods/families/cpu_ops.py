@@ -14,9 +14,18 @@ from math import ceil
 
 import numpy as np
 
-from gcnsim.cost import adding_seconds, gradient_bytes, lost_beside, socket_core_seconds, trained_share, with_busy_sums
+from gcnsim.cost import (
+    adding_seconds,
+    device_in_training,
+    gradient_bytes,
+    lost_beside,
+    rows_seconds,
+    socket_core_seconds,
+    trained_share,
+    with_busy_sums,
+)
 from gcnsim.hardware import DeviceProfile
-from gcnsim.ids import FloatArray, Layer, Rank
+from gcnsim.ids import FloatArray, IntArray, Layer, Rank
 from gcnsim.methods.facts import Facts
 from gcnsim.schedule import COMPUTE_STREAM, Builder
 from gcnsim.schedule.builder import Dependency, Work
@@ -92,11 +101,22 @@ class CpuOps:
         rate = self.facts.host.busy_core_rate.value
         return np.asarray(rate + (1.0 - rate) * lost, np.float64)
 
-    def kernels_beside(self, rank: Rank, between: float) -> float:
-        """The same of the kernels of an iteration that touches so many bytes; 1 where distances were not measured."""
+    def parts(self, rank: Rank, between: float) -> tuple[float, float]:
+        """Kernels of an iteration that touches so many bytes take so much of what they take on a core beside busy ones,
+        and so much of what they take on one that is alone.
+
+        What comes from memory loses what kernels lose beside busy cores, sums more than products. The engine has every
+        core that is beside busy ones at `busy_core_rate`, those too that lose nothing.
+        """
         if self.facts.device.far is None:
-            return 1.0
-        return float(self.beside(self.lost(rank, np.zeros(()), between)))
+            return 1.0, 0.0
+        lost = float(self.lost(rank, np.zeros(()), between))
+        return lost, (1.0 - lost) * self.facts.host.busy_core_rate.value
+
+    def moved(self, rank: Rank, between: float, rows: IntArray, width: int) -> FloatArray:
+        """Core-seconds to gather `rows` rows in an iteration that touches so many bytes."""
+        device = device_in_training(self.facts.device, between)
+        return sum(self.parts(rank, between)) * rows_seconds(device, rows, width)
 
     def work(
         self,

@@ -38,6 +38,7 @@ from gcnsim.cost import (
     rows_seconds,
     step_seconds,
 )
+from gcnsim.hardware import DeviceProfile
 from gcnsim.ids import FloatArray, IntArray, Layer, Rank
 from gcnsim.methods.facts import Facts
 from gcnsim.methods.families.boundary_rows import BoundaryRows
@@ -136,10 +137,15 @@ class CpuWriter(CpuOps):
             self._between(rank),
             min(len(beside), len(facts.cluster.cores(rank))),
         )
-        last, busy = len(facts.shapes) - 1, self.kernels_beside(rank, kept.between)
+        last, (busy, alone) = len(facts.shapes) - 1, self.parts(rank, kept.between)
+
+        def cost(device: DeviceProfile, layer: Layer) -> CoreCost:
+            shape = facts.shapes[layer]
+            return _law(shape)(device, shape, kept, first=layer == 0, last=layer == last, norm=facts.norm)
+
         return [
-            _law(shape)(facts.device, shape, kept, first=layer == 0, last=layer == last, norm=facts.norm).times(busy)
-            for layer, shape in enumerate(facts.shapes)
+            cost(facts.device, layer).times(busy).plus(cost(self.alone, layer).times(alone))
+            for layer in range(last + 1)
         ]
 
     def _dropped(self, rank: Rank) -> list[CoreDropout | None]:
@@ -154,6 +160,10 @@ class CpuWriter(CpuOps):
         """The workers whose last cache is that of `rank`: those of its machine, itself among them."""
         cores = self.facts.cluster.cores(rank)
         return [each for each in self.workers if self.facts.cluster.cores(each) == cores]
+
+    def _moved(self, rank: Rank, rows: IntArray, width: int) -> FloatArray:
+        """Rows gathered into memory that was last used an iteration ago."""
+        return self.moved(rank, self._between(rank), rows, width)
 
     def _between(self, rank: Rank) -> float:
         """Bytes that they touch in an iteration."""
@@ -328,12 +338,11 @@ class CpuWriter(CpuOps):
 
         held[t, n]: rows that n's cache puts beside those it receives.
         """
-        facts, tag = self.facts, TAG[direction]
-        posted = []
+        tag, posted = TAG[direction], list[int]()
         for rank in self.workers:
             # Gradients are made where they leave from; rows are gathered out of all inner rows.
             out = rows[:, rank].sum(axis=1)
-            work: FloatArray = rows_seconds(facts.device, out, width) if direction is FORWARD else np.zeros(out.shape)
+            work = self._moved(rank, out, width) if direction is FORWARD else np.zeros(out.shape)
             pack = self.work(OpKind.PACK, rank, work, layer, direction, after=sources[rank], stream=f"{tag}.pack")
             if direction is FORWARD and layer == 0 and not sources[rank]:
                 self.first[rank].append(pack)
@@ -350,7 +359,7 @@ class CpuWriter(CpuOps):
                     through[rank] += message.sent
                     through[peer].append(message.got)
             if held is not None and held[:, rank].any():
-                seconds = rows_seconds(facts.device, held[:, rank], width)
+                seconds = self._moved(rank, held[:, rank], width)
                 stream, after = f"{tag}.pack", [posted[rank]]
                 through[rank].append(
                     self.work(OpKind.LOOKUP, rank, seconds, layer, direction, after=after, stream=stream)

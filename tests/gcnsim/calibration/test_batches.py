@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from gcnsim.calibration import calibrate
@@ -36,8 +37,9 @@ TERMS = (
 )
 
 
-def told_of(figures: dict[str, float], **more: float) -> Iterator[dict[str, Any]]:
-    """What a profile says of a machine with these figures."""
+def told_of(figures: dict[str, float], apart: float) -> Iterator[dict[str, Any]]:
+    """What a profile says of a machine with these figures, `apart` bytes between two calls."""
+    more = {"apart": apart}
     each = {name: 1 / value if name.endswith("_per_s") else value for name, value in figures.items()}
     for entries, rows in ((1_000, 300), (20_000, 1_000), (90_000, 30_000)):
         for looked, drawn in ((entries, entries), (8 * entries, 0)):
@@ -58,17 +60,29 @@ def told_of(figures: dict[str, float], **more: float) -> Iterator[dict[str, Any]
 
 def test_figures_come_back(tmp_path: Path) -> None:
     told = measurements()
-    told["measurements"] += told_of(FIGURES)
+    told["measurements"] += told_of(FIGURES, 8e6)
     found = calibrate(write_measurements(tmp_path / "p.json", told)).figures["host"]
     assert {name: found[name].value for name in FIGURES} == pytest.approx(FIGURES, rel=1e-6)
 
 
 def test_profiles_that_do_not_count_rows_tell_nothing_of_them(tmp_path: Path) -> None:
     told = measurements()
-    told["measurements"] += told_of({**FIGURES, "batch_row_s": 0.0})
+    told["measurements"] += told_of({**FIGURES, "batch_row_s": 0.0}, 8e6)
     found = calibrate(write_measurements(tmp_path / "p.json", told)).figures["host"]
     assert "batch_row_s" not in found
     assert found["batch_s"].value == pytest.approx(FIGURES["batch_s"], rel=1e-6)
+
+
+def test_loads_of_profiles_that_know_no_distance_are_told_by_their_bytes(tmp_path: Path) -> None:
+    told = measurements()
+    for each in told_of(FIGURES, 8e6):
+        del each["params"]["apart"]
+        told["measurements"].append(each)
+    loads = [each for each in told["measurements"] if each["kernel"] == "load_rows"]
+    rates = [4 * each["params"]["rows"] * each["params"]["width"] / each["seconds"] for each in loads]
+    found = calibrate(write_measurements(tmp_path / "p.json", told)).figures["host"]
+    assert found["gather_bandwidth"].value == pytest.approx(float(np.exp(np.mean(np.log(rates)))))
+    assert not {"load_s", "load_row_s"} & found.keys()
 
 
 def test_figures_of_what_comes_from_memory_come_back_beside_them(tmp_path: Path) -> None:
@@ -76,7 +90,7 @@ def test_figures_of_what_comes_from_memory_come_back_beside_them(tmp_path: Path)
         name: value / 2 if name.endswith(("_per_s", "bandwidth")) else 3 * value for name, value in FIGURES.items()
     }
     told = measurements()
-    told["measurements"] += [*told_of(FIGURES, apart=8e6), *told_of(distant, apart=128e6)]
+    told["measurements"] += [*told_of(FIGURES, 8e6), *told_of(distant, 128e6)]
     read = read_measurements(write_measurements(tmp_path / "p.json", told))
     laws = Laws(far=FarFigures(3e7, 0.0, 1.5, 2.0, 2.5, {"draw_s": 1e-3}))
     fit_batches(laws, read)

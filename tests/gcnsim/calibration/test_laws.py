@@ -9,9 +9,12 @@ import numpy as np
 import pytest
 
 from gcnsim.calibration import fit_laws
+from gcnsim.calibration.fitting import Laws, slower_far
+from gcnsim.calibration.hosts import drawing
 from gcnsim.calibration_record.measurements import read_measurements
+from gcnsim.calibration_record.record import Fitted
 from gcnsim.errors import ScenarioError
-from gcnsim.hardware import Curve
+from gcnsim.hardware import Curve, FarFigures
 from tests.gcnsim.calibration.made import DEVICE, HOST, NETWORK, measurements, write_measurements
 
 REQUIRED = (
@@ -49,25 +52,48 @@ def test_residuals_of_exact_laws_are_nothing(tmp_path: Path) -> None:
     assert found["gemm"].points == 6
 
 
-def test_what_is_slower_from_memory_comes_back(tmp_path: Path) -> None:
-    slower = {"relu": 1.5, "pack": 3.0, "scatter": 3.0, "iteration": 2.5, "draw": 2.0, "thin": 2.0}
+SLOWER = {
+    "relu": 1.5, "pack": 3.0, "scatter": 3.0, "iteration": 2.5, "draw": 2.0, "thin": 2.0, "probabilities": 4.0,
+    "inclusion": 4.0, "reweigh": 4.0, "gemm": 1.25, "dropout": 1.75,
+}  # fmt: skip
+
+
+def at_distances() -> dict[str, Any]:
+    """What the machine would say whose kernels of SLOWER take so many times as long from memory."""
     document = measurements()
     for each in list(document["measurements"]):
-        if each["kernel"] in slower and each["processes"] == 1:
+        if each["kernel"] in SLOWER and each["processes"] == 1:
             each["params"]["apart"] = 8e6
-            distant = {name: slower[each["kernel"]] * each[name] for name in ("seconds", "low", "high")}
+            distant = {name: SLOWER[each["kernel"]] * each[name] for name in ("seconds", "low", "high")}
             document["measurements"].append({**each, **distant, "params": {**each["params"], "apart": 2e8}})
-    near, laws = fit(tmp_path, measurements()), fit(tmp_path, document)
-    # A pass takes its launch too, which is taken off before.
-    assert laws.far_passes == pytest.approx(1.5, rel=0.05)
+    return document
+
+
+def test_what_is_slower_from_memory_comes_back(tmp_path: Path) -> None:
+    near, laws = fit(tmp_path, measurements()), fit(tmp_path, at_distances())
+    assert laws.far_passes == pytest.approx(1.5)
     assert laws.far_launch == pytest.approx(2.5)
-    assert {name: each.value for name, each in laws.device.items()} == pytest.approx(
-        {name: each.value for name, each in near.device.items()}
-    ), "what is near is told by what was measured near"
-    assert {name: each.value for name, each in laws.host.items()} == pytest.approx(
-        {name: each.value for name, each in near.host.items()}
+    for part in ("device", "host"):
+        told, expected = ({name: each.value for name, each in getattr(one, part).items()} for one in (laws, near))
+        assert told == pytest.approx(expected), "what is near is told by what was measured near"
+    assert laws.far is None, "maps tell at which distance, and there are too few"
+
+
+def test_where_distances_are_known_sampling_and_rows_are_told_of_both(tmp_path: Path) -> None:
+    read = read_measurements(write_measurements(tmp_path / "p.json", at_distances()))
+    laws = Laws(device={name: Fitted(value, "known") for name, value in DEVICE.items()})
+    laws.far = FarFigures(3e7, 0.0, 1.5, 1.0, 2.5, {})
+    drawing(laws, read)
+    known = ("sample_edges_per_s", "build_entries_per_s", "draw_s", "sort_edges_per_s")
+    assert {name: laws.host[name].value for name in known} == pytest.approx(
+        {name: HOST[name] for name in known}, rel=0.02
     )
-    assert laws.far is None, "maps tell at which distance"
+    slower = {"sample_edges_per_s": 0.5, "build_entries_per_s": 0.5, "draw_s": 2.0, "sort_edges_per_s": 0.25}
+    assert laws.far.host == pytest.approx({name: slower[name] * laws.host[name].value for name in known})
+    assert [each.term for each in laws.residuals][2:] == ["sampling, from memory", "probabilities, from memory"]
+    moves = [each for name in ("pack", "scatter") for each in read.of(name)]
+    assert slower_far(moves) == pytest.approx(3.0)
+    assert slower_far([each for each in moves if each.params["apart"] < 1e8]) is None
 
 
 def test_every_figure_says_what_it_was_fitted_to(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ import time
 import pytest
 import torch
 
+from gcnsim.calibration.fitting import FAR_OFF, NEAR_BY
 from runtime.microbench import TINY, Budget, Measurement, MicrobenchRequest
 from runtime.microbench.bench import APART, FAR, NEAR, Bench, cold_samples, no_collector, samples
 
@@ -70,6 +71,14 @@ def test_kernels_are_timed_at_the_distances_that_their_buffers_reach(nbytes: int
     mine = Bench(MicrobenchRequest(), torch.device("cpu"), lambda _: None)
     assert mine.distances(nbytes) == distances
     assert bench([]).distances(nbytes) == [FAR], "tests measure once"
+
+
+def test_whole_buffers_of_the_least_distance_are_near() -> None:
+    mine = Bench(MicrobenchRequest(), torch.device("cpu"), lambda _: None)
+    for nbytes in (1 << 15, 4 * 8_000 * 256, NEAR - 1, NEAR):
+        assert NEAR <= mine.sets(nbytes, NEAR) * nbytes <= NEAR_BY or mine.sets(nbytes, NEAR) == 512
+    assert APART > NEAR_BY
+    assert FAR > FAR_OFF
 
 
 def test_what_is_touched_before_a_call_takes_the_budget_and_is_not_counted() -> None:
