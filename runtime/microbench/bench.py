@@ -92,7 +92,7 @@ class Bench:
     def distances(self, nbytes: int) -> list[int]:
         """Bytes between two uses at which a kernel is measured that touches `nbytes`: all that its buffers reach."""
         if self.budget.level == "tiny" or self.device.type == "cuda":
-            return [FAR]
+            return [APART]
         return [each for each in (NEAR, APART, FAR) if self.sets(nbytes, each) * nbytes >= each >= nbytes] or [FAR]
 
     @property

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from gcnsim.streams import stream
 from runtime.exchange import Dropping
-from runtime.microbench.bench import FAR, SEED, Bench, Call
+from runtime.microbench.bench import APART, SEED, Bench, Call
 from runtime.microbench.inputs import made_rows
 from runtime.model import Network
 from runtime.model.layers import GcnLayer
@@ -75,7 +75,7 @@ def _map(bench: Bench, rows: int, d_in: int, d_out: int, bias: bool) -> None:
             bench.time("gemm_backward", params | {"input_grad": int(needed)}, backward(layer.mapped, given))
 
 
-def learnt_map(bench: Bench, rows: int, d_in: int, d_out: int, bias: bool = True, apart: int = FAR) -> Call:
+def learnt_map(bench: Bench, rows: int, d_in: int, d_out: int, bias: bool = True, apart: int = APART) -> Call:
     """The map of one layer, its graph for the backward pass made as in training."""
     layer, given = _layer(bench, rows, d_in, d_out, bias, True, apart)
     return forward(layer.mapped, given)
@@ -116,7 +116,7 @@ def _passes(bench: Bench, rows: int, width: int) -> None:
                 bench.time(f"{name}_backward", params, backward(kernel, given))
 
 
-def activation(bench: Bench, rows: int, width: int, apart: int = FAR) -> Call:
+def activation(bench: Bench, rows: int, width: int, apart: int = APART) -> Call:
     """The activation of one layer."""
     return forward(torch.relu, _given(bench, rows, width, 8 * rows * width, True, apart))
 
@@ -127,7 +127,7 @@ def _loss(bench: Bench, rows: int, classes: int) -> None:
     nodes = torch.from_numpy(generator.permutation(rows)[:count].copy()).sort().values.to(bench.device)
     labels = torch.from_numpy(generator.integers(classes, size=count)).to(bench.device)
     targets = Targets(nodes, labels, count)
-    given = _given(bench, rows, classes, 8 * rows * classes, True, FAR)
+    given = _given(bench, rows, classes, 8 * rows * classes, True, APART)
     params = {"rows": rows, "nodes": count, "classes": classes}
     bench.time("loss", params, forward(targets.loss, given))
     bench.time("loss_backward", params, backward(targets.loss, given))

@@ -7,7 +7,7 @@ import time
 import torch
 
 from runtime.exchange import Channel
-from runtime.microbench.bench import APART, Bench, Call, no_collector
+from runtime.microbench.bench import Bench, Call, no_collector
 from runtime.microbench.inputs import Shape, facts_of, matrix_of
 from runtime.microbench.maps import activation, learnt_map
 from runtime.microbench.sums import product
@@ -65,8 +65,8 @@ def _maps(bench: Bench) -> list[Kernel]:
     many = bench.budget.of(64, 32_768, 32_768)
     shape: dict[str, float] = {"rows": rows, "d_in": width, "d_out": width, "bias": 1}
     return [
-        ("gemm", shape, learnt_map(bench, rows, width, width, apart=APART)),
-        ("relu", dict[str, float](rows=many, width=width), activation(bench, many, width, APART)),
+        ("gemm", shape, learnt_map(bench, rows, width, width)),
+        ("relu", dict[str, float](rows=many, width=width), activation(bench, many, width)),
     ]
 
 

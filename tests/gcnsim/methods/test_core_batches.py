@@ -422,6 +422,11 @@ def test_drawing_loading_and_calls_lose_nothing_beside_busy_cores(
     for name, kind in (("sampler", OpKind.SAMPLE), ("sampler", OpKind.INDEX), ("load", OpKind.GATHER)):
         before, after = (work(schedule, on(schedule, 0, name, kind)[0]) for schedule in (plain, knows))
         assert after == pytest.approx(slower * before)
+    ahead = (method("dgl")(replace(case, device=replace(case.device, far=each))) for each in (None, far))
+    stalls = [
+        sum(work(s, op) for op in on(s, 0, COMPUTE_STREAM, OpKind.STEP) if not s.is_flow[op.index]) for s in ahead
+    ]
+    assert stalls[1] == pytest.approx(slower * stalls[0])
     calls = [
         sum(work(schedule, op) for op in on(schedule, 0, COMPUTE_STREAM, OpKind.STEP)) for schedule in (plain, knows)
     ]
