@@ -28,7 +28,7 @@ from gcnsim.cost.device import (
     rows_seconds,
     spmm_seconds,
 )
-from gcnsim.cost.far import device_in_training, host_in_training, trained_share
+from gcnsim.cost.far import device_in_training, host_in_training
 from gcnsim.cost.layers import (
     LayerCost,
     average_seconds,
@@ -147,7 +147,6 @@ __all__ = [
     "swapped_host_bytes",
     "swapped_memory",
     "tensors",
-    "trained_share",
     "unpack_seconds",
     "with_busy_sums",
 ]

@@ -7,7 +7,7 @@ are there, and receives rows where they are read. Seconds are those of one core 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -71,14 +71,6 @@ class CoreCost:
     update_backward: FloatArray
     boundary_backward: FloatArray
     inner_backward: FloatArray
-
-    def times(self, factor: float) -> CoreCost:
-        """All of it so many times as long."""
-        return CoreCost(*(factor * getattr(self, each.name) for each in fields(self)))
-
-    def plus(self, other: CoreCost) -> CoreCost:
-        """Both."""
-        return CoreCost(*(getattr(self, each.name) + getattr(other, each.name) for each in fields(self)))
 
 
 def core_cost(device: DeviceProfile, shape: LayerShape, kept: Kept, *, first: bool, last: bool, norm: bool) -> CoreCost:

@@ -43,14 +43,18 @@ from gcnsim.timeline import Direction, OpKind
 
 FORWARD, BACKWARD = Direction.FORWARD, Direction.BACKWARD
 LOADER = "load"
-INTERPRETER_HELD = 0.2
+INTERPRETER_HELD = 0.1
 """Of a sampling thread's work, the share that the thread which trains stands still for: both are of one interpreter.
-Chosen on the runs of draws 1 (dgl, clustergcn, graphsaint) and 6 (pagraph) of the other systems.
+Chosen, as CALLS, on the runs of draw 12 of the other systems.
 """
-CALLS = 20
+CALLS = 15
 """Calls of the framework that an iteration makes outside its kernels: labels and targets picked out, gradients zeroed,
-sums of the loss, the optimizer's; each as long as a launch. On the same runs an iteration takes 0.7 to 1.3 ms beside
-its kernels, its sampler and its optimizer, where a launch takes 37 us.
+sums of the loss, the optimizer's; each as long as a launch.
+"""
+NEAR_HELD, NEAR_CALLS = 0.2, 20
+"""Both by records that do not know what comes from memory, chosen on the runs of draws 1 (dgl, clustergcn, graphsaint)
+and 6 (pagraph). There an iteration takes 0.7 to 1.3 ms beside its kernels, its sampler and its optimizer, where a
+launch takes 37 us.
 """
 ENTRY_BYTES = 150
 """Of an entry that is drawn, built and made into a matrix: some ten arrays of 8 bytes each, and the matrix."""
@@ -74,6 +78,7 @@ class CpuBatchWriter(CpuOps):
         self.batches: BatchCounts = self.facts.counts.batches
         self.loading, self.width, self.one_graph = method.loading, plan.width, method.one_graph
         far = facts.device.far
+        self.held, self.calls = (NEAR_HELD, NEAR_CALLS) if far is None else (INTERPRETER_HELD, CALLS)
         self.hosts = [host_in_training(facts.host, far, self._between(rank)) for rank in self.workers]
         self.samplers = [BatchHost.of(host) for host in self.hosts]
         ahead = self.loading.ahead
@@ -127,19 +132,11 @@ class CpuBatchWriter(CpuOps):
             turned = (layer > 0 or (self.one_graph and len(layers) > 1)) and not self.facts.shapes[layer].pooled
             stored = entries[:, layer] + batches.levels[:, rank, layer + 1]
             making = making + self.samplers[rank].making(stored, turned=turned)
-        quiet = self._quiet(rank)
         if ahead:
-            held: FloatArray = quiet * INTERPRETER_HELD * np.roll(seconds, -ahead)
+            held: FloatArray = self.held * np.roll(seconds, -ahead)
             self.stalled[rank] = held
-        first = self.work(OpKind.SAMPLE, rank, quiet * np.roll(seconds, -ahead), stream=SAMPLER)
-        return first, self.work(OpKind.INDEX, rank, quiet * np.roll(making, -ahead), stream=SAMPLER)
-
-    def _quiet(self, rank: Rank) -> float:
-        """What drawing, loading and calls take beside busy cores, over what `busy_core_rate` makes of it: they lose
-        nothing there, since most of it is spent in the interpreter. 1 by records that do not know distances."""
-        if self.facts.device.far is None or not self.crowded(rank):
-            return 1.0
-        return float(self.beside(0.0))
+        first = self.work(OpKind.SAMPLE, rank, np.roll(seconds, -ahead), stream=SAMPLER)
+        return first, self.work(OpKind.INDEX, rank, np.roll(making, -ahead), stream=SAMPLER)
 
     def _own_rows(self, ready: list[list[Dependency]]) -> tuple[list[int], list[list[int]]]:
         """Rows out of the worker's own memory; per worker, the op that begins to load, and those that end it."""
@@ -148,7 +145,7 @@ class CpuBatchWriter(CpuOps):
 
     def _gather(self, rank: Rank, rows: IntArray, after: list[Dependency]) -> int:
         """Rows picked out of the worker's memory, by its loader's thread."""
-        seconds = self._quiet(rank) * loading_seconds(self.hosts[rank], rows, self.width)
+        seconds = loading_seconds(self.hosts[rank], rows, self.width)
         return self.work(OpKind.GATHER, rank, seconds, 0, FORWARD, after=after, stream=LOADER)
 
     def _pulled(self, ready: list[list[Dependency]]) -> tuple[list[int], list[list[int]]]:
@@ -201,7 +198,7 @@ class CpuBatchWriter(CpuOps):
 
     def _moved(self, rank: Rank, rows: IntArray) -> FloatArray:
         """Input rows put where the others are."""
-        return self.moved(rank, self._between(rank), rows, self.width)
+        return self.moved(self._between(rank), rows, self.width)
 
     def _trained(self) -> list[list[int]]:
         """Forward, loss and back; per worker, the ops that end the sums of the weights' gradients."""
@@ -256,7 +253,7 @@ class CpuBatchWriter(CpuOps):
             if shape.pooled:
                 # Rows after the map before pooling and after its ReLU; the largest values, and whose they are.
                 values = values + 2 * (levels[:, layer] + levels[:, layer + 1]) * shape.d_in
-            lost = self.lost(rank, (VALUE * values).astype(np.float64), between)
+            lost = self.lost(rank, (VALUE * values).astype(np.float64))
             # The engine has every core that is beside busy ones at `busy_core_rate`, those too that lose nothing.
             undisturbed = self._cost(self.alone, rank, layer, between).times((1.0 - lost) * rate)
             found.append(self._cost(facts.device, rank, layer, between).times(lost).plus(undisturbed))
@@ -294,5 +291,4 @@ class CpuBatchWriter(CpuOps):
         """The interpreter, spread evenly over the layers' two passes. No thread hands rows over while it trains."""
         passes = 2 * len(self.facts.shapes)
         self.stands_still(rank, self.stalled[rank] / passes)
-        calls = self._quiet(rank) * CALLS * self.facts.device.launch_s.value
-        return self.work(OpKind.STEP, rank, calls / passes)
+        return self.work(OpKind.STEP, rank, self.calls * self.facts.device.launch_s.value / passes)

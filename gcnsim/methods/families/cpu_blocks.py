@@ -26,7 +26,6 @@ from gcnsim.cost import (
     row_bytes,
     step_seconds,
 )
-from gcnsim.hardware import DeviceProfile
 from gcnsim.ids import FloatArray, IntArray, Layer, Rank
 from gcnsim.methods.facts import Facts
 from gcnsim.methods.families.block_broadcast import BlockBroadcast, grid_of
@@ -204,12 +203,8 @@ class CpuBlockWriter(CpuOps):
         entries = np.array([round(float(self.grid.entries[own, block]))])
         inner, cross = (entries, nothing) if block == own else (nothing, entries)
         kept = self._kept(rank, inner, cross, np.array([int(self.grid.rows[block])]))
-        if not entries[0]:
-            return 0.0
-
-        which, devices = (0 if block == own else 2), (self.facts.device, self.alone)
-        sums = [float(neighbour_sums(each, kept, width, first=first)[which][0]) for each in devices]
-        return sum(part * seconds for part, seconds in zip(self.parts(rank, kept.between), sums, strict=True))
+        sums = neighbour_sums(self.facts.device, kept, width, first=first)
+        return float(sums[0 if block == own else 2][0]) if entries[0] else 0.0
 
     def _kept(self, rank: Rank, inner: IntArray, cross: IntArray, rows: IntArray) -> Kept:
         counts = self.facts.counts
@@ -236,14 +231,8 @@ class CpuBlockWriter(CpuOps):
     def _costs(self, rank: Rank) -> list[CoreCost]:
         """The dense kernels of each layer over the rows of a worker's block."""
         nothing = np.zeros(1, np.int64)
-        kept, last, facts = self._kept(rank, nothing, nothing, nothing), len(self.facts.shapes) - 1, self.facts
-        busy, alone = self.parts(rank, kept.between)
-
-        def cost(device: DeviceProfile, layer: Layer) -> CoreCost:
-            shape = facts.shapes[layer]
-            return core_cost(device, shape, kept, first=layer == 0, last=layer == last, norm=facts.norm)
-
+        kept, last = self._kept(rank, nothing, nothing, nothing), len(self.facts.shapes) - 1
         return [
-            cost(facts.device, layer).times(busy).plus(cost(self.alone, layer).times(alone))
-            for layer in range(last + 1)
+            core_cost(self.facts.device, shape, kept, first=layer == 0, last=layer == last, norm=self.facts.norm)
+            for layer, shape in enumerate(self.facts.shapes)
         ]

@@ -21,7 +21,6 @@ from gcnsim.cost import (
     lost_beside,
     rows_seconds,
     socket_core_seconds,
-    trained_share,
     with_busy_sums,
 )
 from gcnsim.hardware import DeviceProfile
@@ -78,45 +77,27 @@ class CpuOps:
         self.workers = range(facts.cluster.gpus)
         self.exchanges = facts.cluster.gpus > 1
 
-    def lost(self, rank: Rank, touched: FloatArray, between: float) -> FloatArray:
+    def lost(self, rank: Rank, touched: FloatArray) -> FloatArray:
         """Share of what kernels lose beside busy cores that one loses which touches so many bytes.
 
-        What cores share is the way to memory: who finds all of it in the last cache loses nothing. What is still there
-        follows from the bytes that an iteration touches between two uses; where that is not known, from those of the
-        kernel alone. That cache is the worker's that has the core: a slice of time is long against filling it again.
+        What cores share is the way to memory: who finds all of it in the last cache loses nothing. That cache is the
+        worker's that has the core: a slice of time is long against filling it again. Records that know what comes from
+        memory have that in what their kernels take alone, and all lose alike.
         """
-        sums, far = self.facts.device.sums, self.facts.device.far
-        if sums is None or not self.crowded(rank):
+        facts, device = self.facts, self.facts.device
+        crowded = _workers_beside(facts, rank) >= facts.host.cores.value
+        if device.sums is None or device.far is not None or not crowded:
             return np.ones(np.shape(touched))
-        if far is not None:
-            return np.full(np.shape(touched), trained_share(far.cache, between))
-        return lost_beside(touched, sums.caches[-1])
+        return lost_beside(touched, device.sums.caches[-1])
 
-    def crowded(self, rank: Rank) -> bool:
-        """Whether workers may keep all cores of the machine of `rank` busy."""
-        return _workers_beside(self.facts, rank) >= self.facts.host.cores.value
-
-    def beside(self, lost: float | FloatArray) -> FloatArray:
-        """What a kernel that loses this share takes beside busy cores, over what `busy_core_rate` makes of it."""
+    def beside(self, rank: Rank, touched: FloatArray) -> FloatArray:
+        """What a kernel that touches so many bytes takes beside busy cores, over what `busy_core_rate` makes of it."""
         rate = self.facts.host.busy_core_rate.value
-        return np.asarray(rate + (1.0 - rate) * lost, np.float64)
+        return rate + (1.0 - rate) * self.lost(rank, touched)
 
-    def parts(self, rank: Rank, between: float) -> tuple[float, float]:
-        """Kernels of an iteration that touches so many bytes take so much of what they take on a core beside busy ones,
-        and so much of what they take on one that is alone.
-
-        What comes from memory loses what kernels lose beside busy cores, sums more than products. The engine has every
-        core that is beside busy ones at `busy_core_rate`, those too that lose nothing.
-        """
-        if self.facts.device.far is None:
-            return 1.0, 0.0
-        lost = float(self.lost(rank, np.zeros(()), between))
-        return lost, (1.0 - lost) * self.facts.host.busy_core_rate.value
-
-    def moved(self, rank: Rank, between: float, rows: IntArray, width: int) -> FloatArray:
+    def moved(self, between: float, rows: IntArray, width: int) -> FloatArray:
         """Core-seconds to gather `rows` rows in an iteration that touches so many bytes."""
-        device = device_in_training(self.facts.device, between)
-        return sum(self.parts(rank, between)) * rows_seconds(device, rows, width)
+        return rows_seconds(device_in_training(self.facts.device, between), rows, width)
 
     def work(
         self,
@@ -227,7 +208,7 @@ class CpuOps:
         """One step of the ring: a chunk to the right neighbour, which adds its own; the op that ends it."""
         facts, right = self.facts, (rank + 1) % self.facts.cluster.gpus
         kind, run = OpKind.ALLREDUCE, "reduce.run"
-        beside = float(self.beside(self.lost(rank, np.array(chunk), chunk)))
+        beside = float(self.beside(rank, np.array(chunk)))
         half = beside * facts.host.reduce_step_s.value / 2 + float(socket_core_seconds(facts.host, np.array(chunk)))
         sent = self.work(kind, rank, half, layer, after=[ready], stream="reduce.out", thread=run)
         route = facts.cluster.between(rank, right)

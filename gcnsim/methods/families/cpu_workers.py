@@ -38,7 +38,6 @@ from gcnsim.cost import (
     rows_seconds,
     step_seconds,
 )
-from gcnsim.hardware import DeviceProfile
 from gcnsim.ids import FloatArray, IntArray, Layer, Rank
 from gcnsim.methods.facts import Facts
 from gcnsim.methods.families.boundary_rows import BoundaryRows
@@ -137,15 +136,10 @@ class CpuWriter(CpuOps):
             self._between(rank),
             min(len(beside), len(facts.cluster.cores(rank))),
         )
-        last, (busy, alone) = len(facts.shapes) - 1, self.parts(rank, kept.between)
-
-        def cost(device: DeviceProfile, layer: Layer) -> CoreCost:
-            shape = facts.shapes[layer]
-            return _law(shape)(device, shape, kept, first=layer == 0, last=layer == last, norm=facts.norm)
-
+        last = len(facts.shapes) - 1
         return [
-            cost(facts.device, layer).times(busy).plus(cost(self.alone, layer).times(alone))
-            for layer in range(last + 1)
+            _law(shape)(facts.device, shape, kept, first=layer == 0, last=layer == last, norm=facts.norm)
+            for layer, shape in enumerate(facts.shapes)
         ]
 
     def _dropped(self, rank: Rank) -> list[CoreDropout | None]:
@@ -163,7 +157,7 @@ class CpuWriter(CpuOps):
 
     def _moved(self, rank: Rank, rows: IntArray, width: int) -> FloatArray:
         """Rows gathered into memory that was last used an iteration ago."""
-        return self.moved(rank, self._between(rank), rows, width)
+        return self.moved(self._between(rank), rows, width)
 
     def _between(self, rank: Rank) -> float:
         """Bytes that they touch in an iteration."""

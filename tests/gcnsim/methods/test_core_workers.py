@@ -20,8 +20,7 @@ from gcnsim.cost import (
     socket_core_seconds,
 )
 from gcnsim.engine import simulate
-from gcnsim.hardware import ATTENTION_TERMS, MAP_TERMS, AttentionFigures, FarFigures, Figure, MapFigures, SumFigures
-from gcnsim.hardware.sums import TERMS
+from gcnsim.hardware import ATTENTION_TERMS, AttentionFigures
 from gcnsim.ids import FloatArray
 from gcnsim.methods.families.cpu_ops import WOKEN_S
 from gcnsim.schedule import COMPUTE_STREAM, Op, Schedule
@@ -311,35 +310,6 @@ def test_a_worker_that_waits_for_its_sampler_keeps_no_core(on_cores: MakeFacts, 
     )
     whole = method("psc-gcn")(on_cores(tau=2))
     assert all(whole.is_flow[op.index] for op in ops(whole, OpKind.STEP)), "who does not sample waits for no sampler"
-
-
-RATIO = Figure(4.0, "fitted", "a test", "2026")
-
-
-@pytest.mark.parametrize("name", ["full-graph", "cagnet-1d"])
-@pytest.mark.parametrize(
-    ("cores", "cache", "lost"), [(2.0, 1e-9, 1.0), (2.0, 1e15, 0.0), (3.0, 1e15, 1.0)], ids=["far", "near", "room"]
-)
-def test_kernels_lose_beside_busy_cores_what_comes_from_memory(
-    on_cores: MakeFacts, name: str, cores: float, cache: float, lost: float
-) -> None:
-    """What the engine takes off the rate of a busy core is given back; where a core stays free it takes nothing off."""
-    facts = on_cores(workers=2, per_server=2)
-    count, rate = replace(facts.host.cores, value=cores), replace(facts.host.busy_core_rate, value=0.5)
-    sums = SumFigures((2e2, 5e2, 1e3), dict.fromkeys(TERMS, 1e-9))
-    device = replace(facts.device, sums=sums, maps=MapFigures(dict.fromkeys(MAP_TERMS, 1e-9), ((5.0, 1e-7),)))
-    far = FarFigures(cache, 0.0, 1.0, 1.0, 1.0, {})
-    given = replace(facts, device=device, host=replace(facts.host, cores=count, busy_core_rate=rate))
-    asks = replace(given, device=replace(device, far=far), host=replace(given.host, busy_sums_ratio=RATIO))
-    # Where all is lost sums lose as much more than products as by records that know no distances; else neither does.
-    same = replace(given, host=asks.host) if lost else given
-    plain, knows = method(name)(same), method(name)(asks)
-    for kind in (OpKind.AGGREGATE, OpKind.UPDATE):
-        before, after = (
-            np.array([schedule.demand[:, op.index] for op in ops(schedule, kind)]) for schedule in (plain, knows)
-        )
-        assert before.any()
-        assert after == pytest.approx((1.0 if lost else 0.5) * before)
 
 
 def test_cached_rows_are_put_beside_those_received(on_cores: MakeFacts) -> None:
