@@ -39,11 +39,11 @@ TERMS = (
 
 def told_of(figures: dict[str, float], apart: float) -> Iterator[dict[str, Any]]:
     """What a profile says of a machine with these figures, `apart` bytes between two calls."""
-    more = {"apart": apart}
+    more: dict[str, Any] = {"apart": apart}
     each = {name: 1 / value if name.endswith("_per_s") else value for name, value in figures.items()}
     for entries, rows in ((1_000, 300), (20_000, 1_000), (90_000, 30_000)):
         for looked, drawn in ((entries, entries), (8 * entries, 0)):
-            amounts = {"rows": float(rows), **more} if each["batch_row_s"] else more
+            amounts: dict[str, Any] = {"rows": float(rows), **more} if each["batch_row_s"] else more
             seconds = each["batch_s"] / 3 + looked * each["batch_looked_per_s"] + drawn * each["batch_drawn_per_s"]
             seconds += rows * each["batch_row_s"] / 4
             yield point("draw_batch", seconds, looked=looked, drawn=drawn, **amounts)

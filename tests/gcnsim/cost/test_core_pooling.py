@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -86,7 +87,7 @@ def test_nothing_is_pooled_before_all_rows_are_there_and_the_input_has_no_gradie
 
 @pytest.mark.parametrize(("shape", "first"), [(FIRST, True), (HIDDEN, False)])
 def test_a_mini_batch_pools_its_rows_and_the_map_before_learns_in_every_layer(shape: LayerShape, first: bool) -> None:
-    sizes = {"rows_in": np.array([90]), "rows_out": np.array([40]), "entries": np.array([200])}
+    sizes: dict[str, Any] = {"rows_in": np.array([90]), "rows_out": np.array([40]), "entries": np.array([200])}
     chosen = core({"entry": 1.0, "made_value": 1.0}, {"row_value": 1.0})
     found = batch_core_cost(chosen, shape, **sizes, first=first, last=False, norm=False)
     mean = replace(shape, pooled=0, weights=shape.weights - shape.pooled)
