@@ -86,18 +86,13 @@ def _rates(laws: Laws, measured: Measurements) -> None:
     launch = tiny.seconds / KERNELS_OF_TINY
     laws.device["launch_s"] = Fitted(launch, "iteration of a tiny graph over its kernels")
     passes = {"relu": RELU_PASSES, "relu_backward": RELU_BACKWARD_PASSES}
-
     points = [
         (VALUE * count * each.params["rows"] * each.params["width"], each.seconds)
         for name, count in passes.items()
         for each in near(single(measured, name))
         if each.params["rows"] >= LARGE_ROWS
     ]
-
-    def rate_of(nbytes: float, seconds: float) -> float:
-        return nbytes / max(seconds - _call(seconds, launch), 1e-9)
-
-    rates = [rate_of(*point) for point in points]
+    rates = [nbytes / max(seconds - _call(seconds, launch), 1e-9) for nbytes, seconds in points]
     bandwidth = max(rates)
     share = mean([rate / bandwidth for rate in rates])
     laws.device["memory_bandwidth"] = Fitted(bandwidth, "quickest elementwise pass")
@@ -159,7 +154,6 @@ def _spmm(laws: Laws, measured: Measurements) -> None:
 def _rows(laws: Laws, measured: Measurements) -> None:
     """Packing and adding rows."""
     bandwidth, launch = laws.device["memory_bandwidth"].value, laws.device["launch_s"].value
-
     moves = [each for name in ("pack", "scatter") for each in single(measured, name)]
     moves = [each for each in moves if each.params["rows"] >= LARGE_ROWS]
     points = [(each.params["rows"] * (2 * VALUE * each.params["width"] + INDEX), each.seconds) for each in near(moves)]

@@ -22,7 +22,7 @@ REUSED: Final = 2.3
 TRAINED_BLUR: Final = 2.0
 """An iteration frees memory and takes it again, and its layers differ: it goes that many times less far than the bytes
 that it touches, less sharply. Forward maps of one worker that trains GraphSAGE and sub-graphs take 0.1, 0.2, 0.5 and
-0.7 of the way from near to far where iterations touch 22, 54, 124 and 220 MB (2 cores of an Intel Xeon).
+0.7 of the way from near to far where iterations touch 22, 54, 124 and 220 MB (coauthor_phy, 2 cores of an Intel Xeon).
 """
 
 FITTED: Final = "fitted"

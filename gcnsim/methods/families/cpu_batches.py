@@ -57,7 +57,7 @@ and 6 (pagraph). There an iteration takes 0.7 to 1.3 ms beside its kernels, its 
 launch takes 37 us.
 """
 ENTRY_BYTES = 150
-"""Of an entry that is drawn, built and made into a matrix: some ten arrays of 8 bytes each, and the matrix."""
+"""Of an entry that is drawn, built and made into a matrix: an estimate of the arrays that are written meanwhile."""
 COUNT = COUNTS // 2
 """Bytes of the message that says how many ids follow: half a number of the other exchange's."""
 
@@ -79,7 +79,8 @@ class CpuBatchWriter(CpuOps):
         self.loading, self.width, self.one_graph = method.loading, plan.width, method.one_graph
         far = facts.device.far
         self.held, self.calls = (NEAR_HELD, NEAR_CALLS) if far is None else (INTERPRETER_HELD, CALLS)
-        self.hosts = [host_in_training(facts.host, far, self._between(rank)) for rank in self.workers]
+        self.between = [self._between(rank) for rank in self.workers]
+        self.hosts = [host_in_training(facts.host, far, between) for between in self.between]
         self.samplers = [BatchHost.of(host) for host in self.hosts]
         ahead = self.loading.ahead
         self.loaded: IntArray = np.roll(self.batches.wanted - self.batches.hits, -ahead, axis=0)
@@ -164,7 +165,7 @@ class CpuBatchWriter(CpuOps):
         told = self._swap(OpKind.WIRE, answers, "rows", answering, 0, FORWARD)
         placed = []
         for rank in self.workers:
-            seconds = self._moved(rank, self.loaded[:, rank].sum(axis=1))
+            seconds = self.moved(self.between[rank], self.loaded[:, rank].sum(axis=1), self.width)
             placed.append([self.work(OpKind.SCATTER, rank, seconds, 0, FORWARD, after=told[rank], stream=LOADER)])
         return begun, placed
 
@@ -193,12 +194,8 @@ class CpuBatchWriter(CpuOps):
         wanted, cached = (each[:, rank].sum(axis=1) for each in (self.batches.wanted, self.batches.hits))
         # Cached rows are gathered before they are put between the others, which are put there at once.
         moved = (wanted + cached) * (cached > 0)
-        seconds = self._moved(rank, moved) + WOKEN_S
+        seconds = self.moved(self.between[rank], moved, self.width) + WOKEN_S
         return self.work(OpKind.LOOKUP, rank, seconds, after=[(op, ahead) for op in arrived])
-
-    def _moved(self, rank: Rank, rows: IntArray) -> FloatArray:
-        """Input rows put where the others are."""
-        return self.moved(self._between(rank), rows, self.width)
 
     def _trained(self) -> list[list[int]]:
         """Forward, loss and back; per worker, the ops that end the sums of the weights' gradients."""
@@ -247,7 +244,6 @@ class CpuBatchWriter(CpuOps):
     def _costs(self, rank: Rank) -> list[BatchCoreCost]:
         facts, levels = self.facts, self.batches.levels[:, rank]
         rate, found = facts.host.busy_core_rate.value, []
-        between = self._between(rank)
         for layer, shape in enumerate(facts.shapes):
             values = levels[:, layer] * shape.d_in + levels[:, layer + 1] * shape.d_out
             if shape.pooled:
@@ -255,8 +251,8 @@ class CpuBatchWriter(CpuOps):
                 values = values + 2 * (levels[:, layer] + levels[:, layer + 1]) * shape.d_in
             lost = self.lost(rank, (VALUE * values).astype(np.float64))
             # The engine has every core that is beside busy ones at `busy_core_rate`, those too that lose nothing.
-            undisturbed = self._cost(self.alone, rank, layer, between).times((1.0 - lost) * rate)
-            found.append(self._cost(facts.device, rank, layer, between).times(lost).plus(undisturbed))
+            undisturbed = self._cost(self.alone, rank, layer).times((1.0 - lost) * rate)
+            found.append(self._cost(facts.device, rank, layer).times(lost).plus(undisturbed))
         return found
 
     def _between(self, rank: Rank) -> float:
@@ -273,7 +269,7 @@ class CpuBatchWriter(CpuOps):
         entries = sum(float(self.batches.entries[:, each, drawn].mean(axis=0).sum()) for each in beside)
         return float(VALUE * values + ENTRY_BYTES * entries)
 
-    def _cost(self, device: DeviceProfile, rank: Rank, layer: Layer, between: float) -> BatchCoreCost:
+    def _cost(self, device: DeviceProfile, rank: Rank, layer: Layer) -> BatchCoreCost:
         levels = self.batches.levels[:, rank]
         return batch_core_cost(
             device,
@@ -284,7 +280,7 @@ class CpuBatchWriter(CpuOps):
             first=layer == 0,
             last=layer == len(self.facts.shapes) - 1,
             norm=self.facts.norm,
-            between=between,
+            between=self.between[rank],
         )
 
     def _handed_over(self, rank: Rank) -> int:

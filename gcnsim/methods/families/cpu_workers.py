@@ -88,6 +88,8 @@ class CpuWriter(CpuOps):
         self.sampled = method.samples(facts)
         self.trained = counts.rows
         self.ahead = np.roll(counts.rows, -self.tau, axis=0)
+        self.between = [sum(self._touched(each) for each in self._beside(rank)) for rank in self.workers]
+        """Per worker, bytes that those whose last cache is its own touch in an iteration."""
         self.costs = [self._costs(rank) for rank in self.workers]
         self.dropped = [self._dropped(rank) for rank in self.workers]
         self.first: list[list[int]] = [[] for _ in self.workers]
@@ -133,7 +135,7 @@ class CpuWriter(CpuOps):
             counts.boundary_edges[:, rank],
             counts.rows[:, rank].sum(axis=1),
             None if counts.reuse is None else counts.reuse[rank],
-            self._between(rank),
+            self.between[rank],
             min(len(beside), len(facts.cluster.cores(rank))),
         )
         last = len(facts.shapes) - 1
@@ -155,14 +157,6 @@ class CpuWriter(CpuOps):
         cores = self.facts.cluster.cores(rank)
         return [each for each in self.workers if self.facts.cluster.cores(each) == cores]
 
-    def _moved(self, rank: Rank, rows: IntArray, width: int) -> FloatArray:
-        """Rows gathered into memory that was last used an iteration ago."""
-        return self.moved(self._between(rank), rows, width)
-
-    def _between(self, rank: Rank) -> float:
-        """Bytes that they touch in an iteration."""
-        return sum(self._touched(each) for each in self._beside(rank))
-
     def _touched(self, rank: Rank) -> float:
         """Bytes that a worker touches in an iteration."""
         counts = self.facts.counts
@@ -178,7 +172,7 @@ class CpuWriter(CpuOps):
         ready: list[int] = []
         told: list[list[Dependency]] = [[] for _ in self.workers]
         for rank in self.workers:
-            host = host_in_training(facts.host, facts.device.far, self._between(rank))
+            host = host_in_training(facts.host, facts.device.far, self.between[rank])
             entries = int(counts.entries[rank])
             kept = np.roll(counts.inner_edges[:, rank] + counts.boundary_edges[:, rank], -self.tau)
             work = draw_core_seconds(host, entries, self.method.refresh, weighted=self.method.weighted)
@@ -336,7 +330,7 @@ class CpuWriter(CpuOps):
         for rank in self.workers:
             # Gradients are made where they leave from; rows are gathered out of all inner rows.
             out = rows[:, rank].sum(axis=1)
-            work = self._moved(rank, out, width) if direction is FORWARD else np.zeros(out.shape)
+            work = self.moved(self.between[rank], out, width) if direction is FORWARD else np.zeros(out.shape)
             pack = self.work(OpKind.PACK, rank, work, layer, direction, after=sources[rank], stream=f"{tag}.pack")
             if direction is FORWARD and layer == 0 and not sources[rank]:
                 self.first[rank].append(pack)
@@ -353,7 +347,7 @@ class CpuWriter(CpuOps):
                     through[rank] += message.sent
                     through[peer].append(message.got)
             if held is not None and held[:, rank].any():
-                seconds = self._moved(rank, held[:, rank], width)
+                seconds = self.moved(self.between[rank], held[:, rank], width)
                 stream, after = f"{tag}.pack", [posted[rank]]
                 through[rank].append(
                     self.work(OpKind.LOOKUP, rank, seconds, layer, direction, after=after, stream=stream)

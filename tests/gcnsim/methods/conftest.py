@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -16,6 +17,7 @@ from gcnsim.schedule import Schedule
 from gcnsim.timeline import PS_PER_S
 from gcnsim.workload import NO_DROPOUT
 from tests.cases import Case
+from tests.gcnsim.methods.batches import FIGURES
 
 MESSAGE_S = 2e-5
 DROPPED_PER_S = 2e8
@@ -97,5 +99,18 @@ def batched(facts: Callable[..., Case]) -> Callable[..., Case]:
             per_epoch=7,
         )
         return replace(given, counts=replace(given.counts, batches=batches), queue=queue)
+
+    return make
+
+
+@pytest.fixture(scope="module")
+def cases(on_cores: Callable[..., Case], batched: Callable[..., Case]) -> Callable[..., Case]:
+    """Two workers on two servers; `far` of their input rows are the other's, `hits` are cached."""
+
+    def make(*, far: float = 0.0, hits: float = 0.0, iterations: int = 1, queue: int = 1) -> Case:
+        cores = on_cores(workers=2, per_server=1)
+        given = batched(workers=2, per_server=1, far=far, hits=hits, iterations=iterations)
+        figures: dict[str, Any] = {name: Figure(value, "fitted", "a test", "2026") for name, value in FIGURES.items()}
+        return replace(cores, counts=given.counts, host=replace(cores.host, **figures), queue=queue)
 
     return make

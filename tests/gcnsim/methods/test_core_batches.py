@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gcnsim.cost import BATCH_FIGURES, batch_core_cost, rows_seconds, with_busy_sums
+from gcnsim.cost import batch_core_cost, rows_seconds, with_busy_sums
 from gcnsim.cost.core import RESULT_PASSES, result_seconds, sum_seconds
 from gcnsim.cost.device import elementwise_seconds
 from gcnsim.cost.maps import map_seconds
@@ -19,43 +19,18 @@ from gcnsim.hardware.sums import TERMS
 from gcnsim.methods import method_type
 from gcnsim.methods.families.cpu_batches import NEAR_CALLS, NEAR_HELD
 from gcnsim.methods.families.cpu_ops import WOKEN_S
-from gcnsim.schedule import COMPUTE_STREAM, Op, Schedule, bounds
+from gcnsim.schedule import COMPUTE_STREAM, bounds
 from gcnsim.timeline import Direction, OpKind
 from gcnsim.workload import layer_shapes
 from tests.cases import Case, method
+from tests.gcnsim.methods.batches import FIGURES, on, work
 
 MakeFacts = Callable[..., Case]
 Pace = Callable[..., float]
 WIDTH = 64
-FIGURES = dict(zip(BATCH_FIGURES, (1e-3, 1e7, 2e7, 5e6, 1e8, 2e7, 1e-5), strict=True))
 PULLING = ("graphsage", "distdgl")
 FORWARD = Direction.FORWARD
 AHEAD = ("dgl", "clustergcn", "graphsaint")
-
-
-@pytest.fixture(scope="module")
-def cases(on_cores: MakeFacts, batched: MakeFacts) -> MakeFacts:
-    """Two workers on two servers; `far` of their input rows are the other's, `hits` are cached."""
-
-    def make(*, far: float = 0.0, hits: float = 0.0, iterations: int = 1, queue: int = 1) -> Case:
-        cores = on_cores(workers=2, per_server=1)
-        given = batched(workers=2, per_server=1, far=far, hits=hits, iterations=iterations)
-        figures: dict[str, Any] = {name: Figure(value, "fitted", "a test", "2026") for name, value in FIGURES.items()}
-        return replace(cores, counts=given.counts, host=replace(cores.host, **figures), queue=queue)
-
-    return make
-
-
-def on(schedule: Schedule, worker: int, stream: str, *kinds: OpKind) -> list[Op]:
-    return [
-        op
-        for op in schedule.ops
-        if op.worker == worker and schedule.streams[op.stream].name == stream and (not kinds or op.kind in kinds)
-    ]
-
-
-def work(schedule: Schedule, op: Op, t: int = 0) -> float:
-    return float(schedule.demand[t, op.index])
 
 
 def test_a_batch_is_drawn_built_and_made_into_matrices(cases: MakeFacts) -> None:

@@ -8,43 +8,17 @@ from typing import Any
 
 import pytest
 
-from gcnsim.cost import BATCH_FIGURES
 from gcnsim.hardware import MAP_TERMS, FarFigures, Figure, MapFigures, SumFigures
 from gcnsim.hardware.sums import TERMS
 from gcnsim.methods.families.cpu_batches import CALLS, INTERPRETER_HELD
-from gcnsim.schedule import COMPUTE_STREAM, Op, Schedule
+from gcnsim.schedule import COMPUTE_STREAM
 from gcnsim.timeline import Direction, OpKind
 from tests.cases import Case, method
+from tests.gcnsim.methods.batches import FIGURES, on, work
 
 MakeFacts = Callable[..., Case]
-FIGURES = dict(zip(BATCH_FIGURES, (1e-3, 1e7, 2e7, 5e6, 1e8, 2e7, 1e-5), strict=True))
 FORWARD = Direction.FORWARD
 AHEAD = ("dgl", "clustergcn", "graphsaint")
-
-
-@pytest.fixture(scope="module")
-def cases(on_cores: MakeFacts, batched: MakeFacts) -> MakeFacts:
-    """Two workers on two servers; `far` of their input rows are the other's, `hits` are cached."""
-
-    def make(*, far: float = 0.0, hits: float = 0.0, iterations: int = 1, queue: int = 1) -> Case:
-        cores = on_cores(workers=2, per_server=1)
-        given = batched(workers=2, per_server=1, far=far, hits=hits, iterations=iterations)
-        figures: dict[str, Any] = {name: Figure(value, "fitted", "a test", "2026") for name, value in FIGURES.items()}
-        return replace(cores, counts=given.counts, host=replace(cores.host, **figures), queue=queue)
-
-    return make
-
-
-def on(schedule: Schedule, worker: int, stream: str, *kinds: OpKind) -> list[Op]:
-    return [
-        op
-        for op in schedule.ops
-        if op.worker == worker and schedule.streams[op.stream].name == stream and (not kinds or op.kind in kinds)
-    ]
-
-
-def work(schedule: Schedule, op: Op, t: int = 0) -> float:
-    return float(schedule.demand[t, op.index])
 
 
 def test_a_rows_drawing_and_a_loads_call_cost_what_was_measured(cases: MakeFacts) -> None:
