@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from gcnsim.breakdown import Parts, iteration_s
-from gcnsim.comparison.facts import facts_of_row
 from gcnsim.comparison.iteration_report import WHOLE, IterationReport, report_of_result, report_of_row
 from gcnsim.errors import FileError
+from gcnsim.evidence.facts import facts_of_row
 from gcnsim.io.json_files import mistake, parse_json, read_text
 from gcnsim.results import Row, SimulationReport, from_plain
 

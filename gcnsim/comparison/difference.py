@@ -10,8 +10,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from gcnsim.breakdown import EXPOSED, OTHER
-from gcnsim.comparison.facts import differing
 from gcnsim.comparison.iteration_report import WHOLE, IterationReport, told
+from gcnsim.evidence.facts import differing
 from gcnsim.units import format_bytes, format_fraction, format_seconds
 
 SCHEMA: Final = "gcnsim.compare/1"

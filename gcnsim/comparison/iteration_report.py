@@ -7,8 +7,8 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any, Final
 
 from gcnsim.breakdown import Parts
-from gcnsim.comparison.facts import facts_of
 from gcnsim.errors import plural
+from gcnsim.evidence.facts import facts_of
 from gcnsim.ids import Rank, Seconds
 from gcnsim.results import Row, SimulationReport
 from gcnsim.units import format_gbps

@@ -5,13 +5,12 @@ Its traces say neither which method trained nor what its links carry, so of its 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 
 from gcnsim.breakdown import exposed_s, other_s
 from gcnsim.comparison.iteration_report import IterationReport
-from gcnsim.errors import GcnsimError, plural
-from gcnsim.hardware import gpu_of
+from gcnsim.errors import plural
+from gcnsim.evidence.facts import facts_of_profile
 from gcnsim.runs.measured import interval_of_mean
 from gcnsim.timeline import PS_PER_S, Intervals, Phase
 from gcnsim.torch_profiler.names import Names
@@ -45,7 +44,7 @@ def report_of_profile(
         slowest=run.slowest,
         low_s=low,
         high_s=high,
-        facts=_facts(run),
+        facts=facts_of_profile(run.workers, run.devices, run.path),
         notes=run.notes,
     )
 
@@ -53,18 +52,6 @@ def report_of_profile(
 def _setting(run: ProfiledRun) -> str:
     workers = plural(run.workers, "GPU" if any(run.devices) else "worker")
     return f"{workers}, {plural(run.iterations.size, 'iteration')}, measured by the PyTorch profiler"
-
-
-def _facts(run: ProfiledRun) -> Mapping[str, str]:
-    found = {"cluster.gpus": str(run.workers)}
-    # "GPU 0 Tesla T4": without the number.
-    names = [" ".join(device.split()[2:]) for device in run.devices]
-    if all(names):
-        try:
-            found["cluster.device"] = gpu_of(names, str(run.path))
-        except GcnsimError:
-            found["cluster.device"] = ", ".join(dict.fromkeys(names))
-    return found
 
 
 def _sampling_s(run: ProfiledRun) -> float:

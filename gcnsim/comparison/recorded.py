@@ -23,9 +23,9 @@ from gcnsim.breakdown import (
     iteration_s,
     other_s,
 )
-from gcnsim.comparison.facts import facts_of_run
 from gcnsim.comparison.iteration_report import IterationReport, Link
 from gcnsim.errors import FileError
+from gcnsim.evidence.facts import facts_of_run
 from gcnsim.hardware import GENERIC_LINK, link
 from gcnsim.ids import BoolArray, Rank, Seconds
 from gcnsim.runs.recorded_run import COMPUTE, TIMELINE, RecordedRun, evaluated_after, read_recorded_run

@@ -1,6 +1,9 @@
 """A measured iteration beside the predicted one: whether the assumptions allow it, which of them would explain it, and
 what it makes of the other rows.
 
+A recorded run is first compared with its row: nothing follows from the time of another graph, model, device, number of
+workers or partition.
+
 Where some joint draws of the assumptions give the measured time, these draws are what is left of the uncertainty: every
 draw is weighted by how well it agrees (a normal distribution of the logarithm around the measured time), and all rows
 are given again under these weights. So one measured setting calibrates the others as far as they share what is unknown.
@@ -10,8 +13,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Final
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -21,10 +24,14 @@ from gcnsim.machine import resolve_machine
 from gcnsim.methods import is_method
 from gcnsim.planning.candidate import INTERVAL, Candidate
 from gcnsim.planning.study_cache import StudyCache
-from gcnsim.results import Explanation, MeasuredReport, TimeAgain
+from gcnsim.planning.suspects import suspects
+from gcnsim.results import Differs, Explanation, MeasuredReport, TimeAgain
 from gcnsim.scenario import figure_text, setting_text
 from gcnsim.uncertainty import Assumption, assumptions_of
 from gcnsim.units import SECONDS, format_seconds
+
+if TYPE_CHECKING:
+    from gcnsim.runs.measured import Measured
 
 OPTION: Final = "--measured"
 
@@ -37,12 +44,17 @@ FEW: Final = 4.0
 
 @dataclass(frozen=True, slots=True)
 class Measurement:
-    """A measured time of an iteration. method: whose it is; None: of the only row. spread: relative standard error."""
+    """A measured time of an iteration.
+
+    method: whose it is; None: of the only row. spread: relative standard error. run: the recorded run or trace that has
+    it; None for a time as typed.
+    """
 
     text: str
     method: str | None
     seconds: Seconds
     spread: float = 0.0
+    run: Measured | None = field(default=None, compare=False)
 
 
 def read_measurement(text: str) -> Measurement:
@@ -55,10 +67,10 @@ def read_measurement(text: str) -> Measurement:
         method, value = "", text
     name, value = method.strip() or None, value.strip()
     if os.path.exists(value):
-        from gcnsim.runs.measured import read_measured
+        from gcnsim.runs.measured import read_measured  # SciPy, which few questions need
 
         found = read_measured(value)
-        return Measurement(text, name, found.iteration_s, found.error_s / found.iteration_s)
+        return Measurement(text, name, found.iteration_s, found.error_s / found.iteration_s, found)
     try:
         seconds = SECONDS.parse(value)
     except UnitError as error:
@@ -88,6 +100,9 @@ def _row_of(measured: Measurement, rows: Sequence[Candidate]) -> int:
 
 def _beside(studies: StudyCache, measured: Measurement, place: int, rows: Sequence[Candidate]) -> MeasuredReport:
     row = rows[place]
+    differs = _differs(studies, measured, row)
+    if differs:
+        return _incomparable(measured, place, row, differs)
     weights = _weights(row.times, measured)
     agree = float(weights.sum()) > 0 and float(weights.sum() ** 2 / (weights**2).sum()) >= FEW
     ratio = measured.seconds / row.iteration_s
@@ -100,10 +115,32 @@ def _beside(studies: StudyCache, measured: Measurement, place: int, rows: Sequen
         ratio=ratio,
         consistent=agree,
         explanations=_explanations(studies, row, ratio),
+        suspects=() if agree else suspects(studies, row, measured.seconds, measured.run),
         rows=tuple(_again(each, weights) for each in rows) if agree else None,
         text="",
     )
     return replace(told, text=_text(told, least, most))
+
+
+def _differs(studies: StudyCache, measured: Measurement, row: Candidate) -> tuple[Differs, ...]:
+    if measured.run is None:
+        return ()
+    from gcnsim.planning.measured_setting import differences
+
+    return differences(measured.run, studies, row)
+
+
+def _incomparable(measured: Measurement, place: int, row: Candidate, differs: tuple[Differs, ...]) -> MeasuredReport:
+    """The report of a run of another question than its row's."""
+    setting = setting_text(row.scenario.method)
+    text = (
+        f"{setting}: {measured.text} ran in {format_seconds(measured.seconds)}, but it is another question: "
+        f"{'; '.join(map(str, differs))}. Ask for what was measured, or compare it by gcnsim validate"
+    )
+    ratio = measured.seconds / row.iteration_s
+    return MeasuredReport(
+        place, setting, measured.seconds, row.iteration_s, ratio, False, (), None, text, differs=differs
+    )
 
 
 def _weights(times: FloatArray, measured: Measurement) -> FloatArray:
@@ -159,13 +196,21 @@ def _text(told: MeasuredReport, least: Seconds, most: Seconds) -> str:
     head = f"{told.setting}: measured {measured}, predicted {predicted}"
     reach = f"{format_seconds(least)} to {format_seconds(most)}"
     if not told.consistent and least <= told.measured_s <= most:
-        return f"{head}; hardly any draw of the assumptions gives that (they reach from {reach})"
+        return f"{head}; hardly any draw of the assumptions gives that (they reach from {reach}){_next(told)}"
     if not told.consistent:
         return (
-            f"{head}; the assumptions allow {reach}: something decides "
-            "that is not modelled, or not as the scenario says"
+            f"{head}; the assumptions allow {reach}: something decides that is not modelled, or the cluster is not as "
+            f"described{_next(told)}"
         )
     if not told.explanations:
         return f"{head}; several assumptions together explain it, none alone"
     ways = " or ".join(f"{each.name} {each.value}" for each in told.explanations[:2])
     return f"{head}; one assumption alone would explain it: {ways}"
+
+
+def _next(told: MeasuredReport) -> str:
+    """What to measure next, most promising first; nothing where nothing is suspected."""
+    if not told.suspects:
+        return ""
+    found = (f"{place}. {each.name} ({each.measure})" for place, each in enumerate(told.suspects, 1))
+    return f". Measure next: {'; '.join(found)}"

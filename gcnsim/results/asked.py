@@ -36,6 +36,32 @@ class Explanation:
 
 
 @dataclass(frozen=True, slots=True)
+class Differs:
+    """In what a measured run is another than the row that it is given to."""
+
+    field: str
+    measured: str
+    asked: str
+
+    def __str__(self) -> str:
+        """For example `device t4, not a100-40`."""
+        return f"{self.field} {self.measured}, not {self.asked}"
+
+
+@dataclass(frozen=True, slots=True)
+class Suspect:
+    """What may make a measured time differ from the predicted one.
+
+    name: an assumption, or a part of the iteration. reaches: the time over the predicted one at the assumption's
+    nearer end; of a part of the iteration, with that part as measured. measure: what to measure next, in words.
+    """
+
+    name: str
+    reaches: float
+    measure: str
+
+
+@dataclass(frozen=True, slots=True)
 class TimeAgain:
     """A row's iteration under the draws that agree with what was measured, and its 90 % interval."""
 
@@ -48,7 +74,8 @@ class TimeAgain:
 class MeasuredReport:
     """A measured iteration beside the predicted one. row: its place among the rows; setting: it in words; ratio:
     measured over predicted. consistent: whether the assumptions allow it; explanations: those least far from their
-    values first. rows: all rows again, None where no draws agree.
+    values first. rows: all rows again, None where no draws agree. differs: in what the measured run is another than the
+    row; then nothing follows from its time. suspects: where the assumptions do not allow the time, the likeliest first.
     """
 
     row: int
@@ -60,6 +87,8 @@ class MeasuredReport:
     explanations: tuple[Explanation, ...]
     rows: tuple[TimeAgain, ...] | None
     text: str
+    differs: tuple[Differs, ...] = ()
+    suspects: tuple[Suspect, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

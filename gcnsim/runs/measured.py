@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -24,7 +24,7 @@ class Measured:
     low_s, high_s: the 90 % interval of their mean (the mean itself of a single one); spread_s: their standard
     deviation; error_s: the standard error of their mean, `spread_s / sqrt(iterations)` (both 0 of a single one).
     phases: of the slowest worker, by `gcnsim.breakdown.PHASES`. kind: `run` (of runtime.train) or `trace` (of the
-    PyTorch profiler). notes: what a reader must know.
+    PyTorch profiler). notes: what a reader must know. devices: of a trace, the GPU of each worker; empty of a run.
     """
 
     path: Path
@@ -38,6 +38,7 @@ class Measured:
     error_s: float
     phases: Mapping[str, float]
     notes: tuple[str, ...] = ()
+    devices: tuple[str, ...] = ()
 
 
 def read_measured(
@@ -50,7 +51,8 @@ def read_measured(
     place = Path(path)
     if not (place / RUN).is_file() and (place.is_file() or is_profiler_trace(place)):
         profiled = read_profiled_run(place, names, progress)
-        return _measured(place, "trace", profiled.workers, profiled.iterations, profiled.phases, profiled.notes)
+        found = _measured(place, "trace", profiled.workers, profiled.iterations, profiled.phases, profiled.notes)
+        return replace(found, devices=tuple(profiled.devices))
     run = read_recorded_run(place)
     return _measured(place, "run", run.workers, run.iterations, run.phases, ())
 

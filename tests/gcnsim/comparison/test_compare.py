@@ -14,9 +14,9 @@ from gcnsim.api import compare, render_comparison, simulate, what_if, write_json
 from gcnsim.breakdown import Parts, exposed_s, iteration_s, other_s
 from gcnsim.comparison import IterationReport, report_of_run
 from gcnsim.comparison.difference import _largest
-from gcnsim.comparison.facts import facts_of_run
 from gcnsim.comparison.iteration_report import report_of_row
 from gcnsim.errors import FileError
+from gcnsim.evidence.facts import facts_of_run
 from gcnsim.hardware import GENERIC_LINK, link
 from gcnsim.runs.recorded_run import read_recorded_run
 from gcnsim.simulation import balanced_parts, worker_parts

@@ -1,11 +1,18 @@
-"""A measured time as it is read, before anything is made of it."""
+"""A measured time beside the predicted one: as it is read, of which question it is, and what it says."""
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Any
+
 import pytest
 
+import gcnsim
 from gcnsim.planning import read_measurement
-from tests.gcnsim.validation.conftest import WriteRun
+from gcnsim.results import MeasuredReport
+from tests.gcnsim.validation.conftest import WriteRun, small_graph
+
+SAME: dict[str, Any] = {"emulation": None, "layers": 2, "hidden": 32, "widths": (32, 32, 8), "workers": 2}
 
 
 def test_how_sure_a_recorded_run_is_is_the_standard_error_of_its_mean(write_run: WriteRun) -> None:
@@ -16,3 +23,54 @@ def test_how_sure_a_recorded_run_is_is_the_standard_error_of_its_mean(write_run:
     assert found.seconds == pytest.approx(0.2)
     assert found.spread == pytest.approx(0.1 / 3**0.5 / 0.2)
     assert read_measurement("640ms").spread == 0.0
+
+
+def beside(measured: object, **question: Any) -> MeasuredReport:
+    """What one measured time says beside a question of one method."""
+    told = gcnsim.what_if(iterations=3, processes=1, measured=str(measured), **question).told
+    assert told.measured is not None
+    return told.measured[0]
+
+
+def test_a_run_of_another_question_is_named_so_and_nothing_follows_from_it(write_run: WriteRun) -> None:
+    found = beside(write_run("run", method="full-graph", **SAME), gpus=6, method="pipegcn")
+    assert [(each.field, each.measured, each.asked) for each in found.differs] == [
+        ("graph", "small", "reddit"),
+        ("layers", "2", "4"),
+        ("features", "32", "602"),
+        ("hidden width", "32", "256"),
+        ("classes", "8", "41"),
+        ("device", "cpu-core", "t4"),
+        ("workers", "2", "6"),
+        ("method", "full-graph", "pipegcn"),
+    ]
+    assert "graph small, not reddit" in found.text
+    assert (found.consistent, found.rows, found.explanations, found.suspects) == (False, None, (), ())
+
+
+OWN: dict[str, Any] = {"gpus": 2, "device": "cpu-core", "method": "full-graph", "layers": 2, "hidden": 32}
+WIDTHS = ["workload.features=32", "workload.classes=8"]
+
+
+def test_a_run_of_the_same_question_is_compared(write_run: WriteRun) -> None:
+    run = write_run("run", method="full-graph", **SAME)
+    found = beside(run, graph=small_graph(), overrides=[*WIDTHS, "partition.method=block"], **OWN)
+    assert found.differs == ()
+
+
+def test_a_run_on_another_partition_is_named_so(write_run: WriteRun) -> None:
+    run = write_run("run", method="full-graph", **SAME)
+    found = beside(run, graph=small_graph(), overrides=[*WIDTHS, "partition.method=random"], **OWN)
+    assert [each.field for each in found.differs] == ["boundary nodes of all parts"]
+
+
+def test_where_the_assumptions_do_not_reach_the_suspects_are_ranked() -> None:
+    found = beside("30s", gpus=2, method="full-graph")
+    assert not found.consistent
+    reaches = [each.reaches for each in found.suspects]
+    assert reaches == sorted(reaches, reverse=True)
+    assert all(1.02 < each < 30 / found.predicted_s for each in reaches)
+    assert f"Measure next: 1. {found.suspects[0].name} ({found.suspects[0].measure})" in found.text
+    faster = beside("1ms", gpus=2, method="full-graph")
+    assert all(each.reaches < 0.98 for each in faster.suspects)
+    assert beside(f"{found.predicted_s}s", gpus=2, method="full-graph").suspects == ()

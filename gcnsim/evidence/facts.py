@@ -1,11 +1,14 @@
-"""What a side was asked of, field by field, so that two sides can be told apart by more than their times."""
+"""The setting of a question, a row or a measured run, field by field, so that two of them can be compared."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any, Final
 
-from gcnsim.evidence import device_of
+from gcnsim.errors import GcnsimError
+from gcnsim.evidence.recorded_run import device_of
+from gcnsim.hardware import gpu_of
 from gcnsim.results import Row
 from gcnsim.runs.recorded_run import RecordedRun
 from gcnsim.units import BANDWIDTH, FRACTION, format_gbps
@@ -69,6 +72,21 @@ def facts_of_run(run: RecordedRun) -> dict[str, str]:
         found["workload.dropout_order"] = options["dropout_order"]
     found |= {f"method.{name}": value for name, value in options["knobs"].items()}
     return {name: _text(value) for name, value in found.items()}
+
+
+def facts_of_profile(workers: int, devices: Sequence[str], path: Path) -> dict[str, str]:
+    """Those that a profiler's trace gives: the number of workers, and the GPU where every trace names one.
+
+    devices: of each worker, e.g. "GPU 0 Tesla T4".
+    """
+    found = {"cluster.gpus": str(workers)}
+    names = [" ".join(device.split()[2:]) for device in devices]
+    if names and all(names):
+        try:
+            found["cluster.device"] = gpu_of(names, str(path))
+        except GcnsimError:
+            found["cluster.device"] = ", ".join(dict.fromkeys(names))
+    return found
 
 
 def differing(a: Mapping[str, str], b: Mapping[str, str], *, alike: bool) -> list[dict[str, str]]:

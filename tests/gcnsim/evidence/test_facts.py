@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gcnsim.comparison.facts import differing, facts_of, facts_of_row
+from gcnsim.evidence.facts import differing, facts_of, facts_of_row
 from gcnsim.results import Row
 from tests.gcnsim.results.made import TOLD
 
