@@ -5,6 +5,7 @@ The parts of an iteration add up to it on both sides, so the differences of the 
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
@@ -129,7 +130,8 @@ def _natural(name: str) -> list[tuple[int, str]]:
 
 
 def _said(a: IterationReport, b: IterationReport, leaves: Sequence[Mapping[str, Any]], epochs: bool) -> Iterator[str]:
-    """One or two sentences: how much, of what, and the link that changed most."""
+    """A few sentences: whether it is noise, how much, of what, and the link that changed most."""
+    yield from _within_spread(a, b)
     times = f"{format_seconds(b.iteration_s)} instead of {format_seconds(a.iteration_s)}"
     difference = b.iteration_s - a.iteration_s
     if abs(difference) < SAME * a.iteration_s:
@@ -143,6 +145,17 @@ def _said(a: IterationReport, b: IterationReport, leaves: Sequence[Mapping[str, 
             f"{100 * difference / a.iteration_s:+.1f} %): {'; '.join(named)}."
         )
     yield from _busiest(a, b)
+
+
+def _within_spread(a: IterationReport, b: IterationReport) -> Iterator[str]:
+    """Of two measured sides, whether their means differ by less than single iterations do."""
+    if not a.spread_s or not b.spread_s or abs(b.iteration_s - a.iteration_s) > math.hypot(a.spread_s, b.spread_s):
+        return
+    of_a, of_b = format_seconds(a.spread_s), format_seconds(b.spread_s)
+    yield (
+        f"The difference is within the spread of the iterations (standard deviation {of_a} in A, {of_b} in B): it may "
+        "be noise. Repeat both runs to tell them apart."
+    )
 
 
 def _largest(leaves: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:

@@ -32,7 +32,7 @@ class IterationReport:
     whole: seconds by the names of WHOLE, of the slowest worker; they add up to iteration_s. beneath: seconds that run
     beside them. workers: by rank; none where only the slowest one's three parts are known. low_s, high_s: the 90 %
     interval of a prediction. per_epoch: iterations in an epoch. facts: what it was asked of, by field.
-    notes: what a reader must know of it.
+    notes: what a reader must know of it. spread_s: of a measured side, the standard deviation of its iterations.
     """
 
     label: str
@@ -49,6 +49,7 @@ class IterationReport:
     per_epoch: int = 1
     facts: Mapping[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    spread_s: Seconds | None = None
 
     @property
     def parts(self) -> Parts | None:
@@ -73,6 +74,7 @@ class IterationReport:
             ),
             low_s=None if self.low_s is None else times * self.low_s,
             high_s=None if self.high_s is None else times * self.high_s,
+            spread_s=None if self.spread_s is None else times**0.5 * self.spread_s,
         )
 
 

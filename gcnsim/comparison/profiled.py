@@ -44,6 +44,7 @@ def report_of_profile(
         slowest=run.slowest,
         low_s=low,
         high_s=high,
+        spread_s=run.spread_s,
         facts=facts_of_profile(run.workers, run.devices, run.path),
         notes=run.notes,
     )

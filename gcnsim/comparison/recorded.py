@@ -1,7 +1,7 @@
 """A recorded run as a side: the parts of its iterations by its spans, by the same words as a simulated one.
 
-A worker's iteration lasts from the end of its step before to the end of its step, less evaluations between them. It is
-its own: worker 0's, which iterations.csv has, leaves out what the others wait for while it writes.
+A worker's iteration ends with its step and lasts as long as iterations.csv says, so that every command gives the same
+time for a run. What worker 0 writes between two iterations is no part of it.
 
 An all-reduce counts from when the last worker is there: before that, the others wait for a peer. A message counts from
 when its sender offers it. Bytes are those of rows and gradients: the record's spans have no others.
@@ -9,6 +9,7 @@ when its sender offers it. Bytes are those of rows and gradients: the record's s
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -28,7 +29,7 @@ from gcnsim.errors import FileError
 from gcnsim.evidence.facts import facts_of_run
 from gcnsim.hardware import GENERIC_LINK, link
 from gcnsim.ids import BoolArray, Rank, Seconds
-from gcnsim.runs.recorded_run import COMPUTE, TIMELINE, RecordedRun, evaluated_after, read_recorded_run
+from gcnsim.runs.recorded_run import COMPUTE, TIMELINE, RecordedRun, read_recorded_run
 from gcnsim.timeline import PS_PER_S, Intervals, Phase, Timeline
 
 
@@ -42,7 +43,8 @@ def report_of_run(path: str | Path, label: str) -> IterationReport:
         label=label,
         kind="run",
         setting=_setting(run),
-        iteration_s=iteration_s(own),
+        iteration_s=run.iteration_s,
+        spread_s=run.spread_s,
         whole={
             "compute_s": own.compute_s,
             "exposed_comm_s": exposed_s(own),
@@ -67,6 +69,13 @@ def _setting(run: RecordedRun) -> str:
     return f"{', '.join([str(run.options['method']), *knobs, *own])}, measured on {where}"
 
 
+def _adding_up(parts: Parts, whole: Seconds) -> Parts:
+    """`parts` that add up to `whole`. Workers end a step some microseconds apart, and wait for one another so long."""
+    left = whole - iteration_s(parts)
+    name = "waiting_s" if parts.waiting_s + left >= 0 else "rest_s"
+    return replace(parts, **{name: max(0.0, getattr(parts, name) + left)})
+
+
 class _Told:
     """The spans of a run's measured iterations."""
 
@@ -76,7 +85,6 @@ class _Told:
         self.spans = Spans(self.timeline, COMPUTE)
         self.count = run.iterations.size
         """The measured iterations are the last of all."""
-        self.evaluated = evaluated_after(run.path)
         self.measured: BoolArray = self.timeline.iteration > int(self.timeline.iteration.max(initial=0)) - self.count
 
     def sampling_s(self, rank: Rank) -> float:
@@ -85,7 +93,7 @@ class _Told:
         return self._seconds(sampling.intersection(self.window(rank)).length)
 
     def window(self, rank: Rank) -> Intervals:
-        """The measured iterations of a worker, by its own steps, without what was evaluated between them."""
+        """The measured iterations of a worker, each up to the end of its own step."""
         spans = self.timeline
         mine = np.flatnonzero(self.spans.main & self.spans.of(rank))
         last = int(spans.iteration.max(initial=0))
@@ -96,9 +104,10 @@ class _Told:
                 raise FileError(f"{self.run.path / TIMELINE}: has no span of worker {rank} in iteration {t}")
             before = mine[spans.iteration[mine] == t - 1]
             # The step is the last that the thread that trains does in an iteration.
-            begin = before if before.size and t - 1 not in self.evaluated else None
-            starts.append(int(spans.start_ps[own].min() if begin is None else spans.end_ps[begin].max()))
-            ends.append(int(spans.end_ps[own].max()))
+            end = int(spans.end_ps[own].max())
+            begin = end - round(self.run.iterations[t - last - 1] * PS_PER_S)
+            starts.append(max(begin, int(spans.end_ps[before].max())) if before.size else begin)
+            ends.append(end)
         return Intervals.of(np.array(starts, np.int64), np.array(ends, np.int64))
 
     def _seconds(self, length: int) -> Seconds:
@@ -107,7 +116,8 @@ class _Told:
     def worker(self, rank: Rank) -> Parts:
         """One worker's iteration."""
         reading = RECORDED_SAMPLING_ITSELF if self.run.samples_itself else RECORDED
-        return breakdown(self.spans, rank, self.window(rank), reading).parts(rank, self._seconds)
+        found = breakdown(self.spans, rank, self.window(rank), reading).parts(rank, self._seconds)
+        return _adding_up(found, self.run.iteration_s)
 
     def links(self) -> dict[str, Link]:
         """Bytes of rows and gradients through each server's card, or between the workers of a server."""

@@ -100,6 +100,11 @@ class RecordedRun:
         return float(self.iterations.mean())
 
     @property
+    def spread_s(self) -> float:
+        """Standard deviation of the measured iterations, in seconds; 0 of a single one."""
+        return float(self.iterations.std(ddof=1)) if self.iterations.size > 1 else 0.0
+
+    @property
     def phases(self) -> dict[str, float]:
         """Seconds per iteration of the slowest worker by `gcnsim.breakdown.PHASES`; they add up to `iteration_s`."""
         return phases_of_means(self.shares, self.iteration_s, samples_itself=self.samples_itself)
@@ -178,7 +183,7 @@ def read_recorded_run(path: str | Path) -> RecordedRun:
         versions=raw["versions"],
         hardware=raw["hardware"],
         emulation=raw.get("emulation"),
-        iterations=seconds[min(max(SETTLED, int(summary["warmup"])), seconds.size - 1) :],
+        iterations=seconds[min(int(summary["warmup"]), seconds.size - 1) :],
         slowest=slowest,
         shares=Shares(**{name: worker[name] for name in Shares.__slots__}),
         sha256=hashlib.sha256(canonical([raw, seconds.tolist()]).encode()).hexdigest(),
@@ -195,14 +200,6 @@ def _threads(raw: Mapping[str, Any], cluster: Cluster | None) -> int:
     told = raw.get("threads") or raw["options"].get("threads")
     beside = raw["workers"] if cluster is None else cluster.workers_per_host
     return int(told) if isinstance(told, int) else max(1, raw["hardware"]["cores"] // beside)
-
-
-def evaluated_after(folder: Path) -> frozenset[int]:
-    """The iterations of the run in `folder` after which it was evaluated. Raises FileError, naming the file."""
-    try:
-        return frozenset(int(row["iteration"]) for row in read_rows(folder) if row.get("val_accuracy"))
-    except (KeyError, TypeError, ValueError):
-        raise FileError(f"{folder / ITERATIONS}: has a row without its iteration") from None
 
 
 @dataclass(frozen=True, slots=True)

@@ -65,6 +65,11 @@ class ProfiledRun:
         return len(self.parts)
 
     @property
+    def spread_s(self) -> float:
+        """Standard deviation of the iterations, in seconds; 0 of a single one."""
+        return float(self.iterations.std(ddof=1)) if self.iterations.size > 1 else 0.0
+
+    @property
     def iteration_s(self) -> float:
         """Mean seconds of a measured iteration."""
         return float(self.iterations.mean())

@@ -9,7 +9,7 @@ from gcnsim.terminal.tables import aligned
 from gcnsim.units import format_bytes, format_fraction, format_seconds
 
 _TITLES: Final = (
-    ("iteration_s", "iteration (median)"),
+    ("iteration_s", "iteration (mean)"),
     ("compute_s", "compute"),
     ("wait_s", "waiting"),
     ("transfer_s", "transfers"),

@@ -95,7 +95,6 @@ class FinalResults:
         """The final object (docs/cli.md). started: when the run began, by `time.perf_counter`."""
         session, rows = self._session, self._session.rows
         shares = None if summary is None else summary.shares
-        seconds = [row.seconds for row in rows]
         return {
             "method": session.options.method,
             "workers": self._worker.place.world,
@@ -103,7 +102,7 @@ class FinalResults:
             "test_accuracy": session.best.test,
             "val_accuracy": session.best.val,
             "final_loss": rows[-1].loss if rows else None,
-            "iteration_s": float(np.median(seconds)) if summary is None and rows else summary and summary.iteration_s,
+            "iteration_s": self._iteration_s() if summary is None else summary.iteration_s,
             "compute_s": shares and shares.compute_s,
             "wait_s": shares and shares.wait_s,
             "transfer_s": shares and shares.transfer_s,
@@ -116,6 +115,12 @@ class FinalResults:
             "evaluation_s": session.evaluation_s,
             "seconds": time.perf_counter() - started,
         }
+
+    def _iteration_s(self) -> float | None:
+        """Mean seconds of the iterations after the warm-up, as a summary would have it; None without any."""
+        rows = self._session.rows
+        seconds = [row.seconds for row in rows[min(self._session.options.warmup, len(rows) - 1) :]]
+        return float(np.mean(seconds)) if rows else None
 
     def _held(self) -> tuple[dict[str, int], ...] | None:
         """Bytes of every worker's tensors by component; None where one could not count them."""

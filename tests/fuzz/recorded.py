@@ -11,7 +11,7 @@ from gcnsim.calibration_record.record import read_calibration, write_calibration
 from gcnsim.evidence import scenario_of
 from gcnsim.runs.cluster import Cluster, write_cluster
 from gcnsim.runs.measured import read_measured
-from gcnsim.runs.recorded_run import evaluated_after, read_learning_curve, read_recorded_run
+from gcnsim.runs.recorded_run import read_learning_curve, read_recorded_run
 from gcnsim.timeline.parquet import write_spans
 from runtime.options import Options
 from runtime.record import read_run
@@ -48,7 +48,6 @@ def _recorded(folder: Path) -> None:
 
 
 def _curve(folder: Path) -> None:
-    evaluated_after(folder)
     read_learning_curve(folder)
 
 

@@ -18,6 +18,7 @@ from gcnsim.comparison.iteration_report import report_of_row
 from gcnsim.errors import FileError
 from gcnsim.evidence.facts import facts_of_run
 from gcnsim.hardware import GENERIC_LINK, link
+from gcnsim.runs.measured import read_measured
 from gcnsim.runs.recorded_run import read_recorded_run
 from gcnsim.simulation import balanced_parts, worker_parts
 from gcnsim.timeline import KIND_CODE, OpKind, Timeline
@@ -252,14 +253,29 @@ def test_measured_beside_predicted(write_run: WriteRun) -> None:
     assert json.loads(json.dumps(found, allow_nan=False)) == found
 
 
+def test_two_runs_within_their_spread_are_said_to_be_so_first(write_run: WriteRun) -> None:
+    near, far = (recorded(write_run, name) for name in ("near", "far"))
+    for folder, times in ((near, (0.09, 0.13)), (far, (0.19, 0.23))):
+        table = folder / "iterations.csv"
+        head, *rows = table.read_text().splitlines()
+        rows = [row.replace(",0.1,", f",{times[place % 2]},") for place, row in enumerate(rows)]
+        table.write_text("\n".join([head, *rows, ""]))
+    steady = recorded(write_run, "steady")
+    assert compare(near, near)["says"][0].startswith("The difference is within the spread of the iterations")
+    assert compare(near, far)["says"][0].startswith("B takes ")
+    assert compare(steady, near)["says"][0].startswith("B takes "), "one of them does not vary"
+
+
 @pytest.mark.parametrize("shorter", [0.0, 0.03])
-def test_the_parts_of_a_recorded_iteration_are_its_own_workers(write_run: WriteRun, shorter: float) -> None:
+def test_the_parts_of_a_recorded_iteration_make_the_time_of_its_table(write_run: WriteRun, shorter: float) -> None:
     folder = recorded(write_run, "run")
-    # Worker 0's iterations are those of iterations.csv: without what the others wait for between them.
+    # Without what worker 0 writes between two iterations, and the others wait for.
     table = folder / "iterations.csv"
     table.write_text(table.read_text().replace(",0.1,", f",{0.1 - shorter!r},"))
-    for each in report_of_run(folder, "run").workers:
-        assert iteration_s(each) == pytest.approx(0.1)
+    report = report_of_run(folder, "run")
+    assert report.iteration_s == read_measured(folder).iteration_s == pytest.approx(0.1 - shorter)
+    for each in report.workers:
+        assert iteration_s(each) == pytest.approx(0.1 - shorter)
         assert each.rest_s >= 0.0
 
 
@@ -267,10 +283,10 @@ def test_an_evaluation_between_two_iterations_belongs_to_neither(write_run: Writ
     folder = recorded(write_run, "run")
     table = folder / "iterations.csv"
     head, *rows = table.read_text().splitlines()
-    rows[6] = rows[6].replace(",,,1000", ",,0.9,1000")
+    rows[7] = rows[7].replace("7,0.1,", "7,0.098,")
     table.write_text("\n".join([head, *rows, ""]))
     (one,) = (each for each in report_of_run(folder, "run").workers if each.worker == 1)
-    assert one.rest_s == pytest.approx(0.002 * 4 / 5), "iteration 7 starts with its own first span"
+    assert one.rest_s == pytest.approx(0.002 * 4 / 5), "the 2 ms before iteration 7 are none of it"
     assert one.compute_s == pytest.approx(0.02)
 
 

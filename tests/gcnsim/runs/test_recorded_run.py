@@ -56,9 +56,10 @@ def test_threads_are_the_records_then_those_asked_for_then_a_share_of_the_cores(
     assert read_recorded_run(write_folder(tmp_path / "run", document, [0.1] * 10)).threads == threads
 
 
-def test_the_first_iterations_are_never_measured(tmp_path: Path) -> None:
+def test_the_warm_up_that_the_run_was_asked_for_is_left_out(tmp_path: Path) -> None:
     seconds = [9.0, 9.0, 9.0, 9.0, 9.0, 0.1, 0.2, 0.3]
-    run = read_recorded_run(folder(tmp_path, seconds, warmup=0))
+    assert read_recorded_run(folder(tmp_path, seconds, warmup=0)).iterations.tolist() == seconds
+    run = read_recorded_run(folder(tmp_path, seconds, warmup=5))
     assert run.iterations.tolist() == [0.1, 0.2, 0.3]
     assert run.iteration_s == pytest.approx(0.2)
     assert read_recorded_run(folder(tmp_path, seconds, warmup=7)).iterations.tolist() == [0.3]

@@ -33,11 +33,11 @@ def test_the_table_is_aligned_with_units() -> None:
         "  cache hit rate       30.0 %",
         "",
         "Per iteration, slowest worker; parts may overlap:",
-        "  iteration (median)  20.0 ms  100.0 %",
-        "  compute             15.0 ms   75.0 %",
-        "  waiting              400 us    2.0 %",
-        "  transfers           12.0 ms   60.0 %",
-        "  sampling                0 s    0.0 %",
+        "  iteration (mean)  20.0 ms  100.0 %",
+        "  compute           15.0 ms   75.0 %",
+        "  waiting            400 us    2.0 %",
+        "  transfers         12.0 ms   60.0 %",
+        "  sampling              0 s    0.0 %",
     ]
 
 
@@ -51,7 +51,7 @@ def test_what_is_not_known_is_a_dash_and_extras_have_their_lines() -> None:
         "final loss",
         "bytes sent",
         "cache hit rate",
-        "iteration (median)",
+        "iteration (mean)",
         "compute",
         "optimizer",
     )

@@ -84,7 +84,7 @@ def test_means_leave_the_warm_up_out() -> None:
     summary = summarise(desk.timeline, [9.0, 1.0, 2.0, 6.0], workers=1, warmup=1)
     assert (summary.measured, summary.warmup) == (3, 1)
     assert summary.shares.compute_s == pytest.approx(3e-3)
-    assert summary.iteration_s == 2.0
+    assert summary.iteration_s == 3.0, "the mean, as gcnsim validate and compare give it"
     assert (summary.iteration_s_p10, summary.iteration_s_p90) == pytest.approx((1.2, 5.2))
 
 
