@@ -168,11 +168,14 @@ def by_method(
     return "\n".join(lines) + "\n"
 
 
-def loop(minutes: float, *, keep: bool, part: str = SYSTEMS) -> int:
-    """Make what is lacking and judge what is modelled; 1 where a bound is missed, or not all runs are made."""
+def loop(minutes: float, *, keep: bool, part: str = SYSTEMS, path: Path = RULE, out: Path | None = None) -> int:
+    """Make what is lacking and judge what is modelled; 1 where a bound is missed, or not all runs are made.
+
+    path: the rule. out: the folder; None is the one of the rule's draw.
+    """
     until = time.monotonic() + 60 * minutes
-    rule: dict[str, Any] = read_yaml(RULE)
-    folder = folder_of(part, rule[part]["draw"])
+    rule: dict[str, Any] = read_yaml(path)
+    folder = out or folder_of(part, rule[part]["draw"])
     folder.mkdir(parents=True, exist_ok=True)
     graphs = graphs_of(rule, data_folder(), part)
     runs = planned(rule, part)

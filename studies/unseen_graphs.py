@@ -128,15 +128,15 @@ def folds(runs: Sequence[Planned], there: Sequence[str]) -> dict[str, tuple[list
     }
 
 
-def predicted(graph: str, seen: Sequence[Planned], held_out: Sequence[Planned]) -> dict[str, Any]:
-    """What `gcnsim validate` says of one graph's runs, by a calibration that never saw it."""
-    folder = FOLDER / graph
+def predicted(graph: str, seen: Sequence[Planned], held_out: Sequence[Planned], within: Path) -> dict[str, Any]:
+    """The errors of one graph's runs, by a calibration that never saw it. within: the loop's folder."""
+    folder = within / graph
     folder.mkdir(parents=True, exist_ok=True)
     gcnsim, record = str(Path(sys.executable).with_name("gcnsim")), folder / "calibration.json"
-    words = [word for run in seen for word in ("--runs", str(FOLDER / "runs" / run.name))]
-    subprocess.run([gcnsim, "calibrate", str(FOLDER / "profile.json"), *words, "--out", str(record)], check=True)
+    words = [word for run in seen for word in ("--runs", str(within / "runs" / run.name))]
+    subprocess.run([gcnsim, "calibrate", str(within / "profile.json"), *words, "--out", str(record)], check=True)
     result = folder / "validation.json"
-    words = [str(FOLDER / "runs" / run.name) for run in held_out]
+    words = [str(within / "runs" / run.name) for run in held_out]
     command = [gcnsim, "validate", *words, "--calibration", str(record), "--json-out", str(result)]
     subprocess.run([*command, "--out", str(folder)], check=True)
     found: dict[str, Any] = json.loads(result.read_text(encoding="utf-8"))
@@ -189,25 +189,29 @@ def _word(kept: bool) -> str:
     return "kept" if kept else "**missed**"
 
 
-def loop(minutes: float, *, keep: bool) -> int:
-    """Make what is lacking, then judge each graph that is whole; 1 where a bound is missed or nothing can be judged."""
+def loop(minutes: float, *, keep: bool, path: Path = RULE, out: Path | None = None) -> int:
+    """Make what is lacking, then judge each graph that is whole; 1 where a bound is missed or nothing can be judged.
+
+    path: the rule. out: the folder; None is out/unseen.
+    """
     until = time.monotonic() + 60 * minutes
-    FOLDER.mkdir(parents=True, exist_ok=True)
-    rule: dict[str, Any] = read_yaml(RULE)
+    folder = out or FOLDER
+    folder.mkdir(parents=True, exist_ok=True)
+    rule: dict[str, Any] = read_yaml(path)
     graphs = data(rule, data_folder())
-    profile = FOLDER / "profile.json"
+    profile = folder / "profile.json"
     if not profile.is_file():
         command = [sys.executable, "-m", "runtime.profile", "--out", str(profile)]
         subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
     runs = [run for run in planned(rule) if run.graph in graphs]
-    whole = make(runs, rule, graphs, until)
-    made = {run for run in runs if finished(run, asked_of(run, arguments(run, rule, graphs, FOLDER)))}
+    whole = make(runs, rule, graphs, until, folder)
+    made = {run for run in runs if finished(run, asked_of(run, arguments(run, rule, graphs, folder)), folder)}
     every = folds(runs, list(graphs))
     ready = {graph: fold for graph, fold in every.items() if len(every) > 1 and made.issuperset([*fold[0], *fold[1]])}
     sys.stdout.write(f"{len(made)} of {len(runs)} runs are made; judged: {', '.join(ready) or 'none'}\n")
     if not ready:
         return 1
-    found = together({graph: predicted(graph, *fold) for graph, fold in ready.items()})
+    found = together({graph: predicted(graph, *fold, folder) for graph, fold in ready.items()})
     judged = checks(found, rule["unseen"]["bounds"])
     text = table(found, judged)
     sys.stdout.write("\n" + text)

@@ -1,10 +1,11 @@
 """The whole loop: micro-benchmarks, runs on emulated clusters, calibration on six of them, validation on all others.
 
-`python -m studies.validate` follows `studies/validation_rule.yaml`, which says before anything runs what is held
-out; `--quick` makes a small one. Everything lies in out/validation afterwards; with `--keep` the figures also go to
-docs/validation.json and the tables to docs/validation.md. The rule has three other loops: `--unseen` leaves one graph
-out (`studies/unseen_graphs.py`), `--systems` trains other methods and models, `--kernels` by other kernels
-(`studies/other_systems.py`). Needs Linux, root, `ip` and `tc`; graphs come from GCNSIM_DATA, or are made up.
+`python -m studies.validate` follows `studies/validation_rule.yaml`, or the file that `--rule` names: it says before
+anything runs what is held out. `--quick` makes a small loop. Everything lies in out/validation afterwards, or in the
+folder `--out`; with `--keep` the figures also go to docs/validation.json and the tables to docs/validation.md. The rule
+has three other loops: `--unseen` leaves one graph out (`studies/unseen_graphs.py`), `--systems` trains other methods
+and models, `--kernels` by other kernels (`studies/other_systems.py`). Needs Linux, root, `ip` and `tc`; graphs come
+from GCNSIM_DATA, or are made up.
 """
 
 from __future__ import annotations
@@ -140,7 +141,7 @@ def data_folder() -> Path:
     return Path(os.environ.get("GCNSIM_DATA", ""))
 
 
-def data(rule: Mapping[str, Any], *, quick: bool) -> Iterator[tuple[str, list[str]]]:
+def data(rule: Mapping[str, Any], *, quick: bool, within: Path = FOLDER) -> Iterator[tuple[str, list[str]]]:
     """Where each graph comes from: the data folder, or one made up of as many nodes."""
     folder = data_folder()
     width = str(rule["model"]["features"])
@@ -148,19 +149,19 @@ def data(rule: Mapping[str, Any], *, quick: bool) -> Iterator[tuple[str, list[st
         if (folder / f"{name}.npz").is_file() and os.environ.get("GCNSIM_DATA"):
             yield name, ["--dataset", name, "--feature-dim", width]
         else:
-            path = balanced_parts(name, 4_000 if quick else 14_000)
+            path = balanced_parts(name, 4_000 if quick else 14_000, within)
             sys.stderr.write(f"{name}: GCNSIM_DATA has no such graph; a made-up one stands for it\n")
             yield name, ["--graph", str(path), "--random-features", width, "--random-classes", "10"]
 
 
-def balanced_parts(name: str, nodes: int) -> Path:
+def balanced_parts(name: str, nodes: int, within: Path = FOLDER) -> Path:
     """A graph of hubs and neighbourhoods: most edges near, some far, degrees by a power law."""
     generator = stream(0, "made up", name)
     source = generator.integers(nodes, size=18 * nodes)
     near = (source + (generator.exponential(nodes / 60, source.size) + 1).astype(np.int64)) % nodes
     far = (nodes * generator.random(source.size) ** 3).astype(np.int64)
     target = np.where(generator.random(source.size) < 0.85, near, far)
-    path = FOLDER / f"{name}.npz"
+    path = within / f"{name}.npz"
     from gcnsim.graph import build_csr
 
     graph = build_csr(source, target, nodes, name)
@@ -178,33 +179,39 @@ def main() -> int:
     parser.add_argument("--kernels", action="store_true", help="other kernels, and pooling, instead")
     several = "with --unseen, --systems or --kernels: begin no run after so many"
     parser.add_argument("--minutes", type=float, default=float("inf"), help=several)
+    parser.add_argument("--rule", type=Path, default=RULE, help="what is trained and what is held out (YAML)")
+    parser.add_argument("--out", type=Path, help="folder of the profile, the runs and the figures")
     asked = parser.parse_args()
+    if asked.keep and asked.rule.resolve() != RULE:
+        parser.error(f"--keep: not with another rule than {RULE.name}, whose figures the documents give")
     if asked.systems or asked.kernels:
         from studies.other_systems import loop as of_part
 
-        return of_part(asked.minutes, keep=asked.keep, part=SYSTEMS if asked.systems else KERNELS)
+        part = SYSTEMS if asked.systems else KERNELS
+        return of_part(asked.minutes, keep=asked.keep, part=part, path=asked.rule, out=asked.out)
     if asked.unseen:
         from studies.unseen_graphs import loop
 
-        return loop(asked.minutes, keep=asked.keep)
+        return loop(asked.minutes, keep=asked.keep, path=asked.rule, out=asked.out)
     if asked.quick and asked.keep:
         parser.error("--keep: not with --quick, whose few runs are no validation; allowed: one of the two")
     begun = time.perf_counter()
-    FOLDER.mkdir(parents=True, exist_ok=True)
-    rule: dict[str, Any] = read_yaml(RULE)
-    graphs = dict(data(rule, quick=asked.quick))
-    profile, record = FOLDER / "profile.json", FOLDER / "calibration.json"
+    folder: Path = asked.out or FOLDER
+    folder.mkdir(parents=True, exist_ok=True)
+    rule: dict[str, Any] = read_yaml(asked.rule)
+    graphs = dict(data(rule, quick=asked.quick, within=folder))
+    profile, record = folder / "profile.json", folder / "calibration.json"
     gcnsim = str(Path(sys.executable).with_name("gcnsim"))
     command = [sys.executable, "-m", "runtime.profile", "--out", str(profile)]
     subprocess.run([*command, *(["--quick"] if asked.quick else [])], check=True, stdout=subprocess.DEVNULL)
     runs = planned(rule, quick=asked.quick)
-    train(runs, rule, graphs)
-    seen = [word for run in runs if run.calibration for word in ("--runs", str(FOLDER / "runs" / run.name))]
+    train(runs, rule, graphs, folder)
+    seen = [word for run in runs if run.calibration for word in ("--runs", str(folder / "runs" / run.name))]
     subprocess.run([gcnsim, "calibrate", str(profile), *seen, "--out", str(record)], check=True)
-    held_out = [str(FOLDER / "runs" / run.name) for run in runs if not run.calibration]
-    result = FOLDER / "validation.json"
+    held_out = [str(folder / "runs" / run.name) for run in runs if not run.calibration]
+    result = folder / "validation.json"
     command = [gcnsim, "validate", *held_out, "--calibration", str(record), "--json-out", str(result)]
-    subprocess.run([*command, "--out", str(FOLDER)], check=True)
+    subprocess.run([*command, "--out", str(folder)], check=True)
     found = json.loads(result.read_text(encoding="utf-8"))
     sys.stdout.write(f"\n{(time.perf_counter() - begun) / 60:.1f} minutes\n")
     checks = judged(found, quick=asked.quick)

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from gcnsim import units
 from gcnsim.io.yaml_files import read_yaml
@@ -101,3 +107,29 @@ def test_a_run_is_named_after_what_it_is() -> None:
         == f"{first.graph}-{first.hosts}x{first.workers_per_host}-m{rule()['methods'].index(list(first.args))}-r0"
     )
     assert replace(first, bandwidth="1Gbps").cluster == (first.hosts, first.workers_per_host, "1Gbps")
+
+
+def test_another_rule_and_folder_are_followed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path, commands = tmp_path / "own.yaml", []
+    path.write_text(yaml.safe_dump(rule(draw=99)))
+    monkeypatch.setattr(sys, "argv", ["validate", "--rule", str(path), "--out", str(tmp_path / "out")])
+
+    def called(command: Sequence[str], **_: Any) -> None:
+        commands.append(command)
+        if "validate" in command:
+            (tmp_path / "out" / "validation.json").write_text(json.dumps(GOOD))
+
+    monkeypatch.setattr(subprocess, "run", called)
+    monkeypatch.delenv("GCNSIM_DATA", raising=False)
+    assert main() == 0
+    given = {word for command in commands for word in command if word.startswith(str(tmp_path))}
+    assert str(tmp_path / "out" / "profile.json") in given
+    asked = [command[command.index("--bandwidth") + 1] for command in commands if "--bandwidth" in command]
+    assert set(asked) == {run.bandwidth for run in planned(rule(draw=99)) if run.bandwidth}
+
+
+def test_figures_of_another_rule_are_not_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "argv", ["validate", "--keep", "--rule", str(tmp_path / "own.yaml")])
+    with pytest.raises(SystemExit) as refused:
+        main()
+    assert refused.value.code == 2
