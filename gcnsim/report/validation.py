@@ -17,6 +17,8 @@ from gcnsim.report.figures.validation import validation_data, validation_figure
 from gcnsim.report.page.templates import Sheet, write_figure
 from gcnsim.terminal.tables import UNLIMITED, aligned
 
+NO_INTERVAL = "-, no interval on CPU cores without a calibration"
+
 Payload = Mapping[str, Any]
 TIMES = ("measured_s", "predicted_s", "low_s", "high_s")
 TITLE = "Predicted against measured iterations"
@@ -43,7 +45,7 @@ def validation_lines(payload: Payload) -> list[tuple[str, str]]:
     lines += [
         ("rank agreement (Kendall)", "-" if kendall is None else f"{kendall:.2f}"),
         ("regret", _pair(regret, "max", "largest")),
-        ("interval coverage", _percent(payload["coverage"])),
+        ("interval coverage", NO_INTERVAL if payload["coverage"] is None else _percent(payload["coverage"])),
         (
             "repeats differ by",
             "-" if spread is None else f"mean {_percent(spread['mean'])}, p90 {_percent(spread['p90'])}",
@@ -113,7 +115,7 @@ def _rows(payload: Payload) -> list[str]:
             plain(row["run"]),
             *(_milliseconds(row[name]) for name in TIMES),
             _signed(row["error"]),
-            plain(row["configuration"]) + ("" if row["covered"] else "  (outside)"),
+            plain(row["configuration"]) + ("  (outside)" if row["covered"] is False else ""),
         )
         for row in rows
     ]
@@ -124,8 +126,10 @@ def _rows(payload: Payload) -> list[str]:
     return text
 
 
-def _milliseconds(seconds: float) -> str:
-    """Three digits at least, without an exponent: 0.0420, 1.24, 184, 12,345."""
+def _milliseconds(seconds: float | None) -> str:
+    """Three digits at least, without an exponent: 0.0420, 1.24, 184, 12,345; a dash where there is none."""
+    if seconds is None:
+        return "-"
     value = 1e3 * seconds
     return f"{value:,.{max(0, 2 - floor(log10(value)))}f}" if value > 0 else "0"
 
@@ -136,7 +140,8 @@ def _runs(payload: Payload) -> list[tuple[str, ...]]:
     for row in payload["rows"]:
         measured, predicted, low, high = (_milliseconds(row[name]) for name in TIMES)
         place = (row["run"], row["setting"], row["configuration"])
-        found.append((*place, measured, predicted, f"{low} to {high}", _signed(row["error"])))
+        interval = "-" if row["low_s"] is None else f"{low} to {high}"
+        found.append((*place, measured, predicted, interval, _signed(row["error"])))
     return found
 
 

@@ -11,7 +11,7 @@ from gcnsim.breakdown import PHASES
 from gcnsim.calibration_record.coverage import beyond
 from gcnsim.calibration_record.record import Calibration, read_calibration
 from gcnsim.errors import FileError, ScenarioError, plural
-from gcnsim.evidence import CORE, refuse_other_kernels, refuse_other_trace, scenario_of
+from gcnsim.evidence import CORE, device_of, refuse_other_kernels, refuse_other_trace, scenario_of
 from gcnsim.hardware import PLAIN_KERNELS
 from gcnsim.knobs import KNOBS, TRAINING_KNOBS
 from gcnsim.processes import parallel_map
@@ -60,7 +60,8 @@ class RunCheck:
     """One run. Seconds per iteration; phases: of the slowest worker, measured and predicted, by the names of PHASES.
 
     setting: graph and cluster, within which configurations compete; configuration: the method and its knobs.
-    outside: settings beyond those the calibration saw.
+    low_s, high_s: the 90 % interval; None on CPU cores without a calibration, of which no error is known. outside:
+    settings beyond those the calibration saw.
     """
 
     run: str
@@ -68,8 +69,8 @@ class RunCheck:
     configuration: str
     measured_s: float
     predicted_s: float
-    low_s: float
-    high_s: float
+    low_s: float | None
+    high_s: float | None
     measured: Mapping[str, float]
     predicted: Mapping[str, float]
     outside: tuple[str, ...]
@@ -80,8 +81,10 @@ class RunCheck:
         return self.predicted_s / self.measured_s - 1.0
 
     @property
-    def covered(self) -> bool:
-        """Whether the interval holds the measurement."""
+    def covered(self) -> bool | None:
+        """Whether the interval holds the measurement; None without an interval."""
+        if self.low_s is None or self.high_s is None:
+            return None
         return self.low_s <= self.measured_s <= self.high_s
 
     def phase_error(self, phase: str) -> float:
@@ -163,14 +166,15 @@ def _judged(
     run: RecordedRun, found: tuple[float, float, float, dict[str, float]], record: Calibration | None
 ) -> RunCheck:
     predicted, low, high, phases = found
+    unknown = record is None and device_of(run) == CORE
     return RunCheck(
         run=run.path.name,
         setting=setting_of(run),
         configuration=configuration_of(run),
         measured_s=run.iteration_s,
         predicted_s=predicted,
-        low_s=low,
-        high_s=high,
+        low_s=None if unknown else low,
+        high_s=None if unknown else high,
         measured=run.phases,
         predicted=phases,
         outside=() if record is None else outside(run, record),

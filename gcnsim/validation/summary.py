@@ -19,7 +19,7 @@ def summarise(judged: Sequence[RunCheck]) -> dict[str, Any]:
     phases: mean signed and 90th percentile absolute error of each, as shares of the iteration. kendall: rank agreement
     of configurations within their settings, tau-a over all their pairs; regret: how much slower than the measured best
     the predicted best was, mean and largest over settings (both None where no setting has two configurations).
-    coverage: share of runs within their interval. spread: how far repeats are from their mean.
+    coverage: share of runs within their interval, None where none has one. spread: how far repeats are from their mean.
     """
     errors = np.array([each.error for each in judged])
     size = np.abs(errors)
@@ -34,7 +34,7 @@ def summarise(judged: Sequence[RunCheck]) -> dict[str, Any]:
         "phases": {phase: _phase(judged, phase) for phase in PHASES},
         "kendall": kendall(judged),
         "regret": regret(judged),
-        "coverage": float(np.mean([each.covered for each in judged])),
+        "coverage": coverage(judged),
         "spread": spread(judged),
     }
 
@@ -74,6 +74,12 @@ def regret(judged: Sequence[RunCheck]) -> dict[str, float] | None:
             chosen = min(found.values(), key=lambda pair: pair[1])
             lost.append(chosen[0] / min(pair[0] for pair in found.values()) - 1.0)
     return {"mean": float(np.mean(lost)), "max": float(np.max(lost))} if lost else None
+
+
+def coverage(judged: Sequence[RunCheck]) -> float | None:
+    """Share of the runs within their interval, of those that have one."""
+    found = [each.covered for each in judged if each.covered is not None]
+    return float(np.mean(found)) if found else None
 
 
 def spread(judged: Sequence[RunCheck]) -> dict[str, float] | None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from gcnsim.report.answer.layout import cut
 from gcnsim.report.answer.provenance import plain
 from gcnsim.report.figures.style import layout, said
+from gcnsim.report.figures.validation import marks_of
 from gcnsim.report.palette import LIGHT, Theme
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ class Judged(NamedTuple):
     setting: str
     configuration: str
     errors: tuple[float, ...]
-    covered: tuple[bool, ...]
+    covered: tuple[bool | None, ...]
 
     @property
     def mean(self) -> float:
@@ -44,9 +45,9 @@ class Errors:
 
 def errors_data(payload: Mapping[str, Any]) -> Errors:
     """The configurations of a payload of `gcnsim.validation/1`."""
-    held: dict[tuple[str, str], list[tuple[float, bool]]] = {}
+    held: dict[tuple[str, str], list[tuple[float, bool | None]]] = {}
     for row in payload["rows"]:
-        held.setdefault((row["setting"], row["configuration"]), []).append((row["error"], bool(row["covered"])))
+        held.setdefault((row["setting"], row["configuration"]), []).append((row["error"], row["covered"]))
     every = [
         Judged(plain(setting), plain(configuration), *map(tuple, zip(*found, strict=True)))
         for (setting, configuration), found in held.items()
@@ -71,17 +72,19 @@ def errors_figure(data: Errors, theme: Theme = LIGHT) -> Figure:
             text=f"{100 * each.mean:+.1f} % <span style='color:{theme.muted};font-size:12px'>{_named(each)}</span>",
             font={"size": 13},
         )  # fmt: skip
-    for covered, color, symbol in ((True, theme.compute, "circle"), (False, theme.exposed, "x")):
+    for covered, (color, symbol, name) in marks_of(theme).items():
         marks = [
             (place + 0.17, each, error)
             for place, each in enumerate(data.judged)
             for error, inside in zip(each.errors, each.covered, strict=True)
             if inside is covered
         ]
+        if not marks and covered is None:
+            continue
         figure.add_scatter(
             x=[100 * error for _, _, error in marks], y=[place for place, _, _ in marks], mode="markers",
             marker={"color": color, "symbol": symbol, "size": 9},
-            name="within its interval" if covered else "outside its interval",
+            name=name,
             customdata=[f"{said(each.setting)}<br>{said(each.configuration)}<br>{100 * error:+.1f} %"
                         for _, each, error in marks],
             hovertemplate="%{customdata}<extra></extra>",

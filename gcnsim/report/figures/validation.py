@@ -22,11 +22,11 @@ class Judged(NamedTuple):
     configuration: str
     measured_s: float
     predicted_s: float
-    low_s: float
-    high_s: float
+    low_s: float | None
+    high_s: float | None
     least_s: float
     most_s: float
-    covered: bool
+    covered: bool | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +52,10 @@ def validation_data(payload: Mapping[str, Any]) -> Validation:
         measured, predicted, low, high = (row[key] for key in ("measured_s", "predicted_s", "low_s", "high_s"))
         told = plain(row["setting"]), plain(row["configuration"])
         runs.append(Judged(*told, measured, predicted, low, high, min(same), max(same), row["covered"]))
-    low = min(min(run.measured_s, run.low_s) for run in runs)
-    high = max(max(run.measured_s, run.high_s) for run in runs)
+    times = [
+        time for run in runs for time in (run.measured_s, run.predicted_s, run.low_s, run.high_s) if time is not None
+    ]
+    low, high = min(times), max(times)
     unit = time_unit(high)
     return Validation(tuple(runs), (low, high), unit.name, unit.size, log_ticks(low, high, unit.size))
 
@@ -66,18 +68,17 @@ def validation_figure(data: Validation, theme: Theme = LIGHT) -> Figure:
     figure = go.Figure()
     line = {"color": theme.other, "dash": "dot"}
     figure.add_scatter(x=ends, y=ends, mode="lines", line=line, name="exact", hoverinfo="skip")
-    kinds = ((True, theme.compute, "within its interval"), (False, theme.exposed, "outside its interval"))
-    for covered, color, name in kinds:
+    for covered, (color, symbol, name) in marks_of(theme).items():
         found = [run for run in data.runs if run.covered is covered]
+        if not found and covered is None:
+            continue
         figure.add_scatter(
             x=[run.measured_s / data.unit_s for run in found],
             y=[run.predicted_s / data.unit_s for run in found],
             mode="markers",
             name=f"{name} ({len(found)})",
-            marker={"color": color, "symbol": "circle" if covered else "x", "size": 8},
-            error_y=_bars(
-                [(run.high_s - run.predicted_s, run.predicted_s - run.low_s) for run in found], data.unit_s, color
-            ),
+            marker={"color": color, "symbol": symbol, "size": 8},
+            error_y=_bars([_reach(run) for run in found], data.unit_s, color),
             error_x=_bars(
                 [(run.most_s - run.measured_s, run.measured_s - run.least_s) for run in found], data.unit_s, color
             ),
@@ -92,6 +93,22 @@ def validation_figure(data: Validation, theme: Theme = LIGHT) -> Figure:
     return figure
 
 
+def marks_of(theme: Theme) -> dict[bool | None, tuple[str, str, str]]:
+    """Colour, symbol and name of runs by whether their interval holds the measurement; None: they have none."""
+    return {
+        True: (theme.compute, "circle", "within its interval"),
+        False: (theme.exposed, "x", "outside its interval"),
+        None: (theme.other, "circle-open", "without an interval"),
+    }
+
+
+def _reach(run: Judged) -> tuple[float, float]:
+    """How far the interval reaches above and below the prediction, in seconds; nothing without one."""
+    if run.low_s is None or run.high_s is None:
+        return 0.0, 0.0
+    return run.high_s - run.predicted_s, run.predicted_s - run.low_s
+
+
 def _bars(ends: list[tuple[float, float]], unit_s: float, color: str) -> dict[str, Any]:
     return {
         "type": "data",
@@ -104,12 +121,14 @@ def _bars(ends: list[tuple[float, float]], unit_s: float, color: str) -> dict[st
 
 
 def _hover(run: Judged) -> str:
-    times = map(format_seconds, (run.measured_s, run.predicted_s, run.low_s, run.high_s))
-    measured, predicted, low, high = times
+    measured, predicted = format_seconds(run.measured_s), format_seconds(run.predicted_s)
+    interval = ""
+    if run.low_s is not None and run.high_s is not None:
+        interval = f" [{format_seconds(run.low_s)}, {format_seconds(run.high_s)}]"
     spread = (
         f" (repeats {format_seconds(run.least_s)} to {format_seconds(run.most_s)})" if run.least_s < run.most_s else ""
     )
     return (
         f"{said(run.setting)}<br>{said(run.configuration)}<br>measured {measured}{spread}"
-        f"<br>predicted {predicted} [{low}, {high}]"
+        f"<br>predicted {predicted}{interval}"
     )

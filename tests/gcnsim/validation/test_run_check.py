@@ -12,8 +12,11 @@ from gcnsim.breakdown import PHASES
 from gcnsim.calibration.fit import ranges
 from gcnsim.calibration_record.record import Source, write_calibration
 from gcnsim.errors import FileError, ScenarioError
+from gcnsim.report.figures.validation import validation_data, validation_figure
+from gcnsim.report.validation import render_validation
 from gcnsim.runs.recorded_run import read_recorded_run
 from gcnsim.validation import judge
+from gcnsim.validation.report import payload
 from gcnsim.validation.run_check import configuration_of, outside, setting_of
 from tests.gcnsim.calibration.made import calibration
 from tests.gcnsim.validation.conftest import EMULATED, WriteRun, simulated
@@ -197,6 +200,8 @@ def test_settings_and_configurations_in_words(write_run: WriteRun) -> None:
 def test_a_drawn_run_is_predicted_from_its_own_trace(write_run: WriteRun, record: Path) -> None:
     folder = write_run("a", method="psc-gcn", knobs={**DRAWN, "tau": 1, "epsilon": 0.3})
     ((found,), _) = judge([folder], record)
+    assert found.low_s is not None
+    assert found.high_s is not None
     assert found.low_s < found.predicted_s < found.high_s
     document = json.loads((folder / "run.json").read_text())
     document["options"]["knobs"]["epsilon"] = 0.5
@@ -235,3 +240,15 @@ def test_what_is_trained_differently_is_another_configuration(write_run: WriteRu
     assert len(set(words)) == len(words)
     again = configuration_of(read_recorded_run(write_run("again", seed=3, out="elsewhere", quiet=True)))
     assert again == words[0], "repeats and what is only said or saved are one"
+
+
+def test_on_cores_without_a_calibration_there_is_no_interval(write_run: WriteRun) -> None:
+    checks, _ = judge([write_run("run", method="full-graph", workers=2)], None)
+    assert [(each.low_s, each.high_s, each.covered) for each in checks] == [(None, None, None)]
+    found = payload(checks, None, [])
+    assert found["coverage"] is None
+    assert "no interval on CPU cores without a calibration" in render_validation(found)
+    assert json.loads(json.dumps(found))["rows"][0]["low_s"] is None
+    drawn = validation_data(found)
+    assert drawn.runs[0].covered is None
+    assert [trace.name for trace in validation_figure(drawn).data][-1] == "without an interval (1)"
