@@ -55,7 +55,7 @@ def write_comparison(path: str | Path, found: Mapping[str, Any]) -> None:
 
 
 def _is_trace(source: Source) -> bool:
-    from gcnsim.torch_profiler.profiled_run import is_profiler_trace
+    from gcnsim.torch_profiler.trace_folder import is_profiler_trace
 
     if isinstance(source, Mapping) or any((Path(source) / name).is_file() for name in (RESULT, RUN)):
         return False

@@ -13,8 +13,9 @@ from gcnsim.ids import FloatArray
 from gcnsim.runs.files import RUN
 from gcnsim.runs.recorded_run import read_recorded_run
 from gcnsim.torch_profiler.names import Names
-from gcnsim.torch_profiler.profiled_run import is_profiler_trace, read_profiled_run
+from gcnsim.torch_profiler.profiled_run import read_profiled_run
 from gcnsim.torch_profiler.trace_events import Progress
+from gcnsim.torch_profiler.trace_folder import is_profiler_trace
 
 
 @dataclass(frozen=True, slots=True)

@@ -52,6 +52,9 @@ MESSAGES: Final[Patterns] = (
 COLLECTIVES: Final[Patterns] = (("*nccl*reduce*", OpKind.ALLREDUCE), ("*nccl*", OpKind.WIRE))
 """Kernels of NCCL and RCCL, by their name before its arguments."""
 
+SAYING: Final = ("reduce", "gather", "scatter", "broadcast", "send", "recv", "alltoall", "all_to_all", "barrier")
+"""What the name of a collective's kernel has in it that says which one it is; a `Generic` kernel's has none."""
+
 COPIES: Final[Patterns] = (
     ("Memcpy HtoD*", OpKind.H2D),
     ("Memcpy DtoH*", OpKind.D2H),
@@ -97,6 +100,12 @@ class Names:
     def marks(self, name: str) -> bool:
         """Whether a range called `name` is an iteration by the user's word."""
         return self.iteration is not None and matches(self.iteration, name)
+
+
+def is_unnamed(kernel: str) -> bool:
+    """Whether a kernel is a collective, and its name does not say which."""
+    name = kernel.partition("(")[0].lower()
+    return first_of(COLLECTIVES, name) is not None and not any(word in name for word in SAYING)
 
 
 def first_of(patterns: Patterns, name: str) -> OpKind | None:

@@ -20,15 +20,9 @@ from gcnsim.ids import AnyArray, FloatArray, IntArray, Rank, frozen
 from gcnsim.timeline import KIND_CODE, PS_PER_S, Intervals, OpKind, Timeline
 from gcnsim.torch_profiler.names import Names, read_names
 from gcnsim.torch_profiler.profiled_worker import WorkerTrace, workers_of
-from gcnsim.torch_profiler.trace_events import EVENTS, GZIP, Progress
+from gcnsim.torch_profiler.trace_events import NoEventsError, Progress
 from gcnsim.torch_profiler.trace_file import read_trace_file
-
-SUFFIXES: Final = (".json", ".json.gz")
-EXPORTED: Final = (".pt.trace.json", ".pt.trace.json.gz")
-"""As `torch.profiler.tensorboard_trace_handler` names files."""
-
-SNIFFED: Final = 1 << 20
-"""Bytes in which a trace says that it is one."""
+from gcnsim.torch_profiler.trace_folder import trace_files
 
 PS_PER_US: Final = 1e6
 LONGEST_US: Final = 1e12
@@ -36,6 +30,9 @@ LONGEST_US: Final = 1e12
 
 FEWEST: Final = 3
 """Iterations of which the first is left out: it pays for what the profiler sets up."""
+
+LISTED: Final = 5
+"""File names in a note."""
 
 UNEVEN: Final = 2.0
 """An iteration of more than so many medians is told."""
@@ -81,31 +78,6 @@ class ProfiledRun:
         return dict(zip(PHASES, (own.compute_s, exposed_s(own), other_s(own)), strict=True))
 
 
-def is_profiler_trace(path: str | Path) -> bool:
-    """Whether the file or folder at `path` looks like what `torch.profiler` exports."""
-    place = Path(path)
-    if place.is_dir():
-        return bool(trace_files(place))
-    if not place.name.lower().endswith(SUFFIXES) or not place.is_file():
-        return False
-    try:
-        with open(place, "rb") as file:
-            start = file.read(SNIFFED)
-    except OSError:
-        return False
-    listed = start.lstrip()[:1] == b"[" and b'"ph"' in start
-    return start[:2] == GZIP or listed or f'"{EVENTS}"'.encode() in start
-
-
-def trace_files(folder: Path) -> list[Path]:
-    """Files of a folder that may be traces, by name: those of the profiler's own naming, else all JSON."""
-    try:
-        files = sorted(path for path in folder.iterdir() if path.is_file() and path.name.lower().endswith(SUFFIXES))
-    except OSError as error:
-        raise FileError(f"{folder}: cannot be read: {error.strerror}") from None
-    return [path for path in files if path.name.endswith(EXPORTED)] or files
-
-
 def read_profiled_run(
     path: str | Path, names: str | Path | Names | None = None, progress: Progress = lambda _: None
 ) -> ProfiledRun:
@@ -116,21 +88,39 @@ def read_profiled_run(
     """
     given = names if isinstance(names, Names) else Names() if names is None else read_names(names)
     place = Path(path)
-    files = trace_files(place) if place.is_dir() else [place]
-    if not files:
-        raise FileError(f"{path}: has no trace (*.json, *.json.gz); allowed: a folder with a file for each rank")
+    files, others = trace_files(place) if place.is_dir() else ([place], [])
     ranked: dict[int, tuple[Path, list[WorkerTrace]]] = {}
+    mended: list[str] = []
     world = 0
     for number, file in enumerate(files):
-        read = read_trace_file(file, progress)
+        try:
+            read = read_trace_file(file, progress)
+        except NoEventsError:
+            if not place.is_dir():
+                raise
+            others.append(file.name)
+            continue
         rank = number if read.rank is None else read.rank
         if rank in ranked:
             raise FileError(f"{file}: of rank {rank}, as {ranked[rank][0].name}; allowed: one file for each rank")
         ranked[rank] = (file, workers_of(read, given))
         world = max(world, read.world or 0)
+        mended += [f"{file.name}: {read.mended}"] if read.mended else []
+    if not ranked:
+        found = f" (found: {_listed(others)}, without traceEvents)" if others else ""
+        raise FileError(f"{path}: has no trace (*.json, *.json.gz){found}; allowed: a folder with a file for each rank")
     workers = [worker for rank in sorted(ranked) for worker in ranked[rank][1]]
-    notes = [f"{path}: has traces of {len(ranked)} of {world} ranks: waits for the others are not told apart"]
-    return _run(place, workers, notes if len(ranked) < world else [])
+    notes = [f"{path}: not read, since no trace of the profiler: {_listed(others)}"] if others else []
+    if mended:
+        notes.append(mended[0] + (f"; likewise in {len(mended) - 1} more of the files" if len(mended) > 1 else ""))
+    if len(ranked) < world:
+        notes.append(f"{path}: has traces of {len(ranked)} of {world} ranks: waits for the others are not told apart")
+    return _run(place, workers, notes)
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = f" and {len(names) - LISTED} more" if len(names) > LISTED else ""
+    return ", ".join(sorted(names)[:LISTED]) + more
 
 
 def _run(path: Path, workers: Sequence[WorkerTrace], told: Sequence[str]) -> ProfiledRun:
@@ -141,6 +131,7 @@ def _run(path: Path, workers: Sequence[WorkerTrace], told: Sequence[str]) -> Pro
     windows = [_windows(worker, steps) for worker in workers]
     parts = _parts(timeline, len(workers), windows)
     slowest = int(np.argmax([each.compute_s + each.exposed_sampling_s for each in parts]))
+    notes += _unnamed(path, workers[slowest], steps)
     starts, ends = windows[slowest]
     iterations = (ends - starts) / PS_PER_S
     if not iterations.any():
@@ -177,6 +168,16 @@ def _measured(path: Path, workers: Sequence[WorkerTrace]) -> tuple[tuple[int, ..
         notes.append(f"{path}: iteration {steps[0]}, the first recorded, is left out")
         steps = steps[1:]
     return tuple(steps), notes
+
+
+def _unnamed(path: Path, worker: WorkerTrace, steps: Sequence[int]) -> list[str]:
+    """A note of the collectives of which the trace does not say what they are; none without such."""
+    times = np.clip(worker.unnamed_us, worker.windows[steps[0]][0], worker.windows[steps[-1]][1])
+    mean_ms = 1e-3 * float((times[1] - times[0]).sum()) / len(steps)
+    return [
+        f"{path}: {mean_ms:.3g} ms an iteration are collectives whose kind the trace does not say; counted as messages "
+        "(--names can say it)"
+    ] * (mean_ms > 0.0)
 
 
 def _windows(worker: WorkerTrace, steps: Sequence[int]) -> tuple[IntArray, IntArray]:

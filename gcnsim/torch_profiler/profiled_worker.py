@@ -26,6 +26,7 @@ from gcnsim.torch_profiler.names import (
     RANGES,
     Names,
     first_of,
+    is_unnamed,
     matches,
 )
 from gcnsim.torch_profiler.trace_file import NONE, Events, TraceFile
@@ -57,12 +58,14 @@ class Spans:
 @dataclass(frozen=True, slots=True)
 class WorkerTrace:
     """One worker. device: its GPU's number and name, empty on a CPU. windows: its iterations by their numbers, each
-    (start, end) in microseconds of the file's clock; notes: what a reader must know."""
+    (start, end) in microseconds of the file's clock. unnamed_us: starts and ends [2, K] of the collectives whose kind
+    the trace does not say; notes: what a reader must know."""
 
     device: str
     windows: Mapping[int, tuple[float, float]]
     spans: Spans
     streams: tuple[str, ...]
+    unnamed_us: FloatArray
     notes: tuple[str, ...]
 
 
@@ -74,7 +77,7 @@ def workers_of(trace: TraceFile, names: Names) -> list[WorkerTrace]:
     if small:
         notes = (*notes, f"{trace.path.name}: hardly anything ran on GPU {', '.join(small)}, which is left out")
     if not devices:
-        return [WorkerTrace("", steps, reading.on_cpu(True), reading.streams, notes)]
+        return [WorkerTrace("", steps, reading.on_cpu(True), reading.streams, np.zeros((2, 0)), notes)]
     beside = reading.on_cpu(False)
     found = []
     for number in devices:
@@ -82,7 +85,8 @@ def workers_of(trace: TraceFile, names: Names) -> list[WorkerTrace]:
         unknown = f"{trace.path.name}: launches on GPU {number} are not known: its iterations are those of the CPU"
         more = () if windows else (unknown,)
         name = f"GPU {number} {trace.devices.get(number, '')}".strip()
-        found.append(WorkerTrace(name, windows or steps, _joined(spans, beside), reading.streams, (*notes, *more)))
+        mine, unnamed = _joined(spans, beside), reading.unnamed(number)
+        found.append(WorkerTrace(name, windows or steps, mine, reading.streams, unnamed, (*notes, *more)))
     return found
 
 
@@ -203,9 +207,7 @@ class _Reading:
         self, number: str, steps: Mapping[int, tuple[float, float]]
     ) -> tuple[Spans, dict[int, tuple[float, float]]]:
         """Spans of a GPU, and its iterations by the ends of what they launched; empty where that is not known."""
-        places = [place for place, told in enumerate(self.trace.places) if told[:2] == ("gpu", number)]
-        kernels, copies = (self.trace.sorts[sort] for sort in ("kernel", "copy"))
-        kernels, copies = (events.chosen(np.isin(events.place, places)) for events in (kernels, copies))
+        kernels, copies = (self._on(number, sort) for sort in ("kernel", "copy"))
         launched = [self._launched(events) for events in (kernels, copies)]
         own = np.array([self._kernel(name) for name in self.trace.names], np.uint8)[kernels.name]
         kinds = np.where(own != NO_KIND, own, self._ranged(launched[0]))
@@ -222,6 +224,19 @@ class _Reading:
         kept = spans.kind < IGNORED
         windows = by_ends(np.r_[launched[0][0], launched[1][0]], spans.end_us, steps)
         return Spans(*(getattr(spans, name)[kept] for name in Spans.__slots__)), windows
+
+    def unnamed(self, number: str) -> FloatArray:
+        """Starts and ends [2, K] of a GPU's collectives whose kind neither their names nor the user's patterns say."""
+        kernels = self._on(number, "kernel")
+        unsaid = [not self.names.own(name)[0] and is_unnamed(name) for name in self.trace.names]
+        mine = kernels.chosen(np.array(unsaid, np.bool_)[kernels.name])
+        return np.stack([mine.start_us, mine.end_us])
+
+    def _on(self, number: str, sort: str) -> Events:
+        """Events of one sort on a GPU."""
+        places = [place for place, told in enumerate(self.trace.places) if told[:2] == ("gpu", number)]
+        events = self.trace.sorts[sort]
+        return events.chosen(np.isin(events.place, places))
 
     def _kernel(self, name: str) -> int:
         """The kind that a kernel's own name says for certain."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from array import array
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -18,7 +18,8 @@ import numpy as np
 
 from gcnsim.errors import FileError
 from gcnsim.ids import AnyArray, BoolArray, FloatArray
-from gcnsim.torch_profiler.trace_events import Progress, TraceEvents
+from gcnsim.torch_profiler.repair import Mend
+from gcnsim.torch_profiler.trace_events import Progress, TraceEvents, shown
 
 STEP: Final = re.compile(r"ProfilerStep#(\d{1,9})\Z")
 
@@ -37,6 +38,15 @@ LONGEST_US: Final = 1e18
 
 MOST: Final = 20_000_000
 """Events kept of one file."""
+
+READ: Final = frozenset(
+    ("ph", "cat", "name", "pid", "tid", "ts", "dur", "device", "stream", "correlation", "bytes", "Collective name")
+)
+"""Keys of an event that counts; a value of theirs is never made up."""
+
+READ_OF_ALL: Final = frozenset(("ph", "cat"))
+READ_OF_HEADER: Final = frozenset(("distributedInfo", "rank", "world_size"))
+"""The same of every event, and of what stands beside them."""
 
 NONE: Final = -1
 
@@ -90,7 +100,8 @@ class TraceFile:
     """What one file holds. rank: by the file's own word, None where it has none; world: how many there were, likewise.
 
     sorts: by `op`, `range`, `launch`, `kernel` and `copy`. names: of events. places: threads as ("cpu", process,
-    thread), streams of GPUs as ("gpu", GPU, stream). devices: names of GPUs by their numbers.
+    thread), streams of GPUs as ("gpu", GPU, stream). devices: names of GPUs by their numbers. mended: what
+    was, in a sentence.
     """
 
     path: Path
@@ -100,6 +111,7 @@ class TraceFile:
     names: tuple[str, ...]
     places: tuple[tuple[str, str, str], ...]
     devices: Mapping[str, str]
+    mended: str
 
     def steps(self) -> dict[int, int]:
         """Positions among `range` and `op` events that are the profiler's steps: by number, the position of a range."""
@@ -122,7 +134,11 @@ def read_trace_file(path: str | Path, progress: Progress = lambda _: None) -> Tr
     events = TraceEvents(path, progress)
     reading = _Reading(Path(path))
     for number, event in enumerate(events):
-        reading.add(number, event)
+        counts = reading.add(number, event)
+        if events.mended:
+            where = f"{path}: event {number} ({shown(event.get('name'))})"
+            _check(where, events.mended, READ if counts else READ_OF_ALL)
+    _check(f"{path}: its header", events.header_mended, READ_OF_HEADER)
     about = events.header.get("distributedInfo")
     told = [about.get(key) if isinstance(about, dict) else None for key in ("rank", "world_size")]
     rank, world = (value if type(value) is int and value >= 0 else None for value in told)
@@ -134,7 +150,15 @@ def read_trace_file(path: str | Path, progress: Progress = lambda _: None) -> Tr
         names=tuple(reading.names),
         places=tuple(reading.places),
         devices=_devices(events.header.get("deviceProperties")),
+        mended=events.said(),
     )
+
+
+def _check(where: str, mended: Sequence[Mend], read: frozenset[str]) -> None:
+    """Refuse a mended value under a key that is read."""
+    for mend in mended:
+        if mend.key in read:
+            raise FileError(f"{where}: {mend.what}, which is read; allowed: a value (mend it there, or record again)")
 
 
 def _devices(told: Any) -> dict[str, str]:
@@ -152,15 +176,15 @@ class _Reading:
         self.sorts = {sort: Column() for sort in dict.fromkeys(CATEGORIES.values())}
         self._kept = 0
 
-    def add(self, number: int, event: Mapping[str, Any]) -> None:
-        """Keep an event that counts. Raises FileError for one whose name or times are none."""
+    def add(self, number: int, event: Mapping[str, Any]) -> bool:
+        """Keep an event if it counts; whether it does. Raises FileError for one whose name or times are none."""
         category = event.get("cat")
         sort = CATEGORIES.get(category.lower()) if isinstance(category, str) else None
         if sort is None or event.get("ph") != "X":
-            return
+            return False
         name, args = event.get("name"), event.get("args")
         if not isinstance(name, str):
-            raise FileError(f"{self.path}: event {number}: name is {_shown(name)}; allowed: text")
+            raise FileError(f"{self.path}: event {number}: name is {shown(name)}; allowed: text")
         told: Mapping[str, Any] = args if isinstance(args, dict) else {}
         start, lasted = (self._time(number, name, key, event) for key in ("ts", "dur"))
         if sort == "op" and STEP.match(name):
@@ -181,6 +205,7 @@ class _Reading:
         self._kept += 1
         if self._kept > MOST:
             raise FileError(f"{self.path}: more than {MOST:,} events; allowed: fewer (profile fewer iterations)")
+        return True
 
     def _time(self, number: int, name: str, key: str, event: Mapping[str, Any]) -> float:
         value = event.get(key)
@@ -188,9 +213,9 @@ class _Reading:
         # Comparison is exact for whole numbers of any length, and false for NaN.
         if isinstance(value, int | float) and not isinstance(value, bool) and least <= value <= LONGEST_US:
             return float(value)
-        found = f"has no {key}" if value is None else f"{key} is {_shown(value)}"
+        found = f"has no {key}" if value is None else f"{key} is {shown(value)}"
         allowed = "0 or more" if key == "dur" else "a number of"
-        raise FileError(f"{self.path}: event {number} ({_shown(name)}): {found}; allowed: {allowed} microseconds")
+        raise FileError(f"{self.path}: event {number} ({shown(name)}): {found}; allowed: {allowed} microseconds")
 
 
 def _collective(name: str, told: Mapping[str, Any]) -> str:
@@ -206,8 +231,3 @@ def _whole(value: Any) -> int:
 def _bytes(told: Mapping[str, Any]) -> float:
     value = told.get("bytes")
     return float(value) if type(value) is int and 0 <= value < 2**62 else 0.0
-
-
-def _shown(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else f"{text[:57]}..."

@@ -11,9 +11,10 @@ import pytest
 from gcnsim.breakdown import iteration_s
 from gcnsim.errors import FileError
 from gcnsim.timeline import KIND_CODE, OpKind
-from gcnsim.torch_profiler import trace_events
+from gcnsim.torch_profiler import trace_events, trace_text
 from gcnsim.torch_profiler.names import Names
-from gcnsim.torch_profiler.profiled_run import ProfiledRun, is_profiler_trace, read_profiled_run
+from gcnsim.torch_profiler.profiled_run import ProfiledRun, read_profiled_run
+from gcnsim.torch_profiler.trace_folder import is_profiler_trace
 from tests.gcnsim.torch_profiler.made_traces import (
     CUDA_PARTS,
     Event,
@@ -227,7 +228,7 @@ KERNEL = event("kernel", "k", 0.0, 1.0, 7, 0, device=0, stream=7, correlation=1)
         ([KERNEL | {"ts": True}], "event 0 ('k'): ts is True; allowed: a number of microseconds"),
         ([KERNEL | {"ts": 10**400}], "event 0 ('k'): ts is 1000"),
         ([KERNEL, KERNEL | {"name": 7}], "event 1: name is 7; allowed: text"),
-        ([KERNEL, 7], "not a JSON document: an event that is no object (character "),
+        ([KERNEL, 7], "not a JSON document: an event that is no object (line "),
         ([KERNEL], "no ProfilerStep#N (profiler.step() after each iteration); allowed: two iterations or more"),
         ([], "no ProfilerStep#N"),
         (cpu_events(1, marks=False), "no ProfilerStep#N"),
@@ -248,19 +249,25 @@ def test_events_that_cannot_be_are_refused_in_one_line(tmp_path: Path, events: l
 @pytest.mark.parametrize(
     ("data", "says"),
     [
-        (b"", "not a JSON document: it is cut off (character 0)"),
-        (b"hello", "not a JSON document: 'h' where '{' is needed (character 0)"),
+        (b"", "it is cut off: the file ends before its document does (line 1, character 1)"),
+        (b"hello", "not a JSON document: 'h' where '{' is needed (line 1, character 1)"),
         (b"{}", "has no traceEvents: not a trace of the PyTorch profiler"),
         (b'{"a": 1}', "has no traceEvents"),
         (b'{"a": 1, 2: 3}', "not a JSON document: a key that is no text"),
-        (b'{"traceEvents": [{"ph": "X"}', "not a JSON document: it is cut off (character 28)"),
-        (b'{"traceEvents": [{"ph": "X"', "not a JSON document: it is cut off, or damaged here (character 17)"),
-        (b'{"traceEvents": []} x', "not a JSON document: text after its end (character 20)"),
+        (
+            b'{"traceEvents": [{"ph": "X"}',
+            "it is cut off: the file ends before its document does (line 1, character 29)",
+        ),
+        (
+            b'{"traceEvents": [{"ph": "X"',
+            "it is cut off: the file ends before its document does (line 1, character 28)",
+        ),
+        (b'{"traceEvents": []} x', "not a JSON document: text after its end (line 1, character 21)"),
         (b'{"traceEvents": [{"a": ' + b"[" * 100_000, "not a JSON document: "),
-        (b'{"traceEvents": 7}', "not a JSON document: '7' where '[' is needed (character 16)"),
-        (b'{"traceEvents": [{"a": "\xff"}]}', "not UTF-8 text (near byte 24)"),
-        (b"\x1f\x8bnothing", "a damaged gzip file, or one that is cut off"),
-        (b"\x80\x02}q", "not UTF-8 text (near byte 0)"),
+        (b'{"traceEvents": 7}', "not a JSON document: '7' where '[' is needed (line 1, character 17)"),
+        (b"\x1f\x8bnothing", "it is cut off: the gzip file ends early (line 1, character 1)"),
+        (b"\x1f\x8bnothing that is gzip", "a damaged gzip file (line 1, character 1)"),
+        (b"\x80\x02}q", "not a JSON document: what is no UTF-8 text where '{' is needed"),
     ],
 )
 def test_what_is_no_trace_is_refused_in_one_line(tmp_path: Path, data: bytes, says: str) -> None:
@@ -275,14 +282,19 @@ def test_what_is_no_trace_is_refused_in_one_line(tmp_path: Path, data: bytes, sa
 def test_a_gzip_file_that_is_cut_off_is_refused(tmp_path: Path) -> None:
     path = write(tmp_path / "t.json.gz", document(cuda_events()))
     path.write_bytes(path.read_bytes()[:-40])
-    with pytest.raises(FileError, match="a damaged gzip file, or one that is cut off"):
+    with pytest.raises(
+        FileError, match=r"cut off: the gzip file ends early .*; its last whole event is event 92 \('nccl"
+    ):
         read_profiled_run(path)
 
 
 def test_places_that_are_none_are_refused(tmp_path: Path) -> None:
     with pytest.raises(FileError, match=r"gone\.json: cannot be read: No such file"):
         read_profiled_run(tmp_path / "gone.json")
-    with pytest.raises(FileError, match=r"has no trace \(\*\.json, \*\.json\.gz\)"):
+    with pytest.raises(FileError, match=r"has no trace \(\*\.json, \*\.json\.gz\); allowed"):
+        read_profiled_run(tmp_path)
+    write(tmp_path / "config.json", {"lr": 0.1})
+    with pytest.raises(FileError, match=r"has no trace .* \(found: config.json, without traceEvents\); allowed"):
         read_profiled_run(tmp_path)
 
 
@@ -305,7 +317,7 @@ def test_ranks_that_do_not_fit_are_refused(tmp_path: Path) -> None:
 def test_a_file_read_in_pieces_says_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, characters: int) -> None:
     path = write(tmp_path / "t.json", document(cpu_events(3)) | {"numbers": [12345, -1e-7], "n": 123456})
     whole = read_profiled_run(path)
-    monkeypatch.setattr(trace_events, "CHUNK", characters)
+    monkeypatch.setattr(trace_text, "CHUNK", characters)
     assert read_profiled_run(path).parts == whole.parts
     events = trace_events.TraceEvents(path)
     assert [*events] == json.loads(path.read_text())["traceEvents"]
@@ -314,12 +326,12 @@ def test_a_file_read_in_pieces_says_the_same(tmp_path: Path, monkeypatch: pytest
 
 def test_sizes_have_limits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = write(tmp_path / "t.json", document(cpu_events()))
-    monkeypatch.setattr(trace_events, "CHUNK", 512)
+    monkeypatch.setattr(trace_text, "CHUNK", 512)
     with monkeypatch.context() as inside:
-        inside.setattr(trace_events, "LARGEST_VALUE", 100)
+        inside.setattr(trace_text, "LARGEST_VALUE", 100)
         with pytest.raises(FileError, match="not a JSON document: a value of more than"):
             read_profiled_run(write(tmp_path / "long.json", {"a": "x" * 2000, "traceEvents": []}))
-    monkeypatch.setattr(trace_events, "LARGEST_TEXT", 2048)
+    monkeypatch.setattr(trace_text, "LARGEST_TEXT", 2048)
     with pytest.raises(FileError, match=r"t\.json: more than 0 GiB of text; allowed: less"):
         read_profiled_run(path)
 
@@ -340,7 +352,8 @@ def test_traces_are_known_from_other_files(tmp_path: Path) -> None:
     assert is_profiler_trace(write(tmp_path / "t.json", document([])))
     assert is_profiler_trace(write(tmp_path / "list.json", [event("kernel", "k", 0, 1)]))
     assert not is_profiler_trace(write(tmp_path / "empty.json", []))
-    assert is_profiler_trace(write(tmp_path / "t.json.gz", {}))
+    assert is_profiler_trace(write(tmp_path / "t.json.gz", document([])))
+    assert not is_profiler_trace(write(tmp_path / "config.json.gz", {"lr": 0.1}))
     assert is_profiler_trace(tmp_path)
     assert not is_profiler_trace(write(tmp_path / "r.json", {"schema": "gcnsim.result/1"}))
     assert not is_profiler_trace(tmp_path / "gone.json")

@@ -1,0 +1,66 @@
+"""Which files of a folder are traces of the profiler: others lie beside them, such as a run's configuration."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+
+from gcnsim.errors import FileError
+from gcnsim.torch_profiler.trace_events import EVENTS
+from gcnsim.torch_profiler.trace_text import unpacked
+
+SUFFIXES: Final = (".json", ".json.gz")
+EXPORTED: Final = (".pt.trace.json", ".pt.trace.json.gz")
+"""As `torch.profiler.tensorboard_trace_handler` names files."""
+
+PIECE: Final = 1 << 20
+"""Bytes looked through at a time."""
+
+
+def is_profiler_trace(path: str | Path) -> bool:
+    """Whether the file at `path`, or a file in the folder there, looks like what `torch.profiler` exports."""
+    place = Path(path)
+    if place.is_dir():
+        return bool(_candidates(place))
+    if not place.name.lower().endswith(SUFFIXES) or not place.is_file():
+        return False
+    try:
+        return _has_events(place)
+    except OSError:
+        return False
+
+
+def trace_files(folder: Path) -> tuple[list[Path], list[str]]:
+    """Files of a folder that are traces, in the order of their names, and the names of other JSON files.
+
+    Where files have the profiler's own kind of name, those are the traces; else what has events is one.
+    Raises FileError where the folder or a file cannot be read.
+    """
+    files = _candidates(folder)
+    traces = [path for path in files if path.name.endswith(EXPORTED)]
+    try:
+        traces = traces or [path for path in files if _has_events(path)]
+    except OSError as error:
+        raise FileError(f"{error.filename or folder}: cannot be read: {error.strerror}") from None
+    return traces, [path.name for path in files if path not in traces]
+
+
+def _candidates(folder: Path) -> list[Path]:
+    try:
+        return sorted(path for path in folder.iterdir() if path.is_file() and path.name.lower().endswith(SUFFIXES))
+    except OSError as error:
+        raise FileError(f"{folder}: cannot be read: {error.strerror}") from None
+
+
+def _has_events(path: Path) -> bool:
+    """Whether a file has the key of a trace's events, or begins as a list of events; a damaged gzip file counts."""
+    wanted, before, first = f'"{EVENTS}"'.encode(), b"", True
+    with open(path, "rb") as file:
+        read = unpacked(file)
+        while True:
+            piece, fault = read(PIECE)
+            if not piece:
+                return bool(fault)
+            if wanted in before + piece or (first and piece.lstrip()[:1] == b"[" and b'"ph"' in piece):
+                return True
+            before, first = piece[-len(wanted) :], False
