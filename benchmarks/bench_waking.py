@@ -8,7 +8,6 @@ core from one that is as busy.
 from __future__ import annotations
 
 import multiprocessing
-import os
 import socket
 import struct
 import sys
@@ -20,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.measuring import Figure, report
+from gcnsim.resources import usable_resources
 
 MESSAGES, APART_S = 2_000, 5e-3
 WORDS = (("median", 50), ("90th percentile", 90), ("99th percentile", 99))
@@ -124,7 +124,7 @@ def turns(crowd: int, seconds: float = BUSY_S) -> NDArray[np.float64]:
 
 def main(messages: int = MESSAGES) -> int:
     """Print the figures of idle and of busy cores."""
-    cores = len(os.sched_getaffinity(0))
+    cores = usable_resources().cores
     figures = []
     for name, crowd in (("a core idle", 0), ("all cores busy", cores - 1), ("twice as many busy", 2 * cores - 1)):
         found = 1e3 * waits(messages, crowd)

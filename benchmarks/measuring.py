@@ -14,6 +14,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import median
 
+from gcnsim.resources import usable_resources
+
 OUT = Path(__file__).resolve().parents[1] / "out"
 
 
@@ -154,11 +156,11 @@ def machine() -> dict[str, str | int | float]:
         ),
         platform.processor(),
     )
-    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
+    usable = usable_resources()
     return {
         "cpu": model,
-        "cores": os.cpu_count() or 0,
-        "memory_gib": round(memory, 1),
+        "cores": usable.cores,
+        "memory_gib": round((usable.memory_bytes or 0) / 2**30, 1),
         "python": platform.python_version(),
         "load_1min": round(os.getloadavg()[0], 2),
     }

@@ -20,6 +20,7 @@ import numpy as np
 
 from gcnsim.ending import end_with
 from gcnsim.errors import KilledError
+from gcnsim.resources import usable_resources
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -35,8 +36,8 @@ _work: tuple[Callable[[Any], Any], Sequence[Any]] | None = None
 
 
 def cores() -> int:
-    """Cores this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    """Cores this process may use, by its affinity and the quota of its containers."""
+    return usable_resources().cores
 
 
 def parallel_map(function: Callable[[T], R], items: Sequence[T], processes: int) -> list[R]:

@@ -20,7 +20,7 @@ from gcnsim.errors import ScenarioError
 from gcnsim.evidence import CORE, device_of, refuse_other_kernels, refuse_other_trace, scenario_of
 from gcnsim.hardware import PLAIN_KERNELS, gpu_of
 from gcnsim.io.json_files import mistake, parse_json
-from gcnsim.runs.notes import first_repeat, link_notes, session_notes, trace_notes, version_notes
+from gcnsim.runs.notes import first_repeat, link_notes, quota_notes, session_notes, trace_notes, version_notes
 from gcnsim.runs.recorded_run import RecordedRun, read_recorded_run
 
 QUIET: Final = 0.05
@@ -52,7 +52,7 @@ def calibrate(
         raise ScenarioError(f"--runs: {again[1].path} is the same run as {again[0].path}; allowed: each once")
     for run in recorded:
         versions = version_notes(run, measured.versions, "measured")
-        for note in (*versions, *link_notes(run), *session_notes(run), *trace_notes(run)):
+        for note in (*versions, *link_notes(run), *session_notes(run), *quota_notes(run), *trace_notes(run)):
             warn(note)
     laws = _laws(measured, device)
     record = Calibration(

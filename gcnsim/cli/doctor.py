@@ -14,12 +14,15 @@ import re
 import shutil
 import sys
 from collections.abc import Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final
 
 import click
 
 from gcnsim import __version__
+from gcnsim.errors import plural
+from gcnsim.resources import usable_resources
 
 SCHEMA: Final = "gcnsim.doctor/1"
 CORE: Final[Mapping[str, str]] = {
@@ -118,6 +121,7 @@ def examine() -> dict[str, Any]:
             name: {"path": next(filter(None, map(shutil.which, names)), None), "for": purpose}
             for name, (names, purpose) in TOOLS.items()
         },
+        "resources": asdict(usable_resources()),
         "engine": _engine(),
         "methods": dict(broken_methods()),
         "data": _data(),
@@ -144,12 +148,20 @@ def render(report: Mapping[str, Any]) -> str:
     lines.append("tools:")
     for name, tool in report["tools"].items():
         lines.append(f"  {name:<14} {tool['path'] or 'not found'}; {tool['for']}")
+    lines.append(f"resources: {_resources(report['resources'])}")
     lines.append(f"engine: {report['engine']['name']} ({report['engine']['why']})")
     if report["methods"]:
         lines += ["methods of other packages that cannot be used:", *(f"  {why}" for why in report["methods"].values())]
     lines.append(f"GCNSIM_DATA: {report['data']['state']}")
     lines.append("all core dependencies work" if report["healthy"] else "a core dependency is broken: see above")
     return "\n".join(lines)
+
+
+def _resources(found: Mapping[str, Any]) -> str:
+    """What may be used of this machine, in words."""
+    quota = f" (a container's quota: {found['quota']:g} CPUs)" if found["quota"] is not None else ""
+    memory = f", {found['memory_bytes'] / 2**30:.1f} GiB of memory" if found["memory_bytes"] is not None else ""
+    return f"{plural(found['cores'], 'core')}{quota}{memory}"
 
 
 def _engine() -> dict[str, str]:

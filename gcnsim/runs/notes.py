@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
+from gcnsim.errors import plural
 from gcnsim.runs.recorded_run import TRACE, RecordedRun
 
 TIMED_BY: Final = ("gcnsim", "torch")
@@ -31,6 +32,17 @@ def session_notes(run: RecordedRun) -> Iterator[str]:
         yield (
             f"{run.path}: each of its {run.workers} workers on {made['cores']} cores was in a session of its own, "
             "among which Linux shares cores first: it waited longer at a time than the simulator has it"
+        )
+
+
+def quota_notes(run: RecordedRun) -> Iterator[str]:
+    """A container that granted the workers less CPU time than their threads ask for: they were stopped now and then."""
+    quota = run.hardware.get("quota")
+    beside = run.workers if run.cluster is None else run.cluster.workers_per_host
+    if quota is not None and beside * run.threads > quota:
+        yield (
+            f"{run.path}: {beside} workers of {plural(run.threads, 'thread')} had the time of {quota:g} CPUs (its container's "
+            "quota), so they were stopped for a part of it: its times are not those of whole cores"
         )
 
 

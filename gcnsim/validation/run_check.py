@@ -15,7 +15,7 @@ from gcnsim.evidence import CORE, device_of, refuse_other_kernels, refuse_other_
 from gcnsim.hardware import PLAIN_KERNELS
 from gcnsim.knobs import KNOBS, TRAINING_KNOBS
 from gcnsim.processes import parallel_map
-from gcnsim.runs.notes import first_repeat, link_notes, session_notes, trace_notes, version_notes
+from gcnsim.runs.notes import first_repeat, link_notes, quota_notes, session_notes, trace_notes, version_notes
 from gcnsim.runs.recorded_run import RecordedRun, read_recorded_run
 from gcnsim.scenario import Scenario
 from gcnsim.simulation import study
@@ -188,7 +188,7 @@ def outside(run: RecordedRun, record: Calibration) -> tuple[str, ...]:
 
 def _held_out(run: RecordedRun, record: Calibration | None) -> list[str]:
     """Refuse a run that the calibration used; warnings about its links, machine and versions."""
-    found = [*link_notes(run), *session_notes(run)]
+    found = [*link_notes(run), *session_notes(run), *quota_notes(run)]
     if record is None:
         return found
     if record.used(run.sha256):

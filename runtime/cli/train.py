@@ -19,7 +19,7 @@ from runtime.launch.failure_report import say
 from runtime.launch.group import quiet_sockets
 from runtime.record.held import hold
 from runtime.train.plan import Task, naming
-from runtime.train.preflight import check_outputs, out_folder, writes_folder
+from runtime.train.preflight import check_outputs, out_folder, quota_warning, writes_folder
 from runtime.train.tasks import error_text, refuse, tasks_of
 
 
@@ -55,6 +55,9 @@ def _work(tasks: tuple[Task, ...], place: Place) -> int:
                 folder = out_folder(task.options)
                 made += [] if folder.exists() else [folder]
                 hold(folder)
+    warning = quota_warning(tasks[0].options, place) if place.local_rank == 0 else None
+    if warning:
+        say(warning)
     quiet_sockets()
     from runtime.train.worker import work
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import os
 import platform
 import resource
 import sys
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
+
+from gcnsim.resources import usable_resources
 
 _CPU_INFO = Path("/proc/cpuinfo")
 
@@ -19,11 +20,14 @@ def versions() -> dict[str, str]:
 
 
 def hardware(cuda: bool = False) -> dict[str, Any]:
-    """This machine: cpu (model), cores this process may use, memory_bytes, and gpus (names; with `cuda` only)."""
+    """This machine: cpu (model), what this process may use of it (cores, quota of CPU time in CPUs or None,
+    memory_bytes), and gpus (names; with `cuda` only)."""
+    found = usable_resources()
     return {
         "cpu": _cpu(),
-        "cores": _cores(),
-        "memory_bytes": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
+        "cores": found.cores,
+        "quota": found.quota,
+        "memory_bytes": found.memory_bytes or 0,
         "gpus": _gpus() if cuda else [],
     }
 
@@ -43,10 +47,6 @@ def _cpu() -> str:
         lines = []
     models = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
     return next(models, "") or platform.processor() or platform.machine() or "unknown"
-
-
-def _cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _gpus() -> list[str]:

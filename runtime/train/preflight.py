@@ -6,8 +6,11 @@ import os
 from pathlib import Path
 from typing import Final
 
-from gcnsim.errors import FileError, ScenarioError
+from gcnsim.errors import FileError, ScenarioError, plural
 from gcnsim.io.atomic import probe, writable
+from gcnsim.processes import cores
+from gcnsim.resources import usable_resources
+from runtime.launch.place import Place
 from runtime.options import Options, flag
 from runtime.record.run_folder import RUN, refuse_foreign
 
@@ -49,6 +52,22 @@ def made_with_folder(options: Options, path: Path) -> bool:
     """Whether `path` lies in a run folder that is not there yet, and is made before the run begins."""
     folder = Path(os.path.realpath(out_folder(options)))
     return writes_folder(options) and not folder.exists() and Path(os.path.realpath(path)).parent == folder
+
+
+def threads_of(options: Options, place: Place) -> int:
+    """Threads of a worker: as asked for, else its share of the cores that its server lets it use."""
+    return options.threads or max(1, cores() // place.local_world)
+
+
+def quota_warning(options: Options, place: Place) -> str | None:
+    """A line where a container grants the workers here less CPU time than their threads ask for; None elsewhere."""
+    quota, threads = usable_resources().quota, threads_of(options, place)
+    if quota is None or place.local_world * threads <= quota:
+        return None
+    return (
+        f"the CPU quota of this container is {quota:g} CPUs, less than {plural(place.local_world * threads, 'thread')} "
+        f"of {plural(place.local_world, 'worker')} here: they are stopped for a part of the time"
+    )
 
 
 def check_worker_count(options: Options) -> None:

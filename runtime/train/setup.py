@@ -30,6 +30,7 @@ from runtime.record import Recorder
 from runtime.train.evaluate import Evaluator
 from runtime.train.loop import Targets, Trainer
 from runtime.train.mini_batches import BatchTrainer
+from runtime.train.preflight import threads_of
 from runtime.train.quickest import with_kernels
 from runtime.train.waiting import WaitingTrainer
 
@@ -104,8 +105,7 @@ def device_of(options: Options, place: Place) -> torch.device:
 
     A launcher that shows each worker one GPU of its own (CUDA_VISIBLE_DEVICES) is taken at its word.
     """
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    torch.set_num_threads(options.threads or max(1, cores // place.local_world))
+    torch.set_num_threads(threads_of(options, place))
     if options.device == "cpu":
         return torch.device("cpu")
     if not torch.cuda.is_available():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import asdict, replace
 from pathlib import Path
 
@@ -273,3 +274,18 @@ def test_mini_batches_do_not_say_what_an_iteration_of_the_whole_graph_takes_besi
     alone, both = (outside_kernels(measured, runs).figures["host"]["iteration_s"] for runs in ([whole], [whole, slow]))
     assert alone.value == both.value != measured.figures["host"]["iteration_s"].value
     assert outside_kernels(measured, [slow]).figures["host"]["iteration_s"] == measured.figures["host"]["iteration_s"]
+
+
+@pytest.mark.parametrize(("quota", "noted"), [(None, False), (2.0, False), (1.5, True), (0.5, True)])
+def test_runs_that_a_container_stopped_now_and_then_are_noted(
+    tmp_path: Path, write_run: WriteRun, quota: float | None, noted: bool
+) -> None:
+    folder = write_run("a", workers=2, emulation=EMULATED)
+    path = folder / "run.json"
+    document = json.loads(path.read_text())
+    document["hardware"]["quota"] = quota
+    path.write_text(json.dumps(document))
+    heard: list[str] = []
+    calibrate(write_measurements(tmp_path / "profile.json"), [folder], warn=heard.append)
+    assert judge([folder], None)[1] == heard
+    assert [line.startswith(f"{folder}: 2 workers of 1 thread had the time of") for line in heard] == [True] * noted

@@ -13,7 +13,7 @@ def record() -> RunRecord:
     pairs = ((0, 10), (12, 0))
     return RunRecord(
         versions={"gcnsim": "0.1.0", "python": "3.11.7", "torch": "2.13.0", "numpy": "2.4.0"},
-        hardware={"cpu": "Xeon", "cores": 2, "memory_bytes": 2**34, "gpus": []},
+        hardware={"cpu": "Xeon", "cores": 2, "quota": None, "memory_bytes": 2**34, "gpus": []},
         emulation=None,
         backend="gloo",
         options=Options().asdict(),

@@ -8,12 +8,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from gcnsim.resources import Resources
 from runtime.record import hardware, peak_memory, versions
 
 
 def test_the_machine_without_its_name() -> None:
     facts = hardware()
-    assert sorted(facts) == ["cores", "cpu", "gpus", "memory_bytes"]
+    assert sorted(facts) == ["cores", "cpu", "gpus", "memory_bytes", "quota"]
     assert facts["gpus"] == []
     assert facts["cpu"]
     assert facts["cores"] >= 1
@@ -34,6 +35,12 @@ def test_gpus_are_named_on_cuda(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_machine_that_does_not_say_its_model(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr("runtime.record.machine._CPU_INFO", tmp_path / "none")
     assert hardware()["cpu"]
+
+
+def test_what_a_container_may_use_is_recorded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("runtime.record.machine.usable_resources", lambda: Resources(1, 0.5, 2**30))
+    facts = hardware()
+    assert (facts["cores"], facts["quota"], facts["memory_bytes"]) == (1, 0.5, 2**30)
 
 
 def test_versions() -> None:

@@ -1,0 +1,112 @@
+"""Cores and memory that this process may use: what the machine has, less what the limits of its containers leave.
+
+A container's limit on CPU time is a quota of its control group, not a set of cores, so the affinity does not show it.
+Control groups nest, and every one from the process up to the root limits it. Both versions are read, also side by side.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import Final
+
+SYSTEM: Final = Path("/")
+ESCAPED: Final = re.compile(r"\\([0-7]{3})")
+"""A space and the like in a path of `mountinfo`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Resources:
+    """What may be used. cores: whole ones, at least 1. quota: CPUs' worth of time that control groups grant, None
+    without a limit. memory_bytes: None where the system does not say."""
+
+    cores: int
+    quota: float | None
+    memory_bytes: int | None
+
+
+def usable_resources(system: Path = SYSTEM) -> Resources:
+    """What this process may use; system: the folder in which `/proc` and `/sys` are looked for."""
+    groups = list(_groups(system))
+    quota = min(filter(None, (_quota(folder) for folder in groups)), default=None)
+    limits = [limit for folder in groups if (limit := _memory_limit(folder)) is not None]
+    allowed = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    cores = allowed if quota is None else max(1, min(allowed, int(quota)))
+    return Resources(cores, quota, min(filter(None, [_physical_bytes(), *limits]), default=None))
+
+
+def _physical_bytes() -> int | None:
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, ValueError, OSError):
+        return None
+
+
+def _groups(system: Path) -> Iterator[Path]:
+    """Folders of the control groups that limit this process's CPU time or memory, each with those above it."""
+    own = dict(_own_paths(system))
+    for controllers, root, mounted in _mounts(system):
+        path = next((own[name] for name in controllers if name in own), None)
+        if path is None:
+            continue
+        # A container sees its own group as the mounted root, whatever its path is called outside.
+        inside = PurePosixPath(path)
+        steps = inside.relative_to(root).parts if inside.is_relative_to(root) else ()
+        if ".." in steps:
+            steps = ()
+        for count in range(len(steps), -1, -1):
+            yield system.joinpath(mounted.lstrip("/"), *steps[:count])
+
+
+def _own_paths(system: Path) -> Iterator[tuple[str, str]]:
+    """Controllers and the path of this process's group among theirs; version 2 is the controller with an empty name."""
+    for line in _lines(system / "proc/self/cgroup"):
+        number, _, rest = line.partition(":")
+        controllers, _, path = rest.partition(":")
+        if path.startswith("/"):
+            yield from ((name, path) for name in controllers.split(",") if name or number == "0")
+
+
+def _mounts(system: Path) -> Iterator[tuple[list[str], str, str]]:
+    """Of each hierarchy that is mounted: its controllers of interest, the group at its root and where it is mounted."""
+    for line in _lines(system / "proc/self/mountinfo"):
+        before, _, after = line.partition(" - ")
+        place, source = before.split(" "), after.split(" ")
+        if len(place) < 5 or len(source) < 3:
+            continue
+        root, mounted = (ESCAPED.sub(lambda match: chr(int(match[1], 8)), text) for text in place[3:5])
+        if source[0] == "cgroup2":
+            yield [""], root, mounted
+        elif source[0] == "cgroup":
+            yield [name for name in ("cpu", "memory") if name in source[2].split(",")], root, mounted
+
+
+def _quota(folder: Path) -> float | None:
+    """CPUs' worth of time that a group grants; None where it sets no limit."""
+    told = [word for line in _lines(folder / "cpu.max") for word in line.split()]
+    told = told or [*_lines(folder / "cpu.cfs_quota_us"), *_lines(folder / "cpu.cfs_period_us")]
+    quota, period = (_number(word) for word in told) if len(told) == 2 else (None, None)
+    return quota / period if quota and period else None
+
+
+def _memory_limit(folder: Path) -> int | None:
+    """Bytes that a group may hold; None where it sets no limit."""
+    told = _lines(folder / "memory.max") or _lines(folder / "memory.limit_in_bytes")
+    return _number(told[0]) if told else None
+
+
+def _number(word: str) -> int | None:
+    """A positive whole number; None for `max`, -1 and what else means no limit."""
+    return (int(word) or None) if word.isascii() and word.isdigit() and len(word) < 20 else None
+
+
+def _lines(path: Path) -> list[str]:
+    """Lines of a file that are not empty; none where it cannot be read."""
+    try:
+        text = path.read_text(encoding="utf-8", errors="surrogateescape")
+    except OSError:
+        return []
+    return [line for line in text.splitlines() if line.strip()]
