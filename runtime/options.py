@@ -117,6 +117,7 @@ class Options:
     loss_log: str | None = None
     checkpoint_every: int = 0
     resume: str | None = None
+    overwrite: bool = False
     json: bool = False
     json_log: bool = False
     quiet: bool = False

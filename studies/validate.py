@@ -130,10 +130,11 @@ def train(
         if bandwidth == NO_NETWORK:
             for each in plan:
                 command = [sys.executable, "-m", "runtime.train", "--workers", str(workers), "--out", str(each["out"])]
-                subprocess.run([*command, *each["args"]], check=True, stdout=subprocess.DEVNULL)
+                subprocess.run([*command, "--overwrite", *each["args"]], check=True, stdout=subprocess.DEVNULL)
             continue
         command = [sys.executable, "-m", "runtime.emulate", "--hosts", str(hosts), "--workers-per-host", str(workers)]
-        subprocess.run([*command, "--bandwidth", bandwidth, "--plan", str(path)], check=True, stdout=subprocess.DEVNULL)
+        command += ["--bandwidth", bandwidth, "--plan", str(path), "--", "--overwrite"]
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
 
 
 def data_folder() -> Path:
@@ -202,7 +203,7 @@ def main() -> int:
     graphs = dict(data(rule, quick=asked.quick, within=folder))
     profile, record = folder / "profile.json", folder / "calibration.json"
     gcnsim = str(Path(sys.executable).with_name("gcnsim"))
-    command = [sys.executable, "-m", "runtime.profile", "--out", str(profile)]
+    command = [sys.executable, "-m", "runtime.profile", "--overwrite", "--out", str(profile)]
     subprocess.run([*command, *(["--quick"] if asked.quick else [])], check=True, stdout=subprocess.DEVNULL)
     runs = planned(rule, quick=asked.quick)
     train(runs, rule, graphs, folder)

@@ -99,7 +99,7 @@ def command(setting: Setting, scale: float, plan: Path, receives: str) -> list[s
     if "background" in facts:
         rate = units.bandwidth(setting.bandwidth) * facts["background"]
         words += ["--background", units.BANDWIDTH.exact(round(rate))]
-    return [*words, "--plan", str(plan)]
+    return [*words, "--plan", str(plan), "--", "--overwrite"]
 
 
 def make(setting: Setting, rule: Mapping[str, Any], folder: Path, receives: str) -> None:

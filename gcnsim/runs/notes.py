@@ -41,8 +41,8 @@ def quota_notes(run: RecordedRun) -> Iterator[str]:
     beside = run.workers if run.cluster is None else run.cluster.workers_per_host
     if quota is not None and beside * run.threads > quota:
         yield (
-            f"{run.path}: {beside} workers of {plural(run.threads, 'thread')} had the time of {quota:g} CPUs (its container's "
-            "quota), so they were stopped for a part of it: its times are not those of whole cores"
+            f"{run.path}: {beside} workers of {plural(run.threads, 'thread')} had the time of {quota:g} CPUs (a "
+            "container's quota), so they were stopped for a part of it: its times are not those of whole cores"
         )
 
 

@@ -26,7 +26,7 @@ from runtime.emulation.privileges import enter, inside, limiter_of
 from runtime.emulation.spec import LIMITERS, PAYLOAD_SHARE
 from runtime.launch import check_libraries, place
 from runtime.options import RULES
-from runtime.train.tasks import error_text, refuse, tasks_of
+from runtime.train.tasks import error_text, refuse, tasks_of, with_folder
 
 _SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 110}
 _HOSTS: Final = Number(True, 1, 200)
@@ -131,9 +131,10 @@ def _asked(given: dict[str, Any]) -> tuple[EmulationRequest, list[str]]:
         typed = tasks[0].options.workers
         if word.partition("=")[0] == "--workers" and typed != asked.workers:
             raise ScenarioError(f"--workers: {typed} is not allowed; the hosts have {asked.workers}; leave it out")
+    training, settled = with_folder(training, tasks)
     if asked.accelerator is not None:
-        refuse_training(tasks)
-    refuse([replace(task, options=replace(task.options, workers=asked.workers)) for task in tasks])
+        refuse_training(settled)
+    refuse([replace(task, options=replace(task.options, workers=asked.workers)) for task in settled])
     return asked, training
 
 

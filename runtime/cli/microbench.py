@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import itertools
 import json
+import os
 import re
 import signal
 import sys
 import time
 from collections.abc import Sequence
+from pathlib import Path
 from types import FrameType
 from typing import Any, Final
 
@@ -30,14 +32,19 @@ from runtime.microbench import (
     table,
     write,
 )
+from runtime.record.fresh import free_path
 
 PROGRAM: Final = "runtime.profile"
+DEFAULT: Final = "profile.json"
 _WORKERS: Final = {"quick": "1,2,4", "full": "1,2,3,4,6"}
 
 
 @click.command(PROGRAM, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
 @click.option("--quick", is_flag=True, help="Fewer sizes and repeats: about a minute instead of about nine.")
-@click.option("--out", default="profile.json", show_default=True, help="File of the measurements.")
+@click.option(
+    "--out", help="File of the measurements.  [default: the first free one of profile.json, profile-2.json, ...]"
+)
+@click.option("--overwrite", is_flag=True, help="Replace the file of --out.")
 @click.option("--device", default="cpu", show_default=True, help="cpu or cuda.")
 @click.option("--threads", type=int, default=1, show_default=True, help="CPU threads of each process.")
 @click.option(
@@ -86,11 +93,7 @@ def _microbench(given: dict[str, Any], budget: Budget | None) -> int:
     asked = MicrobenchRequest(
         budget, given["device"], given["threads"], workers, not given["no_network"], given["aggregator"]
     )
-    try:
-        if writable(given["out"]):
-            probe(given["out"])
-    except FileError as error:
-        raise FileError(f"--out: {error}") from None
+    out = _out(given["out"], overwrite=given["overwrite"])
     start = time.perf_counter()
     line, count = LiveLine(sys.stderr), itertools.count(1)
 
@@ -102,13 +105,27 @@ def _microbench(given: dict[str, Any], budget: Budget | None) -> int:
     finally:
         line.clear()
     results = document(asked, found, time.perf_counter() - start)
-    text = json.dumps(results, allow_nan=False) if given["as_json"] else table(results, given["out"])
+    text = json.dumps(results, allow_nan=False) if given["as_json"] else table(results, out)
     try:
         sys.stdout.write(f"{text}\n")
         sys.stdout.flush()
     finally:
-        write(given["out"], results)
+        write(out, results)
     return 0
+
+
+def _out(asked: str | None, *, overwrite: bool) -> str:
+    """The file to write, which can be written and holds nothing, unless it may be replaced. Raises FileError."""
+    default = Path(DEFAULT) if overwrite else free_path(Path(DEFAULT), os.path.lexists)
+    path = str(default) if asked is None else asked
+    try:
+        if writable(path):
+            probe(path)
+    except FileError as error:
+        raise FileError(f"--out: {error}") from None
+    if not overwrite and os.path.isfile(path) and os.path.getsize(path):
+        raise FileError(f"--out: {path}: is there already; allowed: another file, or --overwrite to replace it")
+    return path
 
 
 def _numbers(text: str) -> tuple[int, ...]:

@@ -20,7 +20,7 @@ from runtime.launch.group import quiet_sockets
 from runtime.record.held import hold
 from runtime.train.plan import Task, naming
 from runtime.train.preflight import check_outputs, out_folder, quota_warning, writes_folder
-from runtime.train.tasks import error_text, refuse, tasks_of
+from runtime.train.tasks import error_text, refuse, tasks_of, with_folder
 
 
 def main(argv: Sequence[str]) -> int:
@@ -35,6 +35,7 @@ def main(argv: Sequence[str]) -> int:
             return 0
         check_libraries()
         if where is None:
+            argv, tasks = with_folder(argv, tasks)
             refuse(tasks)
     except (GcnsimError, click.ClickException) as error:
         # All workers were given the same arguments: one of them says what is wrong with these.
@@ -46,7 +47,7 @@ def main(argv: Sequence[str]) -> int:
     return launch(argv, tasks[0].options.workers)
 
 
-def _work(tasks: tuple[Task, ...], place: Place) -> int:
+def _work(tasks: Sequence[Task], place: Place) -> int:
     made: list[Path] = []
     for task in tasks if place.rank == 0 else ():
         with naming(task.name):
@@ -56,7 +57,7 @@ def _work(tasks: tuple[Task, ...], place: Place) -> int:
                 made += [] if folder.exists() else [folder]
                 hold(folder)
     warning = quota_warning(tasks[0].options, place) if place.local_rank == 0 else None
-    if warning:
+    if warning and not tasks[0].options.json_log:
         say(warning)
     quiet_sockets()
     from runtime.train.worker import work

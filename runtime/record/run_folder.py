@@ -1,7 +1,7 @@
 """The folder a run leaves: `run.json`, `iterations.csv`, `timeline.parquet`, `norms-<iteration>.bin` (docs/files.md).
 
-Each file is replaced as a whole, so that a folder is readable at any moment of a run. A run into the folder of an
-earlier one replaces it file by file; what `run.json` does not name is none of the run's.
+Each file is replaced as a whole, so that a folder is readable at any moment of a run. A run that replaces an earlier
+one does so file by file; what `run.json` does not name is none of the run's.
 """
 
 from __future__ import annotations
@@ -132,6 +132,12 @@ class RunFolder:
     def write_norms(self, iteration: Iteration, norms: Float32Array, graph_hash: str) -> None:
         """Write the norms s_j of every node, float32[N], measured in `iteration`. Raises FileError."""
         write_norms(self.path / norms_name(iteration), norms, graph_hash)
+
+
+def holds_run(path: Path) -> bool:
+    """Whether there is a folder with a run at `path`. Raises FileError unless it could become one."""
+    refuse_foreign(path)
+    return (path / RUN).exists()
 
 
 def refuse_foreign(path: Path) -> None:

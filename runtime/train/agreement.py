@@ -17,7 +17,7 @@ from runtime.options import Options, flag
 OWN: Final = frozenset(
     (
         *("workers", "graph", "partition", "init_weights", "save_init", "out", "save_trace", "loss_log", "resume"),
-        *("device", "threads", "json", "json_log", "quiet"),
+        *("device", "threads", "overwrite", "json", "json_log", "quiet"),
     )
 )
 """Options that may differ: where a worker's server has its files and what it is; what only worker 0 says."""

@@ -12,7 +12,7 @@ from runtime.methods import METHODS, method_of, method_type
 from runtime.methods.method import read_as_text
 from runtime.options import Options, flag
 
-SWITCHES: Final = frozenset({"bias", "preaggregate", "record", "json", "json_log", "quiet"})
+SWITCHES: Final = frozenset({"bias", "preaggregate", "record", "overwrite", "json", "json_log", "quiet"})
 
 HELP: Final[Mapping[str, str]] = {
     "method": f"One of {', '.join(METHODS)}.",
@@ -53,13 +53,14 @@ HELP: Final[Mapping[str, str]] = {
     "overlap": "tau 0: wait for rows first (none), or sum local rows during the transfer (central).",
     "threads": "CPU threads of each worker.  [default: cores / local workers]",
     "timeout": "Seconds after which a silent worker counts as lost.",
-    "out": "Run folder.  [default: that of --resume, else run]",
+    "out": "Run folder, without a run.  [default: that of --resume, else the first free one of run, run-2, ...]",
     "record": "Whether to record spans and write the run folder.",
     "warmup": "Iterations left out of the means.",
     "save_trace": "Write the access trace of the run, for gcnsim.  [default: access.trace in the run folder]",
     "loss_log": "Write iteration and global training loss as CSV.",
     "checkpoint_every": "Save a checkpoint every so many iterations; 0: only when asked to stop.",
     "resume": "Continue from the last checkpoint of this run folder.",
+    "overwrite": "Replace the run that the run folder holds.",
     "json": "Print the final figures as one JSON object.",
     "json_log": "One JSON object per iteration on standard error.",
     "quiet": "Show no progress line.",

@@ -12,17 +12,48 @@ from gcnsim.processes import cores
 from gcnsim.resources import usable_resources
 from runtime.launch.place import Place
 from runtime.options import Options, flag
-from runtime.record.run_folder import RUN, refuse_foreign
+from runtime.record.fresh import free_path
+from runtime.record.run_folder import RUN, holds_run
+
+DEFAULT: Final = "run"
+"""The run folder where nobody named one."""
 
 _CROWD: Final = 8
 """More workers than this are counted against the graph's nodes first: each costs a process that imports torch."""
 
 
 def out_folder(options: Options) -> Path:
-    """The run folder: the one asked for, else the one that `--resume` goes on from, else `run`."""
+    """The run folder: the one asked for, else the one that `--resume` goes on from, else `run`.
+
+    What starts the workers gives them a folder where `run` holds a run already (`free_folder`).
+    """
     if options.out is None and options.resume is not None and (Path(options.resume) / RUN).is_file():
         return Path(options.resume)
-    return Path(options.out if options.out is not None else "run")
+    return Path(options.out if options.out is not None else DEFAULT)
+
+
+def free_folder(options: Options) -> Path | None:
+    """A run folder for a run that nobody named one for, where the default one holds a run; None for all others."""
+    folder = out_folder(options)
+    if options.out is not None or not writes_folder(options) or _may_replace(options, folder):
+        return None
+    found = free_path(folder, os.path.lexists) if folder.is_dir() and holds_run(folder) else folder
+    return None if found == folder else found
+
+
+def restarted() -> bool:
+    """Whether torchrun started the workers again after one of them failed."""
+    return int(os.environ.get("TORCHELASTIC_RESTART_COUNT", "0") or "0") > 0
+
+
+def _may_replace(options: Options, folder: Path) -> bool:
+    """Whether a run in `folder` may be written to: as asked, or since it is the one that goes on."""
+    if options.overwrite or restarted():
+        return True
+    if options.resume is None:
+        return False
+    start, own = Path(os.path.realpath(options.resume)), Path(os.path.realpath(folder))
+    return own in (start, *start.parents)
 
 
 def writes_folder(options: Options) -> bool:
@@ -42,10 +73,16 @@ def check_outputs(options: Options) -> None:
         except FileError as error:
             raise FileError(f"{flag(name)}: {error}") from None
     if writes_folder(options):
+        folder = out_folder(options)
         try:
-            refuse_foreign(out_folder(options))
+            replaced = holds_run(folder) and not _may_replace(options, folder)
         except FileError as error:
             raise FileError(f"--out: {error}") from None
+        if replaced:
+            raise FileError(
+                f"--out: {folder}: holds a run already; allowed: another folder, --overwrite (replaces that run) or "
+                f"--resume {folder} (goes on with it)"
+            )
 
 
 def made_with_folder(options: Options, path: Path) -> bool:

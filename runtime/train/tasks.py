@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import click
 
 from gcnsim.errors import GcnsimError, ScenarioError
+from runtime.launch.failure_report import say
 from runtime.options import Options
 from runtime.train.arguments import options_of, with_options
 from runtime.train.plan import Entry, Task, naming, read_plan
-from runtime.train.preflight import check_outputs, check_worker_count
+from runtime.train.preflight import DEFAULT, check_outputs, check_worker_count, free_folder
 
 
 @click.command("runtime.train", context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
@@ -52,6 +54,20 @@ def refuse(tasks: Sequence[Task]) -> None:
         with naming(task.name):
             check_outputs(task.options)
             check_worker_count(task.options)
+
+
+def with_folder(argv: Sequence[str], tasks: Sequence[Task]) -> tuple[list[str], list[Task]]:
+    """`argv` and `tasks`; where the default run folder holds a run, with another, which the user is told of.
+
+    For whoever starts the workers, who must all have the same folder. Raises FileError.
+    """
+    task = tasks[0]
+    folder = free_folder(task.options) if task.name is None else None
+    if folder is None:
+        return [*argv], [*tasks]
+    if not task.options.json_log:
+        say(f"{DEFAULT} holds a run already: this one goes into {folder}")
+    return [*argv, "--out", str(folder)], [replace(task, options=replace(task.options, out=str(folder)))]
 
 
 def _planned(argv: Sequence[str], entry: Entry, workers: int) -> Task:

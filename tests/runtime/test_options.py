@@ -57,7 +57,7 @@ def test_a_number_lies_in_its_range_ends_included(name: str) -> None:
 
 def test_every_number_of_a_run_has_a_range() -> None:
     numbers = {name for name, value in Options().asdict().items() if isinstance(value, int | float)}
-    assert numbers - {"record", "json", "json_log", "quiet", "bias", "preaggregate"} <= set(RANGES)
+    assert numbers - {"record", "overwrite", "json", "json_log", "quiet", "bias", "preaggregate"} <= set(RANGES)
 
 
 @pytest.mark.parametrize("name", sorted(CHOICES))

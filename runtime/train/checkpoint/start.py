@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
@@ -10,14 +9,9 @@ from typing import Final
 from gcnsim.errors import FileError
 from runtime.options import Options
 from runtime.train.checkpoint.files import latest, made_with
-from runtime.train.preflight import out_folder, writes_folder
+from runtime.train.preflight import out_folder, restarted, writes_folder
 
 CHECKPOINTS: Final = "checkpoints"
-
-
-def restarted() -> bool:
-    """Whether torchrun started the workers again after one of them failed."""
-    return int(os.environ.get("TORCHELASTIC_RESTART_COUNT", "0") or "0") > 0
 
 
 def starting_point(options: Options, out: Path) -> Path | None:

@@ -188,6 +188,24 @@ def test_a_file_that_does_not_fit_is_named(
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_run_is_never_written_over_unasked(case: Case, tmp_path: Path) -> None:
+    words = [*LONG, "--graph", str(case.path), "--iterations", "2", "--quiet"]
+    for name, said in (("run", ""), ("run-2", "runtime.train: run holds a run already: this one goes into run-2\n")):
+        code, _, err = Shell(tmp_path, *words).end()
+        assert (code, err) == (0, said)
+        assert json.loads((tmp_path / name / "run.json").read_text())["finished"]
+    before = {path: path.read_bytes() for path in (tmp_path / "run").iterdir() if path.is_file()}
+    code, out, err = Shell(tmp_path, *words, "--out", "run").end()
+    assert (code, out) == (2, "")
+    assert err.startswith("runtime.train: --out: run: holds a run already; allowed: another folder, --overwrite")
+    assert err.count("\n") == 1
+    assert {path: path.read_bytes() for path in (tmp_path / "run").iterdir() if path.is_file()} == before
+    code, _, err = Shell(tmp_path, *words, "--out", "run", "--overwrite", "--seed", "9").end()
+    assert (code, err) == (0, "")
+    assert json.loads((tmp_path / "run" / "run.json").read_text())["seed"] == 9
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["run", "run-2"]
+
+
 def _filled(text: str, paths: dict[str, Path]) -> str:
     return re.sub(r"\{(.*?)\}", lambda found: str(paths[found[1]]), text)
 
@@ -244,6 +262,7 @@ def test_what_is_printed_and_written(case: Case, tmp_path: Path) -> None:
 
     master, slave = os.openpty()
     second = [*LONG, "--graph", str(case.path), "--init-weights", "init.npz", "--partition", "owners.npy", "--quiet"]
+    second += ["--out", "second"]
     code, out, _ = Shell(tmp_path, *second, *knobs, "--seed", "7", "--loss-log", "b.csv", stderr=slave).end()
     os.close(slave)
     assert code == 0

@@ -42,7 +42,7 @@ def test_a_run_of_a_plan_is_the_run_alone(compared: str, tmp_path: Path) -> None
     finals = [json.loads(line) for line in out.splitlines()]
     assert [(final["out"], final["workers"], final["iterations"]) for final in finals] == [(out, 2, 8) for out in RUNS]
     for out in compared.split():
-        assert Shell(tmp_path, *COMMON, *RUNS[out], "--out", "alone").end()[0] == 0
+        assert Shell(tmp_path, *COMMON, *RUNS[out], "--out", "alone", "--overwrite").end()[0] == 0
         assert losses(tmp_path / out) == losses(tmp_path / "alone")
         assert len(losses(tmp_path / out)) == 9
 

@@ -11,7 +11,7 @@ from gcnsim.resources import Resources
 from runtime.launch import Place
 from runtime.options import Options
 from runtime.train import preflight
-from runtime.train.preflight import check_outputs, quota_warning, threads_of
+from runtime.train.preflight import check_outputs, free_folder, quota_warning, threads_of
 
 
 def test_a_trace_may_go_into_the_run_folder_that_will_be_made(tmp_path: Path) -> None:
@@ -53,3 +53,51 @@ def test_threads_are_what_a_container_leaves(
         assert line.startswith(
             f"the CPU quota of this container is {quota:g} CPUs, less than {workers * threads} thread"
         )
+
+
+def made_run(folder: Path) -> Path:
+    folder.mkdir(parents=True)
+    (folder / "run.json").write_text('{"schema": "gcnsim.run/1"}')
+    return folder
+
+
+def test_a_folder_with_a_run_is_refused_in_one_line(tmp_path: Path) -> None:
+    out = made_run(tmp_path / "mine")
+    with pytest.raises(FileError) as caught:
+        check_outputs(Options(out=str(out)))
+    assert str(caught.value) == (
+        f"--out: {out}: holds a run already; allowed: another folder, --overwrite (replaces that run) or "
+        f"--resume {out} (goes on with it)"
+    )
+    with pytest.raises(FileError, match="holds a run already"):
+        check_outputs(Options(out=str(out), record=False, checkpoint_every=5))
+
+
+def test_a_run_is_written_over_as_asked_where_it_goes_on_and_where_nothing_is_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = made_run(tmp_path / "mine")
+    check_outputs(Options(out=str(out), overwrite=True))
+    check_outputs(Options(out=str(out), resume=str(out)))
+    check_outputs(Options(out=str(out), resume=str(out / "checkpoints" / "000010")))
+    check_outputs(Options(resume=str(out)))
+    check_outputs(Options(out=str(out), record=False))
+    with pytest.raises(FileError, match=rf"{out}: holds a run already"):
+        check_outputs(Options(out=str(out), resume=str(made_run(tmp_path / "other"))))
+    monkeypatch.setenv("TORCHELASTIC_RESTART_COUNT", "1")
+    check_outputs(Options(out=str(out)))
+
+
+def test_the_default_folder_is_the_first_that_holds_no_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert free_folder(Options()) is None
+    (tmp_path / "run").mkdir()
+    assert free_folder(Options()) is None, "an empty folder is free"
+    (tmp_path / "run").rmdir()
+    made_run(tmp_path / "run")
+    assert free_folder(Options()) == Path("run-2")
+    made_run(tmp_path / "run-2")
+    (tmp_path / "run-3").write_text("a file")
+    assert free_folder(Options()) == Path("run-4")
+    for own in (Options(out="run"), Options(overwrite=True), Options(record=False), Options(resume="run")):
+        assert free_folder(own) is None
