@@ -14,7 +14,8 @@ import json
 import math
 import mmap
 import os
-from collections.abc import Mapping
+import sys
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from reprlib import repr as shown
@@ -138,6 +139,17 @@ def kind_of(path: str | Path) -> str:
     return str(_header(source, data)[0]["kind"])
 
 
+def fits_memory(shape: Sequence[int], itemsize: int) -> bool:
+    """Whether an array of this shape can be addressed; NumPy counts an axis without elements as one of 1."""
+    # One axis at a time: the product of many long numbers would be longer still.
+    size = itemsize
+    for length in shape:
+        size *= max(length, 1)
+        if size > sys.maxsize:
+            return False
+    return True
+
+
 def _header(source: Path, data: bytes | mmap.mmap) -> tuple[dict[str, Any], bytes, int]:
     if len(data) < _PREFIX or data[: len(MAGIC)] != MAGIC:
         raise FileError(f"{source}: is not a gcnsim file (or is truncated before its header)")
@@ -183,6 +195,8 @@ def _wrong(entry: Any) -> str | None:
         return f"shape is {shown(shape)}; allowed: a list of whole numbers from 0"
     if len(shape) > _MOST_DIMENSIONS:
         return f"shape has {len(shape)} dimensions; at most {_MOST_DIMENSIONS} are allowed"
+    if not fits_memory(shape, np.dtype(dtype).itemsize):
+        return f"shape is {shown(shape)}, more than an array of {dtype} can have"
     needed = math.prod(shape) * np.dtype(dtype).itemsize
     if type(entry.get("bytes")) is not int or entry["bytes"] != needed:
         return f"bytes is {shown(entry.get('bytes'))}; shape {shown(shape)} of {dtype} has {needed}"

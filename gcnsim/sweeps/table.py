@@ -100,7 +100,7 @@ def read_table(path: Path) -> pa.Table:
             table = pq.ParquetFile(file, page_checksum_verification=True).read()
         table.validate(full=True)
         names = table.column_names
-    except (OSError, pa.ArrowException, UnicodeDecodeError) as error:
+    except (OSError, pa.ArrowException, UnicodeDecodeError, MemoryError, OverflowError) as error:
         raise FileError(f"{path}: not a Parquet file of a sweep: {' '.join(str(error).split())[:200]}") from None
     if names[: len(LEAD)] != list(LEAD):
         raise FileError(f"{path}: not a file of a sweep: its first columns are not {', '.join(LEAD)}")

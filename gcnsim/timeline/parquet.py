@@ -94,7 +94,7 @@ def _table(path: Path) -> Any:
             table.validate(full=True)
             table.column_names  # noqa: B018 - decodes them, which fails where they are not UTF-8
             return table
-    except (pa.ArrowException, UnicodeDecodeError) as error:
+    except (pa.ArrowException, UnicodeDecodeError, MemoryError, OverflowError) as error:
         raise FileError(f"{path}: not a Parquet file, or a damaged one: {_line(error)}") from None
     except OSError as error:
         if error.errno is None:  # Arrow reports a failed checksum or a truncated page as a bare OSError

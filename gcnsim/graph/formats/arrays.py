@@ -25,6 +25,7 @@ import numpy as np
 from gcnsim.errors import FileError
 from gcnsim.graph.formats.source import file_start
 from gcnsim.ids import AnyArray, frozen
+from gcnsim.io.container import fits_memory
 
 _DAMAGE = (
     zipfile.BadZipFile,
@@ -212,6 +213,8 @@ def _header(where: str, file: IO[bytes]) -> _Header:
         shape, fortran, dtype = read(BytesIO(length + file.read(told)))
     if dtype.hasobject:
         raise FileError(f"{where} is an object array (a pickle), which is never opened")
+    if min(shape, default=0) < 0 or not fits_memory(shape, dtype.itemsize):
+        raise FileError(f"{where}: truncated or altered: no array can have the shape {list(shape)} of {dtype}")
     return shape, fortran, dtype
 
 

@@ -179,7 +179,8 @@ def _tensors(path: Path, digest: str, prefix: str) -> dict[str, Tensor]:
         raise FileError(f"{path}: truncated or altered: its SHA-256 is not the one in {STATE}")
     try:
         found = load(content)
-    except SafetensorError as error:
+    # torch has errors of its own for shapes that it cannot have.
+    except (SafetensorError, RuntimeError, TypeError, ValueError, OverflowError, MemoryError) as error:
         raise FileError(f"{path}: not a file of tensors: {' '.join(str(error).split())[:200]}") from None
     return {name.removeprefix(prefix): tensor for name, tensor in found.items() if name.startswith(prefix)}
 

@@ -317,12 +317,14 @@ def test_tensors_of_another_run_are_refused(
 def test_a_part_that_is_no_file_of_tensors_is_refused(made: tuple[Options, Path], tmp_path: Path) -> None:
     place = Path(shutil.copytree(made[1] / "checkpoints" / "000004", tmp_path / "000004"))
     state = json.loads((place / STATE).read_text())
-    content = (place / "worker1.safetensors").read_bytes()[:100]
-    (place / "worker1.safetensors").write_bytes(content)
-    digests = [bytes.fromhex(state["parts"][0]), hashlib.sha256(content).digest()]
-    complete(tmp_path, 4, state["identity"], state["notes"], digests)
-    with pytest.raises(FileError, match=r"worker1\.safetensors: not a file of tensors: [^\n]*$"):
-        read_checkpoint(place, 1, {})
+    header = json.dumps({"a": {"dtype": "F32", "shape": [0, 2**63], "data_offsets": [0, 0]}}).encode()
+    enormous = len(header).to_bytes(8, "little") + header
+    for content in ((place / "worker1.safetensors").read_bytes()[:100], enormous):
+        (place / "worker1.safetensors").write_bytes(content)
+        digests = [bytes.fromhex(state["parts"][0]), hashlib.sha256(content).digest()]
+        complete(tmp_path, 4, state["identity"], state["notes"], digests)
+        with pytest.raises(FileError, match=r"worker1\.safetensors: not a file of tensors: [^\n]*$"):
+            read_checkpoint(place, 1, {})
 
 
 def _weight(tensors: dict[str, torch.Tensor]) -> str:
