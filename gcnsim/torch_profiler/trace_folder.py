@@ -33,13 +33,14 @@ def is_profiler_trace(path: str | Path) -> bool:
 def trace_files(folder: Path) -> tuple[list[Path], list[str]]:
     """Files of a folder that are traces, in the order of their names, and the names of other JSON files.
 
-    Where files have the profiler's own kind of name, those are the traces; else what has events is one.
+    Where files have the profiler's own kind of name, those are the traces; else what has events is one, and what is
+    empty, as a recording that was cut off is.
     Raises FileError where the folder or a file cannot be read.
     """
     files = _candidates(folder)
     traces = [path for path in files if path.name.endswith(EXPORTED)]
     try:
-        traces = traces or [path for path in files if _has_events(path)]
+        traces = traces or [path for path in files if not path.stat().st_size or _has_events(path)]
     except OSError as error:
         raise FileError(f"{error.filename or folder}: cannot be read: {error.strerror}") from None
     return traces, [path.name for path in files if path not in traces]
@@ -54,13 +55,17 @@ def _candidates(folder: Path) -> list[Path]:
 
 def _has_events(path: Path) -> bool:
     """Whether a file has the key of a trace's events, or begins as a list of events; a damaged gzip file counts."""
-    wanted, before, first = f'"{EVENTS}"'.encode(), b"", True
+    # In UTF-16 too, so that reading it says what is wrong.
+    wanted = tuple(f'"{EVENTS}"'.encode(coding) for coding in ("utf-8", "utf-16-le", "utf-16-be"))
+    before, first = b"", True
     with open(path, "rb") as file:
         read = unpacked(file)
         while True:
             piece, fault = read(PIECE)
             if not piece:
                 return bool(fault)
-            if wanted in before + piece or (first and piece.lstrip()[:1] == b"[" and b'"ph"' in piece):
+            if any(key in before + piece for key in wanted):
                 return True
-            before, first = piece[-len(wanted) :], False
+            if first and piece.lstrip()[:1] == b"[" and b'"ph"' in piece:
+                return True
+            before, first = piece[-len(wanted[-1]) :], False

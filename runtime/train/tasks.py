@@ -56,7 +56,7 @@ def refuse(tasks: Sequence[Task]) -> None:
             check_worker_count(task.options)
 
 
-def with_folder(argv: Sequence[str], tasks: Sequence[Task]) -> tuple[list[str], list[Task]]:
+def with_folder(argv: Sequence[str], tasks: Sequence[Task]) -> tuple[list[str], tuple[Task, ...]]:
     """`argv` and `tasks`; where the default run folder holds a run, with another, which the user is told of.
 
     For whoever starts the workers, who must all have the same folder. Raises FileError.
@@ -64,10 +64,10 @@ def with_folder(argv: Sequence[str], tasks: Sequence[Task]) -> tuple[list[str], 
     task = tasks[0]
     folder = free_folder(task.options) if task.name is None else None
     if folder is None:
-        return [*argv], [*tasks]
+        return [*argv], tuple(tasks)
     if not task.options.json_log:
         say(f"{DEFAULT} holds a run already: this one goes into {folder}")
-    return [*argv, "--out", str(folder)], [replace(task, options=replace(task.options, out=str(folder)))]
+    return [*argv, "--out", str(folder)], (replace(task, options=replace(task.options, out=str(folder))),)
 
 
 def _planned(argv: Sequence[str], entry: Entry, workers: int) -> Task:

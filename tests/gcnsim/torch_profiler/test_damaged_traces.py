@@ -202,9 +202,16 @@ def test_other_json_files_beside_traces_are_named_and_left_out(tmp_path: Path) -
     assert run.parts == whole.parts
     (note,) = set(run.notes) - set(whole.notes)
     assert note.endswith("not read, since no trace of the profiler: config.json, env.json.gz, index.json, metrics.json")
-    (tmp_path / "rank1.json").write_bytes((tmp_path / "rank1.json").read_bytes()[:5000])
-    with pytest.raises(FileError, match=r"rank1\.json: it is cut off"):
-        read_profiled_run(tmp_path)
+    sound = (tmp_path / "rank1.json").read_bytes()
+    for bad, says in (
+        (sound[:5000], r"it is cut off"),
+        (b"", r"it is cut off"),
+        (sound.decode().encode("utf-16"), r"is UTF-16 text"),
+        (gzip.compress(sound)[:200], r"it is cut off"),
+    ):
+        (tmp_path / "rank1.json").write_bytes(bad)
+        with pytest.raises(FileError, match=rf"rank1\.json: {says}"):
+            read_profiled_run(tmp_path)
 
 
 def test_collectives_whose_kind_the_trace_does_not_say_are_noted(tmp_path: Path) -> None:
