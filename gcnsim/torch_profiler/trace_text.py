@@ -15,8 +15,8 @@ from gcnsim.torch_profiler.repair import DamageError, IncompleteError, Mend, men
 CHUNK: Final = 1 << 22
 """Bytes read at once."""
 
-DAMAGED_CHUNK: Final = 1 << 18
-"""The same of a file with faults: where the strict reader fails, it looks through all that is in memory."""
+WINDOW: Final = 1 << 13
+"""Characters that the strict reader is given first in a file with faults: to fail, it counts the lines before."""
 
 LARGEST_VALUE: Final = 1 << 26
 """Characters of one event, or of one entry of the header."""
@@ -162,7 +162,7 @@ class Text:
         """The value here, where it ends and what was mended in it; None where it does not end in the buffer."""
         try:
             try:
-                return *self._decoder.raw_decode(self._buffer, self._at), []
+                return *self._sound(), []
             except ValueError as error:
                 if not self._ended and _may_go_on(error, len(self._buffer)):
                     return None
@@ -174,6 +174,20 @@ class Text:
         except DamageError as error:
             self._at = error.at
             raise self.wrong(f"{_named(error.found)} where {error.needed} is needed") from None
+
+    def _sound(self) -> tuple[Any, int]:
+        """The value here by the strict reader, and where it ends. Raises ValueError."""
+        window = self._buffer[self._at : self._at + WINDOW] if self.first else ""
+        if len(window) == WINDOW:
+            try:
+                value, end = self._decoder.raw_decode(window)
+            except ValueError as error:
+                if not _may_go_on(error, WINDOW):
+                    raise
+            else:
+                if end < WINDOW:
+                    return value, self._at + end
+        return self._decoder.raw_decode(self._buffer, self._at)
 
     def _passed(self, end: int, mends: list[Mend]) -> None:
         """Move to `end`; what was mended on the way is kept."""
@@ -197,7 +211,7 @@ class Text:
 
     def _fill(self) -> None:
         """Read more."""
-        data, self._fault = self._read(min(CHUNK, DAMAGED_CHUNK) if self.first else CHUNK)
+        data, self._fault = self._read(CHUNK)
         self._step()
         if not self._bytes and data[:2] in UTF16:
             raise TraceTextError("is UTF-16 text; allowed: UTF-8 (convert it, or export it again)")
