@@ -103,6 +103,30 @@ def test_without_network_no_transfer_is_measured(capsys: pytest.CaptureFixture[s
     assert not NETWORK & {each["kernel"] for each in printed["measurements"]}
 
 
+def test_measurements_are_never_written_over_unasked(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("runtime.cli.microbench.measured", lambda asked, show: [])
+    monkeypatch.setattr("runtime.cli.microbench.table", lambda results, path: path)
+    for place in ("profile.json", "profile-2.json", "profile-3.json"):
+        assert main([], TINY) == 0
+        assert capsys.readouterr().out == f"{place}\n"
+    (tmp_path / "profile.json").write_text("mine")
+    assert main(["--out", "profile.json"], TINY) == 2
+    out, err = capsys.readouterr()
+    assert (out, err) == (
+        "",
+        "runtime.profile: --out: profile.json: is there already; allowed: another file, or --overwrite to replace it\n",
+    )
+    assert (tmp_path / "profile.json").read_text() == "mine"
+    (tmp_path / "empty.json").touch()
+    for words in (["--overwrite"], ["--out", "empty.json"], ["--out", "/dev/null"]):
+        assert main(words, TINY) == 0
+    assert json.loads((tmp_path / "profile.json").read_text())["schema"] == "gcnsim.measurements/1"
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+
+
 @pytest.mark.parametrize("live", [True, False])
 def test_a_terminal_shows_how_many_kernels_are_measured(
     live: bool, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
