@@ -267,7 +267,7 @@ def test_what_is_printed_and_written(case: Case, tmp_path: Path) -> None:
     os.close(slave)
     assert code == 0
     assert out.startswith("psc-gcn: 12 iterations on 2 workers in ")
-    assert all(title in out for title in ("test accuracy", "final loss", "cache hit rate", "iteration (median)"))
+    assert all(title in out for title in ("test accuracy", "final loss", "cache hit rate", "iteration (mean)"))
     assert _read(master) == "", "nothing on standard error"
     assert (tmp_path / "b.csv").read_bytes() == (tmp_path / "a.csv").read_bytes(), "the same weights, the same owners"
     losses = list(csv.reader((tmp_path / "a.csv").read_text(encoding="utf-8").splitlines()))
