@@ -8,8 +8,12 @@ sent and static sets need no ids on the wire.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
 from gcnsim.ids import Int32Array, IntArray, Rank
+
+FROM_FILE: Final = "file"
+"""The method of a partition that somebody else made."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +28,8 @@ class Partitioning:
     seed: int
     graph_name: str
     graph_hash: str
+    note: str = ""
+    """What was assumed when it was read; empty where nothing was."""
 
     @property
     def nodes(self) -> int:
