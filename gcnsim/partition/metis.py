@@ -53,7 +53,6 @@ def metis_owners(
 
     if algorithm == RECURSIVE and objective != "cut":
         raise GraphError(f"partition objective {objective!r} is not allowed with {RECURSIVE}; METIS bisects by: cut")
-
     if balance == TRAINING_NODES and (training is None or not training.any()):
         raise GraphError(
             f"partition balance {TRAINING_NODES!r} is not allowed; {graph.name} does not say who trains (train_mask)"
@@ -72,14 +71,15 @@ def metis_owners(
     try:
         if balance == TRAINING_NODES and parts > 1:
             both = np.stack([np.ones(graph.nodes, kind), np.asarray(training, kind)], axis=1)
-            value, owner = balanced_owners(indptr, indices, both, parts, options, recursive=algorithm == RECURSIVE)
+            value, found = balanced_owners(indptr, indices, both, parts, options, recursive=algorithm == RECURSIVE)
         else:
             adjacency = pymetis.CSRAdjacency(indptr, indices)
-            value, owner = pymetis.part_graph(
+            value, listed = pymetis.part_graph(
                 parts, adjacency=adjacency, vweights=weights, recursive=algorithm == RECURSIVE, options=options
             )
+            found = np.asarray(listed)
     except RuntimeError as error:
         raise GraphError(f"METIS could not cut the graph into {parts} parts, or was asked to end: {error}") from None
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, usual)
-    return np.asarray(owner).astype(np.int32), int(value)
+    return found.astype(np.int32), int(value)

@@ -33,7 +33,11 @@ class PartitionSpec:
         None,
         optional=True,
     )
-    balance: str = entry(Word("a balance", lambda: BALANCES), "METIS balances the parts' nodes or their edges", NODES)
+    balance: str = entry(
+        Word("a balance", lambda: BALANCES),
+        "METIS balances the parts' nodes, their edges, or nodes and training nodes",
+        NODES,
+    )
     file: str | None = entry(_FILE, "partition file, instead of cutting", None, optional=True)
     statistics: str = entry(
         Word("statistics", lambda: ("profile", "published")),

@@ -10,6 +10,7 @@ import numpy as np
 from gcnsim.errors import plural
 from gcnsim.ids import Int32Array, IntArray, Iteration, Rank
 from gcnsim.methods import NeighbourBatches
+from gcnsim.partition import TRAINING_NODES
 from gcnsim.sampling import passes
 from gcnsim.scenario import Scenario
 
@@ -21,6 +22,7 @@ NOTEWORTHY: Final = 1.05
 class TrainingShares:
     """Of one setting. worker: the one with the most training nodes; most, total: its own and all of them. batch: how
     many it trains in an iteration at most; epoch, even_epoch: iterations of an epoch, now and with even shares.
+    hint: what evens them out, in words.
     """
 
     method: str
@@ -31,6 +33,7 @@ class TrainingShares:
     batch: int
     epoch: Iteration
     even_epoch: Iteration
+    hint: str = ""
 
     @property
     def even(self) -> int:
@@ -53,8 +56,7 @@ class TrainingShares:
         else:
             makes = f"its batch holds {self.most:,}, {self.even:,} if they were even"
         return (
-            f"{self.method}, batch {self.batch:,}: worker {self.worker} has {whose} training nodes: {makes} "
-            "(partition.balance=training-nodes)"
+            f"{self.method}, batch {self.batch:,}: worker {self.worker} has {whose} training nodes: {makes}{self.hint}"
         )
 
 
@@ -69,6 +71,8 @@ def training_shares(scenario: Scenario, training: IntArray, owner: Int32Array) -
     method, workers = scenario.method, scenario.cluster.gpus
     if not isinstance(method, NeighbourBatches):
         return None
+    spec = scenario.partition
+    balances = spec.file is None and spec.balance != TRAINING_NODES
     counts = np.bincount(owner[training], minlength=workers)
     most = int(counts.max())
     return TrainingShares(
@@ -80,4 +84,5 @@ def training_shares(scenario: Scenario, training: IntArray, owner: Int32Array) -
         batch=method.batch,
         epoch=passes(workers * most, workers, method.batch),
         even_epoch=passes(int(training.size), workers, method.batch),
+        hint=f"; partition.balance: {TRAINING_NODES} evens them out" if balances else "",
     )
