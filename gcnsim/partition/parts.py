@@ -7,6 +7,7 @@ sent and static sets need no ids on the wire.
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass
 from typing import Final
 
@@ -35,6 +36,11 @@ class Partitioning:
     def nodes(self) -> int:
         """Number of nodes."""
         return int(self.owner.size)
+
+    @property
+    def owner_hash(self) -> str:
+        """SHA-256 of the owners: the identity of a partition, as run folders have it."""
+        return hashlib.sha256(self.owner.astype("<i4").tobytes()).hexdigest()
 
 
 @dataclass(frozen=True, slots=True)

@@ -79,9 +79,10 @@ class GraphSource(Source):
         graph = self.graph
         cut, parts = self.partition(scenario)
         boundary = sum(part.boundary_nodes for part in parts)
-        how = "" if cut.method == FROM_FILE else f"{cut.method}, seed {cut.seed}"
+        how = f"{cut.method}, seed {cut.seed}"
         if scenario.partition.file is not None:
-            how = f"parts of {scenario.partition.file}{how and f' ({how})'}"
+            made = "" if cut.method == FROM_FILE else f"{how}, "
+            how = f"parts of {scenario.partition.file} ({made}SHA-256 {cut.owner_hash[:12]})"
         return {
             "kind": "real",
             "text": f"{graph.name}: {graph.nodes:,} nodes, {graph.entries:,} stored entries ({graph.cleaning}); "

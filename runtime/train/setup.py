@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import sys
 from collections.abc import Mapping
@@ -91,13 +90,8 @@ class WorkerState:
             "features": self.network.widths[0],
             "classes": self.classes,
             "graph": self.partitioning.graph_hash,
-            "partition": owner_hash(self.partitioning),
+            "partition": self.partitioning.owner_hash,
         }
-
-
-def owner_hash(partitioning: Partitioning) -> str:
-    """SHA-256 of the owners: the identity of a partition."""
-    return hashlib.sha256(partitioning.owner.astype("<i4").tobytes()).hexdigest()
 
 
 def device_of(options: Options, place: Place) -> torch.device:

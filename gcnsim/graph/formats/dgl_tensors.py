@@ -70,8 +70,6 @@ def _named_array(path: str, data: bytes, place: int) -> tuple[str, AnyArray, int
         raise FileError(f"{path}: {name!r} has type {code}, {bits} bits, {lanes} lanes; integers and floats are read")
     dtype = np.dtype(f"<{_KINDS[code]}{bits // 8}")
     if min(shape, default=0) < 0 or stored != math.prod(shape) * dtype.itemsize or place + stored > len(data):
-        raise FileError(
-            f"{path}: truncated or altered: {name!r} of {dtype}{list(shape)} needs other than {stored} bytes"
-        )
+        raise FileError(f"{path}: truncated or altered: {name!r}: {stored} bytes are not {dtype}{list(shape)}")
     array = np.frombuffer(data, dtype, math.prod(shape), place).reshape(shape)
     return name, frozen(array), place + stored
