@@ -67,7 +67,7 @@ def next_steps(
     moves = possible_moves(studies, scenario, rule, {each.knob for each in idle})
     # The estimate does not see what another iteration of slack brings, nor how many iterations an epoch has.
     unseen = ("tau", KNOB, "gpus") if scenario.method.mini_batches else ("tau",)
-    studies.prepare([scenario, *(move.scenario for move in moves if move.knob in unseen)])
+    studies.prepare([scenario, *(move.scenario for move in moves if move.knob in unseen and _allowed(studies, move))])
     even = any(move.even for move in moves)
     studies.explore(scenario, [move.scenario for move in moves if not move.even], even, on_progress)
     now = studies.result(scenario)
@@ -95,6 +95,15 @@ def next_steps(
         epoch_s = None if epochs == 1 else seconds * result.per_epoch
         steps.append(Step(move.knob, move.start, move.end, seconds, gain, low, high, result.fits, below, epoch_s))
     return sorted(steps, key=lambda step: (step.fits is False, -step.gain)), idle
+
+
+def _allowed(studies: StudyCache, move: Move) -> bool:
+    """Whether method and machine allow the move."""
+    try:
+        studies.check(move.scenario)
+    except ScenarioError:
+        return False
+    return True
 
 
 def _times_over(studies: StudyCache, move: Move, scenario: Scenario) -> FloatArray:

@@ -38,7 +38,7 @@ class PartitionSpec:
         "METIS balances the parts' nodes, their edges, or nodes and training nodes",
         NODES,
     )
-    file: str | None = entry(_FILE, "partition file, instead of cutting", None, optional=True)
+    file: str | None = entry(_FILE, "a partition that is there, instead of cutting", None, optional=True)
     statistics: str = entry(
         Word("statistics", lambda: ("profile", "published")),
         "of a dataset's parts: its profile, or what tables print",
