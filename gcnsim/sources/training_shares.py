@@ -43,9 +43,8 @@ class TrainingShares:
     @property
     def uneven(self) -> bool:
         """Whether even training nodes would shorten an epoch: by iterations, or by smaller ones where it has one."""
-        if self.epoch > self.even_epoch:
-            return True
-        return self.epoch == 1 and self.most * self.workers >= NOTEWORTHY * self.total
+        longer = self.epoch > self.even_epoch or self.epoch == 1
+        return longer and self.most * self.workers >= NOTEWORTHY * self.total
 
     @property
     def text(self) -> str:
