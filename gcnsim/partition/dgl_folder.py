@@ -7,6 +7,7 @@ where DGL's distributed partitioning wrote it, gives the number that each node h
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
@@ -49,10 +50,10 @@ def dgl_owners(path: Path, graph: Graph) -> tuple[AnyArray, str]:
         owner = read_npy(_beside(config, given))
         return owner, ""
     kind, ends = _ranges(config, given, parts)
-    sizes = np.diff(ends, prepend=0)
+    if ends[-1] != graph.nodes:
+        raise FileError(f"{config}: node_map has {plural(ends[-1], 'node')}; {graph.name} has {graph.nodes:,}")
+    sizes = np.diff(np.array(ends, np.int64), prepend=0)
     renumbered = np.repeat(np.arange(parts), sizes)
-    if renumbered.size != graph.nodes:
-        raise FileError(f"{config}: node_map has {plural(renumbered.size, 'node')}; {graph.name} has {graph.nodes:,}")
     original = _original(config, said, kind, sizes)
     if original is not None:
         owner = np.empty(graph.nodes, np.int64)
@@ -87,13 +88,14 @@ def _beside(config: Path, name: str) -> Path:
     if not named.is_absolute() and ".." not in named.parts:
         tried.insert(0, config.parent / named)
     for path in tried:
-        if path.is_file():
+        # Not Path.is_file, which raises for a name that no file can have.
+        if os.path.isfile(path):
             return path
     raise FileError(f"{config}: node_map is {name!r}, which is not there; it is looked for in {config.parent}")
 
 
-def _ranges(config: Path, given: object, parts: int) -> tuple[str | None, IntArray]:
-    """The one node type, and the end of each part's range, int64[parts]; the ranges must follow one another."""
+def _ranges(config: Path, given: object, parts: int) -> tuple[str | None, list[int]]:
+    """The one node type, and the end of each part's range; the ranges must follow one another."""
     if isinstance(given, Mapping):
         several = [str(name) for name, ranges in given.items() if ranges]
         if len(several) != 1:
@@ -103,7 +105,7 @@ def _ranges(config: Path, given: object, parts: int) -> tuple[str | None, IntArr
         kind, ranges = None, given
     if not isinstance(ranges, list) or len(ranges) != parts:
         raise FileError(f"{config}: node_map does not give {plural(parts, 'part')} a range of nodes each")
-    end, ends = 0, []
+    end, ends = 0, list[int]()
     for part, span in enumerate(ranges):
         if not isinstance(span, list) or [type(each) for each in span] != [int, int] or span[0] > span[1]:
             raise FileError(f"{config}: node_map: part {part} is {span!r:.60}; a range [first, end] is needed")
@@ -111,13 +113,13 @@ def _ranges(config: Path, given: object, parts: int) -> tuple[str | None, IntArr
             raise FileError(f"{config}: node_map: part {part} begins at {span[0]}; {end} is needed")
         end = span[1]
         ends.append(end)
-    return kind, np.array(ends, np.int64)
+    return kind, ends
 
 
 def _original(config: Path, said: Mapping[str, Any], kind: str | None, sizes: IntArray) -> IntArray | None:
     """The number that each node had before DGL numbered it anew, int64[N]; None where no part says it."""
     paths = [_part_folder(config, said, part) / ORIGINAL for part in range(sizes.size)]
-    there = [path for path in paths if path.is_file()]
+    there = [path for path in paths if os.path.isfile(path)]
     if not there:
         return None
     if len(there) < len(paths):

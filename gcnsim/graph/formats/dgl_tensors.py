@@ -58,6 +58,8 @@ def read_dgl_tensors(path: str | Path) -> dict[str, AnyArray]:
 def _named_array(path: str, data: bytes, place: int) -> tuple[str, AnyArray, int]:
     """The array that begins at `place`, its name, and where it ends."""
     (length,) = struct.unpack_from("<Q", data, place)
+    if length > len(data):
+        raise FileError(f"{path}: truncated or altered: a name of {length:,} bytes")
     name, place = data[place + 8 : place + 8 + length].decode(), place + 8 + length
     magic, _, _, _, dimensions, code, bits, lanes = _ARRAY.unpack_from(data, place)
     place += _ARRAY.size
