@@ -52,7 +52,7 @@ def dgl_owners(path: Path, graph: Graph) -> tuple[AnyArray, str]:
     kind, ends = _ranges(config, given, parts)
     if ends[-1] != graph.nodes:
         raise FileError(f"{config}: node_map has {plural(ends[-1], 'node')}; {graph.name} has {graph.nodes:,}")
-    sizes = np.diff(np.array(ends, np.int64), prepend=0)
+    sizes = np.array(ends, np.int64) - np.array([0, *ends[:-1]], np.int64)
     renumbered = np.repeat(np.arange(parts), sizes)
     original = _original(config, said, kind, sizes)
     if original is not None:
