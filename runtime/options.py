@@ -11,6 +11,7 @@ from gcnsim.caching import CacheSize
 from gcnsim.errors import ScenarioError, nearest
 from gcnsim.fields import Amounts, Number, PerLayer
 from gcnsim.knobs import KnobValue
+from gcnsim.partition import BALANCES, NODES
 
 Held: TypeAlias = KnobValue | CacheSize | PerLayer
 """A knob's value as a method holds it."""
@@ -31,6 +32,7 @@ CHOICES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
         "feature_norm": ("none", "row", "standard"),
         "partition_method": ("metis", "random", "block"),
         "objective": ("vol", "cut"),
+        "balance": BALANCES,
     }
 )
 
@@ -81,6 +83,7 @@ class Options:
     partition: str | None = None
     partition_method: str = "metis"
     objective: str = "vol"
+    balance: str = NODES
     partition_seed: int = 0
     # model
     model: str = "gcn"
@@ -131,6 +134,9 @@ class Options:
         for name, rule in RULES.items():
             if getattr(self, name) is not None:
                 rule.check(getattr(self, name), flag(name))
+        if self.balance != NODES and (self.partition is not None or self.partition_method != "metis"):
+            other = f"--partition {self.partition}" if self.partition else f"--partition-method {self.partition_method}"
+            raise ScenarioError(f"--balance: {self.balance} is for METIS, not for {other}; allowed: {NODES}")
         if self.backend == "nccl" and self.device != "cuda":
             raise ScenarioError(f"--backend: nccl needs --device cuda, it is {self.device}; allowed: auto, gloo")
         if self.aggregator == "numba" and self.device != "cpu":

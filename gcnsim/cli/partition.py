@@ -8,21 +8,26 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import product
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import click
+from click.core import ParameterSource
 
 from gcnsim.cli.generate import Size
 from gcnsim.cli.ids import ids_options, map_path, warn, write_map
 from gcnsim.cli.outputs import check_outputs
+from gcnsim.cli.owners import partition_option, read_owners
 from gcnsim.cli.progress import progress
 from gcnsim.cli.tables import print_columns, print_table
 from gcnsim.errors import GraphError, ScenarioError, nearest
 from gcnsim.graph import Graph, graph_warnings, load_graph
+from gcnsim.graph.formats.nodes import read_nodes
 from gcnsim.graph.memory import check_memory
+from gcnsim.ids import BoolArray
 from gcnsim.partition import (
     ALGORITHMS,
     BALANCES,
+    FROM_FILE,
     KWAY,
     METHODS,
     NODES,
@@ -34,10 +39,14 @@ from gcnsim.partition import (
     partition_facts,
     partition_graph,
     partition_warnings,
+    role_spreads,
     split,
     write_partition,
 )
 from gcnsim.scenario import IMBALANCE
+
+_Masks: TypeAlias = Sequence[BoolArray] | None
+"""Who trains, validates and tests, bool[N] each; None where the graph does not say."""
 
 KNOWN: Final = {"method": METHODS, "objective": OBJECTIVES, "algorithm": ALGORITHMS, "balance": BALANCES}
 """The words of each option."""
@@ -54,25 +63,31 @@ class _Way:
 
 @dataclass(frozen=True, slots=True)
 class _Cut:
-    """One partition. seconds: processor time of assigning the owners, in steps of the system's clock."""
+    """One partition. seconds: processor time of assigning the owners, in steps of the system's clock; None
+    where somebody else did. roles: nodes that
+    train, validate and test, by those words, where the graph says."""
 
     owners: Partitioning
     facts: PartitionFacts
-    seconds: float
+    seconds: float | None
+    roles: Mapping[str, Spread]
     warnings: tuple[str, ...]
 
     def named(self) -> dict[str, Any]:
         """The facts for machines."""
         owners = self.owners
         found = {"method": owners.method, "seed": owners.seed, "graph": owners.graph_name}
-        return {**found, "graph_hash": owners.graph_hash, **asdict(self.facts), "warnings": [*self.warnings]} | {
-            "seconds": round(self.seconds, 3)
+        roles = {f"{role}_nodes": asdict(spread) for role, spread in self.roles.items()}
+        return {**found, "graph_hash": owners.graph_hash, **asdict(self.facts), **roles} | {
+            "warnings": [*self.warnings],
+            "seconds": None if self.seconds is None else round(self.seconds, 3),
         }
 
 
 @click.command("partition")
 @click.argument("file", type=click.Path())
-@click.option("--parts", required=True, help="Number of partitions, one per GPU; or several, 2,4,8.")
+@click.option("--parts", help="Number of partitions, one per GPU; or several, 2,4,8.")
+@partition_option
 @click.option("--method", default="metis", show_default=True, help=f"One or several of {', '.join(METHODS)}.")
 @click.option("--objective", default="vol", show_default=True, help=f"What METIS minimises: {', '.join(OBJECTIVES)}.")
 @click.option(
@@ -95,7 +110,8 @@ class _Cut:
 @click.option("--json", "as_json", is_flag=True, help="Print JSON (schema gcnsim.graph-partition/1; of several, -s).")
 def command(
     file: str,
-    parts: str,
+    parts: str | None,
+    partition: str | None,
     method: str,
     objective: str,
     algorithm: str,
@@ -110,28 +126,36 @@ def command(
 ) -> None:
     """Partition the graph in FILE and print how even the parts are and how much crosses between them.
 
+    --partition prints the same of a partition that is there already, and --out writes it as a file of gcnsim.
     Several numbers of parts, methods, objectives, algorithms or balances, separated by commas, print a row each.
 
     \b
     Example:
       gcnsim graph partition amazon_cs.npz --parts 4 --out amazon_cs.part
+      gcnsim graph partition amazon_cs.npz --partition owner.npy --out amazon_cs.part
       gcnsim graph partition amazon_cs.npz --parts 2,4,8 --method metis,random --objective vol,cut
       gcnsim graph partition amazon_cs.npz --parts 4 --objective cut --algorithm kway,recursive --balance nodes,edges
     """
-    ways = _ways(parts, {"method": method, "objective": objective, "algorithm": algorithm, "balance": balance})
+    if (parts is None) == (partition is None):
+        raise click.UsageError("give one of --parts and --partition")
+    if partition is not None:
+        _refuse_ways(partition)
+    options = {"method": method, "objective": objective, "algorithm": algorithm, "balance": balance}
+    ways = [] if parts is None else _ways(parts, options)
     allowed = _imbalance(imbalance, ways)
     if out is not None and len(ways) > 1:
         raise ScenarioError(f"--out: {out}: {len(ways)} partitions were asked for; allowed: one")
     named = map_path(ids, ids_map, out)
-    check_outputs(file, out=out, ids_map=named)
-    check_memory(file, max_memory, partition=True)
+    check_outputs(file, partition, out=out, ids_map=named)
+    check_memory(file, max_memory, partition=partition is None)
     with progress() as say:
         say(f"loading {file}")
         loaded = load_graph(file, ids)
-        cuts = []
+        masks = read_nodes(file, loaded.nodes, features=False, labels=False).masks
+        cuts = [] if partition is None else [_described(loaded, masks, read_owners(partition, loaded), None)]
         for way in ways:
             say(f"partitioning {loaded.nodes:,} nodes into {way.parts} parts ({way.method})")
-            cuts.append(_cut(loaded, way, seed, allowed))
+            cuts.append(_cut(loaded, masks, way, seed, allowed))
     if out is not None:
         write_partition(out, cuts[0].owners)
     write_map(named, loaded)
@@ -176,15 +200,29 @@ def _imbalance(text: str | None, ways: Sequence[_Way]) -> float | None:
     return IMBALANCE.read(text, "--imbalance")
 
 
-def _cut(loaded: Graph, way: _Way, seed: int, imbalance: float | None) -> _Cut:
+def _refuse_ways(partition: str) -> None:
+    """Raises ScenarioError for an option that says how to cut, beside a partition that is there already."""
+    context = click.get_current_context()
+    for name in (*KNOWN, "imbalance", "seed"):
+        if context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
+            value = context.params[name]
+            raise ScenarioError(f"--{name}: {value} is for a partition that is made here, not for {partition}")
+
+
+def _cut(loaded: Graph, masks: _Masks, way: _Way, seed: int, imbalance: float | None) -> _Cut:
     # Processor time, not the wall's: METIS is one thread, and what else the machine does is none of its cost.
     begin = os.times()
     more: dict[str, Any] = {"algorithm": way.algorithm, "imbalance": imbalance, "balance": way.balance}
+    more["training"] = None if masks is None else masks[0]
     owners = partition_graph(loaded, way.parts, way.method, way.objective, seed, **more)
     end = os.times()
     seconds = max(0.0, (end.user - begin.user) + (end.system - begin.system))
+    return _described(loaded, masks, owners, seconds)
+
+
+def _described(loaded: Graph, masks: _Masks, owners: Partitioning, seconds: float | None) -> _Cut:
     shares = split(loaded, owners)
-    return _Cut(owners, partition_facts(shares), seconds, partition_warnings(shares))
+    return _Cut(owners, partition_facts(shares), seconds, role_spreads(masks, owners), partition_warnings(shares))
 
 
 def _named(cuts: Sequence[_Cut], out: str | None) -> dict[str, Any]:
@@ -197,22 +235,25 @@ def _lines(cut: _Cut, out: str | None) -> list[tuple[str, str]]:
     owners, facts = cut.owners, cut.facts
     lines = [
         ("graph", owners.graph_name),
-        ("method", f"{owners.method}, seed {owners.seed}"),
+        ("method", "of a file" if owners.method == FROM_FILE else f"{owners.method}, seed {owners.seed}"),
         ("parts", str(facts.parts)),
         ("inner nodes", _spread(facts.inner)),
+        *((f"{role} nodes", _spread(spread)) for role, spread in cut.roles.items()),
         ("boundary nodes", _spread(facts.boundary)),
         ("boundary/inner", f"{facts.boundary_per_inner:.2f}"),
         ("balance", f"{facts.balance:.3f} of nodes, {facts.entry_balance:.3f} of entries (largest part over mean)"),
         ("replication", f"{facts.replication:.2f} copies per node"),
         ("edges cut", f"{facts.cut_entries // 2:,}"),
         ("volume", f"{facts.communication_volume:,} rows per layer, all workers"),
-        ("time", f"{cut.seconds:.2f} s of one core"),
+        *([] if cut.seconds is None else [("time", f"{cut.seconds:.2f} s of one core")]),
     ]
     return [*lines, ("written", out)] if out is not None else lines
 
 
 def _print_rows(cuts: Sequence[_Cut]) -> None:
-    headings = ("method", "parts", "inner", "boundary", "ratio", "balance", "of entries", "edges cut", "volume", "time")
+    training = all("training" in cut.roles for cut in cuts)
+    headings = ("method", "parts", "inner", "boundary", "ratio", "balance", "of entries")
+    more = ("of training",) * training + ("edges cut", "volume", "time")
     rows = [
         (
             cut.owners.method,
@@ -222,13 +263,14 @@ def _print_rows(cuts: Sequence[_Cut]) -> None:
             f"{cut.facts.boundary_per_inner:.2f}",
             f"{cut.facts.balance:.3f}",
             f"{cut.facts.entry_balance:.3f}",
+            *([f"{cut.roles['training'].most / cut.roles['training'].mean:.3f}"] if training else []),
             f"{cut.facts.cut_entries // 2:,}",
             f"{cut.facts.communication_volume:,}",
-            f"{cut.seconds:.2f} s",
+            f"{cut.seconds or 0.0:.2f} s",
         )
         for cut in cuts
     ]
-    print_table(headings, rows)
+    print_table((*headings, *more), rows)
 
 
 def _spread(found: Spread) -> str:

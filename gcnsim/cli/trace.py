@@ -12,12 +12,13 @@ from gcnsim.cli.cache_curve import command as cache_curve
 from gcnsim.cli.generate import Size
 from gcnsim.cli.ids import ids_option
 from gcnsim.cli.outputs import check_outputs
+from gcnsim.cli.owners import partition_option, read_owners
 from gcnsim.cli.progress import bar, progress
 from gcnsim.cli.tables import print_columns, print_table
 from gcnsim.cli.trace_profile import info, profile
 from gcnsim.graph import Graph, load_graph
 from gcnsim.graph.memory import check_memory
-from gcnsim.partition import Partitioning, partition_graph, read_partition, split
+from gcnsim.partition import Partitioning, partition_graph, split
 from gcnsim.processes import cores
 from gcnsim.sampling import NODES, checked_rate
 from gcnsim.sampling import sampler as sampling_rule
@@ -37,7 +38,7 @@ for each in (cache_curve, profile, info):
 @group.command()
 @click.argument("graph", type=click.Path())
 @click.option("--parts", type=click.IntRange(min=1), help="Partition GRAPH into this many parts (METIS, volume).")
-@click.option("--partition", type=click.Path(), help="Use this partition file instead (gcnsim graph partition --out).")
+@partition_option
 @click.option("--sampler", default="vr", show_default=True, help="full, uniform, or vr (least variance).")
 @click.option("--epsilon", type=float, default=0.1, show_default=True, help="Share of edges kept, in (0, 1].")
 @click.option("--iterations", type=click.IntRange(1, 1_000_000), default=30, show_default=True, help="Graphs to draw.")
@@ -106,7 +107,7 @@ def _owners(
     loaded: Graph, parts: int | None, partition: str | None, seed: int, say: Callable[[str], None]
 ) -> Partitioning:
     if partition is not None:
-        return read_partition(partition, loaded)
+        return read_owners(partition, loaded)
     assert parts is not None
     say(f"partitioning {loaded.nodes:,} nodes")
     return partition_graph(loaded, parts, seed=seed)

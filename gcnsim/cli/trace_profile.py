@@ -23,6 +23,7 @@ from gcnsim.boundary import (
 from gcnsim.cli.generate import Size
 from gcnsim.cli.ids import ids_option
 from gcnsim.cli.outputs import check_outputs
+from gcnsim.cli.owners import partition_option, read_owners
 from gcnsim.cli.progress import progress
 from gcnsim.cli.tables import print_columns, print_table
 from gcnsim.errors import ScenarioError
@@ -30,7 +31,7 @@ from gcnsim.graph import Graph, load_graph
 from gcnsim.graph.generate import block_model, surrogate_facts
 from gcnsim.graph.memory import check_memory, check_partition_memory
 from gcnsim.io.container import kind_of
-from gcnsim.partition import Partitioning, partition_graph, partition_scatter, read_partition, split
+from gcnsim.partition import Partitioning, partition_graph, partition_scatter, split
 from gcnsim.processes import cores
 
 
@@ -38,7 +39,7 @@ from gcnsim.processes import cores
 @click.argument("graph", required=False, type=click.Path())
 @click.option("--dataset", help="The surrogate of this dataset instead of GRAPH, drawn first.")
 @click.option("--gpus", type=click.IntRange(min=1), help="Partition into this many parts (METIS, volume).")
-@click.option("--partition", type=click.Path(), help="Use this partition file of GRAPH instead.")
+@partition_option
 @click.option("--seed", type=click.IntRange(0, 2**31 - 1), default=0, show_default=True, help="Seed of METIS.")
 @click.option(
     "--scale",
@@ -236,7 +237,7 @@ def _drawn(dataset: str, scale: float, max_memory: float | None) -> Graph:
 
 def _owners(loaded: Graph, gpus: int | None, partition: str | None, seed: int) -> Partitioning:
     if partition is not None:
-        return read_partition(partition, loaded)
+        return read_owners(partition, loaded)
     assert gpus is not None
     return partition_graph(loaded, gpus, seed=seed)
 

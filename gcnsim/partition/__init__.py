@@ -6,10 +6,12 @@ from gcnsim.partition.assign import METHODS, OBJECTIVES, metis_label, partition_
 from gcnsim.partition.checks import partition_warnings
 from gcnsim.partition.facts import PartitionFacts, Spread, partition_facts
 from gcnsim.partition.files import read_partition, write_partition
-from gcnsim.partition.metis import ALGORITHMS, BALANCES, EDGES, KWAY, NODES, RECURSIVE, metis_owners
-from gcnsim.partition.parts import Part, Partitioning
+from gcnsim.partition.metis import ALGORITHMS, BALANCES, EDGES, KWAY, NODES, RECURSIVE, TRAINING_NODES, metis_owners
+from gcnsim.partition.owners import open_partition
+from gcnsim.partition.parts import FROM_FILE, Part, Partitioning
 from gcnsim.partition.replicas import Replicas, allowed_copies
 from gcnsim.partition.reuse import PRODUCTS, REUSE_ENTRIES, WINDOWS, entries_reuse, graph_reuse, reuse_of
+from gcnsim.partition.roles import ROLES, role_spreads
 from gcnsim.partition.split import own_send_sets, part_of, send_set, split
 from gcnsim.partition.spread import Scatter, partition_scatter, partition_spread
 from gcnsim.partition.training_nodes import TrainingParts, training_parts
@@ -18,6 +20,7 @@ __all__ = [
     "ALGORITHMS",
     "BALANCES",
     "EDGES",
+    "FROM_FILE",
     "KWAY",
     "METHODS",
     "NODES",
@@ -25,6 +28,8 @@ __all__ = [
     "PRODUCTS",
     "RECURSIVE",
     "REUSE_ENTRIES",
+    "ROLES",
+    "TRAINING_NODES",
     "WINDOWS",
     "Part",
     "PartitionFacts",
@@ -38,6 +43,7 @@ __all__ = [
     "graph_reuse",
     "metis_label",
     "metis_owners",
+    "open_partition",
     "own_send_sets",
     "part_of",
     "partition_facts",
@@ -47,6 +53,7 @@ __all__ = [
     "partition_warnings",
     "read_partition",
     "reuse_of",
+    "role_spreads",
     "send_set",
     "split",
     "training_parts",

@@ -6,7 +6,7 @@ import numpy as np
 
 from gcnsim.errors import GraphError, nearest
 from gcnsim.graph import Graph
-from gcnsim.ids import Int32Array, frozen
+from gcnsim.ids import BoolArray, Int32Array, frozen
 from gcnsim.partition.metis import ALGORITHMS, BALANCES, KWAY, NODES, metis_owners
 from gcnsim.partition.parts import Partitioning
 from gcnsim.streams import stream
@@ -25,14 +25,16 @@ def partition_graph(
     algorithm: str = KWAY,
     imbalance: float | None = None,
     balance: str = NODES,
+    training: BoolArray | None = None,
 ) -> Partitioning:
     """Every node's owner, each of the `parts` parts non-empty.
 
     metis: minimises the communication volume (`vol`) or the entries cut (`cut`), parts of about equal node count.
     random: a permutation cut into parts whose sizes differ by at most 1. block: contiguous ids, likewise.
-    `objective`, `algorithm`, `imbalance` and `balance` matter to METIS alone (`metis_owners`), `seed` not to blocks.
+    `objective`, `algorithm`, `imbalance`, `balance` and `training` matter to METIS alone (`metis_owners`); `seed` does
+    not matter to blocks.
     Raises GraphError for fewer than 1 part, fewer nodes than parts, an unknown method, objective, algorithm or balance,
-    and for volume by recursive bisection.
+    for volume by recursive bisection, and for a balance of training nodes where nobody is said to train.
     """
     if method not in METHODS:
         raise GraphError(f"partition method {method!r} is unknown: {nearest(method, METHODS)}")
@@ -50,7 +52,14 @@ def partition_graph(
     owner = np.zeros(graph.nodes, dtype=np.int32)
     if parts > 1:
         owner, _ = metis_owners(
-            graph, parts, objective, seed, algorithm=algorithm, imbalance=imbalance, balance=balance
+            graph,
+            parts,
+            objective,
+            seed,
+            algorithm=algorithm,
+            imbalance=imbalance,
+            balance=balance,
+            training=training,
         )
     owner = _without_empty(owner, parts)
     return _labelled(graph, owner, parts, metis_label(objective, algorithm, imbalance, balance), seed)

@@ -50,8 +50,8 @@ def partition_facts(parts: Sequence[Part]) -> PartitionFacts:
     return PartitionFacts(
         parts=len(parts),
         nodes=nodes,
-        inner=_spread(inner),
-        boundary=_spread(boundary),
+        inner=spread_of(inner),
+        boundary=spread_of(boundary),
         balance=max(inner) * len(parts) / nodes,
         entry_balance=max(entries) * len(parts) / max(sum(entries), 1),
         boundary_per_inner=volume / nodes,
@@ -61,5 +61,6 @@ def partition_facts(parts: Sequence[Part]) -> PartitionFacts:
     )
 
 
-def _spread(counts: Sequence[int]) -> Spread:
+def spread_of(counts: Sequence[int]) -> Spread:
+    """Mean, least and most of one count a part."""
     return Spread(sum(counts) / len(counts), min(counts), max(counts))

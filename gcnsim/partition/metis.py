@@ -9,7 +9,8 @@ import numpy as np
 
 from gcnsim.errors import GraphError
 from gcnsim.graph import Graph
-from gcnsim.ids import Int32Array
+from gcnsim.ids import BoolArray, Int32Array
+from gcnsim.partition.several_weights import balanced_owners
 
 RECURSIVE: Final = "recursive"
 KWAY: Final = "kway"
@@ -18,8 +19,10 @@ ALGORITHMS: Final = (KWAY, RECURSIVE)
 
 NODES: Final = "nodes"
 EDGES: Final = "edges"
-BALANCES: Final = (NODES, EDGES)
-"""What parts have about equally many of: nodes, or stored entries, which a worker's work goes by."""
+TRAINING_NODES: Final = "training-nodes"
+BALANCES: Final = (NODES, EDGES, TRAINING_NODES)
+"""What parts have about equally many of: nodes; stored entries, which a worker's work goes by; nodes and also training
+nodes, which the epoch of a system goes by whose workers train nodes of their own (DistDGL)."""
 
 PER_MILLE: Final = 1000
 """METIS takes the imbalance allowed, `ufactor`, in thousandths; its own is 30 (k-way) or 1 (recursive)."""
@@ -34,6 +37,7 @@ def metis_owners(
     algorithm: str = KWAY,
     imbalance: float | None = None,
     balance: str = NODES,
+    training: BoolArray | None = None,
 ) -> tuple[Int32Array, int]:
     """Owner per node, int32[N], and the objective's value: edges cut for `cut`, sum over parts of |B_n| for `vol`.
 
@@ -41,17 +45,20 @@ def metis_owners(
     may leave a part empty when the graph is tiny. The same graph and seed give the same owners; the C library's
     generator makes the same numbers of the seeds 0 and 1. imbalance: by how much, as a share of the mean, the largest
     part may be larger, to the nearest 0.1 %; None: METIS' own, 3 % (k-way) or 0.1 % (recursive). balance: what is to
-    be balanced.
+    be balanced. training: which nodes train, bool[N], for the balance that weighs them.
 
-    Raises GraphError for volume by recursive bisection, which METIS does not do.
+    Raises GraphError for volume by recursive bisection, which METIS does not do, and where nobody is said to train.
     """
     import pymetis
 
     if algorithm == RECURSIVE and objective != "cut":
         raise GraphError(f"partition objective {objective!r} is not allowed with {RECURSIVE}; METIS bisects by: cut")
-
+    if balance == TRAINING_NODES and (training is None or not training.any()):
+        raise GraphError(
+            f"partition balance {TRAINING_NODES!r} is not allowed; {graph.name} does not say who trains (train_mask)"
+        )
     kind = pymetis.zero_copy_dtype()
-    adjacency = pymetis.CSRAdjacency(graph.indptr.astype(kind, copy=False), graph.indices.astype(kind, copy=False))
+    indptr, indices = graph.indptr.astype(kind, copy=False), graph.indices.astype(kind, copy=False)
     goal = pymetis.ObjType.VOL if objective == "vol" else pymetis.ObjType.CUT
     options = pymetis.Options(objtype=goal, seed=seed % 2**31)
     if imbalance is not None:
@@ -62,11 +69,17 @@ def metis_owners(
     # every process begun later, and whoever waits for these to end would wait for ever.
     usual = signal.pthread_sigmask(signal.SIG_BLOCK, ())
     try:
-        value, owner = pymetis.part_graph(
-            parts, adjacency=adjacency, vweights=weights, recursive=algorithm == RECURSIVE, options=options
-        )
+        if balance == TRAINING_NODES and parts > 1:
+            both = np.stack([np.ones(graph.nodes, kind), np.asarray(training, kind)], axis=1)
+            value, found = balanced_owners(indptr, indices, both, parts, options, recursive=algorithm == RECURSIVE)
+        else:
+            adjacency = pymetis.CSRAdjacency(indptr, indices)
+            value, listed = pymetis.part_graph(
+                parts, adjacency=adjacency, vweights=weights, recursive=algorithm == RECURSIVE, options=options
+            )
+            found = np.asarray(listed)
     except RuntimeError as error:
         raise GraphError(f"METIS could not cut the graph into {parts} parts, or was asked to end: {error}") from None
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, usual)
-    return np.asarray(owner).astype(np.int32), int(value)
+    return found.astype(np.int32), int(value)

@@ -7,9 +7,14 @@ sent and static sets need no ids on the wire.
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass
+from typing import Final
 
 from gcnsim.ids import Int32Array, IntArray, Rank
+
+FROM_FILE: Final = "file"
+"""The method of a partition that somebody else made."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,11 +29,18 @@ class Partitioning:
     seed: int
     graph_name: str
     graph_hash: str
+    note: str = ""
+    """What was assumed when it was read; empty where nothing was."""
 
     @property
     def nodes(self) -> int:
         """Number of nodes."""
         return int(self.owner.size)
+
+    @property
+    def owner_hash(self) -> str:
+        """SHA-256 of the owners: the identity of a partition, as run folders have it."""
+        return hashlib.sha256(self.owner.astype("<i4").tobytes()).hexdigest()
 
 
 @dataclass(frozen=True, slots=True)

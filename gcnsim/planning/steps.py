@@ -28,6 +28,7 @@ from gcnsim.methods import Method, method_type
 from gcnsim.planning.candidate import central
 from gcnsim.planning.recommend import Rule, rate_of
 from gcnsim.planning.study_cache import PRECISION, OnProgress, StudyCache, canonical
+from gcnsim.planning.training_steps import KNOB, even_training
 from gcnsim.results import NoEffect, Step
 from gcnsim.scenario import ClusterSpec, Scenario
 from gcnsim.units import format_gbps
@@ -64,8 +65,9 @@ def next_steps(
     """
     idle = list(_pointless(scenario))
     moves = possible_moves(studies, scenario, rule, {each.knob for each in idle})
-    # The estimate does not see what another iteration of slack brings.
-    studies.prepare([scenario, *(move.scenario for move in moves if move.knob == "tau")])
+    # The estimate does not see what another iteration of slack brings, nor how many iterations an epoch has.
+    unseen = ("tau", KNOB, "gpus") if scenario.method.mini_batches else ("tau",)
+    studies.prepare([scenario, *(move.scenario for move in moves if move.knob in unseen and _allowed(studies, move))])
     even = any(move.even for move in moves)
     studies.explore(scenario, [move.scenario for move in moves if not move.even], even, on_progress)
     now = studies.result(scenario)
@@ -80,8 +82,9 @@ def next_steps(
             continue
         result = studies.result(move.scenario, even=move.even)
         seconds = result.metrics.iteration_s
-        saved = 1.0 - _times_over(studies, move, scenario)
-        gain = 1.0 - seconds / now.metrics.iteration_s
+        epochs = result.per_epoch / now.per_epoch
+        saved = 1.0 - epochs * _times_over(studies, move, scenario)
+        gain = 1.0 - epochs * seconds / now.metrics.iteration_s
         low, high = central(saved)
         low, high = min(low, gain), max(high, gain)
         if abs(gain) < PRECISION and low <= 0.0 <= high and max(-low, high) < SLIGHT:
@@ -89,8 +92,18 @@ def next_steps(
             idle.append(NoEffect(move.knob, f"{move.start} -> {move.end} cannot be told apart ({ends})"))
             continue
         below = rate_of(move.scenario.method) < rule.min_rate
-        steps.append(Step(move.knob, move.start, move.end, seconds, gain, low, high, result.fits, below))
+        epoch_s = None if epochs == 1 else seconds * result.per_epoch
+        steps.append(Step(move.knob, move.start, move.end, seconds, gain, low, high, result.fits, below, epoch_s))
     return sorted(steps, key=lambda step: (step.fits is False, -step.gain)), idle
+
+
+def _allowed(studies: StudyCache, move: Move) -> bool:
+    """Whether method and machine allow the move."""
+    try:
+        studies.check(move.scenario)
+    except ScenarioError:
+        return False
+    return True
 
 
 def _times_over(studies: StudyCache, move: Move, scenario: Scenario) -> FloatArray:
@@ -106,7 +119,7 @@ def possible_moves(studies: StudyCache, scenario: Scenario, rule: Rule, idle: Co
     """
     return [
         move
-        for move in (*_moves(scenario, rule), *_best_cut(studies, scenario))
+        for move in (*_moves(scenario, rule), *_best_cut(studies, scenario), *_even_training(studies, scenario))
         if move.knob not in idle
         and studies.allows(move.scenario)
         and studies.accesses.evidence(scenario) == studies.accesses.evidence(move.scenario)
@@ -154,6 +167,13 @@ def _best_cut(studies: StudyCache, scenario: Scenario) -> Iterator[Move]:
     guesses = studies.guesses([each.scenario for each in variants])
     best = variants[guesses.index(min(guesses))]
     yield Move("METIS", partition_setting(scenario.partition), best.setting, best.scenario)
+
+
+def _even_training(studies: StudyCache, scenario: Scenario) -> Iterator[Move]:
+    """Parts with equally many training nodes, where these decide an epoch."""
+    found = even_training(studies, scenario, PATIENCE_S)
+    if found is not None:
+        yield Move(KNOB, partition_setting(scenario.partition), found.setting, found.scenario)
 
 
 def one_server_more(scenario: Scenario) -> Scenario | None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from gcnsim.ids import Seconds
-from gcnsim.results.plain import FROM, NIC_BANDWIDTH, TO, by_field
+from gcnsim.results.plain import FROM, NIC_BANDWIDTH, ONLY_IF_SAID, TO, by_field
 from gcnsim.results.row import Row
 
 OF_THE_ROW: Final = (
@@ -33,7 +33,8 @@ OF_THE_ROW: Final = (
 class Step:
     """What one step of a knob brings.
 
-    gain: share of the iteration time it saves (negative: it costs); gain_low, gain_high: its 90 % interval over joint
+    gain: share of the iteration time it saves (negative: it costs), or of an epoch's where that then has another number
+    of iterations: epoch_s, else None; gain_low, gain_high: its 90 % interval over joint
     draws of the assumptions. fits: whether the GPUs hold it then; None where that is not known. below_min_rate:
     whether it samples less than may be recommended.
     """
@@ -47,6 +48,7 @@ class Step:
     gain_high: float
     fits: bool | None
     below_min_rate: bool = False
+    epoch_s: Seconds | None = field(default=None, metadata=ONLY_IF_SAID)
 
     @property
     def distinguishable(self) -> bool:

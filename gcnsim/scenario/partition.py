@@ -33,8 +33,12 @@ class PartitionSpec:
         None,
         optional=True,
     )
-    balance: str = entry(Word("a balance", lambda: BALANCES), "METIS balances the parts' nodes or their edges", NODES)
-    file: str | None = entry(_FILE, "partition file, instead of cutting", None, optional=True)
+    balance: str = entry(
+        Word("a balance", lambda: BALANCES),
+        "METIS balances the parts' nodes, their edges, or nodes and training nodes",
+        NODES,
+    )
+    file: str | None = entry(_FILE, "a partition that is there, instead of cutting", None, optional=True)
     statistics: str = entry(
         Word("statistics", lambda: ("profile", "published")),
         "of a dataset's parts: its profile, or what tables print",

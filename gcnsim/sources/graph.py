@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -15,12 +15,14 @@ from gcnsim.graph.formats.nodes import read_nodes
 from gcnsim.ids import BoolArray, IntArray
 from gcnsim.machine import resolve_machine
 from gcnsim.partition import (
+    FROM_FILE,
+    TRAINING_NODES,
     Part,
     Partitioning,
     TrainingParts,
+    open_partition,
     partition_graph,
     partition_warnings,
-    read_partition,
     split,
     training_parts,
 )
@@ -36,6 +38,7 @@ from gcnsim.sources.edges import edge_counts
 from gcnsim.sources.model import Declared, resolve_model
 from gcnsim.sources.range_end import RangeEnd, drawing
 from gcnsim.sources.source import Source
+from gcnsim.sources.training_shares import TrainingShares, training_shares, trains_own
 from gcnsim.trace import AccessTrace, PreparedSampling, counts, prepared_sampling, record_nodes, record_prepared
 
 
@@ -76,10 +79,14 @@ class GraphSource(Source):
         graph = self.graph
         cut, parts = self.partition(scenario)
         boundary = sum(part.boundary_nodes for part in parts)
+        how = f"{cut.method}, seed {cut.seed}"
+        if scenario.partition.file is not None:
+            made = "" if cut.method == FROM_FILE else f"{how}, "
+            how = f"parts of {scenario.partition.file} ({made}SHA-256 {cut.owner_hash[:12]})"
         return {
             "kind": "real",
             "text": f"{graph.name}: {graph.nodes:,} nodes, {graph.entries:,} stored entries ({graph.cleaning}); "
-            f"{cut.method}, seed {cut.seed}: boundary/inner {boundary / graph.nodes:.3g} at {cut.parts} parts",
+            f"{how}: boundary/inner {boundary / graph.nodes:.3g} at {cut.parts} parts",
             "hash": cut.graph_hash,
         }
 
@@ -90,6 +97,14 @@ class GraphSource(Source):
         for one in {each.cluster.gpus: each for each in cut}.values():
             for line in partition_warnings(self.partition(one)[1]):
                 yield f"{plural(one.cluster.gpus, 'GPU')}: {line}"
+        files = {each.partition.file: each for each in asked if each.partition.file is not None}
+        for note in (self.partition(one)[0].note for one in files.values()):
+            if note:
+                yield note
+        for scenario in asked:
+            shares = self.training_shares(scenario)
+            if shares is not None and shares.uneven:
+                yield shares.text
         yield from fewer_drawn(asked, nodes=True)
 
     def batch_assumptions(self, asked: Sequence[Scenario]) -> Iterator[Assumed]:
@@ -104,10 +119,16 @@ class GraphSource(Source):
 
     def cut_for(self, scenarios: Sequence[Scenario]) -> None:
         """Cut the graph for these scenarios, side by side: asking for their counts later is then sooner answered."""
-        asked = {(each.partition, each.cluster.gpus): each for each in scenarios if each.partition.file is None}
+        asked = {self._cut_of(each): each for each in scenarios if each.partition.file is None}
         missing = [each for key, each in asked.items() if key not in self._parts]
         for each, found in zip(missing, parallel_map(self._cut, missing, self.processes), strict=True):
-            self._parts[each.partition, each.cluster.gpus] = found, split(self.graph, found)
+            self._parts[self._cut_of(each)] = found, split(self.graph, found)
+
+    def _cut_of(self, scenario: Scenario) -> Hashable:
+        """What decides how the graph is cut for the scenario: equal for equal partitions."""
+        spec = scenario.partition
+        trains = (scenario.workload.train_fraction, scenario.run.seed) if spec.balance == TRAINING_NODES else None
+        return spec, scenario.cluster.gpus, trains
 
     def _cut(self, scenario: Scenario) -> Partitioning:
         spec = scenario.partition
@@ -120,27 +141,49 @@ class GraphSource(Source):
             algorithm=spec.algorithm,
             imbalance=spec.imbalance,
             balance=spec.balance,
+            training=self._balanced(scenario) if spec.balance == TRAINING_NODES else None,
         )
+
+    def _balanced(self, scenario: Scenario) -> BoolArray | None:
+        """The training nodes that parts are to have alike, bool[N]; None where nobody is said to train."""
+        if not self.splits and scenario.workload.train_fraction is None and not scenario.method.mini_batches:
+            return None
+        mask = np.zeros(self.graph.nodes, np.bool_)
+        mask[self._training_nodes(scenario)] = True
+        return mask
+
+    def _training_nodes(self, scenario: Scenario) -> IntArray:
+        """The nodes that train in the scenario's mini-batches, int64, ascending."""
+        share = scenario.workload.train_fraction
+        mask = None if share is not None else self._trains
+        return training_nodes(self.graph, mask, share or TRAIN, scenario.run.seed)
+
+    def training_shares(self, scenario: Scenario) -> TrainingShares | None:
+        """See `Source.training_shares`."""
+        if not trains_own(scenario):
+            return None
+        return training_shares(scenario, self._training_nodes(scenario), self.partition(scenario)[0].owner)
 
     def partition(self, scenario: Scenario) -> tuple[Partitioning, tuple[Part, ...]]:
         """The scenario's partition of the graph, cut or read from its file."""
         spec, gpus = scenario.partition, scenario.cluster.gpus
-        if (spec, gpus) not in self._parts:
+        key = self._cut_of(scenario)
+        if key not in self._parts:
             if spec.file is None:
                 cut = self._cut(scenario)
             else:
-                cut = read_partition(spec.file, self.graph)
+                cut = open_partition(spec.file, self.graph)
                 if cut.parts != gpus:
                     raise ScenarioError(f"{spec.file}: has {cut.parts} parts, the cluster has {gpus} GPUs")
-            self._parts[spec, gpus] = cut, split(self.graph, cut)
-        return self._parts[spec, gpus]
+            self._parts[key] = cut, split(self.graph, cut)
+        return self._parts[key]
 
     def trace(self, scenario: Scenario) -> AccessTrace:
         """The access trace of the scenario's sampler and rate; of fewer graphs than were drawn before, the first of
         them."""
         method, run = scenario.method, scenario.run
         cut, parts = self.partition(scenario)
-        place = (scenario.partition, scenario.cluster.gpus)
+        place = self._cut_of(scenario)
         sampling = method.sampling()
         name, rate = sampling.drawn_by
         iterations, norms_file = drawn_graphs(scenario), sampling.norms
@@ -190,9 +233,7 @@ class GraphSource(Source):
         key = (scenario.method, cluster.gpus, cluster.gpus_per_server, cluster.device, workload, scenario.partition)
         if (key, scenario.run) not in self._counts:
             plan = plan_of(scenario, resolve_model(workload, self.declared).shapes)
-            share = workload.train_fraction
-            mask = None if share is not None else self._trains
-            training = training_nodes(self.graph, mask, share or TRAIN, scenario.run.seed)
+            training = self._training_nodes(scenario)
             source = BatchGraph(self.graph, training, lambda: self.partition(scenario)[0].owner, self._dealt)
             batches = drawn_batches(source, scenario, plan)
             self._counts[key, scenario.run] = only_batches(batches, self.graph.nodes, self.graph.entries)

@@ -17,6 +17,7 @@ from gcnsim.results import Assumed
 from gcnsim.scenario import Scenario
 from gcnsim.sources.model import Declared
 from gcnsim.sources.range_end import RangeEnd
+from gcnsim.sources.training_shares import TrainingShares
 
 
 class Source(ABC):
@@ -76,6 +77,10 @@ class Source(ABC):
 
     def partition_note(self, scenario: Scenario) -> str | None:
         """From which partition the scenario's counts are, and how much another one differs; None where that is open."""
+        return None
+
+    def training_shares(self, scenario: Scenario) -> TrainingShares | None:
+        """How the training nodes lie in the parts, where each worker trains those of its own; None elsewhere."""
         return None
 
     def scatter(self, scenario: Scenario) -> Scatter | None:

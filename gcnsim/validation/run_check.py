@@ -45,6 +45,7 @@ TRAINED: Final[Mapping[str, object]] = {
     "partition": None,
     "partition_method": "metis",
     "objective": "vol",
+    "balance": "nodes",
     "partition_seed": 0,
     "device": "cpu",
     "dtype": "float32",

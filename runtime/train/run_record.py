@@ -11,7 +11,7 @@ import torch
 from gcnsim.ids import AnyArray, Iteration
 from runtime.record import RunRecord, Summary, hardware, versions
 from runtime.train.run_state import KINDS, RunState
-from runtime.train.setup import backend_of, owner_hash
+from runtime.train.setup import backend_of
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ def run_record(run: RunState, outcome: Outcome, summary: Summary | None) -> RunR
         seed=options.seed,
         workers=worker.place.world,
         graph={"name": worker.partitioning.graph_name, "hash": worker.partitioning.graph_hash},
-        partition={"method": worker.partitioning.method, "hash": owner_hash(worker.partitioning)},
+        partition={"method": worker.partitioning.method, "hash": worker.partitioning.owner_hash},
         inner=run.inner,
         boundary=run.boundary,
         widths=tuple(worker.network.widths),

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -14,7 +14,7 @@ import torch
 from gcnsim.errors import ScenarioError
 from gcnsim.graph import Graph
 from gcnsim.ids import AnyArray, Float32Array, frozen
-from gcnsim.partition import Partitioning, Replicas
+from gcnsim.partition import KWAY, Partitioning, Replicas, metis_label
 from runtime.accelerator.machine import WaitMachine
 from runtime.aggregate import matrix_kind
 from runtime.data import Dataset, Share, load_dataset, partitioning_of, share_of
@@ -91,13 +91,8 @@ class WorkerState:
             "features": self.network.widths[0],
             "classes": self.classes,
             "graph": self.partitioning.graph_hash,
-            "partition": owner_hash(self.partitioning),
+            "partition": self.partitioning.owner_hash,
         }
-
-
-def owner_hash(partitioning: Partitioning) -> str:
-    """SHA-256 of the owners: the identity of a partition."""
-    return hashlib.sha256(partitioning.owner.astype("<i4").tobytes()).hexdigest()
 
 
 def device_of(options: Options, place: Place) -> torch.device:
@@ -214,7 +209,10 @@ def _agreed(options: Options, dataset: Dataset, place: Place, control: Channel |
     if control is None:
         return partitioning_of(options, dataset)
     if options.partition is not None:
-        return partitioning_of(options, dataset)
+        found = partitioning_of(options, dataset)
+        if found.note and place.rank == 0:
+            sys.stderr.write(f"note: {found.note}\n")
+        return found
     owner = torch.zeros(dataset.graph.nodes, dtype=torch.int32)
     failed = torch.zeros(1, dtype=torch.int32)
     made: Partitioning | None = None
@@ -233,10 +231,11 @@ def _agreed(options: Options, dataset: Dataset, place: Place, control: Channel |
     control.broadcast(owner)
     if made is not None:
         return made
-    label = f"metis-{options.objective}" if options.partition_method == "metis" else options.partition_method
+    metis = options.partition_method == "metis"
+    label = metis_label(options.objective, KWAY, None, options.balance) if metis else options.partition_method
     graph = dataset.graph
-    found = frozen(np.asarray(owner.numpy()))
-    return Partitioning(found, place.world, label, options.partition_seed, graph.name, graph.content_hash())
+    same = frozen(np.asarray(owner.numpy()))
+    return Partitioning(same, place.world, label, options.partition_seed, graph.name, graph.content_hash())
 
 
 def _first_weights(options: Options, network: Network, place: Place) -> None:

@@ -19,9 +19,10 @@ from gcnsim.graph.formats.nodes import check_features, read_nodes
 from gcnsim.graph.formats.write import write_npz
 from gcnsim.graph.generate.pairing import read_degrees
 from gcnsim.graph.memory import memory_to_load
-from gcnsim.partition import partition_graph, read_partition, write_partition
+from gcnsim.partition import open_partition, partition_graph, read_partition, write_partition
 from gcnsim.sampling.norms import read_norms, write_norms
 from tests.fuzz.readers import Reader, put, text
+from tests.gcnsim.partition.dgl_files import folder as dgl_folder
 
 EDGES = ((0, 1), (1, 2), (2, 3), (3, 4), (4, 5), (5, 0), (0, 3), (1, 4))
 NODES = 6
@@ -194,6 +195,24 @@ def _partition(home: Path) -> None:
     write_partition(home / "0" / "g.partition", partition_graph(ring(), 2, "block"))
 
 
+def _owners(home: Path) -> None:
+    """As `.npy`, as text, and folders of DGL, older and newer."""
+    owner = np.array([0, 0, 0, 1, 1, 1])
+    for place in range(4):
+        (home / str(place)).mkdir()
+    (home / "0" / "owners").write_bytes(_npy(owner))
+    (home / "1" / "owners").write_text("".join(f"{part}\n" for part in owner))
+    dgl_folder(home / "2", "node_map.npy")
+    (home / "2" / "node_map.npy").write_bytes(_npy(owner))
+    dgl_folder(home / "3", {"_N": [[0, 3], [3, 6]]}, [np.array([5, 0, 1]), np.array([2, 3, 4])])
+
+
+def _open_owners(given: Path) -> None:
+    single = given / "owners"
+    for path in [single] if single.exists() else [given, given / "ring.json"]:
+        open_partition(path, ring())
+
+
 def _norms(home: Path) -> None:
     (home / "0").mkdir()
     write_norms(home / "0" / "g.norms", np.arange(6, dtype=np.float32), ring().content_hash())
@@ -217,4 +236,5 @@ def readers() -> Iterator[Reader]:
     yield Reader("DGL partition", _dgl, _dgl_facts, frozenset({"part0/part_graph.dgl"}))
     yield Reader("degree sequence", _degrees, _read_degrees)
     yield Reader("partition", _partition, lambda folder: read_partition(folder / "g.partition"))
+    yield Reader("owners of others", _owners, _open_owners, frozenset({"part0/graph.dgl", "part1/graph.dgl"}))
     yield Reader("norms", _norms, lambda folder: read_norms(folder / "g.norms", ring()))

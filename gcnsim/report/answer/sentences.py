@@ -26,7 +26,8 @@ APART = "cannot be told apart"
 
 
 class StepText(NamedTuple):
-    """One knob turned one step further: its values, the iteration time that gives, and the change in words."""
+    """One knob turned one step further: its values, the iteration time (of an epoch that then has other iterations its
+    own time), and the change in words."""
 
     knob: str
     before: str
@@ -178,7 +179,7 @@ def steps_of(answer: WhatIf) -> list[StepText]:
             plain(step.knob),
             number(step.start),
             number(step.end),
-            format_seconds(step.iteration_s),
+            format_seconds(step.iteration_s) if step.epoch_s is None else f"{format_seconds(step.epoch_s)} an epoch",
             change_of(step)
             + (", does not fit" if step.fits is False else "")
             + (", below the least rate" if step.below_min_rate else ""),

@@ -120,6 +120,61 @@ def test_what_metis_is_told_besides_multiplies_its_rows_alone(cycle: Path) -> No
     ]
 
 
+@pytest.fixture
+def split_cycle(tmp_path: Path) -> Path:
+    """Four nodes in a circle; 0 and 1 train, 2 validates, 3 tests."""
+    circle, nodes = build_csr(np.arange(4), np.array([1, 2, 3, 0]), 4, "circle"), np.arange(4)
+    masks = {"train_mask": nodes < 2, "val_mask": nodes == 2, "test_mask": nodes == 3}
+    np.savez(tmp_path / "split.npz", allow_pickle=False, indptr=circle.indptr, indices=circle.indices, **masks)
+    return tmp_path / "split.npz"
+
+
+def test_partition_prints_who_trains_validates_and_tests_in_the_parts(split_cycle: Path) -> None:
+    lines = _run("partition", str(split_cycle), "--parts", "2", "--method", "block").splitlines()
+    assert "training nodes    1 per part (0..2)" in lines
+    assert "validation nodes  0 per part (0..1)" in lines
+    assert "test nodes        0 per part (0..1)" in lines
+    found = json.loads(_run("partition", str(split_cycle), "--parts", "2", "--method", "block", "--json"))
+    assert found["training_nodes"] == {"mean": 1.0, "least": 0, "most": 2}
+
+
+def test_training_nodes_can_be_balanced_and_compared(split_cycle: Path) -> None:
+    asked = ("--parts", "2", "--method", "metis,block", "--balance", "training-nodes")
+    lines = _run("partition", str(split_cycle), *asked).splitlines()
+    assert "of entries  of training  edges cut" in lines[0]
+    rows = {line.split()[0]: line.split()[7] for line in lines[1:]}
+    assert rows == {"metis-vol-by-training-nodes": "1.000", "block": "2.000"}
+
+
+def test_without_a_split_nothing_is_said_of_training_nodes(cycle: Path) -> None:
+    assert "training" not in _run("partition", str(cycle), "--parts", "2")
+    with pytest.raises(GcnsimError, match=r"cycle does not say who trains \(train_mask\)"):
+        _run("partition", str(cycle), "--parts", "2", "--balance", "training-nodes")
+
+
+def test_a_partition_that_is_there_is_described_and_written_as_ours(cycle: Path, tmp_path: Path) -> None:
+    (tmp_path / "cycle.part.2").write_text("0\n1\n0\n1\n")
+    out = tmp_path / "ours.part"
+    lines = _run("partition", str(cycle), "--partition", str(tmp_path / "cycle.part.2"), "--out", str(out)).splitlines()
+    assert {"method          of a file", "edges cut       4"} <= set(lines)
+    assert not [line for line in lines if line.startswith("time")]
+    assert read_partition(out, load_graph(cycle)).owner.tolist() == [0, 1, 0, 1]
+    assert json.loads(_run("partition", str(cycle), "--partition", str(out), "--json"))["seconds"] is None
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--balance", "edges"], "--balance: edges is for a partition that is made here, not for owner.txt"),
+        (["--seed", "0"], "--seed: 0 is for a partition that is made here, not for owner.txt"),
+        (["--imbalance", "3%"], "--imbalance: 3% is for a partition that is made here, not for owner.txt"),
+    ],
+)
+def test_how_to_cut_is_refused_beside_a_partition(cycle: Path, words: list[str], message: str) -> None:
+    with pytest.raises(GcnsimError, match=message):
+        _run("partition", str(cycle), "--partition", "owner.txt", *words)
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [

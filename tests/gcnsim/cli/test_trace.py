@@ -79,6 +79,21 @@ def test_a_partition_file_and_norms_are_used(
     assert f"SHA-256 {origin.norms_hash[:12]}" in capsys.readouterr().out
 
 
+def test_owners_of_others_are_recorded_and_profiled(
+    graph: Graph, graph_file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    np.save(tmp_path / "owner.npy", np.arange(60) // 20)
+    (tmp_path / "graph.part.3").write_text("".join(f"{node // 20}\n" for node in range(60)))
+    for name in ("owner.npy", "graph.part.3"):
+        words = ("--partition", tmp_path / name, "--iterations", "2", "--out", tmp_path / f"{name}.trace")
+        assert call("record", graph_file, *words) == 0
+        assert "partition  file, seed 0" in capsys.readouterr().out
+        assert call("profile", graph_file, "--partition", tmp_path / name, "--out", tmp_path / f"{name}.profile") == 0
+        assert "partition    file, seed 0" in capsys.readouterr().out
+    for kind in ("trace", "profile"):
+        assert (tmp_path / f"owner.npy.{kind}").read_bytes() == (tmp_path / f"graph.part.3.{kind}").read_bytes()
+
+
 def test_the_same_call_writes_the_same_bytes_in_any_number_of_processes(graph_file: Path, tmp_path: Path) -> None:
     for name, processes in (("a", "1"), ("b", "1"), ("c", "2")):
         words = ("--parts", "2", "--iterations", "2", "--processes", processes, "--out", tmp_path / name)

@@ -105,6 +105,30 @@ def test_a_partition_file_is_used_and_must_fit(graph_file: Path, tmp_path: Path)
         counts_of(replace(asked, cluster=ClusterSpec(gpus=4)))
 
 
+@pytest.mark.parametrize("name", ["owner.npy", "ring.part.3", "dgl"])
+def test_a_partition_of_others_is_counted_as_one_of_ours(graph_file: Path, tmp_path: Path, name: str) -> None:
+    owner = np.arange(60) // 20  # as `block` cuts
+    np.save(tmp_path / "owner.npy", owner)
+    (tmp_path / "ring.part.3").write_text("".join(f"{part}\n" for part in owner))
+    (tmp_path / "dgl").mkdir()
+    np.save(tmp_path / "dgl" / "node_map.npy", owner)
+    (tmp_path / "dgl" / "ring.json").write_text('{"num_parts": 3, "node_map": "dgl/node_map.npy"}')
+    asked = replace(of_graph(graph_file), partition=PartitionSpec(file=str(tmp_path / name)))
+    ours = of_graph(graph_file)
+    assert (counts_of(asked).rows == counts_of(ours).rows).all()
+    source = open_source(asked)
+    text = source.describe(asked)["text"]
+    assert f"; parts of {tmp_path / name} (SHA-256 " in text
+    assert not list(source.warnings([asked]))
+
+
+def test_what_a_reader_assumed_of_a_partition_is_a_warning(graph_file: Path, tmp_path: Path) -> None:
+    (tmp_path / "ring.json").write_text('{"num_parts": 3, "node_map": {"_N": [[0, 20], [20, 40], [40, 60]]}}')
+    asked = replace(of_graph(graph_file), partition=PartitionSpec(file=str(tmp_path)))
+    (line,) = open_source(asked).warnings([asked])
+    assert line.startswith(f"{tmp_path / 'ring.json'} gives parts by the numbers that DGL gave the nodes anew")
+
+
 def test_fewer_nodes_than_workers_are_refused(graph_file: Path) -> None:
     with pytest.raises(GraphError, match="has 60 nodes, fewer than the 61 workers"):
         open_source(of_graph(graph_file, gpus=61))

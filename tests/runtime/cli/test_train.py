@@ -159,9 +159,9 @@ UNFIT: dict[str, tuple[str, str]] = {
     "another count": ("--graph {case} --partition {few}", "{few}: made for 3 workers, but --workers is 2"),
     "npy count": (
         "--graph {case} --partition {few.npy}",
-        "{few.npy}: made for 3 workers (owners 0 to 2), but",
+        "{few.npy}: made for 3 workers, but --workers is 2",
     ),
-    "npy graph": ("--graph {case} --partition {short.npy}", "{short.npy}: 119 owners, but small has 120 nodes"),
+    "npy graph": ("--graph {case} --partition {short.npy}", "{short.npy}: 119 owners of 120 nodes; each node of small"),
     "weights": ("--graph {case} --init-weights {weights.npz}", "{weights.npz}: lacks "),
     "no weights": ("--graph {case} --init-weights {missing}", "{missing}: cannot be read: No such file or directory"),
     "resume": (

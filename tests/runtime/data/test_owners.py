@@ -9,6 +9,8 @@ import pytest
 from gcnsim.errors import FileError, ScenarioError
 from gcnsim.ids import AnyArray
 from gcnsim.partition import partition_graph, write_partition
+from gcnsim.scenario import from_mapping
+from gcnsim.sources import GraphSource
 from runtime.data import Dataset, load_dataset, partitioning_of
 from runtime.options import Options
 
@@ -43,6 +45,46 @@ def test_an_assignment_is_taken_as_it_is(ring: Dataset, tmp_path: Path, dtype: t
     assert not found.owner.flags.writeable
 
 
+@pytest.mark.parametrize("name", ["ring.part.3", "owner.txt"])
+def test_a_number_a_line_is_an_assignment(ring: Dataset, tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_text("".join(f"{part}\n" for part in _OWNER))
+    found = partitioning_of(Options(workers=3, partition=str(tmp_path / name)), ring)
+    assert (found.owner.tolist(), found.method) == (_OWNER.tolist(), "file")
+
+
+def test_training_takes_what_the_simulator_takes(ring: Dataset, saved: Callable[..., str], tmp_path: Path) -> None:
+    (tmp_path / "dgl").mkdir()
+    (tmp_path / "dgl" / "ring.json").write_text('{"num_parts": 3, "node_map": "out/node_map.npy"}')
+    np.save(tmp_path / "dgl" / "node_map.npy", _OWNER)
+    trained = partitioning_of(Options(workers=3, partition=str(tmp_path / "dgl")), ring)
+    simulated = {
+        "schema": "gcnsim.scenario/1",
+        "cluster": {"gpus": 3},
+        "workload": {"graph": saved()},
+        "partition": {"file": str(tmp_path / "dgl")},
+    }
+    asked = from_mapping(simulated, "test")
+    found, _ = GraphSource(saved()).partition(asked)
+    assert found.owner_hash == trained.owner_hash
+
+
+def test_the_balance_of_training_nodes_is_that_of_the_partitioner(ring: Dataset) -> None:
+    found = partitioning_of(Options(workers=2, balance="training-nodes"), ring)
+    expected = partition_graph(ring.graph, 2, balance="training-nodes", training=ring.train)
+    assert (found.owner.tolist(), found.method) == (expected.owner.tolist(), "metis-vol-by-training-nodes")
+    assert np.bincount(found.owner[ring.train]).tolist() == [3, 3]
+
+
+@pytest.mark.parametrize(
+    ("more", "other"),
+    [({"partition": "a.npy"}, "--partition a.npy"), ({"partition_method": "random"}, "--partition-method random")],
+)
+def test_a_balance_is_for_metis_alone(more: dict[str, str], other: str) -> None:
+    with pytest.raises(ScenarioError) as caught:
+        Options(balance="edges", **more)  # type: ignore[arg-type]
+    assert str(caught.value) == f"--balance: edges is for METIS, not for {other}; allowed: nodes"
+
+
 def test_our_partition_file_is_read(ring: Dataset, tmp_path: Path) -> None:
     made = partition_graph(ring.graph, 3, "random", seed=2)
     write_partition(tmp_path / "ring.part", made)
@@ -64,13 +106,13 @@ def test_a_partition_of_another_graph_is_refused(ring: Dataset, tmp_path: Path) 
 @pytest.mark.parametrize(
     ("owner", "workers", "message"),
     [
-        (_OWNER, 2, "made for 3 workers (owners 0 to 2), but --workers is 2"),
-        (_OWNER, 4, "made for 3 workers (owners 0 to 2), but --workers is 4"),
-        (_OWNER - 1, 2, "owner -1 is not allowed; allowed: 0 to 1"),
-        (_OWNER // 2 * 2, 3, "rank 1 owns no node; each of the 3 workers needs one"),
-        (_OWNER[:9], 3, "9 owners, but ring has 10 nodes"),
-        (_OWNER.astype(np.float64), 3, "float64[10]; a row of integers, each node's owner, is needed"),
-        (_OWNER.reshape(2, 5), 3, "int64[2, 5]; a row of integers, each node's owner, is needed"),
+        (_OWNER, 2, "made for 3 workers, but --workers is 2"),
+        (_OWNER, 4, "made for 3 workers, but --workers is 4"),
+        (_OWNER - 1, 2, "part -1 is not allowed; parts are numbered from 0"),
+        (_OWNER // 2 * 2, 3, "part 1 of 0 to 2 has no node; each part needs one"),
+        (_OWNER[:9], 3, "9 owners of 10 nodes; each node of ring needs the number of its part"),
+        (_OWNER.astype(np.float64), 3, "float64[10]; a row of integers, each node's part, is needed"),
+        (_OWNER.reshape(2, 5), 3, "int64[2, 5]; a row of integers, each node's part, is needed"),
     ],
 )
 def test_a_wrong_assignment_is_named(
