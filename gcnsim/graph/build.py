@@ -33,14 +33,15 @@ def build_csr(
     *,
     features: int | None = None,
     classes: int | None = None,
-    weights_ignored: bool = False,
+    ignored: tuple[str, ...] = (),
     where: str | None = None,
 ) -> Graph:
     """The graph with an edge between rows[k] and cols[k] for every k, symmetrised and without loops or duplicates.
 
     rows, cols: integers[E] in 0..nodes-1. A duplicate is the same (row, col) again, not the other direction.
-    `where` (default `name`) begins every message. Raises GraphError for ids out of range, other dtypes or lengths, no
-    nodes, no edge between two different nodes, and over a million nodes of which nine in ten cannot have an edge.
+    ignored: names of what the source holds and the graph does not keep. `where` (default `name`) begins every message.
+    Raises GraphError for ids out of range, other dtypes or lengths, no nodes, no edge between two different nodes, and
+    over a million nodes of which nine in ten cannot have an edge.
     """
     at = where or name
     if not 0 < nodes <= MOST_NODES:
@@ -58,7 +59,7 @@ def build_csr(
         sources, targets = sources[keep], targets[keep]
     given = _canonical(sources, targets, nodes)
     full = _symmetric(given)
-    cleaning = Cleaning(loops, sources.size - int(given.nnz), int(full.nnz - given.nnz), weights_ignored)
+    cleaning = Cleaning(loops, sources.size - int(given.nnz), int(full.nnz - given.nnz), ignored)
     # A clean graph passes through uncopied, which a caller who may still write to `cols` must not notice.
     shared = cols.flags.writeable and np.may_share_memory(full.indices, cols)
     indices = full.indices.astype(np.int32, copy=shared)
@@ -72,7 +73,7 @@ def from_csr(
     *,
     features: int | None = None,
     classes: int | None = None,
-    weights_ignored: bool = False,
+    ignored: tuple[str, ...] = (),
     where: str | None = None,
 ) -> Graph:
     """The graph of compressed rows: indptr integers[N + 1], indices integers[nnz]; cleaned like `build_csr`.
@@ -89,9 +90,7 @@ def from_csr(
         raise GraphError(f"{at}: indptr decreases after row {falls[0]}")
     nodes = indptr.size - 1
     rows = np.repeat(np.arange(nodes, dtype=np.int32), (indptr[1:] - indptr[:-1]).astype(np.int64, copy=False))
-    return build_csr(
-        rows, indices, nodes, name, features=features, classes=classes, weights_ignored=weights_ignored, where=where
-    )
+    return build_csr(rows, indices, nodes, name, features=features, classes=classes, ignored=ignored, where=where)
 
 
 def _ids(array: AnyArray, nodes: int, at: str) -> Int32Array:

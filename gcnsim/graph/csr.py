@@ -23,18 +23,18 @@ class Cleaning:
     self_loops_dropped: int = 0
     duplicates_dropped: int = 0
     reverse_entries_added: int = 0
-    weights_ignored: bool = False
-    """True when the source carries edge or node weights that the unweighted graph does not keep."""
+    ignored: tuple[str, ...] = ()
+    """What the source holds and the graph does not keep, by its name there; `weights` where it has none."""
 
     def __str__(self) -> str:
-        """One line for people, e.g. `dropped 3 self-loops, added 10 reverse entries`; `already clean` if nothing."""
+        """One line for people, e.g. `dropped 3 self-loops, ignored: weights`; `already clean` if nothing."""
         said = [
             f"dropped {plural(self.self_loops_dropped, 'self-loop')}" if self.self_loops_dropped else "",
             f"dropped {plural(self.duplicates_dropped, 'duplicate')}" if self.duplicates_dropped else "",
             f"added {plural(self.reverse_entries_added, 'reverse entry', 'reverse entries')}"
             if self.reverse_entries_added
             else "",
-            "ignored the weights" if self.weights_ignored else "",
+            f"ignored: {', '.join(self.ignored)}" if self.ignored else "",
         ]
         return ", ".join(part for part in said if part) or "already clean"
 

@@ -41,8 +41,8 @@ def from_scipy(matrix: Any, name: str = "scipy") -> Graph:
         shape = " x ".join(map(str, matrix.shape))
         raise GraphError(f"{name}: an adjacency matrix of {shape} is not square")
     rows = matrix.tocsr()
-    weighted = bool(rows.nnz) and bool(np.any(rows.data != 1))
-    return from_csr(rows.indptr, rows.indices, name, weights_ignored=weighted)
+    ignored = ("weights",) if rows.nnz and np.any(rows.data != 1) else ()
+    return from_csr(rows.indptr, rows.indices, name, ignored=ignored)
 
 
 def from_pyg(data: Any, name: str = "pyg") -> Graph:
@@ -59,9 +59,9 @@ def from_pyg(data: Any, name: str = "pyg") -> Graph:
     nodes = getattr(data, "num_nodes", None)
     if nodes is None:
         nodes = int(ends.max()) + 1 if ends.size else 0
-    weighted = getattr(data, "edge_weight", None) is not None or getattr(data, "edge_attr", None) is not None
+    ignored = tuple(key for key in ("edge_weight", "edge_attr") if getattr(data, key, None) is not None)
     widths = _widths(getattr(data, "x", None), getattr(data, "y", None))
-    return build_csr(ends[0], ends[1], int(nodes), name, weights_ignored=weighted, **widths)
+    return build_csr(ends[0], ends[1], int(nodes), name, ignored=ignored, **widths)
 
 
 def from_dgl(graph: Any, name: str = "dgl") -> Graph:
@@ -73,9 +73,9 @@ def from_dgl(graph: Any, name: str = "dgl") -> Graph:
         raise GraphError(f"{name}: a heterogeneous graph; allowed: a homogeneous one (dgl.to_homogeneous)")
     rows, cols = (array_of(ends) for ends in graph.edges())
     held = dict(graph.ndata)
-    weighted = bool(len(getattr(graph, "edata", ())))
+    ignored = tuple(getattr(graph, "edata", ()))
     widths = _widths(held.get("feat"), held.get("label"))
-    return build_csr(rows, cols, int(graph.num_nodes()), name, weights_ignored=weighted, **widths)
+    return build_csr(rows, cols, int(graph.num_nodes()), name, ignored=ignored, **widths)
 
 
 def array_of(values: Any) -> AnyArray:

@@ -68,10 +68,10 @@ def read_edges(data: bytes, name: str, *, where: str, header: bool = False, ids:
     if compact:
         known, place = np.unique(np.concatenate([rows, cols]), return_inverse=True)
         place = place.reshape(2, -1)
-        graph = build_csr(place[0], place[1], known.size, name, weights_ignored=width == 3, where=where)
+        graph = build_csr(place[0], place[1], known.size, name, ignored=("weights",) if width == 3 else (), where=where)
         return replace(graph, original_ids=frozen(known))
     nodes, unused = _node_count(rows, cols, where)
-    graph = build_csr(rows, cols, nodes, name, weights_ignored=width == 3, where=where)
+    graph = build_csr(rows, cols, nodes, name, ignored=("weights",) if width == 3 else (), where=where)
     return replace(graph, unused_ids=unused)
 
 
@@ -112,7 +112,9 @@ def _read_names(data: bytes, name: str, *, where: str, header: bool) -> Graph:
     if not ends:
         raise GraphError(f"{where}: empty graph: no edges")
     pairs = np.frombuffer(ends, np.int64)
-    graph = build_csr(pairs[0::2], pairs[1::2], len(place), name, weights_ignored=width == 3, where=where)
+    graph = build_csr(
+        pairs[0::2], pairs[1::2], len(place), name, ignored=("weights",) if width == 3 else (), where=where
+    )
     return replace(graph, original_ids=tuple(place))
 
 

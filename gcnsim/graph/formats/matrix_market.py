@@ -41,8 +41,8 @@ def read_matrix_market(data: bytes, name: str, *, where: str) -> Graph:
     largest = 0 if pairs is None else int(max(pairs["row"].max(), pairs["col"].max()))
     if largest > nodes:
         raise FileError(f"{where}: node id {largest} is out of range; 1 to {nodes} are allowed")
-    rows, cols, weights = _entries(pairs, _ONE_DIRECTION[banner[4]])
-    return build_csr(rows, cols, nodes, name, weights_ignored=weights, where=where)
+    rows, cols, ignored = _entries(pairs, _ONE_DIRECTION[banner[4]])
+    return build_csr(rows, cols, nodes, name, ignored=ignored, where=where)
 
 
 def _sizes(line: bytes, number: int, where: str) -> tuple[int, int]:
@@ -57,12 +57,12 @@ def _sizes(line: bytes, number: int, where: str) -> tuple[int, int]:
     return rows, entries
 
 
-def _entries(pairs: AnyArray | None, one_direction: bool) -> tuple[AnyArray, AnyArray, bool]:
+def _entries(pairs: AnyArray | None, one_direction: bool) -> tuple[AnyArray, AnyArray, tuple[str, ...]]:
     if pairs is None:
-        return np.empty(0, np.int64), np.empty(0, np.int64), False
+        return np.empty(0, np.int64), np.empty(0, np.int64), ()
     rows, cols = pairs["row"] - 1, pairs["col"] - 1
-    weights = "value" in (pairs.dtype.names or ()) and bool(np.any(pairs["value"] != 1))
+    ignored = ("weights",) if "value" in (pairs.dtype.names or ()) and np.any(pairs["value"] != 1) else ()
     if one_direction:
         other = rows != cols
         rows, cols = np.concatenate([rows, cols[other]]), np.concatenate([cols, rows[other]])
-    return rows, cols, weights
+    return rows, cols, ignored

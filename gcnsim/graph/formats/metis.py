@@ -59,8 +59,8 @@ def read_metis(data: bytes, name: str, *, where: str) -> Graph:
         raise FileError(
             f"{where}: the header says {header.edges} edges, so {2 * header.edges} neighbours; found {rows.size}"
         )
-    weighted = header.leading > 0 or header.stride > 1
-    return build_csr(rows, cols, header.nodes, name, weights_ignored=weighted, where=where)
+    ignored = ("weights",) if header.leading > 0 or header.stride > 1 else ()
+    return build_csr(rows, cols, header.nodes, name, ignored=ignored, where=where)
 
 
 def _header(line: bytes, where: str) -> _Header:

@@ -32,14 +32,14 @@ def read_npz(path: Path, name: str) -> Graph:
         found = _scipy_matrix(archive) if "format" in archive else _compressed_rows(archive)
     first, second, where = found.first, found.second, str(path)
     if found.coordinates:
-        return build_csr(first, second, found.nodes, name, weights_ignored=found.weights, where=where)
+        return build_csr(first, second, found.nodes, name, ignored=found.ignored, where=where)
     return from_csr(
         first,
         second,
         name,
         features=found.features,
         classes=found.classes,
-        weights_ignored=found.weights,
+        ignored=found.ignored,
         where=where,
     )
 
@@ -67,7 +67,7 @@ class _Found:
     second: AnyArray
     nodes: int
     coordinates: bool = False
-    weights: bool = False
+    ignored: tuple[str, ...] = ()
     features: int | None = None
     classes: int | None = None
 
@@ -113,13 +113,13 @@ def _scipy_matrix(archive: Archive) -> _Found:
     shape = archive.numbers("shape", 2)
     if shape[0] != shape[1]:
         raise FileError(f"{archive.path}: an adjacency matrix must be square, not {' x '.join(map(str, shape))}")
-    weights = "data" in archive and bool(np.any(archive.array("data") != 1))
+    ignored = ("weights",) if "data" in archive and np.any(archive.array("data") != 1) else ()
     if layout == "coo":
-        return _Found(archive.integers("row"), archive.integers("col"), shape[0], coordinates=True, weights=weights)
+        return _Found(archive.integers("row"), archive.integers("col"), shape[0], coordinates=True, ignored=ignored)
     if layout not in ("csr", "csc"):
         raise FileError(f"{archive.path}: unknown sparse format {layout!r}; supported: csr, csc, coo")
     indptr = archive.integers("indptr")
     if indptr.size != shape[0] + 1:
         raise FileError(f"{archive.path}: indptr has {indptr.size} values; {shape[0]} rows need {shape[0] + 1}")
     # A column-compressed matrix is its transpose's rows, and the graph has both directions anyway.
-    return _Found(indptr, archive.integers("indices"), shape[0], weights=weights)
+    return _Found(indptr, archive.integers("indices"), shape[0], ignored=ignored)

@@ -20,6 +20,6 @@ def test_the_content_hash_depends_on_the_structure_alone() -> None:
 
 def test_cleaning_speaks_in_one_line() -> None:
     assert str(Cleaning()) == "already clean"
-    assert str(Cleaning(3, 2000, 1, weights_ignored=True)) == (
-        "dropped 3 self-loops, dropped 2,000 duplicates, added 1 reverse entry, ignored the weights"
+    assert str(Cleaning(3, 2000, 1, ignored=("id", "weights"))) == (
+        "dropped 3 self-loops, dropped 2,000 duplicates, added 1 reverse entry, ignored: id, weights"
     )

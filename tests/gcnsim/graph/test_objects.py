@@ -28,8 +28,8 @@ def test_a_sparse_matrix_of_any_form_is_its_entries(make: Any) -> None:
 
 def test_values_of_a_matrix_are_ignored_and_that_is_said() -> None:
     ones = sp.csr_array((np.ones(2), (ROWS[:2], COLS[:2])), (5, 5))
-    assert not from_scipy(ones).cleaning.weights_ignored
-    assert from_scipy(ones * 2.0).cleaning.weights_ignored
+    assert from_scipy(ones).cleaning.ignored == ()
+    assert from_scipy(ones * 2.0).cleaning.ignored == ("weights",)
 
 
 def test_a_matrix_that_is_not_square_is_refused() -> None:
@@ -44,7 +44,7 @@ def test_pyg_data_is_its_edges_and_widths() -> None:
     assert (graph.name, graph.nodes, graph.entries, graph.features, graph.classes) == ("pyg", 5, 6, 16, 3)
     assert graph.cleaning == Cleaning(0, 1, 3)
     assert from_pyg(_data(y=np.zeros((5, 7)), edge_weight=np.ones(4))).classes == 7
-    assert from_pyg(_data(edge_weight=np.ones(4))).cleaning.weights_ignored
+    assert from_pyg(_data(edge_weight=np.ones(4))).cleaning.ignored == ("edge_weight",)
 
 
 def test_pyg_data_without_a_number_of_nodes_has_those_that_edges_name() -> None:

@@ -38,7 +38,7 @@ def test_every_spelling_of_a_path_is_the_same_graph(tmp_path: Path, name: str, t
 
 def test_weights_are_ignored_and_said_so(tmp_path: Path) -> None:
     graph = load_graph(_written(tmp_path / "g.csv", "u,v,weight\n0,1,0.5\n1,0,2e3\n1,1,1\n0,1,0.5\n"))
-    assert graph.cleaning == Cleaning(1, 1, 0, weights_ignored=True)
+    assert graph.cleaning == Cleaning(1, 1, 0, ignored=("weights",))
     assert graph.entries == 2
 
 

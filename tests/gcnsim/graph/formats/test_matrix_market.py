@@ -24,7 +24,7 @@ def test_a_symmetric_pattern_is_clean(tmp_path: Path) -> None:
 def test_a_general_real_matrix_is_symmetrised_and_its_values_ignored(tmp_path: Path) -> None:
     path = tmp_path / "g.txt"  # the content says what it is
     path.write_text(f"{_HEAD}real general\n3 3 3\n1 2 0.5\n2 1 0.5\n3 3 1\n")
-    assert load_graph(path).cleaning == Cleaning(1, 0, 0, weights_ignored=True)
+    assert load_graph(path).cleaning == Cleaning(1, 0, 0, ignored=("weights",))
 
 
 def test_complex_and_skew_symmetric_files_and_a_tab_before_the_end(tmp_path: Path) -> None:

@@ -27,7 +27,7 @@ def test_every_format_flag_gives_the_same_graph(tmp_path: Path, text: str, weigh
     graph = load_graph(path)
     assert graph.indptr.tolist() == [0, 1, 3, 4, 4]
     assert graph.indices.tolist() == [1, 0, 2, 1]
-    assert graph.cleaning == Cleaning(weights_ignored=weighted)
+    assert graph.cleaning == Cleaning(ignored=("weights",) * weighted)
 
 
 def test_gzip_and_isolated_nodes_between_others(tmp_path: Path) -> None:

@@ -62,7 +62,7 @@ def test_scipy_matrices_are_read(tmp_path: Path, layout: Literal["csr", "csc", "
     graph = load_graph(tmp_path / "m.npz")
     assert graph.indptr.tolist() == [0, 1, 3, 4, 4]
     assert graph.indices.tolist() == [1, 0, 2, 1]
-    assert graph.cleaning == Cleaning(1, 0, 2, weights_ignored=weight != 1)
+    assert graph.cleaning == Cleaning(1, 0, 2, ignored=("weights",) * (weight != 1))
 
 
 @pytest.mark.parametrize(
