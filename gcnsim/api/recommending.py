@@ -89,6 +89,7 @@ def recommend(
     seed: int = 0,
     overrides: Sequence[str] = (),
     progress: Progress = lambda _: None,
+    notice: Progress = lambda _: None,
     processes: int | None = None,
 ) -> Recommended:
     """The machine and setting of least cost, fewest GPUs or shortest time (minimise) that meets the targets.
@@ -113,7 +114,7 @@ def _answered(given: SimpleNamespace) -> Recommended:
     _refuse_contradictions(question, given)
     _refuse_set(question.machines, given.overrides)
     own = graph if isinstance(graph, Graph) else None
-    found = _recommend(_scenario(given, graph), question, given.processes or cores(), own, given.progress)
+    found = _recommend(_scenario(given, graph), question, given.processes or cores(), own, given.progress, given.notice)
     return Recommended(found.advice, found.chosen)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -161,6 +161,7 @@ def sweep(
     processes: int | None = None,
     limit: int | None = LIMIT,
     progress: Progress = lambda done, total: None,
+    notice: Callable[[str], object] = lambda line: None,
 ) -> Sweep:
     """Answer every point of a question that the folder `out` does not have yet.
 
@@ -168,13 +169,13 @@ def sweep(
     `PATH=VALUE` over its base. interval: `full` or `none`. prices: `PriceBook.of`, for costs; None is
     the question's own, else the catalogue's. executor: `cores`, `dask` or `ray`, with the address of its cluster.
     limit: None for any number of points. progress: told how many points are done, and of how many.
-    Raises GcnsimError (one line: path, value, what is allowed).
+    notice: told what is odd about the points' graphs. Raises GcnsimError (one line: path, value, what is allowed).
     """
     asked = ask(question, axes, overrides, interval, prices)
     if executor not in NAMES:
         raise ScenarioError(f"--executor: {executor!r} is not allowed; one of {', '.join(NAMES)}")
     made = lambda: executor_of(executor, address, processes or cores())  # noqa: E731
-    return Sweep(run(asked, out, made, limit, progress))
+    return Sweep(run(asked, out, made, limit, progress, notice))
 
 
 def ask(

@@ -18,7 +18,7 @@ from gcnsim.capacity.sampled import LIMIT, picked
 from gcnsim.capacity.search import Option, Search, best_of, excess_of, search
 from gcnsim.capacity.sentences import compared_text, confirmation_text, confirmed_of, runner_up, verdict
 from gcnsim.errors import ScenarioError
-from gcnsim.graph import Graph
+from gcnsim.graph import Graph, graph_notes
 from gcnsim.hardware import PriceBook
 from gcnsim.planning import StudyCache, Subject, Target, provenance
 from gcnsim.planning.certainty import label_of, tornado
@@ -53,11 +53,22 @@ class Recommended(NamedTuple):
 
 
 def recommend(
-    base: Scenario, question: Question, processes: int = 1, graph: Graph | None = None, progress: Say = lambda _: None
+    base: Scenario,
+    question: Question,
+    processes: int = 1,
+    graph: Graph | None = None,
+    progress: Say = lambda _: None,
+    notice: Say = lambda _: None,
 ) -> Recommended:
-    """Answer the question over its machines and settings. Raises ScenarioError where there is nothing to choose."""
+    """Answer the question over its machines and settings; notice: of what is odd about a graph.
+
+    Raises ScenarioError where there is nothing to choose.
+    """
     progress("reading the workload")
     studies = StudyCache(base, processes, graph)
+    if studies.accesses.graph is not None:
+        for line in graph_notes(studies.accesses.graph):
+            notice(line)
     goal, book = question.goal, question.prices
     training = _training(studies, base, question.target)
     every = _settings(studies, base, question, training)

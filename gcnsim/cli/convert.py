@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +34,14 @@ _SEPARATORS = {".txt": " ", ".edges": " ", ".tsv": "\t", ".csv": ","}
 @ids_options("OUT.ids.csv")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON (schema gcnsim.graph-convert/1).")
 def command(
-    source: str, out: str, structure: bool, max_memory: float | None, ids: str, ids_map: str | None, as_json: bool
+    source: str,
+    out: str,
+    structure: bool,
+    max_memory: float | None,
+    ids: str,
+    ends: tuple[str, str] | None,
+    ids_map: str | None,
+    as_json: bool,
 ) -> None:
     """Write the graph in SOURCE, a file or the folder of a published data set, to OUT.
 
@@ -54,7 +62,7 @@ def command(
     check_memory(source, max_memory, features=nodes_too)
     with progress() as say:
         say(f"loading {source}")
-        loaded = load_graph(source, ids)
+        loaded = load_graph(source, ids, ends)
         held = read_nodes(source, loaded.nodes) if nodes_too else NodeArrays()
         say(f"writing {out}")
         if suffix == ".npz":
@@ -77,6 +85,7 @@ def _print(loaded: Graph, held: NodeArrays, nodes_too: bool, out: str, named: st
         "masks": None
         if held.masks is None
         else {name: int(np.count_nonzero(mask)) for name, mask in zip(MASKS, held.masks, strict=True)},
+        "cleaning": asdict(loaded.cleaning),
         "content_hash": loaded.content_hash(),
         "out": out,
         "ids_map": named,

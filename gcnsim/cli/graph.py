@@ -35,7 +35,9 @@ def group() -> None:
 @click.option("--max-memory", type=Size(), metavar="SIZE", help="Refuse what would take more memory, e.g. 6GiB.")
 @ids_options()
 @click.option("--json", "as_json", is_flag=True, help="Print JSON (schema gcnsim.graph-info/1).")
-def info(file: str, max_memory: float | None, ids: str, ids_map: str | None, as_json: bool) -> None:
+def info(
+    file: str, max_memory: float | None, ids: str, ends: tuple[str, str] | None, ids_map: str | None, as_json: bool
+) -> None:
     """Print what FILE, or the folder of a published data set, holds and what was cleaned on loading.
 
     Degrees, connected components, and homophily where the nodes have one class each. Of a folder that DGL
@@ -55,7 +57,7 @@ def info(file: str, max_memory: float | None, ids: str, ids_map: str | None, as_
     check_memory(file, max_memory)
     with progress() as say:
         say(f"loading {file}")
-        loaded = load_graph(file, ids)
+        loaded = load_graph(file, ids, ends)
         held = read_nodes(file, loaded.nodes, features=False)
         check_features(file)
         say("counting components")

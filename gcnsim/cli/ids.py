@@ -1,4 +1,4 @@
-"""The options of commands that read a graph file: how the ids of an edge list become nodes, and what is said of it."""
+"""Options of commands that read a graph file: ids and columns of an edge list, and notes on what was read."""
 
 from __future__ import annotations
 
@@ -8,21 +8,33 @@ from typing import Any, TypeVar
 import click
 
 from gcnsim.errors import ScenarioError
-from gcnsim.graph import IDS, Graph
+from gcnsim.graph import IDS, Graph, two_columns
 from gcnsim.graph.formats.write import write_ids
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
+ENDS = "Columns of an edge list with the ends, by name or number from 1.  [default: as the header says]"
 HELP = "Ids of an edge list: node numbers; compact, integers with gaps, renumbered; or names."
 
 
+class Ends(click.ParamType[tuple[str, str]]):
+    """Two columns of an edge list, as in `source,target` or `1,3`."""
+
+    name = "columns"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, str]:
+        """Both columns. Raises ScenarioError naming the option."""
+        return two_columns(str(value), "--ends")
+
+
 def ids_option(function: Function) -> Function:
-    """--ids."""
-    return click.option("--ids", type=click.Choice(IDS), default=IDS[0], show_default=True, help=HELP)(function)
+    """--ids and --ends."""
+    with_ends = click.option("--ends", type=Ends(), metavar="COLUMN,COLUMN", help=ENDS)(function)
+    return click.option("--ids", type=click.Choice(IDS), default=IDS[0], show_default=True, help=HELP)(with_ends)
 
 
 def ids_options(default: str = "none") -> Callable[[Function], Function]:
-    """--ids and --ids-map; default: where the map goes without the latter, in words."""
+    """--ids, --ends and --ids-map; default: where the map goes without the latter, in words."""
     words = f"Write which node each id became, as CSV.  [default: {default}]"
 
     def with_both(function: Function) -> Function:

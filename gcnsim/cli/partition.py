@@ -20,7 +20,7 @@ from gcnsim.cli.owners import partition_option, read_owners
 from gcnsim.cli.progress import progress
 from gcnsim.cli.tables import print_columns, print_table
 from gcnsim.errors import GraphError, ScenarioError, nearest
-from gcnsim.graph import Graph, graph_warnings, load_graph
+from gcnsim.graph import Graph, graph_notes, load_graph
 from gcnsim.graph.formats.nodes import read_nodes
 from gcnsim.graph.memory import check_memory
 from gcnsim.ids import BoolArray
@@ -120,6 +120,7 @@ def command(
     seed: int,
     max_memory: float | None,
     ids: str,
+    ends: tuple[str, str] | None,
     ids_map: str | None,
     out: str | None,
     as_json: bool,
@@ -150,7 +151,7 @@ def command(
     check_memory(file, max_memory, partition=partition is None)
     with progress() as say:
         say(f"loading {file}")
-        loaded = load_graph(file, ids)
+        loaded = load_graph(file, ids, ends)
         masks = read_nodes(file, loaded.nodes, features=False, labels=False).masks
         cuts = [] if partition is None else [_described(loaded, masks, read_owners(partition, loaded), None)]
         for way in ways:
@@ -165,7 +166,7 @@ def command(
         print_columns(_lines(cuts[0], out))
     else:
         _print_rows(cuts)
-    warn([*graph_warnings(loaded), *dict.fromkeys(line for cut in cuts for line in cut.warnings)])
+    warn([*graph_notes(loaded), *dict.fromkeys(line for cut in cuts for line in cut.warnings)])
 
 
 def _ways(parts: str, options: Mapping[str, str]) -> list[_Way]:

@@ -11,7 +11,7 @@ import click
 
 from gcnsim.cli.outputs import check_outputs
 from gcnsim.cli.pricing import price_book, price_options
-from gcnsim.cli.progress import progress
+from gcnsim.cli.progress import notice, progress
 from gcnsim.cli.tables import print_columns
 from gcnsim.cli.what_if import Values, _text
 from gcnsim.errors import ScenarioError, nearest, plural
@@ -122,6 +122,7 @@ def run(
             processes=processes,
             limit=most,
             progress=lambda done, total: say(clock.text(done, total), done / total),
+            notice=notice,
         )
     _say_status(found, as_json)
 

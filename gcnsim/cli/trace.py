@@ -10,13 +10,13 @@ import click
 
 from gcnsim.cli.cache_curve import command as cache_curve
 from gcnsim.cli.generate import Size
-from gcnsim.cli.ids import ids_option
+from gcnsim.cli.ids import ids_option, warn
 from gcnsim.cli.outputs import check_outputs
 from gcnsim.cli.owners import partition_option, read_owners
 from gcnsim.cli.progress import bar, progress
 from gcnsim.cli.tables import print_columns, print_table
 from gcnsim.cli.trace_profile import info, profile
-from gcnsim.graph import Graph, load_graph
+from gcnsim.graph import Graph, graph_notes, load_graph
 from gcnsim.graph.memory import check_memory
 from gcnsim.partition import Partitioning, partition_graph, split
 from gcnsim.processes import cores
@@ -66,6 +66,7 @@ def record(
     processes: int | None,
     max_memory: float | None,
     ids: str,
+    ends: tuple[str, str] | None,
     out: str,
 ) -> None:
     """Draw sampled graphs from GRAPH and write which boundary nodes each of them needs.
@@ -82,7 +83,8 @@ def record(
     check_memory(graph, max_memory, partition=parts is not None)
     with progress() as say:
         say(f"loading {graph}")
-        loaded = load_graph(graph, ids)
+        loaded = load_graph(graph, ids, ends)
+        notes = graph_notes(loaded)
         owners = _owners(loaded, parts, partition, seed, say)
         weights = None if norms is None else read_norms(norms, loaded)
         shares = split(loaded, owners)
@@ -101,6 +103,7 @@ def record(
         )
     write_trace(out, drawn)
     _print(drawn, ("written", out))
+    warn(notes)
 
 
 def _owners(

@@ -21,13 +21,13 @@ from gcnsim.boundary import (
     write_profile,
 )
 from gcnsim.cli.generate import Size
-from gcnsim.cli.ids import ids_option
+from gcnsim.cli.ids import ids_option, warn
 from gcnsim.cli.outputs import check_outputs
 from gcnsim.cli.owners import partition_option, read_owners
 from gcnsim.cli.progress import progress
 from gcnsim.cli.tables import print_columns, print_table
 from gcnsim.errors import ScenarioError
-from gcnsim.graph import Graph, load_graph
+from gcnsim.graph import Graph, graph_notes, load_graph
 from gcnsim.graph.generate import block_model, surrogate_facts
 from gcnsim.graph.memory import check_memory, check_partition_memory
 from gcnsim.io.container import kind_of
@@ -63,6 +63,7 @@ def profile(
     scale: float,
     max_memory: float | None,
     ids: str,
+    ends: tuple[str, str] | None,
     processes: int,
     out: str,
 ) -> None:
@@ -79,10 +80,11 @@ def profile(
         if dataset is None:
             check_memory(graph or "", max_memory, partition=gpus is not None)
             say(f"loading {graph}")
-            loaded = load_graph(graph or "", ids)
+            loaded = load_graph(graph or "", ids, ends)
         else:
             say(f"drawing the surrogate of {dataset}")
             loaded = _drawn(dataset, scale, max_memory)
+        notes = graph_notes(loaded) if dataset is None else ()
         say(f"partitioning {loaded.nodes:,} nodes")
         owners = _owners(loaded, gpus, partition, seed)
         parts = split(loaded, owners)
@@ -93,6 +95,7 @@ def profile(
         found = _of_surrogate(enlarged(found, scale), dataset)
     write_profile(out, found)
     print_profile(found, ("written", out))
+    warn(notes)
 
 
 @click.command("info")

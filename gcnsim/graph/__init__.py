@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from gcnsim.graph.build import build_csr, from_csr
-from gcnsim.graph.checks import graph_warnings
+from gcnsim.graph.checks import graph_notes, graph_warnings
 from gcnsim.graph.csr import Cleaning, Graph
 from gcnsim.graph.formats.arrays import read_arrays, read_npy
+from gcnsim.graph.formats.columns import two_columns
 from gcnsim.graph.formats.edges import IDS
 from gcnsim.graph.induced import induced
 from gcnsim.graph.load import SUFFIXES, load_graph
@@ -24,9 +25,11 @@ __all__ = [
     "from_object",
     "from_pyg",
     "from_scipy",
+    "graph_notes",
     "graph_warnings",
     "induced",
     "load_graph",
     "read_arrays",
     "read_npy",
+    "two_columns",
 ]

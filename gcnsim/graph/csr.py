@@ -25,6 +25,8 @@ class Cleaning:
     reverse_entries_added: int = 0
     ignored: tuple[str, ...] = ()
     """What the source holds and the graph does not keep, by its name there; `weights` where it has none."""
+    second_kind_from: int = 0
+    """The first node of the second kind where the source numbers two kinds, each for itself; 0: one kind."""
 
     def __str__(self) -> str:
         """One line for people, e.g. `dropped 3 self-loops, ignored: weights`; `already clean` if nothing."""
@@ -35,6 +37,9 @@ class Cleaning:
             if self.reverse_entries_added
             else "",
             f"ignored: {', '.join(self.ignored)}" if self.ignored else "",
+            f"the second column's ids are nodes of another kind, from {self.second_kind_from:,} on"
+            if self.second_kind_from
+            else "",
         ]
         return ", ".join(part for part in said if part) or "already clean"
 

@@ -8,7 +8,7 @@ from itertools import compress
 
 import numpy as np
 
-from gcnsim.graph.csr import Cleaning, Graph
+from gcnsim.graph.csr import Graph
 from gcnsim.ids import BoolArray, IntArray, frozen
 
 
@@ -29,7 +29,7 @@ def induced(graph: Graph, kept: BoolArray, name: str) -> Graph:
         indptr=frozen(indptr),
         indices=frozen(indices),
         name=name,
-        cleaning=Cleaning(),
+        cleaning=replace(graph.cleaning, second_kind_from=0),
         unused_ids=0,
         original_ids=_kept(graph.original_ids, kept),
     )

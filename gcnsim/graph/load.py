@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from gcnsim.errors import FileError, GraphError, nearest
@@ -18,22 +19,25 @@ SUFFIXES = (".npz", ".mtx", ".graph", *_EDGE_LISTS)
 """What `load_graph` reads; all but `.npz` also with `.gz` behind."""
 
 
-def load_graph(path: str | Path, ids: str = NUMBERS) -> Graph:
+def load_graph(path: str | Path, ids: str = NUMBERS, ends: Sequence[str] | None = None) -> Graph:
     """The graph in the file or folder at `path`, named after it.
 
-    `.npz` (NumPy or SciPy), edge lists `.txt .tsv .csv .edges` (a header line in `.csv` and `.tsv`), Matrix Market
-    `.mtx`, METIS `.graph`; text may be gzip. A folder holds a data set as it
-    was published (`gcnsim.graph.formats.layouts`). What was changed to make it clean is in `graph.cleaning`.
+    `.npz` (NumPy or SciPy), edge lists `.txt .tsv .csv .edges`, Matrix Market `.mtx`, METIS `.graph`; text may be gzip.
+    A folder holds a data set as it was published (`gcnsim.graph.formats.layouts`). What was changed to make it clean is
+    in `graph.cleaning`.
     ids: how the ids of an edge list become node numbers (`graph.formats.edges`): `numbers`, `compact` or `names`; what
-    the nodes were called is then in `graph.original_ids`. Other formats number their nodes themselves.
+    the nodes were called is then in `graph.original_ids`. ends: the two columns of an edge list with the ends of an
+    edge, by their names in its header or as numbers from 1; without them the header says it. Other formats number
+    their nodes themselves.
     Raises FileError or GraphError, the path first, for anything that is not a usable graph.
     """
     source = Path(path)
     if ids not in IDS:
         raise GraphError(f"ids: {ids!r} is not allowed; {nearest(ids, IDS)}")
-    if ids != NUMBERS and not is_edge_list(source):
-        raise FileError(f"{source}: ids: {ids} is for edge lists ({', '.join(_EDGE_LISTS)}); allowed: {NUMBERS}")
+    if ends is not None and len(ends) != 2:
+        raise GraphError(f"ends: {','.join(ends)!r} is not allowed; two are needed, as in source,target")
     if source.is_dir():
+        _refuse(source, ids, ends)
         from gcnsim.graph.formats.layouts import layout_of  # of use to folders alone
 
         return layout_of(source).graph(_folder_name(source))
@@ -41,25 +45,30 @@ def load_graph(path: str | Path, ids: str = NUMBERS) -> Graph:
     plain = source.with_suffix("") if source.suffix.lower() == ".gz" else source
     name, suffix, where = plain.stem, plain.suffix.lower(), str(source)
     if suffix == ".npz" or start.startswith(b"PK"):
+        _refuse(source, ids, ends)
         return read_npz(source, name)
-    if suffix == ".mtx" or start == BANNER:
-        return read_matrix_market(file_text(source), name, where=where)
-    if suffix == ".graph":
-        return read_metis(file_text(source), name, where=where)
-    if suffix in _EDGE_LISTS:
-        return read_edges(file_text(source), name, where=where, header=suffix in (".csv", ".tsv"), ids=ids)
-    if start.startswith(MAGIC):
-        raise FileError(f"{source}: is a {kind_of(source)} file, not a graph; known: {', '.join(sorted(SUFFIXES))}")
-    raise FileError(f"{source}: unknown graph format {plain.suffix!r}; known: {', '.join(sorted(SUFFIXES))}")
+    if suffix not in SUFFIXES and start != BANNER:
+        what = (
+            f"is a {kind_of(source)} file, not a graph"
+            if start.startswith(MAGIC)
+            else f"unknown graph format {plain.suffix!r}"
+        )
+        raise FileError(f"{source}: {what}; known: {', '.join(sorted(SUFFIXES))}")
+    text = file_text(source)
+    matrix = suffix == ".mtx" or text.startswith(BANNER)
+    if not matrix and suffix in _EDGE_LISTS:
+        return read_edges(text, name, where=where, ids=ids, ends=ends)
+    _refuse(source, ids, ends)
+    return read_matrix_market(text, name, where=where) if matrix else read_metis(text, name, where=where)
 
 
-def is_edge_list(path: Path) -> bool:
-    """Whether the file at `path` is an edge list by its name, or would be but for its first bytes."""
-    if path.is_dir():
-        return False
-    plain = path.with_suffix("") if path.suffix.lower() == ".gz" else path
-    start = file_start(path, len(BANNER))
-    return plain.suffix.lower() in _EDGE_LISTS and not start.startswith(b"PK") and start != BANNER
+def _refuse(source: Path, ids: str, ends: Sequence[str] | None) -> None:
+    """What only an edge list has."""
+    lists = ", ".join(_EDGE_LISTS)
+    if ids != NUMBERS:
+        raise FileError(f"{source}: ids: {ids} is for edge lists ({lists}); allowed: {NUMBERS}")
+    if ends is not None:
+        raise FileError(f"{source}: ends: {','.join(ends)} is for edge lists ({lists}); allowed: none")
 
 
 def _folder_name(folder: Path) -> str:

@@ -47,8 +47,8 @@ SECTIONS: Final[Mapping[str, type]] = {
 METHOD: Final = "method"
 
 SELDOM: Final = (
-    "train_fraction", "profile", "training_subgraph", "ids", "heads_joined", "keep_inputs", "dropout", "dropout_order",
-    "sage_aggregator",
+    "train_fraction", "profile", "training_subgraph", "ids", "ends", "heads_joined", "keep_inputs", "dropout",
+    "dropout_order", "sage_aggregator",
 )  # fmt: skip
 """Fields of `workload` that are written only where somebody chose them."""
 

@@ -11,7 +11,7 @@ from typing import Final
 from gcnsim.cluster import ALLREDUCES, RING
 from gcnsim.errors import ScenarioError, plural
 from gcnsim.fields import Measure, Number, Truth, Word, check_fields, entry
-from gcnsim.graph import IDS
+from gcnsim.graph import IDS, two_columns
 from gcnsim.hardware import AGGREGATORS, GENERIC_LINK, device, devices, hosts, is_file, links
 from gcnsim.methods import Method
 from gcnsim.scenario.faults import Fault, check_faults
@@ -207,6 +207,12 @@ class WorkloadSpec:
     ids: str = entry(
         Word("a way to read ids", lambda: IDS), "of an edge list: node numbers, or what is renumbered", "numbers"
     )
+    ends: str | None = entry(
+        Word("two columns (source,target)"),
+        "of an edge list, the columns with the ends of an edge, by name or number from 1; null: as its header says",
+        None,
+        optional=True,
+    )
     trace: str | None = entry(_FILE, "recorded access trace, instead of a dataset", None, optional=True)
     profile: str | None = entry(_FILE, "stored boundary profile, instead of a dataset", None, optional=True)
     model: str | None = entry(Word("a model", lambda: MODELS), "null: the dataset's", None, optional=True)
@@ -285,6 +291,10 @@ class WorkloadSpec:
             raise ScenarioError("workload.training_subgraph: true needs workload.graph, a file with a train_mask")
         if self.ids != "numbers" and self.graph is None:
             raise ScenarioError(f"workload.ids: {self.ids} needs workload.graph, an edge list; allowed: numbers")
+        if self.ends is not None and self.graph is None:
+            raise ScenarioError(f"workload.ends: {self.ends} needs workload.graph, an edge list; allowed: null")
+        if self.ends is not None:
+            two_columns(self.ends, "workload.ends")
         if not given:
             raise ScenarioError("workload: neither dataset nor graph, trace or profile is given; give one of them")
 

@@ -45,13 +45,21 @@ from gcnsim.trace import AccessTrace, PreparedSampling, counts, prepared_samplin
 class GraphSource(Source):
     """A graph, or the file it is in; parts, prepared samplers, traces and counts are made once each."""
 
-    def __init__(self, graph: str | Graph, processes: int = 1, *, training: bool = False, ids: str = IDS[0]) -> None:
-        """training: of the graph only the nodes that train; ids: of an edge list, as `load_graph` takes them.
+    def __init__(
+        self,
+        graph: str | Graph,
+        processes: int = 1,
+        *,
+        training: bool = False,
+        ids: str = IDS[0],
+        ends: tuple[str, str] | None = None,
+    ) -> None:
+        """training: of the graph only the nodes that train; ids, ends: of an edge list, as `load_graph` takes them.
 
         Raises ScenarioError where nothing says who trains.
         """
         self.processes = processes
-        whole: Graph = load_graph(graph, ids) if isinstance(graph, str) else graph
+        whole: Graph = load_graph(graph, ids, ends) if isinstance(graph, str) else graph
         self._path = graph if isinstance(graph, str) else None
         self._whole = whole
         self._graph = self._trained(whole) if training else whole

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from gcnsim.boundary import profiled_parts
 from gcnsim.errors import GraphError, ScenarioError, plural
-from gcnsim.graph import Graph
+from gcnsim.graph import Graph, two_columns
 from gcnsim.scenario import PartitionSpec, Scenario
 from gcnsim.sources.batch_trace import BatchTraceSource
 from gcnsim.sources.graph import GraphSource
@@ -31,7 +31,10 @@ def open_source(scenario: Scenario, graph: Graph | None = None, processes: int =
     workload = scenario.workload
     _refuse_idle_fields(scenario)
     if workload.graph is not None:
-        source = GraphSource(graph or workload.graph, processes, training=workload.training_subgraph, ids=workload.ids)
+        ends = None if workload.ends is None else two_columns(workload.ends, "workload.ends")
+        source = GraphSource(
+            graph or workload.graph, processes, training=workload.training_subgraph, ids=workload.ids, ends=ends
+        )
         if source.graph.nodes < scenario.cluster.gpus:
             raise GraphError(
                 f"{workload.graph}: has {plural(source.graph.nodes, 'node')}, fewer than the "

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
 from gcnsim.engine import engine
-from gcnsim.errors import ScenarioError, plural
+from gcnsim.errors import GcnsimError, ScenarioError, plural
+from gcnsim.graph import graph_notes, load_graph, two_columns
 from gcnsim.sweeps.executors import Executor
 from gcnsim.sweeps.folder import MANIFEST, Folder, alone, begin, refuse_foreign
 from gcnsim.sweeps.points import Point, points_of
@@ -64,10 +66,12 @@ def run(
     executor: Callable[[], Executor],
     limit: int | None = LIMIT,
     progress: Progress = lambda done, total: None,
+    notice: Callable[[str], object] = lambda line: None,
 ) -> Folder:
     """Answer every point of the question that the folder does not have yet.
 
-    executor: made only where there is something to do. Raises GcnsimError.
+    executor: made only where there is something to do. notice: of what is odd about the graphs of the points.
+    Raises GcnsimError.
     """
     # A question without points, files that are not there, a foreign folder and an executor that cannot be had leave
     # nothing behind.
@@ -89,12 +93,22 @@ def run(
         if refused:
             folder.keep(refused, [{"point": each.index, "state": REFUSED, "reason": each.refused} for each in refused])
         count = len(done) + len(refused)
+        _say_graphs(left, notice)
         for some, rows in _answered(question, [each for each in left if each.scenario is not None], executor):
             folder.keep(some, rows)
             count += len(some)
             progress(count, folder.points)
         folder.finish()
     return folder
+
+
+def _say_graphs(points: Sequence[Point], notice: Callable[[str], object]) -> None:
+    works = (each.scenario.workload for each in points if each.scenario is not None)
+    for path, ids, ends in dict.fromkeys((work.graph, work.ids, work.ends) for work in works):
+        with suppress(GcnsimError):  # of a graph that cannot be used the points say it
+            columns = None if ends is None else two_columns(ends, "workload.ends")
+            for line in graph_notes(load_graph(path, ids, columns)) if path is not None else ():
+                notice(line)
 
 
 def files_asked(question: Question) -> list[str]:

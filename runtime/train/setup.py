@@ -12,7 +12,7 @@ import numpy as np
 import torch
 
 from gcnsim.errors import ScenarioError
-from gcnsim.graph import Graph
+from gcnsim.graph import Graph, graph_notes
 from gcnsim.ids import AnyArray, Float32Array, frozen
 from gcnsim.partition import KWAY, Partitioning, Replicas, metis_label
 from runtime.accelerator.machine import WaitMachine
@@ -127,6 +127,9 @@ def prepare(options: Options, place: Place, device: torch.device, dataset: Datas
     channels = Channels(place.rank, place.world, options.timeout, backend_of(options))
     control = channels.open("control") if place.world > 1 else None
     dataset = load_dataset(options) if dataset is None else dataset
+    if place.rank == 0:
+        for line in graph_notes(dataset.graph):
+            sys.stderr.write(f"note: {line}\n")
     partitioning = _agreed(options, dataset, place, control)
     share = share_of(dataset, partitioning, place.rank)
     chosen = _method(options, place)

@@ -1,15 +1,17 @@
-"""Edge lists: one `source target [weight]` per line, separated by whitespace or commas.
+"""Edge lists: text with an edge in each line; a header, where there is one, says which columns are its ends.
 
 How ids become nodes: `numbers` are 0-based node numbers as they stand, so one that no line has is a node without edges;
 `compact` are integers of which only those that occur are nodes, in ascending order; `names` are any texts, numbered in
-the order in which they first occur.
+the order in which they first occur. Where the columns number nodes of two kinds, those of the source come first, and
+each kind is numbered for itself.
 """
 
 from __future__ import annotations
 
 import csv
+import re
 from array import array
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from io import StringIO
 from typing import Final
@@ -19,64 +21,82 @@ import numpy as np
 from gcnsim.errors import FileError, GraphError, plural
 from gcnsim.graph.build import build_csr
 from gcnsim.graph.csr import Graph
-from gcnsim.graph.formats.table import INT64, is_number, numbered_lines, read_pairs
-from gcnsim.ids import AnyArray, frozen
+from gcnsim.graph.formats.columns import CHOOSE, Layout, fields_of, is_number, layout_of, sample_of
+from gcnsim.graph.formats.table import INT64, read_pairs
+from gcnsim.ids import AnyArray, IntArray, frozen
 
 NUMBERS: Final = "numbers"
 IDS: Final = (NUMBERS, "compact", "names")
 """How the ids of an edge list are read."""
 
-HEADER_WORDS: Final = frozenset(
-    (
-        *("source", "target", "src", "dst", "from", "to", "u", "v", "start", "end", "head", "tail"),
-        *(f"{word}{mark}{number}" for word in ("node", "id") for mark in ("", "_") for number in (1, 2)),
-    )
-)
-"""Of names a header cannot be told from an edge but by its words."""
-
 _SPARSE_FROM, _SPARSE_RATIO = 1_000_000, 10
-_COLUMNS: Final = "source, target and at most a weight are allowed"
+
+_ATTRIBUTES = re.compile(rb"[ \t]*[ \t,;|]\{[^\n]*\}[ \t]*$", re.MULTILINE)
+"""A dictionary behind the ends, as NetworkX writes it."""
 
 
-def read_edges(data: bytes, name: str, *, where: str, header: bool = False, ids: str = NUMBERS) -> Graph:
-    """The graph of an edge list; ids: one of `IDS`.
+def read_edges(data: bytes, name: str, *, where: str, ids: str = NUMBERS, ends: Sequence[str] | None = None) -> Graph:
+    """The graph of an edge list; ids: one of `IDS`; ends: their columns, by names in the header or numbers from 1.
 
-    `#` and `%` start comments, of names only at the beginning of a line. A third column is a weight: ignored, and
-    `cleaning` says so. With `header` a first line without numbers is skipped, of names one of two `HEADER_WORDS`.
-    Raises FileError naming the first bad line; GraphError for an empty list, and for numbers so sparse (largest above a
-    million and over ten times the number of ids) that most nodes would not exist.
+    `#` and `%` start comments, of names only at the beginning of a line. Separators, header and ends: see
+    `gcnsim.graph.formats.columns`. `cleaning` says which columns were not read. Raises FileError naming the first bad
+    line, and where nothing says which columns are the ends; GraphError for an empty list, and for numbers so sparse
+    (largest above a million and over ten times the number of ids) that most nodes would not exist.
     """
-    if ids == "names":
-        return _read_names(data, name, where=where, header=header)
+    names = ids == "names"
+    data, attributes = _without_attributes(data)
+    sample = sample_of(data, trailing=not names)
+    if not sample.lines:
+        raise GraphError(f"{where}: empty graph: no edges")
+    layout = layout_of(sample, ends, names=names, where=where)
+    if names:
+        return _read_names(data, layout, name, where, attributes)
     if b"%" in data:
         data = data.replace(b"%", b"#")
-    lines = numbered_lines(data)
-    line, first = next(lines, (0, b""))
-    skip = 0
-    if header and first and not any(is_number(token) for token in _tokens(first)[:2]):
-        skip = line
-        line, first = next(lines, (0, b""))
-    if not first:
+    if sample.lines[-1][0] <= layout.skip:
         raise GraphError(f"{where}: empty graph: no edges")
-    width = len(_tokens(first))
-    if width not in (2, 3):
-        raise FileError(f"{where}: line {line}: {plural(width, 'column')}; {_COLUMNS}")
     compact = ids == "compact"
-    least = INT64.min if compact else 0
-    pairs = read_pairs(data, width, skip=skip, comma=b"," in first, least=least, where=where, names=True)
-    rows, cols = pairs["row"], pairs["col"]
+    pairs = read_pairs(
+        data,
+        layout.width,
+        skip=layout.skip,
+        separator=layout.separator,
+        ends=(layout.ends.source, layout.ends.target),
+        least=INT64.min if compact else 0,
+        where=where,
+        names=True,
+    )
+    ignored = (*layout.ignored, *attributes)
     if compact:
-        known, place = np.unique(np.concatenate([rows, cols]), return_inverse=True)
-        place = place.reshape(2, -1)
-        graph = build_csr(place[0], place[1], known.size, name, ignored=("weights",) if width == 3 else (), where=where)
-        return replace(graph, original_ids=frozen(known))
+        return _compact(pairs.rows, pairs.cols, layout.ends.two_kinds, name, where, ignored)
+    second = int(pairs.rows.max()) + 1 if layout.ends.two_kinds else 0
+    rows, cols = pairs.rows, pairs.cols + second if second else pairs.cols
     nodes, unused = _node_count(rows, cols, where)
-    graph = build_csr(rows, cols, nodes, name, ignored=("weights",) if width == 3 else (), where=where)
-    return replace(graph, unused_ids=unused)
+    graph = build_csr(rows, cols, nodes, name, ignored=ignored, where=where)
+    return replace(graph, unused_ids=unused, cleaning=replace(graph.cleaning, second_kind_from=second))
 
 
-def _tokens(line: bytes) -> list[bytes]:
-    return line.split(b",") if b"," in line else line.split()
+def _without_attributes(data: bytes) -> tuple[bytes, tuple[str, ...]]:
+    """The lines without the dictionaries behind their ends, and the keys of these."""
+    first = next((line for line in data[: 2**16].splitlines() if line.strip() and line[:1] not in b"#%"), b"")
+    if not _ATTRIBUTES.search(first) or len(_ATTRIBUTES.sub(b"", first).replace(b",", b" ").split()) < 2:
+        return data, ()
+    keys = {key for held in _ATTRIBUTES.findall(data) for key in re.findall(rb"['\"]([^'\"\n]+)['\"]\s*:", held)}
+    return _ATTRIBUTES.sub(b"", data), tuple(sorted(key.decode("utf-8", "replace") for key in keys))
+
+
+def _compact(rows: AnyArray, cols: AnyArray, two: bool, name: str, where: str, ignored: tuple[str, ...]) -> Graph:
+    """The graph of the integers that occur, of two kinds each numbered for itself."""
+    if two:
+        (first, place), (others, there) = (np.unique(ids, return_inverse=True) for ids in (rows, cols))
+        known, second = np.concatenate([first, others]), first.size
+        there = there + second
+    else:
+        known, both = np.unique(np.concatenate([rows, cols]), return_inverse=True)
+        (place, there), second = both.reshape(2, -1), 0
+    graph = build_csr(place, there, known.size, name, ignored=ignored, where=where)
+    cleaning = replace(graph.cleaning, second_kind_from=second)
+    return replace(graph, original_ids=frozen(known), cleaning=cleaning)
 
 
 def _node_count(rows: AnyArray, cols: AnyArray, where: str) -> tuple[int, int]:
@@ -94,55 +114,48 @@ def _node_count(rows: AnyArray, cols: AnyArray, where: str) -> tuple[int, int]:
     return largest + 1, largest + 1 - int(np.count_nonzero(used))
 
 
-def _read_names(data: bytes, name: str, *, where: str, header: bool) -> Graph:
-    place: dict[str, int] = {}
-    ends, width = array("q"), 0
-    for number, words in _words(data, where):
-        if not width:
-            width = len(words)
-            if width not in (2, 3):
-                raise FileError(f"{where}: line {number}: {plural(width, 'column')}; {_COLUMNS}")
-            if header and len({each.lower() for each in words[:2]} & HEADER_WORDS) == 2:
-                continue
-        fault = _name_fault(words, width)
+def _read_names(data: bytes, layout: Layout, name: str, where: str, attributes: tuple[str, ...]) -> Graph:
+    places: tuple[dict[str, int], dict[str, int]] = ({}, {})
+    first, second = places[0], places[1] if layout.ends.two_kinds else places[0]
+    source, target = layout.ends.source, layout.ends.target
+    found = array("q")
+    for number, words in _words(data, layout.separator, where):
+        if number <= layout.skip:
+            continue
+        fault = _name_fault(words, layout)
         if fault:
             raise FileError(f"{where}: line {number}: {fault}")
-        for each in words[:2]:
-            ends.append(place.setdefault(each, len(place)))
-    if not ends:
+        found.append(first.setdefault(words[source], len(first)))
+        found.append(second.setdefault(words[target], len(second)))
+    if not found:
         raise GraphError(f"{where}: empty graph: no edges")
-    pairs = np.frombuffer(ends, np.int64)
-    graph = build_csr(
-        pairs[0::2], pairs[1::2], len(place), name, ignored=("weights",) if width == 3 else (), where=where
-    )
-    return replace(graph, original_ids=tuple(place))
+    pairs: IntArray = np.frombuffer(found, np.int64)
+    begin = len(first) if layout.ends.two_kinds else 0
+    ids = (*places[0], *places[1])
+    ignored = (*layout.ignored, *attributes)
+    graph = build_csr(pairs[0::2], pairs[1::2] + begin, len(ids), name, ignored=ignored, where=where)
+    return replace(graph, original_ids=ids, cleaning=replace(graph.cleaning, second_kind_from=begin))
 
 
-def _words(data: bytes, where: str) -> Iterator[tuple[int, list[str]]]:
-    """The words of every line that is neither blank nor a comment, with its number from 1.
-
-    The first such line says what separates them: a comma (with quotes, as CSV has them), else a tab, else whitespace.
-    """
+def _words(data: bytes, separator: str | None, where: str) -> Iterator[tuple[int, list[str]]]:
+    """The words of every line that is neither blank nor a comment, with its number from 1; quotes as CSV has them."""
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
-        raise FileError(f"{where}: line {line}: not UTF-8 text") from None
-    lines = ((number, line) for number, line in enumerate(StringIO(text), 1) if line.strip() and line[0] not in "#%")
-    first = next(lines, (0, ""))
-    separator = next((each for each in (",", "\t") if each in first[1]), None)
-    if separator == ",":
-        lines = ((number, line) for number, line in enumerate(StringIO(text), 1))
-        numbers: list[int] = []
-        reader = csv.reader(_noted(lines, numbers), skipinitialspace=True)
-        try:
-            yield from ((numbers[-1], [word.strip() for word in words]) for words in reader if words)
-        except csv.Error as error:
-            raise FileError(f"{where}: line {numbers[-1]}: {error}") from None
+        raise FileError(f"{where}: line {line}: not UTF-8 text; save it as UTF-8") from None
+    lines = enumerate(StringIO(text), 1)
+    if separator is None or separator == "\t":
+        yield from (
+            (number, fields_of(line, separator)) for number, line in lines if line.strip() and line[0] not in "#%"
+        )
         return
-    if first[0]:
-        yield first[0], [word.strip() for word in first[1].split(separator)]
-    yield from ((number, [word.strip() for word in line.split(separator)]) for number, line in lines)
+    numbers: list[int] = []
+    reader = csv.reader(_noted(lines, numbers), delimiter=separator, skipinitialspace=True)
+    try:
+        yield from ((numbers[-1], [word.strip() for word in words]) for words in reader if words)
+    except csv.Error as error:
+        raise FileError(f"{where}: line {numbers[-1]}: {error}") from None
 
 
 def _noted(lines: Iterator[tuple[int, str]], numbers: list[int]) -> Iterator[str]:
@@ -153,11 +166,12 @@ def _noted(lines: Iterator[tuple[int, str]], numbers: list[int]) -> Iterator[str
             yield line
 
 
-def _name_fault(words: list[str], width: int) -> str | None:
-    if len(words) != width:
-        return f"{plural(len(words), 'column')}; {width} are needed"
-    if not (words[0] and words[1]):
+def _name_fault(words: list[str], layout: Layout) -> str | None:
+    if len(words) != layout.width:
+        return f"{plural(len(words), 'column')}; {layout.width} are needed"
+    if not (words[layout.ends.source] and words[layout.ends.target]):
         return "an empty name; a node needs one"
-    if width == 3 and not is_number(words[2].encode()):
-        return f"the weight must be a number, not {words[2][:40]!r}"
+    weight = "" if layout.weight is None else words[layout.weight]
+    if weight and not is_number(weight):
+        return f"the weight must be a number, not {weight[:40]!r}; the ends may be other columns: {CHOOSE}"
     return None

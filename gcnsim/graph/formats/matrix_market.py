@@ -11,7 +11,7 @@ import numpy as np
 from gcnsim.errors import FileError
 from gcnsim.graph.build import build_csr
 from gcnsim.graph.csr import Graph
-from gcnsim.graph.formats.table import numbered_lines, read_pairs
+from gcnsim.graph.formats.table import Pairs, numbered_lines, read_pairs
 from gcnsim.ids import AnyArray
 
 BANNER = b"%%MatrixMarket"
@@ -34,11 +34,11 @@ def read_matrix_market(data: bytes, name: str, *, where: str) -> Graph:
     line, sizes = next(lines, (0, b""))
     nodes, count = _sizes(sizes, line, where)
     some = next(lines, None) is not None
-    pairs = read_pairs(text, _WIDTH[banner[3]], skip=line, comma=False, least=1, where=where) if some else None
-    found = 0 if pairs is None else pairs.size
+    pairs = read_pairs(text, _WIDTH[banner[3]], skip=line, least=1, where=where) if some else None
+    found = 0 if pairs is None else pairs.rows.size
     if found != count:
         raise FileError(f"{where}: line {line} says {count} entries; found {found}")
-    largest = 0 if pairs is None else int(max(pairs["row"].max(), pairs["col"].max()))
+    largest = 0 if pairs is None else int(max(pairs.rows.max(), pairs.cols.max()))
     if largest > nodes:
         raise FileError(f"{where}: node id {largest} is out of range; 1 to {nodes} are allowed")
     rows, cols, ignored = _entries(pairs, _ONE_DIRECTION[banner[4]])
@@ -57,11 +57,11 @@ def _sizes(line: bytes, number: int, where: str) -> tuple[int, int]:
     return rows, entries
 
 
-def _entries(pairs: AnyArray | None, one_direction: bool) -> tuple[AnyArray, AnyArray, tuple[str, ...]]:
+def _entries(pairs: Pairs | None, one_direction: bool) -> tuple[AnyArray, AnyArray, tuple[str, ...]]:
     if pairs is None:
         return np.empty(0, np.int64), np.empty(0, np.int64), ()
-    rows, cols = pairs["row"] - 1, pairs["col"] - 1
-    ignored = ("weights",) if "value" in (pairs.dtype.names or ()) and np.any(pairs["value"] != 1) else ()
+    rows, cols = pairs.rows - 1, pairs.cols - 1
+    ignored = ("weights",) if pairs.values else ()
     if one_direction:
         other = rows != cols
         rows, cols = np.concatenate([rows, cols[other]]), np.concatenate([cols, rows[other]])

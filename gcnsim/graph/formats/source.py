@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import gzip
 import zlib
 from collections.abc import Iterator
@@ -12,6 +13,14 @@ from typing import IO, cast
 from gcnsim.errors import FileError
 
 _GZIP = b"\x1f\x8b"
+
+_MARKS = {
+    codecs.BOM_UTF32_LE: "utf-32",
+    codecs.BOM_UTF32_BE: "utf-32",
+    codecs.BOM_UTF16_LE: "utf-16",
+    codecs.BOM_UTF16_BE: "utf-16",
+}
+"""Byte-order marks; that of UTF-32 begins like that of UTF-16, so it comes first."""
 
 
 def file_start(path: Path, count: int = 16) -> bytes:
@@ -37,9 +46,10 @@ def plain_bytes(path: Path) -> Iterator[IO[bytes]]:
 
 
 def file_text(path: Path) -> bytes:
-    """The file's bytes, decompressed when they are gzip, without a byte-order mark.
+    """The file's text in UTF-8 (or what it is without a byte-order mark), decompressed when it is gzip.
 
-    Raises FileError when the file cannot be read, or its gzip stream is truncated or altered.
+    UTF-16 and UTF-32 with their marks are decoded; every line ends in `\\n`. Raises FileError when the file cannot be
+    read, its gzip stream is truncated or altered, or it holds NUL bytes.
     """
     try:
         data = path.read_bytes()
@@ -50,4 +60,19 @@ def file_text(path: Path) -> bytes:
             data = gzip.decompress(data)
         except (OSError, EOFError, zlib.error) as error:
             raise FileError(f"{path}: truncated or altered gzip: {error}") from None
+    return _one_encoding(data, path)
+
+
+def _one_encoding(data: bytes, path: Path) -> bytes:
+    """The text without a byte-order mark, in UTF-8 where a mark says that it is UTF-16 or UTF-32; lines end as here."""
+    encoding = next((name for mark, name in _MARKS.items() if data.startswith(mark)), None)
+    if encoding is not None:
+        try:
+            data = data.decode(encoding).encode()
+        except UnicodeError:
+            raise FileError(f"{path}: starts as {encoding.upper()} text does, but is none; save it as UTF-8") from None
+    if b"\0" in data:
+        raise FileError(f"{path}: holds NUL bytes: binary data, or UTF-16 without its mark; text is needed, as UTF-8")
+    if b"\r" in data:
+        data = data.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
     return data.removeprefix(b"\xef\xbb\xbf")

@@ -8,42 +8,80 @@ from __future__ import annotations
 import re
 import warnings
 from collections.abc import Iterator
+from dataclasses import dataclass
 from io import BytesIO
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from gcnsim.errors import FileError, plural
 from gcnsim.graph.build import MOST_NODES
+from gcnsim.graph.formats.columns import WHOLE, fields_of
 from gcnsim.ids import AnyArray
 
-_INTEGER = re.compile(rb"[+-]?\d{1,25}")
-_NAMES = ("row", "col", "value", "imaginary")
 INT64 = np.iinfo(np.int64)
+_EXACT = 2**53
+"""Above, a number with decimals is not every whole number."""
+
+_ATTEMPTS: tuple[tuple[DTypeLike, DTypeLike], ...] = ((np.int64, np.float64), (np.int64, "S1"), (np.float64, "S1"))
+"""Types of ends and of other columns, in the order tried. A column that is not read may hold anything."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pairs:
+    """Both ends of every line, int64[E], and what stands in the column after them.
+
+    values: whether there is one and it holds anything but the number 1.
+    """
+
+    rows: AnyArray
+    cols: AnyArray
+    values: bool
 
 
 def read_pairs(
-    data: bytes, width: int, *, skip: int, comma: bool, least: int, where: str, names: bool = False
-) -> AnyArray:
-    """The lines after the first `skip`, as fields row and col (int64, at least `least`), value, imaginary (float64).
+    data: bytes,
+    width: int,
+    *,
+    skip: int,
+    least: int,
+    where: str,
+    separator: str | None = None,
+    ends: tuple[int, int] = (0, 1),
+    names: bool = False,
+) -> Pairs:
+    """The lines after the first `skip`: whole numbers of at least `least` in the columns `ends`, anything in others.
 
-    `#` starts a comment; width (2 to 4) is the number of columns that every line must have, split at commas or at
+    `#` starts a comment; width is the number of columns that every line must have, split at `separator`, None:
     whitespace. At least one line must hold data. names: whether --ids could read what is no number, for the message.
     Raises FileError naming the first bad line.
     """
-    kinds = [(name, np.int64 if k < 2 else np.float64) for k, name in enumerate(_NAMES[:width])]
-    delimiter = "," if comma else None
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("error")  # an id like `1.5` is only a deprecation to NumPy
-            pairs = np.loadtxt(
-                BytesIO(data), np.dtype(kinds), "#", delimiter, skiprows=skip, ndmin=1, encoding="latin-1"
-            )
-        if min(pairs["row"].min(), pairs["col"].min()) >= least:
-            return pairs
-        reason = f"a node id is below {least}"
-    except (ValueError, OverflowError, Warning) as error:
-        reason = " ".join(str(error).split())
-    raise FileError(f"{where}: {_first_fault(data, width, skip, comma, least, names) or reason}")
+    reason = ""
+    for whole, other in _ATTEMPTS:
+        kinds = [(f"c{k}", whole if k in ends else other) for k in range(width)]
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("error")  # an id like `1.5` is only a deprecation to NumPy
+                table = np.loadtxt(
+                    BytesIO(data),
+                    np.dtype(kinds),
+                    "#",
+                    separator,
+                    skiprows=skip,
+                    ndmin=1,
+                    encoding="latin-1",
+                    quotechar='"' if b'"' in data else None,
+                )
+        except (ValueError, OverflowError, Warning) as error:
+            reason = reason or " ".join(str(error).split())
+            continue
+        rows, cols = (_whole(table[f"c{place}"]) for place in ends)
+        if rows is not None and cols is not None and min(rows.min(), cols.min()) >= least:
+            more = [place for place in range(width) if place not in ends]
+            return Pairs(rows, cols, any(_not_one(table[f"c{place}"]) for place in more[:1]))
+        reason = reason or f"a node id is below {least}"
+        break
+    raise FileError(f"{where}: {_first_fault(data, width, skip, separator, ends, least, names) or reason}")
 
 
 def numbered_lines(data: bytes) -> Iterator[tuple[int, bytes]]:
@@ -54,38 +92,51 @@ def numbered_lines(data: bytes) -> Iterator[tuple[int, bytes]]:
             yield number, content
 
 
-def is_number(token: bytes) -> bool:
-    """Whether the token reads as a number."""
-    try:
-        float(token)
-    except ValueError:
-        return False
-    return True
+def _whole(ends: AnyArray) -> AnyArray | None:
+    """As int64; None where a number with decimals is not whole, or may not be the one that was written."""
+    if ends.dtype.kind == "i":
+        return ends
+    exact = np.isfinite(ends).all() and bool(np.all((np.abs(ends) <= _EXACT) & (ends % 1 == 0)))
+    return ends.astype(np.int64) if exact else None
 
 
-def _first_fault(data: bytes, width: int, skip: int, comma: bool, least: int, names: bool) -> str | None:
+def _not_one(values: AnyArray) -> bool:
+    return values.dtype.kind != "f" or bool(np.any(values != 1))
+
+
+def _first_fault(
+    data: bytes, width: int, skip: int, separator: str | None, ends: tuple[int, int], least: int, names: bool
+) -> str | None:
     for number, line in numbered_lines(data):
-        tokens = line.split(b",") if comma else line.split()
-        fault = _fault(tokens, width, least, names) if number > skip else None
-        if fault:
-            return f"line {number}: {fault}"
+        if number > skip:
+            fault = _fault(fields_of(line.decode("utf-8", "replace"), separator), width, ends, least, names)
+            if fault:
+                return f"line {number}: {fault}"
     return None
 
 
-def _fault(tokens: list[bytes], width: int, least: int, names: bool) -> str | None:
-    if len(tokens) != width:
-        return f"{plural(len(tokens), 'column')}; {width} are needed"
-    for token in tokens[:2]:
-        if not _INTEGER.fullmatch(token.strip()):
-            hint = "; for names use --ids names" if names else ""
-            return f"node ids must be integers, not {_shown(token)}{hint}"
+def _fault(fields: list[str], width: int, ends: tuple[int, int], least: int, names: bool) -> str | None:
+    if len(fields) != width:
+        return f"{plural(len(fields), 'column')}; {width} are needed"
+    for text in (fields[place] for place in ends):
+        number = _number(text)
+        if number is None:
+            # Only what reads like a name is one: the hint must not send anybody in a circle.
+            hint = (
+                "; for names use --ids names" if names and text.isprintable() and re.search(r"[^\W\d_]", text) else ""
+            )
+            return f"node ids must be integers, not {text[:40]!r}{hint}"
         most = INT64.max if least < 0 else MOST_NODES + least - 1
-        if not least <= int(token) <= most:
+        if not least <= number <= most:
             hint = "; --ids compact renumbers others" if names and least == 0 else ""
-            return f"node id {int(token)} is out of range; {least} to {most} are allowed{hint}"
-    wrong = [token for token in tokens[2:] if not is_number(token)]
-    return f"the weight must be a number, not {_shown(wrong[0])}" if wrong else None
+            return f"node id {number} is out of range; {least} to {most} are allowed{hint}"
+    return None
 
 
-def _shown(token: bytes) -> str:
-    return repr(token.strip().decode("utf-8", "replace")[:40])
+def _number(text: str) -> int | None:
+    if not WHOLE.fullmatch(text):
+        return None
+    if text.lstrip("+-").isdigit():
+        return int(text)
+    value = float(text)
+    return int(value) if value.is_integer() and abs(value) <= _EXACT else None

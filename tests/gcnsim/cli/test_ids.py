@@ -56,6 +56,60 @@ def test_gaps_and_isolated_nodes_are_noted_by_every_graph_command(
         assert said(f"graph {words}", capsys)[1] == ""
 
 
+def test_what_loading_leaves_out_is_named_by_every_command_that_opens_a_graph(
+    place: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pairs = [(v, (v + step) % 60) for v in range(60) for step in (1, 2, 7)]
+    lines = [f"{k},{u},{v},0.5" for k, (u, v) in enumerate([*pairs, pairs[0], (1, 1)])]
+    Path("w.csv").write_text("\n".join(["id,source,target,weight", *lines, ""]))
+    note = "note: w: dropped 1 self-loop, dropped 1 duplicate, ignored: id, weight\n"
+    widths = "--set workload.features=8 --set workload.classes=2"
+    for words in (
+        "graph partition w.csv --parts 2",
+        "trace record w.csv --parts 2 --iterations 1 --out w.trace",
+        "trace profile w.csv --gpus 2 --out w.profile",
+        f"recommend --graph w.csv --device t4 --gpus 2 --method full-graph --minimise time {widths}",
+        f"sweep --set workload.graph=w.csv --set method.name=full-graph --set cluster.gpus=2 {widths}"
+        " --interval none --axis cluster.bandwidth=5Gbps --out w",
+    ):
+        assert said(words, capsys)[1] == note, words
+    for words in (
+        "graph info w.csv",
+        "graph convert w.csv w.npz",
+        f"what-if --graph w.csv --gpus 2 --method full-graph {widths}",
+        "simulate s.yaml --set workload.graph=w.csv --set workload.ids=numbers",
+    ):
+        out = " ".join(said(words, capsys)[0].split())
+        assert "dropped 1 self-loop, dropped 1 duplicate" in out, words
+        assert "ignored: id, weight" in out, words
+    assert json.loads(said("graph convert w.csv w.npz --json", capsys)[0])["cleaning"]["ignored"] == ["id", "weight"]
+
+
+def test_ends_are_chosen_by_every_command_that_opens_a_graph(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    Path("u.csv").write_text(
+        "alpha,beta,gamma\n" + "".join(f"{v},3,{(v + step) % 60}\n" for v in range(60) for step in (1, 2, 7))
+    )
+    ones, chosen = (
+        json.loads(said(f"graph info {words} --json", capsys)[0]) for words in ("ones.txt", "u.csv --ends alpha,gamma")
+    )
+    assert chosen["content_hash"] == ones["content_hash"]
+    for words in (
+        "graph convert u.csv u.npz --ends alpha,gamma",
+        "graph partition u.csv --parts 2 --ends 1,3",
+        "trace record u.csv --parts 2 --iterations 1 --out u.trace --ends 1,3",
+        "trace profile u.csv --gpus 2 --out u.profile --ends 1,3",
+        "simulate s.yaml --set workload.graph=u.csv --set workload.ids=numbers --set workload.ends=alpha,gamma",
+    ):
+        said(words, capsys)
+    assert "which two columns are the ends" in said("graph info u.csv", capsys, 2)[1]
+    message = said("simulate s.yaml --set workload.ends=alpha", capsys, 2)[1]
+    assert message == (
+        "gcnsim: workload.ends: 'alpha' is not allowed; two columns are needed, as in source,target or 1,3\n"
+    )
+    message = said("what-if --set workload.ends=alpha,beta", capsys, 2)[1]
+    assert message == "gcnsim: workload.ends: alpha,beta needs workload.graph, an edge list; allowed: null\n"
+
+
 def test_names_make_the_same_graph_and_their_map_is_written(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
     ones, names = (
         json.loads(said(f"graph info {words} --json", capsys)[0]) for words in ("ones.txt", "names.csv --ids names")

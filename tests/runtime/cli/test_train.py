@@ -310,3 +310,12 @@ def _read(master: int) -> str:
         pass
     os.close(master)
     return seen.decode()
+
+
+def test_what_loading_left_out_of_a_graph_is_noted(tmp_path: Path) -> None:
+    lines = [f"{k},{k % 40},0.5,{(k * 7 + 1) % 40}" for k in range(80)]
+    (tmp_path / "w.csv").write_text("\n".join(["id,source,weight,target", *lines, "80,1,1,1", ""]))
+    words = "--graph w.csv --random-features 4 --random-classes 2 --iterations 1 --workers 1 --no-record"
+    code, _, err = Shell(tmp_path, *words.split()).end()
+    assert code == 0
+    assert err == "note: w: dropped 1 self-loop, dropped 40 duplicates, ignored: id, weight\n"

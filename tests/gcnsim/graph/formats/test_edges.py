@@ -38,7 +38,7 @@ def test_every_spelling_of_a_path_is_the_same_graph(tmp_path: Path, name: str, t
 
 def test_weights_are_ignored_and_said_so(tmp_path: Path) -> None:
     graph = load_graph(_written(tmp_path / "g.csv", "u,v,weight\n0,1,0.5\n1,0,2e3\n1,1,1\n0,1,0.5\n"))
-    assert graph.cleaning == Cleaning(1, 1, 0, ignored=("weights",))
+    assert graph.cleaning == Cleaning(1, 1, 0, ignored=("weight",))
     assert graph.entries == 2
 
 
@@ -50,17 +50,17 @@ def test_an_id_without_a_line_is_an_isolated_node(tmp_path: Path) -> None:
     ("text", "message"),
     [
         ("0 1\n# c\n1 two\n", "line 3: node ids must be integers, not 'two'; for names use --ids names"),
-        ("0 1\n1 1.5\n", "line 2: node ids must be integers, not '1.5'; for names use --ids names"),
+        ("0 1\n1 1.5\n", "line 2: node ids must be integers, not '1.5'"),
         ("0 1\n\n-4 1\n", "line 3: node id -4 is out of range; 0 to 2147483646 are allowed; --ids compact"),
         ("0 1\n1 99999999999999999999\n", "line 2: node id 99999999999999999999 is out of range"),
         ("0 1\n1 2 3\n", "line 2: 3 columns; 2 are needed"),
         ("0 1 1\n1 2\n", "line 2: 2 columns; 3 are needed"),
-        ("0 1 1\n1 2 heavy\n", "line 2: the weight must be a number, not 'heavy'"),
+        ("5 0 7\n7 knows 2\n", "line 2: node ids must be integers, not 'knows'"),
         ("0,1\n1,,2\n", "line 2: 3 columns; 2 are needed"),
         ("0,1\n1,\n", "line 2: node ids must be integers, not ''"),
         ("# c\n0 1 2 3\n", "line 2: 4 columns; source, target and at most a weight are allowed"),
-        ("source target\n0 1\n", "line 1: node ids must be integers, not 'source'"),
-        ("\x00\x01\x02\xff\n", "line 1: 1 column;"),
+        ("source target\nann bob\n", "line 2: node ids must be integers, not 'ann'; for names use --ids names"),
+        ("\x00\x01\x02\xff\n", "holds NUL bytes: binary data, or UTF-16 without its mark; text is needed, as UTF-8"),
         ("", "empty graph: no edges"),
         ("# nothing\n\n", "empty graph: no edges"),
         ("1 1\n", "empty graph: no edge between two different nodes"),

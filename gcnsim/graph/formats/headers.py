@@ -1,0 +1,129 @@
+"""Which two columns of a table are the ends of an edge, by the names in its header.
+
+Names are compared word by word, in any case, with or without spaces, underscores and capitals inside: `FromNodeId`,
+`from_node_id` and `From` all say `from`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+
+def _set(words: str) -> frozenset[str]:
+    return frozenset(words.split())
+
+
+def _pairs(words: str) -> tuple[tuple[str, str], ...]:
+    return tuple((first, second) for first, _, second in (pair.partition("/") for pair in words.split()))
+
+
+PAIRS: Final = _pairs(
+    "source/target source/destination source/dest source/sink src/dst src/dest src/destination src/tgt src/trg "
+    "source/tgt src/target from/to head/tail subject/object subj/obj sub/obj origin/destination origin/dest "
+    "orig/dest citing/cited follower/followee follower/followed follower/following sender/receiver "
+    "sender/recipient caller/callee truster/trustee trustor/trustee rater/ratee parent/child user/friend "
+    "node/neighbor node/neighbour ego/alter row/column row/col start/end"
+)
+"""Words for the first and the second end of an edge, the clearest first."""
+
+MARKS: Final = _pairs("u/v i/j 1/2 0/1 a/b x/y s/t h/t")
+"""Marks that tell two columns of one name apart: `node_1` and `node_2`, `gene A` and `gene B`, `u` and `v`."""
+
+KINDS: Final = _set(
+    "user item movie film product book group artist business song track tag page repo repository customer author "
+    "paper article person event actor reviewer gene disease drug protein doc document word term member playlist "
+    "venue company director keyword conference team club ingredient recipe shop store sku game app host"
+)
+"""Nouns of which two different ones name nodes of two kinds, each numbered for itself."""
+
+_NO_ENDS: Final = _set(
+    "weight weights wt w value val score count counts cost distance dist length rating stars strength sim similarity "
+    "freq frequency prob probability confidence amount capacity quantity playcount "
+    "time timestamp ts date datetime year since label labels type relation rel predicate edgetype class sign directed"
+)
+_ATTRIBUTES: Final = _NO_ENDS | _set("edge eid rowid rownum index unnamed serial")
+_FILLERS: Final = _set("node nodes id ids vertex idx ix index nr no num number key")
+_WORD_BREAKS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Za-z])(?=\d)|(?<=\d)(?=[A-Za-z])")
+
+
+@dataclass(frozen=True, slots=True)
+class Ends:
+    """The places of both columns, from 0. two_kinds: whether they number nodes of two kinds, each for itself."""
+
+    source: int
+    target: int
+    two_kinds: bool = False
+
+
+def named_ends(header: Sequence[str]) -> Ends | None:
+    """The ends that the names say by themselves; None where they do not, or say it of several pairs."""
+    names = [_words(name) for name in header]
+    found = _pair(names)
+    if found is None:
+        kinds = [(k, words & KINDS) for k, words in enumerate(map(frozenset, names)) if not words & _NO_ENDS]
+        nouns = [(k, noun) for k, noun in kinds if noun]
+        if len(nouns) != 2 or nouns[0][1] & nouns[1][1]:
+            return None
+        found = nouns[0][0], nouns[1][0]
+    first, second = (KINDS.intersection(names[place]) for place in found)
+    return Ends(*found, two_kinds=bool(first and second and not first & second))
+
+
+def only_ends(header: Sequence[str]) -> Ends | None:
+    """The ends that remain when weights, times, labels and numbers of lines are left out; None for more or fewer."""
+    names = [_words(name) for name in header]
+    if len(names) == 2:
+        return None if any(_NO_ENDS.intersection(words) for words in names) else Ends(0, 1)
+    plain = [k for k, words in enumerate(names) if header[k].strip() and not _ATTRIBUTES.intersection(words)]
+    if len(plain) > 2:
+        plain = [k for k in plain if not _FILLERS.issuperset(_split(header[k]))]
+    return Ends(*plain) if len(plain) == 2 else None
+
+
+def marked_only(header: Sequence[str], ends: Ends) -> bool:
+    """Whether the ends are single letters alone (`u` and `v`), which may as well be the names of two nodes."""
+    return all(len(header[place].strip()) == 1 for place in (ends.source, ends.target))
+
+
+def _pair(names: Sequence[tuple[str, ...]]) -> tuple[int, int] | None:
+    usable = [() if _NO_ENDS.intersection(words) else words for words in names]
+    for first, second in PAIRS:
+        found = _differing(usable, first, second)
+        if found:
+            return found[0]
+        one, other = ([k for k, words in enumerate(usable) if word in words] for word in (first, second))
+        if len(one) == len(other) == 1 and one != other:
+            return one[0], other[0]
+    for first, second in MARKS:
+        found = _differing(usable, first, second)
+        if found:
+            return found[0] if len(found) == 1 else None
+    return None
+
+
+def _differing(names: Sequence[tuple[str, ...]], first: str, second: str) -> list[tuple[int, int]]:
+    """Pairs of columns whose names differ in one word, which is `first` in one and `second` in the other.
+
+    Of pairs whose names have different numbers of words those with the fewest.
+    """
+    found = [
+        (len(one), j, k)
+        for j, one in enumerate(names)
+        for k, other in enumerate(names)
+        if len(one) == len(other) and [(a, b) for a, b in zip(one, other, strict=True) if a != b] == [(first, second)]
+    ]
+    fewest = min((length for length, _, _ in found), default=0)
+    return [(j, k) for length, j, k in found if length == fewest]
+
+
+def _words(name: str) -> tuple[str, ...]:
+    """The words of a column's name without those that say no more than that it is a node's id."""
+    words = [re.sub(r"(?<=.)(node)?_?ids?$", "", word) for word in _split(name)]
+    return tuple(word for word in words if word not in _FILLERS) or tuple(words)
+
+
+def _split(name: str) -> list[str]:
+    return re.findall(r"[^\W_]+", _WORD_BREAKS.sub(" ", name.strip()).lower())
