@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def from_networkx(graph: nx.Graph[Any], name: str = "networkx") -> Graph:
-    """The structure of a NetworkX graph (directed and multigraphs too), without its attributes.
+    """The structure of a NetworkX graph (directed and multigraphs too); `cleaning` names the attributes left out.
 
     Node k is the k-th of `sorted(graph)` when the nodes can be compared, else the k-th in order of insertion.
     Raises GraphError when there is no edge between two different nodes.
@@ -33,4 +33,6 @@ def from_networkx(graph: nx.Graph[Any], name: str = "networkx") -> Graph:
         # An undirected edge is both directions by its type, so its reverse is nothing that cleaning added.
         other = rows != cols
         rows, cols = np.concatenate([rows, cols[other]]), np.concatenate([cols, rows[other]])
-    return build_csr(rows, cols, len(nodes), name)
+    held = {str(key): None for _, _, attributes in graph.edges(data=True) for key in attributes}
+    held |= {str(key): None for _, attributes in graph.nodes(data=True) for key in attributes}
+    return build_csr(rows, cols, len(nodes), name, ignored=tuple(held))

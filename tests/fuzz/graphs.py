@@ -83,6 +83,7 @@ def _archive(folder: Path) -> None:
 
 _LINES = "\n".join(f"{one} {other}" for one, other in EDGES)
 _WEIGHTED = "\n".join(f"{one},{other},0.5" for one, other in EDGES)
+_INDEXED = "\n".join(f"0,5;{one};{other}" for one, other in EDGES)
 
 
 def _metis(kind: str, weighted: bool) -> str:
@@ -221,7 +222,10 @@ def _norms(home: Path) -> None:
 def readers() -> Iterator[Reader]:
     """All of this file."""
     yield Reader("graph archive", _archives, _archive)
-    lists = {"g.txt": (_LINES, f"# six\n{_LINES}"), "g.csv": (f"source,target,weight\n{_WEIGHTED}", _WEIGHTED)}
+    lists = {
+        "g.txt": (_LINES, f"# six\n{_LINES}"),
+        "g.csv": (f"source,target,weight\n{_WEIGHTED}", _WEIGHTED, f"w;Src;Dst\n{_INDEXED}"),
+    }
     for name, contents in lists.items():
         yield Reader(f"edge list {name[2:]}", text(name, *contents), _texts)
     yield Reader("edge list packed", _packed("g.tsv.gz", _LINES.replace(" ", "\t")), _texts)

@@ -80,7 +80,7 @@ def only_ends(header: Sequence[str]) -> Ends | None:
     plain = [k for k, words in enumerate(names) if header[k].strip() and not _ATTRIBUTES.intersection(words)]
     if len(plain) > 2:
         plain = [k for k in plain if not _FILLERS.issuperset(_split(header[k]))]
-    return Ends(*plain) if len(plain) == 2 else None
+    return Ends(plain[0], plain[1]) if len(plain) == 2 else None
 
 
 def marked_only(header: Sequence[str], ends: Ends) -> bool:

@@ -19,6 +19,14 @@ def test_nodes_that_do_not_compare_keep_their_insertion() -> None:
     assert graph.degrees.tolist() == [1, 2, 1]
 
 
+def test_attributes_of_edges_and_nodes_are_named() -> None:
+    graph = nx.path_graph(3)
+    graph.edges[0, 1]["weight"] = 2.0
+    graph.edges[1, 2]["since"] = 1
+    graph.nodes[0]["club"] = "Hi"
+    assert from_networkx(graph).cleaning == Cleaning(ignored=("weight", "since", "club"))
+
+
 def test_directed_multigraph_and_loop_are_cleaned() -> None:
     assert from_networkx(nx.DiGraph([(0, 1), (1, 0), (1, 2)])).cleaning == Cleaning(0, 0, 1)
     assert from_networkx(nx.MultiGraph([(0, 1), (0, 1)])).cleaning == Cleaning(0, 2, 0)
